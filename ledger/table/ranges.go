@@ -1,0 +1,108 @@
+package table
+
+// A Range is a stretch of sort keys, both ends included, as a key condition's BETWEEN has it. Its ends need not be keys
+// of items. The store refuses a range that is Empty.
+type Range struct{ From, To string }
+
+// Empty tells whether no key can lie in r.
+func (r Range) Empty() bool { return r.From > r.To }
+
+// Contains tells whether key lies in r.
+func (r Range) Contains(key string) bool { return r.From <= key && key <= r.To }
+
+const (
+	pastPart = "$" // the byte after '#': past every key that continues a part with '#'
+	end      = "~" // above every byte of an id
+	next     = "!" // below every byte of an id and '#': a key with it added is the lower bound of all keys after it
+)
+
+// after returns the keys that begin with prefix and are greater than prefix+last. An empty last means from the first.
+func after(prefix, last string) Range {
+	r := Range{prefix, prefix + end}
+	if last != "" {
+		r.From = prefix + last + next
+	}
+	return r
+}
+
+// between returns the keys prefix+k with from <= k < to. An empty from means from the first, an empty to means to the
+// end.
+func between(prefix, from, to string) Range {
+	r := Range{prefix + from, prefix + end}
+	if to != "" {
+		// The greatest key below to: its last byte one less, and then anything.
+		last := len(to) - 1
+		r.To = prefix + to[:last] + string(rune(to[last]-1)) + end
+	}
+	return r
+}
+
+// PostingsAfter returns the SKs of an asset's postings in (after, through]. An empty after means from the first, an
+// empty through means to the last.
+func PostingsAfter(asset, afterKSUID, through string) Range {
+	prefix := PostingPrefix + asset + "#"
+	r := after(prefix, afterKSUID)
+	if through != "" {
+		r.To = prefix + through
+	}
+	return r
+}
+
+// PostingsBetween returns the SKs of an asset's postings in [from, to). An empty from means from the first, an empty to
+// means to the last.
+func PostingsBetween(asset, from, to string) Range {
+	return between(PostingPrefix+asset+"#", from, to)
+}
+
+// PostingsOfAsset returns the SKs of all postings of an asset.
+func PostingsOfAsset(asset string) Range { return PostingsAfter(asset, "", "") }
+
+// PostingAssetAfter returns the SKs of the postings of all assets whose id is greater than asset; an empty asset means
+// of all. The first key found names the next asset: so the assets of an account are found by skipping.
+func PostingAssetAfter(asset string) Range {
+	r := Range{PostingPrefix, PostingPrefix + end}
+	if asset != "" {
+		r.From = PostingPrefix + asset + pastPart
+	}
+	return r
+}
+
+// SegmentsFrom returns the SKs of an asset's segments that end at ksuid or later: the first of them is the only one that
+// can contain ksuid. An empty ksuid means all.
+func SegmentsFrom(asset, ksuid string) Range { return between(segmentPrefix+asset+"#", ksuid, "") }
+
+// PageRange returns the SKs of an account's opening, its summary and all its balances.
+func PageRange() Range { return Range{"ACCOUNT", "BALANCE" + end} }
+
+// BalancesRange returns the SKs of an account's balances in assets whose id is greater than afterAsset; of all, if that
+// is empty.
+func BalancesRange(afterAsset string) Range { return after(balancePrefix, afterAsset) }
+
+// GrantsOf returns the SKs of all grants and revocations of user on one account, by number.
+func GrantsOf(user string) Range { return after(GrantPrefix+user+"#", "") }
+
+// MembersRange returns the SKs of an account's memberships of users whose id is greater than afterUser; of all, if that
+// is empty.
+func MembersRange(afterUser string) Range { return after(MembersPrefix, afterUser) }
+
+// HistoryRange returns the SK2s in IndexHistory of an account's postings in [from, to). An empty from means from the
+// first, an empty to means to the last. The account itself (ProfileSK2) is not in it.
+func HistoryRange(from, to string) Range { return between(PostingPrefix, from, to) }
+
+// AccountsRange returns the PKs, in a partition of IndexInverse, of accounts whose id begins with prefix and is greater
+// than afterAccount. Empty ones mean all. It serves lists of accounts, of holders and of a user's accounts.
+func AccountsRange(prefix, afterAccount string) Range {
+	return listed(accountPrefix, prefix, afterAccount)
+}
+
+// AssetsRange returns the PKs, in AssetsPK2 of IndexInverse, of assets whose id begins with prefix and is greater than
+// afterAsset. Empty ones mean all.
+func AssetsRange(prefix, afterAsset string) Range { return listed(assetPrefix, prefix, afterAsset) }
+
+func listed(kind, prefix, last string) Range {
+	r := Range{kind + prefix, kind + prefix + end}
+	if from := kind + last + next; last != "" && from > r.From {
+		r.From = from
+	}
+	return r
+}
