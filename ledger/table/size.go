@@ -1,0 +1,101 @@
+package table
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Value is what the cost model needs of an attribute's value: its size, and whether it equals another (==). The sizes
+// are those of AWS, "DynamoDB item sizes and formats".
+type Value struct {
+	bytes int
+	text  string // distinct for distinct values
+}
+
+// An Item is attribute names to values; nil is an item that isn't there.
+type Item map[string]Value
+
+// Bytes is the item's size: names and values.
+func (i Item) Bytes() int {
+	total := 0
+	for name, value := range i {
+		total += len(name) + value.bytes
+	}
+	return total
+}
+
+// Bytes is the value's size.
+func (v Value) Bytes() int { return v.bytes }
+
+// String is a string: the bytes of its UTF-8.
+func String(s string) Value { return Value{len(s), "S" + strconv.Quote(s)} }
+
+// Binary is bytes: their number.
+func Binary(b []byte) Value { return Value{len(b), "B" + strconv.Quote(string(b))} }
+
+// Number is a decimal number without an exponent: a byte for two significant digits or the odd one left, a byte, and
+// one more if it is negative. AWS calls its own rule approximate.
+func Number(decimal string) Value {
+	digits, negative := strings.CutPrefix(decimal, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	whole, fraction = strings.TrimLeft(whole, "0"), strings.TrimRight(fraction, "0")
+	significant := strings.TrimLeft(whole+fraction, "0")
+	if fraction == "" {
+		significant = strings.TrimRight(significant, "0")
+	}
+	size := (len(significant)+1)/2 + 1
+	if significant == "" {
+		negative, whole, fraction = false, "", ""
+	}
+	text := "N" + whole + "." + fraction
+	if negative {
+		size++
+		text = "N-" + text[1:]
+	}
+	return Value{size, text}
+}
+
+// Bool is a boolean: one byte.
+func Bool(b bool) Value { return Value{1, strconv.FormatBool(b)} }
+
+// Null is one byte.
+func Null() Value { return Value{1, "null"} }
+
+// Overheads of lists and maps, however long, and of each of their elements.
+const (
+	collectionBytes = 3
+	elementBytes    = 1
+)
+
+// List is three bytes, and for each element its size and one more.
+func List(elements ...Value) Value {
+	size, texts := collectionBytes, make([]string, len(elements))
+	for i, element := range elements {
+		size += element.bytes + elementBytes
+		texts[i] = element.text
+	}
+	return Value{size, "[" + strings.Join(texts, ",") + "]"}
+}
+
+// Map is three bytes, and for each pair the sizes of name and value and one more.
+func Map(pairs Item) Value {
+	size, texts := collectionBytes, make([]string, 0, len(pairs))
+	for name, value := range pairs {
+		size += len(name) + value.bytes + elementBytes
+		texts = append(texts, strconv.Quote(name)+":"+value.text)
+	}
+	slices.Sort(texts)
+	return Value{size, "{" + strings.Join(texts, ",") + "}"}
+}
+
+// Set is a set of strings, numbers or binaries: the sizes of its members.
+func Set(members ...Value) Value {
+	size, texts := 0, make([]string, len(members))
+	for i, member := range members {
+		size += member.bytes
+		texts[i] = member.text
+	}
+	slices.Sort(texts)
+	return Value{size, "<" + strings.Join(texts, ",") + ">"}
+}
