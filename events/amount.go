@@ -1,6 +1,10 @@
 package events
 
-import "errors"
+import (
+	"errors"
+	"math/bits"
+	"strconv"
+)
 
 // PostedDigits is the most digits that one posted amount may have, FoldedDigits the most that a sum of them may
 // have. DynamoDB's number holds 38 digits; ten thousand million of the largest postings still add up below it.
@@ -12,53 +16,169 @@ const (
 var (
 	// ErrAmount is returned for a text that is not a canonical whole number ("0|-?[1-9][0-9]*").
 	ErrAmount = errors.New("not a whole number in canonical form")
-	// ErrOverflow is returned when a result would have more than FoldedDigits digits.
-	ErrOverflow = errors.New("amount overflows 38 digits")
+	// ErrOverflow is returned for a canonical text of too many digits, and for a sum of more than FoldedDigits digits.
+	ErrOverflow = errors.New("amount has too many digits")
 )
 
 // Amount is an exact signed whole number of an asset's smallest unit, of at most FoldedDigits digits. It is an
-// immutable, comparable (==) value of 128 bits; its zero value is 0.
+// immutable, comparable (==) value of 128 bits; its zero value is 0. Arithmetic allocates nothing.
 type Amount struct {
-	hi int64
+	hi int64 // the upper half of a 128-bit number in two's complement
 	lo uint64
 }
 
-// NewAmount returns the amount n.
-func NewAmount(n int64) Amount { panic("todo") }
+// 10^38 − 1, the largest magnitude, in halves.
+const (
+	maxHi = 0x4b3b4ca85a86c47a
+	maxLo = 0x098a223fffffffff
+)
 
-// ParseAmount reads a canonical whole number of at most maxDigits digits (PostedDigits or FoldedDigits).
-// Errors: ErrAmount, ErrOverflow (canonical, but too many digits).
-func ParseAmount(s string, maxDigits int) (Amount, error) { panic("todo") }
+// 10^19 is the largest power of ten that 64 bits hold: a magnitude is two groups of at most 19 digits.
+const (
+	groupDigits = 19
+	groupBase   = 10_000_000_000_000_000_000
+)
+
+// NewAmount returns the amount n.
+func NewAmount(n int64) Amount { return Amount{hi: n >> 63, lo: uint64(n)} }
+
+// MaxFolded returns the largest amount, of FoldedDigits nines. The least is its negation.
+func MaxFolded() Amount { return Amount{hi: maxHi, lo: maxLo} }
+
+// ParseAmount reads a canonical whole number of at most maxDigits digits: PostedDigits or FoldedDigits, never more.
+// Errors: ErrAmount for any other form (a plus, a minus zero, a leading zero, white space, an exponent), ErrOverflow
+// for a canonical text of more digits.
+func ParseAmount(s string, maxDigits int) (Amount, error) {
+	digits, negative := s, false
+	if len(s) > 0 && s[0] == '-' {
+		digits, negative = s[1:], true
+	}
+	if digits == "" || digits[0] == '0' && s != "0" {
+		return Amount{}, ErrAmount
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return Amount{}, ErrAmount
+		}
+	}
+	if len(digits) > min(maxDigits, FoldedDigits) {
+		return Amount{}, ErrOverflow
+	}
+	upper := max(len(digits)-groupDigits, 0)
+	hi, lo := bits.Mul64(group(digits[:upper]), groupBase)
+	lo, carry := bits.Add64(lo, group(digits[upper:]), 0)
+	a := Amount{hi: int64(hi + carry), lo: lo}
+	if negative {
+		a = a.Neg()
+	}
+	return a, nil
+}
+
+// group reads at most groupDigits digits.
+func group(digits string) (n uint64) {
+	for i := range len(digits) {
+		n = n*10 + uint64(digits[i]-'0')
+	}
+	return n
+}
 
 // Add returns a + b, or ErrOverflow.
-func (a Amount) Add(b Amount) (Amount, error) { panic("todo") }
+func (a Amount) Add(b Amount) (Amount, error) {
+	lo, carry := bits.Add64(a.lo, b.lo, 0)
+	hi := a.hi + b.hi + int64(carry)
+	// Twice the largest amount is above 2^127: of two amounts of one sign the sum may have the other.
+	if a.hi < 0 == (b.hi < 0) && hi < 0 != (a.hi < 0) {
+		return Amount{}, ErrOverflow
+	}
+	sum := Amount{hi: hi, lo: lo}
+	if upper, lower := sum.magnitude(); upper > maxHi || upper == maxHi && lower > maxLo {
+		return Amount{}, ErrOverflow
+	}
+	return sum, nil
+}
 
 // Sub returns a − b, or ErrOverflow.
-func (a Amount) Sub(b Amount) (Amount, error) { panic("todo") }
+func (a Amount) Sub(b Amount) (Amount, error) { return a.Add(b.Neg()) }
 
 // Neg returns −a; it cannot overflow, as the range is symmetric.
-func (a Amount) Neg() Amount { panic("todo") }
+func (a Amount) Neg() Amount {
+	lo, borrow := bits.Sub64(0, a.lo, 0)
+	return Amount{hi: -a.hi - int64(borrow), lo: lo}
+}
 
 // Abs returns the magnitude of a.
-func (a Amount) Abs() Amount { panic("todo") }
+func (a Amount) Abs() Amount {
+	if a.hi < 0 {
+		return a.Neg()
+	}
+	return a
+}
+
+// magnitude returns the halves of |a|, also of sums outside the range.
+func (a Amount) magnitude() (hi, lo uint64) {
+	b := a.Abs()
+	return uint64(b.hi), b.lo
+}
 
 // Sign returns -1, 0 or 1.
-func (a Amount) Sign() int { panic("todo") }
+func (a Amount) Sign() int {
+	switch {
+	case a.hi < 0:
+		return -1
+	case a == Amount{}:
+		return 0
+	}
+	return 1
+}
 
 // IsZero tells whether a is 0.
 func (a Amount) IsZero() bool { return a == Amount{} }
 
 // Cmp returns -1, 0 or 1 as a is less than, equal to or greater than b.
-func (a Amount) Cmp(b Amount) int { panic("todo") }
-
-// MaxFolded returns the largest amount, of FoldedDigits nines.
-func MaxFolded() Amount { panic("todo") }
+func (a Amount) Cmp(b Amount) int {
+	switch {
+	case a == b:
+		return 0
+	case a.hi < b.hi, a.hi == b.hi && a.lo < b.lo:
+		return -1
+	}
+	return 1
+}
 
 // String returns the canonical decimal form.
-func (a Amount) String() string { panic("todo") }
+func (a Amount) String() string {
+	var buf [FoldedDigits + 1]byte
+	return string(a.append(buf[:0]))
+}
+
+func (a Amount) append(b []byte) []byte {
+	if a.hi < 0 {
+		b = append(b, '-')
+	}
+	hi, lo := a.magnitude()
+	upper, lower := bits.Div64(hi, lo, groupBase)
+	if upper == 0 {
+		return strconv.AppendUint(b, lower, 10)
+	}
+	b = strconv.AppendUint(b, upper, 10)
+	for unit := uint64(groupBase / 10); unit > max(lower, 1); unit /= 10 {
+		b = append(b, '0')
+	}
+	return strconv.AppendUint(b, lower, 10)
+}
+
+// AppendText appends the canonical decimal form to b. It never fails.
+func (a Amount) AppendText(b []byte) ([]byte, error) { return a.append(b), nil }
 
 // MarshalText gives the canonical decimal form, so that JSON carries a string and never a number.
-func (a Amount) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+func (a Amount) MarshalText() ([]byte, error) { return a.append(nil), nil }
 
-// UnmarshalText reads a canonical decimal form of at most FoldedDigits digits.
-func (a *Amount) UnmarshalText(b []byte) error { panic("todo") }
+// UnmarshalText reads a canonical decimal form of at most FoldedDigits digits. Errors: those of ParseAmount.
+func (a *Amount) UnmarshalText(b []byte) error {
+	parsed, err := ParseAmount(string(b), FoldedDigits)
+	if err != nil {
+		return err
+	}
+	*a = parsed
+	return nil
+}

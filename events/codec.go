@@ -1,9 +1,21 @@
 package events
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
-// Fields is an event in its stored form: attribute names (CamelCase) to values, free of any SDK. A value is a string, a Number,
-// a bool, a List or a Fields. An absent optional attribute stands for its zero value.
+// An Event is one of the immutable facts of this package.
+type Event interface {
+	// EventName returns the name and the version under which the fact is stored, such as "PostingRecorded", 1.
+	EventName() (name string, version int)
+	// fields returns the stored form. Being unexported, it keeps the set of events closed.
+	fields() Fields
+}
+
+// Fields is an event in its stored form: attribute names (CamelCase) to values, free of any SDK. A value is a string, a
+// Number, a bool, a List or a Fields. An optional attribute is absent when it is empty, and absence stands for its zero
+// value, so that an event has exactly one stored form.
 type Fields map[string]any
 
 // Number is a whole number in canonical decimal form, stored as a number and never seen as a float.
@@ -12,15 +24,54 @@ type Number string
 // List is an ordered list of values.
 type List []any
 
-// ErrUnknownEvent is returned for a name or version that this code does not know, ErrMalformedEvent for a known one whose fields are
-// missing, unknown, of the wrong type or out of range. Neither ever panics.
+// ErrUnknownEvent is returned for a name or version that this code does not know, ErrMalformedEvent for a known one
+// whose fields are missing, unknown, of the wrong type or out of range. The message names the field.
 var (
 	ErrUnknownEvent   = errors.New("unknown event")
 	ErrMalformedEvent = errors.New("malformed event")
 )
 
 // Encode returns the stored form of e. The table's adapter adds keys, name and version.
-func Encode(e Event) Fields { panic("todo") }
+// It checks nothing: of an event that breaks the rules of its fields it makes a form that Decode refuses.
+func Encode(e Event) Fields { return e.fields() }
 
-// Decode reads a stored form. It is strict: every field is checked, an unknown one is an error. The one switch over names and versions.
-func Decode(name string, version int, f Fields) (Event, error) { panic("todo") }
+// Decode reads a stored form into the event's value type (never a pointer). It is strict: every field is checked, an
+// unknown one is an error. It never panics and keeps nothing of f but its texts. It is the one switch over names and
+// versions: an old version is brought up to date here. Errors: ErrUnknownEvent, ErrMalformedEvent.
+func Decode(name string, version int, f Fields) (Event, error) {
+	switch name {
+	case postingRecorded:
+		if version == 1 {
+			return decoded(decodePostingRecorded(f))
+		}
+	case transactionPosted:
+		if version == 1 {
+			return decoded(decodeTransactionPosted(f))
+		}
+	case accountOpened:
+		if version == 1 {
+			return decoded(decodeAccountOpened(f))
+		}
+	case assetRegistered:
+		if version == 1 {
+			return decoded(decodeAssetRegistered(f))
+		}
+	case memberGranted:
+		if version == 1 {
+			return decoded(decodeMemberGranted(f))
+		}
+	case memberRevoked:
+		if version == 1 {
+			return decoded(decodeMemberRevoked(f))
+		}
+	}
+	return nil, fmt.Errorf("%w: %q, version %d", ErrUnknownEvent, name, version)
+}
+
+// decoded makes sure that an error comes with no event.
+func decoded[E Event](e E, err error) (Event, error) {
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}

@@ -1,33 +1,92 @@
 package events
 
 import (
+	"encoding/binary"
+	"errors"
+	"math"
 	"time"
+
+	"github.com/segmentio/ksuid"
+)
+
+var (
+	// ErrKSUID is returned for a text that is not the canonical form of a KSUID.
+	ErrKSUID = errors.New("not a KSUID")
+	// ErrTime is returned for an instant that KSUIDs cannot hold: before 2014-05-13T16:53:20Z or from
+	// 2150-06-19T23:21:36Z on.
+	ErrTime = errors.New("time is outside the range of KSUIDs")
 )
 
 // KSUID is the identity of a posting and its position in one account's history, as its 27 characters of text.
 // Text order is byte order is minting order within one process; across processes it is only as ordered as their
-// clocks. The first three bytes of its payload are the microseconds of its second. The empty KSUID sorts before all.
+// clocks. Its 20 bytes are the seconds since KSUID's epoch (4), the microseconds of that second (3) and a tail of
+// randomness (13). The empty KSUID sorts before all.
 type KSUID string
 
-// ParseKSUID accepts exactly the 27-character base 62 form whose 20 bytes encode back to the same text.
-func ParseKSUID(s string) (KSUID, error) { panic("todo") }
+// The range of instants: KSUID counts whole seconds from its epoch in 32 bits.
+const (
+	epochSecond = 1_400_000_000
+	lastSecond  = epochSecond + math.MaxUint32
+)
 
-// Time returns the instant, in UTC and whole microseconds, that k was minted for. Of an empty k, the zero time.
-// Microsecond bytes above 999,999 (a KSUID minted by others) count as 999,999.
-func (k KSUID) Time() time.Time { panic("todo") }
+const (
+	ksuidChars    = 27
+	greatestKSUID = "aWgEPTl1tmebfsQzFP4bxwgy80V" // 2^160 − 1 in base 62
+	maxMicros     = 999_999
+)
 
-// FirstKSUID returns the least KSUID of the instant t (cut to microseconds), for range queries: every KSUID minted at or after t is
-// >= it, every one minted before t is less. Times before KSUID's epoch (2014-05-13T16:53:20Z) give the least KSUID, times after its end the
-// greatest.
-func FirstKSUID(t time.Time) KSUID { panic("todo") }
+// ParseKSUID accepts exactly the 27-character base 62 form whose 20 bytes encode back to the same text. Error: ErrKSUID.
+func ParseKSUID(s string) (KSUID, error) {
+	// Base 62 of fixed width, with its alphabet in ASCII order: canonical is what does not exceed the greatest.
+	if len(s) != ksuidChars || s > greatestKSUID {
+		return "", ErrKSUID
+	}
+	for i := range len(s) {
+		if !isAlphanumeric(s[i]) {
+			return "", ErrKSUID
+		}
+	}
+	return KSUID(s), nil
+}
 
-// Minter mints KSUIDs that never go backwards within the process, whatever its clock does. It is safe for
-// concurrent use.
-type Minter struct{ _ int }
+// Time returns the instant, in UTC and whole microseconds, that k was minted for. Of an empty k, and of a text that
+// ParseKSUID refuses, it is the zero time. Microsecond bytes above 999,999 (a KSUID minted by others) count as 999,999.
+func (k KSUID) Time() time.Time {
+	if _, err := ParseKSUID(string(k)); err != nil {
+		return time.Time{}
+	}
+	id, err := ksuid.Parse(string(k))
+	if err != nil {
+		return time.Time{}
+	}
+	micros := int64(id[4])<<16 | int64(id[5])<<8 | int64(id[6])
+	return time.Unix(epochSecond+int64(id.Timestamp()), min(micros, maxMicros)*1000).UTC()
+}
 
-// NewMinter returns a minter on the given clock and source of randomness (nil: time.Now and crypto/rand).
-func NewMinter(now func() time.Time, random func([]byte) error) *Minter { panic("todo") }
+// FirstKSUID returns the least KSUID of the instant t (cut to microseconds), for range queries: every KSUID minted at
+// or after t is >= it, every one minted before t is less. Times before KSUID's epoch (2014-05-13T16:53:20Z) give the
+// least KSUID, times after its end the greatest.
+func FirstKSUID(t time.Time) KSUID {
+	switch {
+	case t.Unix() < epochSecond:
+		return KSUID(ksuid.Nil.String())
+	case t.Unix() > lastSecond:
+		return greatestKSUID
+	}
+	return encodeKSUID(t.UnixMicro(), tail{})
+}
 
-// Mint returns n KSUIDs of one instant, increasing, all greater than any minted before by m, and that instant.
-// When the clock stands still or steps back, the instant is that of the newest minted. Errors: ErrTime; what random returned.
-func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) { panic("todo") }
+// encodeKSUID builds the KSUID of an instant in microseconds since 1970, which must be within KSUID's range.
+func encodeKSUID(instant int64, t tail) KSUID {
+	second, micros := instant/1e6-epochSecond, instant%1e6
+	var id ksuid.KSUID
+	binary.BigEndian.PutUint64(id[4:], uint64(micros)<<40|t.hi)
+	binary.BigEndian.PutUint64(id[12:], t.lo)
+	binary.BigEndian.PutUint32(id[:], uint32(second))
+	var text [ksuidChars]byte
+	return KSUID(id.Append(text[:0]))
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}

@@ -1,0 +1,111 @@
+package events
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Minter mints KSUIDs that never go backwards within the process, whatever its clock does. It is safe for
+// concurrent use.
+type Minter struct {
+	now    func() time.Time
+	random func([]byte) error
+
+	mu     sync.Mutex
+	newest int64  // instant of the newest minted, in microseconds since 1970; 0: none yet
+	tail   tail   // tail of the newest minted
+	buffer []byte // randomness of one call, kept to save its allocation
+}
+
+// NewMinter returns a minter on the given clock and source of randomness (nil: time.Now and crypto/rand). Neither is
+// called by two goroutines at once. The source fills the whole slice or fails.
+func NewMinter(now func() time.Time, random func([]byte) error) *Minter {
+	if now == nil {
+		now = time.Now
+	}
+	if random == nil {
+		random = func(b []byte) error { _, err := rand.Read(b); return err }
+	}
+	return &Minter{now: now, random: random}
+}
+
+// Mint returns n KSUIDs of one instant, increasing, all greater than any minted before by m, and that instant in UTC
+// and whole microseconds. When the clock stands still or steps back, the instant is that of the newest minted (one
+// microsecond more in the odd case that its tails are used up). Of n below 1 it mints nothing.
+// Errors, after which nothing counts as minted: ErrTime when the clock shows a time that KSUIDs cannot hold; what the
+// source of randomness returned.
+func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	if now.Unix() < epochSecond || now.Unix() > lastSecond {
+		return nil, time.Time{}, ErrTime
+	}
+	n = max(n, 0)
+	size := tailBytes + n*stepBytes
+	m.buffer = slices.Grow(m.buffer[:0], size)[:size]
+	if err := m.random(m.buffer); err != nil {
+		return nil, time.Time{}, err
+	}
+	fresh, steps := newTail(m.buffer), m.buffer[tailBytes:]
+
+	instant, last := now.UnixMicro(), fresh
+	if instant <= m.newest {
+		instant, last = m.newest, m.tail
+	}
+	if !last.holds(steps) {
+		if instant++; instant/1e6 > lastSecond {
+			return nil, time.Time{}, ErrTime
+		}
+		last = fresh.halved()
+	}
+	minted := make([]KSUID, n)
+	for i := range minted {
+		last, _ = last.plus(steps[i*stepBytes:])
+		minted[i] = encodeKSUID(instant, last)
+	}
+	if n > 0 {
+		m.newest, m.tail = instant, last
+	}
+	return minted, time.UnixMicro(instant).UTC(), nil
+}
+
+// tail is the random end of a KSUID, a number of 104 bits.
+type tail struct {
+	hi uint64 // the upper 40 bits
+	lo uint64
+}
+
+const (
+	tailBytes = 13
+	stepBytes = 4 // a KSUID follows the one before it of the same instant by 1 to 2^32
+)
+
+// newTail reads the first tailBytes of random.
+func newTail(random []byte) tail {
+	hi := uint64(random[0])<<32 | uint64(binary.BigEndian.Uint32(random[1:]))
+	return tail{hi: hi, lo: binary.BigEndian.Uint64(random[5:])}
+}
+
+// plus returns t and one step, read from the first stepBytes of random, and whether 104 bits hold it.
+func (t tail) plus(random []byte) (tail, bool) {
+	lo, carry := bits.Add64(t.lo, uint64(binary.BigEndian.Uint32(random))+1, 0)
+	next := tail{hi: t.hi + carry, lo: lo}
+	return next, next.hi < 1<<40
+}
+
+// holds tells whether all steps can be added to t.
+func (t tail) holds(steps []byte) bool {
+	fits := true
+	for ; fits && len(steps) > 0; steps = steps[stepBytes:] {
+		t, fits = t.plus(steps)
+	}
+	return fits
+}
+
+// halved returns a tail in the lower half of the range, above which there is room for any number of steps.
+func (t tail) halved() tail { return tail{hi: t.hi >> 1, lo: t.lo} }
