@@ -36,7 +36,7 @@ func ConditionCheckUnits(item Item) int { return 2 * started(item.Bytes(), write
 // indexUnits returns what w consumes in one index: an entry put in, changed or taken out is a write of its size; one
 // whose keys change is taken out and put in again; one that stays the same is free.
 func indexUnits(w Write, index Index) int {
-	before, after := index.entry(w.Before), index.entry(w.After)
+	before, after := index.Entry(w.Before), index.Entry(w.After)
 	switch {
 	case before == nil && after == nil:
 		return 0
@@ -52,8 +52,8 @@ func indexUnits(w Write, index Index) int {
 	return started(max(before.Bytes(), after.Bytes()), writeUnitBytes)
 }
 
-// entry returns what the index holds of item; nil if nothing.
-func (x Index) entry(item Item) Item {
+// Entry returns what the index holds of item; nil if nothing.
+func (x Index) Entry(item Item) Item {
 	_, partition := item[x.PartitionKey]
 	_, sort := item[x.SortKey]
 	if !partition || !sort {
@@ -88,7 +88,7 @@ const (
 func GetHalves(item Item, c Consistency) int { return int(c) * started(item.Bytes(), readUnitBytes) }
 
 // QueryHalves returns what one page of a query consumes, in halves of a read unit: the items that it went through, also
-// those that a filter left out, are added up before they are rounded. In an index pass its entries.
+// those that a filter left out, are added up before they are rounded. In an index, pass its entries.
 func QueryHalves(items []Item, c Consistency) int {
 	total := 0
 	for _, item := range items {

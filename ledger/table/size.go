@@ -7,7 +7,7 @@ import (
 )
 
 // A Value is what the cost model needs of an attribute's value: its size, and whether it equals another (==). The sizes
-// are those of AWS, "DynamoDB item sizes and formats".
+// are those of AWS, "DynamoDB item sizes and formats". The ledger stores no sets and no binaries.
 type Value struct {
 	bytes int
 	text  string // distinct for distinct values
@@ -30,9 +30,6 @@ func (v Value) Bytes() int { return v.bytes }
 
 // String is a string: the bytes of its UTF-8.
 func String(s string) Value { return Value{len(s), "S" + strconv.Quote(s)} }
-
-// Binary is bytes: their number.
-func Binary(b []byte) Value { return Value{len(b), "B" + strconv.Quote(string(b))} }
 
 // Number is a decimal number without an exponent: a byte for two significant digits or the odd one left, a byte, and
 // one more if it is negative. AWS calls its own rule approximate.
@@ -87,15 +84,4 @@ func Map(pairs Item) Value {
 	}
 	slices.Sort(texts)
 	return Value{size, "{" + strings.Join(texts, ",") + "}"}
-}
-
-// Set is a set of strings, numbers or binaries: the sizes of its members.
-func Set(members ...Value) Value {
-	size, texts := 0, make([]string, len(members))
-	for i, member := range members {
-		size += member.bytes
-		texts[i] = member.text
-	}
-	slices.Sort(texts)
-	return Value{size, "<" + strings.Join(texts, ",") + ">"}
 }
