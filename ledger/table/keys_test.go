@@ -144,6 +144,37 @@ func TestSecondaryKeysInjective(t *testing.T) {
 	})
 }
 
+// Keys that nothing builds are no kind of item.
+func TestParseRefuses(t *testing.T) {
+	for _, k := range []table.Key{
+		{},
+		{PK: "ACCOUNT#", SK: "ACCOUNT#"},
+		{PK: "ACCOUNT#x", SK: "ACCOUNT#y"},
+		{PK: "ACCOUNT#x#y", SK: "ACCOUNT#x#y"},
+		{PK: "ASSET#x", SK: "ACCOUNT_SUMMARY"},
+		{PK: "ASSET#x", SK: "BALANCE#a"},
+		{PK: "ACCOUNT#x", SK: "BALANCE#"},
+		{PK: "ACCOUNT#x", SK: "BALANCE#a#b"},
+		{PK: "ACCOUNT#x", SK: "POSTING#a"},
+		{PK: "ACCOUNT#x", SK: "POSTING#a#"},
+		{PK: "ACCOUNT#x", SK: "POSTING##k"},
+		{PK: "ACCOUNT#x", SK: "POSTING#a#k#l"},
+		{PK: "ACCOUNT#x", SK: "GRANT#u#000000000000"},
+		{PK: "ACCOUNT#x", SK: "GRANT#u#00000000007"},
+		{PK: "ACCOUNT#x", SK: "GRANT#u#0000000000007"},
+		{PK: "ACCOUNT#x", SK: "GRANT#u#-00000000007"},
+		{PK: "ACCOUNT#x", SK: "GRANT#u#+00000000007"},
+		{PK: "ACCOUNT#x", SK: "GRANT#u#00000000000x"},
+		{PK: "ACCOUNT#x", SK: "LATER#a"},
+	} {
+		for kind, parse := range parsers {
+			if _, ok := parse(k); ok {
+				t.Errorf("%+v parsed as a %s", k, kind)
+			}
+		}
+	}
+}
+
 // Whatever parses is exactly a key that would be built, and nothing panics.
 func FuzzParse(f *testing.F) {
 	f.Add("ACCOUNT#jane", "POSTING#AAPL#2h3vKAaVzJZ8mP0eMqk1kT9xYzA")
