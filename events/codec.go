@@ -13,6 +13,9 @@ type Event interface {
 	fields() Fields
 }
 
+// All events. A kind that is missing here, in Decode or among the golden files fails a test.
+var _ = [...]Event{AssetRegistered{}, AccountOpened{}, TransactionPosted{}, PostingRecorded{}, MemberGranted{}, MemberRevoked{}}
+
 // Fields is an event in its stored form: attribute names (CamelCase) to values, free of any SDK. A value is a string, a
 // Number, a bool, a List or a Fields. An optional attribute is absent when it is empty, and absence stands for its zero
 // value, so that an event has exactly one stored form.

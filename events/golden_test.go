@@ -1,0 +1,153 @@
+package events_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+)
+
+// The golden files are the stored format: facts written years ago must decode for ever. Files are added, for new
+// kinds, versions and variants; a file is NEVER edited or removed. When one of them fails, the code is wrong.
+
+// golden has the event that each file of testdata/golden stands for. For a file of an old version, that is the event of
+// today's version that the decoder makes of it.
+var golden = map[string]events.Event{
+	"AssetRegistered.v1.json": events.AssetRegistered{
+		ID: "AAPL", Name: "Apple Inc.", Description: "Common stock", Scale: 0, Currency: "USD", Actor: "local", At: goldenAt,
+	},
+	"AssetRegistered.v1.least.json": events.AssetRegistered{ID: "USD", Name: "US dollar", Scale: 2, Actor: "local", At: goldenAt},
+	"AccountOpened.v1.json": events.AccountOpened{
+		ID: "jane", Name: "Jane Doe",
+		Profile: `{"email":"jane@example.com","addresses":[{"street":"1 Main St","city":"Springfield","country":"US"}]}`,
+		Actor:   "arn:aws:sts::123456789012:assumed-role/desk/jane", At: goldenAt,
+	},
+	"AccountOpened.v1.least.json":     events.AccountOpened{ID: "fees", Profile: "{}", Actor: "local", At: goldenAt},
+	"AccountOpened.v1.unlimited.json": events.AccountOpened{ID: "market", Name: "Market", Profile: "{}", Overdraft: events.Overdraft{Unlimited: true}, Actor: "local", At: goldenAt},
+	"AccountOpened.v1.limits.json": events.AccountOpened{
+		ID: "margin", Name: "Margin", Profile: "{}", Actor: "local", At: goldenAt,
+		Overdraft: events.Overdraft{Limits: map[string]events.Amount{
+			"USD": events.NewAmount(500000), "EUR": {}, "wei": mustAmount("9999999999999999999999999999"),
+		}},
+	},
+	"TransactionPosted.v1.json": events.TransactionPosted{
+		ID: "order-1001", Kind: events.KindTransaction, Description: "Card order <№ 1001>", Metadata: map[string]string{"order": "1001", "note": ""},
+		Legs: []events.Leg{
+			{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD", Quantity: events.NewAmount(-2500)},
+			{ID: "3MPlq7CblaK144v8BdRNue7pibt", Account: "shop", Asset: "USD", Quantity: events.NewAmount(2400)},
+			{ID: "3MPlq7CblaK144v8BdRNugjuM0D", Account: "fees", Asset: "USD", Quantity: events.NewAmount(100)},
+		},
+		Fingerprint: "1:0123456789abcdef", Actor: "local",
+	},
+	"TransactionPosted.v1.trade.json": events.TransactionPosted{
+		ID: "t-1", Kind: events.KindTrade, Metadata: map[string]string{},
+		Legs: []events.Leg{
+			{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "AAPL", Quantity: events.NewAmount(10), Cost: events.NewAmount(150000)},
+			{ID: "3MPlq7CblaK144v8BdRNue7pibt", Account: "market", Asset: "AAPL", Quantity: events.NewAmount(-10), Cost: events.NewAmount(-150000)},
+		},
+		Fingerprint: "2:f", Actor: "local",
+	},
+	"TransactionPosted.v1.transfer.json": events.TransactionPosted{
+		ID: "3MPlq7CblUiUZ4bU704vcE8U9nk", Kind: events.KindTransfer, Metadata: map[string]string{},
+		Legs: []events.Leg{
+			{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "bank", Asset: "wei", Quantity: mustAmount("-9999999999999999999999999999")},
+			{ID: "3MPlq7CblaK144v8BdRNue7pibt", Account: "jane", Asset: "wei", Quantity: mustAmount("9999999999999999999999999999")},
+		},
+		Fingerprint: "1:0123456789abcdef", Actor: "local",
+	},
+	"PostingRecorded.v1.json": events.PostingRecorded{
+		Leg: events.Leg{
+			ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "AAPL",
+			Quantity: events.NewAmount(10), Cost: mustAmount("-9999999999999999999999999999"),
+		},
+		Transaction: "t-1", Kind: events.KindTrade, Description: "Ten of them",
+	},
+	"PostingRecorded.v1.least.json": events.PostingRecorded{
+		Leg:         events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "users:alice:cash", Asset: "USD", Quantity: events.NewAmount(1)},
+		Transaction: "a@b", Kind: events.KindTransfer,
+	},
+	"MemberGranted.v1.json": events.MemberGranted{
+		Account: "jane", User: "u-17", Role: events.RoleViewer, Number: 1, Actor: "local", At: goldenAt,
+	},
+	"MemberGranted.v1.operator.json": events.MemberGranted{
+		Account: "jane", User: "u-17", Role: events.RoleOperator, Number: 2, Actor: "local", At: goldenAt,
+	},
+	"MemberGranted.v1.owner.json": events.MemberGranted{
+		Account: "jane", User: "u-17", Role: events.RoleOwner, Number: 999999999999, Actor: "local", At: goldenAt,
+	},
+	"MemberRevoked.v1.json": events.MemberRevoked{Account: "jane", User: "u-17", Number: 3, Actor: "local", At: goldenAt},
+}
+
+var goldenAt = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
+
+func mustAmount(s string) events.Amount {
+	a, err := events.ParseAmount(s, events.PostedDigits)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+const goldenDir = "testdata/golden"
+
+// readGolden returns the files of goldenDir by name.
+func readGolden(t testing.TB) map[string][]byte {
+	paths, err := filepath.Glob(filepath.Join(goldenDir, "*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(path)] = text
+	}
+	return files
+}
+
+func TestGoldenFiles(t *testing.T) {
+	files := readGolden(t)
+	for file, text := range files {
+		want, ok := golden[file]
+		if !ok {
+			t.Errorf("%s: no event is expected of it", file)
+			continue
+		}
+		s, err := fromJSON(text)
+		fields, isMap := s.Fields.(events.Fields)
+		if err != nil || !isMap {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if prefix := s.Name + ".v" + strconv.Itoa(s.Version) + "."; !strings.HasPrefix(file, prefix) {
+			t.Errorf("%s holds %s", file, prefix)
+		}
+		got, err := events.Decode(s.Name, s.Version, fields)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v\nwant %+v", file, got, err, want)
+		}
+		if _, version := want.EventName(); version == s.Version && string(toJSON(want)) != string(text) {
+			t.Errorf("%s: the event is now written as\n%s", file, toJSON(want))
+		}
+	}
+	for file, want := range golden {
+		if files[file] == nil {
+			t.Errorf("%s/%s is missing; a new one would be\n%s", goldenDir, file, toJSON(want))
+		}
+	}
+	for _, kind := range kinds {
+		name, version := kind.EventName()
+		for ; version > 0; version-- {
+			if file := name + ".v" + strconv.Itoa(version) + ".json"; files[file] == nil {
+				t.Errorf("%s/%s is missing: every version of every kind has one", goldenDir, file)
+			}
+		}
+	}
+}
