@@ -1,0 +1,76 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"ledger.example/ledger/table"
+)
+
+// SettleWindow is how old a posting must be to be counted as settled: longer than a command may live, which is 8 s.
+const SettleWindow = 10 * time.Second
+
+// How often and how soon one starts again after a conflict. Twelve tries take up to four seconds, then the batch is left
+// to be delivered again.
+const (
+	conflictTries = 12
+	pauseFirst    = 10 * time.Millisecond // the longest first pause; each next may be twice as long
+	pauseMost     = 640 * time.Millisecond
+)
+
+// Projector refolds. It is safe for concurrent use.
+type Projector struct {
+	views Views
+	now   func() time.Time
+	log   *slog.Logger
+	pause func(ctx context.Context, try int) error
+
+	window   time.Duration // SettleWindow
+	stretch  int64         // StretchPostings
+	segments int           // SegmentsMax
+	accounts int           // accountsAtOnce
+}
+
+// NewProjector returns a projector on views; now is its own clock (nil: time.Now). A nil log is slog.Default().
+func NewProjector(views Views, now func() time.Time, log *slog.Logger) *Projector {
+	if now == nil {
+		now = time.Now
+	}
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Projector{
+		views: views, now: now, log: log, pause: pause,
+		window: SettleWindow, stretch: StretchPostings, segments: SegmentsMax, accounts: accountsAtOnce,
+	}
+}
+
+// untilQuiet does what try does, again from its beginning as long as others come first, or as a write's outcome is
+// unknown: reading again tells it.
+func (p *Projector) untilQuiet(ctx context.Context, attempt func() error) error {
+	for try := 1; ; try++ {
+		err := attempt()
+		if !errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrUnknownOutcome) || try == conflictTries {
+			return err
+		}
+		if stopped := p.pause(ctx, try); stopped != nil {
+			return errors.Join(stopped, err)
+		}
+	}
+}
+
+// pause waits before the next try, a random time so that those who met don't meet again. Error: that of ctx.
+func pause(ctx context.Context, try int) error {
+	most := min(pauseFirst<<min(try-1, 16), pauseMost)
+	timer := time.NewTimer(rand.N(most))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,157 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/events"
+	"ledger.example/ledger/table"
+)
+
+const (
+	// floorReads is how often a balance that shows below its limit is read again.
+	floorReads = 5
+	// balancesAtOnce is how many balances of an account are read at the same time.
+	balancesAtOnce = 8
+)
+
+// Reader answers strong reads by the same fold as refolds, and makes sure of postings for commands. It is safe for
+// concurrent use.
+type Reader struct {
+	views Views
+	log   *slog.Logger
+	pause func(ctx context.Context, try int) error
+}
+
+// NewReader returns a reader on views. A nil log is slog.Default(). It needs no clock: what a strong read includes is
+// decided by versions and counts.
+func NewReader(views Views, _ func() time.Time, log *slog.Logger) *Reader {
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Reader{views: views, log: log, pause: pause}
+}
+
+// Balance returns the balance of k with every posting acknowledged before the call in Head; Head.Through and First tell
+// of these too. floor, when not nil, is the lowest quantity that the account's limit allows: a query may catch a debit
+// before the credit that covered it, so below the floor the read is repeated up to five times; then it is shown and
+// alarmed, as a real overdraft must not be hidden. Errors: those of Views for reads.
+func (r *Reader) Balance(ctx context.Context, k Key, floor *events.Amount) (Balance, error) {
+	for try := 1; ; try++ {
+		b, err := r.read(ctx, k)
+		if err != nil || floor == nil || b.Head.Quantity().Cmp(*floor) >= 0 {
+			return b, err
+		}
+		if try > floorReads {
+			r.log.Error("balance is below its limit", "account", k.Account, "asset", k.Asset,
+				"quantity", b.Head.Quantity().String(), "floor", floor.String(), "as_of", string(b.AsOf()))
+			return b, nil
+		}
+		if err := r.pause(ctx, try); err != nil {
+			return Balance{}, err
+		}
+	}
+}
+
+// read folds the postings after the seal: those below it were counted when it was written, or are corrected.
+func (r *Reader) read(ctx context.Context, k Key) (Balance, error) {
+	b, _, err := r.views.Balance(ctx, k)
+	if err != nil {
+		return Balance{}, fmt.Errorf("read balance: %w", err)
+	}
+	head, first, err := foldOn(ctx, r.views, k, b.Seal, "")
+	if err != nil {
+		return Balance{}, err
+	}
+	b.Head, b.First, b.Unfinished = head, earlier(b.First, first), false
+	return b, nil
+}
+
+// Balances is Balance for the assets of an account after s.After, found through the posting keys, so that assets not yet
+// projected are there too; floor, when not nil, gives each asset's. Next is empty at the end only.
+func (r *Reader) Balances(ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice) (Listed[Balance], error) {
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(balancesAtOnce)
+	found := make([]*Balance, 0, s.Limit)
+	var next string
+	finding := func() error {
+		for asset := s.After; ; {
+			following, err := r.views.NextAsset(ctx, account, asset)
+			if errors.Is(err, table.ErrAbsent) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("find assets: %w", err)
+			}
+			if len(found) == s.Limit {
+				next = asset
+				return nil
+			}
+			asset = following
+			b := new(Balance)
+			found = append(found, b)
+			reads.Go(func() error {
+				var lowest *events.Amount
+				if floor != nil {
+					lowest = floor(following)
+				}
+				read, err := r.Balance(ctx, Key{Account: account, Asset: following}, lowest)
+				*b = read
+				return err
+			})
+		}
+	}()
+	if err := reads.Wait(); err != nil {
+		return Listed[Balance]{}, err
+	}
+	if finding != nil {
+		return Listed[Balance]{}, finding
+	}
+	listed := Listed[Balance]{Items: make([]Balance, len(found)), Next: next}
+	for i, b := range found {
+		listed.Items[i] = *b
+	}
+	return listed, nil
+}
+
+// Credits returns all that account was ever credited of asset, exactly: every transaction acknowledged before the call
+// is in it. Errors: those of Views for reads.
+func (r *Reader) Credits(ctx context.Context, account, asset string) (events.Amount, error) {
+	b, err := r.read(ctx, Key{Account: account, Asset: asset})
+	return b.Head.Credits, err
+}
+
+// MakeSure returns nil when every later strong read is certain to include the committed posting id. Above the seal each
+// strong read includes it by itself, unless a refold that read before its commit moves the seal past it: so the
+// balance's version is raised, which makes that refold start again. At or below the seal the stretch that it lies in is
+// counted. It never writes a fold. Errors: table.ErrConflict when it is not counted yet (it will be), or somebody came
+// first; those of Views; ErrPostingsMissing.
+func (r *Reader) MakeSure(ctx context.Context, account, asset string, id events.KSUID) error {
+	b, _, err := r.views.Balance(ctx, Key{Account: account, Asset: asset})
+	if err != nil {
+		return fmt.Errorf("read balance: %w", err)
+	}
+	if id > b.Seal.Through {
+		if err := r.views.Write(ctx, Change{Balance: b}); err != nil {
+			return fmt.Errorf("raise version: %w", err)
+		}
+		return nil
+	}
+	counted, err := stretchOf(ctx, r.views, b, id)
+	if err != nil {
+		return err
+	}
+	again, _, err := recount(ctx, r.views, counted)
+	if err != nil {
+		return err
+	}
+	if again.Count != counted.Count {
+		return fmt.Errorf("posting %s is not counted yet: %w", id, table.ErrConflict)
+	}
+	return nil
+}

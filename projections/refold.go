@@ -1,0 +1,184 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ledger.example/events"
+)
+
+// Refold counts every posting of marks in the balance of k, in as many saves as it takes. Marks are KSUIDs of postings
+// that are committed, in any order, repeated or not, counted before or not. It may be broken off anywhere and done
+// again, by several at once.
+//
+//   - Marks above the seal: the postings after the seal are read to their end. The seal follows those that were settled
+//     when the refold began to read, and closes a segment whenever it is StretchPostings ahead of the base.
+//   - Marks at or below the seal: the stretch that each lies in is counted again. Late postings are added to the
+//     segment, to base, seal and head; nothing above is read again.
+//   - Segments and balance are written in one transaction, on the balance's version. After SegmentsMax segments the way
+//     so far is saved; read forwards, the balance is then marked unfinished and what is shown stays as it was.
+//   - When nothing new was found, nothing is written.
+//
+// Errors: those of Views; table.ErrConflict when others kept coming first; ErrPostingsMissing; events.ErrOverflow. What
+// was saved before an error stays.
+func (p *Projector) Refold(ctx context.Context, k Key, marks []events.KSUID) error {
+	marks = slices.Clone(marks)
+	slices.Sort(marks)
+	marks = slices.Compact(marks)
+	return p.untilQuiet(ctx, func() error {
+		begun := p.now()
+		b, storeTime, err := p.views.Balance(ctx, k)
+		if err != nil {
+			return fmt.Errorf("read balance: %w", err)
+		}
+		r := refold{Projector: p, stored: b, balance: b, settled: settledBefore(begun, storeTime, p.window)}
+		return r.count(ctx, marks)
+	})
+}
+
+// settledBefore returns the KSUID below which postings are settled for one who began to read at begun by its own clock
+// and at storeTime by the store's. The earlier counts. A store that doesn't tell its time settles nothing.
+func settledBefore(begun, storeTime time.Time, window time.Duration) events.KSUID {
+	if storeTime.IsZero() {
+		return ""
+	}
+	if storeTime.Before(begun) {
+		begun = storeTime
+	}
+	return events.FirstKSUID(begun.Add(-window))
+}
+
+// refold is one attempt on one balance, from reading it to its last write.
+type refold struct {
+	*Projector
+	stored   Balance      // as the table has it: as read, later as written by this attempt
+	balance  Balance      // what it becomes
+	segments []Segment    // to be written with it
+	settled  events.KSUID // postings below are settled
+}
+
+func (r *refold) count(ctx context.Context, marks []events.KSUID) error {
+	above, _ := slices.BinarySearchFunc(marks, r.balance.Seal.Through, func(mark, seal events.KSUID) int {
+		if mark <= seal {
+			return -1
+		}
+		return 1
+	})
+	if err := r.check(ctx, marks[:above]); err != nil {
+		return err
+	}
+	if above == len(marks) && r.balance == r.stored && !r.stored.Unfinished {
+		return nil
+	}
+	return r.readOn(ctx)
+}
+
+// check counts again each stretch that one of marks, ascending and none above the seal, lies in.
+func (r *refold) check(ctx context.Context, marks []events.KSUID) error {
+	var checked events.KSUID
+	for _, mark := range marks {
+		if mark <= checked {
+			continue
+		}
+		counted, err := stretchOf(ctx, r.views, r.balance, mark)
+		if err != nil {
+			return err
+		}
+		again, first, err := recount(ctx, r.views, counted)
+		if err != nil {
+			return err
+		}
+		checked = counted.Through
+		if again.Count == counted.Count {
+			continue
+		}
+		if err := r.correct(counted, again, first); err != nil {
+			return err
+		}
+		if len(r.segments) == r.Projector.segments {
+			// Corrections are whole by themselves: what is shown stays a sum of postings, each counted once.
+			if err := r.save(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// correct adds to every fold over a stretch what its recount found more.
+func (r *refold) correct(counted, again Segment, first events.KSUID) error {
+	late, err := again.minus(counted.Fold)
+	if err != nil {
+		return err
+	}
+	b := &r.balance
+	if counted.Through <= b.Base.Through {
+		r.segments = append(r.segments, again)
+		if b.Base, err = b.Base.plus(late); err != nil {
+			return err
+		}
+	}
+	if b.Seal, err = b.Seal.plus(late); err != nil {
+		return err
+	}
+	if b.Head, err = b.Head.plus(late); err != nil {
+		return err
+	}
+	b.First = earlier(b.First, first)
+	return nil
+}
+
+// readOn reads the postings after the seal to their end, and writes what became of the balance.
+func (r *refold) readOn(ctx context.Context) error {
+	b := &r.balance
+	f := b.Seal
+	for p, err := range postings(ctx, r.views, b.Key, b.Seal.Through, "") {
+		if err != nil {
+			return err
+		}
+		if f, err = f.Add(p); err != nil {
+			return fmt.Errorf("fold posting %s: %w", p.ID, err)
+		}
+		b.First = earlier(b.First, p.ID)
+		if p.ID >= r.settled {
+			continue
+		}
+		b.Seal = f
+		if b.Seal.Count-b.Base.Count < r.stretch {
+			continue
+		}
+		closed, err := b.Seal.minus(b.Base)
+		if err != nil {
+			return err
+		}
+		r.segments = append(r.segments, Segment{Key: b.Key, After: b.Base.Through, Fold: closed})
+		b.Base = b.Seal
+		if len(r.segments) == r.Projector.segments {
+			b.Unfinished = true
+			if err := r.save(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	b.Head, b.Unfinished = f, false
+	if b.Head == r.stored.Head && len(r.segments) == 0 && !r.stored.Unfinished {
+		return nil // that the seal alone could follow is not worth a write
+	}
+	return r.save(ctx)
+}
+
+// save writes the balance and the segments so far, with the summary if what is shown asks for it.
+func (r *refold) save(ctx context.Context) error {
+	summary, err := summarize(ctx, r.views, r.stored, r.balance)
+	if err != nil {
+		return err
+	}
+	if err := r.views.Write(ctx, Change{Balance: r.balance, Segments: r.segments, Summary: summary}); err != nil {
+		return fmt.Errorf("write balance: %w", err)
+	}
+	r.balance.Version++
+	r.stored, r.segments = r.balance, nil
+	return nil
+}

@@ -1,0 +1,58 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+
+	"ledger.example/events"
+)
+
+// Summary is the projection of one account.
+//
+// It is the sum over the account's balances, kept up to date by differences that are written in one transaction with
+// the balance that they come from. A balance is an asset of its account once a posting is counted in its head: one that
+// was made only to have its version raised is none yet.
+type Summary struct {
+	Account  string
+	Version  int64        // 0: never written
+	Assets   int64        // number of balances with a posting in their head
+	Holdings int64        // number of balances whose quantity is not zero
+	First    events.KSUID // the earliest posting of these balances
+}
+
+// share is what one balance brings to its account's summary.
+type share struct {
+	assets, holdings int64
+	first            events.KSUID
+}
+
+func (b Balance) share() share {
+	if b.Head.Count == 0 {
+		return share{}
+	}
+	s := share{assets: 1, first: b.First}
+	if !b.Head.Quantity().IsZero() {
+		s.holdings = 1
+	}
+	return s
+}
+
+// summarize returns the account's summary as it becomes when a balance goes from was to is, or nil when it stays.
+func summarize(ctx context.Context, views Views, was, is Balance) (*Summary, error) {
+	before, after := was.share(), is.share()
+	if before == after {
+		return nil, nil
+	}
+	stored, err := views.Summary(ctx, is.Account)
+	if err != nil {
+		return nil, fmt.Errorf("read summary: %w", err)
+	}
+	s := stored
+	s.Assets += after.assets - before.assets
+	s.Holdings += after.holdings - before.holdings
+	s.First = earlier(s.First, after.first)
+	if s == stored {
+		return nil, nil
+	}
+	return &s, nil
+}
