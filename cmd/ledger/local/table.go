@@ -118,3 +118,19 @@ func streamText(s *types.StreamSpecification) string {
 	}
 	return string(s.StreamViewType)
 }
+
+// StreamARN returns the name of a table's stream. The error says so when there
+// is no table, or no stream.
+func StreamARN(ctx context.Context, client *dynamodb.Client, table string) (string, error) {
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	var notFound *types.ResourceNotFoundException
+	switch {
+	case errors.As(err, &notFound):
+		return "", fmt.Errorf("there is no table %s", table)
+	case err != nil:
+		return "", fmt.Errorf("describe table %s: %w", table, err)
+	case streamText(out.Table.StreamSpecification) == "none" || out.Table.LatestStreamArn == nil:
+		return "", fmt.Errorf("table %s has no stream", table)
+	}
+	return *out.Table.LatestStreamArn, nil
+}
