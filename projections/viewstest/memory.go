@@ -15,12 +15,14 @@ import (
 	"ledger.example/projections"
 )
 
-// Seed puts what Views only reads, as a command's commit would.
+// Seed puts what Views only reads, as a command's commit would, and reads what Views only puts.
 type Seed interface {
 	// Post puts postings of k.
 	Post(ctx context.Context, k projections.Key, postings ...projections.Posting) error
 	// Grant puts the grant that m shows, or a revocation when its role is "".
 	Grant(ctx context.Context, m projections.Membership) error
+	// Membership reads what WriteMembership put, strongly. Error: table.ErrAbsent.
+	Membership(ctx context.Context, account, user string) (projections.Membership, error)
 }
 
 // Memory is a strict projections.Views in memory, and its own Seed. It compares versions, refuses what the contract
@@ -260,11 +262,17 @@ func (m *Memory) WriteMembership(ctx context.Context, put projections.Membership
 	return nil
 }
 
-// Membership returns what was written by WriteMembership, the zero membership when nothing was.
-func (m *Memory) Membership(account, user string) projections.Membership {
-	m.mu.Lock()
+// Membership implements Seed.
+func (m *Memory) Membership(ctx context.Context, account, user string) (projections.Membership, error) {
+	if err := m.begin(ctx); err != nil {
+		return projections.Membership{}, err
+	}
 	defer m.mu.Unlock()
-	return m.memberships[member{account, user}]
+	stored, there := m.memberships[member{account, user}]
+	if !there {
+		return projections.Membership{}, table.ErrAbsent
+	}
+	return stored, nil
 }
 
 // Segments returns the segments of k in order.
