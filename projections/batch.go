@@ -108,7 +108,7 @@ func (p *Projector) groups(batch []Record) []*group {
 }
 
 func malformed(i int, r Record) *group {
-	return &group{first: i, err: fmt.Errorf("%w: PK %q, SK %q", ErrMalformedRecord, r.PK, r.SK)}
+	return &group{first: i, err: fmt.Errorf("%w: key %q, %q", ErrMalformedRecord, r.PK, r.SK)}
 }
 
 // byAccount splits groups by account, each in the order given, and leaves out what has failed already.
