@@ -1,90 +1,143 @@
 // Package ledger is the write side: it decides what may be posted and appends it to the journal.
+//
+// A command is checked in the order of the API's error table: the shape of its fields, the rules over several fields,
+// the things that it names, its id, its funds. What can be decided without the store is pure; what needs it goes
+// through two ports, the Journal and the Projections.
 package ledger
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/ledger/table"
 )
 
 // Ledger carries out commands. It is safe for concurrent use, and remembers definitions and known credits for as long
 // as the process lives.
-type Ledger struct{ _ int }
+type Ledger struct {
+	journal     Journal
+	projections Projections
+	minter      *events.Minter
+	now         func() time.Time // the process's clock; durations are taken by time.Now's stopwatch instead
+	log         *slog.Logger
+
+	clock    storeClock
+	accounts *memory[string, events.AccountOpened]
+	assets   *memory[string, events.AssetRegistered]
+	credits  *knownCredits
+}
 
 // Config is what a Ledger is made of.
 type Config struct {
 	Journal     Journal
 	Projections Projections
-	Minter      *events.Minter
+	Minter      *events.Minter   // nil: a minter on Now
 	Now         func() time.Time // nil: time.Now
-	Log         *slog.Logger
+	Log         *slog.Logger     // nil: nothing is logged
 }
 
 // New returns a ledger.
-func New(c Config) *Ledger { panic("todo") }
-
-// RegisterAsset registers an asset; created is false when it had been registered with the same body before.
-func (l *Ledger) RegisterAsset(ctx context.Context, r RegisterAsset) (asset events.AssetRegistered, created bool, err error) {
-	panic("todo")
+func New(c Config) *Ledger {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Minter == nil {
+		c.Minter = events.NewMinter(c.Now, nil)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Ledger{
+		journal:     c.Journal,
+		projections: c.Projections,
+		minter:      c.Minter,
+		now:         c.Now,
+		log:         c.Log,
+		accounts:    newMemory[string](definitionsBytes, accountBytes),
+		assets:      newMemory[string](definitionsBytes, assetBytes),
+		credits:     newKnownCredits(),
+	}
 }
 
-// OpenAccount opens an account; created is false when it had been opened with the same body before.
-func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account events.AccountOpened, created bool, err error) {
-	panic("todo")
+// Asset returns an asset's definition, from memory when it was seen before. Errors: CodeAssetNotFound, CodeThrottled,
+// CodeUnavailable.
+func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, error) {
+	if asset, ok := l.assets.get(id); ok {
+		return asset, nil
+	}
+	if events.ValidID(id) {
+		found, err := l.look(ctx, Wanted{Assets: []string{id}})
+		if err != nil {
+			return events.AssetRegistered{}, err
+		}
+		if asset, ok := found.Assets[id]; ok {
+			return asset, nil
+		}
+	}
+	return events.AssetRegistered{}, &Error{Code: CodeAssetNotFound, Detail: "There is no such asset.", OfPath: true}
 }
 
-// Post posts a transaction, transfer or trade.
-func (l *Ledger) Post(ctx context.Context, r PostingRequest) (Posted, error) { panic("todo") }
+// Account returns an account's definition, from memory when it was seen before. Errors: CodeAccountNotFound,
+// CodeThrottled, CodeUnavailable.
+func (l *Ledger) Account(ctx context.Context, id string) (events.AccountOpened, error) {
+	if account, ok := l.accounts.get(id); ok {
+		return account, nil
+	}
+	if events.ValidID(id) {
+		found, err := l.look(ctx, Wanted{Accounts: []string{id}})
+		if err != nil {
+			return events.AccountOpened{}, err
+		}
+		if account, ok := found.Accounts[id]; ok {
+			return account, nil
+		}
+	}
+	return events.AccountOpened{}, &Error{Code: CodeAccountNotFound, Detail: "There is no such account.", OfPath: true}
+}
 
-// Grant records a role; created is true for the user's first role (also after a revocation).
-func (l *Ledger) Grant(ctx context.Context, r GrantMember) (created bool, err error) { panic("todo") }
-
-// Revoke records that a user has no role; it is no error when there was none.
-func (l *Ledger) Revoke(ctx context.Context, r RevokeMember) error { panic("todo") }
-
-// Asset returns an asset's definition, from memory when it was seen before. Errors: CodeAssetNotFound.
-func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, error) { panic("todo") }
-
-// Account returns an account's definition, from memory when it was seen before. Errors: CodeAccountNotFound.
-func (l *Ledger) Account(ctx context.Context, id string) (events.AccountOpened, error) { panic("todo") }
-
-// Transaction reads a transaction, strongly consistent. Errors: CodeTransactionNotFound.
+// Transaction reads a transaction, strongly consistent. Errors: CodeTransactionNotFound, CodeThrottled, CodeUnavailable.
 func (l *Ledger) Transaction(ctx context.Context, id string) (events.TransactionPosted, error) {
-	panic("todo")
+	absent := &Error{Code: CodeTransactionNotFound, Detail: "There is no such transaction.", OfPath: true}
+	if !events.ValidID(id) {
+		return events.TransactionPosted{}, absent
+	}
+	t, _, err := l.readHeader(ctx, id)
+	switch {
+	case errors.Is(err, table.ErrAbsent):
+		return events.TransactionPosted{}, absent
+	case err != nil:
+		return events.TransactionPosted{}, storeError(err)
+	}
+	return t, nil
 }
 
-// Shape returns every field of r that is out of range.
-func (r RegisterAsset) Shape() []FieldError { panic("todo") }
+// look asks the journal, retrying what may be retried, and remembers what it found. It never remembers an absence.
+// Its error is an *Error.
+func (l *Ledger) look(ctx context.Context, wanted Wanted) (found Found, err error) {
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		found, err = l.journal.Look(ctx, wanted)
+		return found.At, err
+	})
+	if err != nil {
+		return Found{}, storeError(err)
+	}
+	for id, account := range found.Accounts {
+		l.accounts.put(id, account)
+	}
+	for id, asset := range found.Assets {
+		l.assets.put(id, asset)
+	}
+	return found, nil
+}
 
-// Shape returns every field of r that is out of range.
-func (r OpenAccount) Shape() []FieldError { panic("todo") }
-
-// Shape returns every field of r that is out of range.
-func (r GrantMember) Shape() []FieldError { panic("todo") }
-
-// Shape returns every field of r that is out of range.
-func (r RevokeMember) Shape() []FieldError { panic("todo") }
-
-// Shape implements PostingRequest.
-func (r PostTransaction) Shape() []FieldError { panic("todo") }
-
-// Shape implements PostingRequest.
-func (r PostTransfer) Shape() []FieldError { panic("todo") }
-
-// Shape implements PostingRequest.
-func (r PostTrade) Shape() []FieldError { panic("todo") }
-
-// Rules implements PostingRequest.
-func (r PostTransaction) Rules() *Error { panic("todo") }
-
-// Rules implements PostingRequest.
-func (r PostTransfer) Rules() *Error { panic("todo") }
-
-// Rules implements PostingRequest.
-func (r PostTrade) Rules() *Error { panic("todo") }
-
-func (PostTransaction) postingRequest() {}
-func (PostTransfer) postingRequest()    {}
-func (PostTrade) postingRequest()       {}
+// readHeader reads one transaction, retrying what may be retried; the time is the store's.
+func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, at time.Time, err error) {
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		t, at, err = l.journal.Transaction(ctx, id)
+		return at, err
+	})
+	return t, at, err
+}

@@ -61,7 +61,19 @@ type PostingRequest interface {
 	// Rules returns nil, or what breaks the rules over several fields: CodeInvalidTransaction, else CodeUnbalanced.
 	Rules() *Error
 
-	postingRequest()
+	kind() events.Kind
+	annotation() Annotation
+	// names returns every field that names an account, and every one that names an asset, in the order of the request.
+	names() (accounts, assets []name)
+	// costed returns every field that asks for something that only an asset with a currency allows.
+	costed() []name
+	// settlement returns the asset in whose currency the request settles, and whether it adds legs in it.
+	settlement() (asset string, settles bool)
+	// legs returns the legs that the request expands to, in their order. Those of its settlement are in currency,
+	// and left out while that is "".
+	legs(currency string) []LegRequest
+	// canonical appends what the request asks for besides kind and annotation.
+	canonical(c *canonical)
 }
 
 // Posted is the answer to a posting request.

@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger/table"
+)
+
+// Shape returns every field of r that is out of range.
+func (r RegisterAsset) Shape() []FieldError {
+	var f faults
+	f.id("id", r.ID)
+	f.text("name", r.Name, 1, events.NameChars)
+	f.text("description", r.Description, 0, events.DescriptionChars)
+	if r.Scale < 0 || r.Scale > events.ScaleMax {
+		f.add("scale", "must be 0 to "+strconv.Itoa(events.ScaleMax))
+	}
+	switch {
+	case r.Currency == "":
+	case !events.ValidID(r.Currency):
+		f.add("currency", ruleID)
+	case r.Currency == r.ID:
+		f.add("currency", "must name another asset")
+	}
+	return f
+}
+
+// RegisterAsset registers an asset; created is false when it had been registered with the same body before.
+// Errors: CodeInvalidRequest, CodeAssetNotFound (the currency), CodeAssetExists, CodeThrottled, CodeContention,
+// CodeUnavailable, CodeOutcomeUnknown.
+func (l *Ledger) RegisterAsset(ctx context.Context, r RegisterAsset) (asset events.AssetRegistered, created bool, err error) {
+	if fields := r.Shape(); fields != nil {
+		return asset, false, invalidRequest(fields)
+	}
+	if err := actorError(r.Actor); err != nil {
+		return asset, false, err
+	}
+	ctx, cancel := lifeOf(ctx)
+	defer cancel()
+	if r.Currency != "" {
+		missing, err := l.missingAssets(ctx, []string{r.Currency})
+		if err != nil {
+			return asset, false, err
+		}
+		if len(missing) > 0 {
+			return asset, false, assetsNotFound([]FieldError{{Field: "currency", Rule: ruleAsset}})
+		}
+	}
+	stored, known := l.assets.get(r.ID)
+	if !known {
+		wanted := events.AssetRegistered{
+			ID: r.ID, Name: r.Name, Description: r.Description, Scale: r.Scale, Currency: r.Currency,
+			Actor: r.Actor, At: l.instant(),
+		}
+		created, err = l.put(ctx, func(ctx context.Context) (ours bool, err error) {
+			stored, err = l.journal.RegisterAsset(ctx, wanted)
+			return stored == wanted, err
+		})
+		if err != nil {
+			return asset, false, err
+		}
+		l.assets.put(r.ID, stored)
+	}
+	if stored.Name != r.Name || stored.Description != r.Description || stored.Scale != r.Scale || stored.Currency != r.Currency {
+		return asset, false, &Error{Code: CodeAssetExists, Detail: "The asset was registered before with another body."}
+	}
+	return stored, created, nil
+}
+
+// put puts an event on the condition of its absence, again while the store declines or does not say what became of
+// it: putting the same event twice is harmless. The function returns whether what is stored is the very event that it
+// puts. Created is true when this command put it. The error is an *Error.
+func (l *Ledger) put(ctx context.Context, once func(context.Context) (ours bool, err error)) (created bool, _ error) {
+	unknown, declines := false, 0
+	for tries := 1; ; tries++ {
+		var ours bool
+		err := l.ask(ctx, func(ctx context.Context) (_ time.Time, err error) {
+			ours, err = once(ctx)
+			return time.Time{}, err
+		})
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, table.ErrExists):
+			return unknown && ours, nil
+		case declined(err):
+			declines++
+		case errors.Is(err, table.ErrConflict):
+		case errors.Is(err, table.ErrUnknownOutcome):
+			unknown = true
+			l.log.WarnContext(ctx, "outcome of a write is unknown; it is put again", "error", err)
+		default:
+			return false, internalError(err)
+		}
+		if declines == declinedTries && !unknown || !pause(ctx, tries) {
+			if unknown {
+				return false, unknownError("", err)
+			}
+			return false, storeError(err)
+		}
+	}
+}
+
+const (
+	ruleAsset   = "names no registered asset"
+	ruleAccount = "names no opened account"
+)
+
+// missingAssets returns those of ids that are not registered, in their order.
+func (l *Ledger) missingAssets(ctx context.Context, ids []string) ([]string, error) {
+	var unknown, missing []string
+	for _, id := range ids {
+		if _, ok := l.assets.get(id); !ok {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	found, err := l.look(ctx, Wanted{Assets: unknown})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range unknown {
+		if _, ok := found.Assets[id]; !ok {
+			missing = append(missing, id)
+		}
+	}
+	return missing, nil
+}
+
+// instant is the process's clock as events store it.
+func (l *Ledger) instant() time.Time { return l.now().UTC().Round(0).Truncate(time.Microsecond) }
+
+func invalidRequest(fields []FieldError) *Error {
+	return &Error{Code: CodeInvalidRequest, Detail: "Some fields are out of range.", Fields: fields}
+}
+
+func assetsNotFound(fields []FieldError) *Error {
+	return &Error{Code: CodeAssetNotFound, Detail: "Some fields name assets that are not registered.", Fields: fields}
+}
+
+func accountsNotFound(fields []FieldError) *Error {
+	return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that are not opened.", Fields: fields}
+}

@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ledger.example/events"
+)
+
+// A fingerprint tells a repeated request from another one under the same id. It is stored in the header with the
+// number of the rule that it was made by, and compared by that rule, also years and deployments later: rule 1 is never
+// changed, only followed by others. The request is what is compared, not what it expands to.
+const fingerprintRule = "1"
+
+// fingerprint returns the fingerprint of r by the newest rule.
+func fingerprint(r PostingRequest) string { return fingerprint1(r) }
+
+// sameRequest tells whether a stored fingerprint is that of r. An unknown rule is an error, never a difference.
+func sameRequest(stored string, r PostingRequest) (bool, error) {
+	switch rule, _, _ := strings.Cut(stored, ":"); rule {
+	case fingerprintRule:
+		return fingerprint1(r) == stored, nil
+	default:
+		return false, fmt.Errorf("fingerprint %q is by an unknown rule", stored)
+	}
+}
+
+// fingerprint1 is SHA-256 over the kind, description, metadata sorted by key, and the request's own fields in the
+// order of its type, every text preceded by its length in bytes and every list by its number of elements. The id and the
+// actor don't count. A given default and an omitted one are the same value here.
+func fingerprint1(r PostingRequest) string {
+	c := canonical(make([]byte, 0, 512))
+	a := r.annotation()
+	c.text(string(r.kind()))
+	c.text(a.Description)
+	c.count(len(a.Metadata))
+	for _, key := range slices.Sorted(maps.Keys(a.Metadata)) {
+		c.text(key)
+		c.text(a.Metadata[key])
+	}
+	r.canonical(&c)
+	hash := sha256.Sum256(c)
+	return fingerprintRule + ":" + base64.RawURLEncoding.EncodeToString(hash[:])
+}
+
+// canonical is a request in a form without ambiguity.
+type canonical []byte
+
+func (c *canonical) count(n int) { *c = append(strconv.AppendInt(*c, int64(n), 10), ';') }
+
+func (c *canonical) text(s string) {
+	*c = append(strconv.AppendInt(*c, int64(len(s)), 10), ':')
+	*c = append(*c, s...)
+}
+
+func (c *canonical) amount(a events.Amount) {
+	*c, _ = a.AppendText(*c) // never fails
+	*c = append(*c, ';')
+}
+
+func (r PostTransaction) canonical(c *canonical) {
+	c.count(len(r.Postings))
+	for _, leg := range r.Postings {
+		c.text(leg.Account)
+		c.text(leg.Asset)
+		c.amount(leg.Quantity)
+		c.amount(leg.Cost)
+	}
+}
+
+func (r PostTransfer) canonical(c *canonical) {
+	c.text(r.From)
+	c.text(r.To)
+	c.text(r.Asset)
+	c.amount(r.Quantity)
+}
+
+func (r PostTrade) canonical(c *canonical) {
+	c.text(r.Asset)
+	c.text(r.Buyer)
+	c.text(r.Seller)
+	c.amount(r.Quantity)
+	c.amount(r.Cost)
+	c.text(strconv.FormatBool(r.Settle))
+}

@@ -1,0 +1,116 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"ledger.example/ledger/table"
+)
+
+const (
+	// life is how long a command lives: less than the settle window, so that what it appended is not settled before it
+	// answers.
+	life = 8 * time.Second
+	// lifeMargin is kept of the caller's own deadline, for the answer.
+	lifeMargin = 250 * time.Millisecond
+	// requestLife is how long one request to the store may take: a hanging one leaves time for another.
+	requestLife = 2500 * time.Millisecond
+	// declinedTries is how often a command asks a store that declines (throttled, unavailable) before it says so.
+	declinedTries = 6
+	// pauseLeast and pauseMost bound the pause before trying again: it doubles from try to try, with jitter.
+	pauseLeast = 20 * time.Millisecond
+	pauseMost  = 640 * time.Millisecond
+
+	retryAfter = time.Second // what callers are told to wait
+)
+
+// lifeOf returns the context that a command lives in: that of its caller without its cancellation, since a caller who
+// hangs up must not leave an outcome unknown that could be found out.
+func lifeOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end := time.Now().Add(life)
+	if own, ok := ctx.Deadline(); ok && own.Add(-lifeMargin).Before(end) {
+		end = own.Add(-lifeMargin)
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), end)
+}
+
+// pause waits before the try after number tries, counted from one. It reports whether there is life left.
+func pause(ctx context.Context, tries int) bool {
+	most := min(pauseMost, pauseLeast<<min(tries-1, 16))
+	timer := time.NewTimer(most/2 + rand.N(most/2))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}
+
+// ask makes one request to the store and takes in what its reply told of the store's clock.
+func (l *Ledger) ask(ctx context.Context, do func(context.Context) (time.Time, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, requestLife)
+	defer cancel()
+	sent := time.Now()
+	at, err := do(ctx)
+	l.clock.tell(at, sent, time.Now())
+	return err
+}
+
+// read makes a request that only reads, again when the store declines or conflicts.
+func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, error)) error {
+	return again(ctx, func() error { return l.ask(ctx, do) })
+}
+
+// again does what changes nothing a few times while the store declines or conflicts.
+func again(ctx context.Context, do func() error) error {
+	for tries := 1; ; tries++ {
+		err := do()
+		if err == nil || !declined(err) && !errors.Is(err, table.ErrConflict) || tries == declinedTries || !pause(ctx, tries) {
+			return err
+		}
+	}
+}
+
+// declined tells whether the store did not take the request, or a read of it failed.
+func declined(err error) bool {
+	return errors.Is(err, table.ErrThrottled) || errors.Is(err, table.ErrUnavailable)
+}
+
+// storeError is the answer to a command that ends with an error of the store, having written nothing.
+func storeError(err error) *Error {
+	switch {
+	case errors.Is(err, table.ErrThrottled):
+		return &Error{Code: CodeThrottled, Detail: "The service is over its capacity at the moment. Nothing was written.", RetryAfter: retryAfter, Err: err}
+	case errors.Is(err, table.ErrConflict):
+		return &Error{Code: CodeContention, Detail: "Other requests kept coming first. Nothing was written.", RetryAfter: retryAfter, Err: err}
+	case errors.Is(err, table.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &Error{Code: CodeUnavailable, Detail: "The service is not available at the moment. Nothing was written.", RetryAfter: retryAfter, Err: err}
+	}
+	return internalError(err)
+}
+
+func internalError(err error) *Error {
+	return &Error{Code: CodeInternal, Detail: "Something went wrong inside.", Err: err}
+}
+
+// unknownError is the answer to a command that may have been applied.
+func unknownError(transaction string, err error) *Error {
+	return &Error{
+		Code:        CodeOutcomeUnknown,
+		Detail:      "It is not known whether this was done. Send the same request again.",
+		Transaction: transaction,
+		Err:         err,
+	}
+}
+
+// actorError guards against a caller that forgot to say who acts: an event without an actor could not be read again.
+func actorError(actor string) *Error {
+	f := faults{}
+	if f.text("actor", actor, 1, actorChars); len(f) > 0 {
+		return internalError(errors.New("actor " + f[0].Rule))
+	}
+	return nil
+}
