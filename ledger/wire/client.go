@@ -31,8 +31,6 @@ const (
 
 	// readAttempts is how often the SDK tries a read. It never repeats a write: see Once.
 	readAttempts = 3
-	// readBackoff is the longest wait between two of those attempts; the SDK's own is 20 seconds.
-	readBackoff = 300 * time.Millisecond
 )
 
 // NewClient returns a client for the ledger's store. The optFns may add middleware.
@@ -49,7 +47,9 @@ func NewClient(cfg aws.Config, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 		o.RetryMaxAttempts = 0 // set below; the environment's would wrap it
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts = readAttempts
-			r.MaxBackoff = readBackoff
+			r.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+				return backoff(attempt), nil // the SDK's own is up to 20 seconds
+			})
 		})
 	}
 	return dynamodb.NewFromConfig(cfg, append([]func(*dynamodb.Options){tuned}, optFns...)...)

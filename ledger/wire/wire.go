@@ -3,12 +3,8 @@
 package wire
 
 import (
-	"time"
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/events"
 	"ledger.example/ledger/table"
 )
 
@@ -16,20 +12,16 @@ import (
 type Item = map[string]types.AttributeValue
 
 // Key returns k as the SDK wants it.
-func Key(k table.Key) Item { panic("todo") }
+func Key(k table.Key) Item {
+	return Item{table.AttrPK: String(k.PK), table.AttrSK: String(k.SK)}
+}
 
-// EventItem returns the whole stored item of an event: its keys, type, version and fields.
-func EventItem(e events.Event) Item { panic("todo") }
+// KeyOf returns the key of an item, or of the part of it that an index holds.
+func KeyOf(i Item) (table.Key, error) {
+	r := Read(i)
+	k := table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}
+	return k, r.Err()
+}
 
-// DecodeEvent reads an event from its stored item; it checks that the keys are those that the event must have.
-func DecodeEvent(i Item) (events.Event, error) { panic("todo") }
-
-// ReadError translates the SDK's error of a read: ErrThrottled, ErrConflict (a transactional read), ErrUnavailable, or ctx's own cause wrapped in ErrUnavailable.
-func ReadError(err error) error { panic("todo") }
-
-// WriteError translates the SDK's error of a write other than a cancelled transaction: ErrThrottled and ErrUnavailable when nothing was
-// sent or the store declined, ErrConflict, else ErrUnknownOutcome. A failed condition is left to the caller.
-func WriteError(err error) error { panic("todo") }
-
-// StoreTime returns the store's clock as a reply told it, or the zero time.
-func StoreTime(m middleware.Metadata) time.Time { panic("todo") }
+// IfAbsent is the condition that every write of an event carries: no item is there under its key.
+const IfAbsent = "attribute_not_exists(" + table.AttrPK + ")"

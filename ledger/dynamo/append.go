@@ -1,0 +1,173 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+)
+
+// ErrTooLarge is returned for a commit of more actions than the store takes in one transaction. Nothing was sent.
+var ErrTooLarge = errors.New("more actions than one transaction can have")
+
+// Append implements ledger.Journal.
+//
+// The client request token is left to the SDK, which makes a new one for every call: the header's condition is what
+// makes an append happen once, for ever. A token of our own would make the store answer for an earlier attempt of
+// this commit, and refuse one whose bounds were raised since as another request.
+func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error) {
+	postings := c.Header.Postings()
+	if actions := 1 + len(postings) + len(c.Debits); actions > table.TransactionActions {
+		return time.Time{}, fmt.Errorf("append transaction: %w: %d", ErrTooLarge, actions)
+	}
+	// The order is that in which cancelled reads the reasons: header, postings, debits.
+	actions := make([]types.TransactWriteItem, 0, 1+len(postings)+len(c.Debits))
+	actions = append(actions, j.putAbsent(c.Header))
+	for _, posting := range postings {
+		actions = append(actions, j.putAbsent(posting))
+	}
+	for _, debit := range c.Debits {
+		actions = append(actions, j.spend(debit))
+	}
+
+	if err := wire.Ready(ctx); err != nil {
+		return time.Time{}, fmt.Errorf("append transaction: %w", err)
+	}
+	out, err := j.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, wire.Once)
+	var reasons *types.TransactionCanceledException
+	switch {
+	case err == nil:
+		return wire.StoreTime(out.ResultMetadata), nil
+	case errors.As(err, &reasons):
+		at := wire.ErrorTime(err)
+		proof, fault := cancelled(c, len(postings), reasons.CancellationReasons)
+		if fault != nil {
+			return at, fmt.Errorf("append transaction: %w: %w", fault, err)
+		}
+		proof.At = at
+		return at, proof
+	}
+	return wire.ErrorTime(err), fmt.Errorf("append transaction: %w", wire.WriteError(err))
+}
+
+// putAbsent puts an event on the condition that it is absent.
+func (j *Journal) putAbsent(e events.Event) types.TransactWriteItem {
+	return types.TransactWriteItem{Put: &types.Put{
+		TableName:                           &j.table,
+		Item:                                wire.EventItem(e),
+		ConditionExpression:                 aws.String(wire.IfAbsent),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}
+
+const (
+	spendMore = "ADD #spent :gross SET #type = :type"
+	// A comparison with what is absent is false: a guard that isn't there passes only by the first half.
+	spentWithin        = "#spent <= :bound"
+	nothingSpentOrElse = "attribute_not_exists(#spent) OR "
+)
+
+// spend adds a debit to its guard, on the condition that what was spent before is within the bound. One with a negative
+// bound can never pass; it is sent all the same, because the refusal tells what was spent at that moment.
+func (j *Journal) spend(d ledger.Debit) types.TransactWriteItem {
+	condition := spentWithin
+	if d.Bound.Sign() >= 0 {
+		condition = nothingSpentOrElse + spentWithin
+	}
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName:           &j.table,
+		Key:                 wire.Key(table.SpendKey(d.Account, d.Asset)),
+		UpdateExpression:    aws.String(spendMore),
+		ConditionExpression: &condition,
+		ExpressionAttributeNames: map[string]string{
+			"#spent": table.AttrSpent,
+			"#type":  table.AttrType,
+		},
+		ExpressionAttributeValues: wire.Item{
+			":gross": wire.Amount(d.Gross),
+			":bound": wire.Amount(d.Bound),
+			":type":  wire.String(table.KindSpend),
+		},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}
+
+// cancelled reads the store's reasons, one for each action of c in their order. An error says that they are none that a
+// correct commit can meet.
+func cancelled(c ledger.Commit, postings int, reasons []types.CancellationReason) (*ledger.Cancelled, error) {
+	if len(reasons) != 1+postings+len(c.Debits) {
+		return nil, fmt.Errorf("cancelled for %d reasons with %d actions", len(reasons), 1+postings+len(c.Debits))
+	}
+	proof := &ledger.Cancelled{}
+	if err := headerReason(proof, reasons[0]); err != nil {
+		return nil, err
+	}
+	for i, reason := range reasons[1:] {
+		switch code := aws.ToString(reason.Code); code {
+		case wire.ReasonNone:
+		case wire.ReasonConflict:
+			proof.Conflict = true
+		case wire.ReasonCapacity, wire.ReasonThrottled:
+			proof.Throttled = true
+		case wire.ReasonCondition:
+			if i >= postings {
+				refusal, err := refused(c.Debits[i-postings], reason.Item)
+				if err != nil {
+					return nil, err
+				}
+				proof.Refused = append(proof.Refused, refusal)
+				continue
+			}
+			// Our own first attempt put the posting there, unless the header is absent.
+			if proof.Header == ledger.HeaderNone {
+				return nil, fmt.Errorf("posting %s exists without its transaction", c.Header.Legs[i].ID)
+			}
+		default:
+			return nil, fmt.Errorf("action %d was refused: %s: %s", i+1, code, aws.ToString(reason.Message))
+		}
+	}
+	return proof, nil
+}
+
+func headerReason(proof *ledger.Cancelled, reason types.CancellationReason) error {
+	switch code := aws.ToString(reason.Code); code {
+	case wire.ReasonNone:
+		proof.Header = ledger.HeaderNone
+	case wire.ReasonConflict:
+		proof.Header = ledger.HeaderConflict
+	case wire.ReasonCapacity, wire.ReasonThrottled:
+		proof.Header = ledger.HeaderThrottled
+	case wire.ReasonCondition:
+		stored, err := decode[events.TransactionPosted](reason.Item)
+		if err != nil {
+			return fmt.Errorf("transaction that is there already: %w", err)
+		}
+		proof.Header, proof.Stored = ledger.HeaderExists, &stored
+	default:
+		return fmt.Errorf("the header was refused: %s: %s", code, aws.ToString(reason.Message))
+	}
+	return nil
+}
+
+// refused reads the guard whose condition failed; one that isn't there has spent nothing.
+func refused(d ledger.Debit, guard wire.Item) (ledger.Refusal, error) {
+	refusal := ledger.Refusal{Pair: d.Pair}
+	if len(guard) == 0 {
+		return refusal, nil
+	}
+	r := wire.Read(guard)
+	refusal.Spent = r.Amount(table.AttrSpent)
+	if r.Err() != nil {
+		return refusal, fmt.Errorf("guard of %s in %s: %w", d.Asset, d.Account, r.Err())
+	}
+	return refusal, nil
+}
