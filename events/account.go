@@ -86,10 +86,8 @@ func (r *reader) profile(field string) string {
 
 func (r *reader) overdraft(field string) Overdraft {
 	switch r.stored[field].(type) {
-	case nil:
-		if _, ok := r.stored[field]; !ok {
-			return Overdraft{}
-		}
+	case nil: // absent
+		return Overdraft{}
 	case string:
 		if take[string](r, field) != unlimitedOverdraft {
 			r.fail(field, ruleUnknown)

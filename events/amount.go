@@ -85,12 +85,9 @@ func group(digits string) (n uint64) {
 // Add returns a + b, or ErrOverflow.
 func (a Amount) Add(b Amount) (Amount, error) {
 	lo, carry := bits.Add64(a.lo, b.lo, 0)
-	hi := a.hi + b.hi + int64(carry)
-	// Twice the largest amount is above 2^127: of two amounts of one sign the sum may have the other.
-	if a.hi < 0 == (b.hi < 0) && hi < 0 != (a.hi < 0) {
-		return Amount{}, ErrOverflow
-	}
-	sum := Amount{hi: hi, lo: lo}
+	sum := Amount{hi: a.hi + b.hi + int64(carry), lo: lo}
+	// Twice the largest amount is above 2^127, so a sum may wrap round, but only to a magnitude of at least
+	// 2^128 − 2·10^38, which is out of range too: one comparison finds both.
 	if upper, lower := sum.magnitude(); upper > maxHi || upper == maxHi && lower > maxLo {
 		return Amount{}, ErrOverflow
 	}

@@ -11,8 +11,8 @@ func DecodeListed(name string, version int, f Fields) (Event, error) {
 	if name != assetRegistered && name != accountOpened {
 		return nil, fmt.Errorf("%w: no list shows %q", ErrUnknownEvent, name)
 	}
-	whole := maps.Clone(f)
-	whole[fieldActor] = "-" // any actor
+	whole := Fields{fieldActor: "-"} // any actor
+	maps.Copy(whole, f)
 	e, err := Decode(name, version, whole)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/ksuid"
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
@@ -156,6 +157,27 @@ func TestMintAfterAFailure(t *testing.T) {
 	now = now.Add(-time.Hour)
 	if _, at, err := minter.Mint(1); err != nil || !at.Equal(now) {
 		t.Errorf("after a failure an hour ahead: %v, %v", at, err)
+	}
+}
+
+// TestMintLayout: seconds since the epoch, microseconds, then the tail, of which every byte is random. The first of an
+// instant is a step above the random tail, the next a step above it.
+func TestMintLayout(t *testing.T) {
+	now := epoch.Add(0x01020304*time.Second + 0x0a0b0c*time.Microsecond)
+	ids, _, err := events.NewMinter(func() time.Time { return now }, func(b []byte) error {
+		copy(b, "\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d"+"\x00\x00\x00\x00"+"\xff\xff\xff\xff")
+		return nil
+	}).Mint(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"010203040a0b0c1112131415161718191a1b1c1e",
+		"010203040a0b0c11121314151617181a1a1b1c1e",
+	} {
+		if id, err := ksuid.Parse(string(ids[i])); err != nil || fmt.Sprintf("%x", id.Bytes()) != want {
+			t.Errorf("%d: %x, %v; want %s", i, id.Bytes(), err, want)
+		}
 	}
 }
 
