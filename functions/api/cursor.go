@@ -1,0 +1,74 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"strings"
+)
+
+// A cursor is, in base64url: a version, a hash of the list that it belongs to, the position to go on from, and a checksum
+// of all that. It holds no secret and proves nothing: whoever forges one reads what a list would have shown anyway.
+const (
+	cursorVersion  = 1
+	cursorListSize = 8
+	cursorSumSize  = 4
+	cursorChars    = 1000 // a cursor is shorter (API, conventions); ours are below 110
+)
+
+var (
+	errCursorAltered = errors.New("is not one that this API gave out")
+	errCursorForeign = errors.New("belongs to another list or to other filters")
+)
+
+// A list is what a cursor is bound to: the path and the filters of its requests, in one order and one spelling.
+type list string
+
+// listOf returns the list at a path, filtered by pairs of name and value; an empty value is no filter.
+func listOf(path string, filters ...string) list {
+	var b strings.Builder
+	b.WriteString(path)
+	for i := 0; i+1 < len(filters); i += 2 {
+		if filters[i+1] != "" {
+			b.WriteString("&" + filters[i] + "=" + filters[i+1])
+		}
+	}
+	return list(b.String())
+}
+
+func (l list) hash() []byte {
+	sum := sha256.Sum256([]byte(l))
+	return sum[:cursorListSize]
+}
+
+// cursor returns the cursor for going on after position; "" is the top.
+func (l list) cursor(position string) string {
+	b := make([]byte, 0, 1+cursorListSize+len(position)+cursorSumSize)
+	b = append(b, cursorVersion)
+	b = append(b, l.hash()...)
+	b = append(b, position...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// position returns the position of a cursor. Errors: errCursorAltered, errCursorForeign.
+func (l list) position(cursor string) (string, error) {
+	if len(cursor) >= cursorChars {
+		return "", errCursorAltered
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	// The decoder skips line ends, which no cursor has.
+	if err != nil || strings.ContainsAny(cursor, "\r\n") || len(b) < 1+cursorListSize+cursorSumSize || b[0] != cursorVersion {
+		return "", errCursorAltered
+	}
+	content, sum := b[:len(b)-cursorSumSize], b[len(b)-cursorSumSize:]
+	if binary.BigEndian.Uint32(sum) != crc32.ChecksumIEEE(content) {
+		return "", errCursorAltered
+	}
+	if string(content[1:1+cursorListSize]) != string(l.hash()) {
+		return "", errCursorForeign
+	}
+	return string(content[1+cursorListSize:]), nil
+}

@@ -1,0 +1,189 @@
+package api
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// BodyBytes is the most bytes of a request's body (API, order of checks): a transaction of the most postings with the
+// longest ids has about 14 KB.
+const BodyBytes = 256 << 10
+
+// request is one request under way.
+type request struct {
+	*http.Request
+	route *route
+	actor string
+	ids   map[string]string // of the path, by the name in braces
+	query map[string]string // the parameters given, by name; complete unless wrong has something to say
+	body  *node             // nil unless the route takes one
+	wrong []ledger.FieldError
+}
+
+// ServeHTTP answers one request and writes one line to the log.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	id := requestID(r.Header)
+	w.Header().Set("X-Request-Id", id)
+	req := &request{Request: r}
+	out, err := a.answer(w, req)
+	status := 0
+	if err == nil {
+		status, err = out.send(w, r)
+	}
+	var p *problem
+	if err != nil {
+		p = problemOf(err)
+		p.RequestID, status = id, p.Status
+		p.send(w, r)
+	}
+	a.log(req, id, status, time.Since(start), out, p)
+}
+
+// answer finds and runs the handler. It turns a panic into an error.
+func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			out, err = reply{}, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	found, ids, allow := match(a.routes, r.Method, r.URL)
+	switch {
+	case found != nil:
+	case allow == nil:
+		return reply{}, newProblem(codeNotFound, "Nothing is served at this path; GET /openapi.json lists what is.")
+	default:
+		p := newProblem(codeMethodNotAllowed, fmt.Sprintf("This path takes %s.", strings.Join(allow, ", ")))
+		p.allow = allow
+		return reply{}, p
+	}
+	r.route, r.ids = found, ids
+	if found.part != partNone {
+		if r.actor = a.Actor(r.Request); r.actor == "" {
+			return reply{}, newProblem(codeUnauthenticated, "No authorizer vouches for who sends this request.")
+		}
+		if found.part == partWrite && a.Commands == nil || found.part == partRead && a.Lists == nil {
+			return reply{}, fmt.Errorf("%s %s was sent to a function that does not serve it", found.method, found.pattern)
+		}
+	}
+	if found.body {
+		if r.body, err = readBody(w, r.Request); err != nil {
+			return reply{}, err
+		}
+	}
+	if found.part != partNone {
+		r.checkPath()
+		r.readQuery()
+	}
+	return found.handle(a, r)
+}
+
+// checkPath checks the ids of the path, in its order.
+func (r *request) checkPath() {
+	for part := range strings.SplitSeq(r.route.pattern, "/") {
+		if name, isID := strings.CutPrefix(part, "{"); isID {
+			if name = strings.TrimSuffix(name, "}"); !events.ValidID(r.ids[name]) {
+				r.fail(name, ruleID)
+			}
+		}
+	}
+}
+
+// fail records a field, a parameter or a header at fault.
+func (r *request) fail(field, rule string) {
+	r.wrong = append(r.wrong, ledger.FieldError{Field: field, Rule: rule})
+}
+
+// check returns nil, or the problem of everything that is wrong with the request's shape.
+func (r *request) check() error {
+	switch {
+	case len(r.wrong) == 0:
+		return nil
+	case len(r.wrong) == 1 && r.wrong[0].Field == paramCursor && r.wrong[0].Rule != ruleOnce:
+		return newProblem(codeInvalidCursor, "The cursor "+r.wrong[0].Rule+"; begin again without it.", r.wrong...)
+	}
+	return newProblem(ledger.CodeInvalidRequest, "One or more fields are at fault; see errors.", r.wrong...)
+}
+
+// readBody reads the body of a request and its JSON.
+func readBody(w http.ResponseWriter, r *http.Request) (*node, error) {
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset, given := params["charset"]
+	if err != nil || media != jsonType || given && !strings.EqualFold(charset, "utf-8") || r.Header.Get("Content-Encoding") != "" {
+		return nil, newProblem(codeUnsupportedMedia, "Send the body as application/json in UTF-8, not compressed.")
+	}
+	tooLarge := newProblem(codeBodyTooLarge, fmt.Sprintf("The body may have at most %d bytes.", BodyBytes))
+	if r.ContentLength > BodyBytes {
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyBytes))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge
+	}
+	if err != nil {
+		p := newProblem(codeMalformedBody, "The body ended before it was complete.")
+		p.cause = err
+		return nil, p
+	}
+	root, err := parse(body)
+	if err != nil {
+		return nil, newProblem(codeMalformedBody, err.Error())
+	}
+	return root, nil
+}
+
+// requestID returns the caller's id for the request if it is 1 to 64 of an id's characters, else a new one.
+func requestID(h http.Header) string {
+	given := h.Values("X-Request-Id")
+	if len(given) == 1 && given[0] != "" && len(given[0]) <= events.IDChars && strings.Trim(given[0], idAlphabet) == "" {
+		return given[0]
+	}
+	return rand.Text()
+}
+
+// idAlphabet has every character that an id may hold.
+const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@-"
+
+// log writes the request's line. What was asked and answered in detail is nobody's business but the caller's.
+func (a *api) log(r *request, id string, status int, took time.Duration, out reply, p *problem) {
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("request_id", id), slog.String("method", r.Method), slog.Int("status", status),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if r.route != nil {
+		attrs = append(attrs, slog.String("route", r.route.pattern))
+	}
+	if r.actor != "" {
+		attrs = append(attrs, slog.String("actor", r.actor))
+	}
+	transaction := out.id
+	if p != nil {
+		attrs = append(attrs, slog.String("code", string(p.Code)))
+		transaction = p.Transaction
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelWarn
+			if p.cause != nil {
+				attrs = append(attrs, slog.String("error", p.cause.Error()))
+			}
+		}
+		if p.Code == ledger.CodeInternal {
+			level = slog.LevelError
+		}
+	}
+	if transaction != "" {
+		attrs = append(attrs, slog.String("transaction", transaction))
+	}
+	a.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
