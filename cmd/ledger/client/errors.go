@@ -1,0 +1,70 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Error is a refusal or failure in the API's own words (RFC 9457).
+type Error struct {
+	Status    int          `json:"-"`
+	Code      string       `json:"code"`
+	Detail    string       `json:"detail"`
+	RequestID string       `json:"request_id"`
+	Fields    []FieldError `json:"errors"`
+}
+
+// FieldError names a field of the request and the rule it broke.
+type FieldError struct {
+	Field string `json:"field"`
+	Rule  string `json:"rule"`
+}
+
+// Error gives the code and the detail, then one indented line for each field at fault.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Code + ": " + e.Detail)
+	if e.Status >= http.StatusInternalServerError && e.RequestID != "" {
+		fmt.Fprintf(&b, " (request %s)", e.RequestID) // to be found in the log
+	}
+	for _, f := range e.Fields {
+		b.WriteString("\n  " + f.Field + ": " + f.Rule)
+	}
+	return b.String()
+}
+
+// StatusError is a reply without one of the API's codes: something else answered, such as a gateway.
+type StatusError struct{ Status int }
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the answer was %d %s, without a code of the ledger's API: it comes from a gateway, or another program listens there",
+		e.Status, http.StatusText(e.Status))
+}
+
+// UnknownError says that a write may have been applied or not, after as many attempts as patience allowed. The same
+// request may be sent again with the same id: it has one effect at most.
+type UnknownError struct {
+	ID       string // of the transaction, asset or account
+	Attempts int
+	Err      error // of the last attempt
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("it is not known whether %q was written; the same request with the same id can be sent again safely (after %d attempts: %v)",
+		e.ID, e.Attempts, e.Err)
+}
+
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// UnreachableError says that nothing listens at the address, or that no connection can be made.
+type UnreachableError struct {
+	URL string
+	Err error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no ledger answers at %s: start one with `ledger up`, or name another with --url or LEDGER_URL (%v)", e.URL, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
