@@ -1,0 +1,97 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+	"ledger.example/ledger/wire/wiretest"
+)
+
+func keys(n int) []table.Key {
+	all := make([]table.Key, n)
+	for i := range all {
+		all[i] = table.AccountKey(fmt.Sprintf("a%03d", i))
+	}
+	return all
+}
+
+// asked returns the keys that a batch asks for, as the store writes them.
+func asked(r wiretest.Request) []any {
+	return r.Body["RequestItems"].(map[string]any)["books"].(map[string]any)["Keys"].([]any)
+}
+
+// answer reads the first n keys of a batch, as items of nothing but a key, and leaves the others unread.
+func answer(r wiretest.Request, n int) wiretest.Reply {
+	all := asked(r)
+	n = min(n, len(all))
+	unread := `{}`
+	if n < len(all) {
+		unread = `{"books":{"Keys":` + wiretest.JSON(all[n:]) + `}}`
+	}
+	return wiretest.OK(`{"Responses":{"books":` + wiretest.JSON(all[:n]) + `},"UnprocessedKeys":` + unread + `}`)
+}
+
+// However the store cuts its answers, each key is read once, in requests of at most 100.
+func TestBatchGetReadsAll(t *testing.T) {
+	for _, c := range []struct{ keys, most, requests int }{
+		{0, 100, 0}, {1, 100, 1}, {100, 100, 1}, {101, 100, 2}, {250, 100, 3}, {250, 60, 5}, {7, 2, 4},
+	} {
+		store, client := wiretest.New(t, func(r wiretest.Request) wiretest.Reply { return answer(r, c.most) })
+		wanted := keys(c.keys)
+		items, at, err := wire.BatchGet(t.Context(), client, "books", wanted, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []table.Key
+		for _, item := range items {
+			key, err := wire.KeyOf(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, key)
+		}
+		slices.SortFunc(got, func(a, b table.Key) int { return strings.Compare(a.PK, b.PK) })
+		if !slices.Equal(got, wanted) {
+			t.Errorf("%+v: read %v", c, got)
+		}
+		if at.IsZero() != (c.keys == 0) {
+			t.Errorf("%+v: at %v", c, at)
+		}
+		requests := store.Requests()
+		if len(requests) != c.requests {
+			t.Errorf("%+v: %d requests", c, len(requests))
+		}
+		for _, r := range requests {
+			if n := len(asked(r)); n > table.BatchGetKeys {
+				t.Errorf("%+v: a batch of %d", c, n)
+			}
+			if r.Body["RequestItems"].(map[string]any)["books"].(map[string]any)["ConsistentRead"] != true {
+				t.Errorf("%+v: not strongly consistent", c)
+			}
+		}
+	}
+}
+
+// A store that reads nothing is throttling; it is not asked for ever, nor beyond the context.
+func TestBatchGetGivesUp(t *testing.T) {
+	store, client := wiretest.New(t, func(r wiretest.Request) wiretest.Reply { return answer(r, 0) })
+	if _, _, err := wire.BatchGet(t.Context(), client, "books", keys(3), false); !errors.Is(err, table.ErrThrottled) {
+		t.Errorf("error %v", err)
+	}
+	if n := len(store.Requests()); n < 2 || n > 10 {
+		t.Errorf("asked %d times", n)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	_, client = wiretest.New(t, func(r wiretest.Request) wiretest.Reply { cancel(); return answer(r, 1) })
+	if _, _, err := wire.BatchGet(ctx, client, "books", keys(3), false); !errors.Is(err, table.ErrUnavailable) {
+		t.Errorf("after its context: %v", err)
+	}
+}
