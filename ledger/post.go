@@ -96,6 +96,9 @@ func (p *posting) run(ctx context.Context) (Posted, error) {
 				if err := p.refusal(ctx, cancelled.Refused); err != nil {
 					return Posted{}, p.end(ctx, err)
 				}
+				if stale := len(p.sent) == 1; stale { // what was known was too low, which is no contention yet
+					continue
+				}
 			}
 			err = table.ErrConflict
 			if cancelled.onlyThrottled() {
