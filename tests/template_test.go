@@ -206,8 +206,8 @@ func TestStreamIsReadToTheEnd(t *testing.T) {
 	if age := time.Duration(age) * time.Second; age <= 0 || age >= retention {
 		t.Errorf("records may grow %v old, of the %v that they are kept", age, retention)
 	}
-	if batch, _ := mapping["BatchSize"].(int); batch > 10 && mapping["MaximumBatchingWindowInSeconds"] != 1 {
-		t.Errorf("a window of %v s for batches of %d", mapping["MaximumBatchingWindowInSeconds"], batch)
+	if mapping["BatchSize"] != 100 || mapping["MaximumBatchingWindowInSeconds"] != 1 {
+		t.Errorf("batches of %v in a window of %v s", mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"])
 	}
 	if got := valueAt(mapping, "DestinationConfig", "OnFailure", "Type"); got != "S3" {
 		t.Errorf("failed records go to %v: only S3 keeps the record itself", got)
