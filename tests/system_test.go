@@ -1,0 +1,202 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	template "ledger.example"
+	"ledger.example/cmd/ledger/local"
+	"ledger.example/cmd/ledger/pump"
+	"ledger.example/functions/api"
+	"ledger.example/functions/service"
+	"ledger.example/ledger/wire"
+)
+
+// system is the whole ledger on a table of its own: the real handlers behind real HTTP, and the table's stream pumped
+// into the real projector.
+type system struct {
+	t        testing.TB
+	url      string
+	table    string
+	client   *dynamodb.Client // the service's own, recorded
+	requests *recorder        // what the service asked the table for
+	service  *service.Service
+	pump     *pump.Pump
+	log      *bytes.Buffer
+}
+
+// systemOption changes how a system is made.
+type systemOption func(*systemConfig)
+
+type systemConfig struct {
+	clientOptions []func(*dynamodb.Options)
+	noPump        bool
+}
+
+// withClient adds to the options of the service's client: faults beneath the real handlers, for example.
+func withClient(o func(*dynamodb.Options)) systemOption {
+	return func(c *systemConfig) { c.clientOptions = append(c.clientOptions, o) }
+}
+
+// withoutPump leaves the stream alone: nothing is projected.
+func withoutPump(c *systemConfig) { c.noPump = true }
+
+// newSystem starts a system for t; it ends with t.
+func newSystem(t testing.TB, options ...systemOption) *system {
+	t.Helper()
+	var c systemConfig
+	for _, o := range options {
+		o(&c)
+	}
+	_, table := newTable(t)
+	s := &system{t: t, table: table, requests: &recorder{}, log: &bytes.Buffer{}}
+	s.client = wire.NewClient(aws.Config{
+		Region:       local.Region,
+		BaseEndpoint: &store.Endpoint,
+		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}, append([]func(*dynamodb.Options){s.requests.record}, c.clientOptions...)...)
+	log := slog.New(slog.NewJSONHandler(&lockedWriter{w: s.log}, nil))
+	var err error
+	s.service, err = service.New(service.Config{Client: s.client, Table: table, Actor: api.LocalActor, Version: "test", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + listener.Addr().String()
+	server := &http.Server{Handler: s.service.API(), ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	if !c.noPump {
+		s.startPump()
+	}
+	return s
+}
+
+// startPump pumps the table's stream into the projector until t ends.
+func (s *system) startPump() {
+	s.t.Helper()
+	settings, err := local.SettingsFromTemplate(template.YAML)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	settings.Window = 0 // tests wait for projections all the time
+	described, err := s.client.DescribeTable(s.t.Context(), &dynamodb.DescribeTableInput{TableName: &s.table})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.pump, err = pump.New(pump.Options{
+		Stream:    local.Streams(store.Endpoint),
+		StreamARN: *described.Table.LatestStreamArn,
+		Handler:   s.service.Stream(),
+		Settings:  settings,
+		SetAside:  filepath.Join(s.t.TempDir(), "set-aside.jsonl"),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.pump.Run(ctx) }()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Error("pump:", err)
+		}
+	})
+}
+
+// project waits until everything written before the call is projected.
+func (s *system) project() {
+	s.t.Helper()
+	now := time.Now()
+	eventually(s.t, 30*time.Second, "the stream is projected", func() bool { return s.pump.CaughtUp(now) })
+}
+
+// reply is an answer over HTTP.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// value decodes the body and walks into it by keys (string) and positions (int); nil where there is nothing.
+func (r reply) value(path ...any) any {
+	var v any
+	if json.Unmarshal(r.body, &v) != nil {
+		return nil
+	}
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			object, _ := v.(map[string]any)
+			v = object[step]
+		case int:
+			list, _ := v.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			v = list[step]
+		}
+	}
+	return v
+}
+
+// code is the error's stable name, or "".
+func (r reply) code() string {
+	code, _ := r.value("code").(string)
+	return code
+}
+
+// send makes one request; a body that is not empty is sent as JSON. Headers come as name, value, ….
+func (s *system) send(method, path, body string, headers ...string) reply {
+	s.t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = bytes.NewReader([]byte(body))
+	}
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header, answer}
+}
+
+// must is send, and fails t unless the status is the one given.
+func (s *system) must(status int, method, path, body string, headers ...string) reply {
+	s.t.Helper()
+	r := s.send(method, path, body, headers...)
+	if r.status != status {
+		s.t.Fatalf("%s %s %s: status %d, not %d: %s", method, path, body, r.status, status, r.body)
+	}
+	return r
+}
