@@ -42,6 +42,7 @@ var importRules = map[string]importRule{
 	"ledger":             {imports: []string{"events", "ledger/table"}},
 	"ledger/table":       {},
 	"ledger/wire":        {imports: []string{"events", "ledger/table"}, sdk: true},
+	"ledger/wire/*":      {imports: []string{"events", "ledger/table", "ledger/wire"}, sdk: true},
 	"ledger/dynamo":      {imports: []string{"events", "ledger", "ledger/table", "ledger/wire"}, sdk: true},
 	"projections":        {imports: []string{"events", "ledger/table"}},
 	"ledger/*":           {imports: []string{"events", "ledger", "ledger/table"}}, // such as suites for its ports
@@ -164,12 +165,24 @@ func TestImportsPointInwards(t *testing.T) {
 				continue
 			}
 			folder = path.Clean(folder)
-			itself := folder == s.folder() && s.test
-			if !itself && !slices.ContainsFunc(allowed.imports, func(p string) bool { return folderFits(p, folder) }) {
+			if !mayImport(s, allowed, folder) {
 				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), folder)
 			}
 		}
 	}
+}
+
+// mayImport tells whether the rule of a file's folder allows it another of our folders. A test may import its own package,
+// and what helps to test that package and those that it may import: the folders in them whose names end in "test".
+func mayImport(s goSource, allowed importRule, folder string) bool {
+	fits := func(folder string) bool {
+		return slices.ContainsFunc(allowed.imports, func(p string) bool { return folderFits(p, folder) })
+	}
+	if fits(folder) || !s.test {
+		return fits(folder)
+	}
+	parent := path.Dir(folder)
+	return folder == s.folder() || strings.HasSuffix(folder, "test") && (parent == s.folder() || fits(parent))
 }
 
 func TestTopLevelEntries(t *testing.T) {
@@ -192,7 +205,8 @@ func TestFilesAreShort(t *testing.T) {
 			reason, ok := bytes.CutPrefix(line, []byte("// long:"))
 			return ok && len(bytes.TrimSpace(reason)) > 0
 		})
-		if count := len(lines) - 1; !s.test && count > maxLines && !reasoned {
+		testing := s.test || strings.HasSuffix(s.folder(), "test") // a suite of tests for several packages
+		if count := len(lines) - 1; !testing && count > maxLines && !reasoned {
 			t.Errorf("%s has %d lines and no reason (\"// long: …\") for more than %d", s.path, count, maxLines)
 		}
 	}
@@ -329,18 +343,28 @@ func TestOnlyMainsExitAndNothingInits(t *testing.T) {
 	}
 }
 
-// A test that is skipped, or that hopes that something has happened by now, proves nothing.
+// A test that is skipped, or that hopes that something has happened by now, proves nothing. Between two looks in a loop a
+// test may sleep.
 func TestTestsNeitherSkipNorSleep(t *testing.T) {
 	for _, s := range goSources(t) {
 		if !s.test {
 			continue
 		}
+		polling := make(map[ast.Node]bool)
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if loop, ok := n.(*ast.ForStmt); ok {
+				for _, call := range selectorsIn(loop) {
+					polling[call.node] = true
+				}
+			}
+			return true
+		})
 		for _, call := range selectorsIn(s.file) {
 			switch call.name {
 			case "Skip", "Skipf", "SkipNow":
 				t.Errorf("%s: %s.%s: fail with the remedy instead", s.at(call.node), call.pkg, call.name)
 			case "Sleep":
-				if call.pkg == "time" {
+				if call.pkg == "time" && !polling[call.node] {
 					t.Errorf("%s: time.Sleep: poll with a deadline instead", s.at(call.node))
 				}
 			}
@@ -354,8 +378,8 @@ type packageSelector struct {
 	node      ast.Node
 }
 
-func selectorsIn(file *ast.File) (found []packageSelector) {
-	ast.Inspect(file, func(n ast.Node) bool {
+func selectorsIn(root ast.Node) (found []packageSelector) {
+	ast.Inspect(root, func(n ast.Node) bool {
 		if expression, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := expression.X.(*ast.Ident); ok {
 				found = append(found, packageSelector{x.Name, expression.Sel.Name, expression})
