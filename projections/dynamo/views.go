@@ -16,10 +16,6 @@ import (
 	"ledger.example/projections"
 )
 
-// postingsPage is the most postings of one page: about 300 KB of them, some megabytes once decoded, and still less than
-// the 1 MB at which the store would cut a page by itself.
-const postingsPage = 1000
-
 // Views is projections.Views on one table. It is safe for concurrent use.
 //
 // Errors that projections.Views doesn't name (the table is missing, access is denied, an item cannot be decoded) come
@@ -77,37 +73,6 @@ func get(ctx context.Context, client *dynamodb.Client, tableName string, k table
 		return nil, clock, nil
 	}
 	return out.Item, clock, nil
-}
-
-// Postings implements projections.Views.
-func (v *Views) Postings(ctx context.Context, k projections.Key, after, through events.KSUID) ([]projections.Posting, bool, error) {
-	within := table.PostingsAfter(k.Asset, string(after), string(through))
-	if within.Empty() {
-		return nil, false, nil
-	}
-	out, err := v.query(ctx, k.Account, within, &dynamodb.QueryInput{Limit: aws.Int32(postingsPage)})
-	if err != nil {
-		return nil, false, fmt.Errorf("read postings: %w", err)
-	}
-	postings := make([]projections.Posting, len(out.Items))
-	for i, item := range out.Items {
-		if postings[i], err = decodePosting(item); err != nil {
-			return nil, false, fmt.Errorf("read postings: %w", err)
-		}
-	}
-	return postings, out.LastEvaluatedKey != nil, nil
-}
-
-func decodePosting(item wire.Item) (projections.Posting, error) {
-	e, err := wire.DecodeEvent(item)
-	if err != nil {
-		return projections.Posting{}, err
-	}
-	p, ok := e.(events.PostingRecorded)
-	if !ok {
-		return projections.Posting{}, fmt.Errorf("%w: %T among postings", wire.ErrMalformedItem, e)
-	}
-	return projections.Posting{ID: p.ID, Quantity: p.Quantity, Cost: p.Cost}, nil
 }
 
 // SegmentFrom implements projections.Views.
