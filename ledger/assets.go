@@ -2,12 +2,9 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"strconv"
-	"time"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
 )
 
 // Shape returns every field of r that is out of range.
@@ -71,45 +68,6 @@ func (l *Ledger) RegisterAsset(ctx context.Context, r RegisterAsset) (asset even
 	return stored, created, nil
 }
 
-// put puts an event on the condition of its absence, again while the store declines or does not say what became of
-// it: putting the same event twice is harmless. The function returns whether what is stored is the very event that it
-// puts. Created is true when this command put it. The error is an *Error.
-func (l *Ledger) put(ctx context.Context, once func(context.Context) (ours bool, err error)) (created bool, _ error) {
-	unknown, declines := false, 0
-	for tries := 1; ; tries++ {
-		var ours bool
-		err := l.ask(ctx, func(ctx context.Context) (_ time.Time, err error) {
-			ours, err = once(ctx)
-			return time.Time{}, err
-		})
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, table.ErrExists):
-			return unknown && ours, nil
-		case declined(err):
-			declines++
-		case errors.Is(err, table.ErrConflict):
-		case errors.Is(err, table.ErrUnknownOutcome):
-			unknown = true
-			l.log.WarnContext(ctx, "outcome of a write is unknown; it is put again", "error", err)
-		default:
-			return false, internalError(err)
-		}
-		if declines == declinedTries && !unknown || !pause(ctx, tries) {
-			if unknown {
-				return false, unknownError("", err)
-			}
-			return false, storeError(err)
-		}
-	}
-}
-
-const (
-	ruleAsset   = "names no registered asset"
-	ruleAccount = "names no opened account"
-)
-
 // missingAssets returns those of ids that are not registered, in their order.
 func (l *Ledger) missingAssets(ctx context.Context, ids []string) ([]string, error) {
 	var unknown, missing []string
@@ -131,19 +89,4 @@ func (l *Ledger) missingAssets(ctx context.Context, ids []string) ([]string, err
 		}
 	}
 	return missing, nil
-}
-
-// instant is the process's clock as events store it.
-func (l *Ledger) instant() time.Time { return l.now().UTC().Round(0).Truncate(time.Microsecond) }
-
-func invalidRequest(fields []FieldError) *Error {
-	return &Error{Code: CodeInvalidRequest, Detail: "Some fields are out of range.", Fields: fields}
-}
-
-func assetsNotFound(fields []FieldError) *Error {
-	return &Error{Code: CodeAssetNotFound, Detail: "Some fields name assets that are not registered.", Fields: fields}
-}
-
-func accountsNotFound(fields []FieldError) *Error {
-	return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that are not opened.", Fields: fields}
 }

@@ -84,3 +84,6 @@ func (l *Ledger) clockError(ctx context.Context, message string, ours, store tim
 		Err:        err,
 	}
 }
+
+// instant is the process's clock as events store it.
+func (l *Ledger) instant() time.Time { return l.now().UTC().Round(0).Truncate(time.Microsecond) }

@@ -46,6 +46,13 @@ func limitsOf(legs []LegRequest, overdraft func(account string) events.Overdraft
 	return limits
 }
 
+// raise takes in what became known of the credits meanwhile.
+func (l *limit) raise(credits *knownCredits) {
+	if known, _ := credits.of(l.Pair); known.Cmp(l.known) > 0 {
+		l.known = known
+	}
+}
+
 // bound is the most that may have been spent before this debit: what passes it is covered. What was ever spent stays
 // within events.FoldedDigits.
 func (l limit) bound() events.Amount {

@@ -117,6 +117,8 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 // look asks the journal, retrying what may be retried, and remembers what it found. It never remembers an absence.
 // Its error is an *Error.
 func (l *Ledger) look(ctx context.Context, wanted Wanted) (found Found, err error) {
+	ctx, cancel := context.WithTimeout(ctx, life)
+	defer cancel()
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
 		found, err = l.journal.Look(ctx, wanted)
 		return found.At, err
@@ -135,6 +137,8 @@ func (l *Ledger) look(ctx context.Context, wanted Wanted) (found Found, err erro
 
 // readHeader reads one transaction, retrying what may be retried; the time is the store's.
 func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, at time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, life)
+	defer cancel()
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
 		t, at, err = l.journal.Transaction(ctx, id)
 		return at, err

@@ -96,8 +96,8 @@ func (p *posting) run(ctx context.Context) (Posted, error) {
 				if err := p.refusal(ctx, cancelled.Refused); err != nil {
 					return Posted{}, p.end(ctx, err)
 				}
-				if stale := len(p.sent) == 1; stale { // what was known was too low, which is no contention yet
-					continue
+				if len(p.sent) == 1 {
+					continue // what was known was too low: that is no contention yet
 				}
 			}
 			err = table.ErrConflict
@@ -139,11 +139,8 @@ func (p *posting) commit(ctx context.Context) (Commit, error) {
 		c.Debits = make([]Debit, len(p.limits))
 	}
 	for i := range p.limits {
-		limit := &p.limits[i]
-		if known, _ := p.credits.of(limit.Pair); known.Cmp(limit.known) > 0 {
-			limit.known = known
-		}
-		c.Debits[i] = limit.debit()
+		p.limits[i].raise(p.credits)
+		c.Debits[i] = p.limits[i].debit()
 	}
 	return c, nil
 }
@@ -181,7 +178,10 @@ func (p *posting) refusal(ctx context.Context, refused []Refusal) error {
 			})
 		})
 	}
-	if err := group.Wait(); err != nil {
+	switch err := group.Wait(); {
+	case errors.Is(err, table.ErrConflict):
+		return nil
+	case err != nil:
 		return storeError(err)
 	}
 	for i := range p.limits {
@@ -190,9 +190,7 @@ func (p *posting) refusal(ctx context.Context, refused []Refusal) error {
 		if at < 0 {
 			continue
 		}
-		if known, _ := p.credits.of(limit.Pair); known.Cmp(limit.known) > 0 {
-			limit.known = known
-		}
+		limit.raise(p.credits)
 		spent := refused[at].Spent
 		if spent.Cmp(limit.bound()) <= 0 {
 			continue

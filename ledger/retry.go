@@ -22,8 +22,6 @@ const (
 	// pauseLeast and pauseMost bound the pause before trying again: it doubles from try to try, with jitter.
 	pauseLeast = 20 * time.Millisecond
 	pauseMost  = 640 * time.Millisecond
-
-	retryAfter = time.Second // what callers are told to wait
 )
 
 // lifeOf returns the context that a command lives in: that of its caller without its cancellation, since a caller who
@@ -77,40 +75,4 @@ func again(ctx context.Context, do func() error) error {
 // declined tells whether the store did not take the request, or a read of it failed.
 func declined(err error) bool {
 	return errors.Is(err, table.ErrThrottled) || errors.Is(err, table.ErrUnavailable)
-}
-
-// storeError is the answer to a command that ends with an error of the store, having written nothing.
-func storeError(err error) *Error {
-	switch {
-	case errors.Is(err, table.ErrThrottled):
-		return &Error{Code: CodeThrottled, Detail: "The service is over its capacity at the moment. Nothing was written.", RetryAfter: retryAfter, Err: err}
-	case errors.Is(err, table.ErrConflict):
-		return &Error{Code: CodeContention, Detail: "Other requests kept coming first. Nothing was written.", RetryAfter: retryAfter, Err: err}
-	case errors.Is(err, table.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &Error{Code: CodeUnavailable, Detail: "The service is not available at the moment. Nothing was written.", RetryAfter: retryAfter, Err: err}
-	}
-	return internalError(err)
-}
-
-func internalError(err error) *Error {
-	return &Error{Code: CodeInternal, Detail: "Something went wrong inside.", Err: err}
-}
-
-// unknownError is the answer to a command that may have been applied.
-func unknownError(transaction string, err error) *Error {
-	return &Error{
-		Code:        CodeOutcomeUnknown,
-		Detail:      "It is not known whether this was done. Send the same request again.",
-		Transaction: transaction,
-		Err:         err,
-	}
-}
-
-// actorError guards against a caller that forgot to say who acts: an event without an actor could not be read again.
-func actorError(actor string) *Error {
-	f := faults{}
-	if f.text("actor", actor, 1, actorChars); len(f) > 0 {
-		return internalError(errors.New("actor " + f[0].Rule))
-	}
-	return nil
 }
