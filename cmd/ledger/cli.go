@@ -122,7 +122,7 @@ Exit status: 0 done, 1 failed, 2 wrong use. Standard output carries data and not
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
 	root.AddCommand(
 		c.showCommand(), c.historyCommand(), c.balanceCommand(), c.transactionCommand(),
-		c.transferCommand(), c.tradeCommand(), c.importCommand(),
+		c.transferCommand(), c.tradeCommand(), c.importCommand(), c.upCommand(), c.pumpCommand(),
 	)
 	return root
 }

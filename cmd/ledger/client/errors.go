@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"ledger.example/events"
 )
 
 // Error is a refusal or failure in the API's own words (RFC 9457).
@@ -13,7 +15,16 @@ type Error struct {
 	Detail    string       `json:"detail"`
 	RequestID string       `json:"request_id"`
 	Fields    []FieldError `json:"errors"`
+
+	// With insufficient_funds: the first account and asset that were not covered, in minor units.
+	Account   string        `json:"account"`
+	Asset     string        `json:"asset"`
+	Available events.Amount `json:"available"`
+	Requested events.Amount `json:"requested"`
 }
+
+// codeInsufficientFunds is the one code that brings figures.
+const codeInsufficientFunds = "insufficient_funds"
 
 // FieldError names a field of the request and the rule it broke.
 type FieldError struct {
@@ -27,6 +38,9 @@ func (e *Error) Error() string {
 	b.WriteString(e.Code + ": " + e.Detail)
 	if e.Status >= http.StatusInternalServerError && e.RequestID != "" {
 		fmt.Fprintf(&b, " (request %s)", e.RequestID) // to be found in the log
+	}
+	if e.Code == codeInsufficientFunds {
+		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were asked for (minor units)", e.Account, e.Available, e.Asset, e.Requested)
 	}
 	for _, f := range e.Fields {
 		b.WriteString("\n  " + f.Field + ": " + f.Rule)

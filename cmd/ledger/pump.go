@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *cli) pumpCommand() *cobra.Command {
+	var endpoint, table, setAside string
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "pump --dynamodb-endpoint URL",
+		Short: "Feed a local table's stream to the projector",
+		Long: `pump reads the stream of a table in DynamoDB Local and hands it to the projector, with the settings of
+template.yaml, as Lambda does in an account: for "sam local", which has no streams, and for "up --no-pump".
+
+It begins at the oldest record that the stream has each time it is started: what was projected already is
+found counted. Records that the projector cannot take are kept whole in the file of --set-aside.
+
+Ctrl-C or SIGTERM ends it: the batches under way are finished first.`,
+		Example: `  ledger pump --dynamodb-endpoint http://127.0.0.1:8000
+  ledger pump --dynamodb-endpoint http://127.0.0.1:8000 --table ledger --set-aside aside.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if table == "" || setAside == "" || endpoint == "" {
+				return wrongUse("--dynamodb-endpoint, --table and --set-aside must not be empty")
+			}
+			return c.pump(cmd.Context(), endpoint, table, setAside, verbose)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&endpoint, "dynamodb-endpoint", "", "URL of DynamoDB Local")
+	f.StringVar(&table, "table", defaultTable, "name of the table")
+	f.StringVar(&setAside, "set-aside", defaultSetAside, "file for records that the projector cannot take")
+	f.BoolVar(&verbose, "verbose", false, "log more")
+	_ = cmd.MarkFlagRequired("dynamodb-endpoint") // it fails for a flag that isn't there only
+	return cmd
+}
+
+// pump runs until ctx ends, which is success, or the stream does.
+func (c *cli) pump(ctx context.Context, endpoint, table, setAside string, verbose bool) error {
+	s := &store{endpoint: endpoint}
+	log := c.logger(verbosity(verbose))
+	ledger, err := s.open(table, log)
+	if err != nil {
+		return err
+	}
+	p, err := s.pump(ctx, table, ledger.Stream(), setAside, log)
+	if err != nil {
+		return unlessEnded(ctx, err)
+	}
+	fmt.Fprintf(c.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector. Ctrl-C ends it.\n", table, endpoint)
+	return p.Run(ctx)
+}

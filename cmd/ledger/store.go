@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	template "ledger.example"
+	"ledger.example/cmd/ledger/local"
+	"ledger.example/cmd/ledger/pump"
+	"ledger.example/functions/api"
+	"ledger.example/functions/service"
+	"ledger.example/ledger/wire"
+)
+
+const (
+	// defaultTable is the table's name unless --table gives another.
+	defaultTable = "ledger"
+	// defaultSetAside is where the pump keeps what the projector cannot take.
+	defaultSetAside = ".ledger/set-aside.jsonl"
+	// storeStopTimeout is how long DynamoDB Local may take to end.
+	storeStopTimeout = 10 * time.Second
+)
+
+// store is a DynamoDB on this machine: one that was started here, or one that runs already.
+type store struct {
+	endpoint string
+	server   *local.Server // nil: it is somebody else's
+}
+
+// openStore starts DynamoDB Local, keeping its data in dataDir unless that is empty; or, with an endpoint, takes what runs
+// there.
+func openStore(ctx context.Context, endpoint, dataDir string, log *slog.Logger) (*store, error) {
+	if endpoint != "" {
+		return &store{endpoint: endpoint}, nil
+	}
+	server, err := local.Start(ctx, local.Options{DataDir: dataDir, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return &store{endpoint: server.Endpoint, server: server}, nil
+}
+
+// stop ends a DynamoDB Local that was started here.
+func (s *store) stop() error {
+	if s.server == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeStopTimeout)
+	defer cancel()
+	return s.server.Stop(ctx)
+}
+
+// watch returns when ctx ends, or with an error when a DynamoDB Local that was started here ends before that.
+func (s *store) watch(ctx context.Context) error {
+	if s.server == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.server.Done():
+		return s.server.Err()
+	}
+}
+
+// createTable makes the table of template.yaml, unless it is there.
+func (s *store) createTable(ctx context.Context, name string) error {
+	in, err := local.TableFromTemplate(template.YAML)
+	if err != nil {
+		return err
+	}
+	if _, err := local.CreateTable(ctx, local.DynamoDB(s.endpoint), in, name); err != nil {
+		return fmt.Errorf("DynamoDB at %s: %w", s.endpoint, err)
+	}
+	return nil
+}
+
+// open returns the ledger on a table of the store.
+func (s *store) open(table string, log *slog.Logger) (*service.Service, error) {
+	db := wire.NewClient(aws.Config{
+		Region:       local.Region,
+		BaseEndpoint: &s.endpoint,
+		// DynamoDB Local checks no signature; an account's credentials are never sent to it.
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	return service.New(service.Config{Client: db, Table: table, Actor: api.LocalActor, Version: version(), Log: log})
+}
+
+// pump returns what feeds the stream of a table to the projector.
+func (s *store) pump(ctx context.Context, table string, projector pump.Handler, setAside string, log *slog.Logger) (*pump.Pump, error) {
+	settings, err := local.SettingsFromTemplate(template.YAML)
+	if err != nil {
+		return nil, err
+	}
+	arn, err := local.StreamARN(ctx, local.DynamoDB(s.endpoint), table)
+	if err != nil {
+		return nil, fmt.Errorf("DynamoDB at %s: %w", s.endpoint, err)
+	}
+	return pump.New(pump.Options{
+		Stream: local.Streams(s.endpoint), StreamARN: arn, Handler: projector,
+		Settings: settings, SetAside: setAside, Log: log,
+	})
+}
