@@ -194,8 +194,8 @@ func TestCancellations(t *testing.T) {
 		{"guard above capacity", []string{none, none, none, capacity, none}, &ledger.Cancelled{Throttled: true}},
 		{"all at once", []string{none, throttled, none, conditional(guard("7")), conflict},
 			&ledger.Cancelled{Refused: []ledger.Refusal{refused(0, "7")}, Conflict: true, Throttled: true}},
+		{"a posting is there, its header is not", []string{none, conditional(header), none, none, none}, &ledger.Cancelled{}},
 
-		{"a posting of nobody's", []string{none, conditional(header), none, none, none}, nil},
 		{"guard malformed", []string{none, none, none, reason("ValidationError", ""), none}, nil},
 		{"header malformed", []string{reason("ValidationError", ""), none, none, none, none}, nil},
 		{"collection full", []string{none, reason("ItemCollectionSizeLimitExceeded", ""), none, none, none}, nil},

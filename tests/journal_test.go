@@ -1,0 +1,34 @@
+package tests
+
+import (
+	"testing"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	ledgerdynamo "ledger.example/ledger/dynamo"
+	"ledger.example/ledger/journaltest"
+	"ledger.example/projections"
+	projectionsdynamo "ledger.example/projections/dynamo"
+)
+
+func TestJournalOnDynamoDB(t *testing.T) {
+	journaltest.Conform(t, func(t *testing.T) journaltest.Harness {
+		client, name := newTable(t)
+		views := projectionsdynamo.NewViews(client, name)
+		return journaltest.Harness{
+			Journal: ledgerdynamo.NewJournal(client, name),
+			Project: func(t testing.TB, p ledger.Pair, credits events.Amount) {
+				t.Helper()
+				// The very item that the read side writes is the one that a command looks into.
+				b, _, err := views.Balance(t.Context(), projections.Key{Account: p.Account, Asset: p.Asset})
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Head.Credits = credits
+				if err := views.Write(t.Context(), projections.Change{Balance: b}); err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
