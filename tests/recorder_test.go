@@ -1,8 +1,8 @@
 package tests
 
 import (
+	"bytes"
 	"context"
-	"io"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -55,14 +55,21 @@ func operations(requests []request) []string {
 	return names
 }
 
-// lockedWriter lets several goroutines write to w.
-type lockedWriter struct {
+// lockedBuffer keeps what is written to it. It is safe for concurrent use.
+type lockedBuffer struct {
 	mu sync.Mutex
-	w  io.Writer
+	b  bytes.Buffer
 }
 
-func (l *lockedWriter) Write(p []byte) (int, error) {
+func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(p)
+	return l.b.Write(p)
+}
+
+// String returns all that was written so far.
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +34,8 @@ type system struct {
 	requests *recorder        // what the service asked the table for
 	service  *service.Service
 	pump     *pump.Pump
-	log      *bytes.Buffer
+	log      *lockedBuffer
+	caller   *http.Client
 }
 
 // systemOption changes how a system is made.
@@ -56,18 +57,30 @@ func withoutPump(c *systemConfig) { c.noPump = true }
 // newSystem starts a system for t; it ends with t.
 func newSystem(t testing.TB, options ...systemOption) *system {
 	t.Helper()
+	_, table := newTable(t)
+	return serve(t, table, options...)
+}
+
+// beside starts another process on the system's table: it shares no memory with the first, and pumps nothing.
+func (s *system) beside(options ...systemOption) *system {
+	s.t.Helper()
+	return serve(s.t, s.table, append(options, withoutPump)...)
+}
+
+// serve starts a system on a table that is there.
+func serve(t testing.TB, table string, options ...systemOption) *system {
+	t.Helper()
 	var c systemConfig
 	for _, o := range options {
 		o(&c)
 	}
-	_, table := newTable(t)
-	s := &system{t: t, table: table, requests: &recorder{}, log: &bytes.Buffer{}}
+	s := &system{t: t, table: table, requests: &recorder{}, log: &lockedBuffer{}}
 	s.client = wire.NewClient(aws.Config{
 		Region:       local.Region,
 		BaseEndpoint: &store.Endpoint,
 		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
 	}, append([]func(*dynamodb.Options){s.requests.record}, c.clientOptions...)...)
-	log := slog.New(slog.NewJSONHandler(&lockedWriter{w: s.log}, nil))
+	log := slog.New(slog.NewJSONHandler(s.log, nil))
 	var err error
 	s.service, err = service.New(service.Config{Client: s.client, Table: table, Actor: api.LocalActor, Version: "test", Log: log})
 	if err != nil {
@@ -80,7 +93,12 @@ func newSystem(t testing.TB, options ...systemOption) *system {
 	s.url = "http://" + listener.Addr().String()
 	server := &http.Server{Handler: s.service.API(), ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(listener)
-	t.Cleanup(func() { server.Close() })
+	connections := &http.Transport{MaxIdleConnsPerHost: 64} // many callers at once, none through a proxy
+	s.caller = &http.Client{Transport: connections}
+	t.Cleanup(func() {
+		connections.CloseIdleConnections()
+		server.Close()
+	})
 	if !c.noPump {
 		s.startPump()
 	}
@@ -165,13 +183,18 @@ func (r reply) code() string {
 // send makes one request; a body that is not empty is sent as JSON. Headers come as name, value, ….
 func (s *system) send(method, path, body string, headers ...string) reply {
 	s.t.Helper()
-	var reader io.Reader
-	if body != "" {
-		reader = bytes.NewReader([]byte(body))
-	}
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, reader)
+	r, err := s.try(method, path, body, headers...)
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	return r
+}
+
+// try is send for any goroutine: its error says that no answer came.
+func (s *system) try(method, path, body string, headers ...string) (reply, error) {
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
@@ -179,16 +202,18 @@ func (s *system) send(method, path, body string, headers ...string) reply {
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	return s.do(request)
+}
+
+// do makes one request as it is.
+func (s *system) do(request *http.Request) (reply, error) {
+	response, err := s.caller.Do(request)
 	if err != nil {
-		s.t.Fatal(err)
+		return reply{}, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return reply{response.StatusCode, response.Header, answer}
+	return reply{response.StatusCode, response.Header, answer}, err
 }
 
 // must is send, and fails t unless the status is the one given.
