@@ -31,8 +31,8 @@ func sameRequest(stored string, r PostingRequest) (bool, error) {
 }
 
 // fingerprint1 is SHA-256 over the kind, description, metadata sorted by key, and the request's own fields in the
-// order of its type, every text preceded by its length in bytes and every list by its number of elements. The id and the
-// actor don't count. A given default and an omitted one are the same value here.
+// order of its type. A text is written as its length in bytes, a colon and itself, an amount and the number of elements of
+// a list as decimals and a semicolon, a truth value as the text "true" or "false". The id and the actor don't count. A given default and an omitted one are the same value here.
 func fingerprint1(r PostingRequest) string {
 	c := canonical(make([]byte, 0, 512))
 	a := r.annotation()
