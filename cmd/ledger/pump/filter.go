@@ -94,31 +94,36 @@ func parseObject(path string, object map[string]any) (condition, error) {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		var c condition
 		var err error
-		switch v := v.(type) {
-		case map[string]any:
-			c, err = parseObject(at, v)
-		case []any:
-			if name == "$or" {
-				c, err = parseOr(at, v)
-				if err == nil {
-					all = append(all, c)
-					continue
-				}
-			} else {
-				c, err = parseAlternatives(at, v)
-			}
-		default:
-			err = fmt.Errorf("%q is neither a list nor an object", at)
+		if name == "$or" {
+			c, err = parseOr(at, v)
+		} else {
+			c, err = parseField(at, v)
+			c = field{name: name, condition: c}
 		}
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, field{name: name, condition: c})
+		all = append(all, c)
 	}
 	return all, nil
 }
 
-func parseOr(path string, alternatives []any) (condition, error) {
+func parseField(path string, v any) (condition, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		return parseObject(path, v)
+	case []any:
+		return parseAlternatives(path, v)
+	default:
+		return nil, fmt.Errorf("%q is neither a list nor an object", path)
+	}
+}
+
+func parseOr(path string, v any) (condition, error) {
+	alternatives, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%q wants a list", path)
+	}
 	var or anyOf
 	for _, a := range alternatives {
 		object, ok := a.(map[string]any)
