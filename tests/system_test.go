@@ -31,6 +31,7 @@ type system struct {
 	url      string
 	table    string
 	client   *dynamodb.Client // the service's own, recorded
+	plain    *dynamodb.Client // for looking at the table past the service
 	requests *recorder        // what the service asked the table for
 	service  *service.Service
 	pump     *pump.Pump
@@ -74,7 +75,7 @@ func serve(t testing.TB, table string, options ...systemOption) *system {
 	for _, o := range options {
 		o(&c)
 	}
-	s := &system{t: t, table: table, requests: &recorder{}, log: &lockedBuffer{}}
+	s := &system{t: t, table: table, requests: &recorder{}, log: &lockedBuffer{}, plain: local.DynamoDB(store.Endpoint)}
 	s.client = wire.NewClient(aws.Config{
 		Region:       local.Region,
 		BaseEndpoint: &store.Endpoint,
