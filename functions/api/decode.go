@@ -31,7 +31,7 @@ const (
 // decoder reads a request's body into a command, and gathers every fault on its way.
 type decoder struct {
 	root      *node
-	malformed []ledger.FieldError // fields that nobody knows
+	malformed []ledger.FieldError // fields that come twice, or that nobody knows
 	wrong     []fault             // fields whose value cannot be read
 }
 
@@ -235,14 +235,15 @@ func (o *object) finish() {
 }
 
 // decode reads r's body by read, and adds what is wrong with it to r, with what shape says of the command that was read:
-// each field once, in the order of the body. It returns nil when all is well; fields that nobody knows go before the rest.
+// each field once, in the order of the body. It returns nil when all is well; fields that come twice, or that nobody knows, go
+// before the rest.
 func (r *request) decode(read func(*object), shape func() []ledger.FieldError) error {
-	d := &decoder{root: r.body}
+	d := &decoder{root: r.body, malformed: r.twice}
 	top := d.top()
 	read(top)
 	top.finish()
 	if len(d.malformed) > 0 {
-		return newProblem(codeMalformedBody, "The body has fields that this request does not know.", d.malformed...)
+		return newProblem(codeMalformedBody, "The body has fields that come twice, or that this request does not know; see errors.", d.malformed...)
 	}
 	unread := len(d.wrong)
 	for _, f := range shape() {
@@ -269,24 +270,24 @@ func named(faults []fault, field string, within bool) bool {
 // find returns where the field of a path such as "postings[1].quantity" stands, or where the innermost thing that is
 // there ends.
 func (n *node) find(path string) int64 {
-	for path != "" {
-		var inner *node
-		for _, m := range n.members {
-			rest, ok := strings.CutPrefix(path, m.key)
-			if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-				inner, path = m.value, strings.TrimPrefix(rest, ".")
-				break
-			}
-		}
-		if index, rest, ok := strings.Cut(path, "]"); inner == nil && ok && strings.HasPrefix(index, "[") {
-			if i, err := strconv.Atoi(index[1:]); err == nil && i >= 0 && i < len(n.items) {
-				inner, path = n.items[i], strings.TrimPrefix(rest, ".")
-			}
-		}
-		if inner == nil {
-			return n.end
-		}
-		n = inner
+	if v := n.member(path); v != nil {
+		return v.at
 	}
-	return n.at
+	for _, m := range n.members {
+		rest, ok := strings.CutPrefix(path, m.key)
+		switch {
+		case ok && strings.HasPrefix(rest, "."):
+			return m.value.find(rest[1:])
+		case ok && strings.HasPrefix(rest, "["):
+			return m.value.find(rest)
+		}
+	}
+	index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+	if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(n.items) {
+		if rest == "" {
+			return n.items[i].at
+		}
+		return n.items[i].find(strings.TrimPrefix(rest, "."))
+	}
+	return n.end
 }

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
+
+	"ledger.example/ledger"
 )
 
 // A node is one value of a JSON text: the text says everything, also which of two equal keys came second.
@@ -26,45 +29,65 @@ type member struct {
 // DepthMax is the most objects and arrays within one another in a body: a profile needs a few.
 const DepthMax = 32
 
-// parse reads one JSON object that fills text. It refuses what encoding/json lets pass: a key that comes twice, bytes
-// that are not UTF-8, halves of surrogate pairs, anything after the object. Its errors are for callers.
-func parse(text []byte) (*node, error) {
+// parse reads one JSON object that fills text. It refuses what encoding/json lets pass: bytes that are not UTF-8, halves
+// of surrogate pairs, anything after the object, and keys that come twice, all of which it returns. Its errors are for
+// callers, and go on after "The body".
+func parse(text []byte) (root *node, twice []ledger.FieldError, err error) {
 	if !utf8.Valid(text) {
-		return nil, errors.New("The body is not UTF-8.")
+		return nil, nil, errors.New("is not UTF-8")
 	}
 	p := parser{text: text, tokens: json.NewDecoder(bytes.NewReader(text))}
 	p.tokens.UseNumber()
-	root, err := p.value(0)
-	if err == nil && root.value != json.Delim('{') {
-		return nil, errors.New("The body must be a JSON object.")
-	}
-	if err == nil {
-		if _, err = p.token(); err == nil {
-			return nil, fmt.Errorf("Something follows the JSON object at byte %d.", root.end)
+	root, err = p.value(0)
+	switch {
+	case err == io.EOF:
+		return nil, nil, errors.New("is empty: send a JSON object")
+	case err == nil && root.value != json.Delim('{'):
+		return nil, nil, errors.New("is not a JSON object")
+	case err == nil:
+		if _, err = p.token(); err == io.EOF {
+			return root, p.twice, nil
+		}
+		if _, bad := errors.AsType[*json.SyntaxError](err); err == nil || bad {
+			return nil, nil, fmt.Errorf("goes on after its JSON object, which ends at byte %d", root.end)
 		}
 	}
-	switch {
-	case err == nil, err == io.EOF && root != nil:
-		return root, nil
-	case err == io.EOF && p.read == 0:
-		return nil, errors.New("The body is empty; send a JSON object.")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("The body ends within the JSON object.")
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		err = fmt.Errorf("is not JSON: %s, near byte %d", e.Error(), max(e.Offset, p.tokens.InputOffset()))
 	}
-	return nil, p.explain(err)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("ends within its JSON object")
+	}
+	return nil, nil, err
 }
 
 type parser struct {
 	text   []byte
 	tokens *json.Decoder
-	read   int // tokens
+	path   []step // to the value that is being read
+	twice  []ledger.FieldError
 }
 
-func (p *parser) explain(err error) error {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("The body is not JSON: %s, near byte %d.", e.Error(), max(e.Offset, p.tokens.InputOffset()))
+// step is one step down: to the member of a key, or, when index is not negative, to an item.
+type step struct {
+	key   string
+	index int
+}
+
+// field returns the name of the field that the parser is at.
+func (p *parser) field() string {
+	var b strings.Builder
+	for i, s := range p.path {
+		switch {
+		case s.index >= 0:
+			fmt.Fprintf(&b, "[%d]", s.index)
+		case i > 0:
+			b.WriteString("." + s.key)
+		default:
+			b.WriteString(s.key)
+		}
 	}
-	return err
+	return b.String()
 }
 
 // token reads the next token.
@@ -74,46 +97,54 @@ func (p *parser) token() (json.Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.read++
 	if _, ok := t.(string); ok && halfSurrogate(p.text[before:p.tokens.InputOffset()]) {
-		return nil, fmt.Errorf("The text that ends at byte %d has half of a surrogate pair.", p.tokens.InputOffset())
+		return nil, fmt.Errorf("has half of a surrogate pair in the text that ends at byte %d", p.tokens.InputOffset())
 	}
 	return t, nil
 }
 
-// value reads the next value, within depth others. It returns nil and io.EOF when there is none.
+// value reads the next value, within depth others. At the end of the text its error is io.EOF.
 func (p *parser) value(depth int) (*node, error) {
 	t, err := p.token()
 	if err != nil {
 		return nil, err
 	}
 	n := &node{value: t, at: p.tokens.InputOffset()}
-	if _, nested := t.(json.Delim); nested && depth == DepthMax {
-		return nil, fmt.Errorf("The body is nested more than %d deep at byte %d.", DepthMax, n.at)
-	}
-	switch t {
-	case json.Delim('{'):
-		err = p.object(n, depth)
-	case json.Delim('['):
-		for err == nil && p.tokens.More() {
-			var item *node
-			item, err = p.value(depth + 1)
-			n.items = append(n.items, item)
+	if _, nested := t.(json.Delim); nested {
+		if depth == DepthMax {
+			return nil, fmt.Errorf("is nested more than %d deep at byte %d", DepthMax, n.at)
+		}
+		if t == json.Delim('{') {
+			err = p.object(n, depth+1)
+		} else {
+			err = p.array(n, depth+1)
 		}
 		if err == nil {
-			_, err = p.token()
+			_, err = p.token() // the closing one
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
 		}
 	}
 	n.end = p.tokens.InputOffset()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
 	return n, err
 }
 
-// object reads the members of n and its closing brace.
+func (p *parser) array(n *node, depth int) error {
+	for p.tokens.More() {
+		p.path = append(p.path, step{index: len(n.items)})
+		item, err := p.value(depth)
+		if err != nil {
+			return err
+		}
+		p.path = p.path[:len(p.path)-1]
+		n.items = append(n.items, item)
+	}
+	return nil
+}
+
 func (p *parser) object(n *node, depth int) error {
-	var seen map[string]bool
+	var seen map[string]bool // once there are many
 	for p.tokens.More() {
 		t, err := p.token()
 		if err != nil {
@@ -121,7 +152,7 @@ func (p *parser) object(n *node, depth int) error {
 		}
 		key, isText := t.(string)
 		if !isText { // the decoder lets no other token be a key
-			return fmt.Errorf("The body has a key that is no text at byte %d.", p.tokens.InputOffset())
+			return fmt.Errorf("has a key that is no text at byte %d", p.tokens.InputOffset())
 		}
 		if len(n.members) == fewMembers {
 			seen = make(map[string]bool, 2*fewMembers)
@@ -129,20 +160,21 @@ func (p *parser) object(n *node, depth int) error {
 				seen[m.key] = true
 			}
 		}
+		p.path = append(p.path, step{key, -1})
 		if seen == nil && n.member(key) != nil || seen[key] {
-			return fmt.Errorf("The key %q comes twice in one object, again at byte %d.", brief(key), p.tokens.InputOffset())
+			p.twice = append(p.twice, ledger.FieldError{Field: p.field(), Rule: ruleOnce})
 		}
-		value, err := p.value(depth + 1)
+		value, err := p.value(depth)
 		if err != nil {
 			return err
 		}
+		p.path = p.path[:len(p.path)-1]
 		n.members = append(n.members, member{key, value})
 		if seen != nil {
 			seen[key] = true
 		}
 	}
-	_, err := p.token()
-	return err
+	return nil
 }
 
 // fewMembers is up to how many members an object is searched from the front.

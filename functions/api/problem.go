@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"ledger.example/events"
@@ -93,6 +94,7 @@ type problem struct {
 // newProblem returns the problem of a code. The detail must show no internals.
 func newProblem(code ledger.Code, detail string, fields ...ledger.FieldError) *problem {
 	k := kindOf(code)
+	fields = slices.Clone(fields[:min(len(fields), errorsMax)])
 	for i, f := range fields {
 		fields[i] = ledger.FieldError{Field: brief(f.Field), Rule: f.Rule}
 	}
@@ -154,6 +156,10 @@ func missing(err error, fields ...ledger.FieldError) error {
 	}
 	return p
 }
+
+// errorsMax is the most fields that one problem names: all those of the largest transaction, and room for more. A body
+// can have tens of thousands.
+const errorsMax = 256
 
 // briefChars is the most characters of a field's name that an error repeats: the caller chose it, and may have chosen
 // it long.

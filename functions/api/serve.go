@@ -25,9 +25,10 @@ type request struct {
 	*http.Request
 	route *route
 	actor string
-	ids   map[string]string // of the path, by the name in braces
-	query map[string]string // the parameters given, by name; complete unless wrong has something to say
-	body  *node             // nil unless the route takes one
+	ids   map[string]string   // of the path, by the name in braces
+	query map[string]string   // the parameters given, by name; complete unless wrong has something to say
+	body  *node               // nil unless the route takes one
+	twice []ledger.FieldError // fields that come twice in body
 	wrong []ledger.FieldError
 }
 
@@ -78,7 +79,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 		}
 	}
 	if found.body {
-		if r.body, err = readBody(w, r.Request); err != nil {
+		if r.body, r.twice, err = readBody(w, r.Request); err != nil {
 			return reply{}, err
 		}
 	}
@@ -116,31 +117,31 @@ func (r *request) check() error {
 	return newProblem(ledger.CodeInvalidRequest, "One or more fields are at fault; see errors.", r.wrong...)
 }
 
-// readBody reads the body of a request and its JSON.
-func readBody(w http.ResponseWriter, r *http.Request) (*node, error) {
+// readBody reads the body of a request and its JSON, and returns the fields that come twice in it.
+func readBody(w http.ResponseWriter, r *http.Request) (*node, []ledger.FieldError, error) {
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, given := params["charset"]
 	if err != nil || media != jsonType || given && !strings.EqualFold(charset, "utf-8") || r.Header.Get("Content-Encoding") != "" {
-		return nil, newProblem(codeUnsupportedMedia, "Send the body as application/json in UTF-8, not compressed.")
+		return nil, nil, newProblem(codeUnsupportedMedia, "Send the body as application/json in UTF-8, not compressed.")
 	}
 	tooLarge := newProblem(codeBodyTooLarge, fmt.Sprintf("The body may have at most %d bytes.", BodyBytes))
 	if r.ContentLength > BodyBytes {
-		return nil, tooLarge
+		return nil, nil, tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyBytes))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge
+		return nil, nil, tooLarge
 	}
 	if err != nil {
 		p := newProblem(codeMalformedBody, "The body ended before it was complete.")
 		p.cause = err
-		return nil, p
+		return nil, nil, p
 	}
-	root, err := parse(body)
+	root, twice, err := parse(body)
 	if err != nil {
-		return nil, newProblem(codeMalformedBody, err.Error())
+		return nil, nil, newProblem(codeMalformedBody, "The body "+err.Error()+".")
 	}
-	return root, nil
+	return root, twice, nil
 }
 
 // requestID returns the caller's id for the request if it is 1 to 64 of an id's characters, else a new one.
