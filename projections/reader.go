@@ -26,6 +26,8 @@ type Reader struct {
 	views Views
 	log   *slog.Logger
 	pause func(ctx context.Context, try int) error
+
+	balances int // balancesAtOnce
 }
 
 // NewReader returns a reader on views. A nil log is slog.Default(). It needs no clock: what a strong read includes is
@@ -34,7 +36,7 @@ func NewReader(views Views, _ func() time.Time, log *slog.Logger) *Reader {
 	if log == nil {
 		log = slog.Default()
 	}
-	return &Reader{views: views, log: log, pause: pause}
+	return &Reader{views: views, log: log, pause: pause, balances: balancesAtOnce}
 }
 
 // Balance returns the balance of k with every posting acknowledged before the call in Head; Head.Through and First tell
@@ -75,48 +77,44 @@ func (r *Reader) read(ctx context.Context, k Key) (Balance, error) {
 // Balances is Balance for the assets of an account after s.After, found through the posting keys, so that assets not yet
 // projected are there too; floor, when not nil, gives each asset's. Next is empty at the end only.
 func (r *Reader) Balances(ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice) (Listed[Balance], error) {
+	assets, next, err := r.assets(ctx, account, s)
+	if err != nil {
+		return Listed[Balance]{}, err
+	}
+	listed := Listed[Balance]{Items: make([]Balance, len(assets)), Next: next}
 	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(balancesAtOnce)
-	found := make([]*Balance, 0, s.Limit)
-	var next string
-	finding := func() error {
-		for asset := s.After; ; {
-			following, err := r.views.NextAsset(ctx, account, asset)
-			if errors.Is(err, table.ErrAbsent) {
-				return nil
+	reads.SetLimit(r.balances)
+	for i, asset := range assets {
+		reads.Go(func() (err error) {
+			var lowest *events.Amount
+			if floor != nil {
+				lowest = floor(asset)
 			}
-			if err != nil {
-				return fmt.Errorf("find assets: %w", err)
-			}
-			if len(found) == s.Limit {
-				next = asset
-				return nil
-			}
-			asset = following
-			b := new(Balance)
-			found = append(found, b)
-			reads.Go(func() error {
-				var lowest *events.Amount
-				if floor != nil {
-					lowest = floor(following)
-				}
-				read, err := r.Balance(ctx, Key{Account: account, Asset: following}, lowest)
-				*b = read
-				return err
-			})
-		}
-	}()
+			listed.Items[i], err = r.Balance(ctx, Key{Account: account, Asset: asset}, lowest)
+			return err
+		})
+	}
 	if err := reads.Wait(); err != nil {
 		return Listed[Balance]{}, err
 	}
-	if finding != nil {
-		return Listed[Balance]{}, finding
-	}
-	listed := Listed[Balance]{Items: make([]Balance, len(found)), Next: next}
-	for i, b := range found {
-		listed.Items[i] = *b
-	}
 	return listed, nil
+}
+
+// assets finds the assets of one page, and the last of them when there are more.
+func (r *Reader) assets(ctx context.Context, account string, s Slice) (assets []string, next string, err error) {
+	for after := s.After; ; {
+		asset, err := r.views.NextAsset(ctx, account, after)
+		switch {
+		case errors.Is(err, table.ErrAbsent):
+			return assets, "", nil
+		case err != nil:
+			return nil, "", fmt.Errorf("find assets: %w", err)
+		case len(assets) == s.Limit:
+			return assets, after, nil
+		}
+		assets = append(assets, asset)
+		after = asset
+	}
 }
 
 // Credits returns all that account was ever credited of asset, exactly: every transaction acknowledged before the call
@@ -131,16 +129,31 @@ func (r *Reader) Credits(ctx context.Context, account, asset string) (events.Amo
 // balance's version is raised, which makes that refold start again. At or below the seal the stretch that it lies in is
 // counted. It never writes a fold. Errors: table.ErrConflict when it is not counted yet (it will be), or somebody came
 // first; those of Views; ErrPostingsMissing.
+//
+// Somebody who raised the version first did the same service: every refold that had read the old version must start
+// again, but for the one that wrote, and where that left the seal is seen. So postings on a busy balance are made sure of
+// without waiting for a quiet moment.
 func (r *Reader) MakeSure(ctx context.Context, account, asset string, id events.KSUID) error {
-	b, _, err := r.views.Balance(ctx, Key{Account: account, Asset: asset})
+	k := Key{Account: account, Asset: asset}
+	b, _, err := r.views.Balance(ctx, k)
 	if err != nil {
 		return fmt.Errorf("read balance: %w", err)
 	}
 	if id > b.Seal.Through {
-		if err := r.views.Write(ctx, Change{Balance: b}); err != nil {
-			return fmt.Errorf("raise version: %w", err)
+		raising := r.views.Write(ctx, Change{Balance: b})
+		if !errors.Is(raising, table.ErrConflict) && !errors.Is(raising, table.ErrUnknownOutcome) {
+			return raising
 		}
-		return nil
+		version := b.Version
+		if b, _, err = r.views.Balance(ctx, k); err != nil {
+			return fmt.Errorf("read balance again: %w", err)
+		}
+		if b.Version == version {
+			return fmt.Errorf("raise version: %w: %w", table.ErrConflict, raising)
+		}
+		if id > b.Seal.Through {
+			return nil
+		}
 	}
 	counted, err := stretchOf(ctx, r.views, b, id)
 	if err != nil {

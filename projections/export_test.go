@@ -1,0 +1,23 @@
+package projections
+
+import (
+	"context"
+	"time"
+)
+
+// Shrink makes the limits of p so small that short histories meet them.
+func (p *Projector) Shrink(window time.Duration, stretch int64, segments int) {
+	p.window, p.stretch, p.segments = window, stretch, segments
+}
+
+// OneAtATime makes p do one account after another.
+func (p *Projector) OneAtATime() { p.accounts = 1 }
+
+// OneAtATime makes r read one balance after another.
+func (r *Reader) OneAtATime() { r.balances = 1 }
+
+// Pause replaces what p does before it tries again.
+func (p *Projector) Pause(pause func(ctx context.Context, try int) error) { p.pause = pause }
+
+// Pause replaces what r does before it tries again.
+func (r *Reader) Pause(pause func(ctx context.Context, try int) error) { r.pause = pause }

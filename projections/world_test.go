@@ -1,0 +1,389 @@
+package projections_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger/table"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// world is the store, its time, and what is known of everything that was posted to it. Of every history that runs in it:
+// a transaction has at most one leg in each balance, and the leg's cost is a power of two of the transaction's own. So
+// the expenditure of a fold tells which postings it counts.
+type world struct {
+	*scheduler
+	defect string
+	store  *viewstest.Memory
+	now    time.Time
+	speed  float64         // most seconds that pass between two steps
+	skews  []time.Duration // of the clocks of those who post
+	lag    int             // steps that a record takes to the stream, at most
+
+	born       map[events.KSUID]time.Time                // when a posting became visible
+	posted     map[projections.Key][]projections.Posting // in no order
+	stream     []record                                  // not yet projected
+	acked      map[projections.Key]uint64                // transactions that were answered
+	shown      map[projections.Key]uint64                // what the heads counted at the last look
+	committing int                                       // transactions being made visible
+	err        error                                     // the first broken rule
+	stats      stats
+}
+
+type record struct {
+	key projections.Key
+	id  events.KSUID
+}
+
+type stats struct{ steps, writes, unfinished, corrected, late, crashes, conflicts int }
+
+var keys = []projections.Key{{Account: "jane", Asset: "A"}, {Account: "jane", Asset: "B"}, {Account: "shop", Asset: "A"}}
+
+func newWorld(seed uint64, defect string) *world {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	w := &world{
+		scheduler: newScheduler(rng), defect: defect, store: viewstest.NewMemory(),
+		now:   time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
+		speed: []float64{.05, .3, 1, 3}[rng.IntN(4)],
+		skews: [][]time.Duration{
+			{0, 0, -3 * second, 3 * second, -60 * second, 60 * second, -300 * second},
+			{0, 0, -12 * second, -13 * second, -14 * second, -20 * second},
+		}[rng.IntN(2)],
+		lag:    []int{0, 100}[rng.IntN(2)],
+		born:   make(map[events.KSUID]time.Time),
+		posted: make(map[projections.Key][]projections.Posting),
+		acked:  make(map[projections.Key]uint64),
+		shown:  make(map[projections.Key]uint64),
+	}
+	w.store.Now, w.store.Page, w.store.Order = func() time.Time { return w.now }, 3, rng.Shuffle
+	w.store.Between = func() {
+		pauses := 25
+		if w.chance(.8) {
+			pauses = 4
+		}
+		for range w.rng.IntN(pauses) {
+			w.yield()
+		}
+	}
+	return w
+}
+
+func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
+
+// storeTime is the store's clock as its replies tell it.
+func (w *world) storeTime() time.Time { return w.now.Truncate(time.Second) }
+
+func (w *world) broken(format string, values ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, values...)
+	}
+}
+
+// put makes a posting visible.
+func (w *world) put(k projections.Key, p projections.Posting) {
+	if err := w.store.Post(context.Background(), k, p); err != nil {
+		w.broken("post: %w", err)
+	}
+	if b := w.balance(k); p.ID <= b.Seal.Through {
+		w.stats.late++
+	}
+	w.posted[k] = append(w.posted[k], p)
+	w.born[p.ID] = w.now
+	w.start(1, func() {
+		for n := w.rng.IntN(w.lag + 1); n > 0 && !w.stopping; n-- {
+			w.yield()
+		}
+		w.stream = append(w.stream, record{k, p.ID})
+	})
+}
+
+func (w *world) balance(k projections.Key) projections.Balance {
+	b, _, err := w.store.Balance(context.Background(), k)
+	if err != nil {
+		w.broken("balance: %w", err)
+	}
+	return b
+}
+
+// counted returns the transactions that f counts, and complains when f counts one twice, or one that isn't there.
+func (w *world) counted(k projections.Key, what string, f projections.Fold) uint64 {
+	counted, err := strconv.ParseUint(f.Expenditure.String(), 10, 64)
+	var there uint64
+	for _, p := range w.posted[k] {
+		there |= bit(p)
+	}
+	if err != nil || bits.OnesCount64(counted) != int(f.Count) || counted&^there != 0 {
+		w.broken("%s of %v counts something twice or from nowhere: %b of %b, count %d (%v)", what, k, counted, there, f.Count, err)
+	}
+	return counted
+}
+
+func bit(p projections.Posting) uint64 {
+	b, _ := strconv.ParseUint(p.Cost.String(), 10, 64)
+	return b
+}
+
+// sum is the fold of what was posted through k ("": of all), and the first posting, added up in a way of its own.
+func (w *world) sum(k projections.Key, through events.KSUID) (f projections.Fold, first events.KSUID) {
+	var credits, debits, cost int64
+	for _, p := range w.posted[k] {
+		if through != "" && p.ID > through {
+			continue
+		}
+		if q, _ := strconv.ParseInt(p.Quantity.String(), 10, 64); q > 0 {
+			credits += q
+		} else {
+			debits -= q
+		}
+		cost += int64(bit(p))
+		f.Count++
+		f.Through = max(f.Through, p.ID)
+		if first == "" || p.ID < first {
+			first = p.ID
+		}
+	}
+	f.Credits, f.Debits, f.Expenditure = events.NewAmount(credits), events.NewAmount(debits), events.NewAmount(cost)
+	return f, first
+}
+
+// sound checks what holds whenever no transaction is being made visible.
+func (w *world) sound() {
+	if w.committing > 0 {
+		return
+	}
+	wanted := make(map[string]projections.Summary)
+	for _, k := range keys {
+		b := w.balance(k)
+		base, seal, head := w.counted(k, "base", b.Base), w.counted(k, "seal", b.Seal), w.counted(k, "head", b.Head)
+		if base&^seal != 0 || seal&^head != 0 && !b.Unfinished {
+			w.broken("folds of %v do not nest: %b, %b, %b, unfinished %v", k, base, seal, head, b.Unfinished)
+		}
+		if w.shown[k]&^head != 0 {
+			w.broken("what is shown of %v went back from %b to %b", k, w.shown[k], head)
+		}
+		w.shown[k] = head
+		if b.Unfinished {
+			w.stats.unfinished++
+		}
+		var sum projections.Fold
+		for _, s := range w.store.Segments(k) {
+			if s.After != sum.Through {
+				w.broken("segments of %v do not meet: one ends at %s, the next is after %s", k, sum.Through, s.After)
+			}
+			sum = plus(sum, s.Fold)
+		}
+		if sum != b.Base {
+			w.broken("segments of %v do not add up to the base: %+v, %+v", k, sum, b.Base)
+		}
+		s := wanted[k.Account]
+		if b.Head.Count > 0 {
+			s.Assets++
+			if s.First == "" || b.First < s.First {
+				s.First = b.First
+			}
+			if b.Head.Credits != b.Head.Debits {
+				s.Holdings++
+			}
+		}
+		wanted[k.Account] = s
+	}
+	for account, s := range wanted {
+		got, err := w.store.Summary(context.Background(), account)
+		if s.Account, s.Version = account, got.Version; err != nil || got != s {
+			w.broken("summary of %s is %+v, wanted %+v (%v)", account, got, s, err)
+		}
+	}
+}
+
+func plus(a, b projections.Fold) projections.Fold {
+	add := func(a, b events.Amount) events.Amount {
+		sum, err := a.Add(b)
+		if err != nil {
+			panic(err)
+		}
+		return sum
+	}
+	return projections.Fold{
+		Through: b.Through, Credits: add(a.Credits, b.Credits), Debits: add(a.Debits, b.Debits),
+		Expenditure: add(a.Expenditure, b.Expenditure), Count: a.Count + b.Count,
+	}
+}
+
+// exact checks what holds when everything came to rest.
+func (w *world) exact() {
+	w.sound()
+	for _, k := range keys {
+		b := w.balance(k)
+		head, first := w.sum(k, "")
+		if b.Head != head || b.First != first {
+			w.broken("balance of %v is wrong: %+v, first %s, wanted %+v, first %s", k, b.Head, b.First, head, first)
+		}
+		if seal, _ := w.sum(k, b.Seal.Through); b.Seal.Through != "" && b.Seal != seal {
+			w.broken("seal of %v is wrong: %+v, wanted %+v", k, b.Seal, seal)
+		}
+		var prefix projections.Fold
+		for _, s := range w.store.Segments(k) {
+			prefix = plus(prefix, s.Fold)
+			if wanted, _ := w.sum(k, s.Through); prefix != wanted {
+				w.broken("segment of %v through %s is wrong: %+v, wanted %+v", k, s.Through, prefix, wanted)
+			}
+		}
+	}
+}
+
+// client is the store as one process sees it: a request may fail, be applied although it fails, or long after it; the
+// process may die at any of them.
+type client struct {
+	*viewstest.Memory
+	w     *world
+	fault float64       // chance that a request fails
+	skew  time.Duration // of the process's clock
+	dead  bool
+
+	balance projections.Balance // the last read
+	segment projections.Segment // the last found
+}
+
+var errDead = errors.New("the process died")
+
+func (c *client) clock() time.Time { return c.w.now.Add(c.skew) }
+
+// reach is where anything may happen before a request is done.
+func (c *client) reach() error {
+	c.w.yield()
+	switch {
+	case c.w.stopping:
+		c.dead = true
+	case c.w.chance(c.fault):
+		c.dead = c.w.chance(.5)
+		if !c.dead {
+			return table.ErrThrottled
+		}
+		c.w.stats.crashes++
+	}
+	if c.dead {
+		return errDead
+	}
+	return nil
+}
+
+func (c *client) Balance(ctx context.Context, k projections.Key) (projections.Balance, time.Time, error) {
+	if err := c.reach(); err != nil {
+		return projections.Balance{}, time.Time{}, err
+	}
+	b, at, err := c.Memory.Balance(ctx, k)
+	c.balance = b
+	if c.w.defect == "ownclock" {
+		at = c.clock()
+	}
+	return b, at, err
+}
+
+func (c *client) Postings(ctx context.Context, k projections.Key, after, through events.KSUID) ([]projections.Posting, bool, error) {
+	if err := c.reach(); err != nil {
+		return nil, false, err
+	}
+	page, more, err := c.Memory.Postings(ctx, k, after, through)
+	if c.w.defect == "eventual" {
+		lag := []time.Duration{0, 0, 0, 500 * time.Millisecond, 3 * time.Second}[c.w.rng.IntN(5)]
+		var seen []projections.Posting
+		for _, p := range page {
+			if !c.w.born[p.ID].After(c.w.now.Add(-lag)) {
+				seen = append(seen, p)
+			}
+		}
+		return seen, more && len(seen) > 0, err
+	}
+	if len(page) > 0 && c.w.chance(.02) { // a page that was cut before its first posting
+		return nil, true, err
+	}
+	return page, more, err
+}
+
+func (c *client) SegmentFrom(ctx context.Context, k projections.Key, id events.KSUID) (projections.Segment, error) {
+	if err := c.reach(); err != nil {
+		return projections.Segment{}, err
+	}
+	s, err := c.Memory.SegmentFrom(ctx, k, id)
+	c.segment = s
+	return s, err
+}
+
+func (c *client) Together(ctx context.Context, k projections.Key, through events.KSUID) (projections.Balance, projections.Segment, error) {
+	if err := c.reach(); err != nil {
+		return projections.Balance{}, projections.Segment{}, err
+	}
+	if c.w.defect == "apart" {
+		return c.balance, c.segment, nil
+	}
+	return c.Memory.Together(ctx, k, through)
+}
+
+func (c *client) Summary(ctx context.Context, account string) (projections.Summary, error) {
+	if err := c.reach(); err != nil {
+		return projections.Summary{}, err
+	}
+	return c.Memory.Summary(ctx, account)
+}
+
+func (c *client) NextAsset(ctx context.Context, account, after string) (string, error) {
+	if err := c.reach(); err != nil {
+		return "", err
+	}
+	return c.Memory.NextAsset(ctx, account, after)
+}
+
+func (c *client) Write(ctx context.Context, change projections.Change) error {
+	if err := c.reach(); err != nil {
+		return err
+	}
+	if c.w.chance(c.fault * 3) {
+		switch c.w.rng.IntN(3) {
+		case 0: // never arrived
+		case 1: // applied, but the answer is lost
+			_ = c.apply(ctx, change)
+		case 2: // applied much later
+			at := c.w.now.Add(time.Duration(c.w.rng.Float64() * 60 * float64(time.Second)))
+			c.w.start(1, func() {
+				for c.w.now.Before(at) && !c.w.stopping {
+					c.w.yield()
+				}
+				_ = c.apply(ctx, change)
+			})
+		}
+		if c.w.chance(.3) {
+			c.dead = true
+			c.w.stats.crashes++
+			return errDead
+		}
+		return table.ErrUnknownOutcome
+	}
+	err := c.apply(ctx, change)
+	if errors.Is(err, table.ErrConflict) {
+		c.w.stats.conflicts++
+	}
+	return err
+}
+
+func (c *client) apply(ctx context.Context, change projections.Change) error {
+	if c.w.defect == "noversion" {
+		change.Balance.Version = c.w.balance(change.Balance.Key).Version
+	}
+	c.w.committing++
+	err := c.Memory.Write(ctx, change)
+	c.w.committing--
+	if err == nil {
+		c.w.stats.writes++
+	} else if !errors.Is(err, table.ErrConflict) {
+		c.w.broken("write that the store refuses: %w", err)
+	}
+	c.w.sound()
+	return err
+}
