@@ -5,8 +5,10 @@ package wiretest
 import (
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +44,7 @@ func Refusal(status int, code, message string) Reply {
 	return Reply{Status: status, Body: fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","Message":%q}`, code, message)}
 }
 
-// Store answers with the same reply to each request, or with what Answer says. It is safe for concurrent use.
+// Store answers each request with what Answer says. It is safe for concurrent use.
 type Store struct {
 	Answer func(Request) Reply
 
@@ -87,9 +89,12 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		StatusCode: reply.Status,
-		Header:     http.Header{"Date": {Clock}, "Content-Type": {"application/x-amz-json-1.0"}},
-		Body:       io.NopCloser(strings.NewReader(reply.Body)),
-		Request:    r,
+		Header: http.Header{
+			"Date": {Clock}, "Content-Type": {"application/x-amz-json-1.0"},
+			"X-Amz-Crc32": {strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(reply.Body))), 10)},
+		},
+		Body:    io.NopCloser(strings.NewReader(reply.Body)),
+		Request: r,
 	}, nil
 }
 
