@@ -173,7 +173,8 @@ func unpackProgram(file, dir string) (string, error) {
 
 // unpack writes the directories and plain files of a .tar.gz stream below dir,
 // with ordinary permissions, at most maxBytes in all. It refuses an entry whose
-// name leads out of dir, and links: a program's archive needs none.
+// name leads out of dir (os.Root does), and links: a program's archive needs
+// none.
 func unpack(r io.Reader, dir string, maxBytes int64) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -193,18 +194,15 @@ func unpack(r io.Reader, dir string, maxBytes int64) error {
 		if err != nil {
 			return err
 		}
-		name := filepath.FromSlash(h.Name)
-		if !filepath.IsLocal(name) {
-			return fmt.Errorf("the entry %q leads out of the archive", h.Name)
-		}
+		name := filepath.Clean(filepath.FromSlash(h.Name))
 		switch h.Typeflag {
 		case tar.TypeDir:
-			err = root.MkdirAll(filepath.Clean(name), 0o755)
+			err = root.MkdirAll(name, 0o755)
 		case tar.TypeReg:
 			if left -= h.Size; left < 0 {
 				return fmt.Errorf("it unpacks to more than %d bytes", maxBytes)
 			}
-			err = unpackFile(root, filepath.Clean(name), tr)
+			err = unpackFile(root, name, tr)
 		case tar.TypeXGlobalHeader:
 		default:
 			return fmt.Errorf("the entry %q is neither a file nor a directory", h.Name)

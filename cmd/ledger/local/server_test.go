@@ -76,6 +76,9 @@ func TestStopAsksFirst(t *testing.T) {
 	if s.Err() != nil {
 		t.Errorf("it runs, and Err is %v", s.Err())
 	}
+	if group, err := syscall.Getpgid(s.cmd.Process.Pid); err != nil || group != s.cmd.Process.Pid {
+		t.Errorf("it is in process group %d, %v: a Ctrl-C for us would end it", group, err)
+	}
 	if err := s.Stop(context.Background()); err != nil {
 		t.Error(err)
 	}

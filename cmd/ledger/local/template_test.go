@@ -166,6 +166,7 @@ func TestTemplateErrors(t *testing.T) {
 		"two tables":            {change("Resources:", "Resources:\n  More: {Type: AWS::DynamoDB::Table}"), "there are 2 [Books More]"},
 		"a name that's unknown": {change("IndexName: Inverse", "IndexName: !Ref Key"), "Books"},
 		"a key twice":           {change("      BillingMode: PAY_PER_REQUEST", "      BillingMode: PAY_PER_REQUEST\n      BillingMode: PROVISIONED"), "BillingMode"},
+		"a local index":         {change("      StreamSpecification:", "      LocalSecondaryIndexes: []\n      StreamSpecification:"), "local secondary"},
 		"no key":                {change("KeySchema:\n        - {AttributeName: A, KeyType: HASH}\n        - {AttributeName: B, KeyType: RANGE}", "Ignored: 1"), "KeySchema"},
 	}
 	for name, tt := range tests {

@@ -207,7 +207,9 @@ func TestAnIdentifierThatIsNotInTheBatchFailsAllOfIt(t *testing.T) {
 				s := newScript()
 				s.shard("A", "")
 				s.put("A", items("a", 6)...)
-				r := newRig(t, s, settings())
+				set := settings()
+				set.BisectBatchOnFunctionError = true
+				r := newRig(t, s, set)
 				first := true
 				r.handle = func(_ context.Context, items []string) (lambdaevents.DynamoDBEventResponse, error) {
 					if items[0] == "a5" && first {
@@ -218,7 +220,7 @@ func TestAnIdentifierThatIsNotInTheBatchFailsAllOfIt(t *testing.T) {
 				}
 				r.runFor(t, time.Minute)
 				a := items("a", 6)
-				r.want(t, a[:4], a[4:], a[4:])
+				r.want(t, a[:4], a[4:], a[4:5], a[5:]) // halved, like after an error
 			})
 		})
 	}
@@ -406,6 +408,30 @@ func TestWithoutAWindowABatchDoesNotWait(t *testing.T) {
 		r.want(t, []string{"a1"})
 		if after := r.times[0].Sub(began); after > maxPoll {
 			t.Errorf("the batch came after %s", after)
+		}
+	})
+}
+
+func TestRecordsReadAheadHaveWaitedAlready(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		s.shard("A", "")
+		set := settings()
+		set.Window = 10 * time.Second
+		r := newRig(t, s, set)
+		r.handle = func(context.Context, []string) (lambdaevents.DynamoDBEventResponse, error) {
+			time.Sleep(time.Minute)
+			return lambdaevents.DynamoDBEventResponse{}, nil
+		}
+		s.put("A", items("a", 4)...)
+		r.start()
+		let(time.Second)
+		s.put("A", "b1") // read and left waiting while the handler has the first batch
+		let(10 * time.Minute)
+		r.stop(t)
+		r.want(t, items("a", 4), []string{"b1"})
+		if after := r.times[1].Sub(r.times[0]); after != time.Minute {
+			t.Errorf("the second batch came %s after the first, want as soon as that was done", after)
 		}
 	})
 }

@@ -123,12 +123,6 @@ type shard struct {
 	readTo time.Time
 }
 
-// shardEnd is the news that a shard's goroutine is through.
-type shardEnd struct {
-	shard *shard
-	err   error
-}
-
 // Run pumps from the trim horizon until ctx ends; then it finishes the batches
 // that the handler has, and returns nil. Failures of the stream or the handler
 // don't end it, but ErrStreamNotFound and ErrStreamDisabled do. One Run at a
@@ -138,7 +132,7 @@ func (p *Pump) Run(ctx context.Context) error {
 	defer cancel()
 	p.reset()
 
-	ends := make(chan shardEnd)
+	ends := make(chan *shard)
 	running := 0
 	var failed error
 	for failures := 0; failed == nil && ctx.Err() == nil; {
@@ -158,7 +152,10 @@ func (p *Pump) Run(ctx context.Context) error {
 			for _, sh := range starting {
 				p.log.Debug("reading shard", "shard", sh.id, "parent", sh.parent)
 				running++
-				go func() { ends <- shardEnd{sh, p.runShard(ctx, sh)} }()
+				go func() {
+					p.runShard(ctx, sh)
+					ends <- sh
+				}()
 			}
 			disabled = status == types.StreamStatusDisabled
 		}
@@ -176,10 +173,9 @@ func (p *Pump) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
-		case e := <-ends:
+		case sh := <-ends:
 			running--
-			failed = e.err
-			p.end(ctx, e.shard)
+			p.end(ctx, sh)
 		}
 	}
 	cancel()

@@ -190,6 +190,19 @@ func TestShardsThatSplitWhileRunningAreFollowed(t *testing.T) {
 		let(time.Minute)
 		s.put("A", "a2")
 		s.close("A")
+		s.change(func() {
+			s.fault = func(operation, _ string) error {
+				if operation == "DescribeStream" {
+					return &types.InternalServerError{}
+				}
+				return nil
+			}
+		})
+		let(time.Second) // nobody can list the children
+		if r.pump.CaughtUp(time.Now().Add(-time.Hour)) {
+			t.Error("caught up, although nobody knows whether the shard has children")
+		}
+		s.change(func() { s.fault = nil })
 		let(time.Second) // the children take a moment to be listed
 		if r.pump.CaughtUp(time.Now()) {
 			t.Error("caught up, although the children are not known yet")
@@ -410,6 +423,7 @@ func TestAShardThatIsGoneIsOver(t *testing.T) {
 		s.change(func() { s.shards = s.shards[1:] })
 		let(time.Minute)
 		r.stop(t)
+		r.stats(t, Stats{Records: 2, Delivered: 2, Invocations: 2, ShardsReading: 1}) // and forgotten
 		r.want(t, []string{"a1"}, []string{"b1"})
 	})
 }

@@ -27,8 +27,8 @@ const (
 )
 
 // runShard reads a shard and delivers its records, in order within a lane,
-// until it ends or ctx does. An error is one that ends the pump.
-func (p *Pump) runShard(ctx context.Context, sh *shard) error {
+// until it ends or ctx does.
+func (p *Pump) runShard(ctx context.Context, sh *shard) {
 	lanes := make([]chan record, p.settings.ParallelizationFactor)
 	var consumers sync.WaitGroup
 	for i := range lanes {
@@ -36,17 +36,16 @@ func (p *Pump) runShard(ctx context.Context, sh *shard) error {
 		l := &lane{pump: p, shard: sh.id, records: lanes[i]}
 		consumers.Go(func() { l.run(ctx) })
 	}
-	err := p.read(ctx, sh, lanes)
+	p.read(ctx, sh, lanes)
 	for _, l := range lanes {
 		close(l)
 	}
 	consumers.Wait()
-	return err
 }
 
-// read reads a shard from the trim horizon into the lanes. It returns nil when
-// the shard or ctx has ended.
-func (p *Pump) read(ctx context.Context, sh *shard, lanes []chan record) error {
+// read reads a shard from the trim horizon into the lanes, until the shard or
+// ctx ends.
+func (p *Pump) read(ctx context.Context, sh *shard, lanes []chan record) {
 	var iterator *string
 	position := "" // sequence number of the last record read
 	idle := minPoll
@@ -55,9 +54,8 @@ func (p *Pump) read(ctx context.Context, sh *shard, lanes []chan record) error {
 		out, err := p.page(ctx, sh.id, iterator, position)
 		if err != nil {
 			iterator = nil
-			over, fatal := p.readFailed(ctx, sh.id, err, &position)
-			if over || fatal != nil {
-				return fatal
+			if p.readFailed(ctx, sh.id, err, &position) {
+				return
 			}
 			pause(ctx, backoff(failures))
 			failures++
@@ -68,7 +66,7 @@ func (p *Pump) read(ctx context.Context, sh *shard, lanes []chan record) error {
 			position = sequenceNumber(out.Records[n-1])
 			idle = minPoll
 			if !p.enqueue(ctx, sh.id, out.Records, lanes) {
-				return nil
+				return
 			}
 		} else {
 			p.mu.Lock()
@@ -76,7 +74,7 @@ func (p *Pump) read(ctx context.Context, sh *shard, lanes []chan record) error {
 			p.mu.Unlock()
 		}
 		if out.NextShardIterator == nil {
-			return nil
+			return
 		}
 		iterator = out.NextShardIterator
 		if len(out.Records) < pageRecords {
@@ -84,7 +82,6 @@ func (p *Pump) read(ctx context.Context, sh *shard, lanes []chan record) error {
 			idle = min(2*idle, maxPoll)
 		}
 	}
-	return nil
 }
 
 func sequenceNumber(r types.Record) string {
@@ -119,14 +116,14 @@ func (p *Pump) page(ctx context.Context, id string, iterator *string, position s
 	})
 }
 
-// readFailed says what a failed read means: the shard is over, the pump is
-// (fatal), or neither, and it is to be tried again.
-func (p *Pump) readFailed(ctx context.Context, id string, err error, position *string) (over bool, fatal error) {
+// readFailed tells whether a failed read means that the shard is over; else it
+// is to be tried again, from position.
+func (p *Pump) readFailed(ctx context.Context, id string, err error, position *string) (over bool) {
 	var expired *types.ExpiredIteratorException
 	var trimmed *types.TrimmedDataAccessException
 	switch {
 	case ctx.Err() != nil:
-		return true, nil
+		return true
 	case errors.As(err, &expired):
 		p.log.Debug("the iterator expired, going on from the position", "shard", id)
 	case errors.As(err, &trimmed):
@@ -135,18 +132,15 @@ func (p *Pump) readFailed(ctx context.Context, id string, err error, position *s
 		*position = ""
 	case isNotFound(err):
 		shards, _, err := p.describe(ctx)
-		if errors.Is(err, ErrStreamNotFound) {
-			return true, err
-		}
 		listed := slices.ContainsFunc(shards, func(s types.Shard) bool { return aws.ToString(s.ShardId) == id })
-		if err == nil && !listed {
+		if errors.Is(err, ErrStreamNotFound) || err == nil && !listed {
 			p.log.Warn("the shard is gone", "shard", id)
-			return true, nil
+			return true
 		}
 	default:
 		p.log.Warn("cannot read the shard, trying again", "shard", id, "error", err)
 	}
-	return false, nil
+	return false
 }
 
 // enqueue hands over what passes the filters, waiting while the lanes are full.
