@@ -1,0 +1,664 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/ledger/journaltest"
+)
+
+func trade(id string) ledger.PostTrade {
+	return ledger.PostTrade{
+		Annotation: ledger.Annotation{ID: id, Description: "ten", Metadata: map[string]string{"order": "7"}, Actor: "tester"},
+		Asset:      "AAPL", Buyer: "jane", Seller: "bob", Quantity: amount("10"), Cost: amount("1500"), Settle: true,
+	}
+}
+
+// A warm trade with settlement between limited accounts is one request; cold, two looks come before it at most.
+func TestRequestsOfATrade(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "1000000")
+		r.fund("bob", "AAPL", "1000000")
+		for _, p := range []ledger.Pair{pair("jane", "USD"), pair("bob", "AAPL")} {
+			r.journal.Project(p, amount("1000000"))
+		}
+		r.restart()
+		for i, want := range []int{3, 1, 1} {
+			r.journal.forget()
+			before := r.journal.Requests()
+			r.mustPost(trade([]string{"cold", "warm", "warmer"}[i]))
+			if got := r.journal.Requests() - before; got != want {
+				t.Errorf("trade %d: %d requests, want %d: %v", i, got, want, r.journal.calls)
+			}
+		}
+		// With the asset known and the accounts not, the cash is looked up together with them.
+		r.restart()
+		if _, err := r.Asset(t.Context(), "AAPL"); err != nil {
+			t.Fatal(err)
+		}
+		before := r.journal.Requests()
+		r.mustPost(trade("asset-known"))
+		if got := r.journal.Requests() - before; got != 2 {
+			t.Errorf("%d requests, want a look and an append", got)
+		}
+	})
+}
+
+func TestPosted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "2000")
+		r.fund("bob", "AAPL", "20")
+		posted := r.mustPost(trade("t-1"))
+		if posted.Replayed {
+			t.Error("a first answer says it is a replay")
+		}
+		stored := r.stored("t-1", true)
+		if !reflect.DeepEqual(posted.Transaction, stored) {
+			t.Errorf("answered %+v\nstored   %+v", posted.Transaction, stored)
+		}
+		if at := stored.PostedAt(); storeNow().Sub(at) > time.Second || at.After(storeNow()) {
+			t.Errorf("posted at %v", at)
+		}
+		if stored.Kind != events.KindTrade || stored.Description != "ten" || stored.Actor != "tester" || stored.Metadata["order"] != "7" || len(stored.Legs) != 4 {
+			t.Errorf("stored %+v", stored)
+		}
+		for p, want := range map[ledger.Pair][2]string{
+			pair("jane", "AAPL"): {"10", "0"}, pair("bob", "AAPL"): {"20", "10"},
+			pair("jane", "USD"): {"2000", "1500"}, pair("bob", "USD"): {"1500", "0"},
+		} {
+			if credits, debits := r.journal.Balance(p); credits != amount(want[0]) || debits != amount(want[1]) {
+				t.Errorf("%v: credits %v, debits %v", p, credits, debits)
+			}
+		}
+		if _, ok := r.journal.Spent(pair("bank", "USD")); ok {
+			t.Error("an account without a limit has a guard")
+		}
+		got, err := r.Transaction(t.Context(), "t-1")
+		if err != nil || !reflect.DeepEqual(got, stored) {
+			t.Errorf("read %+v, %v", got, err)
+		}
+	})
+}
+
+func TestReplay(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "1500")
+		r.fund("bob", "AAPL", "10")
+		first := r.mustPost(trade("t-1"))
+		for _, pause := range []time.Duration{0, time.Second, 100 * 24 * time.Hour} { // for ever
+			time.Sleep(pause)
+			r.restart()
+			same := trade("t-1")
+			same.Actor = "somebody else"
+			again := r.mustPost(same)
+			if !again.Replayed || !reflect.DeepEqual(again.Transaction, first.Transaction) {
+				t.Errorf("after %v: %+v, first %+v", pause, again, first)
+			}
+			if r.journal.count("Whole") != 1 {
+				t.Errorf("a replay was answered without reading all of it together: %v", r.journal.calls)
+			}
+			// Neither jane nor bob has anything left: the id comes before the funds.
+			other := trade("t-1")
+			other.Quantity = amount("11")
+			_, err := r.post(other)
+			r.refused(err, ledger.CodeTransactionIDReused)
+		}
+		if n := len(r.journal.Headers()); n != 3 {
+			t.Errorf("%d transactions, want 3", n)
+		}
+	})
+}
+
+func TestIDMadeByTheServer(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		first, second := r.mustPost(transfer("", "bank", "jane", "5")), r.mustPost(transfer("", "bank", "jane", "5"))
+		if first.Transaction.ID == second.Transaction.ID || first.Replayed || second.Replayed {
+			t.Errorf("two requests without id: %+v, %+v", first, second)
+		}
+		if _, err := events.ParseKSUID(first.Transaction.ID); err != nil {
+			t.Errorf("id %q: %v", first.Transaction.ID, err)
+		}
+		r.journal.forever = answers(errUnknown)
+		_, err := r.post(transfer("", "bank", "jane", "5"))
+		if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != r.journal.sent[len(r.journal.sent)-1].Header.ID {
+			t.Errorf("asks again with %q", e.Transaction)
+		}
+		for _, c := range r.journal.sent[2:] {
+			if c.Header.ID != r.journal.sent[2].Header.ID {
+				t.Error("a request was sent under two ids")
+			}
+		}
+	})
+}
+
+func TestInsufficientFunds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("", "jane", "shop", "30"))
+		_, err := r.post(transfer("t-1", "jane", "shop", "71"))
+		e := r.refused(err, ledger.CodeInsufficientFunds)
+		if want := (ledger.Funds{Account: "jane", Asset: "USD", Available: amount("70"), Requested: amount("71")}); *e.Funds != want {
+			t.Errorf("funds %+v, want %+v", *e.Funds, want)
+		}
+		r.stored("t-1", false)
+		r.mustPost(transfer("t-1", "jane", "shop", "70")) // a refused id is free
+		_, err = r.post(transfer("t-2", "margin", "shop", "501"))
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("500") || e.Funds.Requested != amount("501") {
+			t.Errorf("funds %+v; the overdraft counts", *e.Funds)
+		}
+		r.mustPost(transfer("t-2", "margin", "shop", "500"))
+	})
+}
+
+func TestFundsAreJudgedNet(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "10")
+		leg := func(account, asset, quantity string) ledger.LegRequest {
+			return ledger.LegRequest{Account: account, Asset: asset, Quantity: amount(quantity)}
+		}
+		churn := ledger.PostTransaction{Annotation: ledger.Annotation{Actor: "tester"}, Postings: []ledger.LegRequest{
+			leg("jane", "USD", "-50"), leg("shop", "USD", "50"), leg("bank", "USD", "-40"), leg("jane", "USD", "40"),
+		}}
+		r.mustPost(churn) // 10 more than nothing
+		_, err := r.post(churn)
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Requested != amount("10") || !e.Funds.Available.IsZero() {
+			t.Errorf("funds %+v", *e.Funds)
+		}
+		// The first in the order of the postings that isn't covered, not the first that is short on its guard.
+		r.fund("fees", "EUR", "5")
+		_, err = r.post(ledger.PostTransaction{Annotation: ledger.Annotation{Actor: "tester"}, Postings: []ledger.LegRequest{
+			leg("shop", "EUR", "9"), leg("fees", "EUR", "-5"), leg("bob", "EUR", "-2"), leg("shop", "USD", "1"), leg("jane", "USD", "-1"), leg("margin", "EUR", "-2"),
+		}})
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Account != "bob" || e.Funds.Asset != "EUR" {
+			t.Errorf("funds %+v", *e.Funds)
+		}
+	})
+}
+
+// G8: what is known may be stale or too low by any amount; nothing is refused for that.
+func TestNoDebitIsRefusedForLag(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("", "jane", "shop", "100"))
+		r.journal.Project(pair("jane", "USD"), amount("3")) // far behind
+		for range 3 {
+			other := ledger.New(ledger.Config{Journal: r.journal, Projections: r.journal, Now: storeNow})
+			if _, err := other.Post(t.Context(), transfer("", "bank", "jane", "40")); err != nil {
+				t.Fatal(err)
+			}
+			r.mustPost(transfer("", "jane", "shop", "40"))
+		}
+		_, err := r.post(transfer("", "jane", "shop", "1"))
+		r.refused(err, ledger.CodeInsufficientFunds)
+		if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("220") {
+			t.Errorf("spent %v", spent)
+		}
+	})
+}
+
+func TestOrderOfChecks(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		bad := ledger.PostTransaction{Annotation: ledger.Annotation{ID: "t-1", Actor: "tester"}, Postings: []ledger.LegRequest{{Account: "no one", Asset: "XXX", Quantity: amount("1")}}}
+		_, err := r.post(bad)
+		r.refused(err, ledger.CodeInvalidRequest)
+		bad.Postings[0].Account = "nobody"
+		_, err = r.post(bad)
+		r.refused(err, ledger.CodeInvalidTransaction)
+		bad.Postings = append(bad.Postings, ledger.LegRequest{Account: "jane", Asset: "USD", Quantity: amount("-2"), Cost: amount("1")})
+		_, err = r.post(bad)
+		r.refused(err, ledger.CodeUnbalanced)
+		if len(r.journal.calls) != 0 {
+			t.Errorf("the store was asked: %v", r.journal.calls)
+		}
+		bad.Postings[1] = ledger.LegRequest{Account: "jane", Asset: "XXX", Quantity: amount("-1")}
+		_, err = r.post(bad)
+		sameFields(t, r.refused(err, ledger.CodeAccountNotFound).Fields, "postings[0].account")
+		bad.Postings[0].Account = "bob"
+		_, err = r.post(bad)
+		sameFields(t, r.refused(err, ledger.CodeAssetNotFound).Fields, "postings[0].asset", "postings[1].asset")
+		for i := range bad.Postings {
+			bad.Postings[i].Asset = "USD"
+			bad.Postings[i].Cost = bad.Postings[i].Quantity
+		}
+		_, err = r.post(bad)
+		sameFields(t, r.refused(err, ledger.CodeInvalidTransaction).Fields, "postings[0].cost", "postings[1].cost")
+		if r.journal.count("Append") != 0 {
+			t.Error("something was appended")
+		}
+		// What was absent is looked for again: it may have been opened since.
+		if _, _, err := r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "nobody", Actor: "tester"}); err != nil {
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-1", "bank", "nobody", "1"))
+	})
+}
+
+func TestActorIsNeeded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		nobody := transfer("t-1", "bank", "jane", "1")
+		nobody.Actor = ""
+		_, err := r.post(nobody)
+		r.refused(err, ledger.CodeInternal)
+		r.stored("t-1", false)
+	})
+}
+
+// Whatever the store answers to one attempt, nothing applied, the next one succeeds.
+func TestAttemptNotApplied(t *testing.T) {
+	for name, step := range map[string]appended{
+		"throttled":           answers(errThrottled),
+		"unavailable":         answers(errUnavailable),
+		"conflict":            answers(errConflict),
+		"unknown":             answers(errUnknown),
+		"hangs":               hangs,
+		"header in conflict":  cancelled(ledger.Cancelled{Header: ledger.HeaderConflict}),
+		"header throttled":    cancelled(ledger.Cancelled{Header: ledger.HeaderThrottled}),
+		"another in conflict": cancelled(ledger.Cancelled{Conflict: true}),
+		"another throttled":   cancelled(ledger.Cancelled{Throttled: true}),
+		"no reason":           cancelled(ledger.Cancelled{}),
+		"header in conflict, guard refused": cancelled(ledger.Cancelled{Header: ledger.HeaderConflict,
+			Refused: []ledger.Refusal{{Pair: pair("jane", "USD"), Spent: amount("1000000")}}}),
+		"header throttled, guard refused": cancelled(ledger.Cancelled{Header: ledger.HeaderThrottled,
+			Refused: []ledger.Refusal{{Pair: pair("jane", "USD"), Spent: amount("1000000")}}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.fund("jane", "USD", "100")
+				r.journal.steps = []appended{step, step, step}
+				start := time.Now()
+				posted := r.mustPost(transfer("t-1", "jane", "shop", "100"))
+				if posted.Replayed || len(r.journal.sent) != 4 && name != "hangs" {
+					t.Errorf("%d attempts, replayed: %v", len(r.journal.sent), posted.Replayed)
+				}
+				if d := time.Since(start); d == 0 || d > 8*time.Second {
+					t.Errorf("tried again after %v", d)
+				}
+				seen := map[events.KSUID]bool{}
+				for _, c := range r.journal.sent {
+					for _, leg := range c.Header.Legs {
+						if seen[leg.ID] {
+							t.Error("a KSUID was sent twice: it must be minted right before the write")
+						}
+						seen[leg.ID] = true
+					}
+				}
+			})
+		})
+	}
+}
+
+// An attempt that was applied although its answer was lost is this request's own: a first answer, and no second posting.
+func TestAttemptAppliedAndLost(t *testing.T) {
+	for name, steps := range map[string][]appended{
+		"at once":               {applied(errUnknown)},
+		"a second later":        {late(time.Second)},
+		"while others conflict": {late(2 * time.Second), cancelled(ledger.Cancelled{Header: ledger.HeaderConflict}), answers(errThrottled), cancelled(ledger.Cancelled{Conflict: true})},
+		"after another one":     {answers(errUnknown), applied(errUnknown)},
+		"lost again":            {answers(errUnknown), late(500 * time.Millisecond), late(100 * time.Millisecond)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.fund("jane", "USD", "100")
+				r.journal.steps = steps
+				posted := r.mustPost(transfer("t-1", "jane", "shop", "100"))
+				if posted.Replayed {
+					t.Error("its own attempt counts as a replay")
+				}
+				if !reflect.DeepEqual(posted.Transaction, r.stored("t-1", true)) {
+					t.Error("the answer is not what is stored")
+				}
+				if r.journal.count("Transaction") == 0 {
+					t.Error("an unknown outcome was not looked up")
+				}
+				time.Sleep(time.Minute)
+				if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("100") {
+					t.Errorf("spent %v: more than once", spent)
+				}
+			})
+		})
+	}
+}
+
+// A store that keeps declining is said to, with nothing written; that takes a moment, not the caller's patience.
+func TestDeclined(t *testing.T) {
+	for name, test := range map[string]struct {
+		step     appended
+		code     ledger.Code
+		from, to time.Duration
+	}{
+		"throttled":           {answers(errThrottled), ledger.CodeThrottled, 100 * time.Millisecond, 3 * time.Second},
+		"unavailable":         {answers(errUnavailable), ledger.CodeUnavailable, 100 * time.Millisecond, 3 * time.Second},
+		"all throttled":       {cancelled(ledger.Cancelled{Header: ledger.HeaderThrottled, Throttled: true}), ledger.CodeThrottled, 100 * time.Millisecond, 3 * time.Second},
+		"one throttled":       {cancelled(ledger.Cancelled{Throttled: true}), ledger.CodeThrottled, 100 * time.Millisecond, 3 * time.Second},
+		"conflict":            {cancelled(ledger.Cancelled{Conflict: true}), ledger.CodeContention, 5 * time.Second, 8 * time.Second},
+		"header in conflict":  {cancelled(ledger.Cancelled{Header: ledger.HeaderConflict}), ledger.CodeContention, 5 * time.Second, 8 * time.Second},
+		"both":                {cancelled(ledger.Cancelled{Throttled: true, Conflict: true}), ledger.CodeContention, 5 * time.Second, 8 * time.Second},
+		"an error of our own": {answers(errors.New("a bug")), ledger.CodeInternal, 0, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.journal.forever = test.step
+				start := time.Now()
+				_, err := r.post(transfer("t-1", "bank", "jane", "1"))
+				r.refused(err, test.code)
+				if d := time.Since(start); d < test.from || d > test.to {
+					t.Errorf("said after %v", d)
+				}
+				time.Sleep(time.Minute)
+				r.stored("t-1", false)
+			})
+		})
+	}
+}
+
+// Others may keep coming first with debits of their own; that is contention, never insufficient funds.
+func TestContentionOnAGuard(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.journal.forever = func(_ context.Context, c ledger.Commit, _ *journaltest.Memory) (time.Time, error) {
+			return time.Time{}, &ledger.Cancelled{Refused: []ledger.Refusal{{Pair: pair("jane", "USD"), Spent: amount("40")}}}
+		}
+		start := time.Now()
+		_, err := r.post(transfer("t-1", "jane", "shop", "60"))
+		r.refused(err, ledger.CodeContention)
+		if d := time.Since(start); d < 5*time.Second {
+			t.Errorf("said after %v", d)
+		}
+		_, err = r.post(transfer("t-1", "jane", "shop", "61"))
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("60") {
+			t.Errorf("funds %+v", *e.Funds)
+		}
+	})
+}
+
+// Guards that refused are proved also when other items met a conflict.
+func TestMixedCancellation(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.journal.steps = []appended{cancelled(ledger.Cancelled{
+			Conflict: true, Throttled: true, Refused: []ledger.Refusal{{Pair: pair("jane", "USD"), Spent: amount("80")}},
+		})}
+		_, err := r.post(transfer("t-1", "jane", "shop", "21"))
+		r.refused(err, ledger.CodeInsufficientFunds)
+		if len(r.journal.sent) != 1 {
+			t.Errorf("%d attempts", len(r.journal.sent))
+		}
+	})
+}
+
+// Once an attempt's outcome is unknown, that is all that may be said, unless more is proved.
+func TestUnknownIsSticky(t *testing.T) {
+	for name, then := range map[string]appended{
+		"throttled":          answers(errThrottled),
+		"unavailable":        answers(errUnavailable),
+		"conflict":           cancelled(ledger.Cancelled{Conflict: true}),
+		"header in conflict": cancelled(ledger.Cancelled{Header: ledger.HeaderConflict}),
+		"unknown":            answers(errUnknown),
+		"hangs":              hangs,
+		"a bug":              answers(errors.New("a bug")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.journal.steps = []appended{late(30 * time.Second)}
+				r.journal.forever = then
+				start := time.Now()
+				_, err := r.post(transfer("t-1", "bank", "jane", "1"))
+				if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != "t-1" || e.RetryAfter != 0 {
+					t.Errorf("%+v", e)
+				}
+				if d := time.Since(start); d > 8*time.Second {
+					t.Errorf("lived for %v", d)
+				}
+				if !strings.Contains(r.log.String(), "outcome of a transaction is unknown") {
+					t.Errorf("log: %s", r.log)
+				}
+				time.Sleep(time.Minute) // it was applied in the end
+				first := r.stored("t-1", true)
+				r.journal.forever = nil
+				again := r.mustPost(transfer("t-1", "bank", "jane", "1"))
+				if !again.Replayed || !reflect.DeepEqual(again.Transaction, first) {
+					t.Errorf("asked again: %+v", again)
+				}
+			})
+		})
+	}
+}
+
+func TestUnknownThenProved(t *testing.T) {
+	t.Run("another body", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error) {
+				r.restart() // somebody else comes first
+				r.mustPost(transfer("t-1", "bank", "bob", "2"))
+				return late(10*time.Second)(ctx, c, j)
+			}}
+			_, err := r.post(transfer("t-1", "bank", "jane", "1"))
+			r.refused(err, ledger.CodeTransactionIDReused)
+			time.Sleep(time.Minute)
+			if got := r.stored("t-1", true); got.Legs[1].Account != "bob" {
+				t.Error("the refused one was written")
+			}
+		})
+	})
+	// A refusal after an attempt of unknown outcome holds also when that attempt arrives at last: what was spent never
+	// falls, and its bound was no higher than the one that the refusal was judged by.
+	t.Run("no funds", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.fund("jane", "USD", "100")
+			r.journal.Project(pair("jane", "USD"), amount("60"))
+			r.restart()
+			r.journal.steps = []appended{
+				func(ctx context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error) {
+					other := ledger.New(ledger.Config{Journal: j, Projections: j, Now: storeNow})
+					if _, err := other.Post(t.Context(), transfer("", "jane", "shop", "60")); err != nil {
+						t.Error(err)
+					}
+					return late(20*time.Second)(ctx, c, j)
+				},
+			}
+			_, err := r.post(transfer("t-1", "jane", "shop", "41"))
+			if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("40") || e.Funds.Requested != amount("41") {
+				t.Errorf("funds %+v", *e.Funds)
+			}
+			time.Sleep(time.Minute)
+			r.stored("t-1", false)
+			for i, c := range r.journal.sent {
+				if bound := c.Debits[0].Bound; i > 0 && bound.Cmp(r.journal.sent[i-1].Debits[0].Bound) < 0 {
+					t.Errorf("attempt %d has a lower bound than the one before", i)
+				}
+			}
+		})
+	})
+}
+
+// A refusal while the header may be being committed proves nothing: it may be this request's first attempt.
+func TestNoRefusalOnItsOwnConflict(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.journal.steps = []appended{
+			applied(errUnknown),
+		}
+		reads := 0
+		r.journal.fail = func(method string) error {
+			if reads++; method == "Transaction" && reads < 5 {
+				return errUnavailable // it can't be looked up
+			}
+			return nil
+		}
+		r.journal.steps = append(r.journal.steps, cancelled(ledger.Cancelled{
+			Header: ledger.HeaderConflict, Refused: []ledger.Refusal{{Pair: pair("jane", "USD"), Spent: amount("100")}},
+		}))
+		if posted := r.mustPost(transfer("t-1", "jane", "shop", "100")); posted.Replayed {
+			t.Error("its own attempt counts as a replay")
+		}
+	})
+}
+
+// Credits that say that an account is below its limit already have missed one that is being committed item by item.
+func TestCreditsStillBeingCommitted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		refusal := cancelled(ledger.Cancelled{Refused: []ledger.Refusal{{Pair: pair("jane", "USD"), Spent: amount("80")}}})
+		r.fund("jane", "USD", "70")
+		r.journal.steps = []appended{refusal, refusal, func(ctx context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error) {
+			if _, err := ledger.New(ledger.Config{Journal: j, Projections: j, Now: storeNow}).Post(t.Context(), transfer("", "bank", "jane", "30")); err != nil {
+				t.Error(err)
+			}
+			return refusal(ctx, c, j)
+		}}
+		r.mustPost(transfer("t-1", "jane", "shop", "20"))
+
+		// If it stays so, it is said and logged: the books are damaged, and the debit isn't covered.
+		r.journal.forever = cancelled(ledger.Cancelled{Refused: []ledger.Refusal{{Pair: pair("jane", "USD"), Spent: amount("180")}}})
+		_, err := r.post(transfer("t-2", "jane", "shop", "1"))
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("-80") {
+			t.Errorf("funds %+v", *e.Funds)
+		}
+		if !strings.Contains(r.log.String(), "account is below its limit") {
+			t.Errorf("log: %s", r.log)
+		}
+	})
+}
+
+// What a refusal needs to be proved can't be read: that is no refusal.
+func TestCreditsCannotBeRead(t *testing.T) {
+	for err, code := range map[error]ledger.Code{
+		errThrottled: ledger.CodeThrottled, errUnavailable: ledger.CodeUnavailable, errConflict: ledger.CodeContention, errors.New("a bug"): ledger.CodeInternal,
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.journal.fail = func(method string) error {
+					if method == "Credits" {
+						return err
+					}
+					return nil
+				}
+				_, err := r.post(transfer("t-1", "jane", "shop", "1"))
+				r.refused(err, code)
+				r.stored("t-1", false)
+				// The same after an unknown outcome.
+				r.journal.steps = []appended{late(30 * time.Second)}
+				_, err = r.post(transfer("t-1", "jane", "shop", "1"))
+				r.refused(err, ledger.CodeOutcomeUnknown)
+			})
+		})
+	}
+}
+
+func TestLooksFail(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		failures := 3
+		r.journal.fail = func(method string) error {
+			if failures--; failures >= 0 {
+				return errThrottled
+			}
+			return nil
+		}
+		r.mustPost(transfer("", "bank", "jane", "1"))
+		for err, code := range map[error]ledger.Code{errThrottled: ledger.CodeThrottled, errUnavailable: ledger.CodeUnavailable} {
+			r.restart()
+			r.journal.fail = func(string) error { return err }
+			_, err := r.post(transfer("t-1", "bank", "jane", "1"))
+			r.refused(err, code)
+			_, err = r.Asset(t.Context(), "USD")
+			r.refused(err, code)
+			_, err = r.Account(t.Context(), "jane")
+			r.refused(err, code)
+			_, err = r.Transaction(t.Context(), "t-1")
+			r.refused(err, code)
+		}
+		if r.journal.count("Append") != 0 {
+			t.Error("something was appended")
+		}
+	})
+}
+
+func TestCallerHangsUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := r.Post(ctx, transfer("t-0", "bank", "jane", "1"))
+		r.refused(err, ledger.CodeUnavailable)
+		if r.journal.count("Append") != 0 {
+			t.Error("something was appended for nobody")
+		}
+
+		// Once it was sent, the answer is found out all the same, for the log and for the next who asks.
+		ctx, cancel = context.WithCancel(t.Context())
+		r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error) {
+			cancel()
+			if ctx.Err() != nil {
+				t.Error("the attempt was given up with its caller")
+			}
+			return late(time.Second)(ctx, c, j)
+		}}
+		if _, err := r.Post(ctx, transfer("t-1", "bank", "jane", "1")); err != nil {
+			t.Errorf("hung up in the middle: %v", err)
+		}
+	})
+}
+
+func TestCallersDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		for _, deadline := range []time.Duration{time.Second, 3 * time.Second} {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			start := time.Now()
+			r.journal.forever = hangs
+			_, err := r.Post(ctx, transfer("t-1", "bank", "jane", "1"))
+			r.refused(err, ledger.CodeOutcomeUnknown)
+			if d := time.Since(start); d >= deadline || d < deadline/2 {
+				t.Errorf("answered after %v of %v", d, deadline)
+			}
+			cancel()
+		}
+	})
+}
+
+// Many at once through one process: nothing lost, nothing twice, no limit passed. Run with -race.
+func TestConcurrentPosts(t *testing.T) {
+	journal := journaltest.NewMemory(t, nil)
+	l := ledger.New(ledger.Config{Journal: journal, Projections: journal})
+	ctx := t.Context()
+	if _, _, err := l.RegisterAsset(ctx, ledger.RegisterAsset{ID: "USD", Name: "n", Actor: "tester"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		if _, _, err := l.OpenAccount(ctx, ledger.OpenAccount{ID: id, Actor: "tester"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := l.OpenAccount(ctx, ledger.OpenAccount{ID: "bank", Overdraft: events.Overdraft{Unlimited: true}, Actor: "tester"}); err != nil {
+		t.Fatal(err)
+	}
+	accounts := []string{"a", "b", "c"}
+	var all sync.WaitGroup
+	for w := range 12 {
+		all.Go(func() {
+			for i := range 50 {
+				from, to := accounts[(w+i)%3], accounts[(w+i+1+i%2)%3]
+				if i%5 == 0 {
+					from = "bank"
+				}
+				_, err := l.Post(ctx, transfer("", from, to, "7"))
+				var e *ledger.Error
+				if err != nil && (!errors.As(err, &e) || e.Code != ledger.CodeInsufficientFunds) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, account := range accounts {
+		credits, debits := journal.Balance(pair(account, "USD"))
+		spent, _ := journal.Spent(pair(account, "USD"))
+		if debits.Cmp(credits) > 0 || spent != debits {
+			t.Errorf("%s: credits %v, debits %v, spent %v", account, credits, debits, spent)
+		}
+	}
+}
