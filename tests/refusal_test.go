@@ -140,9 +140,9 @@ func checkProblem(t testing.TB, s *system, r reply) {
 		faults, _ := list.([]any)
 		for _, fault := range faults {
 			members, _ := fault.(map[string]any)
-			field, _ := members["field"].(string)
+			_, named := members["field"].(string) // of a key without characters: ""
 			rule, _ := members["rule"].(string)
-			if field == "" || rule == "" || len(members) != 2 {
+			if !named || rule == "" || len(members) != 2 {
 				t.Errorf("a fault that does not say what is wrong: %v", fault)
 			}
 		}
