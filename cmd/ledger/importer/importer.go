@@ -45,6 +45,7 @@ type Import struct {
 	Config
 	schedule *schedule
 	window   *semaphore.Weighted
+	bytes    int64           // of the window
 	policies map[string]bool // account to unlimited; the reading goroutine's
 
 	start     time.Time
@@ -57,11 +58,14 @@ type Import struct {
 }
 
 // New returns an import that has not run yet.
-func New(c Config) *Import {
+func New(c Config) *Import { return newImport(c, windowBytes) }
+
+func newImport(c Config, windowBytes int64) *Import {
 	return &Import{
 		Config:   c,
 		schedule: newSchedule(windowBytes / minLineWeight),
 		window:   semaphore.NewWeighted(windowBytes),
+		bytes:    windowBytes,
 		policies: make(map[string]bool),
 		start:    time.Now(),
 	}
@@ -116,7 +120,7 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 	}
 	err := i.read(ctx, newLines(file))
 	// The workers finish all that was read, tried or not, so the whole window comes back.
-	_ = i.window.Acquire(context.WithoutCancel(ctx), windowBytes)
+	_ = i.window.Acquire(context.WithoutCancel(ctx), i.bytes)
 	close(i.schedule.ready)
 	workers.Wait()
 	if err == nil {
