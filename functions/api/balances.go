@@ -58,7 +58,7 @@ func (a *api) listBalances(r *request) (reply, error) {
 	account := r.ids["account"]
 	strongly := r.consistency()
 	l := balancesOf(account)
-	s := r.slice(l)
+	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
@@ -90,7 +90,7 @@ func (a *api) balances(ctx context.Context, account string, s projections.Slice,
 func (a *api) listHolders(r *request) (reply, error) {
 	asset := r.ids["asset"]
 	l := listOf("/v1/assets/" + asset + "/holders")
-	s := r.slice(l)
+	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
@@ -109,11 +109,12 @@ func (a *api) listHolders(r *request) (reply, error) {
 // listPostings answers with an account's history, and asks whether account and asset exist only when it is empty.
 func (a *api) listPostings(r *request) (reply, error) {
 	account, asset, span, strongly := r.ids["account"], r.assetFilter(), r.span(), r.consistency()
-	if strongly && asset == "" {
+	_, told := r.query[paramConsistency]
+	if _, filtered := r.query[paramAsset]; told && !filtered {
 		r.failOnce(paramConsistency, ruleOfAsset)
 	}
 	l := postingsOf(account, asset, span)
-	s := r.slice(l)
+	s := r.slice(l, isKSUID)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}

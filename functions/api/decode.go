@@ -54,25 +54,19 @@ func (d *decoder) fail(at int64, field, rule string) {
 	d.wrong = append(d.wrong, fault{at, ledger.FieldError{Field: field, Rule: rule}})
 }
 
-// take returns the value of an optional field, nil when it is absent or null, which is a fault.
-func (o *object) take(name, rule string) *node {
+// take returns the value of an optional field, nil when it is absent. A null is a value, and never a right one.
+func (o *object) take(name string) *node {
 	o.taken = append(o.taken, name)
-	v := o.n.member(name)
-	if v != nil && v.value == nil {
-		o.d.fail(v.at, o.path+name, rule)
-		return nil
-	}
-	return v
+	return o.n.member(name)
 }
 
 // require is take for a field that must be there.
-func (o *object) require(name, rule string) *node {
-	if o.n.member(name) == nil {
-		o.taken = append(o.taken, name)
+func (o *object) require(name string) *node {
+	v := o.take(name)
+	if v == nil {
 		o.d.fail(o.n.end, o.path+name, ruleRequired)
-		return nil
 	}
-	return o.take(name, rule)
+	return v
 }
 
 // as returns v's value as a T, T's zero value and a fault when it is something else. A nil v is T's zero value.
@@ -89,19 +83,19 @@ func as[T any](o *object, name string, v *node, rule string) (t T) {
 
 // text reads an optional text, "" when it is absent.
 func (o *object) text(name string) string {
-	return as[string](o, name, o.take(name, ruleText), ruleText)
+	return as[string](o, name, o.take(name), ruleText)
 }
 
 // requiredText reads a text that must be there.
 func (o *object) requiredText(name string) string {
-	return as[string](o, name, o.require(name, ruleText), ruleText)
+	return as[string](o, name, o.require(name), ruleText)
 }
 
 // id reads an optional id, "" when it is absent: an empty text is an id, and a wrong one.
-func (o *object) id(name string) string { return o.checkID(name, o.take(name, ruleID)) }
+func (o *object) id(name string) string { return o.checkID(name, o.take(name)) }
 
 // requiredID reads an id that must be there.
-func (o *object) requiredID(name string) string { return o.checkID(name, o.require(name, ruleID)) }
+func (o *object) requiredID(name string) string { return o.checkID(name, o.require(name)) }
 
 func (o *object) checkID(name string, v *node) string {
 	id := as[string](o, name, v, ruleID)
@@ -115,12 +109,12 @@ func (o *object) checkID(name string, v *node) string {
 
 // flag reads an optional boolean, false when it is absent.
 func (o *object) flag(name string) bool {
-	return as[bool](o, name, o.take(name, ruleBool), ruleBool)
+	return as[bool](o, name, o.take(name), ruleBool)
 }
 
 // integer reads a whole number, in JSON's own digits, that must be there.
 func (o *object) integer(name string) int {
-	v := o.require(name, ruleInteger)
+	v := o.require(name)
 	number := as[json.Number](o, name, v, ruleInteger)
 	if number == "" {
 		return 0
@@ -134,12 +128,12 @@ func (o *object) integer(name string) int {
 
 // amount reads an optional amount, 0 when it is absent.
 func (o *object) amount(name string) events.Amount {
-	return o.d.amount(o.path+name, o.take(name, ruleAmount))
+	return o.d.amount(o.path+name, o.take(name))
 }
 
 // requiredAmount reads an amount that must be there.
 func (o *object) requiredAmount(name string) events.Amount {
-	return o.d.amount(o.path+name, o.require(name, ruleAmount))
+	return o.d.amount(o.path+name, o.require(name))
 }
 
 func (d *decoder) amount(field string, v *node) events.Amount {
@@ -164,7 +158,7 @@ func (o *object) is(want json.Delim, name string, v *node, rule string) bool {
 
 // pairs reads an optional object of texts, nil when it is absent.
 func (o *object) pairs(name string) map[string]string {
-	v := o.take(name, ruleObject)
+	v := o.take(name)
 	if !o.is('{', name, v, ruleObject) {
 		return nil
 	}
@@ -181,7 +175,7 @@ func (o *object) pairs(name string) map[string]string {
 
 // objects reads an array of objects that must be there. An item that is no object is nil here, and a fault.
 func (o *object) objects(name string) []*object {
-	v := o.require(name, ruleArray)
+	v := o.require(name)
 	if !o.is('[', name, v, ruleArray) {
 		return nil
 	}
@@ -197,7 +191,7 @@ func (o *object) objects(name string) []*object {
 
 // profile reads an optional object of any content as compact JSON, "" when it is absent.
 func (o *object) profile(name string) string {
-	v := o.take(name, ruleObject)
+	v := o.take(name)
 	if !o.is('{', name, v, ruleObject) {
 		return ""
 	}
@@ -208,7 +202,7 @@ func (o *object) profile(name string) string {
 
 // overdraft reads an optional overdraft policy, none when it is absent.
 func (o *object) overdraft(name string) events.Overdraft {
-	v := o.take(name, ruleDraft)
+	v := o.take(name)
 	switch {
 	case v == nil:
 	case v.value == "unlimited":

@@ -92,11 +92,11 @@ func TestUnknownAndRepeatedFieldsAreNamed(t *testing.T) {
 			t.Errorf("%s: fields %q, want %q", c.body, fields, c.fields)
 		}
 	}
-	many := "{"
+	many := bytes.NewBufferString("{")
 	for i := range 20000 {
-		many += fmt.Sprintf(`"a%d":1,`, i%15000)
+		fmt.Fprintf(many, `"a%d":1,`, i%15000)
 	}
-	w := f.do(t, "POST", "/v1/transfers", many+`"z":1}`)
+	w := f.do(t, "POST", "/v1/transfers", many.String()+`"z":1}`)
 	refused(t, w, 400, codeMalformedBody)
 	if n := len(answer[problem](t, w).Errors); n != errorsMax {
 		t.Errorf("%d fields named", n)

@@ -107,7 +107,7 @@ func (a *api) getAccount(r *request) (reply, error) {
 func (a *api) listAssets(r *request) (reply, error) {
 	prefix := r.prefix()
 	l := listOf("/v1/assets", paramPrefix, prefix)
-	s := r.slice(l)
+	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
@@ -121,7 +121,7 @@ func (a *api) listAssets(r *request) (reply, error) {
 func (a *api) listAccounts(r *request) (reply, error) {
 	prefix := r.prefix()
 	l := listOf("/v1/accounts", paramPrefix, prefix)
-	s := r.slice(l)
+	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
@@ -135,7 +135,7 @@ func (a *api) listAccounts(r *request) (reply, error) {
 func (a *api) listMembers(r *request) (reply, error) {
 	account := r.ids["account"]
 	l := listOf("/v1/accounts/" + account + "/members")
-	s := r.slice(l)
+	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
@@ -155,7 +155,7 @@ func (a *api) listMembers(r *request) (reply, error) {
 func (a *api) listAccountsOf(r *request) (reply, error) {
 	user := r.ids["user"]
 	l := listOf("/v1/users/" + user + "/accounts")
-	s := r.slice(l)
+	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}

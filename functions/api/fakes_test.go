@@ -90,7 +90,7 @@ func newFixture(t testing.TB) *fixture {
 		lists.count(t, leg)
 	}
 	facts.transactions["t-1"] = events.TransactionPosted{ID: "t-1", Kind: events.KindTrade, Legs: []events.Leg{lists.postings[1].Leg, lists.postings[2].Leg}}
-	f := &fixture{commands: &fakeCommands{calls: c}, facts: facts, lists: lists, strong: &fakeStrong{calls: c, lists: lists}, log: &bytes.Buffer{}, calls: c}
+	f := &fixture{commands: &fakeCommands{calls: c, ids: ids}, facts: facts, lists: lists, strong: &fakeStrong{calls: c, lists: lists}, log: &bytes.Buffer{}, calls: c}
 	f.config = Config{
 		Commands: f.commands, Facts: facts, Lists: lists, Strong: f.strong, Actor: LocalActor, Version: "v1.2.3",
 		Log: slog.New(slog.NewJSONHandler(f.log, nil)),
@@ -149,6 +149,7 @@ func refused(t testing.TB, w *httptest.ResponseRecorder, status int, code ledger
 // fakeCommands records the last command, and answers as if it were the first of its kind.
 type fakeCommands struct {
 	*calls
+	ids      []events.KSUID
 	last     any
 	again    bool // what is asked for was there before
 	failWith error
@@ -176,13 +177,11 @@ func (c *fakeCommands) Post(_ context.Context, r ledger.PostingRequest) (ledger.
 	if err := r.Rules(); err != nil {
 		return ledger.Posted{}, err
 	}
-	minter := events.NewMinter(func() time.Time { return instant }, nil)
-	ids, _, err := minter.Mint(2)
 	legs := []events.Leg{
-		{ID: ids[0], Account: "jane", Asset: "USD", Quantity: events.NewAmount(-1)},
-		{ID: ids[1], Account: "shop", Asset: "USD", Quantity: events.NewAmount(1)},
+		{ID: c.ids[0], Account: "jane", Asset: "USD", Quantity: events.NewAmount(-1)},
+		{ID: c.ids[1], Account: "shop", Asset: "USD", Quantity: events.NewAmount(1)},
 	}
-	return ledger.Posted{Transaction: events.TransactionPosted{ID: "t-1", Kind: events.KindTransfer, Legs: legs}, Replayed: c.again}, err
+	return ledger.Posted{Transaction: events.TransactionPosted{ID: "t-1", Kind: events.KindTransfer, Legs: legs}, Replayed: c.again}, nil
 }
 
 func (c *fakeCommands) Grant(_ context.Context, r ledger.GrantMember) (bool, error) {
@@ -255,3 +254,13 @@ func pick[T any](all []T, s projections.Slice, position func(T) string) (l proje
 }
 
 var errAbsent = table.ErrAbsent
+
+// doQuery is do for GET with a query that no URL parser would take.
+func (f *fixture) doQuery(t testing.TB, path, query string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.URL.RawQuery = query
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, r)
+	return w
+}

@@ -27,7 +27,7 @@ const (
 	ruleConsistency = "must be strong or eventual"
 	rulePrefix      = "must be the beginning of an id"
 	ruleTime        = "must be an RFC 3339 time, such as 2026-11-21T09:00:00Z; a plus sign is sent as %2B"
-	ruleOfAsset     = "can be strong only with asset: an index cannot be read so"
+	ruleOfAsset     = "is offered only with asset: the index over all assets cannot be read strongly"
 )
 
 const (
@@ -125,8 +125,9 @@ func (r *request) time(name string) time.Time {
 	if !given {
 		return time.Time{}
 	}
-	var t time.Time
-	if err := t.UnmarshalText([]byte(text)); err != nil { // stricter than time.Parse
+	t, err := time.Parse(time.RFC3339, text)
+	// The parser lets hours of one digit pass, and a comma before the fraction.
+	if err != nil || text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",") {
 		r.failOnce(name, ruleTime)
 		return time.Time{}
 	}
@@ -136,24 +137,31 @@ func (r *request) time(name string) time.Time {
 	return t
 }
 
-// slice returns the part of l that is asked for. Positions in histories are KSUIDs, and elsewhere ids: the one has the
-// form of the other.
-func (r *request) slice(l list) projections.Slice {
+// slice returns the part of l that is asked for; valid tells whether a text may be a position in it.
+func (r *request) slice(l list, valid func(position string) bool) projections.Slice {
 	s := projections.Slice{Limit: r.number(paramLimit, 1, limitMax, limitDefault)}
 	cursor, given := r.query[paramCursor]
 	if !given {
 		return s
 	}
 	position, err := l.position(cursor)
-	switch {
-	case err == errCursorForeign && len(r.wrong) > 0: // it may well belong to the list that was meant
-	case err != nil:
+	if err == nil && position != "" && !valid(position) {
+		err = errCursorAltered
+	}
+	// With a wrong filter, it may well belong to the list that was meant.
+	if err != nil && (err != errCursorForeign || len(r.wrong) == 0) {
+		before := len(r.wrong)
 		r.failOnce(paramCursor, err.Error())
-	case position != "" && !events.ValidID(position):
-		r.failOnce(paramCursor, errCursorAltered.Error())
+		r.badCursor = len(r.wrong) > before // not when it was given twice
 	}
 	s.After = position
 	return s
+}
+
+// isKSUID tells whether text is a position in a history. In other lists positions are ids.
+func isKSUID(text string) bool {
+	_, err := events.ParseKSUID(text)
+	return err == nil
 }
 
 // page is one page of a list as callers see it.

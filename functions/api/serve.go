@@ -30,6 +30,8 @@ type request struct {
 	body  *node               // nil unless the route takes one
 	twice []ledger.FieldError // fields that come twice in body
 	wrong []ledger.FieldError
+
+	badCursor bool // one of wrong is a cursor that isn't of the list
 }
 
 // ServeHTTP answers one request and writes one line to the log.
@@ -52,13 +54,16 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.log(req, id, status, time.Since(start), out, p)
 }
 
-// answer finds and runs the handler. It turns a panic into an error.
+// survive, deferred, turns a panic into an error: one request's fault stops no other.
+func survive(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+	}
+}
+
+// answer finds and runs the handler.
 func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			out, err = reply{}, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
-		}
-	}()
+	defer survive(&err)
 	found, ids, allow := match(a.routes, r.Method, r.URL)
 	switch {
 	case found != nil:
@@ -111,7 +116,7 @@ func (r *request) check() error {
 	switch {
 	case len(r.wrong) == 0:
 		return nil
-	case len(r.wrong) == 1 && r.wrong[0].Field == paramCursor && r.wrong[0].Rule != ruleOnce:
+	case len(r.wrong) == 1 && r.badCursor:
 		return newProblem(codeInvalidCursor, "The cursor "+r.wrong[0].Rule+"; begin again without it.", r.wrong...)
 	}
 	return newProblem(ledger.CodeInvalidRequest, "One or more fields are at fault; see errors.", r.wrong...)

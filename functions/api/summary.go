@@ -22,10 +22,12 @@ func (a *api) getSummary(r *request) (reply, error) {
 	)
 	both, ctx := errgroup.WithContext(r.Context())
 	both.Go(func() (err error) {
+		defer survive(&err)
 		opened, totals, balances, err = a.Lists.AccountPage(ctx, id, pageBalances)
 		return err
 	})
 	both.Go(func() (err error) {
+		defer survive(&err)
 		// One at least, for the time of the last.
 		indexed, postings, err = a.Lists.Newest(ctx, id, max(newest, 1))
 		return err

@@ -1,0 +1,456 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"ledger.example/ledger"
+)
+
+// document is what the tests read of openapi.json.
+type document struct {
+	Paths      map[string]map[string]operation `json:"paths"`
+	Components struct {
+		Schemas    map[string]json.RawMessage `json:"schemas"`
+		Parameters map[string]parameter       `json:"parameters"`
+		Responses  map[string]response        `json:"responses"`
+		Headers    map[string]any             `json:"headers"`
+	} `json:"components"`
+}
+
+type reference struct {
+	Ref string `json:"$ref"`
+}
+
+type operation struct {
+	OperationID string      `json:"operationId"`
+	Summary     string      `json:"summary"`
+	Parameters  []reference `json:"parameters"`
+	RequestBody *struct {
+		Required bool             `json:"required"`
+		Content  map[string]media `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]response `json:"responses"`
+}
+
+type parameter struct {
+	Name     string `json:"name"`
+	In       string `json:"in"`
+	Required bool   `json:"required"`
+}
+
+type response struct {
+	reference
+	Description string           `json:"description"`
+	Headers     map[string]any   `json:"headers"`
+	Content     map[string]media `json:"content"`
+}
+
+type media struct {
+	Schema   reference `json:"schema"`
+	Examples map[string]struct {
+		Value json.RawMessage `json:"value"`
+	} `json:"examples"`
+}
+
+func readDocument(t *testing.T) (d document) {
+	t.Helper()
+	if err := json.Unmarshal(openAPI, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d document) response(t *testing.T, r response) response {
+	t.Helper()
+	if r.Ref == "" {
+		return r
+	}
+	found, ok := d.Components.Responses[strings.TrimPrefix(r.Ref, "#/components/responses/")]
+	if !ok {
+		t.Fatalf("no response %s", r.Ref)
+	}
+	return found
+}
+
+// schemas compiles the document's schemas.
+type schemas struct{ compiler *jsonschema.Compiler }
+
+func newSchemas(t *testing.T) schemas {
+	t.Helper()
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	if err := c.AddResource("openapi.json", whole); err != nil {
+		t.Fatal(err)
+	}
+	return schemas{c}
+}
+
+// check fails unless text is valid against the schema at ref ("#/components/…").
+func (s schemas) check(t *testing.T, ref string, text []byte) {
+	t.Helper()
+	if err := s.validate(t, ref, text); err != nil {
+		t.Errorf("%s is not valid against %s: %v", text, ref, err)
+	}
+}
+
+func (s schemas) validate(t *testing.T, ref string, text []byte) error {
+	t.Helper()
+	schema, err := s.compiler.Compile("openapi.json" + ref)
+	if err != nil {
+		t.Fatalf("%s: %v", ref, err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return schema.Validate(value)
+}
+
+// Every route is in the document with its parameters and its body, and the document has no others.
+func TestDocumentHasTheRoutes(t *testing.T) {
+	d := readDocument(t)
+	described := map[string]operation{}
+	ids := map[string]bool{}
+	for path, operations := range d.Paths {
+		for method, o := range operations {
+			described[strings.ToUpper(method)+" "+path] = o
+			if o.OperationID == "" || ids[o.OperationID] {
+				t.Errorf("%s %s has the operationId %q", method, path, o.OperationID)
+			}
+			ids[o.OperationID] = true
+		}
+	}
+	inBraces := regexp.MustCompile(`\{(\w+)\}`)
+	for _, r := range routes() {
+		name := r.method + " " + r.pattern
+		o, ok := described[name]
+		if !ok {
+			t.Errorf("%s is not in the document", name)
+			continue
+		}
+		delete(described, name)
+		if o.Summary != r.summary {
+			t.Errorf("%s is summed up as %q, on the page as %q", name, o.Summary, r.summary)
+		}
+		var query, path, headers []string
+		for _, ref := range o.Parameters {
+			p, ok := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
+			switch {
+			case !ok:
+				t.Errorf("%s: no parameter %s", name, ref.Ref)
+			case p.In == "query":
+				query = append(query, p.Name)
+			case p.In == "path" && p.Required:
+				path = append(path, p.Name)
+			case p.In == "header":
+				headers = append(headers, p.Name)
+			}
+		}
+		if slices.Sort(query); !slices.Equal(query, slices.Sorted(slices.Values(r.query))) {
+			t.Errorf("%s takes %v, in the document %v", name, r.query, query)
+		}
+		var ids []string
+		for _, found := range inBraces.FindAllStringSubmatch(r.pattern, -1) {
+			ids = append(ids, found[1])
+		}
+		if !slices.Equal(path, ids) {
+			t.Errorf("%s has the ids %v, in the document %v", name, ids, path)
+		}
+		if slices.Contains(headers, idempotencyKey) != (r.method == http.MethodPost) {
+			t.Errorf("%s has the headers %v in the document", name, headers)
+		}
+		if (o.RequestBody != nil) != r.body || r.body && !o.RequestBody.Required {
+			t.Errorf("%s takes a body: %t", name, r.body)
+		}
+		wanted := []string{"200", "default"}
+		if r.part != partNone {
+			wanted = append(wanted, "401", "500", "503")
+			if r.pattern != "/v1/assets" || r.method != http.MethodGet {
+				wanted = append(wanted, "400")
+			}
+		}
+		if r.part == partWrite {
+			wanted = append(wanted, "504")
+		}
+		if r.body {
+			wanted = append(wanted, "201", "413", "415")
+		}
+		for _, status := range wanted {
+			if _, ok := o.Responses[status]; !ok {
+				t.Errorf("%s has no response %s", name, status)
+			}
+		}
+	}
+	for name := range described {
+		t.Errorf("%s is in the document only", name)
+	}
+}
+
+// Every reference leads somewhere, and nothing is described that nothing refers to.
+func TestDocumentReferences(t *testing.T) {
+	var whole map[string]any
+	if err := json.Unmarshal(openAPI, &whole); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, found := range regexp.MustCompile(`"\$ref": ?"#/components/(\w+/\w+)"`).FindAllSubmatch(openAPI, -1) {
+		used[string(found[1])] = true
+	}
+	there := map[string]bool{}
+	for kind, all := range whole["components"].(map[string]any) {
+		if kind == "securitySchemes" {
+			continue
+		}
+		for name := range all.(map[string]any) {
+			there[kind+"/"+name] = true
+		}
+	}
+	if !maps.Equal(used, there) {
+		t.Errorf("used %v,\nthere are %v", slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(there)))
+	}
+}
+
+// Every code that the API answers with is listed, with its status, and shown in an example; and no other is.
+func TestDocumentHasTheCodes(t *testing.T) {
+	d := readDocument(t)
+	var listed struct {
+		Enum []ledger.Code `json:"enum"`
+	}
+	if err := json.Unmarshal(d.Components.Schemas["Code"], &listed); err != nil {
+		t.Fatal(err)
+	}
+	var known []ledger.Code
+	for _, k := range kinds() {
+		known = append(known, k.code)
+	}
+	if !slices.Equal(listed.Enum, known) {
+		t.Errorf("listed are %v, known %v", listed.Enum, known)
+	}
+	shown := map[ledger.Code]bool{}
+	for path, operations := range d.Paths {
+		for method, o := range operations {
+			for status, r := range o.Responses {
+				for _, example := range d.response(t, r).Content[problemType].Examples {
+					var p problem
+					if err := json.Unmarshal(example.Value, &p); err != nil {
+						t.Fatal(err)
+					}
+					shown[p.Code] = true
+					k := kindOf(p.Code)
+					ofPath := p.Status == 404 && (p.Code == ledger.CodeAccountNotFound || p.Code == ledger.CodeAssetNotFound)
+					if status != "default" && status != strconv.Itoa(p.Status) || p.Status != k.status && !ofPath || p.Title != k.title || p.Type != "/problems/"+string(p.Code) {
+						t.Errorf("%s %s: under %s is the example %s", method, path, status, example.Value)
+					}
+				}
+			}
+		}
+	}
+	for _, code := range known {
+		if !shown[code] {
+			t.Errorf("no example of %s", code)
+		}
+	}
+}
+
+// Every example is valid against its schema, and every example of a body is taken by the API.
+func TestDocumentExamples(t *testing.T) {
+	d, s := readDocument(t), newSchemas(t)
+	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17")
+	checked := 0
+	for path, operations := range d.Paths {
+		for method, o := range operations {
+			if o.RequestBody != nil {
+				m := o.RequestBody.Content[jsonType]
+				if len(m.Examples) == 0 {
+					t.Errorf("%s %s has no example of its body", method, path)
+				}
+				for name, example := range m.Examples {
+					s.check(t, m.Schema.Ref, example.Value)
+					f := newFixture(t)
+					if w := f.do(t, strings.ToUpper(method), ids.Replace(path), string(example.Value)); w.Code != 201 {
+						t.Errorf("%s %s does not take %s: %s", method, path, name, w.Body)
+					}
+					checked++
+				}
+			}
+			for status, r := range o.Responses {
+				r = d.response(t, r)
+				if r.Description == "" || r.Headers["X-Request-Id"] == nil {
+					t.Errorf("%s %s: response %s has no description or no X-Request-Id", method, path, status)
+				}
+				for mediaType, m := range r.Content {
+					if len(m.Examples) == 0 && m.Schema.Ref != "" {
+						t.Errorf("%s %s: response %s has no example", method, path, status)
+					}
+					if (status[0] == '4' || status[0] == '5' || status == "default") != (mediaType == problemType) {
+						t.Errorf("%s %s: response %s is of %s", method, path, status, mediaType)
+					}
+					for _, example := range m.Examples {
+						s.check(t, m.Schema.Ref, example.Value)
+						checked++
+					}
+				}
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d examples", checked)
+	}
+	for name, text := range d.Components.Schemas {
+		var own struct {
+			Examples []json.RawMessage `json:"examples"`
+		}
+		if err := json.Unmarshal(text, &own); err != nil {
+			t.Fatal(err)
+		}
+		for _, example := range own.Examples {
+			s.check(t, "#/components/schemas/"+name, example)
+		}
+	}
+	var cursor struct {
+		Examples []struct {
+			Next string `json:"next_cursor"`
+		} `json:"examples"`
+	}
+	if err := json.Unmarshal(d.Components.Schemas["PostingList"], &cursor); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := listOf("/v1/accounts/jane/postings").position(cursor.Examples[0].Next); err != nil || !isKSUID(p) {
+		t.Errorf("the example's cursor is none: %v", err)
+	}
+}
+
+// What the API answers is valid against the schema that the document has for it.
+func TestAnswersFitTheDocument(t *testing.T) {
+	d, s := readDocument(t), newSchemas(t)
+	for _, known := range routes() {
+		if known.pattern == "/" || known.pattern == "/openapi.json" {
+			continue
+		}
+		o := d.Paths[known.pattern][strings.ToLower(known.method)]
+		bodies := []string{""}
+		if known.body {
+			bodies = nil
+			for _, example := range o.RequestBody.Content[jsonType].Examples {
+				bodies = append(bodies, string(example.Value))
+			}
+		}
+		for _, account := range []string{"jane", "market", "margin", "shop", "none", "*"} {
+			for _, query := range []string{"", "?limit=1", "?newest=0", "?consistency=strong"} {
+				for _, body := range bodies {
+					f := newFixture(t)
+					target := strings.NewReplacer("{account}", account, "{asset}", "USD", "{user}", "u-17", "{id}", "t-1").Replace(known.pattern) + query
+					w := f.do(t, known.method, target, body)
+					r, ok := o.Responses[strconv.Itoa(w.Code)]
+					if !ok {
+						t.Errorf("%s %s answered %d, which the document doesn't have: %s", known.method, target, w.Code, w.Body)
+						continue
+					}
+					m := d.response(t, r).Content[w.Header().Get("Content-Type")]
+					s.check(t, m.Schema.Ref, w.Body.Bytes())
+				}
+			}
+		}
+	}
+}
+
+// The fields of the answers are those of their schemas, all required, but for a problem's.
+func TestDocumentHasTheFields(t *testing.T) {
+	d := readDocument(t)
+	for name, v := range map[string]any{
+		"Asset": asset{}, "Account": account{}, "ListedAccount": listedAccount{}, "Membership": membership{}, "Transaction": transaction{}, "Leg": leg{},
+		"Posting": posting{}, "Balance": balance{}, "Summary": summary{}, "AccountPage": accountPage{}, "Health": health{}, "Problem": problem{},
+		"FieldError": ledger.FieldError{}, "AssetList": page[asset]{}, "AccountList": page[listedAccount]{}, "BalanceList": page[balance]{},
+		"PostingList": page[posting]{}, "MembershipList": page[membership]{},
+	} {
+		var schema struct {
+			Properties map[string]any `json:"properties"`
+			Required   []string       `json:"required"`
+		}
+		if err := json.Unmarshal(d.Components.Schemas[name], &schema); err != nil {
+			t.Fatal(err)
+		}
+		all, required := jsonFields(reflect.TypeOf(v))
+		if described := slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(slices.Sorted(slices.Values(all)), described) {
+			t.Errorf("%s has the fields %v, in the document %v", name, all, described)
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(required)), slices.Sorted(slices.Values(schema.Required))) {
+			t.Errorf("%s always has %v, in the document %v", name, required, schema.Required)
+		}
+	}
+}
+
+func jsonFields(t reflect.Type) (all, required []string) {
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			inner, always := jsonFields(f.Type)
+			all, required = append(all, inner...), append(required, always...)
+		case name != "":
+			all = append(all, name)
+			if options != "omitempty" {
+				required = append(required, name)
+			}
+		}
+	}
+	return all, required
+}
+
+// A request that its schema refuses is refused by the API, and one that the schema takes is taken: field by field.
+func TestBodiesFitTheDocument(t *testing.T) {
+	d, s := readDocument(t), newSchemas(t)
+	values := []string{
+		`null`, `true`, `0`, `-1`, `18`, `19`, `1.5`, `""`, `"x"`, `"-x"`, `"unlimited"`, `"viewer"`, `"1"`, `"0"`, `"-1"`, `"01"`, `"` + strings.Repeat("9", 28) + `"`, `"` + strings.Repeat("9", 29) + `"`,
+		`"` + strings.Repeat("a", 64) + `"`, `"` + strings.Repeat("a", 65) + `"`, `"` + strings.Repeat("é", 256) + `"`, `"` + strings.Repeat("é", 257) + `"`,
+		`{}`, `{"a":"1"}`, `{"a":"-1"}`, `{"a":1}`, `{"":"x"}`, `{"addresses":[{}]}`, `{"addresses":[1]}`, `{"addresses":[{},{},{},{},{},{},{},{},{},{},{}]}`,
+		`{"` + strings.Repeat("k", 40) + `":"x"}`, `{"` + strings.Repeat("k", 41) + `":"x"}`, `[]`, `[{}]`, `[1]`,
+	}
+	fields := []string{"id", "name", "description", "scale", "currency", "profile", "overdraft", "role", "metadata", "from", "asset", "quantity", "cost", "settle", "buyer", "unknown"}
+	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17")
+	for _, known := range routes() {
+		if !known.body || known.pattern == "/v1/transactions" { // whose number of postings is a rule of row 5
+			continue
+		}
+		m := d.Paths[known.pattern][strings.ToLower(known.method)].RequestBody.Content[jsonType]
+		for _, example := range m.Examples {
+			for _, field := range fields {
+				for _, value := range append(values, "") {
+					var body map[string]json.RawMessage
+					if err := json.Unmarshal(example.Value, &body); err != nil {
+						t.Fatal(err)
+					}
+					if delete(body, field); value != "" {
+						body[field] = json.RawMessage(value)
+					}
+					text, err := json.Marshal(body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					f := newFixture(t)
+					w := f.do(t, known.method, ids.Replace(known.pattern), string(text))
+					if fits, taken := s.validate(t, m.Schema.Ref, text) == nil, w.Code != 400; fits != taken {
+						t.Errorf("%s: %s fits the schema: %t, but answered %s", known.pattern, text, fits, fmt.Sprint(w.Code, w.Body))
+					}
+				}
+			}
+		}
+	}
+}
