@@ -130,9 +130,10 @@ func (r *Reader) Credits(ctx context.Context, account, asset string) (events.Amo
 // counted. It never writes a fold. Errors: table.ErrConflict when it is not counted yet (it will be), or somebody came
 // first; those of Views; ErrPostingsMissing.
 //
-// Somebody who raised the version first did the same service: every refold that had read the old version must start
-// again, but for the one that wrote, and where that left the seal is seen. So postings on a busy balance are made sure of
-// without waiting for a quiet moment.
+// Somebody who raised the version first did the same service, so that postings on a busy balance are made sure of without
+// waiting for a quiet moment: every refold that had read the old version must start again, but for the one that wrote. Of
+// that it is seen where it left the seal, and whether it goes on from what it had read: then the balance is unfinished,
+// and nothing is certain yet.
 func (r *Reader) MakeSure(ctx context.Context, account, asset string, id events.KSUID) error {
 	k := Key{Account: account, Asset: asset}
 	b, _, err := r.views.Balance(ctx, k)
@@ -148,10 +149,10 @@ func (r *Reader) MakeSure(ctx context.Context, account, asset string, id events.
 		if b, _, err = r.views.Balance(ctx, k); err != nil {
 			return fmt.Errorf("read balance again: %w", err)
 		}
-		if b.Version == version {
+		switch {
+		case b.Version == version, id > b.Seal.Through && b.Unfinished:
 			return fmt.Errorf("raise version: %w: %w", table.ErrConflict, raising)
-		}
-		if id > b.Seal.Through {
+		case id > b.Seal.Through:
 			return nil
 		}
 	}

@@ -26,6 +26,10 @@ type world struct {
 	speed  float64         // most seconds that pass between two steps
 	skews  []time.Duration // of the clocks of those who post
 	lag    int             // steps that a record takes to the stream, at most
+	spread float64         // chance that a transaction has a leg in each balance after the first
+
+	stretch  int64 // postings that close a segment
+	segments int   // segments that one change carries
 
 	born       map[events.KSUID]time.Time                // when a posting became visible
 	posted     map[projections.Key][]projections.Posting // in no order
@@ -56,7 +60,9 @@ func newWorld(seed uint64, defect string) *world {
 			{0, 0, -3 * second, 3 * second, -60 * second, 60 * second, -300 * second},
 			{0, 0, -12 * second, -13 * second, -14 * second, -20 * second},
 		}[rng.IntN(2)],
-		lag:    []int{0, 100}[rng.IntN(2)],
+		lag:     []int{0, 100}[rng.IntN(2)],
+		spread:  []float64{0, .4, .8}[rng.IntN(3)],
+		stretch: []int64{1, 2, 4}[rng.IntN(3)], segments: 1 + rng.IntN(3),
 		born:   make(map[events.KSUID]time.Time),
 		posted: make(map[projections.Key][]projections.Posting),
 		acked:  make(map[projections.Key]uint64),
@@ -153,8 +159,25 @@ func (w *world) sum(k projections.Key, through events.KSUID) (f projections.Fold
 	return f, first
 }
 
-// sound checks what holds whenever no transaction is being made visible.
+// readable checks that a strong read at this instant would find everything acknowledged: it may begin at any time.
+func (w *world) readable() {
+	for _, k := range keys {
+		b := w.balance(k)
+		found := w.counted(k, "seal", b.Seal)
+		for _, p := range w.posted[k] {
+			if p.ID > b.Seal.Through {
+				found |= bit(p)
+			}
+		}
+		if missing := w.acked[k] &^ found; missing != 0 {
+			w.broken("a strong read of %v would miss acknowledged transactions %b", k, missing)
+		}
+	}
+}
+
+// sound checks what holds after every write, most of it only when no transaction is being made visible.
 func (w *world) sound() {
+	w.readable()
 	if w.committing > 0 {
 		return
 	}
