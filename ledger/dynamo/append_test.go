@@ -1,6 +1,7 @@
 package dynamo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -253,5 +254,16 @@ func TestAppendFailures(t *testing.T) {
 		if n := len(store.Requests()); n != 1 {
 			t.Errorf("%v: sent %d times", c.wanted, n)
 		}
+	}
+}
+
+// An append that had no time left was not sent, and so wrote nothing.
+func TestAppendWithoutTime(t *testing.T) {
+	store, client := wiretest.New(t, wiretest.Always(wiretest.OK("{}")))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := dynamo.NewJournal(client, "books").Append(over, commit(t, 2, 1))
+	if !errors.Is(err, table.ErrUnavailable) || errors.Is(err, table.ErrUnknownOutcome) || len(store.Requests()) != 0 {
+		t.Errorf("error %v", err)
 	}
 }

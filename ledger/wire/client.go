@@ -29,7 +29,8 @@ const (
 	// into one of those has an unknown outcome.
 	idleTimeout = 30 * time.Second
 
-	// readAttempts is how often the SDK tries a read. It never repeats a write: see Once.
+	// readAttempts is how often the SDK tries a read, unless AWS_MAX_ATTEMPTS says otherwise. It never repeats a write: see
+	// Once.
 	readAttempts = 3
 )
 
@@ -44,7 +45,6 @@ func NewClient(cfg aws.Config, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 				t.MaxIdleConnsPerHost = idleConnections
 				t.IdleConnTimeout = idleTimeout
 			})
-		o.RetryMaxAttempts = 0 // set below; the environment's would wrap it
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts = readAttempts
 			r.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {

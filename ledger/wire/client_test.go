@@ -19,7 +19,7 @@ import (
 	"ledger.example/ledger/wire"
 )
 
-// environment points LoadClient at an endpoint, with settings that must not make it repeat what it sends for longer.
+// environment points LoadClient at an endpoint, with a setting that must not make it repeat writes.
 func environment(t *testing.T, endpoint string) {
 	t.Helper()
 	none := filepath.Join(t.TempDir(), "none")
