@@ -58,6 +58,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 		err = failure{fmt.Errorf("standard output: %w", flushed)}
 	}
 	var failed failure
+	var unknown *client.UnknownError
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) && !errors.As(err, &unknown) {
+		err = failure{errors.New("interrupted")}
+	}
 	switch {
 	case err == nil:
 		return exitDone

@@ -1,0 +1,379 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"ledger.example/events"
+)
+
+// stub is an API with fixed answers by "METHOD uri"; it keeps what was sent to it.
+type stub struct {
+	*httptest.Server
+	answers map[string]string // a body; "422 code" and the like for a problem
+
+	mu   sync.Mutex
+	sent []string // "METHOD uri body", of writes
+}
+
+func newStub(t *testing.T, answers map[string]string) *stub {
+	s := &stub{answers: answers}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	if r.Method != http.MethodGet {
+		s.mu.Lock()
+		s.sent = append(s.sent, r.Method+" "+r.URL.RequestURI()+" "+string(body))
+		s.mu.Unlock()
+	}
+	answer, ok := s.answers[r.Method+" "+r.URL.RequestURI()]
+	if !ok {
+		answer = "404 not_found"
+	}
+	status, code, isProblem := strings.Cut(answer, " ")
+	if number, err := strconv.Atoi(status); err == nil && isProblem {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(number)
+		fmt.Fprintf(w, `{"code":%q,"detail":"In words.","errors":[{"field":"quantity","rule":"is too much"}]}`, code)
+		return
+	}
+	if r.Method == http.MethodPost {
+		var request struct{ ID string }
+		_ = json.Unmarshal(body, &request)
+		answer = strings.ReplaceAll(answer, "ID", request.ID)
+		w.WriteHeader(http.StatusCreated)
+	}
+	io.WriteString(w, answer)
+}
+
+const posting = `"id":"0ujtsYcgvSTl8PAuAdqWYSMnLOv","account":"jane","asset":"AAPL","quantity":"-10","cost":"-150000"`
+
+// register is a small register behind a stub.
+func register() map[string]string {
+	return map[string]string{
+		"GET /healthz":        `{"status":"ok"}`,
+		"GET /v1/assets/USD":  `{"id":"USD","scale":2,"currency":null}`,
+		"GET /v1/assets/AAPL": `{"id":"AAPL","scale":0,"currency":"USD"}`,
+		"GET /v1/accounts/jane/balances/AAPL": `{"account":"jane","asset":"AAPL","quantity":"10","net_expenditure":"150000",
+			"credits":"10","debits":"0","postings":1,"as_of":null,"as_of_time":null}`,
+		"GET /v1/accounts/jane/balances/USD?consistency=strong": `{"account":"jane","asset":"USD","quantity":"-5","net_expenditure":"0",
+			"credits":"0","debits":"5","postings":1,"as_of":"k","as_of_time":"2026-11-21T09:06:39.123456Z"}`,
+		"GET /v1/accounts/jane/postings?limit=20": `{"data":[{` + posting + `,"transaction":"t-1","kind":"trade","description":"=1+1, \"odd\"\u001b[31m","posted_at":"2026-11-21T09:06:39.123456Z"}],"next_cursor":null}`,
+		"GET /v1/transactions/t-1":                `{"id":"t-1","kind":"trade","posted_at":"2026-11-21T09:06:39.123456Z","description":"","metadata":{"a":"b"},"postings":[{` + posting + `}]}`,
+		"GET /v1/accounts/jane/summary?newest=10": `{"account":{"id":"jane","name":"Jane Doe","profile":{},"overdraft":{"USD":"500000"},"created_at":"2026-11-21T09:00:00.000000Z"},
+			"summary":{"holdings":1,"assets":2,"first_posting_at":null,"last_posting_at":null},
+			"balances":{"data":[{"account":"jane","asset":"AAPL","quantity":"10","net_expenditure":"150000","credits":"10","debits":"0","postings":1}],"next_cursor":"next"},
+			"postings":{"data":[],"next_cursor":null}}`,
+		"GET /v1/accounts/jane/balances?cursor=next&limit=100":        `{"data":[{"account":"jane","asset":"USD","quantity":"350000","net_expenditure":"0","credits":"500000","debits":"150000","postings":2}],"next_cursor":null}`,
+		"GET /v1/accounts/jane/balances?consistency=strong&limit=100": `{"data":[{"account":"jane","asset":"AAPL","quantity":"11","net_expenditure":"160000","credits":"11","debits":"0","postings":2}],"next_cursor":null}`,
+		"POST /v1/transfers": `{"id":"ID","kind":"transfer","posted_at":"2026-11-21T09:06:39.123456Z","postings":[]}`,
+		"POST /v1/trades":    `{"id":"ID","kind":"trade","posted_at":"2026-11-21T09:06:39.123456Z","postings":[]}`,
+	}
+}
+
+// ledger runs a command line against url and returns its exit code, standard output and standard error.
+func ledger(t *testing.T, url string, args ...string) (code int, out, problems string) {
+	t.Helper()
+	return ledgerWithInput(t, url, "", args...)
+}
+
+func ledgerWithInput(t *testing.T, url, input string, args ...string) (code int, out, problems string) {
+	t.Helper()
+	getenv := func(name string) string {
+		if name == urlVariable {
+			return url
+		}
+		return ""
+	}
+	var o, e bytes.Buffer
+	code = run(t.Context(), args, getenv, strings.NewReader(input), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func TestExitCodesAndStreams(t *testing.T) {
+	s := newStub(t, register())
+	for _, c := range []struct {
+		args          string
+		code          int
+		out, problems string // what they contain; "" for nothing at all
+	}{
+		{"", 2, "", "a command is missing"},
+		{"nonsense", 2, "", `unknown command "nonsense"`},
+		{"--nonsense", 2, "", "unknown flag: --nonsense"},
+		{"--help", 0, "ledger up --demo", ""},
+		{"import --help", 0, "many at once", ""},
+		{"--version", 0, "ledger ", ""},
+		{"show", 2, "", "it takes ACCOUNT, and 0 arguments were given"},
+		{"show a/b", 2, "", `ACCOUNT: "a/b" is not an id`},
+		{"show jane --nonsense", 2, "", "unknown flag"},
+		{"show nobody", 1, "", "not_found: In words.\n  quantity: is too much"},
+		{"--url nonsense show jane", 2, "", "--url or LEDGER_URL"},
+		{"balance jane AAPL", 0, "1500.00 USD", ""},
+		{"balance jane AAPL --json", 0, `"net_expenditure":"150000"`, ""},
+		{"balance jane AAPL --minor", 0, "150000", ""},
+		{"balance jane USD --strong", 0, "-0.05", ""},
+		{"history jane --strong", 2, "", "--strong is offered for one asset only"},
+		{"history jane --csv --json", 2, "", "exclude each other"},
+		{"history jane --all --limit 3", 2, "", "all limit"},
+		{"history jane --limit 0", 2, "", "--limit must be at least 1"},
+		{"history jane --from yesterday", 2, "", "--from: \"yesterday\" is neither"},
+		{"history jane --asset a/b", 2, "", "--asset"},
+		{"transaction t-1", 0, "-1500.00 USD", ""},
+		{"transaction t-2", 1, "", "not_found"},
+		{"transfer jane shop 1 USD", 0, "transfer", ""},
+		{"transfer jane shop 1.005 USD", 2, "", "3 decimal places, and there are at most 2"},
+		{"transfer jane shop 1.5 USD --minor", 2, "", "whole number of minor units"},
+		{"transfer jane shop -5 USD", 2, "", "-5"},
+		{"transfer jane shop 1 EUR", 1, "", "not_found"},
+		{"transfer jane shop 1", 2, "", "FROM TO QUANTITY ASSET"},
+		{"transfer jane shop 1 USD --metadata x", 2, "", "not key=value"},
+		{"transfer jane shop 1 USD --metadata x=1 --metadata x=2", 2, "", "given twice"},
+		{"transfer jane shop 1 USD --id a/b", 2, "", "--id"},
+		{"trade --asset AAPL", 2, "", "required flag(s)"},
+		{"trade --asset USD --buyer a --seller b --quantity 1 --cost 1", 2, "", "no currency"},
+		{"import", 2, "", "it takes one FILE"},
+		{"import x --clients 0", 2, "", "--clients must be 1"},
+		{"import /nonexistent/file", 1, "", "no such file"},
+		{"up --port 70000", 2, "", "--port must be"},
+		{"up --data d --dynamodb-endpoint e", 2, "", "data dynamodb-endpoint"},
+		{"up now", 2, "", "unknown command"},
+		{"pump", 2, "", `required flag(s) "dynamodb-endpoint"`},
+	} {
+		code, out, problems := ledger(t, s.URL, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out, c.out) || (c.out == "") != (out == "") ||
+			!strings.Contains(problems, c.problems) || (c.problems == "") != (problems == "") {
+			t.Errorf("ledger %s: exit %d, want %d\nstandard output, want %q:\n%s\nstandard error, want %q:\n%s",
+				c.args, code, c.code, c.out, out, c.problems, problems)
+		}
+	}
+}
+
+func TestNothingListens(t *testing.T) {
+	code, out, problems := ledger(t, "http://"+freeAddress(t), "import", os.DevNull)
+	if code != exitFailed || out != "" || !strings.Contains(problems, "ledger up") {
+		t.Errorf("exit %d, %q, %q", code, out, problems)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestTheFlagGoesBeforeTheEnvironment(t *testing.T) {
+	s := newStub(t, register())
+	if code, _, problems := ledger(t, "http://"+freeAddress(t), "balance", "jane", "USD", "--strong", "--url", s.URL); code != exitDone {
+		t.Errorf("exit %d, %s", code, problems)
+	}
+}
+
+func TestShow(t *testing.T) {
+	s := newStub(t, register())
+	_, out, _ := ledger(t, s.URL, "show", "jane")
+	for _, want := range []string{"Jane Doe", "5000.00 USD", "1, of 2 assets", "AAPL   10", "1500.00 USD", "USD    3500.00"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	_, out, _ = ledger(t, s.URL, "show", "jane", "--strong")
+	if !strings.Contains(out, "AAPL   11") || !strings.Contains(out, "1600.00 USD") {
+		t.Errorf("not the strong balances:\n%s", out)
+	}
+	_, out, _ = ledger(t, s.URL, "show", "jane", "--strong", "--json")
+	var page struct {
+		Account  struct{ Overdraft map[string]string }
+		Balances struct{ Data []struct{ Quantity string } }
+	}
+	if err := json.Unmarshal([]byte(out), &page); err != nil || page.Account.Overdraft["USD"] != "500000" ||
+		len(page.Balances.Data) != 1 || page.Balances.Data[0].Quantity != "11" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestHistoryForPeopleAndPrograms(t *testing.T) {
+	s := newStub(t, register())
+	_, out, _ := ledger(t, s.URL, "history", "jane")
+	if strings.ContainsRune(out, '\x1b') || !strings.Contains(out, "-1500.00 USD") {
+		t.Errorf("%q", out)
+	}
+	_, out, _ = ledger(t, s.URL, "history", "jane", "--csv")
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	want := []string{"2026-11-21T09:06:39.123456Z", "t-1", "trade", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", "jane", "AAPL", "-10", "-1500.00", "USD", "=1+1, \"odd\"\x1b[31m"}
+	if err != nil || len(rows) != 2 || !slices.Equal(rows[1], want) {
+		t.Errorf("%v: %q", err, rows)
+	}
+}
+
+// Pages are asked for until the history ends, or as many postings have come as were asked for; a page may be short or empty.
+func TestHistoryGoesThroughItsPages(t *testing.T) {
+	page := func(next string, ids ...string) string {
+		var data []string
+		for _, id := range ids {
+			data = append(data, `{"id":"`+id+`","asset":"USD","quantity":"1","cost":"0","transaction":"t-`+id+`"}`)
+		}
+		return `{"data":[` + strings.Join(data, ",") + `],"next_cursor":` + next + `}`
+	}
+	answers := register()
+	answers["GET /v1/accounts/jane/postings?limit=100"] = page(`"c1"`, "1", "2")
+	answers["GET /v1/accounts/jane/postings?cursor=c1&limit=100"] = page(`"c2"`)
+	answers["GET /v1/accounts/jane/postings?cursor=c2&limit=100"] = page(`null`, "3")
+	answers["GET /v1/accounts/jane/postings?limit=3"] = page(`"c1"`, "1", "2")
+	answers["GET /v1/accounts/jane/postings?cursor=c1&limit=1"] = page(`"c2"`, "3")
+	s := newStub(t, answers)
+	for args, want := range map[string]int{"--all": 3, "--limit 3": 3} {
+		code, out, problems := ledger(t, s.URL, append([]string{"history", "jane", "--csv"}, strings.Fields(args)...)...)
+		if rows := strings.Split(strings.TrimSpace(out), "\n"); code != exitDone || len(rows) != want+1 ||
+			!strings.HasPrefix(rows[0], "posted_at,") || !strings.Contains(rows[3], "t-3") {
+			t.Errorf("%s: exit %d, %s\n%s", args, code, problems, out)
+		}
+	}
+}
+
+func TestWhatIsPosted(t *testing.T) {
+	s := newStub(t, register())
+	for args, want := range map[string]string{
+		"transfer jane shop 25.5 USD --id t-1 --description d --metadata a=b=c":                  `POST /v1/transfers {"id":"t-1","description":"d","metadata":{"a":"b=c"},"from":"jane","to":"shop","asset":"USD","quantity":"2550"}`,
+		"transfer jane shop 25 USD --id t-1 --minor":                                             `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"25"}`,
+		"trade --asset AAPL --buyer jane --seller m --quantity 10 --cost 1500 --settle --id t-1": `POST /v1/trades {"id":"t-1","asset":"AAPL","buyer":"jane","seller":"m","quantity":"10","cost":"150000","settle":true}`,
+		"trade --asset USD --buyer jane --seller m --quantity 10 --id t-1":                       `POST /v1/trades {"id":"t-1","asset":"USD","buyer":"jane","seller":"m","quantity":"1000","cost":"0","settle":false}`,
+	} {
+		s.sent = nil
+		code, _, problems := ledger(t, s.URL, strings.Fields(args)...)
+		if code != exitDone || !slices.Equal(s.sent, []string{want}) {
+			t.Errorf("%s: exit %d, %s\n got %q\nwant %q", args, code, problems, s.sent, want)
+		}
+	}
+}
+
+// Without --id one is made: a KSUID, another each time, and the server's answer must name it.
+func TestAnIDIsMadeBeforeSending(t *testing.T) {
+	s := newStub(t, register())
+	made := make(map[string]bool)
+	for range 2 {
+		if code, _, problems := ledger(t, s.URL, "transfer", "jane", "shop", "1", "USD"); code != exitDone {
+			t.Fatalf("exit %d, %s", code, problems)
+		}
+	}
+	for _, sent := range s.sent {
+		var body struct{ ID string }
+		_ = json.Unmarshal([]byte(sent[strings.Index(sent, "{"):]), &body)
+		if _, err := events.ParseKSUID(body.ID); err != nil {
+			t.Errorf("%q: %v", body.ID, err)
+		}
+		made[body.ID] = true
+	}
+	if len(made) != 2 {
+		t.Errorf("%d ids: %v", len(made), made)
+	}
+}
+
+func TestImport(t *testing.T) {
+	answers := register()
+	answers["PUT /v1/assets/USD"] = `{"id":"USD"}`
+	answers["PUT /v1/accounts/jane"] = "409 account_exists"
+	s := newStub(t, answers)
+	file := filepath.Join(t.TempDir(), "books.jsonl")
+	text := `{"asset":{"id":"USD","scale":2}}` + "\n\n" + `{"account":{"id":"jane"}}` + "\n" + "nonsense\n" +
+		`{"transfer":{"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"1"}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"import", file, "--json"}, {"import", "-", "--json"}} {
+		code, out, problems := ledgerWithInput(t, s.URL, text, args...)
+		if code != exitFailed || strings.TrimSpace(out) != `{"failed":2,"new":1,"replayed":1}` {
+			t.Errorf("%v: exit %d, %s", args, code, out)
+		}
+		for _, want := range []string{"line 3: account \"jane\": account_exists: In words.\n  quantity: is too much\n", "line 4: not a JSON object", "2 of 4 lines failed"} {
+			if !strings.Contains(problems, want) {
+				t.Errorf("%v: %q is missing in\n%s", args, want, problems)
+			}
+		}
+	}
+}
+
+// An import from standard input ends when it is told to, though nothing more comes from there.
+func TestAnImportOfASilentInputEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"id":"USD"}`)
+		if r.Method == http.MethodPut {
+			cancel()
+		}
+	}))
+	defer s.Close()
+	input, feed := io.Pipe()
+	defer feed.Close()
+	go func() { _, _ = io.WriteString(feed, `{"asset":{"id":"USD"}}`+"\n") }()
+	var out, problems bytes.Buffer
+	code := run(ctx, []string{"import", "-", "--url", s.URL}, func(string) string { return "" }, input, &out, &problems)
+	if code != exitFailed || !strings.Contains(problems.String(), "interrupted: run it again") || !strings.Contains(out.String(), "REPLAYED") {
+		t.Errorf("exit %d, %s, %s", code, out.String(), problems.String())
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+	s := newStub(t, register())
+	for _, args := range []string{"show jane", "history jane --csv", "transaction t-1 --json", "import " + os.DevNull} {
+		var problems bytes.Buffer
+		code := run(t.Context(), append(strings.Fields(args), "--url", s.URL), func(string) string { return "" }, nil, brokenWriter{}, &problems)
+		if code != exitFailed || !strings.Contains(problems.String(), "no space left") {
+			t.Errorf("%s: exit %d, %s", args, code, problems.String())
+		}
+	}
+}
+
+func TestAPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	code, out, problems := ledger(t, "", "up", "--port", port)
+	if code != exitFailed || out != "" || !strings.Contains(problems, "port "+port+" is in use") || !strings.Contains(problems, "--port") {
+		t.Errorf("exit %d, %q, %q", code, out, problems)
+	}
+}
+
+func TestVersionOfABuild(t *testing.T) {
+	for want, info := range map[string]debug.BuildInfo{
+		"v1.2.3":  {Main: debug.Module{Version: "v1.2.3"}},
+		"(devel)": {},
+		"(devel) 0123abc modified": {Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "0123abc"}, {Key: "vcs.modified", Value: "true"}}},
+	} {
+		if got := versionOf(&info); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
