@@ -153,6 +153,7 @@ type fakeCommands struct {
 	last     any
 	again    bool // what is asked for was there before
 	failWith error
+	until    time.Time // the deadline of the last posting
 }
 
 func (c *fakeCommands) did(name string, command any) error {
@@ -170,7 +171,8 @@ func (c *fakeCommands) OpenAccount(_ context.Context, r ledger.OpenAccount) (eve
 	return events.AccountOpened{ID: r.ID, Name: r.Name, Profile: r.Profile, Overdraft: r.Overdraft, At: instant}, !c.again, err
 }
 
-func (c *fakeCommands) Post(_ context.Context, r ledger.PostingRequest) (ledger.Posted, error) {
+func (c *fakeCommands) Post(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error) {
+	c.until, _ = ctx.Deadline()
 	if err := c.did("Post", r); err != nil {
 		return ledger.Posted{}, err
 	}

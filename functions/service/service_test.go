@@ -1,0 +1,85 @@
+package service
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/functions/api"
+)
+
+// Every variable at fault is named at once.
+func TestEnvironment(t *testing.T) {
+	good := map[string]string{VariableTable: "ledger", "AWS_REGION": "eu-central-1"}
+	for _, c := range []struct {
+		change map[string]string
+		named  string // separated by spaces
+	}{
+		{nil, ""},
+		{map[string]string{VariableTable: ""}, VariableTable},
+		{map[string]string{VariableTable: "", "AWS_REGION": "", VariableLocal: "perhaps"}, VariableTable + " AWS_REGION " + VariableLocal},
+		{map[string]string{"AWS_REGION": "", "AWS_DEFAULT_REGION": "eu-central-1"}, ""},
+		{map[string]string{VariableLocal: "true"}, ""},
+	} {
+		environment := maps.Clone(good)
+		maps.Copy(environment, c.change)
+		_, err := Open(t.Context(), func(name string) string { return environment[name] }, nil)
+		if (err == nil) != (c.named == "") {
+			t.Errorf("%v: %v", c.change, err)
+			continue
+		}
+		for name := range strings.FieldsSeq(c.named) {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("%v: %q does not name %s", c.change, err, name)
+			}
+		}
+	}
+}
+
+func TestPartsAreNeeded(t *testing.T) {
+	whole := Config{Client: dynamodb.New(dynamodb.Options{}), Table: "ledger", Actor: api.LocalActor}
+	if _, err := New(whole); err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]Config{
+		"client": {Table: whole.Table, Actor: whole.Actor},
+		"table":  {Client: whole.Client, Actor: whole.Actor},
+		"actor":  {Client: whole.Client, Table: whole.Table},
+	} {
+		if _, err := New(c); err == nil {
+			t.Errorf("made without a %s", name)
+		}
+	}
+}
+
+// Each handler has the parts that its routes need, and no others.
+func TestHandlers(t *testing.T) {
+	s, err := New(Config{Client: dynamodb.New(dynamodb.Options{}), Table: "ledger", Actor: api.LocalActor, Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Answered before the store is asked: what is served is 400, what is not is 500.
+	const read, write = "/v1/assets/a*", "/v1/accounts/a*/members/u"
+	for name, c := range map[string]struct {
+		handler     http.Handler
+		read, write int
+	}{"all": {s.API(), 400, 400}, "commands": {s.Commands(), 500, 400}, "queries": {s.Queries(), 400, 500}} {
+		for _, r := range []struct {
+			method, path string
+			want         int
+		}{{"GET", read, c.read}, {"DELETE", write, c.write}, {"GET", "/healthz", 200}} {
+			w := httptest.NewRecorder()
+			c.handler.ServeHTTP(w, httptest.NewRequest(r.method, r.path, nil))
+			if w.Code != r.want {
+				t.Errorf("%s: %s %s answered %d, want %d", name, r.method, r.path, w.Code, r.want)
+			}
+		}
+	}
+	if s.Stream() == nil || s.Projector() == nil {
+		t.Error("no projector")
+	}
+}
