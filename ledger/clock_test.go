@@ -63,6 +63,30 @@ func TestClockIsSetMeanwhile(t *testing.T) {
 	})
 }
 
+// Every answer tells the store's clock, cancellations too; the newest counts.
+func TestStoresClockIsSetMeanwhile(t *testing.T) {
+	for name, ask := range map[string]func(r *rig){
+		"posted": func(r *rig) { r.mustPost(transfer("t-1", "bank", "jane", "1")) },
+		"refused": func(r *rig) {
+			_, err := r.post(transfer("t-1", "jane", "bob", "1"))
+			r.refused(err, ledger.CodeInsufficientFunds)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.mustPost(transfer("t-0", "bank", "bob", "1"))
+				_, err := r.post(transfer("t-0", "jane", "bob", "1"))
+				r.refused(err, ledger.CodeTransactionIDReused)
+				time.Sleep(time.Minute)
+				r.storeSkew = 10 * time.Second
+				ask(r)
+				_, err = r.post(transfer("t-2", "bank", "jane", "1"))
+				r.refused(err, ledger.CodeUnavailable)
+			})
+		})
+	}
+}
+
 // When the clock was set back, a minter that stays at the newest it minted may be ahead for longer.
 func TestMinterIsAhead(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

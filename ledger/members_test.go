@@ -237,8 +237,12 @@ func TestGrantGivenUp(t *testing.T) {
 			p := r.withPuts()
 			p.steps = []put{putLate(30 * time.Second)}
 			p.forever = putAnswers(errThrottled)
+			start := time.Now()
 			_, err := r.Grant(t.Context(), grant(events.RoleOwner))
 			r.refused(err, ledger.CodeOutcomeUnknown)
+			if d := time.Since(start); d < 7*time.Second {
+				t.Errorf("given up after %v", d)
+			}
 			time.Sleep(time.Minute)
 			if got := r.newest(); got != "1 owner" {
 				t.Errorf("newest %s", got)

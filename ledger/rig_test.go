@@ -170,10 +170,11 @@ var (
 // rig is a ledger on a scripted journal, in a bubble of synctest.
 type rig struct {
 	*ledger.Ledger
-	t       *testing.T
-	journal *script
-	skew    time.Duration // of the process's clock
-	log     *bytes.Buffer
+	t         *testing.T
+	journal   *script
+	skew      time.Duration // of the process's clock
+	storeSkew time.Duration // of the store's clock
+	log       *bytes.Buffer
 }
 
 // inBubble runs f on a rig with USD, AAPL in USD and EUR; jane, bob, shop and fees have limits, margin may owe 500 USD,
@@ -181,8 +182,8 @@ type rig struct {
 func inBubble(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		journal := &script{Memory: journaltest.NewMemory(t, storeNow)}
-		r := &rig{t: t, journal: journal}
+		r := &rig{t: t}
+		r.journal = &script{Memory: journaltest.NewMemory(t, func() time.Time { return storeNow().Add(r.storeSkew) })}
 		r.restart()
 		for _, asset := range []ledger.RegisterAsset{{ID: "USD", Name: "US dollar", Scale: 2}, {ID: "AAPL", Name: "Apple", Currency: "USD"}, {ID: "EUR", Name: "Euro", Scale: 2}} {
 			asset.Actor = "tester"
