@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -245,4 +246,49 @@ func BenchmarkPostings(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N*len(ids))/b.Elapsed().Seconds(), "postings/s")
+}
+
+// Even a balance of the longest ids and the largest figures is written for one unit, and none in an index.
+func TestBalancesAreSmall(t *testing.T) {
+	store, client := wiretest.New(t, wiretest.Always(wiretest.OK("{}")))
+	longest := strings.Repeat("x", events.IDChars)
+	id, most := events.FirstKSUID(noon), events.MaxFolded()
+	fold := projections.Fold{Through: id, Credits: most, Debits: most, Expenditure: most.Neg(), Count: 1e12}
+	b := projections.Balance{
+		Key: projections.Key{Account: longest, Asset: longest}, Version: 1e12, Seal: fold, Head: fold, First: id, Unfinished: true,
+	}
+	views := dynamo.NewViews(client, "books")
+	for _, b.Base = range []projections.Fold{{}, fold} {
+		if err := views.Write(t.Context(), projections.Change{Balance: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent := store.Requests()
+	before, after := sized(t, sent[0].Body["Item"]), sized(t, sent[1].Body["Item"])
+	if units := table.WriteUnits(table.Write{Before: before, After: after}, table.Indexes()...); units != 1 {
+		t.Errorf("%d bytes, %d units", after.Bytes(), units)
+	}
+}
+
+// sized returns a sent item as the cost model has it.
+func sized(t *testing.T, sent any) table.Item {
+	t.Helper()
+	item := make(table.Item)
+	for name, typed := range sent.(map[string]any) {
+		for kind, v := range typed.(map[string]any) {
+			switch kind {
+			case "S":
+				item[name] = table.String(v.(string))
+			case "N":
+				item[name] = table.Number(v.(string))
+			case "BOOL":
+				item[name] = table.Bool(v.(bool))
+			case "M":
+				item[name] = table.Map(sized(t, v))
+			default:
+				t.Fatalf("%s is a %s", name, kind)
+			}
+		}
+	}
+	return item
 }
