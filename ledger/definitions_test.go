@@ -201,16 +201,17 @@ func TestPutUnderFaults(t *testing.T) {
 func TestPutByAnotherMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		other := ledger.New(ledger.Config{Journal: r.journal, Projections: r.journal, Now: storeNow})
-		gold := ledger.RegisterAsset{ID: "XAU", Name: "Gold", Actor: "another"}
+		gold := ledger.RegisterAsset{ID: "XAU", Name: "Gold", Actor: "tester"}
 		var first events.AssetRegistered
 		r.withPuts().steps = []put{func(func() error) error {
 			var err error
-			if first, _, err = other.RegisterAsset(t.Context(), gold); err != nil {
+			theirs := gold
+			theirs.Actor = "another"
+			if first, _, err = other.RegisterAsset(t.Context(), theirs); err != nil {
 				t.Error(err)
 			}
 			return errUnknown
 		}}
-		gold.Actor = "tester"
 		if got, created, err := r.RegisterAsset(t.Context(), gold); err != nil || created || got != first {
 			t.Errorf("%+v, %v, %v; first was %+v", got, created, err, first)
 		}
