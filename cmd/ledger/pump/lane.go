@@ -123,9 +123,6 @@ func (l *lane) deliver(ctx context.Context, batch []record, invoked int) error {
 
 		var reported *reportedError
 		partial := errors.As(failure, &reported)
-		if done > 0 {
-			l.failures = 0
-		}
 		delay := backoff(l.failures)
 		l.failures++
 		switch {
@@ -226,7 +223,7 @@ func checkpoint(batch []record, response lambdaevents.DynamoDBEventResponse) (do
 	done = len(batch)
 	for _, f := range response.BatchItemFailures {
 		i, ok := index[f.ItemIdentifier]
-		if !ok || f.ItemIdentifier == "" {
+		if !ok {
 			return 0, fmt.Errorf("the handler reported a failed record %q that is not in its batch", f.ItemIdentifier)
 		}
 		done = min(done, i)
@@ -235,17 +232,29 @@ func checkpoint(batch []record, response lambdaevents.DynamoDBEventResponse) (do
 }
 
 // dropOld sets aside what is older than records may get, and returns the rest.
+// A record that is older than this Run counts from its beginning: most of those
+// were delivered by the Run before, and none had its chance in this one.
 func (l *lane) dropOld(ctx context.Context, batch []record, invoked int) ([]record, error) {
 	limit := l.pump.settings.MaximumRecordAge
 	if limit <= 0 {
 		return batch, nil
 	}
+	l.pump.mu.Lock()
+	began := l.pump.began
+	l.pump.mu.Unlock()
 	old := 0
-	for old < len(batch) && time.Since(batch[old].event.Change.ApproximateCreationDateTime.Time) > limit {
+	for old < len(batch) && time.Since(later(batch[old].event.Change.ApproximateCreationDateTime.Time, began)) > limit {
 		old++
 	}
 	if old == 0 {
 		return batch, nil
 	}
 	return batch[old:], l.pump.setAside(ctx, l.shard, batch[:old], ageExceeded, invoked, nil)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

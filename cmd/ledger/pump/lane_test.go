@@ -476,20 +476,47 @@ func TestRecordsTooOldAreSetAsideUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		s.shard("A", "")
-		let(time.Second) // off the whole minute
-		s.put("A", "a1", "a2")
-		let(90 * time.Second)
-		s.put("A", "a3")
+		time.Sleep(time.Second) // off the whole minute
+		s.put("A", items("a", 4)...)
+		set := settings()
+		set.MaximumRecordAge = time.Minute
+		r := newRig(t, s, set)
+		r.handle = func(_ context.Context, items []string) (lambdaevents.DynamoDBEventResponse, error) {
+			if items[0] == "a1" {
+				time.Sleep(90 * time.Second)
+			}
+			return lambdaevents.DynamoDBEventResponse{}, nil
+		}
+		r.start()
+		let(time.Second)
+		s.put("A", "b1", "b2") // they wait behind a1 to a4 for 89 s
+		let(80 * time.Second)
+		s.put("A", "c1")
+		let(time.Minute)
+		r.stop(t)
+		r.want(t, items("a", 4), []string{"c1"})
+		got := r.asides(t)
+		if len(got) != 1 || got[0].RequestContext.Condition != "RecordAgeExceeded" || !slices.Equal(payload(t, got[0]), []string{"b1", "b2"}) {
+			t.Errorf("set aside: %+v", got)
+		}
+		r.stats(t, Stats{Records: 7, Delivered: 5, SetAside: 2, Invocations: 2, ShardsReading: 1})
+	})
+}
+
+func TestARestartAfterALongPauseSetsNothingAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		s.shard("A", "")
+		time.Sleep(time.Second)
+		s.put("A", "a1")
 		set := settings()
 		set.MaximumRecordAge = time.Minute
 		r := newRig(t, s, set)
 		r.runFor(t, time.Second)
-		r.want(t, []string{"a3"})
-		got := r.asides(t)
-		if len(got) != 1 || got[0].RequestContext.Condition != "RecordAgeExceeded" || !slices.Equal(payload(t, got[0]), []string{"a1", "a2"}) {
-			t.Errorf("set aside: %+v", got)
-		}
-		r.stats(t, Stats{Records: 3, Delivered: 1, SetAside: 2, Invocations: 1, ShardsReading: 1})
+		s.put("A", "a2")
+		time.Sleep(12 * time.Hour)
+		r.runFor(t, time.Second)
+		r.want(t, []string{"a1"}, []string{"a1", "a2"})
 	})
 }
 
@@ -503,12 +530,14 @@ func TestRetriesEndWithTheAgeOfTheRecord(t *testing.T) {
 		set.MaximumRetryAttempts, set.MaximumRecordAge = -1, time.Minute
 		r := newRig(t, s, set)
 		r.handle = failOn("a2")
-		r.runFor(t, 50*time.Second)
+		r.start()
+		let(50 * time.Second)
 		if n := r.pump.Stats().SetAside; n != 0 {
 			t.Errorf("%d set aside before their time", n)
 		}
 		s.put("A", "a6")
-		r.runFor(t, time.Minute)
+		let(time.Minute)
+		r.stop(t)
 		if got := r.asides(t); len(got) == 0 || got[0].RequestContext.Condition != "RecordAgeExceeded" || got[0].RequestContext.ApproximateInvokeCount < 2 {
 			t.Errorf("set aside: %+v", got)
 		}

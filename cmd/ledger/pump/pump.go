@@ -29,9 +29,9 @@ var (
 	// ErrStreamNotFound says that the stream is not there: its table was
 	// deleted, or made anew with another stream.
 	ErrStreamNotFound = errors.New("there is no such stream: its table was deleted or made anew")
-	// ErrStreamDisabled says that the stream was switched off; what it had has
-	// been delivered.
-	ErrStreamDisabled = errors.New("the stream was switched off, and all that was in it has been delivered")
+	// ErrStreamDisabled says that the stream was switched off, or its table
+	// deleted a moment ago; what it had has been delivered.
+	ErrStreamDisabled = errors.New("the stream was switched off or its table deleted; all that was in it has been delivered")
 )
 
 // Stream is what is asked of DynamoDB Streams; *dynamodbstreams.Client is one.
@@ -75,6 +75,8 @@ type Pump struct {
 	// settled is false while there may be shards that we haven't heard of.
 	settled bool
 	stats   Stats
+	// began is when the present Run did.
+	began time.Time
 }
 
 // New makes a pump. It fails when the settings are not ones that Lambda would
@@ -192,6 +194,7 @@ func (p *Pump) reset() {
 	clear(p.shards)
 	p.settled = false
 	p.stats.Pending = 0
+	p.began = time.Now()
 }
 
 // end notes that a shard has been read and delivered to its end, unless it was

@@ -33,7 +33,8 @@ type Settings struct {
 	// it is set aside, 0 to 10,000; -1 has no end.
 	MaximumRetryAttempts int
 	// MaximumRecordAge is the age at which a record is set aside unsent, 60 s
-	// to 7 days; 0 or less has no end.
+	// to 7 days, counted from the beginning of the run at the earliest; 0 or
+	// less has no end.
 	MaximumRecordAge time.Duration
 	// BisectBatchOnFunctionError halves a failed batch.
 	BisectBatchOnFunctionError bool

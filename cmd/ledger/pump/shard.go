@@ -133,7 +133,7 @@ func (p *Pump) readFailed(ctx context.Context, id string, err error, position *s
 	case isNotFound(err):
 		shards, _, err := p.describe(ctx)
 		listed := slices.ContainsFunc(shards, func(s types.Shard) bool { return aws.ToString(s.ShardId) == id })
-		if errors.Is(err, ErrStreamNotFound) || err == nil && !listed {
+		if err == nil && !listed {
 			p.log.Warn("the shard is gone", "shard", id)
 			return true
 		}
