@@ -131,13 +131,8 @@ func TestCursorsOverHTTP(t *testing.T) {
 		{"/v1/accounts?prefix=m%20&cursor=" + prefixed, "prefix", ledger.CodeInvalidRequest},
 		{"/v1/accounts?prefix=m%20&cursor=abc", "prefix cursor", ledger.CodeInvalidRequest},
 	} {
-		r := f.do(t, "GET", "/v1/accounts", "")
-		if !strings.Contains(c.target, "%zz") {
-			r = f.do(t, "GET", c.target, "")
-		} else {
-			path, query, _ := strings.Cut(c.target, "?")
-			r = f.doQuery(t, path, query)
-		}
+		path, query, _ := strings.Cut(c.target, "?")
+		r := f.doQuery(t, path, query)
 		if c.code == "" {
 			if r.Code != 200 {
 				t.Errorf("%s answered %s", c.target, r.Body)
