@@ -232,6 +232,32 @@ func (s *system) items() map[string]string {
 	return all
 }
 
+// partition reads all items of a partition.
+func (s *system) partition(pk string) map[table.Key]wire.Item {
+	s.t.Helper()
+	all := make(map[table.Key]wire.Item)
+	pages := dynamodb.NewQueryPaginator(s.plain, &dynamodb.QueryInput{
+		TableName:                 &s.table,
+		KeyConditionExpression:    aws.String(table.AttrPK + " = :pk"),
+		ExpressionAttributeValues: wire.Item{":pk": wire.String(pk)},
+		ConsistentRead:            aws.Bool(true),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(s.t.Context())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			key, err := wire.KeyOf(item)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			all[key] = item
+		}
+	}
+	return all
+}
+
 // plain returns a value of an item as JSON can show it, with its type.
 func plain(v types.AttributeValue) any {
 	switch v := v.(type) {
