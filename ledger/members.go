@@ -71,9 +71,12 @@ func (l *Ledger) setRole(ctx context.Context, wanted events.MemberGranted) (crea
 		return storeError(err)
 	}
 	declines := 0
+	var last error // of a put
 	for tries := 1; ; tries++ {
 		newest, err := l.newestRole(ctx, wanted.Account, wanted.User)
 		switch {
+		case err != nil && last != nil && ctx.Err() != nil: // it is not this read that used up the command's life
+			return false, fail(last)
 		case err != nil:
 			return false, fail(err)
 		case unknown.Number > 0 && newest == unknown:
@@ -105,6 +108,7 @@ func (l *Ledger) setRole(ctx context.Context, wanted events.MemberGranted) (crea
 		if declines == declinedTries && unknown.Number == 0 || !pause(ctx, tries) {
 			return false, fail(err)
 		}
+		last = err
 	}
 }
 
