@@ -441,7 +441,12 @@ func TestOutcomesOfPuts(t *testing.T) {
 		{"done, connection broken", func(f *faults) { f.next(opPut, done(undone)) }, 201, "", true},
 		{"done, no reply", func(f *faults) { f.next(opPut, done(hangs)) }, 201, "", true},
 		{"not done, failure", func(f *faults) { f.next(opPut, failure) }, 201, "", true},
-		{"done, then throttled", func(f *faults) { f.next(opPut, done(undone)); f.all(opPut, throttled); f.next(opQuery, pass); f.all(opQuery, throttled) }, 504, "outcome_unknown", true},
+		{"done, then throttled", func(f *faults) {
+			f.next(opPut, done(undone))
+			f.all(opPut, throttled)
+			f.next(opQuery, pass)
+			f.all(opQuery, throttled)
+		}, 504, "outcome_unknown", true},
 		{"not done, then throttled", func(f *faults) { f.next(opPut, undone); f.all(opPut, throttled) }, 504, "outcome_unknown", false},
 		{"always failing", func(f *faults) { f.all(opPut, failure) }, 504, "outcome_unknown", false},
 		{"no access", func(f *faults) { f.all(opPut, refuses(400, "AccessDeniedException")) }, 500, "internal", false},
