@@ -158,9 +158,10 @@ func TestErrorsOfTheDomain(t *testing.T) {
 		{&ledger.Error{Code: ledger.CodeInternal, Detail: "secret detail", Err: secret}, 500, ledger.CodeInternal, "", ""},
 		{&ledger.Error{Code: "new_code", Detail: "secret detail"}, 500, ledger.CodeInternal, "", ""},
 		{fmt.Errorf("wrapped: %w", &ledger.Error{Code: ledger.CodeUnbalanced, Detail: "d"}), 422, ledger.CodeUnbalanced, "", ""},
-		{fmt.Errorf("%w: %w", table.ErrThrottled, secret), 503, ledger.CodeThrottled, "", "1"},
-		{fmt.Errorf("%w: %w", table.ErrUnavailable, secret), 503, ledger.CodeUnavailable, "", "1"},
-		{context.DeadlineExceeded, 503, ledger.CodeUnavailable, "", "1"},
+		// Of a write, only the ledger can say that nothing was written.
+		{fmt.Errorf("%w: %w", table.ErrThrottled, secret), 500, ledger.CodeInternal, "", ""},
+		{fmt.Errorf("%w: %w", table.ErrUnavailable, secret), 500, ledger.CodeInternal, "", ""},
+		{context.DeadlineExceeded, 500, ledger.CodeInternal, "", ""},
 		{secret, 500, ledger.CodeInternal, "", ""},
 	} {
 		f := newFixture(t)
@@ -190,7 +191,7 @@ func TestReadsThatFail(t *testing.T) {
 		}
 		path := strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}", "u-17", "{id}", "t-1").Replace(known.pattern)
 		for err, want := range map[error]kind{
-			table.ErrThrottled: kindOf(ledger.CodeThrottled), table.ErrUnavailable: kindOf(ledger.CodeUnavailable), errors.New("x"): kindOf(ledger.CodeInternal),
+			table.ErrThrottled: kindOf(ledger.CodeThrottled), table.ErrUnavailable: kindOf(ledger.CodeUnavailable), context.DeadlineExceeded: kindOf(ledger.CodeUnavailable), errors.New("x"): kindOf(ledger.CodeInternal),
 		} {
 			f := newFixture(t)
 			f.calls.err = err

@@ -107,8 +107,8 @@ func (p *problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
 func (p *problem) Unwrap() error { return p.cause }
 
-// problemOf translates any error, once.
-func problemOf(err error) *problem {
+// problemOf translates any error, once. What the ledger doesn't name is unavailable only if nothing can have been written.
+func problemOf(err error, write bool) *problem {
 	var p *problem
 	if errors.As(err, &p) {
 		return p
@@ -117,12 +117,14 @@ func problemOf(err error) *problem {
 		return problemOfLedger(e)
 	}
 	switch {
+	case write:
+		p = newProblem(ledger.CodeInternal, internalDetail)
 	case errors.Is(err, table.ErrThrottled):
 		p = newProblem(ledger.CodeThrottled, "The store declines requests for its load; try again shortly.")
 	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrConflict), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		p = newProblem(ledger.CodeUnavailable, "The store could not be read; try again shortly.")
 	default:
-		p = newProblem(ledger.CodeInternal, "Something went wrong here; the log has it under this request id.")
+		p = newProblem(ledger.CodeInternal, internalDetail)
 	}
 	p.cause = err
 	return p
@@ -131,7 +133,7 @@ func problemOf(err error) *problem {
 func problemOfLedger(e *ledger.Error) *problem {
 	p := newProblem(e.Code, e.Detail, e.Fields...)
 	if p.Code == ledger.CodeInternal {
-		p.Detail = "Something went wrong here; the log has it under this request id."
+		p.Detail = internalDetail
 	}
 	p.cause = e.Err
 	if e.Code == ledger.CodeInternal || p.Code != e.Code {
@@ -147,9 +149,11 @@ func problemOfLedger(e *ledger.Error) *problem {
 	return p
 }
 
+const internalDetail = "Something went wrong here; the log has it under this request id."
+
 // missing returns the problem of something that the path names, or a filter, and that does not exist.
 func missing(err error, fields ...ledger.FieldError) error {
-	p := problemOf(err)
+	p := problemOf(err, false)
 	switch p.Code {
 	case ledger.CodeAccountNotFound, ledger.CodeAssetNotFound, ledger.CodeTransactionNotFound:
 		p.Status, p.Errors = http.StatusNotFound, fields

@@ -47,7 +47,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var p *problem
 	if err != nil {
-		p = problemOf(err)
+		p = problemOf(err, req.route != nil && req.route.part == partWrite)
 		p.RequestID, status = id, p.Status
 		p.send(w, r)
 	}
