@@ -63,8 +63,9 @@ type posting struct {
 	limits  []limit
 
 	sent       []attempt
-	unknown    bool // an attempt may have been applied, or still be
-	belowLimit int  // see belowLimitTries
+	unknown    bool  // an attempt may have been applied, or still be
+	belowLimit int   // see belowLimitTries
+	last       error // of the attempt before
 }
 
 // attempt is one that was sent.
@@ -120,6 +121,7 @@ func (p *posting) run(ctx context.Context) (Posted, error) {
 		if declines >= declinedTries && !p.unknown || !pause(ctx, tries) {
 			return Posted{}, p.end(ctx, storeError(err))
 		}
+		p.last = err
 	}
 }
 
@@ -221,6 +223,9 @@ func (p *posting) end(ctx context.Context, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = internalError(err)
+	}
+	if e.Code == CodeUnavailable && p.last != nil && ctx.Err() != nil {
+		e = storeError(p.last) // it is not this request that used up the command's life
 	}
 	proved := e.Code == CodeInsufficientFunds || e.Code == CodeTransactionIDReused
 	if p.unknown && !proved && e.Code != CodeOutcomeUnknown {

@@ -331,6 +331,14 @@ func TestAttemptAppliedAndLost(t *testing.T) {
 	}
 }
 
+// slowConflict takes its time; when that is up before, nothing was sent.
+func slowConflict(ctx context.Context, _ ledger.Commit, _ *journaltest.Memory) (time.Time, error) {
+	if !waited(ctx, 2*time.Second) {
+		return time.Time{}, errUnavailable
+	}
+	return time.Time{}, &ledger.Cancelled{Conflict: true}
+}
+
 // A store that keeps declining is said to, with nothing written; that takes a moment, not the caller's patience.
 func TestDeclined(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -345,6 +353,7 @@ func TestDeclined(t *testing.T) {
 		"conflict":            {cancelled(ledger.Cancelled{Conflict: true}), ledger.CodeContention, 5 * time.Second, 8 * time.Second},
 		"header in conflict":  {cancelled(ledger.Cancelled{Header: ledger.HeaderConflict}), ledger.CodeContention, 5 * time.Second, 8 * time.Second},
 		"both":                {cancelled(ledger.Cancelled{Throttled: true, Conflict: true}), ledger.CodeContention, 5 * time.Second, 8 * time.Second},
+		"slow conflicts":      {slowConflict, ledger.CodeContention, 7 * time.Second, 8 * time.Second},
 		"an error of our own": {answers(errors.New("a bug")), ledger.CodeInternal, 0, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

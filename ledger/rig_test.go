@@ -144,16 +144,6 @@ func late(after time.Duration) appended {
 	}
 }
 
-// slow answers rightly, but not at once.
-func slow(before, after time.Duration) appended {
-	return func(ctx context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error) {
-		time.Sleep(before)
-		at, err := j.Append(ctx, c)
-		time.Sleep(after)
-		return at, err
-	}
-}
-
 // hangs gives no answer at all.
 func hangs(ctx context.Context, _ ledger.Commit, _ *journaltest.Memory) (time.Time, error) {
 	<-ctx.Done()
