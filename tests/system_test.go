@@ -87,23 +87,29 @@ func serve(t testing.TB, table string, options ...systemOption) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.url = "http://" + listener.Addr().String()
-	server := &http.Server{Handler: s.service.API(), ReadHeaderTimeout: 10 * time.Second}
-	go server.Serve(listener)
-	connections := &http.Transport{MaxIdleConnsPerHost: 64} // many callers at once, none through a proxy
-	s.caller = &http.Client{Transport: connections}
-	t.Cleanup(func() {
-		connections.CloseIdleConnections()
-		server.Close()
-	})
+	s.listen(s.service.API())
 	if !c.noPump {
 		s.startPump()
 	}
 	return s
+}
+
+// listen serves a handler over HTTP until t ends, to callers of its own.
+func (s *system) listen(h http.Handler) {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.url = "http://" + listener.Addr().String()
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(listener)
+	connections := &http.Transport{MaxIdleConnsPerHost: 64} // many callers at once, none through a proxy
+	s.caller = &http.Client{Transport: connections}
+	s.t.Cleanup(func() {
+		connections.CloseIdleConnections()
+		server.Close()
+	})
 }
 
 // startPump pumps the table's stream into the projector until t ends.

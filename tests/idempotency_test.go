@@ -1,0 +1,281 @@
+package tests
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ledger.example/functions/api"
+	"ledger.example/functions/service"
+	"ledger.example/ledger/table"
+)
+
+// The same request again, however it is written, gets the first answer and writes nothing.
+func TestReplaysByMeaning(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, withoutPump)
+	openBooks(s)
+	for _, c := range []struct {
+		path, first string
+		again       []string
+	}{
+		{"/v1/transactions", `{"id":"r-1","postings":[{"account":"bank","asset":"USD","quantity":"-5"},{"account":"jane","asset":"USD","quantity":"5"}]}`, []string{
+			"\n{ \"postings\" : [ {\"quantity\":\"-5\",\"asset\":\"USD\",\"account\":\"bank\"}\t, {\"asset\":\"USD\",\"quantity\":\"5\",\"account\":\"jane\"} ] ,\r\n \"id\":\"r-1\" }\n",
+			`{"id":"r-1","description":"","metadata":{},"postings":[{"account":"bank","asset":"USD","quantity":"-5","cost":"0"},{"account":"jane","asset":"USD","quantity":"5","cost":"0"}]}`,
+			`{"\u0069d":"\u0072-1","postings":[{"account":"bank","asset":"U\u0053D","quantity":"\u002d5"},{"account":"jane","asset":"USD","quantity":"5"}]}`,
+		}},
+		{"/v1/transfers", `{"id":"r-2","from":"bank","to":"jane","asset":"USD","quantity":"5","metadata":{"a":"1","b":"é"},"description":"caf\u00e9"}`, []string{
+			`{"description":"café","metadata":{"b":"\u00e9","a":"1"},"quantity":"5","asset":"USD","to":"jane","from":"bank","id":"r-2"}`,
+		}},
+		{"/v1/trades", `{"id":"r-3","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1"}`, []string{
+			`{"id":"r-3","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"0","settle":false,"description":"","metadata":{}}`,
+			`{"settle":false,"cost":"0","quantity":"1","seller":"market","buyer":"jane","asset":"AAPL","id":"r-3"}`,
+		}},
+		{"/v1/trades", `{"id":"r-4","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"0","settle":true}`, []string{
+			`{"id":"r-4","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","settle":true}`,
+		}},
+	} {
+		first := s.must(201, "POST", c.path, c.first)
+		if first.header.Get("Idempotent-Replayed") != "" || first.header.Get("Location") != "/v1/transactions/"+first.value("id").(string) {
+			t.Errorf("first answer to %s: %v", c.first, first.header)
+		}
+		before := s.items()
+		elsewhere := s.beside()
+		for _, again := range append(c.again, c.first) {
+			for _, process := range []*system{s, elsewhere} {
+				got := process.send("POST", c.path, again)
+				if got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(got.body, first.body) {
+					t.Errorf("%s: %d %s, first %s", again, got.status, got.body, first.body)
+				}
+			}
+		}
+		// The id in the header is as good as the one in the body, and both are as good as one.
+		id := first.value("id").(string)
+		bare := strings.Replace(c.first, `"id":"`+id+`",`, "", 1)
+		for _, body := range []string{bare, c.first} {
+			got := s.send("POST", c.path, body, "Idempotency-Key", id)
+			if got.status != 200 || !bytes.Equal(got.body, first.body) {
+				t.Errorf("%s with its id in the header: %d %s", body, got.status, got.body)
+			}
+		}
+		if got := s.must(200, "GET", "/v1/transactions/"+id, ""); !bytes.Equal(got.body, first.body) {
+			t.Errorf("read as %s, answered as %s", got.body, first.body)
+		}
+		if after := s.items(); difference(before, after) != "" {
+			t.Errorf("replays of %s wrote: %s", c.first, difference(before, after))
+		}
+	}
+	// By the header first, and then by the body.
+	first := s.must(201, "POST", "/v1/transfers", `{"from":"bank","to":"jane","asset":"USD","quantity":"5"}`, "Idempotency-Key", "h-1")
+	if first.value("id") != "h-1" {
+		t.Errorf("the id of the header became %v", first.value("id"))
+	}
+	s.must(200, "POST", "/v1/transfers", `{"id":"h-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`)
+
+	// Without an id, each request is another transaction.
+	const noID = `{"from":"bank","to":"jane","asset":"USD","quantity":"5"}`
+	one, two := s.must(201, "POST", "/v1/transfers", noID), s.must(201, "POST", "/v1/transfers", noID)
+	if one.value("id") == two.value("id") {
+		t.Errorf("two transactions are %v", one.value("id"))
+	}
+	if id, _ := one.value("id").(string); s.send("POST", "/v1/transfers", noID, "Idempotency-Key", id).status != 200 {
+		t.Errorf("%s cannot be sent again by the id that it was given", id)
+	}
+}
+
+// Under a used id, every other body is refused: one that says another thing, and one that says it in another way.
+func TestOtherBodiesUnderAUsedID(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, withoutPump)
+	openBooks(s)
+	const (
+		transaction = `{"id":"u-1","description":"d","metadata":{"k":"v"},"postings":[{"account":"market","asset":"AAPL","quantity":"-5","cost":"-7"},{"account":"jane","asset":"AAPL","quantity":"5","cost":"7"}]}`
+		transfer    = `{"id":"u-2","from":"bank","to":"jane","asset":"USD","quantity":"5"}`
+		trade       = `{"id":"u-3","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"7","settle":true}`
+	)
+	s.must(201, "POST", "/v1/transactions", transaction)
+	s.must(201, "POST", "/v1/transfers", transfer)
+	s.must(201, "POST", "/v1/trades", trade)
+	var all []refusal
+	differ := func(path, body string, pairs ...string) {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			other := strings.Replace(body, pairs[i], pairs[i+1], 1)
+			if other == body {
+				t.Fatalf("%s has no %s", body, pairs[i])
+			}
+			all = append(all, refusal{path: path, body: other, status: 409, code: "transaction_id_reused"})
+		}
+	}
+	differ("/v1/transactions", transaction,
+		`"d"`, `"D"`, `"d"`, `""`, `"description":"d",`, ``, `"v"`, `"w"`, `"k":"v"`, `"k":"v","l":""`, `"k":"v"`, ``, `"k"`, `"K"`, `"7"}]`, `"6"},{"account":"jane","asset":"AAPL","quantity":"0","cost":"1"}]`,
+		`{"account":"jane","asset":"AAPL","quantity":"5","cost":"7"}`, `{"account":"shop","asset":"AAPL","quantity":"5","cost":"7"}`,
+		`[{"account":"market","asset":"AAPL","quantity":"-5","cost":"-7"},{"account":"jane","asset":"AAPL","quantity":"5","cost":"7"}]`,
+		`[{"account":"jane","asset":"AAPL","quantity":"5","cost":"7"},{"account":"market","asset":"AAPL","quantity":"-5","cost":"-7"}]`, // the order counts
+	)
+	differ("/v1/transfers", transfer,
+		`"5"`, `"6"`, `"jane"`, `"shop"`, `"bank"`, `"market"`, `"USD"`, `"GOLD"`, `"5"`, `"5","description":"x"`, `"5"`, `"5","metadata":{"k":""}`,
+		`"from":"bank","to":"jane"`, `"from":"jane","to":"bank"`,
+	)
+	differ("/v1/trades", trade,
+		`"1"`, `"2"`, `"7"`, `"8"`, `,"settle":true`, ``, `true`, `false`, `"cost":"7",`, ``, `"jane"`, `"shop"`, `"market"`, `"bank"`,
+		`"buyer":"jane","seller":"market"`, `"buyer":"market","seller":"jane"`,
+	)
+	// The kind counts, also of what would make the very same postings.
+	all = append(all,
+		refusal{path: "/v1/transactions", body: `{"id":"u-2","postings":[{"account":"bank","asset":"USD","quantity":"-5"},{"account":"jane","asset":"USD","quantity":"5"}]}`, status: 409, code: "transaction_id_reused"},
+		refusal{path: "/v1/transactions", body: `{"id":"u-3","postings":[{"account":"jane","asset":"AAPL","quantity":"1","cost":"7"},{"account":"market","asset":"AAPL","quantity":"-1","cost":"-7"},{"account":"jane","asset":"USD","quantity":"-7"},{"account":"market","asset":"USD","quantity":"7"}]}`, status: 409, code: "transaction_id_reused"},
+		refusal{path: "/v1/trades", body: `{"id":"u-2","asset":"USD","buyer":"jane","seller":"bank","quantity":"5"}`, status: 409, code: "transaction_id_reused"},
+		refusal{path: "/v1/transfers", body: `{"id":"u-3","from":"market","to":"jane","asset":"AAPL","quantity":"1"}`, status: 409, code: "transaction_id_reused"},
+	)
+	s.refuses(t, all)
+	for _, c := range [][2]string{{"/v1/transactions", transaction}, {"/v1/transfers", transfer}, {"/v1/trades", trade}} {
+		s.must(200, "POST", c[0], c[1])
+	}
+}
+
+// Who sends a request makes no difference to what it is.
+func TestReplaysOfAnotherCaller(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, withoutPump)
+	openRegister(s)
+	const body = `{"id":"a-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`
+	first := s.must(201, "POST", "/v1/transfers", body)
+	other, err := service.New(service.Config{Client: s.client, Table: s.table, Actor: func(*http.Request) string { return "somebody else" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if api.LocalActor(nil) == "somebody else" {
+		t.Fatal("the two callers are the same")
+	}
+	elsewhere := *s
+	elsewhere.listen(other.API())
+	got := elsewhere.must(200, "POST", "/v1/transfers", body)
+	if got.header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(got.body, first.body) {
+		t.Errorf("somebody else got %s, first %s", got.body, first.body)
+	}
+	elsewhere.must(200, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
+	elsewhere.must(200, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
+}
+
+// Definitions are compared by meaning, too, and keep their first answer.
+func TestDefinitionsAgain(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, withoutPump)
+	openRegister(s)
+	for _, c := range []struct {
+		path, first string
+		same, other []string
+	}{
+		{
+			"/v1/assets/EUR", `{"name":"Euro","scale":2}`,
+			[]string{`{"scale":2,"name":"Euro","description":""}`, "{ \"name\" : \"\\u0045uro\", \"scale\" : 2 }"},
+			[]string{`{"name":"euro","scale":2}`, `{"name":"Euro","scale":3}`, `{"name":"Euro","scale":2,"description":"x"}`, `{"name":"Euro","scale":2,"currency":"USD"}`},
+		},
+		{
+			"/v1/assets/MSFT", `{"name":"Microsoft","scale":0,"description":"Common stock","currency":"USD"}`,
+			[]string{`{"currency":"USD","description":"Common stock","scale":0,"name":"Microsoft"}`},
+			[]string{`{"name":"Microsoft","scale":0,"description":"Common stock"}`, `{"name":"Microsoft","scale":0,"currency":"USD"}`, `{"name":"Microsoft","scale":0,"description":"Common stock","currency":"AAPL"}`},
+		},
+		{
+			"/v1/accounts/plain", `{}`,
+			[]string{`{"name":""}`, `{"profile":{}}`, `{"overdraft":{}}`, `{"overdraft":{"USD":"0"},"profile":{ },"name":""}`},
+			[]string{`{"name":"x"}`, `{"profile":{"a":null}}`, `{"overdraft":"unlimited"}`, `{"overdraft":{"USD":"1"}}`},
+		},
+		{
+			"/v1/accounts/rich", `{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":{"USD":"500","AAPL":"1"}}`,
+			[]string{`{"overdraft":{"AAPL":"1","USD":"500"},"profile":{"addresses":[{"city":"X","street":"\u0031 Main St"},{"street":"2 Lake Rd"}],"email":"r@example.com"},"name":"Rich"}`},
+			[]string{
+				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"2 Lake Rd"},{"street":"1 Main St","city":"X"}]},"overdraft":{"USD":"500","AAPL":"1"}}`,
+				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":{"USD":"500"}}`,
+				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":"unlimited"}`,
+				`{"name":"Rich","overdraft":{"USD":"500","AAPL":"1"}}`,
+			},
+		},
+		{"/v1/accounts/issuer", `{"overdraft":"unlimited"}`, []string{`{ "overdraft":"unlimited","name":"" }`}, []string{`{}`, `{"overdraft":{"USD":"1"}}`}},
+	} {
+		first := s.must(201, "PUT", c.path, c.first)
+		if got := first.header.Get("Location"); got != c.path {
+			t.Errorf("%s is at %q", c.path, got)
+		}
+		before := s.items()
+		elsewhere := s.beside() // remembers nothing
+		for _, body := range append(c.same, c.first) {
+			for _, process := range []*system{s, elsewhere} {
+				// A key is ignored here, also one that is no id.
+				got := process.send("PUT", c.path, body, "Idempotency-Key", "not an id")
+				if got.status != 200 || !bytes.Equal(got.body, first.body) {
+					t.Errorf("%s %s: %d %s, first %s", c.path, body, got.status, got.body, first.body)
+				}
+			}
+		}
+		code := "asset_exists"
+		if strings.HasPrefix(c.path, "/v1/accounts") {
+			code = "account_exists"
+		}
+		for _, body := range c.other {
+			for _, process := range []*system{s, s.beside()} {
+				if got := process.send("PUT", c.path, body); got.status != 409 || got.code() != code {
+					t.Errorf("%s %s: %d %s", c.path, body, got.status, got.body)
+				}
+			}
+		}
+		if got := s.must(200, "GET", c.path, ""); !bytes.Equal(got.body, first.body) {
+			t.Errorf("read as %s, answered as %s", got.body, first.body)
+		}
+		if after := s.items(); difference(before, after) != "" {
+			t.Errorf("%s was written again: %s", c.path, difference(before, after))
+		}
+	}
+}
+
+// Grants are settings: each is what is so from now on, and one that says what is so already writes nothing.
+func TestGrantsAgain(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, withoutPump)
+	openRegister(s)
+	grants := func() (n int) {
+		for key := range s.partition(table.AccountKey("jane").PK) {
+			if strings.HasPrefix(key.SK, table.GrantPrefix) {
+				n++
+			}
+		}
+		return n
+	}
+	const path = "/v1/accounts/jane/members/u-1"
+	for i, c := range []struct {
+		method, role string
+		status       int
+		written      int
+	}{
+		{"DELETE", "", 200, 0}, // there was nothing
+		{"PUT", "viewer", 201, 1},
+		{"PUT", "viewer", 200, 1},
+		{"PUT", "owner", 200, 2},
+		{"PUT", "operator", 200, 3},
+		{"PUT", "viewer", 200, 4},
+		{"DELETE", "", 200, 5},
+		{"DELETE", "", 200, 5},
+		{"PUT", "viewer", 201, 6},
+	} {
+		body := ""
+		if c.role != "" {
+			body = fmt.Sprintf(`{"role":%q}`, c.role)
+		}
+		for _, process := range []*system{s, s.beside()}[i%2:] {
+			got := process.send(c.method, path, body, "Idempotency-Key", "")
+			want := fmt.Sprintf(`{"account":"jane","user":"u-1","role":%q}`, c.role)
+			if c.role == "" {
+				want = `{"account":"jane","user":"u-1","role":null}`
+			}
+			if got.status != c.status || strings.TrimSpace(string(got.body)) != want {
+				t.Errorf("%d: %s %s: %d %s", i, c.method, body, got.status, got.body)
+			}
+			if written := grants(); written != c.written {
+				t.Errorf("%d: %s %s: %d grants", i, c.method, body, written)
+			}
+			break
+		}
+	}
+}
