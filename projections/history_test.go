@@ -50,7 +50,7 @@ func (w *world) command(number int) {
 			t.legs[k] = int64(w.rng.IntN(3) - 1)
 		}
 	}
-	c := &client{Memory: w.store, w: w, skew: w.skews[w.rng.IntN(len(w.skews))]}
+	c := &client{Memory: w.store, w: w, commands: true, skew: w.skews[w.rng.IntN(len(w.skews))]}
 	reader := w.reader(c)
 	for w.yield(); !w.stopping; w.yield() {
 		start := w.now
@@ -287,12 +287,12 @@ func history(seed uint64, defect string) (stats, error) {
 		w.start(1+w.rng.IntN(2), w.projector)
 	}
 	projectors := len(w.actors)
-	for quiet := 0; quiet < 600; w.stats.steps++ {
+	for quiet := 0; quiet < 600 || w.committing > 0; w.stats.steps++ {
 		if w.stats.steps == 200_000 {
 			return w.stats, errors.New("did not come to rest")
 		}
 		w.now = w.now.Add(seconds(w.rng.Float64() * w.speed))
-		if waiting > 0 && w.chance(.1) {
+		if waiting > 0 && w.chance(w.rate) {
 			waiting--
 			number := commands
 			commands++
@@ -321,7 +321,9 @@ func (s *stats) add(t stats) {
 	s.steps += t.steps
 	s.writes += t.writes
 	s.unfinished += t.unfinished
-	s.late += t.late
+	s.lateInSegment += t.lateInSegment
+	s.lateInSeal += t.lateInSeal
+	s.corrections += t.corrections
 	s.crashes += t.crashes
 	s.conflicts += t.conflicts
 }

@@ -26,6 +26,7 @@ type world struct {
 	speed  float64         // most seconds that pass between two steps
 	skews  []time.Duration // of the clocks of those who post
 	lag    int             // steps that a record takes to the stream, at most
+	rate   float64         // chance of a new transaction at each step
 	spread float64         // chance that a transaction has a leg in each balance after the first
 
 	stretch  int64 // postings that close a segment
@@ -46,7 +47,7 @@ type record struct {
 	id  events.KSUID
 }
 
-type stats struct{ steps, writes, unfinished, corrected, late, crashes, conflicts int }
+type stats struct{ steps, writes, unfinished, corrections, lateInSegment, lateInSeal, crashes, conflicts int }
 
 var keys = []projections.Key{{Account: "jane", Asset: "A"}, {Account: "jane", Asset: "B"}, {Account: "shop", Asset: "A"}}
 
@@ -55,12 +56,14 @@ func newWorld(seed uint64, defect string) *world {
 	w := &world{
 		scheduler: newScheduler(rng), defect: defect, store: viewstest.NewMemory(),
 		now:   time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
-		speed: []float64{.05, .3, 1, 3}[rng.IntN(4)],
+		speed: []float64{.05, .2, 1, 3}[rng.IntN(4)],
 		skews: [][]time.Duration{
 			{0, 0, -3 * second, 3 * second, -60 * second, 60 * second, -300 * second},
 			{0, 0, -12 * second, -13 * second, -14 * second, -20 * second},
-		}[rng.IntN(2)],
+			{0, -60 * second, -300 * second},
+		}[rng.IntN(3)],
 		lag:     []int{0, 100}[rng.IntN(2)],
+		rate:    []float64{.02, .05, .2}[rng.IntN(3)],
 		spread:  []float64{0, .4, .8}[rng.IntN(3)],
 		stretch: []int64{1, 2, 4}[rng.IntN(3)], segments: 1 + rng.IntN(3),
 		born:   make(map[events.KSUID]time.Time),
@@ -97,8 +100,11 @@ func (w *world) put(k projections.Key, p projections.Posting) {
 	if err := w.store.Post(context.Background(), k, p); err != nil {
 		w.broken("post: %w", err)
 	}
-	if b := w.balance(k); p.ID <= b.Seal.Through {
-		w.stats.late++
+	switch b := w.balance(k); {
+	case p.ID <= b.Base.Through:
+		w.stats.lateInSegment++
+	case p.ID <= b.Seal.Through:
+		w.stats.lateInSeal++
 	}
 	w.posted[k] = append(w.posted[k], p)
 	w.born[p.ID] = w.now
@@ -265,10 +271,11 @@ func (w *world) exact() {
 // process may die at any of them.
 type client struct {
 	*viewstest.Memory
-	w     *world
-	fault float64       // chance that a request fails
-	skew  time.Duration // of the process's clock
-	dead  bool
+	w        *world
+	commands bool          // it writes only to raise versions
+	fault    float64       // chance that a request fails
+	skew     time.Duration // of the process's clock
+	dead     bool
 
 	balance projections.Balance // the last read
 	segment projections.Segment // the last found
@@ -367,6 +374,9 @@ func (c *client) Write(ctx context.Context, change projections.Change) error {
 	if err := c.reach(); err != nil {
 		return err
 	}
+	if c.w.defect == "nobump" && c.commands {
+		return nil
+	}
 	if c.w.chance(c.fault * 3) {
 		switch c.w.rng.IntN(3) {
 		case 0: // never arrived
@@ -399,11 +409,15 @@ func (c *client) apply(ctx context.Context, change projections.Change) error {
 	if c.w.defect == "noversion" {
 		change.Balance.Version = c.w.balance(change.Balance.Key).Version
 	}
+	before := c.w.balance(change.Balance.Key).Seal
 	c.w.committing++
 	err := c.Memory.Write(ctx, change)
 	c.w.committing--
 	if err == nil {
 		c.w.stats.writes++
+		if after := change.Balance.Seal; after.Through == before.Through && after.Count > before.Count {
+			c.w.stats.corrections++
+		}
 	} else if !errors.Is(err, table.ErrConflict) {
 		c.w.broken("write that the store refuses: %w", err)
 	}
