@@ -20,8 +20,6 @@ const obtainTimeout = 15 * time.Minute
 type ObtainError struct {
 	// Attempts are the ways in the order in which they were tried.
 	Attempts []Attempt
-	// Dir is where an installation would have been put.
-	Dir string
 }
 
 // Attempt is one way that failed, and why.
@@ -125,7 +123,7 @@ func obtain(ctx context.Context, log *slog.Logger, cache string, ways []way) (in
 		return installation{}, err
 	}
 
-	failure := &ObtainError{Dir: dir}
+	failure := &ObtainError{}
 	for _, w := range ways {
 		log.Info("obtaining DynamoDB Local", "way", w.name)
 		start := time.Now()

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 const (
@@ -104,13 +105,13 @@ func fetchMaven(ctx context.Context, scratch string) (string, error) {
 		return "", err
 	}
 	if len(jars) == 0 {
-		return "", errors.New("Maven copied no DynamoDBLocal jar")
+		return "", errors.New("there is no DynamoDBLocal jar in what was copied")
 	}
 	return staged, nil
 }
 
-// run runs one of the user's programs in dir; the error has the first line
-// that it printed.
+// run runs one of the user's programs in dir; the error has the line in which
+// it says what is wrong.
 func run(ctx context.Context, dir, program string, args ...string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -120,7 +121,18 @@ func run(ctx context.Context, dir, program string, args ...string) error {
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", program, args[0], err, firstLine(out))
+		return fmt.Errorf("%s %s: %w: %s", program, args[0], err, complaint(out))
 	}
 	return nil
+}
+
+// complaint is the first line of npm's or mvn's output that calls itself an
+// error: warnings come before it.
+func complaint(out []byte) string {
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "npm error") || strings.HasPrefix(line, "npm ERR!") || strings.HasPrefix(line, "[ERROR]") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return firstLine(out)
 }
