@@ -3,7 +3,6 @@ package projections_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
@@ -328,39 +327,64 @@ func (s *stats) add(t stats) {
 	s.conflicts += t.conflicts
 }
 
+// defects are rules taken away beneath the code under test; each must be found. (Rules within the code are broken by
+// hand: skip the check, leave a correction out of segment, base, seal or head, close without saving.)
+var defects = map[string]string{
+	"noversion": "versions are not compared",
+	"eventual":  "postings are not read strongly",
+	"apart":     "segment and balance are read apart",
+	"window0":   "the seal follows the newest posting at once",
+	"ownclock":  "settled is judged by the projector's own clock",
+	"nosure":    "old postings are acknowledged without making sure",
+	"nobump":    "making sure raises no version",
+}
+
+const (
+	historiesRun = 300
+	historiesMax = 5000 // to find a defect; the rarest of them takes some hundreds
+)
+
+// HISTORIES and FIRST run others than the usual ones: HISTORIES=30000 FIRST=300 go test -run TestHistories -v
+func number(t *testing.T, variable string, usual uint64) uint64 {
+	text, ok := os.LookupEnv(variable)
+	if !ok {
+		return usual
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	var total stats
-	for seed := first(); seed < first()+histories(); seed++ {
+	first := number(t, "FIRST", 0)
+	for seed := first; seed < first+number(t, "HISTORIES", historiesRun); seed++ {
 		s, err := history(seed, "")
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		total.add(s)
 	}
-	t.Log(fmt.Sprintf("%+v", total))
+	t.Logf("%+v", total)
+	if total.corrections == 0 || total.lateInSegment == 0 || total.lateInSeal == 0 || total.unfinished == 0 || total.crashes == 0 || total.conflicts == 0 {
+		t.Errorf("the histories are too tame: %+v", total)
+	}
 }
 
-func TestHistoriesDefects(t *testing.T) {
-	for _, defect := range []string{"nobump", "noversion", "eventual", "apart", "nosure", "window0", "ownclock"} {
-		start := time.Now()
-		for seed := range uint64(6000) {
-			if _, err := history(seed, defect); err != nil {
-				t.Logf("%s: seed %d, %v: %v", defect, seed, time.Since(start), err)
-				break
+func TestHistoriesFindDefects(t *testing.T) {
+	for defect, rule := range defects {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(historiesMax) {
+				if _, err := history(seed, defect); err != nil {
+					t.Logf("seed %d: %v", seed, err)
+					return
+				}
 			}
-		}
+			t.Errorf("%d histories came out right although %s", historiesMax, rule)
+		})
 	}
-}
-
-func histories() uint64 {
-	n, err := strconv.ParseUint(os.Getenv("HISTORIES"), 10, 64)
-	if err != nil {
-		return 300
-	}
-	return n
-}
-
-func first() uint64 {
-	n, _ := strconv.ParseUint(os.Getenv("FIRST"), 10, 64)
-	return n
 }

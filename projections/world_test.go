@@ -409,6 +409,9 @@ func (c *client) apply(ctx context.Context, change projections.Change) error {
 	if c.w.defect == "noversion" {
 		change.Balance.Version = c.w.balance(change.Balance.Key).Version
 	}
+	if len(change.Segments) > c.w.segments {
+		c.w.broken("%d segments in one change of at most %d", len(change.Segments), c.w.segments)
+	}
 	before := c.w.balance(change.Balance.Key).Seal
 	c.w.committing++
 	err := c.Memory.Write(ctx, change)
