@@ -197,7 +197,8 @@ type crowd struct {
 	inside       map[string]int
 	now, most    int
 	wanted       int
-	full         chan struct{}
+	full         context.Context // done when all wanted are inside, or never came
+	filled       context.CancelFunc
 	sameAccounts int
 }
 
@@ -207,18 +208,11 @@ func (c *crowd) Balance(ctx context.Context, k projections.Key) (projections.Bal
 		c.sameAccounts++
 	}
 	c.now++
-	if c.most = max(c.most, c.now); c.most == c.wanted && c.now == c.wanted {
-		select {
-		case <-c.full:
-		default:
-			close(c.full)
-		}
+	if c.most = max(c.most, c.now); c.now == c.wanted {
+		c.filled()
 	}
 	c.mu.Unlock()
-	select {
-	case <-c.full:
-	case <-time.After(5 * time.Second): // they never came
-	}
+	<-c.full.Done()
 	c.mu.Lock()
 	c.inside[k.Account]--
 	c.now--
@@ -235,7 +229,9 @@ func TestBatchRefoldsAccountsAtOnceButAnAccountInTurn(t *testing.T) {
 			batch = append(batch, of(k, b.post(k, 1)...)...)
 		}
 	}
-	c := &crowd{Memory: b.Memory, inside: make(map[string]int), wanted: 8, full: make(chan struct{})}
+	full, filled := context.WithTimeout(t.Context(), 10*time.Second)
+	defer filled()
+	c := &crowd{Memory: b.Memory, inside: make(map[string]int), wanted: 8, full: full, filled: filled}
 	b.on(c)
 	b.project(records(batch...))
 	if c.most != 8 || c.sameAccounts != 0 {

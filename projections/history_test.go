@@ -96,7 +96,7 @@ func (w *world) command(number int) {
 			continue // the answer is lost
 		}
 		for k, p := range t.header {
-			w.acked[k] |= bit(p)
+			w.acked[k] |= w.bits[p.ID]
 		}
 		w.readable()
 		return
@@ -223,10 +223,8 @@ func lambdaBatch(batch []record) []projections.Record {
 
 // forget takes a record out of the stream, which must be counted by now.
 func (w *world) forget(done record) {
-	for _, p := range w.posted[done.key] {
-		if p.ID == done.id && w.counted(done.key, "head", w.balance(done.key).Head)&bit(p) == 0 {
-			w.broken("a record of %v succeeded, but its posting %s is not counted", done.key, done.id)
-		}
+	if w.counted(done.key, "head", w.balance(done.key).Head)&w.bits[done.id] == 0 {
+		w.broken("a record of %v succeeded, but its posting %s is not counted", done.key, done.id)
 	}
 	for i, r := range w.stream {
 		if r == done {

@@ -2,7 +2,6 @@ package projections_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
 	"ledger.example/projections"
 	"ledger.example/projections/viewstest"
 )
@@ -34,6 +32,8 @@ type world struct {
 
 	born       map[events.KSUID]time.Time                // when a posting became visible
 	posted     map[projections.Key][]projections.Posting // in no order
+	there      map[projections.Key]uint64                // their transactions
+	bits       map[events.KSUID]uint64                   // a posting's transaction
 	stream     []record                                  // not yet projected
 	acked      map[projections.Key]uint64                // transactions that were answered
 	shown      map[projections.Key]uint64                // what the heads counted at the last look
@@ -68,8 +68,13 @@ func newWorld(seed uint64, defect string) *world {
 		stretch: []int64{1, 2, 4}[rng.IntN(3)], segments: 1 + rng.IntN(3),
 		born:   make(map[events.KSUID]time.Time),
 		posted: make(map[projections.Key][]projections.Posting),
+		there:  make(map[projections.Key]uint64),
+		bits:   make(map[events.KSUID]uint64),
 		acked:  make(map[projections.Key]uint64),
 		shown:  make(map[projections.Key]uint64),
+	}
+	if defect == "window0" {
+		w.speed = .05 // what is slower is made sure of, and hides it
 	}
 	w.store.Now, w.store.Page, w.store.Order = func() time.Time { return w.now }, 3, rng.Shuffle
 	w.store.Between = func() {
@@ -108,6 +113,8 @@ func (w *world) put(k projections.Key, p projections.Posting) {
 	}
 	w.posted[k] = append(w.posted[k], p)
 	w.born[p.ID] = w.now
+	w.bits[p.ID], _ = strconv.ParseUint(p.Cost.String(), 10, 64)
+	w.there[k] |= w.bits[p.ID]
 	w.start(1, func() {
 		for n := w.rng.IntN(w.lag + 1); n > 0 && !w.stopping; n-- {
 			w.yield()
@@ -127,19 +134,10 @@ func (w *world) balance(k projections.Key) projections.Balance {
 // counted returns the transactions that f counts, and complains when f counts one twice, or one that isn't there.
 func (w *world) counted(k projections.Key, what string, f projections.Fold) uint64 {
 	counted, err := strconv.ParseUint(f.Expenditure.String(), 10, 64)
-	var there uint64
-	for _, p := range w.posted[k] {
-		there |= bit(p)
-	}
-	if err != nil || bits.OnesCount64(counted) != int(f.Count) || counted&^there != 0 {
-		w.broken("%s of %v counts something twice or from nowhere: %b of %b, count %d (%v)", what, k, counted, there, f.Count, err)
+	if err != nil || bits.OnesCount64(counted) != int(f.Count) || counted&^w.there[k] != 0 {
+		w.broken("%s of %v counts something twice or from nowhere: %b of %b, count %d (%v)", what, k, counted, w.there[k], f.Count, err)
 	}
 	return counted
-}
-
-func bit(p projections.Posting) uint64 {
-	b, _ := strconv.ParseUint(p.Cost.String(), 10, 64)
-	return b
 }
 
 // sum is the fold of what was posted through k ("": of all), and the first posting, added up in a way of its own.
@@ -154,7 +152,7 @@ func (w *world) sum(k projections.Key, through events.KSUID) (f projections.Fold
 		} else {
 			debits -= q
 		}
-		cost += int64(bit(p))
+		cost += int64(w.bits[p.ID])
 		f.Count++
 		f.Through = max(f.Through, p.ID)
 		if first == "" || p.ID < first {
@@ -172,7 +170,7 @@ func (w *world) readable() {
 		found := w.counted(k, "seal", b.Seal)
 		for _, p := range w.posted[k] {
 			if p.ID > b.Seal.Through {
-				found |= bit(p)
+				found |= w.bits[p.ID]
 			}
 		}
 		if missing := w.acked[k] &^ found; missing != 0 {
@@ -265,165 +263,4 @@ func (w *world) exact() {
 			}
 		}
 	}
-}
-
-// client is the store as one process sees it: a request may fail, be applied although it fails, or long after it; the
-// process may die at any of them.
-type client struct {
-	*viewstest.Memory
-	w        *world
-	commands bool          // it writes only to raise versions
-	fault    float64       // chance that a request fails
-	skew     time.Duration // of the process's clock
-	dead     bool
-
-	balance projections.Balance // the last read
-	segment projections.Segment // the last found
-}
-
-var errDead = errors.New("the process died")
-
-func (c *client) clock() time.Time { return c.w.now.Add(c.skew) }
-
-// reach is where anything may happen before a request is done.
-func (c *client) reach() error {
-	c.w.yield()
-	switch {
-	case c.w.stopping:
-		c.dead = true
-	case c.w.chance(c.fault):
-		c.dead = c.w.chance(.5)
-		if !c.dead {
-			return table.ErrThrottled
-		}
-		c.w.stats.crashes++
-	}
-	if c.dead {
-		return errDead
-	}
-	return nil
-}
-
-func (c *client) Balance(ctx context.Context, k projections.Key) (projections.Balance, time.Time, error) {
-	if err := c.reach(); err != nil {
-		return projections.Balance{}, time.Time{}, err
-	}
-	b, at, err := c.Memory.Balance(ctx, k)
-	c.balance = b
-	if c.w.defect == "ownclock" {
-		at = c.clock()
-	}
-	return b, at, err
-}
-
-func (c *client) Postings(ctx context.Context, k projections.Key, after, through events.KSUID) ([]projections.Posting, bool, error) {
-	if err := c.reach(); err != nil {
-		return nil, false, err
-	}
-	page, more, err := c.Memory.Postings(ctx, k, after, through)
-	if c.w.defect == "eventual" {
-		lag := []time.Duration{0, 0, 0, 500 * time.Millisecond, 3 * time.Second}[c.w.rng.IntN(5)]
-		var seen []projections.Posting
-		for _, p := range page {
-			if !c.w.born[p.ID].After(c.w.now.Add(-lag)) {
-				seen = append(seen, p)
-			}
-		}
-		return seen, more && len(seen) > 0, err
-	}
-	if len(page) > 0 && c.w.chance(.02) { // a page that was cut before its first posting
-		return nil, true, err
-	}
-	return page, more, err
-}
-
-func (c *client) SegmentFrom(ctx context.Context, k projections.Key, id events.KSUID) (projections.Segment, error) {
-	if err := c.reach(); err != nil {
-		return projections.Segment{}, err
-	}
-	s, err := c.Memory.SegmentFrom(ctx, k, id)
-	c.segment = s
-	return s, err
-}
-
-func (c *client) Together(ctx context.Context, k projections.Key, through events.KSUID) (projections.Balance, projections.Segment, error) {
-	if err := c.reach(); err != nil {
-		return projections.Balance{}, projections.Segment{}, err
-	}
-	if c.w.defect == "apart" {
-		return c.balance, c.segment, nil
-	}
-	return c.Memory.Together(ctx, k, through)
-}
-
-func (c *client) Summary(ctx context.Context, account string) (projections.Summary, error) {
-	if err := c.reach(); err != nil {
-		return projections.Summary{}, err
-	}
-	return c.Memory.Summary(ctx, account)
-}
-
-func (c *client) NextAsset(ctx context.Context, account, after string) (string, error) {
-	if err := c.reach(); err != nil {
-		return "", err
-	}
-	return c.Memory.NextAsset(ctx, account, after)
-}
-
-func (c *client) Write(ctx context.Context, change projections.Change) error {
-	if err := c.reach(); err != nil {
-		return err
-	}
-	if c.w.defect == "nobump" && c.commands {
-		return nil
-	}
-	if c.w.chance(c.fault * 3) {
-		switch c.w.rng.IntN(3) {
-		case 0: // never arrived
-		case 1: // applied, but the answer is lost
-			_ = c.apply(ctx, change)
-		case 2: // applied much later
-			at := c.w.now.Add(time.Duration(c.w.rng.Float64() * 60 * float64(time.Second)))
-			c.w.start(1, func() {
-				for c.w.now.Before(at) && !c.w.stopping {
-					c.w.yield()
-				}
-				_ = c.apply(ctx, change)
-			})
-		}
-		if c.w.chance(.3) {
-			c.dead = true
-			c.w.stats.crashes++
-			return errDead
-		}
-		return table.ErrUnknownOutcome
-	}
-	err := c.apply(ctx, change)
-	if errors.Is(err, table.ErrConflict) {
-		c.w.stats.conflicts++
-	}
-	return err
-}
-
-func (c *client) apply(ctx context.Context, change projections.Change) error {
-	if c.w.defect == "noversion" {
-		change.Balance.Version = c.w.balance(change.Balance.Key).Version
-	}
-	if len(change.Segments) > c.w.segments {
-		c.w.broken("%d segments in one change of at most %d", len(change.Segments), c.w.segments)
-	}
-	before := c.w.balance(change.Balance.Key).Seal
-	c.w.committing++
-	err := c.Memory.Write(ctx, change)
-	c.w.committing--
-	if err == nil {
-		c.w.stats.writes++
-		if after := change.Balance.Seal; after.Through == before.Through && after.Count > before.Count {
-			c.w.stats.corrections++
-		}
-	} else if !errors.Is(err, table.ErrConflict) {
-		c.w.broken("write that the store refuses: %w", err)
-	}
-	c.w.sound()
-	return err
 }
