@@ -39,6 +39,11 @@ func run(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, "stopping DynamoDB Local:", err)
 		}
 	}()
+	if binaryDir, err = os.MkdirTemp("", "ledger-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(binaryDir)
 	return m.Run()
 }
 

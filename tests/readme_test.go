@@ -1,0 +1,166 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// snippet is one fenced block of the README.
+type snippet struct {
+	line     int
+	language string
+	text     string
+}
+
+// readSnippets returns every fenced block of the README. A block with no language is a picture, and none of them.
+func readSnippets(t *testing.T) []snippet {
+	t.Helper()
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snippets []snippet
+	var open *snippet
+	for i, line := range strings.Split(string(readme), "\n") {
+		language, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &snippet{line: i + 1, language: language}
+		case fence:
+			if open.language != "" {
+				snippets = append(snippets, *open)
+			}
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+	}
+	if open != nil {
+		t.Fatalf("the block at line %d of the README has no end", open.line)
+	}
+	return snippets
+}
+
+// TestREADME runs every snippet of the README, in order, on one `up`: a shell block must succeed, a JSON block behind it
+// is what its last command answered ("…" stands for any text), a JSONL block is imported.
+func TestREADME(t *testing.T) {
+	t.Parallel()
+	snippets := readSnippets(t)
+	if len(snippets) < 2 || snippets[0].text != "go run ./cmd/ledger up\n" || snippets[1].text != "go test ./...\n" {
+		t.Fatal("the README doesn't begin with its two commands: one that is run here, and the one that runs this test")
+	}
+	ledger := startLedger(t, "up", "--port", "0")
+	var answer []byte
+	for _, s := range snippets[2:] {
+		switch s.language {
+		case "sh":
+			answer = ledger.shell(t, s)
+		case "json":
+			var got, want any
+			if err := json.Unmarshal([]byte(s.text), &want); err != nil {
+				t.Fatalf("README line %d: %v", s.line, err)
+			}
+			if err := json.Unmarshal(answer, &got); err != nil {
+				t.Fatalf("README line %d: the command before it answered %q: %v", s.line, answer, err)
+			}
+			if !matches(got, want) {
+				t.Errorf("README line %d: the command before it answered %s", s.line, answer)
+			}
+		case "jsonl":
+			file := filepath.Join(t.TempDir(), "import.jsonl")
+			if err := os.WriteFile(file, []byte(s.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ledger.shell(t, snippet{line: s.line, text: "go run ./cmd/ledger import " + file})
+		default:
+			t.Errorf("README line %d: nothing runs a block of %q", s.line, s.language)
+		}
+	}
+}
+
+// shell runs a block as a reader would, against this process, and returns the standard output of its last line.
+func (l *ledgerProcess) shell(t *testing.T, s snippet) []byte {
+	t.Helper()
+	script := strings.NewReplacer(
+		"go run ./cmd/ledger", ledgerBinary(t),
+		"curl ", "curl --silent --show-error ",
+		"localhost:8080", strings.TrimPrefix(l.url, "http://"),
+	).Replace(s.text)
+	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
+	command.Dir = ".."
+	command.Env = append(os.Environ(), "LEDGER_URL="+l.url)
+	command.WaitDelay = time.Second
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	if err := command.Run(); err != nil {
+		t.Fatalf("README line %d: %v: %s%s", s.line, err, out.Bytes(), problems.Bytes())
+	}
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	answer := lines[len(lines)-1]
+	if strings.Contains(s.text, "curl ") && !json.Valid(answer) {
+		t.Fatalf("README line %d: the answer is no JSON: %s", s.line, out.Bytes())
+	}
+	return answer
+}
+
+// matches compares decoded JSON; the text "…" in want stands for any text.
+func matches(got, want any) bool {
+	switch want := want.(type) {
+	case string:
+		text, ok := got.(string)
+		return ok && (want == "…" || want == text)
+	case []any:
+		list, ok := got.([]any)
+		if !ok || len(list) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !matches(list[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		if !ok || len(object) != len(want) {
+			return false
+		}
+		for k := range want {
+			if v, ok := object[k]; !ok || !matches(v, want[k]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(got, want)
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		got, want string
+		is        bool
+	}{
+		{`{"a":"x","b":[1,null]}`, `{"a":"…","b":[1,null]}`, true},
+		{`{"a":"x"}`, `{"a":"y"}`, false},
+		{`{"a":"x","c":1}`, `{"a":"x"}`, false},
+		{`{"a":null}`, `{"a":"…"}`, false},
+		{`[1]`, `[1,2]`, false},
+		{`{"b":1}`, `{"a":1}`, false},
+	} {
+		var got, want any
+		if json.Unmarshal([]byte(c.got), &got) != nil || json.Unmarshal([]byte(c.want), &want) != nil {
+			t.Fatal(fmt.Sprint(c))
+		}
+		if matches(got, want) != c.is {
+			t.Errorf("%s against %s: not %v", c.got, c.want, c.is)
+		}
+	}
+}

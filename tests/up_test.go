@@ -1,0 +1,164 @@
+package tests
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// upOnStore are the arguments of an up that shares the run's DynamoDB Local, with a table of its own.
+func upOnStore(more ...string) []string {
+	table := fmt.Sprintf("process-%d", tables.Add(1))
+	return append([]string{"up", "--port", "0", "--dynamodb-endpoint", store.Endpoint, "--table", table}, more...)
+}
+
+func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		up := startLedger(t, "up", "--port", "0", "--demo")
+		s := systemAt(t, up.url)
+		eventually(t, time.Minute, "the demo is projected", func() bool {
+			return s.must(200, "GET", "/v1/accounts/jane/balances/USD", "").value("quantity") == "350000"
+		})
+		_, rest, _ := strings.Cut(up.said(), " in DynamoDB at ")
+		endpoint, _, _ := strings.Cut(rest, ")")
+		if _, err := http.Get(endpoint); err != nil {
+			t.Fatal("DynamoDB Local is not where it is said to be:", err)
+		}
+		if status := up.stop(t, signal); status != 0 {
+			t.Errorf("%v: exit status %d: %s", signal, status, up.said())
+		}
+		if _, err := http.Get(endpoint); err == nil {
+			t.Errorf("%v: DynamoDB Local still runs", signal)
+		}
+	}
+}
+
+func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for range 2 {
+		up := startLedger(t, "up", "--port", "0", "--data", dir, "--demo")
+		s := systemAt(t, up.url)
+		if got := s.must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "").value("quantity"); got != "350000" {
+			t.Errorf("the demo's balance is %v", got)
+		}
+		if status := up.stop(t, syscall.SIGTERM); status != 0 {
+			t.Errorf("exit status %d: %s", status, up.said())
+		}
+	}
+}
+
+func TestUpNamesThePortInUse(t *testing.T) {
+	t.Parallel()
+	up := startLedger(t, upOnStore()...)
+	port := up.url[strings.LastIndex(up.url, ":")+1:]
+	out, problems, status := runLedger(t, "", "up", "--port", port)
+	if status != 1 || out != "" || !strings.Contains(problems, port) || !strings.Contains(problems, "--port") {
+		t.Errorf("status %d, output %q: %s", status, out, problems)
+	}
+}
+
+func TestImportAgainAndAfterBeingKilled(t *testing.T) {
+	t.Parallel()
+	up := startLedger(t, upOnStore()...)
+	b := newBooks(t, 20, 300, 12)
+	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
+	if err := importer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := systemAt(t, up.url)
+	eventually(t, time.Minute, "the import is in its middle", func() bool { return s.send("GET", "/v1/transactions/b-100", "").status == 200 })
+	if err := importer.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	importer.Wait()
+	for i := range 2 {
+		out, problems, status := runLedger(t, up.url, "import", b.file, "--json")
+		var sum struct{ New, Replayed, Failed int }
+		if err := json.Unmarshal([]byte(out), &sum); err != nil || status != 0 || sum.Failed != 0 || sum.New+sum.Replayed != b.lines {
+			t.Fatalf("status %d, output %s: %s", status, out, problems)
+		}
+		if i == 1 && sum.New != 0 {
+			t.Errorf("imported again: %d lines were new", sum.New)
+		}
+		if wrong := b.differences(t, up.url, "strong"); wrong != nil {
+			t.Errorf("strong: %s", wrong)
+		}
+	}
+	eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.url, "") == nil })
+}
+
+func TestPumpKilledDuringAnImport(t *testing.T) {
+	t.Parallel()
+	arguments := upOnStore("--no-pump")
+	up := startLedger(t, arguments...)
+	pumping := []string{"pump", "--dynamodb-endpoint", store.Endpoint, "--table", arguments[len(arguments)-2]}
+	pump := startLedger(t, pumping...)
+	b := newBooks(t, 12, 200, 8)
+	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
+	if err := importer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := systemAt(t, up.url)
+	eventually(t, time.Minute, "the import is in its middle", func() bool { return s.send("GET", "/v1/transactions/b-60", "").status == 200 })
+	pump.kill(t)
+	if err := importer.Wait(); err != nil {
+		t.Fatal("import:", err)
+	}
+	if wrong := b.differences(t, up.url, "strong"); wrong != nil {
+		t.Errorf("strong, with no pump: %s", wrong)
+	}
+	pump = startLedger(t, pumping...)
+	eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.url, "") == nil })
+	if status := pump.stop(t, syscall.SIGTERM); status != 0 {
+		t.Errorf("pump: exit status %d: %s", status, pump.said())
+	}
+}
+
+// upMemoryKB is what the process of up may hold in memory while much is imported.
+const upMemoryKB = 150 << 10
+
+// importedPostings is how much. A hundred thousand take some minutes: -args -postings=100000
+var importedPostings = flag.Int("postings", 10_000, "postings to import while memory is watched")
+
+func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
+	t.Parallel()
+	up := startLedger(t, upOnStore()...)
+	const legs = 25 // of a transaction, on average
+	b := newBooks(t, 200, *importedPostings/legs, 2*legs-2)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, problems, status := runLedger(t, up.url, "import", b.file); status != 0 {
+			t.Errorf("import: %d: %s", status, problems)
+		}
+	}()
+	most := 0
+	for finished := false; !finished; {
+		select {
+		case <-done:
+			finished = true
+		case <-time.After(200 * time.Millisecond):
+		}
+		out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(up.command.Process.Pid)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kb, err := strconv.Atoi(strings.TrimSpace(string(out)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, kb)
+	}
+	if t.Logf("at most %d KB", most); most > upMemoryKB {
+		t.Errorf("up held %d KB in memory, more than %d", most, upMemoryKB)
+	}
+}
