@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,7 @@ func (c *crowd) send(i int, method, path, body string) (reply, error) {
 		if err != nil || r.status != 503 && r.status != 504 || time.Now().After(end) {
 			return r, err
 		}
+		time.Sleep(time.Second + rand.N(2*time.Second)) // so that the store gets done with what was given up
 	}
 }
 
