@@ -78,7 +78,7 @@ func (s *system) deliverAll() {
 // batchPut is the most items of one BatchWriteItem (AWS, API reference).
 const batchPut = 25
 
-// putEvents puts events into a table past everything, many at once.
+// putEvents puts events into a table past everything, as fast as DynamoDB Local takes them.
 func putEvents[E events.Event](t testing.TB, s *system, facts []E) {
 	t.Helper()
 	puts, ctx := errgroup.WithContext(t.Context())
