@@ -617,3 +617,54 @@ func TestClockOffTheStores(t *testing.T) {
 		})
 	}
 }
+
+// A command that answers late, by the store's clock, first makes sure of its postings: the balances are there, empty, so
+// that no refold can pass the postings by. Then they are projected as ever.
+func TestLateAnswersMakeSure(t *testing.T) {
+	t.Parallel()
+	p := openBank(t).payment(t, "slow")
+	const late = 5 * time.Second // more than half the settle window, and as much as the clocks may differ
+	p.faults.all(anyOperation, clockOff(late))
+	balances := func() (n int) {
+		for _, account := range []string{p.payer(), p.payee()} {
+			if _, there := p.partition(table.AccountKey(account).PK)[table.BalanceKey(account, "USD")]; there {
+				n++
+			}
+		}
+		return n
+	}
+	if n := balances(); n != 0 {
+		t.Fatalf("%d balances before anything is late", n)
+	}
+	if got := p.post(p.id()); got.status != 201 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if n := balances(); n != 2 {
+		t.Errorf("%d balances instead of 2", n)
+	}
+	// An empty balance shows nothing yet.
+	if got := p.must(200, "GET", "/v1/accounts/"+p.payee()+"/balances/USD", ""); got.value("quantity") != "0" || got.value("as_of") != nil {
+		t.Errorf("not projected: %s", got.body)
+	}
+	if got := p.post(p.id()); got.status != 200 {
+		t.Errorf("again: %d %s", got.status, got.body)
+	}
+	if held := p.held(); held != 1 {
+		t.Errorf("the table holds it %d times", held)
+	}
+	// Where it can't be made sure, nobody says that it was done.
+	p.faults.all(opPut, refuses(400, "ProvisionedThroughputExceededException"))
+	if got := p.post(p.id()); got.status != 504 || got.value("transaction_id") != p.id() {
+		t.Errorf("not made sure: %d %s", got.status, got.body)
+	}
+	p.faults.clear()
+
+	p.startPump()
+	p.project()
+	for account, want := range map[string]string{p.payer(): "90", p.payee(): "10"} {
+		page := p.must(200, "GET", "/v1/accounts/"+account+"/summary", "")
+		if page.value("balances", "data", 0, "quantity") != want || page.value("summary", "assets") != 1.0 || page.value("summary", "holdings") != 1.0 {
+			t.Errorf("%s: %s", account, page.body)
+		}
+	}
+}
