@@ -16,6 +16,9 @@ const (
 	// accountsAtOnce is how many accounts of a batch are refolded at the same time: a refold waits for the store nearly
 	// all the time, and a Lambda of the least memory has connections for more.
 	accountsAtOnce = 8
+	// throttledTries is how often a group is tried while the store throttles it: some 40 s, less when the deadline is
+	// near.
+	throttledTries = 120
 	// reportTime is what is left of a deadline to report what is done: well above a request that is under way.
 	reportTime = time.Second
 )
@@ -130,7 +133,21 @@ func byAccount(groups []*group) [][]*group {
 	return split
 }
 
+// project does a group, again while the store throttles: that is no fault of its records, and a mapping delivers a
+// failed one a few times only before it sets it aside. A table may well be throttled for minutes while it grows.
 func (p *Projector) project(ctx context.Context, g *group) error {
+	for try := 1; ; try++ {
+		err := p.once(ctx, g)
+		if !errors.Is(err, table.ErrThrottled) || try == throttledTries {
+			return err
+		}
+		if stopped := p.pause(ctx, try); stopped != nil {
+			return errors.Join(stopped, err)
+		}
+	}
+}
+
+func (p *Projector) once(ctx context.Context, g *group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

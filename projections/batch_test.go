@@ -190,6 +190,44 @@ func TestBatchStopsShortOfItsDeadline(t *testing.T) {
 	}
 }
 
+// The few deliveries that a record gets are not used up by a table that is throttled for a while.
+func TestBatchWaitsForAThrottledStore(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		throttled, pause int // writes that are throttled; pauses until the delivery is cut off, 0 for never
+		done             bool
+	}{
+		{"for a while", 50, 0, true},
+		{"until there is no time left", 50, 20, false},
+		{"without a deadline, for ever", 1 << 30, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBook(t)
+			ids := b.post(jane, 1)
+			b.on(&failing{Memory: b.Memory, before: func(write int, _ projections.Change) error {
+				if write <= c.throttled {
+					return fmt.Errorf("wrapped: %w", table.ErrThrottled)
+				}
+				return nil
+			}})
+			pauses := 0
+			b.projector.Pause(func(context.Context, int) error {
+				if pauses++; pauses == c.pause {
+					return context.DeadlineExceeded
+				}
+				return nil
+			})
+			failed, err := b.projector.Project(t.Context(), records(of(jane, ids...)...))
+			if failed != "" || c.done != (err == nil) || err != nil && !errors.Is(err, table.ErrThrottled) {
+				t.Errorf("failed from %q, error %v after %d pauses", failed, err, pauses)
+			}
+			if b.stored(jane).Head.Count == 1 != c.done {
+				t.Errorf("stored %+v", b.stored(jane))
+			}
+		})
+	}
+}
+
 // crowd counts how many are inside at once, by account, and holds the first until as many came as were wanted.
 type crowd struct {
 	*viewstest.Memory
