@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ledger.example/cmd/ledger/client"
 	"ledger.example/events"
@@ -112,10 +113,11 @@ Exit status: 0 done, 1 failed, 2 wrong use. Standard output carries data and not
 		RunE: func(*cobra.Command, []string) error {
 			return wrongUse("a command is missing")
 		},
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if url := getenv(urlVariable); url != "" && !cmd.Flags().Changed("url") {
 				c.url = url
 			}
+			return noEmptyFlags(cmd.Flags())
 		},
 	}
 	root.SetVersionTemplate("ledger {{.Version}}\n")
@@ -129,6 +131,18 @@ Exit status: 0 done, 1 failed, 2 wrong use. Standard output carries data and not
 		c.transferCommand(), c.tradeCommand(), c.importCommand(), c.upCommand(), c.pumpCommand(),
 	)
 	return root
+}
+
+// noEmptyFlags refuses a flag that is given an empty text, as --id "$ORDER" is where ORDER isn't set: it is not the same as no
+// flag. A description may be empty.
+func noEmptyFlags(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && f.Name != flagDescription {
+			errs = append(errs, fmt.Errorf("--%s is given, and empty", f.Name))
+		}
+	})
+	return errors.Join(errs...)
 }
 
 // dial returns a client of the API that --url or the environment names.

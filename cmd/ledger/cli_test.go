@@ -54,7 +54,8 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if number, err := strconv.Atoi(status); err == nil && isProblem {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(number)
-		fmt.Fprintf(w, `{"code":%q,"detail":"In words.","errors":[{"field":"quantity","rule":"is too much"}]}`, code)
+		fmt.Fprintf(w, `{"code":%q,"detail":"In words.","account":"jane","asset":"USD","available":"350200","requested":"10000000",
+			"errors":[{"field":"quantity","rule":"is too much"}]}`, code)
 		return
 	}
 	if r.Method == http.MethodPost {
@@ -138,6 +139,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"history jane --limit 0", 2, "", "--limit must be at least 1"},
 		{"history jane --from yesterday", 2, "", "--from: \"yesterday\" is neither"},
 		{"history jane --asset a/b", 2, "", "--asset"},
+		{"history jane --asset= --from=", 2, "", "--asset is given, and empty\n--from is given, and empty"},
 		{"transaction t-1", 0, "-1500.00 USD", ""},
 		{"transaction t-2", 1, "", "not_found"},
 		{"transfer jane shop 1 USD", 0, "transfer", ""},
@@ -149,6 +151,8 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"transfer jane shop 1 USD --metadata x", 2, "", "not key=value"},
 		{"transfer jane shop 1 USD --metadata x=1 --metadata x=2", 2, "", "given twice"},
 		{"transfer jane shop 1 USD --id a/b", 2, "", "--id"},
+		{"transfer jane shop 1 USD --id=", 2, "", "--id is given, and empty"}, // not an id of its own: it would be posted twice
+		{"transfer jane shop 1 USD --description=", 0, "transfer", ""},
 		{"trade --asset AAPL", 2, "", "required flag(s)"},
 		{"trade --asset USD --buyer a --seller b --quantity 1 --cost 1", 2, "", "no currency"},
 		{"import", 2, "", "it takes one FILE"},
@@ -156,8 +160,12 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"import /nonexistent/file", 1, "", "no such file"},
 		{"up --port 70000", 2, "", "--port must be"},
 		{"up --data d --dynamodb-endpoint e", 2, "", "data dynamodb-endpoint"},
+		{"up --dynamodb-endpoint e", 2, "", "not an http or https URL"},
+		{"up --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
+		{"up --help", 0, "      --no-pump                    don't project", ""},
 		{"up now", 2, "", "unknown command"},
 		{"pump", 2, "", `required flag(s) "dynamodb-endpoint"`},
+		{"pump --dynamodb-endpoint localhost:8000", 2, "", "not an http or https URL"},
 	} {
 		code, out, problems := ledger(t, s.URL, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(out, c.out) || (c.out == "") != (out == "") ||
@@ -250,6 +258,21 @@ func TestHistoryGoesThroughItsPages(t *testing.T) {
 		if rows := strings.Split(strings.TrimSpace(out), "\n"); code != exitDone || len(rows) != want+1 ||
 			!strings.HasPrefix(rows[0], "posted_at,") || !strings.Contains(rows[3], "t-3") {
 			t.Errorf("%s: exit %d, %s\n%s", args, code, problems, out)
+		}
+	}
+}
+
+func TestARefusalsFiguresAreInTheUnitsAskedFor(t *testing.T) {
+	answers := register()
+	answers["POST /v1/transfers"] = "422 insufficient_funds"
+	s := newStub(t, answers)
+	for args, want := range map[string]string{
+		"transfer jane shop 100000 USD":           "jane has 3502.00 of USD available, and 100000.00 were asked for\n",
+		"transfer jane shop 10000000 USD --minor": "jane has 350200 of USD available, and 10000000 were asked for (minor units)\n",
+	} {
+		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
+		if code != exitFailed || out != "" || !strings.Contains(problems, want) {
+			t.Errorf("%s: exit %d, %s\n got %q\nwant %q", args, code, out, problems, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -172,14 +171,10 @@ func parseMoment(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	t, timeErr := time.Parse(time.RFC3339Nano, text)
-	if timeErr == nil {
-		return t, nil
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
 	}
-	day, dayErr := time.Parse(time.DateOnly, text)
-	if dayErr == nil {
-		return day, nil
-	}
-	return time.Time{}, wrongUse("%s: %q is neither a time such as 2026-01-31T12:00:00Z nor a day such as 2026-01-31: %w",
-		flag, text, errors.Join(timeErr, dayErr))
+	return time.Time{}, wrongUse("%s: %q is neither a time such as 2026-01-31T12:00:00Z nor a day such as 2026-01-31", flag, text)
 }

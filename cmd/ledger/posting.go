@@ -12,6 +12,9 @@ import (
 	"ledger.example/events"
 )
 
+// flagDescription is the one flag whose text may be empty.
+const flagDescription = "description"
+
 // annotation is what transfer and trade share.
 type annotation struct {
 	id, description string
@@ -22,7 +25,7 @@ type annotation struct {
 func (a *annotation) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.id, "id", "", "id of the transaction; the same id again posts nothing twice (default: a new KSUID)")
-	f.StringVar(&a.description, "description", "", "what it is about")
+	f.StringVar(&a.description, flagDescription, "", "what it is about")
 	f.StringArrayVar(&a.metadata, "metadata", nil, "key=value to keep with it; may be repeated")
 	f.BoolVar(&a.minor, "minor", false, "amounts in whole minor units")
 }
@@ -63,7 +66,7 @@ func (c *cli) printPosted(ctx context.Context, t client.Transaction, w client.Wr
 		return fmt.Errorf("%w\nrun the same command again with --id %s", err, unknown.ID)
 	}
 	if err != nil {
-		return err
+		return u.inDecimals(ctx, err)
 	}
 	if !w.New {
 		fmt.Fprintf(c.err, "%s had been posted before, with the same content: nothing was posted now\n", t.ID)

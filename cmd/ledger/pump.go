@@ -24,8 +24,8 @@ Ctrl-C or SIGTERM ends it: the batches under way are finished first.`,
   ledger pump --dynamodb-endpoint http://127.0.0.1:8000 --table ledger --set-aside aside.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if table == "" || setAside == "" || endpoint == "" {
-				return wrongUse("--dynamodb-endpoint, --table and --set-aside must not be empty")
+			if err := checkEndpoint(endpoint); err != nil {
+				return err
 			}
 			return c.pump(cmd.Context(), endpoint, table, setAside, verbose)
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -43,6 +44,15 @@ func openStore(ctx context.Context, endpoint, dataDir string, log *slog.Logger) 
 		return nil, err
 	}
 	return &store{endpoint: server.Endpoint, server: server}, nil
+}
+
+// checkEndpoint returns an error of wrong use unless endpoint is the URL of a server.
+func checkEndpoint(endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return wrongUse("--dynamodb-endpoint: %q is not an http or https URL", endpoint)
+	}
+	return nil
 }
 
 // stop ends a DynamoDB Local that was started here.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -102,6 +103,16 @@ func (u *units) costCell(asset string, a events.Amount) string {
 		return noCost
 	}
 	return cost + " " + currency
+}
+
+// inDecimals shows the figures of a refusal as people read them. Without the asset's scale they stay in minor units, which
+// the error says.
+func (u *units) inDecimals(ctx context.Context, err error) error {
+	var refused *client.Error
+	if u.minor || !errors.As(err, &refused) || refused.Code != client.CodeInsufficientFunds || u.load(ctx, refused.Asset) != nil {
+		return err
+	}
+	return refused.Shown(func(a events.Amount) string { return u.quantity(refused.Asset, a) })
 }
 
 // parseQuantity reads a quantity of an asset that was loaded.

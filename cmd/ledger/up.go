@@ -64,8 +64,10 @@ Ctrl-C or SIGTERM ends it: requests under way are finished first. A second one e
 			switch {
 			case o.port < 0 || o.port > portMax:
 				return wrongUse("--port must be 0 to %d", portMax)
-			case o.table == "":
-				return wrongUse("--table must not be empty")
+			case o.endpoint != "":
+				if err := checkEndpoint(o.endpoint); err != nil {
+					return err
+				}
 			}
 			return c.up(cmd.Context(), o)
 		},
@@ -75,7 +77,7 @@ Ctrl-C or SIGTERM ends it: requests under way are finished first. A second one e
 	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: in memory, gone at the end)")
 	f.StringVar(&o.endpoint, "dynamodb-endpoint", "", "URL of a DynamoDB Local that runs already")
 	f.StringVar(&o.table, "table", defaultTable, "name of the table")
-	f.BoolVar(&o.noPump, "no-pump", false, "don't project; run `ledger pump` beside it")
+	f.BoolVar(&o.noPump, "no-pump", false, "don't project; run \"ledger pump\" beside it")
 	f.BoolVar(&o.demo, "demo", false, "load a small trading register")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
 	cmd.MarkFlagsMutuallyExclusive("data", "dynamodb-endpoint")

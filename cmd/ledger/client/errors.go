@@ -23,8 +23,8 @@ type Error struct {
 	Requested events.Amount `json:"requested"`
 }
 
-// codeInsufficientFunds is the one code that brings figures.
-const codeInsufficientFunds = "insufficient_funds"
+// CodeInsufficientFunds is the one code that brings figures.
+const CodeInsufficientFunds = "insufficient_funds"
 
 // FieldError names a field of the request and the rule it broke.
 type FieldError struct {
@@ -32,15 +32,30 @@ type FieldError struct {
 	Rule  string `json:"rule"`
 }
 
-// Error gives the code and the detail, then one indented line for each field at fault.
+// Error gives the code and the detail, then one indented line for each field at fault. Amounts are in minor units.
 func (e *Error) Error() string {
+	return e.text(func(a events.Amount) string { return a.String() }, " (minor units)")
+}
+
+// Shown is the error with its amounts, which are of e.Asset, as format shows them.
+func (e *Error) Shown(format func(events.Amount) string) error { return &shownError{e, format} }
+
+type shownError struct {
+	err    *Error
+	format func(events.Amount) string
+}
+
+func (e *shownError) Error() string { return e.err.text(e.format, "") }
+func (e *shownError) Unwrap() error { return e.err }
+
+func (e *Error) text(format func(events.Amount) string, unit string) string {
 	var b strings.Builder
 	b.WriteString(e.Code + ": " + e.Detail)
 	if e.Status >= http.StatusInternalServerError && e.RequestID != "" {
 		fmt.Fprintf(&b, " (request %s)", e.RequestID) // to be found in the log
 	}
-	if e.Code == codeInsufficientFunds {
-		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were asked for (minor units)", e.Account, e.Available, e.Asset, e.Requested)
+	if e.Code == CodeInsufficientFunds {
+		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were asked for%s", e.Account, format(e.Available), e.Asset, format(e.Requested), unit)
 	}
 	for _, f := range e.Fields {
 		b.WriteString("\n  " + f.Field + ": " + f.Rule)
