@@ -344,15 +344,21 @@ func TestOnlyMainsExitAndNothingInits(t *testing.T) {
 }
 
 // A test that is skipped, or that hopes that something has happened by now, proves nothing. Between two looks in a loop a
-// test may sleep, and for as long as it likes on the simulated clock of testing/synctest.
+// test may sleep, and for as long as it likes on the simulated clock of testing/synctest, which a package's tests share.
 func TestTestsNeitherSkipNorSleep(t *testing.T) {
-	for _, s := range goSources(t) {
+	sources := goSources(t)
+	simulated := map[string]bool{} // folders whose tests run on a simulated clock
+	for _, s := range sources {
+		for _, spec := range s.file.Imports {
+			if s.test && spec.Path.Value == `"testing/synctest"` {
+				simulated[s.folder()] = true
+			}
+		}
+	}
+	for _, s := range sources {
 		if !s.test {
 			continue
 		}
-		simulated := slices.ContainsFunc(s.file.Imports, func(spec *ast.ImportSpec) bool {
-			return spec.Path.Value == `"testing/synctest"`
-		})
 		polling := make(map[ast.Node]bool)
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if loop, ok := n.(*ast.ForStmt); ok {
@@ -367,7 +373,7 @@ func TestTestsNeitherSkipNorSleep(t *testing.T) {
 			case "Skip", "Skipf", "SkipNow":
 				t.Errorf("%s: %s.%s: fail with the remedy instead", s.at(call.node), call.pkg, call.name)
 			case "Sleep":
-				if call.pkg == "time" && !polling[call.node] && !simulated {
+				if call.pkg == "time" && !polling[call.node] && !simulated[s.folder()] {
 					t.Errorf("%s: time.Sleep: poll with a deadline instead", s.at(call.node))
 				}
 			}

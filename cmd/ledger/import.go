@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// importClients is how many commands are under way at once unless told otherwise, importClientsMax the most.
-	importClients    = 16
+	// importClients is how many commands are under way at once unless told otherwise, importClientsMax the most. DynamoDB
+	// Local writes one transaction at a time: more callers only wait longer there, until they are timed out.
+	importClients    = 8
 	importClientsMax = 512
 	// importPatience is how long one line is asked again for: a ledger may be restarted meanwhile.
 	importPatience = 3 * time.Minute
