@@ -42,9 +42,8 @@ type Journal interface {
 	// consistent, in one request. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
 	NewestGrant(ctx context.Context, account, user string) (events.Event, error)
 
-	// PutGrant puts an events.MemberGranted or events.MemberRevoked at its number if that is absent. Errors: ErrExists,
-	// ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
-	PutGrant(ctx context.Context, e events.Event) error
+	// PutGrant is RegisterAsset's twin for an events.MemberGranted or events.MemberRevoked at its number.
+	PutGrant(ctx context.Context, e events.Event) (stored events.Event, err error)
 }
 
 // Wanted names what to look up; ids may repeat.

@@ -62,53 +62,37 @@ func (l *Ledger) setRole(ctx context.Context, wanted events.MemberGranted) (crea
 		return false, err
 	}
 	wanted.At = l.instant()
-	var unknown events.MemberGranted // the put whose outcome is unknown, with its number
-	var first bool                   // whether that gave the user a first role
-	fail := func(err error) error {
-		if unknown.Number > 0 {
-			return unknownError("", err)
-		}
-		return storeError(err)
-	}
-	declines := 0
-	var last error // of a put
+	var last error // of the try before
 	for tries := 1; ; tries++ {
 		newest, err := l.newestRole(ctx, wanted.Account, wanted.User)
 		switch {
 		case err != nil && last != nil && ctx.Err() != nil: // it is not this read that used up the command's life
-			return false, fail(last)
+			return false, storeError(last)
 		case err != nil:
-			return false, fail(err)
-		case unknown.Number > 0 && newest == unknown:
-			return first, nil
+			return false, storeError(err)
 		case newest.Role == wanted.Role:
 			return false, nil
 		case newest.Number >= events.MemberNumberMax:
 			return false, internalError(errors.New("numbers of grants are used up"))
 		}
 		wanted.Number = newest.Number + 1
-		created := newest.Role == noRole
-		err = l.ask(ctx, func(ctx context.Context) (time.Time, error) {
-			return time.Time{}, l.journal.PutGrant(ctx, grantEvent(wanted))
+		event := grantEvent(wanted)
+		// What became of an unknown put is found out under its own number: the newest may be a later one by then, made
+		// by somebody who saw it.
+		ours, err := l.put(ctx, func(ctx context.Context) (bool, error) {
+			stored, err := l.journal.PutGrant(ctx, event)
+			return stored == event, err
 		})
 		switch {
-		case err == nil:
-			return created, nil
-		case errors.Is(err, table.ErrExists):
-			err = table.ErrConflict // somebody else's came first
-		case errors.Is(err, table.ErrConflict):
-		case declined(err):
-			declines++
-		case errors.Is(err, table.ErrUnknownOutcome):
-			unknown, first = wanted, created
-			l.log.WarnContext(ctx, "outcome of a grant is unknown; the newest is read again", "account", wanted.Account, "user", wanted.User, "error", err)
-		default:
-			return false, internalError(err)
+		case err != nil:
+			return false, err
+		case ours:
+			return newest.Role == noRole, nil
 		}
-		if declines == declinedTries && unknown.Number == 0 || !pause(ctx, tries) {
-			return false, fail(err)
+		last = table.ErrConflict // somebody else's came first
+		if !pause(ctx, tries) {
+			return false, storeError(last)
 		}
-		last = err
 	}
 }
 

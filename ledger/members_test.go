@@ -54,8 +54,9 @@ func (p *puts) NewestGrant(ctx context.Context, account, user string) (events.Ev
 	return p.script.NewestGrant(ctx, account, user)
 }
 
-func (p *puts) PutGrant(ctx context.Context, e events.Event) error {
-	return p.next(func() error { return p.script.PutGrant(context.WithoutCancel(ctx), e) })
+func (p *puts) PutGrant(ctx context.Context, e events.Event) (stored events.Event, err error) {
+	err = p.next(func() (err error) { stored, err = p.script.PutGrant(context.WithoutCancel(ctx), e); return err })
+	return stored, err
 }
 
 func putAnswers(err error) put { return func(func() error) error { return err } }
@@ -208,6 +209,28 @@ func TestGrantAfterAnother(t *testing.T) {
 	})
 }
 
+// A grant whose answer was lost stays one grant: what was decided on seeing it is not undone by asking what became of it.
+func TestGrantIsNotMadeTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.withPuts()
+		p.steps = []put{func(apply func() error) error {
+			if err := apply(); err != nil {
+				t.Error(err)
+			}
+			if err := ledger.New(ledger.Config{Journal: r.journal, Projections: r.journal, Now: storeNow}).Revoke(t.Context(), revoke); err != nil {
+				t.Error(err)
+			}
+			return errUnknown
+		}}
+		if created, err := r.Grant(t.Context(), grant(events.RoleOwner)); !created || err != nil {
+			t.Errorf("created %v, %v", created, err)
+		}
+		if got := r.newest(); got != "2 revoked" {
+			t.Errorf("newest %s", got)
+		}
+	})
+}
+
 func TestGrantGivenUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		forever put
@@ -249,15 +272,15 @@ func TestGrantGivenUp(t *testing.T) {
 			}
 		})
 	})
-	t.Run("unknown, then unreadable", func(t *testing.T) {
+	t.Run("another's, then unreadable", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			p := r.withPuts()
 			p.steps = []put{func(apply func() error) error {
 				r.journal.fail = func(string) error { return errUnavailable }
-				return errUnknown
+				return table.ErrExists
 			}}
 			_, err := r.Grant(t.Context(), grant(events.RoleOwner))
-			r.refused(err, ledger.CodeOutcomeUnknown)
+			r.refused(err, ledger.CodeUnavailable)
 		})
 	})
 }

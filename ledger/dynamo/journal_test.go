@@ -23,8 +23,8 @@ func TestEveryWriteOfAnEventIsConditional(t *testing.T) {
 	for name, put := range map[string]func(*dynamo.Journal, context.Context) error{
 		"asset":      func(j *dynamo.Journal, ctx context.Context) error { _, err := j.RegisterAsset(ctx, asset); return err },
 		"account":    func(j *dynamo.Journal, ctx context.Context) error { _, err := j.OpenAccount(ctx, account); return err },
-		"grant":      func(j *dynamo.Journal, ctx context.Context) error { return j.PutGrant(ctx, granted) },
-		"revocation": func(j *dynamo.Journal, ctx context.Context) error { return j.PutGrant(ctx, revoked) },
+		"grant":      func(j *dynamo.Journal, ctx context.Context) error { _, err := j.PutGrant(ctx, granted); return err },
+		"revocation": func(j *dynamo.Journal, ctx context.Context) error { _, err := j.PutGrant(ctx, revoked); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply := wiretest.OK("{}")
@@ -62,7 +62,7 @@ func TestEveryWriteOfAnEventIsConditional(t *testing.T) {
 
 func TestOnlyGrantsAreGrants(t *testing.T) {
 	store, client := wiretest.New(t, wiretest.Always(wiretest.OK("{}")))
-	if err := dynamo.NewJournal(client, "books").PutGrant(t.Context(), events.AccountOpened{ID: "jane"}); err == nil {
+	if _, err := dynamo.NewJournal(client, "books").PutGrant(t.Context(), events.AccountOpened{ID: "jane"}); err == nil {
 		t.Error("an account was put as a grant")
 	}
 	if n := len(store.Requests()); n != 0 {

@@ -42,16 +42,17 @@ func (j *Journal) NewestGrant(ctx context.Context, account, user string) (events
 }
 
 // PutGrant implements ledger.Journal.
-func (j *Journal) PutGrant(ctx context.Context, e events.Event) error {
+func (j *Journal) PutGrant(ctx context.Context, e events.Event) (events.Event, error) {
 	switch e.(type) {
 	case events.MemberGranted, events.MemberRevoked:
 	default:
-		return fmt.Errorf("put grant: %T is none", e)
+		return nil, fmt.Errorf("put grant: %T is none", e)
 	}
-	if _, err := putOnce(ctx, j, e); err != nil {
-		return fmt.Errorf("put grant: %w", err)
+	stored, err := putOnce(ctx, j, e)
+	if err != nil {
+		return stored, fmt.Errorf("put grant: %w", err)
 	}
-	return nil
+	return stored, nil
 }
 
 // putOnce puts an event on the condition that none is there, and returns what is stored then: e, or with ErrExists the

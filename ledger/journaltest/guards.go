@@ -204,19 +204,22 @@ func conformGrants(t *testing.T, s suite) {
 		if n%2 == 0 {
 			e = events.MemberRevoked{Account: "jane", User: "u", Number: n, Actor: "tester", At: instant.AddDate(0, 0, int(-n))}
 		}
-		if err := s.Journal.PutGrant(ctx, e); err != nil {
+		stored, err := s.Journal.PutGrant(ctx, e)
+		if err != nil {
 			t.Fatal(err)
 		}
+		same(t, stored, e)
 		newest("jane", "u", e)
-		if err := s.Journal.PutGrant(ctx, grant("u", n, events.RoleOwner)); !errors.Is(err, table.ErrExists) {
+		if stored, err = s.Journal.PutGrant(ctx, grant("u", n, events.RoleOwner)); !errors.Is(err, table.ErrExists) {
 			t.Errorf("grant %d was put again: %v", n, err)
 		}
+		same(t, stored, e)
 		newest("jane", "u", e)
 	}
 	// Users whose ids begin alike, and other accounts, are others.
 	newest("jane", "u1", nil)
 	newest("jan", "u", nil)
-	if err := s.Journal.PutGrant(ctx, grant("u-1", 1, events.RoleOwner)); err != nil {
+	if _, err := s.Journal.PutGrant(ctx, grant("u-1", 1, events.RoleOwner)); err != nil {
 		t.Fatal(err)
 	}
 	newest("jane", "u-1", grant("u-1", 1, events.RoleOwner))
@@ -242,7 +245,7 @@ func conformNoTime(t *testing.T, s suite) {
 	_, writes["append"] = s.Journal.Append(ctx, ledger.Commit{Header: tx})
 	_, writes["register asset"] = s.Journal.RegisterAsset(ctx, s.asset("USD"))
 	_, writes["open account"] = s.Journal.OpenAccount(ctx, s.account("jane"))
-	writes["put grant"] = s.Journal.PutGrant(ctx, events.MemberRevoked{Account: "jane", User: "u", Number: 1, Actor: "tester", At: instant})
+	_, writes["put grant"] = s.Journal.PutGrant(ctx, events.MemberRevoked{Account: "jane", User: "u", Number: 1, Actor: "tester", At: instant})
 	for name, err := range writes {
 		if !errors.Is(err, table.ErrUnavailable) && !errors.Is(err, table.ErrUnknownOutcome) {
 			t.Errorf("%s: %v, want it unavailable or unknown", name, err)

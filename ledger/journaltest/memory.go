@@ -300,10 +300,10 @@ func (m *Memory) NewestGrant(ctx context.Context, account, user string) (events.
 }
 
 // PutGrant implements ledger.Journal. Numbers that leave a gap fail the test.
-func (m *Memory) PutGrant(ctx context.Context, e events.Event) error {
+func (m *Memory) PutGrant(ctx context.Context, e events.Event) (events.Event, error) {
 	_, done, err := m.begin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
 	var key member
@@ -318,13 +318,13 @@ func (m *Memory) PutGrant(ctx context.Context, e events.Event) error {
 	}
 	next := int64(len(m.grants[key])) + 1
 	if number < next {
-		return fmt.Errorf("grant %d of %s on %s: %w", number, key.user, key.account, table.ErrExists)
+		return m.grants[key][number-1], fmt.Errorf("grant %d of %s on %s: %w", number, key.user, key.account, table.ErrExists)
 	}
 	if number > next {
 		m.t.Errorf("grant of %s on %s has number %d, the next is %d", key.user, key.account, number, next)
 	}
 	m.grants[key] = append(m.grants[key], stored(m.t, e))
-	return nil
+	return e, nil
 }
 
 // Credits implements ledger.Projections.
