@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -37,6 +38,7 @@ type faults struct {
 	mu     sync.Mutex
 	coming map[string][]fault
 	always map[string]fault
+	slow   time.Duration // that the store took at the most for a request that was passed on
 }
 
 func newFaults() *faults {
@@ -79,6 +81,19 @@ func (f *faults) take(operation string) fault {
 	return f.always[anyOperation]
 }
 
+func (f *faults) took(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slow = max(f.slow, d)
+}
+
+// longest returns how long the store took at the most for a request that was passed on.
+func (f *faults) longest() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.slow
+}
+
 // anyOperation stands for all that have no fault of their own.
 const anyOperation = ""
 
@@ -88,7 +103,9 @@ func (f *faults) inject(o *dynamodb.Options) {
 		return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("faults",
 			func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 				send := func(ctx context.Context) (e exchange) {
+					start := time.Now()
 					e.out, e.metadata, e.err = next.HandleDeserialize(ctx, in)
+					f.took(time.Since(start))
 					return e
 				}
 				met := f.take(middleware.GetOperationName(ctx))
@@ -192,7 +209,7 @@ func (h held) fault(_ context.Context, send sender) exchange {
 }
 
 // land lets the request arrive, and returns whether the store carried it out.
-func (h held) land(t *testing.T) bool {
+func (h held) land(t testing.TB) bool {
 	t.Helper()
 	e := (<-h.sent)(context.WithoutCancel(t.Context()))
 	if e.err != nil {
@@ -226,14 +243,34 @@ func clockOff(d time.Duration) fault {
 // sideBySide is how many subtests run at a time: the store must not become the slowest of all.
 const sideBySide = 12
 
-// together runs subtests side by side, however many processors there are: they wait more than they compute.
-func together(t *testing.T, names []string, run func(t *testing.T, i int)) {
+// A store that takes long for a request is a fault of its own, which the machine made.
+const (
+	takesLong = time.Second
+	tentative = 3 // times that a subtest is tried that met it
+)
+
+// together runs subtests side by side, however many processors there are: they wait more than they compute. Each says
+// which faults it used; one that fails when the store took long besides is tried again, as number try.
+func together(t *testing.T, names []string, run func(t testing.TB, i, try int) *faults) {
 	t.Helper()
 	var all errgroup.Group
 	all.SetLimit(sideBySide)
 	for i, name := range names {
 		all.Go(func() error {
-			t.Run(name, func(t *testing.T) { run(t, i) })
+			t.Run(name, func(t *testing.T) {
+				for try := 1; ; try++ {
+					attempt := &attemptedTest{TB: t}
+					longest := run(attempt, i, try).longest()
+					if len(attempt.failures) == 0 {
+						return
+					}
+					if try == tentative || longest < takesLong {
+						t.Error(strings.Join(attempt.failures, "\n"))
+						return
+					}
+					t.Logf("once more, as the store took %v for a request: %s", longest, attempt.failures)
+				}
+			})
 			return nil
 		})
 	}
@@ -241,3 +278,15 @@ func together(t *testing.T, names []string, run func(t *testing.T, i int)) {
 		t.Error(err)
 	}
 }
+
+// attemptedTest keeps failures until it is known whether they count.
+type attemptedTest struct {
+	testing.TB
+	failures []string
+}
+
+func (a *attemptedTest) Errorf(format string, values ...any) {
+	a.failures = append(a.failures, fmt.Sprintf(format, values...))
+}
+
+func (a *attemptedTest) Error(values ...any) { a.failures = append(a.failures, fmt.Sprint(values...)) }

@@ -54,7 +54,7 @@ type payment struct {
 	noID   bool   // the ledger makes the transaction's
 }
 
-func (b bank) payment(t *testing.T, name string) payment {
+func (b bank) payment(t testing.TB, name string) payment {
 	t.Helper()
 	f := newFaults()
 	p := payment{system: serve(t, b.table, withClient(f.inject), withoutPump), faults: f, name: name}
@@ -125,7 +125,7 @@ type outcome struct {
 }
 
 // check posts the payment, and then sends it again, without faults: it is there once, whatever was answered.
-func (o outcome) check(t *testing.T, p payment) {
+func (o outcome) check(t testing.TB, p payment) {
 	t.Helper()
 	o.faults(p.faults)
 	id := p.id()
@@ -269,13 +269,14 @@ func TestOutcomesOfTransactions(t *testing.T) {
 	for i, o := range all {
 		names[i] = o.name
 	}
-	together(t, names, func(t *testing.T, i int) {
-		p := b.payment(t, fmt.Sprint(i))
+	together(t, names, func(t testing.TB, i, try int) *faults {
+		p := b.payment(t, fmt.Sprint(i, "-", try))
 		if strings.Contains(names[i], "looked at") {
 			// A process that knows nothing yet.
 			p.system = serve(t, b.table, withClient(p.faults.inject), withoutPump)
 		}
 		all[i].check(t, p)
+		return p.faults
 	})
 }
 
@@ -284,8 +285,8 @@ func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
 	t.Parallel()
 	b := openBank(t)
 	names := []string{"done", "not done", "done in the end"}
-	together(t, names, func(t *testing.T, i int) {
-		p := b.payment(t, fmt.Sprint(i))
+	together(t, names, func(t testing.TB, i, try int) *faults {
+		p := b.payment(t, fmt.Sprint(i, "-", try))
 		p.noID = true
 		outcome{faults: func(f *faults) {
 			f.next(opPost, []fault{done(undone), undone, done(refuses(500, "InternalServerError"))}[i])
@@ -294,6 +295,7 @@ func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
 				f.all(opHeader, unreachable)
 			}
 		}, status: []int{504, 504, 201}[i], code: []string{"outcome_unknown", "outcome_unknown", ""}[i], posted: i != 1}.check(t, p)
+		return p.faults
 	})
 }
 
@@ -301,8 +303,8 @@ func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
 func TestRequestsThatArriveLate(t *testing.T) {
 	t.Parallel()
 	b := openBank(t)
-	tests := map[string]func(*testing.T, payment, held){
-		"after the next attempt": func(t *testing.T, p payment, late held) {
+	tests := map[string]func(testing.TB, payment, held){
+		"after the next attempt": func(t testing.TB, p payment, late held) {
 			p.faults.next(opPost, late.fault)
 			first := p.post(p.id())
 			if first.status != 201 {
@@ -315,7 +317,7 @@ func TestRequestsThatArriveLate(t *testing.T) {
 				t.Errorf("first %s, then %d %s", first.body, again.status, again.body)
 			}
 		},
-		"after nobody knew": func(t *testing.T, p payment, late held) {
+		"after nobody knew": func(t testing.TB, p payment, late held) {
 			p.faults.next(opPost, late.fault)
 			p.faults.all(opPost, unreachable)
 			if got := p.post(p.id()); got.status != 504 {
@@ -339,7 +341,7 @@ func TestRequestsThatArriveLate(t *testing.T) {
 				t.Errorf("another body under its id: %d %s", other.status, other.body)
 			}
 		},
-		"after another process did it": func(t *testing.T, p payment, late held) {
+		"after another process did it": func(t testing.TB, p payment, late held) {
 			p.faults.next(opPost, late.fault)
 			p.faults.all(opPost, unreachable)
 			if got := p.post(p.id()); got.status != 504 {
@@ -353,7 +355,7 @@ func TestRequestsThatArriveLate(t *testing.T) {
 				t.Error("it was done twice")
 			}
 		},
-		"after a refusal": func(t *testing.T, p payment, late held) {
+		"after a refusal": func(t testing.TB, p payment, late held) {
 			// While the first attempt is on its way, all but 5 are spent: the second is refused, for ever.
 			p.faults.next(opPost, late.fault, func(ctx context.Context, send sender) exchange {
 				elsewhere := payment{system: serve(t, p.table, withoutPump), name: p.name}
@@ -377,15 +379,16 @@ func TestRequestsThatArriveLate(t *testing.T) {
 	for name := range tests {
 		names = append(names, name)
 	}
-	together(t, names, func(t *testing.T, i int) {
-		p := b.payment(t, fmt.Sprint(i))
+	together(t, names, func(t testing.TB, i, try int) *faults {
+		p := b.payment(t, fmt.Sprint(i, "-", try))
 		tests[names[i]](t, p, newHeld())
 		if names[i] == "after a refusal" {
-			return
+			return p.faults
 		}
 		if held := p.held(); held != 1 {
 			t.Errorf("the table holds it %d times", held)
 		}
+		return p.faults
 	})
 }
 
@@ -457,11 +460,11 @@ func TestOutcomesOfPuts(t *testing.T) {
 			names = append(names, strings.TrimSuffix(k.method+" "+k.path, "/%s")+" "+o.name)
 		}
 	}
-	together(t, names, func(t *testing.T, i int) {
+	together(t, names, func(t testing.TB, i, try int) *faults {
 		k, o := kinds[i/len(outcomes)], outcomes[i%len(outcomes)]
 		f := newFaults()
 		s := serve(t, b.table, withClient(f.inject), withoutPump)
-		id := fmt.Sprint("x-", i)
+		id := fmt.Sprint("x-", i, "-", try)
 		path := fmt.Sprintf(k.path, id)
 		if k.method == "DELETE" {
 			s.must(201, "PUT", path, `{"role":"owner"}`)
@@ -500,6 +503,7 @@ func TestOutcomesOfPuts(t *testing.T) {
 		if written := count() - before; written != 1 {
 			t.Errorf("%d items written in the end", written)
 		}
+		return f
 	})
 }
 
@@ -533,7 +537,7 @@ func TestReadsOfAFailingStore(t *testing.T) {
 			names = append(names, f.name+" "+path)
 		}
 	}
-	together(t, names, func(t *testing.T, i int) {
+	together(t, names, func(t testing.TB, i, _ int) *faults {
 		path, failure := paths[i/len(failures)], failures[i%len(failures)]
 		f := newFaults()
 		s := serve(t, p.table, withClient(f.inject), withoutPump)
@@ -553,7 +557,7 @@ func TestReadsOfAFailingStore(t *testing.T) {
 			return lines
 		}
 		if failure.status != 500 {
-			return
+			return f
 		}
 		// What shows nothing is found in the log, once, by the request's id.
 		eventually(t, timeToLog, "the error is logged", func() bool { return len(logged()) > 0 })
@@ -562,6 +566,7 @@ func TestReadsOfAFailingStore(t *testing.T) {
 		}
 		f.clear()
 		s.must(200, "GET", path, "")
+		return f
 	})
 }
 
