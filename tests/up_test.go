@@ -127,7 +127,7 @@ func TestPumpKilledDuringAnImport(t *testing.T) {
 const upMemoryKB = 150 << 10
 
 // importedPostings is how much. A hundred thousand take some minutes: -args -postings=100000
-var importedPostings = flag.Int("postings", 10_000, "postings to import while memory is watched")
+var importedPostings = flag.Int("postings", 5_000, "postings to import while memory is watched")
 
 func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
 	t.Parallel()
