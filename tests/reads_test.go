@@ -62,13 +62,11 @@ func TestHistory(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	openBooks(s)
 	s.must(201, "POST", "/v1/transactions", `{"id":"swap","postings":[{"account":"jane","asset":"AAPL","quantity":"-1","cost":"-5"},{"account":"jane","asset":"USD","quantity":"-3"},{"account":"jane","asset":"AAPL","quantity":"1","cost":"5"},{"account":"bank","asset":"USD","quantity":"3"}]}`)
-	var ids []string
 	for i := range 6 {
 		id := fmt.Sprint("h-", i)
 		asset := []string{"USD", "AAPL", "USD"}[i%3]
 		from := map[string]string{"USD": "bank", "AAPL": "market"}[asset]
 		s.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":"jane","asset":%q,"quantity":"%d","description":"number %[4]d"}`, id, from, asset, i+1))
-		ids = append(ids, id)
 	}
 
 	everything := s.all("/v1/accounts/jane/postings", 100)
