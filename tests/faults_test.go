@@ -241,7 +241,7 @@ func clockOff(d time.Duration) fault {
 }
 
 // sideBySide is how many subtests run at a time: the store must not become the slowest of all.
-const sideBySide = 12
+const sideBySide = 24
 
 // A store that takes long for a request is a fault of its own, which the machine made.
 const (
