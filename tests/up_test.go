@@ -3,7 +3,6 @@ package tests
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"net/http"
 	"os/exec"
 	"strconv"
@@ -13,10 +12,11 @@ import (
 	"time"
 )
 
-// upOnStore are the arguments of an up that shares the run's DynamoDB Local, with a table of its own.
-func upOnStore(more ...string) []string {
-	table := fmt.Sprintf("process-%d", tables.Add(1))
-	return append([]string{"up", "--port", "0", "--dynamodb-endpoint", store.Endpoint, "--table", table}, more...)
+// endpointOf is where the DynamoDB Local is that an up started.
+func endpointOf(up *ledgerProcess) string {
+	_, rest, _ := strings.Cut(up.said(), " in DynamoDB at ")
+	endpoint, _, _ := strings.Cut(rest, ")")
+	return endpoint
 }
 
 func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
@@ -27,8 +27,7 @@ func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
 		eventually(t, time.Minute, "the demo is projected", func() bool {
 			return s.must(200, "GET", "/v1/accounts/jane/balances/USD", "").value("quantity") == "350000"
 		})
-		_, rest, _ := strings.Cut(up.said(), " in DynamoDB at ")
-		endpoint, _, _ := strings.Cut(rest, ")")
+		endpoint := endpointOf(up)
 		if _, err := http.Get(endpoint); err != nil {
 			t.Fatal("DynamoDB Local is not where it is said to be:", err)
 		}
@@ -58,7 +57,7 @@ func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
 
 func TestUpNamesThePortInUse(t *testing.T) {
 	t.Parallel()
-	up := startLedger(t, upOnStore()...)
+	up := startLedger(t, "up", "--port", "0", "--dynamodb-endpoint", store.Endpoint, "--table", "port-in-use")
 	port := up.url[strings.LastIndex(up.url, ":")+1:]
 	out, problems, status := runLedger(t, "", "up", "--port", port)
 	if status != 1 || out != "" || !strings.Contains(problems, port) || !strings.Contains(problems, "--port") {
@@ -68,7 +67,7 @@ func TestUpNamesThePortInUse(t *testing.T) {
 
 func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	t.Parallel()
-	up := startLedger(t, upOnStore()...)
+	up := startLedger(t, "up", "--port", "0")
 	b := newBooks(t, 20, 300, 12)
 	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
 	if err := importer.Start(); err != nil {
@@ -98,9 +97,8 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 
 func TestPumpKilledDuringAnImport(t *testing.T) {
 	t.Parallel()
-	arguments := upOnStore("--no-pump")
-	up := startLedger(t, arguments...)
-	pumping := []string{"pump", "--dynamodb-endpoint", store.Endpoint, "--table", arguments[len(arguments)-2]}
+	up := startLedger(t, "up", "--port", "0", "--no-pump")
+	pumping := []string{"pump", "--dynamodb-endpoint", endpointOf(up)}
 	pump := startLedger(t, pumping...)
 	b := newBooks(t, 12, 200, 8)
 	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
@@ -131,7 +129,7 @@ var importedPostings = flag.Int("postings", 5_000, "postings to import while mem
 
 func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
 	t.Parallel()
-	up := startLedger(t, upOnStore()...)
+	up := startLedger(t, "up", "--port", "0")
 	const legs = 25 // of a transaction, on average
 	b := newBooks(t, 200, *importedPostings/legs, 2*legs-2)
 	done := make(chan struct{})
