@@ -21,7 +21,7 @@ type books struct {
 	balances     map[[2]string]int64 // by account and asset; absent is zero
 }
 
-// newBooks writes made-up books: two assets, accounts of which every third has a limit, and transactions of up to so many
+// newBooks writes made-up books: two assets, accounts of which every tenth has a limit, and transactions of up to so many
 // legs. Each limited account is given more at first than it can spend later, whatever the order.
 func newBooks(t testing.TB, accounts, transactions, legs int) books {
 	t.Helper()
@@ -40,7 +40,7 @@ func newBooks(t testing.TB, accounts, transactions, legs int) books {
 	for i := range accounts {
 		id := fmt.Sprintf("books:%03d", i)
 		b.accounts = append(b.accounts, id)
-		if i%3 != 0 {
+		if i%10 != 0 {
 			line(`{"account":{"id":%q,"overdraft":"unlimited"}}`, id)
 			continue
 		}

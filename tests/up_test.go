@@ -68,13 +68,13 @@ func TestUpNamesThePortInUse(t *testing.T) {
 func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	t.Parallel()
 	up := startLedger(t, "up", "--port", "0")
-	b := newBooks(t, 20, 300, 12)
+	b := newBooks(t, 20, 200, 8)
 	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
 	s := systemAt(t, up.url)
-	eventually(t, time.Minute, "the import is in its middle", func() bool { return s.send("GET", "/v1/transactions/b-100", "").status == 200 })
+	eventually(t, time.Minute, "the import is in its middle", func() bool { return s.send("GET", "/v1/transactions/b-60", "").status == 200 })
 	if err := importer.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestPumpKilledDuringAnImport(t *testing.T) {
 	up := startLedger(t, "up", "--port", "0", "--no-pump")
 	pumping := []string{"pump", "--dynamodb-endpoint", endpointOf(up)}
 	pump := startLedger(t, pumping...)
-	b := newBooks(t, 12, 200, 8)
+	b := newBooks(t, 12, 150, 8)
 	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
