@@ -56,19 +56,27 @@ func lockCache(ctx context.Context, dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := flock(ctx, f); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another process is obtaining DynamoDB Local (lock %s): %w", f.Name(), ctx.Err())
+		}
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// flock waits for the kernel's lock on f. Error: syscall.EWOULDBLOCK when ctx ends and
+// somebody else still has it.
+func flock(ctx context.Context, f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("another process is obtaining DynamoDB Local (lock %s): %w", f.Name(), ctx.Err())
+			return syscall.EWOULDBLOCK
 		case <-time.After(lockPoll):
 		}
 	}

@@ -180,10 +180,12 @@ func TestArgumentsFitTheInstallation(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			args, err := arguments(tt.in, tt.data)
+			d, err := openData(t.Context(), tt.data)
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer d.release()
+			args := arguments(tt.in, d)
 			for _, w := range tt.want {
 				if !slices.Contains(args, w) {
 					t.Errorf("%q is not in %q", w, args)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -38,16 +37,17 @@ const (
 // we close it or die, and then ends the process that the shell has become, by
 // force if it takes five seconds. The subshell is in the JVM's process group,
 // whose id is the JVM's process id: while it waits, the kernel gives that id to
-// nobody else.
+// nobody else. Descriptor 4, if there is one, is the lock of the data, which the
+// JVM alone keeps.
 const launcher = `(while read -r _; do :; done
 kill $$ || exit
 for _ in 1 2 3 4 5; do sleep 1; kill -0 $$ || exit; done
-kill -9 $$) <&3 >/dev/null 2>&1 & exec "$@" 3<&-`
+kill -9 $$) <&3 4<&- >/dev/null 2>&1 & exec "$@" 3<&-`
 
 // Options say how to run DynamoDB Local.
 type Options struct {
 	// DataDir keeps the data, and is made if need be; empty keeps them in
-	// memory.
+	// memory. One server at a time may have it.
 	DataDir string
 	// Port to listen on; 0 takes a free one.
 	Port int
@@ -92,23 +92,25 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	args, err := arguments(in, o.DataDir)
+	books, err := openData(ctx, o.DataDir)
 	if err != nil {
 		return nil, err
 	}
+	defer books.release()
+	args := arguments(in, books)
 	for attempt := 1; ; attempt++ {
 		port, err := freePort(o.Port)
 		if err != nil {
 			return nil, err
 		}
-		s, err := launch(java, append(args, "-port", strconv.Itoa(port)), in.dir, port)
+		s, err := launch(java, append(args, "-port", strconv.Itoa(port)), in.dir, port, books.lock)
 		if err != nil {
 			return nil, err
 		}
 		start := time.Now()
 		if err = s.waitReady(ctx); err == nil {
 			log.Info("DynamoDB Local runs", "endpoint", s.Endpoint, "pid", s.cmd.Process.Pid,
-				"took", time.Since(start).Round(time.Millisecond))
+				"duration_ms", time.Since(start).Milliseconds())
 			return s, nil
 		}
 		s.kill()
@@ -120,20 +122,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 }
 
 // arguments of java, all but the port.
-func arguments(in installation, dataDir string) ([]string, error) {
+func arguments(in installation, d data) []string {
 	args := append([]string{heap}, in.arguments()...)
 	args = append(args, "-sharedDb", "-disableTelemetry")
-	if dataDir == "" {
-		return append(args, "-inMemory"), nil
-	}
-	dir, err := filepath.Abs(dataDir)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("directory for the data: %w", err)
-	}
-	return append(args, "-dbPath", dir), nil
+	return append(args, d.arguments()...)
 }
 
 // freePort returns port if it can be listened on, and some free one for 0.
@@ -146,8 +138,8 @@ func freePort(port int) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// launch starts java and returns at once.
-func launch(java string, args []string, dir string, port int) (*Server, error) {
+// launch starts java and returns at once. The JVM inherits lock, unless that is nil.
+func launch(java string, args []string, dir string, port int, lock *os.File) (*Server, error) {
 	held, leash, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -163,6 +155,9 @@ func launch(java string, args []string, dir string, port int) (*Server, error) {
 	s.cmd.Dir = dir
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	s.cmd.ExtraFiles = []*os.File{held}
+	if lock != nil {
+		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, lock)
+	}
 	// A group of its own: the terminal's Ctrl-C is for us, who stop DynamoDB
 	// Local last.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

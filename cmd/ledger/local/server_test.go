@@ -19,7 +19,7 @@ const orphanEnv = "LEDGER_TEST_ORPHAN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(orphanEnv) != "" {
-		s, err := launch("/bin/sleep", []string{"600"}, os.TempDir(), 1)
+		s, err := launch("/bin/sleep", []string{"600"}, os.TempDir(), 1, nil)
 		if err != nil {
 			panic(err)
 		}
@@ -120,7 +120,7 @@ func TestWaitReadyTellsWhatItPrinted(t *testing.T) {
 // script runs a shell script in the place of DynamoDB Local.
 func script(t *testing.T, text string) *Server {
 	t.Helper()
-	s, err := launch("/bin/sh", []string{"-c", text}, t.TempDir(), 1)
+	s, err := launch("/bin/sh", []string{"-c", text}, t.TempDir(), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
