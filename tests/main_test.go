@@ -47,6 +47,23 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// ofItsOwn gives t, which must not be parallel, a DynamoDB Local of its own.
+func ofItsOwn(t *testing.T) {
+	t.Helper()
+	own, err := local.Start(t.Context(), local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := store
+	store = own
+	t.Cleanup(func() {
+		store = shared
+		if err := own.Stop(context.Background()); err != nil {
+			t.Error("stopping DynamoDB Local:", err)
+		}
+	})
+}
+
 var tables atomic.Int64
 
 // newTable makes a table of its own for t, from template.yaml, and returns its name and a plain client.
