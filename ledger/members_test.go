@@ -37,14 +37,24 @@ func (p *puts) next(apply func() error) error {
 	return step(apply)
 }
 
-func (p *puts) RegisterAsset(ctx context.Context, e events.AssetRegistered) (stored events.AssetRegistered, err error) {
-	err = p.next(func() (err error) { stored, err = p.script.RegisterAsset(ctx, e); return err })
-	return stored, err
+func (p *puts) RegisterAsset(ctx context.Context, e events.AssetRegistered) (events.AssetRegistered, error) {
+	var answer held[events.AssetRegistered]
+	err := p.next(func() error {
+		stored, err := p.script.RegisterAsset(ctx, e)
+		answer.set(stored)
+		return err
+	})
+	return answer.get(), err
 }
 
-func (p *puts) OpenAccount(ctx context.Context, e events.AccountOpened) (stored events.AccountOpened, err error) {
-	err = p.next(func() (err error) { stored, err = p.script.OpenAccount(ctx, e); return err })
-	return stored, err
+func (p *puts) OpenAccount(ctx context.Context, e events.AccountOpened) (events.AccountOpened, error) {
+	var answer held[events.AccountOpened]
+	err := p.next(func() error {
+		stored, err := p.script.OpenAccount(ctx, e)
+		answer.set(stored)
+		return err
+	})
+	return answer.get(), err
 }
 
 func (p *puts) NewestGrant(ctx context.Context, account, user string) (events.Event, error) {
@@ -54,9 +64,32 @@ func (p *puts) NewestGrant(ctx context.Context, account, user string) (events.Ev
 	return p.script.NewestGrant(ctx, account, user)
 }
 
-func (p *puts) PutGrant(ctx context.Context, e events.Event) (stored events.Event, err error) {
-	err = p.next(func() (err error) { stored, err = p.script.PutGrant(context.WithoutCancel(ctx), e); return err })
-	return stored, err
+func (p *puts) PutGrant(ctx context.Context, e events.Event) (events.Event, error) {
+	var answer held[events.Event]
+	err := p.next(func() error {
+		stored, err := p.script.PutGrant(context.WithoutCancel(ctx), e)
+		answer.set(stored)
+		return err
+	})
+	return answer.get(), err
+}
+
+// held is an answer that may come when nobody waits for it any more.
+type held[T any] struct {
+	mu    sync.Mutex
+	value T
+}
+
+func (h *held[T]) set(value T) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.value = value
+}
+
+func (h *held[T]) get() T {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.value
 }
 
 func putAnswers(err error) put { return func(func() error) error { return err } }
