@@ -41,7 +41,7 @@ func (b *book) on(views projections.Views) {
 	pause := func(ctx context.Context, _ int) error { b.pauses++; return ctx.Err() }
 	b.projector = projections.NewProjector(views, b.clock, log)
 	b.projector.Pause(pause)
-	b.reader = projections.NewReader(views, b.clock, log)
+	b.reader = projections.NewReader(views, log)
 	b.reader.Pause(pause)
 }
 

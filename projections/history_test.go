@@ -27,7 +27,7 @@ func (w *world) pause(context.Context, int) error {
 }
 
 func (w *world) reader(c *client) *projections.Reader {
-	r := projections.NewReader(c, c.clock, slog.New(slog.DiscardHandler))
+	r := projections.NewReader(c, slog.New(slog.DiscardHandler))
 	r.Pause(w.pause)
 	r.OneAtATime()
 	return r

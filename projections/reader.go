@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,9 +29,9 @@ type Reader struct {
 	balances int // balancesAtOnce
 }
 
-// NewReader returns a reader on views. A nil log is slog.Default(). It needs no clock: what a strong read includes is
+// NewReader returns a reader on views. A nil log is slog.Default(). It has no clock: what a strong read includes is
 // decided by versions and counts.
-func NewReader(views Views, _ func() time.Time, log *slog.Logger) *Reader {
+func NewReader(views Views, log *slog.Logger) *Reader {
 	if log == nil {
 		log = slog.Default()
 	}

@@ -218,7 +218,7 @@ func TestMakeSureStopsARefoldUnderWay(t *testing.T) {
 	b.on(&failing{Memory: b.Memory, before: func(write int, _ projections.Change) error {
 		if write == 1 { // the refold has read 10 and 30, and is about to seal them
 			b.post(jane, 20)
-			return projections.NewReader(b.Memory, b.clock, nil).MakeSure(t.Context(), "jane", "USD", ksuid(20))
+			return projections.NewReader(b.Memory, nil).MakeSure(t.Context(), "jane", "USD", ksuid(20))
 		}
 		return nil
 	}})
@@ -228,7 +228,7 @@ func TestMakeSureStopsARefoldUnderWay(t *testing.T) {
 
 // rival lets another raise the version right before our write.
 func rival(b *book, act func()) *projections.Reader {
-	return projections.NewReader(&failing{Memory: b.Memory, before: func(int, projections.Change) error { act(); return nil }}, b.clock, nil)
+	return projections.NewReader(&failing{Memory: b.Memory, before: func(int, projections.Change) error { act(); return nil }}, nil)
 }
 
 func TestMakeSureWhenOthersComeFirst(t *testing.T) {

@@ -46,7 +46,7 @@ func New(c Config) (*Service, error) {
 		c.Log = slog.Default()
 	}
 	v := views.NewViews(c.Client, c.Table)
-	reader := projections.NewReader(v, nil, c.Log)
+	reader := projections.NewReader(v, c.Log)
 	return &Service{
 		config:    c,
 		ledger:    ledger.New(ledger.Config{Journal: journal.NewJournal(c.Client, c.Table), Projections: reader, Log: c.Log}),
