@@ -96,8 +96,8 @@ func (c *cli) root(getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ledger",
 		Short: "A double-entry ledger: exact balances from immutable postings",
-		Long: `ledger runs a double-entry ledger on this machine (up, pump), and is a client of one that runs
-anywhere (import, show, history, balance, transaction, transfer, trade).
+		Long: `ledger runs a double-entry ledger on this machine (up; dynamodb and pump beside "sam local"), and is a
+client of one that runs anywhere (import, show, history, balance, transaction, transfer, trade).
 
 Amounts are entered and shown in decimals by the asset's scale; --minor takes and gives whole minor
 units. --json gives the API's own JSON, always in minor units.
@@ -128,7 +128,7 @@ Exit status: 0 done, 1 failed, 2 wrong use. Standard output carries data and not
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
 	root.AddCommand(
 		c.showCommand(), c.historyCommand(), c.balanceCommand(), c.transactionCommand(),
-		c.transferCommand(), c.tradeCommand(), c.importCommand(), c.upCommand(), c.pumpCommand(),
+		c.transferCommand(), c.tradeCommand(), c.importCommand(), c.upCommand(), c.dynamodbCommand(), c.pumpCommand(),
 	)
 	return root
 }

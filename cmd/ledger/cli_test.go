@@ -164,7 +164,12 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"up --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
 		{"up --help", 0, "      --no-pump                    don't project", ""},
 		{"up now", 2, "", "unknown command"},
-		{"pump", 2, "", `required flag(s) "dynamodb-endpoint"`},
+		{"dynamodb --help", 0, "--port int       port of DynamoDB Local; 0 takes any free one (default 8000)", ""},
+		{"dynamodb --port -1", 2, "", "--port must be"},
+		{"dynamodb --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
+		{"dynamodb now", 2, "", "unknown command"},
+		{"pump --help", 0, "(default \"http://127.0.0.1:8000\")", ""},
+		{"pump now", 2, "", "unknown command"},
 		{"pump --dynamodb-endpoint localhost:8000", 2, "", "not an http or https URL"},
 	} {
 		code, out, problems := ledger(t, s.URL, strings.Fields(c.args)...)

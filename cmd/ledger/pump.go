@@ -11,7 +11,7 @@ func (c *cli) pumpCommand() *cobra.Command {
 	var endpoint, table, setAside string
 	var verbose bool
 	cmd := &cobra.Command{
-		Use:   "pump --dynamodb-endpoint URL",
+		Use:   "pump",
 		Short: "Feed a local table's stream to the projector",
 		Long: `pump reads the stream of a table in DynamoDB Local and hands it to the projector, with the settings of
 template.yaml, as Lambda does in an account: for "sam local", which has no streams, and for "up --no-pump".
@@ -20,8 +20,8 @@ It begins at the oldest record that the stream has each time it is started: what
 found counted. Records that the projector cannot take are kept whole in the file of --set-aside.
 
 Ctrl-C or SIGTERM ends it: the batches under way are finished first.`,
-		Example: `  ledger pump --dynamodb-endpoint http://127.0.0.1:8000
-  ledger pump --dynamodb-endpoint http://127.0.0.1:8000 --table ledger --set-aside aside.jsonl`,
+		Example: `  ledger pump
+  ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books --set-aside aside.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkEndpoint(endpoint); err != nil {
@@ -31,11 +31,10 @@ Ctrl-C or SIGTERM ends it: the batches under way are finished first.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&endpoint, "dynamodb-endpoint", "", "URL of DynamoDB Local")
+	f.StringVar(&endpoint, "dynamodb-endpoint", defaultEndpoint, "URL of DynamoDB Local")
 	f.StringVar(&table, "table", defaultTable, "name of the table")
 	f.StringVar(&setAside, "set-aside", defaultSetAside, "file for records that the projector cannot take")
 	f.BoolVar(&verbose, "verbose", false, "log more")
-	_ = cmd.MarkFlagRequired("dynamodb-endpoint") // it fails for a flag that isn't there only
 	return cmd
 }
 

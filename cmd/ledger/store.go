@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,17 +35,33 @@ type store struct {
 	server   *local.Server // nil: it is somebody else's
 }
 
-// openStore starts DynamoDB Local, keeping its data in dataDir unless that is empty; or, with an endpoint, takes what runs
-// there.
+// openStore starts DynamoDB Local on any free port, keeping its data in dataDir unless that is empty; or, with an endpoint,
+// takes what runs there.
 func openStore(ctx context.Context, endpoint, dataDir string, log *slog.Logger) (*store, error) {
 	if endpoint != "" {
 		return &store{endpoint: endpoint}, nil
 	}
-	server, err := local.Start(ctx, local.Options{DataDir: dataDir, Log: log})
+	return startStore(ctx, 0, dataDir, log)
+}
+
+// startStore starts DynamoDB Local on a port, 0 for any free one, keeping its data in dataDir unless that is empty.
+func startStore(ctx context.Context, port int, dataDir string, log *slog.Logger) (*store, error) {
+	server, err := local.Start(ctx, local.Options{DataDir: dataDir, Port: port, Log: log})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d is in use: something else listens there; choose another port with --port (0 takes any free one)", port)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &store{endpoint: server.Endpoint, server: server}, nil
+}
+
+// checkPort returns an error of wrong use unless port can be listened on; 0 stands for any free one.
+func checkPort(port int) error {
+	if port < 0 || port > portMax {
+		return wrongUse("--port must be 0 to %d", portMax)
+	}
+	return nil
 }
 
 // checkEndpoint returns an error of wrong use unless endpoint is the URL of a server.

@@ -61,10 +61,10 @@ Ctrl-C or SIGTERM ends it: requests under way are finished first. A second one e
   ledger up --dynamodb-endpoint http://127.0.0.1:8000 --no-pump`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case o.port < 0 || o.port > portMax:
-				return wrongUse("--port must be 0 to %d", portMax)
-			case o.endpoint != "":
+			if err := checkPort(o.port); err != nil {
+				return err
+			}
+			if o.endpoint != "" {
 				if err := checkEndpoint(o.endpoint); err != nil {
 					return err
 				}
