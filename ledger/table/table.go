@@ -65,6 +65,9 @@ const (
 	KindMembership = "Membership"
 )
 
+// StreamView is what the table's stream carries. Events never change, so there is no old image worth paying for.
+const StreamView = "NEW_IMAGE"
+
 // The two indexes. Neither can be read strongly.
 const (
 	IndexHistory = "GSI1" // (PK, SK2): an account's postings over all assets, and above them the account

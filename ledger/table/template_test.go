@@ -32,7 +32,10 @@ type template struct {
 					AttributeType string `yaml:"AttributeType"`
 				} `yaml:"AttributeDefinitions"`
 				KeySchema keySchema `yaml:"KeySchema"`
-				Indexes   []struct {
+				Stream    struct {
+					ViewType string `yaml:"StreamViewType"`
+				} `yaml:"StreamSpecification"`
+				Indexes []struct {
 					IndexName  string    `yaml:"IndexName"`
 					KeySchema  keySchema `yaml:"KeySchema"`
 					Projection struct {
@@ -75,6 +78,9 @@ func TestTemplateSaysTheSame(t *testing.T) {
 
 	if !properties.KeySchema.is(table.AttrPK, table.AttrSK) {
 		t.Errorf("the table's keys are %v", properties.KeySchema)
+	}
+	if got := properties.Stream.ViewType; got != table.StreamView {
+		t.Errorf("the stream carries %q, want %q", got, table.StreamView)
 	}
 	keys := map[string]bool{table.AttrPK: true, table.AttrSK: true}
 	if got, want := len(properties.Indexes), len(table.Indexes()); got != want {
