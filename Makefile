@@ -1,8 +1,19 @@
-# What sam build runs for each function (BuildMethod: makefile): a static binary for the functions' architecture, without
-# the symbols and the RPC mode that Lambda doesn't use. Everything else is plain go build and go test.
+# What sam build runs for each function (BuildMethod: makefile): a static binary without symbols, paths of this machine and
+# the RPC mode that Lambda doesn't use. The same commit gives the same bytes, wherever it is built; its name is in them, for
+# /healthz. Everything else is plain go build and go test.
+#
+# The architecture is the template's. SAM doesn't pass it on, but writes it to build.toml beside the artifacts' folder
+# whenever it builds all functions: so build them all, not one alone with another architecture than the last time.
+build_toml = $(ARTIFACTS_DIR)/../../build.toml
+architecture = $(shell awk -F '"' '/^architecture = / { a = $$2 } /^functions = .*"$(@:build-%=%)"/ { print a }' "$(build_toml)")
+goarch = $(or $(goarch_$(architecture)),$(error No known architecture of $@ in $(build_toml), \
+	only "$(architecture)": build with plain "sam build", which writes that file))
+goarch_arm64 = arm64
+goarch_x86_64 = amd64
+
 build-CommandFunction build-QueryFunction build-ProjectorFunction:
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build -trimpath -tags lambda.norpc -ldflags '-s -w' \
-		-o $(ARTIFACTS_DIR)/bootstrap ./functions/$(FUNCTION)
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(goarch) go build -trimpath -buildvcs=auto -tags lambda.norpc -ldflags '-s -w' \
+		-o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(FUNCTION)
 
 build-CommandFunction: FUNCTION = command
 build-QueryFunction: FUNCTION = query
