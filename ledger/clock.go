@@ -76,7 +76,8 @@ func (l *Ledger) mint(ctx context.Context, n int, account string) ([]events.KSUI
 }
 
 func (l *Ledger) clockError(ctx context.Context, message string, ours, store time.Time, err error) *Error {
-	l.log.LogAttrs(ctx, slog.LevelError, message, slog.Time("clock", ours.UTC()), slog.Time("store", store.UTC()), slog.Any("error", err))
+	l.log.LogAttrs(ctx, slog.LevelError, message, slog.Time("clock", ours.UTC()), slog.Time("store", store.UTC()), slog.Any("error", err),
+		slog.Int("ClockOff", 1)) // counted as a metric
 	return &Error{
 		Code:       CodeUnavailable,
 		Detail:     "The service can't post at the moment. Nothing was written.",

@@ -38,6 +38,7 @@ type group struct {
 	groupKey
 	first int            // position in the batch of its first record
 	marks []events.KSUID // of a refold
+	work  work           // of a refold
 	err   error
 }
 
@@ -56,7 +57,7 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-reportTime))
 		defer cancel()
 	}
-	groups := p.groups(batch)
+	groups := p.groups(ctx, batch)
 	var running errgroup.Group
 	running.SetLimit(p.accounts)
 	for _, ofAccount := range byAccount(groups) {
@@ -68,11 +69,12 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 		})
 	}
 	_ = running.Wait()
-	return p.report(batch, groups)
+	p.measure(ctx, batch, groups)
+	return p.report(ctx, batch, groups)
 }
 
 // groups sorts the records of a batch into groups, in the order of their first records.
-func (p *Projector) groups(batch []Record) []*group {
+func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 	var groups []*group
 	known := make(map[groupKey]*group)
 	at := func(i int, key groupKey) *group {
@@ -88,7 +90,8 @@ func (p *Projector) groups(batch []Record) []*group {
 		key := table.Key{PK: r.PK, SK: r.SK}
 		switch {
 		case r.Removed:
-			p.log.Error("item was deleted", "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber)
+			p.log.ErrorContext(ctx, "item was deleted", "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber,
+				"EventsDeleted", 1) // counted as a metric
 		case table.IsPosting(r.SK):
 			account, asset, text, ok := table.ParsePosting(key)
 			id, err := events.ParseKSUID(text)
@@ -152,19 +155,19 @@ func (p *Projector) once(ctx context.Context, g *group) error {
 		return err
 	}
 	if g.asset != "" {
-		return p.Refold(ctx, Key{Account: g.account, Asset: g.asset}, g.marks)
+		return p.work(ctx, Key{Account: g.account, Asset: g.asset}, g.marks, &g.work)
 	}
 	return p.Remember(ctx, g.account, g.user)
 }
 
 // report logs each group that failed and names the first record of them, as Project returns it.
-func (p *Projector) report(batch []Record, groups []*group) (failed string, err error) {
+func (p *Projector) report(ctx context.Context, batch []Record, groups []*group) (failed string, err error) {
 	for _, g := range groups {
 		if g.err == nil {
 			continue
 		}
 		number := batch[g.first].SequenceNumber
-		p.log.Error("projection failed", "account", g.account, "asset", g.asset, "user", g.user, "sequence_number", number, "error", g.err)
+		p.log.ErrorContext(ctx, "projection failed", "account", g.account, "asset", g.asset, "user", g.user, "sequence_number", number, "error", g.err)
 		if failed != "" || err != nil {
 			continue
 		}

@@ -49,8 +49,9 @@ func (r *Reader) Balance(ctx context.Context, k Key, floor *events.Amount) (Bala
 			return b, err
 		}
 		if try > floorReads {
-			r.log.Error("balance is below its limit", "account", k.Account, "asset", k.Asset,
-				"quantity", b.Head.Quantity().String(), "floor", floor.String(), "as_of", string(b.AsOf()))
+			r.log.ErrorContext(ctx, "balance is below its limit", "account", k.Account, "asset", k.Asset,
+				"quantity", b.Head.Quantity().String(), "floor", floor.String(), "as_of", string(b.AsOf()),
+				"BelowLimit", 1) // counted as a metric
 			return b, nil
 		}
 		if err := r.pause(ctx, try); err != nil {

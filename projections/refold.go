@@ -2,11 +2,13 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/ledger/table"
 )
 
 // Refold counts every posting of marks in the balance of k, in as many saves as it takes. Marks are KSUIDs of postings
@@ -24,6 +26,11 @@ import (
 // Errors: those of Views; table.ErrConflict when others kept coming first; ErrPostingsMissing; events.ErrOverflow. What
 // was saved before an error stays.
 func (p *Projector) Refold(ctx context.Context, k Key, marks []events.KSUID) error {
+	return p.work(ctx, k, marks, &work{})
+}
+
+// work is Refold, and adds to w what it took.
+func (p *Projector) work(ctx context.Context, k Key, marks []events.KSUID, w *work) error {
 	marks = slices.Clone(marks)
 	slices.Sort(marks)
 	marks = slices.Compact(marks)
@@ -33,8 +40,17 @@ func (p *Projector) Refold(ctx context.Context, k Key, marks []events.KSUID) err
 		if err != nil {
 			return fmt.Errorf("read balance: %w", err)
 		}
-		r := refold{Projector: p, stored: b, balance: b, settled: settledBefore(begun, storeTime, p.window)}
-		return r.count(ctx, marks)
+		r := refold{Projector: p, views: &measured{p.views, w}, stored: b, balance: b, settled: settledBefore(begun, storeTime, p.window)}
+		if err := r.count(ctx, marks); err != nil {
+			if errors.Is(err, table.ErrConflict) {
+				w.conflicts++
+			}
+			return err
+		}
+		if w.written && len(marks) > 0 {
+			w.lag = max(0, p.now().Sub(marks[len(marks)-1].Time()))
+		}
+		return nil
 	})
 }
 
@@ -53,6 +69,7 @@ func settledBefore(begun, storeTime time.Time, window time.Duration) events.KSUI
 // refold is one attempt on one balance, from reading it to its last write.
 type refold struct {
 	*Projector
+	views    Views
 	stored   Balance      // as the table has it: as read, later as written by this attempt
 	balance  Balance      // what it becomes
 	segments []Segment    // to be written with it

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 	"runtime/debug"
@@ -160,36 +159,3 @@ func requestID(h http.Header) string {
 
 // idAlphabet has every character that an id may hold.
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@-"
-
-// log writes the request's line. What was asked and answered in detail is nobody's business but the caller's.
-func (a *api) log(r *request, id string, status int, took time.Duration, out reply, p *problem) {
-	level := slog.LevelInfo
-	attrs := []slog.Attr{
-		slog.String("request_id", id), slog.String("method", r.Method), slog.Int("status", status),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
-	}
-	if r.route != nil {
-		attrs = append(attrs, slog.String("route", r.route.pattern))
-	}
-	if r.actor != "" {
-		attrs = append(attrs, slog.String("actor", r.actor))
-	}
-	transaction := out.id
-	if p != nil {
-		attrs = append(attrs, slog.String("code", string(p.Code)))
-		transaction = p.Transaction
-		if status >= http.StatusInternalServerError {
-			level = slog.LevelWarn
-			if p.cause != nil {
-				attrs = append(attrs, slog.String("error", p.cause.Error()))
-			}
-		}
-		if p.Code == ledger.CodeInternal {
-			level = slog.LevelError
-		}
-	}
-	if transaction != "" {
-		attrs = append(attrs, slog.String("transaction", transaction))
-	}
-	a.Log.LogAttrs(r.Context(), level, "request", attrs...)
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ledger.example/functions/api"
+	"ledger.example/functions/metrics"
 	"ledger.example/ledger/wire"
 )
 
@@ -18,34 +19,47 @@ const (
 	VariableTable = "LEDGER_TABLE"
 	// VariableLocal, when true, lets callers in for whom no authorizer vouches: for an emulated gateway, which has none.
 	VariableLocal = "LEDGER_LOCAL"
+	// VariableMetrics is the CloudWatch namespace of the metrics; empty, there are none.
+	VariableMetrics = "LEDGER_METRICS"
 )
 
 // Open returns the service that the environment describes: getenv is os.Getenv. Its error names every variable that is
-// missing or wrong.
+// missing or wrong. In AWS it sends nothing to the store: a function's start is free of round trips, and no role may
+// describe the table that the template made. In an emulation it looks at the table once, as nothing else vouches for it.
 func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*Service, error) {
 	var faults []string
+	fault := func(variable, what string) { faults = append(faults, variable+" "+what) }
 	name := getenv(VariableTable)
-	if name == "" {
-		faults = append(faults, VariableTable+" is missing: the name of the table")
+	switch {
+	case name == "":
+		fault(VariableTable, "is missing: the name of the table")
+	case !validTable(name):
+		fault(VariableTable, "is not the name of a table")
 	}
-	if getenv("AWS_REGION") == "" && getenv("AWS_DEFAULT_REGION") == "" {
-		faults = append(faults, "AWS_REGION is missing: where the table is")
-	}
+	store := storeConfig(getenv, fault)
 	local := false
 	if text := getenv(VariableLocal); text != "" {
 		var err error
 		if local, err = strconv.ParseBool(text); err != nil {
-			faults = append(faults, VariableLocal+" must be true or false")
+			fault(VariableLocal, "must be true or false")
+		}
+	}
+	namespace := getenv(VariableMetrics)
+	if namespace != "" {
+		if err := metrics.CheckNamespace(namespace); err != nil {
+			fault(VariableMetrics, err.Error())
 		}
 	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("environment: %s", strings.Join(faults, "; "))
 	}
-	client, err := wire.LoadClient(ctx)
-	if err != nil {
-		return nil, err
+	client := wire.NewClient(store)
+	if local {
+		if _, err := wire.CheckTable(ctx, client, name); err != nil {
+			return nil, err
+		}
 	}
-	return New(Config{Client: client, Table: name, Actor: api.GatewayActor(local), Version: version(), Log: log})
+	return New(Config{Client: client, Table: name, Actor: api.GatewayActor(local), Version: version(), Log: log, Metrics: namespace})
 }
 
 // version returns the module's version, or the commit that was built.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/functions/api"
+	"ledger.example/functions/metrics"
 	"ledger.example/functions/stream"
 	"ledger.example/ledger"
 	journal "ledger.example/ledger/dynamo"
@@ -26,6 +27,7 @@ type Config struct {
 	Actor   func(*http.Request) string // see api.Config
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
+	Metrics string       // CloudWatch namespace of the metrics that are taken from Log, which must write JSON; "": none are
 }
 
 // Service is the ledger on one table. It is safe for concurrent use, and needs no closing.
@@ -44,6 +46,9 @@ func New(c Config) (*Service, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Metrics != "" {
+		c.Log = slog.New(metrics.NewHandler(c.Log.Handler(), c.Metrics))
 	}
 	v := views.NewViews(c.Client, c.Table)
 	reader := projections.NewReader(v, c.Log)

@@ -24,6 +24,8 @@ func TestEnvironment(t *testing.T) {
 		{map[string]string{VariableTable: "", "AWS_REGION": "", VariableLocal: "perhaps"}, VariableTable + " AWS_REGION " + VariableLocal},
 		{map[string]string{"AWS_REGION": "", "AWS_DEFAULT_REGION": "eu-central-1"}, ""},
 		{map[string]string{VariableLocal: "true"}, ""},
+		{map[string]string{VariableMetrics: "Ledger/books-2"}, ""},
+		{map[string]string{VariableMetrics: "AWS/books", VariableLocal: "perhaps"}, VariableMetrics + " " + VariableLocal},
 	} {
 		environment := maps.Clone(good)
 		maps.Copy(environment, c.change)

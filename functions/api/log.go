@@ -1,0 +1,65 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"ledger.example/ledger"
+)
+
+// log writes the request's line. What was asked and answered in detail is nobody's business but the caller's.
+func (a *api) log(r *request, id string, status int, took time.Duration, out reply, p *problem) {
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("request_id", id), slog.String("method", r.Method), slog.Int("status", status),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if r.route != nil {
+		attrs = append(attrs, slog.String("route", r.route.pattern))
+	}
+	if r.actor != "" {
+		attrs = append(attrs, slog.String("actor", r.actor))
+	}
+	transaction := out.id
+	if p != nil {
+		attrs = append(attrs, slog.String("code", string(p.Code)))
+		transaction = p.Transaction
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelWarn
+			if p.cause != nil {
+				attrs = append(attrs, slog.String("error", p.cause.Error()))
+			}
+		}
+		if p.Code == ledger.CodeInternal {
+			level = slog.LevelError
+		}
+	}
+	if transaction != "" {
+		attrs = append(attrs, slog.String("transaction", transaction))
+	}
+	attrs = append(attrs, measure(r, status, out, p)...)
+	a.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// measure returns the attributes of a request's line that are counted as metrics.
+func measure(r *request, status int, out reply, p *problem) []slog.Attr {
+	one := func(name string) slog.Attr { return slog.Int(name, 1) }
+	write := r.route != nil && r.route.part == partWrite
+	switch {
+	case p == nil && write && out.replayed:
+		return []slog.Attr{one("TransactionsReplayed")}
+	case p == nil && write && out.id != "":
+		return []slog.Attr{one("TransactionsPosted")}
+	case p == nil:
+		return nil
+	case p.Code == ledger.CodeOutcomeUnknown:
+		return []slog.Attr{one("UnknownOutcomes")}
+	case status == http.StatusServiceUnavailable:
+		return []slog.Attr{one("Throttled")}
+	case write && status < http.StatusInternalServerError:
+		// The code is the dimension: one of kinds, whatever the caller sent.
+		return []slog.Attr{one("Refusals"), slog.String("Code", string(p.Code))}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+)
+
+// valuesMax is the most values of one metric that a line may have (specification of the format, target members).
+const valuesMax = 100
+
+// directiveKey is the member of a line that makes it the format's: CloudWatch looks for it at the root.
+const directiveKey = "_aws"
+
+// directive tells CloudWatch which members of its line are values.
+type directive struct {
+	Timestamp         int64 // milliseconds since 1970
+	CloudWatchMetrics []set
+}
+
+// set names metrics of the same dimensions.
+type set struct {
+	Namespace  string
+	Dimensions [][]string
+	Metrics    []definition
+}
+
+type definition struct {
+	Name string
+	Unit Unit
+}
+
+// handler adds a directive to the records that have values.
+type handler struct {
+	next      slog.Handler
+	namespace string
+	metrics   map[string]Metric // by name
+}
+
+// NewHandler returns a handler that passes every record on to next, and adds to those that have values of Metrics the
+// directive by which CloudWatch takes them into namespace. next must write JSON. A record with a list longer than a line
+// may have is followed by others with the rest of the list.
+func NewHandler(next slog.Handler, namespace string) slog.Handler {
+	h := &handler{next: next, namespace: namespace, metrics: make(map[string]Metric)}
+	for _, m := range Metrics() {
+		h.metrics[m.Name] = m
+	}
+	return h
+}
+
+// Enabled implements slog.Handler.
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler. What every line of a logger has is no measurement.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &handler{next: h.next.WithAttrs(attrs), namespace: h.namespace, metrics: h.metrics}
+}
+
+// WithGroup implements slog.Handler. Members of a group aren't at the root, where values have to be: nothing is taken.
+func (h *handler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	return h.next.WithGroup(name)
+}
+
+// Handle implements slog.Handler.
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	line := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	rest := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	var measured []Metric
+	r.Attrs(func(a slog.Attr) bool {
+		m, ok := h.metrics[a.Key]
+		if ok && isText(r, m.Dimension) {
+			if list, isList := a.Value.Any().([]int64); isList && len(list) > valuesMax {
+				a = slog.Any(a.Key, list[:valuesMax])
+				rest.AddAttrs(slog.Any(a.Key, list[valuesMax:]))
+			}
+			if isMeasurement(a.Value) {
+				measured = append(measured, m)
+			}
+		}
+		line.AddAttrs(a)
+		return true
+	})
+	if len(measured) == 0 {
+		return h.next.Handle(ctx, r)
+	}
+	line.AddAttrs(slog.Any(directiveKey, h.directive(r.Time.UnixMilli(), measured)))
+	if err := h.next.Handle(ctx, line); err != nil || rest.NumAttrs() == 0 {
+		return err
+	}
+	return h.Handle(ctx, rest)
+}
+
+// directive names measured, those of one dimension together.
+func (h *handler) directive(at int64, measured []Metric) directive {
+	d := directive{Timestamp: at}
+	index := make(map[string]int, 1)
+	for _, m := range measured {
+		i, ok := index[m.Dimension]
+		if !ok {
+			i = len(d.CloudWatchMetrics)
+			index[m.Dimension] = i
+			dimensions := []string{} // none: the metric as a whole
+			if m.Dimension != "" {
+				dimensions = append(dimensions, m.Dimension)
+			}
+			d.CloudWatchMetrics = append(d.CloudWatchMetrics, set{Namespace: h.namespace, Dimensions: [][]string{dimensions}})
+		}
+		d.CloudWatchMetrics[i].Metrics = append(d.CloudWatchMetrics[i].Metrics, definition{m.Name, m.Unit})
+	}
+	return d
+}
+
+// isText tells whether the record has the attribute as a text that is not empty; an empty name asks for none.
+func isText(r slog.Record, name string) bool {
+	found := name == ""
+	if !found {
+		r.Attrs(func(a slog.Attr) bool {
+			found = a.Key == name && a.Value.Kind() == slog.KindString && a.Value.String() != ""
+			return !found
+		})
+	}
+	return found
+}
+
+// isMeasurement tells whether the format takes v: a number, or a list of some.
+func isMeasurement(v slog.Value) bool {
+	switch v.Kind() {
+	case slog.KindInt64:
+		return true
+	case slog.KindAny:
+		list, ok := v.Any().([]int64)
+		return ok && len(list) > 0
+	}
+	return false
+}
