@@ -62,7 +62,7 @@ var sdkPaths = []string{"github.com/aws/"}
 
 // topLevel is all that the module's root holds, beside dot files and what is built there.
 var topLevel = []string{
-	"events", "ledger", "projections", "functions", "cmd", "tests",
+	"events", "ledger", "projections", "functions", "cmd", "tests", "docs",
 	"template.yaml", "template.go", "samconfig.toml", "Makefile", "README.md", "LICENSE", "go.mod", "go.sum",
 }
 
