@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"ledger.example/functions/service"
@@ -18,5 +17,5 @@ func main() {
 		log.Error("the function cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(s.Stream())
+	service.Start(s.Stream())
 }

@@ -14,7 +14,7 @@ import (
 
 // Every variable at fault is named at once.
 func TestEnvironment(t *testing.T) {
-	good := map[string]string{VariableTable: "ledger", "AWS_REGION": "eu-central-1"}
+	good := map[string]string{VariableTable: "ledger", "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 	for _, c := range []struct {
 		change map[string]string
 		named  string // separated by spaces
@@ -23,7 +23,20 @@ func TestEnvironment(t *testing.T) {
 		{map[string]string{VariableTable: ""}, VariableTable},
 		{map[string]string{VariableTable: "", "AWS_REGION": "", VariableLocal: "perhaps"}, VariableTable + " AWS_REGION " + VariableLocal},
 		{map[string]string{"AWS_REGION": "", "AWS_DEFAULT_REGION": "eu-central-1"}, ""},
-		{map[string]string{VariableLocal: "true"}, ""},
+		{map[string]string{"AWS_REGION": "http://example.com/"}, "AWS_REGION"},
+		{map[string]string{VariableTable: "no"}, VariableTable},
+		{map[string]string{VariableTable: "a table"}, VariableTable},
+		{map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"},
+		{map[string]string{"AWS_SESSION_TOKEN": "token", "AWS_MAX_ATTEMPTS": "many", "AWS_PROFILE": "none"}, ""},
+		{map[string]string{VariableLocal: "false"}, ""},
+		{map[string]string{VariableLocal: "1 "}, VariableLocal},
+		{map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:8000", "AWS_ENDPOINT_URL": "nonsense"}, ""},
+		{map[string]string{"AWS_ENDPOINT_URL": "https://dynamodb.example"}, ""},
+		{map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "127.0.0.1:8000"}, "AWS_ENDPOINT_URL_DYNAMODB"},
+		{map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "localhost:8000"}, "AWS_ENDPOINT_URL_DYNAMODB"},
+		{map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://"}, "AWS_ENDPOINT_URL_DYNAMODB"},
+		{map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "ftp://127.0.0.1"}, "AWS_ENDPOINT_URL_DYNAMODB"},
+		{map[string]string{"AWS_ENDPOINT_URL": "//127.0.0.1:8000"}, "AWS_ENDPOINT_URL"},
 		{map[string]string{VariableMetrics: "Ledger/books-2"}, ""},
 		{map[string]string{VariableMetrics: "AWS/books", VariableLocal: "perhaps"}, VariableMetrics + " " + VariableLocal},
 	} {

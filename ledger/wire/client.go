@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -10,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
@@ -29,8 +26,7 @@ const (
 	// into one of those has an unknown outcome.
 	idleTimeout = 30 * time.Second
 
-	// readAttempts is how often the SDK tries a read, unless AWS_MAX_ATTEMPTS says otherwise. It never repeats a write: see
-	// Once.
+	// readAttempts is how often the SDK tries a read. It never repeats a write: see Once.
 	readAttempts = 3
 )
 
@@ -53,15 +49,6 @@ func NewClient(cfg aws.Config, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 		})
 	}
 	return dynamodb.NewFromConfig(cfg, append([]func(*dynamodb.Options){tuned}, optFns...)...)
-}
-
-// LoadClient is NewClient with the region, credentials and endpoint that the environment names.
-func LoadClient(ctx context.Context, optFns ...func(*dynamodb.Options)) (*dynamodb.Client, error) {
-	cfg, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("configuration of the AWS SDK: %w", err)
-	}
-	return NewClient(cfg, optFns...), nil
 }
 
 // Once is the option of every request that writes: the SDK sends it once. It would repeat a write whose outcome is

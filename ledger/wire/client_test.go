@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,23 +12,19 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
 )
 
-// environment points LoadClient at an endpoint, with a setting that must not make it repeat writes.
-func environment(t *testing.T, endpoint string) {
-	t.Helper()
-	none := filepath.Join(t.TempDir(), "none")
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_REGION": "us-east-1",
-		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_SESSION_TOKEN": "",
-		"AWS_MAX_ATTEMPTS": "9", "AWS_PROFILE": "", "AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none,
-	} {
-		t.Setenv(name, value)
-	}
+// clientOf returns a client of an endpoint, with a setting that must not make it repeat writes.
+func clientOf(endpoint string) *dynamodb.Client {
+	return wire.NewClient(aws.Config{
+		Region: "us-east-1", BaseEndpoint: &endpoint, RetryMaxAttempts: 9,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
 }
 
 // As many concurrent requests as a process makes keep their connections.
@@ -53,11 +48,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	environment(t, server.URL)
-	client, err := wire.LoadClient(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := clientOf(server.URL)
 	for range rounds {
 		var group sync.WaitGroup
 		for range concurrent {
@@ -82,11 +73,7 @@ func TestAStoreThatDoesNotAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment(t, "http://"+listener.Addr().String())
-	client, err := wire.LoadClient(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := clientOf("http://" + listener.Addr().String())
 	put := func() error {
 		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("t"), Item: wire.Item{}}, wire.Once)
 		return err
