@@ -39,7 +39,7 @@ func ledgerBinary(t testing.TB) string {
 
 // ledgerProcess is the real command in a process of its own.
 type ledgerProcess struct {
-	url     string // of up, once it is ready
+	url     string // of up or dynamodb, once it is ready
 	command *exec.Cmd
 	exited  chan struct{} // closed when the process has ended
 	err     error         // of the process, once it has ended
@@ -48,8 +48,8 @@ type ledgerProcess struct {
 	problems strings.Builder // its standard error
 }
 
-// startLedger starts the command and returns when it says on standard error that it is ready; with up, url is set. It is
-// killed at the end of t if it still runs.
+// startLedger starts the command and returns when it says on standard error that it is ready; with up and dynamodb, url
+// is set. It is killed at the end of t if it still runs.
 func startLedger(t testing.TB, arguments ...string) *ledgerProcess {
 	t.Helper()
 	l := &ledgerProcess{command: exec.Command(ledgerBinary(t), arguments...), exited: make(chan struct{})}
@@ -100,7 +100,7 @@ func startLedger(t testing.TB, arguments ...string) *ledgerProcess {
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("ledger %s was not ready in time: %s", arguments, l.said())
 	}
-	if arguments[0] == "up" {
+	if arguments[0] == "up" || arguments[0] == "dynamodb" {
 		l.url = <-address
 	}
 	return l

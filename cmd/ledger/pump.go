@@ -19,6 +19,9 @@ template.yaml, as Lambda does in an account: for "sam local", which has no strea
 It begins at the oldest record that the stream has each time it is started: what was projected already is
 found counted. Records that the projector cannot take are kept whole in the file of --set-aside.
 
+It keeps trying while DynamoDB Local is away, and goes on when that is back. When the table was made anew
+meanwhile, it follows the new table's stream. It ends when there is no table or no stream any more.
+
 Ctrl-C or SIGTERM ends it: the batches under way are finished first.`,
 		Example: `  ledger pump
   ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books --set-aside aside.jsonl`,
@@ -46,10 +49,10 @@ func (c *cli) pump(ctx context.Context, endpoint, table, setAside string, verbos
 	if err != nil {
 		return err
 	}
-	p, err := s.pump(ctx, table, ledger.Stream(), setAside, log)
+	f, err := s.feed(ctx, table, ledger.Stream(), setAside, log)
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return unlessEnded(ctx, fmt.Errorf("%w; is `ledger dynamodb` running?", err))
 	}
 	fmt.Fprintf(c.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector. Ctrl-C ends it.\n", table, endpoint)
-	return p.Run(ctx)
+	return f.run(ctx)
 }

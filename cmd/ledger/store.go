@@ -14,7 +14,6 @@ import (
 
 	template "ledger.example"
 	"ledger.example/cmd/ledger/local"
-	"ledger.example/cmd/ledger/pump"
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
 	"ledger.example/ledger/wire"
@@ -23,8 +22,6 @@ import (
 const (
 	// defaultTable is the table's name unless --table gives another.
 	defaultTable = "ledger"
-	// defaultSetAside is where the pump keeps what the projector cannot take.
-	defaultSetAside = ".ledger/set-aside.jsonl"
 	// storeStopTimeout is how long DynamoDB Local may take to end.
 	storeStopTimeout = 10 * time.Second
 )
@@ -102,10 +99,8 @@ func (s *store) createTable(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := local.CreateTable(ctx, local.DynamoDB(s.endpoint), in, name); err != nil {
-		return fmt.Errorf("DynamoDB at %s: %w", s.endpoint, err)
-	}
-	return nil
+	_, err = local.CreateTable(ctx, local.DynamoDB(s.endpoint), in, name)
+	return err
 }
 
 // open returns the ledger on a table of the store.
@@ -117,20 +112,4 @@ func (s *store) open(table string, log *slog.Logger) (*service.Service, error) {
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	return service.New(service.Config{Client: db, Table: table, Actor: api.LocalActor, Version: version(), Log: log})
-}
-
-// pump returns what feeds the stream of a table to the projector.
-func (s *store) pump(ctx context.Context, table string, projector pump.Handler, setAside string, log *slog.Logger) (*pump.Pump, error) {
-	settings, err := local.SettingsFromTemplate(template.YAML)
-	if err != nil {
-		return nil, err
-	}
-	arn, err := local.StreamARN(ctx, local.DynamoDB(s.endpoint), table)
-	if err != nil {
-		return nil, fmt.Errorf("DynamoDB at %s: %w", s.endpoint, err)
-	}
-	return pump.New(pump.Options{
-		Stream: local.Streams(s.endpoint), StreamARN: arn, Handler: projector,
-		Settings: settings, SetAside: setAside, Log: log,
-	})
 }

@@ -112,11 +112,11 @@ func (c *cli) up(ctx context.Context, o upOptions) (err error) {
 	pumpCtx, endPump := context.WithCancel(context.WithoutCancel(ctx))
 	defer endPump()
 	if !o.noPump {
-		p, err := s.pump(ctx, o.table, ledger.Stream(), setAsideFile(o.data), log)
+		f, err := s.feed(ctx, o.table, ledger.Stream(), setAsideFile(o.data), log)
 		if err != nil {
 			return unlessEnded(ctx, err)
 		}
-		parts.Go(func() error { return p.Run(pumpCtx) })
+		parts.Go(func() error { return f.run(pumpCtx) })
 	}
 	server := newServer(ledger.API(), log)
 	parts.Go(func() error {

@@ -22,6 +22,9 @@ const (
 	readyPoll = 25 * time.Millisecond
 	// stopTimeout is how long a server may take to end by itself.
 	stopTimeout = 10 * time.Second
+	// portPatience is how long to wait for a port that was asked for: a server
+	// whose process was killed has it for a moment more.
+	portPatience = 3 * time.Second
 	// portAttempts is how often another free port is tried when somebody was
 	// quicker to take the one that was found.
 	portAttempts = 3
@@ -49,7 +52,8 @@ type Options struct {
 	// DataDir keeps the data, and is made if need be; empty keeps them in
 	// memory. One server at a time may have it.
 	DataDir string
-	// Port to listen on; 0 takes a free one.
+	// Port to listen on; 0 takes a free one. The error for one in use is
+	// syscall.EADDRINUSE, wrapped.
 	Port int
 	// Log tells about progress; nil tells nothing.
 	Log *slog.Logger
@@ -99,7 +103,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	defer books.release()
 	args := arguments(in, books)
 	for attempt := 1; ; attempt++ {
-		port, err := freePort(o.Port)
+		port, err := freePort(ctx, o.Port)
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +132,26 @@ func arguments(in installation, d data) []string {
 	return append(args, d.arguments()...)
 }
 
-// freePort returns port if it can be listened on, and some free one for 0.
-func freePort(port int) (int, error) {
-	l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
-	if err != nil {
+// freePort returns port if it can be listened on, waiting a while for somebody
+// to leave it, and some free one for 0. Error: syscall.EADDRINUSE, wrapped.
+func freePort(ctx context.Context, port int) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, portPatience)
+	defer cancel()
+	for {
+		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().(*net.TCPAddr).Port, nil
+		}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			select {
+			case <-time.After(lockPoll):
+				continue
+			case <-ctx.Done():
+			}
+		}
 		return 0, fmt.Errorf("port for DynamoDB Local: %w", err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // launch starts java and returns at once. The JVM inherits lock, unless that is nil.

@@ -94,7 +94,9 @@ func TestNothingIsSetAsideWhileTheStreamIsAway(t *testing.T) {
 		s := newScript()
 		s.shard("A", "")
 		s.put("A", "a1")
-		r := newRig(t, s, settings())
+		set := settings()
+		set.MaximumRecordAge = 5 * time.Minute // less than the outage lasts
+		r := newRig(t, s, set)
 		down := errors.New("connection refused")
 		away := false
 		r.handle = func(context.Context, []string) (lambdaevents.DynamoDBEventResponse, error) {

@@ -24,7 +24,8 @@
 // has, and much comes again; the handler must not mind, as it must not in
 // Lambda. For the same reason a record's age counts from the beginning of the
 // run at the earliest: else a run after a long pause would set aside what has
-// been delivered long ago, and what has never been delivered with it.
+// been delivered long ago, and what has never been delivered with it. An outage
+// of the stream ends like a pause.
 //
 // It differs from Lambda where that helps on a developer's machine: it looks
 // for new records more often than four times a second, its pauses between

@@ -233,17 +233,19 @@ func checkpoint(batch []record, response lambdaevents.DynamoDBEventResponse) (do
 
 // dropOld sets aside what is older than records may get, and returns the rest.
 // A record that is older than this Run counts from its beginning: most of those
-// were delivered by the Run before, and none had its chance in this one.
+// were delivered by the Run before, and none had its chance in this one. So it
+// is with an outage of the stream.
 func (l *lane) dropOld(ctx context.Context, batch []record, invoked int) ([]record, error) {
 	limit := l.pump.settings.MaximumRecordAge
 	if limit <= 0 {
 		return batch, nil
 	}
-	l.pump.mu.Lock()
-	began := l.pump.began
-	l.pump.mu.Unlock()
+	from, counts := l.pump.oldest()
+	if !counts {
+		return batch, nil
+	}
 	old := 0
-	for old < len(batch) && time.Since(later(batch[old].event.Change.ApproximateCreationDateTime.Time, began)) > limit {
+	for old < len(batch) && time.Since(later(batch[old].event.Change.ApproximateCreationDateTime.Time, from)) > limit {
 		old++
 	}
 	if old == 0 {

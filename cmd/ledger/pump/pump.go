@@ -75,8 +75,9 @@ type Pump struct {
 	// settled is false while there may be shards that we haven't heard of.
 	settled bool
 	stats   Stats
-	// began is when the present Run did.
-	began time.Time
+	outage  outage
+	// ageFrom is when the present Run began, or its last outage ended.
+	ageFrom time.Time
 }
 
 // New makes a pump. It fails when the settings are not ones that Lambda would
@@ -147,8 +148,9 @@ func (p *Pump) Run(ctx context.Context) error {
 			failed = err
 			continue
 		case err != nil:
-			p.log.Warn("cannot list the shards, trying again", "stream", p.arn, "error", err)
+			p.failed(err)
 		default:
+			p.answered()
 			var starting []*shard
 			starting, settled = p.update(shards, status)
 			for _, sh := range starting {
@@ -194,7 +196,8 @@ func (p *Pump) reset() {
 	clear(p.shards)
 	p.settled = false
 	p.stats.Pending = 0
-	p.began = time.Now()
+	p.outage = outage{}
+	p.ageFrom = time.Now()
 }
 
 // end notes that a shard has been read and delivered to its end, unless it was

@@ -3,6 +3,7 @@ package pump
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -62,6 +63,7 @@ func (p *Pump) read(ctx context.Context, sh *shard, lanes []chan record) {
 			continue
 		}
 		failures = 0
+		p.answered()
 		if n := len(out.Records); n > 0 {
 			position = sequenceNumber(out.Records[n-1])
 			idle = minPoll
@@ -138,7 +140,7 @@ func (p *Pump) readFailed(ctx context.Context, id string, err error, position *s
 			return true
 		}
 	default:
-		p.log.Warn("cannot read the shard, trying again", "shard", id, "error", err)
+		p.failed(fmt.Errorf("shard %s: %w", id, err))
 	}
 	return false
 }
