@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"ledger.example/tests/caller"
+
 	"ledger.example/ledger/table"
 )
 
@@ -23,10 +25,10 @@ func sharedRegister(t testing.TB) *system {
 	theRegister.made.Do(func() {
 		s := newSystem(t, withoutPump)
 		openRegister(s)
-		s.must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
-		s.must(201, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`)
-		s.must(201, "POST", "/v1/trades", `{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market","quantity":"5","cost":"80000"}`)
-		s.must(201, "POST", "/v1/transfers", `{"id":"w-1","from":"jane","to":"bank","asset":"USD","quantity":"1000","description":"Withdrawal"}`)
+		s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+		s.Must(201, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`)
+		s.Must(201, "POST", "/v1/trades", `{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market","quantity":"5","cost":"80000"}`)
+		s.Must(201, "POST", "/v1/transfers", `{"id":"w-1","from":"jane","to":"bank","asset":"USD","quantity":"1000","description":"Withdrawal"}`)
 		s.deliverAll()
 		theRegister.table = s.table
 	})
@@ -37,10 +39,10 @@ func sharedRegister(t testing.TB) *system {
 }
 
 // reads makes one request, and fails t unless it was answered by these requests to the table.
-func (s *system) reads(path string, wanted ...string) reply {
+func (s *system) reads(path string, wanted ...string) caller.Reply {
 	s.t.Helper()
 	s.requests.take()
-	r := s.must(200, "GET", path, "")
+	r := s.Must(200, "GET", path, "")
 	sent(s.t, s.requests.take(), wanted...)
 	return r
 }
@@ -67,7 +69,7 @@ func TestBothLookedUpBeforeATrade(t *testing.T) {
 	openRegister(first)
 	requests := promptly(t, func(int) []request {
 		s := first.beside()
-		s.must(201, "POST", "/v1/trades", `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000"}`)
+		s.Must(201, "POST", "/v1/trades", `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000"}`)
 		return s.requests.take()
 	})
 	// One look at all that it names, then the trade; what the seller may have is asked along with it.
@@ -79,9 +81,9 @@ func TestBothLookedUpBeforeATrade(t *testing.T) {
 		t.Errorf("then came %s", requests[1].line())
 	}
 	s := first.beside()
-	r := s.must(422, "POST", "/v1/trades", `{"asset":"AAPL","buyer":"nobody","seller":"noone","quantity":"10","cost":"150000"}`)
-	if got := r.fields(); r.code() != "account_not_found" || !slices.Equal(got, []string{"buyer", "seller"}) {
-		t.Errorf("%s of %q", r.code(), got)
+	r := s.Must(422, "POST", "/v1/trades", `{"asset":"AAPL","buyer":"nobody","seller":"noone","quantity":"10","cost":"150000"}`)
+	if got := r.Fields(); r.Code() != "account_not_found" || !slices.Equal(got, []string{"buyer", "seller"}) {
+		t.Errorf("%s of %q", r.Code(), got)
 	}
 	sent(t, s.requests.take(), "BatchGetItem strong ACCOUNT#nobody ACCOUNT#nobody, ACCOUNT#noone ACCOUNT#noone, ACCOUNT#noone BALANCE#AAPL, ASSET#AAPL ASSET#AAPL")
 }
@@ -98,7 +100,7 @@ func TestAccountSummaryWithAllBalancesAndRecentHistory(t *testing.T) {
 		"balances data 1 asset": "USD", "balances data 1 quantity": "349000", "balances next_cursor": nil,
 		"postings data 0 transaction": "w-1",
 	})
-	if got := r.each("transaction", "postings", "data"); !slices.Equal(got, []any{"w-1", "t-2", "t-1"}) {
+	if got := r.Each("transaction", "postings", "data"); !slices.Equal(got, []any{"w-1", "t-2", "t-1"}) {
 		t.Errorf("newest postings of %v", got)
 	}
 }
@@ -126,10 +128,10 @@ func TestHistoryOfOneAssetNewestFirst(t *testing.T) {
 	s := sharedRegister(t)
 	r := s.reads("/v1/accounts/jane/postings?asset=USD",
 		"Query eventual newest first, 21 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#USD# AND POSTING#USD#~")
-	if got := r.each("transaction", "data"); !slices.Equal(got, []any{"w-1", "t-1", "d-1"}) {
+	if got := r.Each("transaction", "data"); !slices.Equal(got, []any{"w-1", "t-1", "d-1"}) {
 		t.Errorf("history of %v", got)
 	}
-	if got := r.each("quantity", "data"); !slices.Equal(got, []any{"-1000", "-150000", "500000"}) {
+	if got := r.Each("quantity", "data"); !slices.Equal(got, []any{"-1000", "-150000", "500000"}) {
 		t.Errorf("quantities %v", got)
 	}
 	shows(t, r, map[string]any{"data 0 description": "Withdrawal", "data 0 kind": "transfer", "data 2 kind": "transfer", "next_cursor": nil})
@@ -140,16 +142,16 @@ func TestHistoryOverAllAssetsThroughGSI1(t *testing.T) {
 	s := sharedRegister(t)
 	const firstPage = "Query GSI1 eventual newest first, 3 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND "
 	r := s.reads("/v1/accounts/jane/postings?limit=2", firstPage+"POSTING#~")
-	if got := r.each("transaction", "data"); !slices.Equal(got, []any{"w-1", "t-2"}) {
+	if got := r.Each("transaction", "data"); !slices.Equal(got, []any{"w-1", "t-2"}) {
 		t.Errorf("history of %v", got)
 	}
-	if got := r.each("asset", "data"); !slices.Equal(got, []any{"USD", "AAPL"}) {
+	if got := r.Each("asset", "data"); !slices.Equal(got, []any{"USD", "AAPL"}) {
 		t.Errorf("assets %v", got)
 	}
-	cursor, _ := r.value("next_cursor").(string)
+	cursor, _ := r.Value("next_cursor").(string)
 	s.requests.take()
-	rest := s.must(200, "GET", "/v1/accounts/jane/postings?cursor="+cursor, "")
-	if got := rest.each("transaction", "data"); !slices.Equal(got, []any{"t-1", "t-1", "d-1"}) {
+	rest := s.Must(200, "GET", "/v1/accounts/jane/postings?cursor="+cursor, "")
+	if got := rest.Each("transaction", "data"); !slices.Equal(got, []any{"t-1", "t-1", "d-1"}) {
 		t.Errorf("the rest of the history is of %v", got)
 	}
 	if next := s.requests.take(); len(next) != 1 || !strings.HasPrefix(next[0].line(), "Query GSI1 eventual newest first, 21 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND POSTING#") {
@@ -171,7 +173,7 @@ func TestOrdersOfAUser(t *testing.T) {
 	s := sharedRegister(t)
 	r := s.reads("/v1/accounts/jane/postings",
 		"Query GSI1 eventual newest first, 21 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND POSTING#~")
-	orders := slices.Compact(r.each("transaction", "data"))
+	orders := slices.Compact(r.Each("transaction", "data"))
 	if !slices.Equal(orders, []any{"w-1", "t-2", "t-1", "d-1"}) {
 		t.Errorf("transactions of jane: %v", orders)
 	}
@@ -188,7 +190,7 @@ func TestOrderWithItsItems(t *testing.T) {
 		"quantity": {"10", "-10", "-150000", "150000"},
 		"cost":     {"150000", "-150000", "0", "0"},
 	} {
-		if got := r.each(member, "postings"); !slices.Equal(got, wanted) {
+		if got := r.Each(member, "postings"); !slices.Equal(got, wanted) {
 			t.Errorf("%s of its postings: %v", member, got)
 		}
 	}
@@ -197,7 +199,7 @@ func TestOrderWithItsItems(t *testing.T) {
 func TestItemCollectionARecordAndNewestPostingsInOneReverseRead(t *testing.T) {
 	t.Parallel()
 	s := sharedRegister(t)
-	s.must(200, "GET", "/v1/accounts/jane/summary?newest=3", "")
+	s.Must(200, "GET", "/v1/accounts/jane/summary?newest=3", "")
 	for _, r := range s.requests.take() {
 		if !strings.HasPrefix(r.line(), "Query GSI1 eventual newest first, 4 of ") {
 			continue

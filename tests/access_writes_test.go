@@ -43,9 +43,9 @@ func tradeWrites(t *testing.T, settle string, postings []string, guard string) {
 	t.Helper()
 	s := newSystem(t, withoutPump)
 	openRegister(s)
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 	s.deliverAll()
-	s.must(201, "POST", "/v1/trades", trade("t-0", "jane", 1, 1, settle)) // all that it names is known from here on
+	s.Must(201, "POST", "/v1/trades", trade("t-0", "jane", 1, 1, settle)) // all that it names is known from here on
 	var before map[string]string
 	var id, body string
 	requests := promptly(t, func(try int) []request {
@@ -53,7 +53,7 @@ func tradeWrites(t *testing.T, settle string, postings []string, guard string) {
 		body = trade(id, "jane", 10, 1500, settle)
 		before = s.items()
 		s.requests.take()
-		s.must(201, "POST", "/v1/trades", body)
+		s.Must(201, "POST", "/v1/trades", body)
 		return s.requests.take()
 	})
 	line := "TransactWriteItems put TXN#" + id + " TXN#" + id + ifAbsent
@@ -75,10 +75,10 @@ func tradeWrites(t *testing.T, settle string, postings []string, guard string) {
 		t.Errorf("a trade made the items %q", made)
 	}
 	// Replayed, reused, refused, followed by others, projected twice: what was written stays as it is.
-	s.must(200, "POST", "/v1/trades", body)
-	s.must(409, "POST", "/v1/trades", trade(id, "jane", 11, 1500, settle))
-	s.must(422, "POST", "/v1/transfers", `{"from":"jane","to":"bank","asset":"USD","quantity":"900000"}`)
-	s.must(201, "POST", "/v1/transfers", `{"from":"jane","to":"bank","asset":"USD","quantity":"1"}`)
+	s.Must(200, "POST", "/v1/trades", body)
+	s.Must(409, "POST", "/v1/trades", trade(id, "jane", 11, 1500, settle))
+	s.Must(422, "POST", "/v1/transfers", `{"from":"jane","to":"bank","asset":"USD","quantity":"900000"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"from":"jane","to":"bank","asset":"USD","quantity":"1"}`)
 	s.deliverAll()
 	s.deliverAll()
 	last := s.items()
@@ -101,11 +101,11 @@ func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
 	openRegister(s)
-	s.must(201, "POST", "/v1/trades", trade("t-1", "jane", 10, 150000, ""))
+	s.Must(201, "POST", "/v1/trades", trade("t-1", "jane", 10, 150000, ""))
 	if _, there := s.partition("ACCOUNT#jane")[table.BalanceKey("jane", "AAPL")]; there {
 		t.Error("a balance before its projection")
 	}
-	shows(t, s.must(200, "GET", "/v1/accounts/jane/balances/AAPL", ""), map[string]any{"quantity": "0", "as_of": nil, "postings": 0.0})
+	shows(t, s.Must(200, "GET", "/v1/accounts/jane/balances/AAPL", ""), map[string]any{"quantity": "0", "as_of": nil, "postings": 0.0})
 	bought := postingsIn(s, "jane", "AAPL")
 	s.requests.take()
 	deliver(t, s.service, bought...)
@@ -114,17 +114,17 @@ func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
 		"Query strong 1000 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#AAPL# AND POSTING#AAPL#~",
 		"GetItem strong ACCOUNT#jane ACCOUNT_SUMMARY",
 		"TransactWriteItems put ACCOUNT#jane BALANCE#AAPL"+ifAbsent+", put ACCOUNT#jane ACCOUNT_SUMMARY"+ifAbsent)
-	shows(t, s.must(200, "GET", "/v1/accounts/jane/balances/AAPL", ""), map[string]any{
+	shows(t, s.Must(200, "GET", "/v1/accounts/jane/balances/AAPL", ""), map[string]any{
 		"quantity": "10", "net_expenditure": "150000", "credits": "10", "debits": "0", "postings": 1.0,
 	})
 	// The next acquisition changes quantity and net expenditure, and nothing but the balance.
-	s.must(201, "POST", "/v1/trades", trade("t-2", "jane", 5, 80000, ""))
+	s.Must(201, "POST", "/v1/trades", trade("t-2", "jane", 5, 80000, ""))
 	s.requests.take()
 	deliver(t, s.service, postingsIn(s, "jane", "AAPL")...)
 	if got := lines(s.requests.take()); len(got) != 3 || got[2] != "PutItem ACCOUNT#jane BALANCE#AAPL if Version = 1" {
 		t.Errorf("asked for %q", got)
 	}
-	shows(t, s.must(200, "GET", "/v1/accounts/jane/balances/AAPL", ""), map[string]any{
+	shows(t, s.Must(200, "GET", "/v1/accounts/jane/balances/AAPL", ""), map[string]any{
 		"quantity": "15", "net_expenditure": "230000", "credits": "15", "debits": "0", "postings": 2.0,
 	})
 }
@@ -145,9 +145,9 @@ func TestMembershipBothWays(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
 	openRegister(s)
-	s.must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
-	s.must(201, "PUT", "/v1/accounts/jane/members/bob", `{"role":"viewer"}`)
-	s.must(201, "PUT", "/v1/accounts/market/members/ann", `{"role":"operator"}`)
+	s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
+	s.Must(201, "PUT", "/v1/accounts/jane/members/bob", `{"role":"viewer"}`)
+	s.Must(201, "PUT", "/v1/accounts/market/members/ann", `{"role":"operator"}`)
 	s.deliverAll()
 	const (
 		users    = "Query eventual 21 of PK = ACCOUNT#jane AND SK BETWEEN MEMBER# AND MEMBER#~"
@@ -161,7 +161,7 @@ func TestMembershipBothWays(t *testing.T) {
 	shows(t, other.reads("/v1/users/ann/accounts", accounts), map[string]any{
 		"data 0 account": "jane", "data 0 role": "owner", "data 1 account": "market", "data 1 role": "operator", "data 2": nil,
 	})
-	s.must(200, "DELETE", "/v1/accounts/jane/members/ann", "")
+	s.Must(200, "DELETE", "/v1/accounts/jane/members/ann", "")
 	s.deliverAll()
 	shows(t, other.reads("/v1/accounts/jane/members", users), map[string]any{"data 0 user": "bob", "data 1": nil})
 	shows(t, other.reads("/v1/users/ann/accounts", accounts), map[string]any{"data 0 account": "market", "data 1": nil})
@@ -171,13 +171,13 @@ func TestFieldPattern(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
 	openRegister(s)
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
-	s.must(201, "POST", "/v1/trades", trade("t-1", "jane", 10, 150000, `"settle":true`))
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.Must(201, "POST", "/v1/trades", trade("t-1", "jane", 10, 150000, `"settle":true`))
 	s.deliverAll()
 	other := s.beside()
 
 	// Root and elements lie in one partition, by prefix; one query of it has the whole entity.
-	other.must(200, "GET", "/v1/accounts/jane/summary", "")
+	other.Must(200, "GET", "/v1/accounts/jane/summary", "")
 	var entity []string
 	for _, r := range other.requests.take() {
 		if r.line() == "Query eventual 103 of PK = ACCOUNT#jane AND SK BETWEEN ACCOUNT AND BALANCE~" {
@@ -202,7 +202,7 @@ func TestFieldPattern(t *testing.T) {
 	})
 
 	// One element changes alone.
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"bank","to":"jane","asset":"USD","quantity":"1"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"bank","to":"jane","asset":"USD","quantity":"1"}`)
 	before := s.items()
 	s.requests.take()
 	deliver(t, s.service, postingsIn(s, "jane", "USD")...)

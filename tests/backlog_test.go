@@ -58,7 +58,7 @@ func TestRestartBehindABacklog(t *testing.T) {
 		t.Errorf("%d postings were read, more than the backlog of %d once and %d for each batch of %d", total, backlog, stretches, batch)
 	}
 	t.Logf("%d postings read for a backlog of %d in batches of %d", total, backlog, batch)
-	balance := s.must(200, "GET", "/v1/accounts/jane/balances/USD", "")
+	balance := s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "")
 	shows(t, balance, map[string]any{
 		"quantity": sumOf(all), "postings": float64(backlog), "as_of": string(all[backlog-1].ID),
 	})

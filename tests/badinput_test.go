@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ledger.example/tests/caller"
 )
 
 // bodyMax is the most bytes of a body (API, order of checks).
@@ -22,7 +24,7 @@ func TestMalformedBodies(t *testing.T) {
 	openBooks(s)
 	const good = `{"id":"b-1","from":"bank","to":"jane","asset":"USD","quantity":"1"}`
 
-	var all []refusal
+	var all []caller.Refusal
 	for name, body := range map[string]string{
 		"white space":               " \r\n\t ",
 		"null":                      `null`,
@@ -60,28 +62,28 @@ func TestMalformedBodies(t *testing.T) {
 		"deep and whole":            `{"metadata":` + strings.Repeat("[", 50_000) + strings.Repeat("]", 50_000) + `}`,
 		"a deep key that is no key": `{"metadata":{"a":{1:2}}}`,
 	} {
-		all = append(all, refusal{name: name, path: "/v1/transfers", body: body, status: 400, code: "malformed_body"})
+		all = append(all, caller.Refusal{Name: name, Path: "/v1/transfers", Body: body, Status: 400, Code: "malformed_body"})
 	}
 	all = append(all,
-		refusal{name: "empty", path: "/v1/transfers", headers: []string{"Content-Type", "application/json"}, status: 400, code: "malformed_body"},
-		refusal{name: "empty chunks", path: "/v1/transfers", reader: io.MultiReader(), status: 400, code: "malformed_body"},
+		caller.Refusal{Name: "empty", Path: "/v1/transfers", Headers: []string{"Content-Type", "application/json"}, Status: 400, Code: "malformed_body"},
+		caller.Refusal{Name: "empty chunks", Path: "/v1/transfers", Reader: io.MultiReader(), Status: 400, Code: "malformed_body"},
 	)
 	for end := 1; end < len(good); end += 7 {
-		all = append(all, refusal{name: fmt.Sprint("cut after ", end), path: "/v1/transfers", body: good[:end], status: 400, code: "malformed_body"})
+		all = append(all, caller.Refusal{Name: fmt.Sprint("cut after ", end), Path: "/v1/transfers", Body: good[:end], Status: 400, Code: "malformed_body"})
 	}
 	s.refuses(t, all)
 
-	s.refuses(t, []refusal{
-		{name: "unknown", path: "/v1/transfers", body: `{"Id":"b-1","from":"bank","to":"jane","asset":"USD","quantity":"1","cost":"1","settle":false}`, status: 400, code: "malformed_body", fields: []string{"Id", "cost", "settle"}},
-		{name: "unknown in an asset", method: "PUT", path: "/v1/assets/EUR", body: `{"id":"EUR","name":"Euro","scale":2,"created_at":"2026-01-01T00:00:00Z"}`, status: 400, code: "malformed_body", fields: []string{"id", "created_at"}},
-		{name: "unknown in an account", method: "PUT", path: "/v1/accounts/joe", body: `{"name":"Joe","overdraft":"unlimited","limit":"5","":1}`, status: 400, code: "malformed_body", fields: []string{"limit", ""}},
-		{name: "unknown in a grant", method: "PUT", path: "/v1/accounts/jane/members/u-1", body: `{"role":"viewer","user":"u-1"}`, status: 400, code: "malformed_body", fields: []string{"user"}},
-		{name: "unknown, nested", path: "/v1/transactions", body: `{"postings":[{"account":"jane","asset":"USD","quantity":"1","id":"x"}]}`, status: 400, code: "malformed_body", fields: []string{"postings[0].id"}},
-		{name: "twice", path: "/v1/trades", body: `{"settle":true,"asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","settle":true}`, status: 400, code: "malformed_body", fields: []string{"settle"}},
-		{name: "twice by an escape", path: "/v1/transfers", body: `{"from":"bank","to":"jane","asset":"USD","quantity":"1","quantit\u0079":"2"}`, status: 400, code: "malformed_body", fields: []string{"quantity"}},
-		{name: "twice, nested", path: "/v1/transactions", body: `{"postings":[{"account":"jane","asset":"USD","quantity":"1"},{"account":"bank","asset":"USD","quantity":"-1","quantity":"-1"}]}`, status: 400, code: "malformed_body", fields: []string{"postings[1].quantity"}},
-		{name: "twice in a profile", method: "PUT", path: "/v1/accounts/joe", body: `{"profile":{"a":1,"addresses":[{"b":1},{"street":"x","street":"y"}],"a":2}}`, status: 400, code: "malformed_body", fields: []string{"profile.addresses[1].street", "profile.a"}},
-		{name: "twice in an overdraft", method: "PUT", path: "/v1/accounts/joe", body: `{"overdraft":{"USD":"1","USD":"1"}}`, status: 400, code: "malformed_body", fields: []string{"overdraft.USD"}},
+	s.refuses(t, []caller.Refusal{
+		{Name: "unknown", Path: "/v1/transfers", Body: `{"Id":"b-1","from":"bank","to":"jane","asset":"USD","quantity":"1","cost":"1","settle":false}`, Status: 400, Code: "malformed_body", Fields: []string{"Id", "cost", "settle"}},
+		{Name: "unknown in an asset", Method: "PUT", Path: "/v1/assets/EUR", Body: `{"id":"EUR","name":"Euro","scale":2,"created_at":"2026-01-01T00:00:00Z"}`, Status: 400, Code: "malformed_body", Fields: []string{"id", "created_at"}},
+		{Name: "unknown in an account", Method: "PUT", Path: "/v1/accounts/joe", Body: `{"name":"Joe","overdraft":"unlimited","limit":"5","":1}`, Status: 400, Code: "malformed_body", Fields: []string{"limit", ""}},
+		{Name: "unknown in a grant", Method: "PUT", Path: "/v1/accounts/jane/members/u-1", Body: `{"role":"viewer","user":"u-1"}`, Status: 400, Code: "malformed_body", Fields: []string{"user"}},
+		{Name: "unknown, nested", Path: "/v1/transactions", Body: `{"postings":[{"account":"jane","asset":"USD","quantity":"1","id":"x"}]}`, Status: 400, Code: "malformed_body", Fields: []string{"postings[0].id"}},
+		{Name: "twice", Path: "/v1/trades", Body: `{"settle":true,"asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","settle":true}`, Status: 400, Code: "malformed_body", Fields: []string{"settle"}},
+		{Name: "twice by an escape", Path: "/v1/transfers", Body: `{"from":"bank","to":"jane","asset":"USD","quantity":"1","quantit\u0079":"2"}`, Status: 400, Code: "malformed_body", Fields: []string{"quantity"}},
+		{Name: "twice, nested", Path: "/v1/transactions", Body: `{"postings":[{"account":"jane","asset":"USD","quantity":"1"},{"account":"bank","asset":"USD","quantity":"-1","quantity":"-1"}]}`, Status: 400, Code: "malformed_body", Fields: []string{"postings[1].quantity"}},
+		{Name: "twice in a profile", Method: "PUT", Path: "/v1/accounts/joe", Body: `{"profile":{"a":1,"addresses":[{"b":1},{"street":"x","street":"y"}],"a":2}}`, Status: 400, Code: "malformed_body", Fields: []string{"profile.addresses[1].street", "profile.a"}},
+		{Name: "twice in an overdraft", Method: "PUT", Path: "/v1/accounts/joe", Body: `{"overdraft":{"USD":"1","USD":"1"}}`, Status: 400, Code: "malformed_body", Fields: []string{"overdraft.USD"}},
 	})
 }
 
@@ -94,19 +96,19 @@ func TestBodySizes(t *testing.T) {
 		body := `{"id":"` + id + `","from":"bank","to":"jane","asset":"USD","quantity":"1"}`
 		return body + strings.Repeat(" ", size-len(body))
 	}
-	s.refuses(t, []refusal{
-		{name: "a byte too many", path: "/v1/transfers", body: padded("s-1", bodyMax+1), status: 413, code: "body_too_large"},
-		{name: "a byte too many in chunks", path: "/v1/transfers", reader: strings.NewReader(padded("s-1", bodyMax+1)), status: 413, code: "body_too_large"},
-		{name: "a megabyte", path: "/v1/transfers", body: padded("s-1", 1<<20), status: 413, code: "body_too_large"},
-		{name: "a megabyte in chunks", path: "/v1/transfers", reader: &chunks{left: 1 << 20}, status: 413, code: "body_too_large"},
+	s.refuses(t, []caller.Refusal{
+		{Name: "a byte too many", Path: "/v1/transfers", Body: padded("s-1", bodyMax+1), Status: 413, Code: "body_too_large"},
+		{Name: "a byte too many in chunks", Path: "/v1/transfers", Reader: strings.NewReader(padded("s-1", bodyMax+1)), Status: 413, Code: "body_too_large"},
+		{Name: "a megabyte", Path: "/v1/transfers", Body: padded("s-1", 1<<20), Status: 413, Code: "body_too_large"},
+		{Name: "a megabyte in chunks", Path: "/v1/transfers", Reader: &chunks{left: 1 << 20}, Status: 413, Code: "body_too_large"},
 	})
-	s.must(201, "POST", "/v1/transfers", padded("s-2", bodyMax))
-	request, err := refusal{path: "/v1/transfers", reader: &chunks{Reader: strings.NewReader(padded("s-3", bodyMax)), left: bodyMax}}.request(s)
+	s.Must(201, "POST", "/v1/transfers", padded("s-2", bodyMax))
+	request, err := caller.Refusal{Path: "/v1/transfers", Reader: &chunks{Reader: strings.NewReader(padded("s-3", bodyMax)), left: bodyMax}}.Request(s.Caller)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.do(request); err != nil || got.status != 201 {
-		t.Errorf("as large as may be, in chunks: %d %s %v", got.status, got.body, err)
+	if got, err := s.Do(request); err != nil || got.Status != 201 {
+		t.Errorf("as large as may be, in chunks: %d %s %v", got.Status, got.Body, err)
 	}
 }
 
@@ -136,7 +138,7 @@ func TestBadAmounts(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	openBooks(s)
 	nines := strings.Repeat("9", 28)
-	var all []refusal
+	var all []caller.Refusal
 	for _, amount := range []string{
 		`"` + nines + `9"`, `"-` + nines + `9"`, `"` + strings.Repeat("1", 38) + `"`, `"` + strings.Repeat("1", 39) + `"`, `"` + strings.Repeat("1", 4000) + `"`,
 		`"1e3"`, `"1E3"`, `"-0"`, `"+1"`, `"01"`, `"00"`, `"-01"`, `"1.0"`, `"1."`, `".1"`, `"0x10"`, `"1,000"`, `"1_000"`, `"1 000"`, `" 1"`, `"1 "`, `"1\n"`, `""`, `"-"`, `"--1"`,
@@ -144,22 +146,22 @@ func TestBadAmounts(t *testing.T) {
 		`1`, `0`, `-1`, `1.5`, `1e3`, `-0`, `10000000000000000000000000000000000000000`, `1e400`, `true`, `null`, `{}`, `[]`, `["1"]`,
 	} {
 		all = append(all,
-			refusal{
-				name: "quantity " + brief(amount), path: "/v1/transfers", body: `{"from":"bank","to":"jane","asset":"USD","quantity":` + amount + `}`,
-				status: 400, code: "invalid_request", fields: []string{"quantity"},
+			caller.Refusal{
+				Name: "quantity " + caller.Brief(amount), Path: "/v1/transfers", Body: `{"from":"bank","to":"jane","asset":"USD","quantity":` + amount + `}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"quantity"},
 			},
-			refusal{
-				name: "cost " + brief(amount), path: "/v1/trades", body: `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":` + amount + `}`,
-				status: 400, code: "invalid_request", fields: []string{"cost"},
+			caller.Refusal{
+				Name: "cost " + caller.Brief(amount), Path: "/v1/trades", Body: `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":` + amount + `}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"cost"},
 			},
-			refusal{
-				name: "posting " + brief(amount), path: "/v1/transactions",
-				body:   `{"postings":[{"account":"jane","asset":"AAPL","quantity":` + amount + `,"cost":` + amount + `},{"account":"market","asset":"AAPL","quantity":"-1","cost":` + amount + `}]}`,
-				status: 400, code: "invalid_request", fields: []string{"postings[0].quantity", "postings[0].cost", "postings[1].cost"},
+			caller.Refusal{
+				Name: "posting " + caller.Brief(amount), Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"jane","asset":"AAPL","quantity":` + amount + `,"cost":` + amount + `},{"account":"market","asset":"AAPL","quantity":"-1","cost":` + amount + `}]}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"postings[0].quantity", "postings[0].cost", "postings[1].cost"},
 			},
-			refusal{
-				name: "overdraft " + brief(amount), method: "PUT", path: "/v1/accounts/joe", body: `{"overdraft":{"AAPL":"0","USD":` + amount + `}}`,
-				status: 400, code: "invalid_request", fields: []string{"overdraft.USD"},
+			caller.Refusal{
+				Name: "overdraft " + caller.Brief(amount), Method: "PUT", Path: "/v1/accounts/joe", Body: `{"overdraft":{"AAPL":"0","USD":` + amount + `}}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"overdraft.USD"},
 			},
 		)
 	}
@@ -171,13 +173,13 @@ func TestBadAmounts(t *testing.T) {
 		{"/v1/trades", `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"-1"}`, "cost"},
 		{"/v1/trades", `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"-1","settle":true}`, "cost"},
 	} {
-		all = append(all, refusal{path: c.path, body: c.body, status: 400, code: "invalid_request", fields: []string{c.field}})
+		all = append(all, caller.Refusal{Path: c.path, Body: c.body, Status: 400, Code: "invalid_request", Fields: []string{c.field}})
 	}
-	all = append(all, refusal{method: "PUT", path: "/v1/accounts/joe", body: `{"overdraft":{"USD":"-1"}}`, status: 400, code: "invalid_request", fields: []string{"overdraft.USD"}})
+	all = append(all, caller.Refusal{Method: "PUT", Path: "/v1/accounts/joe", Body: `{"overdraft":{"USD":"-1"}}`, Status: 400, Code: "invalid_request", Fields: []string{"overdraft.USD"}})
 	s.refuses(t, all)
 
-	s.must(201, "POST", "/v1/transfers", `{"id":"a-1","from":"bank","to":"shop","asset":"USD","quantity":"`+nines+`"}`)
-	if got := s.must(200, "GET", "/v1/accounts/shop/balances/USD?consistency=strong", "").value("quantity"); got != nines {
+	s.Must(201, "POST", "/v1/transfers", `{"id":"a-1","from":"bank","to":"shop","asset":"USD","quantity":"`+nines+`"}`)
+	if got := s.Must(200, "GET", "/v1/accounts/shop/balances/USD?consistency=strong", "").Value("quantity"); got != nines {
 		t.Errorf("28 nines came back as %v", got)
 	}
 }
@@ -200,70 +202,70 @@ func TestBadIDs(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
 	openBooks(s)
-	var all []refusal
-	add := func(r refusal) {
-		r.status, r.code = 400, "invalid_request"
+	var all []caller.Refusal
+	add := func(r caller.Refusal) {
+		r.Status, r.Code = 400, "invalid_request"
 		all = append(all, r)
 	}
 	escaped := func(id string) (name, inPath, inJSON string) {
 		quoted := strconv.QuoteToASCII(id)
-		name = brief(quoted)
+		name = caller.Brief(quoted)
 		return name, percentEncoded(id), strings.NewReplacer(`\x`, `\u00`, `\a`, `\u0007`, `\U0001f4b0`, `\ud83d\udcb0`).Replace(quoted)
 	}
 	for _, id := range slices.Concat(worstIDs(), badIDs()) {
 		name, inPath, inJSON := escaped(id)
-		add(refusal{name: "PUT account " + name, method: "PUT", path: "/v1/accounts/" + inPath, body: `{}`, fields: []string{"account"}})
-		add(refusal{name: "GET balance " + name, method: "GET", path: "/v1/accounts/" + inPath + "/balances/" + inPath + "?consistency=strong", fields: []string{"account", "asset"}})
-		add(refusal{
-			name: "transfer " + name, path: "/v1/transfers", body: fmt.Sprintf(`{"id":%s,"from":%[1]s,"to":%[1]s,"asset":%[1]s,"quantity":"1"}`, inJSON),
-			fields: []string{"id", "from", "to", "asset"},
+		add(caller.Refusal{Name: "PUT account " + name, Method: "PUT", Path: "/v1/accounts/" + inPath, Body: `{}`, Fields: []string{"account"}})
+		add(caller.Refusal{Name: "GET balance " + name, Method: "GET", Path: "/v1/accounts/" + inPath + "/balances/" + inPath + "?consistency=strong", Fields: []string{"account", "asset"}})
+		add(caller.Refusal{
+			Name: "transfer " + name, Path: "/v1/transfers", Body: fmt.Sprintf(`{"id":%s,"from":%[1]s,"to":%[1]s,"asset":%[1]s,"quantity":"1"}`, inJSON),
+			Fields: []string{"id", "from", "to", "asset"},
 		})
 		if strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 && strings.TrimSpace(id) == id {
-			add(refusal{name: "header " + name, path: "/v1/transfers", headers: []string{"Idempotency-Key", id}, body: `{"from":"bank","to":"jane","asset":"USD","quantity":"1"}`, fields: []string{"Idempotency-Key"}})
+			add(caller.Refusal{Name: "header " + name, Path: "/v1/transfers", Headers: []string{"Idempotency-Key", id}, Body: `{"from":"bank","to":"jane","asset":"USD","quantity":"1"}`, Fields: []string{"Idempotency-Key"}})
 		}
 	}
 	for _, id := range worstIDs() {
 		name, inPath, inJSON := escaped(id)
-		add(refusal{name: "PUT asset " + name, method: "PUT", path: "/v1/assets/" + inPath, body: `{"name":"x","scale":0}`, fields: []string{"asset"}})
-		add(refusal{name: "PUT member " + name, method: "PUT", path: "/v1/accounts/" + inPath + "/members/" + inPath, body: `{"role":"viewer"}`, fields: []string{"account", "user"}})
-		add(refusal{name: "DELETE member " + name, method: "DELETE", path: "/v1/accounts/jane/members/" + inPath, fields: []string{"user"}})
+		add(caller.Refusal{Name: "PUT asset " + name, Method: "PUT", Path: "/v1/assets/" + inPath, Body: `{"name":"x","scale":0}`, Fields: []string{"asset"}})
+		add(caller.Refusal{Name: "PUT member " + name, Method: "PUT", Path: "/v1/accounts/" + inPath + "/members/" + inPath, Body: `{"role":"viewer"}`, Fields: []string{"account", "user"}})
+		add(caller.Refusal{Name: "DELETE member " + name, Method: "DELETE", Path: "/v1/accounts/jane/members/" + inPath, Fields: []string{"user"}})
 		for path, field := range map[string]string{
 			"/v1/assets/%s": "asset", "/v1/assets/%s/holders": "asset", "/v1/accounts/%s": "account", "/v1/accounts/%s/summary": "account", "/v1/accounts/%s/balances": "account",
 			"/v1/accounts/%s/postings": "account", "/v1/accounts/jane/postings?asset=%s": "asset", "/v1/accounts/%s/members": "account",
 			"/v1/users/%s/accounts": "user", "/v1/transactions/%s": "id", "/v1/accounts?prefix=%s": "prefix", "/v1/assets?prefix=%s": "prefix",
 		} {
-			add(refusal{name: "GET " + path + " " + name, method: "GET", path: fmt.Sprintf(path, inPath), fields: []string{field}})
+			add(caller.Refusal{Name: "GET " + path + " " + name, Method: "GET", Path: fmt.Sprintf(path, inPath), Fields: []string{field}})
 		}
-		add(refusal{name: "trade " + name, path: "/v1/trades", body: fmt.Sprintf(`{"buyer":%s,"seller":%[1]s,"asset":%[1]s,"quantity":"1"}`, inJSON), fields: []string{"buyer", "seller", "asset"}})
-		add(refusal{
-			name: "transaction " + name, path: "/v1/transactions", body: fmt.Sprintf(`{"postings":[{"account":%s,"asset":%[1]s,"quantity":"1"},{"account":"jane","asset":%[1]s,"quantity":"-1"}]}`, inJSON),
-			fields: []string{"postings[0].account", "postings[0].asset", "postings[1].asset"},
+		add(caller.Refusal{Name: "trade " + name, Path: "/v1/trades", Body: fmt.Sprintf(`{"buyer":%s,"seller":%[1]s,"asset":%[1]s,"quantity":"1"}`, inJSON), Fields: []string{"buyer", "seller", "asset"}})
+		add(caller.Refusal{
+			Name: "transaction " + name, Path: "/v1/transactions", Body: fmt.Sprintf(`{"postings":[{"account":%s,"asset":%[1]s,"quantity":"1"},{"account":"jane","asset":%[1]s,"quantity":"-1"}]}`, inJSON),
+			Fields: []string{"postings[0].account", "postings[0].asset", "postings[1].asset"},
 		})
-		add(refusal{name: "currency " + name, method: "PUT", path: "/v1/assets/EUR", body: fmt.Sprintf(`{"name":"x","scale":0,"currency":%s}`, inJSON), fields: []string{"currency"}})
+		add(caller.Refusal{Name: "currency " + name, Method: "PUT", Path: "/v1/assets/EUR", Body: fmt.Sprintf(`{"name":"x","scale":0,"currency":%s}`, inJSON), Fields: []string{"currency"}})
 	}
 	for _, body := range []string{`""`, `null`, `7`, `true`, `{}`, `[]`, `["jane"]`} {
-		add(refusal{name: "id " + body, path: "/v1/transfers", body: `{"id":` + body + `,"from":"bank","to":"jane","asset":"USD","quantity":"1"}`, fields: []string{"id"}})
-		add(refusal{name: "account " + body, path: "/v1/transfers", body: `{"from":` + body + `,"to":` + body + `,"asset":` + body + `,"quantity":"1"}`, fields: []string{"from", "to", "asset"}})
-		add(refusal{name: "currency " + body, method: "PUT", path: "/v1/assets/EUR", body: `{"name":"x","scale":0,"currency":` + body + `}`, fields: []string{"currency"}})
+		add(caller.Refusal{Name: "id " + body, Path: "/v1/transfers", Body: `{"id":` + body + `,"from":"bank","to":"jane","asset":"USD","quantity":"1"}`, Fields: []string{"id"}})
+		add(caller.Refusal{Name: "account " + body, Path: "/v1/transfers", Body: `{"from":` + body + `,"to":` + body + `,"asset":` + body + `,"quantity":"1"}`, Fields: []string{"from", "to", "asset"}})
+		add(caller.Refusal{Name: "currency " + body, Method: "PUT", Path: "/v1/assets/EUR", Body: `{"name":"x","scale":0,"currency":` + body + `}`, Fields: []string{"currency"}})
 	}
 	// Bytes of a path that are no UTF-8, and a key of an overdraft that is no id.
-	add(refusal{name: "bytes", method: "GET", path: "/v1/accounts/%ff", fields: []string{"account"}})
-	add(refusal{name: "an overdraft's key", method: "PUT", path: "/v1/accounts/joe", body: `{"overdraft":{"US D":"1","-":"1","USD":"1"}}`, fields: []string{"overdraft.US D", "overdraft.-"}})
+	add(caller.Refusal{Name: "bytes", Method: "GET", Path: "/v1/accounts/%ff", Fields: []string{"account"}})
+	add(caller.Refusal{Name: "an overdraft's key", Method: "PUT", Path: "/v1/accounts/joe", Body: `{"overdraft":{"US D":"1","-":"1","USD":"1"}}`, Fields: []string{"overdraft.US D", "overdraft.-"}})
 	s.refuses(t, all)
 
 	// An id of no characters in a path makes it another path.
-	s.refuses(t, []refusal{
-		{name: "PUT no asset", method: "PUT", path: "/v1/assets/", body: `{"name":"x","scale":0}`, status: 404, code: "not_found"},
-		{name: "GET no account", method: "GET", path: "/v1/accounts//balances", status: 404, code: "not_found"},
+	s.refuses(t, []caller.Refusal{
+		{Name: "PUT no asset", Method: "PUT", Path: "/v1/assets/", Body: `{"name":"x","scale":0}`, Status: 404, Code: "not_found"},
+		{Name: "GET no account", Method: "GET", Path: "/v1/accounts//balances", Status: 404, Code: "not_found"},
 	})
 	// Ids as long as may be, of every character, are fine, encoded or not.
 	longest := "aZ09._:@-" + strings.Repeat("z", 55)
-	s.must(201, "PUT", "/v1/accounts/"+longest, `{}`)
-	s.must(200, "PUT", "/v1/accounts/"+percentEncoded(longest), `{}`)
-	if got := s.must(200, "GET", "/v1/accounts/"+percentEncoded(longest), "").value("id"); got != longest {
+	s.Must(201, "PUT", "/v1/accounts/"+longest, `{}`)
+	s.Must(200, "PUT", "/v1/accounts/"+percentEncoded(longest), `{}`)
+	if got := s.Must(200, "GET", "/v1/accounts/"+percentEncoded(longest), "").Value("id"); got != longest {
 		t.Errorf("the longest id came back as %v", got)
 	}
-	s.must(201, "POST", "/v1/transfers", `{"id":"`+longest+`","from":"bank","to":"`+longest+`","asset":"USD","quantity":"1"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"`+longest+`","from":"bank","to":"`+longest+`","asset":"USD","quantity":"1"}`)
 }
 
 // percentEncoded encodes every byte.
@@ -286,7 +288,7 @@ func TestTwoIDs(t *testing.T) {
 		}
 		return `{` + id + `"from":"bank","to":"jane","asset":"USD","quantity":"1"}`
 	}
-	var all []refusal
+	var all []caller.Refusal
 	for _, c := range []struct {
 		id     string
 		keys   []string
@@ -304,14 +306,14 @@ func TestTwoIDs(t *testing.T) {
 		{``, []string{"i-1, i-2"}, []string{"Idempotency-Key"}},
 		{`"i 1"`, []string{"i 1"}, []string{"id", "Idempotency-Key"}},
 	} {
-		r := refusal{name: c.id + " and " + strings.Join(c.keys, " and "), path: "/v1/transfers", body: with(c.id), status: 400, code: "invalid_request", fields: c.fields}
+		r := caller.Refusal{Name: c.id + " and " + strings.Join(c.keys, " and "), Path: "/v1/transfers", Body: with(c.id), Status: 400, Code: "invalid_request", Fields: c.fields}
 		for _, key := range c.keys {
-			r.headers = append(r.headers, "Idempotency-Key", key)
+			r.Headers = append(r.Headers, "Idempotency-Key", key)
 		}
 		all = append(all, r)
 	}
 	s.refuses(t, all)
-	if got := s.must(201, "POST", "/v1/transfers", with(`"i-1"`), "Idempotency-Key", "i-1").value("id"); got != "i-1" {
+	if got := s.Must(201, "POST", "/v1/transfers", with(`"i-1"`), "Idempotency-Key", "i-1").Value("id"); got != "i-1" {
 		t.Errorf("the same id in both places became %v", got)
 	}
 }
@@ -321,9 +323,9 @@ func TestBadFields(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
 	openBooks(s)
-	var all []refusal
+	var all []caller.Refusal
 	add := func(method, path, body string, fields ...string) {
-		all = append(all, refusal{method: method, path: path, body: body, status: 400, code: "invalid_request", fields: fields})
+		all = append(all, caller.Refusal{Method: method, Path: path, Body: body, Status: 400, Code: "invalid_request", Fields: fields})
 	}
 	// Missing.
 	add("PUT", "/v1/assets/EUR", `{}`, "name", "scale")
@@ -389,12 +391,12 @@ func TestBadFields(t *testing.T) {
 	s.refuses(t, all)
 
 	// As long, as many and as much as may be.
-	s.must(201, "PUT", "/v1/assets/EUR", fmt.Sprintf(`{"name":%q,"scale":18,"description":%q}`, strings.Repeat("é", 256), strings.Repeat("💰", 256)))
-	s.must(201, "PUT", "/v1/accounts/joe", fmt.Sprintf(`{"name":%q, "profile" : { "a" : %q } }`, strings.Repeat("é", 256), strings.Repeat("x", 4096-8)))
-	s.must(201, "PUT", "/v1/accounts/jim", `{"profile":{"addresses":[`+strings.Repeat(`{},`, 9)+`{}]},"overdraft":{}}`)
-	s.must(201, "POST", "/v1/transfers", `{"description":"`+strings.Repeat("é", 256)+`","metadata":`+
+	s.Must(201, "PUT", "/v1/assets/EUR", fmt.Sprintf(`{"name":%q,"scale":18,"description":%q}`, strings.Repeat("é", 256), strings.Repeat("💰", 256)))
+	s.Must(201, "PUT", "/v1/accounts/joe", fmt.Sprintf(`{"name":%q, "profile" : { "a" : %q } }`, strings.Repeat("é", 256), strings.Repeat("x", 4096-8)))
+	s.Must(201, "PUT", "/v1/accounts/jim", `{"profile":{"addresses":[`+strings.Repeat(`{},`, 9)+`{}]},"overdraft":{}}`)
+	s.Must(201, "POST", "/v1/transfers", `{"description":"`+strings.Repeat("é", 256)+`","metadata":`+
 		pairs(16, func(i int) (string, string) { return fmt.Sprintf("k%02d", i), strings.Repeat("v", 253) })+rest)
-	s.must(201, "POST", "/v1/transfers", `{"metadata":`+pairs(20, func(i int) (string, string) { return fmt.Sprintf("%02d%s", i, strings.Repeat("é", 38)), "v" })+rest)
+	s.Must(201, "POST", "/v1/transfers", `{"metadata":`+pairs(20, func(i int) (string, string) { return fmt.Sprintf("%02d%s", i, strings.Repeat("é", 38)), "v" })+rest)
 }
 
 // pairs is a JSON object of n texts.
@@ -423,34 +425,34 @@ func TestBadTransactions(t *testing.T) {
 		}
 		return of(legs...)
 	}
-	s.refuses(t, []refusal{
-		{name: "no posting", path: "/v1/transactions", body: of(), status: 422, code: "invalid_transaction", fields: []string{"postings"}},
-		{name: "1 posting", path: "/v1/transactions", body: of(leg("bank", "USD", "-1", "0")), status: 422, code: "invalid_transaction", fields: []string{"postings"}},
-		{name: "1 posting of nothing", path: "/v1/transactions", body: of(leg("bank", "USD", "0", "0")), status: 422, code: "invalid_transaction", fields: []string{"postings", "postings[0]"}},
-		{name: "49 postings", path: "/v1/transactions", body: many(49), status: 422, code: "invalid_transaction", fields: []string{"postings"}},
-		{name: "50 postings", path: "/v1/transactions", body: many(50), status: 422, code: "invalid_transaction", fields: []string{"postings"}},
-		{name: "3,000 postings", path: "/v1/transactions", body: many(3000), status: 422, code: "invalid_transaction", fields: []string{"postings"}},
-		{name: "all zero", path: "/v1/transactions", body: of(leg("bank", "USD", "0", "0"), leg("jane", "USD", "0", "0")), status: 422, code: "invalid_transaction", fields: []string{"postings[0]", "postings[1]"}},
-		{name: "quantity", path: "/v1/transactions", body: of(leg("bank", "USD", "-1", "0"), leg("jane", "USD", "2", "0")), status: 422, code: "unbalanced", fields: []string{"postings"}},
-		{name: "quantity across assets", path: "/v1/transactions", body: of(leg("bank", "USD", "-1", "0"), leg("jane", "AAPL", "1", "0")), status: 422, code: "unbalanced", fields: []string{"postings", "postings"}},
-		{name: "cost", path: "/v1/transactions", body: of(leg("market", "AAPL", "-1", "-5"), leg("jane", "AAPL", "1", "6")), status: 422, code: "unbalanced", fields: []string{"postings"}},
-		{name: "cost across assets", path: "/v1/transactions", body: of(leg("market", "AAPL", "-1", "-5"), leg("jane", "AAPL", "1", "0"), leg("bank", "USD", "-1", "5"), leg("jane", "USD", "1", "0")), status: 422, code: "unbalanced", fields: []string{"postings", "postings"}},
+	s.refuses(t, []caller.Refusal{
+		{Name: "no posting", Path: "/v1/transactions", Body: of(), Status: 422, Code: "invalid_transaction", Fields: []string{"postings"}},
+		{Name: "1 posting", Path: "/v1/transactions", Body: of(leg("bank", "USD", "-1", "0")), Status: 422, Code: "invalid_transaction", Fields: []string{"postings"}},
+		{Name: "1 posting of nothing", Path: "/v1/transactions", Body: of(leg("bank", "USD", "0", "0")), Status: 422, Code: "invalid_transaction", Fields: []string{"postings", "postings[0]"}},
+		{Name: "49 postings", Path: "/v1/transactions", Body: many(49), Status: 422, Code: "invalid_transaction", Fields: []string{"postings"}},
+		{Name: "50 postings", Path: "/v1/transactions", Body: many(50), Status: 422, Code: "invalid_transaction", Fields: []string{"postings"}},
+		{Name: "3,000 postings", Path: "/v1/transactions", Body: many(3000), Status: 422, Code: "invalid_transaction", Fields: []string{"postings"}},
+		{Name: "all zero", Path: "/v1/transactions", Body: of(leg("bank", "USD", "0", "0"), leg("jane", "USD", "0", "0")), Status: 422, Code: "invalid_transaction", Fields: []string{"postings[0]", "postings[1]"}},
+		{Name: "quantity", Path: "/v1/transactions", Body: of(leg("bank", "USD", "-1", "0"), leg("jane", "USD", "2", "0")), Status: 422, Code: "unbalanced", Fields: []string{"postings"}},
+		{Name: "quantity across assets", Path: "/v1/transactions", Body: of(leg("bank", "USD", "-1", "0"), leg("jane", "AAPL", "1", "0")), Status: 422, Code: "unbalanced", Fields: []string{"postings", "postings"}},
+		{Name: "cost", Path: "/v1/transactions", Body: of(leg("market", "AAPL", "-1", "-5"), leg("jane", "AAPL", "1", "6")), Status: 422, Code: "unbalanced", Fields: []string{"postings"}},
+		{Name: "cost across assets", Path: "/v1/transactions", Body: of(leg("market", "AAPL", "-1", "-5"), leg("jane", "AAPL", "1", "0"), leg("bank", "USD", "-1", "5"), leg("jane", "USD", "1", "0")), Status: 422, Code: "unbalanced", Fields: []string{"postings", "postings"}},
 		{
-			name: "by one in 28 digits", path: "/v1/transactions",
-			body:   of(leg("bank", "USD", "-"+strings.Repeat("9", 28), "0"), leg("jane", "USD", strings.Repeat("9", 27)+"8", "0")),
-			status: 422, code: "unbalanced", fields: []string{"postings"},
+			Name: "by one in 28 digits", Path: "/v1/transactions",
+			Body:   of(leg("bank", "USD", "-"+strings.Repeat("9", 28), "0"), leg("jane", "USD", strings.Repeat("9", 27)+"8", "0")),
+			Status: 422, Code: "unbalanced", Fields: []string{"postings"},
 		},
 		{
-			name: "by a wrap around 64 bits", path: "/v1/transactions",
-			body:   of(leg("bank", "USD", "-1", "0"), leg("jane", "USD", "18446744073709551617", "0")),
-			status: 422, code: "unbalanced", fields: []string{"postings"},
+			Name: "by a wrap around 64 bits", Path: "/v1/transactions",
+			Body:   of(leg("bank", "USD", "-1", "0"), leg("jane", "USD", "18446744073709551617", "0")),
+			Status: 422, Code: "unbalanced", Fields: []string{"postings"},
 		},
-		{name: "transfer to oneself", path: "/v1/transfers", body: `{"from":"jane","to":"jane","asset":"USD","quantity":"1"}`, status: 422, code: "invalid_transaction", fields: []string{"from", "to"}},
-		{name: "trade with oneself", path: "/v1/trades", body: `{"asset":"AAPL","buyer":"jane","seller":"jane","quantity":"1","cost":"1","settle":true}`, status: 422, code: "invalid_transaction", fields: []string{"buyer", "seller"}},
+		{Name: "transfer to oneself", Path: "/v1/transfers", Body: `{"from":"jane","to":"jane","asset":"USD","quantity":"1"}`, Status: 422, Code: "invalid_transaction", Fields: []string{"from", "to"}},
+		{Name: "trade with oneself", Path: "/v1/trades", Body: `{"asset":"AAPL","buyer":"jane","seller":"jane","quantity":"1","cost":"1","settle":true}`, Status: 422, Code: "invalid_transaction", Fields: []string{"buyer", "seller"}},
 	})
-	s.must(201, "POST", "/v1/transactions", many(48))
+	s.Must(201, "POST", "/v1/transactions", many(48))
 	// A posting may be of costs alone, and an account and asset may come more than once.
-	s.must(201, "POST", "/v1/transactions", of(leg("market", "AAPL", "0", "-5"), leg("jane", "AAPL", "0", "2"), leg("jane", "AAPL", "0", "3")))
+	s.Must(201, "POST", "/v1/transactions", of(leg("market", "AAPL", "0", "-5"), leg("jane", "AAPL", "0", "2"), leg("jane", "AAPL", "0", "3")))
 }
 
 // Parameters that are wrong, unknown, repeated, or not offered.
@@ -462,9 +464,9 @@ func TestBadQueries(t *testing.T) {
 		"/v1/assets", "/v1/assets/USD/holders", "/v1/accounts", "/v1/accounts/jane/balances", "/v1/accounts/jane/postings", "/v1/accounts/jane/members", "/v1/users/u-1/accounts",
 	}
 	things := []string{"/v1/assets/USD", "/v1/accounts/jane", "/v1/transactions/t-1"}
-	var all []refusal
+	var all []caller.Refusal
 	add := func(path string, fields ...string) {
-		all = append(all, refusal{method: "GET", path: path, status: 400, code: "invalid_request", fields: fields})
+		all = append(all, caller.Refusal{Method: "GET", Path: path, Status: 400, Code: "invalid_request", Fields: fields})
 	}
 	for _, limit := range []string{"1000", "", "x", "1.5", "1e1", "01", "%2B1", "+1", "0x1", "99999999999999999999", "%00", "١"} {
 		add("/v1/assets?limit="+limit, "limit")
@@ -495,10 +497,10 @@ func TestBadQueries(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/accounts/jane/balances/USD", "/v1/accounts/jane/balances", "/v1/accounts/jane/postings?asset=USD"} {
 		for _, value := range []string{"", "Strong", "STRONG", "x", "strong,eventual", "strong%00"} {
-			add(path+separator(path)+"consistency="+value, "consistency")
+			add(path+caller.Separator(path)+"consistency="+value, "consistency")
 		}
-		add(path+separator(path)+"consistency=strong&consistency=strong", "consistency")
-		add(path+separator(path)+"consistency=strong&consistency=eventual", "consistency")
+		add(path+caller.Separator(path)+"consistency=strong&consistency=strong", "consistency")
+		add(path+caller.Separator(path)+"consistency=strong&consistency=eventual", "consistency")
 	}
 	for _, thing := range things {
 		for _, name := range []string{"limit", "cursor", "prefix", "asset", "from", "to", "newest", "pretty"} {
@@ -522,26 +524,19 @@ func TestBadQueries(t *testing.T) {
 	add("/v1/accounts/jane/postings?asset=USD&asset=AAPL", "asset")
 	add("/v1/accounts/jane/postings?prefix=a", "prefix")
 	add("/v1/assets?asset=USD", "asset")
-	for _, write := range []refusal{
-		{method: "PUT", path: "/v1/assets/EUR?dry_run=true", body: `{"name":"Euro","scale":2}`, fields: []string{"dry_run"}},
-		{method: "PUT", path: "/v1/accounts/joe?limit=1", body: `{}`, fields: []string{"limit"}},
-		{method: "PUT", path: "/v1/accounts/jane/members/u-1?role=owner", body: `{"role":"viewer"}`, fields: []string{"role"}},
-		{method: "DELETE", path: "/v1/accounts/jane/members/u-1?role=owner", fields: []string{"role"}},
-		{path: "/v1/transfers?id=q-1&consistency=strong", body: `{"from":"bank","to":"jane","asset":"USD","quantity":"1"}`, fields: []string{"id", "consistency"}},
+	for _, write := range []caller.Refusal{
+		{Method: "PUT", Path: "/v1/assets/EUR?dry_run=true", Body: `{"name":"Euro","scale":2}`, Fields: []string{"dry_run"}},
+		{Method: "PUT", Path: "/v1/accounts/joe?limit=1", Body: `{}`, Fields: []string{"limit"}},
+		{Method: "PUT", Path: "/v1/accounts/jane/members/u-1?role=owner", Body: `{"role":"viewer"}`, Fields: []string{"role"}},
+		{Method: "DELETE", Path: "/v1/accounts/jane/members/u-1?role=owner", Fields: []string{"role"}},
+		{Path: "/v1/transfers?id=q-1&consistency=strong", Body: `{"from":"bank","to":"jane","asset":"USD","quantity":"1"}`, Fields: []string{"id", "consistency"}},
 	} {
-		write.status, write.code = 400, "invalid_request"
+		write.Status, write.Code = 400, "invalid_request"
 		all = append(all, write)
 	}
 	s.refuses(t, all)
-	s.must(200, "GET", "/healthz?probe=1&probe=2", "") // not under /v1
-	s.must(200, "GET", "/v1/assets?", "")
-}
-
-func separator(path string) string {
-	if strings.Contains(path, "?") {
-		return "&"
-	}
-	return "?"
+	s.Must(200, "GET", "/healthz?probe=1&probe=2", "") // not under /v1
+	s.Must(200, "GET", "/v1/assets?", "")
 }
 
 // Cursors that were altered, or that belong to another list.
@@ -550,22 +545,22 @@ func TestBadCursors(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	openBooks(s)
 	for i := range 4 {
-		s.must(201, "PUT", fmt.Sprint("/v1/accounts/users:", i), `{}`)
-		s.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"c-%d","from":"bank","to":"jane","asset":"USD","quantity":"1"}`, i))
+		s.Must(201, "PUT", fmt.Sprint("/v1/accounts/users:", i), `{}`)
+		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"c-%d","from":"bank","to":"jane","asset":"USD","quantity":"1"}`, i))
 	}
 	next := func(path string) string {
 		t.Helper()
-		cursor, _ := s.must(200, "GET", path, "").value("next_cursor").(string)
+		cursor, _ := s.Must(200, "GET", path, "").Value("next_cursor").(string)
 		if cursor == "" || len(cursor) >= 1000 || url.QueryEscape(cursor) != cursor {
 			t.Fatalf("%s goes on at %q", path, cursor)
 		}
 		return cursor
 	}
 	cursor := next("/v1/accounts?prefix=users:&limit=2")
-	var all []refusal
+	var all []caller.Refusal
 	add := func(name, path, cursor string) {
-		all = append(all, refusal{
-			name: name, method: "GET", path: path + separator(path) + "cursor=" + url.QueryEscape(cursor), status: 400, code: "invalid_cursor", fields: []string{"cursor"},
+		all = append(all, caller.Refusal{
+			Name: name, Method: "GET", Path: path + caller.Separator(path) + "cursor=" + url.QueryEscape(cursor), Status: 400, Code: "invalid_cursor", Fields: []string{"cursor"},
 		})
 	}
 	const path = "/v1/accounts?prefix=users:"
@@ -612,8 +607,8 @@ func TestBadCursors(t *testing.T) {
 		"/v1/accounts?prefix=users:&limit=1&cursor=" + cursor, "/v1/accounts?cursor=" + cursor + "&prefix=users%3A", "/v1/accounts?prefix=users:&limit=100&cursor=" + cursor,
 		"/v1/accounts/jane/postings?asset=USD&consistency=strong&cursor=" + history, "/v1/accounts/jane/postings?cursor=" + history + "&limit=7&asset=USD&consistency=eventual",
 	} {
-		s.must(200, "GET", path, "")
+		s.Must(200, "GET", path, "")
 	}
 	from := next("/v1/accounts/jane/postings?limit=1&from=2026-01-01T00:00:00Z")
-	s.must(200, "GET", "/v1/accounts/jane/postings?from=2026-01-01T01:00:00.000%2B01:00&cursor="+from, "")
+	s.Must(200, "GET", "/v1/accounts/jane/postings?from=2026-01-01T01:00:00.000%2B01:00&cursor="+from, "")
 }

@@ -16,26 +16,26 @@ func BenchmarkTrade(b *testing.B) {
 	s := newSystem(b, withoutPump)
 	openLimited(s)
 	n := 0
-	s.must(201, "POST", "/v1/transfers", `{"id":"more","from":"market","to":"joe","asset":"AAPL","quantity":"1000000000"}`)
-	s.must(201, "POST", "/v1/transfers", `{"id":"cash","from":"bank","to":"jane","asset":"USD","quantity":"1000000000"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"more","from":"market","to":"joe","asset":"AAPL","quantity":"1000000000"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"cash","from":"bank","to":"jane","asset":"USD","quantity":"1000000000"}`)
 	s.deliverAll()
 	for b.Loop() {
 		n++
-		s.must(201, "POST", "/v1/trades", settled(fmt.Sprintf("b-%d", n)))
+		s.Must(201, "POST", "/v1/trades", settled(fmt.Sprintf("b-%d", n)))
 	}
 }
 
 func BenchmarkAccountPage(b *testing.B) {
 	s := sharedRegister(b)
 	for b.Loop() {
-		s.must(200, "GET", "/v1/accounts/jane/summary", "")
+		s.Must(200, "GET", "/v1/accounts/jane/summary", "")
 	}
 }
 
 func BenchmarkStrongRead(b *testing.B) {
 	s := sharedRegister(b)
 	for b.Loop() {
-		s.must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
+		s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
 	}
 }
 

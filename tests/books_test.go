@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ledger.example/tests/caller"
 )
 
 // books are import lines, and the balances that must come out of them, summed up by other code than the ledger's.
@@ -80,7 +82,7 @@ func newBooks(t testing.TB, accounts, transactions, legs int) books {
 // differences lists the balances that the API shows other than they must be; consistency is "" or "strong".
 func (b books) differences(t testing.TB, at string, consistency string) []string {
 	t.Helper()
-	s := systemAt(t, at)
+	s := caller.New(t, at)
 	var wrong []string
 	for _, account := range b.accounts {
 		shown := map[[2]string]int64{}
@@ -92,12 +94,12 @@ func (b books) differences(t testing.TB, at string, consistency string) []string
 			if consistency != "" {
 				query.Set("consistency", consistency)
 			}
-			r := s.must(200, "GET", "/v1/accounts/"+account+"/balances?"+query.Encode(), "")
+			r := s.Must(200, "GET", "/v1/accounts/"+account+"/balances?"+query.Encode(), "")
 			var page struct {
 				Data []struct{ Asset, Quantity string }
 				Next string `json:"next_cursor"`
 			}
-			if err := json.Unmarshal(r.body, &page); err != nil {
+			if err := json.Unmarshal(r.Body, &page); err != nil {
 				t.Fatal(err)
 			}
 			for _, balance := range page.Data {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/tests/caller"
+
 	"ledger.example/ledger/table"
 )
 
@@ -19,9 +21,9 @@ import (
 const callers = 50
 
 // atOnce runs n calls at once, and returns their answers. A request to which no answer comes fails t.
-func atOnce(t *testing.T, n int, call func(i int) (reply, error)) []reply {
+func atOnce(t *testing.T, n int, call func(i int) (caller.Reply, error)) []caller.Reply {
 	t.Helper()
-	answers, errs := make([]reply, n), make([]error, n)
+	answers, errs := make([]caller.Reply, n), make([]error, n)
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range n {
@@ -48,13 +50,17 @@ type crowd struct {
 }
 
 // put and post send a request to one of the processes.
-func (c *crowd) put(i int, path, body string) (reply, error)  { return c.send(i, "PUT", path, body) }
-func (c *crowd) post(i int, path, body string) (reply, error) { return c.send(i, "POST", path, body) }
+func (c *crowd) put(i int, path, body string) (caller.Reply, error) {
+	return c.send(i, "PUT", path, body)
+}
+func (c *crowd) post(i int, path, body string) (caller.Reply, error) {
+	return c.send(i, "POST", path, body)
+}
 
-func (c *crowd) send(i int, method, path, body string) (reply, error) {
+func (c *crowd) send(i int, method, path, body string) (caller.Reply, error) {
 	for end := time.Now().Add(time.Minute); ; c.resent.Add(1) {
-		r, err := c.processes[i%len(c.processes)].try(method, path, body)
-		if err != nil || r.status != 503 && r.status != 504 || time.Now().After(end) {
+		r, err := c.processes[i%len(c.processes)].Try(method, path, body)
+		if err != nil || r.Status != 503 && r.Status != 504 || time.Now().After(end) {
 			return r, err
 		}
 		time.Sleep(time.Second + rand.N(2*time.Second)) // so that the store gets done with what was given up
@@ -63,24 +69,24 @@ func (c *crowd) send(i int, method, path, body string) (reply, error) {
 
 // one fails t unless exactly one of the answers is a 201 and the others are 200, all of them the same. The one may have
 // got lost when a request was sent again.
-func (c *crowd) one(t *testing.T, answers []reply) {
+func (c *crowd) one(t *testing.T, answers []caller.Reply) {
 	t.Helper()
 	counts := statuses(answers)
 	if counts["201"]+counts["200"] != len(answers) || counts["201"] > 1 || counts["201"] == 0 && c.resent.Load() == 0 {
 		t.Errorf("answers %v", counts)
 	}
 	for _, r := range answers {
-		if !bytes.Equal(r.body, answers[0].body) {
-			t.Fatalf("one got %d %s, another %d %s", r.status, r.body, answers[0].status, answers[0].body)
+		if !bytes.Equal(r.Body, answers[0].Body) {
+			t.Fatalf("one got %d %s, another %d %s", r.Status, r.Body, answers[0].Status, answers[0].Body)
 		}
 	}
 }
 
 // statuses counts answers by status and code.
-func statuses(answers []reply) map[string]int {
+func statuses(answers []caller.Reply) map[string]int {
 	counts := make(map[string]int)
 	for _, r := range answers {
-		counts[strings.TrimSpace(fmt.Sprint(r.status, " ", r.code()))]++
+		counts[strings.TrimSpace(fmt.Sprint(r.Status, " ", r.Code()))]++
 	}
 	return counts
 }
@@ -88,7 +94,7 @@ func statuses(answers []reply) map[string]int {
 // quantity is what an account has of USD, read strongly.
 func (s *system) quantity(account string) string {
 	s.t.Helper()
-	text, _ := s.must(200, "GET", "/v1/accounts/"+account+"/balances/USD?consistency=strong", "").value("quantity").(string)
+	text, _ := s.Must(200, "GET", "/v1/accounts/"+account+"/balances/USD?consistency=strong", "").Value("quantity").(string)
 	return text
 }
 
@@ -107,18 +113,18 @@ func (s *system) transactions() (n int) {
 func TestSameRequestAtOnce(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	openRegister(s)
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"100"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"100"}`)
 	for round, body := range []string{
 		`{"id":"same-0","from":"bank","to":"jane","asset":"USD","quantity":"10"}`,
 		`{"id":"same-1","from":"jane","to":"bank","asset":"USD","quantity":"60"}`, // twice would be too much
 	} {
 		c := crowd{processes: []*system{s, s.beside()}}
 		before := s.transactions()
-		answers := atOnce(t, callers, func(i int) (reply, error) { return c.post(i, "/v1/transfers", body) })
+		answers := atOnce(t, callers, func(i int) (caller.Reply, error) { return c.post(i, "/v1/transfers", body) })
 		c.one(t, answers)
 		for _, r := range answers {
-			if (r.status == 200) != (r.header.Get("Idempotent-Replayed") == "true") {
-				t.Errorf("round %d: a %d says %v", round, r.status, r.header)
+			if (r.Status == 200) != (r.Header.Get("Idempotent-Replayed") == "true") {
+				t.Errorf("round %d: a %d says %v", round, r.Status, r.Header)
 			}
 		}
 		if made := s.transactions() - before; made != 1 {
@@ -135,15 +141,15 @@ func TestTwoBodiesAtOnce(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	openRegister(s)
 	c := crowd{processes: []*system{s, s.beside()}}
-	answers := atOnce(t, callers, func(i int) (reply, error) {
+	answers := atOnce(t, callers, func(i int) (caller.Reply, error) {
 		return c.post(i/2, "/v1/transfers", fmt.Sprintf(`{"id":"two","from":"bank","to":"jane","asset":"USD","quantity":"%d"}`, 1+i%2))
 	})
-	var won []reply
+	var won []caller.Reply
 	for _, r := range answers {
-		if r.status != 409 {
+		if r.Status != 409 {
 			won = append(won, r)
-		} else if r.code() != "transaction_id_reused" {
-			t.Errorf("%d %s", r.status, r.body)
+		} else if r.Code() != "transaction_id_reused" {
+			t.Errorf("%d %s", r.Status, r.Body)
 		}
 	}
 	if len(won) != callers/2 {
@@ -160,10 +166,12 @@ func TestSameDefinitionAtOnce(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	for path, body := range map[string]string{"/v1/accounts/joe": `{"name":"Joe"}`, "/v1/assets/USD": `{"name":"US dollar","scale":2}`} {
 		c := crowd{processes: []*system{s, s.beside()}}
-		c.one(t, atOnce(t, callers, func(i int) (reply, error) { return c.put(i, path, body) }))
+		c.one(t, atOnce(t, callers, func(i int) (caller.Reply, error) { return c.put(i, path, body) }))
 	}
 	c := crowd{processes: []*system{s, s.beside()}}
-	c.one(t, atOnce(t, callers, func(i int) (reply, error) { return c.put(i, "/v1/accounts/joe/members/u-1", `{"role":"viewer"}`) }))
+	c.one(t, atOnce(t, callers, func(i int) (caller.Reply, error) {
+		return c.put(i, "/v1/accounts/joe/members/u-1", `{"role":"viewer"}`)
+	}))
 	if n := len(s.partition(table.AccountKey("joe").PK)); n != 2 {
 		t.Errorf("%d items instead of the account and one grant", n)
 	}
@@ -177,13 +185,13 @@ func TestDrawsAtOnce(t *testing.T) {
 			s := newSystem(t, options...)
 			openRegister(s)
 			c := crowd{processes: []*system{s, s.beside(), s.beside()}}
-			draw := func(account string, i, amount int) (reply, error) {
+			draw := func(account string, i, amount int) (caller.Reply, error) {
 				return c.post(i, "/v1/transfers", fmt.Sprintf(`{"id":"draw:%s:%d","from":%q,"to":"bank","asset":"USD","quantity":"%d"}`, account, i, account, amount))
 			}
 			// Covered to the last cent.
-			s.must(201, "PUT", "/v1/accounts/covered", `{}`)
-			s.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"c-1","from":"bank","to":"covered","asset":"USD","quantity":"%d"}`, callers*10))
-			answers := atOnce(t, callers, func(i int) (reply, error) { return draw("covered", i, 10) })
+			s.Must(201, "PUT", "/v1/accounts/covered", `{}`)
+			s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"c-1","from":"bank","to":"covered","asset":"USD","quantity":"%d"}`, callers*10))
+			answers := atOnce(t, callers, func(i int) (caller.Reply, error) { return draw("covered", i, 10) })
 			if got := statuses(answers); got["201"]+got["200"] != callers {
 				t.Errorf("covered: %v", got)
 			}
@@ -191,15 +199,15 @@ func TestDrawsAtOnce(t *testing.T) {
 				t.Errorf("covered: %s is left", got)
 			}
 			// Covered but for some, with an overdraft.
-			s.must(201, "PUT", "/v1/accounts/short", `{"overdraft":{"USD":"5"}}`)
-			s.must(201, "POST", "/v1/transfers", `{"id":"c-2","from":"bank","to":"short","asset":"USD","quantity":"206"}`)
-			answers = atOnce(t, callers, func(i int) (reply, error) { return draw("short", i, 7) })
+			s.Must(201, "PUT", "/v1/accounts/short", `{"overdraft":{"USD":"5"}}`)
+			s.Must(201, "POST", "/v1/transfers", `{"id":"c-2","from":"bank","to":"short","asset":"USD","quantity":"206"}`)
+			answers = atOnce(t, callers, func(i int) (caller.Reply, error) { return draw("short", i, 7) })
 			if got := statuses(answers); got["201"]+got["200"] != 30 || got["422 insufficient_funds"] != callers-30 { // 30 × 7 = 210 of 211
 				t.Errorf("short: %v", got)
 			}
 			for _, r := range answers {
-				if r.status == 422 && (r.value("requested") != "7" || len(fmt.Sprint(r.value("available"))) != 1) {
-					t.Errorf("short: refused with %s", r.body)
+				if r.Status == 422 && (r.Value("requested") != "7" || len(fmt.Sprint(r.Value("available"))) != 1) {
+					t.Errorf("short: refused with %s", r.Body)
 				}
 			}
 			if got := s.quantity("short"); got != "-4" {
@@ -215,13 +223,13 @@ func TestCreditsAndDebitsAtOnce(t *testing.T) {
 	const workers, rounds = 12, 5
 	s := newSystem(t, withoutPump)
 	openRegister(s)
-	s.must(201, "PUT", "/v1/accounts/shop", `{}`)
+	s.Must(201, "PUT", "/v1/accounts/shop", `{}`)
 	c := crowd{processes: []*system{s, s.beside(), s.beside()}}
-	refused := atOnce(t, workers+2, func(i int) (reply, error) {
+	refused := atOnce(t, workers+2, func(i int) (caller.Reply, error) {
 		for round := range rounds {
 			if i >= workers { // looks
 				r, err := c.send(i, "GET", "/v1/accounts/shop/balances/USD?consistency=strong", "")
-				if text, _ := r.value("quantity").(string); err != nil || r.status != 200 || strings.HasPrefix(text, "-") {
+				if text, _ := r.Value("quantity").(string); err != nil || r.Status != 200 || strings.HasPrefix(text, "-") {
 					return r, err
 				}
 				continue
@@ -229,20 +237,20 @@ func TestCreditsAndDebitsAtOnce(t *testing.T) {
 			id := fmt.Sprintf("%d-%d", i, round)
 			amount := 1 + (i+round)%7
 			r, err := c.post(i, "/v1/transfers", fmt.Sprintf(`{"id":"in-%s","from":"bank","to":"shop","asset":"USD","quantity":"%d"}`, id, amount))
-			if err != nil || r.status > 201 {
+			if err != nil || r.Status > 201 {
 				return r, err
 			}
 			r, err = c.post(i+round, "/v1/transactions", fmt.Sprintf(
 				`{"id":"out-%s","postings":[{"account":"jane","asset":"USD","quantity":"%d"},{"account":"shop","asset":"USD","quantity":"-%[2]d"}]}`, id, amount))
-			if err != nil || r.status > 201 {
+			if err != nil || r.Status > 201 {
 				return r, err
 			}
 		}
-		return reply{}, nil
+		return caller.Reply{}, nil
 	})
 	for i, r := range refused {
-		if r.status != 0 {
-			t.Errorf("worker %d: %d %s", i, r.status, r.body)
+		if r.Status != 0 {
+			t.Errorf("worker %d: %d %s", i, r.Status, r.Body)
 		}
 	}
 	if got := s.quantity("shop"); got != "0" {
@@ -259,11 +267,11 @@ func TestMoneyGoesAround(t *testing.T) {
 	s := newSystem(t)
 	openRegister(s)
 	for i := range accounts {
-		s.must(201, "PUT", fmt.Sprintf("/v1/accounts/a%d", i), `{}`)
-		s.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"f-%d","from":"bank","to":"a%d","asset":"USD","quantity":"%d"}`, i, i, each))
+		s.Must(201, "PUT", fmt.Sprintf("/v1/accounts/a%d", i), `{}`)
+		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"f-%d","from":"bank","to":"a%d","asset":"USD","quantity":"%d"}`, i, i, each))
 	}
 	c := crowd{processes: []*system{s, s.beside()}}
-	answers := atOnce(t, callers, func(i int) (reply, error) {
+	answers := atOnce(t, callers, func(i int) (caller.Reply, error) {
 		from := i % accounts
 		to := (from + 1 + i/accounts%(accounts-1)) % accounts
 		return c.post(i/accounts, "/v1/transfers", fmt.Sprintf(`{"id":"go-%d","from":"a%d","to":"a%d","asset":"USD","quantity":"%d"}`, i, from, to, 1+i*7%13))
@@ -289,7 +297,7 @@ func TestMoneyGoesAround(t *testing.T) {
 	}
 	s.project()
 	for account, want := range strongly {
-		if got := s.must(200, "GET", "/v1/accounts/"+account+"/balances/USD", "").value("quantity"); got != want {
+		if got := s.Must(200, "GET", "/v1/accounts/"+account+"/balances/USD", "").Value("quantity"); got != want {
 			t.Errorf("%s has %v as projected, %s strongly", account, got, want)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/cmd/ledger/local"
+	"ledger.example/tests/caller"
+	"ledger.example/tests/process"
 )
 
 // freePort is a port that nobody listens on, so that what is restarted can be found where it was.
@@ -31,20 +33,20 @@ func TestDynamoDBIsTheStoreAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		d := startLedger(t, "dynamodb", "--port", "0", "--table", "books")
-		out, err := local.DynamoDB(d.url).ListTables(t.Context(), &dynamodb.ListTablesInput{})
+		out, err := local.DynamoDB(d.URL).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 		if err != nil || !slices.Equal(out.TableNames, []string{"books"}) {
-			t.Fatalf("%s: tables %v: %v", d.url, out, err)
+			t.Fatalf("%s: tables %v: %v", d.URL, out, err)
 		}
-		said := d.said()
-		for _, next := range []string{"ledger pump --dynamodb-endpoint " + d.url + " --table books\n", "sam local start-api\n", "functions/local.json"} {
+		said := d.Said()
+		for _, next := range []string{"ledger pump --dynamodb-endpoint " + d.URL + " --table books\n", "sam local start-api\n", "functions/local.json"} {
 			if !strings.Contains(said, next) {
 				t.Errorf("it doesn't tell of %q: %s", next, said)
 			}
 		}
-		if status := d.stop(t, signal); status != 0 {
-			t.Errorf("%v: exit status %d: %s", signal, status, d.said())
+		if status := d.Stop(t, signal); status != 0 {
+			t.Errorf("%v: exit status %d: %s", signal, status, d.Said())
 		}
-		if _, err := http.Get(d.url); err == nil {
+		if _, err := http.Get(d.URL); err == nil {
 			t.Errorf("%v: DynamoDB Local still runs", signal)
 		}
 	}
@@ -54,7 +56,7 @@ func TestDynamoDBNamesWhatIsTaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := startLedger(t, "dynamodb", "--port", "0", "--data", dir)
-	port := d.url[strings.LastIndex(d.url, ":")+1:]
+	port := d.URL[strings.LastIndex(d.URL, ":")+1:]
 	for _, c := range []struct {
 		what      string
 		arguments []string
@@ -81,24 +83,24 @@ func TestDynamoDBIsKilledAndComesBack(t *testing.T) {
 	t.Parallel()
 	store := []string{"dynamodb", "--port", freePort(t), "--data", t.TempDir()}
 	d := startLedger(t, store...)
-	pump := startLedger(t, "pump", "--dynamodb-endpoint", d.url)
-	up := startLedger(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.url)
-	s := systemAt(t, up.url)
-	balance := func() any { return s.must(200, "GET", "/v1/accounts/jane/balances/USD", "").value("quantity") }
-	eventually(t, time.Minute, "the demo is projected", func() bool { return balance() == "350000" })
+	pump := startLedger(t, "pump", "--dynamodb-endpoint", d.URL)
+	up := startLedger(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.URL)
+	s := caller.New(t, up.URL)
+	balance := func() any { return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") }
+	caller.Eventually(t, time.Minute, "the demo is projected", func() bool { return balance() == "350000" })
 
-	d.kill(t)
-	eventually(t, time.Minute, "the pump tells of the outage", func() bool { return strings.Contains(pump.said(), "cannot be read") })
+	d.Kill(t)
+	caller.Eventually(t, time.Minute, "the pump tells of the outage", func() bool { return strings.Contains(pump.Said(), "cannot be read") })
 	d = startLedger(t, store...)
-	s.must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
-	s.must(201, "POST", "/v1/transfers", `{"id":"after","from":"bank","to":"jane","asset":"USD","quantity":"7"}`)
-	eventually(t, time.Minute, "the pump goes on", func() bool { return balance() == "350007" })
-	if said := pump.said(); !strings.Contains(said, "can be read again") {
+	s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
+	s.Must(201, "POST", "/v1/transfers", `{"id":"after","from":"bank","to":"jane","asset":"USD","quantity":"7"}`)
+	caller.Eventually(t, time.Minute, "the pump goes on", func() bool { return balance() == "350007" })
+	if said := pump.Said(); !strings.Contains(said, "can be read again") {
 		t.Errorf("the pump doesn't tell that the outage is over: %s", said)
 	}
-	for _, l := range []*ledgerProcess{pump, up, d} {
-		if status := l.stop(t, syscall.SIGTERM); status != 0 {
-			t.Errorf("exit status %d: %s", status, l.said())
+	for _, l := range []*process.Process{pump, up, d} {
+		if status := l.Stop(t, syscall.SIGTERM); status != 0 {
+			t.Errorf("exit status %d: %s", status, l.Said())
 		}
 	}
 }
@@ -108,29 +110,29 @@ func TestPumpFollowsATableThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	store := []string{"dynamodb", "--port", freePort(t)}
 	d := startLedger(t, store...)
-	pump := startLedger(t, "pump", "--dynamodb-endpoint", d.url)
+	pump := startLedger(t, "pump", "--dynamodb-endpoint", d.URL)
 	for i := range 2 {
 		if i > 0 {
-			d.kill(t)
+			d.Kill(t)
 			d = startLedger(t, store...)
 		}
 		// The API is a new one, too: what the functions know of assets and accounts is of the table that is gone.
-		up := startLedger(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.url)
-		s := systemAt(t, up.url)
-		eventually(t, time.Minute, fmt.Sprintf("table %d is projected", i), func() bool {
-			return s.must(200, "GET", "/v1/accounts/jane/balances/USD", "").value("quantity") == "350000"
+		up := startLedger(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.URL)
+		s := caller.New(t, up.URL)
+		caller.Eventually(t, time.Minute, fmt.Sprintf("table %d is projected", i), func() bool {
+			return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
 		})
-		up.kill(t)
+		up.Kill(t)
 	}
 
 	name := "ledger"
-	if _, err := local.DynamoDB(d.url).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+	if _, err := local.DynamoDB(d.URL).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 		t.Fatal(err)
 	}
-	if status := pump.wait(t); status != 1 {
+	if status := pump.Wait(t); status != 1 {
 		t.Errorf("the table is gone for good, and the pump's exit status is %d", status)
 	}
-	if said := pump.said(); !strings.Contains(said, "there is no such table: ledger") {
+	if said := pump.Said(); !strings.Contains(said, "there is no such table: ledger") {
 		t.Errorf("the pump says %s", said)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ledger.example/tests/caller"
 )
 
 const (
@@ -18,10 +20,10 @@ const (
 func openBooks(s *system) {
 	s.t.Helper()
 	openRegister(s)
-	s.must(201, "PUT", "/v1/assets/GOLD", `{"name":"Gold","scale":3}`)
-	s.must(201, "PUT", "/v1/accounts/shop", `{"name":"Shop"}`)
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
-	s.must(201, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`)
+	s.Must(201, "PUT", "/v1/assets/GOLD", `{"name":"Gold","scale":3}`)
+	s.Must(201, "PUT", "/v1/accounts/shop", `{"name":"Shop"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.Must(201, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`)
 }
 
 // Every row of the table of errors, in its order. A request that breaks two rows is answered by the earlier one.
@@ -36,13 +38,13 @@ func TestErrorsInTheirOrder(t *testing.T) {
 			"/v1", "/v1/", "/v2/assets", "/V1/assets", "/v1/assets/", "/v1/assets/USD/", "/v1//assets", "//v1/assets", "/v1/assets/USD/unknown",
 			"/v1/accounts/jane/members/", "/v1/transactions/t-1/postings", "/v1/users/u-1", "/healthz/", "/favicon.ico",
 		} {
-			s.refuses(t, []refusal{{name: path, method: "GET", path: path, status: 404, code: "not_found"}})
+			s.refuses(t, []caller.Refusal{{Name: path, Method: "GET", Path: path, Status: 404, Code: "not_found"}})
 		}
-		s.refuses(t, []refusal{
+		s.refuses(t, []caller.Refusal{
 			// Before any other row.
-			{name: "before the media type", path: "/v1/loans", body: `{`, headers: []string{"Content-Type", textContent}, status: 404, code: "not_found"},
-			{name: "before the size", path: "/v1/loans", body: big, status: 404, code: "not_found"},
-			{name: "before the query", method: "GET", path: "/v1/loans?limit=0", status: 404, code: "not_found"},
+			{Name: "before the media type", Path: "/v1/loans", Body: `{`, Headers: []string{"Content-Type", textContent}, Status: 404, Code: "not_found"},
+			{Name: "before the size", Path: "/v1/loans", Body: big, Status: 404, Code: "not_found"},
+			{Name: "before the query", Method: "GET", Path: "/v1/loans?limit=0", Status: 404, Code: "not_found"},
 		})
 	})
 
@@ -62,225 +64,225 @@ func TestErrorsInTheirOrder(t *testing.T) {
 			{"POST", "/healthz", "GET, HEAD"},
 			{"OPTIONS", "/v1/assets", "GET, HEAD"},
 		} {
-			s.refuses(t, []refusal{{name: c.method + c.path, method: c.method, path: c.path, status: 405, code: "method_not_allowed"}})
-			if got := s.send(c.method, c.path, ""); got.header.Get("Allow") != c.allow {
-				t.Errorf("%s %s allows %q instead of %q", c.method, c.path, got.header.Get("Allow"), c.allow)
+			s.refuses(t, []caller.Refusal{{Name: c.method + c.path, Method: c.method, Path: c.path, Status: 405, Code: "method_not_allowed"}})
+			if got := s.Send(c.method, c.path, ""); got.Header.Get("Allow") != c.allow {
+				t.Errorf("%s %s allows %q instead of %q", c.method, c.path, got.Header.Get("Allow"), c.allow)
 			}
 		}
-		s.refuses(t, []refusal{
-			{name: "before the media type", method: "PUT", path: "/v1/trades", body: `{`, headers: []string{"Content-Type", textContent}, status: 405, code: "method_not_allowed"},
-			{name: "before the size", method: "PUT", path: "/v1/trades", body: big, status: 405, code: "method_not_allowed"},
-			{name: "before the path's ids", method: "POST", path: "/v1/assets/%00", status: 405, code: "method_not_allowed"},
+		s.refuses(t, []caller.Refusal{
+			{Name: "before the media type", Method: "PUT", Path: "/v1/trades", Body: `{`, Headers: []string{"Content-Type", textContent}, Status: 405, Code: "method_not_allowed"},
+			{Name: "before the size", Method: "PUT", Path: "/v1/trades", Body: big, Status: 405, Code: "method_not_allowed"},
+			{Name: "before the path's ids", Method: "POST", Path: "/v1/assets/%00", Status: 405, Code: "method_not_allowed"},
 		})
 	})
 
 	t.Run("media type, then size", func(t *testing.T) {
 		const trade = `{"id":"t-9","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1"}`
-		var all []refusal
+		var all []caller.Refusal
 		for _, value := range []string{
-			absent, "", textContent, "text/json", "application/x-www-form-urlencoded", "application/json; charset=iso-8859-1", "application/xml", "*/*", ";",
+			caller.Absent, "", textContent, "text/json", "application/x-www-form-urlencoded", "application/json; charset=iso-8859-1", "application/xml", "*/*", ";",
 		} {
-			all = append(all, refusal{name: "type " + strconv.Quote(value), path: "/v1/trades", body: trade, headers: []string{"Content-Type", value}, status: 415, code: "unsupported_media_type"})
+			all = append(all, caller.Refusal{Name: "type " + strconv.Quote(value), Path: "/v1/trades", Body: trade, Headers: []string{"Content-Type", value}, Status: 415, Code: "unsupported_media_type"})
 		}
 		all = append(all,
-			refusal{name: "compressed", path: "/v1/trades", body: trade, headers: []string{"Content-Encoding", "gzip"}, status: 415, code: "unsupported_media_type"},
-			refusal{name: "no body and no type", path: "/v1/trades", status: 415, code: "unsupported_media_type"},
-			refusal{name: "type before size", path: "/v1/trades", body: big, headers: []string{"Content-Type", textContent}, status: 415, code: "unsupported_media_type"},
-			refusal{name: "type before JSON", path: "/v1/trades", body: `{`, headers: []string{"Content-Type", textContent}, status: 415, code: "unsupported_media_type"},
-			refusal{name: "type before query", path: "/v1/trades?x=1", body: trade, headers: []string{"Content-Type", textContent}, status: 415, code: "unsupported_media_type"},
-			refusal{name: "size", path: "/v1/trades", body: big, status: 413, code: "body_too_large"},
-			refusal{name: "size before JSON", path: "/v1/trades", body: "{" + big, status: 413, code: "body_too_large"},
-			refusal{name: "size before query", path: "/v1/trades?x=1", body: big, status: 413, code: "body_too_large"},
-			refusal{name: "size before the path's ids", method: "PUT", path: "/v1/assets/%00", body: big, status: 413, code: "body_too_large"},
+			caller.Refusal{Name: "compressed", Path: "/v1/trades", Body: trade, Headers: []string{"Content-Encoding", "gzip"}, Status: 415, Code: "unsupported_media_type"},
+			caller.Refusal{Name: "no body and no type", Path: "/v1/trades", Status: 415, Code: "unsupported_media_type"},
+			caller.Refusal{Name: "type before size", Path: "/v1/trades", Body: big, Headers: []string{"Content-Type", textContent}, Status: 415, Code: "unsupported_media_type"},
+			caller.Refusal{Name: "type before JSON", Path: "/v1/trades", Body: `{`, Headers: []string{"Content-Type", textContent}, Status: 415, Code: "unsupported_media_type"},
+			caller.Refusal{Name: "type before query", Path: "/v1/trades?x=1", Body: trade, Headers: []string{"Content-Type", textContent}, Status: 415, Code: "unsupported_media_type"},
+			caller.Refusal{Name: "size", Path: "/v1/trades", Body: big, Status: 413, Code: "body_too_large"},
+			caller.Refusal{Name: "size before JSON", Path: "/v1/trades", Body: "{" + big, Status: 413, Code: "body_too_large"},
+			caller.Refusal{Name: "size before query", Path: "/v1/trades?x=1", Body: big, Status: 413, Code: "body_too_large"},
+			caller.Refusal{Name: "size before the path's ids", Method: "PUT", Path: "/v1/assets/%00", Body: big, Status: 413, Code: "body_too_large"},
 		)
 		s.refuses(t, all)
 	})
 
 	t.Run("malformed before shape", func(t *testing.T) {
-		s.refuses(t, []refusal{
-			{name: "path", method: "PUT", path: "/v1/assets/%00", body: `{"name":"x"`, status: 400, code: "malformed_body"},
-			{name: "query", path: "/v1/trades?x=1", body: `[]`, status: 400, code: "malformed_body"},
+		s.refuses(t, []caller.Refusal{
+			{Name: "path", Method: "PUT", Path: "/v1/assets/%00", Body: `{"name":"x"`, Status: 400, Code: "malformed_body"},
+			{Name: "query", Path: "/v1/trades?x=1", Body: `[]`, Status: 400, Code: "malformed_body"},
 			{
-				name: "unknown fields", path: "/v1/trades", body: `{"asset":7,"colour":"red","settle":"yes","size":1}`,
-				status: 400, code: "malformed_body", fields: []string{"colour", "size"},
+				Name: "unknown fields", Path: "/v1/trades", Body: `{"asset":7,"colour":"red","settle":"yes","size":1}`,
+				Status: 400, Code: "malformed_body", Fields: []string{"colour", "size"},
 			},
 			{
-				name: "unknown fields in postings", path: "/v1/transactions",
-				body:   `{"id":"","postings":[{"account":"jane","asset":"USD","quantity":"x","price":"1"},{"account":"shop","asset":"USD","quantity":"1","qty":"1"}],"note":1}`,
-				status: 400, code: "malformed_body", fields: []string{"postings[0].price", "postings[1].qty", "note"},
+				Name: "unknown fields in postings", Path: "/v1/transactions",
+				Body:   `{"id":"","postings":[{"account":"jane","asset":"USD","quantity":"x","price":"1"},{"account":"shop","asset":"USD","quantity":"1","qty":"1"}],"note":1}`,
+				Status: 400, Code: "malformed_body", Fields: []string{"postings[0].price", "postings[1].qty", "note"},
 			},
 			{
-				name: "fields that come twice", path: "/v1/transfers", body: `{"from":"jane","to":"shop","asset":"USD","quantity":"1","quantity":"2","from":""}`,
-				status: 400, code: "malformed_body", fields: []string{"quantity", "from"},
+				Name: "fields that come twice", Path: "/v1/transfers", Body: `{"from":"jane","to":"shop","asset":"USD","quantity":"1","quantity":"2","from":""}`,
+				Status: 400, Code: "malformed_body", Fields: []string{"quantity", "from"},
 			},
 			{
-				name: "both", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"jane","account":"shop","asset":"USD","quantity":"1"}],"metadata":{"k":"1","k":"2"},"colour":1}`,
-				status: 400, code: "malformed_body", fields: []string{"postings[0].account", "metadata.k", "colour"},
+				Name: "both", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"jane","account":"shop","asset":"USD","quantity":"1"}],"metadata":{"k":"1","k":"2"},"colour":1}`,
+				Status: 400, Code: "malformed_body", Fields: []string{"postings[0].account", "metadata.k", "colour"},
 			},
 		})
 	})
 
 	t.Run("shape", func(t *testing.T) {
-		s.refuses(t, []refusal{
+		s.refuses(t, []caller.Refusal{
 			{
-				name: "all of a body", path: "/v1/transactions",
-				body:   `{"id":"-x","description":7,"metadata":{"a":1,"b":null,"c":"ok"},"postings":[{"asset":"","quantity":"01","cost":5},7,{"account":"jane","asset":"USD","quantity":"1.0"}]}`,
-				status: 400, code: "invalid_request",
-				fields: []string{
+				Name: "all of a body", Path: "/v1/transactions",
+				Body:   `{"id":"-x","description":7,"metadata":{"a":1,"b":null,"c":"ok"},"postings":[{"asset":"","quantity":"01","cost":5},7,{"account":"jane","asset":"USD","quantity":"1.0"}]}`,
+				Status: 400, Code: "invalid_request",
+				Fields: []string{
 					"id", "description", "metadata.a", "metadata.b", "postings[0].account", "postings[0].asset", "postings[0].quantity", "postings[0].cost",
 					"postings[1]", "postings[2].quantity",
 				},
 			},
 			{
-				name: "path, query and body", method: "PUT", path: "/v1/accounts/-a/members/b%20c?limit=1&x=2", body: `{"role":"admin"}`,
-				status: 400, code: "invalid_request", fields: []string{"account", "user", "limit", "x", "role"},
+				Name: "path, query and body", Method: "PUT", Path: "/v1/accounts/-a/members/b%20c?limit=1&x=2", Body: `{"role":"admin"}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"account", "user", "limit", "x", "role"},
 			},
 			{
-				name: "header", path: "/v1/trades", headers: []string{"Idempotency-Key", "a b"}, body: `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"0","cost":"-1"}`,
-				status: 400, code: "invalid_request", fields: []string{"Idempotency-Key", "quantity", "cost"},
+				Name: "header", Path: "/v1/trades", Headers: []string{"Idempotency-Key", "a b"}, Body: `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"0","cost":"-1"}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"Idempotency-Key", "quantity", "cost"},
 			},
 			{
-				name: "all of a query", method: "GET", path: "/v1/accounts/_/postings?limit=0&cursor=x&asset=%00&from=now&to=1&consistency=yes&x=1",
-				status: 400, code: "invalid_request", fields: []string{"account", "limit", "cursor", "asset", "from", "to", "consistency", "x"},
+				Name: "all of a query", Method: "GET", Path: "/v1/accounts/_/postings?limit=0&cursor=x&asset=%00&from=now&to=1&consistency=yes&x=1",
+				Status: 400, Code: "invalid_request", Fields: []string{"account", "limit", "cursor", "asset", "from", "to", "consistency", "x"},
 			},
-			{name: "a wrong cursor alone", method: "GET", path: "/v1/assets?limit=5&cursor=x", status: 400, code: "invalid_cursor", fields: []string{"cursor"}},
+			{Name: "a wrong cursor alone", Method: "GET", Path: "/v1/assets?limit=5&cursor=x", Status: 400, Code: "invalid_cursor", Fields: []string{"cursor"}},
 			{
-				name: "before the number of postings", path: "/v1/transactions", body: `{"postings":[{"account":"jane","asset":"USD","quantity":"+1"}]}`,
-				status: 400, code: "invalid_request", fields: []string{"postings[0].quantity"},
-			},
-			{
-				name: "before the parties", path: "/v1/transfers", body: `{"from":"jane","to":"jane","asset":"USD","quantity":"-1"}`,
-				status: 400, code: "invalid_request", fields: []string{"quantity"},
+				Name: "before the number of postings", Path: "/v1/transactions", Body: `{"postings":[{"account":"jane","asset":"USD","quantity":"+1"}]}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"postings[0].quantity"},
 			},
 			{
-				name: "before what exists", method: "GET", path: "/v1/accounts/nobody/postings?asset=NOTHING&limit=101",
-				status: 400, code: "invalid_request", fields: []string{"limit"},
+				Name: "before the parties", Path: "/v1/transfers", Body: `{"from":"jane","to":"jane","asset":"USD","quantity":"-1"}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"quantity"},
 			},
 			{
-				name: "before the id", path: "/v1/trades", body: `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"x"}`,
-				status: 400, code: "invalid_request", fields: []string{"cost"},
+				Name: "before what exists", Method: "GET", Path: "/v1/accounts/nobody/postings?asset=NOTHING&limit=101",
+				Status: 400, Code: "invalid_request", Fields: []string{"limit"},
+			},
+			{
+				Name: "before the id", Path: "/v1/trades", Body: `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"x"}`,
+				Status: 400, Code: "invalid_request", Fields: []string{"cost"},
 			},
 		})
 	})
 
 	t.Run("rules", func(t *testing.T) {
-		s.refuses(t, []refusal{
+		s.refuses(t, []caller.Refusal{
 			{
-				name: "one posting, not balanced", path: "/v1/transactions", body: `{"postings":[{"account":"jane","asset":"USD","quantity":"1"}]}`,
-				status: 422, code: "invalid_transaction", fields: []string{"postings"},
+				Name: "one posting, not balanced", Path: "/v1/transactions", Body: `{"postings":[{"account":"jane","asset":"USD","quantity":"1"}]}`,
+				Status: 422, Code: "invalid_transaction", Fields: []string{"postings"},
 			},
 			{
-				name: "all zero postings, of what does not exist", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"nobody","asset":"NOTHING","quantity":"0"},{"account":"jane","asset":"USD","quantity":"1"},{"account":"shop","asset":"USD","quantity":"0","cost":"0"}]}`,
-				status: 422, code: "invalid_transaction", fields: []string{"postings[0]", "postings[2]"},
+				Name: "all zero postings, of what does not exist", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"nobody","asset":"NOTHING","quantity":"0"},{"account":"jane","asset":"USD","quantity":"1"},{"account":"shop","asset":"USD","quantity":"0","cost":"0"}]}`,
+				Status: 422, Code: "invalid_transaction", Fields: []string{"postings[0]", "postings[2]"},
 			},
 			{
-				name: "unbalanced, of what does not exist", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"nobody","asset":"USD","quantity":"1"},{"account":"jane","asset":"NOTHING","quantity":"-1"}]}`,
-				status: 422, code: "unbalanced", fields: []string{"postings", "postings"},
+				Name: "unbalanced, of what does not exist", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"nobody","asset":"USD","quantity":"1"},{"account":"jane","asset":"NOTHING","quantity":"-1"}]}`,
+				Status: 422, Code: "unbalanced", Fields: []string{"postings", "postings"},
 			},
 			{
-				name: "costs unbalanced", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"market","asset":"AAPL","quantity":"-1","cost":"-100"},{"account":"jane","asset":"AAPL","quantity":"1","cost":"99"}]}`,
-				status: 422, code: "unbalanced", fields: []string{"postings"},
+				Name: "costs unbalanced", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"market","asset":"AAPL","quantity":"-1","cost":"-100"},{"account":"jane","asset":"AAPL","quantity":"1","cost":"99"}]}`,
+				Status: 422, Code: "unbalanced", Fields: []string{"postings"},
 			},
 			{
-				name: "same parties, who do not exist, under a used id", path: "/v1/trades", body: `{"id":"t-1","asset":"NOTHING","buyer":"nobody","seller":"nobody","quantity":"1"}`,
-				status: 422, code: "invalid_transaction", fields: []string{"buyer", "seller"},
+				Name: "same parties, who do not exist, under a used id", Path: "/v1/trades", Body: `{"id":"t-1","asset":"NOTHING","buyer":"nobody","seller":"nobody","quantity":"1"}`,
+				Status: 422, Code: "invalid_transaction", Fields: []string{"buyer", "seller"},
 			},
 			{
-				name: "same parties of a transfer", path: "/v1/transfers", body: `{"from":"jane","to":"jane","asset":"USD","quantity":"1"}`,
-				status: 422, code: "invalid_transaction", fields: []string{"from", "to"},
+				Name: "same parties of a transfer", Path: "/v1/transfers", Body: `{"from":"jane","to":"jane","asset":"USD","quantity":"1"}`,
+				Status: 422, Code: "invalid_transaction", Fields: []string{"from", "to"},
 			},
 			{
-				name: "unbalanced under a used id", path: "/v1/transactions", body: `{"id":"d-1","postings":[{"account":"jane","asset":"USD","quantity":"1"},{"account":"shop","asset":"USD","quantity":"1"}]}`,
-				status: 422, code: "unbalanced", fields: []string{"postings"},
+				Name: "unbalanced under a used id", Path: "/v1/transactions", Body: `{"id":"d-1","postings":[{"account":"jane","asset":"USD","quantity":"1"},{"account":"shop","asset":"USD","quantity":"1"}]}`,
+				Status: 422, Code: "unbalanced", Fields: []string{"postings"},
 			},
 		})
 	})
 
 	t.Run("named things", func(t *testing.T) {
-		s.refuses(t, []refusal{
-			{name: "asset of the path", method: "GET", path: "/v1/assets/NOTHING", status: 404, code: "asset_not_found"},
-			{name: "holders", method: "GET", path: "/v1/assets/NOTHING/holders", status: 404, code: "asset_not_found"},
-			{name: "account of the path", method: "GET", path: "/v1/accounts/nobody", status: 404, code: "account_not_found"},
-			{name: "summary", method: "GET", path: "/v1/accounts/nobody/summary", status: 404, code: "account_not_found"},
-			{name: "balances", method: "GET", path: "/v1/accounts/nobody/balances", status: 404, code: "account_not_found"},
-			{name: "balances, strongly", method: "GET", path: "/v1/accounts/nobody/balances?consistency=strong", status: 404, code: "account_not_found"},
-			{name: "balance of nobody", method: "GET", path: "/v1/accounts/nobody/balances/NOTHING", status: 404, code: "account_not_found"},
-			{name: "balance of nobody, strongly", method: "GET", path: "/v1/accounts/nobody/balances/NOTHING?consistency=strong", status: 404, code: "account_not_found"},
-			{name: "balance in nothing", method: "GET", path: "/v1/accounts/jane/balances/NOTHING", status: 404, code: "asset_not_found"},
-			{name: "balance in nothing, strongly", method: "GET", path: "/v1/accounts/jane/balances/NOTHING?consistency=strong", status: 404, code: "asset_not_found"},
-			{name: "history", method: "GET", path: "/v1/accounts/nobody/postings", status: 404, code: "account_not_found"},
-			{name: "history of an asset", method: "GET", path: "/v1/accounts/nobody/postings?asset=USD", status: 404, code: "account_not_found"},
-			{name: "history of no asset", method: "GET", path: "/v1/accounts/jane/postings?asset=NOTHING", status: 404, code: "asset_not_found", fields: []string{"asset"}},
-			{name: "history of no asset, strongly", method: "GET", path: "/v1/accounts/jane/postings?asset=NOTHING&consistency=strong", status: 404, code: "asset_not_found", fields: []string{"asset"}},
-			{name: "history of no time", method: "GET", path: "/v1/accounts/nobody/postings?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", status: 404, code: "account_not_found"},
-			{name: "members", method: "GET", path: "/v1/accounts/nobody/members", status: 404, code: "account_not_found"},
-			{name: "grant", method: "PUT", path: "/v1/accounts/nobody/members/u-1", body: `{"role":"viewer"}`, status: 404, code: "account_not_found"},
-			{name: "revocation", method: "DELETE", path: "/v1/accounts/nobody/members/u-1", status: 404, code: "account_not_found"},
-			{name: "transaction", method: "GET", path: "/v1/transactions/nothing", status: 404, code: "transaction_not_found"},
-			{name: "ids know case", method: "GET", path: "/v1/transactions/T-1", status: 404, code: "transaction_not_found"},
+		s.refuses(t, []caller.Refusal{
+			{Name: "asset of the path", Method: "GET", Path: "/v1/assets/NOTHING", Status: 404, Code: "asset_not_found"},
+			{Name: "holders", Method: "GET", Path: "/v1/assets/NOTHING/holders", Status: 404, Code: "asset_not_found"},
+			{Name: "account of the path", Method: "GET", Path: "/v1/accounts/nobody", Status: 404, Code: "account_not_found"},
+			{Name: "summary", Method: "GET", Path: "/v1/accounts/nobody/summary", Status: 404, Code: "account_not_found"},
+			{Name: "balances", Method: "GET", Path: "/v1/accounts/nobody/balances", Status: 404, Code: "account_not_found"},
+			{Name: "balances, strongly", Method: "GET", Path: "/v1/accounts/nobody/balances?consistency=strong", Status: 404, Code: "account_not_found"},
+			{Name: "balance of nobody", Method: "GET", Path: "/v1/accounts/nobody/balances/NOTHING", Status: 404, Code: "account_not_found"},
+			{Name: "balance of nobody, strongly", Method: "GET", Path: "/v1/accounts/nobody/balances/NOTHING?consistency=strong", Status: 404, Code: "account_not_found"},
+			{Name: "balance in nothing", Method: "GET", Path: "/v1/accounts/jane/balances/NOTHING", Status: 404, Code: "asset_not_found"},
+			{Name: "balance in nothing, strongly", Method: "GET", Path: "/v1/accounts/jane/balances/NOTHING?consistency=strong", Status: 404, Code: "asset_not_found"},
+			{Name: "history", Method: "GET", Path: "/v1/accounts/nobody/postings", Status: 404, Code: "account_not_found"},
+			{Name: "history of an asset", Method: "GET", Path: "/v1/accounts/nobody/postings?asset=USD", Status: 404, Code: "account_not_found"},
+			{Name: "history of no asset", Method: "GET", Path: "/v1/accounts/jane/postings?asset=NOTHING", Status: 404, Code: "asset_not_found", Fields: []string{"asset"}},
+			{Name: "history of no asset, strongly", Method: "GET", Path: "/v1/accounts/jane/postings?asset=NOTHING&consistency=strong", Status: 404, Code: "asset_not_found", Fields: []string{"asset"}},
+			{Name: "history of no time", Method: "GET", Path: "/v1/accounts/nobody/postings?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", Status: 404, Code: "account_not_found"},
+			{Name: "members", Method: "GET", Path: "/v1/accounts/nobody/members", Status: 404, Code: "account_not_found"},
+			{Name: "grant", Method: "PUT", Path: "/v1/accounts/nobody/members/u-1", Body: `{"role":"viewer"}`, Status: 404, Code: "account_not_found"},
+			{Name: "revocation", Method: "DELETE", Path: "/v1/accounts/nobody/members/u-1", Status: 404, Code: "account_not_found"},
+			{Name: "transaction", Method: "GET", Path: "/v1/transactions/nothing", Status: 404, Code: "transaction_not_found"},
+			{Name: "ids know case", Method: "GET", Path: "/v1/transactions/T-1", Status: 404, Code: "transaction_not_found"},
 
-			{name: "currency of the body", method: "PUT", path: "/v1/assets/MSFT", body: `{"name":"Microsoft","scale":0,"currency":"NOTHING"}`, status: 422, code: "asset_not_found", fields: []string{"currency"}},
+			{Name: "currency of the body", Method: "PUT", Path: "/v1/assets/MSFT", Body: `{"name":"Microsoft","scale":0,"currency":"NOTHING"}`, Status: 422, Code: "asset_not_found", Fields: []string{"currency"}},
 			{
-				name: "overdraft of the body", method: "PUT", path: "/v1/accounts/joe", body: `{"overdraft":{"NOTHING":"1","USD":"1","NOWHERE":"1"}}`,
-				status: 422, code: "asset_not_found", fields: []string{"overdraft.NOTHING", "overdraft.NOWHERE"},
+				Name: "overdraft of the body", Method: "PUT", Path: "/v1/accounts/joe", Body: `{"overdraft":{"NOTHING":"1","USD":"1","NOWHERE":"1"}}`,
+				Status: 422, Code: "asset_not_found", Fields: []string{"overdraft.NOTHING", "overdraft.NOWHERE"},
 			},
 			{
-				name: "accounts before assets", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"nobody","asset":"NOTHING","quantity":"1"},{"account":"jane","asset":"NOTHING","quantity":"-2"},{"account":"noone","asset":"NOTHING","quantity":"1"}]}`,
-				status: 422, code: "account_not_found", fields: []string{"postings[0].account", "postings[2].account"},
+				Name: "accounts before assets", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"nobody","asset":"NOTHING","quantity":"1"},{"account":"jane","asset":"NOTHING","quantity":"-2"},{"account":"noone","asset":"NOTHING","quantity":"1"}]}`,
+				Status: 422, Code: "account_not_found", Fields: []string{"postings[0].account", "postings[2].account"},
 			},
 			{
-				name: "all assets", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"jane","asset":"NOTHING","quantity":"1"},{"account":"jane","asset":"NOTHING","quantity":"-1"},{"account":"jane","asset":"USD","quantity":"-1"},{"account":"bank","asset":"USD","quantity":"1"}]}`,
-				status: 422, code: "asset_not_found", fields: []string{"postings[0].asset", "postings[1].asset"},
+				Name: "all assets", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"jane","asset":"NOTHING","quantity":"1"},{"account":"jane","asset":"NOTHING","quantity":"-1"},{"account":"jane","asset":"USD","quantity":"-1"},{"account":"bank","asset":"USD","quantity":"1"}]}`,
+				Status: 422, Code: "asset_not_found", Fields: []string{"postings[0].asset", "postings[1].asset"},
 			},
-			{name: "parties of a transfer", path: "/v1/transfers", body: `{"from":"nobody","to":"noone","asset":"NOTHING","quantity":"1"}`, status: 422, code: "account_not_found", fields: []string{"from", "to"}},
-			{name: "asset of a transfer", path: "/v1/transfers", body: `{"from":"jane","to":"shop","asset":"NOTHING","quantity":"1"}`, status: 422, code: "asset_not_found", fields: []string{"asset"}},
-			{name: "seller of a trade", path: "/v1/trades", body: `{"asset":"NOTHING","buyer":"jane","seller":"nobody","quantity":"1"}`, status: 422, code: "account_not_found", fields: []string{"seller"}},
-			{name: "asset of a trade", path: "/v1/trades", body: `{"asset":"NOTHING","buyer":"jane","seller":"market","quantity":"1","cost":"1","settle":true}`, status: 422, code: "asset_not_found", fields: []string{"asset"}},
+			{Name: "parties of a transfer", Path: "/v1/transfers", Body: `{"from":"nobody","to":"noone","asset":"NOTHING","quantity":"1"}`, Status: 422, Code: "account_not_found", Fields: []string{"from", "to"}},
+			{Name: "asset of a transfer", Path: "/v1/transfers", Body: `{"from":"jane","to":"shop","asset":"NOTHING","quantity":"1"}`, Status: 422, Code: "asset_not_found", Fields: []string{"asset"}},
+			{Name: "seller of a trade", Path: "/v1/trades", Body: `{"asset":"NOTHING","buyer":"jane","seller":"nobody","quantity":"1"}`, Status: 422, Code: "account_not_found", Fields: []string{"seller"}},
+			{Name: "asset of a trade", Path: "/v1/trades", Body: `{"asset":"NOTHING","buyer":"jane","seller":"market","quantity":"1","cost":"1","settle":true}`, Status: 422, Code: "asset_not_found", Fields: []string{"asset"}},
 
-			{name: "a cost without a currency", path: "/v1/trades", body: `{"asset":"GOLD","buyer":"jane","seller":"market","quantity":"1","cost":"1"}`, status: 422, code: "invalid_transaction", fields: []string{"cost"}},
-			{name: "settled without a currency", path: "/v1/trades", body: `{"asset":"GOLD","buyer":"jane","seller":"market","quantity":"1","settle":true}`, status: 422, code: "invalid_transaction", fields: []string{"settle"}},
+			{Name: "a cost without a currency", Path: "/v1/trades", Body: `{"asset":"GOLD","buyer":"jane","seller":"market","quantity":"1","cost":"1"}`, Status: 422, Code: "invalid_transaction", Fields: []string{"cost"}},
+			{Name: "settled without a currency", Path: "/v1/trades", Body: `{"asset":"GOLD","buyer":"jane","seller":"market","quantity":"1","settle":true}`, Status: 422, Code: "invalid_transaction", Fields: []string{"settle"}},
 			{
-				name: "both", path: "/v1/trades", body: `{"id":"t-1","asset":"GOLD","buyer":"jane","seller":"market","quantity":"1","cost":"1","settle":true}`,
-				status: 422, code: "invalid_transaction", fields: []string{"cost", "settle"},
+				Name: "both", Path: "/v1/trades", Body: `{"id":"t-1","asset":"GOLD","buyer":"jane","seller":"market","quantity":"1","cost":"1","settle":true}`,
+				Status: 422, Code: "invalid_transaction", Fields: []string{"cost", "settle"},
 			},
 			{
-				name: "costs of postings without a currency, and without funds", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"shop","asset":"GOLD","quantity":"-1","cost":"-1"},{"account":"jane","asset":"GOLD","quantity":"1","cost":"1"},{"account":"jane","asset":"AAPL","quantity":"-1","cost":"-1"},{"account":"shop","asset":"AAPL","quantity":"1","cost":"1"}]}`,
-				status: 422, code: "invalid_transaction", fields: []string{"postings[0].cost", "postings[1].cost"},
+				Name: "costs of postings without a currency, and without funds", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"shop","asset":"GOLD","quantity":"-1","cost":"-1"},{"account":"jane","asset":"GOLD","quantity":"1","cost":"1"},{"account":"jane","asset":"AAPL","quantity":"-1","cost":"-1"},{"account":"shop","asset":"AAPL","quantity":"1","cost":"1"}]}`,
+				Status: 422, Code: "invalid_transaction", Fields: []string{"postings[0].cost", "postings[1].cost"},
 			},
 			{
-				name: "an asset that is missing before a cost that is forbidden", path: "/v1/transactions",
-				body:   `{"postings":[{"account":"market","asset":"GOLD","quantity":"-1","cost":"-1"},{"account":"jane","asset":"GOLD","quantity":"1","cost":"1"},{"account":"market","asset":"NOTHING","quantity":"-1"},{"account":"jane","asset":"NOTHING","quantity":"1"}]}`,
-				status: 422, code: "asset_not_found", fields: []string{"postings[2].asset", "postings[3].asset"},
+				Name: "an asset that is missing before a cost that is forbidden", Path: "/v1/transactions",
+				Body:   `{"postings":[{"account":"market","asset":"GOLD","quantity":"-1","cost":"-1"},{"account":"jane","asset":"GOLD","quantity":"1","cost":"1"},{"account":"market","asset":"NOTHING","quantity":"-1"},{"account":"jane","asset":"NOTHING","quantity":"1"}]}`,
+				Status: 422, Code: "asset_not_found", Fields: []string{"postings[2].asset", "postings[3].asset"},
 			},
 
-			{name: "before a used id", path: "/v1/transfers", body: `{"id":"d-1","from":"bank","to":"nobody","asset":"USD","quantity":"500000"}`, status: 422, code: "account_not_found", fields: []string{"to"}},
-			{name: "before an asset that exists", method: "PUT", path: "/v1/assets/AAPL", body: `{"name":"Apple","scale":0,"currency":"NOTHING"}`, status: 422, code: "asset_not_found", fields: []string{"currency"}},
-			{name: "before an account that exists", method: "PUT", path: "/v1/accounts/jane", body: `{"overdraft":{"NOTHING":"1"}}`, status: 422, code: "asset_not_found", fields: []string{"overdraft.NOTHING"}},
+			{Name: "before a used id", Path: "/v1/transfers", Body: `{"id":"d-1","from":"bank","to":"nobody","asset":"USD","quantity":"500000"}`, Status: 422, Code: "account_not_found", Fields: []string{"to"}},
+			{Name: "before an asset that exists", Method: "PUT", Path: "/v1/assets/AAPL", Body: `{"name":"Apple","scale":0,"currency":"NOTHING"}`, Status: 422, Code: "asset_not_found", Fields: []string{"currency"}},
+			{Name: "before an account that exists", Method: "PUT", Path: "/v1/accounts/jane", Body: `{"overdraft":{"NOTHING":"1"}}`, Status: 422, Code: "asset_not_found", Fields: []string{"overdraft.NOTHING"}},
 		})
 	})
 
 	t.Run("used ids", func(t *testing.T) {
-		s.refuses(t, []refusal{
-			{name: "asset", method: "PUT", path: "/v1/assets/USD", body: `{"name":"US dollar","scale":3}`, status: 409, code: "asset_exists"},
-			{name: "account", method: "PUT", path: "/v1/accounts/shop", body: `{"name":"Shop","overdraft":"unlimited"}`, status: 409, code: "account_exists"},
-			{name: "transaction", path: "/v1/transfers", body: `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500001"}`, status: 409, code: "transaction_id_reused"},
-			{name: "before funds", path: "/v1/transfers", body: `{"id":"d-1","from":"shop","to":"jane","asset":"USD","quantity":"500000"}`, status: 409, code: "transaction_id_reused"},
-			{name: "in the header", path: "/v1/transfers", headers: []string{"Idempotency-Key", "d-1"}, body: `{"from":"shop","to":"jane","asset":"USD","quantity":"500000"}`, status: 409, code: "transaction_id_reused"},
+		s.refuses(t, []caller.Refusal{
+			{Name: "asset", Method: "PUT", Path: "/v1/assets/USD", Body: `{"name":"US dollar","scale":3}`, Status: 409, Code: "asset_exists"},
+			{Name: "account", Method: "PUT", Path: "/v1/accounts/shop", Body: `{"name":"Shop","overdraft":"unlimited"}`, Status: 409, Code: "account_exists"},
+			{Name: "transaction", Path: "/v1/transfers", Body: `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500001"}`, Status: 409, Code: "transaction_id_reused"},
+			{Name: "before funds", Path: "/v1/transfers", Body: `{"id":"d-1","from":"shop","to":"jane","asset":"USD","quantity":"500000"}`, Status: 409, Code: "transaction_id_reused"},
+			{Name: "in the header", Path: "/v1/transfers", Headers: []string{"Idempotency-Key", "d-1"}, Body: `{"from":"shop","to":"jane","asset":"USD","quantity":"500000"}`, Status: 409, Code: "transaction_id_reused"},
 		})
 		// The same body again is a replay, whatever funds are there by now.
-		s.must(201, "POST", "/v1/transfers", `{"id":"w-1","from":"jane","to":"shop","asset":"USD","quantity":"350000"}`)
-		again := s.must(200, "POST", "/v1/transfers", `{"id":"w-1","from":"jane","to":"shop","asset":"USD","quantity":"350000"}`)
-		if again.header.Get("Idempotent-Replayed") != "true" {
+		s.Must(201, "POST", "/v1/transfers", `{"id":"w-1","from":"jane","to":"shop","asset":"USD","quantity":"350000"}`)
+		again := s.Must(200, "POST", "/v1/transfers", `{"id":"w-1","from":"jane","to":"shop","asset":"USD","quantity":"350000"}`)
+		if again.Header.Get("Idempotent-Replayed") != "true" {
 			t.Error("the replay does not say so")
 		}
-		s.must(201, "POST", "/v1/transfers", `{"id":"w-2","from":"shop","to":"jane","asset":"USD","quantity":"350000"}`)
+		s.Must(201, "POST", "/v1/transfers", `{"id":"w-2","from":"shop","to":"jane","asset":"USD","quantity":"350000"}`)
 	})
 
 	t.Run("funds", func(t *testing.T) {
@@ -303,24 +305,24 @@ func TestErrorsInTheirOrder(t *testing.T) {
 			},
 			{"no id", "/v1/transfers", `{"from":"shop","to":"jane","asset":"USD","quantity":"1"}`, "shop", "USD", "0", "1"},
 		} {
-			s.refuses(t, []refusal{{name: c.name, path: c.path, body: c.body, status: 422, code: "insufficient_funds"}})
-			got := s.send("POST", c.path, c.body)
+			s.refuses(t, []caller.Refusal{{Name: c.name, Path: c.path, Body: c.body, Status: 422, Code: "insufficient_funds"}})
+			got := s.Send("POST", c.path, c.body)
 			for name, want := range map[string]string{"account": c.account, "asset": c.asset, "available": c.available, "requested": c.requested} {
-				if got.value(name) != want {
-					t.Errorf("%s: %s is %v instead of %s: %s", c.name, name, got.value(name), want, got.body)
+				if got.Value(name) != want {
+					t.Errorf("%s: %s is %v instead of %s: %s", c.name, name, got.Value(name), want, got.Body)
 				}
 			}
 		}
 		// The overdraft is available, too, and a refused id is free.
-		s.must(201, "PUT", "/v1/accounts/margin", `{"overdraft":{"USD":"500"}}`)
-		got := s.must(422, "POST", "/v1/transfers", `{"id":"m-1","from":"margin","to":"shop","asset":"USD","quantity":"501"}`)
-		if got.value("available") != "500" || got.value("requested") != "501" {
-			t.Errorf("overdraft: %s", got.body)
+		s.Must(201, "PUT", "/v1/accounts/margin", `{"overdraft":{"USD":"500"}}`)
+		got := s.Must(422, "POST", "/v1/transfers", `{"id":"m-1","from":"margin","to":"shop","asset":"USD","quantity":"501"}`)
+		if got.Value("available") != "500" || got.Value("requested") != "501" {
+			t.Errorf("overdraft: %s", got.Body)
 		}
-		s.must(201, "POST", "/v1/transfers", `{"id":"m-1","from":"margin","to":"shop","asset":"USD","quantity":"500"}`)
-		got = s.must(422, "POST", "/v1/transfers", `{"id":"m-2","from":"margin","to":"shop","asset":"USD","quantity":"1"}`)
-		if got.value("available") != "0" {
-			t.Errorf("overdraft that is used up: %s", got.body)
+		s.Must(201, "POST", "/v1/transfers", `{"id":"m-1","from":"margin","to":"shop","asset":"USD","quantity":"500"}`)
+		got = s.Must(422, "POST", "/v1/transfers", `{"id":"m-2","from":"margin","to":"shop","asset":"USD","quantity":"1"}`)
+		if got.Value("available") != "0" {
+			t.Errorf("overdraft that is used up: %s", got.Body)
 		}
 	})
 }
@@ -334,28 +336,28 @@ func TestRequestIDs(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, path := range []string{"/healthz", "/v1/assets/USD", "/v1/assets/NOTHING", "/v1/nothing", "/v1/assets?limit=0", "/"} {
 		for _, given := range []string{"r-1", "._:@-", longest} {
-			got := s.send("GET", path, "", "X-Request-Id", given)
-			if id := got.header.Get("X-Request-Id"); id != given {
+			got := s.Send("GET", path, "", "X-Request-Id", given)
+			if id := got.Header.Get("X-Request-Id"); id != given {
 				t.Errorf("%s as %q is called %q", path, given, id)
 			}
-			if id := got.value("request_id"); got.status >= 400 && id != given {
+			if id := got.Value("request_id"); got.Status >= 400 && id != given {
 				t.Errorf("%s as %q is called %q in the body", path, given, id)
 			}
 		}
 		for _, given := range []string{"", longest + "a", "a b", "a/b", "ä", `"r-1"`, "r-1, r-2"} {
-			got := s.send("GET", path, "", "X-Request-Id", given)
-			id := got.header.Get("X-Request-Id")
+			got := s.Send("GET", path, "", "X-Request-Id", given)
+			id := got.Header.Get("X-Request-Id")
 			if id == "" || id == given || seen[id] {
 				t.Errorf("%s as %q is called %q", path, given, id)
 			}
 			seen[id] = true
 		}
 	}
-	created := s.send("PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, "X-Request-Id", "put-1")
-	if created.header.Get("X-Request-Id") != "put-1" {
-		t.Errorf("a write as put-1 is called %q", created.header.Get("X-Request-Id"))
+	created := s.Send("PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, "X-Request-Id", "put-1")
+	if created.Header.Get("X-Request-Id") != "put-1" {
+		t.Errorf("a write as put-1 is called %q", created.Header.Get("X-Request-Id"))
 	}
-	eventually(t, timeToLog, "the log has the request by its id", func() bool { return strings.Contains(s.log.String(), `"request_id":"put-1"`) })
+	caller.Eventually(t, timeToLog, "the log has the request by its id", func() bool { return strings.Contains(s.log.String(), `"request_id":"put-1"`) })
 }
 
 // HEAD is GET without the body, for errors as well.
@@ -368,21 +370,21 @@ func TestHead(t *testing.T) {
 		"/v1/accounts/jane/balances", "/v1/accounts/jane/balances/USD", "/v1/accounts/jane/postings", "/v1/accounts/jane/members", "/v1/users/u-1/accounts",
 		"/v1/transactions/t-1", "/v1/transactions/nothing", "/v1/assets?limit=0", "/v1/trades", "/v1/nothing",
 	} {
-		get, head := s.send("GET", path, ""), s.send("HEAD", path, "")
-		if get.status != head.status || len(head.body) > 0 {
-			t.Errorf("HEAD %s: %d and %q, GET: %d", path, head.status, head.body, get.status)
+		get, head := s.Send("GET", path, ""), s.Send("HEAD", path, "")
+		if get.Status != head.Status || len(head.Body) > 0 {
+			t.Errorf("HEAD %s: %d and %q, GET: %d", path, head.Status, head.Body, get.Status)
 		}
 		for _, name := range []string{"Content-Type", "ETag", "Allow"} {
-			if get.header.Get(name) != head.header.Get(name) {
-				t.Errorf("HEAD %s: %s is %q, GET: %q", path, name, head.header.Get(name), get.header.Get(name))
+			if get.Header.Get(name) != head.Header.Get(name) {
+				t.Errorf("HEAD %s: %s is %q, GET: %q", path, name, head.Header.Get(name), get.Header.Get(name))
 			}
 		}
 		// Ids of requests are as long as one another.
-		if head.header.Get("Content-Length") != strconv.Itoa(len(get.body)) {
-			t.Errorf("HEAD %s: length %s, GET: %d", path, head.header.Get("Content-Length"), len(get.body))
+		if head.Header.Get("Content-Length") != strconv.Itoa(len(get.Body)) {
+			t.Errorf("HEAD %s: length %s, GET: %d", path, head.Header.Get("Content-Length"), len(get.Body))
 		}
 	}
-	if got := s.send("HEAD", "/v1/transactions", ""); got.status != http.StatusMethodNotAllowed || got.header.Get("Allow") != "POST" {
-		t.Errorf("HEAD where there is no GET: %d, allows %q", got.status, got.header.Get("Allow"))
+	if got := s.Send("HEAD", "/v1/transactions", ""); got.Status != http.StatusMethodNotAllowed || got.Header.Get("Allow") != "POST" {
+		t.Errorf("HEAD where there is no GET: %d, allows %q", got.Status, got.Header.Get("Allow"))
 	}
 }

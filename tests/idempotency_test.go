@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"ledger.example/tests/caller"
+
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
 	"ledger.example/ledger/table"
@@ -38,50 +40,50 @@ func TestReplaysByMeaning(t *testing.T) {
 			`{"id":"r-4","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","settle":true}`,
 		}},
 	} {
-		first := s.must(201, "POST", c.path, c.first)
-		if first.header.Get("Idempotent-Replayed") != "" || first.header.Get("Location") != "/v1/transactions/"+first.value("id").(string) {
-			t.Errorf("first answer to %s: %v", c.first, first.header)
+		first := s.Must(201, "POST", c.path, c.first)
+		if first.Header.Get("Idempotent-Replayed") != "" || first.Header.Get("Location") != "/v1/transactions/"+first.Value("id").(string) {
+			t.Errorf("first answer to %s: %v", c.first, first.Header)
 		}
 		before := s.facts()
 		elsewhere := s.beside()
 		for _, again := range append(c.again, c.first) {
 			for _, process := range []*system{s, elsewhere} {
-				got := process.send("POST", c.path, again)
-				if got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(got.body, first.body) {
-					t.Errorf("%s: %d %s, first %s", again, got.status, got.body, first.body)
+				got := process.Send("POST", c.path, again)
+				if got.Status != 200 || got.Header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(got.Body, first.Body) {
+					t.Errorf("%s: %d %s, first %s", again, got.Status, got.Body, first.Body)
 				}
 			}
 		}
 		// The id in the header is as good as the one in the body, and both are as good as one.
-		id := first.value("id").(string)
+		id := first.Value("id").(string)
 		bare := strings.Replace(c.first, `"id":"`+id+`",`, "", 1)
 		for _, body := range []string{bare, c.first} {
-			got := s.send("POST", c.path, body, "Idempotency-Key", id)
-			if got.status != 200 || !bytes.Equal(got.body, first.body) {
-				t.Errorf("%s with its id in the header: %d %s", body, got.status, got.body)
+			got := s.Send("POST", c.path, body, "Idempotency-Key", id)
+			if got.Status != 200 || !bytes.Equal(got.Body, first.Body) {
+				t.Errorf("%s with its id in the header: %d %s", body, got.Status, got.Body)
 			}
 		}
-		if got := s.must(200, "GET", "/v1/transactions/"+id, ""); !bytes.Equal(got.body, first.body) {
-			t.Errorf("read as %s, answered as %s", got.body, first.body)
+		if got := s.Must(200, "GET", "/v1/transactions/"+id, ""); !bytes.Equal(got.Body, first.Body) {
+			t.Errorf("read as %s, answered as %s", got.Body, first.Body)
 		}
 		if after := s.facts(); difference(before, after) != "" {
 			t.Errorf("replays of %s wrote: %s", c.first, difference(before, after))
 		}
 	}
 	// By the header first, and then by the body.
-	first := s.must(201, "POST", "/v1/transfers", `{"from":"bank","to":"jane","asset":"USD","quantity":"5"}`, "Idempotency-Key", "h-1")
-	if first.value("id") != "h-1" {
-		t.Errorf("the id of the header became %v", first.value("id"))
+	first := s.Must(201, "POST", "/v1/transfers", `{"from":"bank","to":"jane","asset":"USD","quantity":"5"}`, "Idempotency-Key", "h-1")
+	if first.Value("id") != "h-1" {
+		t.Errorf("the id of the header became %v", first.Value("id"))
 	}
-	s.must(200, "POST", "/v1/transfers", `{"id":"h-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`)
+	s.Must(200, "POST", "/v1/transfers", `{"id":"h-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`)
 
 	// Without an id, each request is another transaction.
 	const noID = `{"from":"bank","to":"jane","asset":"USD","quantity":"5"}`
-	one, two := s.must(201, "POST", "/v1/transfers", noID), s.must(201, "POST", "/v1/transfers", noID)
-	if one.value("id") == two.value("id") {
-		t.Errorf("two transactions are %v", one.value("id"))
+	one, two := s.Must(201, "POST", "/v1/transfers", noID), s.Must(201, "POST", "/v1/transfers", noID)
+	if one.Value("id") == two.Value("id") {
+		t.Errorf("two transactions are %v", one.Value("id"))
 	}
-	if id, _ := one.value("id").(string); s.send("POST", "/v1/transfers", noID, "Idempotency-Key", id).status != 200 {
+	if id, _ := one.Value("id").(string); s.Send("POST", "/v1/transfers", noID, "Idempotency-Key", id).Status != 200 {
 		t.Errorf("%s cannot be sent again by the id that it was given", id)
 	}
 }
@@ -104,17 +106,17 @@ func TestOtherBodiesUnderAUsedID(t *testing.T) {
 		transfer    = `{"id":"u-2","from":"bank","to":"jane","asset":"USD","quantity":"5"}`
 		trade       = `{"id":"u-3","asset":"AAPL","buyer":"jane","seller":"market","quantity":"1","cost":"7","settle":true}`
 	)
-	s.must(201, "POST", "/v1/transactions", transaction)
-	s.must(201, "POST", "/v1/transfers", transfer)
-	s.must(201, "POST", "/v1/trades", trade)
-	var all []refusal
+	s.Must(201, "POST", "/v1/transactions", transaction)
+	s.Must(201, "POST", "/v1/transfers", transfer)
+	s.Must(201, "POST", "/v1/trades", trade)
+	var all []caller.Refusal
 	differ := func(path, body string, pairs ...string) {
 		for i := 0; i+1 < len(pairs); i += 2 {
 			other := strings.Replace(body, pairs[i], pairs[i+1], 1)
 			if other == body {
 				t.Fatalf("%s has no %s", body, pairs[i])
 			}
-			all = append(all, refusal{path: path, body: other, status: 409, code: "transaction_id_reused"})
+			all = append(all, caller.Refusal{Path: path, Body: other, Status: 409, Code: "transaction_id_reused"})
 		}
 	}
 	differ("/v1/transactions", transaction,
@@ -133,14 +135,14 @@ func TestOtherBodiesUnderAUsedID(t *testing.T) {
 	)
 	// The kind counts, also of what would make the very same postings.
 	all = append(all,
-		refusal{path: "/v1/transactions", body: `{"id":"u-2","postings":[{"account":"bank","asset":"USD","quantity":"-5"},{"account":"jane","asset":"USD","quantity":"5"}]}`, status: 409, code: "transaction_id_reused"},
-		refusal{path: "/v1/transactions", body: `{"id":"u-3","postings":[{"account":"jane","asset":"AAPL","quantity":"1","cost":"7"},{"account":"market","asset":"AAPL","quantity":"-1","cost":"-7"},{"account":"jane","asset":"USD","quantity":"-7"},{"account":"market","asset":"USD","quantity":"7"}]}`, status: 409, code: "transaction_id_reused"},
-		refusal{path: "/v1/trades", body: `{"id":"u-2","asset":"USD","buyer":"jane","seller":"bank","quantity":"5"}`, status: 409, code: "transaction_id_reused"},
-		refusal{path: "/v1/transfers", body: `{"id":"u-3","from":"market","to":"jane","asset":"AAPL","quantity":"1"}`, status: 409, code: "transaction_id_reused"},
+		caller.Refusal{Path: "/v1/transactions", Body: `{"id":"u-2","postings":[{"account":"bank","asset":"USD","quantity":"-5"},{"account":"jane","asset":"USD","quantity":"5"}]}`, Status: 409, Code: "transaction_id_reused"},
+		caller.Refusal{Path: "/v1/transactions", Body: `{"id":"u-3","postings":[{"account":"jane","asset":"AAPL","quantity":"1","cost":"7"},{"account":"market","asset":"AAPL","quantity":"-1","cost":"-7"},{"account":"jane","asset":"USD","quantity":"-7"},{"account":"market","asset":"USD","quantity":"7"}]}`, Status: 409, Code: "transaction_id_reused"},
+		caller.Refusal{Path: "/v1/trades", Body: `{"id":"u-2","asset":"USD","buyer":"jane","seller":"bank","quantity":"5"}`, Status: 409, Code: "transaction_id_reused"},
+		caller.Refusal{Path: "/v1/transfers", Body: `{"id":"u-3","from":"market","to":"jane","asset":"AAPL","quantity":"1"}`, Status: 409, Code: "transaction_id_reused"},
 	)
 	s.refuses(t, all)
 	for _, c := range [][2]string{{"/v1/transactions", transaction}, {"/v1/transfers", transfer}, {"/v1/trades", trade}} {
-		s.must(200, "POST", c[0], c[1])
+		s.Must(200, "POST", c[0], c[1])
 	}
 }
 
@@ -150,7 +152,7 @@ func TestReplaysOfAnotherCaller(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	openRegister(s)
 	const body = `{"id":"a-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`
-	first := s.must(201, "POST", "/v1/transfers", body)
+	first := s.Must(201, "POST", "/v1/transfers", body)
 	other, err := service.New(service.Config{Client: s.client, Table: s.table, Actor: func(*http.Request) string { return "somebody else" }})
 	if err != nil {
 		t.Fatal(err)
@@ -160,12 +162,12 @@ func TestReplaysOfAnotherCaller(t *testing.T) {
 	}
 	elsewhere := *s
 	elsewhere.listen(other.API())
-	got := elsewhere.must(200, "POST", "/v1/transfers", body)
-	if got.header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(got.body, first.body) {
-		t.Errorf("somebody else got %s, first %s", got.body, first.body)
+	got := elsewhere.Must(200, "POST", "/v1/transfers", body)
+	if got.Header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(got.Body, first.Body) {
+		t.Errorf("somebody else got %s, first %s", got.Body, first.Body)
 	}
-	elsewhere.must(200, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
-	elsewhere.must(200, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
+	elsewhere.Must(200, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
+	elsewhere.Must(200, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
 }
 
 // Definitions are compared by meaning, too, and keep their first answer.
@@ -204,8 +206,8 @@ func TestDefinitionsAgain(t *testing.T) {
 		},
 		{"/v1/accounts/issuer", `{"overdraft":"unlimited"}`, []string{`{ "overdraft":"unlimited","name":"" }`}, []string{`{}`, `{"overdraft":{"USD":"1"}}`}},
 	} {
-		first := s.must(201, "PUT", c.path, c.first)
-		if got := first.header.Get("Location"); got != c.path {
+		first := s.Must(201, "PUT", c.path, c.first)
+		if got := first.Header.Get("Location"); got != c.path {
 			t.Errorf("%s is at %q", c.path, got)
 		}
 		before := s.items()
@@ -213,9 +215,9 @@ func TestDefinitionsAgain(t *testing.T) {
 		for _, body := range append(c.same, c.first) {
 			for _, process := range []*system{s, elsewhere} {
 				// A key is ignored here, also one that is no id.
-				got := process.send("PUT", c.path, body, "Idempotency-Key", "not an id")
-				if got.status != 200 || !bytes.Equal(got.body, first.body) {
-					t.Errorf("%s %s: %d %s, first %s", c.path, body, got.status, got.body, first.body)
+				got := process.Send("PUT", c.path, body, "Idempotency-Key", "not an id")
+				if got.Status != 200 || !bytes.Equal(got.Body, first.Body) {
+					t.Errorf("%s %s: %d %s, first %s", c.path, body, got.Status, got.Body, first.Body)
 				}
 			}
 		}
@@ -225,13 +227,13 @@ func TestDefinitionsAgain(t *testing.T) {
 		}
 		for _, body := range c.other {
 			for _, process := range []*system{s, s.beside()} {
-				if got := process.send("PUT", c.path, body); got.status != 409 || got.code() != code {
-					t.Errorf("%s %s: %d %s", c.path, body, got.status, got.body)
+				if got := process.Send("PUT", c.path, body); got.Status != 409 || got.Code() != code {
+					t.Errorf("%s %s: %d %s", c.path, body, got.Status, got.Body)
 				}
 			}
 		}
-		if got := s.must(200, "GET", c.path, ""); !bytes.Equal(got.body, first.body) {
-			t.Errorf("read as %s, answered as %s", got.body, first.body)
+		if got := s.Must(200, "GET", c.path, ""); !bytes.Equal(got.Body, first.Body) {
+			t.Errorf("read as %s, answered as %s", got.Body, first.Body)
 		}
 		if after := s.items(); difference(before, after) != "" {
 			t.Errorf("%s was written again: %s", c.path, difference(before, after))
@@ -273,13 +275,13 @@ func TestGrantsAgain(t *testing.T) {
 			body = fmt.Sprintf(`{"role":%q}`, c.role)
 		}
 		for _, process := range []*system{s, s.beside()}[i%2:] {
-			got := process.send(c.method, path, body, "Idempotency-Key", "")
+			got := process.Send(c.method, path, body, "Idempotency-Key", "")
 			want := fmt.Sprintf(`{"account":"jane","user":"u-1","role":%q}`, c.role)
 			if c.role == "" {
 				want = `{"account":"jane","user":"u-1","role":null}`
 			}
-			if got.status != c.status || strings.TrimSpace(string(got.body)) != want {
-				t.Errorf("%d: %s %s: %d %s", i, c.method, body, got.status, got.body)
+			if got.Status != c.status || strings.TrimSpace(string(got.Body)) != want {
+				t.Errorf("%d: %s %s: %d %s", i, c.method, body, got.Status, got.Body)
 			}
 			if written := grants(); written != c.written {
 				t.Errorf("%d: %s %s: %d grants", i, c.method, body, written)

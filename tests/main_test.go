@@ -89,16 +89,3 @@ func nameByte(r rune) rune {
 	}
 	return '-'
 }
-
-// eventually polls ok until it is true, and fails t when it is not within the deadline.
-func eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		if ok() {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", within, what)
-		}
-	}
-}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/tests/caller"
+
 	"ledger.example/events"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
@@ -41,8 +43,8 @@ type bank struct {
 func openBank(t *testing.T) bank {
 	t.Helper()
 	s := newSystem(t, withoutPump)
-	s.must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
-	s.must(201, "PUT", "/v1/accounts/source", `{"overdraft":"unlimited"}`)
+	s.Must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
+	s.Must(201, "PUT", "/v1/accounts/source", `{"overdraft":"unlimited"}`)
 	return bank{s}
 }
 
@@ -58,11 +60,11 @@ func (b bank) payment(t testing.TB, name string) payment {
 	t.Helper()
 	f := newFaults()
 	p := payment{system: serve(t, b.table, withClient(f.inject), withoutPump), faults: f, name: name}
-	p.must(201, "PUT", "/v1/accounts/"+p.payer(), `{}`)
-	p.must(201, "PUT", "/v1/accounts/"+p.payee(), `{}`)
-	p.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":"source","to":%q,"asset":"USD","quantity":"100"}`, "fund:"+name, p.payer()))
+	p.Must(201, "PUT", "/v1/accounts/"+p.payer(), `{}`)
+	p.Must(201, "PUT", "/v1/accounts/"+p.payee(), `{}`)
+	p.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":"source","to":%q,"asset":"USD","quantity":"100"}`, "fund:"+name, p.payer()))
 	// A refusal makes the process read the payer's credits, which it knows nothing of: its next attempt is not in vain.
-	p.must(422, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"101"}`, p.id(), p.payer(), p.payee()))
+	p.Must(422, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"101"}`, p.id(), p.payer(), p.payee()))
 	return p
 }
 
@@ -71,12 +73,12 @@ func (p payment) payee() string { return "payee:" + p.name }
 func (p payment) id() string    { return "pay:" + p.name }
 
 // post sends the payment, under an id unless that is "".
-func (p payment) post(id string) reply {
+func (p payment) post(id string) caller.Reply {
 	p.t.Helper()
 	if id != "" {
 		id = fmt.Sprintf(`"id":%q,`, id)
 	}
-	return p.send("POST", "/v1/transfers", fmt.Sprintf(`{%s"from":%q,"to":%q,"asset":"USD","quantity":"10"}`, id, p.payer(), p.payee()))
+	return p.Send("POST", "/v1/transfers", fmt.Sprintf(`{%s"from":%q,"to":%q,"asset":"USD","quantity":"10"}`, id, p.payer(), p.payee()))
 }
 
 // held counts the payments that the table holds, and fails t if one is there in part.
@@ -137,14 +139,14 @@ func (o outcome) check(t testing.TB, p payment) {
 	if took := time.Since(start); took < o.least || took > 15*time.Second {
 		t.Errorf("answered after %v", took)
 	}
-	if got.status != o.status || got.code() != o.code {
-		t.Errorf("%d %s instead of %d %s: %s", got.status, got.code(), o.status, o.code, got.body)
+	if got.Status != o.status || got.Code() != o.code {
+		t.Errorf("%d %s instead of %d %s: %s", got.Status, got.Code(), o.status, o.code, got.Body)
 	}
-	if got.status >= 400 {
-		checkProblem(t, p.system, got)
+	if got.Status >= 400 {
+		caller.CheckProblem(t, got, p.table, store.Endpoint)
 	}
-	if got.status == 200 || got.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("the first answer calls itself a replay: %s", got.body)
+	if got.Status == 200 || got.Header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("the first answer calls itself a replay: %s", got.Body)
 	}
 	held := 0
 	if o.posted {
@@ -153,27 +155,27 @@ func (o outcome) check(t testing.TB, p payment) {
 	if got := p.held(); got != held {
 		t.Errorf("the table holds it %d times, not %d", got, held)
 	}
-	named, _ := got.value("transaction_id").(string)
-	if got.status == 504 && (named == "" || id != "" && named != id) {
-		t.Errorf("the transaction is called %q: %s", named, got.body)
+	named, _ := got.Value("transaction_id").(string)
+	if got.Status == 504 && (named == "" || id != "" && named != id) {
+		t.Errorf("the transaction is called %q: %s", named, got.Body)
 	}
 	if id == "" {
 		if id = named; id == "" {
-			id, _ = got.value("id").(string)
+			id, _ = got.Value("id").(string)
 		}
 	}
 	p.faults.clear()
 	again := p.post(id)
 	switch {
-	case o.posted && (again.status != 200 || again.header.Get("Idempotent-Replayed") != "true"), !o.posted && again.status != 201:
-		t.Errorf("again: %d %s", again.status, again.body)
-	case got.status == 201 && string(got.body) != string(again.body):
-		t.Errorf("first %s, then %s", got.body, again.body)
+	case o.posted && (again.Status != 200 || again.Header.Get("Idempotent-Replayed") != "true"), !o.posted && again.Status != 201:
+		t.Errorf("again: %d %s", again.Status, again.Body)
+	case got.Status == 201 && string(got.Body) != string(again.Body):
+		t.Errorf("first %s, then %s", got.Body, again.Body)
 	}
 	if got := p.held(); got != 1 {
 		t.Errorf("the table holds it %d times in the end", got)
 	}
-	if got := p.must(200, "GET", "/v1/accounts/"+p.payer()+"/balances/USD?consistency=strong", "").value("quantity"); got != "90" {
+	if got := p.Must(200, "GET", "/v1/accounts/"+p.payer()+"/balances/USD?consistency=strong", "").Value("quantity"); got != "90" {
 		t.Errorf("the payer has %v in the end", got)
 	}
 }
@@ -307,49 +309,49 @@ func TestRequestsThatArriveLate(t *testing.T) {
 		"after the next attempt": func(t testing.TB, p payment, late held) {
 			p.faults.next(opPost, late.fault)
 			first := p.post(p.id())
-			if first.status != 201 {
-				t.Fatalf("%d %s", first.status, first.body)
+			if first.Status != 201 {
+				t.Fatalf("%d %s", first.Status, first.Body)
 			}
 			if late.land(t) {
 				t.Error("it was done twice")
 			}
-			if again := p.post(p.id()); again.status != 200 || string(again.body) != string(first.body) {
-				t.Errorf("first %s, then %d %s", first.body, again.status, again.body)
+			if again := p.post(p.id()); again.Status != 200 || string(again.Body) != string(first.Body) {
+				t.Errorf("first %s, then %d %s", first.Body, again.Status, again.Body)
 			}
 		},
 		"after nobody knew": func(t testing.TB, p payment, late held) {
 			p.faults.next(opPost, late.fault)
 			p.faults.all(opPost, unreachable)
-			if got := p.post(p.id()); got.status != 504 {
-				t.Fatalf("%d %s", got.status, got.body)
+			if got := p.post(p.id()); got.Status != 504 {
+				t.Fatalf("%d %s", got.Status, got.Body)
 			}
 			p.faults.clear()
-			if got := p.send("GET", "/v1/transactions/"+p.id(), ""); got.status != 404 {
-				t.Errorf("before it arrives: %d", got.status)
+			if got := p.Send("GET", "/v1/transactions/"+p.id(), ""); got.Status != 404 {
+				t.Errorf("before it arrives: %d", got.Status)
 			}
 			if !late.land(t) {
 				t.Fatal("it was not done")
 			}
-			if got := p.send("GET", "/v1/transactions/"+p.id(), ""); got.status != 200 {
-				t.Errorf("after it arrived: %d", got.status)
+			if got := p.Send("GET", "/v1/transactions/"+p.id(), ""); got.Status != 200 {
+				t.Errorf("after it arrived: %d", got.Status)
 			}
-			if again := p.post(p.id()); again.status != 200 || again.header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("again: %d %s", again.status, again.body)
+			if again := p.post(p.id()); again.Status != 200 || again.Header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("again: %d %s", again.Status, again.Body)
 			}
-			other := p.send("POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"11"}`, p.id(), p.payer(), p.payee()))
-			if other.status != 409 || other.code() != "transaction_id_reused" {
-				t.Errorf("another body under its id: %d %s", other.status, other.body)
+			other := p.Send("POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"11"}`, p.id(), p.payer(), p.payee()))
+			if other.Status != 409 || other.Code() != "transaction_id_reused" {
+				t.Errorf("another body under its id: %d %s", other.Status, other.Body)
 			}
 		},
 		"after another process did it": func(t testing.TB, p payment, late held) {
 			p.faults.next(opPost, late.fault)
 			p.faults.all(opPost, unreachable)
-			if got := p.post(p.id()); got.status != 504 {
-				t.Fatalf("%d %s", got.status, got.body)
+			if got := p.post(p.id()); got.Status != 504 {
+				t.Fatalf("%d %s", got.Status, got.Body)
 			}
 			elsewhere := payment{system: serve(t, p.table, withoutPump), name: p.name}
-			if got := elsewhere.post(p.id()); got.status != 201 {
-				t.Errorf("elsewhere: %d %s", got.status, got.body)
+			if got := elsewhere.post(p.id()); got.Status != 201 {
+				t.Errorf("elsewhere: %d %s", got.Status, got.Body)
 			}
 			if late.land(t) {
 				t.Error("it was done twice")
@@ -359,20 +361,20 @@ func TestRequestsThatArriveLate(t *testing.T) {
 			// While the first attempt is on its way, all but 5 are spent: the second is refused, for ever.
 			p.faults.next(opPost, late.fault, func(ctx context.Context, send sender) exchange {
 				elsewhere := payment{system: serve(t, p.table, withoutPump), name: p.name}
-				elsewhere.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":"source","asset":"USD","quantity":"95"}`, "drain:"+p.name, p.payer()))
+				elsewhere.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":"source","asset":"USD","quantity":"95"}`, "drain:"+p.name, p.payer()))
 				return send(ctx)
 			})
 			got := p.post(p.id())
-			if got.status != 422 || got.code() != "insufficient_funds" || got.value("available") != "5" {
-				t.Fatalf("%d %s", got.status, got.body)
+			if got.Status != 422 || got.Code() != "insufficient_funds" || got.Value("available") != "5" {
+				t.Fatalf("%d %s", got.Status, got.Body)
 			}
 			if late.land(t) {
 				t.Error("what was refused was done")
 			}
-			if got := p.must(200, "GET", "/v1/accounts/"+p.payer()+"/balances/USD?consistency=strong", "").value("quantity"); got != "5" {
+			if got := p.Must(200, "GET", "/v1/accounts/"+p.payer()+"/balances/USD?consistency=strong", "").Value("quantity"); got != "5" {
 				t.Errorf("the payer has %v", got)
 			}
-			p.must(404, "GET", "/v1/transactions/"+p.id(), "")
+			p.Must(404, "GET", "/v1/transactions/"+p.id(), "")
 		},
 	}
 	var names []string
@@ -401,20 +403,20 @@ func TestCallersWhoHangUp(t *testing.T) {
 		hangUp()
 		return broken()
 	})
-	request, err := http.NewRequestWithContext(ctx, "POST", p.url+"/v1/transfers", strings.NewReader(fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"10"}`, p.id(), p.payer(), p.payee())))
+	request, err := http.NewRequestWithContext(ctx, "POST", p.URL+"/v1/transfers", strings.NewReader(fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"10"}`, p.id(), p.payer(), p.payee())))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if got, err := p.do(request); err == nil {
-		t.Fatalf("the caller was answered: %d %s", got.status, got.body)
+	if got, err := p.Do(request); err == nil {
+		t.Fatalf("the caller was answered: %d %s", got.Status, got.Body)
 	}
-	eventually(t, 10*time.Second, "the transaction is there", func() bool { return p.send("GET", "/v1/transactions/"+p.id(), "").status == 200 })
+	caller.Eventually(t, 10*time.Second, "the transaction is there", func() bool { return p.Send("GET", "/v1/transactions/"+p.id(), "").Status == 200 })
 	if held := p.held(); held != 1 {
 		t.Errorf("the table holds it %d times", held)
 	}
-	if again := p.post(p.id()); again.status != 200 {
-		t.Errorf("again: %d %s", again.status, again.body)
+	if again := p.post(p.id()); again.Status != 200 {
+		t.Errorf("again: %d %s", again.Status, again.Body)
 	}
 }
 
@@ -467,7 +469,7 @@ func TestOutcomesOfPuts(t *testing.T) {
 		id := fmt.Sprint("x-", i, "-", try)
 		path := fmt.Sprintf(k.path, id)
 		if k.method == "DELETE" {
-			s.must(201, "PUT", path, `{"role":"owner"}`)
+			s.Must(201, "PUT", path, `{"role":"owner"}`)
 		}
 		count := func() (n int) {
 			for _, pk := range []string{table.AssetKey(id).PK, table.AccountKey(id).PK, table.AccountKey("source").PK} {
@@ -481,24 +483,24 @@ func TestOutcomesOfPuts(t *testing.T) {
 		}
 		before := count()
 		o.faults(f)
-		got := s.send(k.method, path, k.body)
+		got := s.Send(k.method, path, k.body)
 		well := 201
 		if k.method == "DELETE" {
 			well = 200
 		}
-		if want := map[bool]int{true: well, false: o.status}[o.status == 201]; got.status != want || got.code() != o.code {
-			t.Errorf("%d %s instead of %d %s: %s", got.status, got.code(), want, o.code, got.body)
+		if want := map[bool]int{true: well, false: o.status}[o.status == 201]; got.Status != want || got.Code() != o.code {
+			t.Errorf("%d %s instead of %d %s: %s", got.Status, got.Code(), want, o.code, got.Body)
 		}
-		if got.status >= 400 {
-			checkProblem(t, s, got)
+		if got.Status >= 400 {
+			caller.CheckProblem(t, got, s.table, store.Endpoint)
 		}
 		if written := count() - before; written != map[bool]int{true: 1}[o.done] {
 			t.Errorf("%d items written", written)
 		}
 		f.clear()
-		again := s.send(k.method, path, k.body)
-		if want := map[bool]int{true: 200, false: well}[o.done]; again.status != want {
-			t.Errorf("again: %d instead of %d: %s", again.status, want, again.body)
+		again := s.Send(k.method, path, k.body)
+		if want := map[bool]int{true: 200, false: well}[o.done]; again.Status != want {
+			t.Errorf("again: %d instead of %d: %s", again.Status, want, again.Body)
 		}
 		if written := count() - before; written != 1 {
 			t.Errorf("%d items written in the end", written)
@@ -511,7 +513,7 @@ func TestOutcomesOfPuts(t *testing.T) {
 func TestReadsOfAFailingStore(t *testing.T) {
 	t.Parallel()
 	p := openBank(t).payment(t, "read")
-	p.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"10"}`, p.id(), p.payer(), p.payee()))
+	p.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"10"}`, p.id(), p.payer(), p.payee()))
 	failures := []struct {
 		name   string
 		fault  fault
@@ -542,11 +544,11 @@ func TestReadsOfAFailingStore(t *testing.T) {
 		f := newFaults()
 		s := serve(t, p.table, withClient(f.inject), withoutPump)
 		f.all(anyOperation, failure.fault)
-		got := s.send("GET", path, "", "X-Request-Id", "r-1")
-		if got.status != failure.status || got.code() != failure.code {
-			t.Errorf("%d %s instead of %d %s: %s", got.status, got.code(), failure.status, failure.code, got.body)
+		got := s.Send("GET", path, "", "X-Request-Id", "r-1")
+		if got.Status != failure.status || got.Code() != failure.code {
+			t.Errorf("%d %s instead of %d %s: %s", got.Status, got.Code(), failure.status, failure.code, got.Body)
 		}
-		checkProblem(t, s, got)
+		caller.CheckProblem(t, got, s.table, store.Endpoint)
 		logged := func() []string {
 			var lines []string
 			for line := range strings.Lines(s.log.String()) {
@@ -560,12 +562,12 @@ func TestReadsOfAFailingStore(t *testing.T) {
 			return f
 		}
 		// What shows nothing is found in the log, once, by the request's id.
-		eventually(t, timeToLog, "the error is logged", func() bool { return len(logged()) > 0 })
+		caller.Eventually(t, timeToLog, "the error is logged", func() bool { return len(logged()) > 0 })
 		if lines := logged(); len(lines) != 1 || !strings.Contains(lines[0], "AccessDenied") || !strings.Contains(lines[0], `"request_id":"r-1"`) {
 			t.Errorf("logged: %q", lines)
 		}
 		f.clear()
-		s.must(200, "GET", path, "")
+		s.Must(200, "GET", path, "")
 		return f
 	})
 }
@@ -592,16 +594,16 @@ func TestClockOffTheStores(t *testing.T) {
 				p.system = process
 				p.faults.all(anyOperation, clockOff(c.off))
 				// The clock is told by replies: a process that knows all it needs hears nothing until it sends something.
-				p.must(200, "GET", "/v1/accounts/source", "")
-				p.send("GET", "/v1/transactions/none", "")
+				p.Must(200, "GET", "/v1/accounts/source", "")
+				p.Send("GET", "/v1/transactions/none", "")
 				got := p.post(p.id())
-				if got.status != c.status && !(c.status == 201 && got.status == 200) || got.code() != c.code {
-					t.Errorf("%d %s: %s", got.status, got.code(), got.body)
+				if got.Status != c.status && !(c.status == 201 && got.Status == 200) || got.Code() != c.code {
+					t.Errorf("%d %s: %s", got.Status, got.Code(), got.Body)
 				}
 				if c.status == 201 {
 					continue
 				}
-				checkProblem(t, p.system, got)
+				caller.CheckProblem(t, got, p.table, store.Endpoint)
 				if held := p.held(); held != 0 {
 					t.Errorf("the table holds it %d times", held)
 				}
@@ -612,8 +614,8 @@ func TestClockOffTheStores(t *testing.T) {
 			}
 			if c.status != 201 {
 				p.faults.clear()
-				if got := p.post(p.id()); got.status != 201 {
-					t.Errorf("with the clock set right: %d %s", got.status, got.body)
+				if got := p.post(p.id()); got.Status != 201 {
+					t.Errorf("with the clock set right: %d %s", got.Status, got.Body)
 				}
 			}
 			if held := p.held(); held != 1 {
@@ -641,35 +643,35 @@ func TestLateAnswersMakeSure(t *testing.T) {
 	if n := balances(); n != 0 {
 		t.Fatalf("%d balances before anything is late", n)
 	}
-	if got := p.post(p.id()); got.status != 201 {
-		t.Fatalf("%d %s", got.status, got.body)
+	if got := p.post(p.id()); got.Status != 201 {
+		t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	if n := balances(); n != 2 {
 		t.Errorf("%d balances instead of 2", n)
 	}
 	// An empty balance shows nothing yet.
-	if got := p.must(200, "GET", "/v1/accounts/"+p.payee()+"/balances/USD", ""); got.value("quantity") != "0" || got.value("as_of") != nil {
-		t.Errorf("not projected: %s", got.body)
+	if got := p.Must(200, "GET", "/v1/accounts/"+p.payee()+"/balances/USD", ""); got.Value("quantity") != "0" || got.Value("as_of") != nil {
+		t.Errorf("not projected: %s", got.Body)
 	}
-	if got := p.post(p.id()); got.status != 200 {
-		t.Errorf("again: %d %s", got.status, got.body)
+	if got := p.post(p.id()); got.Status != 200 {
+		t.Errorf("again: %d %s", got.Status, got.Body)
 	}
 	if held := p.held(); held != 1 {
 		t.Errorf("the table holds it %d times", held)
 	}
 	// Where it can't be made sure, nobody says that it was done.
 	p.faults.all(opPut, refuses(400, "ProvisionedThroughputExceededException"))
-	if got := p.post(p.id()); got.status != 504 || got.value("transaction_id") != p.id() {
-		t.Errorf("not made sure: %d %s", got.status, got.body)
+	if got := p.post(p.id()); got.Status != 504 || got.Value("transaction_id") != p.id() {
+		t.Errorf("not made sure: %d %s", got.Status, got.Body)
 	}
 	p.faults.clear()
 
 	p.startPump()
 	p.project()
 	for account, want := range map[string]string{p.payer(): "90", p.payee(): "10"} {
-		page := p.must(200, "GET", "/v1/accounts/"+account+"/summary", "")
-		if page.value("balances", "data", 0, "quantity") != want || page.value("summary", "assets") != 1.0 || page.value("summary", "holdings") != 1.0 {
-			t.Errorf("%s: %s", account, page.body)
+		page := p.Must(200, "GET", "/v1/accounts/"+account+"/summary", "")
+		if page.Value("balances", "data", 0, "quantity") != want || page.Value("summary", "assets") != 1.0 || page.Value("summary", "holdings") != 1.0 {
+			t.Errorf("%s: %s", account, page.Body)
 		}
 	}
 }

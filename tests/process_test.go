@@ -1,31 +1,16 @@
 package tests
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
+
+	"ledger.example/tests/process"
 )
 
 // binaryDir holds the command that the tests run; TestMain makes and removes it.
 var binaryDir string
 
-var buildLedger = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(binaryDir, "ledger")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/ledger").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w: %s", err, out)
-	}
-	return binary, nil
-})
+var buildLedger = sync.OnceValues(func() (string, error) { return process.Build(binaryDir) })
 
 // ledgerBinary is the path of the command, built once for the run.
 func ledgerBinary(t testing.TB) string {
@@ -37,128 +22,14 @@ func ledgerBinary(t testing.TB) string {
 	return binary
 }
 
-// ledgerProcess is the real command in a process of its own.
-type ledgerProcess struct {
-	url     string // of up or dynamodb, once it is ready
-	command *exec.Cmd
-	exited  chan struct{} // closed when the process has ended
-	err     error         // of the process, once it has ended
-
-	mu       sync.Mutex
-	problems strings.Builder // its standard error
-}
-
-// startLedger starts the command and returns when it says on standard error that it is ready; with up and dynamodb, url
-// is set. It is killed at the end of t if it still runs.
-func startLedger(t testing.TB, arguments ...string) *ledgerProcess {
+// startLedger is process.Start of that command.
+func startLedger(t testing.TB, arguments ...string) *process.Process {
 	t.Helper()
-	l := &ledgerProcess{command: exec.Command(ledgerBinary(t), arguments...), exited: make(chan struct{})}
-	l.command.Dir = t.TempDir()
-	out, err := l.command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := l.command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ready := make(chan struct{})
-	address := make(chan string, 1)
-	var read sync.WaitGroup
-	read.Go(func() {
-		line, _ := bufio.NewReader(out).ReadString('\n')
-		address <- strings.TrimSpace(line)
-		io.Copy(io.Discard, out)
-	})
-	read.Go(func() {
-		var once sync.Once
-		for lines := bufio.NewScanner(problems); lines.Scan(); {
-			l.mu.Lock()
-			l.problems.WriteString(lines.Text() + "\n")
-			l.mu.Unlock()
-			if strings.Contains(lines.Text(), " is ready") {
-				once.Do(func() { close(ready) })
-			}
-		}
-	})
-	go func() {
-		read.Wait()
-		l.err = l.command.Wait()
-		close(l.exited)
-	}()
-	t.Cleanup(func() {
-		l.command.Process.Kill()
-		<-l.exited
-	})
-	select {
-	case <-ready:
-	case <-l.exited:
-		t.Fatalf("ledger %s ended before it was ready: %v: %s", arguments, l.err, l.said())
-	case <-time.After(2 * time.Minute):
-		t.Fatalf("ledger %s was not ready in time: %s", arguments, l.said())
-	}
-	if arguments[0] == "up" || arguments[0] == "dynamodb" {
-		l.url = <-address
-	}
-	return l
+	return process.Start(t, ledgerBinary(t), arguments...)
 }
 
-// said is what the process wrote to standard error so far.
-func (l *ledgerProcess) said() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.problems.String()
-}
-
-// stop asks the process to end, and returns its exit status.
-func (l *ledgerProcess) stop(t testing.TB, signal os.Signal) int {
-	t.Helper()
-	if err := l.command.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
-	return l.wait(t)
-}
-
-// wait waits for the process to end by itself, and returns its exit status.
-func (l *ledgerProcess) wait(t testing.TB) int {
-	t.Helper()
-	select {
-	case <-l.exited:
-	case <-time.After(time.Minute):
-		t.Fatalf("did not end: %s", l.said())
-	}
-	return l.command.ProcessState.ExitCode()
-}
-
-// kill ends the process without warning.
-func (l *ledgerProcess) kill(t testing.TB) {
-	t.Helper()
-	if err := l.command.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	<-l.exited
-}
-
-// runLedger runs the command to its end against url, and returns its standard output, standard error and exit status.
+// runLedger is process.Run of that command.
 func runLedger(t testing.TB, url string, arguments ...string) (out, problems string, status int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), ledgerBinary(t), arguments...)
-	command.Env = append(os.Environ(), "LEDGER_URL="+url)
-	command.Dir = t.TempDir()
-	var o, p strings.Builder
-	command.Stdout, command.Stderr = &o, &p
-	err := command.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return o.String(), p.String(), command.ProcessState.ExitCode()
-}
-
-// systemAt calls a ledger that runs at url, whoever started it.
-func systemAt(t testing.TB, url string) *system {
-	return &system{t: t, url: url, caller: &http.Client{}}
+	return process.Run(t, ledgerBinary(t), url, arguments...)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ledger.example/tests/process"
 )
 
 // snippet is one fenced block of the README.
@@ -62,7 +64,7 @@ func TestREADME(t *testing.T) {
 	for _, s := range snippets[2:] {
 		switch s.language {
 		case "sh":
-			answer = ledger.shell(t, s)
+			answer = shell(t, ledger, s)
 		case "json":
 			var got, want any
 			if err := json.Unmarshal([]byte(s.text), &want); err != nil {
@@ -79,7 +81,7 @@ func TestREADME(t *testing.T) {
 			if err := os.WriteFile(file, []byte(s.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			ledger.shell(t, snippet{line: s.line, text: "go run ./cmd/ledger import " + file})
+			shell(t, ledger, snippet{line: s.line, text: "go run ./cmd/ledger import " + file})
 		default:
 			t.Errorf("README line %d: nothing runs a block of %q", s.line, s.language)
 		}
@@ -87,16 +89,16 @@ func TestREADME(t *testing.T) {
 }
 
 // shell runs a block as a reader would, against this process, and returns the standard output of its last line.
-func (l *ledgerProcess) shell(t *testing.T, s snippet) []byte {
+func shell(t *testing.T, l *process.Process, s snippet) []byte {
 	t.Helper()
 	script := strings.NewReplacer(
 		"go run ./cmd/ledger", ledgerBinary(t),
 		"curl ", "curl --silent --show-error ",
-		"localhost:8080", strings.TrimPrefix(l.url, "http://"),
+		"localhost:8080", strings.TrimPrefix(l.URL, "http://"),
 	).Replace(s.text)
 	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	command.Dir = ".."
-	command.Env = append(os.Environ(), "LEDGER_URL="+l.url)
+	command.Env = append(os.Environ(), "LEDGER_URL="+l.URL)
 	command.WaitDelay = time.Second
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems

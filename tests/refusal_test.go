@@ -3,12 +3,12 @@ package tests
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"ledger.example/tests/caller"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,170 +18,21 @@ import (
 	"ledger.example/ledger/wire"
 )
 
-// A refusal is a request that is wrong, and what is answered. Without a method it is a POST of the body.
-type refusal struct {
-	name    string // "" for the request itself
-	method  string
-	path    string
-	body    string
-	headers []string  // name, value, …; a second value of the same name is sent as a second header
-	reader  io.Reader // sent instead of body when it is set, in chunks and without a length
-
-	status int
-	code   string
-	fields []string // every field that the answer must name, in any order
-}
-
-// request makes the request of r. A body is JSON unless a header says otherwise.
-func (r refusal) request(s *system) (*http.Request, error) {
-	method, body := r.method, r.reader
-	if method == "" {
-		method = http.MethodPost
-	}
-	if body == nil {
-		body = strings.NewReader(r.body)
-	}
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+r.path, body)
-	if err != nil {
-		return nil, err
-	}
-	if r.body != "" || r.reader != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(r.headers); i += 2 {
-		if name := r.headers[i]; name == "Content-Type" {
-			request.Header.Del(name)
-		}
-		if r.headers[i+1] != absent {
-			request.Header.Add(r.headers[i], r.headers[i+1])
-		}
-	}
-	return request, nil
-}
-
-// absent is the value of a header that is not sent.
-const absent = "\x00"
-
 // refuses sends each request and holds the answer to what the API promises of an error. After each, the table is item
 // for item what it was, and nothing was sent to it for what is told from the request alone.
-func (s *system) refuses(t *testing.T, all []refusal) {
+func (s *system) refuses(t *testing.T, all []caller.Refusal) {
 	t.Helper()
 	s.requests.take()
 	before := s.items()
 	for _, r := range all {
-		name := r.name
-		if name == "" {
-			name = brief(r.method + " " + r.path + " " + r.body)
-		}
-		t.Run(name, func(t *testing.T) {
-			request, err := r.request(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := s.do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.status != r.status || got.code() != r.code {
-				t.Errorf("%d %s instead of %d %s: %s", got.status, got.code(), r.status, r.code, got.body)
-			}
-			if want := slices.Sorted(slices.Values(r.fields)); !slices.Equal(got.fields(), want) {
-				t.Errorf("fields at fault are %q instead of %q: %s", got.fields(), want, got.body)
-			}
-			checkProblem(t, s, got)
-			checkRequests(t, r.code, s.requests.take())
+		t.Run(r.String(), func(t *testing.T) {
+			s.Refuse(t, r, s.table, store.Endpoint)
+			checkRequests(t, r.Code, s.requests.take())
 			if after := s.items(); !maps.Equal(before, after) {
 				t.Errorf("the table changed: %s", difference(before, after))
 				before = after
 			}
 		})
-	}
-}
-
-// fields returns the fields that an error names, sorted.
-func (r reply) fields() []string {
-	list, _ := r.value("errors").([]any)
-	names := []string{}
-	for _, one := range list {
-		object, _ := one.(map[string]any)
-		name, _ := object["field"].(string)
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// checkProblem holds an answer to RFC 9457 and to what the API promises of every error.
-func checkProblem(t testing.TB, s *system, r reply) {
-	t.Helper()
-	if got := r.header.Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("an error of type %q", got)
-	}
-	var problem map[string]any
-	if err := json.Unmarshal(r.body, &problem); err != nil {
-		t.Fatalf("an error that is not JSON: %v: %q", err, r.body)
-	}
-	for _, name := range []string{"type", "title", "detail", "code", "request_id"} {
-		if text, _ := problem[name].(string); text == "" {
-			t.Errorf("an error without %s: %s", name, r.body)
-		}
-	}
-	code := r.code()
-	if problem["type"] != "/problems/"+code {
-		t.Errorf("type %v of code %q", problem["type"], code)
-	}
-	if problem["status"] != float64(r.status) {
-		t.Errorf("status %v in the body of a %d", problem["status"], r.status)
-	}
-	if id := r.header.Get("X-Request-Id"); id != problem["request_id"] {
-		t.Errorf("request %q is called %v in the body", id, problem["request_id"])
-	}
-	if list, given := problem["errors"]; given {
-		faults, _ := list.([]any)
-		for _, fault := range faults {
-			members, _ := fault.(map[string]any)
-			_, named := members["field"].(string) // of a key without characters: ""
-			rule, _ := members["rule"].(string)
-			if !named || rule == "" || len(members) != 2 {
-				t.Errorf("a fault that does not say what is wrong: %v", fault)
-			}
-		}
-		if len(faults) == 0 {
-			t.Errorf("an empty list of errors: %s", r.body)
-		}
-	}
-	for name, with := range map[string]bool{
-		"Allow":       r.status == http.StatusMethodNotAllowed,
-		"Retry-After": r.status == http.StatusServiceUnavailable,
-		"ETag":        false,
-		"Location":    false,
-	} {
-		if given := r.header.Get(name) != ""; given != with {
-			t.Errorf("%d with the header %s: %q", r.status, name, r.header.Get(name))
-		}
-	}
-	known := []string{"type", "title", "status", "detail", "code", "request_id", "errors"}
-	if code == "insufficient_funds" {
-		funds := []string{"account", "asset", "available", "requested"}
-		for _, name := range funds {
-			if text, _ := problem[name].(string); text == "" {
-				t.Errorf("a refusal for funds without %s: %s", name, r.body)
-			}
-		}
-		known = append(known, funds...)
-	}
-	if r.status == http.StatusGatewayTimeout {
-		known = append(known, "transaction_id")
-	}
-	for name := range problem {
-		if !slices.Contains(known, name) {
-			t.Errorf("an error of code %q with a member %q: %s", code, name, r.body)
-		}
-	}
-	for _, internal := range []string{s.table, store.Endpoint, "dynamo", "Dynamo", "amazon", "goroutine", ".go:", "operation error", table.AccountKey("").PK, table.TransactionKey("").PK} {
-		if strings.Contains(string(r.body), internal) {
-			t.Errorf("an error that shows %q: %s", internal, r.body)
-		}
 	}
 }
 
@@ -293,6 +144,3 @@ func difference(before, after map[string]string) string {
 	slices.Sort(lines)
 	return strings.Join(lines, "; ")
 }
-
-// brief is the beginning of a text, for the name of a test.
-func brief(text string) string { return text[:min(len(text), 80)] }

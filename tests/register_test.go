@@ -5,25 +5,25 @@ import "testing"
 // openRegister registers USD and AAPL and opens jane, market and bank, as the README's example does.
 func openRegister(s *system) {
 	s.t.Helper()
-	s.must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
-	s.must(201, "PUT", "/v1/assets/AAPL", `{"name":"Apple Inc.","description":"Common stock","scale":0,"currency":"USD"}`)
-	s.must(201, "PUT", "/v1/accounts/jane", `{"name":"Jane Doe","profile":{"email":"jane@example.com","addresses":[{"street":"1 Main St"},{"street":"2 Lake Rd"}]}}`)
-	s.must(201, "PUT", "/v1/accounts/market", `{"name":"Market","overdraft":"unlimited"}`)
-	s.must(201, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
+	s.Must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
+	s.Must(201, "PUT", "/v1/assets/AAPL", `{"name":"Apple Inc.","description":"Common stock","scale":0,"currency":"USD"}`)
+	s.Must(201, "PUT", "/v1/accounts/jane", `{"name":"Jane Doe","profile":{"email":"jane@example.com","addresses":[{"street":"1 Main St"},{"street":"2 Lake Rd"}]}}`)
+	s.Must(201, "PUT", "/v1/accounts/market", `{"name":"Market","overdraft":"unlimited"}`)
+	s.Must(201, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
 }
 
 func TestTradingRegister(t *testing.T) {
 	s := newSystem(t)
 	openRegister(s)
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 	const trade = `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`
-	s.must(201, "POST", "/v1/trades", trade)
-	strong := s.must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
-	if got := strong.value("quantity"); got != "350000" {
+	s.Must(201, "POST", "/v1/trades", trade)
+	strong := s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
+	if got := strong.Value("quantity"); got != "350000" {
 		t.Errorf("strong read right after the trade: %v", got)
 	}
 	s.project()
-	page := s.must(200, "GET", "/v1/accounts/jane/summary", "")
+	page := s.Must(200, "GET", "/v1/accounts/jane/summary", "")
 	for path, want := range map[[4]any]any{
 		{"balances", "data", 0, "asset"}:           "AAPL",
 		{"balances", "data", 0, "quantity"}:        "10",
@@ -31,20 +31,20 @@ func TestTradingRegister(t *testing.T) {
 		{"balances", "data", 1, "quantity"}:        "350000",
 		{"postings", "data", 0, "transaction"}:     "t-1",
 	} {
-		if got := page.value(path[:]...); got != want {
-			t.Errorf("%v is %v, not %v: %s", path, got, want, page.body)
+		if got := page.Value(path[:]...); got != want {
+			t.Errorf("%v is %v, not %v: %s", path, got, want, page.Body)
 		}
 	}
-	if got := page.value("summary", "holdings"); got != 2.0 {
+	if got := page.Value("summary", "holdings"); got != 2.0 {
 		t.Errorf("holdings: %v", got)
 	}
-	again := s.must(200, "POST", "/v1/trades", trade)
-	if again.header.Get("Idempotent-Replayed") != "true" {
+	again := s.Must(200, "POST", "/v1/trades", trade)
+	if again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("the replay does not say so")
 	}
-	s.must(409, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"11","cost":"150000","settle":true}`)
-	refused := s.must(422, "POST", "/v1/trades", `{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market","quantity":"100","cost":"1500000","settle":true}`)
-	if refused.code() != "insufficient_funds" || refused.value("available") != "350000" || refused.value("requested") != "1500000" {
-		t.Errorf("refusal: %s", refused.body)
+	s.Must(409, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"11","cost":"150000","settle":true}`)
+	refused := s.Must(422, "POST", "/v1/trades", `{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market","quantity":"100","cost":"1500000","settle":true}`)
+	if refused.Code() != "insufficient_funds" || refused.Value("available") != "350000" || refused.Value("requested") != "1500000" {
+		t.Errorf("refusal: %s", refused.Body)
 	}
 }

@@ -23,9 +23,9 @@ import (
 func openLimited(s *system) {
 	s.t.Helper()
 	openRegister(s)
-	s.must(201, "PUT", "/v1/accounts/joe", `{"name":"Joe"}`)
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"joe","asset":"AAPL","quantity":"1000"}`)
+	s.Must(201, "PUT", "/v1/accounts/joe", `{"name":"Joe"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"joe","asset":"AAPL","quantity":"1000"}`)
 	s.deliverAll()
 }
 
@@ -47,10 +47,10 @@ func TestWarmTradeIsOneRequest(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
 	openLimited(s)
-	s.must(201, "POST", "/v1/trades", settled("t-0"))
+	s.Must(201, "POST", "/v1/trades", settled("t-0"))
 	requests := promptly(t, func(try int) []request {
 		s.requests.take()
-		s.must(201, "POST", "/v1/trades", settled(fmt.Sprintf("t-%d", try+1)))
+		s.Must(201, "POST", "/v1/trades", settled(fmt.Sprintf("t-%d", try+1)))
 		return s.requests.take()
 	})
 	if len(requests) != 1 {
@@ -65,7 +65,7 @@ func TestColdTradeReadsTwiceAtMost(t *testing.T) {
 	openLimited(s)
 	requests := promptly(t, func(try int) []request {
 		cold := s.beside()
-		cold.must(201, "POST", "/v1/trades", settled(fmt.Sprintf("t-%d", try)))
+		cold.Must(201, "POST", "/v1/trades", settled(fmt.Sprintf("t-%d", try)))
 		return cold.requests.take()
 	})
 	last := len(requests) - 1
@@ -149,14 +149,14 @@ func TestAccountPageIsTwoQueriesSideBySide(t *testing.T) {
 	for account, balances := range map[string]int{"jane": 100, "bank": 0} {
 		both := &meeting{operation: "Query", wanted: 2, met: make(chan struct{})}
 		cold := s.beside(withClient(both.hold))
-		r := cold.must(200, "GET", "/v1/accounts/"+account+"/summary?newest=100", "")
+		r := cold.Must(200, "GET", "/v1/accounts/"+account+"/summary?newest=100", "")
 		sent(t, cold.requests.take(),
 			"Query eventual 103 of PK = ACCOUNT#"+account+" AND SK BETWEEN ACCOUNT AND BALANCE~",
 			"Query GSI1 eventual newest first, 101 of PK = ACCOUNT#"+account+" AND SK2 BETWEEN POSTING# AND PROFILE")
-		if got := len(r.each("asset", "balances", "data")); got != balances {
+		if got := len(r.Each("asset", "balances", "data")); got != balances {
 			t.Errorf("%s has %d balances on its page, not %d", account, got, balances)
 		}
-		if got := len(r.each("id", "postings", "data")); got != balances {
+		if got := len(r.Each("id", "postings", "data")); got != balances {
 			t.Errorf("%s has %d postings on its page, not %d", account, got, balances)
 		}
 	}
@@ -207,7 +207,7 @@ func TestEveryReadOfARefoldIsStronglyConsistent(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
 	openRegister(s)
-	s.must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
+	s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
 	const n = 1100 // more than a page, and four segments
 	all := old("jane", "USD", n)
 	var late, first []events.PostingRecorded
@@ -232,7 +232,7 @@ func TestEveryReadOfARefoldIsStronglyConsistent(t *testing.T) {
 			t.Errorf("no %s among the reads %v", kind, kinds)
 		}
 	}
-	r := s.must(200, "GET", "/v1/accounts/jane/balances/USD", "")
+	r := s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "")
 	shows(t, r, map[string]any{"quantity": sumOf(all), "postings": float64(n), "as_of": string(all[n-1].ID)})
 	segments := 0
 	for k := range s.contents() {
@@ -253,7 +253,7 @@ func TestEveryReadOfAStrongReadIsStronglyConsistent(t *testing.T) {
 		"/v1/accounts/jane/postings?asset=USD&consistency=strong": "Query POSTING#",
 	} {
 		s := sharedRegister(t)
-		s.must(200, "GET", path, "")
+		s.Must(200, "GET", path, "")
 		if kinds := allStrong(t, s.requests.take()); kinds[kind] == 0 {
 			t.Errorf("%s: no %s among the reads %v", path, kind, kinds)
 		}

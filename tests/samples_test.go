@@ -25,6 +25,7 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
 	"ledger.example/ledger/wire"
+	"ledger.example/tests/caller"
 )
 
 // samplesDir has a payload of a function in each JSON file, whose name begins with the function's.
@@ -245,9 +246,9 @@ func (r *sampleRun) request(name string, want sample, invoke invocation) {
 	if out.StatusCode != want.status {
 		r.t.Fatalf("%s: status %d, not %d: %s", name, out.StatusCode, want.status, out.Body)
 	}
-	body := reply{body: []byte(out.Body)}
+	body := caller.Reply{Body: []byte(out.Body)}
 	for member, value := range want.shows {
-		if got := body.value(member); got != value {
+		if got := body.Value(member); got != value {
 			r.t.Errorf("%s: %s is %v, not %s, in %s", name, member, got, value, out.Body)
 		}
 	}
@@ -304,14 +305,14 @@ func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 	for _, account := range []string{"jane", "market"} {
 		for _, asset := range []string{"USD", "AAPL"} {
 			quantity := cmp.Or(want.balances[account+"/"+asset], "0")
-			if got := r.must(200, "GET", "/v1/accounts/"+account+"/balances/"+asset, "").value("quantity"); got != quantity {
+			if got := r.Must(200, "GET", "/v1/accounts/"+account+"/balances/"+asset, "").Value("quantity"); got != quantity {
 				r.t.Errorf("%s: %s has %v of %s, not %s", name, account, got, asset, quantity)
 			}
 		}
 	}
 	member := ""
-	if members := r.must(200, "GET", "/v1/accounts/jane/members", ""); members.value("data", 0) != nil {
-		member = fmt.Sprintf("%v %v", members.value("data", 0, "user"), members.value("data", 0, "role"))
+	if members := r.Must(200, "GET", "/v1/accounts/jane/members", ""); members.Value("data", 0) != nil {
+		member = fmt.Sprintf("%v %v", members.Value("data", 0, "user"), members.Value("data", 0, "role"))
 	}
 	if member != want.member {
 		r.t.Errorf("%s: the member is %q, not %q", name, member, want.member)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/tests/caller"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -189,7 +191,7 @@ func promptly(t testing.TB, post func(try int) []request) []request {
 }
 
 // shows fails t unless the reply has these values at these paths, whose steps are parted by spaces.
-func shows(t testing.TB, r reply, wanted map[string]any) {
+func shows(t testing.TB, r caller.Reply, wanted map[string]any) {
 	t.Helper()
 	for path, want := range wanted {
 		var steps []any
@@ -201,17 +203,8 @@ func shows(t testing.TB, r reply, wanted map[string]any) {
 				steps = append(steps, step)
 			}
 		}
-		if got := r.value(steps...); got != want {
-			t.Errorf("%s is %v, not %v: %s", path, got, want, r.body)
+		if got := r.Value(steps...); got != want {
+			t.Errorf("%s is %v, not %v: %s", path, got, want, r.Body)
 		}
 	}
-}
-
-// each returns one member of each object of a list in a reply.
-func (r reply) each(member string, path ...any) (all []any) {
-	list, _ := r.value(path...).([]any)
-	for i := range list {
-		all = append(all, r.value(slices.Concat(path, []any{i, member})...))
-	}
-	return all
 }

@@ -2,15 +2,14 @@ package tests
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"ledger.example/tests/caller"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -27,8 +26,8 @@ import (
 // system is the whole ledger on a table of its own: the real handlers behind real HTTP, and the table's stream pumped
 // into the real projector.
 type system struct {
+	*caller.Caller
 	t        testing.TB
-	url      string
 	table    string
 	client   *dynamodb.Client // the service's own, recorded
 	plain    *dynamodb.Client // for looking at the table past the service
@@ -36,7 +35,6 @@ type system struct {
 	service  *service.Service
 	pump     *pump.Pump
 	log      *lockedBuffer
-	caller   *http.Client
 }
 
 // systemOption changes how a system is made.
@@ -101,15 +99,10 @@ func (s *system) listen(h http.Handler) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.url = "http://" + listener.Addr().String()
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(listener)
-	connections := &http.Transport{MaxIdleConnsPerHost: 64} // many callers at once, none through a proxy
-	s.caller = &http.Client{Transport: connections}
-	s.t.Cleanup(func() {
-		connections.CloseIdleConnections()
-		server.Close()
-	})
+	s.t.Cleanup(func() { server.Close() })
+	s.Caller = caller.New(s.t, "http://"+listener.Addr().String())
 }
 
 // startPump pumps the table's stream into the projector until t ends.
@@ -149,97 +142,5 @@ func (s *system) startPump() {
 func (s *system) project() {
 	s.t.Helper()
 	now := time.Now()
-	eventually(s.t, 30*time.Second, "the stream is projected", func() bool { return s.pump.CaughtUp(now) })
-}
-
-// reply is an answer over HTTP.
-type reply struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// value decodes the body and walks into it by keys (string) and positions (int); nil where there is nothing.
-func (r reply) value(path ...any) any {
-	var v any
-	if json.Unmarshal(r.body, &v) != nil {
-		return nil
-	}
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			object, _ := v.(map[string]any)
-			v = object[step]
-		case int:
-			list, _ := v.([]any)
-			if step >= len(list) {
-				return nil
-			}
-			v = list[step]
-		}
-	}
-	return v
-}
-
-// code is the error's stable name, or "".
-func (r reply) code() string {
-	code, _ := r.value("code").(string)
-	return code
-}
-
-// send makes one request; a body that is not empty is sent as JSON. Headers come as name, value, ….
-func (s *system) send(method, path, body string, headers ...string) reply {
-	s.t.Helper()
-	r, err := s.try(method, path, body, headers...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return r
-}
-
-// try is send for any goroutine: its error says that no answer came.
-func (s *system) try(method, path, body string, headers ...string) (reply, error) {
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		return reply{}, err
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	return s.do(request)
-}
-
-// do makes one request as it is.
-func (s *system) do(request *http.Request) (reply, error) {
-	response, err := s.caller.Do(request)
-	if err != nil {
-		return reply{}, err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	return reply{response.StatusCode, response.Header, answer}, err
-}
-
-// resends is how often must sends a request again of which the answer doesn't say that it was done.
-const resends = 3
-
-// must is send, and fails t unless the status is the one given. As callers are told to, it sends a request with an id
-// again after a 503 or a 504, which a machine that is too busy may cause; of 201, it may see the replay then.
-func (s *system) must(status int, method, path, body string, headers ...string) reply {
-	s.t.Helper()
-	repeatable := method != "POST" || strings.Contains(body, `"id":`) || len(headers) > 0 && headers[0] == "Idempotency-Key"
-	for sent := 1; ; sent++ {
-		r := s.send(method, path, body, headers...)
-		switch {
-		case r.status == status, sent > 1 && status == 201 && r.status == 200:
-			return r
-		case repeatable && sent <= resends && (r.status == 503 || r.status == 504):
-			s.t.Logf("%s %s is sent again after %d %s", method, path, r.status, r.code())
-		default:
-			s.t.Fatalf("%s %s %s: status %d, not %d: %s", method, path, body, r.status, status, r.body)
-		}
-	}
+	caller.Eventually(s.t, 30*time.Second, "the stream is projected", func() bool { return s.pump.CaughtUp(now) })
 }

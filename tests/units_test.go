@@ -100,13 +100,13 @@ func TestWriteUnitsOfATwoLeggedTrade(t *testing.T) {
 	openRegister(s)
 	long := func(name string) string { return name + strings.Repeat("x", 64-len(name)) }
 	share, buyer, seller := long("share"), long("buyer"), long("seller")
-	s.must(201, "PUT", "/v1/assets/"+share, `{"name":"Share","scale":0,"currency":"USD"}`)
+	s.Must(201, "PUT", "/v1/assets/"+share, `{"name":"Share","scale":0,"currency":"USD"}`)
 	for _, account := range []string{buyer, seller, "joe"} {
-		s.must(201, "PUT", "/v1/accounts/"+account, `{"name":"Limited"}`)
+		s.Must(201, "PUT", "/v1/accounts/"+account, `{"name":"Limited"}`)
 	}
 	most := strings.Repeat("9", 28)
-	s.must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"d-1","from":"market","to":"%s","asset":"%s","quantity":"%s"}`, seller, share, most))
-	s.must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"joe","asset":"AAPL","quantity":"100"}`)
+	s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"d-1","from":"market","to":"%s","asset":"%s","quantity":"%s"}`, seller, share, most))
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"joe","asset":"AAPL","quantity":"100"}`)
 	s.deliverAll()
 	for name, c := range map[string]struct {
 		body string // its id apart
@@ -121,7 +121,7 @@ func TestWriteUnitsOfATwoLeggedTrade(t *testing.T) {
 		requests := promptly(t, func(try int) []request {
 			before = s.contents()
 			s.requests.take()
-			s.must(201, "POST", "/v1/trades", fmt.Sprintf(`{"id":"%s-%d",%s}`, strings.ReplaceAll(name, ", ", "-"), try, c.body))
+			s.Must(201, "POST", "/v1/trades", fmt.Sprintf(`{"id":"%s-%d",%s}`, strings.ReplaceAll(name, ", ", "-"), try, c.body))
 			return s.requests.take()
 		})
 		units, items := writeUnits(t, requests, before, s.contents())

@@ -10,11 +10,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ledger.example/tests/caller"
+	"ledger.example/tests/process"
 )
 
 // endpointOf is where the DynamoDB Local is that an up started.
-func endpointOf(up *ledgerProcess) string {
-	_, rest, _ := strings.Cut(up.said(), " in DynamoDB at ")
+func endpointOf(up *process.Process) string {
+	_, rest, _ := strings.Cut(up.Said(), " in DynamoDB at ")
 	endpoint, _, _ := strings.Cut(rest, ")")
 	return endpoint
 }
@@ -23,16 +26,16 @@ func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		up := startLedger(t, "up", "--port", "0", "--demo")
-		s := systemAt(t, up.url)
-		eventually(t, time.Minute, "the demo is projected", func() bool {
-			return s.must(200, "GET", "/v1/accounts/jane/balances/USD", "").value("quantity") == "350000"
+		s := caller.New(t, up.URL)
+		caller.Eventually(t, time.Minute, "the demo is projected", func() bool {
+			return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
 		})
 		endpoint := endpointOf(up)
 		if _, err := http.Get(endpoint); err != nil {
 			t.Fatal("DynamoDB Local is not where it is said to be:", err)
 		}
-		if status := up.stop(t, signal); status != 0 {
-			t.Errorf("%v: exit status %d: %s", signal, status, up.said())
+		if status := up.Stop(t, signal); status != 0 {
+			t.Errorf("%v: exit status %d: %s", signal, status, up.Said())
 		}
 		if _, err := http.Get(endpoint); err == nil {
 			t.Errorf("%v: DynamoDB Local still runs", signal)
@@ -45,12 +48,12 @@ func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
 		up := startLedger(t, "up", "--port", "0", "--data", dir, "--demo")
-		s := systemAt(t, up.url)
-		if got := s.must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "").value("quantity"); got != "350000" {
+		s := caller.New(t, up.URL)
+		if got := s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "").Value("quantity"); got != "350000" {
 			t.Errorf("the demo's balance is %v", got)
 		}
-		if status := up.stop(t, syscall.SIGTERM); status != 0 {
-			t.Errorf("exit status %d: %s", status, up.said())
+		if status := up.Stop(t, syscall.SIGTERM); status != 0 {
+			t.Errorf("exit status %d: %s", status, up.Said())
 		}
 	}
 }
@@ -58,7 +61,7 @@ func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
 func TestUpNamesThePortInUse(t *testing.T) {
 	t.Parallel()
 	up := startLedger(t, "up", "--port", "0", "--dynamodb-endpoint", store.Endpoint, "--table", "port-in-use")
-	port := up.url[strings.LastIndex(up.url, ":")+1:]
+	port := up.URL[strings.LastIndex(up.URL, ":")+1:]
 	out, problems, status := runLedger(t, "", "up", "--port", port)
 	if status != 1 || out != "" || !strings.Contains(problems, port) || !strings.Contains(problems, "--port") {
 		t.Errorf("status %d, output %q: %s", status, out, problems)
@@ -69,18 +72,18 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	t.Parallel()
 	up := startLedger(t, "up", "--port", "0")
 	b := newBooks(t, 20, 200, 8)
-	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
+	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.URL)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s := systemAt(t, up.url)
-	eventually(t, time.Minute, "the import is in its middle", func() bool { return s.send("GET", "/v1/transactions/b-60", "").status == 200 })
+	s := caller.New(t, up.URL)
+	caller.Eventually(t, time.Minute, "the import is in its middle", func() bool { return s.Send("GET", "/v1/transactions/b-60", "").Status == 200 })
 	if err := importer.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	importer.Wait()
 	for i := range 2 {
-		out, problems, status := runLedger(t, up.url, "import", b.file, "--json")
+		out, problems, status := runLedger(t, up.URL, "import", b.file, "--json")
 		var sum struct{ New, Replayed, Failed int }
 		if err := json.Unmarshal([]byte(out), &sum); err != nil || status != 0 || sum.Failed != 0 || sum.New+sum.Replayed != b.lines {
 			t.Fatalf("status %d, output %s: %s", status, out, problems)
@@ -88,11 +91,11 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 		if i == 1 && sum.New != 0 {
 			t.Errorf("imported again: %d lines were new", sum.New)
 		}
-		if wrong := b.differences(t, up.url, "strong"); wrong != nil {
+		if wrong := b.differences(t, up.URL, "strong"); wrong != nil {
 			t.Errorf("strong: %s", wrong)
 		}
 	}
-	eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.url, "") == nil })
+	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.URL, "") == nil })
 }
 
 func TestPumpKilledDuringAnImport(t *testing.T) {
@@ -101,23 +104,23 @@ func TestPumpKilledDuringAnImport(t *testing.T) {
 	pumping := []string{"pump", "--dynamodb-endpoint", endpointOf(up)}
 	pump := startLedger(t, pumping...)
 	b := newBooks(t, 12, 150, 8)
-	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.url)
+	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.URL)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s := systemAt(t, up.url)
-	eventually(t, time.Minute, "the import is in its middle", func() bool { return s.send("GET", "/v1/transactions/b-60", "").status == 200 })
-	pump.kill(t)
+	s := caller.New(t, up.URL)
+	caller.Eventually(t, time.Minute, "the import is in its middle", func() bool { return s.Send("GET", "/v1/transactions/b-60", "").Status == 200 })
+	pump.Kill(t)
 	if err := importer.Wait(); err != nil {
 		t.Fatal("import:", err)
 	}
-	if wrong := b.differences(t, up.url, "strong"); wrong != nil {
+	if wrong := b.differences(t, up.URL, "strong"); wrong != nil {
 		t.Errorf("strong, with no pump: %s", wrong)
 	}
 	pump = startLedger(t, pumping...)
-	eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.url, "") == nil })
-	if status := pump.stop(t, syscall.SIGTERM); status != 0 {
-		t.Errorf("pump: exit status %d: %s", status, pump.said())
+	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.URL, "") == nil })
+	if status := pump.Stop(t, syscall.SIGTERM); status != 0 {
+		t.Errorf("pump: exit status %d: %s", status, pump.Said())
 	}
 }
 
@@ -135,7 +138,7 @@ func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, problems, status := runLedger(t, up.url, "import", b.file); status != 0 {
+		if _, problems, status := runLedger(t, up.URL, "import", b.file); status != 0 {
 			t.Errorf("import: %d: %s", status, problems)
 		}
 	}()
@@ -146,7 +149,7 @@ func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
 			finished = true
 		case <-time.After(200 * time.Millisecond):
 		}
-		out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(up.command.Process.Pid)).Output()
+		out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(up.PID())).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

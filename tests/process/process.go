@@ -1,0 +1,150 @@
+// Package process runs the ledger's command for tests, in a process of its own.
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Build builds the command into a directory, and returns its path.
+func Build(dir string) (string, error) {
+	binary := filepath.Join(dir, "ledger")
+	if out, err := exec.Command("go", "build", "-o", binary, "ledger.example/cmd/ledger").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return binary, nil
+}
+
+// Process is the command in a process of its own.
+type Process struct {
+	URL     string // of up or dynamodb, once it is ready
+	command *exec.Cmd
+	exited  chan struct{} // closed when the process has ended
+	err     error         // of the process, once it has ended
+
+	mu       sync.Mutex
+	problems strings.Builder // its standard error
+}
+
+// Start starts the command and returns when it says on standard error that it is ready; with up and dynamodb, URL is set.
+// It is killed at the end of t if it still runs.
+func Start(t testing.TB, binary string, arguments ...string) *Process {
+	t.Helper()
+	l := &Process{command: exec.Command(binary, arguments...), exited: make(chan struct{})}
+	l.command.Dir = t.TempDir()
+	out, err := l.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := l.command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	address := make(chan string, 1)
+	var read sync.WaitGroup
+	read.Go(func() {
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		address <- strings.TrimSpace(line)
+		io.Copy(io.Discard, out)
+	})
+	read.Go(func() {
+		var once sync.Once
+		for lines := bufio.NewScanner(problems); lines.Scan(); {
+			l.mu.Lock()
+			l.problems.WriteString(lines.Text() + "\n")
+			l.mu.Unlock()
+			if strings.Contains(lines.Text(), " is ready") {
+				once.Do(func() { close(ready) })
+			}
+		}
+	})
+	go func() {
+		read.Wait()
+		l.err = l.command.Wait()
+		close(l.exited)
+	}()
+	t.Cleanup(func() {
+		l.command.Process.Kill()
+		<-l.exited
+	})
+	select {
+	case <-ready:
+	case <-l.exited:
+		t.Fatalf("ledger %s ended before it was ready: %v: %s", arguments, l.err, l.Said())
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("ledger %s was not ready in time: %s", arguments, l.Said())
+	}
+	if arguments[0] == "up" || arguments[0] == "dynamodb" {
+		l.URL = <-address
+	}
+	return l
+}
+
+// PID is the process's.
+func (l *Process) PID() int { return l.command.Process.Pid }
+
+// Said is what the process wrote to standard error so far.
+func (l *Process) Said() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.problems.String()
+}
+
+// Stop asks the process to end, and returns its exit status.
+func (l *Process) Stop(t testing.TB, signal os.Signal) int {
+	t.Helper()
+	if err := l.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	return l.Wait(t)
+}
+
+// Wait waits for the process to end by itself, and returns its exit status.
+func (l *Process) Wait(t testing.TB) int {
+	t.Helper()
+	select {
+	case <-l.exited:
+	case <-time.After(time.Minute):
+		t.Fatalf("did not end: %s", l.Said())
+	}
+	return l.command.ProcessState.ExitCode()
+}
+
+// Kill ends the process without warning.
+func (l *Process) Kill(t testing.TB) {
+	t.Helper()
+	if err := l.command.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-l.exited
+}
+
+// Run runs the command to its end against url, and returns its standard output, standard error and exit status.
+func Run(t testing.TB, binary, url string, arguments ...string) (out, problems string, status int) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), binary, arguments...)
+	command.Env = append(os.Environ(), "LEDGER_URL="+url)
+	command.Dir = t.TempDir()
+	var o, p strings.Builder
+	command.Stdout, command.Stderr = &o, &p
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return o.String(), p.String(), command.ProcessState.ExitCode()
+}
