@@ -1,0 +1,220 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+)
+
+// patience is how long a test waits for what must happen: on a loaded machine, too.
+const patience = time.Minute
+
+// usualTime is how long an invocation may take unless the test says otherwise.
+const usualTime = 10 * time.Second
+
+// function is one process of a function, in an environment such as Lambda gives it.
+type function struct {
+	*lambda
+	t       testing.TB
+	began   time.Time // just before the process was made
+	command *exec.Cmd
+	output  *output
+	exited  chan struct{} // closed when it has ended
+}
+
+// deployed is the environment of a deployed function: a store at an endpoint, nobody let in whom no authorizer vouches for.
+func deployed(endpoint, table string) map[string]string {
+	return map[string]string{
+		"LEDGER_TABLE": table, "LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_REGION": "eu-central-1",
+		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token",
+		"AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_FUNCTION_NAME": "ledger", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
+	}
+}
+
+// with returns environment changed by names and their values.
+func with(environment map[string]string, changes ...string) map[string]string {
+	environment = maps.Clone(environment)
+	for i := 0; i < len(changes); i += 2 {
+		environment[changes[i]] = changes[i+1]
+	}
+	return environment
+}
+
+// launch starts a process. It is killed at the end of t if it still runs.
+func launch(t testing.TB, folder string, environment map[string]string) *function {
+	t.Helper()
+	f := &function{lambda: newLambda(t), t: t, output: &output{}, exited: make(chan struct{})}
+	f.command = exec.Command(binary(t, folder))
+	f.command.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + f.address} // nothing of the tests' own
+	for name, value := range environment {
+		f.command.Env = append(f.command.Env, name+"="+value)
+	}
+	f.command.Dir = t.TempDir()
+	f.command.Stdout, f.command.Stderr = f.output, f.output
+	f.began = time.Now()
+	if err := f.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		f.command.Wait()
+		close(f.exited)
+	}()
+	t.Cleanup(f.kill)
+	return f
+}
+
+func (f *function) kill() {
+	f.command.Process.Kill()
+	<-f.exited
+}
+
+// polled waits until the process asks for an invocation, and returns when it did.
+func (f *function) polled() time.Time {
+	f.t.Helper()
+	select {
+	case at := <-f.polls:
+		return at
+	case <-f.exited:
+		f.t.Fatalf("ended instead of asking for an invocation: %s", f.output)
+	case <-time.After(patience):
+		f.t.Fatalf("did not ask for an invocation: %s", f.output)
+	}
+	panic("unreachable")
+}
+
+// ended waits until the process has ended by itself, and returns its exit status.
+func (f *function) ended() int {
+	f.t.Helper()
+	select {
+	case <-f.exited:
+	case <-time.After(patience):
+		f.t.Fatalf("did not end: %s", f.output)
+	}
+	return f.command.ProcessState.ExitCode()
+}
+
+// signal sends a signal to the process.
+func (f *function) signal(s os.Signal) {
+	f.t.Helper()
+	if err := f.command.Process.Signal(s); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// await waits for an answer.
+func (f *function) await(to <-chan answer) answer {
+	f.t.Helper()
+	select {
+	case a := <-to:
+		return a
+	case <-f.exited:
+		select {
+		case a := <-to:
+			return a
+		default:
+			f.t.Fatalf("ended without an answer: %s", f.output)
+		}
+	case <-time.After(patience):
+		f.t.Fatalf("no answer: %s", f.output)
+	}
+	panic("unreachable")
+}
+
+// invoke hands the process an event and waits for the answer.
+func (f *function) invoke(event []byte, within time.Duration) answer {
+	f.t.Helper()
+	return f.await(f.offer(event, time.Now().Add(within)))
+}
+
+// reply is an answer to an HTTP request.
+type reply struct {
+	Status  int               `json:"statusCode"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	Base64  bool              `json:"isBase64Encoded"`
+
+	Code string    `json:"-"` // of a problem
+	At   time.Time `json:"-"`
+}
+
+// replyOf reads an answer as a gateway does.
+func replyOf(t testing.TB, a answer) (r reply) {
+	t.Helper()
+	if a.failed {
+		t.Fatalf("the invocation failed: %s", a.text)
+	}
+	d := json.NewDecoder(bytes.NewReader(a.text))
+	if err := d.Decode(&r); err != nil || r.Status == 0 {
+		t.Fatalf("answered %q: %v", a.text, err)
+	}
+	var problem struct {
+		Code string `json:"code"`
+	}
+	if r.Status >= 400 {
+		if err := json.Unmarshal([]byte(r.Body), &problem); err != nil || problem.Code == "" {
+			t.Errorf("answered %d with %q: %v", r.Status, r.Body, err)
+		}
+	}
+	r.Code, r.At = problem.Code, a.at
+	return r
+}
+
+// send sends an HTTP request through the gateway.
+func (f *function) send(method, path, body string) reply {
+	f.t.Helper()
+	return replyOf(f.t, f.invoke(request(method, path, body), usualTime))
+}
+
+// must sends a request that is to be answered with the status.
+func (f *function) must(status int, method, path, body string) reply {
+	f.t.Helper()
+	r := f.send(method, path, body)
+	if r.Status != status {
+		f.t.Fatalf("%s %s answered %d %s, want %d: %s", method, path, r.Status, r.Body, status, f.output)
+	}
+	return r
+}
+
+// request is the event of an HTTP request by an IAM identity, as an HTTP API sends it.
+func request(method, path, body string, change ...func(*lambdaevents.APIGatewayV2HTTPRequest)) []byte {
+	e := lambdaevents.APIGatewayV2HTTPRequest{
+		Version: "2.0", RouteKey: "$default", RawPath: path, Body: body,
+		Headers: map[string]string{"content-type": "application/json", "host": "api.example"},
+		RequestContext: lambdaevents.APIGatewayV2HTTPRequestContext{
+			RouteKey: "$default", Stage: "$default", DomainName: "api.example",
+			HTTP: lambdaevents.APIGatewayV2HTTPRequestContextHTTPDescription{Method: method, Path: path, Protocol: "HTTP/1.1", SourceIP: "192.0.2.1"},
+			Authorizer: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription{
+				IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::123456789012:user/jane"},
+			},
+		},
+	}
+	for _, c := range change {
+		c(&e)
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// openBooks registers an asset, USD, and opens an issuer, bank, and two accounts, jane and shop.
+func openBooks(f *function) {
+	f.t.Helper()
+	f.must(http.StatusCreated, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
+	f.must(http.StatusCreated, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
+	f.must(http.StatusCreated, "PUT", "/v1/accounts/jane", `{"name":"Jane"}`)
+	f.must(http.StatusCreated, "PUT", "/v1/accounts/shop", `{"name":"Shop"}`)
+}
+
+// transfer is the body of a transfer of one cent from the bank to jane.
+func transfer(id string) string {
+	return `{"id":"` + id + `","from":"bank","to":"jane","asset":"USD","quantity":"1"}`
+}

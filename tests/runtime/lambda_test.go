@@ -1,0 +1,150 @@
+package runtime
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lambda is a double of Lambda's runtime API (AWS, "Using the Lambda runtime API for custom runtimes"), for one process.
+type lambda struct {
+	address string
+	polls   chan time.Time // each time the process asks for an invocation
+	offered chan invocation
+	started int // invocations
+
+	mu      sync.Mutex
+	answers map[string]chan answer // by the invocation's id
+	other   []string               // requests that no runtime sends
+}
+
+type invocation struct {
+	id       string
+	event    []byte
+	deadline time.Time
+}
+
+// answer is how an invocation ended.
+type answer struct {
+	text   []byte
+	failed bool // by an error of the function
+	at     time.Time
+}
+
+const runtimePath = "/2018-06-01/runtime/"
+
+// newLambda serves the double until t ends.
+func newLambda(t testing.TB) *lambda {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lambda{
+		address: listener.Addr().String(), polls: make(chan time.Time, 1000), offered: make(chan invocation, 1),
+		answers: make(map[string]chan answer),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+runtimePath+"invocation/next", l.next)
+	mux.HandleFunc("POST "+runtimePath+"invocation/{id}/response", l.take(false))
+	mux.HandleFunc("POST "+runtimePath+"invocation/{id}/error", l.take(true))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.other = append(l.other, r.Method+" "+r.URL.Path)
+		http.NotFound(w, r)
+	})
+	server := &http.Server{Handler: mux}
+	go server.Serve(listener)
+	t.Cleanup(func() {
+		server.Close()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.other) > 0 {
+			t.Errorf("the function also asked the runtime API for %v", l.other)
+		}
+	})
+	return l
+}
+
+func (l *lambda) next(w http.ResponseWriter, r *http.Request) {
+	l.polls <- time.Now()
+	select {
+	case <-r.Context().Done():
+	case i := <-l.offered:
+		h := w.Header()
+		h.Set("Lambda-Runtime-Aws-Request-Id", i.id)
+		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(i.deadline.UnixMilli(), 10))
+		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:ledger")
+		h.Set("Lambda-Runtime-Trace-Id", "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=1")
+		h.Set("Content-Type", "application/json")
+		w.Write(i.event)
+	}
+}
+
+func (l *lambda) take(failed bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		l.mu.Lock()
+		to := l.answers[r.PathValue("id")]
+		delete(l.answers, r.PathValue("id"))
+		l.mu.Unlock()
+		if err != nil || to == nil {
+			http.Error(w, "no such invocation", http.StatusBadRequest)
+			return
+		}
+		to <- answer{text, failed, time.Now()}
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// offer hands an event to the process, and returns where its answer comes.
+func (l *lambda) offer(event []byte, deadline time.Time) <-chan answer {
+	l.started++
+	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", l.started)
+	to := make(chan answer, 1)
+	l.mu.Lock()
+	l.answers[id] = to
+	l.mu.Unlock()
+	l.offered <- invocation{id, event, deadline}
+	return to
+}
+
+// output gathers what a process writes.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// lines are those written so far that contain every one of the texts.
+func (o *output) lines(texts ...string) (found []string) {
+next:
+	for line := range strings.Lines(o.String()) {
+		for _, text := range texts {
+			if !strings.Contains(line, text) {
+				continue next
+			}
+		}
+		found = append(found, line)
+	}
+	return found
+}
