@@ -55,6 +55,8 @@ func measure(r *request, status int, out reply, p *problem) []slog.Attr {
 		return nil
 	case p.Code == ledger.CodeOutcomeUnknown:
 		return []slog.Attr{one("UnknownOutcomes")}
+	case p.Code == ledger.CodeInternal:
+		return []slog.Attr{one("InternalErrors")}
 	case status == http.StatusServiceUnavailable:
 		return []slog.Attr{one("Throttled")}
 	case write && status < http.StatusInternalServerError:

@@ -37,6 +37,7 @@ func Metrics() []Metric {
 		{Name: "Refusals", Unit: Count, Dimension: "Code"}, // writes answered 4xx, by the problem's code
 		{Name: "Throttled", Unit: Count},                   // requests answered 503
 		{Name: "UnknownOutcomes", Unit: Count},             // writes answered 504
+		{Name: "InternalErrors", Unit: Count},              // requests answered 500
 		{Name: "ClockOff", Unit: Count},                    // postings declined because the clock is off the store's
 		{Name: "BelowLimit", Unit: Count},                  // limited accounts that were shown below their limit
 		{Name: "RefoldDepth", Unit: Count},                 // postings read by a refold
