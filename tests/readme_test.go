@@ -15,23 +15,23 @@ import (
 	"ledger.example/tests/process"
 )
 
-// snippet is one fenced block of the README.
+// snippet is one fenced block of a document.
 type snippet struct {
 	line     int
 	language string
 	text     string
 }
 
-// readSnippets returns every fenced block of the README. A block with no language is a picture, and none of them.
-func readSnippets(t *testing.T) []snippet {
+// readSnippets returns every fenced block of a document. A block with no language is a picture, and none of them.
+func readSnippets(t *testing.T, document string) []snippet {
 	t.Helper()
-	readme, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var snippets []snippet
 	var open *snippet
-	for i, line := range strings.Split(string(readme), "\n") {
+	for i, line := range strings.Split(string(text), "\n") {
 		language, fence := strings.CutPrefix(line, "```")
 		switch {
 		case fence && open == nil:
@@ -46,7 +46,7 @@ func readSnippets(t *testing.T) []snippet {
 		}
 	}
 	if open != nil {
-		t.Fatalf("the block at line %d of the README has no end", open.line)
+		t.Fatalf("the block at line %d of %s has no end", open.line, document)
 	}
 	return snippets
 }
@@ -55,7 +55,7 @@ func readSnippets(t *testing.T) []snippet {
 // is what its last command answered ("…" stands for any text), a JSONL block is imported.
 func TestREADME(t *testing.T) {
 	t.Parallel()
-	snippets := readSnippets(t)
+	snippets := readSnippets(t, "../README.md")
 	if len(snippets) < 2 || snippets[0].text != "go run ./cmd/ledger up\n" || snippets[1].text != "go test ./...\n" {
 		t.Fatal("the README doesn't begin with its two commands: one that is run here, and the one that runs this test")
 	}
@@ -82,6 +82,7 @@ func TestREADME(t *testing.T) {
 				t.Fatal(err)
 			}
 			shell(t, ledger, snippet{line: s.line, text: "go run ./cmd/ledger import " + file})
+		case "console": // needs an account or SAM: see TestConsoleBlocks
 		default:
 			t.Errorf("README line %d: nothing runs a block of %q", s.line, s.language)
 		}
@@ -98,7 +99,8 @@ func shell(t *testing.T, l *process.Process, s snippet) []byte {
 	).Replace(s.text)
 	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	command.Dir = ".."
-	command.Env = append(os.Environ(), "LEDGER_URL="+l.URL)
+	command.Env = append(os.Environ(), "LEDGER_URL="+l.URL,
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_SESSION_TOKEN=")
 	command.WaitDelay = time.Second
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems

@@ -1,0 +1,333 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"go.yaml.in/yaml/v3"
+
+	"ledger.example/events"
+	"ledger.example/ledger/table"
+)
+
+// Of the documents: a block of the language sh is run (TestREADME). One of the language console needs
+// an AWS account or SAM, so what can be checked without them is checked here: that a shell can read it, and that the
+// commands, options, outputs, environments and functions that it names exist.
+
+const operationsFile = "../docs/operations.md"
+
+var documents = []string{"../README.md", operationsFile, costFile}
+
+// stackFile is what these tests need of template.yaml beyond its resources.
+type stackFile struct {
+	Parameters map[string]struct {
+		Default     any    `yaml:"Default"`
+		Description string `yaml:"Description"`
+	} `yaml:"Parameters"`
+	Outputs map[string]any `yaml:"Outputs"`
+}
+
+func readStack(t *testing.T) (s stackFile) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(moduleRoot, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var (
+	ledgerCommand = regexp.MustCompile(`(?m)(?:^|\s)(?:go run \./cmd/)?ledger ([a-z]+)((?: [^|&;\n]*)?)`)
+	longOption    = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z0-9-]*)`)
+	outputName    = regexp.MustCompile(`\$\(output (\w+)\)`)
+	configEnv     = regexp.MustCompile(`--config-env (\S+)`)
+	function      = regexp.MustCompile(`\b(\w+Function)\b`)
+)
+
+// TestConsoleBlocks checks what needs an account or SAM as far as it can be checked without them.
+func TestConsoleBlocks(t *testing.T) {
+	t.Parallel()
+	stack, resources := readStack(t), stackResources(t)
+	configured, err := os.ReadFile(filepath.Join(moduleRoot, "samconfig.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := func(command string) string {
+		out, problems, status := runLedger(t, "", command, "--help")
+		if status != 0 {
+			t.Fatalf("ledger %s --help: %s", command, problems)
+		}
+		return out
+	}
+	blocks := 0
+	for _, document := range documents {
+		for _, s := range readSnippets(t, document) {
+			if s.language != "console" {
+				continue
+			}
+			blocks++
+			where := fmt.Sprintf("%s line %d", filepath.Base(document), s.line)
+			syntax := exec.CommandContext(t.Context(), "bash", "-n")
+			syntax.Stdin = strings.NewReader(s.text)
+			if out, err := syntax.CombinedOutput(); err != nil {
+				t.Errorf("%s: no shell can read it: %s", where, out)
+			}
+			text := strings.ReplaceAll(s.text, "\\\n", " ")
+			for _, command := range ledgerCommand.FindAllStringSubmatch(text, -1) {
+				for _, option := range longOption.FindAllStringSubmatch(command[2], -1) {
+					if !strings.Contains(help(command[1]), option[1]+" ") {
+						t.Errorf("%s: ledger %s has no %s", where, command[1], option[1])
+					}
+				}
+				help(command[1])
+			}
+			for _, name := range outputName.FindAllStringSubmatch(text, -1) {
+				if _, ok := stack.Outputs[name[1]]; !ok {
+					t.Errorf("%s: the stack has no output %s", where, name[1])
+				}
+			}
+			for _, name := range configEnv.FindAllStringSubmatch(text, -1) {
+				if !strings.Contains(string(configured), "["+name[1]+".deploy.parameters]") {
+					t.Errorf("%s: samconfig.toml has no environment %s", where, name[1])
+				}
+			}
+			for _, name := range function.FindAllString(text, -1) {
+				if resources[name].Type != "AWS::Serverless::Function" {
+					t.Errorf("%s: the stack has no function %s", where, name)
+				}
+			}
+		}
+	}
+	if blocks == 0 {
+		t.Error("no blocks found")
+	}
+}
+
+var (
+	markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	notInAnchor  = regexp.MustCompile("[^a-z0-9 _-]")
+)
+
+// anchors returns the names by which a document's headings are linked to.
+func anchors(t *testing.T, document string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]bool)
+	fenced := false
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && !fenced && strings.HasPrefix(line, "#") {
+			name := notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			all[strings.ReplaceAll(name, " ", "-")] = true
+		}
+	}
+	return all
+}
+
+// TestLinksLead somewhere: to a file of ours, and to a heading in it.
+func TestLinksLead(t *testing.T) {
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range markdownLink.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(link[1], "#")
+			target := document
+			if file != "" {
+				target = filepath.Join(filepath.Dir(document), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", document, link[1], err)
+			} else if anchor != "" && !anchors(t, target)[anchor] {
+				t.Errorf("%s links to %s, and there is no such heading", document, link[1])
+			}
+		}
+	}
+}
+
+// row is one line of a table of the document.
+type row string
+
+func (r row) String() string { return string(r) }
+
+// Every parameter of the stack is in the document, as the template tells it.
+func TestParametersAreDocumented(t *testing.T) {
+	var rows []row
+	stack := readStack(t)
+	for _, name := range parameterOrder(t) {
+		p := stack.Parameters[name]
+		value := fmt.Sprint(p.Default)
+		switch {
+		case p.Default == nil:
+			value = "none, it must be given"
+		case value == "":
+			value = "empty"
+		default:
+			value = "`" + value + "`"
+		}
+		rows = append(rows, row(fmt.Sprintf("| `%s` | %s | %s |", name, value, strings.TrimSpace(p.Description))))
+	}
+	wantTable(t, operationsFile, "Parameters", rows)
+}
+
+// parameterOrder returns the names of the parameters as they come in the template.
+func parameterOrder(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(moduleRoot, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stack struct {
+		Parameters yaml.Node `yaml:"Parameters"`
+	}
+	if err := yaml.Unmarshal(text, &stack); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(stack.Parameters.Content); i += 2 {
+		names = append(names, stack.Parameters.Content[i].Value)
+	}
+	return names
+}
+
+// Whoever is woken by an alarm finds what it means and what to do.
+func TestAlarmsAreDocumented(t *testing.T) {
+	alarms := make(map[string]bool)
+	for name, resource := range stackResources(t) {
+		if resource.Type == "AWS::CloudWatch::Alarm" || resource.Type == "AWS::CloudWatch::CompositeAlarm" {
+			alarms[name] = true
+		}
+	}
+	text, err := os.ReadFile(operationsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, below, _ := strings.Cut(string(text), "\n## Alarms\n")
+	below, _, _ = strings.Cut(below, "\n## ")
+	sections := make(map[string]bool)
+	for _, section := range strings.Split(below, "\n### ")[1:] {
+		name, what, _ := strings.Cut(section, "\n")
+		sections[name] = true
+		if !strings.Contains(what, "Do: ") {
+			t.Errorf("%s doesn't tell what to do", name)
+		}
+	}
+	if want, got := slices.Sorted(maps.Keys(alarms)), slices.Sorted(maps.Keys(sections)); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("%s tells of the alarms %q; the stack has %q", operationsFile, got, want)
+	}
+}
+
+// documentJSON returns the JSON blocks below a heading.
+func documentJSON(t *testing.T, heading string) (blocks []string) {
+	t.Helper()
+	text, err := os.ReadFile(operationsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, below, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", operationsFile, heading)
+	}
+	below, _, _ = strings.Cut(below, "\n## ")
+	for i, part := range strings.Split(below, "```") {
+		if block, ok := strings.CutPrefix(part, "json\n"); ok && i%2 == 1 {
+			blocks = append(blocks, block)
+		}
+	}
+	return blocks
+}
+
+// What was set aside is redriven by what its object carries: the event that the document shows, given to the projector as it
+// is, counts the posting that it points at. So does the event that the document builds from keys alone.
+func TestDocumentedEventsAreProjected(t *testing.T) {
+	t.Parallel()
+	blocks := documentJSON(t, "Records set aside")
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks of JSON, want the object and the event", len(blocks))
+	}
+	var object struct{ Payload string }
+	if err := json.Unmarshal([]byte(blocks[0]), &object); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"object": object.Payload, "event": blocks[1]} {
+		var event lambdaevents.DynamoDBEvent
+		if err := json.Unmarshal([]byte(text), &event); err != nil || len(event.Records) != 1 {
+			t.Fatalf("%s: %d records, %v", name, len(event.Records), err)
+		}
+		s := newSystem(t, withoutPump)
+		openRegister(s)
+		posting := old("jane", "USD", 1)[0]
+		keys := event.Records[0].Change.Keys
+		account, asset, id, ok := table.ParsePosting(table.Key{PK: keys[table.AttrPK].String(), SK: keys[table.AttrSK].String()})
+		if !ok || account != posting.Account || asset != posting.Asset {
+			t.Fatalf("%s: %v is no key of a posting of jane's USD", name, keys)
+		}
+		posting.ID = events.KSUID(id)
+		putEvents(t, s, []events.PostingRecorded{posting})
+		answer, err := s.service.Stream()(t.Context(), event)
+		if err != nil || len(answer.BatchItemFailures) > 0 {
+			t.Fatalf("%s: %v, failed %v", name, err, answer.BatchItemFailures)
+		}
+		balance := s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "")
+		if got := balance.Value("postings"); got != 1.0 {
+			t.Errorf("%s: the balance counts %v postings", name, got)
+		}
+	}
+}
+
+// wantTable fails t unless the first table below a heading of the document has these rows, and no others.
+func wantTable[R fmt.Stringer](t *testing.T, document, heading string, rows []R) {
+	t.Helper()
+	var wanted []string
+	for _, r := range rows {
+		wanted = append(wanted, r.String())
+	}
+	if got := documentRows(t, document, heading); !slices.Equal(got, wanted) {
+		t.Errorf("the table under %q of %s should be\n%s", heading, document, strings.Join(wanted, "\n"))
+	}
+}
+
+// documentRows returns the rows of the first table below a heading of a document, without its head.
+func documentRows(t *testing.T, document, heading string) (rows []string) {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	below, inTable := false, false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		switch title, isHeading := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); {
+		case strings.HasPrefix(line, "#") && isHeading:
+			below = title == heading
+		case below && strings.HasPrefix(line, "|"):
+			rows, inTable = append(rows, line), true
+		case inTable:
+			below = false
+		}
+	}
+	if len(rows) < 3 {
+		t.Fatalf("%s has no table under %q", document, heading)
+	}
+	return rows[2:]
+}
