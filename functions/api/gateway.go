@@ -9,15 +9,24 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// Gateway adapts a handler to requests of an API Gateway HTTP API (payload format 2.0). The context is Lambda's: its
-// deadline is the request's.
+// answerMargin is kept of an invocation's time, for the answer: what is not sent by Lambda's deadline is never sent.
+const answerMargin = 250 * time.Millisecond
+
+// Gateway adapts a handler to requests of an API Gateway HTTP API (payload format 2.0). The context is Lambda's: what its
+// deadline leaves, less answerMargin, is the request's time.
 func Gateway(h http.Handler) func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse, error) {
 	return func(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse, error) {
+		if deadline, ok := ctx.Deadline(); ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, deadline.Add(-answerMargin))
+			defer cancel()
+		}
 		r, err := gatewayRequest(ctx, e)
 		if err != nil {
 			return lambdaevents.APIGatewayV2HTTPResponse{}, err
@@ -39,7 +48,8 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 	about := e.RequestContext
 	r := &http.Request{
 		Method: about.HTTP.Method,
-		// An HTTP API decodes rawPath, once, and leaves rawQueryString as it came.
+		// An HTTP API decodes rawPath, once, and so does sam local; rawQueryString stays as it came. (A Lambda function
+		// URL would not decode.) What was an encoded slash is a slash, then, and no part of an id; our ids have neither.
 		URL:   &url.URL{Path: path(e.RawPath, about.Stage), RawQuery: e.RawQueryString},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        make(http.Header, len(e.Headers)+1),

@@ -59,6 +59,9 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 			return nil, err
 		}
 	}
+	if log != nil {
+		log = log.With("table", name) // the store's errors don't name it
+	}
 	return New(Config{Client: client, Table: name, Actor: api.GatewayActor(local), Version: version(), Log: log, Metrics: namespace})
 }
 

@@ -135,16 +135,18 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// lines are those written so far that contain every one of the texts.
-func (o *output) lines(texts ...string) (found []string) {
-next:
-	for line := range strings.Lines(o.String()) {
-		for _, text := range texts {
-			if !strings.Contains(line, text) {
-				continue next
+// has waits for a line that contains every one of the texts: what a process wrote may come after its answer.
+func (o *output) has(texts ...string) bool {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	next:
+		for line := range strings.Lines(o.String()) {
+			for _, text := range texts {
+				if !strings.Contains(line, text) {
+					continue next
+				}
 			}
+			return true
 		}
-		found = append(found, line)
 	}
-	return found
+	return false
 }
