@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"hash/crc32"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What runs on a DynamoDB that isn't there, or that doesn't answer, says where it looked, soon.
+func TestAWrongEndpoint(t *testing.T) {
+	const most = 5 * time.Second
+	swallows, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { swallows.Close() })
+	for name, endpoint := range map[string]string{
+		"refuses": "http://" + freeAddress(t), "has no address": "http://ledger.invalid:8000", "swallows": "http://" + swallows.Addr().String(),
+	} {
+		for _, command := range [][]string{{"up", "--port", "0"}, {"pump"}} {
+			t.Run(command[0]+" "+name, func(t *testing.T) {
+				t.Parallel()
+				began := time.Now()
+				code, out, problems := ledger(t, "", append(command, "--dynamodb-endpoint", endpoint)...)
+				if took := time.Since(began); code != exitFailed || out != "" || !strings.Contains(problems, endpoint) || took > most {
+					t.Errorf("exit %d after %v: %s%s", code, took, out, problems)
+				}
+			})
+		}
+	}
+}
+
+// A table that is there and isn't the ledger's is refused with all that it lacks.
+func TestAWrongTable(t *testing.T) {
+	described := `{"Table":{"TableName":"books","TableStatus":"ACTIVE",
+		"AttributeDefinitions":[{"AttributeName":"PK","AttributeType":"S"},{"AttributeName":"SK","AttributeType":"N"}],
+		"KeySchema":[{"AttributeName":"PK","KeyType":"HASH"},{"AttributeName":"SK","KeyType":"RANGE"}]}}`
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if target := r.Header.Get("X-Amz-Target"); !strings.HasSuffix(target, ".DescribeTable") {
+			t.Errorf("asked for %s", target)
+		}
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(described))))
+		fmt.Fprint(w, described)
+	}))
+	defer store.Close()
+	for _, command := range [][]string{{"up", "--port", "0"}, {"pump"}} {
+		code, out, problems := ledger(t, "", append(command, "--dynamodb-endpoint", store.URL, "--table", "books")...)
+		for _, says := range []string{"table books", "SK (N, RANGE)", "index GSI1 is missing", "index GSI2 is missing", "stream: it has none"} {
+			if code != exitFailed || out != "" || !strings.Contains(problems, says) {
+				t.Errorf("%v: exit %d, %q: %q is missing in %s", command, code, out, says, problems)
+			}
+		}
+	}
+}
