@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ledger.example/cmd/ledger/client"
+	"ledger.example/cmd/ledger/sign"
 	"ledger.example/events"
 )
 
@@ -23,8 +25,11 @@ const (
 	exitWrongUse = 2
 )
 
-// urlVariable names the environment variable that --url overrides.
-const urlVariable = "LEDGER_URL"
+// The environment variables that --url and --sign override.
+const (
+	urlVariable  = "LEDGER_URL"
+	signVariable = "LEDGER_SIGN"
+)
 
 // cli is what the commands share.
 type cli struct {
@@ -33,6 +38,7 @@ type cli struct {
 	err io.Writer     // what people are told
 
 	url  string
+	sign bool
 	json bool
 }
 
@@ -99,6 +105,9 @@ func (c *cli) root(getenv func(string) string) *cobra.Command {
 		Long: `ledger runs a double-entry ledger on this machine (up; dynamodb and pump beside "sam local"), and is a
 client of one that runs anywhere (import, show, history, balance, transaction, transfer, trade).
 
+An API in an AWS account wants signed requests: --sign takes the credentials that every AWS tool takes
+(environment, AWS_PROFILE, single sign-on, a role) and the region from the API's address.
+
 Amounts are entered and shown in decimals by the asset's scale; --minor takes and gives whole minor
 units. --json gives the API's own JSON, always in minor units.
 
@@ -117,6 +126,12 @@ Exit status: 0 done, 1 failed, 2 wrong use. Standard output carries data and not
 			if url := getenv(urlVariable); url != "" && !cmd.Flags().Changed("url") {
 				c.url = url
 			}
+			if value := getenv(signVariable); value != "" && !cmd.Flags().Changed("sign") {
+				var err error
+				if c.sign, err = strconv.ParseBool(value); err != nil {
+					return wrongUse("%s is %q, and must be true or false", signVariable, value)
+				}
+			}
 			return noEmptyFlags(cmd.Flags())
 		},
 	}
@@ -125,6 +140,7 @@ Exit status: 0 done, 1 failed, 2 wrong use. Standard output carries data and not
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.PersistentFlags().StringVar(&c.url, "url", client.DefaultURL, "address of the API; else the environment's "+urlVariable)
+	root.PersistentFlags().BoolVar(&c.sign, "sign", false, "sign requests with AWS credentials; else the environment's "+signVariable)
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
 	root.AddCommand(
 		c.showCommand(), c.historyCommand(), c.balanceCommand(), c.transactionCommand(),
@@ -147,7 +163,11 @@ func noEmptyFlags(flags *pflag.FlagSet) error {
 
 // dial returns a client of the API that --url or the environment names.
 func (c *cli) dial(patience time.Duration, connections int) (*client.Client, error) {
-	api, err := client.New(client.Config{URL: c.url, Patience: patience, Connections: connections})
+	config := client.Config{URL: c.url, Patience: patience, Connections: connections}
+	if c.sign {
+		config.Sign = sign.New()
+	}
+	api, err := client.New(config)
 	if err != nil {
 		return nil, wrongUse("--url or %s: %w", urlVariable, err)
 	}

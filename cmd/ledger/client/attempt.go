@@ -20,6 +20,7 @@ type verdict int
 
 const (
 	answered verdict = iota // the API's answer, success or refusal: final
+	barred                  // something in front of the API refuses, or it cannot be signed: nothing was written, and asking again is no use
 	notSent                 // no connection: nothing was written
 	notNow                  // the API says that this attempt wrote nothing and may be made again
 	unknown                 // it may have been applied, or may still be
@@ -40,8 +41,6 @@ type attempted struct {
 
 // attempt sends the call once.
 func (c *Client) attempt(ctx context.Context, k call) attempted {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
 	target := c.base + k.path
 	if len(k.query) > 0 {
 		target += "?" + k.query.Encode()
@@ -58,7 +57,15 @@ func (c *Client) attempt(ctx context.Context, k call) attempted {
 	if k.body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := c.http.Do(req)
+	if c.sign != nil {
+		// Each attempt anew: the one before may be minutes old.
+		if err := c.sign.Sign(ctx, req, k.body, c.now()); err != nil {
+			return attempted{verdict: barred, err: &DeniedError{Err: err}}
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	resp, err := c.http.Do(req.WithContext(limited))
 	if err != nil {
 		if neverSent(err) {
 			return attempted{verdict: notSent, err: err}
@@ -74,12 +81,12 @@ func (c *Client) attempt(ctx context.Context, k call) attempted {
 	if err != nil {
 		return attempted{verdict: unknown, err: err}
 	}
-	return c.judge(k, resp, text)
+	return c.judge(ctx, k, resp, text)
 }
 
 // judge reads an answer by API.md's rule: a 4xx or 503 with a code wrote nothing; a 500, a 504 and a reply without a
 // code leave the outcome unknown.
-func (c *Client) judge(k call, resp *http.Response, text []byte) attempted {
+func (c *Client) judge(ctx context.Context, k call, resp *http.Response, text []byte) attempted {
 	status := resp.StatusCode
 	if status >= 200 && status < 300 {
 		if err := k.accept(text); err != nil {
@@ -90,12 +97,14 @@ func (c *Client) judge(k call, resp *http.Response, text []byte) attempted {
 	after := retryAfter(resp.Header.Get("Retry-After"), c.now())
 	problem, ok := readProblem(resp, text)
 	if !ok {
-		err := &StatusError{Status: status}
+		err := &StatusError{Status: status, Message: message(text)}
 		switch {
+		case status == http.StatusUnauthorized, status == http.StatusForbidden:
+			return attempted{verdict: barred, err: c.denied(ctx, resp, text)}
 		case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
 			return attempted{verdict: unknown, err: err, retryAfter: after}
 		}
-		return attempted{verdict: answered, err: err} // a gateway's refusal, which asking again does not change
+		return attempted{verdict: barred, err: err}
 	}
 	switch {
 	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests:

@@ -42,12 +42,14 @@ type Config struct {
 	URL         string        // of the API without /v1: http or https, with or without a path
 	Patience    time.Duration // how long a write is asked again for; 0: DefaultPatience
 	Connections int           // kept open for concurrent calls; 0: those of net/http
+	Sign        Signer        // nil: requests are not signed
 }
 
 // Client calls one API. It is safe for concurrent use.
 type Client struct {
-	base     string // without a slash at its end
+	base     string // without slashes at its end
 	http     *http.Client
+	sign     Signer
 	patience time.Duration
 	replied  atomic.Bool // some reply has come from this address
 
@@ -65,6 +67,8 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("%q is not an http or https URL", c.URL)
 	case u.RawQuery != "", u.Fragment != "":
 		return nil, fmt.Errorf("%q has a query or a fragment", c.URL)
+	case c.Sign != nil && !mayBeSigned(u.Scheme, u.Hostname()):
+		return nil, fmt.Errorf("%q is not https: signed requests go over plain http to this machine only", c.URL)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if c.Connections > 0 {
@@ -76,12 +80,13 @@ func New(c Config) (*Client, error) {
 		patience = DefaultPatience
 	}
 	return &Client{
-		base: strings.TrimSuffix(u.String(), "/"),
+		base: strings.TrimRight(u.String(), "/"),
 		http: &http.Client{
 			Transport: transport,
 			// A redirected POST becomes a GET, whose 200 would pass for an answer.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
+		sign:     c.Sign,
 		patience: patience,
 		now:      time.Now,
 		wait:     wait,
@@ -103,7 +108,7 @@ type call struct {
 
 func (c call) writes() bool { return c.method != http.MethodGet }
 
-// do sends the call until it is answered or patience ends. Errors: *Error, *StatusError, *UnknownError,
+// do sends the call until it is answered or patience ends. Errors: *Error, *DeniedError, *StatusError, *UnknownError,
 // *UnreachableError, or the last failure of a read.
 func (c *Client) do(ctx context.Context, k call) (reply, error) {
 	patience := c.patience
@@ -114,11 +119,13 @@ func (c *Client) do(ctx context.Context, k call) (reply, error) {
 	maybeApplied := false
 	for attempt := 0; ; attempt++ {
 		a := c.attempt(ctx, k)
-		if a.verdict == answered {
+		switch {
+		case a.verdict == answered, a.verdict == barred && !maybeApplied:
 			return a.reply, a.err
-		}
-		if a.verdict == unknown {
-			maybeApplied = true
+		case a.verdict == barred: // which says nothing about the attempts before
+			return reply{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
+		case a.verdict == unknown:
+			maybeApplied = k.writes()
 		}
 		if a.verdict == notSent && !maybeApplied && !c.replied.Load() {
 			return reply{}, &UnreachableError{URL: c.base, Err: a.err}
@@ -126,7 +133,7 @@ func (c *Client) do(ctx context.Context, k call) (reply, error) {
 		pause := max(backoff(attempt), a.retryAfter)
 		over := c.now().Add(pause).After(deadline) || ctx.Err() != nil
 		if over || c.wait(ctx, pause) != nil {
-			if k.writes() && maybeApplied {
+			if maybeApplied {
 				return reply{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
 			}
 			return reply{}, a.err
@@ -163,7 +170,8 @@ func segments(parts ...string) (string, error) {
 			if !events.ValidID(p) {
 				return "", fmt.Errorf("%q is not an id: %w", p, ErrID)
 			}
-			p = url.PathEscape(p)
+			// ":" and "@" too: they may stand in a path as they are, and then signatures differ in how they count them.
+			p = url.QueryEscape(p)
 		}
 		path += "/" + p
 	}

@@ -64,11 +64,18 @@ func (e *Error) text(format func(events.Amount) string, unit string) string {
 }
 
 // StatusError is a reply without one of the API's codes: something else answered, such as a gateway.
-type StatusError struct{ Status int }
+type StatusError struct {
+	Status  int
+	Message string // the gateway's own, "" when it said nothing
+}
 
 func (e *StatusError) Error() string {
+	said := http.StatusText(e.Status)
+	if e.Message != "" {
+		said += fmt.Sprintf(" (%s)", e.Message)
+	}
 	return fmt.Sprintf("the answer was %d %s, without a code of the ledger's API: it comes from a gateway, or another program listens there",
-		e.Status, http.StatusText(e.Status))
+		e.Status, said)
 }
 
 // UnknownError says that a write may have been applied or not, after as many attempts as patience allowed. The same

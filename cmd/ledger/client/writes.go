@@ -32,8 +32,8 @@ type Written struct {
 	Raw []byte // the API's JSON: the asset, account or transaction as it was first written
 }
 
-// Send carries out a command. Errors: *Error (refused: nothing was written by it), *UnknownError, *UnreachableError,
-// *StatusError; ErrID wrapped when nothing was sent.
+// Send carries out a command. Errors: *Error and *DeniedError (refused: nothing was written by it), *UnknownError,
+// *UnreachableError, *StatusError; ErrID wrapped when nothing was sent.
 func (c *Client) Send(ctx context.Context, cmd Command) (Written, error) {
 	k, err := callOf(cmd)
 	if err != nil {

@@ -103,8 +103,9 @@ func (i *Import) Silent() time.Duration {
 	return time.Since(i.start) - time.Duration(i.answered.Load())
 }
 
-// Run imports the file, once. It returns early when ctx ends, when the file cannot be read on and when the ledger is
-// silent (ErrSilent); bad lines are counted and don't end it.
+// Run imports the file, once. It returns early when ctx ends, when the file cannot be read on, when the ledger is silent
+// (ErrSilent), and when the caller is not let in (*client.DeniedError): no other line would fare better. Bad lines are
+// counted and don't end it.
 func (i *Import) Run(ctx context.Context, file io.Reader) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -206,7 +207,8 @@ func (i *Import) remember(account string, unlimited bool) {
 	i.policies[account] = unlimited
 }
 
-// work sends one job, unless the import has ended. Error: ErrSilent, after which no other job is worth a try.
+// work sends one job, unless the import has ended. Errors: ErrSilent and *client.DeniedError, after which no other job is
+// worth a try.
 func (i *Import) work(ctx context.Context, j *job) error {
 	defer i.window.Release(j.weight)
 	defer i.schedule.finish(j)
@@ -222,6 +224,10 @@ func (i *Import) work(ctx context.Context, j *job) error {
 	}
 	if err != nil {
 		i.fail(Failure{Line: j.number, Kind: j.Kind, ID: j.ID, Err: err}, j.bytes)
+		var denied *client.DeniedError
+		if errors.As(err, &denied) {
+			return denied
+		}
 		if silence := i.Silent(); silence >= i.Silence {
 			return fmt.Errorf("%w: nothing for %s", ErrSilent, silence.Round(time.Second))
 		}
