@@ -43,6 +43,7 @@ type systemOption func(*systemConfig)
 type systemConfig struct {
 	clientOptions []func(*dynamodb.Options)
 	noPump        bool
+	metrics       string
 }
 
 // withClient adds to the options of the service's client: faults beneath the real handlers, for example.
@@ -52,6 +53,11 @@ func withClient(o func(*dynamodb.Options)) systemOption {
 
 // withoutPump leaves the stream alone: nothing is projected.
 func withoutPump(c *systemConfig) { c.noPump = true }
+
+// withMetrics lets the service measure, for a namespace.
+func withMetrics(namespace string) systemOption {
+	return func(c *systemConfig) { c.metrics = namespace }
+}
 
 // newSystem starts a system for t; it ends with t.
 func newSystem(t testing.TB, options ...systemOption) *system {
@@ -81,7 +87,9 @@ func serve(t testing.TB, table string, options ...systemOption) *system {
 	}, append([]func(*dynamodb.Options){s.requests.record}, c.clientOptions...)...)
 	log := slog.New(slog.NewJSONHandler(s.log, nil))
 	var err error
-	s.service, err = service.New(service.Config{Client: s.client, Table: table, Actor: api.LocalActor, Version: "test", Log: log})
+	s.service, err = service.New(service.Config{
+		Client: s.client, Table: table, Actor: api.LocalActor, Version: "test", Log: log, Metrics: c.metrics,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"bytes"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/functions/api"
+	"ledger.example/functions/metrics/metricstest"
 )
 
 // Every variable at fault is named at once.
@@ -96,5 +99,33 @@ func TestHandlers(t *testing.T) {
 	}
 	if s.Stream() == nil || s.Projector() == nil {
 		t.Error("no projector")
+	}
+}
+
+// The environment decides whether the functions measure.
+func TestMetricsByEnvironment(t *testing.T) {
+	for _, namespace := range []string{"", "Ledger/books"} {
+		var log bytes.Buffer
+		s, err := Open(t.Context(), func(name string) string {
+			return map[string]string{
+				VariableTable: "ledger", VariableMetrics: namespace,
+				"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
+			}[name]
+		}, slog.New(slog.NewJSONHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Refused, as nobody vouches for its caller, before the store is asked.
+		s.Commands().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/transfers", strings.NewReader("{")))
+		if namespace == "" {
+			if strings.Contains(log.String(), "_aws") {
+				t.Errorf("measured for nobody: %s", log.String())
+			}
+			continue
+		}
+		refusal := metricstest.Series{Namespace: namespace, Name: "Refusals", Dimensions: "Code=unauthenticated"}
+		if taken := metricstest.Read(t, log.String()); len(taken[refusal]) != 1 {
+			t.Errorf("measured %v: %s", taken, log.String())
+		}
 	}
 }

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"testing"
+
+	"ledger.example/ledger"
+)
+
+// metricsOf returns the members of the last request's line that are counted: those with capitals.
+func (f *fixture) metricsOf(t testing.TB) map[string]any {
+	t.Helper()
+	var line map[string]any
+	if err := json.Unmarshal(f.log.Bytes(), &line); err != nil {
+		t.Fatalf("%v: %s", err, f.log)
+	}
+	f.log.Reset()
+	maps.DeleteFunc(line, func(name string, _ any) bool { return name[0] < 'A' || name[0] > 'Z' })
+	return line
+}
+
+// What a request is counted as, by its answer. Every code is of a closed set: whatever the ledger comes up with besides is
+// internal.
+func TestWhatARequestIsCountedAs(t *testing.T) {
+	f := newFixture(t)
+	post := func(want map[string]any) {
+		t.Helper()
+		f.do(t, "POST", "/v1/transfers", goodTransfer)
+		if got := f.metricsOf(t); !maps.Equal(got, want) {
+			t.Errorf("%v is counted as %v, want %v", f.commands.failWith, got, want)
+		}
+	}
+	post(map[string]any{"TransactionsPosted": 1.0})
+	f.commands.again = true
+	post(map[string]any{"TransactionsReplayed": 1.0})
+	for _, k := range append(kinds(), kind{code: "new_code", status: http.StatusInternalServerError}) {
+		f.commands.failWith = &ledger.Error{Code: k.code, Detail: "d"}
+		want := map[string]any{"Refusals": 1.0, "Code": string(k.code)}
+		switch k.status {
+		case http.StatusServiceUnavailable:
+			want = map[string]any{"Throttled": 1.0}
+		case http.StatusGatewayTimeout:
+			want = map[string]any{"UnknownOutcomes": 1.0}
+		case http.StatusInternalServerError:
+			want = map[string]any{"InternalErrors": 1.0}
+		}
+		post(want)
+	}
+
+	f = newFixture(t)
+	for _, c := range []struct {
+		method, path, body string
+		want               map[string]any
+	}{
+		{"PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`, nil},
+		{"PUT", "/v1/accounts/jane/members/u", `{"role":"viewer"}`, nil},
+		{"DELETE", "/v1/accounts/jane/members/u", "", nil},
+		{"PUT", "/v1/assets/EUR", `{"name":`, map[string]any{"Refusals": 1.0, "Code": "malformed_body"}},
+		{"GET", "/v1/transactions/t-1", "", nil},
+		{"GET", "/v1/accounts/nobody", "", nil},
+		{"GET", "/v1/accounts?limit=0", "", nil},
+		{"GET", "/healthz", "", nil},
+		{"GET", "/nowhere", "", nil},
+		{"DELETE", "/v1/assets/USD", "", nil},
+	} {
+		f.do(t, c.method, c.path, c.body)
+		if got := f.metricsOf(t); !maps.Equal(got, c.want) {
+			t.Errorf("%s %s is counted as %v, want %v", c.method, c.path, got, c.want)
+		}
+	}
+}
