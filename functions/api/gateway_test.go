@@ -2,9 +2,13 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +103,86 @@ func TestGatewayRequest(t *testing.T) {
 	_, err := Gateway(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))(t.Context(), gatewayEvent(t, func(e *lambdaevents.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true }))
 	if err == nil || called {
 		t.Error("a body that isn't base64 is passed on")
+	}
+}
+
+// published returns one of the events that AWS publishes as samples: the Lambda library carries them for its own tests.
+func published(t *testing.T, name string) (e lambdaevents.APIGatewayV2HTTPRequest) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "events", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// The events that AWS publishes are understood whole, and so is what it does to a request: names of headers in any case,
+// repeated parameters as they came, several cookies, bodies as text or base64, a decoded path.
+func TestGatewayTakesPublishedEvents(t *testing.T) {
+	f := newFixture(t)
+	c := f.config
+	c.Actor = GatewayActor(true)
+	handler := Gateway(New(c))
+	for _, name := range []string{
+		"apigw-v2-request-iam.json", "apigw-v2-request-jwt-authorizer.json", "apigw-v2-request-lambda-authorizer.json", "apigw-v2-request-no-authorizer.json",
+	} {
+		e := published(t, name)
+		r, err := gatewayRequest(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != e.Body || r.ContentLength != int64(len(e.Body)) {
+			t.Errorf("%s: body %q of %d bytes, %v", name, body, r.ContentLength, err)
+		}
+		if r.Method != e.RequestContext.HTTP.Method || r.URL.Path != e.RawPath || r.Host != e.RequestContext.DomainName ||
+			r.Header.Get("Cookie") != strings.Join(e.Cookies, "; ") {
+			t.Errorf("%s: %s %s of %s with %v", name, r.Method, r.URL, r.Host, r.Header)
+		}
+		for given, value := range e.Headers {
+			if !strings.EqualFold(given, "Content-Length") && r.Header.Get(strings.ToUpper(given)) != value {
+				t.Errorf("%s: headers %v", name, r.Header)
+			}
+		}
+		parameters := r.URL.Query()
+		for given, joined := range e.QueryStringParameters {
+			if strings.Join(parameters[given], ",") != joined {
+				t.Errorf("%s: query %q", name, r.URL.RawQuery)
+			}
+		}
+
+		// A parameter that the caller repeated is refused, as everywhere.
+		e.RawPath, e.RequestContext.HTTP.Method = "/v1/accounts", "GET"
+		e.RawQueryString = "limit=1&limit=2&prefix=ja%6Ee&other=%zz"
+		out, err := handler(t.Context(), e)
+		if err != nil || out.StatusCode != http.StatusBadRequest || !strings.Contains(out.Body, `"limit"`) || !strings.Contains(out.Body, `"other"`) || strings.Contains(out.Body, `"prefix"`) {
+			t.Errorf("%s: repeated parameters answered %+v, %v", name, out, err)
+		}
+		// The path was percent-encoded when it was sent: it comes decoded, once.
+		for path, status := range map[string]int{
+			"/v1/accounts/jane": 200, "/v1/accounts/users:jane@example.com": 404, "/v1/accounts/j%61ne": 400, "/v1/accounts/ja ne": 400,
+			"/v1/accounts/ja?ne#x": 400, "/v1/accounts/j\u00e4ne": 400, "/v1/accounts/ja/ne": 404, "/v1/accounts/%zz": 400, "/v1//accounts": 404, "": 404,
+			"/v1/accounts/../assets": 404, "v1/accounts": 404, "//v1/accounts": 404, "/books/v1/accounts": 404,
+		} {
+			e.RawPath, e.RawQueryString = path, ""
+			if out, err := handler(t.Context(), e); err != nil || out.StatusCode != status {
+				t.Errorf("%s: %q answered %d %s, %v", name, path, out.StatusCode, out.Body, err)
+			}
+		}
+		// A body that the gateway encoded, since its type isn't text, and names of headers in any case.
+		e.RawPath, e.RequestContext.HTTP.Method = "/v1/transfers", "POST"
+		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString([]byte(goodTransfer)), true
+		e.Headers = map[string]string{"CONTENT-TYPE": "application/json; charset=UTF-8", "idempotency-KEY": "k-" + name}
+		if out, err := handler(t.Context(), e); err != nil || out.StatusCode != http.StatusCreated {
+			t.Errorf("%s: a body in base64 answered %+v, %v", name, out, err)
+		}
 	}
 }
 
