@@ -21,7 +21,7 @@ import (
 
 // Of the documents: a block of the language sh is run (TestREADME). One of the language console needs
 // an AWS account or SAM, so what can be checked without them is checked here: that a shell can read it, and that the
-// commands, options, outputs, environments and functions that it names exist.
+// commands, options, resources, outputs and environments that it names exist.
 
 const operationsFile = "../docs/operations.md"
 
@@ -51,9 +51,9 @@ func readStack(t *testing.T) (s stackFile) {
 var (
 	ledgerCommand = regexp.MustCompile(`(?m)(?:^|\s)(?:go run \./cmd/)?ledger ([a-z]+)((?: [^|&;\n]*)?)`)
 	longOption    = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z0-9-]*)`)
+	resourceName  = regexp.MustCompile(`\$\(resource (\w+)\)`)
 	outputName    = regexp.MustCompile(`\$\(output (\w+)\)`)
 	configEnv     = regexp.MustCompile(`--config-env (\S+)`)
-	function      = regexp.MustCompile(`\b(\w+Function)\b`)
 )
 
 // TestConsoleBlocks checks what needs an account or SAM as far as it can be checked without them.
@@ -74,11 +74,21 @@ func TestConsoleBlocks(t *testing.T) {
 	blocks := 0
 	for _, document := range documents {
 		for _, s := range readSnippets(t, document) {
-			if s.language != "console" {
+			where := fmt.Sprintf("%s line %d", filepath.Base(document), s.line)
+			switch s.language {
+			case "console":
+				blocks++
+			case "json":
+				if !json.Valid([]byte(s.text)) {
+					t.Errorf("%s: no JSON", where)
+				}
+				continue
+			default:
+				if document != documents[0] {
+					t.Errorf("%s: nothing looks at a block of %q", where, s.language)
+				}
 				continue
 			}
-			blocks++
-			where := fmt.Sprintf("%s line %d", filepath.Base(document), s.line)
 			syntax := exec.CommandContext(t.Context(), "bash", "-n")
 			syntax.Stdin = strings.NewReader(s.text)
 			if out, err := syntax.CombinedOutput(); err != nil {
@@ -103,9 +113,9 @@ func TestConsoleBlocks(t *testing.T) {
 					t.Errorf("%s: samconfig.toml has no environment %s", where, name[1])
 				}
 			}
-			for _, name := range function.FindAllString(text, -1) {
-				if resources[name].Type != "AWS::Serverless::Function" {
-					t.Errorf("%s: the stack has no function %s", where, name)
+			for _, name := range resourceName.FindAllStringSubmatch(text, -1) {
+				if _, ok := resources[name[1]]; !ok {
+					t.Errorf("%s: the stack has no resource %s", where, name[1])
 				}
 			}
 		}
