@@ -93,8 +93,13 @@ func (s *store) watch(ctx context.Context) error {
 	}
 }
 
-// createTable makes the table of template.yaml, unless it is there.
+// createTable makes the table of template.yaml, unless it is there. A store that somebody else runs must answer soon.
 func (s *store) createTable(ctx context.Context, name string) error {
+	if s.server == nil {
+		if _, err := wire.CheckTable(ctx, local.DynamoDB(s.endpoint), name); !errors.Is(err, wire.ErrNoTable) {
+			return err
+		}
+	}
 	in, err := local.TableFromTemplate(template.YAML)
 	if err != nil {
 		return err

@@ -48,10 +48,18 @@ func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*typ
 	case err != nil:
 		return nil, fmt.Errorf("DynamoDB at %s: %w", Endpoint(client), err)
 	}
-	if differences := differences(out.Table); len(differences) > 0 {
-		return nil, &SchemaError{Table: name, Differences: differences}
+	if err := CompareTable(out.Table); err != nil {
+		return nil, err
 	}
 	return out.Table, nil
+}
+
+// CompareTable returns nil, or a *SchemaError that says how a table differs from the ledger's.
+func CompareTable(have *types.TableDescription) error {
+	if ds := differences(have); len(ds) > 0 {
+		return &SchemaError{Table: aws.ToString(have.TableName), Differences: ds}
+	}
+	return nil
 }
 
 // Endpoint tells people where a client sends its requests: an endpoint that was given, else the region.

@@ -20,13 +20,9 @@ const activeTimeout = 2 * time.Minute
 // returns when it can be used. An existing table is fine if it is the ledger's;
 // else the error is a *wire.SchemaError. The input is not changed.
 func CreateTable(ctx context.Context, client *dynamodb.Client, in *dynamodb.CreateTableInput, name string) (*types.TableDescription, error) {
-	table, err := wire.CheckTable(ctx, client, name)
-	if !errors.Is(err, wire.ErrNoTable) {
-		return table, err
-	}
 	create := *in
 	create.TableName = &name
-	_, err = client.CreateTable(ctx, &create)
+	_, err := client.CreateTable(ctx, &create)
 	var exists *types.ResourceInUseException
 	if err != nil && !errors.As(err, &exists) {
 		return nil, fmt.Errorf("create table %s: %w", name, err)
@@ -34,8 +30,9 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, in *dynamodb.Crea
 	waiter := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 50*time.Millisecond, 2*time.Second
 	})
-	if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &name}, activeTimeout); err != nil {
+	out, err := waiter.WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &name}, activeTimeout)
+	if err != nil {
 		return nil, fmt.Errorf("wait for table %s: %w", name, err)
 	}
-	return wire.CheckTable(ctx, client, name)
+	return out.Table, wire.CompareTable(out.Table)
 }
