@@ -247,6 +247,32 @@ func TestAlarmsAreDocumented(t *testing.T) {
 	}
 }
 
+// loggedWords matches what the document quotes of the log: a few words in small letters.
+var loggedWords = regexp.MustCompile("`([a-z]+(?: [a-z]+)+)`")
+
+// The lines that an alarm sends people to look for are lines that the code writes.
+func TestDocumentedLinesAreLogged(t *testing.T) {
+	text, err := os.ReadFile(operationsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, found := goSources(t), 0
+	for _, words := range loggedWords.FindAllStringSubmatch(string(text), -1) {
+		if program, _, _ := strings.Cut(words[1], " "); program == "ledger" || program == "sam" {
+			continue
+		}
+		found++
+		if !slices.ContainsFunc(sources, func(s goSource) bool {
+			return !s.test && strings.Contains(string(s.text), `"`+words[1]+`"`)
+		}) {
+			t.Errorf("%s sends people to look for %q, which nothing logs", operationsFile, words[1])
+		}
+	}
+	if found == 0 {
+		t.Error("no line of the log is quoted")
+	}
+}
+
 // documentJSON returns the JSON blocks below a heading.
 func documentJSON(t *testing.T, heading string) (blocks []string) {
 	t.Helper()
