@@ -18,7 +18,8 @@ type lambda struct {
 	address string
 	polls   chan time.Time // each time the process asks for an invocation
 	offered chan invocation
-	started int // invocations
+	started int           // invocations
+	accept  chan struct{} // nil, or what each answer waits for before it is accepted
 
 	mu      sync.Mutex
 	answers map[string]chan answer // by the invocation's id
@@ -101,6 +102,9 @@ func (l *lambda) take(failed bool) http.HandlerFunc {
 			return
 		}
 		to <- answer{text, failed, time.Now()}
+		if l.accept != nil {
+			<-l.accept
+		}
 		w.WriteHeader(http.StatusAccepted)
 	}
 }

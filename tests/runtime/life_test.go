@@ -202,18 +202,25 @@ func TestSIGTERM(t *testing.T) {
 		reached <- struct{}{}
 		return release
 	})
+	f.accept = make(chan struct{})
 	to := f.offer(request("POST", "/v1/transfers", transfer("t-1")), time.Now().Add(usualTime))
 	<-reached
 	f.signal(syscall.SIGTERM)
-	select {
-	case <-f.exited:
-		t.Fatal("the invocation was cut off")
-	case <-time.After(100 * time.Millisecond): // long enough to end, were it to do so
+	goesOn := func(when string) {
+		t.Helper()
+		select {
+		case <-f.exited:
+			t.Fatal("cut off", when)
+		case <-time.After(100 * time.Millisecond): // long enough to end, were it to do so
+		}
 	}
+	goesOn("in the middle of an invocation")
 	close(release)
 	if r := replyOf(t, f.await(to)); r.Status != http.StatusCreated {
 		t.Errorf("answered %d %s", r.Status, r.Body)
 	}
+	goesOn("before its answer was taken")
+	close(f.accept)
 	if status := f.ended(); status != 0 {
 		t.Errorf("ended with %d: %s", status, f.output)
 	}
