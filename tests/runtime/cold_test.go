@@ -1,7 +1,10 @@
 package runtime
 
 import (
+	"bytes"
+	"compress/flate"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -92,16 +95,16 @@ func TestLittleIsDoneBeforeMain(t *testing.T) {
 	)
 	base := inits(t, client)
 	for _, folder := range functions {
-		var ours, allocations, bytes int
+		var ours, allocations, size int
 		for name, i := range inits(t, folder) {
 			if strings.HasPrefix(name, "ledger.example") {
 				ours += i.allocations
 			}
 			allocations += i.allocations - base[name].allocations
-			bytes += i.bytes - base[name].bytes
+			size += i.bytes - base[name].bytes
 		}
-		t.Logf("%s: before main %d allocations of ours; %d and %d bytes more than a function with a client", folder, ours, allocations, bytes)
-		if ours > oursMost || allocations > addedMost || bytes > bytesMost {
+		t.Logf("%s: before main %d allocations of ours; %d and %d bytes more than a function with a client", folder, ours, allocations, size)
+		if ours > oursMost || allocations > addedMost || size > bytesMost {
 			t.Errorf("%s: too much is done before main", folder)
 		}
 	}
@@ -122,7 +125,7 @@ func inits(t *testing.T, folder string) map[string]initialized {
 		if len(fields) != 11 || fields[0] != "init" {
 			continue
 		}
-		bytes, err := strconv.Atoi(fields[7])
+		size, err := strconv.Atoi(fields[7])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,12 +133,39 @@ func inits(t *testing.T, folder string) map[string]initialized {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[fields[1]] = initialized{allocations, bytes}
+		all[fields[1]] = initialized{allocations, size}
 	}
 	if all["net/http"] == (initialized{}) {
 		t.Fatalf("no trace of what is done before main: %s", f.output)
 	}
 	return all
+}
+
+// zippedMost is the most bytes of one function as it is uploaded: Lambda fetches it before it starts.
+const zippedMost = 6_000_000
+
+func TestFunctionsAreSmall(t *testing.T) {
+	for _, folder := range functions {
+		text, err := os.ReadFile(binary(t, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var zipped bytes.Buffer
+		w, err := flate.NewWriter(&zipped, flate.BestSpeed) // SAM zips better
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d bytes, zipped %d", folder, len(text), zipped.Len())
+		if zipped.Len() > zippedMost {
+			t.Errorf("%s: %d bytes zipped", folder, zipped.Len())
+		}
+	}
 }
 
 // What a function links is paid for at every cold start: no single sign-on, no role assumption, no metadata of EC2, no YAML.
