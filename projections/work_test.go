@@ -22,17 +22,17 @@ func TestBatchesTellWhatTheyTook(t *testing.T) {
 	shop := projections.Key{Account: "shop", Asset: "USD"}
 	b := newBook(t)
 	marks := b.post(jane, upTo(1, 30)...)
-	batch := append(of(jane, marks[9]), of(shop, b.post(shop, 1)...)...)
+	batch := append(of(jane, marks[9], marks[4]), of(shop, b.post(shop, 1)...)...)
 
 	b.now = morning.Add(time.Minute)
 	b.project(records(batch...))
 	// Of jane's thirty the batch points at the tenth; all are read.
-	if got, want := b.lastLine(), `batch records=2 groups=2 failed=0 RefoldDepth="[30 1]" ProjectionLag="[59990 59999]"`; got != want {
+	if got, want := b.lastLine(), `batch records=3 groups=2 failed=0 RefoldDepth="[30 1]" ProjectionLag="[59990 59999]"`; got != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}
 	b.project(records(batch...))
 	// Found counted: the stretch was read again, and nothing shown that wasn't.
-	if got, want := b.lastLine(), `batch records=2 groups=2 failed=0 RefoldDepth="[30 1]"`; got != want {
+	if got, want := b.lastLine(), `batch records=3 groups=2 failed=0 RefoldDepth="[30 1]"`; got != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}
 }

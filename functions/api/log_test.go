@@ -58,6 +58,7 @@ func TestWhatARequestIsCountedAs(t *testing.T) {
 		{"PUT", "/v1/accounts/jane/members/u", `{"role":"viewer"}`, nil},
 		{"DELETE", "/v1/accounts/jane/members/u", "", nil},
 		{"PUT", "/v1/assets/EUR", `{"name":`, map[string]any{"Refusals": 1.0, "Code": "malformed_body"}},
+		{"PUT", "/v1/accounts/jane/members/u", `{"role":"king"}`, map[string]any{"Refusals": 1.0, "Code": "invalid_request"}},
 		{"GET", "/v1/transactions/t-1", "", nil},
 		{"GET", "/v1/accounts/nobody", "", nil},
 		{"GET", "/v1/accounts?limit=0", "", nil},
