@@ -18,10 +18,10 @@ import (
 // Lambda asks by SIGTERM only where an extension is registered, and between invocations; else it kills the frozen process.
 // We register none for it: that is a request at every cold start. An emulation stops its containers when it likes.
 func Start[In, Out any](handle func(context.Context, In) (Out, error)) {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGTERM)
-	var underWay sync.RWMutex // read-locked by each invocation until its answer was taken
+	listening := make(chan struct{}) // closed when asked is told of signals
+	var underWay sync.RWMutex        // read-locked by each invocation until its answer was taken
 	go lambda.StartWithOptions(func(ctx context.Context, in In) (*answer, error) {
+		<-listening
 		underWay.RLock()
 		out, err := handle(ctx, in)
 		if err != nil {
@@ -37,6 +37,10 @@ func Start[In, Out any](handle func(context.Context, In) (Out, error)) {
 		}
 		return a, nil
 	})
+	// Beside the first request for an invocation, as it takes the Go runtime up to a millisecond.
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	close(listening)
 	<-asked
 	underWay.Lock()
 }

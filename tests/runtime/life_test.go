@@ -185,6 +185,7 @@ func TestSIGTERM(t *testing.T) {
 	environment := deployed(s.url, newTable(t, nil))
 	for _, folder := range functions {
 		idle := launch(t, folder, environment)
+		idle.invoke([]byte(`{"requestContext":{"http":{"method":"GET"}},"rawPath":"/healthz"}`), usualTime)
 		idle.polled()
 		idle.signal(syscall.SIGTERM)
 		if status := idle.ended(); status != 0 {
