@@ -199,13 +199,13 @@ func memoryMegabytes(t *testing.T, function string) int64 {
 // accessLogLine is a line of the gateway's log, with what its format asks for filled in.
 func accessLogLine(t *testing.T) string {
 	t.Helper()
-	format, _ := valueAt(stackResources(t)["LedgerApi"].Properties, "AccessLogSettings", "Format").(string)
+	format, _ := valueAt(stackResources(t)["ApiStage"].Properties, "AccessLogSettings", "Format").(string)
 	samples := map[string]string{
 		"requestId": "JKJaXmPLvHcESHA=", "requestTime": "21/Nov/2026:09:06:39 +0000", "status": "201",
 		"identity.userArn": "arn:aws:sts::123456789012:assumed-role/trading-desk/i-0123456789abcdef0",
 		"routeKey":         "POST /v1/{proxy+}", "path": "/v1/trades", "httpMethod": "POST", "protocol": "HTTP/1.1",
 		"responseLatency": "23", "integrationLatency": "21", "responseLength": "597", "identity.sourceIp": "203.0.113.17",
-		"error.message": "-", "integrationErrorMessage": "-", "integration.error": "-", "integrationStatus": "200",
+		"error.message": "-", "error.messageString": `"-"`, "authorizer.claims.sub": "-", "authorizer.error": "-", "integrationErrorMessage": "-", "integration.error": "-", "integrationStatus": "200",
 	}
 	line := regexp.MustCompile(`\$context\.([A-Za-z.]+)`).ReplaceAllStringFunc(format, func(name string) string {
 		sample, ok := samples[strings.TrimPrefix(name, "$context.")]
