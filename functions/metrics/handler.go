@@ -72,13 +72,11 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	var measured []Metric
 	r.Attrs(func(a slog.Attr) bool {
 		m, ok := h.metrics[a.Key]
-		if ok && isText(r, m.Dimension) {
+		if ok && m.isMeasuredBy(r, a.Value) {
+			measured = append(measured, m)
 			if list, isList := a.Value.Any().([]int64); isList && len(list) > valuesMax {
 				a = slog.Any(a.Key, list[:valuesMax])
 				rest.AddAttrs(slog.Any(a.Key, list[valuesMax:]))
-			}
-			if isMeasurement(a.Value) {
-				measured = append(measured, m)
 			}
 		}
 		line.AddAttrs(a)
@@ -114,26 +112,17 @@ func (h *handler) directive(at int64, measured []Metric) directive {
 	return d
 }
 
-// isText tells whether the record has the attribute as a text that is not empty; an empty name asks for none.
-func isText(r slog.Record, name string) bool {
-	found := name == ""
-	if !found {
-		r.Attrs(func(a slog.Attr) bool {
-			found = a.Key == name && a.Value.Kind() == slog.KindString && a.Value.String() != ""
-			return !found
-		})
+// isMeasuredBy tells whether v, an attribute of r, is what the format takes for m: of a metric that is split, one number
+// beside its dimension, a text that isn't empty; of another, a list of numbers, too.
+func (m Metric) isMeasuredBy(r slog.Record, v slog.Value) bool {
+	if m.Dimension == "" {
+		list, isList := v.Any().([]int64)
+		return v.Kind() == slog.KindInt64 || isList && len(list) > 0
 	}
-	return found
-}
-
-// isMeasurement tells whether the format takes v: a number, or a list of some.
-func isMeasurement(v slog.Value) bool {
-	switch v.Kind() {
-	case slog.KindInt64:
-		return true
-	case slog.KindAny:
-		list, ok := v.Any().([]int64)
-		return ok && len(list) > 0
-	}
-	return false
+	split := false
+	r.Attrs(func(a slog.Attr) bool {
+		split = a.Key == m.Dimension && a.Value.Kind() == slog.KindString && a.Value.String() != ""
+		return !split
+	})
+	return split && v.Kind() == slog.KindInt64
 }

@@ -115,10 +115,11 @@ func TestWhatIsNoValue(t *testing.T) {
 	l.Info("m", "Refusals", 1)
 	l.Info("m", "Refusals", 1, "Code", "")
 	l.Info("m", "Refusals", 1, "Code", 5)
+	l.Info("m", "Refusals", []int64{1}, "Code", "unbalanced")
 	l.WithGroup("g").Info("m", "TransactionsPosted", 1)
 	l.Info("m", slog.Group("g", "TransactionsPosted", 1))
 	l.Debug("m", "TransactionsPosted", 1)
-	if strings.Contains(log.String(), "_aws") || strings.Count(log.String(), "\n") != 9 {
+	if strings.Contains(log.String(), "_aws") || strings.Count(log.String(), "\n") != 10 {
 		t.Error(log.String())
 	}
 }

@@ -1,9 +1,10 @@
 // Package metrics makes metrics of log lines, by CloudWatch's embedded metric format: a JSON line that names some of its
 // own members as values of metrics is taken apart by CloudWatch when it is logged. No request is sent for it, and what was
-// counted stands beside what happened.
+// counted stands beside what happened. A line is taken at least once: metrics are for people and alarms, not for books.
 //
 // A line has a value of a metric when one of its attributes is named like it: log/slog is all that the code that measures
-// knows. A value is a whole number, or a list of them ([]int64), such as one for each balance of a batch.
+// knows. A value is a whole number or, of a metric that isn't split, a list of them ([]int64), such as one for each balance
+// of a batch.
 package metrics
 
 import (
