@@ -24,7 +24,7 @@ func sharedRegister(t testing.TB) *system {
 	t.Helper()
 	theRegister.made.Do(func() {
 		s := newSystem(t, withoutPump)
-		openRegister(s)
+		s.OpenRegister()
 		s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 		s.Must(201, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`)
 		s.Must(201, "POST", "/v1/trades", `{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market","quantity":"5","cost":"80000"}`)
@@ -66,7 +66,7 @@ func TestAccountByID(t *testing.T) {
 func TestBothLookedUpBeforeATrade(t *testing.T) {
 	t.Parallel()
 	first := newSystem(t, withoutPump)
-	openRegister(first)
+	first.OpenRegister()
 	requests := promptly(t, func(int) []request {
 		s := first.beside()
 		s.Must(201, "POST", "/v1/trades", `{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000"}`)

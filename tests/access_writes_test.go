@@ -42,7 +42,7 @@ func TestTradeWritesFourWithSettlement(t *testing.T) {
 func tradeWrites(t *testing.T, settle string, postings []string, guard string) {
 	t.Helper()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 	s.deliverAll()
 	s.Must(201, "POST", "/v1/trades", trade("t-0", "jane", 1, 1, settle)) // all that it names is known from here on
@@ -100,7 +100,7 @@ func trade(id, buyer string, quantity, cost int, settle string) string {
 func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "POST", "/v1/trades", trade("t-1", "jane", 10, 150000, ""))
 	if _, there := s.partition("ACCOUNT#jane")[table.BalanceKey("jane", "AAPL")]; there {
 		t.Error("a balance before its projection")
@@ -144,7 +144,7 @@ func postingsIn(s *system, account, asset string) (all []table.Key) {
 func TestMembershipBothWays(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
 	s.Must(201, "PUT", "/v1/accounts/jane/members/bob", `{"role":"viewer"}`)
 	s.Must(201, "PUT", "/v1/accounts/market/members/ann", `{"role":"operator"}`)
@@ -170,7 +170,7 @@ func TestMembershipBothWays(t *testing.T) {
 func TestFieldPattern(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 	s.Must(201, "POST", "/v1/trades", trade("t-1", "jane", 10, 150000, `"settle":true`))
 	s.deliverAll()

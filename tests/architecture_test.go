@@ -55,6 +55,7 @@ var importRules = map[string]importRule{
 	"tests/*":            {imports: []string{".", "events", "ledger/table", "functions/*", "cmd/*", "ledger/wire", "tests/*"}, sdk: true},
 	"tests/caller":       {imports: []string{"ledger/table"}},
 	"tests/process":      {},
+	"tests/books":        {imports: []string{"tests/caller"}},
 }
 
 // domainFolders hold the rules of the ledger: no SDK, no floating point.

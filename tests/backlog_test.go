@@ -28,7 +28,7 @@ func TestRestartBehindABacklog(t *testing.T) {
 	ofItsOwn(t)
 	const backlog, batch, restartAfter = 20_000, 100, 20
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	all := old("jane", "USD", backlog)
 	putEvents(t, s, all)
 	const stretches = 2 * projections.StretchPostings // 100 postings in a row lie in no more than two

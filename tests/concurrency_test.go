@@ -112,7 +112,7 @@ func (s *system) transactions() (n int) {
 // One id at once, from two processes: it is posted once, and everybody gets the same answer.
 func TestSameRequestAtOnce(t *testing.T) {
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"100"}`)
 	for round, body := range []string{
 		`{"id":"same-0","from":"bank","to":"jane","asset":"USD","quantity":"10"}`,
@@ -139,7 +139,7 @@ func TestSameRequestAtOnce(t *testing.T) {
 // One id at once with two bodies: one of the bodies wins, and all who sent it get its answer.
 func TestTwoBodiesAtOnce(t *testing.T) {
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	c := crowd{processes: []*system{s, s.beside()}}
 	answers := atOnce(t, callers, func(i int) (caller.Reply, error) {
 		return c.post(i/2, "/v1/transfers", fmt.Sprintf(`{"id":"two","from":"bank","to":"jane","asset":"USD","quantity":"%d"}`, 1+i%2))
@@ -183,7 +183,7 @@ func TestDrawsAtOnce(t *testing.T) {
 	for name, options := range map[string][]systemOption{"nothing projected": {withoutPump}, "projected meanwhile": nil} {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t, options...)
-			openRegister(s)
+			s.OpenRegister()
 			c := crowd{processes: []*system{s, s.beside(), s.beside()}}
 			draw := func(account string, i, amount int) (caller.Reply, error) {
 				return c.post(i, "/v1/transfers", fmt.Sprintf(`{"id":"draw:%s:%d","from":%q,"to":"bank","asset":"USD","quantity":"%d"}`, account, i, account, amount))
@@ -222,7 +222,7 @@ func TestDrawsAtOnce(t *testing.T) {
 func TestCreditsAndDebitsAtOnce(t *testing.T) {
 	const workers, rounds = 12, 5
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "PUT", "/v1/accounts/shop", `{}`)
 	c := crowd{processes: []*system{s, s.beside(), s.beside()}}
 	refused := atOnce(t, workers+2, func(i int) (caller.Reply, error) {
@@ -265,7 +265,7 @@ func TestCreditsAndDebitsAtOnce(t *testing.T) {
 func TestMoneyGoesAround(t *testing.T) {
 	const accounts, each = 4, 20
 	s := newSystem(t)
-	openRegister(s)
+	s.OpenRegister()
 	for i := range accounts {
 		s.Must(201, "PUT", fmt.Sprintf("/v1/accounts/a%d", i), `{}`)
 		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"f-%d","from":"bank","to":"a%d","asset":"USD","quantity":"%d"}`, i, i, each))

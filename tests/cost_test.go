@@ -252,7 +252,7 @@ func readHalves(t testing.TB, requests []request) (halves int) {
 func closingUnits(t *testing.T) int64 {
 	t.Helper()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	all := old("jane", "USD", projections.StretchPostings)
 	most := 0
 	for _, batch := range [][]int{{0, len(all) - 1}, {len(all) - 1, len(all)}} {

@@ -311,7 +311,7 @@ func TestDocumentedEventsAreProjected(t *testing.T) {
 			t.Fatalf("%s: %d records, %v", name, len(event.Records), err)
 		}
 		s := newSystem(t, withoutPump)
-		openRegister(s)
+		s.OpenRegister()
 		posting := old("jane", "USD", 1)[0]
 		keys := event.Records[0].Change.Keys
 		account, asset, id, ok := table.ParsePosting(table.Key{PK: keys[table.AttrPK].String(), SK: keys[table.AttrSK].String()})

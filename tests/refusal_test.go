@@ -39,11 +39,7 @@ func (s *system) refuses(t *testing.T, all []caller.Refusal) {
 // checkRequests fails t if a refused request wrote, or asked the table for what it could tell by itself.
 func checkRequests(t testing.TB, code string, requests []request) {
 	t.Helper()
-	byItself := []string{
-		"not_found", "method_not_allowed", "unsupported_media_type", "body_too_large", "malformed_body", "invalid_request",
-		"invalid_cursor", "unbalanced",
-	}
-	if slices.Contains(byItself, code) && len(requests) > 0 {
+	if caller.ToldByItself(code) && len(requests) > 0 {
 		t.Errorf("%s only after %q", code, operations(requests))
 	}
 	for _, r := range requests {

@@ -22,7 +22,7 @@ import (
 // openLimited opens two accounts that may not owe, with shares and cash, projected.
 func openLimited(s *system) {
 	s.t.Helper()
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "PUT", "/v1/accounts/joe", `{"name":"Joe"}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"joe","asset":"AAPL","quantity":"1000"}`)
@@ -127,7 +127,7 @@ func (m *meeting) hold(o *dynamodb.Options) {
 func TestAccountPageIsTwoQueriesSideBySide(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	const held = 150
 	views := projectionsdynamo.NewViews(s.plain, s.table)
 	var writes errgroup.Group
@@ -206,7 +206,7 @@ func allStrong(t *testing.T, requests []request) (kinds map[string]int) {
 func TestEveryReadOfARefoldIsStronglyConsistent(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
 	const n = 1100 // more than a page, and four segments
 	all := old("jane", "USD", n)

@@ -37,6 +37,9 @@ type system struct {
 	log      *lockedBuffer
 }
 
+// timeToLog is how long after its answer a request may take to be in the log.
+const timeToLog = 5 * time.Second
+
 // systemOption changes how a system is made.
 type systemOption func(*systemConfig)
 

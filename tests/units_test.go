@@ -97,7 +97,7 @@ func writeUnits(t testing.TB, requests []request, before, after map[table.Key]wi
 func TestWriteUnitsOfATwoLeggedTrade(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	long := func(name string) string { return name + strings.Repeat("x", 64-len(name)) }
 	share, buyer, seller := long("share"), long("buyer"), long("seller")
 	s.Must(201, "PUT", "/v1/assets/"+share, `{"name":"Share","scale":0,"currency":"USD"}`)
@@ -137,7 +137,7 @@ func TestWriteUnitsOfATwoLeggedTrade(t *testing.T) {
 func TestProjectionWritesOfABatch(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
-	openRegister(s)
+	s.OpenRegister()
 	all := old("jane", "USD", 400)
 	before := s.contents()
 	for i, c := range []struct{ writes, units int }{

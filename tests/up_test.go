@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/tests/books"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/process"
 )
@@ -71,8 +72,9 @@ func TestUpNamesThePortInUse(t *testing.T) {
 func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	t.Parallel()
 	up := startLedger(t, "up", "--port", "0")
-	b := newBooks(t, 20, 200, 8)
-	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.URL)
+	b := books.New(20, 200, 8)
+	file := b.File(t)
+	importer := exec.Command(ledgerBinary(t), "import", file, "--url", up.URL)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -83,19 +85,19 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	}
 	importer.Wait()
 	for i := range 2 {
-		out, problems, status := runLedger(t, up.URL, "import", b.file, "--json")
+		out, problems, status := runLedger(t, up.URL, "import", file, "--json")
 		var sum struct{ New, Replayed, Failed int }
-		if err := json.Unmarshal([]byte(out), &sum); err != nil || status != 0 || sum.Failed != 0 || sum.New+sum.Replayed != b.lines {
+		if err := json.Unmarshal([]byte(out), &sum); err != nil || status != 0 || sum.Failed != 0 || sum.New+sum.Replayed != len(b.Lines) {
 			t.Fatalf("status %d, output %s: %s", status, out, problems)
 		}
 		if i == 1 && sum.New != 0 {
 			t.Errorf("imported again: %d lines were new", sum.New)
 		}
-		if wrong := b.differences(t, up.URL, "strong"); wrong != nil {
+		if wrong := b.Differences(s, "strong"); wrong != nil {
 			t.Errorf("strong: %s", wrong)
 		}
 	}
-	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.URL, "") == nil })
+	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
 }
 
 func TestPumpKilledDuringAnImport(t *testing.T) {
@@ -103,8 +105,9 @@ func TestPumpKilledDuringAnImport(t *testing.T) {
 	up := startLedger(t, "up", "--port", "0", "--no-pump")
 	pumping := []string{"pump", "--dynamodb-endpoint", endpointOf(up)}
 	pump := startLedger(t, pumping...)
-	b := newBooks(t, 12, 150, 8)
-	importer := exec.Command(ledgerBinary(t), "import", b.file, "--url", up.URL)
+	b := books.New(12, 150, 8)
+	file := b.File(t)
+	importer := exec.Command(ledgerBinary(t), "import", file, "--url", up.URL)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +117,11 @@ func TestPumpKilledDuringAnImport(t *testing.T) {
 	if err := importer.Wait(); err != nil {
 		t.Fatal("import:", err)
 	}
-	if wrong := b.differences(t, up.URL, "strong"); wrong != nil {
+	if wrong := b.Differences(s, "strong"); wrong != nil {
 		t.Errorf("strong, with no pump: %s", wrong)
 	}
 	pump = startLedger(t, pumping...)
-	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.differences(t, up.URL, "") == nil })
+	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
 	if status := pump.Stop(t, syscall.SIGTERM); status != 0 {
 		t.Errorf("pump: exit status %d: %s", status, pump.Said())
 	}
@@ -134,11 +137,11 @@ func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
 	t.Parallel()
 	up := startLedger(t, "up", "--port", "0")
 	const legs = 25 // of a transaction, on average
-	b := newBooks(t, 200, *importedPostings/legs, 2*legs-2)
+	file := books.New(200, *importedPostings/legs, 2*legs-2).File(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, problems, status := runLedger(t, up.URL, "import", b.file); status != 0 {
+		if _, problems, status := runLedger(t, up.URL, "import", file); status != 0 {
 			t.Errorf("import: %d: %s", status, problems)
 		}
 	}()

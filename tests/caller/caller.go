@@ -22,8 +22,8 @@ type Caller struct {
 	T    testing.TB
 	URL  string
 	HTTP *http.Client
-	// Prefix, unless empty, is what ~ stands for in paths, bodies and headers that are sent; in answers it is written ~
-	// again. A test that calls its accounts ~jane and ~bank meets nobody else's.
+	// Prefix is what ~ stands for in paths, bodies and headers that are sent; in answers it is written ~ again. A test that
+	// calls its accounts ~jane and ~bank meets nobody else's, and one without a prefix has jane and bank.
 	Prefix string
 	// Answered, if set, is told of every answer.
 	Answered func(method, path string, r Reply)
@@ -100,12 +100,7 @@ func (c *Caller) Try(method, path, body string, headers ...string) (Reply, error
 }
 
 // out writes the prefix for ~.
-func (c *Caller) out(text string) string {
-	if c.Prefix == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, "~", c.Prefix)
-}
+func (c *Caller) out(text string) string { return strings.ReplaceAll(text, "~", c.Prefix) }
 
 // in writes ~ for the prefix.
 func (c *Caller) in(text string) string {

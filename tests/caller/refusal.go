@@ -177,3 +177,12 @@ func CheckProblem(t testing.TB, r Reply, internals ...string) {
 		}
 	}
 }
+
+// ToldByItself tells whether a request gets a code for what it is, whatever the ledger holds: nobody needs to look at the
+// table for that.
+func ToldByItself(code string) bool {
+	return slices.Contains([]string{
+		"not_found", "method_not_allowed", "unsupported_media_type", "body_too_large", "malformed_body", "invalid_request",
+		"invalid_cursor", "unbalanced",
+	}, code)
+}

@@ -1,0 +1,154 @@
+package acceptance
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"ledger.example/tests/caller"
+)
+
+// invocation is a function behind the gateway.
+type invocation = func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse, error)
+
+// gateway answers HTTP as an API Gateway HTTP API does, which authorizes by IAM: by an event to one of the functions.
+type gateway struct {
+	t         *testing.T
+	routes    []gatewayRoute
+	functions map[string]invocation
+}
+
+// serve starts a gateway for t, and returns its URL.
+func serve(t *testing.T, routes []gatewayRoute, functions map[string]invocation) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: &gateway{t, routes, functions}, ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	return "http://" + listener.Addr().String()
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, `{"message":"Bad Request"}`, http.StatusBadRequest)
+		return
+	}
+	name := functionFor(g.routes, r.Method, r.URL.Path)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute) // a function isn't told that its caller has gone
+	defer cancel()
+	var x exchange
+	out, err := g.functions[name](x.within(ctx), g.event(r, body))
+	if err != nil {
+		g.t.Errorf("%s %s: %s failed: %v", r.Method, r.URL, name, err)
+		http.Error(w, `{"message":"Internal Server Error"}`, http.StatusInternalServerError)
+		return
+	}
+	answer := []byte(out.Body)
+	if out.IsBase64Encoded {
+		if answer, err = base64.StdEncoding.DecodeString(out.Body); err != nil {
+			g.t.Errorf("%s %s: a body that is no base64: %v", r.Method, r.URL, err)
+		}
+	}
+	x.check(g.t, r, caller.Reply{Status: out.StatusCode, Body: answer})
+	for name, value := range out.Headers {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(out.StatusCode)
+	w.Write(answer)
+}
+
+// event is what the gateway makes of a request (payload format 2.0): the path decoded once, names of headers in lower
+// case, values of one name joined by commas, and a body in base64 unless its type is one of text.
+func (g *gateway) event(r *http.Request, body []byte) (e lambdaevents.APIGatewayV2HTTPRequest) {
+	e.Version, e.RawPath, e.RawQueryString = "2.0", r.URL.Path, r.URL.RawQuery
+	e.Headers = map[string]string{"host": r.Host}
+	for name, values := range r.Header {
+		e.Headers[strings.ToLower(name)] = strings.Join(values, ",")
+	}
+	e.Body = string(body)
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if media != "application/json" && !strings.HasPrefix(media, "text/") {
+		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	e.RequestContext.Stage, e.RequestContext.DomainName = "$default", r.Host
+	e.RequestContext.HTTP.Method, e.RequestContext.HTTP.Path, e.RequestContext.HTTP.SourceIP = r.Method, r.URL.Path, "203.0.113.1"
+	e.RequestContext.Authorizer = &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription{
+		IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::111122223333:user/acceptance"},
+	}
+	text, err := json.Marshal(e) // an event travels as JSON
+	if err == nil {
+		e = lambdaevents.APIGatewayV2HTTPRequest{}
+		err = json.Unmarshal(text, &e)
+	}
+	if err != nil {
+		g.t.Error(err)
+	}
+	return e
+}
+
+// gatewayRoute is a route of template.yaml; without a path it is the default one.
+type gatewayRoute struct{ method, path, function string }
+
+// functionFor is the function of the route that fits best: the default route only if there is no other.
+func functionFor(routes []gatewayRoute, method, path string) string {
+	const greedy = "{proxy+}" // one segment or more
+	for _, r := range routes {
+		before, isGreedy := strings.CutSuffix(r.path, greedy)
+		rest, below := strings.CutPrefix(path, before)
+		if r.path != "" && (r.method == method || r.method == "ANY") && (path == r.path || isGreedy && below && rest != "") {
+			return r.function
+		}
+	}
+	i := slices.IndexFunc(routes, func(r gatewayRoute) bool { return r.path == "" })
+	return routes[i].function
+}
+
+// routesOfTemplate are the routes of template.yaml, as they are unless a parameter opens the API to browsers.
+func routesOfTemplate(t *testing.T) []gatewayRoute {
+	t.Helper()
+	resources := stackResources(t)
+	integration := regexp.MustCompile(`^integrations/\$\{(\w+)\}$`)
+	function := regexp.MustCompile(`functions/\$\{(\w+)\.Arn\}`)
+	named := func(pattern *regexp.Regexp, text any) string {
+		in, _ := text.(string)
+		found := pattern.FindStringSubmatch(in)
+		if found == nil {
+			t.Fatalf("template.yaml routes to %q", in)
+		}
+		return found[1]
+	}
+	var routes []gatewayRoute
+	defaults := 0
+	for _, resource := range resources {
+		if resource.Type != "AWS::ApiGatewayV2::Route" || resource.Condition == "HasCors" {
+			continue
+		}
+		to := resources[named(integration, resource.Properties["Target"])]
+		key, _ := resource.Properties["RouteKey"].(string)
+		method, path, _ := strings.Cut(key, " ")
+		routes = append(routes, gatewayRoute{method, path, named(function, to.Properties["IntegrationUri"])})
+		if path == "" {
+			defaults++
+		}
+	}
+	if defaults != 1 {
+		t.Fatalf("template.yaml has %d default routes", defaults)
+	}
+	return routes
+}

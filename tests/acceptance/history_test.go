@@ -1,0 +1,137 @@
+package acceptance
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/tests/caller"
+)
+
+// A history comes newest first, in pages of any size, within bounds of time of which the first is included and the last
+// is not; over all assets through the index, and of one asset also strongly.
+func history(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	s.Must(201, "POST", "/v1/transactions", `{"id":"~swap","postings":[{"account":"~jane","asset":"~AAPL","quantity":"-1","cost":"-5"},{"account":"~jane","asset":"~USD","quantity":"-3"},{"account":"~jane","asset":"~AAPL","quantity":"1","cost":"5"},{"account":"~bank","asset":"~USD","quantity":"3"}]}`)
+	for i := range 6 {
+		id := fmt.Sprint("~h-", i)
+		asset := []string{"~USD", "~AAPL", "~USD"}[i%3]
+		from := map[string]string{"~USD": "~bank", "~AAPL": "~market"}[asset]
+		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":"~jane","asset":%q,"quantity":"%d","description":"number %[4]d"}`, id, from, asset, i+1))
+	}
+
+	var everything []map[string]any
+	caller.Eventually(t, timeToProject, "the index has the history", func() bool {
+		everything = s.All("/v1/accounts/~jane/postings", 100)
+		return len(everything) == 12
+	})
+	// Of one transaction, too, the posting minted last comes first.
+	want := []string{"~h-5", "~h-4", "~h-3", "~h-2", "~h-1", "~h-0", "~swap", "~swap", "~swap", "~t-1", "~t-1", "~d-1"}
+	if got := caller.Column(everything, "transaction"); !slices.Equal(got, want) {
+		t.Fatalf("history is %q", got)
+	}
+	keys := caller.Column(everything, "id")
+	if !slices.IsSortedFunc(keys, func(a, b string) int { return strings.Compare(b, a) }) || len(slices.Compact(slices.Clone(keys))) != len(keys) {
+		t.Errorf("postings are %q", keys)
+	}
+	first := everything[0]
+	at, _ := first["posted_at"].(string)
+	delete(first, "id")
+	if got := fmt.Sprint(first); got != fmt.Sprintf("map[account:~jane asset:~USD cost:0 description:number 6 kind:transfer posted_at:%s quantity:6 transaction:~h-5]", at) {
+		t.Errorf("the newest posting is %s", got)
+	}
+	everything = s.All("/v1/accounts/~jane/postings", 100)
+
+	lists := map[string]string{
+		"": "", "?asset=~USD": "~USD", "?asset=~USD&consistency=strong": "~USD", "?asset=~AAPL&consistency=eventual": "~AAPL", "?asset=~GOLD": "~GOLD", "?asset=~GOLD&consistency=strong": "~GOLD",
+	}
+	of := func(asset string, keep func(at string) bool) []string {
+		ids := []string{}
+		for _, posting := range everything {
+			if (asset == "" || posting["asset"] == asset) && keep(posting["posted_at"].(string)) {
+				ids = append(ids, posting["id"].(string))
+			}
+		}
+		return ids
+	}
+	always := func(string) bool { return true }
+	for query, asset := range lists {
+		for _, limit := range []int{2, 100} {
+			if got, want := caller.Column(s.All("/v1/accounts/~jane/postings"+query, limit), "id"), of(asset, always); !slices.Equal(got, want) {
+				t.Errorf("%s by %d: %q instead of %q", query, limit, got, want)
+			}
+		}
+	}
+
+	// The times of postings sort as text.
+	within := func(bounds string, keep func(at string) bool) {
+		t.Helper()
+		for query, asset := range map[string]string{"": "", "?asset=~USD": "~USD", "?asset=~USD&consistency=strong": "~USD"} {
+			path := "/v1/accounts/~jane/postings" + query
+			if got, want := caller.Column(s.All(path+caller.Separator(path)+bounds, 7), "id"), of(asset, keep); !slices.Equal(got, want) {
+				t.Errorf("%s %s: %q instead of %q", query, bounds, got, want)
+			}
+		}
+	}
+	for _, i := range []int{6} {
+		low := everything[i]["posted_at"].(string)
+		within("from="+low, func(at string) bool { return at >= low })
+		within("to="+low, func(at string) bool { return at < low })
+		within("from="+offset(t, low, "+02:00"), func(at string) bool { return at >= low })
+		within("to="+offset(t, low, "-05:30"), func(at string) bool { return at < low })
+		within("from="+later(t, low), func(at string) bool { return at > low })
+		within("to="+later(t, low), func(at string) bool { return at <= low })
+		high := everything[2]["posted_at"].(string)
+		within("from="+low+"&to="+high, func(at string) bool { return at >= low && at < high })
+	}
+	for _, bounds := range []string{"from=2100-01-01T00:00:00Z", "to=2000-01-01T00:00:00Z", "to=1950-01-01T00:00:00Z", "to=0001-01-01T00:00:00Z", "from=9999-12-31T23:59:59Z", "from=2030-01-01T00:00:00Z&to=2029-01-01T00:00:00Z"} {
+		for _, query := range []string{"?", "?asset=~USD&consistency=strong&"} {
+			if got := s.All("/v1/accounts/~jane/postings"+query+bounds, 5); len(got) != 0 {
+				t.Errorf("%s%s: %v", query, bounds, got)
+			}
+		}
+	}
+	for _, bounds := range []string{"from=0001-01-01T00:00:00Z", "from=1950-01-01T00:00:00Z", "to=9999-12-31T23:59:59Z", "from=2000-01-01T00:00:00Z&to=2200-01-01T00:00:00Z"} {
+		if got := s.All("/v1/accounts/~jane/postings?"+bounds, 5); len(got) != len(everything) {
+			t.Errorf("%s: %d of %d", bounds, len(got), len(everything))
+		}
+	}
+
+	// What is posted while somebody turns the pages is above them: nothing comes twice, nothing is left out.
+	page := s.Must(200, "GET", "/v1/accounts/~jane/postings?limit=4", "")
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~meanwhile","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`)
+	rest := s.AllFrom("/v1/accounts/~jane/postings", 100, page.Value("next_cursor").(string))
+	if got := caller.Column(rest, "id"); !slices.Equal(got, of("", always)[4:]) {
+		t.Errorf("the second page is %q", got)
+	}
+}
+
+// offset writes a time with an offset, as a query wants it.
+func offset(t *testing.T, at, by string) string {
+	t.Helper()
+	zone, err := time.Parse("-07:00", by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url.QueryEscape(parseTime(t, at).In(zone.Location()).Format(time.RFC3339Nano))
+}
+
+// later writes the time a tenth of a microsecond later.
+func later(t *testing.T, at string) string {
+	t.Helper()
+	return parseTime(t, at).Add(100 * time.Nanosecond).Format(time.RFC3339Nano)
+}
+
+// parseTime reads a time of an answer: RFC 3339 in UTC with six decimals, about now.
+func parseTime(t *testing.T, text any) time.Time {
+	t.Helper()
+	s, _ := text.(string)
+	at, err := time.Parse("2006-01-02T15:04:05.000000Z", s)
+	if err != nil || time.Since(at).Abs() > 10*time.Minute {
+		t.Fatalf("time %q: %v", s, err)
+	}
+	return at
+}

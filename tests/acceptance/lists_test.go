@@ -1,0 +1,140 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"ledger.example/tests/caller"
+)
+
+// Assets and accounts are listed in byte order of their ids, by prefix, in pages.
+func listsByPrefix(t *testing.T, s *caller.Caller) {
+	ids := []string{"~a", "~a-1", "~a.1", "~a1", "~a:1", "~a:10", "~a:2", "~a@1", "~a_1", "~aa", "~ab", "~B", "~b", "~users", "~users:alice", "~users:alice:cash", "~users:bob", "~usersx", "~0"}
+	for _, id := range ids {
+		s.Must(201, "PUT", "/v1/accounts/"+id, `{"name":"N","profile":{"k":"v"},"overdraft":"unlimited"}`)
+		s.Must(201, "PUT", "/v1/assets/"+id, `{"name":"N","scale":1}`)
+	}
+	slices.Sort(ids)
+	for _, list := range []string{"/v1/accounts", "/v1/assets"} {
+		caller.Eventually(t, timeToProject, "the index has all "+list, func() bool { return len(s.All(list+"?prefix=~", 100)) == len(ids) })
+	}
+	for _, prefix := range []string{"~", "~a", "~a:1", "~users:", "~B", "~c"} {
+		want := []string{}
+		for _, id := range ids {
+			if strings.HasPrefix(id, prefix) {
+				want = append(want, id)
+			}
+		}
+		for _, list := range []string{"/v1/accounts", "/v1/assets"} {
+			path := list + "?prefix=" + prefix
+			for _, limit := range []int{4, 100} {
+				if got := caller.Column(s.All(path, limit), "id"); !slices.Equal(got, want) {
+					t.Errorf("%s by %d: %q instead of %q", path, limit, got, want)
+				}
+			}
+		}
+	}
+	// Whatever else the ledger holds, a page without a prefix has twenty unless told, and none has the longest one.
+	s.Must(201, "PUT", "/v1/accounts/~z", `{}`)
+	for _, path := range []string{"/v1/accounts", "/v1/accounts?prefix=~"} {
+		caller.Eventually(t, timeToProject, "the index has twenty accounts", func() bool { return len(s.Must(200, "GET", path, "").Each("id", "data")) == 20 })
+	}
+	if got := s.All("/v1/accounts?prefix="+strings.Repeat("a", 64), 1); len(got) != 0 {
+		t.Errorf("of the longest prefix: %v", got)
+	}
+	listed := s.All("/v1/accounts?prefix=~users:bob", 1)[0]
+	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, []string{"created_at", "id", "name", "overdraft"}) || listed["overdraft"] != "unlimited" {
+		t.Errorf("an account is listed as %v", listed)
+	}
+	asset := s.All("/v1/assets?prefix=~users:bob", 1)[0]
+	one := s.Must(200, "GET", "/v1/assets/~users:bob", "")
+	if got, _ := json.Marshal(asset); !sameJSON(t, got, one.Body) {
+		t.Errorf("an asset is listed as %s, and read as %s", got, one.Body)
+	}
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var left, right any
+	if err := json.Unmarshal(a, &left); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &right); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(left) == fmt.Sprint(right)
+}
+
+// Holders of an asset are those who have it, and those who had it, by their ids.
+func holders(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	for _, id := range []string{"~Zoe", "~amy", "~bob", "~carl"} {
+		s.Must(201, "PUT", "/v1/accounts/"+id, `{}`)
+		s.Must(201, "POST", "/v1/trades", fmt.Sprintf(`{"id":"%s:buys","asset":"~AAPL","buyer":%[1]q,"seller":"~market","quantity":"5","cost":"50"}`, id))
+	}
+	s.Must(201, "POST", "/v1/trades", `{"id":"~sell","asset":"~AAPL","buyer":"~market","seller":"~bob","quantity":"5","cost":"60"}`)
+	projected(s, "~Zoe", "~amy", "~bob", "~carl", "~jane", "~market")
+	caller.Eventually(t, timeToProject, "the index has all holders", func() bool { return len(s.All("/v1/assets/~AAPL/holders", 100)) == 6 })
+	for _, limit := range []int{1, 2, 100} {
+		holders := s.All("/v1/assets/~AAPL/holders", limit)
+		if got := caller.Column(holders, "account"); !slices.Equal(got, []string{"~Zoe", "~amy", "~bob", "~carl", "~jane", "~market"}) {
+			t.Fatalf("holders are %q", got)
+		}
+		if got := caller.Column(holders, "quantity"); !slices.Equal(got, []string{"5", "5", "0", "5", "10", "-25"}) {
+			t.Errorf("they hold %q", got)
+		}
+		if got := caller.Column(holders, "net_expenditure"); !slices.Equal(got, []string{"50", "50", "-10", "50", "150000", "-150140"}) {
+			t.Errorf("they spent %q", got)
+		}
+		one := s.Must(200, "GET", "/v1/accounts/~bob/balances/~AAPL", "")
+		if got, _ := json.Marshal(holders[2]); !sameJSON(t, got, one.Body) {
+			t.Errorf("listed as %s, read as %s", got, one.Body)
+		}
+	}
+	if got := s.All("/v1/assets/~GOLD/holders", 5); len(got) != 0 {
+		t.Errorf("holders of what nobody holds: %v", got)
+	}
+}
+
+// Members are seen from both sides, and are gone from both when they are revoked.
+func membersBothWays(t *testing.T, s *caller.Caller) {
+	s.OpenRegister()
+	for _, grant := range []string{"~jane ~u-1 viewer", "~jane ~u-2 operator", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~market ~u-1 owner", "~bank ~u-1 operator", "~bank ~u-2 viewer"} {
+		part := strings.Fields(grant)
+		s.Must(201, "PUT", "/v1/accounts/"+part[0]+"/members/"+part[1], fmt.Sprintf(`{"role":%q}`, part[2]))
+	}
+	check := func(path string, want ...string) {
+		t.Helper()
+		shown := func(limit int) []string {
+			got := []string{}
+			for _, m := range s.All(path, limit) {
+				got = append(got, fmt.Sprint(m["account"], " ", m["user"], " ", m["role"]))
+			}
+			return got
+		}
+		caller.Eventually(t, timeToProject, fmt.Sprintf("%s is %q", path, want), func() bool { return slices.Equal(shown(100), want) })
+		if got := shown(2); !slices.Equal(got, want) {
+			t.Errorf("%s by twos: %q instead of %q", path, got, want)
+		}
+	}
+	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 viewer", "~jane ~u-2 operator")
+	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 viewer", "~market ~u-1 owner")
+	s.Must(200, "PUT", "/v1/accounts/~jane/members/~u-1", `{"role":"owner"}`)
+	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 owner", "~jane ~u-2 operator")
+	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 owner", "~market ~u-1 owner")
+	s.Must(200, "DELETE", "/v1/accounts/~jane/members/~u-1", "")
+	s.Must(200, "DELETE", "/v1/accounts/~jane/members/~U-3", "")
+	s.Must(200, "DELETE", "/v1/accounts/~market/members/~nobody", "")
+	check("/v1/accounts/~jane/members", "~jane ~a@example.com viewer", "~jane ~u-2 operator")
+	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~market ~u-1 owner")
+	check("/v1/users/~U-3/accounts", []string{}...)
+	check("/v1/users/~nobody/accounts", []string{}...)
+	check("/v1/accounts/~market/members", "~market ~u-1 owner")
+	s.Must(201, "PUT", "/v1/accounts/~jane/members/~u-1", `{"role":"viewer"}`)
+	check("/v1/accounts/~jane/members", "~jane ~a@example.com viewer", "~jane ~u-1 viewer", "~jane ~u-2 operator")
+	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 viewer", "~market ~u-1 owner")
+}
