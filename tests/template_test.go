@@ -64,6 +64,7 @@ var switches = []map[string]any{
 	{"KmsKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/0a"},
 	{"CommandConcurrency": 5, "QueryConcurrency": 6, "ProjectorConcurrency": 7},
 	{"AlarmEmail": "on-call@example.com"},
+	{"Deployment": "Canary10Percent5Minutes"},
 }
 
 // combinations calls check with the stack of each combination of the switches.
@@ -139,8 +140,8 @@ func TestTableIsKept(t *testing.T) {
 	}
 }
 
-// A new version takes over only while nothing goes wrong, and no parameter can make a deployed function believe that it is
-// a local one.
+// A new version takes over by and by only while nothing goes wrong; and no parameter can make a deployed function believe
+// that it is a local one.
 func TestFunctionsAsDeployed(t *testing.T) {
 	whole := readTemplate(t)
 	globals := mapAt(whole, "Globals", "Function")
@@ -164,8 +165,12 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	combinations(t, func(t *testing.T, given map[string]any, resources map[string]stackResource) {
 		for name, alarms := range alarms {
 			f := resources[name+"Function"].Properties
-			if got := mapAt(f, "DeploymentPreference"); !reflect.DeepEqual(got, map[string]any{"Type": "AllAtOnce", "Alarms": alarms}) {
-				t.Errorf("%s is deployed by %v", name, got)
+			want := map[string]any{"Type": "AllAtOnce", "Alarms": []any{}}
+			if given["Deployment"] != nil {
+				want = map[string]any{"Type": given["Deployment"], "Alarms": alarms}
+			}
+			if got := mapAt(f, "DeploymentPreference"); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s is deployed by %v, want %v", name, got, want)
 			}
 			if got, want := f["ReservedConcurrentExecutions"], given[name+"Concurrency"]; got != want {
 				t.Errorf("%s has %v instances, want %v", name, got, want)
