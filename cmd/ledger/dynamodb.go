@@ -60,7 +60,7 @@ func (c *cli) dynamodb(ctx context.Context, o dynamodbOptions) (err error) {
 		return unlessEnded(ctx, err)
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.createTable(ctx, o.table); err != nil {
+	if _, err := s.createTable(ctx, o.table); err != nil {
 		return unlessEnded(ctx, err)
 	}
 	c.tellStore(s.endpoint, o)

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	template "ledger.example"
 	"ledger.example/cmd/ledger/local"
@@ -20,10 +19,15 @@ const (
 	defaultSetAside = ".ledger/set-aside.jsonl"
 	// streamPatience is how long a table may be without a stream before it is given up, counted while the store answers: a
 	// DynamoDB Local that was restarted in memory is given its table a moment later.
-	streamPatience = 10 * time.Second
+	streamPatience = 20 * time.Second
+	// tablePoll is how often it is looked whether there is a table at all.
+	tablePoll = 2 * time.Second
 	// streamPoll is how often a new stream is looked for.
 	streamPoll = 250 * time.Millisecond
 )
+
+// errNoTable says why a pump was ended.
+var errNoTable = errors.New("what its stream still had is not projected")
 
 // feed brings what is written to a table to the projector, through one stream of the table after the other: a table that is
 // made anew has another stream.
@@ -34,24 +38,20 @@ type feed struct {
 	pump    *pump.Pump
 }
 
-// feed returns the feed of a table. The error says so when there is no table, or it is not the ledger's.
-func (s *store) feed(ctx context.Context, table string, projector pump.Handler, setAside string, log *slog.Logger) (*feed, error) {
+// feed returns the feed of a table, beginning with the stream that it has now.
+func (s *store) feed(table, stream string, projector pump.Handler, setAside string, log *slog.Logger) (*feed, error) {
 	settings, err := local.SettingsFromTemplate(template.YAML)
-	if err != nil {
-		return nil, err
-	}
-	arn, err := s.streamARN(ctx, table)
 	if err != nil {
 		return nil, err
 	}
 	f := &feed{store: s, table: table, options: pump.Options{
 		Stream: local.Streams(s.endpoint), Handler: projector, Settings: settings, SetAside: setAside, Log: log,
 	}}
-	return f, f.follow(arn)
+	return f, f.follow(stream)
 }
 
-func (f *feed) follow(arn string) (err error) {
-	f.options.StreamARN = arn
+func (f *feed) follow(stream string) (err error) {
+	f.options.StreamARN = stream
 	f.pump, err = pump.New(f.options)
 	return err
 }
@@ -59,34 +59,62 @@ func (f *feed) follow(arn string) (err error) {
 // run feeds until ctx ends, which is success, or the table or its stream is gone for good.
 func (f *feed) run(ctx context.Context) error {
 	for {
-		err := f.pump.Run(ctx)
-		if !errors.Is(err, pump.ErrStreamNotFound) && !errors.Is(err, pump.ErrStreamDisabled) {
-			return err
+		err := f.runPump(ctx)
+		if ctx.Err() != nil {
+			return nil
 		}
-		arn, lookErr := f.nextStream(ctx)
+		gone := f.options.StreamARN
+		if errors.Is(err, errNoTable) {
+			gone = "" // the table may come back, stream and all
+		}
+		next, lookErr := f.nextStream(ctx, gone)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case lookErr != nil:
-			return fmt.Errorf("%w (%w)", err, lookErr)
+			return fmt.Errorf("%w (%w)", lookErr, err)
 		}
-		f.options.Log.Warn("the table was made anew, going on with its new stream", "table", f.table, "stream", arn, "was", f.options.StreamARN)
-		if err := f.follow(arn); err != nil {
+		f.options.Log.Warn("going on with the stream that the table has now", "table", f.table, "stream", next, "was", f.options.StreamARN)
+		if err := f.follow(next); err != nil {
 			return err
 		}
 	}
 }
 
+// runPump feeds from one stream until ctx ends or the stream does, or there is no table any more: what the stream still has
+// could not be projected then, and would be set aside piece by piece. It returns which of them it was.
+func (f *feed) runPump(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer end(nil)
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(tablePoll):
+				if _, err := f.store.stream(ctx, f.table); errors.Is(err, wire.ErrNoTable) {
+					end(errNoTable)
+				}
+			}
+		}
+	})
+	if err := f.pump.Run(ctx); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
 // nextStream returns the stream that the table has in the place of the one that is gone. It waits for a store that does not
 // answer, and not long for a table or a stream that is missing in one that does.
-func (f *feed) nextStream(ctx context.Context) (string, error) {
+func (f *feed) nextStream(ctx context.Context, gone string) (string, error) {
 	var schema *wire.SchemaError
 	giveUp := time.Now().Add(streamPatience)
 	for {
-		arn, err := f.store.streamARN(ctx, f.table)
+		next, err := f.store.stream(ctx, f.table)
 		switch {
-		case err == nil && arn != f.options.StreamARN:
-			return arn, nil
+		case err == nil && next != gone:
+			return next, nil
 		case err == nil:
 			err = fmt.Errorf("table %s has no other stream", f.table)
 		case !errors.Is(err, wire.ErrNoTable) && !errors.As(err, &schema): // the store doesn't answer
@@ -101,14 +129,4 @@ func (f *feed) nextStream(ctx context.Context) (string, error) {
 		case <-time.After(streamPoll):
 		}
 	}
-}
-
-// streamARN names the stream that a table of the store has now. Errors: wire.ErrNoTable, *wire.SchemaError, or why the store
-// did not answer.
-func (s *store) streamARN(ctx context.Context, table string) (string, error) {
-	described, err := wire.CheckTable(ctx, local.DynamoDB(s.endpoint), table)
-	if err != nil {
-		return "", err
-	}
-	return aws.ToString(described.LatestStreamArn), nil
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"ledger.example/ledger/wire"
 )
 
 func (c *cli) pumpCommand() *cobra.Command {
@@ -49,9 +52,17 @@ func (c *cli) pump(ctx context.Context, endpoint, table, setAside string, verbos
 	if err != nil {
 		return err
 	}
-	f, err := s.feed(ctx, table, ledger.Stream(), setAside, log)
-	if err != nil {
+	stream, err := s.stream(ctx, table)
+	var schema *wire.SchemaError
+	switch {
+	case errors.As(err, &schema):
+		return err
+	case err != nil:
 		return unlessEnded(ctx, fmt.Errorf("%w; is `ledger dynamodb` running?", err))
+	}
+	f, err := s.feed(table, stream, ledger.Stream(), setAside, log)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(c.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector. Ctrl-C ends it.\n", table, endpoint)
 	return f.run(ctx)

@@ -93,19 +93,33 @@ func (s *store) watch(ctx context.Context) error {
 	}
 }
 
-// createTable makes the table of template.yaml, unless it is there. A store that somebody else runs must answer soon.
-func (s *store) createTable(ctx context.Context, name string) error {
+// createTable makes the table of template.yaml, unless it is there, and names its stream. A store that somebody else runs must
+// answer soon.
+func (s *store) createTable(ctx context.Context, name string) (stream string, err error) {
 	if s.server == nil {
-		if _, err := wire.CheckTable(ctx, local.DynamoDB(s.endpoint), name); !errors.Is(err, wire.ErrNoTable) {
-			return err
+		if stream, err := s.stream(ctx, name); !errors.Is(err, wire.ErrNoTable) {
+			return stream, err
 		}
 	}
 	in, err := local.TableFromTemplate(template.YAML)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = local.CreateTable(ctx, local.DynamoDB(s.endpoint), in, name)
-	return err
+	described, err := local.CreateTable(ctx, local.DynamoDB(s.endpoint), in, name)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(described.LatestStreamArn), nil
+}
+
+// stream names the stream that a table has now, in a store that answers soon. Errors: wire.ErrNoTable, *wire.SchemaError, or
+// why it did not answer.
+func (s *store) stream(ctx context.Context, table string) (string, error) {
+	described, err := wire.CheckTable(ctx, local.DynamoDB(s.endpoint), table)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(described.LatestStreamArn), nil
 }
 
 // open returns the ledger on a table of the store.

@@ -97,7 +97,8 @@ func (c *cli) up(ctx context.Context, o upOptions) (err error) {
 		return unlessEnded(ctx, err)
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.createTable(ctx, o.table); err != nil {
+	stream, err := s.createTable(ctx, o.table)
+	if err != nil {
 		return unlessEnded(ctx, err)
 	}
 	log := c.logger(verbosity(o.isVerbose))
@@ -112,9 +113,9 @@ func (c *cli) up(ctx context.Context, o upOptions) (err error) {
 	pumpCtx, endPump := context.WithCancel(context.WithoutCancel(ctx))
 	defer endPump()
 	if !o.noPump {
-		f, err := s.feed(ctx, o.table, ledger.Stream(), setAsideFile(o.data), log)
+		f, err := s.feed(o.table, stream, ledger.Stream(), setAsideFile(o.data), log)
 		if err != nil {
-			return unlessEnded(ctx, err)
+			return err
 		}
 		parts.Go(func() error { return f.run(pumpCtx) })
 	}
