@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -23,10 +24,10 @@ func TestWhoSaysWhetherToSign(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_REGION", "eu-central-1")
-	var authorization string
+	var authorization atomic.Value
 	answers := newStub(t, register())
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		authorization = r.Header.Get("Authorization")
+		authorization.Store(r.Header.Get("Authorization"))
 		answers.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
@@ -44,10 +45,11 @@ func TestWhoSaysWhetherToSign(t *testing.T) {
 	} {
 		for _, command := range []string{"balance jane AAPL", "show jane", "history jane", "transaction t-1", "transfer jane shop 1 USD",
 			"trade --asset AAPL --buyer jane --seller m --quantity 10", "import /dev/null"} {
-			authorization = ""
+			authorization.Store("")
 			code, problems := signing(t, map[string]string{urlVariable: s.URL, signVariable: c.variable}, strings.Fields(command+" "+c.flag)...)
-			if code != exitDone || strings.HasPrefix(authorization, "AWS4-HMAC-SHA256 ") != c.signed {
-				t.Errorf("%s=%q ledger %s %s: exit %d, %s; authorization %q", signVariable, c.variable, command, c.flag, code, problems, authorization)
+			got := authorization.Load().(string)
+			if code != exitDone || strings.HasPrefix(got, "AWS4-HMAC-SHA256 ") != c.signed {
+				t.Errorf("%s=%q ledger %s %s: exit %d, %s; authorization %q", signVariable, c.variable, command, c.flag, code, problems, got)
 			}
 		}
 	}
