@@ -7,8 +7,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// What gateways never pass on as it came is refused as well: bodies that are no UTF-8, and paths with encoded slashes,
-// line ends and empty segments. Everything else that is wrong with a request is package acceptance's.
+// What gateways never pass on as it came is refused as well: bodies that are no UTF-8, paths with encoded slashes, line
+// ends and empty segments, and what browsers ask beforehand. All else that is wrong with a request is package acceptance's.
 func TestRequestsThatNoGatewayPassesOn(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, withoutPump)
@@ -30,7 +30,10 @@ func TestRequestsThatNoGatewayPassesOn(t *testing.T) {
 			caller.Refusal{Method: "GET", Path: "/v1/transactions/" + id, Status: 400, Code: "invalid_request", Fields: []string{"id"}},
 		)
 	}
-	all = append(all, caller.Refusal{Method: "GET", Path: "//v1/assets", Status: 404, Code: "not_found"})
+	all = append(all,
+		caller.Refusal{Method: "GET", Path: "//v1/assets", Status: 404, Code: "not_found"},
+		caller.Refusal{Method: "OPTIONS", Path: "/v1/assets", Status: 405, Code: "method_not_allowed"},
+	)
 	s.refuses(t, all)
 }
 
