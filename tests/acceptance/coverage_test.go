@@ -40,6 +40,13 @@ func (c *coverage) all() (n int) {
 	return n
 }
 
+// scenarios is how many of them have made requests.
+func (c *coverage) scenarios() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests)
+}
+
 // answer notes one answer. A path counts as asked for once something was done there.
 func (c *coverage) answer(scenario, method, path string, r caller.Reply) {
 	code := r.Code()
