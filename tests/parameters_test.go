@@ -62,6 +62,7 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 		"RecoveryDays":     {[]string{"1", "35"}, []string{"0", "36", ""}},
 		"LogRetentionDays": {[]string{"1", "90", "3653"}, []string{"0", "2", "100", ""}},
 		"AlarmEmail":       {[]string{"", "on-call@example.com"}, []string{"on-call", "a b@example.com", "a@b"}},
+		"Tracing":          {[]string{"Active", "PassThrough"}, []string{"Disabled", "active", ""}},
 		"Deployment":       {[]string{"AllAtOnce", "Canary10Percent5Minutes"}, []string{"Canary", "CodeDeployDefault.LambdaAllAtOnce", ""}},
 		"Architecture":     {[]string{"arm64", "x86_64"}, []string{"amd64", "ARM64", ""}},
 	}

@@ -146,7 +146,7 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	whole := readTemplate(t)
 	globals := mapAt(whole, "Globals", "Function")
 	variables := mapAt(globals, "Environment", "Variables")
-	if globals["AutoPublishAlias"] != "live" || globals["Tracing"] != "Active" {
+	if globals["AutoPublishAlias"] != "live" || !reflect.DeepEqual(globals["Tracing"], any(ref("Tracing"))) {
 		t.Errorf("all functions have %v", globals)
 	}
 	for name, want := range map[string]any{
@@ -177,6 +177,10 @@ func TestFunctionsAsDeployed(t *testing.T) {
 			}
 			if f["AutoPublishAliasAllProperties"] != true || f["Environment"] != nil {
 				t.Errorf("%s: %v", name, f)
+			}
+			// SAM makes a new version, which callers get, when the text of the function changes, and doesn't look at parameters.
+			if got := f["VersionDescription"]; !reflect.DeepEqual(got, any(sub("Tracing ${Tracing}"))) {
+				t.Errorf("another Tracing makes no new version of %s: %v", name, got)
 			}
 			if got := f["LoggingConfig"]; !reflect.DeepEqual(got, any(map[string]any{"LogFormat": "JSON", "LogGroup": ref(name + "Logs")})) {
 				t.Errorf("%s logs to %v", name, got)
