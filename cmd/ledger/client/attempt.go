@@ -107,6 +107,8 @@ func (c *Client) judge(ctx context.Context, k call, resp *http.Response, text []
 		return attempted{verdict: barred, err: err}
 	}
 	switch {
+	case status == http.StatusUnauthorized: // said before anything is looked up: a refusal that knows of no attempt before
+		return attempted{verdict: barred, err: problem}
 	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests:
 		return attempted{verdict: notNow, err: problem, retryAfter: after}
 	case status >= 500:

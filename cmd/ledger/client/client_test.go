@@ -107,6 +107,7 @@ func TestWhichAnswersToAWriteAreAskedAgain(t *testing.T) {
 		"refused":                {first: problem(422, "insufficient_funds"), code: "insufficient_funds", final: true},
 		"id reused":              {first: problem(409, "transaction_id_reused"), code: "transaction_id_reused", final: true},
 		"malformed":              {first: problem(400, "malformed_body"), code: "malformed_body", final: true},
+		"unauthenticated":        {first: problem(401, "unauthenticated"), code: "unauthenticated", final: true},
 		"throttled":              {first: problem(503, "throttled"), again: true},
 		"internal":               {first: problem(500, "internal"), again: true},
 		"outcome unknown":        {first: problem(504, "outcome_unknown"), again: true},

@@ -83,6 +83,7 @@ func TestADenialSaysNothingOfTheAttemptBefore(t *testing.T) {
 	}{
 		"denied":         {second: status(403, "")},
 		"not found":      {second: status(404, "")},
+		"nobody's":       {second: problem(401, "unauthenticated")},
 		"cannot be sent": {second: status(201, posted), fails: errors.New("no credentials")},
 	} {
 		s := newScript(t, status(502, ""), c.second)
