@@ -46,7 +46,7 @@ Ctrl-C or SIGTERM ends it: the batches under way are finished first.`,
 
 // pump runs until ctx ends, which is success, or the stream does.
 func (c *cli) pump(ctx context.Context, endpoint, table, setAside string, verbose bool) error {
-	s := &store{endpoint: endpoint}
+	s := newStore(endpoint, nil)
 	log := c.logger(verbosity(verbose))
 	ledger, err := s.open(table, log)
 	if err != nil {

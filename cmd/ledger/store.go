@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	template "ledger.example"
 	"ledger.example/cmd/ledger/local"
@@ -29,14 +30,20 @@ const (
 // store is a DynamoDB on this machine: one that was started here, or one that runs already.
 type store struct {
 	endpoint string
-	server   *local.Server // nil: it is somebody else's
+	tables   *dynamodb.Client // for looking at tables; one, as the pump looks all the time
+	server   *local.Server    // nil: it is somebody else's
+}
+
+// newStore returns what runs at an endpoint; server is nil when it is somebody else's.
+func newStore(endpoint string, server *local.Server) *store {
+	return &store{endpoint: endpoint, tables: local.DynamoDB(endpoint), server: server}
 }
 
 // openStore starts DynamoDB Local on any free port, keeping its data in dataDir unless that is empty; or, with an endpoint,
 // takes what runs there.
 func openStore(ctx context.Context, endpoint, dataDir string, log *slog.Logger) (*store, error) {
 	if endpoint != "" {
-		return &store{endpoint: endpoint}, nil
+		return newStore(endpoint, nil), nil
 	}
 	return startStore(ctx, 0, dataDir, log)
 }
@@ -50,7 +57,7 @@ func startStore(ctx context.Context, port int, dataDir string, log *slog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	return &store{endpoint: server.Endpoint, server: server}, nil
+	return newStore(server.Endpoint, server), nil
 }
 
 // checkPort returns an error of wrong use unless port can be listened on; 0 stands for any free one.
@@ -105,7 +112,7 @@ func (s *store) createTable(ctx context.Context, name string) (stream string, er
 	if err != nil {
 		return "", err
 	}
-	described, err := local.CreateTable(ctx, local.DynamoDB(s.endpoint), in, name)
+	described, err := local.CreateTable(ctx, s.tables, in, name)
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +122,7 @@ func (s *store) createTable(ctx context.Context, name string) (stream string, er
 // stream names the stream that a table has now, in a store that answers soon. Errors: wire.ErrNoTable, *wire.SchemaError, or
 // why it did not answer.
 func (s *store) stream(ctx context.Context, table string) (string, error) {
-	described, err := wire.CheckTable(ctx, local.DynamoDB(s.endpoint), table)
+	described, err := wire.CheckTable(ctx, s.tables, table)
 	if err != nil {
 		return "", err
 	}
