@@ -289,8 +289,8 @@ func TestCreditsStillBeingCommitted(t *testing.T) {
 		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("-80") {
 			t.Errorf("funds %+v", *e.Funds)
 		}
-		if !strings.Contains(r.log.String(), "account is below its limit") {
-			t.Errorf("log: %s", r.log)
+		if log := r.log.String(); !strings.Contains(log, "account is below its limit") || !strings.Contains(log, "BelowLimit=1") {
+			t.Errorf("log: %s", log)
 		}
 	})
 }

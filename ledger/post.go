@@ -202,7 +202,8 @@ func (p *posting) refusal(ctx context.Context, refused []Refusal) error {
 				return nil
 			}
 			p.log.ErrorContext(ctx, "account is below its limit", "account", limit.Account, "asset", limit.Asset,
-				"credits", limit.known.String(), "spent", spent.String(), "overdraft", limit.overdraft.String())
+				"credits", limit.known.String(), "spent", spent.String(), "overdraft", limit.overdraft.String(),
+				"BelowLimit", 1) // counted as a metric
 		}
 		return insufficientFunds(*limit, spent)
 	}

@@ -40,7 +40,7 @@ func Metrics() []Metric {
 		{Name: "UnknownOutcomes", Unit: Count},             // writes answered 504
 		{Name: "InternalErrors", Unit: Count},              // requests answered 500
 		{Name: "ClockOff", Unit: Count},                    // postings declined because the clock is off the store's
-		{Name: "BelowLimit", Unit: Count},                  // limited accounts that were shown below their limit
+		{Name: "BelowLimit", Unit: Count},                  // limited accounts that a read or a refusal showed below their limit
 		{Name: "RefoldDepth", Unit: Count},                 // postings read by a refold
 		{Name: "ProjectionLag", Unit: Milliseconds},        // from a refold's newest posting to its write
 		{Name: "ProjectionConflicts", Unit: Count},         // times that a refold had to start again, when it had to
