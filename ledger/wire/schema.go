@@ -33,8 +33,8 @@ func (e *SchemaError) Error() string {
 }
 
 // CheckTable describes a table and compares its keys, indexes and stream with what package table says. A table that
-// differs is a *SchemaError; one that isn't there, ErrNoTable. Errors name the endpoint. It is for programs on one machine:
-// in AWS the template made the table, and no role may describe it.
+// differs is a *SchemaError; one that isn't there, ErrNoTable. All errors but the first name the endpoint. It is for
+// programs on one machine: in AWS the template made the table, and no role may describe it.
 func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*types.TableDescription, error) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
