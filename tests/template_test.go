@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -137,6 +138,38 @@ func TestTableIsKept(t *testing.T) {
 				t.Errorf("%v: insights %v", part["IndexName"], got)
 			}
 		}
+	}
+}
+
+// The table that the document tells CloudFormation to take over is the template's, in all that cannot be changed afterwards,
+// and in nothing that a restored table lacks: what the template of a takeover says is believed, and never made so.
+func TestRestoredTableIsTheTemplates(t *testing.T) {
+	var taken struct{ Resources map[string]map[string]any }
+	blocks := documentJSON(t, "Restore")
+	if len(blocks) != 1 {
+		t.Fatalf("%d blocks of JSON, want the table's template", len(blocks))
+	}
+	if err := json.Unmarshal([]byte(blocks[0]), &taken); err != nil {
+		t.Fatal(err)
+	}
+	template := readTemplate(t).with(t, nil).resources()["LedgerTable"]
+	properties := make(map[string]any)
+	for _, name := range []string{"BillingMode", "SSESpecification", "AttributeDefinitions", "KeySchema"} {
+		properties[name] = template.Properties[name]
+	}
+	var indexes []any
+	for _, index := range listOf(template.Properties["GlobalSecondaryIndexes"]) {
+		index := index.(map[string]any)
+		indexes = append(indexes, map[string]any{
+			"IndexName": index["IndexName"], "KeySchema": index["KeySchema"], "Projection": index["Projection"],
+		})
+	}
+	properties["GlobalSecondaryIndexes"] = indexes
+	want := map[string]map[string]any{"LedgerTable": {
+		"Type": template.Type, "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain", "Properties": properties,
+	}}
+	if !reflect.DeepEqual(taken.Resources, want) {
+		t.Errorf("%s takes over %v, want %v", operationsFile, taken.Resources, want)
 	}
 }
 
