@@ -6,41 +6,17 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
-
 	"ledger.example/ledger/table"
+	"ledger.example/tests/caller"
 )
 
 // callers is how many requests come at once. These tests don't run beside others: as many callers of one store as that
 // would only wait, until their requests' time is up.
 const callers = 50
-
-// atOnce runs n calls at once, and returns their answers. A request to which no answer comes fails t.
-func atOnce(t *testing.T, n int, call func(i int) (caller.Reply, error)) []caller.Reply {
-	t.Helper()
-	answers, errs := make([]caller.Reply, n), make([]error, n)
-	start := make(chan struct{})
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			<-start
-			answers[i], errs[i] = call(i)
-		})
-	}
-	close(start)
-	all.Wait()
-	for i, err := range errs {
-		if err != nil {
-			t.Fatalf("call %d: %v", i, err)
-		}
-	}
-	return answers
-}
 
 // crowd is many callers of one system. A machine that is too busy may answer one of them with 503 or 504; then it does
 // what callers are told to: it sends the same request again until an answer comes.
@@ -120,7 +96,7 @@ func TestSameRequestAtOnce(t *testing.T) {
 	} {
 		c := crowd{processes: []*system{s, s.beside()}}
 		before := s.transactions()
-		answers := atOnce(t, callers, func(i int) (caller.Reply, error) { return c.post(i, "/v1/transfers", body) })
+		answers := caller.AtOnce(t, callers, func(i int) (caller.Reply, error) { return c.post(i, "/v1/transfers", body) })
 		c.one(t, answers)
 		for _, r := range answers {
 			if (r.Status == 200) != (r.Header.Get("Idempotent-Replayed") == "true") {
@@ -141,7 +117,7 @@ func TestTwoBodiesAtOnce(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	s.OpenRegister()
 	c := crowd{processes: []*system{s, s.beside()}}
-	answers := atOnce(t, callers, func(i int) (caller.Reply, error) {
+	answers := caller.AtOnce(t, callers, func(i int) (caller.Reply, error) {
 		return c.post(i/2, "/v1/transfers", fmt.Sprintf(`{"id":"two","from":"bank","to":"jane","asset":"USD","quantity":"%d"}`, 1+i%2))
 	})
 	var won []caller.Reply
@@ -166,10 +142,10 @@ func TestSameDefinitionAtOnce(t *testing.T) {
 	s := newSystem(t, withoutPump)
 	for path, body := range map[string]string{"/v1/accounts/joe": `{"name":"Joe"}`, "/v1/assets/USD": `{"name":"US dollar","scale":2}`} {
 		c := crowd{processes: []*system{s, s.beside()}}
-		c.one(t, atOnce(t, callers, func(i int) (caller.Reply, error) { return c.put(i, path, body) }))
+		c.one(t, caller.AtOnce(t, callers, func(i int) (caller.Reply, error) { return c.put(i, path, body) }))
 	}
 	c := crowd{processes: []*system{s, s.beside()}}
-	c.one(t, atOnce(t, callers, func(i int) (caller.Reply, error) {
+	c.one(t, caller.AtOnce(t, callers, func(i int) (caller.Reply, error) {
 		return c.put(i, "/v1/accounts/joe/members/u-1", `{"role":"viewer"}`)
 	}))
 	if n := len(s.partition(table.AccountKey("joe").PK)); n != 2 {
@@ -191,7 +167,7 @@ func TestDrawsAtOnce(t *testing.T) {
 			// Covered to the last cent.
 			s.Must(201, "PUT", "/v1/accounts/covered", `{}`)
 			s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"c-1","from":"bank","to":"covered","asset":"USD","quantity":"%d"}`, callers*10))
-			answers := atOnce(t, callers, func(i int) (caller.Reply, error) { return draw("covered", i, 10) })
+			answers := caller.AtOnce(t, callers, func(i int) (caller.Reply, error) { return draw("covered", i, 10) })
 			if got := statuses(answers); got["201"]+got["200"] != callers {
 				t.Errorf("covered: %v", got)
 			}
@@ -201,7 +177,7 @@ func TestDrawsAtOnce(t *testing.T) {
 			// Covered but for some, with an overdraft.
 			s.Must(201, "PUT", "/v1/accounts/short", `{"overdraft":{"USD":"5"}}`)
 			s.Must(201, "POST", "/v1/transfers", `{"id":"c-2","from":"bank","to":"short","asset":"USD","quantity":"206"}`)
-			answers = atOnce(t, callers, func(i int) (caller.Reply, error) { return draw("short", i, 7) })
+			answers = caller.AtOnce(t, callers, func(i int) (caller.Reply, error) { return draw("short", i, 7) })
 			if got := statuses(answers); got["201"]+got["200"] != 30 || got["422 insufficient_funds"] != callers-30 { // 30 × 7 = 210 of 211
 				t.Errorf("short: %v", got)
 			}
@@ -225,7 +201,7 @@ func TestCreditsAndDebitsAtOnce(t *testing.T) {
 	s.OpenRegister()
 	s.Must(201, "PUT", "/v1/accounts/shop", `{}`)
 	c := crowd{processes: []*system{s, s.beside(), s.beside()}}
-	refused := atOnce(t, workers+2, func(i int) (caller.Reply, error) {
+	refused := caller.AtOnce(t, workers+2, func(i int) (caller.Reply, error) {
 		for round := range rounds {
 			if i >= workers { // looks
 				r, err := c.send(i, "GET", "/v1/accounts/shop/balances/USD?consistency=strong", "")
@@ -271,7 +247,7 @@ func TestMoneyGoesAround(t *testing.T) {
 		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"f-%d","from":"bank","to":"a%d","asset":"USD","quantity":"%d"}`, i, i, each))
 	}
 	c := crowd{processes: []*system{s, s.beside()}}
-	answers := atOnce(t, callers, func(i int) (caller.Reply, error) {
+	answers := caller.AtOnce(t, callers, func(i int) (caller.Reply, error) {
 		from := i % accounts
 		to := (from + 1 + i/accounts%(accounts-1)) % accounts
 		return c.post(i/accounts, "/v1/transfers", fmt.Sprintf(`{"id":"go-%d","from":"a%d","to":"a%d","asset":"USD","quantity":"%d"}`, i, from, to, 1+i*7%13))

@@ -48,7 +48,7 @@ func sameIDAtOnce(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~d-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"100"}`)
 	// Twice would be too much.
-	answers := atOnce(t, callers, func(int) (caller.Reply, error) {
+	answers := caller.AtOnce(t, callers, func(int) (caller.Reply, error) {
 		return post(s, "/v1/transfers", `{"id":"~same","from":"~jane","to":"~bank","asset":"~USD","quantity":"60"}`)
 	})
 	firsts := 0
@@ -67,7 +67,7 @@ func sameIDAtOnce(t *testing.T, s *caller.Caller) {
 		t.Errorf("~jane has %s", got)
 	}
 
-	answers = atOnce(t, callers, func(i int) (caller.Reply, error) {
+	answers = caller.AtOnce(t, callers, func(i int) (caller.Reply, error) {
 		return post(s, "/v1/transfers", fmt.Sprintf(`{"id":"~two","from":"~bank","to":"~jane","asset":"~USD","quantity":"%d"}`, 1+i%2))
 	})
 	if got := statuses(answers); got["posted"] != callers/2 || got["409 transaction_id_reused"] != callers/2 {
@@ -83,7 +83,7 @@ func sameIDAtOnce(t *testing.T, s *caller.Caller) {
 func drawsAtOnce(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	draw := func(account string, amount int) []caller.Reply {
-		return atOnce(t, callers, func(i int) (caller.Reply, error) {
+		return caller.AtOnce(t, callers, func(i int) (caller.Reply, error) {
 			return post(s, "/v1/transfers", fmt.Sprintf(`{"id":"%s:draw-%d","from":%[1]q,"to":"~bank","asset":"~USD","quantity":"%[3]d"}`, account, i, amount))
 		})
 	}

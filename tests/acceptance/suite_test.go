@@ -12,7 +12,6 @@ package acceptance
 import (
 	"crypto/rand"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -116,26 +115,4 @@ func projected(s *caller.Caller, accounts ...string) {
 			return shown.String() == wanted.String()
 		})
 	}
-}
-
-// atOnce runs n calls at once, and returns their answers. A request to which no answer comes fails t.
-func atOnce(t *testing.T, n int, call func(i int) (caller.Reply, error)) []caller.Reply {
-	t.Helper()
-	answers, errs := make([]caller.Reply, n), make([]error, n)
-	start := make(chan struct{})
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			<-start
-			answers[i], errs[i] = call(i)
-		})
-	}
-	close(start)
-	all.Wait()
-	for i, err := range errs {
-		if err != nil {
-			t.Fatalf("call %d: %v", i, err)
-		}
-	}
-	return answers
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -150,6 +151,28 @@ func (c *Caller) Must(status int, method, path, body string, headers ...string) 
 			c.T.Fatalf("%s %s %s: status %d, not %d: %s", method, path, body, r.Status, status, r.Body)
 		}
 	}
+}
+
+// AtOnce runs n calls at once, and returns their answers. A request to which no answer comes fails t.
+func AtOnce(t testing.TB, n int, call func(i int) (Reply, error)) []Reply {
+	t.Helper()
+	answers, errs := make([]Reply, n), make([]error, n)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			<-start
+			answers[i], errs[i] = call(i)
+		})
+	}
+	close(start)
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	return answers
 }
 
 // Eventually polls ok until it is true, and fails t when it is not within the deadline. What answers slowly isn't asked
