@@ -6,9 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"ledger.example/tests/caller"
-
 	"ledger.example/ledger/table"
+	"ledger.example/tests/caller"
 )
 
 // register is a trading register with some history, projected. The tests of patterns that only read share it, and none

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/tests/caller"
-
 	"ledger.example/events"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
+	"ledger.example/tests/caller"
 )
 
 // The operations of the store that commands use.
