@@ -17,6 +17,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/ledger/table"
+	"ledger.example/tests/process"
 )
 
 // Of the documents: a block of the language sh is run (TestREADME). One of the language console needs
@@ -65,7 +66,7 @@ func TestConsoleBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	help := func(command string) string {
-		out, problems, status := runLedger(t, "", command, "--help")
+		out, problems, status := process.Run(t, "", command, "--help")
 		if status != 0 {
 			t.Fatalf("ledger %s --help: %s", command, problems)
 		}

@@ -16,6 +16,7 @@ import (
 
 	template "ledger.example"
 	"ledger.example/cmd/ledger/local"
+	"ledger.example/tests/process"
 )
 
 // store is the one DynamoDB Local of the run.
@@ -39,12 +40,7 @@ func run(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, "stopping DynamoDB Local:", err)
 		}
 	}()
-	if binaryDir, err = os.MkdirTemp("", "ledger-test-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(binaryDir)
-	return m.Run()
+	return process.Main(m)
 }
 
 // ofItsOwn gives t, which must not be parallel, a DynamoDB Local of its own.

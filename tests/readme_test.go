@@ -59,7 +59,7 @@ func TestREADME(t *testing.T) {
 	if len(snippets) < 2 || snippets[0].text != "go run ./cmd/ledger up\n" || snippets[1].text != "go test ./...\n" {
 		t.Fatal("the README doesn't begin with its two commands: one that is run here, and the one that runs this test")
 	}
-	ledger := startLedger(t, "up", "--port", "0")
+	ledger := process.Start(t, "up", "--port", "0")
 	var answer []byte
 	for _, s := range snippets[2:] {
 		switch s.language {
@@ -93,7 +93,7 @@ func TestREADME(t *testing.T) {
 func shell(t *testing.T, l *process.Process, s snippet) []byte {
 	t.Helper()
 	script := strings.NewReplacer(
-		"go run ./cmd/ledger", ledgerBinary(t),
+		"go run ./cmd/ledger", process.Binary(t),
 		"curl ", "curl --silent --show-error ",
 		"localhost:8080", strings.TrimPrefix(l.URL, "http://"),
 	).Replace(s.text)

@@ -2,10 +2,13 @@ package acceptance
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"ledger.example/tests/process"
 )
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 // anyURL is where a ledger runs that somebody else has started, and something that projects beside it.
 var anyURL = flag.String("url", "", "run the suite against the ledger at this URL, instead of one that is started for it")
@@ -14,11 +17,7 @@ var anyURL = flag.String("url", "", "run the suite against the ledger at this UR
 func TestAcceptance(t *testing.T) {
 	url := *anyURL
 	if url == "" {
-		binary, err := process.Build(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		url = process.Start(t, binary, "up", "--port", "0").URL
+		url = process.Start(t, "up", "--port", "0").URL
 	}
 	suite(t, url)
 }

@@ -16,13 +16,37 @@ import (
 	"time"
 )
 
-// Build builds the command into a directory, and returns its path.
-func Build(dir string) (string, error) {
-	binary := filepath.Join(dir, "ledger")
+// folder holds the command; Main makes and removes it.
+var folder string
+
+// Main runs the tests of a package that uses the command: for TestMain.
+func Main(m *testing.M) int {
+	var err error
+	if folder, err = os.MkdirTemp("", "ledger-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	return m.Run()
+}
+
+// built builds the command, once for the run.
+var built = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(folder, "ledger")
 	if out, err := exec.Command("go", "build", "-o", binary, "ledger.example/cmd/ledger").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)
 	}
 	return binary, nil
+})
+
+// Binary is the path of the command, in a package whose TestMain calls Main.
+func Binary(t testing.TB) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
 }
 
 // Process is the command in a process of its own.
@@ -38,9 +62,9 @@ type Process struct {
 
 // Start starts the command and returns when it says on standard error that it is ready; with up and dynamodb, URL is set.
 // It is killed at the end of t if it still runs.
-func Start(t testing.TB, binary string, arguments ...string) *Process {
+func Start(t testing.TB, arguments ...string) *Process {
 	t.Helper()
-	l := &Process{command: exec.Command(binary, arguments...), exited: make(chan struct{})}
+	l := &Process{command: exec.Command(Binary(t), arguments...), exited: make(chan struct{})}
 	l.command.Dir = t.TempDir()
 	out, err := l.command.StdoutPipe()
 	if err != nil {
@@ -134,9 +158,9 @@ func (l *Process) Kill(t testing.TB) {
 }
 
 // Run runs the command to its end against url, and returns its standard output, standard error and exit status.
-func Run(t testing.TB, binary, url string, arguments ...string) (out, problems string, status int) {
+func Run(t testing.TB, url string, arguments ...string) (out, problems string, status int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), binary, arguments...)
+	command := exec.CommandContext(t.Context(), Binary(t), arguments...)
 	command.Env = append(os.Environ(), "LEDGER_URL="+url)
 	command.Dir = t.TempDir()
 	var o, p strings.Builder

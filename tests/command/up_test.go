@@ -1,9 +1,11 @@
-package tests
+// Package command holds what needs the ledger's command in processes of its own, that are asked to end or killed.
+package command
 
 import (
 	"encoding/json"
 	"flag"
 	"net/http"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -16,6 +18,8 @@ import (
 	"ledger.example/tests/process"
 )
 
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+
 // endpointOf is where the DynamoDB Local is that an up started.
 func endpointOf(up *process.Process) string {
 	_, rest, _ := strings.Cut(up.Said(), " in DynamoDB at ")
@@ -26,7 +30,7 @@ func endpointOf(up *process.Process) string {
 func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		up := startLedger(t, "up", "--port", "0", "--demo")
+		up := process.Start(t, "up", "--port", "0", "--demo")
 		s := caller.New(t, up.URL)
 		caller.Eventually(t, time.Minute, "the demo is projected", func() bool {
 			return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
@@ -48,7 +52,7 @@ func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for range 2 {
-		up := startLedger(t, "up", "--port", "0", "--data", dir, "--demo")
+		up := process.Start(t, "up", "--port", "0", "--data", dir, "--demo")
 		s := caller.New(t, up.URL)
 		if got := s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "").Value("quantity"); got != "350000" {
 			t.Errorf("the demo's balance is %v", got)
@@ -61,9 +65,9 @@ func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
 
 func TestUpNamesThePortInUse(t *testing.T) {
 	t.Parallel()
-	up := startLedger(t, "up", "--port", "0", "--dynamodb-endpoint", store.Endpoint, "--table", "port-in-use")
+	up := process.Start(t, "up", "--port", "0")
 	port := up.URL[strings.LastIndex(up.URL, ":")+1:]
-	out, problems, status := runLedger(t, "", "up", "--port", port)
+	out, problems, status := process.Run(t, "", "up", "--port", port)
 	if status != 1 || out != "" || !strings.Contains(problems, port) || !strings.Contains(problems, "--port") {
 		t.Errorf("status %d, output %q: %s", status, out, problems)
 	}
@@ -71,10 +75,10 @@ func TestUpNamesThePortInUse(t *testing.T) {
 
 func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	t.Parallel()
-	up := startLedger(t, "up", "--port", "0")
+	up := process.Start(t, "up", "--port", "0")
 	b := books.New(20, 200, 8)
 	file := b.File(t)
-	importer := exec.Command(ledgerBinary(t), "import", file, "--url", up.URL)
+	importer := exec.Command(process.Binary(t), "import", file, "--url", up.URL)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +89,7 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	}
 	importer.Wait()
 	for i := range 2 {
-		out, problems, status := runLedger(t, up.URL, "import", file, "--json")
+		out, problems, status := process.Run(t, up.URL, "import", file, "--json")
 		var sum struct{ New, Replayed, Failed int }
 		if err := json.Unmarshal([]byte(out), &sum); err != nil || status != 0 || sum.Failed != 0 || sum.New+sum.Replayed != len(b.Lines) {
 			t.Fatalf("status %d, output %s: %s", status, out, problems)
@@ -102,12 +106,12 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 
 func TestPumpKilledDuringAnImport(t *testing.T) {
 	t.Parallel()
-	up := startLedger(t, "up", "--port", "0", "--no-pump")
+	up := process.Start(t, "up", "--port", "0", "--no-pump")
 	pumping := []string{"pump", "--dynamodb-endpoint", endpointOf(up)}
-	pump := startLedger(t, pumping...)
+	pump := process.Start(t, pumping...)
 	b := books.New(12, 150, 8)
 	file := b.File(t)
-	importer := exec.Command(ledgerBinary(t), "import", file, "--url", up.URL)
+	importer := exec.Command(process.Binary(t), "import", file, "--url", up.URL)
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +124,7 @@ func TestPumpKilledDuringAnImport(t *testing.T) {
 	if wrong := b.Differences(s, "strong"); wrong != nil {
 		t.Errorf("strong, with no pump: %s", wrong)
 	}
-	pump = startLedger(t, pumping...)
+	pump = process.Start(t, pumping...)
 	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
 	if status := pump.Stop(t, syscall.SIGTERM); status != 0 {
 		t.Errorf("pump: exit status %d: %s", status, pump.Said())
@@ -135,13 +139,13 @@ var importedPostings = flag.Int("postings", 5_000, "postings to import while mem
 
 func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
 	t.Parallel()
-	up := startLedger(t, "up", "--port", "0")
+	up := process.Start(t, "up", "--port", "0")
 	const legs = 25 // of a transaction, on average
 	file := books.New(200, *importedPostings/legs, 2*legs-2).File(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, problems, status := runLedger(t, up.URL, "import", file); status != 0 {
+		if _, problems, status := process.Run(t, up.URL, "import", file); status != 0 {
 			t.Errorf("import: %d: %s", status, problems)
 		}
 	}()

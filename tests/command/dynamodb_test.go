@@ -1,4 +1,4 @@
-package tests
+package command
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func freePort(t *testing.T) string {
 func TestDynamoDBIsTheStoreAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		d := startLedger(t, "dynamodb", "--port", "0", "--table", "books")
+		d := process.Start(t, "dynamodb", "--port", "0", "--table", "books")
 		out, err := local.DynamoDB(d.URL).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 		if err != nil || !slices.Equal(out.TableNames, []string{"books"}) {
 			t.Fatalf("%s: tables %v: %v", d.URL, out, err)
@@ -55,7 +55,7 @@ func TestDynamoDBIsTheStoreAndNothingElse(t *testing.T) {
 func TestDynamoDBNamesWhatIsTaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := startLedger(t, "dynamodb", "--port", "0", "--data", dir)
+	d := process.Start(t, "dynamodb", "--port", "0", "--data", dir)
 	port := d.URL[strings.LastIndex(d.URL, ":")+1:]
 	for _, c := range []struct {
 		what      string
@@ -65,7 +65,7 @@ func TestDynamoDBNamesWhatIsTaken(t *testing.T) {
 		{"the port", []string{"dynamodb", "--port", port}, []string{port, "--port"}},
 		{"the data", []string{"dynamodb", "--port", "0", "--data", dir}, []string{"in use", dir}},
 	} {
-		out, problems, status := runLedger(t, "", c.arguments...)
+		out, problems, status := process.Run(t, "", c.arguments...)
 		if status != 1 || out != "" {
 			t.Errorf("%s: status %d, output %q", c.what, status, out)
 		}
@@ -82,16 +82,16 @@ func TestDynamoDBNamesWhatIsTaken(t *testing.T) {
 func TestDynamoDBIsKilledAndComesBack(t *testing.T) {
 	t.Parallel()
 	store := []string{"dynamodb", "--port", freePort(t), "--data", t.TempDir()}
-	d := startLedger(t, store...)
-	pump := startLedger(t, "pump", "--dynamodb-endpoint", d.URL)
-	up := startLedger(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.URL)
+	d := process.Start(t, store...)
+	pump := process.Start(t, "pump", "--dynamodb-endpoint", d.URL)
+	up := process.Start(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.URL)
 	s := caller.New(t, up.URL)
 	balance := func() any { return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") }
 	caller.Eventually(t, time.Minute, "the demo is projected", func() bool { return balance() == "350000" })
 
 	d.Kill(t)
 	caller.Eventually(t, time.Minute, "the pump tells of the outage", func() bool { return strings.Contains(pump.Said(), "cannot be read") })
-	d = startLedger(t, store...)
+	d = process.Start(t, store...)
 	s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
 	s.Must(201, "POST", "/v1/transfers", `{"id":"after","from":"bank","to":"jane","asset":"USD","quantity":"7"}`)
 	caller.Eventually(t, time.Minute, "the pump goes on", func() bool { return balance() == "350007" })
@@ -109,15 +109,15 @@ func TestDynamoDBIsKilledAndComesBack(t *testing.T) {
 func TestPumpFollowsATableThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	store := []string{"dynamodb", "--port", freePort(t)}
-	d := startLedger(t, store...)
-	pump := startLedger(t, "pump", "--dynamodb-endpoint", d.URL)
+	d := process.Start(t, store...)
+	pump := process.Start(t, "pump", "--dynamodb-endpoint", d.URL)
 	for i := range 2 {
 		if i > 0 {
 			d.Kill(t)
-			d = startLedger(t, store...)
+			d = process.Start(t, store...)
 		}
 		// The API is a new one, too: what the functions know of assets and accounts is of the table that is gone.
-		up := startLedger(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.URL)
+		up := process.Start(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.URL)
 		s := caller.New(t, up.URL)
 		caller.Eventually(t, time.Minute, fmt.Sprintf("table %d is projected", i), func() bool {
 			return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
