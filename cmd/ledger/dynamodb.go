@@ -34,8 +34,10 @@ When the table can be used, the endpoint is printed on standard output; everythi
 error. DynamoDB Local listens on all interfaces, which is how containers reach it, and asks nobody for
 credentials: keep the port behind the machine's firewall.
 
-Ctrl-C or SIGTERM ends it. With --data the books are there again the next time, also after a crash.
-Without, the next time is a new ledger: start the functions anew, too, as they remember assets and accounts.`,
+Ctrl-C or SIGTERM ends it. With --data the books are there again the next time, also if this command was
+killed. Only if its JVM is killed by force, DynamoDB Local may forget the last transaction that it
+acknowledged, some milliseconds old. Without --data, the next time is a new ledger: start the functions
+anew, too, as they remember assets and accounts.`,
 		Example: `  ledger dynamodb --data ./books
   ledger dynamodb --port 8010 --table books`,
 		Args: cobra.NoArgs,
