@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
+	"ledger.example/functions/api/gatewaytest"
 	"ledger.example/ledger"
 )
 
@@ -106,23 +104,6 @@ func TestGatewayRequest(t *testing.T) {
 	}
 }
 
-// published returns one of the events that AWS publishes as samples: the Lambda library carries them for its own tests.
-func published(t *testing.T, name string) (e lambdaevents.APIGatewayV2HTTPRequest) {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "events", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &e); err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
 // The events that AWS publishes are understood whole, and so is what it does to a request: names of headers in any case,
 // repeated parameters as they came, several cookies, bodies as text or base64, a decoded path.
 func TestGatewayTakesPublishedEvents(t *testing.T) {
@@ -133,7 +114,7 @@ func TestGatewayTakesPublishedEvents(t *testing.T) {
 	for _, name := range []string{
 		"apigw-v2-request-iam.json", "apigw-v2-request-jwt-authorizer.json", "apigw-v2-request-lambda-authorizer.json", "apigw-v2-request-no-authorizer.json",
 	} {
-		e := published(t, name)
+		e := gatewaytest.Published(t, name)
 		r, err := gatewayRequest(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"ledger.example/functions/api/gatewaytest"
 )
 
 // payloadBytes is the most that an invocation can bring or answer (AWS, Lambda quotas: 6 MB each).
@@ -57,23 +57,6 @@ func maxMemory(p *os.ProcessState) int64 {
 	return int64(most)
 }
 
-// published returns one of the sample events that AWS publishes, which the Lambda library carries for its own tests.
-func published(t *testing.T, name string) (e lambdaevents.APIGatewayV2HTTPRequest) {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "events", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &e); err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
 // Who sends a request is who the gateway's authorizer vouches for. Without one nobody is let in, whatever the headers say:
 // a function reached past its gateway, or by one that is emulated without its authorizers, fails closed.
 func TestCallers(t *testing.T) {
@@ -93,14 +76,14 @@ func TestCallers(t *testing.T) {
 		"apigw-v2-request-jwt-authorizer.json":    {nil, "", "local"},
 		"apigw-v2-request-lambda-authorizer.json": {nil, "", "local"},
 	} {
-		e := published(t, sample)
+		e := gatewaytest.Published(t, sample)
 		e.RawPath, e.RawQueryString, e.RequestContext.HTTP.Method = "/v1/assets/USD", "", "PUT"
 		e.Headers["Content-Type"], e.Body = "application/json", `{"name":"US dollar","scale":2}`
 		e.Headers["Authorization"], e.Headers["X-Amzn-Actor"] = "Bearer nonsense", "somebody"
 		identified(t, sample, f, e, c.actor)
 		identified(t, sample, emulated, e, c.emulated)
 	}
-	jwt := published(t, "apigw-v2-request-jwt-authorizer.json")
+	jwt := gatewaytest.Published(t, "apigw-v2-request-jwt-authorizer.json")
 	jwt.RawPath, jwt.RawQueryString, jwt.RequestContext.HTTP.Method = "/v1/assets/USD", "", "PUT"
 	jwt.Headers["Content-Type"], jwt.Body = "application/json", `{"name":"US dollar","scale":2}`
 	jwt.RequestContext.Authorizer.JWT.Claims["sub"] = "user-17"

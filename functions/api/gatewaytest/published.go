@@ -1,0 +1,30 @@
+// Package gatewaytest has requests of an API Gateway HTTP API as AWS publishes them, for tests.
+package gatewaytest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+)
+
+// Published returns one of the events that AWS publishes as samples: the Lambda library carries them for its own tests.
+func Published(t testing.TB, name string) (e lambdaevents.APIGatewayV2HTTPRequest) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "events", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
