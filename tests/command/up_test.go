@@ -73,17 +73,24 @@ func TestUpNamesThePortInUse(t *testing.T) {
 	}
 }
 
+// startImport imports made-up books beside the test, and returns when it is in their middle. Wait for it.
+func startImport(t *testing.T, s *caller.Caller, url, file string) *exec.Cmd {
+	t.Helper()
+	importer := exec.Command(process.Binary(t), "import", file, "--url", url)
+	if err := importer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	caller.Eventually(t, time.Minute, "the import is in its middle", func() bool { return s.Send("GET", "/v1/transactions/b-60", "").Status == 200 })
+	return importer
+}
+
 func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	t.Parallel()
 	up := process.Start(t, "up", "--port", "0")
 	b := books.New(20, 200, 8)
 	file := b.File(t)
-	importer := exec.Command(process.Binary(t), "import", file, "--url", up.URL)
-	if err := importer.Start(); err != nil {
-		t.Fatal(err)
-	}
 	s := caller.New(t, up.URL)
-	caller.Eventually(t, time.Minute, "the import is in its middle", func() bool { return s.Send("GET", "/v1/transactions/b-60", "").Status == 200 })
+	importer := startImport(t, s, up.URL, file)
 	if err := importer.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +118,8 @@ func TestPumpKilledDuringAnImport(t *testing.T) {
 	pump := process.Start(t, pumping...)
 	b := books.New(12, 150, 8)
 	file := b.File(t)
-	importer := exec.Command(process.Binary(t), "import", file, "--url", up.URL)
-	if err := importer.Start(); err != nil {
-		t.Fatal(err)
-	}
 	s := caller.New(t, up.URL)
-	caller.Eventually(t, time.Minute, "the import is in its middle", func() bool { return s.Send("GET", "/v1/transactions/b-60", "").Status == 200 })
+	importer := startImport(t, s, up.URL, file)
 	pump.Kill(t)
 	if err := importer.Wait(); err != nil {
 		t.Fatal("import:", err)
