@@ -37,7 +37,7 @@ func lifeOf(ctx context.Context) (context.Context, context.CancelFunc) {
 // pause waits before the try after number tries, counted from one. It reports whether there is life left.
 func pause(ctx context.Context, tries int) bool {
 	most := min(pauseMost, pauseLeast<<min(tries-1, 16))
-	timer := time.NewTimer(most/2 + rand.N(most/2))
+	timer := time.NewTimer(most/2 + jitter(most/2))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -45,6 +45,12 @@ func pause(ctx context.Context, tries int) bool {
 	case <-timer.C:
 		return ctx.Err() == nil
 	}
+}
+
+// jitter returns a random duration below most. It is drawn from the clock, which no two processes read in the same
+// nanosecond, and not from the runtime's randomness: where a test sets the clock, the same happens again.
+func jitter(most time.Duration) time.Duration {
+	return time.Duration(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)).Int64N(int64(most)))
 }
 
 // ask makes one request to the store and takes in what its reply told of the store's clock.

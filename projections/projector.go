@@ -48,6 +48,15 @@ func NewProjector(views Views, now func() time.Time, log *slog.Logger) *Projecto
 	}
 }
 
+// Tuning moves the thresholds that only a hot account meets to where a few postings meet them: for simulations.
+type Tuning struct {
+	Stretch  int64 // settled postings that close a segment, instead of StretchPostings
+	Segments int   // segments after which the way so far is saved, instead of SegmentsMax
+}
+
+// Tune sets thresholds before p is used. Every value is right, but no other is fast.
+func (p *Projector) Tune(t Tuning) { p.stretch, p.segments = t.Stretch, t.Segments }
+
 // untilQuiet does what try does, again from its beginning as long as others come first, or as a write's outcome is
 // unknown: reading again tells it.
 func (p *Projector) untilQuiet(ctx context.Context, attempt func() error) error {
@@ -65,7 +74,7 @@ func (p *Projector) untilQuiet(ctx context.Context, attempt func() error) error 
 // pause waits before the next try, a random time so that those who met don't meet again. Error: that of ctx.
 func pause(ctx context.Context, try int) error {
 	most := min(pauseFirst<<min(try-1, 16), pauseMost)
-	timer := time.NewTimer(rand.N(most))
+	timer := time.NewTimer(jitter(most))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -73,4 +82,10 @@ func pause(ctx context.Context, try int) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// jitter returns a random duration below most. It is drawn from the clock, which no two processes read in the same
+// nanosecond, and not from the runtime's randomness: where a test sets the clock, the same happens again.
+func jitter(most time.Duration) time.Duration {
+	return time.Duration(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)).Int64N(int64(most)))
 }

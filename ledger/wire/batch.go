@@ -23,7 +23,9 @@ const (
 // backoff returns how long to wait before the next attempt after n failed ones: at random up to a bound that doubles,
 // so that those who were declined together don't come back together.
 func backoff(n int) time.Duration {
-	return rand.N(min(backoffBase<<min(n, 10), backoffMax))
+	most := min(backoffBase<<min(n, 10), backoffMax)
+	// Drawn from the clock and not from the runtime's randomness: where a test sets the clock, the same happens again.
+	return time.Duration(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)).Int64N(int64(most)))
 }
 
 // BatchGet reads the items of distinct keys, in one request for each table.BatchGetKeys of them, and those again that
