@@ -25,6 +25,8 @@ const (
 	// importSilence ends an import whose ledger has gone for good. It is longer than importPatience, so that one line that
 	// is never answered doesn't end it.
 	importSilence = 4 * time.Minute
+	// silenceTold is how long the ledger may be silent before the progress says so.
+	silenceTold = 5 * time.Second
 )
 
 func (c *cli) importCommand() *cobra.Command {
@@ -84,7 +86,7 @@ func (c *cli) importFile(ctx context.Context, name string, clients int) error {
 		Ledger: api, Clients: clients, Silence: importSilence,
 		OnFailure: func(f importer.Failure) { p.say(describe(f)) },
 	})
-	p = startProgress(c.err, size, run)
+	p = startProgress(c.err, size, func(since time.Duration) (string, int64) { return importShown(run, since) })
 	runErr := run.Run(ctx, file)
 	p.stop()
 	counts := run.Counts()
@@ -100,6 +102,16 @@ func (c *cli) importFile(ctx context.Context, name string, clients int) error {
 		return fmt.Errorf("%d of %d lines failed", counts.Failed, counts.Lines())
 	}
 	return nil
+}
+
+// importShown tells how far an import is.
+func importShown(run *importer.Import, since time.Duration) (text string, bytes int64) {
+	n := run.Counts()
+	text = fmt.Sprintf("%d lines (%.0f/s), %d failed", n.Lines(), float64(n.Lines())/since.Seconds(), n.Failed)
+	if silent := run.Silent(); silent >= silenceTold {
+		text += fmt.Sprintf(", no answer for %s", silent.Round(time.Second))
+	}
+	return text, n.Bytes
 }
 
 // open opens the file to import and tells its size, -1 when that is not known.
