@@ -13,17 +13,16 @@ import (
 // NewestGrant reads the newest grant or revocation of user on account, strongly consistent: the command numbers the next
 // one after it, and the projector shows it. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
 func NewestGrant(ctx context.Context, client *dynamodb.Client, tableName, account, user string) (events.Event, error) {
-	out, err := client.Query(ctx, Within(table.AccountKey(account).PK, table.GrantsOf(user), &dynamodb.QueryInput{
+	newest, err := First(ctx, client, Within(table.AccountKey(account).PK, table.GrantsOf(user), &dynamodb.QueryInput{
 		TableName:        &tableName,
 		ConsistentRead:   aws.Bool(true),
 		ScanIndexForward: aws.Bool(false),
-		Limit:            aws.Int32(1),
 	}))
-	if err != nil {
-		return nil, ReadError(err)
-	}
-	if len(out.Items) == 0 {
+	switch {
+	case err != nil:
+		return nil, err
+	case newest == nil:
 		return nil, table.ErrAbsent
 	}
-	return DecodeEvent(out.Items[0])
+	return DecodeEvent(newest)
 }

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"context"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -28,4 +30,22 @@ func within(partitionKey, partition, sortKey string, r table.Range, q *dynamodb.
 	q.KeyConditionExpression = aws.String(partitionKey + " = :partition AND " + sortKey + " BETWEEN :from AND :to")
 	q.ExpressionAttributeValues = Item{":partition": String(partition), ":from": String(r.From), ":to": String(r.To)}
 	return q
+}
+
+// First returns the first item of a query, nil when there is none. It makes one request, unless the store cuts a page
+// before its first item. Errors: ErrThrottled, ErrUnavailable.
+func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput) (Item, error) {
+	q.Limit = aws.Int32(1)
+	for {
+		out, err := client.Query(ctx, q)
+		switch {
+		case err != nil:
+			return nil, ReadError(err)
+		case len(out.Items) > 0:
+			return out.Items[0], nil
+		case len(out.LastEvaluatedKey) == 0:
+			return nil, nil
+		}
+		q.ExclusiveStartKey = out.LastEvaluatedKey
+	}
 }

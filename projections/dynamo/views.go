@@ -77,14 +77,14 @@ func get(ctx context.Context, client *dynamodb.Client, tableName string, k table
 
 // SegmentFrom implements projections.Views.
 func (v *Views) SegmentFrom(ctx context.Context, k projections.Key, id events.KSUID) (projections.Segment, error) {
-	out, err := v.query(ctx, k.Account, table.SegmentsFrom(k.Asset, string(id)), &dynamodb.QueryInput{Limit: aws.Int32(1)})
-	if err == nil && len(out.Items) == 0 {
+	item, err := v.first(ctx, k.Account, table.SegmentsFrom(k.Asset, string(id)), &dynamodb.QueryInput{})
+	if err == nil && item == nil {
 		err = table.ErrAbsent
 	}
 	if err != nil {
 		return projections.Segment{}, fmt.Errorf("read segment: %w", err)
 	}
-	s, err := decodeSegment(out.Items[0])
+	s, err := decodeSegment(item)
 	if err != nil {
 		return projections.Segment{}, fmt.Errorf("read segment: %w", err)
 	}
@@ -93,17 +93,16 @@ func (v *Views) SegmentFrom(ctx context.Context, k projections.Key, id events.KS
 
 // NextAsset implements projections.Views.
 func (v *Views) NextAsset(ctx context.Context, account, after string) (string, error) {
-	out, err := v.query(ctx, account, table.PostingAssetAfter(after), &dynamodb.QueryInput{
-		Limit:                aws.Int32(1),
+	item, err := v.first(ctx, account, table.PostingAssetAfter(after), &dynamodb.QueryInput{
 		ProjectionExpression: aws.String(table.AttrPK + ", " + table.AttrSK),
 	})
-	if err == nil && len(out.Items) == 0 {
+	if err == nil && item == nil {
 		err = table.ErrAbsent
 	}
 	if err != nil {
 		return "", fmt.Errorf("look for the next asset: %w", err)
 	}
-	key, err := wire.KeyOf(out.Items[0])
+	key, err := wire.KeyOf(item)
 	if err != nil {
 		return "", fmt.Errorf("look for the next asset: %w", err)
 	}
@@ -114,11 +113,21 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 	return asset, nil
 }
 
-// query queries an account's partition, strongly consistent.
-func (v *Views) query(ctx context.Context, account string, r table.Range, q *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+// within makes q a query of an account's partition, strongly consistent.
+func (v *Views) within(account string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
 	q.TableName = &v.table
 	q.ConsistentRead = aws.Bool(true)
-	out, err := v.client.Query(ctx, wire.Within(table.AccountKey(account).PK, r, q))
+	return wire.Within(table.AccountKey(account).PK, r, q)
+}
+
+// first reads the first item of an account's partition in r, nil when there is none.
+func (v *Views) first(ctx context.Context, account string, r table.Range, q *dynamodb.QueryInput) (wire.Item, error) {
+	return wire.First(ctx, v.client, v.within(account, r, q))
+}
+
+// query reads one page of an account's partition.
+func (v *Views) query(ctx context.Context, account string, r table.Range, q *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+	out, err := v.client.Query(ctx, v.within(account, r, q))
 	if err != nil {
 		return nil, wire.ReadError(err)
 	}
