@@ -3,6 +3,8 @@ package tests
 import (
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ledger.example/events"
 	"ledger.example/ledger"
 	ledgerdynamo "ledger.example/ledger/dynamo"
@@ -11,7 +13,11 @@ import (
 	projectionsdynamo "ledger.example/projections/dynamo"
 )
 
-func TestJournalOnDynamoDB(t *testing.T) {
+func TestJournalOnDynamoDB(t *testing.T) { journalOn(t, newTable) }
+
+func TestJournalInMemory(t *testing.T) { journalOn(t, newTableInMemory) }
+
+func journalOn(t *testing.T, newTable func(testing.TB) (*dynamodb.Client, string)) {
 	journaltest.Conform(t, func(t *testing.T) journaltest.Harness {
 		client, name := newTable(t)
 		views := projectionsdynamo.NewViews(client, name)

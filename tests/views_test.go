@@ -16,7 +16,11 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-func TestViewsOnDynamoDB(t *testing.T) {
+func TestViewsOnDynamoDB(t *testing.T) { viewsOn(t, newTable) }
+
+func TestViewsInMemory(t *testing.T) { viewsOn(t, newTableInMemory) }
+
+func viewsOn(t *testing.T, newTable func(testing.TB) (*dynamodb.Client, string)) {
 	viewstest.Conform(t, func(t *testing.T) (projections.Views, viewstest.Seed) {
 		client, name := newTable(t)
 		return projectionsdynamo.NewViews(client, name), eventSeed{client, name}

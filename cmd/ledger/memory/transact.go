@@ -1,0 +1,181 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+)
+
+// reasonValidation is the code of a reason that an update met only when it saw the item.
+const reasonValidation = "ValidationError"
+
+var errTwice = validation("Transaction request cannot include multiple operations on one item")
+
+// cancelled is the error of a transaction with those reasons.
+func cancelled(reasons []types.CancellationReason) error {
+	codes := make([]string, len(reasons))
+	for i, r := range reasons {
+		codes[i] = aws.ToString(r.Code)
+	}
+	return &types.TransactionCanceledException{
+		Message:             aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"),
+		CancellationReasons: reasons,
+	}
+}
+
+func conflictReason() types.CancellationReason {
+	return types.CancellationReason{Code: aws.String(wire.ReasonConflict), Message: aws.String("Transaction is ongoing for the item")}
+}
+
+// An outcome is what a transaction that passed still has to do to one item.
+type outcome struct {
+	*write
+	after item
+}
+
+// transactWriteItems decides at once and then makes one item after the other visible; until an item is, others' writes to it
+// are refused.
+func (s *Store) transactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
+	if err := refuse(
+		option{"ReturnItemCollectionMetrics", in.ReturnItemCollectionMetrics != ""}, measured(in.ReturnConsumedCapacity),
+	); err != nil {
+		return nil, err
+	}
+	if n := len(in.TransactItems); n == 0 || n > s.actions {
+		return nil, validation("Value at 'transactItems' failed to satisfy constraint: Member must have between 1 and %d items", s.actions)
+	}
+	outcomes, breaches, err := s.decide(in.TransactItems, false)
+	if breaches != nil {
+		s.violation(errors.Join(breaches...))
+		outcomes, _, err = s.decide(in.TransactItems, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.order != nil {
+		s.order(len(outcomes), func(i, j int) { outcomes[i], outcomes[j] = outcomes[j], outcomes[i] })
+	}
+	// Whatever becomes of the caller in a hook, the transaction is carried through.
+	next := 0
+	defer func() { s.show(outcomes[next:]) }()
+	for ; next < len(outcomes); next++ {
+		if s.between != nil {
+			s.between(ctx)
+		}
+		s.show(outcomes[next : next+1])
+	}
+	return &dynamodb.TransactWriteItemsOutput{}, nil
+}
+
+// show makes items visible.
+func (s *Store) show(outcomes []outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range outcomes {
+		delete(o.books.busy, o.key)
+		s.apply(o.books, o.key, o.after)
+	}
+}
+
+// decide checks everything that can refuse a transaction, and then keeps its items busy. When it would breach our promise
+// and nobody was warned yet, it does nothing and returns the breaches.
+func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes []outcome, breaches []error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	type place struct {
+		books *books
+		key   table.Key
+	}
+	seen := make(map[place]bool, len(actions))
+	for _, action := range actions {
+		w, err := s.action(action)
+		if err != nil {
+			return nil, nil, err
+		}
+		if at := (place{w.books, w.key}); seen[at] {
+			return nil, nil, errTwice
+		} else {
+			seen[at] = true
+		}
+		outcomes = append(outcomes, outcome{write: w})
+	}
+	size, passed := 0, true
+	reasons := make([]types.CancellationReason, len(outcomes))
+	for n, o := range outcomes {
+		before := o.books.base.row(o.key).current()
+		reason, after := o.reason(before)
+		reasons[n], outcomes[n].after = reason, after
+		passed = passed && aws.ToString(reason.Code) == wire.ReasonNone
+		size += max(before.bytes(), after.bytes())
+		if breach := o.breach(before); breach != nil {
+			breaches = append(breaches, breach)
+		}
+	}
+	switch {
+	case !passed:
+		return nil, nil, cancelled(reasons)
+	case size > table.TransactionBytes:
+		return nil, nil, validation("Aggregate size of all items cannot exceed %d bytes", table.TransactionBytes)
+	case breaches != nil && !warned:
+		return nil, breaches, nil
+	}
+	for _, o := range outcomes {
+		o.books.busy[o.key] = true
+	}
+	return outcomes, nil, nil
+}
+
+// reason tells why the write cannot be made now, and what the item becomes if it can.
+func (w *write) reason(before item) (types.CancellationReason, item) {
+	none := types.CancellationReason{Code: aws.String(wire.ReasonNone)}
+	if w.books.busy[w.key] {
+		return conflictReason(), before
+	}
+	if !w.condition(before) {
+		failed := types.CancellationReason{Code: aws.String(wire.ReasonCondition), Message: aws.String(conditionFailed)}
+		if w.shows {
+			failed.Item = before.lent()
+		}
+		return failed, before
+	}
+	after, err := w.become(before)
+	if err != nil {
+		var invalid smithy.APIError
+		errors.As(err, &invalid)
+		return types.CancellationReason{Code: aws.String(reasonValidation), Message: aws.String(invalid.ErrorMessage())}, before
+	}
+	return none, after
+}
+
+// action reads one action of a transaction. The lock is held.
+func (s *Store) action(a types.TransactWriteItem) (w *write, err error) {
+	given := 0
+	if a.Put != nil {
+		given++
+		w, err = s.put(a.Put)
+	}
+	if a.Update != nil {
+		given++
+		w, err = s.update(a.Update)
+	}
+	if a.Delete != nil {
+		given++
+		w, err = s.delete(a.Delete)
+	}
+	if a.ConditionCheck != nil {
+		given++
+		w, err = s.check(a.ConditionCheck)
+	}
+	if given != 1 {
+		return nil, validation("TransactItems can only contain one of Check, Put, Update or Delete")
+	}
+	return w, err
+}

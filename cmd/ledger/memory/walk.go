@@ -1,0 +1,47 @@
+package memory
+
+import (
+	"time"
+
+	"ledger.example/ledger/wire"
+)
+
+// walk fills a page with one segment of the table or index, in the order of the partitions' hashes, after the starting key.
+// It tells whether it stopped before the end. The lock is held.
+func (s *Store) walk(r reading, p *page, startKey wire.Item, part, parts int, lag time.Duration) (full bool, err error) {
+	var (
+		from      uint64 // hash of the partition to begin with
+		partition string
+		start     entry
+	)
+	if startKey != nil {
+		if partition, start, err = r.start(startKey); err != nil {
+			return false, err
+		}
+		if from = hash(partition); segment(from, parts) != part {
+			return false, validation("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: %d Segment: %d", parts, part)
+		}
+	}
+	at := s.lagged(lag)
+	for _, bucket := range r.buckets[from>>(64-bucketBits):] {
+		for _, group := range bucket {
+			if segment(group.hash, parts) != part || group.hash < from || group.hash == from && group.key < partition {
+				continue
+			}
+			entries := group.entries
+			if startKey != nil && group.key == partition {
+				n, found := group.place(start)
+				if found {
+					n++
+				}
+				entries = entries[n:]
+			}
+			for _, e := range entries {
+				if i := r.shown(group.key, e, e.row.as(at)); i != nil && !p.add(i) {
+					return true, nil
+				}
+			}
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,26 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	template "ledger.example"
+	"ledger.example/cmd/ledger/local"
+	"ledger.example/cmd/ledger/memory"
+)
+
+// newTableInMemory is newTable in a store of its own.
+func newTableInMemory(t testing.TB) (*dynamodb.Client, string) {
+	t.Helper()
+	const name = "books"
+	client := memory.New(memory.Options{}).DynamoDB()
+	in, err := local.TableFromTemplate(template.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := local.CreateTable(t.Context(), client, in, name); err != nil {
+		t.Fatal(err)
+	}
+	return client, name
+}
