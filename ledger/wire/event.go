@@ -123,13 +123,13 @@ func split(i Item) (stored, error) {
 			continue
 		}
 		t, ok := v.(*types.AttributeValueMemberS)
-		if !ok {
-			return s, fmt.Errorf("%w: %s is not a string", ErrMalformedItem, name)
+		if !ok || t.Value == "" { // an empty one would pass for an absent one
+			return s, fmt.Errorf("%w: %s is not a string, or an empty one", ErrMalformedItem, name)
 		}
 		*text = t.Value
 	}
 	var err error
-	if s.version, err = strconv.Atoi(version); err != nil {
+	if s.version, err = strconv.Atoi(version); err != nil || strconv.Itoa(s.version) != version {
 		return s, fmt.Errorf("%w: item %s %s has no version", ErrMalformedItem, s.PK, s.SK)
 	}
 	return s, nil

@@ -71,7 +71,7 @@ func (r *Reader) Amount(name string) events.Amount {
 	return a
 }
 
-// Integer takes a whole number that is not negative.
+// Integer takes a whole number in canonical form that is not negative.
 func (r *Reader) Integer(name string) int64 {
 	n, ok := r.item[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -79,7 +79,7 @@ func (r *Reader) Integer(name string) int64 {
 		return 0
 	}
 	i, err := strconv.ParseInt(n.Value, 10, 64)
-	if err != nil || i < 0 {
+	if err != nil || i < 0 || strconv.FormatInt(i, 10) != n.Value {
 		r.Fail(name, "is not a whole number of this size")
 	}
 	return i

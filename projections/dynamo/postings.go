@@ -68,9 +68,10 @@ func decodeFigures(id string, item wire.Item) (p projections.Posting, err error)
 	if p.ID, err = events.ParseKSUID(id); err != nil {
 		return p, err
 	}
-	version, err := strconv.Atoi(number(item[table.AttrEventVersion]))
-	if err != nil {
-		return p, fmt.Errorf("%w: version: %w", wire.ErrMalformedItem, err)
+	digits := number(item[table.AttrEventVersion])
+	version, err := strconv.Atoi(digits)
+	if err != nil || strconv.Itoa(version) != digits {
+		return p, fmt.Errorf("%w: it has no version", wire.ErrMalformedItem)
 	}
 	p.Quantity, p.Cost, err = events.DecodeFigures(text(item[table.AttrType]), version,
 		events.Number(number(item[events.FigureQuantity])), events.Number(number(item[events.FigureCost])))
