@@ -45,7 +45,7 @@ func (s *store) feed(table, stream string, projector pump.Handler, setAside stri
 		return nil, err
 	}
 	f := &feed{store: s, table: table, options: pump.Options{
-		Stream: local.Streams(s.endpoint), Handler: projector, Settings: settings, SetAside: setAside, Log: log,
+		Stream: s.streams, Handler: projector, Settings: settings, SetAside: setAside, Log: log,
 	}}
 	return f, f.follow(stream)
 }

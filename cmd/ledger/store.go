@@ -15,6 +15,8 @@ import (
 
 	template "ledger.example"
 	"ledger.example/cmd/ledger/local"
+	"ledger.example/cmd/ledger/memory"
+	"ledger.example/cmd/ledger/pump"
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
 	"ledger.example/ledger/wire"
@@ -27,16 +29,39 @@ const (
 	storeStopTimeout = 10 * time.Second
 )
 
-// store is a DynamoDB on this machine: one that was started here, or one that runs already.
+// store is a DynamoDB on this machine: one that was started here, one that runs already, or the memory of this process.
 type store struct {
-	endpoint string
+	endpoint string           // "": this process
 	tables   *dynamodb.Client // for looking at tables; one, as the pump looks all the time
-	server   *local.Server    // nil: it is somebody else's
+	items    *dynamodb.Client // for the ledger
+	streams  pump.Stream
+	server   *local.Server // nil: it is somebody else's, or none
 }
 
 // newStore returns what runs at an endpoint; server is nil when it is somebody else's.
 func newStore(endpoint string, server *local.Server) *store {
-	return &store{endpoint: endpoint, tables: local.DynamoDB(endpoint), server: server}
+	items := wire.NewClient(aws.Config{
+		Region:       local.Region,
+		BaseEndpoint: &endpoint,
+		// DynamoDB Local checks no signature; an account's credentials are never sent to it.
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	return &store{endpoint: endpoint, tables: local.DynamoDB(endpoint), items: items, streams: local.Streams(endpoint), server: server}
+}
+
+// newMemory returns a store in the memory of this process, which no other can reach.
+func newMemory() *store {
+	m := memory.New(memory.Options{})
+	client := m.DynamoDB()
+	return &store{tables: client, items: client, streams: m.Streams()}
+}
+
+// place tells people where a table is.
+func (s *store) place() string {
+	if s.endpoint == "" {
+		return "in memory: nothing is kept when this ends"
+	}
+	return "in DynamoDB at " + s.endpoint
 }
 
 // openStore starts DynamoDB Local on any free port, keeping its data in dataDir unless that is empty; or, with an endpoint,
@@ -131,11 +156,5 @@ func (s *store) stream(ctx context.Context, table string) (string, error) {
 
 // open returns the ledger on a table of the store.
 func (s *store) open(table string, log *slog.Logger) (*service.Service, error) {
-	db := wire.NewClient(aws.Config{
-		Region:       local.Region,
-		BaseEndpoint: &s.endpoint,
-		// DynamoDB Local checks no signature; an account's credentials are never sent to it.
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-	return service.New(service.Config{Client: db, Table: table, Actor: api.LocalActor, Version: version(), Log: log})
+	return service.New(service.Config{Client: s.items, Table: table, Actor: api.LocalActor, Version: version(), Log: log})
 }

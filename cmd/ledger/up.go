@@ -23,7 +23,7 @@ const (
 	// defaultPort is the API's, unless --port gives another.
 	defaultPort = 8080
 	portMax     = 65_535
-	// memoryBytes is the heap that the collector keeps the process of up in, whatever is read ahead.
+	// memoryBytes is the heap that the collector keeps the process of up in, whatever is read ahead; not with --memory.
 	memoryBytes = 96 << 20
 	// shutdownTimeout is how long requests may take to finish: a command lives 8 s.
 	shutdownTimeout = 15 * time.Second
@@ -41,6 +41,7 @@ const (
 type upOptions struct {
 	port                    int
 	data, endpoint, table   string
+	memory                  bool
 	noPump, demo, isVerbose bool
 }
 
@@ -48,21 +49,29 @@ func (c *cli) upCommand() *cobra.Command {
 	var o upOptions
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Run everything on this machine: DynamoDB Local, table, API, stream pump",
+		Short: "Run everything on this machine: store, table, API, stream pump",
 		Long: `up starts DynamoDB Local (fetched once, and cached), makes the table of template.yaml, serves the API on
 127.0.0.1, and pumps the table's stream into the projector. It needs Java 17 or newer.
+
+With --memory it needs nothing: the table is in this process, as strict as DynamoDB and many times as fast,
+and nothing is kept when it ends. It is for trying the ledger, not for books: no other process can reach the
+table, so "ledger pump", "verify" and "rebuild" cannot, either.
 
 When all of that runs, the API's address is printed on standard output. Everything else goes to standard
 error: how to try it, and logs as JSON.
 
 Ctrl-C or SIGTERM ends it: requests under way are finished first. A second one ends it at once.`,
-		Example: `  ledger up --demo
+		Example: `  ledger up --memory --demo
+  ledger up --demo
   ledger up --data ./books --port 9090
   ledger up --dynamodb-endpoint http://127.0.0.1:8000 --no-pump`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkPort(o.port); err != nil {
 				return err
+			}
+			if o.memory && o.noPump {
+				return wrongUse("--no-pump cannot be used with --memory: no other process can reach the table to project it")
 			}
 			if o.endpoint != "" {
 				if err := checkEndpoint(o.endpoint); err != nil {
@@ -74,25 +83,28 @@ Ctrl-C or SIGTERM ends it: requests under way are finished first. A second one e
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.port, "port", defaultPort, "port of the API; 0 takes any free one")
-	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: in memory, gone at the end)")
+	f.BoolVar(&o.memory, "memory", false, "run on this process's memory, without Java; nothing is kept when it ends")
+	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: none, they are gone at the end)")
 	f.StringVar(&o.endpoint, "dynamodb-endpoint", "", "URL of a DynamoDB Local that runs already")
 	f.StringVar(&o.table, "table", defaultTable, "name of the table")
 	f.BoolVar(&o.noPump, "no-pump", false, "don't project; run \"ledger pump\" beside it")
 	f.BoolVar(&o.demo, "demo", false, "load a small trading register")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
-	cmd.MarkFlagsMutuallyExclusive("data", "dynamodb-endpoint")
+	cmd.MarkFlagsMutuallyExclusive("memory", "data", "dynamodb-endpoint")
 	return cmd
 }
 
 // up runs until ctx ends, which is success, or a part fails.
 func (c *cli) up(ctx context.Context, o upOptions) (err error) {
-	debug.SetMemoryLimit(memoryBytes)
+	if !o.memory {
+		debug.SetMemoryLimit(memoryBytes)
+	}
 	listener, err := listen(o.port)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	s, err := openStore(ctx, o.endpoint, o.data, c.logger(slog.LevelInfo))
+	s, err := c.storeFor(ctx, o)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
@@ -134,6 +146,14 @@ func (c *cli) up(ctx context.Context, o upOptions) (err error) {
 	parts.Go(func() error { return s.watch(partsCtx) })
 	parts.Go(func() error { return unlessEnded(partsCtx, c.welcome(partsCtx, listener.Addr().String(), s, o)) })
 	return parts.Wait()
+}
+
+// storeFor returns what up is to run on.
+func (c *cli) storeFor(ctx context.Context, o upOptions) (*store, error) {
+	if o.memory {
+		return newMemory(), nil
+	}
+	return openStore(ctx, o.endpoint, o.data, c.logger(slog.LevelInfo))
 }
 
 // unlessEnded is err, or nil when ctx has ended: then what was under way was cut off on purpose.
@@ -204,7 +224,7 @@ func (c *cli) welcome(ctx context.Context, address string, s *store, o upOptions
 			fmt.Sprintf(`curl -i -X POST %s/v1/trades -H 'Content-Type: application/json' -d '%s'`, url, demoTrade),
 		}
 	}
-	fmt.Fprintf(c.err, "The ledger is ready at %s (table %s in DynamoDB at %s). Ctrl-C ends it. Try:\n", url, o.table, s.endpoint)
+	fmt.Fprintf(c.err, "The ledger is ready at %s (table %s %s). Ctrl-C ends it. Try:\n", url, o.table, s.place())
 	for _, line := range try {
 		fmt.Fprintln(c.err, "  "+line)
 	}

@@ -92,7 +92,7 @@ type collection struct {
 }
 
 // bucketBits of a hash choose its bucket: so that making a partition doesn't move all others.
-const bucketBits = 12
+const bucketBits = 8
 
 // hash scatters partition keys: FNV-1a, mixed because it is the upper bits that count here.
 func hash(key string) uint64 {
