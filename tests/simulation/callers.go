@@ -1,0 +1,257 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// The register: a bank without a limit, that everybody is funded by; jane, who may owe nothing; joe, who may owe a little;
+// a shop, which gets from everybody.
+const (
+	usd, aapl             = "USD", "AAPL"
+	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
+)
+
+var holders = []string{bank, jane, joe, shop}
+
+// perform carries out a command in the n-th process. died tells that nobody will ever know what came of it.
+func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err error, died bool) {
+	p := h.commands[n]
+	if p.dead {
+		p = h.born("command", n)
+		h.commands[n] = p
+	}
+	t, err = do(p)
+	return t, err, p.dead
+}
+
+// open makes the table and the register, before anything goes wrong.
+func (h *history) open() error {
+	if err := h.openStore(); err != nil {
+		return err
+	}
+	h.calm = true
+	defer func() { h.calm = false }()
+	p := h.born("setup", 0)
+	p.clock = time.Now
+	ctx := as("setup")
+	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2}, {ID: aapl, Name: aapl, Currency: usd}} {
+		asset.Actor = "setup"
+		if _, _, err := p.ledger.RegisterAsset(ctx, asset); err != nil {
+			return err
+		}
+	}
+	for _, account := range []ledger.OpenAccount{
+		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane}, {ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
+		{ID: joe, Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
+	} {
+		account.Name, account.Actor = account.ID, "setup"
+		if _, _, err := p.ledger.OpenAccount(ctx, account); err != nil {
+			return err
+		}
+	}
+	for n := range h.knobs.processes {
+		h.commands = append(h.commands, h.born("command", n))
+	}
+	return nil
+}
+
+// posting is one request to post, and what its callers were told.
+type posting struct {
+	id      string
+	request ledger.PostingRequest
+	other   ledger.PostingRequest // another body under the same id
+
+	first    *events.TransactionPosted // as first acknowledged
+	unknown  bool                      // somebody was left without an answer, or told that the outcome is unknown
+	refused  bool                      // somebody was told that nothing was written
+	declined string                    // what they were told
+}
+
+// requestOf draws the n-th request. It moves 2^e of something; no other request has the same e.
+func (h *history) requestOf(n int) *posting {
+	d := h.plan.draw("request", uint64(n))
+	order := h.plan.draw("quantities", 0).Perm(requestsMost)
+	quantity := events.NewAmount(1 << order[n])
+	note := ledger.Annotation{ID: fmt.Sprintf("t%d", n), Actor: "somebody"}
+	p := &posting{id: note.ID}
+	two := func() (a, b string) {
+		i := d.Perm(len(holders))
+		return holders[i[0]], holders[i[1]]
+	}
+	transfer := func(from, to, asset string) ledger.PostingRequest {
+		return ledger.PostTransfer{Annotation: note, From: from, To: to, Asset: asset, Quantity: quantity}
+	}
+	from, to := two()
+	if h.knobs.narrow && d.chance(.8) {
+		p.request = transfer(bank, jane, usd)
+		p.other = otherBody(note, quantity)
+		return p
+	}
+	switch d.IntN(8) {
+	case 0, 1: // funded
+		p.request = transfer(bank, pick(d, jane, jane, joe), pick(d, usd, usd, aapl))
+	case 2, 3: // spent
+		p.request = transfer(pick(d, jane, jane, joe), pick(d, bank, shop), pick(d, usd, usd, aapl))
+	case 4:
+		p.request = transfer(from, to, pick(d, usd, aapl))
+	case 5:
+		p.request = ledger.PostTrade{Annotation: note, Asset: aapl, Buyer: from, Seller: to, Quantity: quantity, Cost: quantity, Settle: d.chance(.7)}
+	case 6: // passes through jane, who is debited and credited at once
+		p.request = ledger.PostTransaction{Annotation: note, Postings: []ledger.LegRequest{
+			{Account: bank, Asset: usd, Quantity: quantity.Neg()}, {Account: jane, Asset: usd, Quantity: quantity},
+			{Account: jane, Asset: usd, Quantity: quantity.Neg()}, {Account: joe, Asset: usd, Quantity: quantity},
+		}}
+	case 7: // two assets, with costs
+		p.request = ledger.PostTransaction{Annotation: note, Postings: []ledger.LegRequest{
+			{Account: from, Asset: aapl, Quantity: quantity, Cost: quantity}, {Account: to, Asset: aapl, Quantity: quantity.Neg(), Cost: quantity.Neg()},
+			{Account: from, Asset: usd, Quantity: quantity.Neg()}, {Account: to, Asset: usd, Quantity: quantity},
+		}}
+	}
+	p.other = otherBody(note, quantity)
+	return p
+}
+
+func otherBody(note ledger.Annotation, quantity events.Amount) ledger.PostingRequest {
+	note.Description = "another body"
+	return ledger.PostTransfer{Annotation: note, From: bank, To: jane, Asset: usd, Quantity: quantity}
+}
+
+func (h *history) startCallers() {
+	for _, n := range h.plan.Requests {
+		p := h.requestOf(n)
+		h.asked = append(h.asked, p)
+		d := h.plan.draw("callers of", uint64(n))
+		begin := d.between(0, h.knobs.span)
+		twins := d.chance(.15)
+		names := []string{p.id}
+		if h.plan.has(Twins) && twins {
+			names = append(names, p.id+" twin")
+		}
+		for _, name := range names {
+			h.callers.Go(func() {
+				if h.sleep(begin + h.plan.draw("delay of "+name, 0).between(0, time.Second)) {
+					h.call(as(name), p)
+				}
+			})
+		}
+	}
+	if h.plan.has(Memberships) {
+		h.startMembers()
+	}
+}
+
+// call asks until it is answered, and then perhaps again.
+func (h *history) call(ctx context.Context, p *posting) {
+	for tries := 0; tries < 40; tries++ {
+		d := h.draw(ctx, "calls")
+		body := p.request
+		if h.plan.has(OtherBody) && p.first != nil && d.chance(.1) {
+			body = p.other
+		}
+		final := h.post(ctx, d, p, body)
+		switch {
+		case final && d.chance(.8):
+			return
+		case !final && h.plan.has(Abandon) && d.chance(.3):
+			return
+		}
+		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 30*time.Second))) {
+			return
+		}
+	}
+}
+
+// post makes one call, and holds what it is told against what is so. It reports whether the answer is final.
+func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.PostingRequest) (final bool) {
+	before := h.model.credits()
+	had := p.first != nil
+	answer, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) (ledger.Posted, error) { return on.ledger.Post(ctx, body) })
+	h.observe()
+	if died {
+		p.unknown = true
+		h.count(&h.stats.Unanswered)
+		return false
+	}
+	if err == nil {
+		if body == nil || isOther(p, body) {
+			h.broken("%s: another body was accepted under its id", p.id)
+			return true
+		}
+		h.acknowledged(p, answer, had)
+		return true
+	}
+	var e *ledger.Error
+	if !errors.As(err, &e) {
+		h.broken("%s: answered with %T: %w", p.id, err, err)
+		return true
+	}
+	switch e.Code {
+	case ledger.CodeOutcomeUnknown:
+		p.unknown = true
+		h.count(&h.stats.Unanswered)
+		return false
+	case ledger.CodeThrottled, ledger.CodeContention, ledger.CodeUnavailable:
+		p.refused, p.declined = true, string(e.Code)
+		if had {
+			return false // it was there before: nothing is claimed of that
+		}
+		h.count(&h.stats.Unanswered)
+		return false
+	case ledger.CodeInsufficientFunds:
+		h.count(&h.stats.Refused)
+		if had {
+			h.broken("%s: refused although it was acknowledged", p.id)
+		}
+		p.refused, p.declined = true, string(e.Code)
+		h.model.refused(p, e, before)
+		return true
+	case ledger.CodeTransactionIDReused:
+		if !isOther(p, body) {
+			h.broken("%s: its own body is taken for another", p.id)
+		}
+		return true
+	}
+	h.broken("%s: answered with %w", p.id, err)
+	return true
+}
+
+func isOther(p *posting, body ledger.PostingRequest) bool {
+	t, ok := body.(ledger.PostTransfer)
+	return ok && t.Description != "" && p.other != nil
+}
+
+// acknowledged takes in an answer of success.
+func (h *history) acknowledged(p *posting, answer ledger.Posted, had bool) {
+	if answer.Replayed {
+		h.count(&h.stats.Replayed)
+	} else {
+		h.count(&h.stats.Acknowledged)
+		if had {
+			h.broken("%s: posted a second time", p.id)
+		}
+	}
+	if p.first == nil {
+		p.first = &answer.Transaction
+	} else if !sameTransaction(*p.first, answer.Transaction) {
+		h.broken("%s: acknowledged as %+v, first as %+v", p.id, answer.Transaction, *p.first)
+	}
+	h.model.acknowledge(answer.Transaction)
+}
+
+func sameTransaction(a, b events.TransactionPosted) bool {
+	if a.ID != b.ID || a.Fingerprint != b.Fingerprint || len(a.Legs) != len(b.Legs) {
+		return false
+	}
+	for i := range a.Legs {
+		if a.Legs[i] != b.Legs[i] {
+			return false
+		}
+	}
+	return true
+}

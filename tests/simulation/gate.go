@@ -1,0 +1,283 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+)
+
+// errDead is what a dead process gets for each request: it goes on to its end, and reaches nothing.
+var errDead = errors.New("the process died")
+
+// slowMost is the longest that a request takes without being lost; lateMost, until one is applied whose caller was told
+// nothing: longer than any command lives, and than the settle window.
+const (
+	slowMost = 4 * time.Second
+	lateMost = time.Minute
+)
+
+// gate stands between a process and the store: it delays requests, loses them, and lets the process die.
+type gate struct {
+	*history
+	process *process
+}
+
+// ID implements middleware.InitializeMiddleware.
+func (g gate) ID() string { return "simulation.gate" }
+
+type reply struct {
+	out      middleware.InitializeOutput
+	metadata middleware.Metadata
+	err      error
+}
+
+// HandleInitialize implements middleware.InitializeMiddleware.
+func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	if g.process.dead {
+		return middleware.InitializeOutput{}, middleware.Metadata{}, errDead
+	}
+	request := describe(in.Parameters)
+	d := g.draw(ctx, request.operation+" "+request.key.PK+" "+request.key.SK)
+	answered := make(chan reply, 1)
+	g.underway.Add(1)
+	go func() {
+		defer g.underway.Done()
+		answered <- g.carryOut(context.WithoutCancel(ctx), d, request, in, next)
+	}()
+	select {
+	case r := <-answered:
+		if g.process.dead {
+			r = reply{err: errDead}
+		}
+		return r.out, r.metadata, r.err
+	case <-ctx.Done():
+		return middleware.InitializeOutput{}, middleware.Metadata{}, &smithy.CanceledError{Err: ctx.Err()}
+	}
+}
+
+// carryOut lets happen to a request what was drawn for it.
+func (g gate) carryOut(ctx context.Context, d dice, request request, in middleware.InitializeInput, next middleware.InitializeHandler) reply {
+	latency := func() time.Duration { return d.between(0, g.knobs.latency) }
+	before, after := latency(), latency()
+	if g.plan.has(Slow) && !g.calm && d.chance(g.knobs.slow) {
+		before, after = d.between(0, slowMost), d.between(0, slowMost)
+	}
+	fate := g.fate(d, request)
+	apply := func() reply {
+		time.Sleep(before)
+		g.trace(fate, request)
+		r := reply{}
+		if request.writes {
+			g.committing.Add(1)
+		}
+		r.out, r.metadata, r.err = next.HandleInitialize(ctx, in)
+		if request.writes {
+			g.committing.Add(-1)
+		}
+		if r.err != nil && request.writes {
+			g.count(&g.stats.Conflicts)
+		}
+		if request.writes {
+			g.observe()
+		}
+		time.Sleep(after)
+		return r
+	}
+	g.count(&g.stats.Requests)
+	if fate != "" {
+		g.count(&g.stats.Faults)
+	}
+	switch fate {
+	case NotSent:
+		time.Sleep(before)
+		return reply{err: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}}
+	case Lost:
+		time.Sleep(before)
+		return reply{err: errors.New("connection reset by peer")}
+	case AnswerLost:
+		apply()
+		return reply{err: errors.New("connection reset by peer")}
+	case Late:
+		g.underway.Add(1)
+		delay := d.between(0, lateMost)
+		go func() {
+			defer g.underway.Done()
+			before += delay
+			apply()
+		}()
+		time.Sleep(before)
+		if g.plan.has(CrashAfter) && d.chance(.5) {
+			g.die(g.process)
+		}
+		return reply{err: errors.New("connection reset by peer")}
+	case InProgress:
+		if d.chance(.5) {
+			apply()
+		}
+		return reply{err: &types.TransactionInProgressException{}}
+	case Throttled:
+		time.Sleep(before)
+		return reply{err: g.declined(d, request, &types.ProvisionedThroughputExceededException{}, wire.ReasonThrottled)}
+	case Conflict:
+		time.Sleep(before)
+		return reply{err: g.declined(d, request, &types.TransactionConflictException{}, wire.ReasonConflict)}
+	case Unprocessed:
+		return g.unprocessed(d, in, apply)
+	case CrashBefore:
+		time.Sleep(before)
+		g.die(g.process)
+		return reply{err: errDead}
+	case CrashAfter:
+		apply()
+		g.die(g.process)
+		return reply{err: errDead}
+	}
+	return apply()
+}
+
+// fate draws what goes wrong with a request; "" is nothing.
+func (g gate) fate(d dice, r request) Hazard {
+	crash, fault, late := d.chance(g.knobs.crash), d.chance(g.knobs.fault), d.chance(g.knobs.late)
+	var drawn Hazard
+	switch {
+	case late && r.operation == "TransactWriteItems":
+		drawn = Late
+	case crash && r.writes:
+		drawn = pick(d, CrashBefore, CrashAfter)
+	case crash:
+		drawn = CrashBefore
+	case !fault:
+	case r.operation == "BatchGetItem" && r.actions > 1 && d.chance(.6):
+		drawn = Unprocessed
+	case r.operation == "TransactWriteItems":
+		drawn = pick(d, NotSent, Lost, AnswerLost, AnswerLost, Late, InProgress, Throttled, Conflict)
+	case r.writes:
+		drawn = pick(d, NotSent, Lost, AnswerLost, Late, Late, Throttled, Conflict)
+	case r.operation == "TransactGetItems":
+		drawn = pick(d, NotSent, Throttled, Conflict)
+	default:
+		drawn = pick(d, NotSent, Throttled)
+	}
+	if g.calm || !g.plan.has(drawn) {
+		return ""
+	}
+	return drawn
+}
+
+// declined is how the store declines a request: a transaction by the reasons of its actions.
+func (g gate) declined(d dice, r request, alone error, reason string) error {
+	if r.operation != "TransactWriteItems" && r.operation != "TransactGetItems" {
+		return alone
+	}
+	cancelled := &types.TransactionCanceledException{CancellationReasons: make([]types.CancellationReason, r.actions)}
+	at := d.IntN(r.actions)
+	for i := range cancelled.CancellationReasons {
+		code := wire.ReasonNone
+		if i == at || d.chance(.2) {
+			code = reason
+		}
+		cancelled.CancellationReasons[i].Code = &code
+	}
+	return cancelled
+}
+
+// unprocessed leaves some keys of a batch unread.
+func (g gate) unprocessed(d dice, in middleware.InitializeInput, apply func() reply) reply {
+	batch := in.Parameters.(*dynamodb.BatchGetItemInput)
+	asked := batch.RequestItems
+	defer func() { batch.RequestItems = asked }() // the caller may look at it again
+	for name, wanted := range asked {
+		read := d.IntN(len(wanted.Keys))
+		left := wanted
+		left.Keys, wanted.Keys = wanted.Keys[read:], wanted.Keys[:read]
+		if read == 0 {
+			return reply{out: middleware.InitializeOutput{Result: &dynamodb.BatchGetItemOutput{
+				UnprocessedKeys: map[string]types.KeysAndAttributes{name: left},
+			}}}
+		}
+		batch.RequestItems = map[string]types.KeysAndAttributes{name: wanted}
+		r := apply()
+		if out, ok := r.out.Result.(*dynamodb.BatchGetItemOutput); ok && r.err == nil {
+			out.UnprocessedKeys = map[string]types.KeysAndAttributes{name: left}
+		}
+		return r
+	}
+	return apply()
+}
+
+// request is what a fate depends on.
+type request struct {
+	operation string
+	key       table.Key // the first that it names
+	actions   int
+	writes    bool
+}
+
+func describe(parameters any) request {
+	switch in := parameters.(type) {
+	case *dynamodb.GetItemInput:
+		return request{"GetItem", keyOf(in.Key), 1, false}
+	case *dynamodb.BatchGetItemInput:
+		for _, wanted := range in.RequestItems {
+			return request{"BatchGetItem", keyOf(wanted.Keys[0]), len(wanted.Keys), false}
+		}
+	case *dynamodb.QueryInput:
+		k := table.Key{}
+		if partition, ok := in.ExpressionAttributeValues[":partition"].(*types.AttributeValueMemberS); ok {
+			k.PK = partition.Value
+		}
+		if from, ok := in.ExpressionAttributeValues[":from"].(*types.AttributeValueMemberS); ok {
+			k.SK = from.Value
+		}
+		return request{"Query", k, 1, false}
+	case *dynamodb.ScanInput:
+		return request{"Scan", table.Key{}, 1, false}
+	case *dynamodb.PutItemInput:
+		return request{"PutItem", keyOf(in.Item), 1, true}
+	case *dynamodb.UpdateItemInput:
+		return request{"UpdateItem", keyOf(in.Key), 1, true}
+	case *dynamodb.TransactGetItemsInput:
+		return request{"TransactGetItems", keyOf(in.TransactItems[0].Get.Key), len(in.TransactItems), false}
+	case *dynamodb.TransactWriteItemsInput:
+		first := in.TransactItems[0]
+		r := request{operation: "TransactWriteItems", actions: len(in.TransactItems), writes: true}
+		switch {
+		case first.Put != nil:
+			r.key = keyOf(first.Put.Item)
+		case first.Update != nil:
+			r.key = keyOf(first.Update.Key)
+		}
+		return r
+	}
+	return request{operation: "other", actions: 1}
+}
+
+func keyOf(item wire.Item) table.Key {
+	text := func(name string) string {
+		if s, ok := item[name].(*types.AttributeValueMemberS); ok {
+			return s.Value
+		}
+		return ""
+	}
+	return table.Key{PK: text(table.AttrPK), SK: text(table.AttrSK)}
+}
+
+// client is the store as a process reaches it.
+func (h *history) client(p *process) *dynamodb.Client {
+	return h.store.DynamoDB(func(o *dynamodb.Options) {
+		o.Retryer = aws.NopRetryer{}
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(gate{h, p}, middleware.Before)
+		})
+	})
+}

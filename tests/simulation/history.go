@@ -1,0 +1,164 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ledger.example/cmd/ledger/memory"
+)
+
+// quietAfter is how long after the last answer something of a command may still be applied: longer than lateMost, and
+// slowMost twice.
+const quietAfter = lateMost + 15*time.Second
+
+// Stats are what a history met.
+type Stats struct {
+	Requests, Faults, Crashes                   int
+	Acknowledged, Replayed, Refused, Unanswered int
+	Writes, Closed, Corrected, Late, Unfinished int // of balances: written, segments closed, corrections, of these below the base, saved unfinished
+	Bumped, Conflicts, SetAside, Reads, Rebuilt int
+	Duplicates                                  int
+	Trace                                       uint64 // over everything that happened, in its order
+	Lasted                                      time.Duration
+}
+
+// history is one run of a plan.
+type history struct {
+	plan  Plan
+	knobs knobs
+	began time.Time
+	store *memory.Store
+	model *model
+
+	commands []*process // that take commands; a dead one is replaced when it is needed
+	births   map[string]int
+
+	callers, underway, deliveries sync.WaitGroup
+	over                          chan struct{} // closed when nothing more is written to the stream by callers
+	calm                          bool          // nothing goes wrong by itself any more
+	damaged                       bool          // somebody threw a projection away
+	lines                         []*shard
+	projectors                    [3]*process
+	all                           []*process
+	asked                         []*posting
+	forgotten                     int          // records that the stream lost
+	committing                    atomic.Int32 // writes that are becoming visible
+
+	mu     sync.Mutex
+	drawn  map[string]uint64 // how often each name was drawn for
+	err    error             // the first rule that was broken
+	failed chan struct{}     // closed with it
+	stats  Stats
+	seen   int // changes of the store looked at
+}
+
+// actor is the name of whom a request is made for.
+type actor struct{}
+
+func as(name string) context.Context { return context.WithValue(context.Background(), actor{}, name) }
+
+// draw returns what to draw from for this time that the actor of ctx does what.
+func (h *history) draw(ctx context.Context, what string) dice {
+	name, _ := ctx.Value(actor{}).(string)
+	name += " " + what
+	h.mu.Lock()
+	n := h.drawn[name]
+	h.drawn[name]++
+	h.mu.Unlock()
+	return h.plan.draw(name, n)
+}
+
+// broken says which rule was broken; the first counts.
+func (h *history) broken(format string, a ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil {
+		h.err = fmt.Errorf("after %v: %w", time.Since(h.began).Round(time.Millisecond), fmt.Errorf(format, a...))
+		close(h.failed)
+	}
+}
+
+// trace adds to what tells whether two runs are the same.
+func (h *history) trace(fate Hazard, r request) {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, h.stats.Trace, time.Since(h.began), fate, r)
+	h.mu.Lock()
+	h.stats.Trace = hash.Sum64()
+	h.mu.Unlock()
+}
+
+// run plays a plan in a bubble of testing/synctest, which the caller made, and returns the first rule that it broke.
+func run(p Plan) (Stats, error) {
+	// The bubble's clock begins before KSUIDs do.
+	time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
+	h := &history{
+		plan: p, knobs: p.knobs(), began: time.Now(),
+		births: map[string]int{}, over: make(chan struct{}), drawn: map[string]uint64{}, failed: make(chan struct{}),
+	}
+	h.model = newModel(h)
+	if err := h.open(); err != nil {
+		return h.stats, err
+	}
+	h.startStream()
+	h.startCallers()
+	h.startReads()
+	h.startOperators()
+
+	h.wait(&h.callers)
+	h.calm = true
+	h.sleep(quietAfter)
+	close(h.over)
+	h.wait(&h.deliveries)
+	h.wait(&h.underway)
+	if h.err == nil {
+		h.finish()
+	}
+	h.settle()
+	h.stats.Lasted = time.Since(h.began)
+	return h.stats, h.err
+}
+
+// wait waits, unless a rule is broken before.
+func (h *history) wait(group *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-h.failed:
+	}
+}
+
+// sleep waits, and tells whether the history goes on.
+func (h *history) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-h.failed:
+		return false
+	}
+}
+
+// settle lets everything that was started come to its end: a bubble may not be left before.
+func (h *history) settle() {
+	h.calm = true
+	h.broken("%w", errEnded)
+	for _, p := range h.all {
+		p.dead = true
+	}
+	h.callers.Wait()
+	h.deliveries.Wait()
+	h.underway.Wait()
+	if errors.Is(h.err, errEnded) {
+		h.err = nil
+	}
+}
+
+var errEnded = errors.New("the history has ended")

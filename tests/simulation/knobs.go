@@ -1,0 +1,49 @@
+package simulation
+
+import "time"
+
+// knobs are drawn once for a history: what kind of day it is.
+type knobs struct {
+	span      time.Duration // in which the requests begin
+	processes int           // that take commands
+	fault     float64       // chance that a request to the store meets one
+	crash     float64       // chance that its process dies with it
+	late      float64       // chance that a transaction is applied late
+	slow      float64       // chance that it takes long
+	latency   time.Duration // most that it takes else
+	lag       time.Duration // most that an eventually consistent read is behind
+	page      int           // most items of a page
+	stretch   int64
+	segments  int
+	shards    int
+	batch     int     // most records of one
+	again     float64 // chance that a batch is delivered again
+	stall     float64
+	overdraft int64 // of joe, in USD
+	forgets   bool  // the stream does
+	narrow    bool  // nearly everything happens to one pair
+}
+
+func (p Plan) knobs() knobs {
+	d := p.draw("knobs", 0)
+	return knobs{
+		span:      pick(d, time.Second, 20*time.Second, time.Minute, 3*time.Minute),
+		processes: 1 + d.IntN(3),
+		fault:     pick(d, 0, .01, .04, .12),
+		crash:     pick(d, 0, .002, .01),
+		late:      pick(d, 0, .05, .25),
+		slow:      pick(d, 0, .02, .08),
+		latency:   pick(d, 2*time.Millisecond, 15*time.Millisecond, 120*time.Millisecond, 600*time.Millisecond),
+		lag:       pick(d, 0, 100*time.Millisecond, 3*time.Second, 30*time.Second),
+		page:      pick(d, 1, 2, 3, 5, 100),
+		stretch:   pick(d, int64(1), 2, 3, 4, 8),
+		segments:  pick(d, 1, 2, 3, 90),
+		shards:    1 + d.IntN(4),
+		batch:     pick(d, 1, 3, 8, 30),
+		again:     pick(d, 0, .05, .3),
+		stall:     pick(d, 0, .05, .2),
+		overdraft: pick(d, int64(0), 1000, 1<<40),
+		forgets:   d.chance(.1),
+		narrow:    d.chance(.5),
+	}
+}

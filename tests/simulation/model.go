@@ -1,0 +1,296 @@
+package simulation
+
+import (
+	"maps"
+	"math/bits"
+	"strconv"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+	"ledger.example/projections"
+)
+
+// pair is one account's holding of one asset.
+type pair = projections.Key
+
+// legs are sets of postings of one pair. Each transaction moves a power of two, so a sum of credits or of debits tells
+// which transactions are in it; one that counts anything twice tells another set, or too many.
+type legs struct{ credits, debits uint64 }
+
+func (a legs) plus(b legs) legs    { return legs{a.credits | b.credits, a.debits | b.debits} }
+func (a legs) without(b legs) legs { return legs{a.credits &^ b.credits, a.debits &^ b.debits} }
+func (a legs) count() int          { return bits.OnesCount64(a.credits) + bits.OnesCount64(a.debits) }
+
+func legOf(quantity events.Amount) legs {
+	n := int64Of(quantity)
+	if n < 0 {
+		return legs{debits: uint64(-n)}
+	}
+	return legs{credits: uint64(n)}
+}
+
+// model is the ledger in plain Go: what is in the table, and what everything in it must be.
+type model struct {
+	*history
+	mu sync.Mutex
+
+	headers     map[string]events.TransactionPosted
+	postings    map[pair]map[events.KSUID]events.PostingRecorded
+	there       map[pair]legs // of postings
+	acked       map[pair]legs
+	balances    map[pair]balance
+	segments    map[pair]map[events.KSUID]segment
+	summaries   map[string]summary
+	memberships map[string]int64
+	newest      int64 // number of the newest grant
+	newestRole  string
+	spent       map[pair]uint64
+}
+
+func newModel(h *history) *model {
+	return &model{
+		history: h,
+		headers: map[string]events.TransactionPosted{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
+		there: map[pair]legs{}, acked: map[pair]legs{}, balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
+		summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
+	}
+}
+
+// observe looks at what has changed in the store, and hands it to the stream.
+func (h *history) observe() {
+	h.model.mu.Lock()
+	defer h.model.mu.Unlock()
+	for _, c := range h.store.Since(h.seen) {
+		h.seen++
+		h.model.take(c.Key, c.Before, c.After)
+		h.mu.Lock()
+		h.append(c.Key, h.seen)
+		h.mu.Unlock()
+	}
+	if h.committing.Load() == 0 {
+		h.model.sound()
+	}
+}
+
+// take takes in one change.
+func (m *model) take(key table.Key, before, after wire.Item) {
+	if after == nil {
+		m.broken("%v was deleted", key)
+		return
+	}
+	switch text(after, table.AttrType) {
+	case table.KindSpend:
+		account, asset, _ := table.ParseSpend(key)
+		m.spent[pair{Account: account, Asset: asset}] = unsigned(after, table.AttrSpent)
+	case table.KindBalance:
+		m.takeBalance(key, after)
+	case table.KindSegment:
+		account, asset, through, _ := table.ParseSegment(key)
+		k := pair{Account: account, Asset: asset}
+		if m.segments[k] == nil {
+			m.segments[k] = map[events.KSUID]segment{}
+		}
+		m.segments[k][events.KSUID(through)] = segment{after: events.KSUID(text(after, table.AttrAfter)), fold: foldOf(after)}
+		m.stats.Closed++
+	case table.KindSummary:
+		account, _ := table.ParseSummary(key)
+		m.summaries[account] = summary{
+			assets: int(unsigned(after, table.AttrAssets)), holdings: int(unsigned(after, table.AttrHoldings)), first: events.KSUID(text(after, table.AttrFirst)),
+		}
+	case table.KindMembership:
+		number := int64(unsigned(after, table.AttrNumber))
+		if number < m.memberships[key.SK] {
+			m.broken("the membership %s went back from grant %d to %d", key.SK, m.memberships[key.SK], number)
+		}
+		m.memberships[key.SK] = number
+	default:
+		if before != nil {
+			m.broken("the event %v was changed", key)
+		}
+		m.takeEvent(key, after)
+	}
+}
+
+func (m *model) takeEvent(key table.Key, item wire.Item) {
+	e, err := wire.DecodeEvent(item)
+	if err != nil {
+		m.broken("an event that cannot be read: %w", err)
+		return
+	}
+	switch e := e.(type) {
+	case events.TransactionPosted:
+		m.headers[e.ID] = e
+		sums := map[string][2]int64{}
+		for _, leg := range e.Legs {
+			if quantity := int64Of(leg.Quantity); bits.OnesCount64(uint64(max(quantity, -quantity))) != 1 {
+				m.broken("%s: a leg of %v", e.ID, leg.Quantity)
+			}
+			s := sums[leg.Asset]
+			sums[leg.Asset] = [2]int64{s[0] + int64Of(leg.Quantity), s[1] + int64Of(leg.Cost)}
+		}
+		for asset, s := range sums {
+			if s != [2]int64{} {
+				m.broken("%s: its quantities and costs of %s add up to %v", e.ID, asset, s)
+			}
+		}
+	case events.PostingRecorded:
+		k := pair{Account: e.Account, Asset: e.Asset}
+		if m.postings[k] == nil {
+			m.postings[k] = map[events.KSUID]events.PostingRecorded{}
+		}
+		m.postings[k][e.ID] = e
+		leg := legOf(e.Quantity)
+		if twice := m.there[k]; twice.without(leg) != twice {
+			m.broken("%s was posted twice to %v", e.Transaction, k)
+		}
+		m.there[k] = m.there[k].plus(leg)
+	case events.MemberGranted:
+		m.grant(key, e.Number, string(e.Role))
+	case events.MemberRevoked:
+		m.grant(key, e.Number, "")
+	}
+}
+
+func (m *model) grant(key table.Key, number int64, role string) {
+	if number != m.newest+1 {
+		m.broken("grant %v has number %d after %d", key, number, m.newest)
+	}
+	m.newest, m.newestRole = number, role
+}
+
+// acknowledge notes what strong reads must show from now on.
+func (m *model) acknowledge(t events.TransactionPosted) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, leg := range t.Legs {
+		k := pair{Account: leg.Account, Asset: leg.Asset}
+		m.acked[k] = m.acked[k].plus(legOf(leg.Quantity))
+	}
+}
+
+// acknowledgements are what was acknowledged so far.
+func (m *model) acknowledgements() map[pair]legs {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.acked)
+}
+
+// credits are what every pair was credited so far.
+func (m *model) credits() map[pair]uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := make(map[pair]uint64, len(m.there))
+	for k, there := range m.there {
+		c[k] = there.credits
+	}
+	return c
+}
+
+// read checks a strong read, before which `must` had been acknowledged.
+func (m *model) read(b projections.Balance, must map[pair]legs) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := fold{through: b.Head.Through, legs: legs{uint64(int64Of(b.Head.Credits)), uint64(int64Of(b.Head.Debits))}, count: int(b.Head.Count), expenditure: int64Of(b.Head.Expenditure)}
+	m.right(b.Key, "a strong read", f)
+	if missing := must[b.Key].without(f.legs); missing != (legs{}) {
+		m.broken("a strong read of %v misses acknowledged transactions: credits %b, debits %b", b.Key, missing.credits, missing.debits)
+	}
+}
+
+// refused checks a refusal for insufficient funds: what had been credited before the call must not cover what is spent
+// after it.
+func (m *model) refused(p *posting, e *ledger.Error, before map[pair]uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.Funds == nil {
+		m.broken("%s: refused without figures", p.id)
+		return
+	}
+	k := pair{Account: e.Funds.Account, Asset: e.Funds.Asset}
+	floor := m.floor(k)
+	if floor == nil {
+		m.broken("%s: refused for %v, which has no limit", p.id, k)
+		return
+	}
+	gross, own := grossOf(p.request, k)
+	if m.spent[k]+gross <= before[k]+own+uint64(-int64Of(*floor)) {
+		m.broken("%s: refused although %v was credited %d before, and %d are spent", p.id, k, before[k], m.spent[k])
+	}
+}
+
+// counted checks that records that were done with are counted.
+func (m *model) counted(done []record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range done {
+		account, asset, id, ok := table.ParsePosting(r.key)
+		if !ok || m.damaged {
+			continue
+		}
+		k := pair{Account: account, Asset: asset}
+		leg := legOf(m.postings[k][events.KSUID(id)].Quantity)
+		if leg.without(m.balances[k].head.legs) != (legs{}) {
+			m.broken("record %v was done with, but its posting is not counted", r.key)
+		}
+	}
+}
+
+// grossOf is what a request debits of k, and credits to it.
+func grossOf(r ledger.PostingRequest, k pair) (debits, credits uint64) {
+	add := func(account, asset string, quantity events.Amount) {
+		if account == k.Account && asset == k.Asset {
+			leg := legOf(quantity)
+			debits, credits = debits+leg.debits, credits+leg.credits
+		}
+	}
+	switch r := r.(type) {
+	case ledger.PostTransfer:
+		add(r.From, r.Asset, r.Quantity.Neg())
+		add(r.To, r.Asset, r.Quantity)
+	case ledger.PostTrade:
+		add(r.Seller, r.Asset, r.Quantity.Neg())
+		add(r.Buyer, r.Asset, r.Quantity)
+		if r.Settle {
+			add(r.Buyer, usd, r.Cost.Neg())
+			add(r.Seller, usd, r.Cost)
+		}
+	case ledger.PostTransaction:
+		for _, leg := range r.Postings {
+			add(leg.Account, leg.Asset, leg.Quantity)
+		}
+	}
+	return debits, credits
+}
+
+func int64Of(a events.Amount) int64 {
+	n, err := strconv.ParseInt(a.String(), 10, 64)
+	if err != nil {
+		return -1 << 63 // no sum of ours: the check that it goes into fails
+	}
+	return n
+}
+
+func text(item wire.Item, name string) string {
+	if s, ok := item[name].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// unsigned reads a number that is not negative; what is none is too large to be right.
+func unsigned(item wire.Item, name string) uint64 {
+	n, ok := item[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	u, err := strconv.ParseUint(n.Value, 10, 64)
+	if err != nil {
+		return 1<<64 - 1
+	}
+	return u
+}

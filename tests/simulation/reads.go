@@ -1,0 +1,69 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// startReads reads strongly, all the time: everything acknowledged before must be there.
+func (h *history) startReads() {
+	if !h.plan.has(StrongReads) {
+		return
+	}
+	for n := range h.plan.draw("strong reads", 0).IntN(40) {
+		d := h.plan.draw("strong read", uint64(n))
+		begin := d.between(0, h.knobs.span+30*time.Second)
+		name := fmt.Sprintf("reader %d", n)
+		h.callers.Go(func() {
+			if h.sleep(begin) {
+				h.readStrongly(as(name), d, h.born("reader", n))
+			}
+		})
+	}
+}
+
+func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
+	h.count(&h.stats.Reads)
+	must := h.model.acknowledgements()
+	if d.chance(.3) {
+		account := pick(d, jane, joe)
+		listed, err := p.reader.Balances(ctx, account, func(asset string) *events.Amount { return h.floor(pair{Account: account, Asset: asset}) }, projections.Slice{Limit: 10})
+		if err != nil || p.dead {
+			return // nothing is claimed
+		}
+		h.observe()
+		for _, b := range listed.Items {
+			h.model.read(b, must)
+			delete(must, pair{Account: account, Asset: b.Asset})
+		}
+		for k, acked := range must {
+			if k.Account == account && acked != (legs{}) {
+				h.broken("strong list of %s misses %s altogether", account, k.Asset)
+			}
+		}
+		return
+	}
+	k := pair{Account: pick(d, holders...), Asset: pick(d, usd, aapl)}
+	b, err := p.reader.Balance(ctx, k, h.floor(k))
+	if err != nil || p.dead {
+		return
+	}
+	h.observe()
+	h.model.read(b, must)
+}
+
+// floor is how low an account may go; nil is as low as it likes.
+func (h *history) floor(k pair) *events.Amount {
+	floor := events.Amount{}
+	switch {
+	case k.Account == bank || k.Account == shop:
+		return nil
+	case k.Account == joe && k.Asset == usd:
+		floor = events.NewAmount(-h.knobs.overdraft)
+	}
+	return &floor
+}

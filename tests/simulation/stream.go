@@ -1,0 +1,260 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"ledger.example/ledger/table"
+)
+
+const (
+	// buckets are what items are spread over, and shards divide among them.
+	buckets = 64
+	// deliveriesMost is how often a batch may fail while nothing goes wrong by itself.
+	deliveriesMost = 400
+	// stallMost is longer than a consumer's lease, and than the settle window.
+	stallMost = 4 * time.Minute
+)
+
+// record is one change as the stream has it. The order of one item's records is kept; that is all.
+type record struct {
+	key    table.Key
+	number int // its sequence number
+	poison bool
+}
+
+// shard is a part of the stream. It closes when it splits: its children are read after it.
+type shard struct {
+	name     string
+	from, to int // of the buckets
+	parents  []*sync.WaitGroup
+
+	records  []record
+	closed   bool
+	changed  chan struct{} // closed, and made anew, when any of the above changes
+	readers  sync.WaitGroup
+	children []*shard
+}
+
+func (s *shard) change() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (h *history) startStream() {
+	for i := range h.knobs.shards {
+		h.openShard(strconv.Itoa(i), nil, i*buckets/h.knobs.shards, (i+1)*buckets/h.knobs.shards)
+	}
+	if !h.plan.has(Split) {
+		return
+	}
+	d := h.plan.draw("splits", 0)
+	for range d.IntN(3) {
+		at, which := d.between(0, h.knobs.span), d.Uint64()
+		h.callers.Go(func() {
+			if h.sleep(at) {
+				h.split(which)
+			}
+		})
+	}
+}
+
+// openShard opens a shard and lets it be read, after its parent.
+func (h *history) openShard(name string, parent *shard, from, to int) *shard {
+	s := &shard{name: name, from: from, to: to, changed: make(chan struct{})}
+	h.mu.Lock()
+	h.lines = append(h.lines, s)
+	h.mu.Unlock()
+	consumers := 1
+	if d := h.plan.draw("consumers of "+name, 0); h.plan.has(TwoAtOnce) && d.chance(.3) {
+		consumers = 2
+	}
+	for c := range consumers {
+		s.readers.Add(1)
+		h.deliveries.Go(func() {
+			defer s.readers.Done()
+			if parent != nil {
+				parent.readers.Wait()
+			}
+			h.consume(as(fmt.Sprintf("consumer %d of %s", c, name)), s)
+		})
+	}
+	return s
+}
+
+func (h *history) split(which uint64) {
+	h.mu.Lock()
+	open := slices.DeleteFunc(slices.Clone(h.lines), func(s *shard) bool { return s.closed || s.to-s.from < 2 })
+	if len(open) == 0 {
+		h.mu.Unlock()
+		return
+	}
+	s := open[which%uint64(len(open))]
+	s.closed = true
+	s.change()
+	h.mu.Unlock()
+	middle := (s.from + s.to) / 2
+	h.openShard(s.name+"l", s, s.from, middle)
+	h.openShard(s.name+"r", s, middle, s.to)
+}
+
+// append puts a change into the stream; h.mu is held.
+func (h *history) append(key table.Key, number int) {
+	bucket := int(hashOf(key.PK+" "+key.SK) % buckets)
+	for _, s := range h.lines {
+		if s.closed || bucket < s.from || bucket >= s.to {
+			continue
+		}
+		d := h.plan.draw("record", uint64(number))
+		if h.plan.has(Retention) && h.knobs.forgets && d.chance(.1) {
+			h.forgotten++
+			return
+		}
+		if h.plan.has(Poison) && d.chance(.005) {
+			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true})
+		}
+		s.records = append(s.records, record{key, number, false})
+		s.change()
+		return
+	}
+}
+
+// consume reads a shard to its end.
+func (h *history) consume(ctx context.Context, s *shard) {
+	for at := 0; ; {
+		h.mu.Lock()
+		records, closed, changed := s.records, s.closed, s.changed
+		h.mu.Unlock()
+		if at == len(records) {
+			if closed {
+				return
+			}
+			select {
+			case <-changed:
+			case <-h.failed:
+				return
+			case <-h.over:
+				// Nothing more comes but what is there.
+				h.mu.Lock()
+				more := len(s.records) > at
+				h.mu.Unlock()
+				if !more {
+					return
+				}
+			}
+			continue
+		}
+		d := h.draw(ctx, "batches")
+		wait := d.between(0, 500*time.Millisecond)
+		if h.plan.has(Stall) && !h.calm && d.chance(h.knobs.stall) {
+			wait = d.between(0, stallMost)
+		}
+		if !h.sleep(wait) {
+			return
+		}
+		n := min(1+d.IntN(h.knobs.batch), len(records)-at)
+		batch := records[at : at+n]
+		at += n
+		h.deliver(ctx, batch)
+		if h.plan.has(Duplicate) && d.chance(h.knobs.again) {
+			h.count(&h.stats.Duplicates)
+			later := d.between(0, 5*time.Minute)
+			h.deliveries.Go(func() {
+				if h.sleep(later) {
+					h.deliver(as(fmt.Sprintf("again %d", batch[0].number)), batch)
+				}
+			})
+		}
+	}
+}
+
+// deliver hands a batch to the projector until it is done with it, as Lambda does: what failed again, halved when all of
+// it did.
+func (h *history) deliver(ctx context.Context, batch []record) {
+	var wanted []record
+	for _, r := range batch {
+		if table.IsPosting(r.key.SK) || table.IsGrant(r.key.SK) || h.plan.has(Unfiltered) {
+			wanted = append(wanted, r)
+		}
+	}
+	for failures := 0; len(wanted) > 0; {
+		d := h.draw(ctx, "deliveries")
+		p := h.projecting(d)
+		limited, cancel := context.WithTimeout(ctx, d.between(15*time.Second, time.Minute))
+		answer, err := p.handle(limited, event(wanted))
+		cancel()
+		h.observe()
+		done := wanted
+		switch {
+		case p.dead:
+			done = nil
+		case err != nil && len(wanted) > 1:
+			half := len(wanted) / 2
+			h.deliver(ctx, wanted[:half])
+			h.deliver(ctx, wanted[half:])
+			return
+		case err != nil && wanted[0].poison:
+			h.count(&h.stats.SetAside)
+			return
+		case err != nil:
+			done = nil
+			if failures++; failures > deliveriesMost {
+				h.broken("record %v fails for ever: %w", wanted[0].key, err)
+				return
+			}
+		case len(answer.BatchItemFailures) > 0:
+			at := slices.IndexFunc(wanted, func(r record) bool {
+				return strconv.Itoa(r.number) == answer.BatchItemFailures[0].ItemIdentifier
+			})
+			if at < 0 {
+				h.broken("the projector names record %q, which is not in its batch", answer.BatchItemFailures[0].ItemIdentifier)
+				return
+			}
+			done = wanted[:at]
+		}
+		h.model.counted(done)
+		wanted = wanted[len(done):]
+		if len(wanted) > 0 && !h.sleep(d.between(0, 2*time.Second)) {
+			return
+		}
+	}
+}
+
+// event is a batch as Lambda delivers it.
+func event(batch []record) lambdaevents.DynamoDBEvent {
+	e := lambdaevents.DynamoDBEvent{Records: make([]lambdaevents.DynamoDBEventRecord, len(batch))}
+	for i, r := range batch {
+		e.Records[i] = lambdaevents.DynamoDBEventRecord{
+			EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
+			Change: lambdaevents.DynamoDBStreamRecord{
+				SequenceNumber: strconv.Itoa(r.number),
+				Keys: map[string]lambdaevents.DynamoDBAttributeValue{
+					table.AttrPK: lambdaevents.NewStringAttribute(r.key.PK),
+					table.AttrSK: lambdaevents.NewStringAttribute(r.key.SK),
+				},
+			},
+		}
+	}
+	return e
+}
+
+// projecting is a process that projects: there are up to three, with clocks of their own.
+func (h *history) projecting(d dice) *process {
+	n := d.IntN(3)
+	h.mu.Lock()
+	p := h.projectors[n]
+	h.mu.Unlock()
+	if p == nil || p.dead {
+		p = h.born("projector", n)
+		h.mu.Lock()
+		h.projectors[n] = p
+		h.mu.Unlock()
+	}
+	return p
+}
