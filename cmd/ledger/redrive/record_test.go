@@ -115,6 +115,7 @@ func TestRecordsAreRead(t *testing.T) {
 		{"not ours", "hello\n[1]\n{}\n" + `{"payload":{}}` + "\n" + `{"payload":"x"}` + "\n" + `{"payload":7,"Records":[]}` + "\n" + `{"Records":{}}` + "\n{]\n" + eventOf(usd), []string{
 			"f:1: " + ErrNotSetAside.Error(), "f:3: " + ErrNotSetAside.Error(), "f:4: " + ErrNotSetAside.Error(), "f:5: " + ErrNotSetAside.Error(),
 			"f:6: " + ErrNotSetAside.Error(), "f:7: " + ErrNotSetAside.Error(), "f:8: " + ErrNotSetAside.Error(), "f:9, record 1: " + usd.SK}},
+		{"a list", "[{}]", []string{"f:1: " + ErrNotSetAside.Error()}},
 		{"an event of nothing", `{"Records":[]}`, nil},
 	} {
 		// In pieces of one byte, too: where the reader's buffer ends must not matter.
