@@ -149,6 +149,18 @@ func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 
 // readOn reads the postings after the seal to their end, and writes what became of the balance.
 func (r *refold) readOn(ctx context.Context) error {
+	if err := r.forward(ctx, r.save); err != nil {
+		return err
+	}
+	if r.balance.Head == r.stored.Head && len(r.segments) == 0 && !r.stored.Unfinished {
+		return nil // that the seal alone could follow is not worth a write
+	}
+	return r.save(ctx)
+}
+
+// forward reads the postings after the seal to their end into the balance, and saves the way when there are as many segments
+// to write as one change takes.
+func (r *refold) forward(ctx context.Context, save func(context.Context) error) error {
 	b := &r.balance
 	f := b.Seal
 	for p, err := range postings(ctx, r.views, b.Key, b.Seal.Through, "") {
@@ -174,16 +186,13 @@ func (r *refold) readOn(ctx context.Context) error {
 		b.Base = b.Seal
 		if len(r.segments) == r.Projector.segments {
 			b.Unfinished = true
-			if err := r.save(ctx); err != nil {
+			if err := save(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	b.Head, b.Unfinished = f, false
-	if b.Head == r.stored.Head && len(r.segments) == 0 && !r.stored.Unfinished {
-		return nil // that the seal alone could follow is not worth a write
-	}
-	return r.save(ctx)
+	return nil
 }
 
 // save writes the balance and the segments so far, with the summary if what is shown asks for it.

@@ -47,12 +47,18 @@ func summarize(ctx context.Context, views Views, was, is Balance) (*Summary, err
 	if err != nil {
 		return nil, fmt.Errorf("read summary: %w", err)
 	}
-	s := stored
-	s.Assets += after.assets - before.assets
-	s.Holdings += after.holdings - before.holdings
-	s.First = earlier(s.First, after.first)
+	s := stored.with(before, after)
 	if s == stored {
 		return nil, nil
 	}
 	return &s, nil
+}
+
+// with returns s when one balance brings after to it and no more before. A summary that was lost counts too few, and what is
+// below zero could not be read any more.
+func (s Summary) with(before, after share) Summary {
+	s.Assets = max(0, s.Assets+after.assets-before.assets)
+	s.Holdings = max(0, s.Holdings+after.holdings-before.holdings)
+	s.First = earlier(s.First, after.first)
+	return s
 }

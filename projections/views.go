@@ -41,6 +41,8 @@ type Views interface {
 	// Assets lists the assets in which account has postings, strongly, ascending, by skipping through the posting keys, one request an asset: the first asset
 	// after `after` ("" for the first). ErrAbsent: no more.
 	NextAsset(ctx context.Context, account, after string) (string, error)
+
+	Repairs
 }
 
 // SegmentsMax is the most segments one Change may carry: with balance and summary it stays below the 100 actions of a transaction.
@@ -51,4 +53,8 @@ type Change struct {
 	Balance  Balance
 	Segments []Segment // at most SegmentsMax
 	Summary  *Summary  // nil: untouched
+
+	// Where a mark is given, the item that it was found with must still have it, instead of the version that is given; what is
+	// stored has the next version all the same. Rebuilds mark what has no version to compare, or none to trust.
+	Mark, SummaryMark *Mark
 }

@@ -59,6 +59,23 @@ func ParseSummary(k Key) (account string, ok bool) {
 // ParseMembership reads a membership's key.
 func ParseMembership(k Key) (account, user string, ok bool) { return one(k, MembersPrefix) }
 
+// ParseOwner reads whose partition a key is in: that of an account.
+func ParseOwner(k Key) (account string, ok bool) { return part(k.PK, accountPrefix) }
+
+// FirstID returns what stands in the place of an SK's first id, whatever it is.
+func FirstID(sk string) string {
+	_, rest, _ := strings.Cut(sk, "#")
+	id, _, _ := strings.Cut(rest, "#")
+	return id
+}
+
+// LastID returns what stands after the second '#' of an SK, whatever it is: in a segment's, the KSUID that it ends at.
+func LastID(sk string) string {
+	_, rest, _ := strings.Cut(sk, "#")
+	_, last, _ := strings.Cut(rest, "#")
+	return last
+}
+
 // part reads prefix and an id, and nothing else.
 func part(s, prefix string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(s, prefix)

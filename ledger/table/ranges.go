@@ -106,3 +106,22 @@ func listed(kind, prefix, last string) Range {
 	}
 	return r
 }
+
+// nextAfter returns the SKs that begin with prefix and whose first id is greater than id; of all ids, if that is empty. The
+// first key found names the next id: so the ids of an account's items of one kind are found by skipping.
+func nextAfter(prefix, id string) Range { return Range{prefix + id + pastPart, prefix + end} }
+
+// BalanceAfter returns the SKs of an account's balances in assets after asset, for skipping from one to the next.
+func BalanceAfter(asset string) Range { return nextAfter(balancePrefix, asset) }
+
+// SegmentAssetAfter returns the SKs of an account's segments of assets after asset, likewise.
+func SegmentAssetAfter(asset string) Range { return nextAfter(segmentPrefix, asset) }
+
+// GrantUserAfter returns the SKs of an account's grants and revocations of users after user, likewise.
+func GrantUserAfter(user string) Range { return nextAfter(GrantPrefix, user) }
+
+// MembershipAfter returns the SKs of an account's memberships of users after user, likewise.
+func MembershipAfter(user string) Range { return nextAfter(MembersPrefix, user) }
+
+// SegmentsAfter returns the SKs of an asset's segments that end after ksuid, which may be any text; of all, if that is empty.
+func SegmentsAfter(asset, ksuid string) Range { return after(segmentPrefix+asset+"#", ksuid) }

@@ -28,7 +28,7 @@ func (v *Views) write(ctx context.Context, c projections.Change) error {
 	}
 	next := c.Balance
 	next.Version++
-	balance := v.put(balanceItem(next), ifVersion(c.Balance.Version))
+	balance := v.put(balanceItem(next), ifUnchanged(c.Balance.Version, c.Mark))
 	if len(c.Segments) == 0 && c.Summary == nil {
 		return v.putAlone(ctx, balance)
 	}
@@ -41,7 +41,7 @@ func (v *Views) write(ctx context.Context, c projections.Change) error {
 	if c.Summary != nil {
 		next := *c.Summary
 		next.Version++
-		actions = append(actions, types.TransactWriteItem{Put: v.put(summaryItem(next), ifVersion(c.Summary.Version))})
+		actions = append(actions, types.TransactWriteItem{Put: v.put(summaryItem(next), ifUnchanged(c.Summary.Version, c.SummaryMark))})
 	}
 	if err := wire.Ready(ctx); err != nil {
 		return err
@@ -84,6 +84,14 @@ func ifVersion(read int64) condition {
 		names:      map[string]string{"#version": table.AttrVersion},
 		values:     wire.Item{":version": wire.Integer(read)},
 	}
+}
+
+// ifUnchanged is the condition that the item still has a mark, or when none is given, the version that was read.
+func ifUnchanged(read int64, mark *projections.Mark) condition {
+	if mark != nil {
+		return ifMark(*mark, table.AttrVersion)
+	}
+	return ifVersion(read)
 }
 
 func (v *Views) put(item wire.Item, c condition) *types.Put {

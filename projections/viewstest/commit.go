@@ -16,7 +16,7 @@ type item struct {
 }
 
 // Write implements projections.Views. It refuses what no caller may send: more segments than a transaction holds, one
-// segment twice, one of another balance, one that is empty.
+// segment twice, one of another balance, one of nothing.
 func (m *Memory) Write(ctx context.Context, c projections.Change) error {
 	if err := checkChange(c); err != nil {
 		return err
@@ -36,6 +36,7 @@ func (m *Memory) Write(ctx context.Context, c projections.Change) error {
 	if len(items) == 1 || m.Between == nil {
 		for _, i := range items {
 			i.apply()
+			delete(m.spoiled, i.key)
 		}
 		m.mu.Unlock()
 		return nil
@@ -46,6 +47,7 @@ func (m *Memory) Write(ctx context.Context, c projections.Change) error {
 	for n, i := range items {
 		i.apply()
 		delete(m.locked, i.key)
+		delete(m.spoiled, i.key)
 		if n < len(items)-1 {
 			m.mu.Unlock()
 			m.Between()
@@ -62,8 +64,8 @@ func checkChange(c projections.Change) error {
 	}
 	written := make(map[string]bool)
 	for _, s := range c.Segments {
-		if s.Key != c.Balance.Key || s.Through <= s.After || s.Count < 1 || written[string(s.Through)] {
-			return fmt.Errorf("segment %v is not one of %v, is empty, or is there twice", s, c.Balance.Key)
+		if s.Key != c.Balance.Key || s.Through <= s.After || s.Count < 0 || written[string(s.Through)] {
+			return fmt.Errorf("segment %v is not one of %v, is of nothing, or is there twice", s, c.Balance.Key)
 		}
 		written[string(s.Through)] = true
 	}
@@ -76,8 +78,8 @@ func checkChange(c projections.Change) error {
 // prepare compares versions, looks for other transactions, and returns what is to be applied.
 func (m *Memory) prepare(c projections.Change) ([]item, error) {
 	b := c.Balance
-	if stored := m.balance(b.Key); stored.Version != b.Version {
-		return nil, fmt.Errorf("balance has version %d, not %d: %w", stored.Version, b.Version, table.ErrConflict)
+	if stored := m.foundBalance(b.Key); !markIs(c.Mark, stored.Mark, b.Version, stored.Value.Version) {
+		return nil, fmt.Errorf("balance has version %d, mark %q: %w", stored.Value.Version, stored.Mark, table.ErrConflict)
 	}
 	b.Version++
 	items := []item{{table.BalanceKey(b.Account, b.Asset), func() { m.balances[b.Key] = b }}}
@@ -86,8 +88,8 @@ func (m *Memory) prepare(c projections.Change) ([]item, error) {
 	}
 	if c.Summary != nil {
 		s := *c.Summary
-		if stored := m.summary(s.Account); stored.Version != s.Version {
-			return nil, fmt.Errorf("summary has version %d, not %d: %w", stored.Version, s.Version, table.ErrConflict)
+		if stored := m.foundSummary(s.Account); !markIs(c.SummaryMark, stored.Mark, s.Version, stored.Value.Version) {
+			return nil, fmt.Errorf("summary has version %d, mark %q: %w", stored.Value.Version, stored.Mark, table.ErrConflict)
 		}
 		s.Version++
 		items = append(items, item{table.SummaryKey(s.Account), func() { m.summaries[s.Account] = s }})

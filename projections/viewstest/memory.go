@@ -46,7 +46,8 @@ type Memory struct {
 	segments    map[projections.Key][]projections.Segment // by Through
 	summaries   map[string]projections.Summary
 	memberships map[member]projections.Membership
-	locked      map[table.Key]bool // items of transactions under way
+	locked      map[table.Key]bool  // items of transactions under way
+	spoiled     map[table.Key]spoil // items that were damaged
 	requests    Requests
 }
 
@@ -71,6 +72,7 @@ func NewMemory() *Memory {
 		summaries:   make(map[string]projections.Summary),
 		memberships: make(map[member]projections.Membership),
 		locked:      make(map[table.Key]bool),
+		spoiled:     make(map[table.Key]spoil),
 	}
 }
 
@@ -132,11 +134,10 @@ func (m *Memory) Balance(ctx context.Context, k projections.Key) (projections.Ba
 	}
 	defer m.mu.Unlock()
 	m.requests.Balance++
-	var at time.Time
-	if m.Now != nil {
-		at = m.Now().UTC().Truncate(time.Second)
+	if err := m.readable(table.BalanceKey(k.Account, k.Asset)); err != nil {
+		return projections.Balance{}, time.Time{}, err
 	}
-	return m.balance(k), at, nil
+	return m.balance(k), m.clock(), nil
 }
 
 func (m *Memory) balance(k projections.Key) projections.Balance {
@@ -180,7 +181,11 @@ func (m *Memory) SegmentFrom(ctx context.Context, k projections.Key, id events.K
 	if i == len(m.segments[k]) {
 		return projections.Segment{}, table.ErrAbsent
 	}
-	return m.segments[k][i], nil
+	s := m.segments[k][i]
+	if err := m.readable(table.SegmentKey(k.Account, k.Asset, string(s.Through))); err != nil {
+		return projections.Segment{}, err
+	}
+	return s, nil
 }
 
 // Together implements projections.Views.
@@ -197,6 +202,11 @@ func (m *Memory) Together(ctx context.Context, k projections.Key, through events
 	if !there {
 		return projections.Balance{}, projections.Segment{}, table.ErrAbsent
 	}
+	for _, key := range []table.Key{table.BalanceKey(k.Account, k.Asset), table.SegmentKey(k.Account, k.Asset, string(through))} {
+		if err := m.readable(key); err != nil {
+			return projections.Balance{}, projections.Segment{}, err
+		}
+	}
 	return m.balance(k), m.segments[k][i], nil
 }
 
@@ -207,6 +217,9 @@ func (m *Memory) Summary(ctx context.Context, account string) (projections.Summa
 	}
 	defer m.mu.Unlock()
 	m.requests.Summary++
+	if err := m.readable(table.SummaryKey(account)); err != nil {
+		return projections.Summary{}, err
+	}
 	return m.summary(account), nil
 }
 
@@ -255,8 +268,9 @@ func (m *Memory) WriteMembership(ctx context.Context, put projections.Membership
 	}
 	defer m.mu.Unlock()
 	key := member{put.Account, put.User}
-	if m.memberships[key].Number < put.Number {
+	if m.memberships[key].Number < put.Number && m.spoiled[table.MembershipKey(put.Account, put.User)] != allSpoiled {
 		m.memberships[key] = put
+		delete(m.spoiled, table.MembershipKey(put.Account, put.User))
 		m.requests.Memberships++
 	}
 	return nil
