@@ -63,8 +63,9 @@ func (r *request) readQuery() {
 	}
 }
 
-// failOnce is fail for a parameter, which may turn up again.
+// failOnce is fail for a parameter, which may turn up again, and whose name may be any bytes.
 func (r *request) failOnce(field, rule string) {
+	field = strings.ToValidUTF8(field, "\uFFFD") // as the reply shows it
 	for _, f := range r.wrong {
 		if f.Field == field {
 			return
