@@ -167,8 +167,8 @@ func (r *Run) take(found record) {
 	r.known[found.key] = struct{}{}
 	w := r.work[pair]
 	if w == nil {
-		w = &work{Pair: pair, first: found.Place}
+		w = &work{Pair: pair}
 		r.work[pair] = w
 	}
-	w.keys = append(w.keys, found.key)
+	w.records = append(w.records, found)
 }

@@ -29,8 +29,7 @@ var ErrNotInTable = errors.New("not in the table: is it the right one? If so, th
 // work is what a batch asks for of one pair.
 type work struct {
 	Pair
-	first Place // of its first record
-	keys  []table.Key
+	records []record // of distinct keys
 }
 
 // flush does all that was taken in. It returns an error only when the table cannot be read, or ctx has ended.
@@ -74,8 +73,8 @@ func (r *Run) flush(ctx context.Context) error {
 func (r *Run) missing(ctx context.Context) (map[table.Key]struct{}, error) {
 	missing := make(map[table.Key]struct{})
 	for _, w := range r.work {
-		for _, k := range w.keys {
-			missing[k] = struct{}{}
+		for _, found := range w.records {
+			missing[found.key] = struct{}{}
 		}
 	}
 	var mu sync.Mutex
@@ -107,14 +106,17 @@ func (r *Run) do(ctx context.Context, w *work, missing map[table.Key]struct{}, e
 	if w.Asset != "" {
 		r.counts.pairs.Add(1)
 	}
-	absent := 0
+	at, absent := w.records[0].Place, 0
 	var batch []projections.Record
-	for _, k := range w.keys {
-		if _, is := missing[k]; is {
-			absent++
+	for _, found := range w.records {
+		k := found.key
+		if _, is := missing[k]; !is {
+			batch = append(batch, projections.Record{SequenceNumber: k.SK, PK: k.PK, SK: k.SK})
 			continue
 		}
-		batch = append(batch, projections.Record{SequenceNumber: k.SK, PK: k.PK, SK: k.SK})
+		if absent++; absent == 1 {
+			at = found.Place
+		}
 	}
 	views := &watched{Views: r.Views, dry: r.DryRun}
 	// A batch of one pair fails as a whole, with an error that says so of its first record. It is tried again while the
@@ -127,12 +129,12 @@ func (r *Run) do(ctx context.Context, w *work, missing map[table.Key]struct{}, e
 		end(fmt.Errorf("%s: %w", w.Pair, errors.Unwrap(err)))
 		return
 	case err != nil:
-		err = errors.Unwrap(err)
+		at, err = w.records[0].Place, errors.Unwrap(err)
 	case absent > 0:
-		err = fmt.Errorf("%d of its %d records are %w", absent, len(w.keys), ErrNotInTable)
+		err = fmt.Errorf("%d of its %d records are %w", absent, len(w.records), ErrNotInTable)
 	}
 	if err != nil {
-		r.problem(w.first, fmt.Errorf("%s: %w", w.Pair, err))
+		r.problem(at, fmt.Errorf("%s: %w", w.Pair, err))
 		return
 	}
 	switch {
