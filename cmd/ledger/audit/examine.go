@@ -1,0 +1,158 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"time"
+
+	"ledger.example/ledger/table"
+)
+
+const (
+	// pairRounds is how often a pair that looks wrong is read again: together with the pauses, for longer than a projector
+	// that runs needs to come round.
+	pairRounds = 8
+	pairPause  = 200 * time.Millisecond // before the second round; each next is as much longer
+	// patience is after how many findings nothing is waited for any more at length: a table that is this wrong would take
+	// days.
+	patience   = 64
+	hastyRound = 2
+	hastyPause = 20 * time.Millisecond
+)
+
+// rounds is how often something is read again, and the pause that grows with each.
+func (a *Audit) rounds(most int, pause time.Duration) (int, time.Duration) {
+	if a.counts.findings.Load() >= patience {
+		return min(most, hastyRound), hastyPause
+	}
+	return most, pause
+}
+
+// examine reads one pair by itself, until nothing looks wrong, and reports what stays. Each round but the first begins where
+// the last one found all right, and so is short, also of a balance that is being moved all the time.
+func (a *Audit) examine(ctx context.Context, of account, asset string) error {
+	from := start()
+	for round := 1; ; round++ {
+		before, err := a.stored(ctx, of, asset)
+		if err != nil {
+			return unlessUnreadable(err)
+		}
+		p := before
+		p.from = from
+		result, err := compare(ctx, a.following(p))
+		if err != nil {
+			return unlessUnreadable(err)
+		}
+		if len(result.issues) == 0 {
+			if result.tail {
+				a.counts.unsettled.Add(1)
+			}
+			return nil
+		}
+		after, err := a.stored(ctx, of, asset)
+		if err != nil {
+			return unlessUnreadable(err)
+		}
+		most, pause := a.rounds(pairRounds, pairPause)
+		if round >= most {
+			a.conclude(result.issues, before, after, result.total)
+			return nil
+		}
+		from = result.base
+		if err := a.Pause(ctx, time.Duration(round)*pause); err != nil {
+			return err
+		}
+	}
+}
+
+// conclude reports the issues of the last round. What may have come of a write while it was read, and what is explained by
+// postings that are too young, is no finding, and no proof that all is well.
+func (a *Audit) conclude(issues []issue, before, after pair, total fold) {
+	quiet := before.balance.version == after.balance.version
+	spending := !same(before.guard, after.guard)
+	unsettled := false
+	for _, i := range issues {
+		onTheMove := i.state == moving
+		switch i.Code {
+		case GuardWrong, GuardUnexpected, Overdrawn:
+			onTheMove = spending && !i.lasting
+		default:
+			onTheMove = onTheMove || !quiet && !i.lasting
+		}
+		if onTheMove {
+			unsettled = true
+			continue
+		}
+		a.report(i.Finding)
+	}
+	if unsettled {
+		a.counts.unsettled.Add(1)
+	}
+}
+
+func same(a, b *big.Int) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Cmp(b) == 0
+}
+
+// stored reads the balance and the guard of a pair as they were at one instant.
+func (a *Audit) stored(ctx context.Context, of account, asset string) (pair, error) {
+	items, err := a.together(ctx, []table.Key{table.BalanceKey(of.id, asset), table.SpendKey(of.id, asset)})
+	if err != nil {
+		return pair{}, err
+	}
+	return a.pairOf(of, asset, items[0], items[1])
+}
+
+// pairOf decodes balance and guard; each may be absent.
+func (a *Audit) pairOf(of account, asset string, storedBalance, storedGuard attributes) (pair, error) {
+	p := pair{of: of, asset: asset, from: start(), settled: a.settled()}
+	if storedBalance != nil {
+		b, ok := as[balance](storedBalance)
+		if !ok && len(storedBalance) > 0 {
+			return pair{}, errUnreadable
+		}
+		p.balance = b
+	}
+	if len(storedGuard) > 0 {
+		g, ok := as[guard](storedGuard)
+		if !ok {
+			return pair{}, errUnreadable
+		}
+		p.guard = g.spent
+	}
+	return p, nil
+}
+
+// following adds the segments and postings after where p begins.
+func (a *Audit) following(p pair) pair {
+	partition := table.AccountKey(p.of.id).PK
+	after := p.from.through
+	segmentsAfter := table.SegmentsFrom(p.asset, after)
+	if after != "" {
+		segmentsAfter.From += "!" // the one that ends there was compared
+	}
+	read := func(within table.Range, figures bool) func(context.Context) (attributes, error) {
+		s := &stream{audit: a, of: stretch{partition: partition, within: within, figures: figures}}
+		return func(ctx context.Context) (attributes, error) {
+			item, err := s.peek(ctx)
+			if item != nil {
+				s.next()
+			}
+			return item, err
+		}
+	}
+	p.segments = read(segmentsAfter, false)
+	p.postings = read(table.PostingsAfter(p.asset, after, ""), true)
+	return p
+}
+
+func unlessUnreadable(err error) error {
+	if errors.Is(err, errUnreadable) {
+		return nil
+	}
+	return err
+}
