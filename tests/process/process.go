@@ -64,6 +64,16 @@ type Process struct {
 // It is killed at the end of t if it still runs.
 func Start(t testing.TB, arguments ...string) *Process {
 	t.Helper()
+	l, err := Try(t, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Try is Start for a command that may end before it is ready, which is an error.
+func Try(t testing.TB, arguments ...string) (*Process, error) {
+	t.Helper()
 	l := &Process{command: exec.Command(Binary(t), arguments...), exited: make(chan struct{})}
 	l.command.Dir = t.TempDir()
 	out, err := l.command.StdoutPipe()
@@ -108,14 +118,14 @@ func Start(t testing.TB, arguments ...string) *Process {
 	select {
 	case <-ready:
 	case <-l.exited:
-		t.Fatalf("ledger %s ended before it was ready: %v: %s", arguments, l.err, l.Said())
+		return nil, fmt.Errorf("ledger %s ended before it was ready: %v: %s", arguments, l.err, l.Said())
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("ledger %s was not ready in time: %s", arguments, l.Said())
 	}
 	if arguments[0] == "up" || arguments[0] == "dynamodb" {
 		l.URL = <-address
 	}
-	return l
+	return l, nil
 }
 
 // PID is the process's.

@@ -118,9 +118,24 @@ func startMachine(t *testing.T, random *rand.Rand) *machine {
 	return m
 }
 
-func (m *machine) startStore() { m.store = process.Start(m.t, m.dynamodbArguments...) }
-func (m *machine) startAPI()   { m.api = process.Start(m.t, m.upArguments...) }
-func (m *machine) startPump()  { m.pump = process.Start(m.t, m.pumpArguments...) }
+func (m *machine) startStore() { m.store = m.start(m.dynamodbArguments) }
+func (m *machine) startAPI()   { m.api = m.start(m.upArguments) }
+func (m *machine) startPump()  { m.pump = m.start(m.pumpArguments) }
+
+// start starts a process, again when it gives up: it wants an answer from DynamoDB Local within seconds, which a machine
+// that is too busy may not give.
+func (m *machine) start(arguments []string) *process.Process {
+	m.t.Helper()
+	for end := time.Now().Add(quiet); ; {
+		l, err := process.Try(m.t, arguments...)
+		if err == nil {
+			return l
+		}
+		if m.t.Log(err); time.Now().After(end) {
+			m.t.FailNow()
+		}
+	}
+}
 
 func (m *machine) url() string { return m.api.URL }
 
