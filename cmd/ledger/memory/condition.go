@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -138,8 +139,33 @@ func (p *parser) function() (condition, error) {
 		return func(i item) bool { return (i.get(operands[0].attribute) != nil) == exists }, nil
 	case "begins_with":
 		return p.beginsWith(operands)
+	case "attribute_type":
+		return p.attributeType(operands)
 	}
 	return nil, unsupported("the function " + name + " in a " + p.kind)
+}
+
+// attributeTypes are the names of types that attribute_type takes.
+var attributeTypes = []string{"S", "SS", "N", "NS", "B", "BS", "BOOL", "NULL", "L", "M"}
+
+func (p *parser) attributeType(operands []operand) (condition, error) {
+	if len(operands) != 2 {
+		return nil, p.invalid("Incorrect number of operands for operator or function; operator or function: attribute_type, number of operands: %d", len(operands))
+	}
+	if operands[0].attribute == "" {
+		return nil, p.invalid("Operator or function requires a document path; operator or function: attribute_type")
+	}
+	wanted, ok := operands[1].value.(*types.AttributeValueMemberS)
+	if !ok {
+		return nil, p.invalid("Incorrect operand type for operator or function; operator or function: attribute_type, operand type: %s", typeOf(operands[1].value))
+	}
+	if !slices.Contains(attributeTypes, wanted.Value) {
+		return nil, p.invalid("Invalid attribute type name found; type: %s, valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}", wanted.Value)
+	}
+	return func(i item) bool {
+		found := operands[0].of(i)
+		return found != nil && typeOf(found) == wanted.Value
+	}, nil
 }
 
 func (p *parser) beginsWith(operands []operand) (condition, error) {
