@@ -158,10 +158,10 @@ func (h *history) call(ctx context.Context, p *posting) {
 		switch {
 		case final && d.chance(.8):
 			return
-		case !final && h.plan.has(Abandon) && d.chance(.3):
+		case !final && h.plan.has(Abandon) && d.chance(.5):
 			return
 		}
-		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 30*time.Second))) {
+		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 40*time.Second))) {
 			return
 		}
 	}

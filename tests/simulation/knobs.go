@@ -27,11 +27,11 @@ type knobs struct {
 func (p Plan) knobs() knobs {
 	d := p.draw("knobs", 0)
 	return knobs{
-		span:      pick(d, time.Second, 20*time.Second, time.Minute, 3*time.Minute),
+		span:      pick(d, time.Second, 30*time.Second, time.Minute, 2*time.Minute),
 		processes: 1 + d.IntN(3),
 		fault:     pick(d, 0, .01, .04, .12),
 		crash:     pick(d, 0, .002, .01),
-		late:      pick(d, 0, .05, .25),
+		late:      pick(d, 0, .1, .4),
 		slow:      pick(d, 0, .02, .08),
 		latency:   pick(d, 2*time.Millisecond, 15*time.Millisecond, 120*time.Millisecond, 600*time.Millisecond),
 		lag:       pick(d, 0, 100*time.Millisecond, 3*time.Second, 30*time.Second),

@@ -72,13 +72,17 @@ func (h *history) observe() {
 		h.append(c.Key, h.seen)
 		h.mu.Unlock()
 	}
-	if h.committing.Load() == 0 {
+	if h.committing.Load() == 0 && !h.damaged {
 		h.model.sound()
 	}
 }
 
 // take takes in one change.
 func (m *model) take(key table.Key, before, after wire.Item) {
+	if _, event := after[table.AttrEventVersion]; m.damaged && !event {
+		m.takeDamaged(key, after)
+		return
+	}
 	if after == nil {
 		m.broken("%v was deleted", key)
 		return
@@ -99,9 +103,7 @@ func (m *model) take(key table.Key, before, after wire.Item) {
 		m.stats.Closed++
 	case table.KindSummary:
 		account, _ := table.ParseSummary(key)
-		m.summaries[account] = summary{
-			assets: int(unsigned(after, table.AttrAssets)), holdings: int(unsigned(after, table.AttrHoldings)), first: events.KSUID(text(after, table.AttrFirst)),
-		}
+		m.summaries[account] = summaryOf(after)
 	case table.KindMembership:
 		number := int64(unsigned(after, table.AttrNumber))
 		if number < m.memberships[key.SK] {

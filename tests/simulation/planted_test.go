@@ -36,8 +36,8 @@ var defects = []defect{
 		new: "	if planted(\"guard without its condition\") {\n		condition = wire.IfAbsent + \" OR :bound <= :bound\"\n	} else if d.Bound.Sign() >= 0 {"},
 	// G6: the fold of the postings.
 	{name: "balance without its version", guarantee: "G6", file: "projections/dynamo/write.go",
-		old: "	balance := v.put(balanceItem(next), ifVersion(c.Balance.Version))",
-		new: "	asRead := ifVersion(c.Balance.Version)\n	if planted(\"balance without its version\") {\n		asRead = condition{}\n	}\n	balance := v.put(balanceItem(next), asRead)"},
+		old: "	balance := v.put(balanceItem(next), ifUnchanged(c.Balance.Version, c.Mark))",
+		new: "	asRead := ifUnchanged(c.Balance.Version, c.Mark)\n	if planted(\"balance without its version\") {\n		asRead = condition{}\n	}\n	balance := v.put(balanceItem(next), asRead)"},
 	{name: "stretch not checked", guarantee: "G6", file: "projections/refold.go",
 		old: "	if err := r.check(ctx, marks[:above]); err != nil {",
 		new: "	if err := r.check(ctx, marks[:above]); err != nil && !planted(\"stretch not checked\") {"},

@@ -46,6 +46,20 @@ func foldOf(item wire.Item) fold {
 	return f
 }
 
+func summaryOf(item wire.Item) summary {
+	return summary{
+		assets: int(unsigned(item, table.AttrAssets)), holdings: int(unsigned(item, table.AttrHoldings)), first: events.KSUID(text(item, table.AttrFirst)),
+	}
+}
+
+func balanceOf(item wire.Item) balance {
+	_, unfinished := item[table.AttrUnfinished]
+	return balance{
+		version: unsigned(item, table.AttrVersion), base: nested(item, table.AttrBase), seal: nested(item, table.AttrSeal),
+		head: nested(item, table.AttrHead), unfinished: unfinished, first: events.KSUID(text(item, table.AttrFirst)),
+	}
+}
+
 func nested(item wire.Item, name string) fold {
 	if m, ok := item[name].(*types.AttributeValueMemberM); ok {
 		return foldOf(m.Value)
@@ -58,20 +72,13 @@ func (m *model) takeBalance(key table.Key, item wire.Item) {
 	account, asset, _ := table.ParseBalance(key)
 	k := pair{Account: account, Asset: asset}
 	was := m.balances[k]
-	_, unfinished := item[table.AttrUnfinished]
-	b := balance{
-		version: unsigned(item, table.AttrVersion), base: nested(item, table.AttrBase), seal: nested(item, table.AttrSeal),
-		head: nested(item, table.AttrHead), unfinished: unfinished, first: events.KSUID(text(item, table.AttrFirst)),
-	}
+	b := balanceOf(item)
 	m.balances[k] = b
 	m.note(was, b)
 	m.right(k, "base", b.base)
 	m.right(k, "seal", b.seal)
 	m.right(k, "head", b.head)
-	if m.damaged {
-		return
-	}
-	if b.version != was.version+1 {
+	if b.version != was.version+1 && was.version != 0 { // a rebuild makes an absent one at a version far above
 		m.broken("%v went from version %d to %d", k, was.version, b.version)
 	}
 	if b.base.legs.without(b.seal.legs) != (legs{}) || !b.unfinished && b.seal.legs.without(b.head.legs) != (legs{}) {
@@ -129,9 +136,7 @@ func (m *model) sound() {
 		m.meet(k, b)
 	}
 	for account, s := range m.summaries {
-		if !m.damaged {
-			m.sums(account, s)
-		}
+		m.sums(account, s)
 	}
 	m.covered()
 }
@@ -143,9 +148,7 @@ func (m *model) meet(k pair, b balance) {
 	for _, through := range slices.Sorted(maps.Keys(m.segments[k])) {
 		s := m.segments[k][through]
 		if s.after != at || s.fold.through != through {
-			if !m.damaged {
-				m.broken("%v: segments do not meet after %q: %+v", k, at, s)
-			}
+			m.broken("%v: segments do not meet after %q: %+v", k, at, s)
 			return
 		}
 		if s.fold.legs.without(sum.legs) != s.fold.legs {
@@ -154,7 +157,7 @@ func (m *model) meet(k pair, b balance) {
 		sum = fold{through, sum.legs.plus(s.fold.legs), sum.count + s.fold.count, sum.expenditure + s.fold.expenditure}
 		at = through
 	}
-	if sum != b.base && !m.damaged {
+	if sum != b.base {
 		m.broken("%v: segments add up to %+v, the base is %+v", k, sum, b.base)
 	}
 }
