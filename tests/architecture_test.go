@@ -54,6 +54,7 @@ var importRules = map[string]importRule{
 	"cmd/ledger/audit":   {imports: []string{"ledger/table"}, sdk: true}, // independent of what it audits
 	"tests":              {imports: []string{".", "events", "ledger", "ledger/*", "projections", "projections/*", "functions/*", "cmd/*", "tests/*"}, sdk: true},
 	"tests/*":            {imports: []string{".", "events", "ledger/table", "functions/*", "cmd/*", "ledger/wire", "tests/*"}, sdk: true},
+	"tests/verify":       {imports: []string{".", "events", "ledger", "ledger/*", "projections", "projections/*", "functions/*", "cmd/*", "tests/*"}, sdk: true},
 	"tests/caller":       {imports: []string{"ledger/table"}},
 	"tests/process":      {},
 	"tests/books":        {imports: []string{"tests/caller"}},

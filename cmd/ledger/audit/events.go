@@ -293,8 +293,9 @@ func (r *reader) legs() []leg {
 		}
 		one := &reader{item: m.Value, at: fieldLegs + "[" + strconv.Itoa(i) + "].", faults: r.faults}
 		ksuid := one.ksuid(fieldID)
-		at, _ := instantOf(ksuid)
+		at, ok := instantOf(ksuid)
 		switch {
+		case !ok:
 		case i == 0:
 			instant = at
 		case ksuid <= legs[i-1].ksuid, !at.Equal(instant):

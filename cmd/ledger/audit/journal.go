@@ -37,9 +37,10 @@ type journal struct {
 	sumBefore time.Time // the sums of assets are of postings before this instant
 	buckets   []bucket
 
-	mu     sync.Mutex
-	halves map[string]*half
-	assets map[string]*sums
+	mu      sync.Mutex
+	halves  map[string]*half
+	assets  map[string]*sums
+	unknown map[string]bool // assets of which a posting cannot be read: nothing can be said of their sums
 }
 
 // digest is a sum of hashes.
@@ -70,6 +71,7 @@ func (j *journal) start(a *Audit) error {
 	j.buckets = make([]bucket, bucketsCount)
 	j.halves = make(map[string]*half)
 	j.assets = make(map[string]*sums)
+	j.unknown = make(map[string]bool)
 	return nil
 }
 
@@ -118,6 +120,16 @@ func (j *journal) met(ctx context.Context, p posting, key table.Key) error {
 		j.mu.Unlock()
 	}
 	return j.note(ctx, p.transaction, p.ksuid, j.digestOf(p).negated(), 1, key)
+}
+
+// unreadable notes that a posting of an asset is there, and cannot be read.
+func (j *journal) unreadable(asset string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.assets[asset] == nil && len(j.unknown) >= assetsMax {
+		asset = ""
+	}
+	j.unknown[asset] = true
 }
 
 func (j *journal) note(ctx context.Context, transaction, ksuid string, d digest, items int, postings ...table.Key) error {

@@ -30,6 +30,9 @@ func (a *Audit) look(ctx context.Context, item attributes) error {
 			return err
 		}
 	}
+	if _, asset, _, ok := table.ParsePosting(key); ok && value == nil {
+		a.ledger.unreadable(asset)
+	}
 	switch v := value.(type) {
 	case asset:
 		if v.currency == "" {

@@ -34,7 +34,7 @@ func (a *Audit) scan(ctx context.Context, look func(context.Context, attributes)
 				in := &dynamodb.ScanInput{
 					TableName: &a.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageItems), ExclusiveStartKey: from,
 					Segment: aws.Int32(int32(i)), TotalSegments: aws.Int32(int32(a.Segments)),
-					ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+					ReturnConsumedCapacity: a.meter.capacity(),
 				}
 				var out *dynamodb.ScanOutput
 				err := a.ask(ctx, func(ctx context.Context) (used *types.ConsumedCapacity, err error) {
@@ -73,7 +73,7 @@ func (a *Audit) page(ctx context.Context, s stretch, from attributes) (items []a
 		TableName: &a.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageItems), ExclusiveStartKey: from,
 		KeyConditionExpression:    aws.String(table.AttrPK + " = :partition AND " + table.AttrSK + " BETWEEN :from AND :to"),
 		ExpressionAttributeValues: attributes{":partition": stringOf(s.partition), ":from": stringOf(s.within.From), ":to": stringOf(s.within.To)},
-		ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
+		ReturnConsumedCapacity:    a.meter.capacity(),
 	}
 	if s.figures {
 		in.ProjectionExpression = aws.String("#pk, #sk, #type, #quantity, #cost")
@@ -97,7 +97,7 @@ func (a *Audit) page(ctx context.Context, s stretch, from attributes) (items []a
 // get reads one item, nil when it is absent.
 func (a *Audit) get(ctx context.Context, k table.Key) (attributes, error) {
 	in := &dynamodb.GetItemInput{
-		TableName: &a.Table, Key: itemKey(k), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		TableName: &a.Table, Key: itemKey(k), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: a.meter.capacity(),
 	}
 	var out *dynamodb.GetItemOutput
 	err := a.ask(ctx, func(ctx context.Context) (used *types.ConsumedCapacity, err error) {
@@ -114,7 +114,7 @@ func (a *Audit) get(ctx context.Context, k table.Key) (attributes, error) {
 
 // together reads at most table.TransactionActions items as they were at one instant; absent ones are empty.
 func (a *Audit) together(ctx context.Context, keys []table.Key) ([]attributes, error) {
-	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
+	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a.meter.capacity()}
 	for _, k := range keys {
 		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: &a.Table, Key: itemKey(k)}})
 	}
@@ -192,6 +192,14 @@ type meter struct {
 
 	mu   sync.Mutex
 	free time.Time // when what was used so far is paid for
+}
+
+// capacity asks the store what a request used, if that counts.
+func (m *meter) capacity() types.ReturnConsumedCapacity {
+	if m.rate <= 0 {
+		return ""
+	}
+	return types.ReturnConsumedCapacityTotal
 }
 
 // wait returns when another request may be made.

@@ -51,7 +51,7 @@ func (j *journal) resolve(ctx context.Context) error {
 func (j *journal) unbalanced() map[string]*sums {
 	open := make(map[string]*sums)
 	for id, s := range j.assets {
-		if s.quantity.Sign() != 0 || s.cost.Sign() != 0 {
+		if !j.unknown[id] && (s.quantity.Sign() != 0 || s.cost.Sign() != 0) {
 			open[id] = s
 		}
 	}
