@@ -20,13 +20,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-// endpointOf is where the DynamoDB Local is that an up started.
-func endpointOf(up *process.Process) string {
-	_, rest, _ := strings.Cut(up.Said(), " in DynamoDB at ")
-	endpoint, _, _ := strings.Cut(rest, ")")
-	return endpoint
-}
-
 func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -35,7 +28,7 @@ func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
 		caller.Eventually(t, time.Minute, "the demo is projected", func() bool {
 			return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
 		})
-		endpoint := endpointOf(up)
+		endpoint := up.Store()
 		if _, err := http.Get(endpoint); err != nil {
 			t.Fatal("DynamoDB Local is not where it is said to be:", err)
 		}
@@ -114,7 +107,7 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 func TestPumpKilledDuringAnImport(t *testing.T) {
 	t.Parallel()
 	up := process.Start(t, "up", "--port", "0", "--no-pump")
-	pumping := []string{"pump", "--dynamodb-endpoint", endpointOf(up)}
+	pumping := []string{"pump", "--dynamodb-endpoint", up.Store()}
 	pump := process.Start(t, pumping...)
 	b := books.New(12, 150, 8)
 	file := b.File(t)

@@ -131,6 +131,13 @@ func Try(t testing.TB, arguments ...string) (*Process, error) {
 // PID is the process's.
 func (l *Process) PID() int { return l.command.Process.Pid }
 
+// Store is where the DynamoDB is that an up said it runs on.
+func (l *Process) Store() string {
+	_, rest, _ := strings.Cut(l.Said(), " in DynamoDB at ")
+	endpoint, _, _ := strings.Cut(rest, ")")
+	return endpoint
+}
+
 // Said is what the process wrote to standard error so far.
 func (l *Process) Said() string {
 	l.mu.Lock()
