@@ -65,6 +65,27 @@ func readChain(ctx context.Context, views Views, k Key, window time.Duration) (c
 	return c, nil
 }
 
+// nested tells whether the segments meet, and add up to the base, which is below the seal: whether late postings are all that can
+// be amiss.
+func (c chain) nested() bool {
+	b := c.balance
+	if b.Fault != nil || b.Value.Base.Through > b.Value.Seal.Through {
+		return false
+	}
+	var sum Fold
+	for _, s := range c.segments {
+		if s.Fault != nil || s.Value.After != sum.Through {
+			return false
+		}
+		next, err := sum.plus(s.Value.Fold)
+		if err != nil {
+			return false
+		}
+		sum, sum.Through = next, s.Value.Through
+	}
+	return sum == b.Value.Base
+}
+
 // storedEnds lists where the segments of k end, as queries see them.
 func storedEnds(ctx context.Context, views Views, k Key) (ends []events.KSUID, err error) {
 	for after, more := events.KSUID(""), true; more; {

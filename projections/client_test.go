@@ -171,3 +171,40 @@ func (c *client) apply(ctx context.Context, change projections.Change) error {
 	c.w.sound()
 	return err
 }
+
+func (c *client) Snapshot(ctx context.Context, k projections.Key, throughs []events.KSUID) (projections.Found[projections.Balance], []projections.Found[projections.Segment], time.Time, error) {
+	if err := c.reach(); err != nil {
+		return projections.Found[projections.Balance]{}, nil, time.Time{}, err
+	}
+	return c.Memory.Snapshot(ctx, k, throughs)
+}
+
+func (c *client) SnapshotAccount(ctx context.Context, account string, assets []string) (projections.Found[projections.Summary], []projections.Found[projections.Balance], time.Time, error) {
+	if err := c.reach(); err != nil {
+		return projections.Found[projections.Summary]{}, nil, time.Time{}, err
+	}
+	return c.Memory.SnapshotAccount(ctx, account, assets)
+}
+
+func (c *client) StoredSegments(ctx context.Context, k projections.Key, after events.KSUID) ([]projections.Found[projections.Segment], bool, error) {
+	if err := c.reach(); err != nil {
+		return nil, false, err
+	}
+	return c.Memory.StoredSegments(ctx, k, after)
+}
+
+func (c *client) NextOf(ctx context.Context, account string, by projections.Listing, after string) (string, error) {
+	if err := c.reach(); err != nil {
+		return "", err
+	}
+	return c.Memory.NextOf(ctx, account, by, after)
+}
+
+func (c *client) WriteSummary(ctx context.Context, s projections.Summary, mark projections.Mark) error {
+	if err := c.reach(); err != nil {
+		return err
+	}
+	err := c.Memory.WriteSummary(ctx, s, mark)
+	c.w.sound()
+	return err
+}

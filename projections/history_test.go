@@ -167,6 +167,9 @@ func (w *world) certain(reader *projections.Reader, t *transaction, start time.T
 func (w *world) projector() {
 	skew := []time.Duration{0, 60 * second, 300 * second, -300 * second}[w.rng.IntN(4)]
 	c := &client{Memory: w.store, w: w, fault: []float64{0, .01, .03}[w.rng.IntN(3)], skew: skew}
+	if w.faultless {
+		c.fault = 0
+	}
 	p := projections.NewProjector(c, c.clock, slog.New(slog.DiscardHandler))
 	window := projections.SettleWindow
 	if w.defect == "window0" {
@@ -276,14 +279,24 @@ func (w *world) strongList(reader *projections.Reader) {
 }
 
 // history runs one to its rest and returns the first rule that it broke.
-func history(seed uint64, defect string) (stats, error) {
+func history(seed uint64, defect string) (stats, error) { return historyWith(seed, defect, -1) }
+
+// historyWith is history with a rebuild beside it, unless hurt is negative, that mends so many damages.
+func historyWith(seed uint64, defect string, hurt int) (stats, error) {
 	w := newWorld(seed, defect)
 	defer w.stop()
+	if hurt >= 0 {
+		w.faultless = hurt > 0 // a write that arrives late might meet the version of a damaged item again
+		w.start(2, func() { w.rebuilder(hurt) })
+	}
 	waiting, commands, reads := 3+w.rng.IntN(45), 0, 0
 	for range 1 + max(0, w.rng.IntN(4)-1) {
 		w.start(1+w.rng.IntN(2), w.projector)
 	}
 	projectors := len(w.actors)
+	if hurt >= 0 {
+		projectors--
+	}
 	for quiet := 0; quiet < 600 || w.committing > 0; w.stats.steps++ {
 		if w.stats.steps == 200_000 {
 			return w.stats, errors.New("did not come to rest")
@@ -323,6 +336,7 @@ func (s *stats) add(t stats) {
 	s.corrections += t.corrections
 	s.crashes += t.crashes
 	s.conflicts += t.conflicts
+	s.mended += t.mended
 }
 
 // defects are rules taken away beneath the code under test; each must be found. (Rules within the code are broken by

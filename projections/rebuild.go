@@ -35,8 +35,9 @@ type Rebuilt struct {
 //     fresh postings would lie below the seal, where no strong read looks.
 //   - As many wrong segments as one change carries are mended at once with base, seal, head and summary: one state is wrong, the
 //     next is right.
-//   - Of more, those at or below the stored seal are written first, with the balance as it is but for its version: each of them
-//     is then right by itself, and no other figure was made from them. Base, seal and head come with the last ones.
+//   - Of more, those at or below the stored seal are written first. If the stored base is the sum of what is stored of them, each
+//     brings what it changes to base, seal and head, as a refold's corrections do; else the balance stays as it is but for its
+//     version, as no figure of it was made from them. What is still wrong of base, seal and head comes with the last ones.
 //   - Those above the stored seal (of a balance that was lost, most of all) are saved as a refold does that reads forwards: base and
 //     seal move to the last one written, what is shown stays, and the balance is unfinished. The seal only moves on to what was
 //     read after the version that the write compares.
@@ -45,6 +46,9 @@ type Rebuilt struct {
 // read could be sure of before: it is made of postings that were read after the balance was, on whose version the write is.
 // A posting that a command makes sure of lies above the seal then, and raises the version; or it is in a stretch whose
 // count the command found right, and that is folded anew unless it still is what it was when its postings were read.
+//
+// By a wrong count a projector, or a command, may take a posting for counted that came after the rebuild read its stretch, and
+// write nothing. So what was mended is looked at once more: by then the counts are right, and deceive nobody.
 //
 // The summary is moved by what the balance brought and brings to it, so it stays as far off as it was found: RebuildSummary
 // afterwards counts it anew. Errors: those of Views; table.ErrConflict when others kept coming first.
@@ -64,11 +68,15 @@ func (p *Projector) rebuild(ctx context.Context, k Key, dry bool) (rebuilt, erro
 	r := &rebuild{
 		refold: refold{Projector: p, views: &measured{p.views, w}}, key: k, dry: dry, counted: make(map[events.KSUID]stretchCount),
 	}
-	err := p.again(ctx, func() (bool, error) {
+	attempt := func() (bool, error) {
 		saves := r.saves
 		err := r.attempt(ctx)
 		return r.saves > saves, err
-	})
+	}
+	err := p.again(ctx, attempt)
+	if r.mended && err == nil {
+		err = p.again(ctx, attempt)
+	}
 	r.found.Postings = w.postings
 	return rebuilt{r.found, r.balance}, err
 }
@@ -104,11 +112,13 @@ type rebuild struct {
 	dry     bool
 	counted map[events.KSUID]stretchCount // by where they end, as they were last read
 	saves   int
+	mended  bool // something was wrong, and is written
 	found   Rebuilt
 
 	mark    *Mark        // of the balance; nil once this attempt has written it
 	pending []Difference // of what is to be written
 	walked  int          // stretches beyond the seal since the last save
+	nested  bool         // base, seal and head are made of the segments as they are stored
 }
 
 // attempt reads what is stored, and writes what is other than it is to be.
@@ -123,7 +133,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		stored.Version = leap(c.at)
 	}
 	r.stored, r.balance, r.segments, r.settled = stored, stored, nil, settledBefore(begun, c.at, r.window)
-	r.mark, r.pending, r.walked = &c.balance.Mark, nil, 0
+	r.mark, r.pending, r.walked, r.nested = &c.balance.Mark, nil, 0, c.nested()
 	r.found.Strays = nil
 	if r.dry {
 		r.found.Differences = nil
@@ -179,10 +189,13 @@ func (r *rebuild) walk(ctx context.Context, c chain) (base Fold, first events.KS
 		}
 		first = earlier(first, counted.first)
 		parts := []Segment{counted.Segment}
-		if s.Fault != nil || s.Value != counted.Segment {
+		if s.Value != counted.Segment && !r.nested {
 			if parts, err = counted.split(r.stretch); err != nil {
 				return Fold{}, "", err
 			}
+		}
+		if r.nested && s.Value != counted.Segment {
+			r.adjust(s.Value.Fold, counted)
 		}
 		for _, part := range parts {
 			if base, err = base.plus(part.Fold); err != nil {
@@ -195,6 +208,23 @@ func (r *rebuild) walk(ctx context.Context, c chain) (base Fold, first events.KS
 		}
 	}
 	return base, first, nil
+}
+
+// adjust takes what a recount found otherwise than stored into every fold over a stretch, as a refold's correction does.
+func (r *rebuild) adjust(stored Fold, counted stretchCount) {
+	change, err := counted.minus(stored)
+	if err != nil {
+		return
+	}
+	b := r.balance
+	var errs [3]error
+	b.Base, errs[0] = b.Base.plus(change)
+	b.Seal, errs[1] = b.Seal.plus(change)
+	b.Head, errs[2] = b.Head.plus(change)
+	b.First = earlier(b.First, counted.first)
+	if errors.Join(errs[:]...) == nil {
+		r.balance = b
+	}
 }
 
 // strayEnd tells why a segment cannot end there.
@@ -272,7 +302,9 @@ func (r *rebuild) compare(ctx context.Context, c chain, base, seal Fold) error {
 			return err
 		}
 	}
-	r.pending = append(r.pending, d)
+	if len(d.Fields) > 0 || d.Fault != "" {
+		r.pending = append(r.pending, d)
+	}
 	if !r.dry {
 		return nil
 	}
@@ -341,6 +373,9 @@ func (r *rebuild) save(ctx context.Context) error {
 		return fmt.Errorf("write balance: %w", err)
 	}
 	r.saves++
+	for _, s := range r.segments {
+		delete(r.counted, s.Through) // to be looked at once more
+	}
 	r.balance.Version++
 	r.stored, r.mark, r.segments, r.walked = r.balance, nil, nil, 0
 	return nil
@@ -349,6 +384,7 @@ func (r *rebuild) save(ctx context.Context) error {
 // note takes what is written, or would be, into what is told: each item once, as it was found first.
 func (r *rebuild) note() {
 	for _, d := range r.pending {
+		r.mended = r.mended || !r.dry && !d.Behind
 		if !slices.ContainsFunc(r.found.Differences, func(e Difference) bool { return e.Key == d.Key }) {
 			r.found.Differences = append(r.found.Differences, d)
 		}

@@ -77,8 +77,18 @@ func (r rebuilt) isBehind() bool {
 
 // RebuildMembership makes the membership of user on account what the newest grant or revocation says, whatever is stored. One
 // without any grant becomes a revoked one of number 0, which any grant is put over. It is written only as it was read, so a
-// projector that comes between makes it start again. Errors: those of Rebuild.
-func (p *Projector) RebuildMembership(ctx context.Context, account, user string, dry bool) (done Rebuilt, err error) {
+// projector that comes between makes it start again. By a wrong number a projector may have taken a grant for shown that came
+// after the rebuild had looked: so what was mended is looked at once more. Errors: those of Rebuild.
+func (p *Projector) RebuildMembership(ctx context.Context, account, user string, dry bool) (Rebuilt, error) {
+	done, err := p.rebuildMembership(ctx, account, user, dry)
+	if dry || err != nil || len(done.Differences) == 0 {
+		return done, err
+	}
+	_, err = p.rebuildMembership(ctx, account, user, dry)
+	return done, err
+}
+
+func (p *Projector) rebuildMembership(ctx context.Context, account, user string, dry bool) (done Rebuilt, err error) {
 	err = p.again(ctx, func() (bool, error) {
 		found, err := p.views.StoredMembership(ctx, account, user)
 		if err != nil {

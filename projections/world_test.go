@@ -38,6 +38,8 @@ type world struct {
 	acked      map[projections.Key]uint64                // transactions that were answered
 	shown      map[projections.Key]uint64                // what the heads counted at the last look
 	committing int                                       // transactions being made visible
+	faultless  bool                                      // requests do what they say
+	hurt       bool                                      // projections were damaged: no rule holds
 	err        error                                     // the first broken rule
 	stats      stats
 }
@@ -47,7 +49,9 @@ type record struct {
 	id  events.KSUID
 }
 
-type stats struct{ steps, writes, unfinished, corrections, lateInSegment, lateInSeal, crashes, conflicts int }
+type stats struct {
+	steps, writes, unfinished, corrections, lateInSegment, lateInSeal, crashes, conflicts, mended int
+}
 
 var keys = []projections.Key{{Account: "jane", Asset: "A"}, {Account: "jane", Asset: "B"}, {Account: "shop", Asset: "A"}}
 
@@ -95,7 +99,7 @@ func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
 func (w *world) storeTime() time.Time { return w.now.Truncate(time.Second) }
 
 func (w *world) broken(format string, values ...any) {
-	if w.err == nil {
+	if w.err == nil && !w.hurt {
 		w.err = fmt.Errorf(format, values...)
 	}
 }

@@ -59,6 +59,7 @@ type Requests struct {
 	PostingsRead                                                 int // postings that Postings returned
 	Writes, Transactions                                         int // writes of balances that were applied, and those with more than the balance
 	Memberships                                                  int // memberships put
+	Repairs                                                      int // summaries and memberships put by rebuilds
 }
 
 // NewMemory returns an empty one with the machine's clock and pages of 100 postings.

@@ -192,6 +192,7 @@ func (m *Memory) WriteSummary(ctx context.Context, s projections.Summary, mark p
 		return fmt.Errorf("summary is marked %q, not %q, or is being written: %w", found.Mark, mark, table.ErrConflict)
 	}
 	s.Version++
+	m.requests.Repairs++
 	m.summaries[s.Account] = s
 	delete(m.spoiled, key)
 	return nil
@@ -206,6 +207,7 @@ func (m *Memory) PutMembership(ctx context.Context, put projections.Membership, 
 	if found := m.foundMembership(put.Account, put.User); found.Mark != mark {
 		return fmt.Errorf("membership is marked %q, not %q: %w", found.Mark, mark, table.ErrConflict)
 	}
+	m.requests.Repairs++
 	m.memberships[member{put.Account, put.User}] = put
 	delete(m.spoiled, table.MembershipKey(put.Account, put.User))
 	return nil
