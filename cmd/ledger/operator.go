@@ -46,7 +46,7 @@ func (o *operator) flags(f *pflag.FlagSet) {
 
 // open returns a client of the store, once it is certain that it has credentials and that the table is the ledger's. Its
 // errors say what to set, and come within five seconds. The table is described for that, unless the operator's role may
-// not: then the first read tells.
+// not: then the first read tells. It needs no stream: one that was restored from a backup has none.
 func (o *operator) open(ctx context.Context) (*dynamodb.Client, error) {
 	limited, cancel := context.WithTimeout(ctx, operatorTimeout)
 	defer cancel()
@@ -63,7 +63,12 @@ func (o *operator) open(ctx context.Context) (*dynamodb.Client, error) {
 	}
 	_, err = wire.CheckTable(limited, client, o.table)
 	var refused smithy.APIError
+	var schema *wire.SchemaError
 	switch {
+	case errors.As(err, &schema) && schema.OnlyStream:
+		return client, nil
+	case errors.As(err, &schema): // and no word of deleting it
+		return nil, fmt.Errorf("table %s is not a ledger's: %s: name another by --table", schema.Table, strings.Join(schema.Differences, "; "))
 	case errors.As(err, &refused) && refused.ErrorCode() == codeAccessDenied:
 		return client, nil
 	case errors.Is(err, wire.ErrNoTable):

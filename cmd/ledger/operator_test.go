@@ -1,13 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	template "ledger.example"
+	"ledger.example/cmd/ledger/local"
 	"ledger.example/ledger/wire"
 )
 
@@ -66,5 +70,35 @@ func TestOperatorWhoMayNotDescribe(t *testing.T) {
 	o := operator{endpoint: denied.URL, table: "books"}
 	if client, err := o.open(t.Context()); err != nil || client == nil {
 		t.Error(err)
+	}
+}
+
+// A table that isn't the ledger's is refused, and nobody is told to delete it; one without a stream was restored.
+func TestOperatorsTables(t *testing.T) {
+	restored, err := local.TableFromTemplate(template.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	description := func(indexes any) string {
+		raw, err := json.Marshal(map[string]any{"Table": map[string]any{
+			"TableName": "books", "KeySchema": restored.KeySchema, "AttributeDefinitions": restored.AttributeDefinitions,
+			"GlobalSecondaryIndexes": indexes,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	var answer string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	defer server.Close()
+	o := operator{endpoint: server.URL, table: "books"}
+	answer = description(restored.GlobalSecondaryIndexes)
+	if _, err := o.open(t.Context()); err != nil {
+		t.Error(err)
+	}
+	answer = description(nil)
+	if _, err := o.open(t.Context()); err == nil || strings.Contains(err.Error(), "delete") || !strings.Contains(err.Error(), "GSI1") {
+		t.Errorf("a table without indexes: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ var ErrNoTable = errors.New("there is no such table")
 type SchemaError struct {
 	Table       string
 	Differences []string // what the table has and what is wanted, all of it
+	OnlyStream  bool     // nothing else differs: a table that was restored from a backup has no stream yet
 }
 
 func (e *SchemaError) Error() string {
@@ -57,7 +58,10 @@ func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*typ
 // CompareTable returns nil, or a *SchemaError that says how a table differs from the ledger's.
 func CompareTable(have *types.TableDescription) error {
 	if ds := differences(have); len(ds) > 0 {
-		return &SchemaError{Table: aws.ToString(have.TableName), Differences: ds}
+		return &SchemaError{
+			Table: aws.ToString(have.TableName), Differences: ds,
+			OnlyStream: len(ds) == 1 && streamText(have.StreamSpecification) != table.StreamView,
+		}
 	}
 	return nil
 }

@@ -75,6 +75,10 @@ func TestDifferences(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", name, text, says)
 			}
 		}
+		var e *SchemaError
+		if !errors.As(CompareTable(d), &e) || e.OnlyStream != strings.Contains(name, "stream") {
+			t.Errorf("%s: %+v", name, e)
+		}
 		if got := len(differences(d)); got != len(c.says) {
 			t.Errorf("%s: %d differences: %s", name, got, text)
 		}
