@@ -20,6 +20,8 @@ type pair struct {
 	from    mark     // all up to there was compared before
 	settled time.Time
 
+	quiteNew time.Time // postings before this instant are hardly under way any more
+
 	// The rest in order, an item a call and nil at the end; not read before balance and guard are.
 	segments, postings func(context.Context) (attributes, error)
 }
@@ -48,6 +50,7 @@ type compared struct {
 	first  string
 	tail   bool // postings at the end are not counted yet, all of them young
 	base   mark // where the next comparison may begin
+	recent mark // the fold of what is not quite new
 }
 
 // comparison is a pair being compared: the postings go by once, and at each place where a stored fold ends it is compared
@@ -64,6 +67,8 @@ type comparison struct {
 	torn    bool   // a segment is wrong
 
 	settledTail, youngTail bool // there are postings after the head
+
+	recent *mark // before the first posting that is quite new
 }
 
 // place is what was added up through one KSUID.
@@ -112,6 +117,10 @@ func compare(ctx context.Context, p pair) (compared, error) {
 	if base := c.cuts[0]; !c.torn && base.stored.equal(base.at.all) {
 		result.base = mark{fold: base.stored, first: c.all.first}
 	}
+	result.recent = mark{result.total, result.first}
+	if c.recent != nil {
+		result.recent = *c.recent
+	}
 	c.judgeGuard(result.total)
 	result.issues = c.issues
 	return result, nil
@@ -119,6 +128,9 @@ func compare(ctx context.Context, p pair) (compared, error) {
 
 func (c *comparison) count(p leg) {
 	at, _ := instantOf(p.ksuid)
+	if c.recent == nil && !at.Before(c.quiteNew) {
+		c.recent = &mark{c.all.fold(), c.all.first}
+	}
 	isYoung := !at.Before(c.settled)
 	if isYoung {
 		c.young.add(p)

@@ -118,14 +118,15 @@ type grant struct {
 	account, user string
 	number        int64
 	role          string // "" of a revocation
+	at            string
 }
 
 // version takes the version of an event's form.
 func (r *reader) version() { r.integer(table.AttrEventVersion, eventVersion, eventVersion) }
 
-func (r *reader) actorAndTime() {
+func (r *reader) actorAndTime() (at string) {
 	r.text(fieldActor, 1, actorChars)
-	r.instant(fieldAt)
+	return r.instant(fieldAt)
 }
 
 func decodeAsset(r *reader, id string) asset {
@@ -320,7 +321,7 @@ func decodeGrant(r *reader, kind, account, user string, number int64) grant {
 	if kind == kindGrant {
 		g.role = r.oneOf(fieldRole, roles...)
 	}
-	r.actorAndTime()
+	g.at = r.actorAndTime()
 	r.finish()
 	return g
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"slices"
 	"time"
 
 	"ledger.example/ledger/table"
@@ -44,6 +45,11 @@ func (a *Audit) examine(ctx context.Context, of account, asset string) error {
 		if err != nil {
 			return unlessUnreadable(err)
 		}
+		if ofGuard(result.issues) {
+			if err := a.closely(ctx, before, &result); err != nil {
+				return unlessUnreadable(err)
+			}
+		}
 		if len(result.issues) == 0 {
 			if result.tail {
 				a.counts.unsettled.Add(1)
@@ -56,7 +62,7 @@ func (a *Audit) examine(ctx context.Context, of account, asset string) error {
 		}
 		most, pause := a.rounds(pairRounds, pairPause)
 		if round >= most {
-			a.conclude(result.issues, before, after, result.total)
+			a.conclude(result.issues, before.balance.version == after.balance.version)
 			return nil
 		}
 		from = result.base
@@ -68,19 +74,10 @@ func (a *Audit) examine(ctx context.Context, of account, asset string) error {
 
 // conclude reports the issues of the last round. What may have come of a write while it was read, and what is explained by
 // postings that are too young, is no finding, and no proof that all is well.
-func (a *Audit) conclude(issues []issue, before, after pair, total fold) {
-	quiet := before.balance.version == after.balance.version
-	spending := !same(before.guard, after.guard)
+func (a *Audit) conclude(issues []issue, quiet bool) {
 	unsettled := false
 	for _, i := range issues {
-		onTheMove := i.state == moving
-		switch i.Code {
-		case GuardWrong, GuardUnexpected, Overdrawn:
-			onTheMove = spending && !i.lasting
-		default:
-			onTheMove = onTheMove || !quiet && !i.lasting
-		}
-		if onTheMove {
+		if i.state == moving || !i.lasting && (!quiet || isOfGuard(i)) {
 			unsettled = true
 			continue
 		}
@@ -91,6 +88,76 @@ func (a *Audit) conclude(issues []issue, before, after pair, total fold) {
 	}
 }
 
+func ofGuard(issues []issue) bool { return slices.ContainsFunc(issues, isOfGuard) }
+
+// isOfGuard tells whether an issue is about what a command writes together with the postings.
+func isOfGuard(i issue) bool {
+	return i.Code == GuardWrong || i.Code == GuardUnexpected || i.Code == Overdrawn
+}
+
+const (
+	// quiteNew is how old a posting is that is looked at again while a guard is. A commit that takes longer only makes for
+	// another round.
+	quiteNew = time.Second
+	// closeReads is how often a guard is read, each time with what was posted last: also of an account that spends all the
+	// time, some moments are quiet.
+	closeReads = 30
+	// quietMoments is at how many of them it must be wrong: a query may miss what is being committed.
+	quietMoments = 4
+)
+
+// closely compares the guard of a pair with its debits at moments at which it stays what it is. The issues about it become
+// those of such a moment: lasting ones, unless there was none.
+func (a *Audit) closely(ctx context.Context, p pair, result *compared) error {
+	var ofIt []issue
+	quiet := 0 // moments
+	for reads := 0; reads < closeReads && quiet < quietMoments; reads++ {
+		before, err := a.stored(ctx, p.of, p.asset)
+		if err != nil {
+			return err
+		}
+		before.from = result.recent
+		total := tallyFrom(result.recent.fold, result.recent.first)
+		if err := a.addUp(ctx, a.following(before).postings, total); err != nil {
+			return err
+		}
+		after, err := a.stored(ctx, p.of, p.asset)
+		if err != nil {
+			return err
+		}
+		if !same(before.guard, after.guard) {
+			continue
+		}
+		quiet++
+		c := comparison{pair: before}
+		c.judgeGuard(total.fold())
+		if ofIt = c.issues; len(ofIt) == 0 {
+			break
+		}
+		for i := range ofIt {
+			ofIt[i].lasting = true
+		}
+	}
+	if quiet > 0 {
+		result.issues = append(slices.DeleteFunc(result.issues, isOfGuard), ofIt...)
+	}
+	return nil
+}
+
+func (a *Audit) addUp(ctx context.Context, postings func(context.Context) (attributes, error), total *tally) error {
+	for {
+		item, err := postings(ctx)
+		if item == nil || err != nil {
+			return err
+		}
+		p, err := figuresOf(item)
+		if err != nil {
+			return err
+		}
+		total.add(p)
+	}
+}
+
 func same(a, b *big.Int) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -98,18 +165,24 @@ func same(a, b *big.Int) bool {
 	return a.Cmp(b) == 0
 }
 
-// stored reads the balance and the guard of a pair as they were at one instant.
+// stored reads the balance and the guard of a pair: one by one, as reading them together would be refused for as long as
+// others keep writing them.
 func (a *Audit) stored(ctx context.Context, of account, asset string) (pair, error) {
-	items, err := a.together(ctx, []table.Key{table.BalanceKey(of.id, asset), table.SpendKey(of.id, asset)})
+	storedBalance, err := a.get(ctx, table.BalanceKey(of.id, asset))
 	if err != nil {
 		return pair{}, err
 	}
-	return a.pairOf(of, asset, items[0], items[1])
+	storedGuard, err := a.get(ctx, table.SpendKey(of.id, asset))
+	if err != nil {
+		return pair{}, err
+	}
+	return a.pairOf(of, asset, storedBalance, storedGuard)
 }
 
 // pairOf decodes balance and guard; each may be absent.
 func (a *Audit) pairOf(of account, asset string, storedBalance, storedGuard attributes) (pair, error) {
-	p := pair{of: of, asset: asset, from: start(), settled: a.settled()}
+	now := a.Now()
+	p := pair{of: of, asset: asset, from: start(), settled: now.Add(-a.Settle), quiteNew: now.Add(-quiteNew)}
 	if storedBalance != nil {
 		b, ok := as[balance](storedBalance)
 		if !ok && len(storedBalance) > 0 {

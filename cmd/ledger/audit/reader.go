@@ -120,11 +120,13 @@ func (r *reader) optionalKSUID(name string) string {
 	return r.ksuid(name)
 }
 
-// instant takes a time that nothing is computed from.
-func (r *reader) instant(name string) {
-	if s, ok := r.string(name); ok && !isInstant(s) {
+// instant takes a time, in the form whose order is that of time.
+func (r *reader) instant(name string) string {
+	s, ok := r.string(name)
+	if ok && !isInstant(s) {
 		r.fault(WrongValue, name, "a time in UTC with six decimals")
 	}
+	return s
 }
 
 // oneOf takes one of some texts.
