@@ -13,8 +13,13 @@ import (
 // newTableInMemory is newTable in a store of its own.
 func newTableInMemory(t testing.TB) (*dynamodb.Client, string) {
 	t.Helper()
-	const name = "books"
 	client := memory.New(memory.Options{}).DynamoDB()
+	return client, newTableOn(t, client, "books")
+}
+
+// newTableOn makes the table of template.yaml under a name, and returns that.
+func newTableOn(t testing.TB, client *dynamodb.Client, name string) string {
+	t.Helper()
 	in, err := local.TableFromTemplate(template.YAML)
 	if err != nil {
 		t.Fatal(err)
@@ -22,5 +27,5 @@ func newTableInMemory(t testing.TB) (*dynamodb.Client, string) {
 	if _, err := local.CreateTable(t.Context(), client, in, name); err != nil {
 		t.Fatal(err)
 	}
-	return client, name
+	return name
 }

@@ -11,20 +11,20 @@ import (
 // another type, is false; "<>" is then true.
 type condition func(item) bool
 
-// condition reads a ConditionExpression or a FilterExpression; nil text is the condition that always holds.
-func (p *placeholders) condition(kind string, text *string) (condition, error) {
+// condition reads a ConditionExpression or a FilterExpression, and tells which attributes it is about; nil text is the
+// condition that always holds.
+func (p *placeholders) condition(kind string, text *string) (c condition, about map[string]bool, err error) {
 	if text == nil {
-		return func(item) bool { return true }, nil
+		return func(item) bool { return true }, nil, nil
 	}
 	parser, err := p.parser(kind, *text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c, err := parser.or()
-	if err != nil {
-		return nil, err
+	if c, err = parser.or(); err != nil {
+		return nil, nil, err
 	}
-	return c, parser.end()
+	return c, parser.about, parser.end()
 }
 
 func (p *parser) or() (condition, error) {

@@ -94,6 +94,7 @@ type parser struct {
 	*placeholders
 	kind   string // of expression
 	tokens []token
+	about  map[string]bool // the attributes named in it so far
 }
 
 // parser returns a parser of an expression of that kind.
@@ -106,7 +107,7 @@ func (p *placeholders) parser(kind, text string) (*parser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parser{placeholders: p, kind: kind, tokens: tokens}, nil
+	return &parser{placeholders: p, kind: kind, tokens: tokens, about: make(map[string]bool)}, nil
 }
 
 // invalid is a ValidationException about this expression.
@@ -182,6 +183,7 @@ func (p *parser) attribute() (string, error) {
 		return "", p.syntax()
 	}
 	p.next()
+	p.about[name] = true
 	if m := p.peek(); m.kind == tokenMark && (m.text == "." || m.text == "[") {
 		return "", unsupported("the path into " + name + " in a " + p.kind)
 	}
@@ -232,7 +234,7 @@ func (p *parser) operand() (o operand, err error) {
 	return o, err
 }
 
-// names reads a list of attributes: a projection. It returns nil for nil.
+// projection reads a list of attributes; nil text is all of them.
 func (p *placeholders) projection(text *string) (map[string]bool, error) {
 	if text == nil {
 		return nil, nil
@@ -241,18 +243,17 @@ func (p *placeholders) projection(text *string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]bool)
 	for {
+		before := len(parser.about)
 		name, err := parser.attribute()
 		if err != nil {
 			return nil, err
 		}
-		if names[name] {
+		if len(parser.about) == before {
 			return nil, parser.invalid("Two document paths overlap with each other; must remove or rewrite one of these paths; path: [%s]", name)
 		}
-		names[name] = true
 		if !parser.mark(",") {
-			return names, parser.end()
+			return parser.about, parser.end()
 		}
 	}
 }

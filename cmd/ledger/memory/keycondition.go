@@ -97,9 +97,6 @@ func (p *parser) keyTerm(s *span, partitionKey string) (string, error) {
 		if operator != "=" {
 			return "", validation("Query key condition not supported")
 		}
-		if text == "" {
-			return "", validation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s", name)
-		}
 		s.partition = text
 		return name, nil
 	}
@@ -144,8 +141,11 @@ func (p *parser) keyText() (string, error) {
 		return "", err
 	}
 	s, ok := v.(*types.AttributeValueMemberS)
-	if !ok {
+	switch {
+	case !ok:
 		return "", validation("One or more parameter values were invalid: Condition parameter type does not match schema type")
+	case s.Value == "":
+		return "", validation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value")
 	}
 	return s.Value, nil
 }

@@ -111,6 +111,7 @@ type listing struct {
 	projection *string
 	selects    types.Select
 	start      wire.Item
+	partition  bool // it is a query
 }
 
 // prepare reads them. It returns what is shown of each item, nil for all.
@@ -124,19 +125,20 @@ func (r reading) prepare(l listing, p *placeholders) (*page, map[string]bool, er
 	if l.selects == types.SelectCount && l.projection != nil {
 		return nil, nil, validation("Cannot specify the ProjectionExpression when choosing to get only the Count")
 	}
-	filter, err := p.condition(filterExpression, l.filter)
+	filter, about, err := p.condition(filterExpression, l.filter)
 	if err != nil {
 		return nil, nil, err
+	}
+	if l.partition && (about[r.partitionKey] || about[r.sortKey]) {
+		return nil, nil, validation("Filter Expression can only contain non-primary key attributes")
 	}
 	names, err := p.projection(l.projection)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.index != nil && r.index.projected != nil {
-		for _, name := range sortedKeys(names) {
-			if !r.index.projected[name] {
-				return nil, nil, validation("One or more parameter values were invalid: Global secondary index %s does not project [%s]", r.index.name, name)
-			}
+	for _, name := range append(sortedKeys(names), sortedKeys(about)...) {
+		if r.index != nil && r.index.projected != nil && !r.index.projected[name] {
+			return nil, nil, validation("One or more parameter values were invalid: Global secondary index %s does not project [%s]", r.index.name, name)
 		}
 	}
 	limit := len(r.buckets) << 20 // more than there can be
@@ -206,7 +208,7 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.Q
 		return nil, err
 	}
 	lag := s.behind(ctx, in.ConsistentRead)
-	l := listing{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.ExclusiveStartKey}
+	l := listing{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.ExclusiveStartKey, true}
 	read := func() (r reading, p *page, full bool, names map[string]bool, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -310,7 +312,7 @@ func (s *Store) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.Sca
 		return nil, validation("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d", segment, total)
 	}
 	lag := s.behind(ctx, in.ConsistentRead)
-	l := listing{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.ExclusiveStartKey}
+	l := listing{in.Limit, in.FilterExpression, in.ProjectionExpression, in.Select, in.ExclusiveStartKey, false}
 	read := func() (r reading, p *page, full bool, names map[string]bool, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

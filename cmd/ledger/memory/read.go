@@ -30,6 +30,7 @@ type get struct {
 	books      *books
 	key        table.Key
 	projection map[string]bool
+	fault      error // a ValidationException: the key cannot be one of this table
 }
 
 // get checks what is to be read. The lock is held.
@@ -39,48 +40,52 @@ func (s *Store) get(name *string, key wire.Item, names map[string]string, projec
 		return get{}, err
 	}
 	g := get{books: b}
-	if g.key, err = b.keyOf(key, true); err != nil {
+	p, err := newPlaceholders(names, nil)
+	if err != nil {
 		return get{}, err
 	}
-	p, err := newPlaceholders(names, nil)
-	if err == nil {
-		if g.projection, err = p.projection(projection); err == nil {
-			err = p.done()
-		}
+	if g.projection, err = p.projection(projection); err != nil {
+		return get{}, err
 	}
+	if err := p.done(); err != nil {
+		return get{}, err
+	}
+	g.key, g.fault, err = b.keyOf(key, true)
 	return g, err
 }
 
-// keyOf reads a key of the table: of an item, or with alone of a request that must give nothing else.
-func (b *books) keyOf(i wire.Item, alone bool) (table.Key, error) {
+// keyOf reads a key of the table: of an item, or with alone of a request that must give nothing else. A fault is a
+// ValidationException too, for which a transaction is cancelled instead of refused.
+func (b *books) keyOf(i wire.Item, alone bool) (k table.Key, fault, err error) {
 	if alone && len(i) != len(b.keys) {
-		return table.Key{}, validation("The provided key element does not match the schema")
+		return k, nil, errNoKey
 	}
-	partition, err := keyText(i, b.partitionKey, partitionKeyBytes, alone)
-	if err != nil {
-		return table.Key{}, err
+	for _, part := range []struct {
+		name string
+		most int
+		text *string
+	}{{b.partitionKey, partitionKeyBytes, &k.PK}, {b.sortKey, sortKeyBytes, &k.SK}} {
+		v, ok := i[part.name]
+		text, isText := v.(*types.AttributeValueMemberS)
+		switch {
+		case alone && !isText:
+			fault = errNoKey
+		case !ok:
+			return k, nil, validation("One or more parameter values were invalid: Missing the key %s in the item", part.name)
+		case !isText:
+			fault = validation("One or more parameter values were invalid: Type mismatch for key %s expected: S actual: %s", part.name, typeOf(v))
+		case text.Value == "":
+			return k, nil, validation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s", part.name)
+		case len(text.Value) > part.most:
+			fault = validation("One or more parameter values were invalid: Size of key %s has exceeded the maximum size limit of %d bytes", part.name, part.most)
+		default:
+			*part.text = text.Value
+		}
 	}
-	sort, err := keyText(i, b.sortKey, sortKeyBytes, alone)
-	return table.Key{PK: partition, SK: sort}, err
+	return k, fault, nil
 }
 
-func keyText(i wire.Item, name string, most int, alone bool) (string, error) {
-	v, ok := i[name]
-	text, isText := v.(*types.AttributeValueMemberS)
-	switch {
-	case alone && !isText:
-		return "", validation("The provided key element does not match the schema")
-	case !ok:
-		return "", validation("One or more parameter values were invalid: Missing the key %s in the item", name)
-	case !isText:
-		return "", validation("One or more parameter values were invalid: Type mismatch for key %s expected: S actual: %s", name, typeOf(v))
-	case text.Value == "":
-		return "", validation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s", name)
-	case len(text.Value) > most:
-		return "", validation("One or more parameter values were invalid: Size of key %s has exceeded the maximum size limit of %d bytes", name, most)
-	}
-	return text.Value, nil
-}
+var errNoKey = validation("The provided key element does not match the schema")
 
 func (s *Store) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {
 	if err := refuse(option{"AttributesToGet", in.AttributesToGet != nil}, measured(in.ReturnConsumedCapacity)); err != nil {
@@ -90,6 +95,9 @@ func (s *Store) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, err := s.get(in.TableName, in.Key, in.ExpressionAttributeNames, in.ProjectionExpression)
+	if err == nil {
+		err = g.fault
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +142,9 @@ func (s *Store) batchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 		at := s.lagged(lags[name])
 		for _, key := range r.Keys {
 			g, err := s.get(&name, key, r.ExpressionAttributeNames, r.ProjectionExpression)
+			if err == nil {
+				err = g.fault
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -159,14 +170,10 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	type place struct {
-		books *books
-		key   table.Key
-	}
 	seen := make(map[place]bool, len(in.TransactItems))
 	reasons := make([]types.CancellationReason, len(in.TransactItems))
 	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(in.TransactItems))}
-	conflict, size := false, 0
+	refused, size := false, 0
 	for n, action := range in.TransactItems {
 		if action.Get == nil {
 			return nil, validation("Invalid Request: TransactGetRequest should contain Get action")
@@ -175,23 +182,27 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		if err != nil {
 			return nil, err
 		}
-		if at := (place{g.books, g.key}); seen[at] {
-			return nil, errTwice
-		} else {
-			seen[at] = true
-		}
 		reasons[n].Code = aws.String(wire.ReasonNone)
-		if g.books.busy[g.key] {
-			conflict = true
+		at := place{g.books, g.key}
+		switch {
+		case g.fault != nil:
+			refused = true
+			reasons[n] = faultReason(g.fault)
+			continue
+		case seen[at]:
+			return nil, errTwice
+		case g.books.busy[g.key]:
+			refused = true
 			reasons[n] = conflictReason()
 			continue
 		}
+		seen[at] = true
 		found := g.books.base.row(g.key).current()
 		size += found.bytes()
 		out.Responses[n].Item = found.only(g.projection).lent()
 	}
 	switch {
-	case conflict:
+	case refused:
 		return nil, cancelled(reasons)
 	case size > table.TransactionBytes:
 		return nil, validation("Collection size of items exceeds %d bytes", table.TransactionBytes)

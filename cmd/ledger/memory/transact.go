@@ -14,7 +14,7 @@ import (
 	"ledger.example/ledger/wire"
 )
 
-// reasonValidation is the code of a reason that an update met only when it saw the item.
+// reasonValidation is the code of the reason of an action whose key, or what it makes of the item, cannot be.
 const reasonValidation = "ValidationError"
 
 var errTwice = validation("Transaction request cannot include multiple operations on one item")
@@ -33,6 +33,19 @@ func cancelled(reasons []types.CancellationReason) error {
 
 func conflictReason() types.CancellationReason {
 	return types.CancellationReason{Code: aws.String(wire.ReasonConflict), Message: aws.String("Transaction is ongoing for the item")}
+}
+
+// faultReason is the reason that stands for a ValidationException.
+func faultReason(err error) types.CancellationReason {
+	var invalid smithy.APIError
+	errors.As(err, &invalid)
+	return types.CancellationReason{Code: aws.String(reasonValidation), Message: aws.String(invalid.ErrorMessage())}
+}
+
+// A place names one item of one table.
+type place struct {
+	books *books
+	key   table.Key
 }
 
 // An outcome is what a transaction that passed still has to do to one item.
@@ -90,21 +103,17 @@ func (s *Store) show(outcomes []outcome) {
 func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes []outcome, breaches []error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	type place struct {
-		books *books
-		key   table.Key
-	}
 	seen := make(map[place]bool, len(actions))
 	for _, action := range actions {
 		w, err := s.action(action)
 		if err != nil {
 			return nil, nil, err
 		}
-		if at := (place{w.books, w.key}); seen[at] {
+		at := place{w.books, w.key}
+		if seen[at] && w.fault == nil {
 			return nil, nil, errTwice
-		} else {
-			seen[at] = true
 		}
+		seen[at] = true
 		outcomes = append(outcomes, outcome{write: w})
 	}
 	size, passed := 0, true
@@ -136,6 +145,9 @@ func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes
 // reason tells why the write cannot be made now, and what the item becomes if it can.
 func (w *write) reason(before item) (types.CancellationReason, item) {
 	none := types.CancellationReason{Code: aws.String(wire.ReasonNone)}
+	if w.fault != nil {
+		return faultReason(w.fault), before
+	}
 	if w.books.busy[w.key] {
 		return conflictReason(), before
 	}
@@ -148,9 +160,7 @@ func (w *write) reason(before item) (types.CancellationReason, item) {
 	}
 	after, err := w.become(before)
 	if err != nil {
-		var invalid smithy.APIError
-		errors.As(err, &invalid)
-		return types.CancellationReason{Code: aws.String(reasonValidation), Message: aws.String(invalid.ErrorMessage())}, before
+		return faultReason(err), before
 	}
 	return none, after
 }

@@ -40,12 +40,15 @@ func (p *placeholders) update(text *string, keys map[string]bool) (update, error
 		}
 		for more := true; more; more = parser.mark(",") {
 			name, step, err := read()
-			switch {
-			case err != nil:
+			if err != nil {
 				return nil, err
-			case keys[name]:
-				return nil, validation("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)
-			case touched[name]:
+			}
+			if keys[name] {
+				step = func(item) (item, error) {
+					return nil, validation("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)
+				}
+			}
+			if touched[name] {
 				return nil, parser.invalid("Two document paths overlap with each other; must remove or rewrite one of these paths; path: [%s]", name)
 			}
 			touched[name] = true

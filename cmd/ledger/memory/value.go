@@ -44,6 +44,9 @@ func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 	case *types.AttributeValueMemberM:
 		m := make(map[string]types.AttributeValue, len(v.Value))
 		for _, name := range sortedNames(v.Value) {
+			if name == "" {
+				return nil, errNameless
+			}
 			var err error
 			if m[name], err = kept(v.Value[name], depth+1); err != nil {
 				return nil, err
@@ -64,6 +67,8 @@ func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 	}
 	return nil, validation("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 }
+
+var errNameless = validation("One or more parameter values were invalid: Attribute name must not be empty")
 
 func sortedNames(m wire.Item) []string {
 	names := make([]string, 0, len(m))
@@ -216,6 +221,9 @@ func keptItem(given wire.Item) (item, error) {
 	}
 	slices.SortFunc(i, func(a, b attribute) int { return cmp.Compare(a.name, b.name) })
 	for n := range i {
+		if i[n].name == "" {
+			return nil, errNameless
+		}
 		var err error
 		if i[n].value, err = kept(i[n].value, 1); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,7 +20,7 @@ type write struct {
 	become    update // what the item becomes, given what it is
 	checks    bool   // only its condition counts
 	shows     bool   // the item is wanted when the condition fails
-	size      int    // of the item put
+	fault     error  // a ValidationException: the key or the item cannot be one of this table
 }
 
 // conditional is what every write has.
@@ -42,7 +43,7 @@ func (s *Store) write(c conditional, step func(w *write, p *placeholders) error)
 	if err != nil {
 		return nil, err
 	}
-	if w.condition, err = p.condition(conditionExpression, c.expression); err != nil {
+	if w.condition, _, err = p.condition(conditionExpression, c.expression); err != nil {
 		return nil, err
 	}
 	if err := step(w, p); err != nil {
@@ -58,24 +59,26 @@ func (s *Store) put(in *types.Put) (*write, error) {
 		if err != nil {
 			return err
 		}
-		if w.key, err = w.books.keyOf(in.Item, false); err != nil {
+		w.become = func(item) (item, error) { return whole, nil }
+		if w.key, w.fault, err = w.books.keyOf(in.Item, false); err != nil {
 			return err
 		}
-		w.size = whole.bytes()
-		w.become = func(item) (item, error) { return whole, nil }
-		return w.books.check(whole)
+		fault, err := w.books.check(whole)
+		if w.fault = cmp.Or(w.fault, fault); w.fault != nil {
+			return nil
+		}
+		return err
 	})
 }
 
 func (s *Store) update(in *types.Update) (*write, error) {
 	c := conditional{in.TableName, in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues, in.ReturnValuesOnConditionCheckFailure}
 	return s.write(c, func(w *write, p *placeholders) error {
-		var err error
-		if w.key, err = w.books.keyOf(in.Key, true); err != nil {
-			return err
-		}
 		key, err := keptItem(in.Key)
 		if err != nil {
+			return err
+		}
+		if w.key, w.fault, err = w.books.keyOf(in.Key, true); err != nil {
 			return err
 		}
 		change, err := p.update(in.UpdateExpression, w.books.keys)
@@ -90,7 +93,8 @@ func (s *Store) update(in *types.Update) (*write, error) {
 			if err != nil {
 				return nil, err
 			}
-			return after, w.books.check(after)
+			fault, err := w.books.check(after)
+			return after, cmp.Or(fault, err)
 		}
 		return nil
 	})
@@ -100,7 +104,7 @@ func (s *Store) delete(in *types.Delete) (*write, error) {
 	c := conditional{in.TableName, in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues, in.ReturnValuesOnConditionCheckFailure}
 	return s.write(c, func(w *write, _ *placeholders) (err error) {
 		w.become = func(item) (item, error) { return nil, nil }
-		w.key, err = w.books.keyOf(in.Key, true)
+		w.key, w.fault, err = w.books.keyOf(in.Key, true)
 		return err
 	})
 }
@@ -110,34 +114,45 @@ func (s *Store) check(in *types.ConditionCheck) (*write, error) {
 	return s.write(c, func(w *write, _ *placeholders) (err error) {
 		w.checks = true
 		w.become = func(i item) (item, error) { return i, nil }
-		w.key, err = w.books.keyOf(in.Key, true)
+		w.key, w.fault, err = w.books.keyOf(in.Key, true)
 		return err
 	})
 }
 
-// check returns a ValidationException for an item that is too large or has an index's key that cannot be one.
-func (b *books) check(i item) error {
-	if size := i.bytes(); size > table.ItemBytes {
-		return validation("Item size has exceeded the maximum allowed size")
+// check returns a ValidationException for an item that is too large or has an index's key that cannot be one. A fault is one,
+// too, for which a transaction is cancelled instead of refused; it comes first.
+func (b *books) check(i item) (fault, err error) {
+	if i.bytes() > table.ItemBytes {
+		return nil, validation("Item size has exceeded the maximum allowed size")
 	}
 	for _, x := range b.indexes {
-		for name, most := range map[string]int{x.partitionKey: partitionKeyBytes, x.sortKey: sortKeyBytes} {
-			v := i.get(name)
-			if v == nil {
-				continue
-			}
-			text, ok := i.text(name)
-			switch {
-			case !ok:
-				return validation("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: S Actual: %s IndexName: %s", name, typeOf(v), x.name)
-			case text == "":
-				return validation("One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty string value. IndexName: %s, IndexKey: %s", x.name, name)
-			case len(text) > most:
-				return validation("One or more parameter values were invalid: Size of the key %s has exceeded the maximum size limit of %d bytes IndexName: %s", name, most, x.name)
+		for _, part := range []struct {
+			name string
+			most int
+		}{{x.partitionKey, partitionKeyBytes}, {x.sortKey, sortKeyBytes}} {
+			switch v := i.get(part.name).(type) {
+			case nil:
+			case *types.AttributeValueMemberS:
+				if v.Value == "" {
+					err = validation("One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty string value. IndexName: %s, IndexKey: %s", x.name, part.name)
+				}
+				if len(v.Value) > part.most {
+					fault = validation("One or more parameter values were invalid: Size of the key %s has exceeded the maximum size limit of %d bytes IndexName: %s", part.name, part.most, x.name)
+				}
+			default:
+				mismatch := validation("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: S Actual: %s IndexName: %s", part.name, typeOf(v), x.name)
+				if _, ordered := compare(v, v); ordered {
+					fault = mismatch
+				} else {
+					err = mismatch
+				}
 			}
 		}
 	}
-	return nil
+	if fault != nil {
+		return fault, nil
+	}
+	return nil, err
 }
 
 // breach returns an error if the write would change, overwrite or delete an event.
@@ -167,6 +182,9 @@ func (s *Store) attempt(read func() (*write, error), warned bool) (before, after
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w, err := read()
+	if err == nil {
+		err = w.fault
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}

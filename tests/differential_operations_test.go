@@ -1,0 +1,280 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+)
+
+func (g *requests) put() sending {
+	in := &dynamodb.PutItemInput{TableName: g.tableName(), Item: g.item(), ConditionExpression: g.maybe(), ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("put %s if %s", itemText(in.Item), aws.ToString(in.ConditionExpression))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		_, err := c.PutItem(ctx, in, wire.Once)
+		return shown(err, func() string { return "done" })
+	}
+}
+
+func (g *requests) update() sending {
+	in := &dynamodb.UpdateItemInput{TableName: g.tableName(), Key: g.key(), UpdateExpression: g.change(), ConditionExpression: g.maybe(), ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
+	if rapid.Bool().Draw(g.T, "returned") {
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("update %s by %s if %s", itemText(in.Key), *in.UpdateExpression, aws.ToString(in.ConditionExpression))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.UpdateItem(ctx, in, wire.Once)
+		return shown(err, func() string { return "done: " + itemText(out.Attributes) })
+	}
+}
+
+func (g *requests) delete() sending {
+	in := &dynamodb.DeleteItemInput{TableName: g.tableName(), Key: g.key(), ConditionExpression: g.maybe(), ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("delete %s if %s", itemText(in.Key), aws.ToString(in.ConditionExpression))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		_, err := c.DeleteItem(ctx, in, wire.Once)
+		return shown(err, func() string { return "done" })
+	}
+}
+
+func (g *requests) get() sending {
+	in := &dynamodb.GetItemInput{TableName: g.tableName(), Key: g.key(), ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong")), ProjectionExpression: g.projection(conditionNames...)}
+	g.superfluous()
+	in.ExpressionAttributeNames = g.names
+	g.say("get %s of %s", aws.ToString(in.ProjectionExpression), itemText(in.Key))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.GetItem(ctx, in, wire.Once)
+		return shown(err, func() string { return itemText(out.Item) })
+	}
+}
+
+func (g *requests) batch() sending {
+	r := types.KeysAndAttributes{ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong")), ProjectionExpression: g.projection(conditionNames...)}
+	for range rapid.IntRange(1, 4).Draw(g.T, "keys") {
+		key := g.key()
+		if g.rarely("twice") || !slices.ContainsFunc(r.Keys, func(k map[string]types.AttributeValue) bool { return itemText(k) == itemText(key) }) {
+			r.Keys = append(r.Keys, key)
+		}
+	}
+	if g.rarely("too many") {
+		for n := len(r.Keys); n <= table.BatchGetKeys; n++ {
+			r.Keys = append(r.Keys, wire.Key(table.Key{PK: g.prefix, SK: fmt.Sprint(n)}))
+		}
+	}
+	r.ExpressionAttributeNames = g.names
+	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{*g.tableName(): r}}
+	g.say("get %s of %s", aws.ToString(r.ProjectionExpression), itemTexts(r.Keys))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.BatchGetItem(ctx, in, wire.Once)
+		return shown(err, func() string {
+			var texts []string
+			for _, i := range out.Responses[g.table] {
+				texts = append(texts, itemText(i))
+			}
+			slices.Sort(texts)
+			return fmt.Sprint(len(out.UnprocessedKeys), texts)
+		})
+	}
+}
+
+func (g *requests) query() sending {
+	in := &dynamodb.QueryInput{TableName: g.tableName(), ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong"))}
+	partitionKey, sortKey := table.AttrPK, table.AttrSK
+	partition := wire.String(g.partition())
+	ends := sortKeys
+	shownNames := conditionNames
+	switch rapid.IntRange(0, 3).Draw(g.T, "index") {
+	case 0:
+		in.IndexName, sortKey = aws.String(table.IndexHistory), table.AttrSK2
+		ends = []string{g.prefix + "x", g.prefix + "y", g.prefix + "z", g.prefix}
+	case 1:
+		in.IndexName, partitionKey, sortKey = aws.String(table.IndexInverse), table.AttrPK2, table.AttrPK
+		partition = wire.String(g.prefix + g.oneOf("index key", "x", "y", "z"))
+		ends = []string{g.prefix, g.prefix + "a", g.prefix + "b", g.prefix + "c"}
+		shownNames = []string{table.AttrPK, table.AttrSK, table.AttrAccount}
+		if g.rarely("not in the index") {
+			shownNames = conditionNames
+		}
+	}
+	if in.IndexName != nil && !g.rarely("strong index") {
+		in.ConsistentRead = nil
+	}
+	if g.rarely("another type") {
+		partition = g.number()
+	}
+	terms := []string{g.name(partitionKey) + g.oneOf("equals", " = ", " = ", " = ", " = ", " = ", " = ", " = ", " > ") + g.placeholder(partition)}
+	end := func() string {
+		if g.rarely("another type") {
+			return g.placeholder(g.value())
+		}
+		if g.rarely("empty") {
+			return g.placeholder(wire.String(""))
+		}
+		return g.placeholder(wire.String(g.oneOf("end", ends...)))
+	}
+	switch rapid.IntRange(0, 4).Draw(g.T, "range") {
+	case 1:
+		terms = append(terms, g.name(sortKey)+" BETWEEN "+end()+" AND "+end())
+	case 2:
+		terms = append(terms, "begins_with("+g.name(sortKey)+", "+end()+")")
+	case 3:
+		terms = append(terms, g.name(sortKey)+g.oneOf("operator", " = ", " < ", "<=", " > ", ">=")+end())
+	case 4:
+		if g.rarely("another term") {
+			terms = append(terms, g.name(conditionNames...)+g.oneOf("operator", " = ", "<>")+end())
+		}
+	}
+	if len(terms) == 2 && rapid.Bool().Draw(g.T, "sort key first") {
+		slices.Reverse(terms)
+	}
+	in.KeyConditionExpression = g.expression("key condition", strings.Join(terms, " AND "))
+	if g.rarely("no filter") || rapid.IntRange(0, 2).Draw(g.T, "filtered") == 0 {
+		names := slices.DeleteFunc(slices.Clone(shownNames), func(n string) bool { return n == partitionKey || n == sortKey })
+		if g.rarely("filter of a key") {
+			names = conditionNames
+		}
+		in.FilterExpression = g.expression("filter", g.condition(1, names...))
+	}
+	in.ProjectionExpression = g.projection(shownNames...)
+	if rapid.Bool().Draw(g.T, "limited") {
+		in.Limit = aws.Int32(int32(rapid.IntRange(1, 3).Draw(g.T, "limit")))
+		if g.rarely("no limit") {
+			in.Limit = aws.Int32(0)
+		}
+	}
+	if rapid.Bool().Draw(g.T, "reverse") {
+		in.ScanIndexForward = aws.Bool(false)
+	}
+	if g.rarely("count") {
+		in.Select = types.SelectCount
+	}
+	if g.rarely("another start") {
+		in.ExclusiveStartKey = g.key()
+		if in.IndexName != nil {
+			in.ExclusiveStartKey[sortKey] = wire.String(g.oneOf("end", ends...))
+			in.ExclusiveStartKey[partitionKey] = partition
+		}
+	}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("query %s %s, filter %s, projection %s, limit %d, reverse %v, start %s", aws.ToString(in.IndexName), *in.KeyConditionExpression,
+		aws.ToString(in.FilterExpression), aws.ToString(in.ProjectionExpression), aws.ToInt32(in.Limit), in.ScanIndexForward != nil, itemText(in.ExclusiveStartKey))
+	return func(ctx context.Context, c *dynamodb.Client) string { return allPages(ctx, c, *in) }
+}
+
+// pagesMost is how many pages of a query are read: more than there can be.
+const pagesMost = 40
+
+// allPages reads a query to its end.
+func allPages(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) string {
+	var pages []string
+	for range pagesMost {
+		out, err := c.Query(ctx, &in, wire.Once)
+		if err != nil {
+			return strings.Join(append(pages, shown(err, nil)), "\n\t")
+		}
+		pages = append(pages, fmt.Sprintf("%d of %d: %s, last %s", out.Count, out.ScannedCount, itemTexts(out.Items), itemText(out.LastEvaluatedKey)))
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			break
+		}
+	}
+	return strings.Join(pages, "\n\t")
+}
+
+func (g *requests) transaction() sending {
+	in := &dynamodb.TransactWriteItemsInput{}
+	var said, keys []string
+	for range rapid.IntRange(1, 4).Draw(g.T, "actions") {
+		g.names, g.values = nil, nil
+		item := g.item()
+		key := valueText(item[table.AttrPK]) + " " + valueText(item[table.AttrSK])
+		if slices.Contains(keys, key) {
+			if !g.rarely("twice") {
+				continue
+			}
+			g.loose = true
+		}
+		keys = append(keys, key)
+		only := wire.Item{table.AttrPK: item[table.AttrPK]}
+		if sort, ok := item[table.AttrSK]; ok {
+			only[table.AttrSK] = sort
+		}
+		name, condition, fails := g.tableName(), g.maybe(), g.shownOnFailure()
+		var action types.TransactWriteItem
+		switch rapid.IntRange(0, 6).Draw(g.T, "action") {
+		case 0, 1, 2:
+			g.superfluous()
+			action.Put = &types.Put{TableName: name, Item: item, ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values}
+			g.say("put %s if %s", itemText(item), aws.ToString(condition))
+		case 3, 4:
+			change := g.change()
+			action.Update = &types.Update{TableName: name, Key: only, UpdateExpression: change, ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values}
+			g.say("update %s by %s if %s", itemText(only), *change, aws.ToString(condition))
+		case 5:
+			action.Delete = &types.Delete{TableName: name, Key: only, ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values}
+			g.say("delete %s if %s", itemText(only), aws.ToString(condition))
+		case 6:
+			if condition == nil {
+				condition = g.expression("condition", g.condition(1, conditionNames...))
+			}
+			action.ConditionCheck = &types.ConditionCheck{TableName: name, Key: only, ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values}
+			g.say("check %s if %s", itemText(only), aws.ToString(condition))
+		}
+		said = append(said, g.sent)
+		in.TransactItems = append(in.TransactItems, action)
+	}
+	g.sent = "transaction: " + strings.Join(said, "; ")
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		_, err := c.TransactWriteItems(ctx, in, wire.Once)
+		return shown(err, func() string { return "done" })
+	}
+}
+
+// together reads several items in one transaction.
+func (g *requests) together() sending {
+	in := &dynamodb.TransactGetItemsInput{}
+	var said, keys []string
+	for range rapid.IntRange(1, 3).Draw(g.T, "keys") {
+		g.names, g.values = nil, nil
+		key := g.key()
+		if slices.Contains(keys, itemText(key)) && !g.rarely("twice") {
+			continue
+		}
+		g.loose = g.loose || g.wrongKey
+		keys = append(keys, itemText(key))
+		read := &types.Get{TableName: g.tableName(), Key: key, ProjectionExpression: g.projection(conditionNames...)}
+		read.ExpressionAttributeNames = g.names
+		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: read})
+		g.say("%s of %s", aws.ToString(read.ProjectionExpression), itemText(key))
+		said = append(said, g.sent)
+	}
+	g.sent = "get together: " + strings.Join(said, "; ")
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.TransactGetItems(ctx, in, wire.Once)
+		return shown(err, func() string {
+			var texts []string
+			for _, r := range out.Responses {
+				texts = append(texts, itemText(r.Item))
+			}
+			return strings.Join(texts, " ")
+		})
+	}
+}

@@ -1,0 +1,284 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+)
+
+// requests draws requests to one table, within partitions that begin with a prefix. Few keys, names and values are in play,
+// so that they meet; now and then one is wrong.
+type requests struct {
+	*rapid.T
+	table, prefix string
+	sent          string // the last one, for people
+	loose         bool   // there is no one way to refuse it
+	wrongKey      bool   // a key in it cannot be one
+	names         map[string]string
+	values        wire.Item
+}
+
+// sending sends one request and writes what came back.
+type sending func(context.Context, *dynamodb.Client) string
+
+func (g *requests) request() sending {
+	g.names, g.values, g.loose, g.wrongKey = nil, nil, false, false
+	draws := []func() sending{
+		g.put, g.put, g.put, g.update, g.update, g.update, g.delete, g.get, g.batch,
+		g.query, g.query, g.query, g.transaction, g.transaction, g.transaction, g.together,
+	}
+	return draws[rapid.IntRange(0, len(draws)-1).Draw(g.T, "operation")]()
+}
+
+// rarely is true once in a while.
+func (g *requests) rarely(what string) bool { return rapid.IntRange(0, 24).Draw(g.T, what) == 0 }
+
+func (g *requests) oneOf(what string, choices ...string) string {
+	return rapid.SampledFrom(choices).Draw(g.T, what)
+}
+
+func (g *requests) say(format string, args ...any) {
+	g.sent = fmt.Sprintf(format, args...)
+	if g.names != nil {
+		g.sent += fmt.Sprintf(" names %v", g.names)
+	}
+	if g.values != nil {
+		g.sent += " values " + itemText(g.values)
+	}
+}
+
+func (g *requests) partition() string { return g.prefix + g.oneOf("partition", "a", "b") }
+
+var sortKeys = []string{"a", "a!", "a#", "b", "ba", "B", "~", "é"}
+
+func (g *requests) key() wire.Item {
+	key := wire.Key(table.Key{PK: g.partition(), SK: g.oneOf("sort key", sortKeys...)})
+	if !g.rarely("wrong key") {
+		return key
+	}
+	g.wrongKey = true
+	switch rapid.IntRange(0, 5).Draw(g.T, "fault") {
+	case 0:
+		delete(key, table.AttrSK)
+	case 1:
+		key[table.AttrSK] = wire.String("")
+	case 2:
+		key[table.AttrPK] = wire.Integer(7)
+	case 3:
+		key["Other"] = wire.String("x")
+	case 4:
+		key[table.AttrSK] = wire.String(strings.Repeat("x", 1025))
+	case 5:
+		key[table.AttrPK] = wire.String(strings.Repeat("x", 2049))
+	}
+	return key
+}
+
+var numbers = []string{
+	"0", "1", "-1", "2", "10", "1e1", "1.0", "007", "-0", "0.5", ".5", "-2.50E1", "1e-130", "1e125", "9.9e125", "1e20",
+	"99999999999999999999999999999999999999", "-99999999999999999999999999999999999999", "0.00000000000000000001",
+	"100000000000000000000000000000000000000", "12345678901234567890123456789012345678",
+}
+
+var wrongNumbers = []string{"", "x", "1e126", "1e-131", "123456789012345678901234567890123456789", "1 ", "--1", "1e", "5.", "+5", "1e99999999999"}
+
+func (g *requests) number() types.AttributeValue {
+	if g.rarely("wrong number") {
+		return &types.AttributeValueMemberN{Value: g.oneOf("wrong", wrongNumbers...)}
+	}
+	return &types.AttributeValueMemberN{Value: g.oneOf("number", numbers...)}
+}
+
+func (g *requests) value() types.AttributeValue {
+	switch rapid.IntRange(0, 9).Draw(g.T, "type") {
+	case 0, 1, 2, 3:
+		return g.number()
+	case 4, 5, 6:
+		return wire.String(g.oneOf("text", "", "a", "ab", "b", "é", "~"))
+	case 7:
+		return wire.Flag(rapid.Bool().Draw(g.T, "flag"))
+	case 8:
+		return &types.AttributeValueMemberL{Value: []types.AttributeValue{g.number(), wire.String("x")}}
+	}
+	return wire.Map(wire.Item{"n": g.number(), g.oneOf("nested name", "", "x", "x", "x", "x"): &types.AttributeValueMemberNULL{Value: true}})
+}
+
+// attributes are those that are in play beside the keys.
+var attributes = []string{"N", "M", table.AttrVersion, table.AttrAccount, table.AttrSpent}
+
+func (g *requests) item() wire.Item {
+	item := g.key()
+	for range rapid.IntRange(0, 3).Draw(g.T, "attributes") {
+		item[g.oneOf("attribute", attributes...)] = g.value()
+	}
+	for _, index := range []string{table.AttrSK2, table.AttrPK2} {
+		if rapid.Bool().Draw(g.T, "in index") {
+			item[index] = wire.String(g.prefix + g.oneOf("index key", "x", "y", "z"))
+		}
+		if g.rarely("wrong index key") {
+			item[index] = g.value()
+		}
+	}
+	return item
+}
+
+// name returns an attribute as an expression has it: itself, or a placeholder.
+func (g *requests) name(choices ...string) string {
+	name := g.oneOf("name", choices...)
+	if rapid.Bool().Draw(g.T, "plain") {
+		return name
+	}
+	if g.rarely("undefined name") {
+		return "#undefined"
+	}
+	if g.names == nil {
+		g.names = make(map[string]string)
+	}
+	g.names["#"+strings.ToLower(name)] = name
+	return "#" + strings.ToLower(name)
+}
+
+// placeholder returns a name for a value.
+func (g *requests) placeholder(v types.AttributeValue) string {
+	if g.rarely("undefined value") {
+		return ":undefined"
+	}
+	if g.values == nil {
+		g.values = make(wire.Item)
+	}
+	name := fmt.Sprintf(":v%d", len(g.values))
+	g.values[name] = v
+	return name
+}
+
+// superfluous adds what no expression uses, once in a while.
+func (g *requests) superfluous() {
+	if g.rarely("unused name") {
+		if g.names == nil {
+			g.names = make(map[string]string)
+		}
+		g.names["#unused"] = "N"
+	}
+	if g.rarely("unused value") {
+		if g.values == nil {
+			g.values = make(wire.Item)
+		}
+		g.values[":unused"] = g.number()
+	}
+}
+
+func (g *requests) expression(what string, text string) *string {
+	if g.rarely("malformed " + what) {
+		cut := rapid.IntRange(0, len(text)).Draw(g.T, "cut")
+		text = text[:cut] + g.oneOf("junk", "", " ", "(", ")", " AND", ",", "#", ":", "?", " NOT ") + text[cut:]
+	}
+	return &text
+}
+
+// conditionNames are what conditions are about.
+var conditionNames = append([]string{table.AttrPK, table.AttrSK}, attributes...)
+
+// condition draws a ConditionExpression or a FilterExpression over those attributes.
+func (g *requests) condition(depth int, names ...string) string {
+	most := 8
+	if depth == 0 {
+		most = 5
+	}
+	switch rapid.IntRange(0, most).Draw(g.T, "condition") {
+	case 0:
+		return "attribute_not_exists(" + g.name(names...) + ")"
+	case 1:
+		return "attribute_exists (" + g.name(names...) + ")"
+	case 2:
+		return g.name(names...) + " BETWEEN " + g.placeholder(g.value()) + " AND " + g.placeholder(g.value())
+	case 3:
+		return "begins_with(" + g.name(names...) + ", " + g.placeholder(g.value()) + ")"
+	case 4:
+		left, right := g.name(names...), g.placeholder(g.value())
+		if g.rarely("two attributes") {
+			right = g.name(names...)
+		}
+		if rapid.Bool().Draw(g.T, "turned") {
+			left, right = right, left
+		}
+		return left + g.oneOf("operator", " = ", "<>", " < ", "<=", " > ", ">=") + right
+	case 5:
+		return "attribute_type(" + g.name(names...) + ", " + g.placeholder(wire.String(g.oneOf("of type", "S", "N", "BOOL", "L", "M", "X"))) + ")"
+	case 6:
+		return g.condition(depth-1, names...) + g.oneOf("both", " AND ", " and ") + g.condition(depth-1, names...)
+	case 7:
+		return g.condition(depth-1, names...) + g.oneOf("either", " OR ", " or ") + g.condition(depth-1, names...)
+	}
+	return g.oneOf("enclosed", "NOT ", "(", "NOT (") + g.condition(depth-1, names...) + g.oneOf("end", "", ")")
+}
+
+// maybe returns a condition or none.
+func (g *requests) maybe() *string {
+	if rapid.Bool().Draw(g.T, "unconditional") {
+		return nil
+	}
+	return g.expression("condition", g.condition(2, conditionNames...))
+}
+
+// change draws an UpdateExpression.
+func (g *requests) change() *string {
+	var sections []string
+	for range rapid.IntRange(1, 2).Draw(g.T, "sections") {
+		var steps []string
+		word := g.oneOf("section", "SET ", "ADD ", "set ")
+		for range rapid.IntRange(1, 2).Draw(g.T, "steps") {
+			name := g.name(attributes...)
+			if g.rarely("a key") {
+				name = g.name(table.AttrPK, table.AttrSK, table.AttrSK2)
+				g.loose = true // for it, DynamoDB Local gives one reason instead of one for each action
+			}
+			if word == "ADD " {
+				v := g.number()
+				if g.rarely("adding another type") {
+					v = wire.String("x")
+				}
+				steps = append(steps, name+" "+g.placeholder(v))
+			} else {
+				steps = append(steps, name+" = "+g.placeholder(g.value()))
+			}
+		}
+		sections = append(sections, word+strings.Join(steps, ", "))
+	}
+	return g.expression("update", strings.Join(sections, " "))
+}
+
+// shownOnFailure draws whether a failed condition shows the item.
+func (g *requests) shownOnFailure() types.ReturnValuesOnConditionCheckFailure {
+	if rapid.Bool().Draw(g.T, "shown on failure") {
+		return types.ReturnValuesOnConditionCheckFailureAllOld
+	}
+	return types.ReturnValuesOnConditionCheckFailureNone
+}
+
+// projection draws a ProjectionExpression or none.
+func (g *requests) projection(names ...string) *string {
+	if rapid.Bool().Draw(g.T, "all attributes") {
+		return nil
+	}
+	list := []string{g.name(names...)}
+	for range rapid.IntRange(0, 2).Draw(g.T, "more") {
+		list = append(list, g.name(names...))
+	}
+	return g.expression("projection", strings.Join(list, ", "))
+}
+
+func (g *requests) tableName() *string {
+	if g.rarely("another table") {
+		g.loose = true
+		return aws.String("no-such-table")
+	}
+	return &g.table
+}

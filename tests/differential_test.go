@@ -1,0 +1,164 @@
+package tests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"pgregory.net/rapid"
+
+	"ledger.example/cmd/ledger/local"
+	"ledger.example/cmd/ledger/memory"
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+)
+
+// stepsMost is how many requests one check sends at most. More checks: -args -rapid.checks=10000
+const stepsMost = 12
+
+// The store in memory answers any request as DynamoDB Local does, or refuses it because it doesn't know it: requests that
+// are right, wrong and malformed are sent to both, and what comes back is compared, error codes, cancellation reasons and
+// positions included. In the end the tables and the streams are.
+func TestMemoryAnswersAsDynamoDBLocalDoes(t *testing.T) {
+	real, name := newTable(t)
+	standIn := memory.New(memory.Options{})
+	memorized := standIn.DynamoDB()
+	newTableOn(t, memorized, name)
+	var runs atomic.Int64
+	rapid.Check(t, func(t *rapid.T) {
+		g := &requests{T: t, table: name, prefix: fmt.Sprintf("%06d.", runs.Add(1))}
+		for range rapid.IntRange(1, stepsMost).Draw(t, "requests") {
+			send := g.request()
+			want, got := send(context.Background(), real), send(context.Background(), memorized)
+			if want != got && !(g.loose && isRefusal(want) && isRefusal(got)) {
+				t.Fatalf("%s\nDynamoDB Local: %s\nin memory:      %s", g.sent, want, got)
+			}
+		}
+	})
+	if want, got := scanned(t, real, name, 3), scanned(t, memorized, name, 4); want != got {
+		t.Errorf("the tables differ:\nDynamoDB Local:\n%s\nin memory:\n%s", want, got)
+	}
+	want, got := streamed(t, local.Streams(store.Endpoint), real, name), streamed(t, standIn.Streams(), memorized, name)
+	for item, records := range want {
+		if got[item] != records {
+			t.Errorf("the streams differ about %s:\nDynamoDB Local:\n%s\nin memory:\n%s", item, records, got[item])
+		}
+	}
+	if len(want) != len(got) || len(want) == 0 {
+		t.Errorf("the streams tell of %d items and %d", len(want), len(got))
+	}
+}
+
+// isRefusal tells whether an answer is that of a request that cannot be carried out. Which refusal it is, is nobody's promise
+// where a request is both malformed and for a table that isn't there; and DynamoDB Local cancels a transaction of reads
+// without its reasons, and sees that a transaction names an item twice when all else is in order.
+func isRefusal(answer string) bool {
+	return strings.HasPrefix(answer, "error ") || strings.HasPrefix(answer, "cancelled: ")
+}
+
+// shown is an answer as text: the error with all that a program can see of it, or the output.
+func shown(err error, output func() string) string {
+	if err == nil {
+		return output()
+	}
+	var (
+		api       smithy.APIError
+		cancelled *types.TransactionCanceledException
+		failed    *types.ConditionalCheckFailedException
+	)
+	switch {
+	case errors.As(err, &cancelled):
+		var reasons []string
+		for _, r := range cancelled.CancellationReasons {
+			reasons = append(reasons, aws.ToString(r.Code)+" "+itemText(r.Item))
+		}
+		return "cancelled: " + strings.Join(reasons, ", ")
+	case errors.As(err, &failed):
+		return "condition failed: " + itemText(failed.Item)
+	case errors.As(err, &api):
+		return "error " + api.ErrorCode()
+	}
+	return "error " + err.Error()
+}
+
+// itemText writes an item with its attributes in order.
+func itemText(i wire.Item) string {
+	if i == nil {
+		return "-"
+	}
+	var parts []string
+	for name, v := range i {
+		parts = append(parts, name+"="+valueText(v))
+	}
+	slices.Sort(parts)
+	return "{" + strings.Join(parts, " ") + "}"
+}
+
+func valueText(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return fmt.Sprintf("%q", v.Value)
+	case *types.AttributeValueMemberN:
+		// DynamoDB Local keeps some numbers as they were sent: 1e1.
+		if r, ok := new(big.Rat).SetString(v.Value); ok {
+			return r.RatString()
+		}
+		return v.Value
+	case *types.AttributeValueMemberM:
+		return itemText(v.Value)
+	case *types.AttributeValueMemberL:
+		var parts []string
+		for _, element := range v.Value {
+			parts = append(parts, valueText(element))
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case *types.AttributeValueMemberBOOL:
+		return fmt.Sprint(v.Value)
+	case *types.AttributeValueMemberB:
+		return fmt.Sprintf("%x", v.Value)
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+func itemTexts(items []map[string]types.AttributeValue) string {
+	var texts []string
+	for _, i := range items {
+		texts = append(texts, itemText(i))
+	}
+	return strings.Join(texts, " ")
+}
+
+// scanned reads a whole table in parallel segments, page by page, and writes its items in order.
+func scanned(t *testing.T, client *dynamodb.Client, name string, segments int32) string {
+	t.Helper()
+	var texts []string
+	for segment := range segments {
+		in := &dynamodb.ScanInput{TableName: &name, Segment: &segment, TotalSegments: &segments, Limit: aws.Int32(50), ConsistentRead: aws.Bool(true)}
+		for {
+			out, err := client.Scan(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range out.Items {
+				texts = append(texts, itemText(i))
+			}
+			if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+				break
+			}
+		}
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, "\n")
+}
+
+// keyText is an item's key as text.
+func keyText(k table.Key) string { return k.PK + " " + k.SK }
