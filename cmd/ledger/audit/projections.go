@@ -151,7 +151,7 @@ func decodeMembership(r *reader, account, user string) membership {
 	r.keys(table.KindMembership, "", pk2)
 	r.is(table.AttrAccount, account)
 	r.is(table.AttrUser, user)
-	m.number = r.integer(table.AttrNumber, 1, grantsMax)
+	m.number = r.integer(table.AttrNumber, 0, grantsMax) // 0 where a rebuild found one that no grant made: nothing deletes it
 	r.finish()
 	return m
 }
