@@ -35,6 +35,11 @@ func Conform(t *testing.T, open func(*testing.T) (projections.Views, Seed)) {
 		{"assets by skipping", (*conformance).assets},
 		{"the newest grant", (*conformance).grants},
 		{"memberships never go back", (*conformance).memberships},
+		{"accounts by going through everything", (*conformance).accounts},
+		{"assets and users by what there is of them", (*conformance).listings},
+		{"a balance and its segments at one instant", (*conformance).snapshots},
+		{"writes on a mark", (*conformance).marks},
+		{"memberships as they are stored", (*conformance).storedMemberships},
 		{"a context that is over", (*conformance).over},
 	}
 	for _, part := range parts {
@@ -323,10 +328,20 @@ func (c *conformance) over() {
 	_, summary := c.Summary(ctx, "jane")
 	_, grant := c.NewestGrant(ctx, "jane", "ann")
 	_, asset := c.NextAsset(ctx, "jane", "")
+	_, _, _, accounts := c.Accounts(ctx, "")
+	_, of := c.NextOf(ctx, "jane", projections.ByPostings, "")
+	_, _, segments := c.StoredSegments(ctx, jane, "")
+	_, _, _, snapshot := c.Snapshot(ctx, jane, []events.KSUID{id(1)})
+	_, _, _, account := c.SnapshotAccount(ctx, "jane", []string{"USD"})
+	_, stored := c.StoredMembership(ctx, "jane", "ann")
 	for what, err := range map[string]error{
 		"balance": balance, "postings": postings, "segment": from, "together": together, "summary": summary, "grant": grant, "asset": asset,
-		"write":      c.Write(ctx, projections.Change{Balance: projections.Balance{Key: jane, Version: 1}}),
-		"membership": c.WriteMembership(ctx, projections.Membership{Account: "jane", User: "ann", Number: 1}),
+		"accounts": accounts, "asset of postings": of, "segments": segments, "snapshot": snapshot, "snapshot of an account": account,
+		"stored membership": stored,
+		"put summary":       c.WriteSummary(ctx, projections.Summary{Account: "jane"}, ""),
+		"put membership":    c.PutMembership(ctx, projections.Membership{Account: "jane", User: "ann"}, ""),
+		"write":             c.Write(ctx, projections.Change{Balance: projections.Balance{Key: jane, Version: 1}}),
+		"membership":        c.WriteMembership(ctx, projections.Membership{Account: "jane", User: "ann", Number: 1}),
 	} {
 		if err == nil || errors.Is(err, table.ErrAbsent) {
 			c.Errorf("%s with a context that is over: error %v", what, err)
