@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/ledger/table"
+	"ledger.example/tests/caller"
 	"ledger.example/tests/process"
 )
 
@@ -52,16 +54,20 @@ func readSnippets(t *testing.T, document string) []snippet {
 }
 
 // TestREADME runs every snippet of the README, in order, on one `up`: a shell block must succeed, a JSON block behind it
-// is what its last command answered ("…" stands for any text), a JSONL block is imported.
+// is what its last command answered ("…" stands for any text), a JSONL block is imported. Operators' commands find the
+// records of a posting in the file of what was set aside.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	snippets := readSnippets(t, "../README.md")
-	if len(snippets) < 2 || snippets[0].text != "go run ./cmd/ledger up\n" || snippets[1].text != "go test ./...\n" {
-		t.Fatal("the README doesn't begin with its two commands: one that is run here, and the one that runs this test")
+	if len(snippets) < 3 || snippets[0].text != "go run ./cmd/ledger up\n" || snippets[1].text != "go test ./...\n" ||
+		snippets[2].text != "go run ./cmd/ledger up --memory --demo\n" {
+		t.Fatal("the README doesn't begin with its commands: two that are run here, and between them the one that runs this test")
 	}
+	inMemory := process.Start(t, "up", "--memory", "--demo", "--port", "0")
+	caller.New(t, inMemory.URL).Must(200, "GET", "/v1/accounts/jane/summary", "")
 	ledger := process.Start(t, "up", "--port", "0")
 	var answer []byte
-	for _, s := range snippets[2:] {
+	for _, s := range snippets[3:] {
 		switch s.language {
 		case "sh":
 			answer = shell(t, ledger, s)
@@ -92,8 +98,18 @@ func TestREADME(t *testing.T) {
 // shell runs a block as a reader would, against this process, and returns the standard output of its last line.
 func shell(t *testing.T, l *process.Process, s snippet) []byte {
 	t.Helper()
+	aside := ".ledger/set-aside.jsonl"
+	if strings.Contains(s.text, aside) {
+		posting := caller.New(t, l.URL).Must(200, "GET", "/v1/accounts/jane/postings?asset=USD&limit=1", "").Text("data", 0, "id")
+		aside = filepath.Join(t.TempDir(), "set-aside.jsonl")
+		if err := os.WriteFile(aside, []byte(objectOf(t, table.PostingKey("jane", "USD", posting))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	script := strings.NewReplacer(
 		"go run ./cmd/ledger", process.Binary(t),
+		".ledger/set-aside.jsonl", aside,
+		"http://127.0.0.1:8000", l.Store(),
 		"curl ", "curl --silent --show-error ",
 		"localhost:8080", strings.TrimPrefix(l.URL, "http://"),
 	).Replace(s.text)

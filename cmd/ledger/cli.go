@@ -102,8 +102,9 @@ func (c *cli) root(getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ledger",
 		Short: "A double-entry ledger: exact balances from immutable postings",
-		Long: `ledger runs a double-entry ledger on this machine (up; dynamodb and pump beside "sam local"), and is a
-client of one that runs anywhere (import, show, history, balance, transaction, transfer, trade).
+		Long: `ledger runs a double-entry ledger on this machine (up; dynamodb and pump beside "sam local"), is a client of
+one that runs anywhere (import, show, history, balance, transaction, transfer, trade), and audits and mends
+the table of one, here or in AWS (verify, rebuild, redrive).
 
 An API in an AWS account wants signed requests: --sign takes the credentials that every AWS tool takes
 (environment, AWS_PROFILE, single sign-on, a role) and the region from the API's address.

@@ -55,7 +55,7 @@ func (c *cli) upCommand() *cobra.Command {
 
 With --memory it needs nothing: the table is in this process, as strict as DynamoDB and many times as fast,
 and nothing is kept when it ends. It is for trying the ledger, not for books: no other process can reach the
-table, so "ledger pump", "verify" and "rebuild" cannot, either.
+table, so "ledger pump", "verify", "rebuild" and "redrive" cannot, either.
 
 When all of that runs, the API's address is printed on standard output. Everything else goes to standard
 error: how to try it, and logs as JSON.
