@@ -36,6 +36,10 @@ func ofBalances() []corruption {
 			b.within(janeUSD, table.AttrHead)[table.AttrThrough] = wire.String(future)
 			return one(audit.BalanceWrong, janeUSD, "")
 		}},
+		{"end of the seal", func(b book) []want {
+			b.within(janeUSD, table.AttrSeal)[table.AttrThrough] = wire.String(future)
+			return one(audit.BalanceWrong, janeUSD, "")
+		}},
 		{"base lost", func(b book) []want {
 			b.unset(janeUSD, table.AttrBase)
 			var wanted []want

@@ -33,7 +33,7 @@ func (c *comparison) closeSegment() {
 	switch {
 	case s.after == c.chain.all.through:
 		c.judgeSegment(key, s, stretch)
-	case s.after < c.chain.all.through, s.fold.equal(stretch.all):
+	case s.after < c.chain.all.through, s.fold.sameFigures(stretch.all):
 		c.torn = true
 		c.found(SegmentWrong, key, table.AttrAfter, quoted(s.after), quoted(c.chain.all.through), wrong, false)
 	default:
@@ -50,6 +50,9 @@ func (c *comparison) closeSegment() {
 func (p *place) minus(q place) place { return place{p.all.minus(q.all), p.young.minus(q.young)} }
 
 func (c *comparison) judgeSegment(key table.Key, s segment, stretch place) {
+	if c.mayEnd(s.through) {
+		stretch.all.through = s.through
+	}
 	found := judge(s.fold, stretch.all, stretch.young)
 	code := SegmentBehind
 	switch found {

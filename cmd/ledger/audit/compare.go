@@ -20,6 +20,7 @@ type pair struct {
 	from    mark     // all up to there was compared before
 	settled time.Time
 
+	past     time.Time // commits are over of postings before this instant
 	quiteNew time.Time // postings before this instant are hardly under way any more
 
 	// The rest in order, an item a call and nil at the end; not read before balance and guard are.
@@ -143,6 +144,13 @@ func (c *comparison) count(p leg) {
 
 func (c *comparison) here() *place { return &place{c.all.fold(), c.young.fold()} }
 
+// mayEnd tells whether a fold may end at a KSUID that is no posting's: one where none can arrive any more. A rebuild keeps
+// such ends, as they make no difference to what is folded; above that, postings would be passed over.
+func (c *comparison) mayEnd(through string) bool {
+	at, ok := instantOf(through)
+	return ok && at.Before(c.past)
+}
+
 // pass closes what ends before a posting; "" is the end.
 func (c *comparison) pass(ctx context.Context, next string) error {
 	for c.segment != nil {
@@ -164,6 +172,9 @@ func (c *comparison) pass(ctx context.Context, next string) error {
 			cut.at = &place{noFold(), noFold()}
 		case next == "" || next > cut.stored.through:
 			cut.at = c.here()
+			if c.mayEnd(cut.stored.through) && (cut.name != table.AttrHead || cut.stored.through == c.balance.seal.through) {
+				cut.at.all.through = cut.stored.through
+			}
 		}
 	}
 	return nil

@@ -182,7 +182,7 @@ func (a *Audit) stored(ctx context.Context, of account, asset string) (pair, err
 // pairOf decodes balance and guard; each may be absent.
 func (a *Audit) pairOf(of account, asset string, storedBalance, storedGuard attributes) (pair, error) {
 	now := a.Now()
-	p := pair{of: of, asset: asset, from: start(), settled: now.Add(-a.Settle), quiteNew: now.Add(-quiteNew)}
+	p := pair{of: of, asset: asset, from: start(), settled: now.Add(-a.Settle), past: now.Add(-commandLife), quiteNew: now.Add(-quiteNew)}
 	if storedBalance != nil {
 		b, ok := as[balance](storedBalance)
 		if !ok && len(storedBalance) > 0 {

@@ -23,14 +23,16 @@ func noFold() fold {
 }
 
 func (f fold) String() string {
-	if f.count == 0 && f.through == "" {
+	if f.through == "" {
 		return "no postings"
 	}
 	return fmt.Sprintf("%d postings through %s, credits %s, debits %s, expenditure %s", f.count, f.through, f.credits, f.debits, f.expenditure)
 }
 
-func (f fold) equal(g fold) bool {
-	return f.through == g.through && f.count == g.count &&
+func (f fold) equal(g fold) bool { return f.through == g.through && f.sameFigures(g) }
+
+func (f fold) sameFigures(g fold) bool {
+	return f.count == g.count &&
 		f.credits.Cmp(g.credits) == 0 && f.debits.Cmp(g.debits) == 0 && f.expenditure.Cmp(g.expenditure) == 0
 }
 
@@ -84,7 +86,7 @@ func (r *reader) fold() fold {
 		credits:     r.natural(table.AttrCredits),
 		debits:      r.natural(table.AttrDebits),
 		expenditure: r.amount(table.AttrExpenditure, foldedDigits),
-		count:       r.integer(table.AttrCount, 1, math.MaxInt64),
+		count:       r.integer(table.AttrCount, 0, math.MaxInt64),
 	}
 }
 
