@@ -235,20 +235,22 @@ func (c *client) look(id string) {
 	c.history.add(r)
 }
 
-// read reads one balance.
-func (c *client) read(account, asset string) {
+// read reads one balance; it tells whether an answer came.
+func (c *client) read(account, asset string) (figures, bool) {
 	p := pair{account, asset}
 	call := c.history.now()
 	reply, err := c.anyone().Try("GET", "/v1/accounts/"+account+"/balances/"+asset+"?consistency=strong", "")
 	answer := c.history.now()
 	if err != nil {
-		return
+		return figures{}, false
 	}
 	if reply.Status != 200 {
 		c.callers[0].T.Errorf("%v is answered with %d %s", p, reply.Status, reply.Body)
-		return
+		return figures{}, false
 	}
-	c.history.saw(read{p, call, answer, c.figures(reply)})
+	shown := c.figures(reply)
+	c.history.saw(read{p, call, answer, shown})
+	return shown, true
 }
 
 // readAll reads all balances of an account: each is read by itself, and they are no picture of one instant.

@@ -83,9 +83,8 @@ type posting struct {
 	leg
 }
 
-// audit compares what is there with what was asked for and acknowledged. Nothing may be under way any more. cuts are when
-// the JVM of DynamoDB Local was killed.
-func (b *books) audit(c *caller.Caller, cuts []time.Time) (f findings) {
+// audit compares what is there with what was asked for and acknowledged. Nothing may be under way any more.
+func (b *books) audit(c *caller.Caller, cuts []cut) (f findings) {
 	b.t.Helper()
 	there := b.headers(c)
 	wanted := make(map[string]posting) // by id
@@ -102,7 +101,7 @@ func (b *books) audit(c *caller.Caller, cuts []time.Time) (f findings) {
 			if told.postings == fmt.Sprint(there[i].Each("id", "postings")) {
 				continue
 			}
-			if before, cut := beforeCut(told.at, cuts); cut {
+			if before, forgotten := beforeCut(told.at, cuts); forgotten {
 				f.forgotten++
 				f.oldest = max(f.oldest, before)
 				continue
@@ -118,20 +117,20 @@ func (b *books) audit(c *caller.Caller, cuts []time.Time) (f findings) {
 
 func (f *findings) add(a *asked) {
 	f.asked++
-	for what, n := range map[*int]bool{
+	for count, is := range map[*int]bool{
 		&f.acknowledged: len(a.acknowledged) > 0, &f.refused: a.refused, &f.unknown: a.unknown, &f.unanswered: a.unknown && !a.answered,
 	} {
-		if n {
-			*what++
+		if is {
+			*count++
 		}
 	}
 }
 
 // beforeCut tells how long before a power cut something was acknowledged that it may have made forgotten. Its answer may
 // have been on its way meanwhile: then no time at all.
-func beforeCut(at time.Time, cuts []time.Time) (time.Duration, bool) {
-	for _, cut := range cuts {
-		if before := cut.Sub(at); before <= forgets && before > -patience {
+func beforeCut(at time.Time, cuts []cut) (time.Duration, bool) {
+	for _, c := range cuts {
+		if before := c.began.Sub(at); before <= forgets && at.Before(c.ended) {
 			return max(0, before), true
 		}
 	}
@@ -146,10 +145,15 @@ func (b *books) headers(c *caller.Caller) []caller.Reply {
 	all.SetLimit(looksAtOnce)
 	for i, a := range b.asked {
 		all.Go(func() (err error) {
-			if there[i], err = c.Try("GET", "/v1/transactions/"+a.id, ""); err != nil {
-				return err
+			for end := time.Now().Add(quiet); ; time.Sleep(time.Second) { // a machine that is too busy may answer with 503
+				there[i], err = c.Try("GET", "/v1/transactions/"+a.id, "")
+				if err == nil && there[i].Status < 500 || time.Now().After(end) {
+					break
+				}
 			}
 			switch r := there[i]; {
+			case err != nil:
+				return err
 			case r.Status == 404 && r.Code() == "transaction_not_found":
 				return nil
 			case r.Status != 200:

@@ -11,6 +11,7 @@
 package soak
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -56,13 +57,15 @@ func TestSoak(t *testing.T) {
 	b := openBooks(t, m.url())
 
 	began := time.Now()
-	end := began.Add(*soakTime)
+	end, over := context.WithCancel(t.Context())
+	defer over()
 	var posting sync.WaitGroup
 	for i := range clients {
 		c := newClient(t, m.url(), i, rand.New(rand.NewPCG(seed, uint64(i)+1)))
-		posting.Go(func() { b.keep(c.run(end, quiet)) })
+		posting.Go(func() { b.keep(c.run(end)) })
 	}
-	m.killUntil(end)
+	m.killAll(*soakTime)
+	over()
 	took := time.Since(began)
 	posting.Wait()
 	m.restartAPI() // what was still under way has ended
@@ -75,6 +78,7 @@ func TestSoak(t *testing.T) {
 	if f.acknowledged == 0 || f.unknown == 0 {
 		t.Errorf("nothing was disturbed: %s", f)
 	}
+	m.verify()
 	m.stop()
 }
 
@@ -98,7 +102,7 @@ type machine struct {
 	t      *testing.T
 	random *rand.Rand
 	count  [turns]int
-	cuts   []time.Time // when the JVM was killed
+	cuts   []cut
 
 	dynamodbArguments, upArguments, pumpArguments []string
 	store, api, pump                              *process.Process
@@ -139,12 +143,12 @@ func (m *machine) start(arguments []string) *process.Process {
 
 func (m *machine) url() string { return m.api.URL }
 
-// killUntil kills until end, and goes on until everything was killed once.
-func (m *machine) killUntil(end time.Time) {
-	// Some fifty turns, and in a short run as many as there is time for.
-	pause := max(3*time.Second, *soakTime/25)
+// killAll kills for so long, and until there were turns enough: each kind once, and twice a minute.
+func (m *machine) killAll(long time.Duration) {
+	enough := max(int(turns), int(2*long/time.Minute))
+	pause := min(3*time.Second+long/40, 2*long/time.Duration(enough)) // the longest between two
 	var deck []turn
-	for time.Now().Before(end) || m.kills() < int(turns) {
+	for end := time.Now().Add(long); time.Now().Before(end) || m.kills() < enough; {
 		if len(deck) == 0 {
 			for _, k := range m.random.Perm(int(turns)) {
 				deck = append(deck, turn(k))
@@ -174,27 +178,30 @@ func (m *machine) kill(k turn) {
 		m.store.Kill(m.t)
 		if took := m.untilJVMEnded(); took >= byForce {
 			m.t.Logf("the JVM took %v to end, and may have been killed: a power cut", took)
-			m.cuts = append(m.cuts, time.Now())
-			m.powerIsBack()
+			m.powerIsCut(time.Now())
 			return
 		}
 		m.away()
 		m.startStore()
 	case cutPower:
-		m.cuts = append(m.cuts, time.Now())
+		began := time.Now()
 		killJVM(m.t, m.store)
-		m.powerIsBack()
+		m.powerIsCut(began)
 	}
 }
 
-// powerIsBack starts everything again, when DynamoDB Local has ended.
-func (m *machine) powerIsBack() {
+// cut is a power cut: from right before the JVM was killed to when nobody was left who could acknowledge.
+type cut struct{ began, ended time.Time }
+
+// powerIsCut kills what is left when the JVM was killed, and starts everything again.
+func (m *machine) powerIsCut(began time.Time) {
 	m.api.Kill(m.t)
 	m.pump.Kill(m.t)
 	m.store.Wait(m.t)
 	m.untilJVMEnded()
 	m.away()
 	m.startStore()
+	m.cuts = append(m.cuts, cut{began, time.Now()})
 	m.startAPI()
 	m.startPump()
 }
@@ -228,6 +235,15 @@ func (m *machine) away() {
 func (m *machine) restartAPI() {
 	m.ends(m.api)
 	m.startAPI()
+}
+
+// verify audits the table, which nothing writes to any more.
+func (m *machine) verify() {
+	m.t.Helper()
+	report, problems, status := process.Run(m.t, "", "verify", "--dynamodb-endpoint", m.store.URL, "--settle", "0", "--json")
+	if m.t.Logf("ledger verify: %s", report); status != 0 {
+		m.t.Errorf("ledger verify: exit status %d: %s", status, problems)
+	}
 }
 
 // stop ends everything in good order.
