@@ -13,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	template "ledger.example"
-	"ledger.example/cmd/ledger/local"
 	"ledger.example/cmd/ledger/memory"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
@@ -22,14 +20,22 @@ import (
 
 const fuzzed = "fuzzed"
 
-// toFuzz returns a client of a store with the ledger's table.
+// toFuzz returns a client of a store whose table is as simple as one can be.
 func toFuzz(t *testing.T) *dynamodb.Client {
 	client := memory.New(memory.Options{}).DynamoDB()
-	in, err := local.TableFromTemplate(template.YAML)
+	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName:   aws.String(fuzzed),
+		BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(table.AttrPK), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String(table.AttrSK), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(table.AttrPK), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String(table.AttrSK), KeyType: types.KeyTypeRange},
+		},
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := local.CreateTable(t.Context(), client, in, fuzzed); err != nil {
 		t.Fatal(err)
 	}
 	return client
