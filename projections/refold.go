@@ -140,8 +140,10 @@ func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 	if b.Seal, err = b.Seal.plus(late); err != nil {
 		return err
 	}
-	if b.Head, err = b.Head.plus(late); err != nil {
-		return err
+	if !b.Unfinished { // else what is shown stays as it was until the end is read
+		if b.Head, err = b.Head.plus(late); err != nil {
+			return err
+		}
 	}
 	b.First = earlier(b.First, first)
 	return nil

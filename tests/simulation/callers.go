@@ -184,6 +184,10 @@ func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.Post
 			return true
 		}
 		h.acknowledged(p, answer, had)
+		if h.plan.has(StrongReads) && d.chance(.5) {
+			leg := pick(d, answer.Transaction.Legs...)
+			h.readOne(ctx, h.born("reader of "+p.id, 0), pair{Account: leg.Account, Asset: leg.Asset})
+		}
 		return true
 	}
 	var e *ledger.Error

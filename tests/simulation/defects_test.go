@@ -33,7 +33,7 @@ func planted(name string) bool { return os.Getenv("LEDGER_PLANTED") == name }
 `
 
 // withinUsual is how many histories must find a defect that is not a rare one.
-const withinUsual = 100
+const withinUsual = 200
 
 var moduleRoot = filepath.Join("..", "..")
 

@@ -2,6 +2,10 @@ package simulation
 
 import "time"
 
+// briefly is what transactions take to become visible, at most, for each item, so that a read which is repeated for being
+// below a limit comes out right: in histories with longer ones nothing is claimed of that.
+const briefly = 8 * time.Millisecond
+
 // knobs are drawn once for a history: what kind of day it is.
 type knobs struct {
 	span      time.Duration // in which the requests begin
@@ -11,6 +15,7 @@ type knobs struct {
 	late      float64       // chance that a transaction is applied late
 	slow      float64       // chance that it takes long
 	latency   time.Duration // most that it takes else
+	visible   time.Duration // most between two items of a transaction
 	lag       time.Duration // most that an eventually consistent read is behind
 	page      int           // most items of a page
 	stretch   int64
@@ -31,9 +36,10 @@ func (p Plan) knobs() knobs {
 		processes: 1 + d.IntN(3),
 		fault:     pick(d, 0, .01, .04, .12),
 		crash:     pick(d, 0, .002, .01),
-		late:      pick(d, 0, .1, .4),
-		slow:      pick(d, 0, .02, .08),
+		late:      pick(d, 0, .1, .4, .9),
+		slow:      pick(d, 0, .02, .08, .3),
 		latency:   pick(d, 2*time.Millisecond, 15*time.Millisecond, 120*time.Millisecond, 600*time.Millisecond),
+		visible:   pick(d, time.Millisecond, briefly, briefly, 100*time.Millisecond, 2*time.Second),
 		lag:       pick(d, 0, 100*time.Millisecond, 3*time.Second, 30*time.Second),
 		page:      pick(d, 1, 2, 3, 5, 100),
 		stretch:   pick(d, int64(1), 2, 3, 4, 8),

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"ledger.example/events"
@@ -12,12 +13,12 @@ const mary = "mary" // who is given and taken a role on jane's account
 
 // startMembers grants and revokes one user's role on an account, by several callers at once.
 func (h *history) startMembers() {
-	changes := h.plan.draw("memberships", 0).IntN(8)
+	changes := h.plan.draw("memberships", 0).IntN(30)
 	for n := range changes {
 		d := h.plan.draw("membership", uint64(n))
 		begin := d.between(0, h.knobs.span)
 		role := pick(d, "", events.RoleViewer, events.RoleOwner)
-		ctx := as("member change " + string(rune('a'+n)))
+		ctx := as(fmt.Sprintf("member change %d", n))
 		h.callers.Go(func() {
 			if h.sleep(begin) {
 				h.changeRole(ctx, d, role)

@@ -30,7 +30,7 @@ var defects = []defect{
 		new: "					if planted(\"credits remembered too high\") {\n						credits = sum(credits, p.limits[0].gross)\n					}\n					p.credits.raise(r.Pair, credits)"},
 	{name: "guard netted", guarantee: "G5", file: "ledger/funds.go",
 		old: "func (l limit) debit() Debit { return",
-		new: "func (l limit) debit() Debit {\n	if planted(\"guard netted\") && l.requested().Sign() > 0 {\n		l.gross = l.requested()\n	}\n	return"},
+		new: "func (l limit) debit() Debit {\n	if planted(\"guard netted\") {\n		l.gross = l.requested()\n	}\n	return"},
 	{name: "guard without its condition", guarantee: "G5", file: "ledger/dynamo/append.go",
 		old: "	if d.Bound.Sign() >= 0 {",
 		new: "	if planted(\"guard without its condition\") {\n		condition = wire.IfAbsent + \" OR :bound <= :bound\"\n	} else if d.Bound.Sign() >= 0 {"},

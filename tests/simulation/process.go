@@ -70,7 +70,7 @@ func (h *history) die(p *process) {
 
 // clock draws a process's clock.
 func (h *history) clock(d dice) func() time.Time {
-	if !h.plan.has(WrongClock) || d.chance(.5) {
+	if !h.plan.has(WrongClock) || d.chance(.3) {
 		return time.Now
 	}
 	begin := h.began.Add(d.between(0, h.knobs.span+time.Minute))
@@ -111,7 +111,7 @@ func (w watcher) Handle(_ context.Context, r slog.Record) error {
 	}
 	r.Attrs(func(a slog.Attr) bool {
 		switch {
-		case a.Key == "BelowLimit":
+		case a.Key == "BelowLimit" && w.knobs.visible <= briefly:
 			w.broken("%s: %s: an account is shown below its limit", w.process.name, r.Message)
 		case a.Key == "error" && strings.Contains(a.Value.String(), projections.ErrPostingsMissing.Error()) && !w.damaged:
 			w.broken("%s: %s: %v", w.process.name, r.Message, a.Value)

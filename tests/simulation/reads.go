@@ -28,8 +28,8 @@ func (h *history) startReads() {
 
 func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 	h.count(&h.stats.Reads)
-	must := h.model.acknowledgements()
 	if d.chance(.3) {
+		must := h.model.acknowledgements()
 		account := pick(d, jane, joe)
 		listed, err := p.reader.Balances(ctx, account, func(asset string) *events.Amount { return h.floor(pair{Account: account, Asset: asset}) }, projections.Slice{Limit: 10})
 		if err != nil || p.dead {
@@ -47,7 +47,12 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		}
 		return
 	}
-	k := pair{Account: pick(d, holders...), Asset: pick(d, usd, aapl)}
+	h.readOne(ctx, p, pair{Account: pick(d, holders...), Asset: pick(d, usd, aapl)})
+}
+
+// readOne reads one balance strongly.
+func (h *history) readOne(ctx context.Context, p *process, k pair) {
+	must := h.model.acknowledgements()
 	b, err := p.reader.Balance(ctx, k, h.floor(k))
 	if err != nil || p.dead {
 		return

@@ -24,7 +24,7 @@ func (h *history) openStore() error {
 		Between: func(ctx context.Context) {
 			h.observe()
 			if h.plan.has(ItemByItem) && !h.calm {
-				time.Sleep(h.draw(ctx, "item by item").between(0, 8*time.Millisecond))
+				time.Sleep(h.draw(ctx, "item by item").between(0, h.knobs.visible))
 			}
 		},
 		Order: func(n int, swap func(i, j int)) {
