@@ -119,12 +119,15 @@ func (g *requests) item() wire.Item {
 	for range rapid.IntRange(0, 3).Draw(g.T, "attributes") {
 		item[g.oneOf("attribute", attributes...)] = g.value()
 	}
+	wrong := g.wrongKey
 	for _, index := range []string{table.AttrSK2, table.AttrPK2} {
 		if rapid.Bool().Draw(g.T, "in index") {
 			item[index] = wire.String(g.prefix + g.oneOf("index key", "x", "y", "z"))
 		}
 		if g.rarely("wrong index key") {
 			item[index] = g.value()
+			g.loose = g.loose || wrong // which of them comes first, is nobody's promise
+			wrong = true
 		}
 	}
 	return item
@@ -135,6 +138,9 @@ func (g *requests) name(choices ...string) string {
 	name := g.oneOf("name", choices...)
 	if rapid.Bool().Draw(g.T, "plain") {
 		return name
+	}
+	if g.rarely("reserved word") {
+		return table.AttrRole
 	}
 	if g.rarely("undefined name") {
 		return "#undefined"

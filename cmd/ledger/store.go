@@ -51,7 +51,7 @@ func newStore(endpoint string, server *local.Server) *store {
 
 // newMemory returns a store in the memory of this process, which no other can reach.
 func newMemory() *store {
-	m := memory.New(memory.Options{})
+	m := memory.New(memory.Options{Shards: 1}) // one: what is posted together is projected together
 	client := m.DynamoDB()
 	return &store{tables: client, items: client, streams: m.Streams()}
 }

@@ -21,32 +21,27 @@ type row struct {
 }
 
 type version struct {
-	item item // nil: deleted
-	at   time.Time
+	item  item // nil: deleted
+	bytes int  // the item's size
+	at    time.Time
 }
 
 // current is the item now, nil when it isn't there.
 func (r *row) current() item {
-	if r == nil || len(r.versions) == 0 {
-		return nil
-	}
-	return r.versions[len(r.versions)-1].item
+	return r.as(time.Time{}).item
 }
 
 // as is the item as it was at a time; the zero time means now.
-func (r *row) as(at time.Time) item {
-	if at.IsZero() {
-		return r.current()
-	}
+func (r *row) as(at time.Time) version {
 	if r == nil {
-		return nil
+		return version{}
 	}
 	for _, v := range slices.Backward(r.versions) {
-		if !v.at.After(at) {
-			return v.item
+		if at.IsZero() || !v.at.After(at) {
+			return v
 		}
 	}
-	return nil
+	return version{}
 }
 
 // forget drops the versions that no read can ask for any more.

@@ -49,15 +49,20 @@ func (r reading) keys() map[string]bool {
 	return map[string]bool{r.books.partitionKey: true, r.books.sortKey: true, r.partitionKey: true, r.sortKey: true}
 }
 
-// shown is what is to be seen of an entry: the item, or what the index holds of it; nil if the entry isn't there at that time.
-func (r reading) shown(partition string, e entry, i item) item {
-	if r.index == nil || i == nil {
-		return i
+// shown is what is to be seen of an entry: the item, or what the index holds of it; nil if the entry isn't there in that
+// version. It returns its size, too.
+func (r reading) shown(partition string, e entry, v version) (item, int) {
+	if r.index == nil || v.item == nil {
+		return v.item, v.bytes
 	}
-	if p, f, ok := r.index.entry(e.row, i); !ok || p != partition || f.sort != e.sort {
-		return nil
+	if p, f, ok := r.index.entry(e.row, v.item); !ok || p != partition || f.sort != e.sort {
+		return nil, 0
 	}
-	return i.only(r.index.projected)
+	if r.index.projected == nil {
+		return v.item, v.bytes
+	}
+	part := v.item.only(r.index.projected)
+	return part, part.bytes()
 }
 
 // start reads an ExclusiveStartKey.
@@ -93,14 +98,14 @@ type page struct {
 	bytes  int
 }
 
-// add takes an item into the page, and tells whether there is room for more.
-func (p *page) add(i item) bool {
+// add takes an item of that size into the page, and tells whether there is room for more.
+func (p *page) add(i item, size int) bool {
 	p.keys = append(p.keys, i)
 	if !p.filter(i) {
 		i = nil
 	}
 	p.found = append(p.found, i)
-	p.bytes += p.keys[len(p.keys)-1].bytes()
+	p.bytes += size
 	return len(p.keys) < p.limit && p.bytes < table.QueryPageBytes
 }
 
@@ -240,7 +245,7 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.Q
 			if !forward {
 				e = entries[len(entries)-1-n]
 			}
-			if i := r.shown(within.partition, e, e.row.as(at)); i != nil && !p.add(i) {
+			if i, size := r.shown(within.partition, e, e.row.as(at)); i != nil && !p.add(i, size) {
 				full = true
 				break
 			}

@@ -101,7 +101,7 @@ func (s *Store) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamo
 	if err != nil {
 		return nil, err
 	}
-	found := g.books.base.row(g.key).as(s.lagged(lag))
+	found := g.books.base.row(g.key).as(s.lagged(lag)).item
 	return &dynamodb.GetItemOutput{Item: found.only(g.projection).lent()}, nil
 }
 
@@ -152,7 +152,7 @@ func (s *Store) batchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 				return nil, validation("Provided list of item keys contains duplicates")
 			}
 			seen[g.key] = true
-			if found := g.books.base.row(g.key).as(at); found != nil {
+			if found := g.books.base.row(g.key).as(at).item; found != nil {
 				items = append(items, found.only(g.projection).lent())
 			}
 		}

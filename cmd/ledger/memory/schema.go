@@ -197,11 +197,13 @@ func (s *Store) apply(b *books, k table.Key, after item) {
 		r = &row{key: k}
 		b.base.insert(k.PK, entry{k.SK, r})
 	}
+	last := r.as(time.Time{})
+	next := version{after, after.bytes(), at}
 	var dropped []version
 	if s.lag == nil {
-		dropped, r.versions = r.versions, []version{{after, at}}
+		dropped, r.versions = r.versions, []version{next}
 	} else {
-		r.versions = append(r.versions, version{after, at})
+		r.versions = append(r.versions, next)
 		dropped = r.forget(at.Add(-lagMost))
 	}
 	for _, x := range b.indexes {
@@ -216,7 +218,7 @@ func (s *Store) apply(b *books, k table.Key, after item) {
 	case after == nil:
 		b.items--
 	}
-	b.bytes += int64(after.bytes() - before.bytes())
+	b.bytes += int64(next.bytes - last.bytes)
 	s.changed(b, k, before, after, at)
 }
 

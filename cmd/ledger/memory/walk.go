@@ -37,7 +37,7 @@ func (s *Store) walk(r reading, p *page, startKey wire.Item, part, parts int, la
 				entries = entries[n:]
 			}
 			for _, e := range entries {
-				if i := r.shown(group.key, e, e.row.as(at)); i != nil && !p.add(i) {
+				if i, size := r.shown(group.key, e, e.row.as(at)); i != nil && !p.add(i, size) {
 					return true, nil
 				}
 			}
