@@ -1,0 +1,90 @@
+package audit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/ksuid"
+	"pgregory.net/rapid"
+)
+
+// The audit's own reading of KSUIDs is that of their authors.
+func TestKSUIDs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var id ksuid.KSUID
+		copy(id[:], rapid.SliceOfN(rapid.Byte(), len(id), len(id)).Draw(t, "bytes"))
+		micros := int64(id[4])<<16 | int64(id[5])<<8 | int64(id[6])
+		want := id.Time().Add(time.Duration(micros) * time.Microsecond)
+		got, ok := instantOf(id.String())
+		if ok != (micros < 1e6) || !got.Equal(want) {
+			t.Fatalf("%s: %v, %v, not %v", id, got, ok, want)
+		}
+	})
+	for _, s := range []string{"", "aWgEPTl1tmebfsQzFP4bxwgy80W", "zzzzzzzzzzzzzzzzzzzzzzzzzzz", strings.Repeat("0", 26), strings.Repeat("0", 28), "00000000000000000000000000-"} {
+		if _, ok := instantOf(s); ok {
+			t.Errorf("%q is taken for a KSUID", s)
+		}
+	}
+}
+
+func TestCanonicalForms(t *testing.T) {
+	for s, want := range map[string]bool{
+		"0": true, "7": true, "-7": true, strings.Repeat("9", 28): true, "-" + strings.Repeat("9", 28): true,
+		"": false, "-": false, "-0": false, "07": false, "+7": false, "7.0": false, "7e3": false, " 7": false, strings.Repeat("9", 29): false, "--7": false,
+	} {
+		if n, ok := wholeNumber(s, postedDigits); ok != want || ok && n.String() != s {
+			t.Errorf("number %q: %v", s, ok)
+		}
+	}
+	for s, want := range map[string]bool{
+		"a": true, "users:alice:cash": true, "0._:@-": true, strings.Repeat("x", 64): true,
+		"": false, "-a": false, "a b": false, "a#b": false, "é": false, strings.Repeat("x", 65): false,
+	} {
+		if isID(s) != want {
+			t.Errorf("id %q", s)
+		}
+	}
+	for s, want := range map[string]bool{
+		"2026-11-21T09:06:39.123456Z": true, "2026-11-21T09:06:39.123Z": false, "2026-11-21T09:06:39.123456+00:00": false, "2026-02-30T09:06:39.123456Z": false,
+	} {
+		if isInstant(s) != want {
+			t.Errorf("time %q", s)
+		}
+	}
+}
+
+// What is too little may be late, what is another sum never is.
+func TestJudge(t *testing.T) {
+	sum := func(through string, count, credits, debits, expenditure int64) fold {
+		f := noFold()
+		f.through, f.count = through, count
+		f.credits.SetInt64(credits)
+		f.debits.SetInt64(debits)
+		f.expenditure.SetInt64(expenditure)
+		return f
+	}
+	found := sum("k", 5, 30, 10, 4)
+	for _, c := range []struct {
+		name          string
+		stored, young fold
+		want          state
+	}{
+		{"the same", found, noFold(), right},
+		{"lacks a settled one", sum("k", 4, 25, 10, 4), noFold(), behind},
+		{"lacks a young one", sum("k", 4, 25, 10, 4), sum("k", 1, 5, 0, 0), moving},
+		{"lacks more than the young ones", sum("k", 3, 20, 10, 4), sum("k", 1, 5, 0, 0), behind},
+		{"lacks more than the young ones moved", sum("k", 4, 20, 10, 4), sum("k", 1, 5, 0, 0), behind},
+		{"one more", sum("k", 6, 31, 10, 4), noFold(), wrong},
+		{"another amount", sum("k", 5, 31, 10, 4), noFold(), wrong},
+		{"another cost", sum("k", 5, 30, 10, 5), noFold(), wrong},
+		{"lacks a posting of nothing", sum("k", 4, 30, 10, 4), sum("k", 5, 30, 10, 4), wrong},
+		{"lacks one that is credit and debit", sum("k", 4, 29, 9, 4), sum("k", 5, 30, 10, 4), wrong},
+		{"fewer, and more debits", sum("k", 3, 20, 11, 4), sum("k", 5, 30, 10, 4), wrong},
+		{"another end", sum("j", 5, 30, 10, 4), noFold(), wrong},
+	} {
+		if got := judge(c.stored, found, c.young); got != c.want {
+			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+		}
+	}
+}
