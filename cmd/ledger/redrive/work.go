@@ -106,7 +106,8 @@ func (r *Run) do(ctx context.Context, w *work, missing map[table.Key]struct{}, e
 	if w.Asset != "" {
 		r.counts.pairs.Add(1)
 	}
-	at, absent := w.records[0].Place, 0
+	var at Place // of the first that is absent
+	absent := 0
 	var batch []projections.Record
 	for _, found := range w.records {
 		k := found.key
@@ -129,12 +130,12 @@ func (r *Run) do(ctx context.Context, w *work, missing map[table.Key]struct{}, e
 		end(fmt.Errorf("%s: %w", w.Pair, errors.Unwrap(err)))
 		return
 	case err != nil:
-		at, err = w.records[0].Place, errors.Unwrap(err)
-	case absent > 0:
-		err = fmt.Errorf("%d of its %d records are %w", absent, len(w.records), ErrNotInTable)
+		r.problem(w.records[0].Place, fmt.Errorf("%s: %w", w.Pair, errors.Unwrap(err)))
+		return
+	case absent > 0: // those that are there were done
+		r.problem(at, fmt.Errorf("%s: %d of its %d records are %w", w.Pair, absent, len(w.records), ErrNotInTable))
 	}
-	if err != nil {
-		r.problem(at, fmt.Errorf("%s: %w", w.Pair, err))
+	if len(batch) == 0 {
 		return
 	}
 	switch {
