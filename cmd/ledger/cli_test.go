@@ -158,6 +158,10 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"import /nonexistent/file", 1, "", "no such file"},
 		{"up --port 70000", 2, "", "--port must be"},
 		{"up --data d --dynamodb-endpoint e", 2, "", "data dynamodb-endpoint"},
+		{"up --memory --data d", 2, "", "[data memory] were all set"},
+		{"up --memory --dynamodb-endpoint http://127.0.0.1:8000", 2, "", "[dynamodb-endpoint memory] were all set"},
+		{"up --memory --no-pump", 2, "", "no other process can reach the table"},
+		{"up --help", 0, "nothing is kept when it ends", ""},
 		{"up --dynamodb-endpoint e", 2, "", "not an http or https URL"},
 		{"up --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
 		{"up --help", 0, "      --no-pump                    don't project", ""},

@@ -1,5 +1,5 @@
 // Package acceptance is what a ledger must do, whoever runs it: everything here knows nothing of it but a URL. It is run
-// against `ledger up`, against the three functions behind a gateway as in AWS, and, with -args -url=URL, against any
+// against `ledger up --memory`, against the three functions behind a gateway as in AWS, and, with -args -url=URL, against any
 // other: `sam local start-api` with a pump beside it, for example.
 //
 // Ids are written with a ~, which stands for a prefix that no other test and no other run has: the suite may be run again

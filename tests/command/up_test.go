@@ -41,6 +41,32 @@ func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
 	}
 }
 
+// In memory it needs nothing that is installed, and says that it keeps nothing.
+func TestUpInMemoryNeedsNothing(t *testing.T) {
+	process.Binary(t) // which the go command builds
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("JAVA_HOME", "")
+	up := process.Start(t, "up", "--memory", "--port", "0", "--demo")
+	if !strings.Contains(up.Said(), "nothing is kept") {
+		t.Errorf("it doesn't say that nothing is kept: %s", up.Said())
+	}
+	s := caller.New(t, up.URL)
+	caller.Eventually(t, time.Minute, "the demo is projected", func() bool {
+		return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
+	})
+	b := books.New(12, 60, 8)
+	if _, problems, status := process.Run(t, up.URL, "import", b.File(t)); status != 0 {
+		t.Fatalf("import: %d: %s", status, problems)
+	}
+	if wrong := b.Differences(s, "strong"); wrong != nil {
+		t.Errorf("strong: %s", wrong)
+	}
+	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
+	if status := up.Stop(t, syscall.SIGTERM); status != 0 {
+		t.Errorf("exit status %d: %s", status, up.Said())
+	}
+}
+
 func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
