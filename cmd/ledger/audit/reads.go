@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/ledger/table"
@@ -170,18 +172,25 @@ func (a *Audit) ask(ctx context.Context, request func(context.Context) (*types.C
 	}
 }
 
-// passes tells whether a failed read may go well if it is asked again: throttled, in conflict, or without an answer.
+// passes tells whether a failed read may go well if it is asked again: throttled, in conflict, or without an answer of the
+// store's own (AWS, "Error handling with DynamoDB", which names what may be retried).
 func passes(err error) bool {
 	var refused smithy.APIError
-	if !errors.As(err, &refused) || refused.ErrorFault() != smithy.FaultClient {
+	if errors.As(err, &refused) {
+		switch refused.ErrorCode() {
+		case "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException",
+			"TransactionCanceledException", "TransactionConflictException", "TransactionInProgressException":
+			return true
+		}
+		if refused.ErrorFault() == smithy.FaultClient {
+			return false
+		}
+	}
+	var reply *smithyhttp.ResponseError
+	if !errors.As(err, &reply) || reply.Response == nil || reply.Response.Response == nil {
 		return true
 	}
-	switch refused.(type) {
-	case *types.ProvisionedThroughputExceededException, *types.RequestLimitExceeded, *types.ThrottlingException,
-		*types.TransactionCanceledException, *types.TransactionConflictException, *types.TransactionInProgressException:
-		return true
-	}
-	return false
+	return reply.HTTPStatusCode() >= http.StatusInternalServerError
 }
 
 // meter keeps the reads within a rate, in units of the store's.
