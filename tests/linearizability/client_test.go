@@ -216,13 +216,19 @@ func (c *client) post(id string, b body) {
 	}
 }
 
+// get reads; it tells whether an answer came, and between which times it was made. A store that is too busy gives none.
+func (c *client) get(path string) (reply caller.Reply, call, answer int64, ok bool) {
+	call = c.history.now()
+	reply, err := c.anyone().Try("GET", path, "")
+	return reply, call, c.history.now(), err == nil && reply.Status != 503
+}
+
 // look reads a transaction.
 func (c *client) look(id string) {
-	r := request{id: id, call: c.history.now()}
-	reply, err := c.anyone().Try("GET", "/v1/transactions/"+id, "")
-	r.answer = c.history.now()
+	reply, call, answer, ok := c.get("/v1/transactions/" + id)
+	r := request{id: id, call: call, answer: answer}
 	switch {
-	case err != nil:
+	case !ok:
 		return
 	case reply.Status == 200:
 		r.outcome, r.postings = found, ids(reply)
@@ -238,10 +244,8 @@ func (c *client) look(id string) {
 // read reads one balance; it tells whether an answer came.
 func (c *client) read(account, asset string) (figures, bool) {
 	p := pair{account, asset}
-	call := c.history.now()
-	reply, err := c.anyone().Try("GET", "/v1/accounts/"+account+"/balances/"+asset+"?consistency=strong", "")
-	answer := c.history.now()
-	if err != nil {
+	reply, call, answer, ok := c.get("/v1/accounts/" + account + "/balances/" + asset + "?consistency=strong")
+	if !ok {
 		return figures{}, false
 	}
 	if reply.Status != 200 {
@@ -255,10 +259,8 @@ func (c *client) read(account, asset string) (figures, bool) {
 
 // readAll reads all balances of an account: each is read by itself, and they are no picture of one instant.
 func (c *client) readAll(account string) {
-	call := c.history.now()
-	reply, err := c.anyone().Try("GET", "/v1/accounts/"+account+"/balances?consistency=strong", "")
-	answer := c.history.now()
-	if err != nil {
+	reply, call, answer, ok := c.get("/v1/accounts/" + account + "/balances?consistency=strong")
+	if !ok {
 		return
 	}
 	list, _ := reply.Value("data").([]any)

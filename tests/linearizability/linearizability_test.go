@@ -126,8 +126,12 @@ func (c *client) fates() map[string]fate {
 	t.Helper()
 	fates := make(map[string]fate)
 	for id, bodies := range c.history.bodies {
-		reply := c.callers[0].Send("GET", "/v1/transactions/"+id, "")
-		f := fate{answer: c.history.now()}
+		var reply caller.Reply
+		var f fate
+		caller.Eventually(t, patience, "an answer comes", func() (ok bool) {
+			reply, _, f.answer, ok = c.get("/v1/transactions/" + id)
+			return ok
+		})
 		switch {
 		case reply.Status == 200:
 			legs := c.legs(reply)
@@ -176,10 +180,11 @@ func (c *client) close(fates map[string]fate) map[pair]figures {
 	}
 	has, totals := make(map[pair]figures), make(map[string]int64)
 	for p, legs := range wanted {
-		shown, ok := c.read(p.account, p.asset)
-		if !ok {
-			t.Fatalf("%v cannot be read", p)
-		}
+		var shown figures
+		caller.Eventually(t, patience, "an answer comes", func() (ok bool) {
+			shown, ok = c.read(p.account, p.asset)
+			return ok
+		})
 		has[p], totals[p.asset] = shown, totals[p.asset]+shown.quantity
 
 		there := make(map[string]int)

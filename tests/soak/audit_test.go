@@ -305,3 +305,20 @@ func number(t *testing.T, v any) int64 {
 	}
 	return n
 }
+
+// Nothing but what was acknowledged right before a power cut, or while it lasted, may be missing.
+func TestOnlyAPowerCutExcuses(t *testing.T) {
+	began := time.Now()
+	cuts := []cut{{began, began.Add(3 * time.Second)}, {began.Add(time.Minute), began.Add(61 * time.Second)}}
+	for _, c := range []struct {
+		at      time.Duration // after the first began
+		excused bool
+	}{
+		{-time.Hour, false}, {-forgets - time.Millisecond, false}, {-forgets, true}, {0, true}, {time.Second, true},
+		{3 * time.Second, false}, {30 * time.Second, false}, {time.Minute - forgets/2, true}, {2 * time.Minute, false},
+	} {
+		if _, excused := beforeCut(began.Add(c.at), cuts); excused != c.excused {
+			t.Errorf("what was acknowledged %v after a power cut began is excused: %t", c.at, excused)
+		}
+	}
+}
