@@ -36,8 +36,9 @@ credentials: keep the port behind the machine's firewall.
 
 Ctrl-C or SIGTERM ends it. With --data the books are there again the next time, also if this command was
 killed. Only if its JVM is killed by force, DynamoDB Local may forget the last transaction that it
-acknowledged, some milliseconds old. Without --data, the next time is a new ledger: start the functions
-anew, too, as they remember assets and accounts.`,
+acknowledged, some milliseconds old: start the functions and the pump anew then, as they remember it.
+Without --data, the next time is a new ledger: start the functions anew, too, as they remember assets and
+accounts.`,
 		Example: `  ledger dynamodb --data ./books
   ledger dynamodb --port 8010 --table books`,
 		Args: cobra.NoArgs,
