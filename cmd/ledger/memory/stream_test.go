@@ -172,7 +172,6 @@ func TestIterators(t *testing.T) {
 	if _, err := streams.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: old}); !errors.As(err, &expired) {
 		t.Errorf("an iterator of 16 minutes ago: %v", err)
 	}
-	old = at(types.ShardIteratorTypeTrimHorizon, "")
 	c.now = c.now.Add(14 * time.Minute)
 	put(t, client, plain(keyA, 101))
 	c.now = c.now.Add(23*time.Hour + 59*time.Minute)
@@ -192,7 +191,7 @@ func TestTheSameCallsGiveTheSameAnswers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			store, client := open(t, memory.Options{
-				Between: func(context.Context) { time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond) },
+				Between: func(context.Context) { <-time.After(time.Duration(r.IntN(1000)) * time.Millisecond) },
 				Order:   r.Shuffle,
 				Lag:     func(context.Context) time.Duration { return time.Duration(r.IntN(3000)) * time.Millisecond },
 				Page:    func(_ context.Context, n int) int { return r.IntN(n + 1) },
