@@ -119,8 +119,9 @@ func isKSUID(id events.KSUID) bool {
 // stretchCount is the fold of one stretch as its postings were when they were read.
 type stretchCount struct {
 	Segment
-	first events.KSUID // of its postings
-	cuts  []Fold       // what was counted of it after each so many postings
+	first  events.KSUID // of its postings
+	cuts   []Fold       // what was counted of it after each so many postings
+	stored Segment      // what could be read of its segment before them
 }
 
 // countStretch folds the postings after `after` through `through`.

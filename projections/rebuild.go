@@ -164,7 +164,11 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if err := r.compare(ctx, c, base, seal); err != nil {
 		return err
 	}
-	return r.save(ctx)
+	behind := len(r.pending) == 1 && r.pending[0].Behind
+	if err := r.save(ctx); !behind || !errors.Is(err, table.ErrConflict) {
+		return err
+	}
+	return nil // somebody else counts what came moments ago
 }
 
 // leap is a version for an item that has none. What was sent on a version of before it was lost may still arrive: so the new
@@ -238,17 +242,20 @@ func strayEnd(end, settled events.KSUID) string {
 	return ""
 }
 
-// countedTo folds the stretch after `after` that ends where s does. What was read before is good as long as the stored segment is what
-// was counted then, and lies below the seal: above it, commands don't look at segments.
+// countedTo folds the stretch after `after` that ends where s does. What was read before is good as long as what is stored of the
+// segment is what was counted then, or what was stored of it then: nobody counted anything there since. And it must lie below the
+// seal: above it, commands don't look at segments.
 func (r *rebuild) countedTo(ctx context.Context, after events.KSUID, s Found[Segment], seal events.KSUID) (stretchCount, error) {
 	end := s.Value.Through
-	if known, ok := r.counted[end]; ok && s.Fault == nil && s.Value == known.Segment && known.After == after && end <= seal {
+	if known, ok := r.counted[end]; ok && known.After == after && end <= seal &&
+		(s.Fault == nil && s.Value == known.Segment || s.Value == known.stored) {
 		return known, nil
 	}
 	counted, err := countStretch(ctx, r.views, r.key, after, end, r.stretch)
 	if err != nil {
 		return stretchCount{}, err
 	}
+	counted.stored = s.Value
 	r.counted[end] = counted
 	return counted, nil
 }

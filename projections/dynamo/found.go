@@ -26,6 +26,9 @@ func foundBalance(k projections.Key, item wire.Item) projections.Found[projectio
 	if err == nil {
 		f.Value, err = b, differs(item, balanceItem(b))
 	}
+	if err == nil && !versioned {
+		err = errNoVersion
+	}
 	f.Fault, f.Versioned = err, versioned
 	f.Value.Key, f.Value.Version = k, version
 	return f
@@ -57,6 +60,9 @@ func foundSummary(account string, item wire.Item) projections.Found[projections.
 	if err == nil {
 		f.Value, err = s, differs(item, summaryItem(s))
 	}
+	if err == nil && !versioned {
+		err = errNoVersion
+	}
 	f.Fault, f.Versioned = err, versioned
 	f.Value.Account, f.Value.Version = account, version
 	return f
@@ -78,6 +84,9 @@ func foundMembership(account, user string, item wire.Item) projections.Found[pro
 	f.Value.Account, f.Value.User = account, user
 	return f
 }
+
+// errNoVersion is the fault of an item that was written, and has the version of one that never was.
+var errNoVersion = fmt.Errorf("%w: its version is 0", wire.ErrMalformedItem)
 
 // versionOf returns the version of an item that a write can count on from, 0 when there is none.
 func versionOf(item wire.Item) (version int64, ok bool) {

@@ -238,6 +238,8 @@ func (m *Memory) foundBalance(k projections.Key) projections.Found[projections.B
 	f := found(m, table.BalanceKey(k.Account, k.Asset), there, b.Version, b, projections.Balance{Key: k})
 	if f.Versioned {
 		f.Value.Version = b.Version
+	} else if there {
+		f.Fault = errSpoiled
 	}
 	return f
 }
@@ -259,6 +261,8 @@ func (m *Memory) foundSummary(account string) projections.Found[projections.Summ
 	f := found(m, table.SummaryKey(account), there, s.Version, s, projections.Summary{Account: account})
 	if f.Versioned {
 		f.Value.Version = s.Version
+	} else if there {
+		f.Fault = errSpoiled
 	}
 	return f
 }
