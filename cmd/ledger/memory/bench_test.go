@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -73,6 +74,10 @@ func BenchmarkTransactionsOfOneAccount(b *testing.B) {
 	for n < 100_000 {
 		post()
 	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	defer func() { b.ReportMetric(float64(m.HeapAlloc)/float64(2*100_000), "heap-B/item") }()
 	b.ReportAllocs()
 	for b.Loop() {
 		post()
