@@ -148,10 +148,12 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	for _, fold := range []string{table.AttrBase, table.AttrSeal, table.AttrHead} {
 		more(b.within(balance, fold), table.AttrCredits, 1)
 	}
+	gap := b.segments("jane", "AAPL")[0]
+	b.drop(gap)
 	header := gold
 	b.set(header, "Fingerprint", wire.String("1:none"))
 	underLoad(t, b, func(client *dynamodb.Client, _ func() int64) {
-		for range 3 {
+		for range 2 {
 			report := verifyAtOnce(t, client)
 			found := make(map[want]bool)
 			for _, f := range report.Findings {
@@ -159,7 +161,7 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 			}
 			for _, w := range []want{
 				{audit.GuardWrong, table.SpendKey("jane", "USD"), table.AttrSpent}, {audit.SegmentWrong, segment, ""},
-				{audit.BalanceWrong, balance, ""}, {audit.FingerprintDiffers, header, "Fingerprint"},
+				{audit.BalanceWrong, balance, ""}, {audit.SegmentMissing, gap, ""}, {audit.FingerprintDiffers, header, "Fingerprint"},
 			} {
 				if !found[w] {
 					t.Errorf("not found: %+v", w)

@@ -34,6 +34,7 @@ func (a *Audit) rounds(most int, pause time.Duration) (int, time.Duration) {
 // the last one found all right, and so is short, also of a balance that is being moved all the time.
 func (a *Audit) examine(ctx context.Context, of account, asset string) error {
 	from := start()
+	var seen streaks
 	for round := 1; ; round++ {
 		before, err := a.stored(ctx, of, asset)
 		if err != nil {
@@ -60,9 +61,12 @@ func (a *Audit) examine(ctx context.Context, of account, asset string) error {
 		if err != nil {
 			return unlessUnreadable(err)
 		}
+		seen = seen.with(result.issues)
 		most, pause := a.rounds(pairRounds, pairPause)
 		if round >= most {
-			a.conclude(result.issues, before.balance.version == after.balance.version)
+			a.conclude(result.issues, func(i issue) bool {
+				return before.balance.version == after.balance.version || seen[issueKey{i.Code, i.Key}] >= min(most, streakRounds)
+			})
 			return nil
 		}
 		from = result.base
@@ -72,12 +76,33 @@ func (a *Audit) examine(ctx context.Context, of account, asset string) error {
 	}
 }
 
-// conclude reports the issues of the last round. What may have come of a write while it was read, and what is explained by
-// postings that are too young, is no finding, and no proof that all is well.
-func (a *Audit) conclude(issues []issue, quiet bool) {
+// streakRounds is in how many rounds one after the other something must be seen that one round alone doesn't prove. What a
+// write looks like that is caught by half is gone in the next round, or is about another item.
+const streakRounds = 3
+
+type issueKey struct {
+	code Code
+	key  table.Key
+}
+
+// streaks count in how many rounds up to the last one an issue was seen.
+type streaks map[issueKey]int
+
+func (s streaks) with(issues []issue) streaks {
+	next := make(streaks, len(issues))
+	for _, i := range issues {
+		k := issueKey{i.Code, i.Key}
+		next[k] = s[k] + 1
+	}
+	return next
+}
+
+// conclude reports the issues of the last round. What may have come of a write while it was read, as quiet denies, and what
+// is explained by postings that are too young, is no finding, and no proof that all is well.
+func (a *Audit) conclude(issues []issue, quiet func(issue) bool) {
 	unsettled := false
 	for _, i := range issues {
-		if i.state == moving || !i.lasting && (!quiet || isOfGuard(i)) {
+		if i.state == moving || !i.lasting && (isOfGuard(i) || !quiet(i)) {
 			unsettled = true
 			continue
 		}
