@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -112,6 +113,12 @@ func TestKeysRoundTrip(t *testing.T) {
 			}
 		}
 		sk := want.key.SK
+		if account, ok := table.ParseOwner(want.key); ok != strings.HasPrefix(want.key.PK, "ACCOUNT#") || ok && account != want.first {
+			t.Fatalf("%v is of %q, %v", want.key, account, ok)
+		}
+		if want.second != "" && table.FirstID(sk) != want.second || want.kind == "segment" && table.LastID(sk) != want.third {
+			t.Fatalf("%s has the ids %q and %q", sk, table.FirstID(sk), table.LastID(sk))
+		}
 		if table.IsPosting(sk) != (want.kind == "posting") || table.IsGrant(sk) != (want.kind == "grant") {
 			t.Fatalf("%s of kind %s: posting %v, grant %v", sk, want.kind, table.IsPosting(sk), table.IsGrant(sk))
 		}

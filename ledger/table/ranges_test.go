@@ -62,6 +62,12 @@ func TestListRanges(t *testing.T) {
 			}
 		}
 		is("balances", table.BalancesRange(last), i.key.SK, i.kind == "balance" && i.second > last)
+		is("skip balances", table.BalanceAfter(last), i.key.SK, i.kind == "balance" && i.second > last)
+		is("skip segments", table.SegmentAssetAfter(last), i.key.SK, i.kind == "segment" && i.second > last)
+		is("skip grants", table.GrantUserAfter(last), i.key.SK, i.kind == "grant" && i.second > last)
+		is("skip members", table.MembershipAfter(last), i.key.SK, i.kind == "membership" && i.second > last)
+		is("segments after", table.SegmentsAfter(last, i.third), i.key.SK, false)
+		is("segments", table.SegmentsAfter(last, ""), i.key.SK, i.kind == "segment" && i.second == last)
 		is("members", table.MembersRange(last), i.key.SK, i.kind == "membership" && i.second > last)
 		is("grants", table.GrantsOf(last), i.key.SK, i.kind == "grant" && i.second == last)
 		if strings.HasPrefix(i.key.PK, "ACCOUNT#") {

@@ -37,6 +37,31 @@ func TestEveryReadOfViewsIsStrong(t *testing.T) {
 			_, err := v.NewestGrant(ctx, "jane", "ann")
 			return err
 		},
+		"Accounts": func(ctx context.Context, v *dynamo.Views) error { _, _, _, err := v.Accounts(ctx, ""); return err },
+		"NextOf": func(ctx context.Context, v *dynamo.Views) error {
+			_, err := v.NextOf(ctx, "jane", projections.ByGrants, "")
+			return err
+		},
+		"StoredSegments": func(ctx context.Context, v *dynamo.Views) error {
+			_, _, err := v.StoredSegments(ctx, jane, "")
+			return err
+		},
+		"Snapshot": func(ctx context.Context, v *dynamo.Views) error {
+			_, _, _, err := v.Snapshot(ctx, jane, nil)
+			return err
+		},
+		"Snapshot of segments": func(ctx context.Context, v *dynamo.Views) error {
+			_, _, _, err := v.Snapshot(ctx, jane, []events.KSUID{id})
+			return err
+		},
+		"SnapshotAccount": func(ctx context.Context, v *dynamo.Views) error {
+			_, _, _, err := v.SnapshotAccount(ctx, "jane", []string{"USD"})
+			return err
+		},
+		"StoredMembership": func(ctx context.Context, v *dynamo.Views) error {
+			_, err := v.StoredMembership(ctx, "jane", "ann")
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, client := wiretest.New(t, func(r wiretest.Request) wiretest.Reply {
@@ -167,6 +192,46 @@ func numberIn(item any, name string) string {
 	values, _ := item.(map[string]any)
 	value, _ := values[name].(map[string]any)
 	return stringOf(value["N"])
+}
+
+// What a rebuild writes is on the condition that the item is still what was read, also where that has no version.
+func TestMendsCompareMarks(t *testing.T) {
+	for stored, wanted := range map[string]string{
+		`{}`:                         "attribute_not_exists(PK)||",
+		`{"Version":{"N":"7"}}`:      "#mark = :mark||7",
+		`{"Version":{"S":"x"}}`:      "attribute_type(#mark, :type)|S|",
+		`{"Version":{"NULL":true}}`:  "attribute_type(#mark, :type)|NULL|",
+		`{"Version":{"L":[]}}`:       "attribute_type(#mark, :type)|L|",
+		`{"Version":{"M":{}}}`:       "attribute_type(#mark, :type)|M|",
+		`{"Version":{"BOOL":false}}`: "attribute_type(#mark, :type)|BOOL|",
+		`{"Version":{"NS":["1"]}}`:   "attribute_type(#mark, :type)|NS|",
+		`{"Type":{"S":"Balance"}}`:   "attribute_exists(PK) AND attribute_not_exists(#mark)||",
+	} {
+		store, client := wiretest.New(t, func(r wiretest.Request) wiretest.Reply {
+			if r.Operation == "GetItem" {
+				return wiretest.OK(`{"Item":` + stored + `}`)
+			}
+			return wiretest.OK("{}")
+		})
+		views := dynamo.NewViews(client, "books")
+		found, _, _, err := views.Snapshot(t.Context(), jane, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.There != (stored != `{}`) || found.There != (found.Fault != nil) {
+			t.Errorf("%s was found as %+v", stored, found)
+		}
+		if err := views.Write(t.Context(), projections.Change{Balance: projections.Balance{Key: jane, Version: 100}, Mark: &found.Mark}); err != nil {
+			t.Fatal(err)
+		}
+		put := store.Requests()[1].Body
+		values, _ := put["ExpressionAttributeValues"].(map[string]any)
+		kind, _ := values[":type"].(map[string]any)
+		got := stringOf(put["ConditionExpression"]) + "|" + stringOf(kind["S"]) + "|" + numberIn(values, ":mark")
+		if got != wanted || numberIn(put["Item"], "Version") != "101" {
+			t.Errorf("%s: %s, wanted %s; stored version %s", stored, got, wanted, numberIn(put["Item"], "Version"))
+		}
+	}
 }
 
 // What failed tells whether the balance may have been written.
