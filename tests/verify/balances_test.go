@@ -60,7 +60,7 @@ func ofBalances() []corruption {
 			b.set(janeUSD, table.AttrFirst, b[b.postings("jane", "USD")[1]]["ID"])
 			return one(audit.BalanceWrong, janeUSD, "")
 		}},
-		{"unfinished", func(b book) []want {
+		{unfinished, func(b book) []want {
 			b.set(janeUSD, table.AttrUnfinished, wire.Flag(true))
 			return one(audit.BalanceBehind, janeUSD, "")
 		}},

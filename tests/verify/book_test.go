@@ -205,10 +205,10 @@ func (b book) client(t *testing.T) *dynamodb.Client {
 
 func noPause(context.Context, time.Duration) error { return nil }
 
-// verify audits a table that nothing is written to.
-func verify(t *testing.T, store audit.Store) audit.Report {
+// verify audits a table that nothing is written to. To a settle age of two hours all of a book is young.
+func verify(t *testing.T, store audit.Store, settle time.Duration) audit.Report {
 	t.Helper()
-	report, err := audit.New(audit.Options{Store: store, Table: books, Findings: 1000, Pause: noPause}).Run(t.Context())
+	report, err := audit.New(audit.Options{Store: store, Table: books, Findings: 1000, Settle: settle, Pause: noPause}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +217,12 @@ func verify(t *testing.T, store audit.Store) audit.Report {
 
 func TestABookIsSound(t *testing.T) {
 	b := copyOfBook(t)
-	report := verify(t, b.client(t))
-	if !report.Sound() || report.Unsettled != 0 || report.Counts.Items != int64(len(b)) {
-		t.Errorf("%+v of %d items", report, len(b))
+	client := b.client(t)
+	for _, settle := range []time.Duration{0, 2 * time.Hour} {
+		report := verify(t, client, settle)
+		if !report.Sound() || report.Unsettled != 0 || report.Counts.Items != int64(len(b)) {
+			t.Errorf("%+v of %d items", report, len(b))
+		}
 	}
 	segments := 0
 	for key := range b {

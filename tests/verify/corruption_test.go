@@ -127,8 +127,34 @@ type corruption struct {
 	plant func(b book) []want
 }
 
+// unfinished is behind with nothing that is young.
+const unfinished = "unfinished"
+
 func corruptions() []corruption {
 	return slices.Concat(ofItems(), ofTransactions(), ofBalances(), ofAccounts())
+}
+
+// expect fails t unless a report's findings are those, in any order.
+func expect(t *testing.T, report audit.Report, wanted []want) {
+	t.Helper()
+	var found []want
+	for _, f := range report.Findings {
+		found = append(found, want{f.Code, f.Key, f.Attribute})
+		if f.Stored == f.Recomputed {
+			t.Errorf("%s: both are %q", f.Code, f.Stored)
+		}
+	}
+	order := func(a, b want) int {
+		return strings.Compare(a.key.PK+a.key.SK+string(a.code)+a.attribute, b.key.PK+b.key.SK+string(b.code)+b.attribute)
+	}
+	slices.SortFunc(found, order)
+	slices.SortFunc(wanted, order)
+	if !slices.Equal(found, wanted) {
+		t.Errorf("wanted %q", wanted)
+		for _, f := range report.Findings {
+			t.Errorf("found %+v", f)
+		}
+	}
 }
 
 func TestEachCorruptionIsFoundAndNamed(t *testing.T) {
@@ -137,24 +163,14 @@ func TestEachCorruptionIsFoundAndNamed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := copyOfBook(t)
 			wanted := c.plant(b)
-			report := verify(t, b.client(t))
-			var found []want
-			for _, f := range report.Findings {
-				found = append(found, want{f.Code, f.Key, f.Attribute})
-				if f.Stored == f.Recomputed {
-					t.Errorf("%s: both are %q", f.Code, f.Stored)
-				}
-			}
-			order := func(a, b want) int {
-				return strings.Compare(a.key.PK+a.key.SK+string(a.code)+a.attribute, b.key.PK+b.key.SK+string(b.code)+b.attribute)
-			}
-			slices.SortFunc(found, order)
-			slices.SortFunc(wanted, order)
-			if !slices.Equal(found, wanted) {
-				t.Errorf("wanted %q", wanted)
-				for _, f := range report.Findings {
-					t.Errorf("found %+v", f)
-				}
+			client := b.client(t)
+			expect(t, verify(t, client, 0), wanted)
+			// What is so young may still be counted; what nothing can make right is found all the same.
+			lasting := slices.DeleteFunc(slices.Clone(wanted), func(w want) bool { return c.name != unfinished && strings.HasSuffix(string(w.code), "_behind") })
+			report := verify(t, client, 2*time.Hour)
+			expect(t, report, lasting)
+			if moves := slices.ContainsFunc(wanted, func(w want) bool { return w.code == audit.BalanceBehind }); moves && len(lasting) == 0 && report.Unsettled == 0 {
+				t.Error("nothing is said to be unsettled")
 			}
 			for _, w := range wanted {
 				planted[w.code] = true

@@ -35,7 +35,7 @@ func TestARebuildMendsWhatTheAuditFinds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if report := verify(t, client); !report.Sound() || strays > 0 {
+			if report := verify(t, client, 0); !report.Sound() || strays > 0 {
 				t.Errorf("%d strays, %+v", strays, report)
 			}
 		})

@@ -69,7 +69,7 @@ func ofTransactions() []corruption {
 		}},
 		{"posting of no transaction", func(b book) []want {
 			item := b[b.postingOf(deposit, 0)]
-			id := string(events.FirstKSUID(time.Now().Add(-time.Second)))
+			id := string(events.FirstKSUID(time.Now().Add(-time.Minute)))
 			k := table.PostingKey("bank", "USD", id)
 			b.put(k, item)
 			b.set(k, "ID", wire.String(id))
