@@ -71,6 +71,8 @@ type posting struct {
 	unknown  bool                      // somebody was left without an answer, or told that the outcome is unknown
 	refused  bool                      // somebody was told that nothing was written
 	declined string                    // what they were told
+	asking   int                       // callers who wait for an answer
+	final    bool                      // the last of them was told that funds are insufficient, and nobody else asked
 }
 
 // requestOf draws the n-th request. It moves 2^e of something; no other request has the same e.
@@ -93,7 +95,11 @@ func (h *history) requestOf(n int) *posting {
 		p.other = otherBody(note, quantity)
 		return p
 	}
-	switch d.IntN(8) {
+	kind := d.IntN(8)
+	if h.knobs.spending && d.chance(.6) {
+		kind = 2
+	}
+	switch kind {
 	case 0, 1: // funded
 		p.request = transfer(bank, pick(d, jane, jane, joe), pick(d, usd, usd, aapl))
 	case 2, 3: // spent
@@ -158,7 +164,7 @@ func (h *history) call(ctx context.Context, p *posting) {
 		switch {
 		case final && d.chance(.8):
 			return
-		case !final && h.plan.has(Abandon) && d.chance(.5):
+		case !final && h.plan.has(Abandon) && d.chance(.35):
 			return
 		}
 		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 40*time.Second))) {
@@ -171,6 +177,9 @@ func (h *history) call(ctx context.Context, p *posting) {
 func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.PostingRequest) (final bool) {
 	before := h.model.credits()
 	had := p.first != nil
+	p.asking++
+	p.final = false
+	defer func() { p.asking-- }()
 	answer, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) (ledger.Posted, error) { return on.ledger.Post(ctx, body) })
 	h.observe()
 	if died {
@@ -212,7 +221,7 @@ func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.Post
 		if had {
 			h.broken("%s: refused although it was acknowledged", p.id)
 		}
-		p.refused, p.declined = true, string(e.Code)
+		p.refused, p.declined, p.final = true, string(e.Code), p.asking == 1
 		h.model.refused(p, e, before)
 		return true
 	case ledger.CodeTransactionIDReused:

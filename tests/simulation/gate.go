@@ -47,6 +47,7 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 		return middleware.InitializeOutput{}, middleware.Metadata{}, errDead
 	}
 	request := describe(in.Parameters)
+	g.count(g.by(ctx))
 	d := g.draw(ctx, request.operation+" "+request.key.PK+" "+request.key.SK)
 	answered := make(chan reply, 1)
 	g.underway.Add(1)
@@ -69,6 +70,9 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 func (g gate) carryOut(ctx context.Context, d dice, request request, in middleware.InitializeInput, next middleware.InitializeHandler) reply {
 	latency := func() time.Duration { return d.between(0, g.knobs.latency) }
 	before, after := latency(), latency()
+	if g.knobs.behind && !g.calm && g.process.projects() {
+		before, after = d.between(0, slowMost/2), d.between(0, slowMost/4)
+	}
 	if g.plan.has(Slow) && !g.calm && d.chance(g.knobs.slow) {
 		before, after = d.between(0, slowMost), d.between(0, slowMost)
 	}

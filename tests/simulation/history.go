@@ -51,6 +51,7 @@ type history struct {
 
 	mu     sync.Mutex
 	drawn  map[string]uint64 // how often each name was drawn for
+	made   map[string]*int   // requests by actor
 	err    error             // the first rule that was broken
 	failed chan struct{}     // closed with it
 	stats  Stats
@@ -71,6 +72,24 @@ func (h *history) draw(ctx context.Context, what string) dice {
 	h.drawn[name]++
 	h.mu.Unlock()
 	return h.plan.draw(name, n)
+}
+
+// by is the count of requests that were made for the actor of ctx.
+func (h *history) by(ctx context.Context) *int {
+	name, _ := ctx.Value(actor{}).(string)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.made[name] == nil {
+		h.made[name] = new(int)
+	}
+	return h.made[name]
+}
+
+func (h *history) requestsOf(ctx context.Context) int {
+	n := h.by(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return *n
 }
 
 // broken says which rule was broken; the first counts.
@@ -98,7 +117,7 @@ func run(p Plan) (Stats, error) {
 	time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
 	h := &history{
 		plan: p, knobs: p.knobs(), began: time.Now(),
-		births: map[string]int{}, over: make(chan struct{}), drawn: map[string]uint64{}, failed: make(chan struct{}),
+		births: map[string]int{}, over: make(chan struct{}), drawn: map[string]uint64{}, made: map[string]*int{}, failed: make(chan struct{}),
 	}
 	h.model = newModel(h)
 	if err := h.open(); err != nil {

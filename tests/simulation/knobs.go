@@ -27,11 +27,14 @@ type knobs struct {
 	overdraft int64 // of joe, in USD
 	forgets   bool  // the stream does
 	narrow    bool  // nearly everything happens to one pair
+	spending  bool  // most of the rest spends what there is
+	behind    bool  // those who project are slow
+	ahead     bool  // the clocks of those who project are minutes ahead
 }
 
 func (p Plan) knobs() knobs {
 	d := p.draw("knobs", 0)
-	return knobs{
+	k := knobs{
 		span:      pick(d, time.Second, 30*time.Second, time.Minute, 2*time.Minute),
 		processes: 1 + d.IntN(3),
 		fault:     pick(d, 0, .01, .04, .12),
@@ -52,4 +55,14 @@ func (p Plan) knobs() knobs {
 		forgets:   d.chance(.1),
 		narrow:    d.chance(.5),
 	}
+	switch d.IntN(8) { // on some days the rare meets the rare
+	case 0: // late postings meet refolds under way, and segments that are becoming visible
+		k.span, k.late, k.latency, k.narrow, k.behind, k.shards = time.Minute, .9, 20*time.Millisecond, true, true, 4
+		k.stretch, k.segments, k.stall = 1, 90, .05
+	case 1: // repeated requests meet themselves becoming visible
+		k.late, k.visible, k.narrow, k.spending, k.crash = .7, 2*time.Second, false, true, 0
+	case 2:
+		k.ahead, k.narrow, k.span = true, true, time.Minute
+	}
+	return k
 }

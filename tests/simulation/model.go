@@ -43,6 +43,7 @@ type model struct {
 	postings    map[pair]map[events.KSUID]events.PostingRecorded
 	there       map[pair]legs // of postings
 	acked       map[pair]legs
+	ackedIDs    map[pair]map[events.KSUID]legs
 	balances    map[pair]balance
 	segments    map[pair]map[events.KSUID]segment
 	summaries   map[string]summary
@@ -56,7 +57,7 @@ func newModel(h *history) *model {
 	return &model{
 		history: h,
 		headers: map[string]events.TransactionPosted{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
-		there: map[pair]legs{}, acked: map[pair]legs{}, balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
+		there: map[pair]legs{}, acked: map[pair]legs{}, ackedIDs: map[pair]map[events.KSUID]legs{}, balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
 	}
 }
@@ -172,6 +173,21 @@ func (m *model) acknowledge(t events.TransactionPosted) {
 	for _, leg := range t.Legs {
 		k := pair{Account: leg.Account, Asset: leg.Asset}
 		m.acked[k] = m.acked[k].plus(legOf(leg.Quantity))
+		if m.ackedIDs[k] == nil {
+			m.ackedIDs[k] = map[events.KSUID]legs{}
+		}
+		m.ackedIDs[k][leg.ID] = legOf(leg.Quantity)
+		m.readable(k)
+	}
+}
+
+// readable checks that a strong read of k, were it to begin now, would find everything acknowledged: it begins at the seal.
+func (m *model) readable(k pair) {
+	seal := m.balances[k].seal
+	for id, leg := range m.ackedIDs[k] {
+		if id <= seal.through && leg.without(seal.legs) != (legs{}) {
+			m.broken("a strong read of %v would miss %s, which was acknowledged: credits %b, debits %b", k, id, leg.credits, leg.debits)
+		}
 	}
 }
 

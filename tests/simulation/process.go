@@ -36,7 +36,7 @@ type process struct {
 // start starts the n-th process of a name.
 func (h *history) start(name string, n int) *process {
 	p := &process{name: fmt.Sprintf("%s.%d", name, n)}
-	p.clock = h.clock(h.plan.draw("clock of "+p.name, 0))
+	p.clock = h.clock(h.plan.draw("clock of "+p.name, 0), p.projects())
 	random := h.plan.draw("ksuids of "+p.name, 0)
 	log := slog.New(watcher{h, p})
 	client := h.client(p)
@@ -62,6 +62,9 @@ func (h *history) start(name string, n int) *process {
 	return p
 }
 
+// projects tells whether a process works on the stream.
+func (p *process) projects() bool { return strings.HasPrefix(p.name, "projector") }
+
 // die ends a process; whoever needs one starts the next.
 func (h *history) die(p *process) {
 	p.dead = true
@@ -69,7 +72,11 @@ func (h *history) die(p *process) {
 }
 
 // clock draws a process's clock.
-func (h *history) clock(d dice) func() time.Time {
+func (h *history) clock(d dice, projects bool) func() time.Time {
+	if h.plan.has(WrongClock) && h.knobs.ahead && projects {
+		ahead := d.between(0, 5*time.Minute)
+		return func() time.Time { return time.Now().Add(ahead) }
+	}
 	if !h.plan.has(WrongClock) || d.chance(.3) {
 		return time.Now
 	}

@@ -112,6 +112,8 @@ func (m *model) told(p *posting) {
 	switch {
 	case p.first != nil && (!there || !sameTransaction(*p.first, stored)):
 		m.broken("%s was acknowledged, and is not there so", p.id)
+	case there && p.final:
+		m.broken("%s is there, and the last of its callers was told that funds were insufficient", p.id)
 	case p.first == nil && there && !p.unknown:
 		m.broken("%s is there, and its callers were told that nothing was written (%s)", p.id, p.declined)
 	}

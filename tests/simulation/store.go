@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ func (h *history) openStore() error {
 		Between: func(ctx context.Context) {
 			h.observe()
 			if h.plan.has(ItemByItem) && !h.calm {
-				time.Sleep(h.draw(ctx, "item by item").between(0, h.knobs.visible))
+				time.Sleep(h.draw(ctx, "item by item").between(0, h.visible(ctx)))
 			}
 		},
 		Order: func(n int, swap func(i, j int)) {
@@ -61,6 +62,14 @@ func (h *history) openStore() error {
 		return fmt.Errorf("make the table: %w", err)
 	}
 	return nil
+}
+
+// visible is how long a transaction takes between two items, at most.
+func (h *history) visible(ctx context.Context) time.Duration {
+	if name, _ := ctx.Value(actor{}).(string); h.knobs.behind && strings.HasPrefix(name, "consumer") {
+		return 2 * time.Second
+	}
+	return h.knobs.visible
 }
 
 func hashOf(text string) uint64 {

@@ -186,10 +186,15 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 	for failures := 0; len(wanted) > 0; {
 		d := h.draw(ctx, "deliveries")
 		p := h.projecting(d)
+		before := h.requestsOf(ctx)
 		limited, cancel := context.WithTimeout(ctx, d.between(15*time.Second, time.Minute))
 		answer, err := p.handle(limited, event(wanted))
 		cancel()
 		h.observe()
+		ours := func(r record) bool { return !table.IsPosting(r.key.SK) && !table.IsGrant(r.key.SK) }
+		if n := h.requestsOf(ctx) - before; n > 0 && !slices.ContainsFunc(wanted, func(r record) bool { return !ours(r) }) {
+			h.broken("our own writes, of %v and others, are worked on: %d requests", wanted[0].key, n)
+		}
 		done := wanted
 		switch {
 		case p.dead:
