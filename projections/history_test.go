@@ -340,6 +340,7 @@ func (s *stats) add(t stats) {
 	s.crashes += t.crashes
 	s.conflicts += t.conflicts
 	s.mended += t.mended
+	s.given += t.given
 }
 
 // defects are rules taken away beneath the code under test; each must be found. (Rules within the code are broken by

@@ -50,7 +50,7 @@ type record struct {
 }
 
 type stats struct {
-	steps, writes, unfinished, corrections, lateInSegment, lateInSeal, crashes, conflicts, mended int
+	steps, writes, unfinished, corrections, lateInSegment, lateInSeal, crashes, conflicts, mended, given int
 }
 
 var keys = []projections.Key{{Account: "jane", Asset: "A"}, {Account: "jane", Asset: "B"}, {Account: "shop", Asset: "A"}}
