@@ -82,31 +82,17 @@ func (p *parser) primary() (condition, error) {
 	return p.comparison(left)
 }
 
-// parenthesis reads what follows an opening one.
+// parenthesis reads what follows an opening one. Two right around the same are refused, as in AWS.
 func (p *parser) parenthesis() (condition, error) {
-	doubled := p.peek().text == "("
-	before := len(p.tokens)
-	depth := 0
-	if doubled { // redundant if the inner one ends right before the outer
-		for n, t := range p.tokens {
-			if t.text == "(" {
-				depth++
-			}
-			if t.text == ")" {
-				if depth--; depth == 0 {
-					doubled = n+1 < before && p.tokens[n+1].text == ")"
-					break
-				}
-			}
-		}
-	}
-	if doubled {
-		return nil, p.invalid("The expression has redundant parentheses;")
-	}
+	begin := len(p.tokens)
 	c, err := p.or()
+	if err == nil && p.group == (group{begin, len(p.tokens)}) {
+		err = p.invalid("The expression has redundant parentheses;")
+	}
 	if err == nil && !p.mark(")") {
 		err = p.syntax()
 	}
+	p.group = group{begin + 1, len(p.tokens)}
 	return c, err
 }
 

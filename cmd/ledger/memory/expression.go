@@ -40,23 +40,23 @@ func newPlaceholders(names map[string]string, values wire.Item) (*placeholders, 
 	if values != nil && len(values) == 0 {
 		return nil, validation("ExpressionAttributeValues must not be empty")
 	}
-	for name, attribute := range names {
+	for _, name := range inOrder(names) {
 		if len(name) < 2 || name[0] != '#' || wordBytes(name[1:]) != len(name)-1 {
 			return nil, validation("ExpressionAttributeNames contains invalid key: Syntax error; key: %q", name)
 		}
-		if attribute == "" {
+		if names[name] == "" {
 			return nil, validation("ExpressionAttributeNames contains invalid value: for key %s", name)
 		}
 	}
 	if values != nil {
 		p.values = make(wire.Item, len(values))
 	}
-	for name, v := range values {
+	for _, name := range inOrder(values) {
 		if len(name) < 2 || name[0] != ':' || wordBytes(name[1:]) != len(name)-1 {
 			return nil, validation("ExpressionAttributeValues contains invalid key: Syntax error; key: %q", name)
 		}
 		var err error
-		if p.values[name], err = kept(v, 1); err != nil {
+		if p.values[name], err = kept(values[name], 1); err != nil {
 			return nil, err
 		}
 	}
@@ -79,14 +79,7 @@ func (p *placeholders) done() error {
 }
 
 func unused[V any](given map[string]V, used map[string]bool) []string {
-	var names []string
-	for name := range given {
-		if !used[name] {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return slices.DeleteFunc(inOrder(given), func(name string) bool { return used[name] })
 }
 
 // A parser reads one expression by recursive descent.
@@ -95,7 +88,11 @@ type parser struct {
 	kind   string // of expression
 	tokens []token
 	about  map[string]bool // the attributes named in it so far
+	group  group           // the last one read
 }
+
+// A group is what stands in parentheses, these included: how many tokens were left before and behind it.
+type group struct{ before, behind int }
 
 // parser returns a parser of an expression of that kind.
 func (p *placeholders) parser(kind, text string) (*parser, error) {

@@ -141,7 +141,7 @@ func (r reading) prepare(l listing, p *placeholders) (*page, map[string]bool, er
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range append(sortedKeys(names), sortedKeys(about)...) {
+	for _, name := range append(inOrder(names), inOrder(about)...) {
 		if r.index != nil && r.index.projected != nil && !r.index.projected[name] {
 			return nil, nil, validation("One or more parameter values were invalid: Global secondary index %s does not project [%s]", r.index.name, name)
 		}
@@ -151,15 +151,6 @@ func (r reading) prepare(l listing, p *placeholders) (*page, map[string]bool, er
 		limit = int(*l.limit)
 	}
 	return &page{limit: limit, filter: filter}, names, nil
-}
-
-func sortedKeys(names map[string]bool) []string {
-	var all []string
-	for name := range names {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // A result is what a page becomes.

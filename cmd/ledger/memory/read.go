@@ -111,7 +111,7 @@ func (s *Store) batchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 	}
 	total := 0
 	lags := make(map[string]time.Duration)
-	names := sortedTables(in.RequestItems)
+	names := inOrder(in.RequestItems)
 	for _, name := range names {
 		r := in.RequestItems[name]
 		if err := refuse(option{"AttributesToGet", r.AttributesToGet != nil}); err != nil {
@@ -208,12 +208,4 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		return nil, validation("Collection size of items exceeds %d bytes", table.TransactionBytes)
 	}
 	return out, nil
-}
-
-func sortedTables(m map[string]types.KeysAndAttributes) []string {
-	names := make(map[string]types.AttributeValue, len(m))
-	for name := range m {
-		names[name] = nil
-	}
-	return sortedNames(names)
 }

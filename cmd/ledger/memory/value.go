@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 		return &types.AttributeValueMemberNULL{Value: true}, nil
 	case *types.AttributeValueMemberM:
 		m := make(map[string]types.AttributeValue, len(v.Value))
-		for _, name := range sortedNames(v.Value) {
+		for _, name := range inOrder(v.Value) {
 			if name == "" {
 				return nil, errNameless
 			}
@@ -70,14 +71,8 @@ func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 
 var errNameless = validation("One or more parameter values were invalid: Attribute name must not be empty")
 
-func sortedNames(m wire.Item) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+// inOrder returns the keys of a map in order, so that the same calls give the same answers.
+func inOrder[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // lent returns a copy of a kept value, for a caller who may do with it what he likes.
 func lent(v types.AttributeValue) types.AttributeValue {
