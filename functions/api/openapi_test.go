@@ -310,9 +310,9 @@ func jsonFields(t reflect.Type) (all, required []string) {
 func TestBodiesFitTheDocument(t *testing.T) {
 	d, s, f := readDocument(t), newSchemas(t), newFixture(t)
 	values := []string{
-		`null`, `true`, `0`, `-1`, `18`, `19`, `1.5`, `""`, `"x"`, `"-x"`, `"unlimited"`, `"viewer"`, `"1"`, `"0"`, `"-1"`, `"01"`, `"` + strings.Repeat("9", 28) + `"`, `"` + strings.Repeat("9", 29) + `"`,
+		`null`, `true`, `0`, `-1`, `18`, `19`, `1.5`, `""`, `"x"`, `"-x"`, `"\u0000"`, `"unlimited"`, `"viewer"`, `"1"`, `"0"`, `"-1"`, `"01"`, `"` + strings.Repeat("9", 28) + `"`, `"` + strings.Repeat("9", 29) + `"`,
 		`"` + strings.Repeat("a", 64) + `"`, `"` + strings.Repeat("a", 65) + `"`, `"` + strings.Repeat("é", 256) + `"`, `"` + strings.Repeat("é", 257) + `"`,
-		`{}`, `{"a":"1"}`, `{"a":"-1"}`, `{"a":1}`, `{"":"x"}`, `{"addresses":[{}]}`, `{"addresses":[1]}`, `{"addresses":[{},{},{},{},{},{},{},{},{},{},{}]}`,
+		`{}`, `{"a":"1"}`, `{"a":"-1"}`, `{"a":1}`, `{"":"x"}`, `{"\u0000":"x"}`, `{"a":"\u0000"}`, `{"addresses":[{}]}`, `{"addresses":[1]}`, `{"addresses":[{},{},{},{},{},{},{},{},{},{},{}]}`,
 		`{"` + strings.Repeat("k", 40) + `":"x"}`, `{"` + strings.Repeat("k", 41) + `":"x"}`, `[]`, `[{}]`, `[1]`,
 	}
 	fields := []string{"id", "name", "description", "scale", "currency", "profile", "overdraft", "role", "metadata", "from", "asset", "quantity", "cost", "settle", "buyer", "unknown"}
