@@ -107,5 +107,10 @@ func FuzzFilter(f *testing.F) {
 		if matches(pattern, pattern) != one || matches(pattern, other) != (one || two) || matches(`{"$or":[`+pattern+`,`+other+`]}`) != (one || two) {
 			t.Fatalf("%q matches: %t; %q: %t", pattern, one, other, two)
 		}
+		const its, foreign = `{"eventName":["REMOVE","INSERT"]}`, `{"eventName":["REMOVE","MODIFY"]}`
+		or := func(a, b string) bool { return matches(`{"$or":[` + a + `,` + b + `]}`) }
+		if !or(pattern, its) || !or(its, pattern) || or(pattern, foreign) != one || or(foreign, pattern) != one {
+			t.Fatalf("%q matches: %t; not so beside one that does, or one that doesn't", pattern, one)
+		}
 	})
 }
