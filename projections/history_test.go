@@ -150,11 +150,11 @@ func (w *world) certain(reader *projections.Reader, t *transaction, start time.T
 		if !ok || max(w.now.Sub(start), w.storeTime().Sub(p.ID.Time())) <= 4*second {
 			continue
 		}
-		hurt := w.hurt
+		hurt := w.hurting()
 		err := reader.MakeSure(context.Background(), k.Account, k.Asset, p.ID)
 		switch {
 		case err == nil:
-		case hurt, errors.Is(err, table.ErrConflict), errors.Is(err, errDead):
+		case hurt(), errors.Is(err, table.ErrConflict), errors.Is(err, errDead):
 			return false
 		default:
 			w.broken("make sure: %w", err)
@@ -197,9 +197,9 @@ func (w *world) projector() {
 			w.rng.Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
 		}
 		c.dead = false
-		hurt := w.hurt // what it reads may be wrong
+		hurt := w.hurting() // what it reads may be wrong
 		failed, err := p.Project(context.Background(), lambdaBatch(batch))
-		if err != nil && !hurt && !errors.Is(err, errDead) && !errors.Is(err, table.ErrThrottled) && !errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrUnknownOutcome) {
+		if err != nil && !hurt() && !errors.Is(err, errDead) && !errors.Is(err, table.ErrThrottled) && !errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrUnknownOutcome) {
 			w.broken("project: %w", err)
 		}
 		done := batch
@@ -248,9 +248,9 @@ func (w *world) strongRead() {
 		return
 	}
 	k := keys[w.rng.IntN(len(keys))]
-	must, hurt := w.acked[k], w.hurt
+	must, hurt := w.acked[k], w.hurting()
 	b, err := reader.Balance(context.Background(), k, nil)
-	if err != nil || hurt {
+	if err != nil || hurt() {
 		return // the history ends, or what it read may be wrong
 	}
 	if missing := must &^ w.counted(k, "strong read", b.Head); missing != 0 {
@@ -265,9 +265,9 @@ func (w *world) strongList(reader *projections.Reader) {
 			must[k] = w.acked[k]
 		}
 	}
-	hurt := w.hurt
+	hurt := w.hurting()
 	listed, err := reader.Balances(context.Background(), "jane", nil, projections.Slice{Limit: 10})
-	if err != nil || hurt {
+	if err != nil || hurt() {
 		return
 	}
 	for _, b := range listed.Items {

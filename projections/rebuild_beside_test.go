@@ -2,6 +2,7 @@ package projections_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"ledger.example/events"
@@ -49,6 +50,32 @@ func (b *book) rebuildWith(then func()) {
 	b.projector, b.reader = projector, reader
 	_, err := operator.Rebuild(b.Context(), jane, false)
 	b.must(err)
+}
+
+// A rebuild that was cut off after it saved its way leaves a balance that any refold reads to the end.
+func TestRebuildSavesItsWay(t *testing.T) {
+	b := segmented(t)
+	b.Damage().LoseBalance(jane)
+	whole, projector := b.Segments(jane), b.projector
+	errCut := errors.New("cut off")
+	b.on(&failing{Memory: b.Memory, before: func(write int, _ projections.Change) error {
+		if write == 2 {
+			return errCut
+		}
+		return nil
+	}})
+	b.projector.Shrink(projections.SettleWindow, 4, 3)
+	if _, err := b.projector.Rebuild(t.Context(), jane, false); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	saved := b.stored(jane)
+	if saved.Seal != saved.Base || saved.Seal.Count != 12 || !saved.Unfinished || saved.Head != (projections.Fold{}) {
+		t.Errorf("saved %+v", saved)
+	}
+	b.projector = projector
+	b.refold(jane, ksuid(2))
+	same(t, "postings", b.stored(jane).Head, ones(40, 20))
+	same(t, "segments", b.Segments(jane), whole)
 }
 
 // By a wrong count a projector takes a late posting for counted, just when a rebuild has read the stretch without it.

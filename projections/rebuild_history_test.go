@@ -35,6 +35,7 @@ func (w *world) rebuilder(hurt int) {
 		return
 	}
 	w.hurt = true
+	w.wounds++
 	for range hurt {
 		w.damage(keys[w.rng.IntN(len(keys))])
 	}
@@ -73,6 +74,12 @@ func (w *world) rebuild(p *projections.Projector) bool {
 		}
 	}
 	return true
+}
+
+// hurting returns a function that tells whether anything was damaged between the two calls, or is.
+func (w *world) hurting() func() bool {
+	hurt, wounds := w.hurt, w.wounds
+	return func() bool { return hurt || w.wounds != wounds }
 }
 
 // damage makes something of a pair wrong, under the version that it has.

@@ -39,6 +39,7 @@ type world struct {
 	shown      map[projections.Key]uint64                // what the heads counted at the last look
 	committing int                                       // transactions being made visible
 	faultless  bool                                      // requests do what they say
+	wounds     int                                       // damages done
 	hurt       bool                                      // projections were damaged: no rule holds
 	err        error                                     // the first broken rule
 	stats      stats
