@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,9 +21,12 @@ type defect struct {
 	guarantee string
 	file      string // from the module's root
 	old, new  string // new names the switch: planted("name")
-	within    int    // histories that must find it; 0: withinUsual
-	first     uint64 // the seed of the first, for one that a directed history finds
+	by        string // the test that must find it, as package.Test; "": TestHistories of this package
+	within    int    // histories that must find it; 0: withinUsual. A test by another name has none
 }
+
+// folds are the histories of refolds alone, in finer steps: requests of one process come between any two of another.
+const folds = "projections.TestHistories"
 
 // plantedFile is what each package with a defect gets: the switch, by the environment of the test's binary.
 const plantedFile = `package %s
@@ -33,12 +37,13 @@ func planted(name string) bool { return os.Getenv("LEDGER_PLANTED") == name }
 `
 
 // withinUsual is how many histories must find a defect that is not a rare one.
-const withinUsual = 200
+const withinUsual = 10
 
 var moduleRoot = filepath.Join("..", "..")
 
-// plant builds this package's tests with every defect in them, each behind its switch.
-func plant(t *testing.T) (binary string) {
+// plant builds the tests of each package that must find a defect, with every defect in them behind its switch. Binaries are by
+// folder.
+func plant(t *testing.T) (binaries map[string]string) {
 	t.Helper()
 	root, err := filepath.Abs(moduleRoot)
 	if err != nil {
@@ -85,31 +90,79 @@ func plant(t *testing.T) (binary string) {
 	if err := os.WriteFile(overlay, listed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	binary = filepath.Join(folder, "planted.test")
-	if out, err := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build with the defects: %v\n%s", err, out)
+	binaries = map[string]string{}
+	for _, d := range defects {
+		tested := d.tested()
+		if binaries[tested] != "" {
+			continue
+		}
+		binaries[tested] = filepath.Join(folder, strings.ReplaceAll(tested, "/", ".")+".test")
+		c := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binaries[tested], "./"+tested)
+		c.Dir = root
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("build with the defects: %v\n%s", err, out)
+		}
 	}
-	return binary
+	return binaries
 }
 
-// TestDefects plants each defect, and sees the histories go red within the stated number.
+// tested is the folder whose test must find the defect.
+func (d defect) tested() string {
+	if folder, _, ok := strings.Cut(d.by, "."); ok {
+		return folder
+	}
+	return "tests/simulation"
+}
+
+// TestDefects plants each defect, and sees its test go red within the stated number of histories.
 func TestDefects(t *testing.T) {
-	binary := plant(t)
+	binaries := plant(t)
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			c := exec.Command(binary, "-test.run=^TestHistories$", "-test.cpu=1", "-shrink=false",
-				fmt.Sprintf("-histories=%d", cmp.Or(d.within, withinUsual)), fmt.Sprintf("-first=%d", d.first))
-			c.Env = append(os.Environ(), "LEDGER_PLANTED="+d.name)
+			within := cmp.Or(d.within, withinUsual)
+			_, test, _ := strings.Cut(d.by, ".")
+			arguments := []string{"-test.run=^" + cmp.Or(test, "TestHistories") + "$", "-test.cpu=1"}
+			if d.by == "" {
+				arguments = append(arguments, "-shrink=false", fmt.Sprintf("-histories=%d", within))
+			}
+			c := exec.Command(binaries[d.tested()], arguments...)
+			c.Dir = filepath.Join(moduleRoot, d.tested())
+			c.Env = append(os.Environ(), "LEDGER_PLANTED="+d.name, fmt.Sprintf("HISTORIES=%d", within))
 			out, err := c.CombinedOutput()
 			if err == nil {
-				t.Fatalf("%d histories came out right although %s: %s", d.within, d.guarantee, d.new)
+				t.Fatalf("%s is not missed: %d histories came out right with\n%s", d.guarantee, within, d.new)
 			}
-			found := regexp.MustCompile(`seed \d+: .*`).Find(out)
+			telling := `seed \d+: .*` // how histories fail
+			if d.by != "" && d.by != folds {
+				telling = "--- FAIL: " + test
+			}
+			found := regexp.MustCompile(telling).Find(out)
 			if found == nil {
 				t.Fatalf("it failed otherwise: %s", out)
 			}
 			t.Logf("%s", found)
 		})
+	}
+}
+
+// TestDefectsAreListed holds the table in the README of all tests to the defects: people read that.
+func TestDefectsAreListed(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range defects {
+		by, within := "simulation, TestHistories", strconv.Itoa(cmp.Or(d.within, withinUsual))
+		if folder, test, ok := strings.Cut(d.by, "."); ok {
+			by = folder + ", " + test
+			if d.by != folds {
+				within = "directed"
+			}
+		}
+		row := fmt.Sprintf("| %s | %s | %s | %s |", d.guarantee, d.name, by, within)
+		if !strings.Contains(string(text), row+"\n") {
+			t.Errorf("tests/README.md lacks the row\n%s", row)
+		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 	// buckets are what items are spread over, and shards divide among them.
 	buckets = 64
 	// deliveriesMost is how often a batch may fail while nothing goes wrong by itself.
-	deliveriesMost = 400
+	deliveriesMost = 60
 	// stallMost is longer than a consumer's lease, and than the settle window.
 	stallMost = 4 * time.Minute
 )
