@@ -38,7 +38,7 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// The scheduler decides how long a transaction is half there.
-	store := memory.New(memory.Options{Between: func(context.Context) { time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond) }, Violation: func(error) {}})
+	store := memory.New(memory.Options{Between: func(context.Context) { <-time.After(time.Duration(rand.IntN(200)) * time.Microsecond) }, Violation: func(error) {}})
 	client := store.DynamoDB()
 	in, err := local.TableFromTemplate(template.YAML)
 	if err != nil {
@@ -120,7 +120,13 @@ func verifyAtOnce(t *testing.T, client *dynamodb.Client) audit.Report {
 	t.Helper()
 	report, err := audit.New(audit.Options{
 		Store: client, Table: books, Findings: 100, Settle: audit.DefaultSettle,
-		Pause: func(ctx context.Context, d time.Duration) error { time.Sleep(d / 10); return ctx.Err() },
+		Pause: func(ctx context.Context, d time.Duration) error {
+			select {
+			case <-time.After(d / 10):
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		},
 	}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
