@@ -22,7 +22,7 @@ type Stats struct {
 	Acknowledged, Replayed, Refused, Unanswered int
 	Writes, Closed, Corrected, Late, Unfinished int // of balances: written, segments closed, corrections, of these below the base, saved unfinished
 	Bumped, Conflicts, SetAside, Reads, Rebuilt int
-	Duplicates                                  int
+	Duplicates, Audited                         int
 	Trace                                       uint64 // over everything that happened, in its order
 	Lasted                                      time.Duration
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ledger.example/cmd/ledger/audit"
 	"ledger.example/events"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
@@ -52,7 +53,12 @@ func (h *history) rebuild(ctx context.Context, p *process, account string, must 
 func (h *history) finish() {
 	h.observe()
 	d := h.plan.draw("damage", 0)
-	damaged := h.plan.has(Thrown) && d.chance(.25)
+	damaged, audited := h.plan.has(Thrown) && d.chance(.25), d.chance(.05)
+	defer func() {
+		if audited && h.err == nil {
+			h.audit()
+		}
+	}()
 	if h.forgotten == 0 && !damaged {
 		h.model.exact()
 		return
@@ -70,6 +76,18 @@ func (h *history) finish() {
 	h.damaged = false
 	h.observe()
 	h.model.exact()
+}
+
+// audit asks the auditor, who shares no code with anybody here. It takes longer than a history.
+func (h *history) audit() {
+	h.count(&h.stats.Audited)
+	report, err := audit.New(audit.Options{
+		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3,
+		Pause: func(context.Context, time.Duration) error { return nil },
+	}).Run(context.Background())
+	if err != nil || !report.Sound() || report.Unsettled > 0 {
+		h.broken("the audit finds %+v (%w)", report, err)
+	}
 }
 
 // damage does something to a projection that no code of ours does.
