@@ -120,7 +120,10 @@ func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes
 	reasons := make([]types.CancellationReason, len(outcomes))
 	for n, o := range outcomes {
 		before := o.books.base.row(o.key).current()
-		reason, after := o.reason(before)
+		reason, after, err := o.reason(before)
+		if err != nil {
+			return nil, nil, err
+		}
 		reasons[n], outcomes[n].after = reason, after
 		passed = passed && aws.ToString(reason.Code) == wire.ReasonNone
 		size += max(before.bytes(), after.bytes())
@@ -143,26 +146,29 @@ func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes
 }
 
 // reason tells why the write cannot be made now, and what the item becomes if it can.
-func (w *write) reason(before item) (types.CancellationReason, item) {
+func (w *write) reason(before item) (types.CancellationReason, item, error) {
 	none := types.CancellationReason{Code: aws.String(wire.ReasonNone)}
 	if w.fault != nil {
-		return faultReason(w.fault), before
+		return faultReason(w.fault), before, nil
 	}
 	if w.books.busy[w.key] {
-		return conflictReason(), before
+		return conflictReason(), before, nil
 	}
 	if !w.condition(before) {
 		failed := types.CancellationReason{Code: aws.String(wire.ReasonCondition), Message: aws.String(conditionFailed)}
 		if w.shows {
 			failed.Item = before.lent()
 		}
-		return failed, before
+		return failed, before, nil
 	}
 	after, err := w.become(before)
-	if err != nil {
-		return faultReason(err), before
+	switch {
+	case errors.Is(err, errOperand):
+		return none, before, err
+	case err != nil:
+		return faultReason(err), before, nil
 	}
-	return none, after
+	return none, after, nil
 }
 
 // action reads one action of a transaction. The lock is held.

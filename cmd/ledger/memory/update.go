@@ -9,6 +9,9 @@ import (
 // An update returns what becomes of an item; it was given at least its key. The error is a ValidationException.
 type update func(item) (item, error)
 
+// errOperand is the answer to an addition to what is no number. In a transaction, it is the answer to all of it.
+var errOperand = validation("An operand in the update expression has an incorrect data type")
+
 // update reads an UpdateExpression: SET and ADD of top-level attributes to values. keys are those that it must not touch.
 // nil text changes nothing.
 func (p *placeholders) update(text *string, keys map[string]bool) (update, error) {
@@ -109,7 +112,7 @@ func (p *parser) add() (string, update, error) {
 		}
 		m, ok := before.(*types.AttributeValueMemberN)
 		if !ok {
-			return nil, validation("An operand in the update expression has an incorrect data type")
+			return nil, errOperand
 		}
 		sum, err := number(m).add(number(n))
 		if err != nil {
