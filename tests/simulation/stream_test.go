@@ -33,13 +33,11 @@ type record struct {
 type shard struct {
 	name     string
 	from, to int // of the buckets
-	parents  []*sync.WaitGroup
 
-	records  []record
-	closed   bool
-	changed  chan struct{} // closed, and made anew, when any of the above changes
-	readers  sync.WaitGroup
-	children []*shard
+	records []record
+	closed  bool
+	changed chan struct{} // closed, and made anew, when any of the above changes
+	readers sync.WaitGroup
 }
 
 func (s *shard) change() {
