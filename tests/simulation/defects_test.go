@@ -114,28 +114,47 @@ func (d defect) tested() string {
 	return "tests/simulation"
 }
 
-// TestDefects plants each defect, and sees its test go red within the stated number of histories.
+// play runs the test that must find the defect, in so many histories, with the defect of a name switched on.
+func (d defect) play(binary, planted string, histories int) ([]byte, error) {
+	_, test, _ := strings.Cut(d.by, ".")
+	arguments := []string{"-test.run=^" + cmp.Or(test, "TestHistories") + "$", "-test.cpu=1"}
+	if d.by == "" {
+		arguments = append(arguments, "-shrink=false", fmt.Sprintf("-histories=%d", histories))
+	}
+	c := exec.Command(binary, arguments...)
+	c.Dir = filepath.Join(moduleRoot, d.tested())
+	c.Env = append(os.Environ(), "LEDGER_PLANTED="+planted, fmt.Sprintf("HISTORIES=%d", histories))
+	return c.CombinedOutput()
+}
+
+// TestDefects plants each defect, and sees its test go red within the stated number of histories; and green with all of
+// them planted and none switched on.
 func TestDefects(t *testing.T) {
 	binaries := plant(t)
+	sound := map[string]bool{}
+	for _, d := range defects {
+		if sound[d.by] {
+			continue
+		}
+		sound[d.by] = true
+		t.Run("none, "+cmp.Or(d.by, "histories"), func(t *testing.T) {
+			t.Parallel()
+			if out, err := d.play(binaries[d.tested()], "", cmp.Or(d.within, withinUsual)); err != nil {
+				t.Fatalf("it fails without a defect: %s", out)
+			}
+		})
+	}
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			within := cmp.Or(d.within, withinUsual)
-			_, test, _ := strings.Cut(d.by, ".")
-			arguments := []string{"-test.run=^" + cmp.Or(test, "TestHistories") + "$", "-test.cpu=1"}
-			if d.by == "" {
-				arguments = append(arguments, "-shrink=false", fmt.Sprintf("-histories=%d", within))
-			}
-			c := exec.Command(binaries[d.tested()], arguments...)
-			c.Dir = filepath.Join(moduleRoot, d.tested())
-			c.Env = append(os.Environ(), "LEDGER_PLANTED="+d.name, fmt.Sprintf("HISTORIES=%d", within))
-			out, err := c.CombinedOutput()
+			out, err := d.play(binaries[d.tested()], d.name, within)
 			if err == nil {
 				t.Fatalf("%s is not missed: %d histories came out right with\n%s", d.guarantee, within, d.new)
 			}
 			telling := `seed \d+: .*` // how histories fail
-			if d.by != "" && d.by != folds {
-				telling = "--- FAIL: " + test
+			if _, test, _ := strings.Cut(d.by, "."); d.by != "" && d.by != folds {
+				telling = "--- FAIL: " + test + `(?s:.*)_test\.go:\d+: .*`
 			}
 			found := regexp.MustCompile(telling).Find(out)
 			if found == nil {
@@ -155,7 +174,7 @@ func TestDefectsAreListed(t *testing.T) {
 	for _, d := range defects {
 		by, within := "simulation, TestHistories", strconv.Itoa(cmp.Or(d.within, withinUsual))
 		if folder, test, ok := strings.Cut(d.by, "."); ok {
-			by = folder + ", " + test
+			by = strings.TrimPrefix(folder, "tests/") + ", " + test
 			if d.by != folds {
 				within = "directed"
 			}

@@ -1,0 +1,123 @@
+package simulation
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+
+	"ledger.example/cmd/ledger/local"
+	"ledger.example/cmd/ledger/memory"
+	"ledger.example/events"
+	"ledger.example/ledger"
+	journal "ledger.example/ledger/dynamo"
+	"ledger.example/projections"
+	views "ledger.example/projections/dynamo"
+)
+
+// Histories whose every moment is set, for what random ones hardly ever meet.
+
+// delayed is the store as one process reaches it: what takes long is said by wait, before each request.
+func delayed(store *memory.Store, wait func(parameters any) time.Duration) *dynamodb.Client {
+	return store.DynamoDB(func(o *dynamodb.Options) {
+		o.Retryer = aws.NopRetryer{}
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("simulation.delayed",
+				func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+					time.Sleep(wait(in.Parameters))
+					return next.HandleInitialize(ctx, in)
+				}), middleware.Before)
+		})
+	})
+}
+
+// TestSettledWhenTheReadBegan lets a posting be committed and acknowledged, fresh, behind a refold that reads for longer
+// than the settle window. What came after it in the order of KSUIDs was read before, and is old by the end of the read:
+// were that taken for settled, the seal would pass by the posting, and strong reads would miss it.
+func TestSettledWhenTheReadBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
+		ctx := t.Context()
+		store := memory.New(memory.Options{Now: time.Now, Page: func(context.Context, int) int { return 1 }})
+		in, err := tableOfTemplate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := local.CreateTable(ctx, store.DynamoDB(), in, tableName); err != nil {
+			t.Fatal(err)
+		}
+		process := func(wait func(any) time.Duration) (*ledger.Ledger, *projections.Reader, *projections.Projector) {
+			client := delayed(store, wait)
+			v := views.NewViews(client, tableName)
+			reader := projections.NewReader(v, nil)
+			return ledger.New(ledger.Config{Journal: journal.NewJournal(client, tableName), Projections: reader}), reader, projections.NewProjector(v, time.Now, nil)
+		}
+		fast, reader, _ := process(func(any) time.Duration { return 0 })
+		slow, _, _ := process(func(parameters any) time.Duration {
+			if _, write := parameters.(*dynamodb.TransactWriteItemsInput); write {
+				return 2 * time.Second
+			}
+			return 0
+		})
+		pages := 0
+		_, _, projector := process(func(parameters any) time.Duration {
+			if _, page := parameters.(*dynamodb.QueryInput); !page {
+				return 0
+			}
+			if pages++; pages == 1 {
+				return 0
+			}
+			return 15 * time.Second
+		})
+
+		if _, _, err := fast.RegisterAsset(ctx, ledger.RegisterAsset{ID: usd, Name: usd, Actor: "setup"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, account := range []string{bank, jane} {
+			if _, _, err := fast.OpenAccount(ctx, ledger.OpenAccount{ID: account, Name: account, Overdraft: events.Overdraft{Unlimited: true}, Actor: "setup"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		post := func(l *ledger.Ledger, id string) events.TransactionPosted {
+			answer, err := l.Post(ctx, ledger.PostTransfer{
+				Annotation: ledger.Annotation{ID: id, Actor: "somebody"}, From: bank, To: jane, Asset: usd, Quantity: events.NewAmount(1),
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return answer.Transaction
+		}
+
+		late := make(chan events.TransactionPosted, 1)
+		go func() { late <- post(slow, "late") }() // minted now, committed in 2 s
+		time.Sleep(100 * time.Millisecond)
+		first := post(fast, "first")
+		time.Sleep(100 * time.Millisecond)
+		second := post(fast, "second")
+
+		if len(first.Legs) == 0 || len(second.Legs) == 0 {
+			t.FailNow()
+		}
+		k := pair{Account: jane, Asset: usd}
+		if err := projector.Refold(ctx, k, []events.KSUID{first.Legs[1].ID, second.Legs[1].ID}); err != nil {
+			t.Fatal(err)
+		}
+		if passed := <-late; len(passed.Legs) == 0 || passed.Legs[1].ID > first.Legs[1].ID {
+			t.Fatalf("%+v was to come before %+v in the order of KSUIDs", passed, first)
+		}
+		if pages < 2 {
+			t.Fatalf("the refold read %d pages: too few to take long", pages)
+		}
+		b, err := reader.Balance(ctx, k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Head.Count != 3 {
+			t.Errorf("a strong read counts %d postings of 3 that were acknowledged", b.Head.Count)
+		}
+	})
+}
