@@ -212,7 +212,8 @@ func (c *comparison) judgeBalance() {
 		}
 		tell(table.AttrFirst, quoted(b.first), quoted(first), s)
 	}
-	if c.settledTail || b.unfinished && !c.youngTail {
+	// A save on the way that arrives when everything was counted already leaves the balance unfinished, and what it shows whole.
+	if c.settledTail || b.unfinished && !c.youngTail && !b.head.equal(c.all.fold()) {
 		is := b.head.String()
 		if b.unfinished {
 			is += ", unfinished"
