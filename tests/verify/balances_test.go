@@ -60,9 +60,14 @@ func ofBalances() []corruption {
 			b.set(janeUSD, table.AttrFirst, b[b.postings("jane", "USD")[1]]["ID"])
 			return one(audit.BalanceWrong, janeUSD, "")
 		}},
-		{unfinished, func(b book) []want {
+		{"unfinished", func(b book) []want {
 			b.set(janeUSD, table.AttrUnfinished, wire.Flag(true))
+			b.set(janeUSD, table.AttrHead, b[janeUSD][table.AttrBase])
 			return one(audit.BalanceBehind, janeUSD, "")
+		}},
+		{"unfinished, and nothing is missing", func(b book) []want {
+			b.set(janeUSD, table.AttrUnfinished, wire.Flag(true))
+			return nil
 		}},
 		{"balance gone", func(b book) []want {
 			b.drop(janeUSD)
