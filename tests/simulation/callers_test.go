@@ -37,11 +37,10 @@ func (h *history) open() error {
 	}
 	h.calm = true
 	defer func() { h.calm = false }()
-	p := h.born("setup", 0)
-	p.clock = time.Now
-	ctx := as("setup")
+	p := h.born(setup, 0)
+	ctx := as(setup)
 	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2}, {ID: aapl, Name: aapl, Currency: usd}} {
-		asset.Actor = "setup"
+		asset.Actor = setup
 		if _, _, err := p.ledger.RegisterAsset(ctx, asset); err != nil {
 			return err
 		}
@@ -50,7 +49,7 @@ func (h *history) open() error {
 		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane}, {ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
 		{ID: joe, Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
 	} {
-		account.Name, account.Actor = account.ID, "setup"
+		account.Name, account.Actor = account.ID, setup
 		if _, _, err := p.ledger.OpenAccount(ctx, account); err != nil {
 			return err
 		}

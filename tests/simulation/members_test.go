@@ -29,13 +29,19 @@ func (h *history) startMembers() {
 
 func (h *history) changeRole(ctx context.Context, d dice, role events.Role) {
 	for range 10 {
+		since := h.model.grants()
 		_, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) (bool, error) {
 			if role == "" {
 				return false, on.ledger.Revoke(ctx, ledger.RevokeMember{Account: jane, User: mary, Actor: "somebody"})
 			}
 			return on.ledger.Grant(ctx, ledger.GrantMember{Account: jane, User: mary, Role: role, Actor: "somebody"})
 		})
-		if err == nil && !died || h.plan.has(Abandon) && d.chance(.2) || !h.sleep(d.between(0, 10*time.Second)) {
+		if err == nil && !died {
+			h.observe()
+			h.model.changed(string(role), since)
+			return
+		}
+		if h.plan.has(Abandon) && d.chance(.2) || !h.sleep(d.between(0, 10*time.Second)) {
 			return
 		}
 	}

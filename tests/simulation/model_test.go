@@ -3,6 +3,7 @@ package simulation
 import (
 	"maps"
 	"math/bits"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -48,8 +49,8 @@ type model struct {
 	segments    map[pair]map[events.KSUID]segment
 	summaries   map[string]summary
 	memberships map[string]int64
-	newest      int64 // number of the newest grant
-	newestRole  string
+	newest      int64    // number of the newest grant
+	roles       []string // after so many grants
 	spent       map[pair]uint64
 }
 
@@ -58,7 +59,7 @@ func newModel(h *history) *model {
 		history: h,
 		headers: map[string]events.TransactionPosted{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
 		there: map[pair]legs{}, acked: map[pair]legs{}, ackedIDs: map[pair]map[events.KSUID]legs{}, balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
-		summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
+		roles: []string{""}, summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
 	}
 }
 
@@ -163,7 +164,23 @@ func (m *model) grant(key table.Key, number int64, role string) {
 	if number != m.newest+1 {
 		m.broken("grant %v has number %d after %d", key, number, m.newest)
 	}
-	m.newest, m.newestRole = number, role
+	m.newest, m.roles = number, append(m.roles, role)
+}
+
+// changed checks that a role that was acknowledged is one that the user had, or got, since so many grants.
+func (m *model) changed(role string, since int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(m.roles[since:], role) {
+		m.broken("the role %q was acknowledged, after grant %d the roles were %q", role, since, m.roles[since:])
+	}
+}
+
+// grants is how many there are.
+func (m *model) grants() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.newest
 }
 
 // acknowledge notes what strong reads must show from now on.
@@ -246,6 +263,9 @@ func (m *model) counted(done []record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range done {
+		if r.poison {
+			m.broken("record %v, whose key is none, was taken for done", r.key)
+		}
 		account, asset, id, ok := table.ParsePosting(r.key)
 		if !ok || m.damaged {
 			continue

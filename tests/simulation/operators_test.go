@@ -60,6 +60,7 @@ func (h *history) finish() {
 		}
 	}()
 	if h.forgotten == 0 && !damaged {
+		h.askAgain()
 		h.model.exact()
 		return
 	}
@@ -75,6 +76,7 @@ func (h *history) finish() {
 	}
 	h.damaged = false
 	h.observe()
+	h.askAgain()
 	h.model.exact()
 }
 

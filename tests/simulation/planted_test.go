@@ -68,6 +68,12 @@ var defects = []defect{
 	{name: "membership without its condition", within: 60, guarantee: "G6", file: "projections/dynamo/write.go",
 		old: "	err := v.putAlone(ctx, v.put(membershipItem(m), older))",
 		new: "	if planted(\"membership without its condition\") {\n		older = condition{}\n	}\n	err := v.putAlone(ctx, v.put(membershipItem(m), older))"},
+	{name: "newest grant read eventually", within: 60, guarantee: "G6", file: "ledger/wire/grant.go",
+		old: "		ConsistentRead:   aws.Bool(true),",
+		new: "		ConsistentRead:   aws.Bool(!planted(\"newest grant read eventually\")),"},
+	{name: "malformed record taken for done", within: 30, guarantee: "G6", file: "projections/batch.go",
+		old: "	return &group{first: i, err: fmt.Errorf(",
+		new: "	if planted(\"malformed record taken for done\") {\n		return &group{first: i, groupKey: groupKey{account: \"nobody\", asset: \"none\"}}\n	}\n	return &group{first: i, err: fmt.Errorf("},
 	// G6, G7: whatever any clock says.
 	{name: "settle window 0", guarantee: "G6, G7", file: "projections/refold.go",
 		old: "	return events.FirstKSUID(begun.Add(-window))",

@@ -27,7 +27,6 @@ func (h *history) startReads() {
 }
 
 func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
-	h.count(&h.stats.Reads)
 	if d.chance(.3) {
 		must := h.model.acknowledgements()
 		account := pick(d, jane, joe)
@@ -35,6 +34,7 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		if err != nil || p.dead {
 			return // nothing is claimed
 		}
+		h.count(&h.stats.Reads)
 		h.observe()
 		for _, b := range listed.Items {
 			h.model.read(b, must)
@@ -57,6 +57,7 @@ func (h *history) readOne(ctx context.Context, p *process, k pair) {
 	if err != nil || p.dead {
 		return
 	}
+	h.count(&h.stats.Reads)
 	h.observe()
 	h.model.read(b, must)
 }
