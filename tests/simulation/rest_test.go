@@ -67,13 +67,13 @@ func (m *model) exact() {
 	if m.newest > 0 {
 		m.member()
 	}
-	for k, spent := range m.spent {
-		debits := uint64(0)
-		for _, p := range m.postings[k] {
-			debits += legOf(p.Quantity).debits
-		}
-		if spent != debits {
-			m.broken("at rest the guard of %v says %d, its postings %d", k, spent, debits)
+	for k, there := range m.there {
+		spent, guarded := m.spent[k]
+		switch limited := m.floor(k) != nil; {
+		case guarded && !limited:
+			m.broken("at rest %v has a guard, and no limit", k)
+		case limited && spent != there.debits:
+			m.broken("at rest the guard of %v says %d, its postings %d", k, spent, there.debits)
 		}
 	}
 	for _, p := range m.asked {

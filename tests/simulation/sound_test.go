@@ -184,17 +184,28 @@ func (m *model) sums(account string, s summary) {
 	}
 }
 
-// covered checks that no account is below its limit: what whole transactions debited, against all credits that are there.
+// covered checks that transactions are whole, and that no account is below its limit: what they debited, against all
+// credits that are there.
 func (m *model) covered() {
-	debits := map[pair]uint64{}
+	debits, legs, recorded := map[pair]uint64{}, 0, 0
 	for id, t := range m.headers {
 		for _, leg := range t.Legs {
 			k := pair{Account: leg.Account, Asset: leg.Asset}
 			debits[k] += legOf(leg.Quantity).debits
-			if _, ok := m.postings[k][leg.ID]; !ok {
+			p, ok := m.postings[k][leg.ID]
+			if !ok {
 				m.broken("%s lacks its posting %s to %v", id, leg.ID, k)
+			} else if p.Transaction != id || p.Leg != leg {
+				m.broken("%s has the leg %+v, and its posting is %+v", id, leg, p)
 			}
+			legs++
 		}
+	}
+	for _, ofPair := range m.postings {
+		recorded += len(ofPair)
+	}
+	if legs != recorded {
+		m.broken("there are %d postings, and headers with %d legs", recorded, legs)
 	}
 	for k, spent := range debits {
 		if floor := m.floor(k); floor != nil && spent > m.there[k].credits+uint64(-int64Of(*floor)) {
