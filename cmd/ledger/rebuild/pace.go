@@ -56,7 +56,7 @@ func (p *paced) Snapshot(ctx context.Context, k projections.Key, throughs []even
 // wait returns when no more than what is read in the time owed is still to be paid for. Error: that of ctx.
 func (p *paced) wait(ctx context.Context, owed time.Duration) error {
 	p.mu.Lock()
-	due := time.Until(p.next) - owed
+	due := time.Until(p.next.Add(-owed)) // less as a time: as a duration, the zero time is so long ago that it would overflow
 	p.mu.Unlock()
 	if due <= 0 {
 		return ctx.Err()

@@ -165,6 +165,22 @@ func TestRunOfOneAccount(t *testing.T) {
 	}
 }
 
+// The first that is read of one account waits for nothing: no list of accounts was paid for before it.
+func TestRateOfOneAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(27 * 365 * 24 * time.Hour) // the bubble begins before the first KSUID
+		m, _ := books(t)
+		began := time.Now()
+		r := quiet(Config{Views: m, Rate: 5000, Account: "a03"})
+		if err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, took := r.Counts(), time.Since(began); n.Different != 1 || n.Postings < 3 || took > time.Second {
+			t.Errorf("%+v in %v", n, took)
+		}
+	})
+}
+
 // So many items a second are read, and no more.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -181,6 +197,12 @@ func TestRate(t *testing.T) {
 		least := time.Duration(n.Postings+n.Listed)*time.Second/rate - 2*time.Second // what is owed at the end
 		if took < least || took > 3*least || n.Postings < int64(3*len(accounts)) {
 			t.Errorf("%d postings and %d items in %v, wanted at least %v", n.Postings, n.Listed, took, least)
+		}
+		// One asset's run begins with postings, when nothing is owed yet.
+		began = time.Now()
+		one := quiet(Config{Views: m, Account: accounts[0], Asset: "USD", Rate: rate})
+		if err := one.Run(t.Context()); err != nil || time.Since(began) > time.Minute {
+			t.Errorf("one balance took %v: %v", time.Since(began), err)
 		}
 		began = time.Now()
 		if err := quiet(Config{Views: m}).Run(t.Context()); err != nil || time.Since(began) > time.Second {
