@@ -123,7 +123,7 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 			apply()
 		}()
 		time.Sleep(before)
-		if g.plan.has(CrashAfter) && d.chance(.5) {
+		if g.plan.has(CrashAfter) && d.chance(g.knobs.dies) {
 			g.die(g.process)
 		}
 		return reply{err: errors.New("connection reset by peer")}

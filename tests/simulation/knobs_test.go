@@ -13,6 +13,7 @@ type knobs struct {
 	fault     float64       // chance that a request to the store meets one
 	crash     float64       // chance that its process dies with it
 	late      float64       // chance that a transaction is applied late
+	dies      float64       // chance that its process dies then; often, and hardly anything is acknowledged
 	slow      float64       // chance that it takes long
 	latency   time.Duration // most that it takes else
 	visible   time.Duration // most between two items of a transaction
@@ -55,6 +56,7 @@ func (p Plan) knobs() knobs {
 		forgets:   d.chance(.1),
 		narrow:    d.chance(.5),
 	}
+	k.dies = pick(p.draw("deaths", 0), .02, .1, .5)
 	switch d.IntN(8) { // on some days the rare meets the rare
 	case 0: // late postings meet refolds under way, and segments that are becoming visible
 		k.span, k.late, k.latency, k.narrow, k.behind, k.shards = time.Minute, .9, 20*time.Millisecond, true, true, 4

@@ -81,7 +81,7 @@ var defects = []defect{
 		old: "	return &group{first: i, err: fmt.Errorf(",
 		new: "	if planted(\"malformed record taken for done\") {\n		return &group{first: i, groupKey: groupKey{account: \"nobody\", asset: \"none\"}}\n	}\n	return &group{first: i, err: fmt.Errorf("},
 	// G6, G7: whatever any clock says.
-	{name: "settle window 0", guarantee: "G6, G7", file: "projections/refold.go",
+	{name: "settle window 0", within: 150, guarantee: "G6, G7", file: "projections/refold.go",
 		old: "	return events.FirstKSUID(begun.Add(-window))",
 		new: "	if planted(\"settle window 0\") {\n		window = 0\n	}\n	return events.FirstKSUID(begun.Add(-window))"},
 	{name: "settled by its own clock", guarantee: "G7", file: "projections/refold.go",
