@@ -59,13 +59,7 @@ func PostingsOfAsset(asset string) Range { return PostingsAfter(asset, "", "") }
 
 // PostingAssetAfter returns the SKs of the postings of all assets whose id is greater than asset; an empty asset means
 // of all. The first key found names the next asset: so the assets of an account are found by skipping.
-func PostingAssetAfter(asset string) Range {
-	r := Range{PostingPrefix, PostingPrefix + end}
-	if asset != "" {
-		r.From = PostingPrefix + asset + pastPart
-	}
-	return r
-}
+func PostingAssetAfter(asset string) Range { return nextAfter(PostingPrefix, asset) }
 
 // SegmentsFrom returns the SKs of an asset's segments that end at ksuid or later: the first of them is the only one that
 // can contain ksuid. An empty ksuid means all.

@@ -103,3 +103,21 @@ func TestKeyOrder(t *testing.T) {
 		ordered("summary before balances", true, table.SummaryKey(a).SK, table.BalanceKey(a, b).SK)
 	})
 }
+
+// A key without an id, which is none of ours, is skipped: it would name no next id, and so be found again for ever.
+func TestSkippingPassesKeysWithoutAnID(t *testing.T) {
+	for name, c := range map[string]struct {
+		skip table.Range
+		sk   string
+	}{
+		"posting": {table.PostingAssetAfter(""), "POSTING##k"},
+		"balance": {table.BalanceAfter(""), "BALANCE#"},
+		"segment": {table.SegmentAssetAfter(""), "SEGMENT##k"},
+		"grant":   {table.GrantUserAfter(""), "GRANT##1"},
+		"member":  {table.MembershipAfter(""), "MEMBER#"},
+	} {
+		if c.skip.Contains(c.sk) {
+			t.Errorf("%s: %q contains %q", name, c.skip, c.sk)
+		}
+	}
+}
