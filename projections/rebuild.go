@@ -154,6 +154,11 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if err := r.forward(ctx, r.save); err != nil {
 		return err
 	}
+	if c.balance.There && b.Head.Count == 0 {
+		// One is only made for a posting that is there.
+		key := table.BalanceKey(r.key.Account, r.key.Asset)
+		r.found.Strays = append(r.found.Strays, Stray{key, "no posting belongs to this balance: it is made to show nothing, and stays"})
+	}
 	if seal == stored.Seal && b.Head == stored.Head && base == stored.Base && b.First == stored.First && !stored.Unfinished &&
 		c.balance.Fault == nil && len(r.pending) == 0 && r.saves == saves {
 		r.balance = stored // that the seal could follow is not worth a write
@@ -222,7 +227,9 @@ func (r *rebuild) adjust(stored Fold, counted stretchCount) {
 	var errs [3]error
 	b.Base, errs[0] = b.Base.plus(change)
 	b.Seal, errs[1] = b.Seal.plus(change)
-	b.Head, errs[2] = b.Head.plus(change)
+	if !b.Unfinished { // else what is shown stays as it was until the end is read
+		b.Head, errs[2] = b.Head.plus(change)
+	}
 	b.First = earlier(b.First, counted.first)
 	if errors.Join(errs[:]...) == nil {
 		r.balance = b

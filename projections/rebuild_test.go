@@ -332,7 +332,9 @@ func (d *damaged) rebuild(p *projections.Projector, dry bool) (different []strin
 				}
 			}
 			for _, stray := range part.Strays {
-				d.Errorf("stray %+v", stray)
+				if len(d.posted[projections.Key{Account: part.Account, Asset: part.Asset}]) > 0 { // else the balance belongs to nothing
+					d.Errorf("stray %+v", stray)
+				}
 			}
 		}))
 	}

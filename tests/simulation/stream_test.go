@@ -156,6 +156,9 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		if !h.sleep(wait) {
 			return
 		}
+		h.mu.Lock()
+		records = s.records // by now; when this consumer was woken, the writer may have been about to write more
+		h.mu.Unlock()
 		n := min(1+d.IntN(h.knobs.batch), len(records)-at)
 		batch := records[at : at+n]
 		at += n
