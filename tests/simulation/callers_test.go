@@ -135,7 +135,7 @@ func (h *history) startCallers() {
 		begin := d.between(0, h.knobs.span)
 		twins := d.chance(.15)
 		names := []string{p.id}
-		if h.plan.has(Twins) && twins {
+		if h.meets(Twins, twins) {
 			names = append(names, p.id+" twin")
 		}
 		for _, name := range names {
@@ -146,7 +146,7 @@ func (h *history) startCallers() {
 			})
 		}
 	}
-	if h.plan.has(Memberships) {
+	if h.meets(Memberships, true) {
 		h.startMembers()
 	}
 }
@@ -156,14 +156,14 @@ func (h *history) call(ctx context.Context, p *posting) {
 	for tries := 0; tries < 40; tries++ {
 		d := h.draw(ctx, "calls")
 		body := p.request
-		if h.plan.has(OtherBody) && p.first != nil && d.chance(.1) {
+		if h.meets(OtherBody, p.first != nil && d.chance(.1)) {
 			body = p.other
 		}
 		final := h.post(ctx, d, p, body)
 		switch {
 		case final && d.chance(.8):
 			return
-		case !final && h.plan.has(Abandon) && d.chance(.35):
+		case !final && h.meets(Abandon, d.chance(.35)):
 			return
 		}
 		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 40*time.Second))) {
@@ -192,7 +192,7 @@ func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.Post
 			return true
 		}
 		h.acknowledged(p, answer, had)
-		if h.plan.has(StrongReads) && d.chance(.5) {
+		if h.meets(StrongReads, d.chance(.5)) {
 			leg := pick(d, answer.Transaction.Legs...)
 			h.readOne(ctx, h.born("reader of "+p.id, 0), pair{Account: leg.Account, Asset: leg.Asset})
 		}

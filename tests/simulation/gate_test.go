@@ -73,7 +73,7 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 	if g.knobs.behind && !g.calm && g.process.projects() {
 		before, after = d.between(0, slowMost/2), d.between(0, slowMost/4)
 	}
-	if g.plan.has(Slow) && !g.calm && d.chance(g.knobs.slow) {
+	if g.meets(Slow, !g.calm && d.chance(g.knobs.slow)) {
 		before, after = d.between(0, slowMost), d.between(0, slowMost)
 	}
 	if g.process.favoured() {
@@ -175,7 +175,7 @@ func (g gate) fate(d dice, r request) Hazard {
 	default:
 		drawn = pick(d, NotSent, Throttled)
 	}
-	if g.calm || !g.plan.has(drawn) {
+	if g.calm || drawn == "" || !g.meets(drawn, true) {
 		return ""
 	}
 	return drawn

@@ -23,7 +23,8 @@ type Stats struct {
 	Writes, Closed, Corrected, Late, Unfinished int // of balances: written, segments closed, corrections, of these below the base, saved unfinished
 	Bumped, Conflicts, SetAside, Reads, Rebuilt int
 	Duplicates, Audited                         int
-	Trace                                       uint64 // over everything that happened, in its order
+	Met                                         [len(hazards)]int // hazards, in their order
+	Trace                                       uint64            // over everything that happened, in its order
 	Lasted                                      time.Duration
 }
 

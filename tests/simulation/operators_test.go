@@ -21,7 +21,7 @@ import (
 
 // startOperators lets operators rebuild projections while everything runs.
 func (h *history) startOperators() {
-	if !h.plan.has(Rebuilds) {
+	if !h.meets(Rebuilds, true) {
 		return
 	}
 	for n := range max(0, h.plan.draw("rebuilds", 0).IntN(5)-2) {
@@ -53,7 +53,7 @@ func (h *history) rebuild(ctx context.Context, p *process, account string, must 
 func (h *history) finish() {
 	h.observe()
 	d := h.plan.draw("damage", 0)
-	damaged, audited := h.plan.has(Thrown) && d.chance(.25), d.chance(.05)
+	damaged, audited := h.meets(Thrown, d.chance(.25)), d.chance(.05)
 	defer func() {
 		if audited && h.err == nil {
 			h.audit()

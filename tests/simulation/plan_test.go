@@ -58,10 +58,24 @@ const (
 )
 
 // hazards are all of them, in the order in which shrinking leaves them out.
-var hazards = []Hazard{
+var hazards = [...]Hazard{
 	Rebuilds, Thrown, Retention, Poison, Split, Unfiltered, TwoAtOnce, Duplicate, Stall, Twins, OtherBody, Memberships, Abandon,
 	CutPages, StaleReads, Unprocessed, InProgress, WrongClock, CrashBefore, CrashAfter, NotSent, Throttled, Conflict,
 	Lost, AnswerLost, Late, ItemByItem, Slow, StrongReads,
+}
+
+// number is the place of a hazard among all.
+func (h Hazard) number() int { return slices.Index(hazards[:], h) }
+
+// meets tells whether a hazard that was drawn occurs, and counts it.
+func (h *history) meets(hazard Hazard, drawn bool) bool {
+	if !drawn || !h.plan.has(hazard) {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stats.Met[hazard.number()]++
+	return true
 }
 
 // PlanOf returns the plan of a seed: everything may go wrong.

@@ -35,6 +35,7 @@ type process struct {
 
 	ledger    *ledger.Ledger
 	reader    *projections.Reader
+	lists     projections.Lists
 	projector *projections.Projector
 	handle    func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
 }
@@ -48,6 +49,7 @@ func (h *history) start(name string, n int) *process {
 	client := h.client(p)
 	v := views.NewViews(client, tableName)
 	p.reader = projections.NewReader(v, log)
+	p.lists = views.NewLists(client, tableName)
 	p.ledger = ledger.New(ledger.Config{
 		Journal:     journal.NewJournal(client, tableName),
 		Projections: p.reader,
@@ -86,11 +88,11 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 	if p.favoured() {
 		return time.Now
 	}
-	if h.plan.has(WrongClock) && h.knobs.ahead && p.projects() {
+	if h.meets(WrongClock, h.knobs.ahead && p.projects()) {
 		ahead := d.between(0, 5*time.Minute)
 		return func() time.Time { return time.Now().Add(ahead) }
 	}
-	if !h.plan.has(WrongClock) || d.chance(.3) {
+	if !h.meets(WrongClock, !d.chance(.3)) {
 		return time.Now
 	}
 	begin := h.began.Add(d.between(0, h.knobs.span+time.Minute))

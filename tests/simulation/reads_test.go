@@ -47,7 +47,17 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		}
 		return
 	}
-	h.readOne(ctx, p, pair{Account: pick(d, holders...), Asset: pick(d, usd, aapl)})
+	k := pair{Account: pick(d, holders...), Asset: pick(d, usd, aapl)}
+	h.readOne(ctx, p, k)
+	// Plain reads may be behind, and are right about what they show.
+	page, err := p.lists.Balances(ctx, k.Account, projections.Slice{Limit: 10})
+	if err != nil || p.dead {
+		return
+	}
+	h.observe()
+	for _, b := range page.Items {
+		h.model.read(b, nil)
+	}
 }
 
 // readOne reads one balance strongly.

@@ -14,6 +14,9 @@ func (s *Stats) add(other Stats) {
 			sum.Field(i).SetInt(sum.Field(i).Int() + o.Field(i).Int())
 		}
 	}
+	for i, n := range other.Met {
+		s.Met[i] += n
+	}
 	s.Trace ^= other.Trace
 }
 
@@ -24,6 +27,11 @@ func (s Stats) tame(t *testing.T) {
 	for i := range v.NumField() {
 		if f := v.Type().Field(i); v.Field(i).Kind() == reflect.Int && v.Field(i).Int() == 0 {
 			t.Errorf("too tame: no %s in all these histories", f.Name)
+		}
+	}
+	for i, hazard := range hazards {
+		if s.Met[i] == 0 {
+			t.Errorf("too tame: %q never occurred in all these histories", hazard)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (h *history) openStore() error {
 		Now: time.Now,
 		Between: func(ctx context.Context) {
 			h.observe()
-			if h.plan.has(ItemByItem) && !h.calm {
+			if h.meets(ItemByItem, !h.calm) {
 				time.Sleep(h.draw(ctx, "item by item").between(0, h.visible(ctx)))
 			}
 		},
@@ -35,13 +35,13 @@ func (h *history) openStore() error {
 		},
 		Lag: func(ctx context.Context) time.Duration {
 			d := h.draw(ctx, "lag")
-			if !h.plan.has(StaleReads) || h.knobs.lag == 0 || d.chance(.4) {
+			if !h.meets(StaleReads, h.knobs.lag > 0 && !d.chance(.4)) {
 				return 0
 			}
 			return d.between(0, h.knobs.lag)
 		},
 		Page: func(ctx context.Context, n int) int {
-			if !h.plan.has(CutPages) {
+			if !h.meets(CutPages, n > h.knobs.page) {
 				return n
 			}
 			d := h.draw(ctx, "pages")

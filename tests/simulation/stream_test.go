@@ -70,7 +70,7 @@ func (h *history) openShard(name string, parent *shard, from, to int) *shard {
 	h.lines = append(h.lines, s)
 	h.mu.Unlock()
 	consumers := 1
-	if d := h.plan.draw("consumers of "+name, 0); h.plan.has(TwoAtOnce) && d.chance(.3) {
+	if d := h.plan.draw("consumers of "+name, 0); h.meets(TwoAtOnce, d.chance(.3)) {
 		consumers = 2
 	}
 	for c := range consumers {
@@ -94,6 +94,7 @@ func (h *history) split(which uint64) {
 		return
 	}
 	s := open[which%uint64(len(open))]
+	h.stats.Met[Split.number()]++
 	s.closed = true
 	s.change()
 	h.mu.Unlock()
@@ -111,10 +112,12 @@ func (h *history) append(key table.Key, number int) {
 		}
 		d := h.plan.draw("record", uint64(number))
 		if h.plan.has(Retention) && h.knobs.forgets && d.chance(.1) {
+			h.stats.Met[Retention.number()]++
 			h.forgotten++
 			return
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
+			h.stats.Met[Poison.number()]++
 			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true})
 		}
 		s.records = append(s.records, record{key, number, false})
@@ -150,7 +153,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		}
 		d := h.draw(ctx, "batches")
 		wait := d.between(0, 500*time.Millisecond)
-		if h.plan.has(Stall) && !h.calm && d.chance(h.knobs.stall) {
+		if h.meets(Stall, !h.calm && d.chance(h.knobs.stall)) {
 			wait = d.between(0, stallMost)
 		}
 		if !h.sleep(wait) {
@@ -163,7 +166,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		batch := records[at : at+n]
 		at += n
 		h.deliver(ctx, batch)
-		if h.plan.has(Duplicate) && d.chance(h.knobs.again) {
+		if h.meets(Duplicate, d.chance(h.knobs.again)) {
 			h.count(&h.stats.Duplicates)
 			later := d.between(0, 5*time.Minute)
 			h.deliveries.Go(func() {
@@ -180,7 +183,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if table.IsPosting(r.key.SK) || table.IsGrant(r.key.SK) || h.plan.has(Unfiltered) {
+		if table.IsPosting(r.key.SK) || table.IsGrant(r.key.SK) || h.meets(Unfiltered, true) {
 			wanted = append(wanted, r)
 		}
 	}
