@@ -215,13 +215,14 @@ func (m *model) acknowledgements() map[pair]legs {
 	return maps.Clone(m.acked)
 }
 
-// credits are what every pair was credited so far.
+// credits are what every pair was credited so far by what was acknowledged. What is there and was never acknowledged may be
+// below a seal that nobody corrected yet: no read promises that.
 func (m *model) credits() map[pair]uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := make(map[pair]uint64, len(m.there))
-	for k, there := range m.there {
-		c[k] = there.credits
+	c := make(map[pair]uint64, len(m.acked))
+	for k, acked := range m.acked {
+		c[k] = acked.credits
 	}
 	return c
 }
