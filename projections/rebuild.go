@@ -11,7 +11,7 @@ import (
 
 // rebuildTries is how often in a row a rebuild starts again because others came first: a hot balance is written every second
 // or so, and the last of its attempts, which read little anew, need only some hundred milliseconds without.
-const rebuildTries = 60
+const rebuildTries = 240
 
 // Rebuilt is what a rebuild found. In a dry run it is what there would be to mend.
 type Rebuilt struct {
