@@ -20,6 +20,8 @@ const (
 	funds = 5_000
 	// thinks is the longest pause of a client between two transactions.
 	thinks = 120 * time.Millisecond
+	// commandLife is longer than any command lives, which is 8 s.
+	commandLife = 9 * time.Second
 	// asksAgain is the longest pause before a client asks again.
 	asksAgain = 200 * time.Millisecond
 	// patience is how long most clients wait for an answer, more than a command lives; impatience, how long some do.
@@ -79,7 +81,8 @@ func (c *client) run(end context.Context) []*asked {
 // post sends one transaction until its outcome is known. Now and then it gives up at once, or asks once more than it must.
 func (c *client) post(end context.Context, a *asked) {
 	persistent, again := c.random.IntN(5) > 0, c.random.IntN(10) == 0
-	var ended time.Time // when this one is first seen to be over
+	var ended time.Time      // when this one is first seen to be over
+	var unanswered time.Time // when it was last asked for without an answer
 	for ended.IsZero() || time.Since(ended) < quiet {
 		if end.Err() != nil && ended.IsZero() {
 			ended = time.Now()
@@ -91,7 +94,7 @@ func (c *client) post(end context.Context, a *asked) {
 		r, err := by.Try("POST", a.path, a.body)
 		switch code := r.Code(); {
 		case err != nil, r.Status >= 500 && code == "", r.Status == 500, r.Status == 504:
-			a.unknown, a.answered = true, false
+			a.unknown, a.answered, unanswered = true, false, time.Now()
 			if !persistent {
 				return
 			}
@@ -105,7 +108,8 @@ func (c *client) post(end context.Context, a *asked) {
 			again = false
 			continue
 		case r.Status == 422 && code == "insufficient_funds":
-			a.answered, a.refused = true, true
+			// A refusal speaks for its request, not for an earlier one that this client stopped waiting for and that may still run.
+			a.answered, a.refused = true, time.Since(unanswered) > commandLife
 			return
 		default:
 			c.T.Errorf("%s is answered with %d %s", a.body, r.Status, r.Body)
