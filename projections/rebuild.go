@@ -223,15 +223,7 @@ func (r *rebuild) adjust(stored Fold, counted stretchCount) {
 	if err != nil {
 		return
 	}
-	b := r.balance
-	var errs [3]error
-	b.Base, errs[0] = b.Base.plus(change)
-	b.Seal, errs[1] = b.Seal.plus(change)
-	if !b.Unfinished { // else what is shown stays as it was until the end is read
-		b.Head, errs[2] = b.Head.plus(change)
-	}
-	b.First = earlier(b.First, counted.first)
-	if errors.Join(errs[:]...) == nil {
+	if b, err := r.balance.corrected(counted.Through, change, counted.first); err == nil {
 		r.balance = b
 	}
 }

@@ -130,23 +130,32 @@ func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 	if err != nil {
 		return err
 	}
-	b := &r.balance
-	if counted.Through <= b.Base.Through {
+	if counted.Through <= r.balance.Base.Through {
 		r.segments = append(r.segments, again)
+	}
+	r.balance, err = r.balance.corrected(counted.Through, late, first)
+	return err
+}
+
+// corrected returns b with late, which a recount of the stretch that ends at through found, in every fold over that stretch. What an
+// unfinished balance shows stays as it was until the end is read. Error: events.ErrOverflow.
+func (b Balance) corrected(through events.KSUID, late Fold, first events.KSUID) (Balance, error) {
+	var err error
+	if through <= b.Base.Through {
 		if b.Base, err = b.Base.plus(late); err != nil {
-			return err
+			return b, err
 		}
 	}
 	if b.Seal, err = b.Seal.plus(late); err != nil {
-		return err
+		return b, err
 	}
-	if !b.Unfinished { // else what is shown stays as it was until the end is read
+	if !b.Unfinished {
 		if b.Head, err = b.Head.plus(late); err != nil {
-			return err
+			return b, err
 		}
 	}
 	b.First = earlier(b.First, first)
-	return nil
+	return b, nil
 }
 
 // readOn reads the postings after the seal to their end, and writes what became of the balance.

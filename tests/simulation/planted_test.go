@@ -52,7 +52,7 @@ var defects = []defect{
 		new: "		if !planted(\"correction misses the segment\") {\n			r.segments = append(r.segments, again)\n		}"},
 	{name: "correction misses the balance", guarantee: "G6", file: "projections/refold.go",
 		old: "	if b.Seal, err = b.Seal.plus(late); err != nil {",
-		new: "	if planted(\"correction misses the balance\") {\n		return nil\n	}\n	if b.Seal, err = b.Seal.plus(late); err != nil {"},
+		new: "	if planted(\"correction misses the balance\") {\n		return b, nil\n	}\n	if b.Seal, err = b.Seal.plus(late); err != nil {"},
 	{name: "segment and balance read apart", within: 150, guarantee: "G6", file: "projections/stretch.go",
 		old: "	beside, segment, err := views.Together(",
 		new: "	if planted(\"segment and balance read apart\") {\n		return found, nil\n	}\n	beside, segment, err := views.Together("},
