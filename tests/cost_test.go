@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.yaml.in/yaml/v3"
 
+	"ledger.example/cmd/ledger/price"
 	"ledger.example/functions/metrics"
 	"ledger.example/functions/service"
 	"ledger.example/ledger/table"
@@ -27,25 +28,6 @@ import (
 // the template. Money is exact: fractions, rounded to cents once for each line.
 
 const costFile = "../docs/cost.md"
-
-// List prices in US dollars, us-east-1, without free allowances. The document names the source of each.
-const (
-	priceWriteUnits   = "0.625"        // a million write request units, on demand
-	priceReadUnits    = "0.125"        // a million read request units, on demand
-	priceStored       = "0.25"         // a GB of table or index, a month
-	priceRecovery     = "0.20"         // a GB of table in point-in-time recovery, a month
-	priceGateway      = "1.00"         // a million requests to an HTTP API
-	priceInvocations  = "0.20"         // a million requests to Lambda
-	priceGBSeconds    = "0.0000133334" // a GB-second of Lambda on arm64
-	priceLogs         = "0.50"         // a GB of logs taken in
-	priceTraces       = "5.00"         // a million traces recorded
-	priceSent         = "0.09"         // a GB sent to the internet
-	priceMetric       = "0.30"         // a custom metric, a month in which it is written
-	priceAlarm        = "0.10"         // an alarm on one metric, a month
-	priceDashboard    = "3.00"         // a dashboard, a month
-	priceInsightsRule = "0.50"         // a rule of Contributor Insights, a month
-	priceKey          = "1.00"         // a customer managed KMS key, a month
-)
 
 // What is assumed where nothing here can measure it. A GB is 10⁹ bytes, the dearer reading.
 const (
@@ -64,21 +46,6 @@ const (
 	accuracyBytes        = 100 // how far above what is measured these may be
 	megabytesOfAGigabyte = 1024
 )
-
-// dollars returns n times price, for every per of them.
-func dollars(price string, n, per int64) *big.Rat {
-	p, ok := new(big.Rat).SetString(price)
-	if !ok {
-		panic("no price: " + price)
-	}
-	return p.Mul(p, big.NewRat(n, per))
-}
-
-// cents rounds to whole cents, halves up.
-func cents(r *big.Rat) *big.Rat {
-	rounded, _ := new(big.Rat).SetString(r.FloatString(2))
-	return rounded
-}
 
 // tradeCost is what one kind of trade takes: as measured by TestWhatAMillionTradesCost.
 type tradeCost struct {
@@ -291,7 +258,7 @@ func TestWhatAMillionTradesCost(t *testing.T) {
 	line := func(what, howMany string, usd func(k tradeCost) *big.Rat) {
 		l := costLine{what: what, howMany: howMany}
 		for i, k := range kinds {
-			l.usd[i] = cents(usd(k))
+			l.usd[i] = price.Cents(usd(k))
 		}
 		lines = append(lines, l)
 	}
@@ -314,25 +281,29 @@ func TestWhatAMillionTradesCost(t *testing.T) {
 	}
 
 	line("DynamoDB: header, postings and guards written", both(func(k tradeCost) int64 { return k.writeUnits })+" write units a trade",
-		func(k tradeCost) *big.Rat { return dollars(priceWriteUnits, trades*k.writeUnits, 1e6) })
+		func(k tradeCost) *big.Rat { return price.Dollars(price.WriteUnits, trades*k.writeUnits, 1e6) })
 	line("DynamoDB: balances written", both(func(k tradeCost) int64 { return k.postings * k.refoldUnits })+" write units a trade",
-		func(k tradeCost) *big.Rat { return dollars(priceWriteUnits, trades*k.postings*k.refoldUnits, 1e6) })
+		func(k tradeCost) *big.Rat {
+			return price.Dollars(price.WriteUnits, trades*k.postings*k.refoldUnits, 1e6)
+		})
 	line("DynamoDB: segments closed", fmt.Sprintf("%d write units more for every %d postings", closing-kinds[0].refoldUnits, projections.StretchPostings),
 		func(k tradeCost) *big.Rat {
-			return dollars(priceWriteUnits, trades*k.postings*(closing-k.refoldUnits), 1e6*projections.StretchPostings)
+			return price.Dollars(price.WriteUnits, trades*k.postings*(closing-k.refoldUnits), 1e6*projections.StretchPostings)
 		})
 	line("DynamoDB: balances and postings read by refolds", both(func(k tradeCost) int64 { return k.postings * k.refoldHalf / 2 })+" read units a trade",
-		func(k tradeCost) *big.Rat { return dollars(priceReadUnits, trades*k.postings*k.refoldHalf, 2e6) })
+		func(k tradeCost) *big.Rat { return price.Dollars(price.ReadUnits, trades*k.postings*k.refoldHalf, 2e6) })
 	line("DynamoDB Streams, read by Lambda", "free of charge", func(tradeCost) *big.Rat { return new(big.Rat) })
 	line("DynamoDB: stored, each month", both(func(k tradeCost) int64 { return k.tableBytes + k.indexBytes })+" bytes a trade",
-		func(k tradeCost) *big.Rat { return dollars(priceStored, trades*(k.tableBytes+k.indexBytes), gigabyte) })
+		func(k tradeCost) *big.Rat {
+			return price.Dollars(price.Stored, trades*(k.tableBytes+k.indexBytes), gigabyte)
+		})
 	line("Point-in-time recovery, each month", both(func(k tradeCost) int64 { return k.tableBytes })+" bytes a trade",
-		func(k tradeCost) *big.Rat { return dollars(priceRecovery, trades*k.tableBytes, gigabyte) })
-	line("HTTP API", "1 request a trade", func(tradeCost) *big.Rat { return dollars(priceGateway, trades, 1e6) })
+		func(k tradeCost) *big.Rat { return price.Dollars(price.Recovery, trades*k.tableBytes, gigabyte) })
+	line("HTTP API", "1 request a trade", func(tradeCost) *big.Rat { return price.Dollars(price.Gateway, trades, 1e6) })
 	line("Lambda: requests", both(func(k tradeCost) int64 { return 1 + k.postings })+" a trade",
-		func(k tradeCost) *big.Rat { return dollars(priceInvocations, trades*(1+k.postings), 1e6) })
+		func(k tradeCost) *big.Rat { return price.Dollars(price.Invocations, trades*(1+k.postings), 1e6) })
 	duration := func(milliseconds, megabytes, times int64) *big.Rat {
-		return dollars(priceGBSeconds, trades*times*milliseconds*megabytes, 1000*megabytesOfAGigabyte)
+		return price.Dollars(price.GBSeconds, trades*times*milliseconds*megabytes, 1000*megabytesOfAGigabyte)
 	}
 	line("Lambda: command's time", fmt.Sprintf("%d ms of %d MB a trade", commandMilliseconds, memory["CommandFunction"]),
 		func(tradeCost) *big.Rat { return duration(commandMilliseconds, memory["CommandFunction"], 1) })
@@ -344,9 +315,9 @@ func TestWhatAMillionTradesCost(t *testing.T) {
 		return commandLogBytes + accessLogBytes + 2*logEventBytes + projectorLogBytes*k.postings +
 			(1+k.postings)*(lambdaLogBytes+2*logEventBytes)
 	}
-	line("CloudWatch Logs", both(logs)+" bytes a trade", func(k tradeCost) *big.Rat { return dollars(priceLogs, trades*logs(k), gigabyte) })
+	line("CloudWatch Logs", both(logs)+" bytes a trade", func(k tradeCost) *big.Rat { return price.Dollars(price.Logs, trades*logs(k), gigabyte) })
 	sent := func(k tradeCost) int64 { return k.replyBytes + replyHeaderBytes }
-	line("Sent to the internet", both(sent)+" bytes a trade", func(k tradeCost) *big.Rat { return dollars(priceSent, trades*sent(k), gigabyte) })
+	line("Sent to the internet", both(sent)+" bytes a trade", func(k tradeCost) *big.Rat { return price.Dollars(price.Sent, trades*sent(k), gigabyte) })
 
 	total := costLine{what: "**a million trades**", usd: [2]*big.Rat{new(big.Rat), new(big.Rat)}}
 	for _, l := range lines {
@@ -356,7 +327,7 @@ func TestWhatAMillionTradesCost(t *testing.T) {
 	}
 	lines = append(lines, total)
 	line("X-Ray besides", "at most "+both(func(k tradeCost) int64 { return 1 + k.postings })+" traces a trade",
-		func(k tradeCost) *big.Rat { return dollars(priceTraces, trades*(1+k.postings), 1e6) })
+		func(k tradeCost) *big.Rat { return price.Dollars(price.Traces, trades*(1+k.postings), 1e6) })
 	wantTable(t, costFile, "What a million trades cost", lines)
 }
 
@@ -381,17 +352,17 @@ func TestWhatAnIdleMonthCosts(t *testing.T) {
 	own := int64(len(metrics.Metrics()))
 	var rows []row
 	total := new(big.Rat)
-	line := func(what, howMany, price string, n int64) {
-		usd := cents(dollars(price, n, 1))
+	line := func(what, howMany, each string, n int64) {
+		usd := price.Cents(price.Dollars(each, n, 1))
 		total.Add(total, usd)
 		rows = append(rows, row(fmt.Sprintf("| %s | %s | %s |", what, howMany, usd.FloatString(2))))
 	}
-	line("CloudWatch alarms", fmt.Sprintf("%d, on %d metrics", alarms, metricsOfAlarms), priceAlarm, metricsOfAlarms)
-	line("CloudWatch dashboard", fmt.Sprint(dashboards), priceDashboard, dashboards)
-	line("Contributor Insights", fmt.Sprintf("%d rules", rules), priceInsightsRule, rules)
-	line("KMS key", fmt.Sprint(keys), priceKey, keys)
+	line("CloudWatch alarms", fmt.Sprintf("%d, on %d metrics", alarms, metricsOfAlarms), price.Alarm, metricsOfAlarms)
+	line("CloudWatch dashboard", fmt.Sprint(dashboards), price.Dashboard, dashboards)
+	line("Contributor Insights", fmt.Sprintf("%d rules", rules), price.InsightsRule, rules)
+	line("KMS key", fmt.Sprint(keys), price.Key, keys)
 	rows = append(rows, row(fmt.Sprintf("| **a month** |  | %s |", total.FloatString(2))))
-	line("Custom metrics, in months with postings", fmt.Sprintf("%d, and one for each code of refusals", own-1), priceMetric, own-1)
+	line("Custom metrics, in months with postings", fmt.Sprintf("%d, and one for each code of refusals", own-1), price.Metric, own-1)
 	wantTable(t, costFile, "What it costs when nobody posts", rows)
 }
 
@@ -435,11 +406,11 @@ func TestPricesAreDocumented(t *testing.T) {
 		told[strings.TrimSpace(fields[1])] = strings.TrimSpace(fields[3])
 	}
 	want := map[string]string{
-		"DynamoDB write request units": priceWriteUnits, "DynamoDB read request units": priceReadUnits,
-		"DynamoDB storage": priceStored, "Point-in-time recovery": priceRecovery, "HTTP API": priceGateway,
-		"Lambda requests": priceInvocations, "Lambda on arm64": priceGBSeconds, "CloudWatch Logs": priceLogs,
-		"X-Ray": priceTraces, "Sent to the internet": priceSent, "Custom metric": priceMetric, "Alarm": priceAlarm,
-		"Dashboard": priceDashboard, "Contributor Insights rule": priceInsightsRule, "KMS key": priceKey,
+		"DynamoDB write request units": price.WriteUnits, "DynamoDB read request units": price.ReadUnits,
+		"DynamoDB storage": price.Stored, "Point-in-time recovery": price.Recovery, "HTTP API": price.Gateway,
+		"Lambda requests": price.Invocations, "Lambda on arm64": price.GBSeconds, "CloudWatch Logs": price.Logs,
+		"X-Ray": price.Traces, "Sent to the internet": price.Sent, "Custom metric": price.Metric, "Alarm": price.Alarm,
+		"Dashboard": price.Dashboard, "Contributor Insights rule": price.InsightsRule, "KMS key": price.Key,
 	}
 	if !maps.Equal(told, want) {
 		t.Errorf("%s tells of the prices\n%v\nthese are reckoned with\n%v", costFile, told, want)
