@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// attemptTimeout bounds one attempt: a command lives 8 s, an API Gateway HTTP API answers within 30 s.
+	attemptTimeout = 35 * time.Second
+	// replyBytes bounds a reply: a Lambda function answers at most 6 MB.
+	replyBytes = 8 << 20
+)
+
+// A Signer adds a signature to a request whose body is given; see package sign.
+type Signer interface {
+	Sign(ctx context.Context, r *http.Request, body []byte, at time.Time) error
+}
+
+// newPool returns the HTTP client that all of a run's load goes through, ours and the ceilings': it keeps a connection for
+// each of the clients, follows nothing and repeats nothing.
+func newPool(clients int) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns = 0 // the bound per host is enough
+	transport.MaxIdleConnsPerHost = clients + probesMax
+	transport.DisableCompression = true
+	return &http.Client{
+		Transport:     transport,
+		Timeout:       attemptTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// caller sends requests to one API, each once. It is safe for concurrent use.
+type caller struct {
+	http *http.Client
+	base *url.URL // without a slash at its end
+	sign Signer   // nil: requests are not signed
+}
+
+func newCaller(pool *http.Client, base string, sign Signer) (*caller, error) {
+	u, err := url.Parse(strings.TrimRight(base, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("not a URL: %w", err)
+	}
+	return &caller{http: pool, base: u, sign: sign}, nil
+}
+
+// request is one request as it goes over the wire. Ids that stand in a path or a query need no escaping: they are made here.
+type request struct {
+	method, path, query string
+	body                []byte // nil: none
+	id                  string // of the transaction that it posts; "": it is a read
+}
+
+// answer is a reply that was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte // in the buffer that was given
+}
+
+// send sends a request once, and reads the whole answer into buffer, which it resets. Safe for concurrent use with a buffer
+// each. An error leaves open what became of the request.
+func (c *caller) send(ctx context.Context, r *request, buffer *bytes.Buffer) (answer, error) {
+	u := *c.base
+	u.Path += r.path
+	u.RawQuery = r.query
+	// No GetBody: net/http would repeat the request in silence.
+	req := (&http.Request{Method: r.method, URL: &u, Host: u.Host, Header: make(http.Header, 2)}).WithContext(ctx)
+	if r.body != nil {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(r.body)), int64(len(r.body))
+		req.Header["Content-Type"] = []string{"application/json"}
+	}
+	if c.sign != nil {
+		if err := c.sign.Sign(ctx, req, r.body, time.Now()); err != nil {
+			return answer{}, err
+		}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	buffer.Reset()
+	n, err := buffer.ReadFrom(io.LimitReader(resp.Body, replyBytes+1))
+	if err == nil && n > replyBytes {
+		err = fmt.Errorf("the reply has more than %d bytes", replyBytes)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: resp.StatusCode, header: resp.Header, body: buffer.Bytes()}, nil
+}
+
+// exchange is a request of ours and what was answered, kept for the ceiling that answers the same.
+type exchange struct {
+	request request // with a body of its own
+	answer  []byte
+}
+
+// probesMax is how many postings are watched at once on their way into the projection.
+const probesMax = 4
