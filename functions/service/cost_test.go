@@ -1,0 +1,243 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"ledger.example/events"
+	"ledger.example/functions/api"
+	"ledger.example/functions/service"
+	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
+)
+
+// The own cost of a trade is what everything but the store takes: the whole call of the API's handler, logging and
+// metrics as in the functions, with a client of the SDK whose store does nothing and answers at once, less a bare call of
+// that client with the very request that the handler sent. So making the SDK's items counts, and what the SDK then does
+// with a request doesn't.
+
+// ownAllocations are the bounds of a warm command's own cost, some 5 per cent above what it takes. Allocations are the
+// same on every machine; times are only reported (BenchmarkOwnCost).
+var ownAllocations = map[string]float64{
+	"trade":   1000,
+	"settled": 1000,
+}
+
+const (
+	tradeBody   = `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"joe","quantity":"10","cost":"150000"}`
+	settledBody = `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"joe","quantity":"10","cost":"150000","settle":true}`
+)
+
+// commands are the bodies of the benchmarks, with what they are posted to.
+func commands() []command {
+	var legs bytes.Buffer
+	for range events.PostingsMax / 2 {
+		fmt.Fprint(&legs, `,{"account":"jane","asset":"USD","quantity":"-1"},{"account":"joe","asset":"USD","quantity":"1"}`)
+	}
+	return []command{
+		{"transfer", "/v1/transfers", `{"id":"t-1","from":"jane","to":"joe","asset":"USD","quantity":"2500"}`},
+		{"trade", "/v1/trades", tradeBody},
+		{"settled", "/v1/trades", settledBody},
+		{"legs48", "/v1/transactions", `{"id":"t-1","postings":[` + legs.String()[1:] + `]}`},
+	}
+}
+
+type command struct{ name, path, body string }
+
+// TestOwnAllocations holds the own cost of a trade to its bounds.
+func TestOwnAllocations(t *testing.T) {
+	for _, c := range commands() {
+		s := newStill(t)
+		post := s.poster(t, c)
+		post() // what is named is looked up once
+		whole := testing.AllocsPerRun(200, post)
+		bare := testing.AllocsPerRun(200, s.bare(t))
+		own := whole - bare
+		t.Logf("%s: %.0f allocations of its own, beside %.0f of the SDK", c.name, own, bare)
+		if most, bounded := ownAllocations[c.name]; bounded && own > most {
+			t.Errorf("%s takes %.0f allocations of its own, at most %.0f are allowed", c.name, own, most)
+		}
+	}
+}
+
+// BenchmarkOwnCost shows, for each command, the whole call (command) and the SDK's part of it (bare): the own cost is the
+// difference.
+func BenchmarkOwnCost(b *testing.B) {
+	for _, c := range commands() {
+		b.Run(c.name+"/command", func(b *testing.B) {
+			s := newStill(b)
+			post := s.poster(b, c)
+			post()
+			b.ReportAllocs()
+			for b.Loop() {
+				post()
+			}
+		})
+		b.Run(c.name+"/bare", func(b *testing.B) {
+			s := newStill(b)
+			s.poster(b, c)()
+			send := s.bare(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				send()
+			}
+		})
+	}
+}
+
+// BenchmarkOwnCostParallel is a settled trade by several callers at once, for the profiles of locks:
+//
+//	go test ./functions/service -run '^$' -bench Parallel -mutexprofile m.out -blockprofile b.out
+func BenchmarkOwnCostParallel(b *testing.B) {
+	s := newStill(b)
+	b.SetParallelism(4) // callers per processor
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		post := s.poster(b, commands()[2])
+		for pb.Next() {
+			post()
+		}
+	})
+}
+
+// still is a service on a store that takes every write and keeps nothing, and knows the two accounts and the two assets of
+// the commands.
+type still struct {
+	client *dynamodb.Client
+	api    http.Handler
+	known  map[table.Key]wire.Item
+	sent   atomic.Pointer[dynamodb.TransactWriteItemsInput] // the last
+}
+
+const books = "books"
+
+func newStill(t testing.TB) *still {
+	t.Helper()
+	s := &still{known: make(map[table.Key]wire.Item)}
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	for _, e := range []events.Event{
+		events.AssetRegistered{ID: "USD", Name: "US dollar", Scale: 2, Actor: "local", At: at},
+		events.AssetRegistered{ID: "AAPL", Name: "Apple Inc.", Currency: "USD", Actor: "local", At: at},
+		events.AccountOpened{ID: "jane", Name: "Jane Doe", Profile: "{}", Actor: "local", At: at},
+		events.AccountOpened{ID: "joe", Name: "Joe Bloggs", Profile: "{}", Actor: "local", At: at},
+	} {
+		s.known[wire.EventKey(e)] = wire.EventItem(e)
+	}
+	s.client = dynamodb.New(dynamodb.Options{Region: "us-east-1", APIOptions: []func(*middleware.Stack) error{s.instead}})
+	v, err := service.New(service.Config{
+		Client: s.client, Table: books, Actor: api.LocalActor, Version: "v1", Metrics: "Ledger/books",
+		Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.api = v.API()
+	return s
+}
+
+// instead answers where the SDK would begin to make an HTTP request.
+func (s *still) instead(stack *middleware.Stack) error {
+	return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("Still", func(
+		ctx context.Context, in middleware.SerializeInput, _ middleware.SerializeHandler,
+	) (out middleware.SerializeOutput, _ middleware.Metadata, err error) {
+		switch request := in.Parameters.(type) {
+		case *dynamodb.TransactWriteItemsInput:
+			s.sent.Store(request)
+			out.Result = &dynamodb.TransactWriteItemsOutput{}
+		case *dynamodb.BatchGetItemInput:
+			found := &dynamodb.BatchGetItemOutput{Responses: make(map[string][]wire.Item)}
+			for _, key := range request.RequestItems[books].Keys {
+				k, err := wire.KeyOf(key)
+				if err != nil {
+					return out, middleware.Metadata{}, err
+				}
+				if item := s.known[k]; item != nil {
+					found.Responses[books] = append(found.Responses[books], item)
+				}
+			}
+			out.Result = found
+		default:
+			err = fmt.Errorf("the still store was asked for a %T", request)
+		}
+		return out, dated(ctx), err
+	}), middleware.Before)
+}
+
+// dated is the metadata of a reply that tells the store's clock.
+func dated(ctx context.Context) middleware.Metadata {
+	_, metadata, _ := awsmiddleware.RecordResponseTiming{}.HandleDeserialize(ctx, middleware.DeserializeInput{},
+		middleware.DeserializeHandlerFunc(func(context.Context, middleware.DeserializeInput) (out middleware.DeserializeOutput, m middleware.Metadata, err error) {
+			out.RawResponse = &smithyhttp.Response{Response: &http.Response{
+				Header: http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}},
+			}}
+			return out, m, nil
+		}))
+	return metadata
+}
+
+// poster returns a function that posts the command, which must succeed. It makes nothing anew but what the handler does.
+func (s *still) poster(t testing.TB, c command) func() {
+	body := &body{}
+	r := httptest.NewRequest(http.MethodPost, c.path, body)
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = int64(len(c.body))
+	w := &keeper{header: make(http.Header)}
+	text := []byte(c.body)
+	return func() {
+		body.Reset(text)
+		w.reset()
+		s.api.ServeHTTP(w, r)
+		if w.status != http.StatusCreated {
+			t.Errorf("%s %s: %d %s", c.path, c.body, w.status, w.text)
+		}
+	}
+}
+
+// bare returns a function that sends the last transaction once more.
+func (s *still) bare(t testing.TB) func() {
+	in, ctx := s.sent.Load(), t.Context()
+	return func() {
+		if _, err := s.client.TransactWriteItems(ctx, in); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// body is the body of a request, used again and again.
+type body struct{ bytes.Reader }
+
+func (*body) Close() error { return nil }
+
+// keeper is a response writer that keeps what it is given.
+type keeper struct {
+	header http.Header
+	status int
+	text   []byte
+}
+
+func (w *keeper) reset() {
+	clear(w.header)
+	w.status, w.text = 0, w.text[:0]
+}
+
+func (w *keeper) Header() http.Header { return w.header }
+
+func (w *keeper) WriteHeader(status int) { w.status = status }
+
+func (w *keeper) Write(b []byte) (int, error) {
+	w.text = append(w.text, b...)
+	return len(b), nil
+}
