@@ -17,40 +17,47 @@ type Write struct {
 	Transactional bool // an action of a TransactWriteItems
 }
 
-// WriteUnits returns the write units that w consumes in the table and in those indexes. The larger of the item before and
-// after counts, in started KB; a transaction doubles that, but not what indexes consume.
+// WriteUnits returns the write units that w consumes in the table and in those indexes: of the larger of the item before
+// and after, TableUnits, and IndexUnits of each index.
 func WriteUnits(w Write, indexes ...Index) int {
-	units := started(max(w.Before.Bytes(), w.After.Bytes()), writeUnitBytes)
-	if w.Transactional {
-		units *= 2
-	}
+	units := TableUnits(max(w.Before.Bytes(), w.After.Bytes()), w.Transactional)
 	for _, index := range indexes {
-		units += indexUnits(w, index)
+		before, after := index.Entry(w.Before), index.Entry(w.After)
+		moved := before[index.PartitionKey] != after[index.PartitionKey] || before[index.SortKey] != after[index.SortKey]
+		units += IndexUnits(before.Bytes(), after.Bytes(), moved, !moved && Map(before) == Map(after))
 	}
 	return units
 }
 
-// ConditionCheckUnits returns the write units of a ConditionCheck on that item, in a transaction; nil: absent.
-func ConditionCheckUnits(item Item) int { return 2 * started(item.Bytes(), writeUnitBytes) }
+// TableUnits returns the write units that an item of that size consumes in the table: its started KB, at least one, and in
+// a transaction twice that.
+func TableUnits(bytes int, transactional bool) int {
+	units := started(bytes, writeUnitBytes)
+	if transactional {
+		units *= 2
+	}
+	return units
+}
 
-// indexUnits returns what w consumes in one index: an entry put in, changed or taken out is a write of its size; one
-// whose keys change is taken out and put in again; one that stays the same is free.
-func indexUnits(w Write, index Index) int {
-	before, after := index.Entry(w.Before), index.Entry(w.After)
+// IndexUnits returns the write units that a write consumes in one index, whose entry had before bytes and has after, 0 for
+// none; a transaction doesn't double them. An entry put in, changed or taken out is a write of its size, the larger one;
+// one whose keys moved is taken out and put in again; one that stays the same is free.
+func IndexUnits(before, after int, moved, same bool) int {
 	switch {
-	case before == nil && after == nil:
+	case before == 0 && after == 0:
 		return 0
-	case before == nil:
-		return started(after.Bytes(), writeUnitBytes)
-	case after == nil:
-		return started(before.Bytes(), writeUnitBytes)
-	case before[index.PartitionKey] != after[index.PartitionKey] || before[index.SortKey] != after[index.SortKey]:
-		return started(before.Bytes(), writeUnitBytes) + started(after.Bytes(), writeUnitBytes)
-	case Map(before) == Map(after):
+	case before == 0 || after == 0:
+		return started(before+after, writeUnitBytes)
+	case moved:
+		return started(before, writeUnitBytes) + started(after, writeUnitBytes)
+	case same:
 		return 0
 	}
-	return started(max(before.Bytes(), after.Bytes()), writeUnitBytes)
+	return started(max(before, after), writeUnitBytes)
 }
+
+// ConditionCheckUnits returns the write units of a ConditionCheck on that item, in a transaction; nil: absent.
+func ConditionCheckUnits(item Item) int { return TableUnits(item.Bytes(), true) }
 
 // Entry returns what the index holds of item; nil if nothing.
 func (x Index) Entry(item Item) Item {
@@ -85,7 +92,7 @@ const (
 
 // GetHalves returns what reading one item consumes, in halves of a read unit: with GetItem, or as one of a BatchGetItem or
 // a TransactGetItems, where each item is rounded up by itself. nil: absent, which costs as much as the smallest.
-func GetHalves(item Item, c Consistency) int { return int(c) * started(item.Bytes(), readUnitBytes) }
+func GetHalves(item Item, c Consistency) int { return ReadHalves(item.Bytes(), c) }
 
 // QueryHalves returns what one page of a query consumes, in halves of a read unit: the items that it went through, also
 // those that a filter left out, are added up before they are rounded. In an index, pass its entries.
@@ -94,8 +101,12 @@ func QueryHalves(items []Item, c Consistency) int {
 	for _, item := range items {
 		total += item.Bytes()
 	}
-	return int(c) * started(total, readUnitBytes)
+	return ReadHalves(total, c)
 }
+
+// ReadHalves returns what reading that many bytes consumes, in halves of a read unit. They are those of whole items,
+// however little of them is shown.
+func ReadHalves(bytes int, c Consistency) int { return int(c) * started(bytes, readUnitBytes) }
 
 // started counts the started blocks in size, at least one.
 func started(size, block int) int { return max(1, (size+block-1)/block) }

@@ -54,6 +54,7 @@ func TestValueBytes(t *testing.T) {
 		{"leading zeros don't count", table.Number("0042"), 2},
 		{"zeros inside count", table.Number("4002"), 3},
 		{"fraction", table.Number("0.0425"), 3},
+		{"fraction, zeros inside count", table.Number("-10.01"), 4},
 		{"fraction's trailing zeros don't count", table.Number("1.500"), 2},
 		{"38 digits", table.Number(digits38), 20},
 		{"38 digits, negative", table.Number("-" + digits38), 21},

@@ -31,26 +31,36 @@ func (v Value) Bytes() int { return v.bytes }
 // String is a string: the bytes of its UTF-8.
 func String(s string) Value { return Value{len(s), "S" + strconv.Quote(s)} }
 
-// Number is a decimal number without an exponent: a byte for two significant digits or the odd one left, a byte, and
-// one more if it is negative. AWS calls its own rule approximate.
+// Number is a decimal number without an exponent; its size is NumberBytes.
 func Number(decimal string) Value {
 	digits, negative := strings.CutPrefix(decimal, "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	whole, fraction = strings.TrimLeft(whole, "0"), strings.TrimRight(fraction, "0")
-	significant := strings.TrimLeft(whole+fraction, "0")
-	if fraction == "" {
-		significant = strings.TrimRight(significant, "0")
+	sign := ""
+	if negative && whole+fraction != "" {
+		sign = "-"
 	}
-	size := (len(significant)+1)/2 + 1
-	if significant == "" {
-		negative, whole, fraction = false, "", ""
+	return Value{NumberBytes(decimal), "N" + sign + whole + "." + fraction}
+}
+
+// NumberBytes is the size of a decimal number without an exponent: a byte for two significant digits or the odd one left,
+// a byte, and one more if it is negative. AWS calls its own rule approximate.
+func NumberBytes(decimal string) int {
+	digits, negative := strings.CutPrefix(decimal, "-")
+	first := strings.IndexAny(digits, "123456789")
+	if first < 0 {
+		return 1
 	}
-	text := "N" + whole + "." + fraction
+	last := strings.LastIndexAny(digits, "123456789")
+	significant := last + 1 - first
+	if point := strings.IndexByte(digits, '.'); first < point && point < last {
+		significant--
+	}
+	size := (significant+1)/2 + 1
 	if negative {
 		size++
-		text = "N-" + text[1:]
 	}
-	return Value{size, text}
+	return size
 }
 
 // Bool is a boolean: one byte.
@@ -61,15 +71,15 @@ func Null() Value { return Value{1, "null"} }
 
 // Overheads of lists and maps, however long, and of each of their elements.
 const (
-	collectionBytes = 3
-	elementBytes    = 1
+	CollectionBytes = 3
+	ElementBytes    = 1
 )
 
 // List is three bytes, and for each element its size and one more.
 func List(elements ...Value) Value {
-	size, texts := collectionBytes, make([]string, len(elements))
+	size, texts := CollectionBytes, make([]string, len(elements))
 	for i, element := range elements {
-		size += element.bytes + elementBytes
+		size += element.bytes + ElementBytes
 		texts[i] = element.text
 	}
 	return Value{size, "[" + strings.Join(texts, ",") + "]"}
@@ -77,9 +87,9 @@ func List(elements ...Value) Value {
 
 // Map is three bytes, and for each pair the sizes of name and value and one more.
 func Map(pairs Item) Value {
-	size, texts := collectionBytes, make([]string, 0, len(pairs))
+	size, texts := CollectionBytes, make([]string, 0, len(pairs))
 	for name, value := range pairs {
-		size += len(name) + value.bytes + elementBytes
+		size += len(name) + value.bytes + ElementBytes
 		texts = append(texts, strconv.Quote(name)+":"+value.text)
 	}
 	slices.Sort(texts)
