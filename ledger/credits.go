@@ -1,6 +1,10 @@
 package ledger
 
-import "ledger.example/events"
+import (
+	"strings"
+
+	"ledger.example/events"
+)
 
 // knownCredits is, for each pair, an amount that the account is known to have been credited of the asset in committed
 // transactions. Credits only grow, so that any figure once true stays a safe lower bound, and only rises here.
@@ -20,6 +24,7 @@ func (c *knownCredits) of(p Pair) (events.Amount, bool) { return c.memory.get(p)
 
 // raise makes what is known at least the given amount, and returns what is known then.
 func (c *knownCredits) raise(p Pair, to events.Amount) events.Amount {
+	p = Pair{strings.Clone(p.Account), strings.Clone(p.Asset)} // of a request, they may be parts of its whole body
 	return c.memory.change(p, func(known events.Amount, ok bool) events.Amount {
 		if ok && known.Cmp(to) > 0 {
 			return known

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +35,7 @@ type decoder struct {
 }
 
 type fault struct {
-	at int64 // where the field stands, or where its object ends when it is missing
+	at int // where the field stands, or where its object ends when it is missing
 	ledger.FieldError
 }
 
@@ -44,51 +43,70 @@ type fault struct {
 type object struct {
 	d     *decoder
 	n     *node
-	path  string // what its fields' names begin with: "" or "postings[1]."
-	taken []string
+	list  string // the field whose item it is; "" for the whole body
+	index int    // in that list
 }
 
 func (d *decoder) top() *object { return &object{d: d, n: d.root} }
 
-func (d *decoder) fail(at int64, field, rule string) {
-	d.wrong = append(d.wrong, fault{at, ledger.FieldError{Field: field, Rule: rule}})
+// field returns the whole name of a field of o. It is made for faults only.
+func (o *object) field(name string) string {
+	if o.list == "" {
+		return name
+	}
+	return o.list + "[" + strconv.Itoa(o.index) + "]." + name
+}
+
+// fail records a fault of a field of o.
+func (o *object) fail(at int, name, rule string) {
+	o.d.wrong = append(o.d.wrong, fault{at, ledger.FieldError{Field: o.field(name), Rule: rule}})
 }
 
 // take returns the value of an optional field, nil when it is absent. A null is a value, and never a right one.
-func (o *object) take(name string) *node {
-	o.taken = append(o.taken, name)
-	return o.n.member(name)
+func (o *object) take(name string) (v *node) {
+	for i := range o.n.members {
+		m := &o.n.members[i]
+		if m.key != name {
+			continue
+		}
+		if m.taken = true; v == nil {
+			v = &m.value
+		}
+	}
+	return v
 }
 
 // require is take for a field that must be there.
 func (o *object) require(name string) *node {
 	v := o.take(name)
 	if v == nil {
-		o.d.fail(o.n.end, o.path+name, ruleRequired)
+		o.fail(o.n.end, name, ruleRequired)
 	}
 	return v
 }
 
-// as returns v's value as a T, T's zero value and a fault when it is something else. A nil v is T's zero value.
-func as[T any](o *object, name string, v *node, rule string) (t T) {
-	if v == nil {
-		return t
+// is tells whether v is of the kind that is wanted; that it is something else is a fault. Nothing is of no kind.
+func (o *object) is(want valueKind, name string, v *node, rule string) bool {
+	if v != nil && v.kind != want {
+		o.fail(v.at, name, rule)
 	}
-	t, ok := v.value.(T)
-	if !ok {
-		o.d.fail(v.at, o.path+name, rule)
+	return v != nil && v.kind == want
+}
+
+// as returns v's text if it is of the kind that is wanted, else "" and a fault. A nil v is "".
+func (o *object) as(want valueKind, name string, v *node, rule string) string {
+	if !o.is(want, name, v, rule) {
+		return ""
 	}
-	return t
+	return v.text
 }
 
 // text reads an optional text, "" when it is absent.
-func (o *object) text(name string) string {
-	return as[string](o, name, o.take(name), ruleText)
-}
+func (o *object) text(name string) string { return o.as(aText, name, o.take(name), ruleText) }
 
 // requiredText reads a text that must be there.
 func (o *object) requiredText(name string) string {
-	return as[string](o, name, o.require(name), ruleText)
+	return o.as(aText, name, o.require(name), ruleText)
 }
 
 // id reads an optional id, "" when it is absent: an empty text is an id, and a wrong one.
@@ -98,93 +116,85 @@ func (o *object) id(name string) string { return o.checkID(name, o.take(name)) }
 func (o *object) requiredID(name string) string { return o.checkID(name, o.require(name)) }
 
 func (o *object) checkID(name string, v *node) string {
-	id := as[string](o, name, v, ruleID)
-	if v != nil && !events.ValidID(id) {
-		if _, isText := v.value.(string); isText {
-			o.d.fail(v.at, o.path+name, ruleID)
-		}
+	id := o.as(aText, name, v, ruleID)
+	if v != nil && v.kind == aText && !events.ValidID(id) {
+		o.fail(v.at, name, ruleID)
 	}
 	return id
 }
 
 // flag reads an optional boolean, false when it is absent.
 func (o *object) flag(name string) bool {
-	return as[bool](o, name, o.take(name), ruleBool)
+	return o.as(aTruth, name, o.take(name), ruleBool) == "true"
 }
 
 // integer reads a whole number, in JSON's own digits, that must be there.
 func (o *object) integer(name string) int {
 	v := o.require(name)
-	number := as[json.Number](o, name, v, ruleInteger)
+	number := o.as(aNumber, name, v, ruleInteger)
 	if number == "" {
 		return 0
 	}
-	i, err := strconv.ParseInt(number.String(), 10, 32)
+	i, err := strconv.ParseInt(number, 10, 32)
 	if err != nil || number == "-0" {
-		o.d.fail(v.at, o.path+name, ruleInteger)
+		o.fail(v.at, name, ruleInteger)
 	}
 	return int(i)
 }
 
 // amount reads an optional amount, 0 when it is absent.
-func (o *object) amount(name string) events.Amount {
-	return o.d.amount(o.path+name, o.take(name))
-}
+func (o *object) amount(name string) events.Amount { return o.checkAmount(name, o.take(name)) }
 
 // requiredAmount reads an amount that must be there.
 func (o *object) requiredAmount(name string) events.Amount {
-	return o.d.amount(o.path+name, o.require(name))
+	return o.checkAmount(name, o.require(name))
 }
 
-func (d *decoder) amount(field string, v *node) events.Amount {
+func (o *object) checkAmount(name string, v *node) events.Amount {
 	if v == nil {
 		return events.Amount{}
 	}
-	text, _ := v.value.(string)
-	a, err := events.ParseAmount(text, events.PostedDigits)
-	if err != nil {
-		d.fail(v.at, field, ruleAmount)
+	a, err := events.ParseAmount(v.text, events.PostedDigits)
+	if v.kind != aText || err != nil {
+		o.fail(v.at, name, ruleAmount)
+		return events.Amount{}
 	}
 	return a
-}
-
-// is tells whether v is an object or an array, as want says; that it is something else is a fault. Nothing is neither.
-func (o *object) is(want json.Delim, name string, v *node, rule string) bool {
-	if v != nil && v.value != want {
-		o.d.fail(v.at, o.path+name, rule)
-	}
-	return v != nil && v.value == want
 }
 
 // pairs reads an optional object of texts, nil when it is absent.
 func (o *object) pairs(name string) map[string]string {
 	v := o.take(name)
-	if !o.is('{', name, v, ruleObject) {
+	if !o.is(anObject, name, v, ruleObject) {
 		return nil
 	}
 	pairs := make(map[string]string, len(v.members))
-	for _, m := range v.members {
-		text, isText := m.value.value.(string)
-		if !isText {
-			o.d.fail(m.value.at, o.path+name+"."+m.key, ruleText)
+	for i := range v.members {
+		m := &v.members[i]
+		if m.value.kind != aText {
+			o.fail(m.value.at, name+"."+m.key, ruleText)
+			pairs[m.key] = ""
+			continue
 		}
-		pairs[m.key] = text
+		pairs[m.key] = m.value.text
 	}
 	return pairs
 }
 
-// objects reads an array of objects that must be there. An item that is no object is nil here, and a fault.
-func (o *object) objects(name string) []*object {
+// objects reads an array of objects that must be there. An item that is no object has no node here, and is a fault.
+func (o *object) objects(name string) []object {
 	v := o.require(name)
-	if !o.is('[', name, v, ruleArray) {
+	if !o.is(anArray, name, v, ruleArray) {
 		return nil
 	}
-	items := make([]*object, len(v.items))
-	for i, item := range v.items {
-		field := name + "[" + strconv.Itoa(i) + "]"
-		if o.is('{', field, item, ruleObject) {
-			items[i] = &object{d: o.d, n: item, path: o.path + field + "."}
+	items := make([]object, len(v.items))
+	for i := range v.items {
+		item := &v.items[i]
+		if item.kind != anObject {
+			o.fail(item.at, name+"["+strconv.Itoa(i)+"]", ruleObject)
+			continue
 		}
+		items[i] = object{d: o.d, n: item, list: name, index: i}
 	}
 	return items
 }
@@ -192,7 +202,7 @@ func (o *object) objects(name string) []*object {
 // profile reads an optional object of any content as compact JSON, "" when it is absent.
 func (o *object) profile(name string) string {
 	v := o.take(name)
-	if !o.is('{', name, v, ruleObject) {
+	if !o.is(anObject, name, v, ruleObject) {
 		return ""
 	}
 	var b bytes.Buffer
@@ -205,14 +215,15 @@ func (o *object) overdraft(name string) events.Overdraft {
 	v := o.take(name)
 	switch {
 	case v == nil:
-	case v.value == "unlimited":
+	case v.kind == aText && v.text == "unlimited":
 		return events.Overdraft{Unlimited: true}
-	case v.value != json.Delim('{'):
-		o.d.fail(v.at, o.path+name, ruleDraft)
+	case v.kind != anObject:
+		o.fail(v.at, name, ruleDraft)
 	case len(v.members) > 0:
 		limits := make(map[string]events.Amount, len(v.members))
-		for _, m := range v.members {
-			limits[m.key] = o.d.amount(o.path+name+"."+m.key, m.value)
+		for i := range v.members {
+			m := &v.members[i]
+			limits[m.key] = o.checkAmount(name+"."+m.key, &m.value)
 		}
 		return events.Overdraft{Limits: limits}
 	}
@@ -221,9 +232,9 @@ func (o *object) overdraft(name string) events.Overdraft {
 
 // finish records the fields of o that nobody took.
 func (o *object) finish() {
-	for _, m := range o.n.members {
-		if !slices.Contains(o.taken, m.key) {
-			o.d.malformed = append(o.d.malformed, ledger.FieldError{Field: o.path + m.key, Rule: ruleKnown})
+	for i := range o.n.members {
+		if m := &o.n.members[i]; !m.taken {
+			o.d.malformed = append(o.d.malformed, ledger.FieldError{Field: o.field(m.key), Rule: ruleKnown})
 		}
 	}
 }
@@ -263,11 +274,12 @@ func named(faults []fault, field string, within bool) bool {
 
 // find returns where the field of a path such as "postings[1].quantity" stands, or where the innermost thing that is
 // there ends.
-func (n *node) find(path string) int64 {
+func (n *node) find(path string) int {
 	if v := n.member(path); v != nil {
 		return v.at
 	}
-	for _, m := range n.members {
+	for i := range n.members {
+		m := &n.members[i]
 		rest, ok := strings.CutPrefix(path, m.key)
 		switch {
 		case ok && strings.HasPrefix(rest, "."):

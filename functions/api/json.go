@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,17 +16,31 @@ import (
 
 // A node is one value of a JSON text: the text says everything, also which of two equal keys came second.
 type node struct {
-	value   any      // string, json.Number, bool, nil, or the json.Delim '{' or '['
+	kind    valueKind
+	text    string   // of a text what it says, of a number or a truth value how it is written
 	members []member // of an object, in the order of the text
-	items   []*node  // of an array
-	at      int64    // the byte after its first token: tells which of two values came first
-	end     int64    // the byte after it
+	items   []node   // of an array
+	at      int      // where it begins: tells which of two values came first
+	end     int      // the byte after it
 }
 
 type member struct {
 	key   string
-	value *node
+	value node
+	taken bool // somebody has asked for it
 }
+
+// valueKind is what a value is: the byte that it begins with, but for numbers and truth values, which have several.
+type valueKind byte
+
+const (
+	aText    valueKind = '"'
+	aNumber  valueKind = '0'
+	aTruth   valueKind = 't'
+	aNull    valueKind = 'n'
+	anArray  valueKind = '['
+	anObject valueKind = '{'
+)
 
 // DepthMax is the most objects and arrays within one another in a body: a profile needs a few.
 const DepthMax = 32
@@ -32,40 +48,90 @@ const DepthMax = 32
 // parse reads one JSON object that fills text. It refuses what encoding/json lets pass: bytes that are not UTF-8, halves
 // of surrogate pairs, anything after the object, and keys that come twice, all of which it returns. Its errors are for
 // callers, and go on after "The body".
+//
+// That text is JSON is for encoding/json to say. What is known to be JSON is taken apart here, as its decoder makes many
+// small things of every token.
 func parse(text []byte) (root *node, twice []ledger.FieldError, err error) {
 	if !utf8.Valid(text) {
 		return nil, nil, errors.New("is not UTF-8")
 	}
-	p := parser{text: text, tokens: json.NewDecoder(bytes.NewReader(text))}
-	p.tokens.UseNumber()
-	root, err = p.value(0)
-	switch {
-	case err == io.EOF:
-		return nil, nil, errors.New("is empty: send a JSON object")
-	case err == nil && root.value != json.Delim('{'):
-		return nil, nil, errors.New("is not a JSON object")
-	case err == nil:
-		if _, err = p.token(); err == io.EOF {
-			return root, p.twice, nil
-		}
-		if _, bad := errors.AsType[*json.SyntaxError](err); err == nil || bad {
-			return nil, nil, fmt.Errorf("goes on after its JSON object, which ends at byte %d", root.end)
-		}
+	if !json.Valid(text) {
+		return nil, nil, malformed(text)
 	}
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		err = fmt.Errorf("is not JSON: %s, near byte %d", e.Error(), max(e.Offset, p.tokens.InputOffset()))
+	p := parser{text: string(text), path: make([]step, 0, 4), members: make([]member, 0, fewMembers)}
+	p.space()
+	if valueKind(p.text[p.at]) != anObject {
+		return nil, nil, errObject
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("ends within its JSON object")
+	n, err := p.value(0)
+	if err != nil {
+		return nil, nil, err
 	}
-	return nil, nil, err
+	return &n, p.twice, nil
 }
 
+var errObject = errors.New("is not a JSON object")
+
+// malformed says what is wrong with a text that is not JSON.
+func malformed(text []byte) error {
+	if at := tooDeep(text); at > 0 {
+		return nestedError(at)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	var first json.RawMessage
+	err := d.Decode(&first)
+	switch {
+	case err == io.EOF:
+		return errors.New("is empty: send a JSON object")
+	case err == io.ErrUnexpectedEOF:
+		return errors.New("ends within its JSON object")
+	case err != nil:
+		at := d.InputOffset()
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			at = max(at, e.Offset)
+		}
+		return fmt.Errorf("is not JSON: %w, near byte %d", err, at)
+	case valueKind(first[0]) != anObject:
+		return errObject
+	}
+	return fmt.Errorf("goes on after its JSON object, which ends at byte %d", d.InputOffset())
+}
+
+func nestedError(at int) error {
+	return fmt.Errorf("is nested more than %d deep at byte %d", DepthMax, at)
+}
+
+// tooDeep returns the byte after the first bracket of a text that opens one too many, 0 when there is none.
+func tooDeep(text []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > DepthMax {
+				return i + 1
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return 0
+}
+
+// A parser takes apart a text that is JSON.
 type parser struct {
-	text   []byte
-	tokens *json.Decoder
-	path   []step // to the value that is being read
-	twice  []ledger.FieldError
+	text  string
+	at    int
+	path  []step // to the value that is being read
+	twice []ledger.FieldError
+
+	// What was read of the objects and arrays around that value: those of the innermost come last.
+	members []member
+	items   []node
 }
 
 // step is one step down: to the member of a key, or, when index is not negative, to an item.
@@ -90,109 +156,166 @@ func (p *parser) field() string {
 	return b.String()
 }
 
-// token reads the next token.
-func (p *parser) token() (json.Token, error) {
-	before := p.tokens.InputOffset()
-	t, err := p.tokens.Token()
-	if err != nil {
-		return nil, err
+// space skips white space.
+func (p *parser) space() {
+	for p.at < len(p.text) && isSpace(p.text[p.at]) {
+		p.at++
 	}
-	if _, ok := t.(string); ok && halfSurrogate(p.text[before:p.tokens.InputOffset()]) {
-		return nil, fmt.Errorf("has half of a surrogate pair in the text that ends at byte %d", p.tokens.InputOffset())
-	}
-	return t, nil
 }
 
-// value reads the next value, within depth others. At the end of the text its error is io.EOF.
-func (p *parser) value(depth int) (*node, error) {
-	t, err := p.token()
-	if err != nil {
-		return nil, err
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// more goes on to the next member or item, and tells whether there is one before the closing bracket, which it skips.
+func (p *parser) more(closing byte) bool {
+	p.space()
+	if p.text[p.at] == ',' {
+		p.at++
+		p.space()
 	}
-	n := &node{value: t, at: p.tokens.InputOffset()}
-	if _, nested := t.(json.Delim); nested {
+	if p.text[p.at] != closing {
+		return true
+	}
+	p.at++
+	return false
+}
+
+// value reads the next value, within depth others.
+func (p *parser) value(depth int) (n node, err error) {
+	p.space()
+	n.at = p.at
+	switch c := p.text[p.at]; c {
+	case '{', '[':
 		if depth == DepthMax {
-			return nil, fmt.Errorf("is nested more than %d deep at byte %d", DepthMax, n.at)
+			return n, nestedError(p.at + 1)
 		}
-		if t == json.Delim('{') {
-			err = p.object(n, depth+1)
+		p.at++
+		if n.kind = valueKind(c); n.kind == anObject {
+			n.members, err = p.object(depth + 1)
 		} else {
-			err = p.array(n, depth+1)
+			n.items, err = p.array(depth + 1)
 		}
-		if err == nil {
-			_, err = p.token() // the closing one
-		}
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+	case '"':
+		n.kind = aText
+		n.text, err = p.quoted()
+	case 't', 'f':
+		n.kind, n.text = aTruth, p.word()
+	case 'n':
+		n.kind, n.text = aNull, p.word()
+	default:
+		n.kind, n.text = aNumber, p.word()
 	}
-	n.end = p.tokens.InputOffset()
+	n.end = p.at
 	return n, err
 }
 
-func (p *parser) array(n *node, depth int) error {
-	for p.tokens.More() {
-		p.path = append(p.path, step{index: len(n.items)})
-		item, err := p.value(depth)
-		if err != nil {
-			return err
-		}
-		p.path = p.path[:len(p.path)-1]
-		n.items = append(n.items, item)
+// word reads what ends where another token begins.
+func (p *parser) word() string {
+	from := p.at
+	for p.at < len(p.text) && !isSpace(p.text[p.at]) && p.text[p.at] != ',' && p.text[p.at] != '}' && p.text[p.at] != ']' {
+		p.at++
 	}
-	return nil
+	return p.text[from:p.at]
 }
 
-func (p *parser) object(n *node, depth int) error {
-	var seen map[string]bool // once there are many
-	for p.tokens.More() {
-		t, err := p.token()
+// quoted reads a text.
+func (p *parser) quoted() (string, error) {
+	from := p.at
+	p.at++
+	escaped := false
+	for ; p.text[p.at] != '"'; p.at++ {
+		if p.text[p.at] == '\\' {
+			escaped = true
+			p.at++ // what is escaped ends no text
+		}
+	}
+	p.at++
+	source := p.text[from:p.at]
+	if !escaped {
+		return source[1 : len(source)-1], nil
+	}
+	return p.unescaped(source)
+}
+
+// unescaped reads a text with escapes from its source, behind which the parser stands.
+func (p *parser) unescaped(source string) (string, error) {
+	if halfSurrogate(source) { // which Unmarshal would silently replace
+		return "", fmt.Errorf("has half of a surrogate pair in the text that ends at byte %d", p.at)
+	}
+	var s string
+	err := json.Unmarshal([]byte(source), &s)
+	return s, err
+}
+
+func (p *parser) array(depth int) ([]node, error) {
+	begin := len(p.items)
+	for p.more(']') {
+		p.path = append(p.path, step{index: len(p.items) - begin})
+		item, err := p.value(depth)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		key, isText := t.(string)
-		if !isText { // the decoder lets no other token be a key
-			return fmt.Errorf("has a key that is no text at byte %d", p.tokens.InputOffset())
+		p.path = p.path[:len(p.path)-1]
+		p.items = append(p.items, item)
+	}
+	items := slices.Clone(p.items[begin:])
+	p.items = p.items[:begin]
+	return items, nil
+}
+
+func (p *parser) object(depth int) ([]member, error) {
+	begin := len(p.members)
+	var seen map[string]bool // once there are many
+	for p.more('}') {
+		key, err := p.quoted()
+		if err != nil {
+			return nil, err
 		}
-		if len(n.members) == fewMembers {
+		before := p.members[begin:]
+		if len(before) == fewMembers {
 			seen = make(map[string]bool, 2*fewMembers)
-			for _, m := range n.members {
+			for _, m := range before {
 				seen[m.key] = true
 			}
 		}
 		p.path = append(p.path, step{key, -1})
-		if seen == nil && n.member(key) != nil || seen[key] {
+		if seen == nil && find(before, key) != nil || seen[key] {
 			p.twice = append(p.twice, ledger.FieldError{Field: p.field(), Rule: ruleOnce})
 		}
+		p.space()
+		p.at++ // the colon
 		value, err := p.value(depth)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.path = p.path[:len(p.path)-1]
-		n.members = append(n.members, member{key, value})
+		p.members = append(p.members, member{key: key, value: value})
 		if seen != nil {
 			seen[key] = true
 		}
 	}
-	return nil
+	members := slices.Clone(p.members[begin:])
+	p.members = p.members[:begin]
+	return members, nil
 }
 
 // fewMembers is up to how many members an object is searched from the front.
 const fewMembers = 16
 
-// member returns the value of key, nil when there is none.
-func (n *node) member(key string) *node {
-	for _, m := range n.members {
-		if m.key == key {
-			return m.value
+// find returns the first value of key, nil when there is none.
+func find(members []member, key string) *node {
+	for i := range members {
+		if members[i].key == key {
+			return &members[i].value
 		}
 	}
 	return nil
 }
 
-// halfSurrogate tells whether a JSON string's source holds a \u escape of half a surrogate pair, which the decoder would
-// silently replace.
-func halfSurrogate(source []byte) bool {
+// member returns the value of key, nil when there is none.
+func (n *node) member(key string) *node { return find(n.members, key) }
+
+// halfSurrogate tells whether a JSON string's source holds a \u escape of half a surrogate pair.
+func halfSurrogate(source string) bool {
 	for i := 0; i+1 < len(source); i++ {
 		if source[i] != '\\' {
 			continue
@@ -217,55 +340,40 @@ func halfSurrogate(source []byte) bool {
 	return false
 }
 
-// hex4 reads the four hexadecimal digits at i, -1 when they are not there.
-func hex4(source []byte, i int) int {
-	if i+4 > len(source) {
-		return -1
-	}
-	n := 0
-	for _, c := range source[i : i+4] {
-		n <<= 4
-		switch {
-		case '0' <= c && c <= '9':
-			n |= int(c - '0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			n |= int(c|0x20-'a') + 10
-		default:
-			return -1
-		}
-	}
+// hex4 reads the four hexadecimal digits at i.
+func hex4(source string, i int) uint64 {
+	n, _ := strconv.ParseUint(source[i:i+4], 16, 16) // it is JSON: they are there
 	return n
 }
 
 // compact appends n as compact JSON to b: texts escaped in one way only, numbers as they were written, members in their
 // order.
 func (n *node) compact(b *bytes.Buffer) {
-	switch v := n.value.(type) {
-	case json.Delim:
-		b.WriteByte(byte(v))
-		for i, m := range n.members {
+	switch n.kind {
+	case anObject:
+		b.WriteByte('{')
+		for i := range n.members {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			compactText(b, m.key)
+			compactText(b, n.members[i].key)
 			b.WriteByte(':')
-			m.value.compact(b)
+			n.members[i].value.compact(b)
 		}
-		for i, item := range n.items {
+		b.WriteByte('}')
+	case anArray:
+		b.WriteByte('[')
+		for i := range n.items {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			item.compact(b)
+			n.items[i].compact(b)
 		}
-		b.WriteByte(byte(v) + 2) // '}' and ']' stand two after '{' and '['
-	case string:
-		compactText(b, v)
-	case json.Number:
-		b.WriteString(v.String())
-	case bool:
-		fmt.Fprint(b, v)
+		b.WriteByte(']')
+	case aText:
+		compactText(b, n.text)
 	default:
-		b.WriteString("null")
+		b.WriteString(n.text)
 	}
 }
 

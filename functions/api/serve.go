@@ -1,10 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"runtime/debug"
@@ -123,29 +123,46 @@ func (r *request) check() error {
 
 // readBody reads the body of a request and its JSON, and returns the fields that come twice in it.
 func readBody(w http.ResponseWriter, r *http.Request) (*node, []ledger.FieldError, error) {
-	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	charset, given := params["charset"]
-	if err != nil || media != jsonType || given && !strings.EqualFold(charset, "utf-8") || r.Header.Get("Content-Encoding") != "" {
+	if !isJSON(r.Header) {
 		return nil, nil, newProblem(codeUnsupportedMedia, "Send the body as application/json in UTF-8, not compressed.")
 	}
-	tooLarge := newProblem(codeBodyTooLarge, fmt.Sprintf("The body may have at most %d bytes.", BodyBytes))
 	if r.ContentLength > BodyBytes {
-		return nil, nil, tooLarge
+		return nil, nil, tooLarge()
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyBytes))
+	var body bytes.Buffer
+	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // the whole, and what tells Buffer that there is no more
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, BodyBytes))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, nil, tooLarge
+		return nil, nil, tooLarge()
 	}
 	if err != nil {
 		p := newProblem(codeMalformedBody, "The body ended before it was complete.")
 		p.cause = err
 		return nil, nil, p
 	}
-	root, twice, err := parse(body)
+	root, twice, err := parse(body.Bytes())
 	if err != nil {
 		return nil, nil, newProblem(codeMalformedBody, "The body "+err.Error()+".")
 	}
 	return root, twice, nil
+}
+
+// isJSON tells whether headers announce JSON in UTF-8, as it is.
+func isJSON(h http.Header) bool {
+	if h.Get("Content-Encoding") != "" {
+		return false
+	}
+	content := h.Get("Content-Type")
+	if content == jsonType {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(content)
+	charset, given := params["charset"]
+	return err == nil && media == jsonType && (!given || strings.EqualFold(charset, "utf-8"))
+}
+
+func tooLarge() *problem {
+	return newProblem(codeBodyTooLarge, fmt.Sprintf("The body may have at most %d bytes.", BodyBytes))
 }
 
 // requestID returns the caller's id for the request if it is 1 to 64 of an id's characters, else a new one.

@@ -14,16 +14,16 @@ func (a *api) postTransaction(r *request) (reply, error) {
 	c := ledger.PostTransaction{Annotation: ledger.Annotation{Actor: r.actor}}
 	err := r.decode(func(o *object) {
 		r.annotation(o, &c.Annotation)
-		for _, p := range o.objects("postings") {
-			var leg ledger.LegRequest
-			if p != nil {
-				leg = ledger.LegRequest{
+		legs := o.objects("postings")
+		c.Postings = make([]ledger.LegRequest, len(legs))
+		for i := range legs {
+			if p := &legs[i]; p.n != nil {
+				c.Postings[i] = ledger.LegRequest{
 					Account: p.requiredID("account"), Asset: p.requiredID("asset"),
 					Quantity: p.requiredAmount("quantity"), Cost: p.amount("cost"),
 				}
 				p.finish()
 			}
-			c.Postings = append(c.Postings, leg)
 		}
 	}, func() []ledger.FieldError { return c.Shape() })
 	return a.post(r, c, err)
@@ -69,10 +69,10 @@ func (r *request) annotation(o *object, c *ledger.Annotation) {
 		r.fail(idempotencyKey, ruleID)
 	case body == nil:
 		c.ID = keys[0]
-	case body.value != keys[0]:
+	case body.kind != aText || body.text != keys[0]:
 		r.fail(idempotencyKey, ruleAgree)
 		if !named(o.d.wrong, "id", false) {
-			o.d.fail(body.at, "id", ruleAgree)
+			o.fail(body.at, "id", ruleAgree)
 		}
 	}
 }
