@@ -21,6 +21,7 @@ import (
 	"ledger.example/functions/service"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
+	"ledger.example/ledger/wire/wiretest"
 	"ledger.example/projections"
 )
 
@@ -101,7 +102,7 @@ func measureTrade(t *testing.T, settle bool) tradeCost {
 		if _, was := before[key]; was {
 			continue
 		}
-		whole := sized(t, item)
+		whole := wiretest.Sized(t, item)
 		cost.tableBytes += int64(whole.Bytes() + storedOverheadBytes)
 		for _, index := range table.Indexes() {
 			if entry := index.Entry(whole); entry != nil {
@@ -201,7 +202,7 @@ func readHalves(t testing.TB, requests []request) (halves int) {
 	for _, r := range requests {
 		var items []table.Item
 		for _, item := range r.found() {
-			items = append(items, sized(t, item))
+			items = append(items, wiretest.Sized(t, item))
 		}
 		switch in := r.input.(type) {
 		case *dynamodb.GetItemInput:

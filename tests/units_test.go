@@ -6,46 +6,11 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
+	"ledger.example/ledger/wire/wiretest"
 )
-
-// sized returns an item as the cost model has it, nil for nil.
-func sized(t testing.TB, item wire.Item) table.Item {
-	t.Helper()
-	if item == nil {
-		return nil
-	}
-	all := make(table.Item, len(item))
-	for name, v := range item {
-		all[name] = valueOf(t, v)
-	}
-	return all
-}
-
-func valueOf(t testing.TB, v types.AttributeValue) table.Value {
-	t.Helper()
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return table.String(v.Value)
-	case *types.AttributeValueMemberN:
-		return table.Number(v.Value)
-	case *types.AttributeValueMemberBOOL:
-		return table.Bool(v.Value)
-	case *types.AttributeValueMemberM:
-		return table.Map(sized(t, v.Value))
-	case *types.AttributeValueMemberL:
-		var elements []table.Value
-		for _, e := range v.Value {
-			elements = append(elements, valueOf(t, e))
-		}
-		return table.List(elements...)
-	}
-	t.Fatalf("the cost model knows no %T", v)
-	return table.Value{}
-}
 
 // writeUnits adds up what requests that were sent consumed, by the cost model: of puts the very item that was sent, of
 // updates what the table holds after them. No item is written by two of the requests.
@@ -61,7 +26,7 @@ func writeUnits(t testing.TB, requests []request, before, after map[table.Key]wi
 		if put == nil {
 			put = after[k]
 		}
-		w := table.Write{Before: sized(t, before[k]), After: sized(t, put), Transactional: transactional}
+		w := table.Write{Before: wiretest.Sized(t, before[k]), After: wiretest.Sized(t, put), Transactional: transactional}
 		units += table.WriteUnits(w, table.Indexes()...)
 		items++
 	}
@@ -78,7 +43,7 @@ func writeUnits(t testing.TB, requests []request, before, after map[table.Key]wi
 					write(a.Update.Key, nil, true)
 				case a.ConditionCheck != nil:
 					k, _ := wire.KeyOf(a.ConditionCheck.Key)
-					units += table.ConditionCheckUnits(sized(t, before[k]))
+					units += table.ConditionCheckUnits(wiretest.Sized(t, before[k]))
 				default:
 					t.Fatalf("a delete: %s", r.line())
 				}
