@@ -1,0 +1,53 @@
+package scale
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger/table"
+)
+
+var unsettledMost = flag.Int("unsettled", 1000, "the most postings that are not settled: up to 10,000 are measured")
+
+// TestByUnsettled measures a balance by the postings that came in the last ten seconds: a strong read reads them again, as their order
+// may still change. How many they are is a matter of the account's rate, not of its age: 1,000 are ten seconds of 100 a second.
+func TestByUnsettled(t *testing.T) {
+	f := figures{heading: "By unsettled postings", of: "postings of the last 10 s"}
+	for _, s := range sizesUpTo(*unsettledMost, []int{0, 10, 100, 1000, 10_000}) {
+		lines := byUnsettled(t, s.n)
+		f.add(s.n, s.told, names(lines), texts(lines))
+	}
+	f.check(t)
+}
+
+func byUnsettled(t *testing.T, n int) []line {
+	b := newBank(t)
+	settled := b.every(share, 1000, b.now())
+	b.put(settled...)
+	b.tick()
+	b.project(b.processOn(b.plain), settled[0])
+	arrived := 0
+	arrive := func(n int) (some []events.PostingRecorded) {
+		some = b.every(share, n, b.now().Add(time.Duration(arrived)*time.Microsecond))
+		arrived += n
+		b.put(some...)
+		return some
+	}
+	warm := b.process()
+	if n > 0 {
+		b.project(warm, arrive(n)...)
+	}
+	b.see(table.PostingsOfAsset(share), 1)
+
+	s := &steps{bank: b}
+	const balance = "/v1/accounts/" + holder + "/balances"
+	s.get("one balance, strong", true, balance+"/SHARE?consistency=strong")
+	s.get("list of balances, strong", true, balance+"?consistency=strong")
+	some := arrive(100)
+	s.do("projecting a batch of 100 more", true, func() { b.project(warm, some...) })
+	some = arrive(100)
+	s.do("projecting 100 more, by a process that starts", true, func() { b.project(b.process(), some...) })
+	return s.lines
+}
