@@ -32,26 +32,23 @@ const (
 // EventName implements Event.
 func (AccountOpened) EventName() (string, int) { return accountOpened, 1 }
 
-func (e AccountOpened) fields() Fields {
-	f := Fields{
-		fieldID:    e.ID,
-		fieldActor: e.Actor,
-		fieldAt:    FormatTime(e.At),
-	}
-	f.putText(fieldName, e.Name)
+func (e AccountOpened) write(f Form) {
+	f.Text(fieldID, e.ID)
+	writeText(f, fieldName, e.Name)
 	if e.Profile != emptyProfile {
-		f.putText(fieldProfile, e.Profile)
+		writeText(f, fieldProfile, e.Profile)
 	}
 	if e.Overdraft.Unlimited {
-		f[fieldOverdraft] = unlimitedOverdraft
+		f.Text(fieldOverdraft, unlimitedOverdraft)
 	} else if len(e.Overdraft.Limits) > 0 {
-		limits := make(Fields, len(e.Overdraft.Limits))
+		f.BeginMap(fieldOverdraft, len(e.Overdraft.Limits))
 		for asset, limit := range e.Overdraft.Limits {
-			limits.putAmount(asset, limit)
+			f.Number(asset, limit)
 		}
-		f[fieldOverdraft] = limits
+		f.End()
 	}
-	return f
+	f.Text(fieldActor, e.Actor)
+	f.Text(fieldAt, FormatTime(e.At))
 }
 
 func decodeAccountOpened(f Fields) (AccountOpened, error) {

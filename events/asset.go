@@ -18,17 +18,14 @@ type AssetRegistered struct {
 // EventName implements Event.
 func (AssetRegistered) EventName() (string, int) { return assetRegistered, 1 }
 
-func (e AssetRegistered) fields() Fields {
-	f := Fields{
-		fieldID:    e.ID,
-		fieldName:  e.Name,
-		fieldScale: Number(NewAmount(int64(e.Scale)).String()),
-		fieldActor: e.Actor,
-		fieldAt:    FormatTime(e.At),
-	}
-	f.putText(fieldDescription, e.Description)
-	f.putText(fieldCurrency, e.Currency)
-	return f
+func (e AssetRegistered) write(f Form) {
+	f.Text(fieldID, e.ID)
+	f.Text(fieldName, e.Name)
+	writeText(f, fieldDescription, e.Description)
+	f.Number(fieldScale, NewAmount(int64(e.Scale)))
+	writeText(f, fieldCurrency, e.Currency)
+	f.Text(fieldActor, e.Actor)
+	f.Text(fieldAt, FormatTime(e.At))
 }
 
 func decodeAssetRegistered(f Fields) (AssetRegistered, error) {

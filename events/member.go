@@ -42,20 +42,17 @@ func (MemberGranted) EventName() (string, int) { return memberGranted, 1 }
 // EventName implements Event.
 func (MemberRevoked) EventName() (string, int) { return memberRevoked, 1 }
 
-func (e MemberGranted) fields() Fields {
-	f := MemberRevoked{Account: e.Account, User: e.User, Number: e.Number, Actor: e.Actor, At: e.At}.fields()
-	f[fieldRole] = string(e.Role)
-	return f
+func (e MemberGranted) write(f Form) {
+	MemberRevoked{Account: e.Account, User: e.User, Number: e.Number, Actor: e.Actor, At: e.At}.write(f)
+	f.Text(fieldRole, string(e.Role))
 }
 
-func (e MemberRevoked) fields() Fields {
-	return Fields{
-		fieldAccount: e.Account,
-		fieldUser:    e.User,
-		fieldNumber:  Number(NewAmount(e.Number).String()),
-		fieldActor:   e.Actor,
-		fieldAt:      FormatTime(e.At),
-	}
+func (e MemberRevoked) write(f Form) {
+	f.Text(fieldAccount, e.Account)
+	f.Text(fieldUser, e.User)
+	f.Number(fieldNumber, NewAmount(e.Number))
+	f.Text(fieldActor, e.Actor)
+	f.Text(fieldAt, FormatTime(e.At))
 }
 
 func decodeMemberGranted(f Fields) (MemberGranted, error) {

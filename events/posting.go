@@ -13,12 +13,11 @@ type PostingRecorded struct {
 // EventName implements Event.
 func (PostingRecorded) EventName() (string, int) { return postingRecorded, 1 }
 
-func (e PostingRecorded) fields() Fields {
-	f := e.Leg.fields()
-	f[fieldTransaction] = e.Transaction
-	f[fieldKind] = string(e.Kind)
-	f.putText(fieldDescription, e.Description)
-	return f
+func (e PostingRecorded) write(f Form) {
+	e.Leg.write(f)
+	f.Text(fieldTransaction, e.Transaction)
+	f.Text(fieldKind, string(e.Kind))
+	writeText(f, fieldDescription, e.Description)
 }
 
 // decodePostingRecorded is the hot path of every refold: no reflection, and nothing allocated but the event.

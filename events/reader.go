@@ -32,13 +32,6 @@ const (
 	fieldUser        = "User"
 )
 
-// putText sets an optional text, which is absent when empty.
-func (f Fields) putText(field, text string) {
-	if text != "" {
-		f[field] = text
-	}
-}
-
 // A reader takes the fields of one stored map, each once, and remembers the first fault. After it, values mean nothing.
 type reader struct {
 	stored Fields
@@ -185,6 +178,3 @@ func (r *reader) integer(field string, least, most int64) int64 {
 	}
 	return int64(a.lo)
 }
-
-// putAmount sets an amount as a number.
-func (f Fields) putAmount(field string, a Amount) { f[field] = Number(a.String()) }

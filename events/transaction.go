@@ -53,37 +53,37 @@ func (t TransactionPosted) Postings() []PostingRecorded {
 	return postings
 }
 
-func (t TransactionPosted) fields() Fields {
-	legs := make(List, len(t.Legs))
-	for i, leg := range t.Legs {
-		legs[i] = leg.fields()
-	}
-	f := Fields{
-		fieldID:          t.ID,
-		fieldKind:        string(t.Kind),
-		fieldLegs:        legs,
-		fieldFingerprint: t.Fingerprint,
-		fieldActor:       t.Actor,
-	}
-	f.putText(fieldDescription, t.Description)
+func (t TransactionPosted) write(f Form) {
+	f.Text(fieldID, t.ID)
+	f.Text(fieldKind, string(t.Kind))
+	writeText(f, fieldDescription, t.Description)
 	if len(t.Metadata) > 0 {
-		metadata := make(Fields, len(t.Metadata))
+		f.BeginMap(fieldMetadata, len(t.Metadata))
 		for key, value := range t.Metadata {
-			metadata[key] = value
+			f.Text(key, value)
 		}
-		f[fieldMetadata] = metadata
+		f.End()
 	}
-	return f
+	f.BeginList(fieldLegs, len(t.Legs))
+	for _, leg := range t.Legs {
+		f.BeginMap("", legFields)
+		leg.write(f)
+		f.End()
+	}
+	f.End()
+	f.Text(fieldFingerprint, t.Fingerprint)
+	f.Text(fieldActor, t.Actor)
 }
 
-func (l Leg) fields() Fields {
-	f := make(Fields, fieldsMax)
-	f[fieldID] = string(l.ID)
-	f[fieldAccount] = l.Account
-	f[fieldAsset] = l.Asset
-	f.putAmount(fieldQuantity, l.Quantity)
-	f.putAmount(fieldCost, l.Cost)
-	return f
+// legFields is how many fields a leg has.
+const legFields = 5
+
+func (l Leg) write(f Form) {
+	f.Text(fieldID, string(l.ID))
+	f.Text(fieldAccount, l.Account)
+	f.Text(fieldAsset, l.Asset)
+	f.Number(fieldQuantity, l.Quantity)
+	f.Number(fieldCost, l.Cost)
 }
 
 func decodeTransactionPosted(f Fields) (TransactionPosted, error) {

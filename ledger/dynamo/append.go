@@ -31,12 +31,13 @@ func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error
 	}
 	// The order is that in which cancelled reads the reasons: header, postings, debits.
 	actions := make([]types.TransactWriteItem, 0, 1+len(postings)+len(c.Debits))
-	actions = append(actions, j.putAbsent(c.Header))
+	maker := wire.NewMaker(cap(actions))
+	actions = append(actions, j.putAbsent(maker, c.Header))
 	for _, posting := range postings {
-		actions = append(actions, j.putAbsent(posting))
+		actions = append(actions, j.putAbsent(maker, posting))
 	}
 	for _, debit := range c.Debits {
-		actions = append(actions, j.spend(debit))
+		actions = append(actions, j.spend(maker, debit))
 	}
 
 	if err := wire.Ready(ctx); err != nil {
@@ -60,42 +61,52 @@ func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error
 }
 
 // putAbsent puts an event on the condition that it is absent.
-func (j *Journal) putAbsent(e events.Event) types.TransactWriteItem {
+func (j *Journal) putAbsent(m *wire.Maker, e events.Event) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: &types.Put{
 		TableName:                           &j.table,
-		Item:                                wire.EventItem(e),
-		ConditionExpression:                 aws.String(wire.IfAbsent),
+		Item:                                m.Event(e),
+		ConditionExpression:                 &j.expressions.ifAbsent,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
 }
 
-const (
-	spendMore = "ADD #spent :gross SET #type = :type"
-	// A comparison with what is absent is false: a guard that isn't there passes only by the first half.
-	spentWithin        = "#spent <= :bound"
-	nothingSpentOrElse = "attribute_not_exists(#spent) OR "
-)
+// expressions are those of an append, which the SDK wants as pointers and only reads.
+type expressions struct {
+	ifAbsent                 string
+	spend                    string
+	within, nothingSpentOrIn string
+	names                    map[string]string // of spend and its conditions
+}
+
+func newExpressions() expressions {
+	// A comparison with what is absent is false: a guard that isn't there passes only if its absence does.
+	const within = "#spent <= :bound"
+	return expressions{
+		ifAbsent:         wire.IfAbsent,
+		spend:            "ADD #spent :gross SET #type = :type",
+		within:           within,
+		nothingSpentOrIn: "attribute_not_exists(#spent) OR " + within,
+		names:            map[string]string{"#spent": table.AttrSpent, "#type": table.AttrType},
+	}
+}
 
 // spend adds a debit to its guard, on the condition that what was spent before is within the bound. One with a negative
 // bound can never pass; it is sent all the same, because the refusal tells what was spent at that moment.
-func (j *Journal) spend(d ledger.Debit) types.TransactWriteItem {
-	condition := spentWithin
+func (j *Journal) spend(m *wire.Maker, d ledger.Debit) types.TransactWriteItem {
+	condition := &j.expressions.within
 	if d.Bound.Sign() >= 0 {
-		condition = nothingSpentOrElse + spentWithin
+		condition = &j.expressions.nothingSpentOrIn
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName:           &j.table,
-		Key:                 wire.Key(table.SpendKey(d.Account, d.Asset)),
-		UpdateExpression:    aws.String(spendMore),
-		ConditionExpression: &condition,
-		ExpressionAttributeNames: map[string]string{
-			"#spent": table.AttrSpent,
-			"#type":  table.AttrType,
-		},
+		TableName:                &j.table,
+		Key:                      m.Key(table.SpendKey(d.Account, d.Asset)),
+		UpdateExpression:         &j.expressions.spend,
+		ConditionExpression:      condition,
+		ExpressionAttributeNames: j.expressions.names,
 		ExpressionAttributeValues: wire.Item{
-			":gross": wire.Amount(d.Gross),
-			":bound": wire.Amount(d.Bound),
-			":type":  wire.String(table.KindSpend),
+			":gross": m.Amount(d.Gross),
+			":bound": m.Amount(d.Bound),
+			":type":  m.String(table.KindSpend),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}

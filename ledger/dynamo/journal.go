@@ -21,15 +21,16 @@ import (
 // Errors that ledger.Journal doesn't name (the table is missing, access is denied, an item cannot be decoded) come back
 // as they are: no repetition would cure them, and nothing was written.
 type Journal struct {
-	client *dynamodb.Client
-	table  string
+	client      *dynamodb.Client
+	table       string
+	expressions expressions
 }
 
 var _ ledger.Journal = (*Journal)(nil)
 
 // NewJournal returns the journal in the named table.
 func NewJournal(client *dynamodb.Client, tableName string) *Journal {
-	return &Journal{client: client, table: tableName}
+	return &Journal{client: client, table: tableName, expressions: newExpressions()}
 }
 
 // Look implements ledger.Journal.

@@ -31,13 +31,16 @@ const (
 )
 
 // AssetKey is the key of an asset's registration.
-func AssetKey(asset string) Key { return Key{assetPrefix + asset, assetPrefix + asset} }
+func AssetKey(asset string) Key { return only(assetPrefix + asset) }
 
 // AccountKey is the key of an account's opening; its PK is that of everything of the account.
-func AccountKey(account string) Key { return Key{accountPrefix + account, accountPrefix + account} }
+func AccountKey(account string) Key { return only(accountPrefix + account) }
 
 // TransactionKey is the key of a transaction's header.
-func TransactionKey(id string) Key { return Key{transactionPrefix + id, transactionPrefix + id} }
+func TransactionKey(id string) Key { return only(transactionPrefix + id) }
+
+// only is the key of what has its partition's key as its place in it, too.
+func only(pk string) Key { return Key{pk, pk} }
 
 // PostingKey is the key of one posting.
 func PostingKey(account, asset, ksuid string) Key {

@@ -10,9 +10,6 @@ import (
 	"ledger.example/ledger/table"
 )
 
-// keyAttributes is how many attributes an event's item has at most beside its fields: four keys, type and version.
-const keyAttributes = 6
-
 // address is where an event belongs in the table; an empty secondary key is absent.
 type address struct {
 	table.Key
@@ -40,22 +37,6 @@ func addressOf(e events.Event) address {
 
 // EventKey returns the key under which an event is stored.
 func EventKey(e events.Event) table.Key { return addressOf(e).Key }
-
-// EventItem returns the whole stored item of an event: its keys, type, version and fields.
-func EventItem(e events.Event) Item {
-	i := values(events.Encode(e))
-	a := addressOf(e)
-	i[table.AttrPK], i[table.AttrSK] = String(a.PK), String(a.SK)
-	if a.sk2 != "" {
-		i[table.AttrSK2] = String(a.sk2)
-	}
-	if a.pk2 != "" {
-		i[table.AttrPK2] = String(a.pk2)
-	}
-	name, version := e.EventName()
-	i[table.AttrType], i[table.AttrEventVersion] = String(name), Integer(int64(version))
-	return i
-}
 
 // DecodeEvent reads an event from its stored item; it checks that the keys are those that the event must have.
 // Errors: ErrMalformedItem, and those of events.Decode.

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"fmt"
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
@@ -24,36 +22,6 @@ func Flag(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{
 
 // Map returns a map as the SDK has it.
 func Map(i Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: i} }
-
-// value returns a value of an event's fields as the SDK has it.
-func value(v any) types.AttributeValue {
-	switch v := v.(type) {
-	case string:
-		return String(v)
-	case events.Number:
-		return &types.AttributeValueMemberN{Value: string(v)}
-	case bool:
-		return Flag(v)
-	case events.Fields:
-		return Map(values(v))
-	case events.List:
-		list := make([]types.AttributeValue, len(v))
-		for i, element := range v {
-			list[i] = value(element)
-		}
-		return &types.AttributeValueMemberL{Value: list}
-	}
-	// The codec promises that there are no others.
-	panic(fmt.Sprintf("wire: an event's field holds a %T", v))
-}
-
-func values(f events.Fields) Item {
-	i := make(Item, len(f)+keyAttributes)
-	for name, v := range f {
-		i[name] = value(v)
-	}
-	return i
-}
 
 // field returns a value of the SDK's as a value of an event's fields. An event holds no sets, binaries or nulls:
 // those come back as the SDK has them, which the codec refuses as a wrong type.
