@@ -30,15 +30,19 @@ var ErrMalformedRecord = errors.New("key of the record cannot be read")
 type Record struct {
 	SequenceNumber string
 	PK, SK         string
-	Removed        bool // a REMOVE record: never ours to act on; logged
+	Removed        bool     // a REMOVE record: never ours to act on; logged
+	Figures        *Figures // of a posting, as the record shows them; nil: the table is read for them
 }
+
+// Figures are what a posting adds to a fold.
+type Figures struct{ Quantity, Cost events.Amount }
 
 // group is the work that records of one batch ask for: the refold of one balance, or one membership.
 type group struct {
 	groupKey
-	first int            // position in the batch of its first record
-	marks []events.KSUID // of a refold
-	work  work           // of a refold
+	first int    // position in the batch of its first record
+	marks []mark // of a refold
+	work  work   // of a refold
 	err   error
 }
 
@@ -100,7 +104,7 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 				continue
 			}
 			g := at(i, groupKey{account: account, asset: asset})
-			g.marks = append(g.marks, id)
+			g.marks = append(g.marks, mark{id, r.Figures})
 		case table.IsGrant(r.SK):
 			account, user, _, ok := table.ParseGrant(key)
 			if !ok {

@@ -176,7 +176,7 @@ func (w *world) projector() {
 	if w.defect == "window0" {
 		window = 0
 	}
-	p.Shrink(window, w.stretch, w.segments)
+	p.Shrink(window, w.stretch, w.segments, w.settled)
 	p.OneAtATime()
 	p.Pause(w.pause)
 	for w.yield(); !w.stopping; w.yield() {
@@ -198,7 +198,7 @@ func (w *world) projector() {
 		}
 		c.dead = false
 		hurt := w.hurting() // what it reads may be wrong
-		failed, err := p.Project(context.Background(), lambdaBatch(batch))
+		failed, err := p.Project(context.Background(), w.lambdaBatch(batch))
 		if err != nil && !hurt() && !errors.Is(err, errDead) && !errors.Is(err, table.ErrThrottled) && !errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrUnknownOutcome) {
 			w.broken("project: %w", err)
 		}
@@ -217,11 +217,15 @@ func (w *world) projector() {
 	}
 }
 
-func lambdaBatch(batch []record) []projections.Record {
+// lambdaBatch makes of records what the handler does, with images or without.
+func (w *world) lambdaBatch(batch []record) []projections.Record {
 	records := make([]projections.Record, len(batch))
 	for i, r := range batch {
 		key := table.PostingKey(r.key.Account, r.key.Asset, string(r.id))
 		records[i] = projections.Record{SequenceNumber: strconv.Itoa(i), PK: key.PK, SK: key.SK}
+		if !w.chance(.1) {
+			records[i].Figures = &r.figures
+		}
 	}
 	return records
 }

@@ -28,9 +28,12 @@ type Projector struct {
 	log   *slog.Logger
 	pause func(ctx context.Context, try int) error
 
+	memory memory
+
 	window   time.Duration // SettleWindow
 	stretch  int64         // StretchPostings
 	segments int           // SegmentsMax
+	settled  int           // settledMost
 	accounts int           // accountsAtOnce
 }
 
@@ -43,8 +46,8 @@ func NewProjector(views Views, now func() time.Time, log *slog.Logger) *Projecto
 		log = slog.Default()
 	}
 	return &Projector{
-		views: views, now: now, log: log, pause: pause,
-		window: SettleWindow, stretch: StretchPostings, segments: SegmentsMax, accounts: accountsAtOnce,
+		views: views, now: now, log: log, pause: pause, memory: memory{balances: make(map[Key]*remembered)},
+		window: SettleWindow, stretch: StretchPostings, segments: SegmentsMax, settled: settledMost, accounts: accountsAtOnce,
 	}
 }
 
@@ -52,10 +55,13 @@ func NewProjector(views Views, now func() time.Time, log *slog.Logger) *Projecto
 type Tuning struct {
 	Stretch  int64 // settled postings that close a segment, instead of StretchPostings
 	Segments int   // segments after which the way so far is saved, instead of SegmentsMax
+	Settled  int   // settled postings that may be left above the seal, instead of 64
 }
 
 // Tune sets thresholds before p is used. Every value is right, but no other is fast.
-func (p *Projector) Tune(t Tuning) { p.stretch, p.segments = t.Stretch, t.Segments }
+func (p *Projector) Tune(t Tuning) {
+	p.stretch, p.segments, p.settled = t.Stretch, t.Segments, t.Settled
+}
 
 // untilQuiet does what try does, again from its beginning as long as others come first, or as a write's outcome is
 // unknown: reading again tells it.

@@ -269,7 +269,7 @@ func TestMakeSureWhenOthersComeFirst(t *testing.T) {
 			sure = rival(b, func() { b.must(b.Memory.Write(t.Context(), c)) }).MakeSure(t.Context(), "jane", "USD", ksuid(30))
 			return nil
 		}})
-		b.projector.Shrink(projections.SettleWindow, 1, 2)
+		b.projector.Shrink(projections.SettleWindow, 1, 2, 0)
 		b.refold(jane, ids...)
 		if got := b.stored(jane).Seal; got != (ones(50, 4)) {
 			t.Fatalf("the refold was to miss the posting: %+v", got)

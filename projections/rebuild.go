@@ -64,7 +64,7 @@ type rebuilt struct {
 func (p *Projector) rebuild(ctx context.Context, k Key, dry bool) (rebuilt, error) {
 	w := &work{}
 	r := &rebuild{
-		refold: refold{Projector: p, views: &measured{p.views, w}}, key: k, dry: dry, counted: make(map[events.KSUID]stretchCount),
+		refold: refold{Projector: p, views: &measured{Views: p.views, work: w}}, key: k, dry: dry, counted: make(map[events.KSUID]stretchCount),
 	}
 	attempt := func() (bool, error) {
 		saves := r.saves

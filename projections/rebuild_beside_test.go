@@ -28,7 +28,7 @@ func (i *interrupted) Postings(ctx context.Context, k projections.Key, after, th
 // segmented is a book of twenty postings in five segments.
 func segmented(t *testing.T) *book {
 	b := newBook(t)
-	b.projector.Shrink(projections.SettleWindow, 4, 10)
+	b.projector.Shrink(projections.SettleWindow, 4, 10, 0)
 	var even []int
 	for n := range 20 {
 		even = append(even, 2*n+2)
@@ -45,7 +45,7 @@ func (b *book) rebuildWith(then func()) {
 	b.Helper()
 	projector, reader := b.projector, b.reader
 	b.on(&interrupted{Memory: b.Memory, then: then})
-	b.projector.Shrink(projections.SettleWindow, 4, 10)
+	b.projector.Shrink(projections.SettleWindow, 4, 10, 0)
 	operator := b.projector
 	b.projector, b.reader = projector, reader
 	_, err := operator.Rebuild(b.Context(), jane, false)
@@ -64,7 +64,7 @@ func TestRebuildSavesItsWay(t *testing.T) {
 		}
 		return nil
 	}})
-	b.projector.Shrink(projections.SettleWindow, 4, 3)
+	b.projector.Shrink(projections.SettleWindow, 4, 3, 0)
 	if _, err := b.projector.Rebuild(t.Context(), jane, false); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 func (w *world) rebuilder(hurt int) {
 	c := &client{Memory: w.store, w: w}
 	p := projections.NewProjector(c, c.clock, slog.New(slog.DiscardHandler))
-	p.Shrink(projections.SettleWindow, w.stretch, w.segments)
+	p.Shrink(projections.SettleWindow, w.stretch, w.segments, w.settled)
 	p.Pause(w.pause)
 	for range 1 + w.rng.IntN(3) {
 		for range w.rng.IntN(200) {

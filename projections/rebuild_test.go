@@ -27,6 +27,7 @@ type damaged struct {
 	last      int                               // the newest posting's number
 	now       time.Time
 	stretch   int64
+	settled   int
 	segments  int
 }
 
@@ -38,6 +39,7 @@ func newDamaged(t *rapid.T) *damaged {
 	d := &damaged{
 		T: t, store: viewstest.NewMemory(), posted: make(map[projections.Key][]projections.Posting),
 		members: make(map[string]projections.Membership), now: morning.Add(time.Minute),
+		settled:  rapid.SampledFrom([]int{0, 2}).Draw(t, "settled"),
 		stretch:  rapid.SampledFrom([]int64{1, 2, 4}).Draw(t, "stretch"),
 		segments: rapid.IntRange(1, 3).Draw(t, "segments"),
 	}
@@ -68,7 +70,7 @@ func newDamaged(t *rapid.T) *damaged {
 
 func (d *damaged) on(views projections.Views) *projections.Projector {
 	p := projections.NewProjector(views, d.store.Now, slog.New(slog.DiscardHandler))
-	p.Shrink(projections.SettleWindow, d.stretch, d.segments)
+	p.Shrink(projections.SettleWindow, d.stretch, d.segments, d.settled)
 	p.Pause(func(ctx context.Context, _ int) error { return ctx.Err() })
 	return p
 }

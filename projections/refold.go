@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ledger.example/events"
@@ -22,33 +23,55 @@ import (
 //   - Segments and balance are written in one transaction, on the balance's version. After SegmentsMax segments the way
 //     so far is saved; read forwards, the balance is then marked unfinished and what is shown stays as it was.
 //   - When nothing new was found, nothing is written.
+//   - Where the stored balance is the one that this projector wrote or read last, it remembers which postings are counted
+//     above the seal: then only those are read that the seal is to go past (see refold.postings).
 //
 // Errors: those of Views; table.ErrConflict when others kept coming first; ErrPostingsMissing; events.ErrOverflow. What
 // was saved before an error stays.
 func (p *Projector) Refold(ctx context.Context, k Key, marks []events.KSUID) error {
-	return p.work(ctx, k, marks, &work{})
+	all := make([]mark, len(marks))
+	for i, id := range marks {
+		all[i].id = id
+	}
+	return p.work(ctx, k, all, &work{})
+}
+
+// mark is a posting that a record told of.
+type mark struct {
+	id      events.KSUID
+	figures *Figures // nil: not told
 }
 
 // work is Refold, and adds to w what it took.
-func (p *Projector) work(ctx context.Context, k Key, marks []events.KSUID, w *work) error {
+func (p *Projector) work(ctx context.Context, k Key, marks []mark, w *work) error {
 	marks = slices.Clone(marks)
-	slices.Sort(marks)
-	marks = slices.Compact(marks)
+	slices.SortFunc(marks, func(a, b mark) int { return strings.Compare(string(a.id), string(b.id)) })
+	marks = slices.CompactFunc(marks, func(a, b mark) bool { return a.id == b.id })
+	known := p.memory.take(k)
 	return p.untilQuiet(ctx, func() error {
 		begun := p.now()
 		b, storeTime, err := p.views.Balance(ctx, k)
 		if err != nil {
 			return fmt.Errorf("read balance: %w", err)
 		}
-		r := refold{Projector: p, views: &measured{p.views, w}, stored: b, balance: b, settled: settledBefore(begun, storeTime, p.window)}
+		reads := &measured{Views: p.views, work: w}
+		r := refold{Projector: p, views: reads, stored: b, balance: b, settled: settledBefore(begun, storeTime, p.window)}
+		w.remembered = known != nil && known.balance == b
+		if w.remembered {
+			r.known = known
+		}
+		known = nil // if this attempt fails, the next trusts nothing
 		if err := r.count(ctx, marks); err != nil {
 			if errors.Is(err, table.ErrConflict) {
 				w.conflicts++
 			}
 			return err
 		}
+		if m := r.learned(reads.read); m != nil {
+			p.memory.put(m)
+		}
 		if w.written && len(marks) > 0 {
-			w.lag = max(0, p.now().Sub(marks[len(marks)-1].Time()))
+			w.lag = max(0, p.now().Sub(marks[len(marks)-1].id.Time()))
 		}
 		return nil
 	})
@@ -74,11 +97,15 @@ type refold struct {
 	balance  Balance      // what it becomes
 	segments []Segment    // to be written with it
 	settled  events.KSUID // postings below are settled
+	known    *remembered  // which postings stored counted when it was read; nil: not known
+	told     []mark       // above the seal, and not known to be counted
+	tail     *tail        // of balance; nil: the way to its end was not gone
 }
 
-func (r *refold) count(ctx context.Context, marks []events.KSUID) error {
-	above, _ := slices.BinarySearchFunc(marks, r.balance.Seal.Through, func(mark, seal events.KSUID) int {
-		if mark <= seal {
+func (r *refold) count(ctx context.Context, marks []mark) error {
+	marks = r.known.without(marks)
+	above, _ := slices.BinarySearchFunc(marks, r.balance.Seal.Through, func(m mark, seal events.KSUID) int {
+		if m.id <= seal {
 			return -1
 		}
 		return 1
@@ -86,20 +113,20 @@ func (r *refold) count(ctx context.Context, marks []events.KSUID) error {
 	if err := r.check(ctx, marks[:above]); err != nil {
 		return err
 	}
-	if above == len(marks) && r.balance == r.stored && !r.stored.Unfinished {
+	if r.told = marks[above:]; len(r.told) == 0 && r.balance == r.stored && !r.stored.Unfinished {
 		return nil
 	}
 	return r.readOn(ctx)
 }
 
 // check counts again each stretch that one of marks, ascending and none above the seal, lies in.
-func (r *refold) check(ctx context.Context, marks []events.KSUID) error {
+func (r *refold) check(ctx context.Context, marks []mark) error {
 	var checked events.KSUID
 	for _, mark := range marks {
-		if mark <= checked {
+		if mark.id <= checked {
 			continue
 		}
-		counted, err := stretchOf(ctx, r.views, r.balance, mark)
+		counted, err := stretchOf(ctx, r.views, r.balance, mark.id)
 		if err != nil {
 			return err
 		}
@@ -169,12 +196,13 @@ func (r *refold) readOn(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// forward reads the postings after the seal to their end into the balance, and saves the way when there are as many segments
+// forward brings the postings after the seal to their end into the balance, and saves the way when there are as many segments
 // to write as one change takes.
 func (r *refold) forward(ctx context.Context, save func(context.Context) error) error {
 	b := &r.balance
 	f := b.Seal
-	for p, err := range postings(ctx, r.views, b.Key, b.Seal.Through, "") {
+	r.tail = &tail{after: f.Through}
+	for p, err := range r.postings(ctx) {
 		if err != nil {
 			return err
 		}
@@ -182,6 +210,7 @@ func (r *refold) forward(ctx context.Context, save func(context.Context) error) 
 			return fmt.Errorf("fold posting %s: %w", p.ID, err)
 		}
 		b.First = earlier(b.First, p.ID)
+		r.tail.add(p, b.Seal.Through)
 		if p.ID >= r.settled {
 			continue
 		}

@@ -63,6 +63,7 @@ func TestRefoldOfWhatIsCountedClosesSegments(t *testing.T) {
 		t.Fatalf("%d segments of what may still grow", n)
 	}
 	b.now = b.now.Add(time.Minute)
+	b.on(b.Memory) // one that remembers nothing
 	b.refold(jane, ids[599])
 	same(t, "balance", b.stored(jane), projections.Balance{Key: jane, Version: 2, Base: ones(512, 512), Seal: ones(600, 600), Head: ones(600, 600), First: ksuid(1)})
 	b.Requests()

@@ -133,7 +133,7 @@ func TestUnfinishedIsFinishedThoughNothingIsNew(t *testing.T) {
 		}
 		return nil
 	}})
-	b.projector.Shrink(projections.SettleWindow, 2, 1)
+	b.projector.Shrink(projections.SettleWindow, 2, 1, 0)
 	if err := b.projector.Refold(t.Context(), jane, ids); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestLostPostingsAreNoCorrection(t *testing.T) {
 
 func TestCorrectionsAreSavedOnTheWay(t *testing.T) {
 	b := newBook(t)
-	b.projector.Shrink(projections.SettleWindow, 4, 2)
+	b.projector.Shrink(projections.SettleWindow, 4, 2, 0)
 	var even []int
 	for n := range 24 {
 		even = append(even, 2*n+2)
@@ -118,7 +118,7 @@ func TestCorrectionsAreSavedOnTheWay(t *testing.T) {
 		}
 		return nil
 	}})
-	b.projector.Shrink(projections.SettleWindow, 4, 2)
+	b.projector.Shrink(projections.SettleWindow, 4, 2, 0)
 	if err := b.projector.Refold(t.Context(), jane, late); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}

@@ -13,19 +13,25 @@ type work struct {
 	postings  int64 // read
 	conflicts int64 // attempts that ended because others came first
 	written   bool
-	lag       time.Duration // from the newest of the marks to the end of the refold, when it wrote
+	// remembered tells whether the last attempt knew which postings the balance counted.
+	remembered bool
+	lag        time.Duration // from the newest of the marks to the end of the refold, when it wrote
 }
 
-// measured is views that keep account of one refold's work. Like it, it is used by one goroutine at a time.
+// measured is views that keep account of one attempt's work. Like it, it is used by one goroutine at a time.
 type measured struct {
 	Views
 	work *work
+	read []events.KSUID // the first belowMost postings that were read
 }
 
 // Postings implements Views.
 func (m *measured) Postings(ctx context.Context, k Key, after, through events.KSUID) ([]Posting, bool, error) {
 	found, more, err := m.Views.Postings(ctx, k, after, through)
 	m.work.postings += int64(len(found))
+	for _, p := range found[:min(len(found), belowMost-len(m.read))] {
+		m.read = append(m.read, p.ID)
+	}
 	return found, more, err
 }
 
@@ -43,10 +49,13 @@ func (p *Projector) measure(ctx context.Context, batch []Record, groups []*group
 		return
 	}
 	var depths, lags, conflicts []int64
-	failed := 0
+	failed, remembered := 0, 0
 	for _, g := range groups {
 		if g.err != nil {
 			failed++
+		}
+		if g.work.remembered {
+			remembered++
 		}
 		if g.work.postings > 0 {
 			depths = append(depths, g.work.postings)
@@ -58,7 +67,7 @@ func (p *Projector) measure(ctx context.Context, batch []Record, groups []*group
 			conflicts = append(conflicts, g.work.conflicts)
 		}
 	}
-	attrs := []slog.Attr{slog.Int("records", len(batch)), slog.Int("groups", len(groups)), slog.Int("failed", failed)}
+	attrs := []slog.Attr{slog.Int("records", len(batch)), slog.Int("groups", len(groups)), slog.Int("failed", failed), slog.Int("remembered", remembered)}
 	for _, m := range []struct {
 		name   string
 		values []int64

@@ -27,12 +27,12 @@ func TestBatchesTellWhatTheyTook(t *testing.T) {
 	b.now = morning.Add(time.Minute)
 	b.project(records(batch...))
 	// Of jane's thirty the batch points at the tenth; all are read.
-	if got, want := b.lastLine(), `batch records=3 groups=2 failed=0 RefoldDepth="[30 1]" ProjectionLag="[59990 59999]"`; got != want {
+	if got, want := b.lastLine(), `batch records=3 groups=2 failed=0 remembered=0 RefoldDepth="[30 1]" ProjectionLag="[59990 59999]"`; got != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}
 	b.project(records(batch...))
-	// Found counted: the stretch was read again, and nothing shown that wasn't.
-	if got, want := b.lastLine(), `batch records=3 groups=2 failed=0 RefoldDepth="[30 1]"`; got != want {
+	// Remembered as counted: nothing is read of it.
+	if got, want := b.lastLine(), `batch records=3 groups=2 failed=0 remembered=2`; got != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}
 }
@@ -57,7 +57,7 @@ func TestBatchesTellOfConflicts(t *testing.T) {
 	if _, err := b.projector.Project(t.Context(), records(of(jane, marks...)...)); err == nil {
 		t.Error("projected all the same")
 	}
-	if got := b.log.String(); !strings.Contains(got, "failed=1 RefoldDepth=[12] ProjectionConflicts=[12]") || strings.Contains(got, "ProjectionLag") {
+	if got := b.log.String(); !strings.Contains(got, "failed=1 remembered=0 RefoldDepth=[12] ProjectionConflicts=[12]") || strings.Contains(got, "ProjectionLag") {
 		t.Error(got)
 	}
 }

@@ -29,6 +29,7 @@ type world struct {
 
 	stretch  int64 // postings that close a segment
 	segments int   // segments that one change carries
+	settled  int   // settled postings that may be left above the seal
 
 	born       map[events.KSUID]time.Time                // when a posting became visible
 	posted     map[projections.Key][]projections.Posting // in no order
@@ -46,8 +47,9 @@ type world struct {
 }
 
 type record struct {
-	key projections.Key
-	id  events.KSUID
+	key     projections.Key
+	id      events.KSUID
+	figures projections.Figures
 }
 
 type stats struct {
@@ -70,7 +72,7 @@ func newWorld(seed uint64, defect string) *world {
 		lag:     []int{0, 100}[rng.IntN(2)],
 		rate:    []float64{.02, .05, .2}[rng.IntN(3)],
 		spread:  []float64{0, .4, .8}[rng.IntN(3)],
-		stretch: []int64{1, 2, 4}[rng.IntN(3)], segments: 1 + rng.IntN(3),
+		stretch: []int64{1, 2, 4}[rng.IntN(3)], segments: 1 + rng.IntN(3), settled: []int{0, 1, 4}[rng.IntN(3)],
 		born:   make(map[events.KSUID]time.Time),
 		posted: make(map[projections.Key][]projections.Posting),
 		there:  make(map[projections.Key]uint64),
@@ -124,7 +126,7 @@ func (w *world) put(k projections.Key, p projections.Posting) {
 		for n := w.rng.IntN(w.lag + 1); n > 0 && !w.stopping; n-- {
 			w.yield()
 		}
-		w.stream = append(w.stream, record{k, p.ID})
+		w.stream = append(w.stream, record{k, p.ID, projections.Figures{Quantity: p.Quantity, Cost: p.Cost}})
 	})
 }
 

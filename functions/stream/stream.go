@@ -3,9 +3,11 @@ package stream
 
 import (
 	"context"
+	"strconv"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
+	"ledger.example/events"
 	"ledger.example/ledger/table"
 	"ledger.example/projections"
 )
@@ -17,8 +19,8 @@ type Projector interface {
 	Project(ctx context.Context, batch []projections.Record) (failed string, err error)
 }
 
-// Handler returns the Lambda function for the stream of the table, mapped with ReportBatchItemFailures. A record only
-// says where to look: nothing but its keys is read, so an item that cannot be decoded is no obstacle here.
+// Handler returns the Lambda function for the stream of the table, mapped with ReportBatchItemFailures. A record says where to
+// look by its keys; the figures of its image are a help, and one that cannot be decoded is no obstacle.
 func Handler(p Projector) func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, e lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error) {
 		batch := make([]projections.Record, len(e.Records))
@@ -28,6 +30,7 @@ func Handler(p Projector) func(context.Context, lambdaevents.DynamoDBEvent) (lam
 				PK:             text(r.Change.Keys, table.AttrPK),
 				SK:             text(r.Change.Keys, table.AttrSK),
 				Removed:        r.EventName == string(lambdaevents.DynamoDBOperationTypeRemove),
+				Figures:        figures(r),
 			}
 		}
 		failed, err := p.Project(ctx, batch)
@@ -42,9 +45,36 @@ func Handler(p Projector) func(context.Context, lambdaevents.DynamoDBEvent) (lam
 	}
 }
 
-// text returns a key's text, "" when it is none.
-func text(keys map[string]lambdaevents.DynamoDBAttributeValue, name string) string {
-	v, ok := keys[name]
+// figures returns those of a posting that was put, nil of anything else.
+func figures(r lambdaevents.DynamoDBEventRecord) *projections.Figures {
+	if r.EventName != string(lambdaevents.DynamoDBOperationTypeInsert) {
+		return nil // events are put once, and never changed
+	}
+	image := r.Change.NewImage
+	version, err := strconv.Atoi(number(image, table.AttrEventVersion))
+	if err != nil {
+		return nil
+	}
+	quantity, cost, err := events.DecodeFigures(text(image, table.AttrType), version,
+		events.Number(number(image, events.FigureQuantity)), events.Number(number(image, events.FigureCost)))
+	if err != nil {
+		return nil
+	}
+	return &projections.Figures{Quantity: quantity, Cost: cost}
+}
+
+// number returns an attribute's digits, "" when it has none.
+func number(item map[string]lambdaevents.DynamoDBAttributeValue, name string) string {
+	v, ok := item[name]
+	if !ok || v.DataType() != lambdaevents.DataTypeNumber {
+		return ""
+	}
+	return v.Number()
+}
+
+// text returns an attribute's text, "" when it has none.
+func text(item map[string]lambdaevents.DynamoDBAttributeValue, name string) string {
+	v, ok := item[name]
 	if !ok || v.DataType() != lambdaevents.DataTypeString {
 		return ""
 	}

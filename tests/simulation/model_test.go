@@ -71,7 +71,7 @@ func (h *history) observe() {
 		h.seen++
 		h.model.take(c.Key, c.Before, c.After)
 		h.mu.Lock()
-		h.append(c.Key, h.seen)
+		h.append(c.Key, h.seen, c.After)
 		h.mu.Unlock()
 	}
 	if h.committing.Load() == 0 && !h.damaged {

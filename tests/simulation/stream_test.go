@@ -9,8 +9,10 @@ import (
 	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/ledger/table"
+	"ledger.example/ledger/wire"
 )
 
 const (
@@ -27,6 +29,7 @@ type record struct {
 	key    table.Key
 	number int // its sequence number
 	poison bool
+	image  wire.Item // nil: not given
 }
 
 // shard is a part of the stream. It closes when it splits: its children are read after it.
@@ -104,13 +107,16 @@ func (h *history) split(which uint64) {
 }
 
 // append puts a change into the stream; h.mu is held.
-func (h *history) append(key table.Key, number int) {
+func (h *history) append(key table.Key, number int, image wire.Item) {
 	bucket := int(hashOf(key.PK+" "+key.SK) % buckets)
 	for _, s := range h.lines {
 		if s.closed || bucket < s.from || bucket >= s.to {
 			continue
 		}
 		d := h.plan.draw("record", uint64(number))
+		if h.plan.draw("image", uint64(number)).chance(.1) {
+			image = nil
+		}
 		if h.plan.has(Retention) && h.knobs.forgets && d.chance(.1) {
 			h.stats.Met[Retention.number()]++
 			h.forgotten++
@@ -118,9 +124,9 @@ func (h *history) append(key table.Key, number int) {
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
 			h.stats.Met[Poison.number()]++
-			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true})
+			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true, nil})
 		}
-		s.records = append(s.records, record{key, number, false})
+		s.records = append(s.records, record{key, number, false, image})
 		s.change()
 		return
 	}
@@ -247,10 +253,25 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 					table.AttrPK: lambdaevents.NewStringAttribute(r.key.PK),
 					table.AttrSK: lambdaevents.NewStringAttribute(r.key.SK),
 				},
+				NewImage: imageOf(r.image),
 			},
 		}
 	}
 	return e
+}
+
+// imageOf is an item's texts and numbers as Lambda delivers them.
+func imageOf(item wire.Item) map[string]lambdaevents.DynamoDBAttributeValue {
+	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
+	for name, value := range item {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			image[name] = lambdaevents.NewStringAttribute(v.Value)
+		case *types.AttributeValueMemberN:
+			image[name] = lambdaevents.NewNumberAttribute(v.Value)
+		}
+	}
+	return image
 }
 
 // projecting is a process that projects: there are up to three, with clocks of their own.
