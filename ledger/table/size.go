@@ -46,18 +46,21 @@ func Number(decimal string) Value {
 // NumberBytes is the size of a decimal number without an exponent: a byte for two significant digits or the odd one left,
 // a byte, and one more if it is negative. AWS calls its own rule approximate.
 func NumberBytes(decimal string) int {
-	digits, negative := strings.CutPrefix(decimal, "-")
-	first := strings.IndexAny(digits, "123456789")
-	if first < 0 {
+	significant, zeros := 0, 0 // digits from the first to the last that is not zero, and zeros after that
+	for _, c := range []byte(decimal) {
+		switch {
+		case c == '0' && significant > 0:
+			zeros++
+		case '1' <= c && c <= '9':
+			significant += zeros + 1
+			zeros = 0
+		}
+	}
+	if significant == 0 {
 		return 1
 	}
-	last := strings.LastIndexAny(digits, "123456789")
-	significant := last + 1 - first
-	if point := strings.IndexByte(digits, '.'); first < point && point < last {
-		significant--
-	}
 	size := (significant+1)/2 + 1
-	if negative {
+	if decimal[0] == '-' {
 		size++
 	}
 	return size

@@ -57,22 +57,30 @@ func tableIndexes() (all [indexes]index) {
 	return all
 }
 
+// holds tells whether an item is in the index.
+func (x index) holds(item wire.Item) bool { return item[x.partition] != nil && item[x.sort] != nil }
+
 // imageOf measures a whole item.
 func (m *Meter) imageOf(item wire.Item) (i image) {
-	i.bytes = itemBytes(item)
-	seed := m.seen.seed
+	seed, hashed := m.seen.seed, false
+	for _, x := range m.indexes {
+		hashed = hashed || x.names == nil && x.holds(item)
+	}
+	var whole uint64
+	for name, value := range item {
+		i.bytes += len(name) + bytesOf(value)
+		if hashed {
+			whole += pair(seed, name, value)
+		}
+	}
 	for n, x := range m.indexes {
-		partition, sort := item[x.partition], item[x.sort]
-		if partition == nil || sort == nil {
+		if !x.holds(item) {
 			continue
 		}
 		e := &i.entries[n]
-		e.keys = pair(seed, x.partition, partition) + pair(seed, x.sort, sort)
+		e.keys = pair(seed, x.partition, item[x.partition]) + pair(seed, x.sort, item[x.sort])
 		if x.names == nil {
-			e.bytes = i.bytes
-			for name, value := range item {
-				e.whole += pair(seed, name, value)
-			}
+			e.bytes, e.whole = i.bytes, whole
 			continue
 		}
 		for _, name := range x.names {
