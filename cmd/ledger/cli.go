@@ -147,7 +147,7 @@ Exit status: 0 done, 1 failed, 2 wrong use. Standard output carries data and not
 		c.showCommand(), c.historyCommand(), c.balanceCommand(), c.transactionCommand(),
 		c.transferCommand(), c.tradeCommand(), c.importCommand(), c.upCommand(), c.dynamodbCommand(), c.pumpCommand(),
 		c.verifyCommand(),
-		c.redriveCommand(), c.rebuildCommand(),
+		c.redriveCommand(), c.rebuildCommand(), c.benchCommand(),
 	)
 	return root
 }

@@ -31,29 +31,34 @@ const (
 
 // store is a DynamoDB on this machine: one that was started here, one that runs already, or the memory of this process.
 type store struct {
-	endpoint string           // "": this process
-	tables   *dynamodb.Client // for looking at tables; one, as the pump looks all the time
-	items    *dynamodb.Client // for the ledger
+	endpoint string                                                   // "": this process
+	tables   *dynamodb.Client                                         // for looking at tables; one, as the pump looks all the time
+	items    *dynamodb.Client                                         // for the ledger
+	another  func(optFns ...func(*dynamodb.Options)) *dynamodb.Client // like items, and more
 	streams  pump.Stream
 	server   *local.Server // nil: it is somebody else's, or none
 }
 
 // newStore returns what runs at an endpoint; server is nil when it is somebody else's.
 func newStore(endpoint string, server *local.Server) *store {
-	items := wire.NewClient(aws.Config{
-		Region:       local.Region,
-		BaseEndpoint: &endpoint,
-		// DynamoDB Local checks no signature; an account's credentials are never sent to it.
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-	return &store{endpoint: endpoint, tables: local.DynamoDB(endpoint), items: items, streams: local.Streams(endpoint), server: server}
+	another := func(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+		return wire.NewClient(aws.Config{
+			Region:       local.Region,
+			BaseEndpoint: &endpoint,
+			// DynamoDB Local checks no signature; an account's credentials are never sent to it.
+			Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		}, optFns...)
+	}
+	return &store{
+		endpoint: endpoint, tables: local.DynamoDB(endpoint), items: another(), another: another, streams: local.Streams(endpoint), server: server,
+	}
 }
 
 // newMemory returns a store in the memory of this process, which no other can reach.
 func newMemory() *store {
 	m := memory.New(memory.Options{Shards: 1}) // one: what is posted together is projected together
 	client := m.DynamoDB()
-	return &store{tables: client, items: client, streams: m.Streams()}
+	return &store{tables: client, items: client, another: m.DynamoDB, streams: m.Streams()}
 }
 
 // place tells people where a table is.

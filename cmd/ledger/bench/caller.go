@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"ledger.example/cmd/ledger/client"
 )
 
 const (
@@ -17,11 +19,6 @@ const (
 	// replyBytes bounds a reply: a Lambda function answers at most 6 MB.
 	replyBytes = 8 << 20
 )
-
-// A Signer adds a signature to a request whose body is given; see package sign.
-type Signer interface {
-	Sign(ctx context.Context, r *http.Request, body []byte, at time.Time) error
-}
 
 // newPool returns the HTTP client that all of a run's load goes through, ours and the ceilings': it keeps a connection for
 // each of the clients, follows nothing and repeats nothing.
@@ -40,11 +37,11 @@ func newPool(clients int) *http.Client {
 // caller sends requests to one API, each once. It is safe for concurrent use.
 type caller struct {
 	http *http.Client
-	base *url.URL // without a slash at its end
-	sign Signer   // nil: requests are not signed
+	base *url.URL      // without a slash at its end
+	sign client.Signer // nil: requests are not signed
 }
 
-func newCaller(pool *http.Client, base string, sign Signer) (*caller, error) {
+func newCaller(pool *http.Client, base string, sign client.Signer) (*caller, error) {
 	u, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil {
 		return nil, fmt.Errorf("not a URL: %w", err)
@@ -104,6 +101,3 @@ type exchange struct {
 	request request // with a body of its own
 	answer  []byte
 }
-
-// probesMax is how many postings are watched at once on their way into the projection.
-const probesMax = 4
