@@ -26,7 +26,7 @@ func TestByAssets(t *testing.T) {
 			reference = lines
 		}
 		compare(t, s.n, lines, first, reference)
-		f.add(s.n, s.told, names(lines), texts(lines))
+		f.add(thousands(s.n), s.told, names(lines), texts(lines))
 	}
 	f.check(t)
 }

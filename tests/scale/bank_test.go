@@ -206,7 +206,7 @@ func (b *bank) put(postings ...events.PostingRecorded) {
 // see reads the first items of the holder's in a range, whole, for the meter: it remembers so many and no more.
 func (b *bank) see(r table.Range, most int32) {
 	b.t.Helper()
-	q := wire.Within(table.AccountKey(holder).PK, r, &dynamodb.QueryInput{TableName: aws.String(books), Limit: &most})
+	q := wire.Within(table.AccountKey(holder).PK, r, &dynamodb.QueryInput{TableName: aws.String(books), Limit: &most, ConsistentRead: aws.Bool(true)})
 	if out, err := b.client.Query(b.t.Context(), q); err != nil || len(out.Items) == 0 {
 		b.t.Fatalf("nothing is seen: %v", err)
 	}

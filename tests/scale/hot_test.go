@@ -17,7 +17,7 @@ func TestByUnsettled(t *testing.T) {
 	f := figures{heading: "By unsettled postings", of: "postings of the last 10 s"}
 	for _, s := range sizesUpTo(*unsettledMost, []int{0, 10, 100, 1000, 10_000}) {
 		lines := byUnsettled(t, s.n)
-		f.add(s.n, s.told, names(lines), texts(lines))
+		f.add(thousands(s.n), s.told, names(lines), texts(lines))
 	}
 	f.check(t)
 }

@@ -54,7 +54,7 @@ func TestByPostings(t *testing.T) {
 			reference = lines
 		}
 		compare(t, s.n, lines, first, reference)
-		f.add(s.n, s.told, names(lines), texts(lines))
+		f.add(thousands(s.n), s.told, names(lines), texts(lines))
 	}
 	f.check(t)
 }

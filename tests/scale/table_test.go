@@ -46,44 +46,36 @@ func (c cost) within(d cost) bool {
 		c.ItemsWritten <= d.ItemsWritten && c.WriteUnits <= d.WriteUnits
 }
 
-// figures is a table: what was measured at several sizes, by what is done.
+// figures is a table: lines by what is done, a column for each size at which it was measured.
 type figures struct {
-	heading, of string // the document's heading, and what the columns count
-	sizes       []int
-	told        map[int]bool // the sizes that the document tells of
-	names       []string     // of the lines, in order
-	cells       map[string][]string
+	heading, of string // the document's heading, and what the lines or columns are
+	columns     []string
+	told        []bool // whether the document has the column
+	names       []string
+	cells       [][]string // of each column, in the order of names
 }
 
-// add adds a size's cells, by name in the order of names.
-func (f *figures) add(size int, told bool, names []string, cells []string) {
-	if f.cells == nil {
-		f.names, f.cells, f.told = names, make(map[string][]string), make(map[int]bool)
-	}
-	f.sizes = append(f.sizes, size)
-	f.told[size] = told
-	for i, name := range names {
-		f.cells[name] = append(f.cells[name], cells[i])
-	}
+// add adds a column.
+func (f *figures) add(column string, told bool, names, cells []string) {
+	f.columns, f.told, f.names, f.cells = append(f.columns, column), append(f.told, told), names, append(f.cells, cells)
 }
 
-// markdown returns the sizes told, as lines of a table.
+// markdown returns the columns told, as lines of a table.
 func (f *figures) markdown() []string {
-	head, rule := "| "+f.of+" |", "|---|"
-	for _, size := range f.sizes {
-		if f.told[size] {
-			head, rule = head+" "+thousands(size)+" |", rule+"---|"
-		}
+	lines := make([]string, 2+len(f.names))
+	lines[0], lines[1] = "| "+f.of+" |", "|---|"
+	for i, name := range f.names {
+		lines[2+i] = "| " + name + " |"
 	}
-	lines := []string{head, rule}
-	for _, name := range f.names {
-		line := "| " + name + " |"
-		for i, size := range f.sizes {
-			if f.told[size] {
-				line += " " + f.cells[name][i] + " |"
-			}
+	for n, column := range f.columns {
+		if !f.told[n] {
+			continue
 		}
-		lines = append(lines, line)
+		lines[0] += " " + column + " |"
+		lines[1] += "---|"
+		for i := range f.names {
+			lines[2+i] += " " + f.cells[n][i] + " |"
+		}
 	}
 	return lines
 }
