@@ -21,3 +21,10 @@ func (p *Projector) Pause(pause func(ctx context.Context, try int) error) { p.pa
 
 // Pause replaces what r does before it tries again.
 func (r *Reader) Pause(pause func(ctx context.Context, try int) error) { r.pause = pause }
+
+// Remembered tells how many balances p remembers, and their weight.
+func (p *Projector) Remembered() (balances, weight int) {
+	p.memory.mu.Lock()
+	defer p.memory.mu.Unlock()
+	return len(p.memory.balances), p.memory.weight
+}

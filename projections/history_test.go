@@ -171,15 +171,11 @@ func (w *world) projector() {
 	if w.faultless {
 		c.fault = 0
 	}
-	p := projections.NewProjector(c, c.clock, slog.New(slog.DiscardHandler))
-	window := projections.SettleWindow
-	if w.defect == "window0" {
-		window = 0
-	}
-	p.Shrink(window, w.stretch, w.segments, w.settled)
-	p.OneAtATime()
-	p.Pause(w.pause)
+	p, restarts := w.newProjector(c), []float64{0, .2, 1}[w.rng.IntN(3)]
 	for w.yield(); !w.stopping; w.yield() {
+		if w.chance(restarts) {
+			p = w.newProjector(c)
+		}
 		if w.chance(.1) { // stalls: a backlog builds up
 			for range w.rng.IntN(40) {
 				w.yield()
@@ -215,6 +211,18 @@ func (w *world) projector() {
 			}
 		}
 	}
+}
+
+func (w *world) newProjector(c *client) *projections.Projector {
+	p := projections.NewProjector(c, c.clock, slog.New(slog.DiscardHandler))
+	window := projections.SettleWindow
+	if w.defect == "window0" {
+		window = 0
+	}
+	p.Shrink(window, w.stretch, w.segments, w.settled)
+	p.OneAtATime()
+	p.Pause(w.pause)
+	return p
 }
 
 // lambdaBatch makes of records what the handler does, with images or without.
