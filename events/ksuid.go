@@ -73,18 +73,17 @@ func FirstKSUID(t time.Time) KSUID {
 	case t.Unix() > lastSecond:
 		return greatestKSUID
 	}
-	return encodeKSUID(t.UnixMicro(), tail{})
+	return KSUID(appendKSUID(nil, t.UnixMicro(), tail{}))
 }
 
-// encodeKSUID builds the KSUID of an instant in microseconds since 1970, which must be within KSUID's range.
-func encodeKSUID(instant int64, t tail) KSUID {
+// appendKSUID appends the KSUID of an instant in microseconds since 1970, which must be within KSUID's range.
+func appendKSUID(text []byte, instant int64, t tail) []byte {
 	second, micros := instant/1e6-epochSecond, instant%1e6
 	var id ksuid.KSUID
 	binary.BigEndian.PutUint64(id[4:], uint64(micros)<<40|t.hi)
 	binary.BigEndian.PutUint64(id[12:], t.lo)
 	binary.BigEndian.PutUint32(id[:], uint32(second))
-	var text [ksuidChars]byte
-	return KSUID(id.Append(text[:0]))
+	return id.Append(text)
 }
 
 func isAlphanumeric(c byte) bool {

@@ -63,10 +63,15 @@ func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) {
 		}
 		last = fresh.halved()
 	}
-	minted := make([]KSUID, n)
-	for i := range minted {
+	var buffer [PostingsMax * ksuidChars]byte
+	text := buffer[:0] // of all, as they are kept together
+	for i := range n {
 		last, _ = last.plus(steps[i*stepBytes:])
-		minted[i] = encodeKSUID(instant, last)
+		text = appendKSUID(text, instant, last)
+	}
+	minted, all := make([]KSUID, n), KSUID(text)
+	for i := range minted {
+		minted[i] = all[i*ksuidChars : (i+1)*ksuidChars]
 	}
 	if n > 0 {
 		m.newest, m.tail = instant, last

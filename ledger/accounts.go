@@ -115,31 +115,36 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account events
 		}
 		return account, false, assetsNotFound(fields)
 	}
+	// It will be remembered: its texts may be parts of a whole request.
 	wanted := events.AccountOpened{
-		ID: r.ID, Name: r.Name, Profile: noProfile, Overdraft: events.Overdraft{Unlimited: r.Overdraft.Unlimited},
-		Actor: r.Actor, At: l.instant(),
+		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Profile: noProfile, Overdraft: events.Overdraft{Unlimited: r.Overdraft.Unlimited},
+		Actor: strings.Clone(r.Actor), At: l.instant(),
 	}
 	if r.Profile != "" {
 		wanted.Profile = compactJSON(r.Profile)
 	}
 	if len(r.Overdraft.Limits) > 0 {
-		wanted.Overdraft.Limits = maps.Clone(r.Overdraft.Limits)
+		wanted.Overdraft.Limits = make(map[string]events.Amount, len(r.Overdraft.Limits))
+		for asset, limit := range r.Overdraft.Limits {
+			wanted.Overdraft.Limits[strings.Clone(asset)] = limit
+		}
 	}
 	stored, known := l.accounts.get(r.ID)
 	if !known {
+		stored = new(events.AccountOpened)
 		created, err = l.put(ctx, func(ctx context.Context) (ours bool, err error) {
-			stored, err = l.journal.OpenAccount(ctx, wanted)
-			return reflect.DeepEqual(stored, wanted), err
+			*stored, err = l.journal.OpenAccount(ctx, wanted)
+			return reflect.DeepEqual(*stored, wanted), err
 		})
 		if err != nil {
 			return account, false, err
 		}
-		l.accounts.put(r.ID, stored)
+		l.accounts.put(stored.ID, stored)
 	}
 	if stored.Name != wanted.Name || !sameProfile(stored.Profile, wanted.Profile) || !sameOverdraft(stored.Overdraft, wanted.Overdraft) {
 		return account, false, &Error{Code: CodeAccountExists, Detail: "The account was opened before with another body."}
 	}
-	return stored, created, nil
+	return *stored, created, nil
 }
 
 // sameProfile compares by content: the order of keys makes no difference.

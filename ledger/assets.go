@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"ledger.example/events"
 )
@@ -49,23 +50,25 @@ func (l *Ledger) RegisterAsset(ctx context.Context, r RegisterAsset) (asset even
 	}
 	stored, known := l.assets.get(r.ID)
 	if !known {
+		// It will be remembered: its texts may be parts of a whole request.
 		wanted := events.AssetRegistered{
-			ID: r.ID, Name: r.Name, Description: r.Description, Scale: r.Scale, Currency: r.Currency,
-			Actor: r.Actor, At: l.instant(),
+			ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Description: strings.Clone(r.Description), Scale: r.Scale,
+			Currency: strings.Clone(r.Currency), Actor: strings.Clone(r.Actor), At: l.instant(),
 		}
+		stored = new(events.AssetRegistered)
 		created, err = l.put(ctx, func(ctx context.Context) (ours bool, err error) {
-			stored, err = l.journal.RegisterAsset(ctx, wanted)
-			return stored == wanted, err
+			*stored, err = l.journal.RegisterAsset(ctx, wanted)
+			return *stored == wanted, err
 		})
 		if err != nil {
 			return asset, false, err
 		}
-		l.assets.put(r.ID, stored)
+		l.assets.put(stored.ID, stored)
 	}
 	if stored.Name != r.Name || stored.Description != r.Description || stored.Scale != r.Scale || stored.Currency != r.Currency {
 		return asset, false, &Error{Code: CodeAssetExists, Detail: "The asset was registered before with another body."}
 	}
-	return stored, created, nil
+	return *stored, created, nil
 }
 
 // missingAssets returns those of ids that are not registered, in their order.

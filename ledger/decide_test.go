@@ -16,13 +16,13 @@ import (
 func known() definitions {
 	n := events.NewAmount
 	return definitions{
-		accounts: map[string]events.AccountOpened{
+		accounts: map[string]*events.AccountOpened{
 			"jane":   {ID: "jane"},
 			"bob":    {ID: "bob"},
 			"margin": {ID: "margin", Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": n(500)}}},
 			"market": {ID: "market", Overdraft: events.Overdraft{Unlimited: true}},
 		},
-		assets: map[string]events.AssetRegistered{"USD": {ID: "USD"}, "AAPL": {ID: "AAPL", Currency: "USD"}},
+		assets: map[string]*events.AssetRegistered{"USD": {ID: "USD"}, "AAPL": {ID: "AAPL", Currency: "USD"}},
 	}
 }
 
@@ -52,7 +52,8 @@ func TestCheck(t *testing.T) {
 		"transaction":                   {PostTransaction{Postings: []LegRequest{leg("jane", "USD", 0), leg("bob", "AAPL", -5)}}, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := known().check(test.r)
+			accounts, assets := test.r.names()
+			err := known().check(test.r, accounts, assets)
 			if test.code == "" {
 				if err != nil {
 					t.Errorf("refused: %v %v", err, err.Fields)

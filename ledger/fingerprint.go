@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,13 +37,13 @@ func fingerprint1(r PostingRequest) string {
 	c.text(string(r.kind()))
 	c.text(a.Description)
 	c.count(len(a.Metadata))
-	for _, key := range slices.Sorted(maps.Keys(a.Metadata)) {
+	for _, key := range keysOf(a.Metadata) {
 		c.text(key)
 		c.text(a.Metadata[key])
 	}
 	r.canonical(&c)
 	hash := sha256.Sum256(c)
-	return fingerprintRule + ":" + base64.RawURLEncoding.EncodeToString(hash[:])
+	return string(base64.RawURLEncoding.AppendEncode(append(c[:0], fingerprintRule+":"...), hash[:]))
 }
 
 // canonical is a request in a form without ambiguity.

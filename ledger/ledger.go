@@ -25,8 +25,8 @@ type Ledger struct {
 	log         *slog.Logger
 
 	clock    storeClock
-	accounts *memory[string, events.AccountOpened]
-	assets   *memory[string, events.AssetRegistered]
+	accounts *memory[string, *events.AccountOpened]
+	assets   *memory[string, *events.AssetRegistered]
 	credits  *knownCredits
 }
 
@@ -66,7 +66,7 @@ func New(c Config) *Ledger {
 // CodeUnavailable.
 func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, error) {
 	if asset, ok := l.assets.get(id); ok {
-		return asset, nil
+		return *asset, nil
 	}
 	if events.ValidID(id) {
 		found, err := l.look(ctx, Wanted{Assets: []string{id}})
@@ -84,7 +84,7 @@ func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, 
 // CodeThrottled, CodeUnavailable.
 func (l *Ledger) Account(ctx context.Context, id string) (events.AccountOpened, error) {
 	if account, ok := l.accounts.get(id); ok {
-		return account, nil
+		return *account, nil
 	}
 	if events.ValidID(id) {
 		found, err := l.look(ctx, Wanted{Accounts: []string{id}})
@@ -127,10 +127,10 @@ func (l *Ledger) look(ctx context.Context, wanted Wanted) (found Found, err erro
 		return Found{}, storeError(err)
 	}
 	for id, account := range found.Accounts {
-		l.accounts.put(id, account)
+		l.accounts.put(id, &account)
 	}
 	for id, asset := range found.Assets {
-		l.assets.put(id, asset)
+		l.assets.put(id, &asset)
 	}
 	return found, nil
 }

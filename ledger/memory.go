@@ -14,7 +14,7 @@ const (
 	limitBytes        = 128      // bytes of one limit of an overdraft, roughly
 )
 
-// memory is a map of values that never change, bounded by their weight: when it is full it forgets arbitrary ones,
+// memory is a map of values that never change (pointers: what they point to), bounded by their weight: when it is full it forgets arbitrary ones,
 // which costs a read and nothing else. It is safe for concurrent use.
 type memory[K comparable, V any] struct {
 	most   int
@@ -69,10 +69,10 @@ func (m *memory[K, V]) change(k K, to func(known V, ok bool) V) V {
 	return v
 }
 
-func accountBytes(a events.AccountOpened) int {
+func accountBytes(a *events.AccountOpened) int {
 	return definitionMinimum + len(a.ID) + len(a.Name) + len(a.Profile) + len(a.Actor) + limitBytes*len(a.Overdraft.Limits)
 }
 
-func assetBytes(a events.AssetRegistered) int {
+func assetBytes(a *events.AssetRegistered) int {
 	return definitionMinimum + len(a.ID) + len(a.Name) + len(a.Description) + len(a.Actor)
 }

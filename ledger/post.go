@@ -149,13 +149,14 @@ func (p *posting) commit(ctx context.Context) (Commit, error) {
 
 // append makes one attempt. When it was cancelled, err is not nil either.
 func (p *posting) append(ctx context.Context, c Commit) (at time.Time, cancelled *Cancelled, err error) {
-	err = p.ask(ctx, func(ctx context.Context) (time.Time, error) {
-		at, err = p.journal.Append(ctx, c)
-		if errors.As(err, &cancelled) {
-			return cancelled.At, err
-		}
-		return at, err
-	})
+	ctx, cancel := context.WithTimeout(ctx, requestLife)
+	defer cancel()
+	sent := time.Now()
+	at, err = p.journal.Append(ctx, c)
+	if c, ok := errors.AsType[*Cancelled](err); ok {
+		at, cancelled = c.At, c
+	}
+	p.clock.tell(at, sent, time.Now())
 	return at, cancelled, err
 }
 

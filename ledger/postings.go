@@ -40,7 +40,7 @@ func (f *faults) notes(a Annotation) {
 		f.add("metadata", "must have at most "+strconv.Itoa(events.MetadataPairs)+" pairs")
 	}
 	size := 0
-	for _, key := range slices.Sorted(maps.Keys(a.Metadata)) {
+	for _, key := range keysOf(a.Metadata) {
 		value := a.Metadata[key]
 		size += len(key) + len(value)
 		before := len(*f)
@@ -54,6 +54,14 @@ func (f *faults) notes(a Annotation) {
 	if size > events.MetadataBytes {
 		f.add("metadata", "must have at most "+strconv.Itoa(events.MetadataBytes)+" bytes in all")
 	}
+}
+
+// keysOf returns the keys of metadata in order. Most have none.
+func keysOf(metadata map[string]string) []string {
+	if len(metadata) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(metadata))
 }
 
 // positive checks a quantity to be moved.

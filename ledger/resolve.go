@@ -11,15 +11,20 @@ import (
 // debits: from memory when all was seen before, else in one look, and one more for the cash of a settled trade whose
 // currency was not known. What doesn't exist or is forbidden is an error.
 func (l *Ledger) resolve(ctx context.Context, r PostingRequest) (definitions, error) {
-	d, wanted := l.remembered(r)
+	accounts, assets := r.names()
+	d, wanted := l.remembered(accounts, assets)
 	wanted.Credits = l.unknownCredits(r, d)
-	if !wanted.empty() {
+	warm := wanted.empty()
+	if !warm {
 		if err := l.learn(ctx, wanted, d); err != nil {
 			return d, err
 		}
 	}
-	if err := d.check(r); err != nil {
+	if err := d.check(r, accounts, assets); err != nil {
 		return d, err
+	}
+	if warm {
+		return d, nil
 	}
 	if wanted = (Wanted{Credits: l.unknownCredits(r, d)}); !wanted.empty() {
 		if err := l.learn(ctx, wanted, d); err != nil {
@@ -30,10 +35,9 @@ func (l *Ledger) resolve(ctx context.Context, r PostingRequest) (definitions, er
 }
 
 // remembered returns the definitions that are known already, and what is left to look for.
-func (l *Ledger) remembered(r PostingRequest) (d definitions, wanted Wanted) {
-	accounts, assets := r.names()
-	d.accounts = make(map[string]events.AccountOpened, len(accounts))
-	d.assets = make(map[string]events.AssetRegistered, len(assets))
+func (l *Ledger) remembered(accounts, assets []name) (d definitions, wanted Wanted) {
+	d.accounts = make(map[string]*events.AccountOpened, len(accounts))
+	d.assets = make(map[string]*events.AssetRegistered, len(assets))
 	for _, n := range accounts {
 		if account, ok := l.accounts.get(n.id); ok {
 			d.accounts[n.id] = account
@@ -55,9 +59,9 @@ func (l *Ledger) remembered(r PostingRequest) (d definitions, wanted Wanted) {
 // account may turn out to have no limit: then they were read in vain, in the same request.
 func (l *Ledger) unknownCredits(r PostingRequest, d definitions) (pairs []Pair) {
 	settled, _ := r.settlement()
-	for _, leg := range r.legs(d.assets[settled].Currency) {
+	for _, leg := range r.legs(d.currency(settled)) {
 		p := Pair{leg.Account, leg.Asset}
-		if leg.Quantity.Sign() >= 0 || d.accounts[p.Account].Overdraft.Unlimited || slices.Contains(pairs, p) {
+		if leg.Quantity.Sign() >= 0 || d.overdraft(p.Account).Unlimited || slices.Contains(pairs, p) {
 			continue
 		}
 		if _, ok := l.credits.of(p); !ok {
@@ -75,12 +79,12 @@ func (l *Ledger) learn(ctx context.Context, wanted Wanted, d definitions) error 
 	}
 	for _, id := range wanted.Accounts {
 		if account, ok := found.Accounts[id]; ok {
-			d.accounts[id] = account
+			d.accounts[id] = &account
 		}
 	}
 	for _, id := range wanted.Assets {
 		if asset, ok := found.Assets[id]; ok {
-			d.assets[id] = asset
+			d.assets[id] = &asset
 		}
 	}
 	for _, p := range wanted.Credits {

@@ -11,10 +11,10 @@ import (
 // log writes the request's line. What was asked and answered in detail is nobody's business but the caller's.
 func (a *api) log(r *request, id string, status int, took time.Duration, out reply, p *problem) {
 	level := slog.LevelInfo
-	attrs := []slog.Attr{
+	attrs := append(make([]slog.Attr, 0, attrsMost),
 		slog.String("request_id", id), slog.String("method", r.Method), slog.Int("status", status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
-	}
+	)
 	if r.route != nil {
 		attrs = append(attrs, slog.String("route", r.route.pattern))
 	}
@@ -38,30 +38,32 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 	if transaction != "" {
 		attrs = append(attrs, slog.String("transaction", transaction))
 	}
-	attrs = append(attrs, measure(r, status, out, p)...)
+	attrs = measure(attrs, r, status, out, p)
 	a.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// measure returns the attributes of a request's line that are counted as metrics.
-func measure(r *request, status int, out reply, p *problem) []slog.Attr {
+// attrsMost is how many attributes a line has at most.
+const attrsMost = 11
+
+// measure appends the attributes of a request's line that are counted as metrics.
+func measure(attrs []slog.Attr, r *request, status int, out reply, p *problem) []slog.Attr {
 	one := func(name string) slog.Attr { return slog.Int(name, 1) }
 	write := r.route != nil && r.route.part == partWrite
 	switch {
 	case p == nil && write && out.replayed:
-		return []slog.Attr{one("TransactionsReplayed")}
+		return append(attrs, one("TransactionsReplayed"))
 	case p == nil && write && out.id != "":
-		return []slog.Attr{one("TransactionsPosted")}
+		return append(attrs, one("TransactionsPosted"))
 	case p == nil:
-		return nil
 	case p.Code == ledger.CodeOutcomeUnknown:
-		return []slog.Attr{one("UnknownOutcomes")}
+		return append(attrs, one("UnknownOutcomes"))
 	case p.Code == ledger.CodeInternal:
-		return []slog.Attr{one("InternalErrors")}
+		return append(attrs, one("InternalErrors"))
 	case status == http.StatusServiceUnavailable:
-		return []slog.Attr{one("Throttled")}
+		return append(attrs, one("Throttled"))
 	case write && status < http.StatusInternalServerError:
 		// The code is the dimension: one of kinds, whatever the caller sent.
-		return []slog.Attr{one("Refusals"), slog.String("Code", string(p.Code))}
+		return append(attrs, one("Refusals"), slog.String("Code", string(p.Code)))
 	}
-	return nil
+	return attrs
 }

@@ -67,29 +67,52 @@ func (h *handler) WithGroup(name string) slog.Handler {
 
 // Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
-	line := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
-	rest := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	var measured []Metric
+	long := false // there is a list that a line may not have
 	r.Attrs(func(a slog.Attr) bool {
-		m, ok := h.metrics[a.Key]
-		if ok && m.isMeasuredBy(r, a.Value) {
+		if m, ok := h.metrics[a.Key]; ok && m.isMeasuredBy(r, a.Value) {
 			measured = append(measured, m)
-			if list, isList := a.Value.Any().([]int64); isList && len(list) > valuesMax {
-				a = slog.Any(a.Key, list[:valuesMax])
-				rest.AddAttrs(slog.Any(a.Key, list[valuesMax:]))
-			}
+			long = long || len(listOf(a.Value)) > valuesMax
 		}
-		line.AddAttrs(a)
 		return true
 	})
 	if len(measured) == 0 {
 		return h.next.Handle(ctx, r)
 	}
+	line, rest := r.Clone(), slog.Record{}
+	if long {
+		line, rest = h.cut(r)
+	}
 	line.AddAttrs(slog.Any(directiveKey, h.directive(r.Time.UnixMilli(), measured)))
-	if err := h.next.Handle(ctx, line); err != nil || rest.NumAttrs() == 0 {
+	if err := h.next.Handle(ctx, line); err != nil || !long {
 		return err
 	}
 	return h.Handle(ctx, rest)
+}
+
+// cut returns r without what its lists of values have above valuesMax, and a record of that alone.
+func (h *handler) cut(r slog.Record) (line, rest slog.Record) {
+	line = slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	rest = slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		m, ok := h.metrics[a.Key]
+		if list := listOf(a.Value); len(list) > valuesMax && ok && m.isMeasuredBy(r, a.Value) {
+			a = slog.Any(a.Key, list[:valuesMax])
+			rest.AddAttrs(slog.Any(a.Key, list[valuesMax:]))
+		}
+		line.AddAttrs(a)
+		return true
+	})
+	return line, rest
+}
+
+// listOf returns the list of numbers that a value is, nil when it is something else.
+func listOf(v slog.Value) []int64 {
+	if v.Kind() != slog.KindAny {
+		return nil
+	}
+	list, _ := v.Any().([]int64)
+	return list
 }
 
 // directive names measured, those of one dimension together.
@@ -116,8 +139,7 @@ func (h *handler) directive(at int64, measured []Metric) directive {
 // beside its dimension, a text that isn't empty; of another, a list of numbers, too.
 func (m Metric) isMeasuredBy(r slog.Record, v slog.Value) bool {
 	if m.Dimension == "" {
-		list, isList := v.Any().([]int64)
-		return v.Kind() == slog.KindInt64 || isList && len(list) > 0
+		return v.Kind() == slog.KindInt64 || len(listOf(v)) > 0
 	}
 	split := false
 	r.Attrs(func(a slog.Attr) bool {

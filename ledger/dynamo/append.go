@@ -31,10 +31,13 @@ func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error
 	}
 	// The order is that in which cancelled reads the reasons: header, postings, debits.
 	actions := make([]types.TransactWriteItem, 0, 1+len(postings)+len(c.Debits))
-	maker := wire.NewMaker(cap(actions))
-	actions = append(actions, j.putAbsent(maker, c.Header))
-	for _, posting := range postings {
-		actions = append(actions, j.putAbsent(maker, posting))
+	maker, puts := wire.NewMaker(cap(actions)), make([]types.Put, 1+len(postings))
+	puts[0] = j.putAbsent(maker, c.Header)
+	for i, posting := range postings {
+		puts[1+i] = j.putAbsent(maker, posting)
+	}
+	for i := range puts {
+		actions = append(actions, types.TransactWriteItem{Put: &puts[i]})
 	}
 	for _, debit := range c.Debits {
 		actions = append(actions, j.spend(maker, debit))
@@ -44,11 +47,10 @@ func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error
 		return time.Time{}, fmt.Errorf("append transaction: %w", err)
 	}
 	out, err := j.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, wire.Once)
-	var reasons *types.TransactionCanceledException
-	switch {
-	case err == nil:
+	if err == nil {
 		return wire.StoreTime(out.ResultMetadata), nil
-	case errors.As(err, &reasons):
+	}
+	if reasons, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		at := wire.ErrorTime(err)
 		proof, fault := cancelled(c, len(postings), reasons.CancellationReasons)
 		if fault != nil {
@@ -61,13 +63,13 @@ func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error
 }
 
 // putAbsent puts an event on the condition that it is absent.
-func (j *Journal) putAbsent(m *wire.Maker, e events.Event) types.TransactWriteItem {
-	return types.TransactWriteItem{Put: &types.Put{
+func (j *Journal) putAbsent(m *wire.Maker, e events.Event) types.Put {
+	return types.Put{
 		TableName:                           &j.table,
 		Item:                                m.Event(e),
 		ConditionExpression:                 &j.expressions.ifAbsent,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}}
+	}
 }
 
 // expressions are those of an append, which the SDK wants as pointers and only reads.

@@ -17,6 +17,7 @@ type Maker struct {
 	numbers []types.AttributeValueMemberN
 	digits  strings.Builder // of all numbers, one after the other
 	open    []opened        // the item that is being made, and what was begun in it and has not ended
+	nested  [4]opened       // backs open: deeper than a leg in a header's list is no event
 }
 
 // opened is a map or, if item is nil, a list.
@@ -40,8 +41,8 @@ func NewMaker(items int) *Maker {
 	m := &Maker{
 		texts:   make([]types.AttributeValueMemberS, 0, textsEach*items),
 		numbers: make([]types.AttributeValueMemberN, 0, numbersEach*items),
-		open:    make([]opened, 0, 4),
 	}
+	m.open = m.nested[:0]
 	m.digits.Grow(digitsEach * items)
 	return m
 }
