@@ -99,5 +99,5 @@ func (c *caller) send(ctx context.Context, r *request, buffer *bytes.Buffer) (an
 // exchange is a request of ours and what was answered, kept for the ceiling that answers the same.
 type exchange struct {
 	request request // with a body of its own
-	answer  []byte
+	answer  answer  // the same
 }

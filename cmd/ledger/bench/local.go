@@ -36,6 +36,7 @@ type inside struct {
 	Local
 	command, projection *meter.Meter
 	store               *dynamodb.Client // counted nowhere
+	captured            *capture         // what command writes
 	url, lookURL        string
 
 	stops      []func() error
@@ -44,14 +45,14 @@ type inside struct {
 
 // open starts the ledger. stop must be called also when it fails.
 func (l Local) open(ctx context.Context) (*inside, error) {
-	i := &inside{Local: l, command: meter.New(l.Table), store: l.Client()}
+	i := &inside{Local: l, command: meter.New(l.Table), captured: new(capture), store: l.Client()}
 	i.projection = i.command.Beside()
 	part := func(optFns ...func(*dynamodb.Options)) (*service.Service, error) {
 		return service.New(service.Config{
 			Client: l.Client(optFns...), Table: l.Table, Actor: api.LocalActor, Version: l.Version, Log: l.Log,
 		})
 	}
-	load, err := part(i.command.Count)
+	load, err := part(i.command.Count, i.captured.keep)
 	if err != nil {
 		return i, err
 	}

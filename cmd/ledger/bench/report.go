@@ -201,8 +201,8 @@ func (m *measured) inside(w *Workload) {
 	}
 	w.Process = &Process{
 		CPU: whole(m.used.cpu.Microseconds(), n), Allocations: whole(int64(m.used.allocations), n),
-		CeilingCPU:         whole(m.echoed.cpu.Microseconds(), int64(m.http.count())),
-		CeilingAllocations: whole(int64(m.echoed.allocations), int64(m.http.count())),
+		CeilingCPU:         whole(m.http.used.cpu.Microseconds(), int64(m.http.count())),
+		CeilingAllocations: whole(int64(m.http.used.allocations), int64(m.http.count())),
 	}
 	w.Ceilings = &Ceilings{
 		Store: m.ceiling(m.store, func(r round) float64 { return r.store }),
@@ -211,7 +211,7 @@ func (m *measured) inside(w *Workload) {
 }
 
 // ceiling returns nil where there was none.
-func (m *measured) ceiling(all timing, of func(round) float64) *Ceiling {
+func (m *measured) ceiling(all beside, of func(round) float64) *Ceiling {
 	var ratios []float64
 	for _, r := range m.rounds {
 		if of(r) > 0 {

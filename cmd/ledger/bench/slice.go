@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ledger.example/cmd/ledger/meter"
 )
 
@@ -27,10 +29,8 @@ type measured struct {
 	lags   []uint32 // microseconds
 	unseen int      // postings watched that were not projected in time
 
-	rounds []round
-	store  timing  // ceiling (a)
-	http   timing  // ceiling (b)
-	echoed process // of ceiling (b)
+	rounds      []round
+	store, http beside // the ceilings
 }
 
 // round are the figures of one slice that are compared with their neighbours'.
@@ -61,6 +61,7 @@ func (r *run) slice(ctx context.Context, s slot, m *measured) error {
 	if r.inside != nil {
 		r.inside.command.Take()
 		r.inside.projection.Take()
+		r.inside.captured.start()
 	}
 	done := m.counts.done
 	runtime.GC() // neither slice pays for what another left
@@ -85,6 +86,10 @@ func (r *run) slice(ctx context.Context, s slot, m *measured) error {
 	m.used.add(after.since(before))
 	m.timing.add(t)
 	m.postings += postings.Load()
+	var captured []*dynamodb.TransactWriteItemsInput
+	if r.inside != nil {
+		captured = r.inside.captured.take()
+	}
 	this := round{rate: rate(m.counts.done-done, t.elapsed), p99: float64(t.percentiles(99)[0])}
 	if r.inside != nil {
 		m.command.Add(r.inside.command.Take())
@@ -96,6 +101,9 @@ func (r *run) slice(ctx context.Context, s slot, m *measured) error {
 	}
 	if r.inside != nil {
 		m.projection.Add(r.inside.projection.Take())
+		if err := r.ceilings(ctx, m, &this, kept.taken(), captured); err != nil {
+			return err
+		}
 	}
 	m.rounds = append(m.rounds, this)
 	return nil
@@ -162,7 +170,7 @@ func (r *run) answered(s slot, d *draft, out result, seen *watch) {
 	if len(d.legs) > 0 {
 		seen.probe.offer(out.body)
 	}
-	seen.kept.keep(&d.request, out.body)
+	seen.kept.keep(&d.request, out.answer)
 }
 
 // keeper keeps the first exchanges of a slice. It is safe for concurrent use.
@@ -171,13 +179,13 @@ type keeper struct {
 	exchanges [exchangesMax]exchange
 }
 
-func (k *keeper) keep(req *request, answer []byte) {
+func (k *keeper) keep(req *request, a answer) {
 	i := k.next.Add(1) - 1
 	if i >= exchangesMax {
 		return
 	}
-	e := exchange{*req, slices.Clone(answer)}
-	e.request.body = slices.Clone(req.body)
+	e := exchange{*req, a}
+	e.request.body, e.answer.body = slices.Clone(req.body), slices.Clone(a.body)
 	k.exchanges[i] = e
 }
 
