@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -109,8 +111,8 @@ const failedMost = 100
 // callers at once, to a twin of the table, which began empty. All that is left out is ours: HTTP, JSON, deciding, encoding.
 // Each is sent once, like ours, and again after a conflict, after a pause like ours.
 //
-// In another order than ours the conditions of guards need not be met. They are, as the twin doesn't know what was spent
-// before the first slice; if many were not, this would be no measure, and replay says so by an error.
+// Many at once come in another order than ours did, in which the conditions of guards need not be met; so their bounds are
+// set above everything. If transactions failed all the same it would be no measure, and replay says so by an error.
 func replay(ctx context.Context, client *dynamodb.Client, twin string, inputs []*dynamodb.TransactWriteItemsInput, clients int) (beside, error) {
 	prepared := make([]*dynamodb.TransactWriteItemsInput, len(inputs))
 	for i, in := range inputs {
@@ -166,7 +168,7 @@ func hasReason(c *types.TransactionCanceledException, code string) bool {
 	return slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool { return aws.ToString(r.Code) == code })
 }
 
-// readdressed returns the same transaction for another table.
+// readdressed returns the same transaction for another table, with no bounds.
 func readdressed(in *dynamodb.TransactWriteItemsInput, table string) *dynamodb.TransactWriteItemsInput {
 	same := *in
 	same.TransactItems = make([]types.TransactWriteItem, len(in.TransactItems))
@@ -178,8 +180,15 @@ func readdressed(in *dynamodb.TransactWriteItemsInput, table string) *dynamodb.T
 		if a.Update != nil {
 			update := *a.Update
 			update.TableName, a.Update = &table, &update
+			if _, bound, ok := strings.Cut(aws.ToString(update.ConditionExpression), "<= "); ok {
+				update.ExpressionAttributeValues = maps.Clone(update.ExpressionAttributeValues)
+				update.ExpressionAttributeValues[bound] = &types.AttributeValueMemberN{Value: boundless}
+			}
 		}
 		same.TransactItems[i] = a
 	}
 	return &same
 }
+
+// boundless is the largest whole number that the store takes exactly.
+const boundless = "99999999999999999999999999999999999999"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -123,7 +124,11 @@ func (l *lines) became(w client.Written, err error) result {
 	var unknown *client.UnknownError
 	switch {
 	case err == nil:
-		return result{answer: answer{body: w.Raw}}
+		status := http.StatusOK
+		if w.New {
+			status = http.StatusCreated
+		}
+		return result{answer: answer{status: status, body: w.Raw}} // its headers are the client's affair
 	case errors.As(err, &unknown):
 		return result{code: codeNoAnswer, unknown: true}
 	case errors.As(err, &refused):
