@@ -42,8 +42,10 @@ const (
 	// compiles its own code while it begins.
 	warmingCount  = 500
 	warmingPeriod = 2 * time.Second
-	// accountsAtOnce is how many accounts one deposit gives to: a transaction has 48 postings at most, and one is the issuer's.
-	accountsAtOnce = 47
+	// accountsAtOnce is how many accounts one deposit gives to, and depositsAtOnce how many are under way: a transaction may
+	// have 48 postings, and DynamoDB Local takes its time for so many.
+	accountsAtOnce = 20
+	depositsAtOnce = 2
 )
 
 // Run is one run.
@@ -206,7 +208,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	n := 0
 	giving, givingCtx := errgroup.WithContext(ctx)
-	giving.SetLimit(r.Clients)
+	giving.SetLimit(depositsAtOnce)
 	for range deposits {
 		for asset := range assets {
 			for some := range slices.Chunk(people, accountsAtOnce) {

@@ -24,8 +24,8 @@ const (
 	// deposit is what each account with a limit is given at a time: far more than it can spend in a run, so that nothing may
 	// ever be refused.
 	deposit = 1_000_000_000_000
-	// deposits is how often, of each asset: what the first page of a history shows.
-	deposits = 10
+	// deposits is how often, of each asset: something for histories to show.
+	deposits = 5
 
 	quantityMost = 100    // of a transfer or a trade
 	costMost     = 10_000 // of a trade
