@@ -203,10 +203,10 @@ func (b *bank) put(postings ...events.PostingRecorded) {
 	}
 }
 
-// see reads the first items of the holder's in a range, whole, for the meter: it remembers so many and no more.
-func (b *bank) see(r table.Range, most int32) {
+// see reads the first items of an account in a range, whole, for the meter: it remembers so many and no more.
+func (b *bank) see(account string, r table.Range, most int32) {
 	b.t.Helper()
-	q := wire.Within(table.AccountKey(holder).PK, r, &dynamodb.QueryInput{TableName: aws.String(books), Limit: &most, ConsistentRead: aws.Bool(true)})
+	q := wire.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{TableName: aws.String(books), Limit: &most, ConsistentRead: aws.Bool(true)})
 	if out, err := b.client.Query(b.t.Context(), q); err != nil || len(out.Items) == 0 {
 		b.t.Fatalf("nothing is seen: %v", err)
 	}
@@ -261,7 +261,7 @@ func (b *bank) cost(step func()) cost {
 	step()
 	c := cost{b.meter.Take()}
 	if c.Guessed > 0 {
-		b.t.Errorf("the units of %d items are not known", c.Guessed)
+		b.t.Errorf("the units of %d items are not known: %+v", c.Guessed, c.Tally)
 	}
 	return c
 }

@@ -39,7 +39,7 @@ func byUnsettled(t *testing.T, n int) []line {
 	if n > 0 {
 		b.project(warm, arrive(n)...)
 	}
-	b.see(table.PostingsOfAsset(share), 1)
+	b.see(holder, table.PostingsOfAsset(share), 1)
 
 	s := &steps{bank: b}
 	const balance = "/v1/accounts/" + holder + "/balances"

@@ -75,7 +75,7 @@ func byPostings(t *testing.T, n int) []line {
 	s := &steps{bank: b}
 	const account = "/v1/accounts/" + holder
 	until := "to=" + url.QueryEscape(events.FormatTime(middle))
-	b.see(table.PostingsOfAsset(share), 1)
+	b.see(holder, table.PostingsOfAsset(share), 1)
 	s.get("account page", false, account+"/summary")
 	s.get("history of an asset, first page", false, account+"/postings?asset="+share)
 	s.get("history of an asset, a page in the middle", false, s.next(account+"/postings?asset="+share+"&"+until))
@@ -87,20 +87,23 @@ func byPostings(t *testing.T, n int) []line {
 	s.get("list of balances, strong", true, account+"/balances?consistency=strong")
 
 	s.tail(share)
-	s.writes(share)
-
 	// A whole stretch of settled postings: one segment is closed, wherever the last one ended.
-	b.tick()
 	from := b.now().Add(-age / 2)
 	stretch := b.every(share, projections.StretchPostings, from)
 	b.put(stretch...)
 	s.do(fmt.Sprintf("projecting %d settled postings, which closes a segment", len(stretch)), true, func() { b.project(b.process(), stretch...) })
 	straggler := b.posting(share, middle.Add(time.Microsecond))
 	b.put(straggler)
-	b.see(table.PostingsBetween(share, string(events.FirstKSUID(at(n/2-projections.StretchPostings))), ""), 3*projections.StretchPostings)
+	b.see(holder, table.PostingsBetween(share, string(events.FirstKSUID(at(n/2-projections.StretchPostings))), ""), 3*projections.StretchPostings)
+	b.see(holder, table.SegmentsFrom(share, string(straggler.ID)), 2)
 	s.do("projecting one that is late, into the middle", true, func() { b.project(b.process(), straggler) })
-	s.do("a transaction sent again two hours later", true, func() {
+	b.tick()
+	again := func() {
 		s.Must(200, "POST", "/v1/transfers", `{"id":"late","from":"outside","to":"customers:00000017","asset":"SHARE","quantity":"125000"}`)
-	})
+	}
+	again()
+	b.see(outside, table.PostingsOfAsset(share), 1)
+	s.do("a transaction sent again two hours later", true, again)
+	s.writes(share)
 	return s.lines
 }
