@@ -42,7 +42,7 @@ func (c *cli) printBenchTables(r *bench.Report) error {
 }
 
 func benchTimes(t *table, r *bench.Report) {
-	t.row("WORKLOAD", "DONE", "PER S", "P50 ms", "P90", "P99", "MAX", "ERRORS", "REFUSED", "REPLAYED", "RETRIES", "÷ STORE", "÷ HTTP")
+	t.row("WORKLOAD", "DONE", "PER S", "P50 ms", "P90 ms", "P99 ms", "MAX ms", "ERRORS", "REFUSED", "REPLAYED", "RETRIES", "÷ STORE", "÷ HTTP")
 	for _, w := range r.Workloads {
 		store, http := "-", "-"
 		if w.Ceilings != nil {
@@ -59,8 +59,8 @@ func benchStore(t *table, r *bench.Report) {
 	if !slices.ContainsFunc(r.Workloads, func(w bench.Workload) bool { return w.Store != nil }) {
 		return
 	}
-	t.row("THE STORE, EACH", "REQUESTS", "WRITE UNITS", "READ UNITS", "PROJECTION: WRITE UNITS", "READ UNITS",
-		"WRITES A POSTING", "READ UNITS A POSTING", "ATTEMPTS", "$ A MILLION")
+	t.row("ASKED OF THE STORE", "", "WRITE", "READ", "PROJECTION:", "", "WRITES", "READ UNITS", "", "DOLLARS")
+	t.row("FOR EACH", "REQUESTS", "UNITS", "UNITS", "WRITE UNITS", "READ UNITS", "A POSTING", "A POSTING", "ATTEMPTS", "A MILLION")
 	for _, w := range r.Workloads {
 		if s := w.Store; s != nil {
 			t.row(w.Workload, decimals(s.RequestsPer, 2), decimals(s.WriteUnitsPer, 2), decimals(s.ReadUnitsPer, 2),
@@ -75,7 +75,8 @@ func benchProcess(t *table, r *bench.Report) {
 	if !slices.ContainsFunc(r.Workloads, func(w bench.Workload) bool { return w.Process != nil }) {
 		return
 	}
-	t.row("THIS PROCESS, EACH", "CPU µs", "ALLOCATIONS", "HTTP CEILING: CPU µs", "ALLOCATIONS", "PER S", "STORE CEILING: PER S")
+	t.row("THIS PROCESS", "CPU", "", "HTTP CEILING:", "", "", "STORE CEILING:")
+	t.row("FOR EACH", "µs", "ALLOCATIONS", "CPU µs", "ALLOCATIONS", "PER S", "PER S")
 	for _, w := range r.Workloads {
 		p := w.Process
 		if p == nil {

@@ -224,18 +224,7 @@ func (r *run) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	if err := giving.Wait(); err != nil {
-		return err
-	}
-	if !r.Projected {
-		return nil
-	}
-	late, err := r.unprojected(ctx)
-	if err == nil && len(late) > 0 {
-		err = fmt.Errorf("%d balances are not projected after %s: with --no-pump a ledger that nothing projects is measured",
-			len(late), settlePatience)
-	}
-	return err
+	return giving.Wait()
 }
 
 // must sends a request without which there is no run.
@@ -252,12 +241,19 @@ func (r *run) must(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// warmUp makes what isn't reported.
+// warmUp makes what isn't reported, and finds out whether anything projects it.
 func (r *run) warmUp(ctx context.Context) error {
 	b := bound{period: min(r.Period, warmingPeriod)}
 	if r.Count > 0 {
 		b = bound{count: min(r.Count, warmingCount)}
 	}
-	_, err := r.drive(ctx, slot{workload: Uniform}, b, new(counts), nil)
-	return errors.Join(err, r.settle(ctx))
+	if _, err := r.drive(ctx, slot{workload: Uniform}, b, new(counts), nil); err != nil || !r.Projected {
+		return err
+	}
+	late, err := r.unprojected(ctx)
+	if err == nil && len(late) > 0 {
+		err = fmt.Errorf("%d balances are not projected after %s: with --no-pump a ledger that nothing projects is measured",
+			len(late), settlePatience)
+	}
+	return err
 }
