@@ -2,7 +2,7 @@
 // units of capacity, which are the same in every run. What is to be constant is asserted on small accounts; what is told in
 // docs/performance.md is compared with it. Options measure large accounts, too:
 //
-//	go test ./tests/scale -v -timeout 60m -args -postings=1000000 -assets=10000 -calls=200
+//	go test ./tests/scale -v -timeout 60m -args -postings=1000000 -assets=10000 -unsettled=10000 -calls=200
 package scale
 
 import (

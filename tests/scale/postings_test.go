@@ -15,8 +15,8 @@ import (
 
 // The sizes that are told in the document, as far as the options go. Those between are measured to be compared with.
 var (
-	postingsMost = flag.Int("postings", 1000, "the most postings in one account: 1,000,000 takes minutes and 3 GB")
-	assetsMost   = flag.Int("assets", 100, "the most assets in one account: 10,000 takes half a minute")
+	postingsMost = flag.Int("postings", 1000, "the most postings in one account: 1,000,000 takes a minute and 3 GB")
+	assetsMost   = flag.Int("assets", 100, "the most assets in one account: 10,000 takes five seconds")
 )
 
 // size is a number of postings or of assets.
