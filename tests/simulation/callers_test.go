@@ -71,7 +71,8 @@ type posting struct {
 	refused  bool                      // somebody was told that nothing was written
 	declined string                    // what they were told
 	asking   int                       // callers who wait for an answer
-	final    bool                      // the last of them was told that funds are insufficient, and nobody else asked
+	calls    int                       // that were begun
+	final    bool                      // the last was answered that funds are insufficient, and nobody else waited meanwhile
 }
 
 // requestOf draws the n-th request. It moves 2^e of something; no other request has the same e.
@@ -177,7 +178,9 @@ func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.Post
 	before := h.model.credits()
 	had := p.first != nil
 	p.asking++
+	p.calls++
 	p.final = false
+	call, alone := p.calls, p.asking == 1
 	defer func() { p.asking-- }()
 	answer, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) (ledger.Posted, error) { return on.ledger.Post(ctx, body) })
 	h.observe()
@@ -220,7 +223,7 @@ func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.Post
 		if had {
 			h.broken("%s: refused although it was acknowledged", p.id)
 		}
-		p.refused, p.declined, p.final = true, string(e.Code), p.asking == 1
+		p.refused, p.declined, p.final = true, string(e.Code), alone && p.calls == call
 		h.model.refused(p, e, before)
 		return true
 	case ledger.CodeTransactionIDReused:
