@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.yaml.in/yaml/v3"
 
 	"ledger.example/cmd/ledger/price"
@@ -53,12 +56,18 @@ type tradeCost struct {
 	postings    int64
 	writeUnits  int64 // of the command
 	refoldUnits int64 // written by one refold
-	refoldHalf  int64 // halves of read units of one refold
+	refoldHalf  int64 // halves of read units of one refold, by a projector that didn't make the last
 	refoldLog   int64 // bytes of the projector's line
 	tableBytes  int64 // stored in the table, overhead included
 	indexBytes  int64 // and in the indexes
 	replyBytes  int64
 	logBytes    int64 // of the command's line
+
+	historyUnits int64 // of the command's write units, in the index of histories
+	buyerUnits   int64 // and in the table, in the buyer's partition
+	sellerUnits  int64
+	records      int64 // of the stream, that the command's items make
+	recordBytes  int64
 }
 
 // measureTrade posts a trade between two limited accounts with ids of everyday length, and projects each of its postings by
@@ -96,8 +105,10 @@ func measureTrade(t *testing.T, settle bool) tradeCost {
 		return s.requests.take()
 	})
 	after := s.contents()
+	other := s.beside(withMetrics(namespace)) // a projector that made no refold yet
 	units, _ := writeUnits(t, requests, before, after)
 	cost.writeUnits = int64(units)
+	cost.divide(t, buyer, seller, before, after)
 	for key, item := range after {
 		if _, was := before[key]; was {
 			continue
@@ -114,16 +125,70 @@ func measureTrade(t *testing.T, settle bool) tradeCost {
 		}
 		cost.postings++
 		balances := s.contents()
-		s.requests.take()
-		logged := len(s.log.String())
-		deliver(t, s.service, key)
-		cost.refoldLog = max(cost.refoldLog, int64(len(s.log.String())-logged-1))
-		requests := s.requests.take()
-		units, _ := writeUnits(t, requests, balances, s.contents())
+		other.requests.take()
+		logged := len(other.log.String())
+		deliverImages(t, other.service, item)
+		cost.refoldLog = max(cost.refoldLog, int64(len(other.log.String())-logged-1))
+		requests := other.requests.take()
+		refolded := s.contents()
+		units, _ := writeUnits(t, requests, balances, refolded)
 		cost.refoldUnits = max(cost.refoldUnits, int64(units))
-		cost.refoldHalf = max(cost.refoldHalf, int64(readHalves(t, requests)))
+		cost.refoldHalf = max(cost.refoldHalf, int64(readHalves(t, requests, refolded)))
 	}
 	return cost
+}
+
+// divide tells where the units of the command went, which wrote all that changed, in one transaction.
+func (cost *tradeCost) divide(t *testing.T, buyer, seller string, before, after map[table.Key]wire.Item) {
+	t.Helper()
+	var all int64
+	for key, item := range after {
+		if reflect.DeepEqual(before[key], item) {
+			continue
+		}
+		w := table.Write{Before: wiretest.Sized(t, before[key]), After: wiretest.Sized(t, item), Transactional: true}
+		units := int64(table.WriteUnits(w))
+		all += units
+		switch key.PK {
+		case table.AccountKey(buyer).PK:
+			cost.buyerUnits += units
+		case table.AccountKey(seller).PK:
+			cost.sellerUnits += units
+		}
+		for _, index := range table.Indexes() {
+			n := int64(table.WriteUnits(w, index)) - units
+			all += n
+			if index.Name == table.IndexHistory {
+				cost.historyUnits += n
+			}
+		}
+		cost.records++
+		cost.recordBytes += int64(w.After.Bytes())
+	}
+	if all != cost.writeUnits {
+		t.Fatalf("%d write units by what changed, %d by what was sent", all, cost.writeUnits)
+	}
+}
+
+// measuredOnce holds what the tests of both documents reckon with: it takes seconds to measure.
+var measuredOnce struct {
+	sync.Once
+	kinds   [2]tradeCost
+	closing int64
+}
+
+// measuredTrades returns what a trade takes, and a settled one, and the units of closingUnits.
+func measuredTrades(t *testing.T) (kinds [2]tradeCost, closing int64) {
+	t.Helper()
+	measuredOnce.Do(func() {
+		closing := closingUnits(t)
+		measuredOnce.kinds = [2]tradeCost{measureTrade(t, false), measureTrade(t, true)}
+		measuredOnce.closing = closing
+	})
+	if measuredOnce.closing == 0 {
+		t.Fatal("the trades were not measured: another test tells why")
+	}
+	return measuredOnce.kinds, measuredOnce.closing
 }
 
 // serveAs serves the system's API to a caller of that name, as a gateway would give it.
@@ -190,8 +255,9 @@ func accessLogLine(t *testing.T) string {
 	return line
 }
 
-// readHalves adds up what reads consumed, by the cost model, in halves of a read unit.
-func readHalves(t testing.TB, requests []request) (halves int) {
+// readHalves adds up what reads of the table consumed, by the cost model, in halves of a read unit. A read that asks for some
+// attributes consumes the whole item: stored has it.
+func readHalves(t testing.TB, requests []request, stored map[table.Key]wire.Item) (halves int) {
 	t.Helper()
 	as := func(strong *bool) table.Consistency {
 		if strong != nil && *strong {
@@ -200,15 +266,40 @@ func readHalves(t testing.TB, requests []request) (halves int) {
 		return table.Eventual
 	}
 	for _, r := range requests {
-		var items []table.Item
-		for _, item := range r.found() {
-			items = append(items, wiretest.Sized(t, item))
-		}
 		switch in := r.input.(type) {
 		case *dynamodb.GetItemInput:
-			halves += table.GetHalves(append(items, nil)[0], as(in.ConsistentRead))
+			if in.ProjectionExpression != nil {
+				t.Fatalf("%s is not counted", r.line())
+			}
+			items := append(r.found(), nil)
+			halves += table.GetHalves(wiretest.Sized(t, items[0]), as(in.ConsistentRead))
 		case *dynamodb.QueryInput:
+			if in.IndexName != nil {
+				t.Fatalf("%s is not counted", r.line())
+			}
+			var items []table.Item
+			for _, item := range r.found() {
+				if in.ProjectionExpression != nil {
+					partition, _ := in.ExpressionAttributeValues[":partition"].(*types.AttributeValueMemberS)
+					sort, _ := item[table.AttrSK].(*types.AttributeValueMemberS)
+					if partition == nil || sort == nil {
+						t.Fatalf("%s tells no keys", r.line())
+					}
+					if item = stored[table.Key{PK: partition.Value, SK: sort.Value}]; item == nil {
+						t.Fatalf("%s found what is not there", r.line())
+					}
+				}
+				items = append(items, wiretest.Sized(t, item))
+			}
 			halves += table.QueryHalves(items, as(in.ConsistentRead))
+		case *dynamodb.TransactGetItemsInput:
+			out, _ := r.output.(*dynamodb.TransactGetItemsOutput)
+			for i, one := range out.Responses {
+				if in.TransactItems[i].Get.ProjectionExpression != nil {
+					t.Fatalf("%s is not counted", r.line())
+				}
+				halves += table.GetHalves(wiretest.Sized(t, one.Item), table.Transactional)
+			}
 		default:
 			if !r.writes() {
 				t.Fatalf("%s is not counted", r.line())
@@ -249,8 +340,7 @@ func (l costLine) String() string {
 // TestWhatAMillionTradesCost computes the document's table anew.
 func TestWhatAMillionTradesCost(t *testing.T) {
 	t.Parallel()
-	kinds := [2]tradeCost{measureTrade(t, false), measureTrade(t, true)}
-	closing := closingUnits(t)
+	kinds, closing := measuredTrades(t)
 	memory := map[string]int64{}
 	for _, name := range []string{"CommandFunction", "ProjectorFunction"} {
 		memory[name] = memoryMegabytes(t, name)
@@ -411,6 +501,7 @@ func TestPricesAreDocumented(t *testing.T) {
 		"DynamoDB storage": price.Stored, "Point-in-time recovery": price.Recovery, "HTTP API": price.Gateway,
 		"Lambda requests": price.Invocations, "Lambda on arm64": price.GBSeconds, "CloudWatch Logs": price.Logs,
 		"X-Ray": price.Traces, "Sent to the internet": price.Sent, "Custom metric": price.Metric, "Alarm": price.Alarm,
+		"Provisioned write capacity": price.WriteCapacity, "Provisioned read capacity": price.ReadCapacity,
 		"Dashboard": price.Dashboard, "Contributor Insights rule": price.InsightsRule, "KMS key": price.Key,
 	}
 	if !maps.Equal(told, want) {

@@ -26,7 +26,7 @@ import (
 
 const operationsFile = "../docs/operations.md"
 
-var documents = []string{"../README.md", operationsFile, costFile}
+var documents = []string{"../README.md", operationsFile, costFile, capacityFile}
 
 // stackFile is what these tests need of template.yaml beyond its resources.
 type stackFile struct {

@@ -16,6 +16,12 @@ const (
 	Sent        = "0.09"         // a GB sent to the internet
 )
 
+// What is paid for capacity that is kept, used or not, for an hour.
+const (
+	WriteCapacity = "0.00065" // a write capacity unit
+	ReadCapacity  = "0.00013" // a read capacity unit
+)
+
 // What is paid for every month that it is there.
 const (
 	Stored       = "0.25" // a GB of table or index

@@ -26,7 +26,7 @@ func TestDollars(t *testing.T) {
 			t.Errorf("%d at %s for %d are %s, %s; wanted %s, %s", c.n, c.price, c.per, got, Cents(got).FloatString(2), c.want, c.cents)
 		}
 	}
-	for _, all := range []string{WriteUnits, ReadUnits, Gateway, Invocations, GBSeconds, Logs, Traces, Sent, Stored, Recovery, Metric,
+	for _, all := range []string{WriteUnits, ReadUnits, Gateway, Invocations, GBSeconds, Logs, Traces, Sent, WriteCapacity, ReadCapacity, Stored, Recovery, Metric,
 		Alarm, Dashboard, InsightsRule, Key} {
 		if Dollars(all, 1, 1).Sign() <= 0 {
 			t.Errorf("%s is no price", all)
