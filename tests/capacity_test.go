@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,6 +152,15 @@ func TestCapacity(t *testing.T) {
 	backlog := [2]int64{measureBacklog(t, 1), measureBacklog(t, int(one.lanes))}
 	t.Logf("%+v, backlog of %d: %v halves", one.steady, backlogOfOne, backlog)
 
+	command, projector := memoryMegabytes(t, "CommandFunction"), memoryMegabytes(t, "ProjectorFunction")
+	billOfLoad := func(l load) bill { return billOf(l, command, projector) }
+	var shares []*big.Rat // of writes
+	for _, kinds := range ls {
+		for _, l := range kinds {
+			shares = append(shares, billOfLoad(l).writesPercent(t))
+		}
+	}
+
 	wantTable(t, capacityFile, "What one trade takes", tradeRows(one, settled))
 	wantTable(t, capacityFile, "The table", tableRows(ls))
 	wantTable(t, capacityFile, "A partition, an account", accountRows(one, settled))
@@ -158,7 +168,7 @@ func TestCapacity(t *testing.T) {
 	wantTable(t, capacityFile, "The stream and its projector", streamRows(ls))
 	wantTable(t, capacityFile, "An hour of backlog", backlogRows(ls, backlog))
 	wantTable(t, capacityFile, "A day of the stream", retentionRows(ls))
-	wantTable(t, capacityFile, "Dollars a month", dollarRows(t, ls))
+	wantTable(t, capacityFile, "Dollars a month", dollarRows(ls, billOfLoad))
 
 	most := mostOfAnAccount(one)
 	slowest := new(big.Rat).Quo(big.NewRat(one.lanes*one.batch*1000, (one.batch+accountsAtOnce-1)/accountsAtOnce), whole(most))
@@ -179,7 +189,8 @@ func TestCapacity(t *testing.T) {
 		fmt.Sprintf("%d postings a second in %d lanes: %s read units a second, instead of %s", hotBatch, one.lanes, figure(reread),
 			figure(big.NewRat(one.steady.hot, 2*steadySeconds))),
 		fmt.Sprintf("reach the partition's %s read units at about %d postings a second", thousands(partitionReads), again),
-		fmt.Sprintf("%s percent of them are the command's", commands.FloatString(0)),
+		fmt.Sprintf("Writes are the greatest line, %s to %s percent, and %s percent of them are the command's",
+			slices.MinFunc(shares, (*big.Rat).Cmp).FloatString(0), slices.MaxFunc(shares, (*big.Rat).Cmp).FloatString(0), commands.FloatString(0)),
 		fmt.Sprintf("cheaper when more than %s percent of it is used", figure(breakEven)),
 		fmt.Sprintf("%d ms for a command, and %d ms for %d accounts of a batch", commandMilliseconds, projectMilliseconds, accountsAtOnce),
 	)
