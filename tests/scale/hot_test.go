@@ -47,6 +47,10 @@ func byUnsettled(t *testing.T, n int) []line {
 	s.get("list of balances, strong", true, balance+"?consistency=strong")
 	some := arrive(100)
 	s.do("projecting a batch of 100 more", true, func() { b.project(warm, some...) })
+	late := b.posting(share, settled[0].ID.Time().Add(-time.Microsecond))
+	b.put(late)
+	some = append(arrive(100), late)
+	s.do("projecting 100 more, and one that is late", true, func() { b.project(warm, some...) })
 	some = arrive(100)
 	s.do("projecting 100 more, by a process that starts", true, func() { b.project(b.process(), some...) })
 	return s.lines
