@@ -209,9 +209,12 @@ func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isE
 			return err
 		}
 	} else {
-		made, err := c.benchLocal(ctx, o)
-		if err != nil {
-			return unlessEnded(ctx, err)
+		made, startErr := c.benchLocal(ctx, o)
+		switch {
+		case ctx.Err() != nil && startErr != nil:
+			return errors.New("interrupted")
+		case startErr != nil:
+			return startErr
 		}
 		defer func() { err = errors.Join(err, made.stop()) }()
 		config.Local, config.Ledger, config.Window = &made.Local, made.place, made.window
@@ -263,11 +266,12 @@ func (c *cli) benchLocal(ctx context.Context, o benchOptions) (_ *benchedLedger,
 		}
 		return errors.Join(err, s.stop(), os.RemoveAll(aside))
 	}
-	stream, err := s.createTable(ctx, o.table)
-	if err != nil {
+	// The twin first: DynamoDB Local may say of a stream that has no records yet that they were trimmed, once another was made.
+	if _, err := s.createTable(ctx, twin); err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	if _, err := s.createTable(ctx, twin); err != nil {
+	stream, err := s.createTable(ctx, o.table)
+	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
 	settings, err := local.SettingsFromTemplate(template.YAML)

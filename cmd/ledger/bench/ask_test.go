@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -111,6 +112,36 @@ func TestAsk(t *testing.T) {
 			if n.done != c.counts.done || n.replays != c.counts.replays || n.refusals != c.counts.refusals || n.declined != c.counts.declined ||
 				n.repeated != c.counts.repeated || !maps.Equal(n.errors, c.counts.errors) {
 				t.Errorf("%s: counted %+v", c.answers, n)
+			}
+		})
+	}
+}
+
+// A transaction whose outcome could not be found out is asked for again in the end, and booked if it was posted.
+func TestUnknownOutcomesAreAskedForAgain(t *testing.T) {
+	given := strings.Split(strings.Repeat("504 outcome_unknown,", attemptsMax), ",")[:attemptsMax]
+	for last, c := range map[string]struct {
+		postings int64
+		pending  int
+	}{"200": {1, 0}, "422 insufficient_funds": {0, 0}, "504 outcome_unknown": {0, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			pool := newPool(1)
+			pool.Transport = &answers{given: append(slices.Clone(given), last)}
+			r := newRun(2, 1)
+			r.load, _ = newCaller(pool, "http://ledger.example", nil)
+			d := &draft{}
+			d.transfer(r.cast, "t-1", 0, 1, cash, 5)
+			out, err := r.ask(t.Context(), &d.request, new(bytes.Buffer), new(counts))
+			if err != nil || !out.unknown {
+				t.Fatalf("%v: %+v", err, out)
+			}
+			r.answered(slot{workload: Uniform}, d, out, nil)
+			d.transfer(r.cast, "t-2", 1, 0, cash, 7) // the client goes on with its draft
+			if err := r.resolve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.book.at(0, cash); got.postings.Load() != c.postings || got.quantity.Load() != -5*c.postings || len(r.pending) != c.pending {
+				t.Errorf("%s: %d postings of %d, %d still unknown", last, got.postings.Load(), got.quantity.Load(), len(r.pending))
 			}
 		})
 	}

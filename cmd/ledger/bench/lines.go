@@ -16,7 +16,7 @@ import (
 const (
 	// linesAhead is how many lines the importer is given ahead of those that are done, for each client: enough that it finds
 	// some that don't wait for others, and soon done when a slice is over.
-	linesAhead = 64
+	linesAhead = 16
 	// importPatience is how long one line is asked again for, importSilence how long all may be silent.
 	importPatience = 30 * time.Second
 	importSilence  = time.Minute

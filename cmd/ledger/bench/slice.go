@@ -170,7 +170,9 @@ func (r *run) answered(s slot, d *draft, out result, seen *watch) {
 	if len(d.legs) > 0 {
 		seen.probe.offer(out.body)
 	}
-	seen.kept.keep(&d.request, out.answer)
+	if r.inside != nil { // only then there are ceilings
+		seen.kept.keep(&d.request, out.answer)
+	}
 }
 
 // keeper keeps the first exchanges of a slice. It is safe for concurrent use.
