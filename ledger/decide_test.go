@@ -13,16 +13,16 @@ import (
 )
 
 // known is a small world: USD, AAPL counted in USD; jane, bob and margin with limits, market without.
-func known() definitions {
+func known() *definitions {
 	n := events.NewAmount
-	return definitions{
-		accounts: map[string]*events.AccountOpened{
-			"jane":   {ID: "jane"},
-			"bob":    {ID: "bob"},
-			"margin": {ID: "margin", Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": n(500)}}},
-			"market": {ID: "market", Overdraft: events.Overdraft{Unlimited: true}},
+	return &definitions{
+		accounts: []*events.AccountOpened{
+			{ID: "jane"},
+			{ID: "bob"},
+			{ID: "margin", Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": n(500)}}},
+			{ID: "market", Overdraft: events.Overdraft{Unlimited: true}},
 		},
-		assets: map[string]*events.AssetRegistered{"USD": {ID: "USD"}, "AAPL": {ID: "AAPL", Currency: "USD"}},
+		assets: []*events.AssetRegistered{{ID: "USD"}, {ID: "AAPL", Currency: "USD"}},
 	}
 }
 

@@ -32,57 +32,42 @@ func sameRequest(stored string, r PostingRequest) (bool, error) {
 // order of its type. A text is written as its length in bytes, a colon and itself, an amount and the number of elements of
 // a list as decimals and a semicolon, a truth value as the text "true" or "false". The id and the actor don't count. A given default and an omitted one are the same value here.
 func fingerprint1(r PostingRequest) string {
-	c := canonical(make([]byte, 0, 512))
 	a := r.annotation()
-	c.text(string(r.kind()))
-	c.text(a.Description)
-	c.count(len(a.Metadata))
+	c := canonical(make([]byte, 0, 512)).text(string(r.kind())).text(a.Description).count(len(a.Metadata))
 	for _, key := range keysOf(a.Metadata) {
-		c.text(key)
-		c.text(a.Metadata[key])
+		c = c.text(key).text(a.Metadata[key])
 	}
-	r.canonical(&c)
+	c = r.canonical(c)
 	hash := sha256.Sum256(c)
 	return string(base64.RawURLEncoding.AppendEncode(append(c[:0], fingerprintRule+":"...), hash[:]))
 }
 
-// canonical is a request in a form without ambiguity.
+// canonical is a request in a form without ambiguity. Its methods append to it.
 type canonical []byte
 
-func (c *canonical) count(n int) { *c = append(strconv.AppendInt(*c, int64(n), 10), ';') }
+func (c canonical) count(n int) canonical { return append(strconv.AppendInt(c, int64(n), 10), ';') }
 
-func (c *canonical) text(s string) {
-	*c = append(strconv.AppendInt(*c, int64(len(s)), 10), ':')
-	*c = append(*c, s...)
+func (c canonical) text(s string) canonical {
+	return append(append(strconv.AppendInt(c, int64(len(s)), 10), ':'), s...)
 }
 
-func (c *canonical) amount(a events.Amount) {
-	*c, _ = a.AppendText(*c) // never fails
-	*c = append(*c, ';')
+func (c canonical) amount(a events.Amount) canonical {
+	c, _ = a.AppendText(c) // never fails
+	return append(c, ';')
 }
 
-func (r PostTransaction) canonical(c *canonical) {
-	c.count(len(r.Postings))
+func (r PostTransaction) canonical(c canonical) canonical {
+	c = c.count(len(r.Postings))
 	for _, leg := range r.Postings {
-		c.text(leg.Account)
-		c.text(leg.Asset)
-		c.amount(leg.Quantity)
-		c.amount(leg.Cost)
+		c = c.text(leg.Account).text(leg.Asset).amount(leg.Quantity).amount(leg.Cost)
 	}
+	return c
 }
 
-func (r PostTransfer) canonical(c *canonical) {
-	c.text(r.From)
-	c.text(r.To)
-	c.text(r.Asset)
-	c.amount(r.Quantity)
+func (r PostTransfer) canonical(c canonical) canonical {
+	return c.text(r.From).text(r.To).text(r.Asset).amount(r.Quantity)
 }
 
-func (r PostTrade) canonical(c *canonical) {
-	c.text(r.Asset)
-	c.text(r.Buyer)
-	c.text(r.Seller)
-	c.amount(r.Quantity)
-	c.amount(r.Cost)
-	c.text(strconv.FormatBool(r.Settle))
+func (r PostTrade) canonical(c canonical) canonical {
+	return c.text(r.Asset).text(r.Buyer).text(r.Seller).amount(r.Quantity).amount(r.Cost).text(strconv.FormatBool(r.Settle))
 }

@@ -199,11 +199,13 @@ func (r PostTransaction) names() (accounts, assets []name) {
 }
 
 func (r PostTransfer) names() (accounts, assets []name) {
-	return []name{{id: r.From, field: "from"}, {id: r.To, field: "to"}}, []name{{id: r.Asset, field: "asset"}}
+	all := []name{{id: r.From, field: "from"}, {id: r.To, field: "to"}, {id: r.Asset, field: "asset"}}
+	return all[:2], all[2:]
 }
 
 func (r PostTrade) names() (accounts, assets []name) {
-	return []name{{id: r.Buyer, field: "buyer"}, {id: r.Seller, field: "seller"}}, []name{{id: r.Asset, field: "asset"}}
+	all := []name{{id: r.Buyer, field: "buyer"}, {id: r.Seller, field: "seller"}, {id: r.Asset, field: "asset"}}
+	return all[:2], all[2:]
 }
 
 func (r PostTransaction) costed() (costs []name) {

@@ -73,7 +73,7 @@ type PostingRequest interface {
 	// and left out while that is "".
 	legs(currency string) []LegRequest
 	// canonical appends what the request asks for besides kind and annotation.
-	canonical(c *canonical)
+	canonical(c canonical) canonical
 }
 
 // Posted is the answer to a posting request.

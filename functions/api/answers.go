@@ -82,22 +82,29 @@ type transaction struct {
 
 // leg is a posting within its transaction.
 type leg struct {
-	ID       events.KSUID  `json:"id"`
-	Account  string        `json:"account"`
-	Asset    string        `json:"asset"`
-	Quantity events.Amount `json:"quantity"`
-	Cost     events.Amount `json:"cost"`
+	ID       events.KSUID `json:"id"`
+	Account  string       `json:"account"`
+	Asset    string       `json:"asset"`
+	Quantity string       `json:"quantity"`
+	Cost     string       `json:"cost"`
 }
 
-func showLeg(l events.Leg) leg { return leg(l) }
+// decimalChars is how many characters the two amounts of a leg have, roughly.
+const decimalChars = 24
+
+func showLeg(l events.Leg, d *events.Decimals) leg {
+	return leg{l.ID, l.Account, l.Asset, d.Of(l.Quantity), d.Of(l.Cost)}
+}
 
 func showTransaction(e events.TransactionPosted) transaction {
 	t := transaction{e.ID, e.Kind, events.FormatTime(e.PostedAt()), e.Description, e.Metadata, make([]leg, len(e.Legs))}
 	if t.Metadata == nil {
 		t.Metadata = map[string]string{}
 	}
+	var d events.Decimals
+	d.Grow(decimalChars * len(e.Legs))
 	for i, l := range e.Legs {
-		t.Postings[i] = showLeg(l)
+		t.Postings[i] = showLeg(l, &d)
 	}
 	return t
 }
@@ -112,7 +119,7 @@ type posting struct {
 }
 
 func showPosting(e events.PostingRecorded) posting {
-	return posting{showLeg(e.Leg), e.Transaction, e.Kind, e.Description, events.FormatTime(e.ID.Time())}
+	return posting{showLeg(e.Leg, new(events.Decimals)), e.Transaction, e.Kind, e.Description, events.FormatTime(e.ID.Time())}
 }
 
 type balance struct {

@@ -29,7 +29,7 @@ const (
 
 // decoder reads a request's body into a command, and gathers every fault on its way.
 type decoder struct {
-	root      *node
+	top       object              // the whole body
 	malformed []ledger.FieldError // fields that come twice, or that nobody knows
 	wrong     []fault             // fields whose value cannot be read
 }
@@ -46,8 +46,6 @@ type object struct {
 	list  string // the field whose item it is; "" for the whole body
 	index int    // in that list
 }
-
-func (d *decoder) top() *object { return &object{d: d, n: d.root} }
 
 // field returns the whole name of a field of o. It is made for faults only.
 func (o *object) field(name string) string {
@@ -243,17 +241,17 @@ func (o *object) finish() {
 // each field once, in the order of the body. It returns nil when all is well; fields that come twice, or that nobody knows, go
 // before the rest.
 func (r *request) decode(read func(*object), shape func() []ledger.FieldError) error {
-	d := &decoder{root: r.body, malformed: r.twice}
-	top := d.top()
-	read(top)
-	top.finish()
+	d := &decoder{malformed: r.twice}
+	d.top = object{d: d, n: r.body}
+	read(&d.top)
+	d.top.finish()
 	if len(d.malformed) > 0 {
 		return newProblem(codeMalformedBody, "The body has fields that come twice, or that this request does not know; see errors.", d.malformed...)
 	}
 	unread := len(d.wrong)
 	for _, f := range shape() {
 		if !named(d.wrong[:unread], f.Field, true) && !named(d.wrong[unread:], f.Field, false) {
-			d.wrong = append(d.wrong, fault{d.root.find(f.Field), f})
+			d.wrong = append(d.wrong, fault{r.body.find(f.Field), f})
 		}
 	}
 	slices.SortStableFunc(d.wrong, func(a, b fault) int { return cmp.Compare(a.at, b.at) })

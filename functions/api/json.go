@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"ledger.example/ledger"
@@ -58,7 +57,7 @@ func parse(text []byte) (root *node, twice []ledger.FieldError, err error) {
 	if !json.Valid(text) {
 		return nil, nil, malformed(text)
 	}
-	p := parser{text: string(text), path: make([]step, 0, 4), members: make([]member, 0, fewMembers)}
+	p := parser{text: string(text), members: make([]member, 0, fewMembers)}
 	p.space()
 	if valueKind(p.text[p.at]) != anObject {
 		return nil, nil, errObject
@@ -67,7 +66,10 @@ func parse(text []byte) (root *node, twice []ledger.FieldError, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &n, p.twice, nil
+	if p.repeats {
+		twice = n.repeated(nil, "")
+	}
+	return &n, twice, nil
 }
 
 var errObject = errors.New("is not a JSON object")
@@ -124,36 +126,13 @@ func tooDeep(text []byte) int {
 
 // A parser takes apart a text that is JSON.
 type parser struct {
-	text  string
-	at    int
-	path  []step // to the value that is being read
-	twice []ledger.FieldError
+	text    string
+	at      int
+	repeats bool // a key came twice
 
 	// What was read of the objects and arrays around that value: those of the innermost come last.
 	members []member
 	items   []node
-}
-
-// step is one step down: to the member of a key, or, when index is not negative, to an item.
-type step struct {
-	key   string
-	index int
-}
-
-// field returns the name of the field that the parser is at.
-func (p *parser) field() string {
-	var b strings.Builder
-	for i, s := range p.path {
-		switch {
-		case s.index >= 0:
-			fmt.Fprintf(&b, "[%d]", s.index)
-		case i > 0:
-			b.WriteString("." + s.key)
-		default:
-			b.WriteString(s.key)
-		}
-	}
-	return b.String()
 }
 
 // space skips white space.
@@ -249,12 +228,10 @@ func (p *parser) unescaped(source string) (string, error) {
 func (p *parser) array(depth int) ([]node, error) {
 	begin := len(p.items)
 	for p.more(']') {
-		p.path = append(p.path, step{index: len(p.items) - begin})
 		item, err := p.value(depth)
 		if err != nil {
 			return nil, err
 		}
-		p.path = p.path[:len(p.path)-1]
 		p.items = append(p.items, item)
 	}
 	items := slices.Clone(p.items[begin:])
@@ -277,21 +254,20 @@ func (p *parser) object(depth int) ([]member, error) {
 				seen[m.key] = true
 			}
 		}
-		p.path = append(p.path, step{key, -1})
-		if seen == nil && find(before, key) != nil || seen[key] {
-			p.twice = append(p.twice, ledger.FieldError{Field: p.field(), Rule: ruleOnce})
-		}
+		p.repeats = p.repeats || seen == nil && find(before, key) != nil || seen[key]
 		p.space()
 		p.at++ // the colon
 		value, err := p.value(depth)
 		if err != nil {
 			return nil, err
 		}
-		p.path = p.path[:len(p.path)-1]
 		p.members = append(p.members, member{key: key, value: value})
 		if seen != nil {
 			seen[key] = true
 		}
+	}
+	if depth == 1 {
+		return p.members, nil // nobody needs the space any more
 	}
 	members := slices.Clone(p.members[begin:])
 	p.members = p.members[:begin]
@@ -309,6 +285,27 @@ func find(members []member, key string) *node {
 		}
 	}
 	return nil
+}
+
+// repeated appends the fields in n, whose name is that, that come twice or more, in the order of the text.
+func (n *node) repeated(twice []ledger.FieldError, name string) []ledger.FieldError {
+	seen := make(map[string]bool, len(n.members))
+	for i := range n.members {
+		m := &n.members[i]
+		field := m.key
+		if name != "" {
+			field = name + "." + m.key
+		}
+		if seen[m.key] {
+			twice = append(twice, ledger.FieldError{Field: field, Rule: ruleOnce})
+		}
+		seen[m.key] = true
+		twice = m.value.repeated(twice, field)
+	}
+	for i := range n.items {
+		twice = n.items[i].repeated(twice, name+"["+strconv.Itoa(i)+"]")
+	}
+	return twice
 }
 
 // member returns the value of key, nil when there is none.

@@ -37,6 +37,9 @@ const (
 
 // readQuery reads the query's parameters, each of which the route must know and the caller may give once.
 func (r *request) readQuery() {
+	if r.URL.RawQuery == "" {
+		return
+	}
 	r.query = make(map[string]string)
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		if pair == "" {

@@ -34,9 +34,13 @@ const (
 
 func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
 
+// replyBytes is what most replies fit into.
+const replyBytes = 512
+
 // marshal writes v as compact JSON with a line end, and without escaping for HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
+	b.Grow(replyBytes)
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
@@ -53,13 +57,9 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 		}
 	}
 	h := w.Header()
-	if out.location != "" {
-		h.Set("Location", out.location)
-	}
 	if out.replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	h.Set("Cache-Control", "no-store")
 	if out.fixed {
 		// Kept by the caller alone, and asked for again each time: who may read can change though the content cannot.
 		h.Set("Cache-Control", "private, no-cache")
@@ -70,14 +70,13 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 			return http.StatusNotModified, nil
 		}
 	}
-	sendBytes(w, r, out.status, content)
+	sendBytes(w, r, out.status, content, out.location)
 	return out.status, nil
 }
 
 // send writes a problem.
 func (p *problem) send(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Cache-Control", "no-store")
 	if len(p.allow) > 0 {
 		h.Set("Allow", strings.Join(p.allow, ", "))
 	}
@@ -88,14 +87,22 @@ func (p *problem) send(w http.ResponseWriter, r *http.Request) {
 	if err != nil { // of texts and amounts only: cannot be
 		text = nil
 	}
-	sendBytes(w, r, p.Status, raw{problemType, text})
+	sendBytes(w, r, p.Status, raw{problemType, text}, "")
 }
 
-func sendBytes(w http.ResponseWriter, r *http.Request, status int, content raw) {
+// sendBytes sends a content, which nobody keeps unless Cache-Control was set already, and where it can be found, unless
+// that is "".
+func sendBytes(w http.ResponseWriter, r *http.Request, status int, content raw, location string) {
 	h := w.Header()
-	h.Set("Content-Type", content.mediaType)
-	h.Set("Content-Length", strconv.Itoa(len(content.text)))
-	h.Set("X-Content-Type-Options", "nosniff")
+	values := [...]string{content.mediaType, strconv.Itoa(len(content.text)), "nosniff", "no-store", location}
+	one := func(i int) []string { return values[i : i+1 : i+1] } // lists of one, on one array
+	h["Content-Type"], h["Content-Length"], h["X-Content-Type-Options"] = one(0), one(1), one(2)
+	if h["Cache-Control"] == nil {
+		h["Cache-Control"] = one(3)
+	}
+	if location != "" {
+		h["Location"] = one(4)
+	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(content.text) // a caller who is gone needs no answer

@@ -51,7 +51,7 @@ func TestAnswersFitIntoLambdas(t *testing.T) {
 		accounts.Data = append(accounts.Data, listedAccount{name, text(events.NameChars), owner.Overdraft, at})
 		members.Data = append(members.Data, membership{name, name, &name})
 		balances.Data = append(balances.Data, balance{name, name, amount, amount, amount, amount, 1 << 62, &name, &at, eventual})
-		l := leg{events.KSUID(strings.Repeat("K", 27)), name, name, posted, posted}
+		l := leg{events.KSUID(strings.Repeat("K", 27)), name, name, posted.String(), posted.String()}
 		postings.Data = append(postings.Data, posting{l, name, events.KindTransaction, text(events.DescriptionChars), at})
 	}
 	assets.Next, accounts.Next, members.Next, balances.Next, postings.Next = &cursor, &cursor, &cursor, &cursor, &cursor

@@ -33,8 +33,8 @@ func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error
 	actions := make([]types.TransactWriteItem, 0, 1+len(postings)+len(c.Debits))
 	maker, puts := wire.NewMaker(cap(actions)), make([]types.Put, 1+len(postings))
 	puts[0] = j.putAbsent(maker, c.Header)
-	for i, posting := range postings {
-		puts[1+i] = j.putAbsent(maker, posting)
+	for i := range postings {
+		puts[1+i] = j.putAbsent(maker, &postings[i])
 	}
 	for i := range puts {
 		actions = append(actions, types.TransactWriteItem{Put: &puts[i]})

@@ -19,7 +19,9 @@ type address struct {
 func addressOf(e events.Event) address {
 	switch e := e.(type) {
 	case events.PostingRecorded:
-		return address{Key: table.PostingKey(e.Account, e.Asset, string(e.ID)), sk2: table.PostingSK2(string(e.ID))}
+		return legAddress(e.Leg)
+	case *events.PostingRecorded:
+		return legAddress(e.Leg)
 	case events.TransactionPosted:
 		return address{Key: table.TransactionKey(e.ID)}
 	case events.AccountOpened:
@@ -33,6 +35,10 @@ func addressOf(e events.Event) address {
 	}
 	// Package events keeps the set closed.
 	panic(fmt.Sprintf("wire: no place in the table for %T", e))
+}
+
+func legAddress(l events.Leg) address {
+	return address{Key: table.PostingKey(l.Account, l.Asset, string(l.ID)), sk2: table.PostingSK2(string(l.ID))}
 }
 
 // EventKey returns the key under which an event is stored.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,7 +14,8 @@ import (
 type Maker struct {
 	texts   []types.AttributeValueMemberS
 	numbers []types.AttributeValueMemberN
-	digits  strings.Builder // of all numbers, one after the other
+	maps    []types.AttributeValueMemberM
+	digits  events.Decimals // of all numbers
 	open    []opened        // the item that is being made, and what was begun in it and has not ended
 	nested  [4]opened       // backs open: deeper than a leg in a header's list is no event
 }
@@ -34,6 +34,7 @@ const (
 	// textsEach and numbersEach are how many values an item of a transaction has, roughly: a leg is in the header, too.
 	textsEach, numbersEach = 10, 4
 	digitsEach             = 32 // characters of an item's numbers, roughly
+	mapsFirst              = 4  // maps made at first: the legs of a settled trade
 )
 
 // NewMaker returns a maker of some items of a transaction. With more it makes more arrays.
@@ -61,12 +62,17 @@ func (m *Maker) Amount(a events.Amount) types.AttributeValue {
 	if len(m.numbers) == cap(m.numbers) {
 		m.numbers = make([]types.AttributeValueMemberN, 0, max(numbersEach, cap(m.numbers)))
 	}
-	from := m.digits.Len()
-	var digits [events.FoldedDigits + 1]byte
-	text, _ := a.AppendText(digits[:0]) // never fails
-	m.digits.Write(text)
-	m.numbers = append(m.numbers, types.AttributeValueMemberN{Value: m.digits.String()[from:]})
+	m.numbers = append(m.numbers, types.AttributeValueMemberN{Value: m.digits.Of(a)})
 	return &m.numbers[len(m.numbers)-1]
+}
+
+// mapOf is the function Map.
+func (m *Maker) mapOf(i Item) types.AttributeValue {
+	if len(m.maps) == cap(m.maps) {
+		m.maps = make([]types.AttributeValueMemberM, 0, max(mapsFirst, 2*cap(m.maps)))
+	}
+	m.maps = append(m.maps, types.AttributeValueMemberM{Value: i})
+	return &m.maps[len(m.maps)-1]
 }
 
 // Key is the function of that name.
@@ -74,7 +80,7 @@ func (m *Maker) Key(k table.Key) Item {
 	return Item{table.AttrPK: m.String(k.PK), table.AttrSK: m.String(k.SK)}
 }
 
-// Event returns the whole stored item of an event: its keys, type, version and fields.
+// Event returns the whole stored item of an event: its keys, type, version and fields. A posting may come as a pointer.
 func (m *Maker) Event(e events.Event) Item {
 	item := make(Item, eventAttributes)
 	m.open = append(m.open[:0], opened{item: item})
@@ -121,7 +127,7 @@ func (f *form) End() {
 	last := f.open[len(f.open)-1]
 	f.open = slices.Delete(f.open, len(f.open)-1, len(f.open))
 	if last.item != nil {
-		f.put(last.name, &types.AttributeValueMemberM{Value: last.item})
+		f.put(last.name, (*Maker)(f).mapOf(last.item))
 	} else {
 		f.put(last.name, &types.AttributeValueMemberL{Value: last.list})
 	}
