@@ -24,10 +24,10 @@ func TestByUnsettled(t *testing.T) {
 
 func byUnsettled(t *testing.T, n int) []line {
 	b := newBank(t)
-	settled := b.every(share, 1000, b.now())
-	b.put(settled...)
+	began, spacing := b.now(), 10*time.Microsecond
+	newest := b.postings(share, 0, 1000, func(i int) time.Time { return began.Add(time.Duration(i) * spacing) })
 	b.tick()
-	b.project(b.processOn(b.plain), settled[0])
+	b.project(b.processOn(b.plain), newest)
 	arrived := 0
 	arrive := func(n int) (some []events.PostingRecorded) {
 		some = b.every(share, n, b.now().Add(time.Duration(arrived)*time.Microsecond))
@@ -47,7 +47,7 @@ func byUnsettled(t *testing.T, n int) []line {
 	s.get("list of balances, strong", true, balance+"?consistency=strong")
 	some := arrive(100)
 	s.do("projecting a batch of 100 more", true, func() { b.project(warm, some...) })
-	late := b.posting(share, settled[0].ID.Time().Add(-time.Microsecond))
+	late := b.posting(share, began.Add(500*spacing+spacing/2))
 	b.put(late)
 	some = append(arrive(100), late)
 	s.do("projecting 100 more, and one that is late", true, func() { b.project(warm, some...) })
