@@ -185,6 +185,11 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := put("/v1/assets/"+c.assets[share], `{"name":"Share","scale":0,"currency":"`+c.assets[cash]+`"}`); err != nil {
 		return err
 	}
+	if r.inside != nil {
+		if err := r.inside.beginTwin(ctx); err != nil {
+			return err
+		}
+	}
 	opening, openingCtx := errgroup.WithContext(ctx)
 	opening.SetLimit(r.Clients)
 	for i, name := range c.names {
