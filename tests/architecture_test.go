@@ -55,6 +55,7 @@ var importRules = map[string]importRule{
 	"tests":              {imports: []string{".", "events", "ledger", "ledger/*", "projections", "projections/*", "functions/*", "cmd/*", "tests/*"}, sdk: true},
 	"tests/*":            {imports: []string{".", "events", "ledger/table", "functions/*", "cmd/*", "ledger/wire", "tests/*"}, sdk: true},
 	"tests/verify":       {imports: []string{".", "events", "ledger", "ledger/*", "projections", "projections/*", "functions/*", "cmd/*", "tests/*"}, sdk: true},
+	"tests/scale":        {imports: []string{".", "events", "ledger", "ledger/*", "projections", "projections/*", "functions/*", "cmd/*", "tests/*"}, sdk: true},
 	"tests/simulation":   {imports: []string{".", "events", "ledger", "ledger/*", "projections", "projections/*", "functions/*", "cmd/*", "tests/*"}, sdk: true},
 	"tests/caller":       {imports: []string{"ledger/table"}},
 	"tests/process":      {},

@@ -26,8 +26,7 @@ type steps struct {
 // do measures a step.
 func (s *steps) do(name string, all bool, step func()) {
 	s.t.Helper()
-	c := s.cost(step)
-	s.lines = append(s.lines, line{name, c, all})
+	s.lines = append(s.lines, line{name, s.cost(step), all})
 }
 
 // cannot notes a step that an account so small has no use for.
@@ -45,15 +44,12 @@ func (s *steps) get(name string, all bool, path string) {
 	s.do(name, all, func() { s.Must(200, "GET", path, "") })
 }
 
-// next returns the path of the page after the first one, "" when there is none.
+// next returns the path of the page after the first one, whose path has a parameter, "" when there is none.
 func (s *steps) next(path string) string {
 	s.t.Helper()
 	cursor := s.Must(200, "GET", path, "").Text("next_cursor")
 	if cursor == "" {
 		return ""
-	}
-	if !strings.Contains(path, "?") {
-		path += "?limit=20&"
 	}
 	return path + "&cursor=" + url.QueryEscape(cursor)
 }
