@@ -61,9 +61,20 @@ type entry struct {
 	row  *row
 }
 
+// A spot is where an entry is or would be in its partition.
+type spot struct {
+	sort string
+	key  table.Key // of the table
+}
+
+func (e entry) spot() spot { return spot{e.sort, e.row.key} }
+
 // order is that of a partition: by sort key, and in an index below that by the table's key.
-func (e entry) order(f entry) int {
-	return cmp.Or(strings.Compare(e.sort, f.sort), strings.Compare(e.row.key.PK, f.row.key.PK), strings.Compare(e.row.key.SK, f.row.key.SK))
+func (e entry) order(s spot) int {
+	if order := strings.Compare(e.sort, s.sort); order != 0 {
+		return order
+	}
+	return cmp.Or(strings.Compare(e.row.key.PK, s.key.PK), strings.Compare(e.row.key.SK, s.key.SK))
 }
 
 // A partition holds the entries of one partition key in order.
@@ -73,12 +84,12 @@ type partition struct {
 	entries []entry
 }
 
-// place returns where e is or would be.
-func (p *partition) place(e entry) (int, bool) {
-	if n := len(p.entries); n > 0 && p.entries[n-1].order(e) < 0 {
+// place returns where the entry of a spot is or would be.
+func (p *partition) place(s spot) (int, bool) {
+	if n := len(p.entries); n > 0 && p.entries[n-1].order(s) < 0 {
 		return n, false // new postings come last
 	}
-	return slices.BinarySearchFunc(p.entries, e, entry.order)
+	return slices.BinarySearchFunc(p.entries, s, entry.order)
 }
 
 // A collection is the table or an index: partitions in the order of their keys' hashes, which is that of a scan.
@@ -134,7 +145,7 @@ func (c *collection) row(k table.Key) *row {
 	if p == nil {
 		return nil
 	}
-	if at, ok := p.place(entry{k.SK, &row{key: k}}); ok {
+	if at, ok := p.place(spot{k.SK, k}); ok {
 		return p.entries[at].row
 	}
 	return nil
@@ -147,7 +158,7 @@ func (c *collection) insert(key string, e entry) {
 		*bucket = slices.Insert(*bucket, at, &partition{hash: h, key: key})
 	}
 	p := (*bucket)[at]
-	if at, ok := p.place(e); !ok {
+	if at, ok := p.place(e.spot()); !ok {
 		p.entries = slices.Insert(p.entries, at, e)
 	}
 }
@@ -159,7 +170,7 @@ func (c *collection) remove(key string, e entry) {
 		return
 	}
 	p := (*bucket)[at]
-	if n, ok := p.place(e); ok {
+	if n, ok := p.place(e.spot()); ok {
 		p.entries = slices.Delete(p.entries, n, n+1)
 	}
 	if len(p.entries) == 0 {

@@ -48,15 +48,16 @@ func newPlaceholders(names map[string]string, values wire.Item) (*placeholders, 
 			return nil, validation("ExpressionAttributeNames contains invalid value: for key %s", name)
 		}
 	}
+	var c copies
 	if values != nil {
-		p.values = make(wire.Item, len(values))
+		p.values, c = make(wire.Item, len(values)), copiesOf(values)
 	}
 	for _, name := range inOrder(values) {
 		if len(name) < 2 || name[0] != ':' || wordBytes(name[1:]) != len(name)-1 {
 			return nil, validation("ExpressionAttributeValues contains invalid key: Syntax error; key: %q", name)
 		}
 		var err error
-		if p.values[name], err = kept(values[name], 1); err != nil {
+		if p.values[name], err = c.kept(values[name], 1); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +105,7 @@ func (p *placeholders) parser(kind, text string) (*parser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parser{placeholders: p, kind: kind, tokens: tokens, about: make(map[string]bool)}, nil
+	return &parser{placeholders: p, kind: kind, tokens: tokens}, nil
 }
 
 // invalid is a ValidationException about this expression.
@@ -180,6 +181,9 @@ func (p *parser) attribute() (string, error) {
 		return "", p.syntax()
 	}
 	p.next()
+	if p.about == nil {
+		p.about = make(map[string]bool)
+	}
 	p.about[name] = true
 	if m := p.peek(); m.kind == tokenMark && (m.text == "." || m.text == "[") {
 		return "", unsupported("the path into " + name + " in a " + p.kind)

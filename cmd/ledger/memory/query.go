@@ -66,7 +66,7 @@ func (r reading) shown(partition string, e entry, v version) (item, int) {
 }
 
 // start reads an ExclusiveStartKey.
-func (r reading) start(key wire.Item) (partition string, e entry, err error) {
+func (r reading) start(key wire.Item) (partition string, at spot, err error) {
 	keys := r.keys()
 	given, err := keptItem(key)
 	if err == nil && len(given) != len(keys) {
@@ -78,13 +78,13 @@ func (r reading) start(key wire.Item) (partition string, e entry, err error) {
 		}
 	}
 	if err != nil {
-		return "", entry{}, err
+		return "", spot{}, err
 	}
 	pk, _ := given.text(r.books.partitionKey)
 	sk, _ := given.text(r.books.sortKey)
 	partition, _ = given.text(r.partitionKey)
 	sort, _ := given.text(r.sortKey)
-	return partition, entry{sort, &row{key: table.Key{PK: pk, SK: sk}}}, nil
+	return partition, spot{sort, table.Key{PK: pk, SK: sk}}, nil
 }
 
 var errStart = validation("The provided starting key is invalid")

@@ -55,13 +55,15 @@ type Store struct {
 	ordered []*books // as they were made
 	changes []change
 	trimmed int // changes dropped from the front
+
+	conditions map[string]condition // by their text, see condition
 }
 
 // New returns a store without tables.
 func New(o Options) *Store {
 	s := &Store{
 		between: o.Between, order: o.Order, lag: o.Lag, page: o.Page, violation: o.Violation,
-		shards: o.Shards, actions: o.Actions, clock: o.Now, tables: make(map[string]*books),
+		shards: o.Shards, actions: o.Actions, clock: o.Now, tables: make(map[string]*books), conditions: make(map[string]condition),
 	}
 	if s.clock == nil {
 		s.clock = time.Now

@@ -21,9 +21,12 @@ const (
 // marks are the operators and punctuation of expressions, the longer ones first.
 var marks = [...]string{"<>", "<=", ">=", "=", "<", ">", "(", ")", ",", "+", "-", ".", "[", "]"}
 
+// tokensFew is as many as most expressions have.
+const tokensFew = 8
+
 // tokenize takes an expression apart. The error is a ValidationException.
 func tokenize(kind, text string) ([]token, error) {
-	var tokens []token
+	tokens := make([]token, 0, tokensFew)
 	for rest := strings.TrimLeft(text, " \t\r\n"); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
 		t := token{kind: tokenMark}
 		switch n := wordBytes(rest[1:]); {
@@ -47,7 +50,7 @@ func tokenize(kind, text string) ([]token, error) {
 		tokens = append(tokens, t)
 		rest = rest[len(t.text):]
 	}
-	if tokens == nil {
+	if len(tokens) == 0 {
 		return nil, validation("Invalid %s: The expression can not be empty;", kind)
 	}
 	return tokens, nil

@@ -104,6 +104,7 @@ func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := make(map[place]bool, len(actions))
+	outcomes = make([]outcome, 0, len(actions))
 	for _, action := range actions {
 		w, err := s.action(action)
 		if err != nil {
@@ -116,11 +117,11 @@ func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes
 		seen[at] = true
 		outcomes = append(outcomes, outcome{write: w})
 	}
-	size, passed := 0, true
+	size, passed, none := 0, true, types.CancellationReason{Code: aws.String(wire.ReasonNone)}
 	reasons := make([]types.CancellationReason, len(outcomes))
 	for n, o := range outcomes {
 		before := o.books.base.row(o.key).current()
-		reason, after, err := o.reason(before)
+		reason, after, err := o.reason(before, none)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -145,9 +146,8 @@ func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes
 	return outcomes, nil, nil
 }
 
-// reason tells why the write cannot be made now, and what the item becomes if it can.
-func (w *write) reason(before item) (types.CancellationReason, item, error) {
-	none := types.CancellationReason{Code: aws.String(wire.ReasonNone)}
+// reason tells why the write cannot be made now, none if it can, and what the item becomes then.
+func (w *write) reason(before item, none types.CancellationReason) (types.CancellationReason, item, error) {
 	if w.fault != nil {
 		return faultReason(w.fault), before, nil
 	}

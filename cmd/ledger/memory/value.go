@@ -3,7 +3,6 @@ package memory
 import (
 	"bytes"
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,18 +20,72 @@ const (
 	elementBytes    = 1
 )
 
+// copies are copies of the values of an item, or of several things of one request. Those of the two common types point
+// into one array each. The zero copies make each value by itself.
+type copies struct {
+	texts   []types.AttributeValueMemberS
+	numbers []types.AttributeValueMemberN
+}
+
+// copiesOf returns copies with room for those values.
+func copiesOf(given wire.Item) copies {
+	texts, numbers := 0, 0
+	for _, v := range given {
+		count(v, &texts, &numbers)
+	}
+	return newCopies(texts, numbers)
+}
+
+func newCopies(texts, numbers int) copies {
+	return copies{make([]types.AttributeValueMemberS, 0, texts), make([]types.AttributeValueMemberN, 0, numbers)}
+}
+
+// count adds up a value's texts and numbers, those within it included.
+func count(v types.AttributeValue, texts, numbers *int) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		*texts++
+	case *types.AttributeValueMemberN:
+		*numbers++
+	case *types.AttributeValueMemberM:
+		for _, element := range v.Value {
+			count(element, texts, numbers)
+		}
+	case *types.AttributeValueMemberL:
+		for _, element := range v.Value {
+			count(element, texts, numbers)
+		}
+	}
+}
+
+func (c *copies) text(s string) types.AttributeValue {
+	if len(c.texts) == cap(c.texts) { // more than was counted
+		return &types.AttributeValueMemberS{Value: s}
+	}
+	c.texts = append(c.texts, types.AttributeValueMemberS{Value: s})
+	return &c.texts[len(c.texts)-1]
+}
+
+func (c *copies) number(s string) types.AttributeValue {
+	if len(c.numbers) == cap(c.numbers) {
+		return &types.AttributeValueMemberN{Value: s}
+	}
+	c.numbers = append(c.numbers, types.AttributeValueMemberN{Value: s})
+	return &c.numbers[len(c.numbers)-1]
+}
+
 // kept returns a copy of a request's value as it is kept: numbers normalized, sets in order. The error is a
 // ValidationException.
-func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
+func (c *copies) kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 	if depth > depthMost {
 		return nil, validation("Nesting Levels have exceeded supported limits")
 	}
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return &types.AttributeValueMemberS{Value: v.Value}, nil
+		return c.text(v.Value), nil
 	case *types.AttributeValueMemberN:
 		d, err := parseDecimal(v.Value)
-		return &types.AttributeValueMemberN{Value: d.String()}, err
+		return c.number(d.String()), err
 	case *types.AttributeValueMemberB:
 		return &types.AttributeValueMemberB{Value: bytes.Clone(v.Value)}, nil
 	case *types.AttributeValueMemberBOOL:
@@ -49,7 +102,7 @@ func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 				return nil, errNameless
 			}
 			var err error
-			if m[name], err = kept(v.Value[name], depth+1); err != nil {
+			if m[name], err = c.kept(v.Value[name], depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -58,7 +111,7 @@ func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 		l := make([]types.AttributeValue, len(v.Value))
 		for i := range l {
 			var err error
-			if l[i], err = kept(v.Value[i], depth+1); err != nil {
+			if l[i], err = c.kept(v.Value[i], depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -72,15 +125,25 @@ func kept(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 var errNameless = validation("One or more parameter values were invalid: Attribute name must not be empty")
 
 // inOrder returns the keys of a map in order, so that the same calls give the same answers.
-func inOrder[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func inOrder[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // lent returns a copy of a kept value, for a caller who may do with it what he likes.
-func lent(v types.AttributeValue) types.AttributeValue {
+func (c *copies) lent(v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return &types.AttributeValueMemberS{Value: v.Value}
+		return c.text(v.Value)
 	case *types.AttributeValueMemberN:
-		return &types.AttributeValueMemberN{Value: v.Value}
+		return c.number(v.Value)
 	case *types.AttributeValueMemberB:
 		return &types.AttributeValueMemberB{Value: bytes.Clone(v.Value)}
 	case *types.AttributeValueMemberBOOL:
@@ -88,13 +151,13 @@ func lent(v types.AttributeValue) types.AttributeValue {
 	case *types.AttributeValueMemberM:
 		m := make(map[string]types.AttributeValue, len(v.Value))
 		for name, element := range v.Value {
-			m[name] = lent(element)
+			m[name] = c.lent(element)
 		}
 		return &types.AttributeValueMemberM{Value: m}
 	case *types.AttributeValueMemberL:
 		l := make([]types.AttributeValue, len(v.Value))
 		for i, element := range v.Value {
-			l[i] = lent(element)
+			l[i] = c.lent(element)
 		}
 		return &types.AttributeValueMemberL{Value: l}
 	}
@@ -210,7 +273,7 @@ type attribute struct {
 
 // keptItem returns a copy of a request's item as it is kept. The error is a ValidationException.
 func keptItem(given wire.Item) (item, error) {
-	i := make(item, 0, len(given))
+	i, c := make(item, 0, len(given)), copiesOf(given)
 	for name, v := range given {
 		i = append(i, attribute{name, v})
 	}
@@ -220,7 +283,7 @@ func keptItem(given wire.Item) (item, error) {
 			return nil, errNameless
 		}
 		var err error
-		if i[n].value, err = kept(i[n].value, 1); err != nil {
+		if i[n].value, err = c.kept(i[n].value, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -279,9 +342,13 @@ func (i item) lent() wire.Item {
 	if i == nil {
 		return nil
 	}
-	m := make(wire.Item, len(i))
+	texts, numbers := 0, 0
 	for _, a := range i {
-		m[a.name] = lent(a.value)
+		count(a.value, &texts, &numbers)
+	}
+	m, c := make(wire.Item, len(i)), newCopies(texts, numbers)
+	for _, a := range i {
+		m[a.name] = c.lent(a.value)
 	}
 	return m
 }

@@ -12,7 +12,7 @@ func (s *Store) walk(r reading, p *page, startKey wire.Item, part, parts int, la
 	var (
 		from      uint64 // hash of the partition to begin with
 		partition string
-		start     entry
+		start     spot
 	)
 	if startKey != nil {
 		if partition, start, err = r.start(startKey); err != nil {

@@ -43,13 +43,30 @@ func (s *Store) write(c conditional, step func(w *write, p *placeholders) error)
 	if err != nil {
 		return nil, err
 	}
-	if w.condition, _, err = p.condition(conditionExpression, c.expression); err != nil {
+	if w.condition, err = s.condition(p, c.expression); err != nil {
 		return nil, err
 	}
 	if err := step(w, p); err != nil {
 		return nil, err
 	}
 	return w, p.done()
+}
+
+// conditionsKept is how many conditions are kept at most.
+const conditionsKept = 100
+
+// condition reads a condition. One without placeholders means the same each time, and is kept: nearly every write has such a
+// one. The lock is held.
+func (s *Store) condition(p *placeholders, text *string) (condition, error) {
+	plain := text != nil && p.names == nil && p.values == nil
+	if plain && s.conditions[*text] != nil {
+		return s.conditions[*text], nil
+	}
+	c, _, err := p.condition(conditionExpression, text)
+	if plain && err == nil && len(s.conditions) < conditionsKept {
+		s.conditions[*text] = c
+	}
+	return c, err
 }
 
 func (s *Store) put(in *types.Put) (*write, error) {
