@@ -65,14 +65,15 @@ The workloads, all of them unless some are named:
 
 Each round runs a slice of each workload. Within a round each slice is followed by its ceilings, where the ledger is
 in this process: the SDK alone writing the same transactions to a table beside (STORE), and an HTTP server that only
-parses the same bodies and answers the same (HTTP). "us ÷ ceiling" is the median over the rounds. The same --seed
-makes the same requests.
+parses the same bodies and answers the same (HTTP). "÷ STORE" and "÷ HTTP" are our rate by theirs, the median over the
+rounds. Nothing projects what the SDK alone writes: compare with it under --no-pump. The same --seed makes the same
+requests.
 
 Latencies are of a request until its last answer: one that is answered 503, or not at all, is sent again with its id.
 RETRIES counts these repetitions; ATTEMPTS what was sent to the store beyond one transaction each. Units are by AWS's
 published rules, not as DynamoDB Local tells them. CPU and allocations are of this whole process, with the clients and
 the projector; beside them stand those of the HTTP ceiling, which has the same clients. LAG is from the acknowledgement
-until a reader finds the posting projected, who looks every 20 ms; the stream is gathered for a time before that.
+until a reader finds the posting projected, who looks every 40 ms; the stream is gathered for a time before that.
 
 --json prints one object with all of that and more: in "workloads" by workload "per_second", "latency_us", "errors" (by
 code), "store" (requests by operation, units), "process", "ceilings", "lag_us"; then "checked" and "failed", a list that

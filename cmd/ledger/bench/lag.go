@@ -16,8 +16,9 @@ const (
 	// at once, so that watching is no load of its own.
 	probeEvery = 100 * time.Millisecond
 	probesMax  = 4
-	// probePoll is how often the balance of one is looked at, and how exact a lag is; probePatience how long at most.
-	probePoll     = 20 * time.Millisecond
+	// probePoll is how often the balance of one is looked at, and how exact a lag is: more often, and DynamoDB Local is kept
+	// busy by it. probePatience is how long at most.
+	probePoll     = 40 * time.Millisecond
 	probePatience = 30 * time.Second
 )
 

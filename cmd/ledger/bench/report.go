@@ -69,7 +69,7 @@ type Latency struct {
 }
 
 // Lag is how long postings took from their acknowledgement until the projection had them, as a reader sees it who looks every
-// 20 ms.
+// 40 ms.
 type Lag struct {
 	P50     uint32 `json:"p50"`
 	P99     uint32 `json:"p99"`
