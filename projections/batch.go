@@ -14,8 +14,8 @@ import (
 
 const (
 	// accountsAtOnce is how many accounts of a batch are refolded at the same time: a refold waits for the store nearly
-	// all the time, and a Lambda of the least memory has connections for more.
-	accountsAtOnce = 8
+	// all the time, and a batch of a hundred accounts must be done before a shard brings the next.
+	accountsAtOnce = 32
 	// throttledTries is how often a group is tried while the store throttles it: some 40 s, less when the deadline is
 	// near.
 	throttledTries = 120

@@ -39,9 +39,9 @@ const (
 
 // steadyCost is what postings of one balance take that go on and on, in halves of read units.
 type steadyCost struct {
-	single int64 // steadySingle postings, one a second, projected by the one that made the last refold
-	hot    int64 // steadyHot of them, hotBatch a second in one batch, likewise
-	lanes  int64 // as many, hotBatch a second, whose records come to several lanes
+	single  int64 // steadySingle postings, one a second, projected by the one that made the last refold
+	hot     int64 // steadyHot of them, hotBatch a second in one batch, likewise
+	several int64 // as many, hotBatch a second, whose records come to severalLanes
 
 	balanceBytes int64 // of the balance, when it has been refolded so often
 }
@@ -287,7 +287,7 @@ func (l load) invocations() *big.Rat {
 
 // batchMilliseconds is how long a batch of so many postings takes at the most, each of another account.
 func batchMilliseconds(postings int64) int64 {
-	return projectMilliseconds * ((postings + accountsAtOnce - 1) / accountsAtOnce)
+	return togetherMilliseconds * ((postings + accountsAtOnce - 1) / accountsAtOnce)
 }
 
 // invocationMilliseconds is that of the load's batches.

@@ -34,7 +34,7 @@ func tradeRows(one, settled load) []row {
 		line("read units of its projection, each posting by itself, by another than made the last refold", perPosting(one.refoldHalf, 1)),
 		line("the same, by the one that made it", perPosting(one.steady.single, steadySingle)),
 		line("the same, 100 postings of one balance in a batch", perPosting(one.steady.hot, steadyHot)),
-		line(fmt.Sprintf("the same, when the 100 come to %d lanes", one.lanes), perPosting(one.steady.lanes, steadyHot)),
+		line(fmt.Sprintf("the same, when the 100 come to %d lanes", severalLanes), perPosting(one.steady.several, steadyHot)),
 		n("bytes kept in the table", func(l load) int64 { return l.tableBytes }),
 		n("and in GSI1", func(l load) int64 { return l.indexBytes }),
 		n("records in the stream, projection included", func(l load) int64 { return l.records + l.postings }),
@@ -78,8 +78,8 @@ func mostOfAnAccount(l load) int64 {
 // come to several lanes: what a refold reads grows with them, and above full batches the number of refolds does, too.
 func rereadMost(l load) (postings int64) {
 	reads := func(rate int64) *big.Rat {
-		refolds := big.NewRat(max(rate, l.lanes*l.batch), l.lanes*l.batch) // times those of hotBatch a second
-		return new(big.Rat).Mul(refolds, big.NewRat(l.steady.lanes*rate, 2*steadySeconds*hotBatch))
+		refolds := big.NewRat(max(rate, severalLanes*l.batch), severalLanes*l.batch) // times those of hotBatch a second
+		return new(big.Rat).Mul(refolds, big.NewRat(l.steady.several*rate, 2*steadySeconds*hotBatch))
 	}
 	for postings = 1; reads(postings).Cmp(whole(partitionReads)) < 0; postings++ {
 	}
@@ -164,14 +164,14 @@ func backlogRows(ls loads, ofOne [2]int64) []row {
 		ls.row("invocations, all batches full", func(l load) string { return thousands(ceiling(times(hour(l), 1, l.batch))) }),
 		ls.figures("read units, each of another balance", func(l load) *big.Rat { return times(hour(l), l.refoldHalf, 2) }),
 		ls.figures("read units, of few balances, one lane", reads(ofOne[0])),
-		ls.figures(fmt.Sprintf("read units, of few balances, %d lanes", ls[0][0].lanes), reads(ofOne[1])),
+		ls.figures(fmt.Sprintf("read units, of few balances, %d lanes", severalLanes), reads(ofOne[1])),
 		ls.figures("postings a second that the lanes do", load.catchUp),
 		ls.row("minutes until it has caught up, while trades go on", func(l load) string {
 			return thousands(ceiling(new(big.Rat).Quo(hour(l), times(new(big.Rat).Sub(l.catchUp(), l.postingsOfAll()), 60, 1))))
 		}),
 		row(fmt.Sprintf("| one account at its most: %s postings, read units | %s | one lane | %s s of its partition |",
 			thousands(most), account(ofOne[0]), seconds(ofOne[0]))),
-		row(fmt.Sprintf("| the same | %s | %d lanes | %s s of its partition |", account(ofOne[1]), ls[0][0].lanes, seconds(ofOne[1]))),
+		row(fmt.Sprintf("| the same | %s | %d lanes | %s s of its partition |", account(ofOne[1]), severalLanes, seconds(ofOne[1]))),
 	}
 }
 

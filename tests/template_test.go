@@ -257,7 +257,7 @@ func TestStreamIsReadToTheEnd(t *testing.T) {
 	if age := time.Duration(age) * time.Second; age < 6*time.Hour || age > retention/2 {
 		t.Errorf("records may grow %v old, of the %v that they are kept", age, retention)
 	}
-	if mapping["BatchSize"] != 100 || mapping["MaximumBatchingWindowInSeconds"] != 1 || mapping["ParallelizationFactor"] != 4 {
+	if mapping["BatchSize"] != 100 || mapping["MaximumBatchingWindowInSeconds"] != 1 || mapping["ParallelizationFactor"] != 1 {
 		t.Errorf("%v batches of %v in a window of %v s", mapping["ParallelizationFactor"], mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"])
 	}
 	if got := mapAt(mapping, "DestinationConfig", "OnFailure"); !reflect.DeepEqual(got, map[string]any{"Type": "S3", "Destination": getAtt("FailedRecords.Arn")}) {
