@@ -91,9 +91,7 @@ func TestAsk(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			network := &answers{given: strings.Split(c.answers, ",")}
-			pool := newPool(1)
-			pool.Transport = network
-			load, err := newCaller(pool, "http://ledger.example", nil)
+			load, err := newCaller(network, "http://ledger.example", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,10 +123,8 @@ func TestUnknownOutcomesAreAskedForAgain(t *testing.T) {
 		pending  int
 	}{"200": {1, 0}, "422 insufficient_funds": {0, 0}, "504 outcome_unknown": {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
-			pool := newPool(1)
-			pool.Transport = &answers{given: append(slices.Clone(given), last)}
 			r := newRun(2, 1)
-			r.load, _ = newCaller(pool, "http://ledger.example", nil)
+			r.load, _ = newCaller(&answers{given: append(slices.Clone(given), last)}, "http://ledger.example", nil)
 			d := &draft{}
 			d.transfer(r.cast, "t-1", 0, 1, cash, 5)
 			out, err := r.ask(t.Context(), &d.request, new(bytes.Buffer), new(counts))

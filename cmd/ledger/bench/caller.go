@@ -20,33 +20,29 @@ const (
 	replyBytes = 8 << 20
 )
 
-// newPool returns the HTTP client that all of a run's load goes through, ours and the ceilings': it keeps a connection for
-// each of the clients, follows nothing and repeats nothing.
-func newPool(clients int) *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns = 0 // the bound per host is enough
-	transport.MaxIdleConnsPerHost = clients + probesMax
-	transport.DisableCompression = true
-	return &http.Client{
-		Transport:     transport,
-		Timeout:       attemptTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+// newPool returns what all of a run's load goes through, ours and the ceilings': it keeps a connection for each of the clients.
+// There is no http.Client around it: what that does is not wanted here.
+func newPool(clients int) *http.Transport {
+	pool := http.DefaultTransport.(*http.Transport).Clone()
+	pool.MaxIdleConns = 0 // the bound per host is enough
+	pool.MaxIdleConnsPerHost = clients + probesMax
+	pool.DisableCompression = true
+	return pool
 }
 
-// caller sends requests to one API, each once. It is safe for concurrent use.
+// caller sends requests to one API, each once. It follows nothing and repeats nothing. It is safe for concurrent use.
 type caller struct {
-	http *http.Client
+	pool http.RoundTripper
 	base *url.URL      // without a slash at its end
 	sign client.Signer // nil: requests are not signed
 }
 
-func newCaller(pool *http.Client, base string, sign client.Signer) (*caller, error) {
+func newCaller(pool http.RoundTripper, base string, sign client.Signer) (*caller, error) {
 	u, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil {
 		return nil, fmt.Errorf("not a URL: %w", err)
 	}
-	return &caller{http: pool, base: u, sign: sign}, nil
+	return &caller{pool: pool, base: u, sign: sign}, nil
 }
 
 // request is one request as it goes over the wire. Ids that stand in a path or a query need no escaping: they are made here.
@@ -66,11 +62,13 @@ type answer struct {
 // send sends a request once, and reads the whole answer into buffer, which it resets. Safe for concurrent use with a buffer
 // each. An error leaves open what became of the request.
 func (c *caller) send(ctx context.Context, r *request, buffer *bytes.Buffer) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
 	u := *c.base
 	u.Path += r.path
 	u.RawQuery = r.query
 	// No GetBody: net/http would repeat the request in silence.
-	req := (&http.Request{Method: r.method, URL: &u, Host: u.Host, Header: make(http.Header, 2)}).WithContext(ctx)
+	req := (&http.Request{Method: r.method, URL: &u, Header: make(http.Header, 2)}).WithContext(ctx)
 	if r.body != nil {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(r.body)), int64(len(r.body))
 		req.Header["Content-Type"] = []string{"application/json"}
@@ -80,7 +78,7 @@ func (c *caller) send(ctx context.Context, r *request, buffer *bytes.Buffer) (an
 			return answer{}, err
 		}
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.pool.RoundTrip(req)
 	if err != nil {
 		return answer{}, err
 	}

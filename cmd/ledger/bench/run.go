@@ -55,7 +55,7 @@ type run struct {
 	Config
 	cast       *cast
 	book       *book
-	pool       *http.Client
+	pool       *http.Transport
 	load, look *caller // what is measured, and what looks on
 	inside     *inside // nil with URL
 
