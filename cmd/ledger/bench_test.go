@@ -241,7 +241,7 @@ func TestBenchInterrupted(t *testing.T) {
 	var n atomic.Int64
 	url := benched(t, func(ledger http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost && n.Add(1) == 200 {
+			if r.Method == http.MethodPost && n.Add(1) == 700 { // 500 of them warm up
 				interrupt()
 			}
 			ledger.ServeHTTP(w, r)
@@ -255,7 +255,7 @@ func TestBenchInterrupted(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatalf("%v: %s%s", err, &out, &problems)
 	}
-	if code != exitFailed || !r.CutShort || len(r.Failed) != 0 || r.Checked.Balances == 0 || time.Since(began) > time.Minute ||
+	if code != exitFailed || !r.CutShort || len(r.Failed) != 0 || len(r.Workloads) != 1 || r.Workloads[0].Succeeded < 100 || r.Checked.Balances == 0 || time.Since(began) > time.Minute ||
 		!strings.Contains(problems.String(), "interrupted") {
 		t.Errorf("exit %d, %s\n%+v", code, &problems, r)
 	}
@@ -281,7 +281,7 @@ func TestBenchQuick(t *testing.T) {
 		t.Errorf("%+v", w)
 	case s.Command.Requests["TransactWriteItems"] != quickCount+s.Attempts || s.Command.ItemsWritten != 4*quickCount || s.Command.WriteUnits < 10*quickCount:
 		t.Errorf("command: %+v", s.Command)
-	case s.Projection.ItemsWritten == 0 || s.WritesPerPosting >= 1 || s.DollarsPerMillion < "6.25":
+	case s.Projection.ItemsWritten == 0 || s.WritesPerPosting == 0 || s.DollarsPerMillion == "0.00":
 		t.Errorf("projection: %+v", s)
 	case w.Ceilings.Store == nil || w.Ceilings.Store.Ratio <= 0 || w.Ceilings.HTTP == nil || w.Ceilings.HTTP.Ratio <= 0 || w.Process.Allocations == 0:
 		t.Errorf("%+v %+v", w.Ceilings, w.Process)
