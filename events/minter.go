@@ -39,44 +39,59 @@ func NewMinter(now func() time.Time, random func([]byte) error) *Minter {
 // Errors, after which nothing counts as minted: ErrTime when the clock shows a time that KSUIDs cannot hold; what the
 // source of randomness returned.
 func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	if now.Unix() < epochSecond || now.Unix() > lastSecond {
-		return nil, time.Time{}, ErrTime
-	}
 	n = max(n, 0)
-	size := tailBytes + n*stepBytes
-	m.buffer = slices.Grow(m.buffer[:0], size)[:size]
-	if err := m.random(m.buffer); err != nil {
+	var few [PostingsMax * stepBytes]byte
+	instant, last, steps, err := m.advance(n, few[:0])
+	if err != nil {
 		return nil, time.Time{}, err
-	}
-	fresh, steps := newTail(m.buffer), m.buffer[tailBytes:]
-
-	instant, last := now.UnixMicro(), fresh
-	if instant <= m.newest {
-		instant, last = m.newest, m.tail
-	}
-	if !last.holds(steps) {
-		if instant++; instant/1e6 > lastSecond {
-			return nil, time.Time{}, ErrTime
-		}
-		last = fresh.halved()
 	}
 	var buffer [PostingsMax * ksuidChars]byte
 	text := buffer[:0] // of all, as they are kept together
-	for i := range n {
-		last, _ = last.plus(steps[i*stepBytes:])
+	for range n {
+		last, _ = last.plus(steps)
+		steps = steps[stepBytes:]
 		text = appendKSUID(text, instant, last)
 	}
 	minted, all := make([]KSUID, n), KSUID(text)
 	for i := range minted {
 		minted[i] = all[i*ksuidChars : (i+1)*ksuidChars]
 	}
-	if n > 0 {
-		m.newest, m.tail = instant, last
-	}
 	return minted, time.UnixMicro(instant).UTC(), nil
+}
+
+// advance takes the next n tails of an instant: those that follow last by the steps, which are appended to buffer. Only
+// this is done one caller after the other; to write KSUIDs takes longer.
+func (m *Minter) advance(n int, buffer []byte) (instant int64, last tail, steps []byte, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	if now.Unix() < epochSecond || now.Unix() > lastSecond {
+		return 0, tail{}, nil, ErrTime
+	}
+	size := tailBytes + n*stepBytes
+	m.buffer = slices.Grow(m.buffer[:0], size)[:size]
+	if err := m.random(m.buffer); err != nil {
+		return 0, tail{}, nil, err
+	}
+	fresh := newTail(m.buffer)
+	steps = append(buffer, m.buffer[tailBytes:]...)
+
+	instant, last = now.UnixMicro(), fresh
+	if instant <= m.newest {
+		instant, last = m.newest, m.tail
+	}
+	newest, fits := last.after(steps)
+	if !fits {
+		if instant++; instant/1e6 > lastSecond {
+			return 0, tail{}, nil, ErrTime
+		}
+		last = fresh.halved()
+		newest, _ = last.after(steps)
+	}
+	if n > 0 {
+		m.newest, m.tail = instant, newest
+	}
+	return instant, last, steps, nil
 }
 
 // tail is the random end of a KSUID, a number of 104 bits.
@@ -103,13 +118,12 @@ func (t tail) plus(random []byte) (tail, bool) {
 	return next, next.hi < 1<<40
 }
 
-// holds tells whether all steps can be added to t.
-func (t tail) holds(steps []byte) bool {
-	fits := true
-	for ; fits && len(steps) > 0; steps = steps[stepBytes:] {
+// after returns t and all steps, and whether 104 bits hold it.
+func (t tail) after(steps []byte) (last tail, fits bool) {
+	for fits = true; fits && len(steps) > 0; steps = steps[stepBytes:] {
 		t, fits = t.plus(steps)
 	}
-	return fits
+	return t, fits
 }
 
 // halved returns a tail in the lower half of the range, above which there is room for any number of steps.

@@ -20,7 +20,8 @@ const changesKept = 10_000
 type Options struct {
 	// Now is the store's clock, which all its answers carry; nil: time.Now.
 	Now func() time.Time
-	// Between is called before each item of a transaction becomes visible, when it is decided already.
+	// Between is called before each item of a transaction becomes visible, when it is decided already; nil, and Order too:
+	// they become visible at once.
 	Between func(ctx context.Context)
 	// Order shuffles the order in which a transaction's items become visible; nil: that of the request.
 	Order func(n int, swap func(i, j int))

@@ -55,7 +55,7 @@ type outcome struct {
 }
 
 // transactWriteItems decides at once and then makes one item after the other visible; until an item is, others' writes to it
-// are refused.
+// are refused. Without hooks that have a say in it, all are visible at once.
 func (s *Store) transactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	if err := refuse(
 		option{"ReturnItemCollectionMetrics", in.ReturnItemCollectionMetrics != ""}, measured(in.ReturnConsumedCapacity),
@@ -65,13 +65,17 @@ func (s *Store) transactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	if n := len(in.TransactItems); n == 0 || n > s.actions {
 		return nil, validation("Value at 'transactItems' failed to satisfy constraint: Member must have between 1 and %d items", s.actions)
 	}
-	outcomes, breaches, err := s.decide(in.TransactItems, false)
+	atOnce := s.between == nil && s.order == nil
+	outcomes, breaches, err := s.decide(in.TransactItems, false, atOnce)
 	if breaches != nil {
 		s.violation(errors.Join(breaches...))
-		outcomes, _, err = s.decide(in.TransactItems, true)
+		outcomes, _, err = s.decide(in.TransactItems, true, atOnce)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if atOnce {
+		return &dynamodb.TransactWriteItemsOutput{}, nil
 	}
 	if s.order != nil {
 		s.order(len(outcomes), func(i, j int) { outcomes[i], outcomes[j] = outcomes[j], outcomes[i] })
@@ -98,9 +102,9 @@ func (s *Store) show(outcomes []outcome) {
 	}
 }
 
-// decide checks everything that can refuse a transaction, and then keeps its items busy. When it would breach our promise
-// and nobody was warned yet, it does nothing and returns the breaches.
-func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes []outcome, breaches []error, err error) {
+// decide checks everything that can refuse a transaction, and then keeps its items busy or, with atOnce, makes them what
+// they become. When it would breach our promise and nobody was warned yet, it does nothing and returns the breaches.
+func (s *Store) decide(actions []types.TransactWriteItem, warned, atOnce bool) (outcomes []outcome, breaches []error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := make(map[place]bool, len(actions))
@@ -141,7 +145,11 @@ func (s *Store) decide(actions []types.TransactWriteItem, warned bool) (outcomes
 		return nil, breaches, nil
 	}
 	for _, o := range outcomes {
-		o.books.busy[o.key] = true
+		if atOnce {
+			s.apply(o.books, o.key, o.after)
+		} else {
+			o.books.busy[o.key] = true
+		}
 	}
 	return outcomes, nil, nil
 }
