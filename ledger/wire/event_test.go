@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -178,5 +179,29 @@ func BenchmarkDecodePosting(b *testing.B) {
 		if _, err := wire.DecodeEvent(item); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkMaker makes the items of a trade: a header and its postings.
+func BenchmarkMaker(b *testing.B) {
+	for _, legs := range []int{2, 4, 48} {
+		b.Run(fmt.Sprintf("legs%d", legs), func(b *testing.B) {
+			header := events.TransactionPosted{ID: "t-1", Kind: events.KindTrade, Fingerprint: "1:abc", Actor: "local"}
+			ids, _, err := events.NewMinter(nil, nil).Mint(legs)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, id := range ids {
+				header.Legs = append(header.Legs, events.Leg{ID: id, Account: "jane", Asset: "AAPL", Quantity: events.NewAmount(-10), Cost: events.NewAmount(-150000)})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				m, postings := wire.NewMaker(1+legs), header.Postings()
+				m.Event(header)
+				for i := range postings {
+					m.Event(&postings[i])
+				}
+			}
+		})
 	}
 }
