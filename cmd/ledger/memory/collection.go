@@ -77,21 +77,6 @@ func (e entry) order(s spot) int {
 	return cmp.Or(strings.Compare(e.row.key.PK, s.key.PK), strings.Compare(e.row.key.SK, s.key.SK))
 }
 
-// A partition holds the entries of one partition key in order.
-type partition struct {
-	hash    uint64
-	key     string
-	entries []entry
-}
-
-// place returns where the entry of a spot is or would be.
-func (p *partition) place(s spot) (int, bool) {
-	if n := len(p.entries); n > 0 && p.entries[n-1].order(s) < 0 {
-		return n, false // new postings come last
-	}
-	return slices.BinarySearchFunc(p.entries, s, entry.order)
-}
-
 // A collection is the table or an index: partitions in the order of their keys' hashes, which is that of a scan.
 type collection struct {
 	buckets [1 << bucketBits][]*partition
@@ -146,7 +131,7 @@ func (c *collection) row(k table.Key) *row {
 		return nil
 	}
 	if at, ok := p.place(spot{k.SK, k}); ok {
-		return p.entries[at].row
+		return p.runs[at.run][at.index].row
 	}
 	return nil
 }
@@ -157,10 +142,7 @@ func (c *collection) insert(key string, e entry) {
 	if !ok {
 		*bucket = slices.Insert(*bucket, at, &partition{hash: h, key: key})
 	}
-	p := (*bucket)[at]
-	if at, ok := p.place(e.spot()); !ok {
-		p.entries = slices.Insert(p.entries, at, e)
-	}
+	(*bucket)[at].insert(e)
 }
 
 // remove takes an entry out of its partition.
@@ -170,10 +152,8 @@ func (c *collection) remove(key string, e entry) {
 		return
 	}
 	p := (*bucket)[at]
-	if n, ok := p.place(e.spot()); ok {
-		p.entries = slices.Delete(p.entries, n, n+1)
-	}
-	if len(p.entries) == 0 {
+	p.remove(e)
+	if len(p.runs) == 0 {
 		*bucket = slices.Delete(*bucket, at, at+1)
 	}
 }

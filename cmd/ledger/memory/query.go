@@ -2,7 +2,7 @@ package memory
 
 import (
 	"context"
-	"slices"
+	"iter"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -231,11 +231,7 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.Q
 			return
 		}
 		at := s.lagged(lag)
-		for n := range entries {
-			e := entries[n]
-			if !forward {
-				e = entries[len(entries)-1-n]
-			}
+		for e := range entries {
 			if i, size := r.shown(within.partition, e, e.row.as(at)); i != nil && !p.add(i, size) {
 				full = true
 				break
@@ -251,14 +247,14 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.Q
 	return &dynamodb.QueryOutput{Items: out.items, Count: out.count, ScannedCount: out.scanned, LastEvaluatedKey: out.last}, nil
 }
 
-// entries returns those in the span, without those up to the starting key in the direction of the query.
-func (r reading) entries(within span, startKey wire.Item, forward bool) ([]entry, error) {
-	var all []entry
-	if p := r.partition(within.partition); p != nil {
-		all = p.entries
+// entries returns those in the span, without those up to the starting key, in the direction of the query.
+func (r reading) entries(within span, startKey wire.Item, forward bool) (iter.Seq[entry], error) {
+	p := r.partition(within.partition)
+	if p == nil {
+		p = &partition{}
 	}
-	low, _ := slices.BinarySearchFunc(all, true, func(e entry, _ bool) int { return negative(within.below(e.sort)) })
-	high, _ := slices.BinarySearchFunc(all, true, func(e entry, _ bool) int { return negative(!within.above(e.sort)) })
+	low := p.first(func(e entry) bool { return within.below(e.sort) })
+	high := p.first(func(e entry) bool { return !within.above(e.sort) })
 	if startKey != nil {
 		partition, start, err := r.start(startKey)
 		if err != nil {
@@ -267,24 +263,17 @@ func (r reading) entries(within span, startKey wire.Item, forward bool) ([]entry
 		if partition != within.partition || !within.within(start.sort) {
 			return nil, validation("The provided starting key is outside query boundaries based on provided conditions")
 		}
-		at, found := slices.BinarySearchFunc(all, start, entry.order)
-		if !forward {
-			high = min(high, at)
-		} else if found {
-			low = max(low, at+1)
-		} else {
-			low = max(low, at)
+		at, found := p.place(start)
+		switch {
+		case !forward && at.compare(high) < 0:
+			high = at
+		case forward && at.compare(low) >= 0:
+			if low = at; found {
+				low.index++
+			}
 		}
 	}
-	return all[min(low, high):high], nil
-}
-
-// negative makes a binary search go on upwards while it holds.
-func negative(holds bool) int {
-	if holds {
-		return -1
-	}
-	return 1
+	return p.between(low, high, forward), nil
 }
 
 func (s *Store) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {

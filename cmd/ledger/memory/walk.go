@@ -28,15 +28,14 @@ func (s *Store) walk(r reading, p *page, startKey wire.Item, part, parts int, la
 			if segment(group.hash, parts) != part || group.hash < from || group.hash == from && group.key < partition {
 				continue
 			}
-			entries := group.entries
+			var begin position
 			if startKey != nil && group.key == partition {
-				n, found := group.place(start)
-				if found {
-					n++
+				var found bool
+				if begin, found = group.place(start); found {
+					begin.index++
 				}
-				entries = entries[n:]
 			}
-			for _, e := range entries {
+			for e := range group.between(begin, group.end(), true) {
 				if i, size := r.shown(group.key, e, e.row.as(at)); i != nil && !p.add(i, size) {
 					return true, nil
 				}
