@@ -145,13 +145,13 @@ func TestReplayOfAConflict(t *testing.T) {
 	o.start()
 	o.send(201, "POST", "/v1/transfers", `{"id":"once","from":"jane","to":"joe","asset":"USD","quantity":"30"}`)
 	inputs := o.take()
-	tokens := make(map[string]bool)
+	tokens, tries := make(map[string]bool), 0
 	conflicts := func(opts *dynamodb.Options) {
 		opts.APIOptions = append(opts.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("conflicts",
 				func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, m middleware.Metadata, err error) {
 					tokens[*in.Parameters.(*dynamodb.TransactWriteItemsInput).ClientRequestToken] = true
-					if len(tokens) < 3 {
+					if tries++; tries < 3 {
 						return out, m, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
 							{Code: aws.String(wire.ReasonNone)}, {Code: aws.String(wire.ReasonConflict)},
 						}}
