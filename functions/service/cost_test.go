@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,10 +73,17 @@ func TestOwnAllocations(t *testing.T) {
 		own, most := whole-bare, ownAllocations[c.name]
 		t.Logf("%s: %.0f allocations of its own, at most %.0f; the SDK's %.0f; %.0f more with metrics",
 			c.name, own, most, bare, testing.AllocsPerRun(runs, postMeasured)-whole)
-		if own > most {
+		if own > most && !raced() {
 			t.Errorf("%s takes %.0f allocations of its own, at most %.0f are allowed", c.name, own, most)
 		}
 	}
+}
+
+// raced tells whether the race detector is in this program: it makes every sync.Pool forget, at random, so that more is
+// allocated.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // BenchmarkOwnCost shows, for each command, the whole call (command) and the SDK's part of it (bare): the own cost is the
