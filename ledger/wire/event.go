@@ -82,8 +82,11 @@ type stored struct {
 	fields  events.Fields
 }
 
+// besideFields is how many attributes every event's item has at least beside its fields: two keys, type and version.
+const besideFields = 4
+
 func split(i Item) (stored, error) {
-	s := stored{fields: make(events.Fields, len(i))}
+	s := stored{fields: make(events.Fields, max(len(i)-besideFields, 0))}
 	var version string
 	for name, v := range i {
 		var text *string
