@@ -84,7 +84,7 @@ func benchProcess(t *table, r *bench.Report) {
 		}
 		cpu, allocations, http, store := "-", "-", "-", "-"
 		if ceiling := w.Ceilings.HTTP; ceiling != nil {
-			cpu, allocations, http = strconv.FormatUint(p.CeilingCPU, 10), strconv.FormatUint(p.CeilingAllocations, 10), decimals(ceiling.PerSecond, 0)
+			cpu, allocations, http = strconv.FormatUint(ceiling.CPU, 10), strconv.FormatUint(ceiling.Allocations, 10), decimals(ceiling.PerSecond, 0)
 		}
 		if ceiling := w.Ceilings.Store; ceiling != nil {
 			store = decimals(ceiling.PerSecond, 0)

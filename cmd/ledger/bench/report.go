@@ -112,10 +112,8 @@ type Counted struct {
 // Process is what this process used for each transaction, or read: the clients of the load, the API, and what the projector did
 // meanwhile. The ceiling that answers the same by HTTP has the same clients, so that the difference is the ledger's.
 type Process struct {
-	CPU                uint64 `json:"cpu_us_per_transaction"`
-	Allocations        uint64 `json:"allocations_per_transaction"`
-	CeilingCPU         uint64 `json:"http_ceiling_cpu_us_per_transaction"`
-	CeilingAllocations uint64 `json:"http_ceiling_allocations_per_transaction"`
+	CPU         uint64 `json:"cpu_us_per_transaction"`
+	Allocations uint64 `json:"allocations_per_transaction"`
 }
 
 // Ceilings are what was done beside us with a part of the work left out.
@@ -124,10 +122,16 @@ type Ceilings struct {
 	HTTP  *Ceiling `json:"http"`  // the same bodies parsed and answered, and nothing else
 }
 
-// Ceiling is one of them.
+// Ceiling is one of them. What this process used is of the clients too, as in Process: the difference is the ledger's own.
 type Ceiling struct {
-	PerSecond float64 `json:"per_second"`
-	Ratio     float64 `json:"ratio"` // ours to it: the median over the rounds
+	PerSecond   float64 `json:"per_second"`
+	Ratio       float64 `json:"ratio"` // ours to it: the median over the rounds
+	Count       int     `json:"count"`
+	Latency     Latency `json:"latency_us"`
+	CPU         uint64  `json:"cpu_us_per_transaction"`
+	Allocations uint64  `json:"allocations_per_transaction"`
+	Repeated    int64   `json:"repeated"` // attempts that met a conflict, made again; of the store
+	Failed      int64   `json:"failed"`   // transactions whose conditions were not met; of the store
 }
 
 // brokenRate is the rate of transactions below which the ceiling of the store says that the measurement is broken: DynamoDB
@@ -201,8 +205,6 @@ func (m *measured) inside(w *Workload) {
 	}
 	w.Process = &Process{
 		CPU: whole(m.used.cpu.Microseconds(), n), Allocations: whole(int64(m.used.allocations), n),
-		CeilingCPU:         whole(m.http.used.cpu.Microseconds(), int64(m.http.count())),
-		CeilingAllocations: whole(int64(m.http.used.allocations), int64(m.http.count())),
 	}
 	w.Ceilings = &Ceilings{
 		Store: m.ceiling(m.store, func(r round) float64 { return r.store }),
@@ -221,7 +223,12 @@ func (m *measured) ceiling(all beside, of func(round) float64) *Ceiling {
 	if len(ratios) == 0 {
 		return nil
 	}
-	return &Ceiling{rounded(all.perSecond()), rounded(median(ratios))}
+	n, p := int64(all.count()), all.percentiles(50, 90, 99, 100)
+	return &Ceiling{
+		PerSecond: rounded(all.perSecond()), Ratio: rounded(median(ratios)), Count: all.count(), Latency: Latency{p[0], p[1], p[2], p[3]},
+		CPU: whole(all.used.cpu.Microseconds(), n), Allocations: whole(int64(all.used.allocations), n),
+		Repeated: all.repeated, Failed: all.failed,
+	}
 }
 
 // dollars is what a million of what succeeded cost in units: a million times its share, by a price for a million.
