@@ -86,7 +86,11 @@ type stored struct {
 const besideFields = 4
 
 func split(i Item) (stored, error) {
-	s := stored{fields: make(events.Fields, max(len(i)-besideFields, 0))}
+	size := len(i) - besideFields
+	if i[table.AttrSK2] != nil {
+		size--
+	}
+	s := stored{fields: make(events.Fields, max(size, 0))}
 	var version string
 	for name, v := range i {
 		var text *string
