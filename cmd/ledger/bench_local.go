@@ -38,7 +38,7 @@ func (c *cli) benchLocal(ctx context.Context, o benchOptions) (_ *benchedLedger,
 	if err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	stop := func() error {
+	stop := func() (err error) {
 		if o.endpoint != "" { // the store goes on
 			_, err = s.tables.DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &twin})
 		}
