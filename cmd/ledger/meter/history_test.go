@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,7 +48,8 @@ type system struct {
 	client              *dynamodb.Client // that of commands
 	api                 http.Handler
 	stream              func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
-	requests            []request // by either; nothing here is concurrent
+	mu                  sync.Mutex
+	requests            []request // by either; a page is read by several at once
 	changes             int       // that the store told of
 	contents            map[table.Key]wire.Item
 }
@@ -83,6 +85,8 @@ func (s *system) record(o *dynamodb.Options) {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("record",
 			func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 				out, metadata, err := next.HandleInitialize(ctx, in)
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				s.requests = append(s.requests, request{in.Parameters, out.Result, err})
 				return out, metadata, err
 			}), middleware.After)
