@@ -6,8 +6,8 @@ import (
 )
 
 // Shrink makes the limits of p so small that short histories meet them.
-func (p *Projector) Shrink(window time.Duration, stretch int64, segments, settled int) {
-	p.window, p.stretch, p.segments, p.settled = window, stretch, segments, settled
+func (p *Projector) Shrink(window time.Duration, stretch int64, segments, leave int) {
+	p.window, p.stretch, p.segments, p.leave = window, stretch, segments, leave
 }
 
 // OneAtATime makes p do one account after another.

@@ -5,8 +5,8 @@
 // folds of one account's postings of one asset; a segment is the stored fold of a closed stretch of them; a summary
 // counts an account's balances; a membership shows a user's newest grant on an account.
 //
-// The stream of the table only says where to look. A refold reads the balance, folds the postings after its seal, and
-// writes the balance on the condition that its version is unchanged. KSUIDs are minted on other people's clocks before
+// The stream of the table says where to look. A refold reads the balance, folds the postings after its seal, which it reads or
+// remembers, and writes the balance on the condition that its version is unchanged. KSUIDs are minted on other people's clocks before
 // their commit, so a posting may turn up at or below the seal: then the stretch that it lies in is counted again. See
 // Projector.Refold.
 package projections

@@ -33,7 +33,7 @@ type Projector struct {
 	window   time.Duration // SettleWindow
 	stretch  int64         // StretchPostings
 	segments int           // SegmentsMax
-	settled  int           // settledMost
+	leave    int           // settledMost
 	accounts int           // accountsAtOnce
 }
 
@@ -47,7 +47,7 @@ func NewProjector(views Views, now func() time.Time, log *slog.Logger) *Projecto
 	}
 	return &Projector{
 		views: views, now: now, log: log, pause: pause, memory: memory{balances: make(map[Key]*remembered)},
-		window: SettleWindow, stretch: StretchPostings, segments: SegmentsMax, settled: settledMost, accounts: accountsAtOnce,
+		window: SettleWindow, stretch: StretchPostings, segments: SegmentsMax, leave: settledMost, accounts: accountsAtOnce,
 	}
 }
 
@@ -55,12 +55,12 @@ func NewProjector(views Views, now func() time.Time, log *slog.Logger) *Projecto
 type Tuning struct {
 	Stretch  int64 // settled postings that close a segment, instead of StretchPostings
 	Segments int   // segments after which the way so far is saved, instead of SegmentsMax
-	Settled  int   // settled postings that may be left above the seal, instead of 64
+	Leave    int   // settled postings that may be left above the seal, instead of 64
 }
 
 // Tune sets thresholds before p is used. Every value is right, but no other is fast.
 func (p *Projector) Tune(t Tuning) {
-	p.stretch, p.segments, p.settled = t.Stretch, t.Segments, t.Settled
+	p.stretch, p.segments, p.leave = t.Stretch, t.Segments, t.Leave
 }
 
 // untilQuiet does what try does, again from its beginning as long as others come first, or as a write's outcome is

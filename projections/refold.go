@@ -16,15 +16,15 @@ import (
 // that are committed, in any order, repeated or not, counted before or not. It may be broken off anywhere and done
 // again, by several at once.
 //
-//   - Marks above the seal: the postings after the seal are read to their end. The seal follows those that were settled
+//   - Marks above the seal: the postings after the seal are counted to their end. The seal follows those that were settled
 //     when the refold began to read, and closes a segment whenever it is StretchPostings ahead of the base.
 //   - Marks at or below the seal: the stretch that each lies in is counted again. Late postings are added to the
 //     segment, to base, seal and head; nothing above is read again.
 //   - Segments and balance are written in one transaction, on the balance's version. After SegmentsMax segments the way
 //     so far is saved; read forwards, the balance is then marked unfinished and what is shown stays as it was.
 //   - When nothing new was found, nothing is written.
-//   - Where the stored balance is the one that this projector wrote or read last, it remembers which postings are counted
-//     above the seal: then only those are read that the seal is to go past (see refold.postings).
+//   - They are read, unless the stored balance is the one that this projector wrote or read last: then it remembers which
+//     are counted, and only those are read that the seal is to go past (see refold.postings).
 //
 // Errors: those of Views; table.ErrConflict when others kept coming first; ErrPostingsMissing; events.ErrOverflow. What
 // was saved before an error stays.
@@ -45,7 +45,15 @@ type mark struct {
 // work is Refold, and adds to w what it took.
 func (p *Projector) work(ctx context.Context, k Key, marks []mark, w *work) error {
 	marks = slices.Clone(marks)
-	slices.SortFunc(marks, func(a, b mark) int { return strings.Compare(string(a.id), string(b.id)) })
+	slices.SortFunc(marks, func(a, b mark) int {
+		if c := strings.Compare(string(a.id), string(b.id)); c != 0 || (a.figures != nil) == (b.figures != nil) {
+			return c
+		}
+		if a.figures != nil {
+			return -1 // of two of one posting the first is kept
+		}
+		return 1
+	})
 	marks = slices.CompactFunc(marks, func(a, b mark) bool { return a.id == b.id })
 	known := p.memory.take(k)
 	return p.untilQuiet(ctx, func() error {
@@ -67,9 +75,7 @@ func (p *Projector) work(ctx context.Context, k Key, marks []mark, w *work) erro
 			}
 			return err
 		}
-		if m := r.learned(reads.read); m != nil {
-			p.memory.put(m)
-		}
+		p.memory.put(r.learned(reads.read))
 		if w.written && len(marks) > 0 {
 			w.lag = max(0, p.now().Sub(marks[len(marks)-1].id.Time()))
 		}

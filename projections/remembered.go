@@ -11,7 +11,7 @@ import (
 // Bounds of what one projector remembers: some 10 MB, so that it fits the smallest of functions beside everything else.
 const (
 	aboveMost      = 16_384 // postings above one balance's seal: more than a thousand a second
-	belowMost      = 16_384 // postings at or below it
+	belowMost      = 16_384 // postings besides
 	rememberedMost = 65_536 // the weights of all balances
 	balanceWeight  = 8      // of a balance itself, in postings
 )
@@ -22,7 +22,7 @@ type remembered struct {
 	balance Balance
 	above   []Posting                 // those counted above its seal, ascending
 	all     bool                      // that above has all of them
-	below   map[events.KSUID]struct{} // some of those counted, at or below it as well
+	below   map[events.KSUID]struct{} // some of all that are counted, most of them at or below it
 }
 
 func (m *remembered) weight() int { return balanceWeight + len(m.above) + len(m.below) }

@@ -48,24 +48,33 @@ func TestAHotBalanceReadsEachPostingOnce(t *testing.T) {
 	same(t, "head", b.stored(jane).Head, ones(1000*(batches-1)+each-1, batches*each))
 }
 
-// A few settled postings are left above the seal: moving it past each alone would cost a request for each.
+// Some settled postings are left above the seal, as moving it past each alone would cost a request for each: 64, or those of a
+// minute. What no record told of is found then.
 func TestTheSealFollowsInSteps(t *testing.T) {
-	b := newBook(t)
-	reads := 0
-	for n := range 300 { // one a minute
-		b.now = morning.Add(time.Duration(n) * time.Minute)
-		id := b.post(jane, 60_000*n)
-		b.Requests()
-		b.project(told(jane, id...))
-		reads += b.Requests().Postings
+	for _, c := range []struct{ every, most int }{
+		{500, 6},      // milliseconds: the first, and one for each 65
+		{5000, 24},    // and one for each 13
+		{60_000, 300}, // each
+	} {
+		b := newBook(t)
+		reads := 0
+		for n := range 300 {
+			b.now = morning.Add(time.Duration(c.every*n) * time.Millisecond)
+			id := b.post(jane, c.every*n)
+			b.Requests()
+			if n != 5 {
+				b.project(told(jane, id...))
+			}
+			reads += b.Requests().Postings
+		}
+		if reads > c.most {
+			t.Errorf("every %d ms: %d requests for postings", c.every, reads)
+		}
+		same(t, "head", b.stored(jane).Head, ones(c.every*299, 300))
+		read, err := b.reader.Balance(t.Context(), jane, nil)
+		b.must(err)
+		same(t, "strong read", read.Head, ones(c.every*299, 300))
 	}
-	if reads > 6 { // the first, and one for each 65
-		t.Errorf("%d requests for postings", reads)
-	}
-	same(t, "head", b.stored(jane).Head, ones(60_000*299, 300))
-	read, err := b.reader.Balance(t.Context(), jane, nil)
-	b.must(err)
-	same(t, "strong read", read.Head, ones(60_000*299, 300))
 }
 
 // Whatever leaves a doubt is read.
@@ -177,4 +186,38 @@ func TestATailTooLongToRemember(t *testing.T) {
 	same(t, "seal", b.stored(jane).Seal, ones(n+2, n+2))
 	b.project(told(jane, b.post(jane, n+3)...))
 	same(t, "head", b.stored(jane).Head, ones(n+3, n+3))
+}
+
+// A refold that finds nothing to write, of a tail too long to remember of which some is settled by now, knows not all of it.
+func TestALongTailOfWhichNothingIsWritten(t *testing.T) {
+	b := newBook(t)
+	b.now = morning.Add(5 * time.Second) // nothing is settled
+	ids := b.post(jane, upTo(901, 20_900)...)
+	last := ids[len(ids)-1]
+	b.project(told(jane, last))
+	b.now = morning.Add(11 * time.Second) // 99 are
+	b.on(b.Memory)
+	b.project(told(jane, last)) // nothing new
+	b.project(told(jane, b.post(jane, 20_901)...))
+	same(t, "head", b.stored(jane).Head, ones(20_901, 20_001))
+	if _, weight := b.projector.Remembered(); weight > 8+2*16_384 {
+		t.Errorf("a weight of %d", weight)
+	}
+}
+
+// What a record shows otherwise than the table has is told when the seal goes past it, and then mended.
+func TestAnImageThatIsNotWhatTheTableHas(t *testing.T) {
+	b := newBook(t)
+	b.projector.Shrink(projections.SettleWindow, 256, 90, 0)
+	b.project(told(jane, b.post(jane, 3_599_000)...))
+	other := told(jane, b.post(jane, 3_599_001)...)
+	other[0].Figures.Quantity = events.NewAmount(100)
+	b.project(other)
+	b.now = b.now.Add(time.Minute)
+	newest := told(jane, b.post(jane, 3_660_000)...)
+	if _, err := b.projector.Project(t.Context(), newest); !errors.Is(err, projections.ErrFiguresDiffer) {
+		t.Errorf("shown %s after 101, and told %v", b.stored(jane).Head.Quantity(), err)
+	}
+	b.project(newest)
+	same(t, "head", b.stored(jane).Head, ones(3_660_000, 3))
 }

@@ -13,12 +13,12 @@ type work struct {
 	postings  int64 // read
 	conflicts int64 // attempts that ended because others came first
 	written   bool
-	// remembered tells whether the last attempt knew which postings the balance counted.
+	// remembered tells whether something was remembered of the very balance that the last attempt read.
 	remembered bool
 	lag        time.Duration // from the newest of the marks to the end of the refold, when it wrote
 }
 
-// measured is views that keep account of one attempt's work. Like it, it is used by one goroutine at a time.
+// measured is views that keep account of work. Like it, it is used by one goroutine at a time.
 type measured struct {
 	Views
 	work *work

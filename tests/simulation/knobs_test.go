@@ -21,7 +21,7 @@ type knobs struct {
 	page      int           // most items of a page
 	stretch   int64
 	segments  int
-	settled   int // postings that may be left above the seal
+	leave     int // settled postings that may be left above the seal
 	shards    int
 	batch     int     // most records of one
 	again     float64 // chance that a batch is delivered again
@@ -58,7 +58,7 @@ func (p Plan) knobs() knobs {
 		narrow:    d.chance(.5),
 	}
 	k.dies = pick(p.draw("deaths", 0), .02, .1, .5)
-	k.settled = pick(p.draw("settled", 0), 0, 1, 4)
+	k.leave = pick(p.draw("settled", 0), 0, 1, 4)
 	switch d.IntN(8) { // on some days the rare meets the rare
 	case 0: // late postings meet refolds under way, and segments that are becoming visible
 		k.span, k.late, k.latency, k.narrow, k.behind, k.shards = time.Minute, .9, 20*time.Millisecond, true, true, 4

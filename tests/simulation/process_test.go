@@ -65,7 +65,7 @@ func (h *history) start(name string, n int) *process {
 		}),
 	})
 	p.projector = projections.NewProjector(v, p.clock, log)
-	p.projector.Tune(projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Settled: h.knobs.settled})
+	p.projector.Tune(projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Leave: h.knobs.leave})
 	p.handle = stream.Handler(p.projector)
 	return p
 }
