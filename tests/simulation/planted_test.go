@@ -5,19 +5,19 @@ package simulation
 var defects = []defect{
 	// G1: all or nothing.
 	{name: "one posting left out", guarantee: "G1", file: "ledger/dynamo/append.go",
-		old: "	for _, posting := range postings {\n		actions",
-		new: "	if planted(\"one posting left out\") && len(c.Debits) == 0 {\n		postings = postings[1:]\n	}\n	for _, posting := range postings {\n		actions"},
+		old: "	maker, puts := wire.NewMaker(",
+		new: "	if planted(\"one posting left out\") && len(c.Debits) == 0 {\n		postings = postings[1:]\n	}\n	maker, puts := wire.NewMaker("},
 	{name: "posting without its cost", guarantee: "G1", file: "ledger/dynamo/append.go",
-		old: "		actions = append(actions, j.putAbsent(maker, posting))",
-		new: "		if planted(\"posting without its cost\") {\n			posting.Cost = events.Amount{}\n		}\n		actions = append(actions, j.putAbsent(maker, posting))"},
+		old: "		puts[1+i] = j.putAbsent(maker, &postings[i])",
+		new: "		if planted(\"posting without its cost\") {\n			postings[i].Cost = events.Amount{}\n		}\n		puts[1+i] = j.putAbsent(maker, &postings[i])"},
 	// G2: sums are zero.
 	{name: "cost on one side", guarantee: "G2", file: "ledger/decide.go",
 		old: "	for i, leg := range legs {\n		t.Legs[i]",
 		new: "	for i, leg := range legs {\n		if planted(\"cost on one side\") && leg.Cost.Sign() < 0 {\n			leg.Cost = events.Amount{}\n		}\n		t.Legs[i]"},
 	// G3, G4: events are written once, a request has one effect.
 	{name: "header without its condition", guarantee: "G3, G4", file: "ledger/dynamo/append.go",
-		old: "	actions = append(actions, j.putAbsent(maker, c.Header))",
-		new: "	header := j.putAbsent(maker, c.Header)\n	if planted(\"header without its condition\") {\n		header.Put.ConditionExpression = nil\n		header.Put.ReturnValuesOnConditionCheckFailure = \"\"\n	}\n	actions = append(actions, header)"},
+		old: "	puts[0] = j.putAbsent(maker, c.Header)",
+		new: "	puts[0] = j.putAbsent(maker, c.Header)\n	if planted(\"header without its condition\") {\n		puts[0].ConditionExpression, puts[0].ReturnValuesOnConditionCheckFailure = nil, \"\"\n	}"},
 	{name: "fingerprint ignored", guarantee: "G4", file: "ledger/fingerprint.go",
 		old: "		return fingerprint1(r) == stored, nil",
 		new: "		return planted(\"fingerprint ignored\") || fingerprint1(r) == stored, nil"},
