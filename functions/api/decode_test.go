@@ -277,6 +277,26 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
+// The names of fields that come twice, of whatever keys and items they are within.
+func TestRepeatedFieldsAreNamedByTheirPaths(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"":{"a":1,"a":2}}`:               `[".a"]`,
+		`{"":1,"":2}`:                      `[""]`,
+		`{"a":{"":{"":1,"":2}}}`:           `["a.."]`,
+		`{"":[[{}],[{"b":0,"b":[]}]]}`:     `["[1][0].b"]`,
+		`{"a":{"b":1,"b":1},"a":{"c":{}}}`: `["a.b" "a"]`,
+	} {
+		_, twice, err := parse([]byte(text))
+		fields := make([]string, len(twice))
+		for i, f := range twice {
+			fields[i] = f.Field
+		}
+		if got := fmt.Sprintf("%q", fields); err != nil || got != want {
+			t.Errorf("%s: %s, want %s: %v", text, got, want, err)
+		}
+	}
+}
+
 // FuzzParse holds the parser against encoding/json: what it accepts is valid, has each key once, means the same, and is
 // the same after being written compactly.
 func FuzzParse(f *testing.F) {

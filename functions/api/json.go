@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -57,7 +56,7 @@ func parse(text []byte) (root *node, twice []ledger.FieldError, err error) {
 	if !json.Valid(text) {
 		return nil, nil, malformed(text)
 	}
-	p := parser{text: string(text), members: make([]member, 0, fewMembers)}
+	p := parser{text: string(text)}
 	p.space()
 	if valueKind(p.text[p.at]) != anObject {
 		return nil, nil, errObject
@@ -67,7 +66,9 @@ func parse(text []byte) (root *node, twice []ledger.FieldError, err error) {
 		return nil, nil, err
 	}
 	if p.repeats {
-		twice = n.repeated(nil, "")
+		var r repeats
+		r.look(&n)
+		twice = r.twice
 	}
 	return &n, twice, nil
 }
@@ -129,10 +130,6 @@ type parser struct {
 	text    string
 	at      int
 	repeats bool // a key came twice
-
-	// What was read of the objects and arrays around that value: those of the innermost come last.
-	members []member
-	items   []node
 }
 
 // space skips white space.
@@ -199,20 +196,51 @@ func (p *parser) word() string {
 // quoted reads a text.
 func (p *parser) quoted() (string, error) {
 	from := p.at
-	p.at++
-	escaped := false
-	for ; p.text[p.at] != '"'; p.at++ {
-		if p.text[p.at] == '\\' {
+	end, escaped := p.behind(from)
+	p.at = end
+	if source := p.text[from:end]; escaped {
+		return p.unescaped(source)
+	}
+	return p.text[from+1 : end-1], nil
+}
+
+// behind returns the byte after the text that begins at a byte, and whether it has escapes.
+func (p *parser) behind(at int) (end int, escaped bool) {
+	for at++; p.text[at] != '"'; at++ {
+		if p.text[at] == '\\' {
 			escaped = true
-			p.at++ // what is escaped ends no text
+			at++ // what is escaped ends no text
 		}
 	}
-	p.at++
-	source := p.text[from:p.at]
-	if !escaped {
-		return source[1 : len(source)-1], nil
+	return at + 1, escaped
+}
+
+// count returns how many members or items stand before the next closing bracket: so that room is made for them once, and for
+// no more. No value is within more than DepthMax others, so each byte is looked at that often at most.
+func (p *parser) count() int {
+	p.space()
+	if c := p.text[p.at]; c == '}' || c == ']' {
+		return 0
 	}
-	return p.unescaped(source)
+	n := 1
+	for at, depth := p.at, 0; ; at++ {
+		switch p.text[at] {
+		case '"':
+			end, _ := p.behind(at)
+			at = end - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return n
+			}
+			depth--
+		case ',':
+			if depth == 0 {
+				n++
+			}
+		}
+	}
 }
 
 // unescaped reads a text with escapes from its source, behind which the parser stands.
@@ -226,51 +254,34 @@ func (p *parser) unescaped(source string) (string, error) {
 }
 
 func (p *parser) array(depth int) ([]node, error) {
-	begin := len(p.items)
+	items := make([]node, 0, p.count())
 	for p.more(']') {
 		item, err := p.value(depth)
 		if err != nil {
 			return nil, err
 		}
-		p.items = append(p.items, item)
+		items = append(items, item)
 	}
-	items := slices.Clone(p.items[begin:])
-	p.items = p.items[:begin]
 	return items, nil
 }
 
 func (p *parser) object(depth int) ([]member, error) {
-	begin := len(p.members)
-	var seen map[string]bool // once there are many
+	members := make([]member, 0, p.count())
+	seen := newKeys(cap(members))
 	for p.more('}') {
 		key, err := p.quoted()
 		if err != nil {
 			return nil, err
 		}
-		before := p.members[begin:]
-		if len(before) == fewMembers {
-			seen = make(map[string]bool, 2*fewMembers)
-			for _, m := range before {
-				seen[m.key] = true
-			}
-		}
-		p.repeats = p.repeats || seen == nil && find(before, key) != nil || seen[key]
+		p.repeats = seen.came(members, key) || p.repeats
 		p.space()
 		p.at++ // the colon
 		value, err := p.value(depth)
 		if err != nil {
 			return nil, err
 		}
-		p.members = append(p.members, member{key: key, value: value})
-		if seen != nil {
-			seen[key] = true
-		}
+		members = append(members, member{key: key, value: value})
 	}
-	if depth == 1 {
-		return p.members, nil // nobody needs the space any more
-	}
-	members := slices.Clone(p.members[begin:])
-	p.members = p.members[:begin]
 	return members, nil
 }
 
@@ -287,25 +298,52 @@ func find(members []member, key string) *node {
 	return nil
 }
 
-// repeated appends the fields in n, whose name is that, that come twice or more, in the order of the text.
-func (n *node) repeated(twice []ledger.FieldError, name string) []ledger.FieldError {
-	seen := make(map[string]bool, len(n.members))
+// keys are those of an object that came so far; nil while it is searched from the front.
+type keys map[string]bool
+
+// newKeys returns room for the keys of an object of n members.
+func newKeys(n int) keys {
+	if n <= fewMembers {
+		return nil
+	}
+	return make(keys, n)
+}
+
+// came tells whether a key came before, as one of members, and notes it.
+func (k keys) came(members []member, key string) bool {
+	if k == nil {
+		return find(members, key) != nil
+	}
+	before := k[key]
+	k[key] = true
+	return before
+}
+
+// repeats looks for the fields that come twice or more, in the order of the text: as many of them, and as much of their
+// names, as a problem shows.
+type repeats struct {
+	path  []byte // to the value that is looked at: of each member a dot and its key, of each item its index in brackets
+	twice []ledger.FieldError
+}
+
+func (r *repeats) look(n *node) {
+	above, seen := len(r.path), newKeys(len(n.members))
 	for i := range n.members {
 		m := &n.members[i]
-		field := m.key
-		if name != "" {
-			field = name + "." + m.key
+		r.path = append(append(r.path, '.'), m.key...)
+		if seen.came(n.members[:i], m.key) && len(r.twice) < errorsMax {
+			const most = (briefChars + 1) * utf8.UTFMax
+			field := string(r.path[1:min(len(r.path), 1+most)])
+			r.twice = append(r.twice, ledger.FieldError{Field: brief(field), Rule: ruleOnce})
 		}
-		if seen[m.key] {
-			twice = append(twice, ledger.FieldError{Field: field, Rule: ruleOnce})
-		}
-		seen[m.key] = true
-		twice = m.value.repeated(twice, field)
+		r.look(&m.value)
+		r.path = r.path[:above]
 	}
 	for i := range n.items {
-		twice = n.items[i].repeated(twice, name+"["+strconv.Itoa(i)+"]")
+		r.path = append(strconv.AppendInt(append(r.path, '['), int64(i), 10), ']')
+		r.look(&n.items[i])
+		r.path = r.path[:above]
 	}
-	return twice
 }
 
 // member returns the value of key, nil when there is none.

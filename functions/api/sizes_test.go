@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,4 +92,43 @@ func TestAnswersFitIntoLambdas(t *testing.T) {
 		t.Errorf("the largest answer is said to have %d bytes only", most)
 	}
 	t.Logf("the largest answer has %d bytes", most)
+}
+
+// parsedBytes is the most that may be made, all in all, to take a body apart: 64 times its size. Of that, and of what
+// becomes of it, template.yaml says how much memory a request takes.
+const parsedBytes = 16 << 20
+
+// Bodies of many small values, and of many faults far down, which are the dearest.
+func TestLargestBodiesAreCheapToTakeApart(t *testing.T) {
+	fill := func(head, part, tail string) string {
+		return head + strings.Repeat(part+",", (BodyBytes-len(head)-len(part)-len(tail))/(len(part)+1)) + part + tail
+	}
+	long := strings.Repeat("k", BodyBytes/2)
+	distinct := []byte("{")
+	for i := 0; len(distinct) < BodyBytes-20; i++ {
+		distinct = append(strconv.AppendInt(append(distinct, '"'), int64(i), 36), `":0,`...)
+	}
+	for name, body := range map[string]string{
+		"numbers":                      fill(`{"profile":{"a":[`, `0`, `]}}`),
+		"lists":                        fill(`{"profile":{"a":[`, `[]`, `]}}`),
+		"lists of one":                 fill(`{"profile":{"a":[`, `[0]`, `]}}`),
+		"objects of one":               fill(`{"profile":{"a":[`, `{"":0}`, `]}}`),
+		"one key":                      fill(`{`, `"":0`, `}`),
+		"keys":                         string(distinct) + `"":0}`,
+		"one key twice":                fill(`{"a":0,"a":0,"profile":{"a":[`, `0`, `]}}`),
+		"one key below a long one":     fill(`{"`+long+`":{`, `"":0`, `}}`),
+		"numbers below a long key":     fill(`{"a":0,"a":0,"`+long+`":[`, `0`, `]}`),
+		"many lists within each other": fill(`{"a":`+strings.Repeat("[", DepthMax-1), `0`, strings.Repeat("]", DepthMax-1)+`}`),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, _, err := parse([]byte(body)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		made := after.TotalAlloc - before.TotalAlloc
+		if t.Logf("%s: %d KB", name, made>>10); made > parsedBytes {
+			t.Errorf("%s: %d bytes are made of %d", name, made, len(body))
+		}
+	}
 }
