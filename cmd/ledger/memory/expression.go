@@ -48,7 +48,7 @@ func newPlaceholders(names map[string]string, values wire.Item) (*placeholders, 
 			return nil, validation("ExpressionAttributeNames contains invalid value: for key %s", name)
 		}
 	}
-	var c copies
+	var c *copies
 	if values != nil {
 		p.values, c = make(wire.Item, len(values)), copiesOf(values)
 	}

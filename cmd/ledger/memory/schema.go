@@ -193,7 +193,11 @@ func (s *Store) apply(b *books, k table.Key, after item) {
 		return
 	}
 	at := s.now()
-	if r == nil {
+	if r != nil {
+		k = r.key
+	} else { // with the strings of what is kept, not of the request
+		k.PK, _ = after.text(b.partitionKey)
+		k.SK, _ = after.text(b.sortKey)
 		r = &row{key: k}
 		b.base.insert(k.PK, entry{k.SK, r})
 	}

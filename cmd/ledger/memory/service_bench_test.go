@@ -15,7 +15,7 @@ import (
 
 // newAPI returns the whole API on a store in memory: jane and joe hold what they trade, and jane's newest postings of USD
 // are not projected.
-func newAPI(b *testing.B) http.Handler {
+func newAPI(b testing.TB) http.Handler {
 	b.Helper()
 	_, client := open(b, memory.Options{})
 	s, err := service.New(service.Config{Client: client, Table: books, Actor: api.LocalActor, Version: "v1", Log: slog.New(slog.DiscardHandler)})
@@ -41,7 +41,7 @@ func newAPI(b *testing.B) http.Handler {
 }
 
 // send sends one request, which must succeed.
-func send(b *testing.B, h http.Handler, method, path, body string) {
+func send(b testing.TB, h http.Handler, method, path, body string) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()

@@ -25,37 +25,57 @@ const (
 type copies struct {
 	texts   []types.AttributeValueMemberS
 	numbers []types.AttributeValueMemberN
+	chars   strings.Builder // what was cloned
+	bytes   int             // as much as will be
 }
+
+// counts are how many texts and numbers some values have, those within them included, and how many bytes all their strings.
+type counts struct{ texts, numbers, bytes int }
 
 // copiesOf returns copies with room for those values.
-func copiesOf(given wire.Item) copies {
-	texts, numbers := 0, 0
+func copiesOf(given wire.Item) *copies {
+	var n counts
 	for _, v := range given {
-		count(v, &texts, &numbers)
+		n.add(v)
 	}
-	return newCopies(texts, numbers)
+	return newCopies(n)
 }
 
-func newCopies(texts, numbers int) copies {
-	return copies{make([]types.AttributeValueMemberS, 0, texts), make([]types.AttributeValueMemberN, 0, numbers)}
+func newCopies(n counts) *copies {
+	return &copies{
+		texts: make([]types.AttributeValueMemberS, 0, n.texts), numbers: make([]types.AttributeValueMemberN, 0, n.numbers), bytes: n.bytes,
+	}
 }
 
-// count adds up a value's texts and numbers, those within it included.
-func count(v types.AttributeValue, texts, numbers *int) {
+func (n *counts) add(v types.AttributeValue) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		*texts++
+		n.texts++
+		n.bytes += len(v.Value)
 	case *types.AttributeValueMemberN:
-		*numbers++
+		n.numbers++
+		n.bytes += len(v.Value)
 	case *types.AttributeValueMemberM:
-		for _, element := range v.Value {
-			count(element, texts, numbers)
+		for name, element := range v.Value {
+			n.bytes += len(name)
+			n.add(element)
 		}
 	case *types.AttributeValueMemberL:
 		for _, element := range v.Value {
-			count(element, texts, numbers)
+			n.add(element)
 		}
 	}
+}
+
+// clone returns a copy of a request's string, next to the others: what is kept must not be part of something larger, such as
+// the body that a caller took it from.
+func (c *copies) clone(s string) string {
+	if c.chars.Cap() == 0 {
+		c.chars.Grow(c.bytes)
+	}
+	from := c.chars.Len()
+	c.chars.WriteString(s)
+	return c.chars.String()[from:]
 }
 
 func (c *copies) text(s string) types.AttributeValue {
@@ -82,10 +102,10 @@ func (c *copies) kept(v types.AttributeValue, depth int) (types.AttributeValue, 
 	}
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return c.text(v.Value), nil
+		return c.text(c.clone(v.Value)), nil
 	case *types.AttributeValueMemberN:
 		d, err := parseDecimal(v.Value)
-		return c.number(d.String()), err
+		return c.number(c.clone(d.String())), err
 	case *types.AttributeValueMemberB:
 		return &types.AttributeValueMemberB{Value: bytes.Clone(v.Value)}, nil
 	case *types.AttributeValueMemberBOOL:
@@ -101,10 +121,11 @@ func (c *copies) kept(v types.AttributeValue, depth int) (types.AttributeValue, 
 			if name == "" {
 				return nil, errNameless
 			}
-			var err error
-			if m[name], err = c.kept(v.Value[name], depth+1); err != nil {
+			element, err := c.kept(v.Value[name], depth+1)
+			if err != nil {
 				return nil, err
 			}
+			m[c.clone(name)] = element
 		}
 		return &types.AttributeValueMemberM{Value: m}, nil
 	case *types.AttributeValueMemberL:
@@ -271,7 +292,8 @@ type attribute struct {
 	value types.AttributeValue
 }
 
-// keptItem returns a copy of a request's item as it is kept. The error is a ValidationException.
+// keptItem returns a copy of a request's item as it is kept, but for the names of its attributes, which are those of the
+// program. The error is a ValidationException.
 func keptItem(given wire.Item) (item, error) {
 	i, c := make(item, 0, len(given)), copiesOf(given)
 	for name, v := range given {
@@ -342,11 +364,11 @@ func (i item) lent() wire.Item {
 	if i == nil {
 		return nil
 	}
-	texts, numbers := 0, 0
+	var n counts
 	for _, a := range i {
-		count(a.value, &texts, &numbers)
+		n.add(a.value)
 	}
-	m, c := make(wire.Item, len(i)), newCopies(texts, numbers)
+	m, c := make(wire.Item, len(i)), newCopies(n)
 	for _, a := range i {
 		m[a.name] = c.lent(a.value)
 	}
