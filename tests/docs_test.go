@@ -24,7 +24,10 @@ import (
 // an AWS account or SAM, so what can be checked without them is checked here: that a shell can read it, and that the
 // commands, options, resources, outputs and environments that it names exist.
 
-const operationsFile = "../docs/operations.md"
+const (
+	operationsFile  = "../docs/operations.md"
+	performanceFile = "../docs/performance.md"
+)
 
 var documents = []string{"../README.md", operationsFile, costFile, capacityFile}
 
@@ -365,4 +368,61 @@ func documentRows(t *testing.T, document, heading string) (rows []string) {
 		t.Fatalf("%s has no table under %q", document, heading)
 	}
 	return rows[2:]
+}
+
+// TestGoCommandsOfDocuments checks that the packages and tests that documents run by go test are there.
+func TestGoCommandsOfDocuments(t *testing.T) {
+	t.Parallel()
+	command := regexp.MustCompile(`(?m)^(?:\S+=\S+ )*(?:\$ )?go test ([^#\n]*)`)
+	pattern := regexp.MustCompile(`-(run|bench) (\w+)`)
+	commands := 0
+	for _, document := range append([]string{"README.md"}, documents...) {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range command.FindAllStringSubmatch(string(text), -1) {
+			commands++
+			before, _, _ := strings.Cut(m[1], " -args")
+			var folders []string
+			for _, word := range strings.Fields(before) {
+				if !strings.HasPrefix(word, "./") {
+					continue
+				}
+				folder := filepath.Join(moduleRoot, strings.TrimSuffix(word, "/..."))
+				if _, err := os.Stat(folder); err != nil {
+					t.Errorf("%s: go test %s: no folder %s", document, m[1], word)
+				}
+				folders = append(folders, folder)
+			}
+			for _, named := range pattern.FindAllStringSubmatch(before, -1) {
+				kind := map[string]string{"run": "Test", "bench": "Benchmark"}[named[1]]
+				name := regexp.MustCompile(`(?m)^func ` + kind + `\w*` + strings.TrimPrefix(named[2], kind))
+				if !slices.ContainsFunc(folders, func(folder string) bool { return inTests(t, folder, name) }) {
+					t.Errorf("%s: go test %s: there is no %s", document, m[1], named[2])
+				}
+			}
+		}
+	}
+	if commands < 6 {
+		t.Errorf("%d commands found", commands)
+	}
+}
+
+// inTests tells whether a test file of a folder has what the pattern describes.
+func inTests(t *testing.T, folder string, pattern *regexp.Regexp) bool {
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pattern.Match(text) {
+			return true
+		}
+	}
+	return false
 }
