@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,8 +73,10 @@ rounds. Nothing projects what the SDK alone writes: compare with it under --no-p
 requests.
 
 Latencies are of a request until its last answer: one that is answered 503, or not at all, is sent again with its id.
-RETRIES counts these repetitions; ATTEMPTS what was sent to the store beyond one transaction each. Units are by AWS's
-published rules, not as DynamoDB Local tells them. CPU and allocations are of this whole process, with the clients and
+RETRIES counts these repetitions, but import's, whose client doesn't tell; ATTEMPTS what was sent to the store beyond one
+transaction each. Each client waits for its answer before it asks again: the latencies leave out the waiting that requests
+see which come at a rate of their own. Units are by AWS's published rules, not as DynamoDB Local tells them; DOLLARS are
+for DynamoDB's on-demand units only, without storage, streams, Lambda and API Gateway. CPU and allocations are of this whole process, with the clients and
 the projector; beside them stand those of the HTTP ceiling, which has the same clients. LAG is from the acknowledgement
 until a reader finds the posting projected, who looks every 40 ms; the stream is gathered for a time before that.
 
@@ -79,14 +84,16 @@ until a reader finds the posting projected, who looks every 40 ms; the stream is
 code), "store" (requests by operation, units), "process", "ceilings", "lag_us"; then "checked" and "failed", a list that
 is empty when all is well. Fields ending in _us are microseconds; what is counted is a whole number.
 
-Ctrl-C ends the load: what was posted is still checked, and the report says that it was cut short.`,
+Ctrl-C ends the load: what was posted is still checked, as far as some seconds allow, and the report says that it was cut
+short. A ledger that does nothing for 20 s ends it, too. A run also fails when a workload has no success, or when
+requests failed otherwise than by 503.`,
 		Example: `  ledger bench
   ledger bench --memory --no-pump uniform hot-receiver
   ledger bench --count 5000 --rounds 5 --json hot-spender
   ledger bench --url https://ledger.example.com --i-mean https://ledger.example.com --sign --seconds 30 market`,
 		RunE: func(cmd *cobra.Command, workloads []string) error {
 			isElsewhere := cmd.Flags().Changed("url")
-			if err := o.check(c, workloads, isElsewhere, cmd.Flags().Changed("seconds")); err != nil {
+			if err := o.check(c, workloads, cmd.Flags().Changed); err != nil {
 				return err
 			}
 			if len(workloads) == 0 {
@@ -116,8 +123,8 @@ Ctrl-C ends the load: what was posted is still checked, and the report says that
 	return cmd
 }
 
-// check finds wrong use, and sets what --quick stands for.
-func (o *benchOptions) check(c *cli, workloads []string, isElsewhere, isTimed bool) error {
+// check finds wrong use, and sets what --quick stands for. isGiven tells of a flag by its name.
+func (o *benchOptions) check(c *cli, workloads []string, isGiven func(flag string) bool) error {
 	for i, name := range workloads {
 		if !slices.Contains(bench.Workloads(), name) {
 			return wrongUse("%q is none of the workloads %s", name, strings.Join(bench.Workloads(), ", "))
@@ -129,13 +136,17 @@ func (o *benchOptions) check(c *cli, workloads []string, isElsewhere, isTimed bo
 	if o.quick {
 		o.memory, o.count, o.rounds, o.accounts = true, quickCount, 1, quickAccounts
 	}
+	leastCount := 0 // --seconds is the bound
+	if isGiven("count") {
+		leastCount = 1
+	}
 	for _, bounded := range []struct {
 		flag              string
 		value, least, max int
 	}{
 		{"clients", o.clients, 1, benchClientsMax},
 		{"seconds", o.seconds, 1, benchSecondsMax},
-		{"count", o.count, 0, benchCountMax},
+		{"count", o.count, leastCount, benchCountMax},
 		{"rounds", o.rounds, 1, benchRoundsMax},
 		{"accounts", o.accounts, 2, benchAccountMax},
 	} {
@@ -143,14 +154,17 @@ func (o *benchOptions) check(c *cli, workloads []string, isElsewhere, isTimed bo
 			return wrongUse("--%s must be %d to %d", bounded.flag, max(bounded.least, 1), bounded.max)
 		}
 	}
-	if isElsewhere {
-		if o.memory || o.endpoint != "" {
-			return wrongUse("--url takes a ledger that runs, and cannot be used with --memory, --dynamodb-endpoint and --quick")
+	if isGiven("url") {
+		if o.memory || o.endpoint != "" || isGiven("table") {
+			return wrongUse("--url takes a ledger that runs, and cannot be used with --memory, --dynamodb-endpoint, --table and --quick")
 		}
 		if _, err := c.dial(0, 0); err != nil {
 			return err
 		}
 		return o.checkMeant("--url", c.url)
+	}
+	if isGiven("sign") {
+		return wrongUse("--sign signs the requests to a --url, and none is given")
 	}
 	if o.endpoint != "" {
 		if err := checkEndpoint(o.endpoint); err != nil {
@@ -184,6 +198,10 @@ func (o *benchOptions) checkMeant(flag, address string) error {
 }
 
 func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isElsewhere bool) (err error) {
+	// A reader who is gone must not end the process before its table and directory beside are cleared away: writing fails.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 	config := bench.Config{
 		Workloads: workloads, Clients: o.clients, Count: o.count, Period: time.Duration(o.seconds) * time.Second,
 		Rounds: o.rounds, Accounts: o.accounts, Seed: o.seed, Projected: !o.noPump,
@@ -213,11 +231,15 @@ func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isE
 	}
 	run := bench.New(config)
 	p := startProgress(c.err, run.Whole(), func(time.Duration) (string, int64) { return run.Progress() })
-	report, err := run.Run(ctx)
+	report, ended := run.Run(ctx)
 	p.stop()
-	if err != nil {
-		return err
+	switch {
+	case report == nil && ctx.Err() != nil && errors.Is(ended, context.Canceled):
+		return errors.New("interrupted")
+	case report == nil:
+		return ended
 	}
+	defer func() { err = errors.Join(err, ended) }()
 	if err := c.printBench(report); err != nil {
 		return err
 	}

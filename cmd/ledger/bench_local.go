@@ -40,7 +40,9 @@ func (c *cli) benchLocal(ctx context.Context, o benchOptions) (_ *benchedLedger,
 	}
 	stop := func() (err error) {
 		if o.endpoint != "" { // the store goes on
-			_, err = s.tables.DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &twin})
+			deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeStopTimeout)
+			defer cancel()
+			_, err = s.tables.DeleteTable(deleting, &dynamodb.DeleteTableInput{TableName: &twin})
 		}
 		return errors.Join(err, s.stop(), os.RemoveAll(aside))
 	}
@@ -59,7 +61,7 @@ func (c *cli) benchLocal(ctx context.Context, o benchOptions) (_ *benchedLedger,
 	log := c.logger(slog.LevelError) // what is asked again is counted
 	made := &benchedLedger{
 		Local: bench.Local{
-			Client: s.another, Table: o.table, Twin: twin, Version: version(), Log: log,
+			Client: s.another, Table: o.table, Twin: twin, Watch: s.watch, IsCold: s.server != nil, Version: version(), Log: log,
 			Serve: func(handler http.Handler) (string, func() error, error) { return serve(handler, log) },
 		},
 		place: benchPlace(o, s), window: settings.Window, stop: stop,

@@ -44,13 +44,16 @@ func (c *cli) printBenchTables(r *bench.Report) error {
 func benchTimes(t *table, r *bench.Report) {
 	t.row("WORKLOAD", "DONE", "PER S", "P50 ms", "P90 ms", "P99 ms", "MAX ms", "ERRORS", "REFUSED", "REPLAYED", "RETRIES", "÷ STORE", "÷ HTTP")
 	for _, w := range r.Workloads {
-		store, http := "-", "-"
+		store, http, retries := "-", "-", "-"
+		if w.Declined != nil && w.Repeated != nil {
+			retries = strconv.FormatInt(*w.Declined+*w.Repeated, 10)
+		}
 		if w.Ceilings != nil {
 			store, http = ratio(w.Ceilings.Store), ratio(w.Ceilings.HTTP)
 		}
 		t.row(w.Workload, strconv.FormatInt(w.Succeeded, 10), decimals(w.PerSecond, 0),
 			ms(w.Latency.P50), ms(w.Latency.P90), ms(w.Latency.P99), ms(w.Latency.Max), errorsShown(w.Errors),
-			strconv.FormatInt(w.Refusals, 10), strconv.FormatInt(w.Replays, 10), strconv.FormatInt(w.Declined+w.Repeated, 10), store, http)
+			strconv.FormatInt(w.Refusals, 10), strconv.FormatInt(w.Replays, 10), retries, store, http)
 	}
 	t.row()
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -37,6 +39,10 @@ func TestBenchWrongUse(t *testing.T) {
 		"bench --url nonsense":                    "--url or LEDGER_URL",
 		"bench --url=":                            "--url is given, and empty",
 		"bench --i-mean http://127.0.0.1:1":       "neither is given",
+
+		"bench --count 0":                          "--count must be 1 to",
+		"bench --url http://127.0.0.1:1 --table t": "cannot be used with --memory, --dynamodb-endpoint, --table",
+		"bench --memory --sign":                    "--sign signs the requests to a --url",
 
 		"bench --url http://ledger.example":                                        "is not this machine: if that is meant, add --i-mean http://ledger.example",
 		"bench --url http://ledger.example --i-mean http://ledger.example/":        "--i-mean is http://ledger.example/, and --url is http://ledger.example",
@@ -230,7 +236,8 @@ func TestBenchCountsErrorsAndRepetitions(t *testing.T) {
 	})
 	code, r, problems := runBench(t, url, "--count", "20", bench.Uniform)
 	w := r.Workloads[0]
-	if code != exitDone || w.Succeeded != 19 || w.Errors["transaction_id_reused"] != 1 || w.Repeated != 1 || w.Replays != 1 {
+	if code != exitFailed || len(r.Failed) != 1 || r.Failed[0].Check != "errors" || !strings.Contains(r.Failed[0].Found, "1, among transaction_id_reused") ||
+		w.Succeeded != 19 || w.Errors["transaction_id_reused"] != 1 || *w.Repeated != 1 || w.Replays != 1 {
 		t.Errorf("exit %d, %s\n%+v", code, problems, w)
 	}
 }
@@ -261,6 +268,76 @@ func TestBenchInterrupted(t *testing.T) {
 	}
 }
 
+// refuses answers requests to some paths by a problem, from the nth on.
+func refuses(nth int64, status int, code string, paths ...string) func(http.Handler) http.Handler {
+	var n atomic.Int64
+	return func(ledger http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !slices.ContainsFunc(paths, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) }) || n.Add(1) < nth {
+				ledger.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(status)
+			io.WriteString(w, `{"code":"`+code+`"}`)
+		})
+	}
+}
+
+// A ledger that answers errors only is no success, and neither is one that refuses what has cover while it is warmed up, or
+// answers reads with something else.
+func TestBenchFindsWhatIsNoAnswer(t *testing.T) {
+	type found map[string]bool // "check workload"
+	for name, c := range map[string]struct {
+		between  func(http.Handler) http.Handler
+		workload string
+		want     found
+	}{
+		"errors":  {refuses(30, 409, "transaction_id_reused", "/transfers", "/trades"), bench.Market, found{"errors market": true, "answered market": true}},
+		"import":  {refuses(30, 409, "transaction_id_reused", "/transfers", "/trades"), bench.Import, found{"errors import": true, "answered import": true}},
+		"warm-up": {refuses(20, 422, "insufficient_funds", "/transfers"), bench.Read, found{"refused warm-up": true}},
+		"empty": {func(ledger http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/accounts/") || r.URL.RawQuery == "consistency=strong" {
+					ledger.ServeHTTP(w, r)
+				}
+			})
+		}, bench.Read, found{"errors read": true}},
+	} {
+		count := "29" // so many warm up
+		if name == "warm-up" {
+			count = "50"
+		}
+		code, r, problems := runBench(t, benched(t, c.between), "--count", count, c.workload)
+		got := found{}
+		for _, f := range r.Failed {
+			got[f.Check+" "+f.Workload] = true
+		}
+		if code != exitFailed || !maps.Equal(got, c.want) {
+			t.Errorf("%s: exit %d, %v\n%s", name, code, got, problems)
+		}
+	}
+}
+
+// An interrupt before the first slice leaves a report of none.
+func TestBenchInterruptedEarly(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	url := benched(t, func(ledger http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/transfers" {
+				interrupt()
+			}
+			ledger.ServeHTTP(w, r)
+		})
+	})
+	var out, problems bytes.Buffer
+	code := run(ctx, []string{"bench", "--url", url, "--no-pump", "--json", "--count", "50", "--accounts", "2"},
+		func(string) string { return "" }, strings.NewReader(""), &out, &problems)
+	if code != exitFailed || !strings.Contains(out.String(), `"workloads":[]`) || !strings.Contains(problems.String(), "interrupted") {
+		t.Errorf("exit %d, %s%s", code, &out, &problems)
+	}
+}
+
 func TestBenchNobodyListens(t *testing.T) {
 	code, out, problems := ledger(t, "", "bench", "--url", "http://"+freeAddress(t))
 	if code != exitFailed || out != "" || !strings.Contains(problems, "ledger up") {
@@ -287,5 +364,44 @@ func TestBenchQuick(t *testing.T) {
 		t.Errorf("%+v %+v", w.Ceilings, w.Process)
 	case w.Lag == nil || w.Lag.Samples == 0 || *r.WindowMS <= 0:
 		t.Errorf("lag: %+v, window %v", w.Lag, r.WindowMS)
+	}
+}
+
+// The end of the store ends the run, by the store's own error.
+func TestBenchWithoutItsStore(t *testing.T) {
+	made, err := (&cli{err: io.Discard}).benchLocal(t.Context(), benchOptions{memory: true, table: defaultTable, noPump: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	died, dead := context.WithCancel(t.Context())
+	gone := errors.New("DynamoDB Local ended")
+	made.Watch = func(ctx context.Context) error {
+		select {
+		case <-died.Done():
+			return gone
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	serve, n := made.Serve, new(atomic.Int64)
+	made.Serve = func(ledger http.Handler) (string, func() error, error) {
+		return serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n.Add(1) == 60 {
+				dead()
+			}
+			if died.Err() != nil {
+				_, _ = io.Copy(io.Discard, r.Body) // until then nobody looks whether the caller is gone
+				<-r.Context().Done()               // what it asks of its store is not answered
+				return
+			}
+			ledger.ServeHTTP(w, r)
+		}))
+	}
+	run := bench.New(bench.Config{Local: &made.Local, Workloads: []string{bench.Uniform}, Clients: 2, Count: 100_000, Rounds: 1, Accounts: 4})
+	if report, err := run.Run(t.Context()); !errors.Is(err, gone) || report != nil {
+		t.Errorf("%v, %+v", err, report)
+	}
+	if err := made.stop(); err != nil {
+		t.Error(err)
 	}
 }

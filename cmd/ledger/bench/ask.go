@@ -30,7 +30,7 @@ const (
 const (
 	codeNoConnection = "no_connection" // nothing was sent
 	codeNoAnswer     = "no_answer"     // cut off, or timed out
-	codeNotOurs      = "not_an_answer" // a 2xx that doesn't name the transaction
+	codeNotOurs      = "not_an_answer" // a 2xx that isn't about what was asked
 )
 
 // counts are what became of requests, each counted once but for Declined and Repeated. The methods are safe for concurrent use.
@@ -40,6 +40,7 @@ type counts struct {
 	replays  int64            // of those: written before
 	refusals int64            // insufficient funds
 	errors   map[string]int64 // by code: other failures, after all attempts
+	faults   int64            // of those: not answered by 503 or 429 in the end, which a ledger may do
 	declined int64            // attempts answered by 503, or 429: written nothing, asked again
 	repeated int64            // attempts whose outcome was unknown, asked again by the same id
 }
@@ -50,8 +51,8 @@ func (c *counts) count(change func(*counts)) {
 	change(c)
 }
 
-// failed counts a request that was given up, or answered by an error.
-func (c *counts) failed(code string) {
+// failed counts a request that was given up, or answered by an error; whether that is a fault, unless it is a refusal.
+func (c *counts) failed(code string, isFault bool) {
 	c.count(func(c *counts) {
 		if code == client.CodeInsufficientFunds {
 			c.refusals++
@@ -61,6 +62,9 @@ func (c *counts) failed(code string) {
 			c.errors = make(map[string]int64)
 		}
 		c.errors[code]++
+		if isFault {
+			c.faults++
+		}
 	})
 }
 
@@ -78,16 +82,21 @@ type result struct {
 	answer
 	code    string // "" when it succeeded
 	unknown bool   // an attempt may have been applied, and no later one told
+	final   bool   // the last attempt told what became of the request
+	again   bool   // it took several attempts, or failed: net/http may read the body of one still
 }
 
 // ask sends a request until it is answered, at most attemptsMax times, always with the same id, and counts what becomes of it.
 // The answer is in buffer. An error ends the load: nobody answers, something else than the ledger does, or it doesn't let the
 // caller in.
-func (r *run) ask(ctx context.Context, req *request, buffer *bytes.Buffer, n *counts) (result, error) {
+//
+// The end of ctx is the end of attempts, and that of under cuts off the one that is under way. Neither is an error of the
+// ledger's, and neither is counted.
+func (r *run) ask(ctx, under context.Context, req *request, buffer *bytes.Buffer, n *counts) (result, error) {
 	var out result
 	heard := false
 	for attempt := 0; ; attempt++ {
-		a, err := r.load.send(ctx, req, buffer)
+		a, err := r.load.send(under, req, buffer)
 		if unsigned, ok := errors.AsType[*sign.Error](err); ok {
 			return result{}, unsigned
 		}
@@ -96,9 +105,10 @@ func (r *run) ask(ctx context.Context, req *request, buffer *bytes.Buffer, n *co
 		if fatal != nil {
 			return result{}, fatal
 		}
-		out = result{answer: a, code: code, unknown: v == unknown || out.unknown && v == notNow}
+		out = result{answer: a, code: code, unknown: v == unknown || out.unknown && v == notNow, final: v == final, again: attempt > 0 || code != ""}
 		switch {
 		case v == final && code == "":
+			r.succeeded()
 			n.count(func(n *counts) {
 				n.done++
 				if a.header.Get("Idempotent-Replayed") == "true" {
@@ -106,18 +116,22 @@ func (r *run) ask(ctx context.Context, req *request, buffer *bytes.Buffer, n *co
 				}
 			})
 			return out, nil
+		case v != final && ctx.Err() != nil:
+			return out, nil
 		case v == final, attempt == attemptsMax-1:
 			if !heard {
 				return result{}, fmt.Errorf("no answer after %d attempts: %w", attemptsMax, err)
 			}
-			n.failed(code)
+			n.failed(code, v != notNow)
 			return out, nil
 		case v == notNow:
 			n.count(func(n *counts) { n.declined++ })
 		default:
 			n.count(func(n *counts) { n.repeated++ })
 		}
-		time.Sleep(max(pause(attempt), retryAfter(a)))
+		if !wait(ctx, max(pause(attempt), retryAfter(a))) {
+			return out, nil
+		}
 	}
 }
 
@@ -133,6 +147,9 @@ func judge(req *request, a answer, err error) (v verdict, code string, fatal err
 	if a.status >= 200 && a.status < 300 {
 		if req.id != "" && !bytes.Contains(a.body, []byte(`"`+req.id+`"`)) {
 			return unknown, codeNotOurs, nil
+		}
+		if req.id == "" && !req.isAnswered(a.body) {
+			return final, codeNotOurs, nil
 		}
 		return final, "", nil
 	}

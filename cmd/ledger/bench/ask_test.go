@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,9 +24,12 @@ type answers struct {
 }
 
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
 	}
 	answer := a.given[min(len(a.sent), len(a.given)-1)]
 	a.sent = append(a.sent, string(body))
@@ -98,7 +102,7 @@ func TestAsk(t *testing.T) {
 			r := &run{load: load}
 			n := new(counts)
 			began := time.Now()
-			out, err := r.ask(t.Context(), &request{method: "POST", path: "/v1/transfers", body: []byte("{}"), id: "t-1"}, new(bytes.Buffer), n)
+			out, err := r.ask(t.Context(), t.Context(), &request{method: "POST", path: "/v1/transfers", body: []byte("{}"), id: "t-1"}, new(bytes.Buffer), n)
 			if (err != nil) != c.fatal || out.code != c.code || out.unknown != c.unknown || len(network.sent) != c.attempts || time.Since(began) < c.waited {
 				t.Errorf("%s: %v, code %q, unknown %v, after %d attempts and %s", c.answers, err, out.code, out.unknown, len(network.sent), time.Since(began))
 			}
@@ -127,7 +131,7 @@ func TestUnknownOutcomesAreAskedForAgain(t *testing.T) {
 			r.load, _ = newCaller(&answers{given: append(slices.Clone(given), last)}, "http://ledger.example", nil)
 			d := &draft{}
 			d.transfer(r.cast, "t-1", 0, 1, cash, 5)
-			out, err := r.ask(t.Context(), &d.request, new(bytes.Buffer), new(counts))
+			out, err := r.ask(t.Context(), t.Context(), &d.request, new(bytes.Buffer), new(counts))
 			if err != nil || !out.unknown {
 				t.Fatalf("%v: %+v", err, out)
 			}
@@ -141,4 +145,16 @@ func TestUnknownOutcomesAreAskedForAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lockedAnswers are answers to several clients at once.
+type lockedAnswers struct {
+	mu sync.Mutex
+	answers
+}
+
+func (a *lockedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.answers.RoundTrip(r)
 }

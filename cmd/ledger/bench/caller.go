@@ -48,8 +48,37 @@ func newCaller(pool http.RoundTripper, base string, sign client.Signer) (*caller
 // request is one request as it goes over the wire. Ids that stand in a path or a query need no escaping: they are made here.
 type request struct {
 	method, path, query string
-	body                []byte // nil: none
-	id                  string // of the transaction that it posts; "": it is a read
+	body                []byte    // nil: none
+	id                  string    // of the transaction that it posts; "": it is a read
+	about               [2]string // texts that the answer to a read must have
+}
+
+// isAnswered tells whether a body looks like the answer to a read, so cheaply that it may be timed: an object that has the
+// texts that it must.
+func (r *request) isAnswered(body []byte) bool {
+	for _, text := range r.about {
+		if !quotes(body, text) {
+			return false
+		}
+	}
+	body = bytes.TrimRight(body, "\n")
+	return r.about[0] == "" || body[0] == '{' && body[len(body)-1] == '}'
+}
+
+// quotes tells whether a text stands in quotes somewhere in a body; the empty one always does.
+func quotes(body []byte, text string) bool {
+	for rest := body; text != ""; {
+		i := bytes.Index(rest, []byte(text))
+		if i < 0 {
+			return false
+		}
+		end := i + len(text)
+		if i > 0 && rest[i-1] == '"' && end < len(rest) && rest[end] == '"' {
+			return true
+		}
+		rest = rest[end:]
+	}
+	return true
 }
 
 // answer is a reply that was read to its end.

@@ -85,7 +85,8 @@ func (r *run) echoed(ctx context.Context, kept []exchange) (out beside, err erro
 		return out, err
 	}
 	buffers := make([]bytes.Buffer, r.Clients)
-	sending := context.WithoutCancel(ctx) // what is under way is finished
+	sending, cancel := outlasting(ctx, finishPatience)
+	defer cancel()
 	return alone(ctx, r.Clients, r.bound(), func(worker, n int) error {
 		x := &kept[n%len(kept)]
 		got, err := to.send(sending, &x.request, &buffers[worker])

@@ -3,7 +3,9 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -15,17 +17,20 @@ import (
 // The checks that a run may fail.
 const (
 	checkOutcome   = "outcome"   // whether a transaction was posted could not be found out
+	checkAnswered  = "answered"  // the ledger did nothing any more, or nothing of a workload
+	checkErrors    = "errors"    // requests failed otherwise than by a refusal or a 503
 	checkRefused   = "refused"   // a debit was refused that had cover, as all have
 	checkBalance   = "balance"   // what a strong read says is not what was acknowledged
 	checkSum       = "sum"       // the balances of an asset don't add up to zero
 	checkLimit     = "limit"     // an account is below its limit
 	checkProjected = "projected" // the projection did not come to what was acknowledged
+	checkUnread    = "unread"    // the checks could not be made
 )
 
 // Failed is a check that failed.
 type Failed struct {
-	Check    string `json:"check"`             // outcome, refused, balance, sum, limit, projected
-	Workload string `json:"workload,omitzero"` // of refused
+	Check    string `json:"check"`             // outcome, answered, errors, refused, balance, sum, limit, projected, unread
+	Workload string `json:"workload,omitzero"` // of answered, errors and refused; "warm-up", or "" after the load
 	Account  string `json:"account,omitzero"`  // of balance, limit and projected
 	Asset    string `json:"asset,omitzero"`    // of those and of sum
 	ID       string `json:"id,omitzero"`       // of the transaction: of outcome
@@ -34,8 +39,8 @@ type Failed struct {
 }
 
 func (f Failed) String() string {
-	where := strings.Join(slices.DeleteFunc([]string{f.Workload, f.ID, f.Account, f.Asset}, func(s string) bool { return s == "" }), " ")
-	return fmt.Sprintf("%s %s: expected %s, found %s", f.Check, where, f.Expected, f.Found)
+	where := strings.Join(slices.DeleteFunc([]string{f.Check, f.Workload, f.ID, f.Account, f.Asset}, func(s string) bool { return s == "" }), " ")
+	return fmt.Sprintf("%s: expected %s, found %s", where, f.Expected, f.Found)
 }
 
 // Checked is what was looked at in the end.
@@ -44,36 +49,60 @@ type Checked struct {
 	Projected bool `json:"projected"` // whether the projection was waited for, and compared, too
 }
 
-// check holds the ledger against the client's own books: it reads every balance of the run strongly.
-func (r *run) check(ctx context.Context, measured []*measured) (Checked, []Failed, error) {
-	var failed []Failed
-	if err := r.resolve(ctx); err != nil {
-		return Checked{}, nil, err
+// check holds the ledger against the client's own books: it reads every balance of the run strongly. cut is why the load was
+// ended early, nil if it wasn't. What cannot be checked until ctx ends is a failure.
+func (r *run) check(ctx context.Context, measured []*measured, cut error) (checked Checked, failed []Failed) {
+	unread := func(err error) (Checked, []Failed) {
+		return checked, append(failed, Failed{Check: checkUnread, Expected: "all balances to be read, and compared", Found: err.Error()})
 	}
+	if errors.Is(cut, errSilent) {
+		failed = append(failed, Failed{Check: checkAnswered, Expected: fmt.Sprintf("a success every %s", silencePatience), Found: "none: the load was ended"})
+	}
+	unresolved := r.resolve(ctx)
 	for _, p := range r.pending {
 		failed = append(failed, Failed{Check: checkOutcome, ID: p.request.id, Expected: "an answer", Found: "none that tells whether it was posted"})
 	}
+	failed = append(failed, r.warming.check("warm-up")...)
+	failed = append(failed, r.resolving.check("")...)
 	for _, m := range measured {
-		if m.counts.refusals > 0 {
-			failed = append(failed, Failed{Check: checkRefused, Workload: m.workload, Expected: "no refusal, as every debit had cover",
-				Found: fmt.Sprintf("%d refusals", m.counts.refusals)})
+		failed = append(failed, m.counts.check(m.workload)...)
+		if m.counts.done == 0 && cut == nil {
+			failed = append(failed, Failed{Check: checkAnswered, Workload: m.workload, Expected: "requests that succeed", Found: "none"})
 		}
+	}
+	if unresolved != nil {
+		return unread(unresolved)
 	}
 	wrong, err := r.checkBalances(ctx)
 	if err != nil {
-		return Checked{}, nil, err
+		return unread(err)
 	}
+	checked.Balances = len(r.book.of)
 	failed = append(failed, wrong...)
 	if r.Projected {
 		late, err := r.unprojected(ctx)
-		if err != nil {
-			return Checked{}, nil, err
-		}
 		for _, l := range late {
 			failed = append(failed, r.differs(checkProjected, l.account, l.asset, l.found))
 		}
+		if err != nil {
+			return unread(err)
+		}
+		checked.Projected = true
 	}
-	return Checked{Balances: len(r.book.of), Projected: r.Projected}, failed, nil
+	return checked, failed
+}
+
+// check returns what was answered as no ledger may.
+func (c *counts) check(workload string) (failed []Failed) {
+	if c.refusals > 0 {
+		failed = append(failed, Failed{Check: checkRefused, Workload: workload, Expected: "no refusal, as every debit had cover",
+			Found: fmt.Sprintf("%d refusals", c.refusals)})
+	}
+	if c.faults > 0 {
+		failed = append(failed, Failed{Check: checkErrors, Workload: workload, Expected: "no errors but 503",
+			Found: fmt.Sprintf("%d, among %s", c.faults, strings.Join(slices.Sorted(maps.Keys(c.errors)), ", "))})
+	}
+	return failed
 }
 
 // resolve asks again for the transactions whose outcome isn't known, and books those that were posted.
@@ -84,13 +113,14 @@ func (r *run) resolve(ctx context.Context) error {
 	r.mu.Unlock()
 	var buffer bytes.Buffer
 	for i := range open {
-		out, err := r.ask(ctx, &open[i].request, &buffer, new(counts))
+		out, err := r.ask(ctx, ctx, &open[i].request, &buffer, &r.resolving)
 		switch {
 		case err != nil:
+			r.pending = append(r.pending, open[i:]...)
 			return err
 		case out.code == "":
 			r.book.post(open[i].legs)
-		case out.unknown:
+		case !out.final: // nor does it tell about the attempts before
 			r.pending = append(r.pending, open[i])
 		}
 	}

@@ -82,9 +82,13 @@ func (d *draft) posting(c *cast, l leg) {
 	d.legs = append(d.legs, l)
 }
 
-// read makes it a read.
-func (d *draft) read(path, query string) {
+// renew gives the body's memory away: something else may still read it.
+func (d *draft) renew() { d.text = nil }
+
+// read makes it a read, whose answer must have two texts.
+func (d *draft) read(path, query string, about ...string) {
 	d.request = request{method: "GET", path: path, query: query}
+	copy(d.about[:], about)
 	d.legs = d.legs[:0]
 }
 

@@ -38,9 +38,9 @@ type probe struct {
 	unseen int
 }
 
-// newProbe returns one that takes nothing where nothing is projected.
+// newProbe returns one that takes nothing where nothing is projected, and gives up when ctx ends.
 func (r *run) newProbe(ctx context.Context) *probe {
-	return &probe{run: r, ctx: context.WithoutCancel(ctx), began: time.Now()}
+	return &probe{run: r, ctx: ctx, began: time.Now()}
 }
 
 // offer gives the answer to a transaction that was acknowledged just now. It costs nothing unless a posting is due, and may be
@@ -79,10 +79,9 @@ func (p *probe) watch(posting client.Posting, began time.Time) (lag time.Duratio
 		switch {
 		case err == nil && b.AsOf != nil && *b.AsOf >= posting.ID:
 			return lag, true
-		case lag > probePatience:
+		case lag > probePatience, !wait(p.ctx, probePoll):
 			return 0, false
 		}
-		time.Sleep(probePoll)
 	}
 }
 
@@ -90,9 +89,10 @@ func (p *probe) close(lag time.Duration, seen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open--
-	if seen {
+	switch {
+	case seen:
 		p.lags = append(p.lags, microseconds(lag))
-	} else {
+	case p.ctx.Err() == nil: // else it was not waited for
 		p.unseen++
 	}
 }

@@ -60,7 +60,12 @@ func (r *run) importLines(ctx context.Context, s slot, n *counts, seen *watch) (
 	}
 	i := importer.New(importer.Config{Ledger: l, Clients: r.Clients, Silence: importSilence, OnFailure: func(importer.Failure) {}})
 	// At the end of ctx the file ends, and what was read is still sent.
-	err = i.Run(context.WithoutCancel(ctx), l)
+	under, cancel := outlasting(ctx, finishPatience)
+	defer cancel()
+	defer r.guard(ctx)()
+	if err = i.Run(under, l); under.Err() != nil {
+		err = nil // the run's end is told by whoever ended it
+	}
 	return timing{elapsed: time.Since(l.began), latencies: l.taken}, err
 }
 
@@ -73,6 +78,8 @@ func (l *lines) Read(p []byte) (int, error) {
 		select {
 		case l.ahead <- struct{}{}:
 		case <-l.fatal:
+			return 0, io.EOF
+		case <-l.ctx.Done():
 			return 0, io.EOF
 		}
 		l.run.write(l.slot, l.next, &l.draft)
@@ -103,23 +110,31 @@ func (l *lines) Send(ctx context.Context, cmd client.Command) (client.Written, e
 	d := l.drafts.Get().(*draft)
 	defer l.drafts.Put(d)
 	l.run.write(l.slot, number(cmd.ID), d)
-	out := l.became(w, err)
-	if out.code == "" {
+	out := l.became(ctx, w, err)
+	switch {
+	case out.code == "":
+		l.run.succeeded()
 		l.counts.count(func(n *counts) {
 			n.done++
 			if !w.New {
 				n.replays++
 			}
 		})
-	} else {
-		l.counts.failed(out.code)
+	case ctx.Err() == nil: // else it was cut off by us
+		l.counts.failed(out.code, isFault(err))
 	}
 	l.run.answered(l.slot, d, out, l.seen)
 	return w, err
 }
 
-// became says what became of a line, as ask does of a request.
-func (l *lines) became(w client.Written, err error) result {
+// isFault tells an error from 503 and 429 at the end of the client's patience.
+func isFault(err error) bool {
+	refused, ok := errors.AsType[*client.Error](err)
+	return !ok || refused.Status != http.StatusServiceUnavailable && refused.Status != http.StatusTooManyRequests
+}
+
+// became says what became of a line, as ask does of a request. The end of ctx cuts it off.
+func (l *lines) became(ctx context.Context, w client.Written, err error) result {
 	var refused *client.Error
 	var unknown *client.UnknownError
 	switch {
@@ -129,7 +144,7 @@ func (l *lines) became(w client.Written, err error) result {
 			status = http.StatusCreated
 		}
 		return result{answer: answer{status: status, body: w.Raw}} // its headers are the client's affair
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown), ctx.Err() != nil:
 		return result{code: codeNoAnswer, unknown: true}
 	case errors.As(err, &refused):
 		return result{code: refused.Code}

@@ -26,6 +26,9 @@ type Local struct {
 	Serve func(handler http.Handler) (url string, stop func() error, err error)
 	// Project feeds the table's stream to a projector until ctx ends; nil: nothing is projected.
 	Project func(ctx context.Context, projector pump.Handler) error
+	// Watch returns when ctx ends, or with an error when the store ends before that.
+	Watch   func(ctx context.Context) error
+	IsCold  bool // the store is a DynamoDB Local that was just started
 	Version string
 	Log     *slog.Logger
 }

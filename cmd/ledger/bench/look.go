@@ -47,18 +47,20 @@ func (r *run) balanceOf(ctx context.Context, account, asset string, strong bool)
 		if err == nil {
 			err = json.Unmarshal(a.body, &b)
 		}
-		if err == nil || try == lookTries {
+		if err == nil || try == lookTries || !wait(ctx, max(pause(try), retryAfter(a))) {
 			return b, err
 		}
-		time.Sleep(max(pause(try), retryAfter(a)))
 	}
 }
 
-// each calls do for each account and asset of the run, clients of them at once, until one fails or ctx ends.
+// each calls do for each account and asset of the run, clients of them at once, until one fails or ctx ends, which is an error.
 func (r *run) each(ctx context.Context, do func(account, asset int) error) error {
 	_, err := drive(ctx, r.Clients, bound{count: len(r.cast.names) * assets}, func(_, n int) error {
 		return do(n/assets, n%assets)
 	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return err
 }
 
@@ -68,8 +70,10 @@ func (r *run) settle(ctx context.Context) error {
 	if !r.Projected {
 		return nil
 	}
-	_, err := r.unprojected(ctx)
-	return err
+	if _, err := r.unprojected(ctx); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // lagging is a balance that did not become what it should be.
@@ -102,7 +106,7 @@ func (r *run) unprojected(ctx context.Context) ([]lagging, error) {
 					late = append(late, lagging{account, asset, b})
 					return nil
 				default:
-					time.Sleep(settlePoll)
+					wait(ctx, settlePoll)
 					continue
 				}
 			}

@@ -15,7 +15,7 @@ import (
 type Report struct {
 	Run      string  `json:"run"`       // the run's name, with which all of its ids begin
 	Ledger   string  `json:"ledger"`    // what was measured: an address, or on what it ran in this process
-	CutShort bool    `json:"cut_short"` // interrupted: what was sent until then was measured and checked
+	CutShort bool    `json:"cut_short"` // interrupted, or the ledger did nothing any more: what was sent until then was measured and checked
 	Seconds  float64 `json:"seconds"`   // of all, with what isn't measured
 	Clients  int     `json:"clients"`
 	Rounds   int     `json:"rounds"`
@@ -52,8 +52,8 @@ type Workload struct {
 	Errors    map[string]int64 `json:"errors"`     // requests, by the code of the last answer
 	Refusals  int64            `json:"refusals"`   // insufficient_funds
 	Replays   int64            `json:"replays"`    // succeeded, and had been posted before
-	Declined  int64            `json:"declined"`   // attempts answered 503: nothing was written, they were made again
-	Repeated  int64            `json:"repeated"`   // attempts of unknown outcome, asked again by the same id
+	Declined  *int64           `json:"declined"`   // attempts answered 503: nothing was written, they were made again; null for import
+	Repeated  *int64           `json:"repeated"`   // attempts of unknown outcome, asked again by the same id; null for import
 	Lag       *Lag             `json:"lag_us"`     // null: nothing was watched
 	Store     *Store           `json:"store"`      // null: the ledger isn't in this process
 	Process   *Process         `json:"process"`    // the same
@@ -135,13 +135,17 @@ type Ceiling struct {
 }
 
 // brokenRate is the rate of transactions below which the ceiling of the store says that the measurement is broken: DynamoDB
-// Local makes 390 with 8 clients on two cores.
-const brokenRate = 300
+// Local makes 390 with 8 clients on two cores, and less with fewer than brokenClients.
+const (
+	brokenRate    = 300
+	brokenClients = 8
+)
 
 func (r *run) report(measured []*measured, checked Checked, failed []Failed, isCut bool, took time.Duration) *Report {
 	out := &Report{
 		Run: r.cast.run, Ledger: r.Ledger, CutShort: isCut, Seconds: rounded(took.Seconds()), Clients: r.Clients, Rounds: r.Rounds,
-		Accounts: r.Accounts, Seed: r.Seed, Warnings: []string{}, Checked: checked, Failed: failed,
+		Accounts: r.Accounts, Seed: r.Seed, Workloads: []Workload{}, Warnings: append([]string{}, r.warnings...),
+		Checked: checked, Failed: failed,
 	}
 	if out.Failed == nil {
 		out.Failed = []Failed{}
@@ -157,7 +161,7 @@ func (r *run) report(measured []*measured, checked Checked, failed []Failed, isC
 		w := m.report()
 		if r.inside != nil {
 			m.inside(&w)
-			if c := w.Ceilings.Store; c != nil && c.PerSecond < brokenRate {
+			if c := w.Ceilings.Store; c != nil && r.Clients >= brokenClients && c.PerSecond < brokenRate {
 				out.Warnings = append(out.Warnings, m.workload+": the store alone makes less than 300 transactions a second: the measurement is broken")
 			}
 		}
@@ -174,7 +178,9 @@ func (m *measured) report() Workload {
 		Workload: m.workload, Succeeded: m.counts.done, Postings: m.postings, ElapsedUS: m.timing.elapsed.Microseconds(),
 		PerSecond: rounded(rate(m.counts.done, m.timing.elapsed)), Latency: Latency{p[0], p[1], p[2], p[3]},
 		Errors: m.counts.errors, Refusals: m.counts.refusals, Replays: m.counts.replays,
-		Declined: m.counts.declined, Repeated: m.counts.repeated,
+	}
+	if m.workload != Import { // whose client keeps that to itself
+		w.Declined, w.Repeated = &m.counts.declined, &m.counts.repeated
 	}
 	if w.Errors == nil {
 		w.Errors = map[string]int64{}

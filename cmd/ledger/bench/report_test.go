@@ -9,10 +9,10 @@ import (
 
 func TestFiguresOfAReport(t *testing.T) {
 	r := newRun(2, 1)
-	r.inside = new(inside)
+	r.inside, r.Clients = new(inside), brokenClients
 	m := newMeasured(HotReceiver)
 	m.counts.done, m.postings = 200, 400
-	m.counts.failed("contention")
+	m.counts.failed("contention", false)
 	m.timing = timing{elapsed: 2 * time.Second, latencies: make([]uint32, 201)}
 	m.command = meter.Tally{Requests: map[string]int64{"TransactWriteItems": 203, "GetItem": 1}, WriteUnits: 2000, ReadHalves: 3}
 	m.projection = meter.Tally{Requests: map[string]int64{"PutItem": 10, "Query": 6}, ItemsWritten: 10, WriteUnits: 20, ReadHalves: 40}

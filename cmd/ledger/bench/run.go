@@ -42,13 +42,18 @@ const (
 	// compiles its own code while it begins.
 	warmingCount  = 500
 	warmingPeriod = 2 * time.Second
+	// Where slices take coldLeast or more, a DynamoDB Local that was just started is warmed up by coldCount requests, within
+	// coldPeriod: so many it takes until it is as fast as it gets.
+	coldLeast  = 5 * time.Second
+	coldCount  = 5_000
+	coldPeriod = 30 * time.Second
 	// accountsAtOnce is how many accounts one deposit gives to, and depositsAtOnce how many are under way: a transaction may
 	// have 48 postings, and DynamoDB Local takes its time for so many.
 	accountsAtOnce = 20
 	depositsAtOnce = 2
 )
 
-// Run is one run.
+// Run is one run, which is run once.
 type Run struct{ run }
 
 type run struct {
@@ -59,11 +64,19 @@ type run struct {
 	load, look *caller // what is measured, and what looks on
 	inside     *inside // nil with URL
 
+	began   time.Time
+	end     context.CancelCauseFunc // ends the run
+	success atomic.Int64            // when something succeeded last, in nanoseconds since began
+
+	// What became of requests that are in no slice.
+	warming, resolving counts
+
 	// Of hot-spender's clients, by number, for the whole run.
 	spenders []account
 
-	mu      sync.Mutex
-	pending []posted // transactions whose outcome isn't known
+	mu       sync.Mutex
+	pending  []posted // transactions whose outcome isn't known
+	warnings []string
 
 	slices  atomic.Int64 // finished
 	current atomic.Pointer[progress]
@@ -112,13 +125,32 @@ func (r *Run) Progress() (text string, done int64) {
 }
 
 // Run carries it out. When ctx ends, no more requests are made; what was posted is checked all the same, and the report says
-// that it was cut short. An error means that there is no report: the ledger could not be reached, or did not let the caller in.
+// that it was cut short; so it is when the ledger does nothing any more, which is a failure. An error without a report means
+// that the ledger could not be reached, did not let the caller in, or lost its store; one beside a report, that the ledger
+// did not end in good order.
 func (r *Run) Run(ctx context.Context) (report *Report, err error) {
-	began := time.Now()
-	if err := r.open(ctx); err != nil {
-		return nil, errors.Join(err, r.close())
+	r.began = time.Now()
+	ctx, r.end = context.WithCancelCause(ctx)
+	defer r.end(nil)
+	if r.Local != nil && r.Local.Watch != nil {
+		go func() {
+			if err := r.Local.Watch(ctx); err != nil {
+				r.end(&storeError{err})
+			}
+		}()
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	if err = r.open(ctx); err == nil {
+		report, err = r.loadAndCheck(ctx)
+	}
+	if gone := lost(ctx); gone != nil { // all else came of that
+		return nil, errors.Join(gone, r.close())
+	}
+	return report, errors.Join(err, r.close())
+}
+
+func (r *run) loadAndCheck(ctx context.Context) (*Report, error) {
+	checking, cancel := outlasting(ctx, checkPatience)
+	defer cancel()
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -141,12 +173,14 @@ func (r *Run) Run(ctx context.Context) (report *Report, err error) {
 			r.current.Store(nil)
 		}
 	}
-	cut := ctx.Err() != nil
-	checked, failed, err := r.check(context.WithoutCancel(ctx), measured)
-	if err != nil {
-		return nil, fmt.Errorf("the checks at the end: %w", err)
-	}
-	return r.report(measured, checked, failed, cut, time.Since(began)), nil
+	cut := context.Cause(ctx)
+	checked, failed := r.check(checking, measured, cut)
+	return r.report(measured, checked, failed, cut != nil, time.Since(r.began)), nil
+}
+
+// warn has the report say something.
+func (r *run) warn(format string, args ...any) {
+	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
 // open finds the ledger, or starts it.
@@ -175,9 +209,12 @@ func (r *run) close() error {
 
 // prepare registers the assets, opens the accounts and makes the deposits.
 func (r *run) prepare(ctx context.Context) error {
+	defer r.guard(ctx)()
+	under, cancel := outlasting(ctx, finishPatience)
+	defer cancel()
 	c := r.cast
 	put := func(path, body string) error {
-		return r.must(ctx, &draft{request: request{method: http.MethodPut, path: path, body: []byte(body)}})
+		return r.must(ctx, under, &draft{request: request{method: http.MethodPut, path: path, body: []byte(body)}})
 	}
 	if err := put("/v1/assets/"+c.assets[cash], `{"name":"Cash","scale":2}`); err != nil {
 		return err
@@ -224,7 +261,7 @@ func (r *run) prepare(ctx context.Context) error {
 					if givingCtx.Err() != nil {
 						return context.Cause(givingCtx)
 					}
-					return r.must(ctx, d)
+					return r.must(ctx, under, d)
 				})
 			}
 		}
@@ -233,11 +270,14 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 // must sends a request without which there is no run.
-func (r *run) must(ctx context.Context, d *draft) error {
+func (r *run) must(ctx, under context.Context, d *draft) error {
 	var buffer bytes.Buffer
-	out, err := r.ask(context.WithoutCancel(ctx), &d.request, &buffer, new(counts))
+	out, err := r.ask(ctx, under, &d.request, &buffer, new(counts))
 	if err != nil {
 		return err
+	}
+	if out.code != "" && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if out.code != "" {
 		return fmt.Errorf("%s %s: %s", d.method, d.path, out.code)
@@ -251,11 +291,16 @@ func (r *run) warmUp(ctx context.Context) error {
 	b := bound{period: min(r.Period, warmingPeriod)}
 	if r.Count > 0 {
 		b = bound{count: min(r.Count, warmingCount)}
+	} else if r.Local != nil && r.Local.IsCold && r.Period >= coldLeast {
+		b = bound{count: coldCount, period: coldPeriod}
 	}
-	if _, err := r.drive(ctx, slot{workload: Uniform}, b, new(counts), nil); err != nil || !r.Projected {
+	if _, err := r.drive(ctx, slot{workload: Uniform}, b, &r.warming, nil); err != nil || !r.Projected {
 		return err
 	}
 	late, err := r.unprojected(ctx)
+	if ctx.Err() != nil {
+		return nil // the checks tell
+	}
 	if err == nil && len(late) > 0 {
 		err = fmt.Errorf("%d balances are not projected after %s: with --no-pump a ledger that nothing projects is measured",
 			len(late), settlePatience)

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -15,6 +16,9 @@ import (
 
 // exchangesMax is how many exchanges of a slice are kept for the ceiling that answers the same.
 const exchangesMax = 2_000
+
+// parsedEvery is of how many answers to reads one is looked at whether it is JSON to its end: all would be a load of its own.
+const parsedEvery = 50
 
 // measured is what the slices of one workload came to.
 type measured struct {
@@ -56,7 +60,9 @@ func (r *run) bound() bound {
 func (r *run) slice(ctx context.Context, s slot, m *measured) error {
 	p := &progress{name: s.workload, began: time.Now()}
 	r.current.Store(p)
-	probe := r.newProbe(ctx)
+	watching, cancel := outlasting(ctx, finishPatience)
+	defer cancel()
+	probe := r.newProbe(watching)
 	kept := new(keeper)
 	if r.inside != nil {
 		r.inside.command.Take()
@@ -101,8 +107,8 @@ func (r *run) slice(ctx context.Context, s slot, m *measured) error {
 	}
 	if r.inside != nil {
 		m.projection.Add(r.inside.projection.Take())
-		if err := r.ceilings(ctx, m, &this, kept.taken(), captured); err != nil {
-			return err
+		if ctx.Err() == nil {
+			r.ceilings(ctx, m, &this, kept.taken(), captured)
 		}
 	}
 	m.rounds = append(m.rounds, this)
@@ -124,7 +130,9 @@ func (r *run) drive(ctx context.Context, s slot, b bound, n *counts, seen *watch
 		buffer bytes.Buffer
 	}
 	workers := make([]hands, r.Clients)
-	asking := context.WithoutCancel(ctx) // what is under way is finished
+	under, cancel := outlasting(ctx, finishPatience)
+	defer cancel()
+	defer r.guard(ctx)()
 	return drive(ctx, r.Clients, b, func(worker, i int) error {
 		h := &workers[worker]
 		switch s.workload {
@@ -135,11 +143,19 @@ func (r *run) drive(ctx context.Context, s slot, b bound, n *counts, seen *watch
 		default:
 			r.write(s, i, &h.draft)
 		}
-		out, err := r.ask(asking, &h.draft.request, &h.buffer, n)
+		out, err := r.ask(ctx, under, &h.draft.request, &h.buffer, n)
 		if err != nil {
 			return err
 		}
+		if s.workload == Read && i%parsedEvery == 0 && out.code == "" && !json.Valid(out.body) {
+			out.code = codeNotOurs
+			n.count(func(n *counts) { n.done-- })
+			n.failed(codeNotOurs, true)
+		}
 		r.answered(s, &h.draft, out, seen)
+		if out.again {
+			h.draft.renew()
+		}
 		if s.workload == HotSpender && out.code == "" {
 			r.spenders[worker].paid(r.cast, h.draft.legs)
 		}

@@ -101,19 +101,20 @@ func (a *account) paid(c *cast, legs []leg) {
 // balance, and the same read strongly.
 func (r *run) read(s slot, n int, d *draft) {
 	chance := r.dice(s, n)
-	path := "/v1/accounts/" + r.cast.names[chance.below(r.cast.people)]
+	name := r.cast.names[chance.below(r.cast.people)]
+	path := "/v1/accounts/" + name
 	asset := r.cast.assets[chance.below(assets)]
 	switch n % 5 {
 	case 0:
-		d.read(path+"/summary", "")
+		d.read(path+"/summary", "", name, "balances")
 	case 1:
-		d.read(path+"/postings", "")
+		d.read(path+"/postings", "", "data", "next_cursor")
 	case 2:
-		d.read(path+"/postings", "asset="+asset)
+		d.read(path+"/postings", "asset="+asset, "data", "next_cursor")
 	case 3:
-		d.read(path+"/balances/"+asset, "")
+		d.read(path+"/balances/"+asset, "", name, asset)
 	case 4:
-		d.read(path+"/balances/"+asset, "consistency=strong")
+		d.read(path+"/balances/"+asset, "consistency=strong", name, asset)
 	}
 }
 
