@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"fmt"
 	"log/slog"
 	"math/big"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -19,6 +17,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
+	"ledger.example/functions/stream/streamtest"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
 	"ledger.example/ledger/wire/wiretest"
@@ -56,31 +55,7 @@ const (
 // deliverImages hands records of postings that were just put to the service's stream handler, as one batch, with their images.
 func deliverImages(t testing.TB, s *service.Service, items ...wire.Item) {
 	t.Helper()
-	var batch lambdaevents.DynamoDBEvent
-	for i, item := range items {
-		image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
-		for name, v := range item {
-			switch v := v.(type) {
-			case *types.AttributeValueMemberS:
-				image[name] = lambdaevents.NewStringAttribute(v.Value)
-			case *types.AttributeValueMemberN:
-				image[name] = lambdaevents.NewNumberAttribute(v.Value)
-			default:
-				t.Fatalf("%s of a posting is a %T", name, v)
-			}
-		}
-		batch.Records = append(batch.Records, lambdaevents.DynamoDBEventRecord{
-			EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
-			Change: lambdaevents.DynamoDBStreamRecord{
-				SequenceNumber: fmt.Sprintf("%021d", i+1), NewImage: image,
-				Keys: map[string]lambdaevents.DynamoDBAttributeValue{table.AttrPK: image[table.AttrPK], table.AttrSK: image[table.AttrSK]},
-			},
-		})
-	}
-	answer, err := s.Stream()(t.Context(), batch)
-	if err != nil || len(answer.BatchItemFailures) > 0 {
-		t.Fatalf("batch of %d: %v, failed %v", len(items), err, answer.BatchItemFailures)
-	}
+	streamtest.Deliver(t, s.Stream(), streamtest.Postings(t, items...))
 }
 
 // everyday makes postings of trades, of the size that those of measureTrade have, evenly from one time on.

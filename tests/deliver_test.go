@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,6 +14,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/service"
+	"ledger.example/functions/stream/streamtest"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
 )
@@ -43,23 +43,7 @@ func (s *system) contents() map[table.Key]wire.Item {
 // deliver hands records of these keys to the service's stream handler, as one batch, and fails t unless all succeed.
 func deliver(t testing.TB, s *service.Service, keys ...table.Key) {
 	t.Helper()
-	var batch lambdaevents.DynamoDBEvent
-	for i, k := range keys {
-		batch.Records = append(batch.Records, lambdaevents.DynamoDBEventRecord{
-			EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
-			Change: lambdaevents.DynamoDBStreamRecord{
-				SequenceNumber: fmt.Sprintf("%021d", i+1),
-				Keys: map[string]lambdaevents.DynamoDBAttributeValue{
-					table.AttrPK: lambdaevents.NewStringAttribute(k.PK),
-					table.AttrSK: lambdaevents.NewStringAttribute(k.SK),
-				},
-			},
-		})
-	}
-	answer, err := s.Stream()(t.Context(), batch)
-	if err != nil || len(answer.BatchItemFailures) > 0 {
-		t.Fatalf("batch of %d: %v, failed %v", len(keys), err, answer.BatchItemFailures)
-	}
+	streamtest.Deliver(t, s.Stream(), streamtest.Keys(keys...))
 }
 
 // deliverAll projects a table without a pump: it delivers a record of each posting and grant there is.

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -29,6 +28,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
+	"ledger.example/functions/stream/streamtest"
 	"ledger.example/ledger"
 	journal "ledger.example/ledger/dynamo"
 	"ledger.example/ledger/table"
@@ -215,33 +215,11 @@ func (b *bank) see(account string, r table.Range, most int32) {
 // project hands the records of these postings to a process's stream handler, as one batch, as Lambda would.
 func (b *bank) project(process *service.Service, postings ...events.PostingRecorded) {
 	b.t.Helper()
-	var batch lambdaevents.DynamoDBEvent
+	items := make([]wire.Item, len(postings))
 	for i, p := range postings {
-		item := wire.EventItem(p)
-		image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
-		for name, v := range item {
-			switch v := v.(type) {
-			case *types.AttributeValueMemberS:
-				image[name] = lambdaevents.NewStringAttribute(v.Value)
-			case *types.AttributeValueMemberN:
-				image[name] = lambdaevents.NewNumberAttribute(v.Value)
-			default:
-				b.t.Fatalf("%s of a posting is a %T", name, v)
-			}
-		}
-		batch.Records = append(batch.Records, lambdaevents.DynamoDBEventRecord{
-			EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
-			Change: lambdaevents.DynamoDBStreamRecord{
-				SequenceNumber: fmt.Sprintf("%021d", i+1), NewImage: image,
-				ApproximateCreationDateTime: lambdaevents.SecondsEpochTime{Time: b.now()},
-				Keys:                        map[string]lambdaevents.DynamoDBAttributeValue{table.AttrPK: image[table.AttrPK], table.AttrSK: image[table.AttrSK]},
-			},
-		})
+		items[i] = wire.EventItem(p)
 	}
-	answer, err := process.Stream()(b.t.Context(), batch)
-	if err != nil || len(answer.BatchItemFailures) > 0 {
-		b.t.Fatalf("batch of %d: %v, failed %v", len(postings), err, answer.BatchItemFailures)
-	}
+	streamtest.Deliver(b.t, process.Stream(), streamtest.Postings(b.t, items...))
 }
 
 // item reads an item past everything.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,7 +14,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
-	"ledger.example/ledger/table"
+	"ledger.example/functions/stream/streamtest"
 	"ledger.example/ledger/wire"
 )
 
@@ -34,7 +33,7 @@ func BenchmarkProject(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				var e lambdaevents.DynamoDBEvent
+				var items []wire.Item
 				in := &dynamodb.TransactWriteItemsInput{}
 				for i := range batch {
 					n++
@@ -45,31 +44,15 @@ func BenchmarkProject(b *testing.B) {
 						},
 						Transaction: "t", Kind: events.KindTransfer,
 					})
+					items = append(items, item)
 					in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(books), Item: item}})
-					image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
-					for name, v := range item {
-						switch v := v.(type) {
-						case *types.AttributeValueMemberS:
-							image[name] = lambdaevents.NewStringAttribute(v.Value)
-						case *types.AttributeValueMemberN:
-							image[name] = lambdaevents.NewNumberAttribute(v.Value)
-						}
-					}
-					e.Records = append(e.Records, lambdaevents.DynamoDBEventRecord{
-						EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
-						Change: lambdaevents.DynamoDBStreamRecord{
-							SequenceNumber: fmt.Sprint(n), NewImage: image,
-							Keys: map[string]lambdaevents.DynamoDBAttributeValue{table.AttrPK: image[table.AttrPK], table.AttrSK: image[table.AttrSK]},
-						},
-					})
 				}
+				e := streamtest.Postings(b, items...)
 				if _, err := client.TransactWriteItems(b.Context(), in); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()
-				if out, err := handle(b.Context(), e); err != nil || len(out.BatchItemFailures) > 0 {
-					b.Fatal(out, err)
-				}
+				streamtest.Deliver(b, handle, e)
 			}
 		})
 	}

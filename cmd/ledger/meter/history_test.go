@@ -27,6 +27,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/service"
+	"ledger.example/functions/stream/streamtest"
 	"ledger.example/ledger/table"
 	"ledger.example/ledger/wire"
 	"ledger.example/ledger/wire/wiretest"
@@ -113,21 +114,8 @@ func (s *system) must(status int, method, path, body string) {
 
 // deliver projects some of the postings and grants that there are.
 func (s *system) deliver(keys []table.Key) {
-	var batch lambdaevents.DynamoDBEvent
-	for i, k := range keys {
-		batch.Records = append(batch.Records, lambdaevents.DynamoDBEventRecord{
-			EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
-			Change: lambdaevents.DynamoDBStreamRecord{
-				SequenceNumber: fmt.Sprintf("%021d", i+1),
-				Keys: map[string]lambdaevents.DynamoDBAttributeValue{
-					table.AttrPK: lambdaevents.NewStringAttribute(k.PK), table.AttrSK: lambdaevents.NewStringAttribute(k.SK),
-				},
-			},
-		})
-	}
-	if answer, err := s.stream(s.t.Context(), batch); err != nil || len(answer.BatchItemFailures) > 0 {
-		s.t.Fatal(err, answer)
-	}
+	s.t.Helper()
+	streamtest.Deliver(s.t, s.stream, streamtest.Keys(keys...))
 }
 
 // reckoned is what the requests since the last call consumed, by the whole contents of the table before and after them.
