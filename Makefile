@@ -11,10 +11,11 @@ goarch = $(or $(goarch_$(architecture)),$(error No known architecture of $@ in $
 goarch_arm64 = arm64
 goarch_x86_64 = amd64
 
-build-CommandFunction build-QueryFunction build-ProjectorFunction:
+build-CommandFunction build-QueryFunction build-ProjectorFunction build-SweeperFunction:
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(goarch) go build -trimpath -buildvcs=auto -tags lambda.norpc -ldflags '-s -w' \
 		-o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(FUNCTION)
 
 build-CommandFunction: FUNCTION = command
 build-QueryFunction: FUNCTION = query
 build-ProjectorFunction: FUNCTION = projector
+build-SweeperFunction: FUNCTION = sweeper

@@ -1,5 +1,5 @@
-// Package template holds template.yaml, the one definition of the stack and of
-// its table, so that a binary installed anywhere makes the same table locally.
+// Package template embeds template.yaml, the only definition of the stack and its
+// table. An installed binary can therefore create the same table locally.
 package template
 
 import _ "embed"

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 )
 
-const accountOpened = "AccountOpened"
+const (
+	accountOpened  = "AccountOpened"
+	accountChanged = "AccountChanged"
+)
 
-// AccountOpened: a holder was named. Never changed.
+// AccountOpened: a holder was named. Never changed: AccountChanged says what the account is from then on.
 type AccountOpened struct {
 	ID        string    // see ValidID; set by the caller
 	Name      string    // 0 to NameChars characters
@@ -18,100 +22,128 @@ type AccountOpened struct {
 	At        time.Time // UTC, whole microseconds; set by the command
 }
 
+// AccountChanged: an account is, from now on, what this says, as a whole.
+type AccountChanged struct {
+	ID        string // of the account
+	Number    int64  // the account's version: 2, 3 … ChangesMax; its opening is 1
+	Name      string // these three as in AccountOpened
+	Profile   string
+	Overdraft Overdraft    // unlimited if and only if it was when the account was opened
+	State     AccountState // what it may do
+	Actor     string       // who changed it, 1 to ActorChars characters
+	At        time.Time    // UTC, whole microseconds; set by the command. Order is that of Number, not of At
+}
+
+// AccountState is what an account may do.
+type AccountState string
+
+// The states of an account.
+const (
+	StateOpen   AccountState = "open"
+	StateFrozen AccountState = "frozen" // no debits
+	StateClosed AccountState = "closed" // no debits and no credits, for ever
+)
+
 // Overdraft is an account's policy: not at all (the zero value), unlimited, or an amount for each asset.
 type Overdraft struct {
 	Unlimited bool
-	Limits    map[string]Amount // asset to amount, not negative, of at most PostedDigits digits; nil unless given. An asset absent here has limit 0
+	// Limits are amounts by asset, not negative, of at most PostedDigits digits; nil unless given. An asset that is
+	// absent here has limit 0.
+	Limits map[string]Amount
 }
 
-const (
-	emptyProfile       = "{}"        // stored as absence
-	unlimitedOverdraft = "unlimited" // the stored form of the policy; limits are stored as a map of numbers
-)
+// unlimitedOverdraft is the stored form of the policy. Limits are stored as a map of numbers.
+const unlimitedOverdraft = "unlimited"
 
 // EventName implements Event.
-func (AccountOpened) EventName() (string, int) { return accountOpened, 1 }
+func (AccountOpened) EventName() (string, int) { return accountOpened, plainVersion }
 
-func (e AccountOpened) write(f Form) {
-	f.Text(fieldID, e.ID)
-	writeText(f, fieldName, e.Name)
-	if e.Profile != emptyProfile {
-		writeText(f, fieldProfile, e.Profile)
-	}
-	if e.Overdraft.Unlimited {
-		f.Text(fieldOverdraft, unlimitedOverdraft)
-	} else if len(e.Overdraft.Limits) > 0 {
-		f.BeginMap(fieldOverdraft, len(e.Overdraft.Limits))
-		for asset, limit := range e.Overdraft.Limits {
-			f.Number(asset, limit)
-		}
-		f.End()
-	}
-	f.Text(fieldActor, e.Actor)
-	f.Text(fieldAt, FormatTime(e.At))
+func (e AccountOpened) write(f FieldEncoder) { e.fields(&coder{out: f}) }
+
+func (e *AccountOpened) fields(c *coder) {
+	text(c, "Actor", &e.Actor, actor)
+	c.time("At", &e.At)
+	text(c, "ID", &e.ID, requiredID)
+	text(c, "Name", &e.Name, accountName)
+	c.overdraft("Overdraft", &e.Overdraft)
+	text(c, "Profile", &e.Profile, profile)
 }
 
-func decodeAccountOpened(f Fields) (AccountOpened, error) {
-	r := reader{stored: f}
-	e := AccountOpened{
-		ID:        r.id(fieldID),
-		Name:      r.optionalText(fieldName, NameChars),
-		Profile:   r.profile(fieldProfile),
-		Overdraft: r.overdraft(fieldOverdraft),
-		Actor:     r.text(fieldActor, ActorChars),
-		At:        r.time(fieldAt),
-	}
-	return e, r.finishEvent(accountOpened)
+// EventName implements Event.
+func (AccountChanged) EventName() (string, int) { return accountChanged, lifeVersion }
+
+func (e AccountChanged) write(f FieldEncoder) { e.fields(&coder{out: f}) }
+
+func (e *AccountChanged) fields(c *coder) {
+	text(c, "Actor", &e.Actor, actor)
+	c.time("At", &e.At)
+	text(c, "ID", &e.ID, requiredID)
+	text(c, "Name", &e.Name, accountName)
+	integer(c, "Number", &e.Number, 2, ChangesMax)
+	c.overdraft("Overdraft", &e.Overdraft)
+	text(c, "Profile", &e.Profile, profile)
+	text(c, "State", &e.State, accountState)
 }
 
-func (r *reader) profile(field string) string {
-	if _, ok := r.stored[field]; !ok {
-		return emptyProfile
+var accountState = oneOf(StateOpen, StateFrozen, StateClosed)
+
+var (
+	accountName = optionalText(NameChars)
+	profile     = textRule{
+		broken: "is not a JSON object in compact form", valid: validProfile, optional: true, absent: "{}",
 	}
-	profile := take[string](r, field)
+)
+
+// validProfile reports whether s is stored as a profile. The empty one is absent instead.
+func validProfile(s string) bool {
 	var compact bytes.Buffer
-	switch {
-	case len(profile) > ProfileBytes:
-		r.fail(field, ruleRange)
-	case profile == emptyProfile:
-		r.fail(field, ruleEmpty)
-	case !validText(profile, 2, ProfileBytes), profile[0] != '{', json.Compact(&compact, []byte(profile)) != nil, compact.String() != profile:
-		r.fail(field, ruleProfile)
-	}
-	return profile
+	return len(s) > len("{}") && len(s) <= ProfileBytes && utf8.ValidString(s) && s[0] == '{' &&
+		json.Compact(&compact, []byte(s)) == nil && compact.String() == s
 }
 
-func (r *reader) overdraft(field string) Overdraft {
-	switch r.stored[field].(type) {
+// overdraft codes a policy, which is absent when it has no limits.
+func (c *coder) overdraft(field string, o *Overdraft) {
+	if c.out != nil {
+		c.writeOverdraft(field, *o)
+		return
+	}
+	switch c.stored[field].(type) {
 	case nil: // absent
-		return Overdraft{}
+		return
 	case string:
-		if take[string](r, field) != unlimitedOverdraft {
-			r.fail(field, ruleUnknown)
+		o.Unlimited = true
+		if take[string](c, field) != unlimitedOverdraft {
+			c.fail(field, ruleUnknown)
 		}
-		return Overdraft{Unlimited: true}
+		return
 	}
-	stored := take[Fields](r, field)
-	switch {
-	case len(stored) == 0:
-		r.fail(field, ruleEmpty)
-	case len(stored) > OverdraftAssets:
-		r.fail(field, ruleRange)
-		return Overdraft{}
-	}
-	limits := make(map[string]Amount, len(stored))
+	stored := c.takeMap(field, OverdraftAssets)
+	o.Limits = make(map[string]Amount, len(stored))
 	for asset, v := range stored {
 		number, ok := v.(Number)
 		limit, err := ParseAmount(string(number), PostedDigits)
 		switch {
 		case !ValidID(asset):
-			r.fail(field, ruleID)
+			c.fail(field, ruleID)
 		case !ok:
-			r.fail(field, ruleType)
+			c.fail(field, ruleType)
 		case err != nil, limit.Sign() < 0:
-			r.fail(field, ruleRange)
+			c.fail(field, ruleRange)
 		}
-		limits[asset] = limit
+		o.Limits[asset] = limit
 	}
-	return Overdraft{Limits: limits}
+}
+
+func (c *coder) writeOverdraft(field string, o Overdraft) {
+	switch {
+	case o.Unlimited:
+		c.out.Text(field, unlimitedOverdraft)
+	case len(o.Limits) > 0:
+		c.out.BeginMap(field, len(o.Limits))
+		var room [OverdraftAssets]string
+		for _, asset := range sortedNames(room[:0], o.Limits) {
+			c.out.Number(asset, o.Limits[asset])
+		}
+		c.out.End()
+	}
 }

@@ -128,7 +128,7 @@ func (a Amount) Sign() int {
 	return 1
 }
 
-// IsZero tells whether a is 0.
+// IsZero reports whether a is 0.
 func (a Amount) IsZero() bool { return a == Amount{} }
 
 // Cmp returns -1, 0 or 1 as a is less than, equal to or greater than b.

@@ -17,43 +17,12 @@ var canonical = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 
 func nines(n int) string { return strings.Repeat("9", n) }
 
-func TestParseAmountRefuses(t *testing.T) {
-	for _, s := range []string{
-		"", "-", "+", "+1", "-0", "00", "01", "-01", " 1", "1 ", "1\n", "1.0", "1e3", "0x1", "1_000", "--1", "1-", "١", "½", "1\x00",
-		"NaN", "00" + nines(40), nines(40) + "x",
-	} {
-		if a, err := events.ParseAmount(s, events.FoldedDigits); err != events.ErrAmount || !a.IsZero() {
-			t.Errorf("ParseAmount(%q) = %v, %v; want ErrAmount", s, a, err)
-		}
-	}
-}
-
-func TestParseAmountDigits(t *testing.T) {
-	for _, test := range []struct {
-		s   string
-		max int
-		err error
-	}{
-		{nines(28), events.PostedDigits, nil},
-		{"-" + nines(28), events.PostedDigits, nil},
-		{"1" + strings.Repeat("0", 28), events.PostedDigits, events.ErrOverflow},
-		{"-1" + strings.Repeat("0", 28), events.PostedDigits, events.ErrOverflow},
-		{nines(38), events.FoldedDigits, nil},
-		{"-" + nines(38), events.FoldedDigits, nil},
-		{"1" + strings.Repeat("0", 38), events.FoldedDigits, events.ErrOverflow},
-		{nines(39), 100, events.ErrOverflow},
-		{nines(100_000), events.FoldedDigits, events.ErrOverflow},
-	} {
-		a, err := events.ParseAmount(test.s, test.max)
-		if err != test.err || err == nil && a.String() != test.s {
-			t.Errorf("ParseAmount(%.50s, %d) = %v, %v; want %v", test.s, test.max, a, err, test.err)
-		}
-	}
-}
-
 // FuzzParseAmount: what is accepted is exactly what the grammar and the digits allow, and is printed as it was read.
 func FuzzParseAmount(f *testing.F) {
-	for _, s := range []string{"0", "-0", "1", "-10", "+1", "1e3", nines(19), nines(28), "-" + nines(38), nines(39), "10000000000000000000"} {
+	for _, s := range []string{
+		"0", "-0", "1", "-10", "+1", "1e3", nines(19), nines(28), "-" + nines(38), nines(39), "10000000000000000000",
+		"", "-", "00", "-01", " 1", "1\n", "1.0", "0x1", "1_000", "--1", "١", "1\x00", "NaN", "00" + nines(40), nines(40) + "x",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -69,7 +38,7 @@ func FuzzParseAmount(f *testing.F) {
 			if err != want {
 				t.Fatalf("ParseAmount(%q, %d): %v, want %v", s, digits, err, want)
 			}
-			if err == nil && a.String() != s {
+			if err == nil && a.String() != s || err != nil && !a.IsZero() {
 				t.Fatalf("ParseAmount(%q, %d) prints as %s", s, digits, a)
 			}
 		}
@@ -104,22 +73,6 @@ func TestAmountIsTheWholeNumbers(t *testing.T) {
 		n := rapid.Int64().Draw(t, "n")
 		same("NewAmount", events.NewAmount(n), nil, big.NewInt(n))
 	})
-}
-
-// TestAmountOverflow adds where two's complement wraps round silently.
-func TestAmountOverflow(t *testing.T) {
-	most, one := events.MaxFolded(), events.NewAmount(1)
-	for what, sum := range map[string]func() (events.Amount, error){
-		"most + most":   func() (events.Amount, error) { return most.Add(most) },
-		"most + 1":      func() (events.Amount, error) { return most.Add(one) },
-		"-most - 1":     func() (events.Amount, error) { return most.Neg().Sub(one) },
-		"-most + -most": func() (events.Amount, error) { return most.Neg().Add(most.Neg()) },
-		"-most - most":  func() (events.Amount, error) { return most.Neg().Sub(most) },
-	} {
-		if a, err := sum(); err != events.ErrOverflow || !a.IsZero() {
-			t.Errorf("%s = %v, %v; want ErrOverflow", what, a, err)
-		}
-	}
 }
 
 func TestAmountText(t *testing.T) {
@@ -164,38 +117,5 @@ func TestAmountAllocatesNothing(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func BenchmarkAmountAdd(b *testing.B) {
-	b.ReportAllocs()
-	sum, step := events.Amount{}, amountOf(big.NewInt(-987_654_321_987_654_321))
-	for b.Loop() {
-		sum, _ = sum.Add(step)
-	}
-}
-
-func BenchmarkParseAmount(b *testing.B) {
-	for name, s := range map[string]string{"short": "-150000", "28": nines(28), "38": nines(38)} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := events.ParseAmount(s, events.FoldedDigits); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkAmountString(b *testing.B) {
-	for name, s := range map[string]string{"short": "-150000", "28": nines(28), "38": nines(38)} {
-		b.Run(name, func(b *testing.B) {
-			a, _ := events.ParseAmount(s, events.FoldedDigits)
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = a.String()
-			}
-		})
 	}
 }

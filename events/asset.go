@@ -16,28 +16,18 @@ type AssetRegistered struct {
 }
 
 // EventName implements Event.
-func (AssetRegistered) EventName() (string, int) { return assetRegistered, 1 }
+func (AssetRegistered) EventName() (string, int) { return assetRegistered, plainVersion }
 
-func (e AssetRegistered) write(f Form) {
-	f.Text(fieldID, e.ID)
-	f.Text(fieldName, e.Name)
-	writeText(f, fieldDescription, e.Description)
-	f.Number(fieldScale, NewAmount(int64(e.Scale)))
-	writeText(f, fieldCurrency, e.Currency)
-	f.Text(fieldActor, e.Actor)
-	f.Text(fieldAt, FormatTime(e.At))
+func (e AssetRegistered) write(f FieldEncoder) { e.fields(&coder{out: f}) }
+
+func (e *AssetRegistered) fields(c *coder) {
+	text(c, "Actor", &e.Actor, actor)
+	c.time("At", &e.At)
+	text(c, "Currency", &e.Currency, optionalID)
+	text(c, "Description", &e.Description, description)
+	text(c, "ID", &e.ID, requiredID)
+	text(c, "Name", &e.Name, assetName)
+	integer(c, "Scale", &e.Scale, 0, ScaleMax)
 }
 
-func decodeAssetRegistered(f Fields) (AssetRegistered, error) {
-	r := reader{stored: f}
-	e := AssetRegistered{
-		ID:          r.id(fieldID),
-		Name:        r.text(fieldName, NameChars),
-		Description: r.optionalText(fieldDescription, DescriptionChars),
-		Scale:       int(r.integer(fieldScale, 0, ScaleMax)),
-		Currency:    r.optionalID(fieldCurrency),
-		Actor:       r.text(fieldActor, ActorChars),
-		At:          r.time(fieldAt),
-	}
-	return e, r.finishEvent(assetRegistered)
-}
+var assetName = requiredText(NameChars)

@@ -2,8 +2,8 @@ package events
 
 import "strings"
 
-// Decimals makes the canonical texts of many amounts, which share one array. It is not for concurrent use, and must not be
-// copied once it was used.
+// Decimals makes the canonical texts of many amounts, which share one array. It is not for concurrent use, and must not
+// be copied once it was used.
 type Decimals struct{ all strings.Builder }
 
 // Grow makes room for so many more characters.

@@ -1,11 +1,12 @@
 // Package events holds the ledger's immutable facts: what was registered, opened, posted, granted and revoked.
 //
-// A fact is written once and never changed. Everything else in the table (balances, summaries, memberships,
-// segments) is a fold of these facts and can be thrown away. The package imports nothing of ours and no SDK.
+// A fact is written once and never changed. Balances, summaries, memberships and segments are computed from these
+// facts and can be computed again. The package imports no other package of this module, and no SDK.
 //
-// An Event is a plain value, one type for each kind. Encode gives its stored form, Decode reads one strictly, by name
-// and version; the limits of what may be stored are in limits.go. An Amount is an exact whole number, a KSUID the
-// identity of a posting and its place in a history, and a Minter makes them, never out of order in one process.
+// An Event is a plain value, with one type for each kind. Write passes its stored fields to an encoder, and Decode
+// reads an event strictly. Checksum detects an alteration, by the rule in checksum.go. limits.go has the limits of
+// what may be stored. An Amount is an exact whole number. A KSUID identifies a posting and is its position in a
+// history. A Minter creates KSUIDs, never out of order within one process.
 //
 // All values are safe for concurrent use as long as nobody writes to their maps and slices.
 package events

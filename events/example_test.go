@@ -1,6 +1,8 @@
 package events_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -33,16 +35,50 @@ func ExampleFirstKSUID() {
 
 func ExampleDecode() {
 	granted := events.MemberGranted{Account: "jane", User: "u-17", Role: events.RoleViewer, Number: 1, Actor: "local", At: time.Unix(1800000000, 0)}
-	stored := events.Encode(granted)
-	fmt.Println(stored["Role"], stored["Number"], stored["At"])
+	checksum := events.Checksum(granted)
+	stored := events.Fields{
+		"Account": "jane", "User": "u-17", "Role": "viewer", "Number": events.Number("1"), "Actor": "local",
+		"At": "2027-01-15T08:00:00.000000Z",
+	}
+	e, err := events.Decode("MemberGranted", 2, checksum, stored)
+	fmt.Println(e.(events.MemberGranted).Role, err)
 
-	stored["Role"] = "admin"
-	_, err := events.Decode("MemberGranted", 1, stored)
+	stored["Role"] = "owner"
+	_, err = events.Decode("MemberGranted", 2, checksum, stored)
 	fmt.Println(err)
-	_, err = events.Decode("MemberGranted", 2, stored)
+	stored["Role"] = "admin"
+	_, err = events.Decode("MemberGranted", 2, checksum, stored)
+	fmt.Println(err)
+	_, err = events.Decode("MemberGranted", 3, checksum, stored)
 	fmt.Println(err)
 	// Output:
-	// viewer 1 2027-01-15T08:00:00.000000Z
+	// viewer <nil>
+	// malformed event: its checksum is that of another: MemberGranted
 	// malformed event: MemberGranted: Role has an unknown value
-	// unknown event: "MemberGranted", version 2
+	// unknown event: its version is newer than this code: "MemberGranted", version 3
+}
+
+// The checksum of an event, by its canonical form.
+func ExampleChecksum() {
+	granted := events.MemberGranted{Account: "jane", User: "u-17", Role: events.RoleViewer, Number: 1, Actor: "local", At: time.Unix(1800000000, 0)}
+	const canonical = "l" + "13:MemberGranted" + "i2e" + "d" +
+		"7:Account" + "4:jane" + "5:Actor" + "5:local" + "2:At" + "27:2027-01-15T08:00:00.000000Z" +
+		"6:Number" + "i1e" + "4:Role" + "6:viewer" + "4:User" + "4:u-17" + "e" + "e"
+	hash := sha256.Sum256([]byte(canonical))
+	fmt.Println(base64.RawURLEncoding.EncodeToString(hash[:16]) == events.Checksum(granted))
+	// Output: true
+}
+
+// A transaction's header carries all its legs. Each is also stored as a posting in its account's partition.
+func ExampleTransactionPosted_Postings() {
+	t := events.TransactionPosted{ID: "order-1", Kind: events.KindTransfer, Legs: []events.Leg{
+		{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD", Quantity: events.NewAmount(-2500)},
+		{ID: "3MPlq7CblaK144v8BdRNue7pibt", Account: "shop", Asset: "USD", Quantity: events.NewAmount(2500)},
+	}}
+	for _, p := range t.Postings() {
+		fmt.Println(p.Transaction, p.Account, p.Asset, p.Quantity, events.FormatTime(p.ID.Time()))
+	}
+	// Output:
+	// order-1 jane USD -2500 2026-11-21T11:24:31.097334Z
+	// order-1 shop USD 2500 2026-11-21T11:24:31.097334Z
 }

@@ -35,7 +35,8 @@ const (
 	maxMicros     = 999_999
 )
 
-// ParseKSUID accepts exactly the 27-character base 62 form whose 20 bytes encode back to the same text. Error: ErrKSUID.
+// ParseKSUID accepts exactly the 27-character base 62 form whose 20 bytes encode back to the same text. Error:
+// ErrKSUID.
 func ParseKSUID(s string) (KSUID, error) {
 	// Base 62 of fixed width, with its alphabet in ASCII order: canonical is what does not exceed the greatest.
 	if len(s) != ksuidChars || s > greatestKSUID {

@@ -39,12 +39,20 @@ const (
 	// FingerprintChars is the most characters of a request's fingerprint: the number of its rule, a colon, and a hash
 	// of up to 512 bits in hexadecimal, 128 characters, with room for the number.
 	FingerprintChars = 140
+	// ReversalsMax is the most reversals of one transaction: a page of a query, of 1 MB, reads them all.
+	ReversalsMax = 1000
+	// ChangesMax is the most changes of one account. MemberNumberMax says why.
+	ChangesMax = MemberNumberMax
+	// HoldDaysMax is the most days that a hold may be open.
+	HoldDaysMax = 31
 	// MemberNumberMax is the greatest number of a grant or revocation: sort keys give it 12 digits.
 	MemberNumberMax = 999_999_999_999
 )
 
-// ValidID tells whether s may be the id of an asset, an account, a transaction or a user: 1 to IDChars of
-// A-Z a-z 0-9 . _ : @ - and beginning with a letter or a digit.
+// IDRule is what ValidID demands, in words for callers.
+const IDRule = "must be 1 to 64 of A-Z a-z 0-9 . _ : @ -, beginning with a letter or a digit"
+
+// ValidID reports whether s may be the id of an asset, an account, a transaction or a user: see IDRule.
 func ValidID(s string) bool {
 	if s == "" || len(s) > IDChars || !isAlphanumeric(s[0]) {
 		return false
@@ -59,7 +67,7 @@ func ValidID(s string) bool {
 	return true
 }
 
-// validText tells whether s is UTF-8 of least to most characters.
+// validText reports whether s is UTF-8 of least to most characters.
 func validText(s string, least, most int) bool {
 	if !utf8.ValidString(s) {
 		return false

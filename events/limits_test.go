@@ -12,22 +12,12 @@ import (
 )
 
 func TestValidID(t *testing.T) {
-	for _, id := range []string{"a", "Z", "0", "users:alice:cash", "a.b_c:d@e-f", "AAPL", strings.Repeat("x", 64), "3MPlq7CblaK144v8BdRNuauB4LH"} {
-		if !events.ValidID(id) {
-			t.Errorf("%q is refused", id)
-		}
-	}
-	for _, id := range []string{
-		"", strings.Repeat("x", 65), ".a", "_a", ":a", "@a", "-a", "a b", " a", "a ", "a\x00", "a\n", "a#b", "a/b", "a~", "a%20", "a+b",
-		"é", "aé", "a\u202eb", "a\u200b", "\xff", "a\xff", "Ａ", "а", /* Cyrillic */
-	} {
-		if events.ValidID(id) {
-			t.Errorf("%q is accepted", id)
-		}
-	}
 	grammar := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$`)
 	rapid.Check(t, func(t *rapid.T) {
-		id := rapid.OneOf(rapid.StringN(0, 70, -1), rapid.StringMatching(`[ -~]{0,70}`), genID()).Draw(t, "id")
+		odd := rapid.SampledFrom([]string{
+			"", ".a", "-a", "a b", "a\x00", "a\n", "a#b", "a/b", "a~", "a+b", "aé", "a\u202eb", "\xff", "а" /* Cyrillic */, strings.Repeat("x", 65),
+		})
+		id := rapid.OneOf(odd, rapid.StringN(0, 70, -1), rapid.StringMatching(`[ -~]{0,70}`), genID()).Draw(t, "id")
 		if got := events.ValidID(id); got != (grammar.MatchString(id) && !strings.HasSuffix(id, "\n")) {
 			t.Fatalf("ValidID(%q) = %t", id, got)
 		}
@@ -51,16 +41,6 @@ func TestFormatTime(t *testing.T) {
 		back, err := events.ParseTime(test.want)
 		if err != nil || !back.Equal(test.at.Truncate(time.Microsecond)) || back.Location() != time.UTC {
 			t.Errorf("ParseTime(%s) = %v, %v", test.want, back, err)
-		}
-	}
-	for _, s := range []string{
-		"", "2026-11-21", "2026-11-21T09:06:39Z", "2026-11-21T09:06:39.123Z", "2026-11-21T09:06:39.1234567Z", "2026-11-21T09:06:39,123456Z",
-		"2026-11-21T09:06:39.123456", "2026-11-21T09:06:39.123456+00:00", "2026-11-21t09:06:39.123456z", "2026-11-21 09:06:39.123456Z",
-		"2026-11-21T24:00:00.000000Z", "2026-02-30T09:06:39.123456Z", "2026-11-21T9:06:39.123456Z", " 2026-11-21T09:06:39.123456Z", "2026-11-21T09:06:39.123456Z ",
-		"12026-11-21T09:06:39.123456Z",
-	} {
-		if at, err := events.ParseTime(s); err != events.ErrTimeText || !at.IsZero() {
-			t.Errorf("ParseTime(%q) = %v, %v; want ErrTimeText", s, at, err)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {

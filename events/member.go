@@ -12,7 +12,7 @@ type MemberGranted struct {
 	Account string    // id of the account
 	User    string    // id of the user, see ValidID; users are not registered
 	Role    Role      // replaces any role granted before
-	Number  int64     // 1 for the first grant or revocation of this user on this account, then the next; at most MemberNumberMax
+	Number  int64     // of this user's grants and revocations on this account: 1, 2 … MemberNumberMax
 	Actor   string    // who granted it, 1 to ActorChars characters
 	At      time.Time // UTC, whole microseconds; set by the command. Order is that of Number, not of At
 }
@@ -37,55 +37,30 @@ const (
 )
 
 // EventName implements Event.
-func (MemberGranted) EventName() (string, int) { return memberGranted, 1 }
+func (MemberGranted) EventName() (string, int) { return memberGranted, plainVersion }
 
 // EventName implements Event.
-func (MemberRevoked) EventName() (string, int) { return memberRevoked, 1 }
+func (MemberRevoked) EventName() (string, int) { return memberRevoked, plainVersion }
 
-func (e MemberGranted) write(f Form) {
-	MemberRevoked{Account: e.Account, User: e.User, Number: e.Number, Actor: e.Actor, At: e.At}.write(f)
-	f.Text(fieldRole, string(e.Role))
+func (e MemberGranted) write(f FieldEncoder) { e.fields(&coder{out: f}) }
+
+func (e *MemberGranted) fields(c *coder) {
+	text(c, "Account", &e.Account, requiredID)
+	text(c, "Actor", &e.Actor, actor)
+	c.time("At", &e.At)
+	integer(c, "Number", &e.Number, 1, MemberNumberMax)
+	text(c, "Role", &e.Role, role)
+	text(c, "User", &e.User, requiredID)
 }
 
-func (e MemberRevoked) write(f Form) {
-	f.Text(fieldAccount, e.Account)
-	f.Text(fieldUser, e.User)
-	f.Number(fieldNumber, NewAmount(e.Number))
-	f.Text(fieldActor, e.Actor)
-	f.Text(fieldAt, FormatTime(e.At))
+func (e MemberRevoked) write(f FieldEncoder) { e.fields(&coder{out: f}) }
+
+func (e *MemberRevoked) fields(c *coder) {
+	text(c, "Account", &e.Account, requiredID)
+	text(c, "Actor", &e.Actor, actor)
+	c.time("At", &e.At)
+	integer(c, "Number", &e.Number, 1, MemberNumberMax)
+	text(c, "User", &e.User, requiredID)
 }
 
-func decodeMemberGranted(f Fields) (MemberGranted, error) {
-	r := reader{stored: f}
-	e := MemberGranted{
-		Account: r.id(fieldAccount),
-		User:    r.id(fieldUser),
-		Role:    r.role(fieldRole),
-		Number:  r.integer(fieldNumber, 1, MemberNumberMax),
-		Actor:   r.text(fieldActor, ActorChars),
-		At:      r.time(fieldAt),
-	}
-	return e, r.finishEvent(memberGranted)
-}
-
-func decodeMemberRevoked(f Fields) (MemberRevoked, error) {
-	r := reader{stored: f}
-	e := MemberRevoked{
-		Account: r.id(fieldAccount),
-		User:    r.id(fieldUser),
-		Number:  r.integer(fieldNumber, 1, MemberNumberMax),
-		Actor:   r.text(fieldActor, ActorChars),
-		At:      r.time(fieldAt),
-	}
-	return e, r.finishEvent(memberRevoked)
-}
-
-func (r *reader) role(field string) Role {
-	role := Role(take[string](r, field))
-	switch role {
-	case RoleViewer, RoleOperator, RoleOwner:
-	default:
-		r.fail(field, ruleUnknown)
-	}
-	return role
-}
+var role = oneOf(RoleViewer, RoleOperator, RoleOwner)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/segmentio/ksuid"
 )
 
 // Minter mints KSUIDs that never go backwards within the process, whatever its clock does. It is safe for
@@ -38,7 +40,11 @@ func NewMinter(now func() time.Time, random func([]byte) error) *Minter {
 // microsecond more in the odd case that its tails are used up). Of n below 1 it mints nothing.
 // Errors, after which nothing counts as minted: ErrTime when the clock shows a time that KSUIDs cannot hold; what the
 // source of randomness returned.
-func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) {
+func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) { return m.MintAfter("", n) }
+
+// MintAfter is Mint of KSUIDs that are also greater than after, which may be another process's; "" is less than all.
+func (m *Minter) MintAfter(after KSUID, n int) ([]KSUID, time.Time, error) {
+	m.follow(after)
 	n = max(n, 0)
 	var few [PostingsMax * stepBytes]byte
 	instant, last, steps, err := m.advance(n, few[:0])
@@ -57,6 +63,22 @@ func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) {
 		minted[i] = all[i*ksuidChars : (i+1)*ksuidChars]
 	}
 	return minted, time.UnixMicro(instant).UTC(), nil
+}
+
+// follow makes all KSUIDs that m mints from now on greater than k.
+func (m *Minter) follow(k KSUID) {
+	id, err := ksuid.Parse(string(k))
+	if err != nil {
+		return
+	}
+	instant := k.Time().UnixMicro()
+	last := tail{hi: binary.BigEndian.Uint64(id[4:]) & (1<<40 - 1), lo: binary.BigEndian.Uint64(id[12:])}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	newer := instant == m.newest && (last.hi > m.tail.hi || last.hi == m.tail.hi && last.lo > m.tail.lo)
+	if instant > m.newest || newer {
+		m.newest, m.tail = instant, last
+	}
 }
 
 // advance takes the next n tails of an instant: those that follow last by the steps, which are appended to buffer. Only

@@ -1,10 +1,11 @@
 package events_test
 
 import (
-	"crypto/rand"
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,8 +26,8 @@ func filled(with byte) func([]byte) error {
 	}
 }
 
-// TestMintUnderAJumpingClock: whatever the clock does, KSUIDs increase, are of the instant returned, and that instant is
-// the clock's unless one as late was minted before.
+// TestMintUnderAJumpingClock: whatever the clock does, KSUIDs increase, are of the instant returned, and that instant
+// is the clock's unless one as late was minted before.
 func TestMintUnderAJumpingClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := after(rapid.Int64Range(0, span).Draw(t, "start"))
@@ -108,40 +109,6 @@ func TestMintConcurrently(t *testing.T) {
 	}
 }
 
-func TestMintRefusesTimes(t *testing.T) {
-	for _, test := range []struct {
-		now time.Time
-		err error
-	}{
-		{epoch, nil},
-		{epoch.Add(-1), events.ErrTime},
-		{time.Time{}, events.ErrTime},
-		{time.Unix(-1<<62, 0), events.ErrTime},
-		{last.Add(999), nil},
-		{last.Add(1000), events.ErrTime},
-		{time.Unix(1<<62, 0), events.ErrTime},
-	} {
-		ids, at, err := events.NewMinter(func() time.Time { return test.now }, nil).Mint(2)
-		if err != test.err || err != nil && (ids != nil || !at.IsZero()) || err == nil && !ids[1].Time().Equal(test.now.Truncate(time.Microsecond)) {
-			t.Errorf("clock at %v: %v, %v, %v; want %v", test.now, ids, at, err, test.err)
-		}
-	}
-}
-
-// TestMintMovesOn: when the tails of an instant don't suffice, all of the call move to the next, and never past the end.
-func TestMintMovesOn(t *testing.T) {
-	now := time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
-	minter := events.NewMinter(func() time.Time { return now }, filled(0xff))
-	ids, at, err := minter.Mint(48)
-	if err != nil || !at.Equal(now.Add(time.Microsecond)) || !ids[0].Time().Equal(at) || !ids[47].Time().Equal(at) || !slices.IsSorted(ids) {
-		t.Errorf("%v, %v, %v", ids, at, err)
-	}
-	now = last
-	if ids, _, err := minter.Mint(1); err != events.ErrTime {
-		t.Errorf("past the end: %v, %v", ids, err)
-	}
-}
-
 // TestMintAfterAFailure: a failing source of randomness is reported, and nothing counts as minted.
 func TestMintAfterAFailure(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 6, 39, 0, time.UTC)
@@ -181,28 +148,6 @@ func TestMintLayout(t *testing.T) {
 	}
 }
 
-// TestMintSteps: within one instant the next KSUID cannot be guessed from the one before.
-func TestMintSteps(t *testing.T) {
-	now := time.Date(2026, 11, 21, 9, 6, 39, 0, time.UTC)
-	steps := map[string]bool{}
-	for range 20 {
-		ids, _, err := events.NewMinter(func() time.Time { return now }, func(b []byte) error {
-			if err := filled(0)(b[:13]); err != nil { // the tail; the rest are steps
-				return err
-			}
-			_, err := rand.Read(b[13:])
-			return err
-		}).Mint(2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps[fmt.Sprint(ids)] = true
-	}
-	if len(steps) < 20 {
-		t.Errorf("%d of 20 runs differ", len(steps))
-	}
-}
-
 func BenchmarkMint(b *testing.B) {
 	for _, n := range []int{1, 2, 48} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -217,14 +162,152 @@ func BenchmarkMint(b *testing.B) {
 	}
 }
 
-func BenchmarkMintParallel(b *testing.B) {
-	minter := events.NewMinter(nil, nil)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, _, err := minter.Mint(2); err != nil {
-				b.Error(err)
-			}
+const (
+	leastKSUID    = "000000000000000000000000000"
+	greatestKSUID = "aWgEPTl1tmebfsQzFP4bxwgy80V"
+)
+
+// genAnyKSUID draws 20 bytes, also such as nobody here mints, and their KSUID.
+func genAnyKSUID() *rapid.Generator[ksuid.KSUID] {
+	return rapid.Custom(func(t *rapid.T) (id ksuid.KSUID) {
+		copy(id[:], rapid.SliceOfN(rapid.Byte(), len(id), len(id)).Draw(t, "bytes"))
+		return id
+	})
+}
+
+func TestKSUIDOrderIsByteOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := genAnyKSUID().Draw(t, "a"), genAnyKSUID().Draw(t, "b")
+		k, err := events.ParseKSUID(a.String())
+		if err != nil || string(k) != a.String() {
+			t.Fatalf("ParseKSUID(%s) = %s, %v", a, k, err)
+		}
+		if bytes.Compare(a[:], b[:]) != strings.Compare(a.String(), b.String()) {
+			t.Fatalf("%s and %s are ordered otherwise than their bytes", a, b)
+		}
+	})
+}
+
+// FuzzParseKSUID: accepted is exactly what the KSUID library decodes and encodes back to the same text.
+func FuzzParseKSUID(f *testing.F) {
+	for _, s := range []string{
+		"", leastKSUID, greatestKSUID,
+		"aWgEPTl1tmebfsQzFP4bxwgy80W", "zzzzzzzzzzzzzzzzzzzzzzzzzzz", "b00000000000000000000000000", // above the greatest
+		leastKSUID[1:], leastKSUID + "0", // 26 and 28 characters
+		"00000000000000000000000000-", "0000000000000_0000000000000", "00000000000000000000000000\x00", "000000000000000000000000{00", // not the alphabet
+		"0000000000000000000000000é", "3MPlq7CblaK144v8BdRNuauB4LH",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		k, err := events.ParseKSUID(s)
+		id, libraryErr := ksuid.Parse(s)
+		wanted := libraryErr == nil && id.String() == s
+		if wanted != (err == nil) || err == nil && string(k) != s || err != nil && (k != "" || err != events.ErrKSUID) {
+			t.Fatalf("ParseKSUID(%q) = %q, %v; the library: %v, %v", s, k, err, id, libraryErr)
+		}
+		if at := events.KSUID(s).Time(); at.IsZero() == wanted {
+			t.Fatalf("KSUID(%q).Time() = %v", s, at)
+		}
+	})
+}
+
+func TestKSUIDTime(t *testing.T) {
+	tail := strings.Repeat("\xff", 13)
+	for _, test := range []struct {
+		bytes string
+		want  time.Time
+	}{
+		{strings.Repeat("\x00", 20), epoch},
+		{"\x00\x00\x00\x01\x00\x00\x01" + tail, epoch.Add(time.Second + time.Microsecond)},
+		{"\x00\x00\x00\x00\x0f\x42\x3f" + tail, epoch.Add(999_999 * time.Microsecond)},
+		{"\x00\x00\x00\x00\x0f\x42\x40" + tail, epoch.Add(999_999 * time.Microsecond)}, // 1,000,000: minted by others
+		{"\x00\x00\x00\x00\xff\xff\xff" + tail, epoch.Add(999_999 * time.Microsecond)},
+		{strings.Repeat("\xff", 20), last},
+	} {
+		id, err := ksuid.FromBytes([]byte(test.bytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := events.KSUID(id.String()).Time(); !got.Equal(test.want) || got.Location() != time.UTC {
+			t.Errorf("%x: %v, want %v", test.bytes, got, test.want)
+		}
+	}
+	if at := events.KSUID("").Time(); !at.IsZero() {
+		t.Errorf("the empty KSUID is of %v", at)
+	}
+}
+
+// TestFirstKSUID: k >= FirstKSUID(t) exactly if k.Time() >= t cut to microseconds, for every KSUID and time.
+func TestFirstKSUID(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := genAnyKSUID().Draw(t, "k")
+		k := events.KSUID(id.String())
+		at := rapid.OneOf(
+			rapid.Map(rapid.Int64Range(-3000, 3000), func(ns int64) time.Time { return k.Time().Add(time.Duration(ns)) }),
+			rapid.Map(rapid.Int64Range(0, span), after),
+		).Draw(t, "t").In(time.FixedZone("elsewhere", 3600))
+		if k == greatestKSUID || at.After(last) {
+			return // see TestFirstKSUIDOutsideTheRange
+		}
+		first := events.FirstKSUID(at)
+		if (k >= first) != !k.Time().Before(at.Truncate(time.Microsecond)) {
+			t.Fatalf("k %s of %v, first %s of %v", k, k.Time(), first, at)
+		}
+		if !at.Before(epoch) && !first.Time().Equal(at.Truncate(time.Microsecond)) {
+			t.Fatalf("the first of %v is of %v", at, first.Time())
+		}
+	})
+}
+
+func TestFirstKSUIDOutsideTheRange(t *testing.T) {
+	for _, test := range []struct {
+		at   time.Time
+		want events.KSUID
+	}{
+		{epoch, leastKSUID},
+		{epoch.Add(-1), leastKSUID},
+		{time.Time{}, leastKSUID},
+		{time.Unix(-1<<62, 0), leastKSUID},
+		{last.Add(time.Microsecond), greatestKSUID},
+		{time.Unix(1<<62, 0), greatestKSUID},
+	} {
+		if got := events.FirstKSUID(test.at); got != test.want {
+			t.Errorf("FirstKSUID(%v) = %s, want %s", test.at, got, test.want)
+		}
+	}
+	if k := events.FirstKSUID(last); k >= greatestKSUID || !k.Time().Equal(last) {
+		t.Errorf("the first of the last instant is %s of %v", k, k.Time())
+	}
+}
+
+// TestMintAfter: what ends a hold is minted after what placed it, also by a process whose clock is behind, and whatever
+// the tails are.
+func TestMintAfter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		random := rapid.SampledFrom([]func([]byte) error{nil, filled(0), filled(0xff)})
+		at := after(rapid.Int64Range(year, span-year).Draw(t, "other's clock"))
+		off := us(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(-9e6, 9e6)).Draw(t, "off"))
+		other := events.NewMinter(func() time.Time { return at }, random.Draw(t, "other's random"))
+		own := events.NewMinter(func() time.Time { return at.Add(off) }, random.Draw(t, "random"))
+		placed, _, err := other.Mint(rapid.IntRange(1, 48).Draw(t, "n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := placed[len(placed)-1]
+		ended, instant, err := own.MintAfter(last, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		latest := at
+		if off > 0 {
+			latest = at.Add(off)
+		}
+		if ended[0] <= last || ended[1] <= ended[0] || instant.Sub(latest) > time.Microsecond || instant.Before(at) {
+			t.Fatalf("after %s at %v: %v at %v", last, at, ended, instant)
+		}
+		if again, _, err := own.Mint(1); err != nil || again[0] <= ended[1] {
+			t.Fatalf("then %v, %v", again, err)
 		}
 	})
 }

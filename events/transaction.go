@@ -6,17 +6,23 @@ import (
 	"time"
 )
 
-const transactionPosted = "TransactionPosted"
+const (
+	transactionPosted = "TransactionPosted"
+	transactionHeld   = "TransactionHeld"
+)
 
-// TransactionPosted is the header of a transaction: it carries all its legs.
+// TransactionPosted is the header of a transaction: it carries all its legs. With ExpiresAt the transaction is a hold,
+// stored as TransactionHeld: its legs are planned, and HoldEnded says what became of them.
 type TransactionPosted struct {
 	ID          string            // see ValidID; set by the caller, else a KSUID made by the command
 	Kind        Kind              // which request made it
 	Description string            // 0 to DescriptionChars characters
 	Metadata    map[string]string // never nil; at most MetadataPairs pairs and MetadataBytes bytes, no empty key
-	Legs        []Leg             // PostingsMin to PostingsMax, in the order of the request, KSUIDs increasing and of one instant
+	Legs        []Leg             // PostingsMin to PostingsMax, as requested; KSUIDs increasing, of one instant
 	Fingerprint string            // of the request: "1:" and a hash; the number is the version of the rule
 	Actor       string            // who posted it, 1 to ActorChars characters
+	ExpiresAt   time.Time         // of a hold: from when on it may expire, UTC, whole microseconds; else zero
+	Reverses    string            // of KindReversal: the id of the transaction that it reverses; else ""
 }
 
 // Leg is one posting as its header carries it.
@@ -36,10 +42,22 @@ const (
 	KindTransaction Kind = "transaction"
 	KindTransfer    Kind = "transfer"
 	KindTrade       Kind = "trade"
+	KindReversal    Kind = "reversal"
 )
 
 // EventName implements Event.
-func (TransactionPosted) EventName() (string, int) { return transactionPosted, 1 }
+func (t TransactionPosted) EventName() (string, int) {
+	switch {
+	case t.IsHold():
+		return transactionHeld, lifeVersion
+	case t.Kind == KindReversal:
+		return transactionPosted, lifeVersion
+	}
+	return transactionPosted, plainVersion
+}
+
+// IsHold reports whether t is a hold.
+func (t TransactionPosted) IsHold() bool { return !t.ExpiresAt.IsZero() }
 
 // PostedAt returns the one instant in the KSUIDs of all legs, in UTC. A transaction has legs: without any it panics.
 func (t TransactionPosted) PostedAt() time.Time { return t.Legs[0].ID.Time() }
@@ -49,151 +67,154 @@ func (t TransactionPosted) Postings() []PostingRecorded {
 	postings := make([]PostingRecorded, len(t.Legs))
 	for i, leg := range t.Legs {
 		postings[i] = PostingRecorded{Leg: leg, Transaction: t.ID, Kind: t.Kind, Description: t.Description}
+		if t.IsHold() {
+			postings[i].Phase, postings[i].Pending = PhasePlaced, leg.Quantity
+			postings[i].Quantity, postings[i].Cost = Amount{}, Amount{}
+		}
 	}
 	return postings
 }
 
-func (t TransactionPosted) write(f Form) {
-	f.Text(fieldID, t.ID)
-	f.Text(fieldKind, string(t.Kind))
-	writeText(f, fieldDescription, t.Description)
-	if len(t.Metadata) > 0 {
-		f.BeginMap(fieldMetadata, len(t.Metadata))
-		for key, value := range t.Metadata {
-			f.Text(key, value)
-		}
-		f.End()
+func (t TransactionPosted) write(f FieldEncoder) { t.fields(&coder{out: f}) }
+
+func (t *TransactionPosted) fields(c *coder) {
+	text(c, "Actor", &t.Actor, actor)
+	text(c, "Description", &t.Description, description)
+	if t.IsHold() || c.has("ExpiresAt") {
+		c.time("ExpiresAt", &t.ExpiresAt)
 	}
-	f.BeginList(fieldLegs, len(t.Legs))
-	for _, leg := range t.Legs {
-		f.BeginMap("", legFields)
-		leg.write(f)
-		f.End()
+	text(c, "Fingerprint", &t.Fingerprint, fingerprint)
+	text(c, "ID", &t.ID, requiredID)
+	text(c, "Kind", &t.Kind, kind)
+	c.legs("Legs", &t.Legs)
+	c.metadata("Metadata", &t.Metadata)
+	text(c, "Reverses", &t.Reverses, optionalID)
+	if c.out == nil && (t.Kind == KindReversal) != (t.Reverses != "") {
+		c.fail("Reverses", ruleMissing)
 	}
-	f.End()
-	f.Text(fieldFingerprint, t.Fingerprint)
-	f.Text(fieldActor, t.Actor)
+}
+
+func (l *Leg) fields(c *coder) {
+	text(c, "Account", &l.Account, requiredID)
+	text(c, "Asset", &l.Asset, requiredID)
+	c.amount("Cost", &l.Cost)
+	text(c, "ID", &l.ID, ksuidText)
+	c.amount("Quantity", &l.Quantity)
 }
 
 // legFields is how many fields a leg has.
 const legFields = 5
 
-func (l Leg) write(f Form) {
-	f.Text(fieldID, string(l.ID))
-	f.Text(fieldAccount, l.Account)
-	f.Text(fieldAsset, l.Asset)
-	f.Number(fieldQuantity, l.Quantity)
-	f.Number(fieldCost, l.Cost)
+var (
+	kind        = oneOf(KindTransaction, KindTransfer, KindTrade, KindReversal)
+	fingerprint = textRule{broken: "is not the number of a rule, a colon and a hash", valid: validFingerprint}
+)
+
+// validFingerprint reports whether s is the number of a rule, a colon and a hash of visible ASCII.
+func validFingerprint(s string) bool {
+	rule, hash, _ := strings.Cut(s, ":")
+	number, err := ParseAmount(rule, PostedDigits)
+	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
+	return err == nil && number.Sign() > 0 && hash != "" && len(s) <= FingerprintChars &&
+		!strings.ContainsFunc(hash, invisible)
 }
 
-func decodeTransactionPosted(f Fields) (TransactionPosted, error) {
-	r := reader{stored: f}
-	t := TransactionPosted{
-		ID:          r.id(fieldID),
-		Kind:        r.kind(fieldKind),
-		Description: r.optionalText(fieldDescription, DescriptionChars),
-		Metadata:    r.metadata(fieldMetadata),
-		Legs:        r.legs(fieldLegs),
-		Fingerprint: r.fingerprint(fieldFingerprint),
-		Actor:       r.text(fieldActor, ActorChars),
-	}
-	return t, r.finishEvent(transactionPosted)
-}
-
-func (r *reader) kind(field string) Kind {
-	kind := Kind(take[string](r, field))
-	switch kind {
-	case KindTransaction, KindTransfer, KindTrade:
-	default:
-		r.fail(field, ruleUnknown)
-	}
-	return kind
-}
-
-func (r *reader) metadata(field string) map[string]string {
-	if _, ok := r.stored[field]; !ok {
-		return map[string]string{}
-	}
-	stored := take[Fields](r, field)
+// metadata codes the metadata, which is absent when it is empty.
+func (c *coder) metadata(field string, v *map[string]string) {
 	switch {
-	case len(stored) == 0:
-		r.fail(field, ruleEmpty)
-	case len(stored) > MetadataPairs:
-		r.fail(field, ruleRange)
-		return nil
+	case c.out != nil:
+		c.writeMetadata(field, *v)
+		return
+	case !c.has(field):
+		*v = map[string]string{}
+		return
 	}
+	stored := c.takeMap(field, MetadataPairs)
 	metadata, size := make(map[string]string, len(stored)), 0
 	for key, v := range stored {
 		value, ok := v.(string)
 		switch {
 		case !ok:
-			r.fail(field, ruleType)
+			c.fail(field, ruleType)
 		case !validText(key, 1, MetadataKeyChars), !validText(value, 0, MetadataValueChars):
-			r.fail(field, ruleText)
+			c.fail(field, ruleText)
 		}
 		metadata[key] = value
 		size += len(key) + len(value)
 	}
 	if size > MetadataBytes {
-		r.fail(field, ruleRange)
+		c.fail(field, ruleRange)
 	}
-	return metadata
+	*v = metadata
 }
 
-// legs takes the list of legs and checks what holds between them. Whether they balance is for the audit to say.
-func (r *reader) legs(field string) []Leg {
-	stored := take[List](r, field)
+func (c *coder) writeMetadata(field string, metadata map[string]string) {
+	if len(metadata) == 0 {
+		return
+	}
+	c.out.BeginMap(field, len(metadata))
+	var room [MetadataPairs]string
+	for _, key := range sortedNames(room[:0], metadata) {
+		c.out.Text(key, metadata[key])
+	}
+	c.out.End()
+}
+
+// legs codes the list of legs and checks what holds between them. Whether they balance is for the audit to say.
+func (c *coder) legs(field string, v *[]Leg) {
+	if c.out != nil {
+		c.out.BeginList(field, len(*v))
+		for i := range *v {
+			c.out.BeginMap("", legFields)
+			(*v)[i].fields(c)
+			c.out.End()
+		}
+		c.out.End()
+		return
+	}
+	elements := c.takeList(field)
+	legs := make([]Leg, len(elements))
+	for i, stored := range elements {
+		one := coder{stored: stored}
+		legs[i].fields(&one)
+		switch {
+		case i == 0 || one.field != "":
+		case legs[i].ID <= legs[i-1].ID:
+			one.fail("ID", ruleIncrease)
+		case !legs[i].ID.Time().Equal(legs[0].ID.Time()):
+			one.fail("ID", ruleInstant)
+		}
+		if !c.takeElement(field, i, &one) {
+			return
+		}
+	}
+	*v = legs
+}
+
+// takeList takes a list of PostingsMin to PostingsMax maps, nil after a fault.
+func (c *coder) takeList(field string) []Fields {
+	stored := take[List](c, field)
 	if len(stored) < PostingsMin || len(stored) > PostingsMax {
-		r.fail(field, ruleRange)
+		c.fail(field, ruleRange)
 		return nil
 	}
-	legs := make([]Leg, len(stored))
+	all := make([]Fields, len(stored))
 	for i, v := range stored {
 		f, ok := v.(Fields)
 		if !ok {
-			r.fail(fmt.Sprintf("%s[%d]", field, i), ruleType)
+			c.fail(fmt.Sprintf("%s[%d]", field, i), ruleType)
 			return nil
 		}
-		one := reader{stored: f}
-		legs[i] = one.leg()
-		if i > 0 && one.field == "" {
-			switch {
-			case legs[i].ID <= legs[i-1].ID:
-				one.fail(fieldID, ruleIncrease)
-			case !legs[i].ID.Time().Equal(legs[0].ID.Time()):
-				one.fail(fieldID, ruleInstant)
-			}
-		}
-		if !one.finish() {
-			r.fail(fmt.Sprintf("%s[%d].%s", field, i, one.field), one.rule)
-			return nil
-		}
+		all[i] = f
 	}
-	return legs
+	return all
 }
 
-func (r *reader) leg() Leg {
-	return Leg{
-		ID:       r.ksuid(fieldID),
-		Account:  r.id(fieldAccount),
-		Asset:    r.id(fieldAsset),
-		Quantity: r.amount(fieldQuantity),
-		Cost:     r.amount(fieldCost),
+// takeElement takes over the fault of the element at i, which one went through, and reports whether there is none.
+func (c *coder) takeElement(field string, i int, one *coder) bool {
+	if one.finish() {
+		return true
 	}
-}
-
-// fingerprint takes the number of a rule, a colon and a hash of visible ASCII.
-func (r *reader) fingerprint(field string) string {
-	s := take[string](r, field)
-	rule, hash, _ := strings.Cut(s, ":")
-	number, err := ParseAmount(rule, PostedDigits)
-	if err != nil || number.Sign() < 1 || hash == "" || len(s) > FingerprintChars {
-		r.fail(field, ruleFingerprint)
-	}
-	for i := range len(hash) {
-		if hash[i] <= ' ' || hash[i] > '~' {
-			r.fail(field, ruleFingerprint)
-		}
-	}
-	return s
+	c.fail(fmt.Sprintf("%s[%d].%s", field, i, one.field), one.rule)
+	return false
 }

@@ -2,95 +2,106 @@ package ledger
 
 import (
 	"maps"
+	"slices"
 
 	"ledger.example/events"
 )
 
-// definitions are what a request's names stand for.
+// definitions are the accounts and assets that a request names, as far as they are known. There are few: they are
+// searched from the front.
 type definitions struct {
-	accounts []*events.AccountOpened // each once
+	accounts []*Account // each once
 	assets   []*events.AssetRegistered
 }
 
-// account returns an account, nil while it isn't known. A request names few: they are searched from the front.
-func (d *definitions) account(id string) *events.AccountOpened {
-	for _, a := range d.accounts {
-		if a.ID == id {
-			return a
-		}
+// account returns an account, nil if it is not known.
+func (d *definitions) account(id string) *Account {
+	if i := slices.IndexFunc(d.accounts, func(a *Account) bool { return a.ID == id }); i >= 0 {
+		return d.accounts[i]
 	}
 	return nil
 }
 
-// asset is account's twin.
+// asset returns an asset, nil if it is not known.
 func (d *definitions) asset(id string) *events.AssetRegistered {
-	for _, a := range d.assets {
-		if a.ID == id {
-			return a
-		}
+	if i := slices.IndexFunc(d.assets, func(a *events.AssetRegistered) bool { return a.ID == id }); i >= 0 {
+		return d.assets[i]
 	}
 	return nil
 }
 
-// overdraft returns an account's policy, none while it isn't known.
-func (d *definitions) overdraft(account string) (o events.Overdraft) {
+// overdraft returns an account's policy, none if the account is not known.
+func (d *definitions) overdraft(account string) events.Overdraft {
 	if a := d.account(account); a != nil {
-		o = a.Overdraft
+		return a.Overdraft
 	}
-	return o
+	return events.Overdraft{}
 }
 
-// currency returns what an asset's costs are counted in, "" while it isn't known.
-func (d *definitions) currency(asset string) (currency string) {
+// currency returns what an asset's costs are counted in, "" if the asset is not known.
+func (d *definitions) currency(asset string) string {
 	if a := d.asset(asset); a != nil {
-		currency = a.Currency
+		return a.Currency
 	}
-	return currency
+	return ""
 }
 
-// check returns nil, or what of the request, which names these, doesn't exist or is forbidden by the definitions.
-func (d *definitions) check(r PostingRequest, accounts, assets []name) *Error {
+// legs returns all legs of a draft. Those of a settlement are left out while its asset is not known.
+func (d *definitions) legs(p draft) []LegRequest {
+	if !p.settle {
+		return p.legs
+	}
+	return p.withCash(d.currency(p.legs[0].Asset))
+}
+
+// check returns nil, or the error of a draft that names what does not exist, or that the definitions forbid:
+// CodeAccountNotFound, else CodeAssetNotFound, else CodeInvalidTransaction.
+func (d *definitions) check(p draft) *Error {
 	var f faults
-	for _, n := range accounts {
-		if d.account(n.id) == nil {
-			f.add(n.path(), ruleAccount)
+	for i, leg := range p.legs {
+		if d.account(leg.Account) == nil {
+			f.check(p.fields(i).account, ruleAccount)
 		}
 	}
 	if f != nil {
-		return accountsNotFound(f)
+		return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that are not opened.", Fields: f}
 	}
-	for _, n := range assets {
-		if d.asset(n.id) == nil {
-			f.add(n.path(), ruleAsset)
+	for i, leg := range p.legs {
+		if d.asset(leg.Asset) == nil {
+			f.check(p.fields(i).asset, ruleAsset)
 		}
 	}
 	if f != nil {
 		return assetsNotFound(f)
 	}
-	for _, n := range r.costed() {
-		if d.currency(n.id) == "" {
-			f.add(n.path(), "needs an asset with a currency, which "+n.id+" has not")
+	for i, leg := range p.legs {
+		if !leg.Cost.IsZero() && d.currency(leg.Asset) == "" {
+			f.check(p.fields(i).cost, brokenByCurrency(leg.Asset))
 		}
 	}
-	if f != nil {
-		return invalidTransaction(f)
+	if p.settle && d.currency(p.legs[0].Asset) == "" {
+		f.check(Field{Name: "settle"}, brokenByCurrency(p.legs[0].Asset))
 	}
-	return nil
+	return invalidTransaction(f)
 }
 
-// decide returns the transaction that a request expands to, without its KSUIDs, and the limits that it comes up against. The request has passed Shape, Rules and check.
-func (d *definitions) decide(r PostingRequest) (events.TransactionPosted, []limit) {
-	settled, _ := r.settlement()
-	legs := r.legs(d.currency(settled))
-	a := r.annotation()
+func brokenByCurrency(asset string) string {
+	return "needs an asset with a currency, which " + asset + " has not"
+}
+
+// decide returns the transaction that a draft becomes, without KSUIDs, and the limits that it has to keep. The draft
+// has passed shape, rules and check.
+func (d *definitions) decide(p draft) (events.TransactionPosted, []limit) {
+	legs := d.legs(p)
 	t := events.TransactionPosted{
-		ID:          a.ID,
-		Kind:        r.kind(),
-		Description: a.Description,
-		Metadata:    maps.Clone(a.Metadata),
+		ID:          p.note.ID,
+		Kind:        p.kind,
+		Description: p.note.Description,
+		Metadata:    maps.Clone(p.note.Metadata),
 		Legs:        make([]events.Leg, len(legs)),
-		Fingerprint: fingerprint(r),
-		Actor:       a.Actor,
+		Fingerprint: fingerprint(p),
+		Actor:       p.note.Actor,
+		Reverses:    p.reverses,
 	}
 	if t.Metadata == nil {
 		t.Metadata = map[string]string{}
@@ -98,5 +109,16 @@ func (d *definitions) decide(r PostingRequest) (events.TransactionPosted, []limi
 	for i, leg := range legs {
 		t.Legs[i] = events.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}
 	}
-	return t, limitsOf(legs, d.overdraft)
+	limits := limitsOf(legs, d.account)
+	if p.kind == events.KindReversal {
+		for i := range limits {
+			limits[i].takesBack = true
+		}
+	}
+	if p.note.Hold != nil { // what a hold would bring counts for nothing
+		for i := range limits {
+			limits[i].own = events.Amount{}
+		}
+	}
+	return t, limits
 }

@@ -7,111 +7,196 @@ import (
 	"ledger.example/events"
 )
 
-// Pair is one account's holding of one asset.
-type Pair struct{ Account, Asset string }
-
-// Journal is the append-only book of events, and the guards beside it. Every method is safe for concurrent use,
-// makes at most the requests to the store that it names, and honours ctx's deadline. Errors are those of package
-// table, wrapped. Every successful answer tells the store's own clock, in whole seconds (zero when the store did not say).
+// Journal is the append-only book of events, with the spending guards beside it. Package ledger/dynamo keeps it.
+//
+// Every method is safe for concurrent use, makes at most the requests to the store that it names, and ends with its
+// context. Errors are those of package store, wrapped. Times are the store's clock in whole seconds, zero when the
+// store did not tell it.
 type Journal interface {
-	// Look reads definitions and known credits, strongly consistent, in one request for each hundred things.
-	// What is absent is absent from the answer. Errors: ErrThrottled, ErrUnavailable.
-	Look(ctx context.Context, wanted Wanted) (Found, error)
+	// Lookup reads definitions and known credits, strongly consistent, in one request for each hundred keys. What is
+	// absent is absent from the result. Errors: ErrThrottled, ErrUnavailable.
+	Lookup(ctx context.Context, keys LookupKeys) (LookupResult, error)
 
-	// Transaction reads one header, strongly consistent, in one request. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
+	// Transaction reads one header, strongly consistent, in one request.
+	// Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
 	Transaction(ctx context.Context, id string) (events.TransactionPosted, time.Time, error)
 
-	// Whole reads the header and all its postings in one serializable request and reports whether every one of them
-	// is there: only then is a replay safe to acknowledge. Errors: ErrAbsent (some item is not there), ErrConflict,
-	// ErrThrottled, ErrUnavailable.
-	Whole(ctx context.Context, t events.TransactionPosted) (time.Time, error)
+	// Life reads a transaction with all that became of it, strongly consistent, in one request for each megabyte.
+	// Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
+	Life(ctx context.Context, id string) (Life, time.Time, error)
 
-	// Append commits a transaction in one request, all or nothing: the header and every posting each if absent, and every debit on
-	// its guard's condition. Errors: *Cancelled when the store proves that this attempt wrote nothing;
-	// ErrThrottled and ErrUnavailable (nothing was written by this attempt); ErrUnknownOutcome. It never retries by itself.
+	// DueHolds lists, a page at a time, the open holds of a shard, of table.OpenHoldsShards, that expire at until or
+	// before, after the given one, those that expire first first. It is eventually consistent and lags as projections
+	// do: what is listed may have ended. It makes one request. Errors: ErrThrottled, ErrUnavailable.
+	DueHolds(ctx context.Context, shard int, until time.Time, after DueHold) (holds []DueHold, more bool, err error)
+
+	// VerifyComplete reads a head and all postings that were committed with it in one serializable request. Without an
+	// error all of them are there: only then may a replay be acknowledged. Errors: ErrAbsent (of some item),
+	// ErrConflict, ErrThrottled, ErrUnavailable.
+	VerifyComplete(ctx context.Context, head events.Event, postings []events.PostingRecorded) (time.Time, error)
+
+	// Append makes a commit in one request, all or nothing: every head and posting if absent, and every debit on its
+	// guard's condition. It never retries. Errors: *Cancelled when the store proves that this attempt wrote nothing,
+	// and why; ErrThrottled and ErrUnavailable when this attempt wrote nothing; ErrUnknownOutcome.
 	Append(ctx context.Context, c Commit) (time.Time, error)
 
-	// RegisterAsset puts the event if absent, in one request. When the asset is there already it returns what is stored, with ErrExists.
-	// Other errors: ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
-	RegisterAsset(ctx context.Context, e events.AssetRegistered) (stored events.AssetRegistered, err error)
+	// Put puts an event that is no part of a transaction, if none is stored under its key, in one request. It returns
+	// what is stored: e or, with ErrExists, the event that was there. Other errors: ErrThrottled, ErrUnavailable,
+	// ErrUnknownOutcome.
+	Put(ctx context.Context, e events.Event) (stored events.Event, err error)
 
-	// OpenAccount is RegisterAsset's twin.
-	OpenAccount(ctx context.Context, e events.AccountOpened) (stored events.AccountOpened, err error)
+	// PutChange puts a change of an account, and makes it the newest, if the newest until then has the number before,
+	// in one request. Errors: ErrConflict when it has not; ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
+	PutChange(ctx context.Context, c events.AccountChanged) error
 
-	// NewestGrant reads the newest grant or revocation of user on account (events.MemberGranted or events.MemberRevoked), strongly
-	// consistent, in one request. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
-	NewestGrant(ctx context.Context, account, user string) (events.Event, error)
+	// MakeGuard makes the guard of a pair, told of no change, unless there is one, in one request.
+	// Errors: ErrConflict, ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
+	MakeGuard(ctx context.Context, pair events.Pair) error
 
-	// PutGrant is RegisterAsset's twin for an events.MemberGranted or events.MemberRevoked at its number.
-	PutGrant(ctx context.Context, e events.Event) (stored events.Event, err error)
+	// TellGuard tells a guard of its account's version, unless it was told of that one or a newer one, in one request.
+	// Errors: ErrAbsent, ErrConflict, ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
+	TellGuard(ctx context.Context, pair events.Pair, version int64) error
+
+	// Guards reads a page of an account's guards after that of an asset ("": from the first), by asset, strongly
+	// consistent, in one request. next is the asset to go on after, "" at the end. Errors: ErrThrottled,
+	// ErrUnavailable.
+	Guards(ctx context.Context, account, after string) (page []Guard, next string, err error)
+
+	// NewestGrant reads the newest grant or revocation of user on account, strongly consistent, in one request: the
+	// role, "" after a revocation, and its number. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
+	NewestGrant(ctx context.Context, account, user string) (role events.Role, number int64, err error)
 }
 
-// Wanted names what to look up; ids may repeat.
-type Wanted struct {
-	Accounts, Assets []string
-	Credits          []Pair
+// LookupKeys names what to look up. Entries may repeat.
+type LookupKeys struct {
+	Accounts, Assets []string      // ids
+	Credits          []events.Pair // with their guards
 }
 
-// Found is what was there.
-type Found struct {
-	Accounts map[string]events.AccountOpened
+// LookupResult is what was found.
+type LookupResult struct {
+	Accounts map[string]Account
 	Assets   map[string]events.AssetRegistered
-	Credits  map[Pair]events.Amount // gross credits as projected: a lower bound; absent means nothing is projected
-	At       time.Time              // the store's clock
+	Credits  map[events.Pair]events.Amount // funds as projected: a lower bound; absent without a balance
+	Guards   map[events.Pair]Guard         // of the pairs of Credits; absent without a guard
+	At       time.Time                     // the store's clock
 }
 
-// Commit is one transaction to append.
+// Guard counts what an account ever spent or held of an asset.
+type Guard struct {
+	Pair   events.Pair
+	Spent  events.Amount
+	Change int64 // the account's version that it was told of last, 0 for none
+}
+
+// Life is a transaction with what became of it.
+type Life struct {
+	Header    events.TransactionPosted
+	Ended     *events.HoldEnded            // of a hold; nil while it is open
+	Reversals []events.TransactionReversed // by number
+}
+
+// DueHold is a hold as it is listed by expiry.
+type DueHold struct {
+	ID        string
+	ExpiresAt time.Time
+}
+
+// Commit is what is appended in one transaction of the store.
 type Commit struct {
-	Header events.TransactionPosted // its postings are Header.Postings()
-	Debits []Debit                  // one for each limited account and asset that is debited, distinct
+	Heads    []events.Event           // what is there once: a header, its reversal's number, the end of a hold
+	Postings []events.PostingRecorded // of all heads
+	Debits   []Debit                  // one for each limited account and asset that is debited, distinct
 }
 
-// Debit is one update of a guard: add Gross to what was ever spent, on the condition that what was spent so far is at
-// most Bound (nothing spent counts as zero: an absent guard passes only if Bound is not negative).
+// NewCommit returns the commit of one transaction.
+func NewCommit(header events.TransactionPosted, debits ...Debit) Commit {
+	return Commit{Heads: []events.Event{header}, Postings: header.Postings(), Debits: debits}
+}
+
+// Actions returns how many actions the commit has in one transaction of the store, which takes
+// table.TransactionActions.
+func (c Commit) Actions() int { return len(c.Heads) + len(c.Postings) + len(c.Debits) }
+
+// Debit is one update of a guard: add Gross to what was ever spent, on the condition that the guard is there, was told
+// of the version Change of its account and of no newer one, and that what was spent so far is at most Bound. So nothing
+// passes a negative Bound.
 type Debit struct {
-	Pair
-	Gross events.Amount // above zero: the sum of the transaction's debits of the pair
-	Bound events.Amount // known credits + own credits + overdraft − Gross, kept so low that spent + Gross has at most 38 digits
+	Pair   events.Pair
+	Change int64
+	Gross  events.Amount // above zero: the sum of the transaction's debits of the pair
+	Bound  events.Amount // known credits + own credits + overdraft − Gross; Bound + Gross has at most 38 digits
 }
 
 // Cancelled is the store's proof that one attempt to append wrote nothing, with its reasons.
 type Cancelled struct {
-	Header    HeaderReason
-	Stored    *events.TransactionPosted // with HeaderExists: the header that is there
-	Refused   []Refusal                 // guards whose condition failed, in the order of Commit.Debits
-	Conflict  bool                      // an item other than the header met another transaction
-	Throttled bool                      // an item was throttled
-	At        time.Time                 // the store's clock, zero if it did not say
+	Heads     []HeadReason // one for each of Commit.Heads
+	Refused   []Refusal    // guards whose condition failed, in the order of Commit.Debits
+	Conflict  bool         // an item other than a head met another transaction
+	Throttled bool         // such an item was throttled
+	At        time.Time    // the store's clock
 }
 
-// HeaderReason is what a cancellation says of the header.
-type HeaderReason int
+// HeadReason is what a cancellation says of a head.
+type HeadReason struct {
+	Is     HeadIs
+	Stored events.Event // with HeadExists: what is there, nil if the store did not show it
+}
 
-// HeaderNone proves that no transaction of this id was there; HeaderConflict proves nothing: it may be our own first attempt
-// being committed.
+// HeadIs is what the store found in a head's place.
+type HeadIs int
+
+// HeadNone says that nothing was there; a refusal is final only when a read confirms it. HeadConflict proves nothing:
+// it may be our own first attempt being committed.
 const (
-	HeaderNone HeaderReason = iota
-	HeaderExists
-	HeaderConflict
-	HeaderThrottled
+	HeadNone HeadIs = iota
+	HeadExists
+	HeadConflict
+	HeadThrottled
 )
 
-// Refusal is a guard whose condition failed.
+// Refusal is a guard whose condition failed, as it was at the refusal.
 type Refusal struct {
-	Pair
-	Spent events.Amount // what had been spent at the refusal
+	Guard
+	Absent bool // there is no guard yet
 }
 
 func (c *Cancelled) Error() string { return "transaction was cancelled by the store" }
 
-// Projections is what a command needs of the read side; the mains wire it.
-type Projections interface {
-	// Credits returns all that account was ever credited of asset, exactly: it includes every transaction acknowledged before the
-	// call. Errors: those of package table for reads.
-	Credits(ctx context.Context, account, asset string) (events.Amount, error)
+// head returns what is said of the head with an index: HeadNone when nothing is said.
+func (c *Cancelled) head(i int) HeadReason {
+	if i >= len(c.Heads) {
+		return HeadReason{}
+	}
+	return c.Heads[i]
+}
 
-	// MakeSure returns nil when every later strong read is certain to include the posting, which is committed already.
-	// ErrConflict: somebody else came first or it is not counted yet; look again, or answer that the outcome is unknown. It never
-	// writes a fold.
-	MakeSure(ctx context.Context, account, asset string, id events.KSUID) error
+// onlyThrottled reports whether nothing but throttling cancelled the attempt.
+func (c *Cancelled) onlyThrottled() bool {
+	throttled := c.Throttled
+	for _, head := range c.Heads {
+		switch head.Is {
+		case HeadThrottled:
+			throttled = true
+		case HeadConflict:
+			return false
+		}
+	}
+	return throttled && !c.Conflict && len(c.Refused) == 0
+}
+
+// Projections is what a command needs of the read side. It is safe for concurrent use.
+type Projections interface {
+	// Funds returns the exact sum of what account ever received of asset, by credits and from ended holds, with every
+	// transaction acknowledged before the call. Errors: those of package store for reads.
+	Funds(ctx context.Context, account, asset string) (events.Amount, error)
+
+	// Holdings returns a page of what account has of each asset after one ("": from the first), by asset, with every
+	// transaction acknowledged before the call. next is the asset to go on after, "" at the end.
+	Holdings(ctx context.Context, account, after string) (page []events.Holding, next string, err error)
+
+	// EnsureVisible returns nil when every later strong read is certain to include a committed posting. ErrConflict:
+	// another writer came first or the posting is not counted yet; try again, or answer that the outcome is unknown. It
+	// never writes a fold.
+	EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error
 }

@@ -6,242 +6,215 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/events"
-	"ledger.example/ledger/table"
+	"ledger.example/internal/store"
 )
 
-const (
-	// atOnce is how many requests one command has under way at a time.
-	atOnce = 8
-	// belowLimitTries is how often a transaction is tried again because credits, read exactly, say that an account is
-	// below its limit already. No debit can have done that: a credit is still being committed, item by item.
-	belowLimitTries = 5
-)
+// maxRequests is how many requests one command has in progress at a time.
+const maxRequests = 8
 
 // Post posts a transaction, transfer or trade. Errors: CodeInvalidRequest, CodeInvalidTransaction, CodeUnbalanced,
-// CodeAccountNotFound, CodeAssetNotFound, CodeTransactionIDReused, CodeInsufficientFunds, CodeThrottled, CodeContention,
-// CodeUnavailable, CodeOutcomeUnknown, CodeInternal.
+// CodeAccountNotFound, CodeAssetNotFound, CodeTransactionIDReused, CodeAccountFrozen, CodeAccountClosed,
+// CodeInsufficientFunds, CodeThrottled, CodeContention, CodeUnavailable, CodeOutcomeUnknown, CodeInternal.
 func (l *Ledger) Post(ctx context.Context, r PostingRequest) (Posted, error) {
-	if fields := r.Shape(); fields != nil {
-		return Posted{}, invalidRequest(fields)
-	}
-	if err := r.Rules(); err != nil {
-		return Posted{}, err
-	}
-	a := r.annotation()
-	if err := actorError(a.Actor); err != nil {
-		return Posted{}, err
-	}
-	alive, cancel := lifeOf(ctx)
-	defer cancel()
-	known, err := l.resolve(alive, r)
+	p := posting{attempts: attempts{ledger: l}, draft: r.expand()}
+	c, cancel, err := startCommand(ctx, p.draft.shape(), p.draft.note.Actor)
 	if err != nil {
 		return Posted{}, err
 	}
-	p := posting{Ledger: l, request: r}
-	p.header, p.limits = known.decide(r)
-	if a.ID == "" {
-		made, _, err := l.mint(alive, 1, p.header.Legs[0].Account)
+	defer cancel()
+	return p.post(c)
+}
+
+// post posts a request whose fields are right by themselves.
+func (p *posting) post(c *command) (Posted, error) {
+	later, err := p.plan(c)
+	if err != nil {
+		return Posted{}, err
+	}
+	if p.header.ID == "" {
+		made, _, err := p.ledger.mint(c, 1, p.header.Legs[0].Account, "")
 		if err != nil {
 			return Posted{}, err
 		}
 		p.header.ID = string(made[0])
 	}
-	if err := ctx.Err(); err != nil { // nobody waits any more, and nothing was sent
-		return Posted{}, storeError(err)
+	if later != nil {
+		return p.failUnlessThere(c, later)
 	}
-	return p.run(alive)
+	return p.run(c)
+}
+
+// plan decides what the request becomes. later is a refusal that time or other requests can change: it is judged after
+// the id, so that what was posted before is answered as it was then.
+func (p *posting) plan(ctx context.Context) (later *Error, err error) {
+	if err := p.draft.rules(); err != nil {
+		return nil, err
+	}
+	known, err := p.ledger.resolve(ctx, p.draft)
+	if err != nil {
+		return nil, err
+	}
+	p.header, p.limits = known.decide(p.draft)
+	if hold := p.draft.note.Hold; hold != nil {
+		if later = p.ledger.mayWriteLife(); later == nil {
+			p.header.ExpiresAt, later = hold.expires(p.ledger.instant())
+		}
+		if later != nil {
+			return later, nil
+		}
+	}
+	return p.forbidden(ctx, known), nil
 }
 
 // posting is one Post on its way to the journal.
 type posting struct {
-	*Ledger
-	request PostingRequest
-	header  events.TransactionPosted // without KSUIDs
-	limits  []limit
-
-	sent       []attempt
-	unknown    bool  // an attempt may have been applied, or still be
-	belowLimit int   // see belowLimitTries
-	last       error // of the attempt before
+	attempts
+	draft  draft
+	header events.TransactionPosted // without KSUIDs
+	funding
+	reversal *reversal // nil: it reverses nothing
 }
 
-// attempt is one that was sent.
-type attempt struct {
-	first  events.KSUID // of its first leg
-	minted time.Time    // by the stopwatch
-}
-
-// run appends the transaction, until it is there, or it is proved that it never will be, or the command's life is over.
+// run appends the transaction, until it is there, or it is proved that it never will be, or the time is up.
 //
 // Once an attempt's outcome is unknown, only what is proved is said: that the transaction is there, that its id belongs
-// to another body, or a refusal (see refusal). All else is CodeOutcomeUnknown.
-func (p *posting) run(ctx context.Context) (Posted, error) {
+// to another body, or a refusal (see refusal). Everything else is CodeOutcomeUnknown.
+func (p *posting) run(ctx *command) (Posted, error) {
 	declines := 0
-	for tries := 1; ; tries++ {
-		commit, err := p.commit(ctx)
-		if err != nil {
-			return Posted{}, p.end(ctx, err)
+	for failed := 1; ; failed++ {
+		if p.reversal != nil && p.reversal.stale {
+			if there, err := p.rebuild(ctx); there || err != nil {
+				return p.unbuilt(ctx, failed, err)
+			}
 		}
-		at, cancelled, err := p.append(ctx, commit)
+		commit, minted, err := p.commit(ctx)
+		switch {
+		case errors.Is(err, errClock): // what is there already needs no KSUID
+			return p.failUnlessThere(ctx, err)
+		case err != nil:
+			return Posted{}, p.fail(ctx, err)
+		}
+		if err := ctx.abandoned(); err != nil {
+			return p.await(ctx, failed, err)
+		}
+		at, cancelled, err := p.append(ctx, commit, minted)
 		switch {
 		case err == nil:
-			return p.acknowledge(ctx, commit.Header, at, false)
+			return p.acknowledge(ctx, commit.Heads[0].(events.TransactionPosted), at, false)
 		case cancelled != nil:
-			if cancelled.Header == HeaderExists {
-				return p.found(ctx, cancelled.Stored)
+			header := cancelled.head(0)
+			if header.Is == HeadExists {
+				stored, _ := header.Stored.(events.TransactionPosted)
+				return p.found(ctx, stored)
 			}
-			if cancelled.Header == HeaderNone && len(cancelled.Refused) > 0 {
-				if err := p.refusal(ctx, cancelled.Refused); err != nil {
-					return Posted{}, p.end(ctx, err)
-				}
-				if len(p.sent) == 1 {
-					continue // what was known was too low: that is no contention yet
+			if p.reversal != nil && cancelled.head(1).Is != HeadNone { // another reversal came first, or is about to
+				p.reversal.stale = true
+			} else if header.Is == HeadNone && len(cancelled.Refused) > 0 {
+				short, err := p.refused(ctx, p.ledger, cancelled.Refused)
+				switch {
+				case err != nil:
+					return Posted{}, p.fail(ctx, err)
+				case short != nil:
+					return p.failUnlessThere(ctx, p.refusal(short[0]))
+				case len(p.sent) <= quickAttempts:
+					continue // the refusal taught what was missing: that is no contention yet
 				}
 			}
-			err = table.ErrConflict
+			err = store.ErrConflict
 			if cancelled.onlyThrottled() {
-				err = table.ErrThrottled
+				err = store.ErrThrottled
 				declines++
 			}
 		case declined(err):
 			declines++
-		case errors.Is(err, table.ErrConflict):
-		case errors.Is(err, table.ErrUnknownOutcome):
+		case errors.Is(err, store.ErrConflict):
+		case errors.Is(err, store.ErrUnknownOutcome):
 			p.unknown = true
-			p.log.WarnContext(ctx, "outcome of a transaction is unknown; it is looked up", "transaction", p.header.ID, "error", err)
-			if stored, _, err := p.readHeader(ctx, p.header.ID); err == nil {
-				return p.found(ctx, &stored)
+			p.ledger.log.WarnContext(ctx, "outcome of a transaction is unknown; its header is read",
+				"transaction", p.header.ID, "error", err)
+			if stored, _, err := p.ledger.readHeader(ctx, p.header.ID); err == nil {
+				return p.found(ctx, stored)
 			}
 		default:
-			return Posted{}, p.end(ctx, internalError(err))
+			return Posted{}, p.fail(ctx, internalError(err))
 		}
-		if declines >= declinedTries && !p.unknown || !pause(ctx, tries) {
-			return Posted{}, p.end(ctx, storeError(err))
+		if declines >= maxDeclines && !p.unknown || !pause(ctx, failed) {
+			return Posted{}, p.fail(ctx, storeError(err))
 		}
 		p.last = err
 	}
 }
 
+// failUnlessThere reads the header, strongly consistent, and ends the command with err only if it is absent.
+func (p *posting) failUnlessThere(ctx context.Context, err error) (Posted, error) {
+	switch stored, _, absent := p.ledger.readHeader(ctx, p.header.ID); {
+	case absent == nil:
+		return p.found(ctx, stored)
+	case !errors.Is(absent, store.ErrAbsent):
+		err = storeError(absent)
+	}
+	return Posted{}, p.fail(ctx, err)
+}
+
+// await ends the command of a caller that is gone, with cause, and makes no further attempt. While the outcome of one
+// is unknown it reads the header until the time is up.
+func (p *posting) await(ctx context.Context, failed int, cause error) (Posted, error) {
+	for ; p.unknown && pause(ctx, failed); failed++ {
+		if stored, _, err := p.ledger.readHeader(ctx, p.header.ID); err == nil {
+			return p.found(ctx, stored)
+		}
+	}
+	return Posted{}, p.fail(ctx, storeError(cause))
+}
+
 // commit mints the KSUIDs of one attempt, right before it is sent.
-func (p *posting) commit(ctx context.Context) (Commit, error) {
-	ids, minted, err := p.mint(ctx, len(p.header.Legs), p.header.Legs[0].Account)
+func (p *posting) commit(ctx context.Context) (c Commit, minted time.Time, err error) {
+	var after events.KSUID
+	if p.reversal != nil {
+		after = p.reversal.after
+	}
+	if err := p.prepare(ctx, p.ledger); err != nil {
+		return Commit{}, minted, err
+	}
+	ids, minted, err := p.ledger.mint(ctx, len(p.header.Legs), p.header.Legs[0].Account, after)
 	if err != nil {
-		return Commit{}, err
+		return Commit{}, minted, err
 	}
-	p.sent = append(p.sent, attempt{first: ids[0], minted: minted})
-	c := Commit{Header: p.header}
-	c.Header.Legs = slices.Clone(p.header.Legs)
-	for i := range c.Header.Legs {
-		c.Header.Legs[i].ID = ids[i]
+	header := p.header
+	header.Legs = slices.Clone(p.header.Legs)
+	for i := range header.Legs {
+		header.Legs[i].ID = ids[i]
 	}
-	if len(p.limits) > 0 {
-		c.Debits = make([]Debit, len(p.limits))
+	c = NewCommit(header)
+	if p.reversal != nil {
+		c.Heads = append(c.Heads, p.reversal.head(p.draft.reverses, header.ID))
 	}
-	for i := range p.limits {
-		p.limits[i].raise(p.credits)
-		c.Debits[i] = p.limits[i].debit()
-	}
-	return c, nil
+	c.Debits = p.debits()
+	return c, minted, nil
 }
 
-// append makes one attempt. When it was cancelled, err is not nil either.
-func (p *posting) append(ctx context.Context, c Commit) (at time.Time, cancelled *Cancelled, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestLife)
-	defer cancel()
-	sent := time.Now()
-	at, err = p.journal.Append(ctx, c)
-	if c, ok := errors.AsType[*Cancelled](err); ok {
-		at, cancelled = c.At, c
+// refusal is the error of a shortfall.
+func (p *posting) refusal(s shortfall) *Error {
+	if !s.limit.isOpen() {
+		return barred(p.draft, s.limit.account)
 	}
-	p.clock.tell(at, sent, time.Now())
-	return at, cancelled, err
-}
-
-// refusal reads the credits of the refused pairs exactly, and returns nil when it is worth trying again, else
-// CodeInsufficientFunds, or the error of a read.
-//
-// A refusal is final also for attempts of this request that are still under way somewhere. The cancellation proves that
-// none of them had been applied (the header was not there), and a guard already stood above this pair's bound. What was
-// spent never falls, and no attempt was ever sent with a higher bound than the one compared here, as what is known of
-// the credits never falls while a command lives: so none can still pass its guard.
-func (p *posting) refusal(ctx context.Context, refused []Refusal) error {
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, r := range refused {
-		group.Go(func() error {
-			return again(groupCtx, func() error {
-				credits, err := p.projections.Credits(groupCtx, r.Account, r.Asset)
-				if err == nil {
-					p.credits.raise(r.Pair, credits)
-				}
-				return err
-			})
-		})
-	}
-	switch err := group.Wait(); {
-	case errors.Is(err, table.ErrConflict):
-		return nil
-	case err != nil:
-		return storeError(err)
-	}
-	for i := range p.limits {
-		limit := &p.limits[i]
-		at := slices.IndexFunc(refused, func(r Refusal) bool { return r.Pair == limit.Pair })
-		if at < 0 {
-			continue
-		}
-		limit.raise(p.credits)
-		spent := refused[at].Spent
-		if spent.Cmp(limit.bound()) <= 0 {
-			continue
-		}
-		if limit.available(spent).Sign() < 0 {
-			if p.belowLimit++; p.belowLimit <= belowLimitTries {
-				return nil
-			}
-			p.log.ErrorContext(ctx, "account is below its limit", "account", limit.Account, "asset", limit.Asset,
-				"credits", limit.known.String(), "spent", spent.String(), "overdraft", limit.overdraft.String(),
-				"BelowLimit", 1) // counted as a metric
-		}
-		return insufficientFunds(*limit, spent)
-	}
-	return nil
+	return insufficientFunds(*s.limit, s.spent)
 }
 
 func insufficientFunds(l limit, spent events.Amount) *Error {
 	return &Error{
 		Code:   CodeInsufficientFunds,
-		Detail: "The account " + l.Account + " has not enough " + l.Asset + ".",
-		Funds:  &Funds{Account: l.Account, Asset: l.Asset, Available: l.available(spent), Requested: l.requested()},
+		Detail: "The account " + l.pair.Account + " has not enough " + l.pair.Asset + ".",
+		Funds: &Funds{
+			Account: l.pair.Account, Asset: l.pair.Asset, Available: l.available(spent), Requested: l.requested(),
+		},
 	}
 }
 
-// end returns the error that a command may end with: err itself while nothing can have been applied, or when it is
-// proved that nothing ever will be.
-func (p *posting) end(ctx context.Context, err error) error {
-	var e *Error
-	if !errors.As(err, &e) {
-		e = internalError(err)
-	}
-	if e.Code == CodeUnavailable && p.last != nil && ctx.Err() != nil {
-		e = storeError(p.last) // it is not this request that used up the command's life
-	}
-	proved := e.Code == CodeInsufficientFunds || e.Code == CodeTransactionIDReused
-	if p.unknown && !proved && e.Code != CodeOutcomeUnknown {
-		e = unknownError(p.header.ID, err)
-	}
-	switch e.Code {
-	case CodeContention, CodeThrottled, CodeUnavailable, CodeOutcomeUnknown:
-		p.log.WarnContext(ctx, "transaction was given up", "transaction", p.header.ID, "code", e.Code, "attempts", len(p.sent), "error", e.Err)
-	}
-	return e
-}
-
-// onlyThrottled tells whether nothing but throttling cancelled the attempt.
-func (c *Cancelled) onlyThrottled() bool {
-	throttled := c.Throttled || c.Header == HeaderThrottled
-	return throttled && !c.Conflict && c.Header != HeaderConflict && len(c.Refused) == 0
+// fail returns the error that the command may end with. A refusal of a reversal for its amounts is a proof: another
+// reversal has the number of every attempt.
+func (p *posting) fail(ctx context.Context, err error) error {
+	return p.attempts.fail(ctx, p.header.ID, err,
+		CodeInsufficientFunds, CodeAccountFrozen, CodeAccountClosed, CodeTransactionIDReused, CodeExceedsReversible)
 }

@@ -1,32 +1,77 @@
 package ledger
 
-import "ledger.example/events"
+import (
+	"time"
+
+	"ledger.example/events"
+)
 
 // RegisterAsset asks that an asset be registered.
 type RegisterAsset struct {
-	ID, Name, Description string
-	Scale                 int
-	Currency              string // "" for none
-	Actor                 string
+	ID          string // see events.ValidID
+	Name        string // 1 to events.NameChars characters
+	Description string // at most events.DescriptionChars characters
+	Scale       int    // decimal places, 0 to events.ScaleMax
+	Currency    string // id of the asset that costs are counted in; "" for none
+	Actor       string // who asks, 1 to events.ActorChars characters
 }
 
 // OpenAccount asks that an account be opened.
 type OpenAccount struct {
-	ID, Name  string
-	Profile   string // a JSON object in compact form; "" or "{}" for none
+	ID        string // see events.ValidID
+	Name      string // at most events.NameChars characters
+	Profile   string // a JSON object of at most events.ProfileBytes bytes when compact; "" for none
 	Overdraft events.Overdraft
-	Actor     string
+	Actor     string // who asks, 1 to events.ActorChars characters
 }
 
-// Annotation is what the three kinds of posting request share.
+// ChangeAccount asks that an account be another one from now on. What is nil stays as it is.
+type ChangeAccount struct {
+	ID        string
+	Name      *string // these as in OpenAccount, each replaced as a whole
+	Profile   *string
+	Overdraft *events.Overdraft    // an account without a limit stays so, and one with limits has them
+	State     *events.AccountState // events.StateClosed is final
+	IfMatch   int64                // the version that the account must have; 0: any
+	Actor     string               // who asks, 1 to events.ActorChars characters
+}
+
+// GrantMember asks that a user have a role on an account.
+type GrantMember struct {
+	Account, User string // ids
+	Role          events.Role
+	Actor         string // who asks, 1 to events.ActorChars characters
+}
+
+// RevokeMember asks that a user have no role on an account.
+type RevokeMember struct {
+	Account, User string // ids
+	Actor         string // who asks, 1 to events.ActorChars characters
+}
+
+// PostingRequest is one of PostTransaction, PostTransfer and PostTrade. Each stands for one transaction.
+type PostingRequest interface {
+	// Shape returns the fields whose value alone is at fault; nil when there are none.
+	Shape() []FieldError
+	// expand returns the transaction that the request stands for.
+	expand() draft
+}
+
+// Annotation is what the three kinds of posting request have in common.
 type Annotation struct {
-	ID          string // "" lets the ledger make one
-	Description string
-	Metadata    map[string]string
-	Actor       string
+	ID          string            // of the transaction, see events.ValidID; "" lets the ledger make one
+	Description string            // at most events.DescriptionChars characters
+	Metadata    map[string]string // at most events.MetadataPairs pairs and events.MetadataBytes bytes
+	Actor       string            // who asks, 1 to events.ActorChars characters
+	Hold        *HoldRequest      // place a hold; nil: post
 }
 
-// PostTransaction asks for a transaction of the given legs.
+// HoldRequest asks that a transaction be a hold. Its answer is a transaction with ExpiresAt.
+type HoldRequest struct {
+	ExpiresAt *time.Time // after now, at most events.HoldDaysMax days ahead; nil: holdDays from now
+}
+
+// PostTransaction asks for a transaction of the given legs: events.PostingsMin to events.PostingsMax of them.
 type PostTransaction struct {
 	Annotation
 	Postings []LegRequest
@@ -34,63 +79,71 @@ type PostTransaction struct {
 
 // LegRequest is one leg as asked for.
 type LegRequest struct {
-	Account, Asset string
-	Quantity, Cost events.Amount
+	Account, Asset string        // ids
+	Quantity       events.Amount // signed, in the asset's smallest unit
+	Cost           events.Amount // signed, in the smallest unit of the asset's currency
 }
 
-// PostTransfer asks to move quantity of asset from one account to another: two legs, from and to.
+// PostTransfer asks to move a quantity of an asset from one account to another.
 type PostTransfer struct {
 	Annotation
 	From, To, Asset string
-	Quantity        events.Amount
+	Quantity        events.Amount // above zero
 }
 
-// PostTrade asks for the everyday transaction: buyer +quantity +cost, seller −quantity −cost, and when it settles, the
-// cash legs buyer −cost, seller +cost in the asset's currency.
+// PostTrade asks for the everyday transaction: the buyer gets quantity and cost, the seller gives them. A trade that
+// settles also moves the cost from buyer to seller, in the asset's currency.
 type PostTrade struct {
 	Annotation
 	Asset, Buyer, Seller string
-	Quantity, Cost       events.Amount
+	Quantity             events.Amount // above zero
+	Cost                 events.Amount // not negative
 	Settle               bool
 }
 
-// PostingRequest is one of PostTransaction, PostTransfer and PostTrade.
-type PostingRequest interface {
-	// Shape returns every field whose value alone is out of range or of a wrong pattern, in the order of the request (invalid_request).
-	Shape() []FieldError
-	// Rules returns nil, or what breaks the rules over several fields: CodeInvalidTransaction, else CodeUnbalanced.
-	Rules() *Error
-
-	kind() events.Kind
-	annotation() Annotation
-	// names returns every field that names an account, and every one that names an asset, in the order of the request.
-	names() (accounts, assets []name)
-	// costed returns every field that asks for something that only an asset with a currency allows.
-	costed() []name
-	// settlement returns the asset in whose currency the request settles, and whether it adds legs in it.
-	settlement() (asset string, settles bool)
-	// legs returns the legs that the request expands to, in their order. Those of its settlement are in currency,
-	// and left out while that is "".
-	legs(currency string) []LegRequest
-	// canonical appends what the request asks for besides kind and annotation.
-	canonical(c canonical) canonical
+// BatchResult is the answer to one request of a batch: Posted, or why it was not.
+type BatchResult struct {
+	Posted Posted
+	Err    *Error // nil: posted
 }
 
-// Posted is the answer to a posting request.
+// Posted is the answer to a posting request or a reversal.
 type Posted struct {
 	Transaction events.TransactionPosted
-	Replayed    bool // it had been posted before, by an earlier request with this id and body
+	Replayed    bool // an earlier request with this id and body had posted it
 }
 
-// GrantMember asks that user have role on account.
-type GrantMember struct {
-	Account, User string
-	Role          events.Role
-	Actor         string
+// Status returns what the transaction was when it was posted: StatusHeld or StatusPosted.
+func (p Posted) Status() Status { return Life{Header: p.Transaction}.Status() }
+
+// CaptureRequest asks to post what was held, in whole or in part. What is not captured is given back.
+type CaptureRequest struct {
+	Transaction string // id of the hold
+	Part        Part
+	Actor       string // who asks, 1 to events.ActorChars characters
 }
 
-// RevokeMember asks that user have no role on account.
-type RevokeMember struct {
-	Account, User string
-	Actor         string
+// ReleaseRequest asks to give back all that was held.
+type ReleaseRequest struct {
+	Transaction string // id of the hold
+	Description string // why, at most events.DescriptionChars characters
+	Actor       string // who asks, 1 to events.ActorChars characters
+}
+
+// Ended is the answer to a request that ends a hold.
+type Ended struct {
+	Transaction events.TransactionPosted // the hold as it was placed
+	End         events.HoldEnded         // its legs are what was posted
+	Replayed    bool                     // an earlier request for the same end had ended it
+}
+
+// Status returns how the hold ended.
+func (e Ended) Status() Status { return statusOf(e.End) }
+
+// ReverseRequest asks for a transaction that takes back a part of another one: its legs are those of that transaction
+// with the opposite signs, without those of nothing. It has no Hold.
+type ReverseRequest struct {
+	Annotation
+	Transaction string // id of the transaction to reverse
+	Part        Part   // with the signs of that transaction; nothing named: all that is left
 }

@@ -7,100 +7,95 @@ import (
 	"ledger.example/events"
 )
 
-// resolve finds what the request names, and sees to it that something is known of the credits of each pair that it
-// debits: from memory when all was seen before, else in one look, and one more for the cash of a settled trade whose
-// currency was not known. What doesn't exist or is forbidden is an error.
-func (l *Ledger) resolve(ctx context.Context, r PostingRequest) (*definitions, error) {
-	accounts, assets := r.names()
-	d, wanted := l.remembered(accounts, assets)
-	wanted.Credits = l.unknownCredits(r, d)
-	warm := wanted.empty()
+// resolve returns the definitions that a draft names, and makes sure that credits are known of each pair that it
+// debits. When all of that is cached it makes no request. Else it makes one, and one more for the cash of a settled
+// trade whose currency was not known. Errors: those of definitions.check, and of the store.
+func (l *Ledger) resolve(ctx context.Context, p draft) (*definitions, error) {
+	d, keys := l.cached(p)
+	keys.Credits = l.unknownCredits(p, d)
+	warm := keys.empty()
 	if !warm {
-		if err := l.learn(ctx, wanted, d); err != nil {
-			return d, err
+		if err := l.learn(ctx, keys, d); err != nil {
+			return nil, err
 		}
 	}
-	if err := d.check(r, accounts, assets); err != nil {
-		return d, err
+	if err := d.check(p); err != nil {
+		return nil, err
 	}
 	if warm {
 		return d, nil
 	}
-	if wanted = (Wanted{Credits: l.unknownCredits(r, d)}); !wanted.empty() {
-		if err := l.learn(ctx, wanted, d); err != nil {
-			return d, err
+	if keys = (LookupKeys{Credits: l.unknownCredits(p, d)}); !keys.empty() {
+		if err := l.learn(ctx, keys, d); err != nil {
+			return nil, err
 		}
 	}
 	return d, nil
 }
 
-// remembered returns the definitions that are known already, and what is left to look for.
-func (l *Ledger) remembered(accounts, assets []name) (d *definitions, wanted Wanted) {
+// cached returns the definitions that are cached, and the keys of the others.
+func (l *Ledger) cached(p draft) (d *definitions, keys LookupKeys) {
 	d = &definitions{
-		accounts: make([]*events.AccountOpened, 0, len(accounts)),
-		assets:   make([]*events.AssetRegistered, 0, len(assets)),
+		accounts: make([]*Account, 0, len(p.legs)),
+		assets:   make([]*events.AssetRegistered, 0, len(p.legs)),
 	}
-	for _, n := range accounts {
-		if d.account(n.id) != nil {
-			continue
+	for _, leg := range p.legs {
+		if d.account(leg.Account) == nil {
+			if account := l.accounts.of(leg.Account, p.debits(leg.Account), p.credits(leg.Account)); account != nil {
+				d.accounts = append(d.accounts, account)
+			} else if !slices.Contains(keys.Accounts, leg.Account) {
+				keys.Accounts = append(keys.Accounts, leg.Account)
+			}
 		}
-		if account, ok := l.accounts.get(n.id); ok {
-			d.accounts = append(d.accounts, account)
-		} else if !slices.Contains(wanted.Accounts, n.id) {
-			wanted.Accounts = append(wanted.Accounts, n.id)
-		}
-	}
-	for _, n := range assets {
-		if d.asset(n.id) != nil {
-			continue
-		}
-		if asset, ok := l.assets.get(n.id); ok {
-			d.assets = append(d.assets, asset)
-		} else if !slices.Contains(wanted.Assets, n.id) {
-			wanted.Assets = append(wanted.Assets, n.id)
+		if d.asset(leg.Asset) == nil {
+			if asset, ok := l.assets.get(leg.Asset); ok {
+				d.assets = append(d.assets, asset)
+			} else if !slices.Contains(keys.Assets, leg.Asset) {
+				keys.Assets = append(keys.Assets, leg.Asset)
+			}
 		}
 	}
-	return d, wanted
+	return d, keys
 }
 
-// unknownCredits returns the pairs that r debits, as far as d tells its legs, of whose credits nothing was ever read. An
-// account may turn out to have no limit: then they were read in vain, in the same request.
-func (l *Ledger) unknownCredits(r PostingRequest, d *definitions) (pairs []Pair) {
-	settled, _ := r.settlement()
-	for _, leg := range r.legs(d.currency(settled)) {
-		p := Pair{leg.Account, leg.Asset}
-		if leg.Quantity.Sign() >= 0 || d.overdraft(p.Account).Unlimited || slices.Contains(pairs, p) {
+// unknownCredits returns the pairs that a draft debits and of whose credits nothing is known. While an account is not
+// known it is taken for one with a limit: then its credits are read in the same request, and perhaps not needed.
+func (l *Ledger) unknownCredits(p draft, d *definitions) (pairs []events.Pair) {
+	for _, leg := range d.legs(p) {
+		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
+		if leg.Quantity.Sign() >= 0 || d.overdraft(pair.Account).Unlimited || slices.Contains(pairs, pair) {
 			continue
 		}
-		if _, ok := l.credits.of(p); !ok {
-			pairs = append(pairs, p)
+		if _, ok := l.credits.of(pair); !ok {
+			pairs = append(pairs, pair)
 		}
 	}
 	return pairs
 }
 
-// learn looks for what is wanted, and takes it into d and into memory.
-func (l *Ledger) learn(ctx context.Context, wanted Wanted, d *definitions) error {
-	found, err := l.look(ctx, wanted)
+// learn looks up the keys and adds what it finds to d and to the caches.
+func (l *Ledger) learn(ctx context.Context, keys LookupKeys, d *definitions) error {
+	found, err := l.lookup(ctx, keys)
 	if err != nil {
 		return err
 	}
-	for _, id := range wanted.Accounts {
+	for _, id := range keys.Accounts {
 		if account, ok := found.Accounts[id]; ok {
 			d.accounts = append(d.accounts, &account)
 		}
 	}
-	for _, id := range wanted.Assets {
+	for _, id := range keys.Assets {
 		if asset, ok := found.Assets[id]; ok {
 			d.assets = append(d.assets, &asset)
 		}
 	}
-	for _, p := range wanted.Credits {
+	for _, p := range keys.Credits {
 		if account := d.account(p.Account); account != nil && !account.Overdraft.Unlimited {
-			l.credits.raise(p, found.Credits[p]) // nothing projected: zero is a lower bound too, and saves the next look
+			// With no balance yet this is zero: a lower bound too, and it saves the next lookup.
+			l.credits.found(p, found.Credits[p], found.Guards[p])
 		}
 	}
 	return nil
 }
 
-func (w Wanted) empty() bool { return len(w.Accounts)+len(w.Assets)+len(w.Credits) == 0 }
+func (k LookupKeys) empty() bool { return len(k.Accounts)+len(k.Assets)+len(k.Credits) == 0 }

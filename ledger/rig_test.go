@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
-	"ledger.example/ledger/journaltest"
-	"ledger.example/ledger/table"
 )
 
 // era brings synctest's clock, which begins in 2000, into the range of KSUIDs.
@@ -22,38 +21,58 @@ const era = 27 * 365 * 24 * time.Hour
 
 func storeNow() time.Time { return time.Now().Add(era) }
 
-// An appended step stands for what one call of Append does; it may pass the commit on to the journal.
-type appended func(ctx context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error)
+// appended stands for what one call of Append does; it may pass the commit on to the book.
+type appended func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error)
 
-// script is a journal in memory whose answers can be scripted: each call of Append takes the next step, and when none is left
-// goes through. The other methods fail while their function says so.
-type script struct {
-	*journaltest.Memory
+// put stands for what one write of a single event does; apply writes.
+type put func(apply func() error) error
 
-	mu      sync.Mutex
-	steps   []appended
-	forever appended // for every call when no step is left
+// faulty is a book with scripted faults. Each call of Append takes the next of steps, each put of a single event the
+// next of puts; without one it goes through. The other methods fail while fail says so.
+type faulty struct {
+	*book
+
+	mu          sync.Mutex
+	steps       []appended
+	forever     appended // for every Append when no step is left
+	puts        []put
+	putsForever put
+	delay       map[string]time.Duration
+	writes      map[string][]put // of PutChange, MakeGuard and TellGuard, by method
+	fail        func(method string) error
+
+	calls   []string // the names of the methods called, but for puts
 	sent    []ledger.Commit
-	calls   []string // the names of the methods called
-	fail    func(method string) error
+	visible []events.KSUID // of EnsureVisible
+	written int            // how many puts were called
 }
 
-func (s *script) called(method string) error {
-	s.mu.Lock()
-	s.calls = append(s.calls, method)
-	fail := s.fail
-	s.mu.Unlock()
+func (f *faulty) called(method string) error {
+	f.mu.Lock()
+	f.calls = append(f.calls, method)
+	fail := f.fail
+	f.mu.Unlock()
 	if fail != nil {
 		return fail(method)
 	}
 	return nil
 }
 
+// failing lets one method fail.
+func failing(method string, err error) func(string) error {
+	return func(called string) error {
+		if called == method {
+			return err
+		}
+		return nil
+	}
+}
+
 // count returns how often a method was called.
-func (s *script) count(method string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, call := range s.calls {
+func (f *faulty) count(method string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, call := range f.calls {
 		if call == method {
 			n++
 		}
@@ -61,121 +80,220 @@ func (s *script) count(method string) (n int) {
 	return n
 }
 
-func (s *script) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.sent = nil, nil
+func (f *faulty) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls, f.sent, f.visible, f.written = nil, nil, nil, 0
 }
 
-func (s *script) Append(ctx context.Context, c ledger.Commit) (time.Time, error) {
-	s.mu.Lock()
-	s.calls = append(s.calls, "Append")
-	s.sent = append(s.sent, c)
-	step := s.forever
-	if len(s.steps) > 0 {
-		step, s.steps = s.steps[0], s.steps[1:]
+func (f *faulty) Append(ctx context.Context, c ledger.Commit) (time.Time, error) {
+	f.mu.Lock()
+	f.calls, f.sent = append(f.calls, "Append"), append(f.sent, c)
+	step := f.forever
+	if len(f.steps) > 0 {
+		step, f.steps = f.steps[0], f.steps[1:]
 	}
-	s.mu.Unlock()
+	f.mu.Unlock()
 	if step == nil {
-		return s.Memory.Append(ctx, c)
+		return f.book.Append(ctx, c)
 	}
-	return step(ctx, c, s.Memory)
+	return step(ctx, c, f.book)
 }
 
-func (s *script) Look(ctx context.Context, w ledger.Wanted) (ledger.Found, error) {
-	if err := s.called("Look"); err != nil {
-		return ledger.Found{}, err
+func (f *faulty) Lookup(ctx context.Context, keys ledger.LookupKeys) (ledger.LookupResult, error) {
+	if err := f.called("Lookup"); err != nil {
+		return ledger.LookupResult{}, err
 	}
-	return s.Memory.Look(ctx, w)
+	return f.book.Lookup(ctx, keys)
 }
 
-func (s *script) Transaction(ctx context.Context, id string) (events.TransactionPosted, time.Time, error) {
-	if err := s.called("Transaction"); err != nil {
+func (f *faulty) Transaction(ctx context.Context, id string) (events.TransactionPosted, time.Time, error) {
+	if err := f.called("Transaction"); err != nil {
 		return events.TransactionPosted{}, time.Time{}, err
 	}
-	return s.Memory.Transaction(ctx, id)
+	return f.book.Transaction(ctx, id)
 }
 
-func (s *script) Whole(ctx context.Context, t events.TransactionPosted) (time.Time, error) {
-	if err := s.called("Whole"); err != nil {
+func (f *faulty) VerifyComplete(ctx context.Context, head events.Event, postings []events.PostingRecorded) (time.Time, error) {
+	if err := f.called("VerifyComplete"); err != nil {
 		return time.Time{}, err
 	}
-	return s.Memory.Whole(ctx, t)
+	return f.book.VerifyComplete(ctx, head, postings)
 }
 
-func (s *script) Credits(ctx context.Context, account, asset string) (events.Amount, error) {
-	if err := s.called("Credits"); err != nil {
+func (f *faulty) Life(ctx context.Context, id string) (ledger.Life, time.Time, error) {
+	if err := f.called("Life"); err != nil {
+		return ledger.Life{}, time.Time{}, err
+	}
+	return f.book.Life(ctx, id)
+}
+
+func (f *faulty) DueHolds(
+	ctx context.Context, shard int, until time.Time, after ledger.DueHold,
+) ([]ledger.DueHold, bool, error) {
+	if err := f.called("DueHolds"); err != nil {
+		return nil, false, err
+	}
+	return f.book.DueHolds(ctx, shard, until, after)
+}
+
+func (f *faulty) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
+	if err := f.called("NewestGrant"); err != nil {
+		return "", 0, err
+	}
+	return f.book.NewestGrant(ctx, account, user)
+}
+
+func (f *faulty) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
+	if err := f.called("Funds"); err != nil {
 		return events.Amount{}, err
 	}
-	return s.Memory.Credits(ctx, account, asset)
+	return f.book.Funds(ctx, account, asset)
 }
 
-func (s *script) MakeSure(ctx context.Context, account, asset string, id events.KSUID) error {
-	if err := s.called("MakeSure"); err != nil {
+func (f *faulty) Holdings(ctx context.Context, account, after string) ([]events.Holding, string, error) {
+	if err := f.called("Holdings"); err != nil {
+		return nil, "", err
+	}
+	return f.book.Holdings(ctx, account, after)
+}
+
+func (f *faulty) PutChange(ctx context.Context, c events.AccountChanged) error {
+	return f.write("PutChange", func() error { return f.book.PutChange(context.WithoutCancel(ctx), c) })
+}
+
+func (f *faulty) MakeGuard(ctx context.Context, p events.Pair) error {
+	return f.write("MakeGuard", func() error { return f.book.MakeGuard(context.WithoutCancel(ctx), p) })
+}
+
+func (f *faulty) TellGuard(ctx context.Context, p events.Pair, version int64) error {
+	return f.write("TellGuard", func() error { return f.book.TellGuard(ctx, p, version) })
+}
+
+// write makes a write of one method by the next of its steps.
+func (f *faulty) write(method string, apply func() error) error {
+	if err := f.called(method); err != nil {
 		return err
 	}
-	return s.Memory.MakeSure(ctx, account, asset, id)
+	f.mu.Lock()
+	var step put
+	if steps := f.writes[method]; len(steps) > 0 {
+		step, f.writes[method] = steps[0], steps[1:]
+	}
+	delay := f.delay[method]
+	f.mu.Unlock()
+	time.Sleep(delay)
+	if step == nil {
+		return apply()
+	}
+	return step(apply)
+}
+
+func (f *faulty) Guards(ctx context.Context, account, after string) ([]ledger.Guard, string, error) {
+	if err := f.called("Guards"); err != nil {
+		return nil, "", err
+	}
+	return f.book.Guards(ctx, account, after)
+}
+
+func (f *faulty) EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error {
+	f.mu.Lock()
+	f.visible = append(f.visible, id)
+	f.mu.Unlock()
+	if err := f.called("EnsureVisible"); err != nil {
+		return err
+	}
+	return f.book.EnsureVisible(ctx, account, asset, id)
+}
+
+func (f *faulty) Put(ctx context.Context, e events.Event) (events.Event, error) {
+	var mu sync.Mutex // a late write comes when nobody waits for it any more
+	var stored events.Event
+	apply := func() error {
+		was, err := f.book.Put(context.WithoutCancel(ctx), e)
+		mu.Lock()
+		defer mu.Unlock()
+		stored = was
+		return err
+	}
+	f.mu.Lock()
+	f.written++
+	step := f.putsForever
+	if len(f.puts) > 0 {
+		step, f.puts = f.puts[0], f.puts[1:]
+	}
+	f.mu.Unlock()
+	if step == nil {
+		step = func(apply func() error) error { return apply() }
+	}
+	err := step(apply)
+	mu.Lock()
+	defer mu.Unlock()
+	return stored, err
 }
 
 // Steps.
 
 func answers(err error) appended {
-	return func(context.Context, ledger.Commit, *journaltest.Memory) (time.Time, error) { return time.Time{}, err }
+	return func(context.Context, ledger.Commit, *book) (time.Time, error) { return time.Time{}, err }
 }
 
 func cancelled(c ledger.Cancelled) appended { return answers(&c) }
 
 // applied commits, and then answers otherwise.
 func applied(err error) appended {
-	return func(ctx context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error) {
-		j.Append(ctx, c)
+	return func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+		b.Append(ctx, c)
 		return time.Time{}, err
 	}
 }
 
 // late answers that the outcome is unknown, and lets the commit arrive later.
 func late(after time.Duration) appended {
-	return func(_ context.Context, c ledger.Commit, j *journaltest.Memory) (time.Time, error) {
+	return func(_ context.Context, c ledger.Commit, b *book) (time.Time, error) {
 		go func() {
 			time.Sleep(after)
-			j.Append(context.Background(), c)
+			b.Append(context.Background(), c)
 		}()
 		return time.Time{}, errUnknown
 	}
 }
 
 // hangs gives no answer at all.
-func hangs(ctx context.Context, _ ledger.Commit, _ *journaltest.Memory) (time.Time, error) {
+func hangs(ctx context.Context, _ ledger.Commit, _ *book) (time.Time, error) {
 	<-ctx.Done()
 	return time.Time{}, errUnknown
 }
 
+func putAnswers(err error) put { return func(func() error) error { return err } }
+
 var (
-	errThrottled   = fmt.Errorf("scripted: %w", table.ErrThrottled)
-	errUnavailable = fmt.Errorf("scripted: %w", table.ErrUnavailable)
-	errConflict    = fmt.Errorf("scripted: %w", table.ErrConflict)
-	errUnknown     = fmt.Errorf("scripted: %w", table.ErrUnknownOutcome)
+	errThrottled   = fmt.Errorf("scripted: %w", store.ErrThrottled)
+	errUnavailable = fmt.Errorf("scripted: %w", store.ErrUnavailable)
+	errUnknown     = fmt.Errorf("scripted: %w", store.ErrUnknownOutcome)
 )
 
-// rig is a ledger on a scripted journal, in a bubble of synctest.
+// rig is a ledger on a faulty book, in a bubble of synctest.
 type rig struct {
 	*ledger.Ledger
 	t         *testing.T
-	journal   *script
+	journal   *faulty
 	skew      time.Duration // of the process's clock
 	storeSkew time.Duration // of the store's clock
 	log       *bytes.Buffer
 }
 
 // inBubble runs f on a rig with USD, AAPL in USD and EUR; jane, bob, shop and fees have limits, margin may owe 500 USD,
-// market and bank have none. The definitions are stored but not remembered.
+// market and bank have none. The definitions are stored but not cached.
 func inBubble(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t}
-		r.journal = &script{Memory: journaltest.NewMemory(t, func() time.Time { return storeNow().Add(r.storeSkew) })}
+		r.journal = &faulty{book: newBook(t, func() time.Time { return storeNow().Add(r.storeSkew) })}
 		r.restart()
-		for _, asset := range []ledger.RegisterAsset{{ID: "USD", Name: "US dollar", Scale: 2}, {ID: "AAPL", Name: "Apple", Currency: "USD"}, {ID: "EUR", Name: "Euro", Scale: 2}} {
+		for _, asset := range []ledger.RegisterAsset{
+			{ID: "USD", Name: "US dollar", Scale: 2}, {ID: "AAPL", Name: "Apple", Currency: "USD"}, {ID: "EUR", Name: "Euro", Scale: 2},
+		} {
 			asset.Actor = "tester"
 			if _, created, err := r.RegisterAsset(t.Context(), asset); err != nil || !created {
 				t.Fatal(created, err)
@@ -195,7 +313,7 @@ func inBubble(t *testing.T, f func(t *testing.T, r *rig)) {
 	})
 }
 
-// restart begins a new process, which remembers nothing.
+// restart begins a new process, with empty caches.
 func (r *rig) restart() {
 	r.log = &bytes.Buffer{}
 	r.Ledger = ledger.New(ledger.Config{
@@ -207,8 +325,15 @@ func (r *rig) restart() {
 	r.journal.forget()
 }
 
+// another is another process on the same store, without faults.
+func (r *rig) another() *ledger.Ledger {
+	return ledger.New(ledger.Config{Journal: r.journal.book, Projections: r.journal.book, Now: storeNow})
+}
+
 func transfer(id, from, to, quantity string) ledger.PostTransfer {
-	return ledger.PostTransfer{Annotation: ledger.Annotation{ID: id, Actor: "tester"}, From: from, To: to, Asset: "USD", Quantity: amount(quantity)}
+	return ledger.PostTransfer{
+		Annotation: ledger.Annotation{ID: id, Actor: "tester"}, From: from, To: to, Asset: "USD", Quantity: amount(quantity),
+	}
 }
 
 func (r *rig) post(request ledger.PostingRequest) (ledger.Posted, error) {
@@ -225,12 +350,15 @@ func (r *rig) mustPost(request ledger.PostingRequest) ledger.Posted {
 	return posted
 }
 
-// fund gives an account what it needs, and lets the read side see it.
+// fund gives an account what it needs, and lets the read side see it. It also makes the guard.
 func (r *rig) fund(account, asset, quantity string) {
 	r.t.Helper()
-	r.mustPost(ledger.PostTransfer{Annotation: ledger.Annotation{Actor: "tester"}, From: "bank", To: account, Asset: asset, Quantity: amount(quantity)})
-	credits, _ := r.journal.Balance(pair(account, asset))
+	funding := transfer("", "bank", account, quantity)
+	funding.Asset = asset
+	r.mustPost(funding)
+	credits, _ := r.journal.Sums(pair(account, asset))
 	r.journal.Project(pair(account, asset), credits)
+	r.journal.Guard(pair(account, asset))
 	r.journal.forget()
 }
 
@@ -263,4 +391,9 @@ func (r *rig) stored(id string, want bool) events.TransactionPosted {
 	return t
 }
 
-func pair(account, asset string) ledger.Pair { return ledger.Pair{Account: account, Asset: asset} }
+func pair(account, asset string) events.Pair { return events.Pair{Account: account, Asset: asset} }
+
+// refusalAt is a refusal by the guard of an account in USD, of an account that was never changed.
+func refusalAt(account, spent string) ledger.Refusal {
+	return ledger.Refusal{Guard: ledger.Guard{Pair: pair(account, "USD"), Spent: amount(spent), Change: 1}}
+}

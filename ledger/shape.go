@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -8,51 +10,182 @@ import (
 	"ledger.example/events"
 )
 
-const actorChars = events.ActorChars
-
-// faults collects the fields of a request that are out of range, in its order.
-type faults []FieldError
-
+// The rules that more than one field has, in words for callers.
 const (
-	ruleID       = "must be 1 to 64 of A-Z a-z 0-9 . _ : @ - and begin with a letter or a digit"
 	ruleText     = "must be UTF-8 without NUL"
-	ruleDigits   = "must have at most 28 digits"
 	rulePositive = "must be above zero"
 	ruleNegative = "must not be negative"
+	ruleAsset    = "names no registered asset"
+	ruleAccount  = "names no opened account"
 )
 
-func (f *faults) add(field, rule string) { *f = append(*f, FieldError{Field: field, Rule: rule}) }
+// The rules of sizes that adapters check as well, before they read what is too large. In words for callers.
+var (
+	RuleMetadata  = "must have at most " + strconv.Itoa(events.MetadataPairs) + " pairs"
+	RuleOverdraft = "must name at most " + strconv.Itoa(events.OverdraftAssets) + " assets"
+	RuleProfile   = "must have at most " + strconv.Itoa(events.ProfileBytes) + " bytes as compact JSON"
+	RuleAddresses = "must be a list of at most " + strconv.Itoa(events.AddressesMax) + " objects"
+)
 
-func (f *faults) id(field, id string) {
-	if !events.ValidID(id) {
-		f.add(field, ruleID)
-	}
-}
+var ruleDigits = "must have at most " + strconv.Itoa(events.PostedDigits) + " digits"
 
-// text checks a free text of least to most characters (Unicode code points). NUL is refused: other stores, to which books
-// are exported, cannot hold it, and an event can never be mended.
-func (f *faults) text(field, text string, least, most int) {
-	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-		f.add(field, ruleText)
-		return
-	}
-	if n := utf8.RuneCountInString(text); n < least || n > most {
-		rule := "must have at most " + strconv.Itoa(most) + " characters"
-		if least > 0 {
-			rule = "must have " + strconv.Itoa(least) + " to " + strconv.Itoa(most) + " characters"
-		}
-		f.add(field, rule)
-	}
-}
-
-// amount checks the number of digits, and reports whether they are few enough.
-func (f *faults) amount(field string, a events.Amount) bool {
-	if a.Abs().Cmp(mostPosted) > 0 {
-		f.add(field, ruleDigits)
-		return false
-	}
-	return true
-}
-
-// mostPosted is the largest amount that may be posted: 28 nines. It is never changed.
+// mostPosted is the largest amount that may be posted.
 var mostPosted, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigits), events.PostedDigits)
+
+// faults collects the fields of a request that are at fault.
+type faults []FieldError
+
+// check records that a field breaks a rule. Without a rule, and without a field, there is nothing to record.
+func (f *faults) check(field Field, broken string) {
+	if broken != "" && field != (Field{}) {
+		*f = append(*f, FieldError{Field: field, Rule: broken})
+	}
+}
+
+// brokenByID returns the rule that an id breaks, "" if none.
+func brokenByID(id string) string {
+	if !events.ValidID(id) {
+		return events.IDRule
+	}
+	return ""
+}
+
+// brokenByText returns the rule that a text breaks, "" if none: it has least to most characters (Unicode code points).
+// NUL is refused because other stores, to which books are exported, cannot hold it, and an event cannot be corrected.
+func brokenByText(text string, least, most int) string {
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		return ruleText
+	}
+	n := utf8.RuneCountInString(text)
+	switch {
+	case least <= n && n <= most:
+		return ""
+	case least > 0:
+		return "must have " + strconv.Itoa(least) + " to " + strconv.Itoa(most) + " characters"
+	}
+	return "must have at most " + strconv.Itoa(most) + " characters"
+}
+
+// brokenByAmount returns the rule that a posted amount breaks, "" if none.
+func brokenByAmount(a events.Amount) string {
+	if a.Abs().Cmp(mostPosted) > 0 {
+		return ruleDigits
+	}
+	return ""
+}
+
+func (f *faults) metadata(metadata map[string]string) {
+	if len(metadata) > events.MetadataPairs {
+		f.check(Field{Name: "metadata"}, RuleMetadata)
+	}
+	size := 0
+	for _, key := range sortedKeys(metadata) {
+		value := metadata[key]
+		size += len(key) + len(value)
+		broken := brokenByText(value, 0, events.MetadataValueChars)
+		if rule := brokenByText(key, 1, events.MetadataKeyChars); rule != "" {
+			broken = "its key " + rule
+		}
+		f.check(EntryField("metadata", key), broken)
+	}
+	if size > events.MetadataBytes {
+		f.check(Field{Name: "metadata"}, "must have at most "+strconv.Itoa(events.MetadataBytes)+" bytes in all")
+	}
+}
+
+// sortedKeys returns the keys of metadata in order. Most transactions have none.
+func sortedKeys(metadata map[string]string) []string {
+	if len(metadata) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(metadata))
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r RegisterAsset) Shape() []FieldError {
+	var f faults
+	f.check(Field{Name: "id"}, brokenByID(r.ID))
+	f.check(Field{Name: "name"}, brokenByText(r.Name, 1, events.NameChars))
+	f.check(Field{Name: "description"}, brokenByText(r.Description, 0, events.DescriptionChars))
+	if r.Scale < 0 || r.Scale > events.ScaleMax {
+		f.check(Field{Name: "scale"}, "must be 0 to "+strconv.Itoa(events.ScaleMax))
+	}
+	switch r.Currency {
+	case "":
+	case r.ID:
+		f.check(Field{Name: "currency"}, "must name another asset")
+	default:
+		f.check(Field{Name: "currency"}, brokenByID(r.Currency))
+	}
+	return f
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r OpenAccount) Shape() []FieldError {
+	var f faults
+	f.check(Field{Name: "id"}, brokenByID(r.ID))
+	f.check(Field{Name: "name"}, brokenByText(r.Name, 0, events.NameChars))
+	f.profile(r.Profile)
+	f.overdraft(r.Overdraft)
+	return f
+}
+
+func (f *faults) overdraft(o events.Overdraft) {
+	if o.Unlimited && len(o.Limits) > 0 {
+		f.check(Field{Name: "overdraft"}, "must be unlimited or an amount for each asset, not both")
+	}
+	if len(o.Limits) > events.OverdraftAssets {
+		f.check(Field{Name: "overdraft"}, RuleOverdraft)
+	}
+	for _, asset := range slices.Sorted(maps.Keys(o.Limits)) {
+		broken := brokenByAmount(o.Limits[asset])
+		switch {
+		case !events.ValidID(asset):
+			broken = "must be named by an asset's id"
+		case broken == "" && o.Limits[asset].Sign() < 0:
+			broken = ruleNegative
+		}
+		f.check(EntryField("overdraft", asset), broken)
+	}
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r ChangeAccount) Shape() []FieldError {
+	var f faults
+	if r.Name != nil {
+		f.check(Field{Name: "name"}, brokenByText(*r.Name, 0, events.NameChars))
+	}
+	if r.Profile != nil {
+		f.profile(*r.Profile)
+	}
+	if r.Overdraft != nil {
+		f.overdraft(*r.Overdraft)
+	}
+	if r.State != nil {
+		switch *r.State {
+		case events.StateOpen, events.StateFrozen, events.StateClosed:
+		default:
+			f.check(Field{Name: "state"}, "must be open, frozen or closed")
+		}
+	}
+	return f
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r GrantMember) Shape() []FieldError {
+	f := faults(RevokeMember{Account: r.Account, User: r.User}.Shape())
+	switch r.Role {
+	case events.RoleViewer, events.RoleOperator, events.RoleOwner:
+	default:
+		f.check(Field{Name: "role"}, "must be viewer, operator or owner")
+	}
+	return f
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r RevokeMember) Shape() []FieldError {
+	var f faults
+	f.check(Field{Name: "account"}, brokenByID(r.Account))
+	f.check(Field{Name: "user"}, brokenByID(r.User))
+	return f
+}

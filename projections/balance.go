@@ -1,17 +1,70 @@
 package projections
 
-import "ledger.example/events"
+import (
+	"time"
 
-// Balance is the projection of one Key: three nested folds. The zero Balance with a Key is one never written.
+	"ledger.example/events"
+)
+
+// Balance is the projection of one pair: three nested folds. A zero Balance with a pair is one that was never written.
 type Balance struct {
-	Key
-	Version    int64        // 0: never written; compared by every write
+	events.Pair
+	Version    int64        // compared by every write; 0: never written
 	Base       Fold         // all closed segments
-	Seal       Fold         // through the newest posting that was settled when a refold began to read
-	Head       Fold         // everything seen: what is shown
+	Seal       Fold         // everything that was settled when a refold began to read
+	Head       Fold         // everything counted: what reads show
 	First      events.KSUID // the earliest posting counted
-	Unfinished bool         // saved on the way: must be read to the end; until then Seal may be ahead of Head
+	Unfinished bool         // saved halfway: the rest must be read; until then Seal may be ahead of Head
 }
 
-// AsOf is the newest posting that is shown, "" when there is none.
+// AsOf returns the newest posting that is shown, "" when there is none.
 func (b Balance) AsOf() events.KSUID { return b.Head.Through }
+
+// SettleAt moves the seal of b to f, a fold of b's postings. If the seal is then at least `every` postings ahead of
+// the base, the stretch between them is returned as a segment, and the base moves to the seal. Error:
+// events.ErrOverflow.
+func (b *Balance) SettleAt(f Fold, every int64) (closed Segment, ok bool, err error) {
+	b.Seal = f
+	if f.Count-b.Base.Count < every {
+		return Segment{}, false, nil
+	}
+	open, err := f.Minus(b.Base)
+	if err != nil {
+		return Segment{}, false, err
+	}
+	closed = Segment{Pair: b.Pair, After: b.Base.Through, Fold: open}
+	b.Base = f
+	return closed, true, nil
+}
+
+// Corrected returns b with late in every fold that covers the stretch through `through`: what a recount of the
+// stretch found in addition. first is the stretch's first posting. What an unfinished balance shows does not change.
+// Error: events.ErrOverflow.
+func (b Balance) Corrected(through events.KSUID, late Fold, first events.KSUID) (Balance, error) {
+	var err error
+	if through <= b.Base.Through {
+		if b.Base, err = b.Base.Plus(late); err != nil {
+			return b, err
+		}
+	}
+	if b.Seal, err = b.Seal.Plus(late); err != nil {
+		return b, err
+	}
+	if !b.Unfinished {
+		if b.Head, err = b.Head.Plus(late); err != nil {
+			return b, err
+		}
+	}
+	b.First = Earlier(b.First, first)
+	return b, nil
+}
+
+// FirstVersion returns the version from which an item without one counts on, given the store's clock; 0 if the clock
+// is unknown. A write on a version of before the item was lost may still arrive, and must fail. So the first version
+// is far above what counting from 1 could have reached.
+func FirstVersion(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMilli()
+}

@@ -4,57 +4,70 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 const (
-	// accountsAtOnce is how many accounts of a batch are refolded at the same time: a refold waits for the store nearly
-	// all the time, and a batch of a hundred accounts must be done before a shard brings the next.
+	// accountsAtOnce is how many accounts of a batch are refolded in parallel. A refold waits for the store nearly
+	// all the time.
 	accountsAtOnce = 32
-	// throttledTries is how often a group is tried while the store throttles it: some 40 s, less when the deadline is
-	// near.
-	throttledTries = 120
 	// reportTime is what is left of a deadline to report what is done: well above a request that is under way.
 	reportTime = time.Second
 )
 
-// ErrMalformedRecord is returned for a record under a prefix of events whose key is none.
-var ErrMalformedRecord = errors.New("key of the record cannot be read")
-
-// Record is one record of the table's stream: what it changed, and its name for partial failures.
+// Record is one record of the table's stream: which item changed, and the record's name for partial failures.
 type Record struct {
 	SequenceNumber string
 	PK, SK         string
-	Removed        bool     // a REMOVE record: never ours to act on; logged
-	Figures        *Figures // of a posting, as the record shows them; nil: the table is read for them
+	Removed        bool            // a REMOVE record; the ledger deletes nothing
+	Altered        bool            // a MODIFY record; the ledger alters no event
+	Figures        *events.Figures // of a posting, as the record shows them; nil: the table is read for them
 }
 
-// Figures are what a posting adds to a fold.
-type Figures struct{ Quantity, Cost events.Amount }
-
-// group is the work that records of one batch ask for: the refold of one balance, or one membership.
+// group is the work that records of one batch ask for: the refold of one balance, one membership, or the entries of
+// one hold.
 type group struct {
 	groupKey
-	first int    // position in the batch of its first record
-	marks []mark // of a refold
-	work  work   // of a refold
-	err   error
+	first   int            // position in the batch of its first record
+	records int            // how many there are
+	dirty   []dirtyPosting // of a refold
+	ended   bool           // of a hold: one of its records is of its end
+	effort  effort         // of a refold
+	err     error
 }
 
-type groupKey struct{ account, asset, user string } // asset of a refold, user of a membership, neither of a malformed record
+type groupKey struct{ account, asset, user, hold string } // asset of a refold, user of a membership, hold alone
 
-// Project applies a batch: it refolds each balance that postings of the batch belong to once, brings memberships up to
-// date, and skips everything else: our own writes come back through the stream. All of it may be done again. Groups of
-// one account are done one after another, as they meet in its summary.
+// lane returns what groups of one lane have in common: they run one after another.
+func (k groupKey) lane() string {
+	if k.hold != "" {
+		return "#" + k.hold // no account has such an id
+	}
+	return k.account
+}
+
+// Project applies a batch: it refolds each balance once whose postings the batch names, brings memberships and
+// entries of holds up to date, and skips everything else, as the ledger's own writes come back through the stream. A
+// batch may be applied again. Groups of one account run one after another, because they share its summary.
 //
-// It does all that it can, and returns the sequence number of the first record of those whose group failed ("" when all
-// succeeded): those before it are done. When that is the batch's first record it returns an error instead, so that the
-// invocation fails and the batch is halved. It stops short of ctx's deadline: what isn't done then has failed.
+// Project does all that it can. It returns the sequence number of the first record whose group failed, "" if none
+// did; all records before it are done. If that is the batch's first record it returns an error instead, so that the
+// invocation fails and Lambda halves the batch. It stops a second before ctx's deadline; what isn't done then has
+// failed.
+//
+// What no repetition can cure does not fail, as it would block its shard for hours: it is logged as an error and
+// counted in RecordsMalformed. That is a malformed key, and a balance or a membership with an event that cannot be
+// decoded. The latter stays as it is until the item is repaired; then a rebuild, or usually the next posting, brings
+// it up to date. An event of a newer version does fail: a deployment cures it.
+//
+// A record of an event that was altered or deleted is logged and counted, and changes nothing.
 func (p *Projector) Project(ctx context.Context, batch []Record) (failed string, err error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -62,120 +75,133 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 		defer cancel()
 	}
 	groups := p.groups(ctx, batch)
+	lanes := make(map[string][]*group)
+	for _, g := range groups {
+		lanes[g.lane()] = append(lanes[g.lane()], g)
+	}
 	var running errgroup.Group
-	running.SetLimit(p.accounts)
-	for _, ofAccount := range byAccount(groups) {
+	running.SetLimit(accountsAtOnce)
+	for _, g := range groups {
+		lane := lanes[g.lane()]
+		if lane[0] != g {
+			continue // runs after the lane's first
+		}
 		running.Go(func() error {
-			for _, g := range ofAccount {
-				g.err = p.project(ctx, g)
+			for _, g := range lane {
+				g.err = p.RetryThrottled(ctx, func() error { return p.apply(ctx, g) })
 			}
-			return nil // one account's failure stops no other
+			return nil // one lane's failure stops no other
 		})
 	}
 	_ = running.Wait()
-	p.measure(ctx, batch, groups)
+	p.logBatch(ctx, batch, groups)
 	return p.report(ctx, batch, groups)
 }
 
-// groups sorts the records of a batch into groups, in the order of their first records.
+// groups sorts the records of a batch into groups, in the order of their first records, and reports records that
+// nobody should have caused.
 func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 	var groups []*group
 	known := make(map[groupKey]*group)
-	at := func(i int, key groupKey) *group {
+	groupOf := func(i int, key groupKey) *group {
 		g := known[key]
 		if g == nil {
 			g = &group{groupKey: key, first: i}
 			known[key] = g
 			groups = append(groups, g)
 		}
+		g.records++
 		return g
 	}
 	for i, r := range batch {
 		key := table.Key{PK: r.PK, SK: r.SK}
 		switch {
+		case r.Removed && table.IsEvent(r.SK):
+			p.alarm(ctx, "event was deleted", r, "EventsDeleted")
 		case r.Removed:
-			p.log.ErrorContext(ctx, "item was deleted", "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber,
-				"EventsDeleted", 1) // counted as a metric
+			p.alarm(ctx, "item was deleted", r, "ItemsDeleted")
+		case r.Altered && table.IsEvent(r.SK):
+			p.alarm(ctx, "event was altered", r, "EventsAltered")
 		case table.IsPosting(r.SK):
 			account, asset, text, ok := table.ParsePosting(key)
 			id, err := events.ParseKSUID(text)
 			if !ok || err != nil {
-				groups = append(groups, malformed(i, r))
+				p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
 				continue
 			}
-			g := at(i, groupKey{account: account, asset: asset})
-			g.marks = append(g.marks, mark{id, r.Figures})
+			g := groupOf(i, groupKey{account: account, asset: asset})
+			g.dirty = append(g.dirty, dirtyPosting{id, r.Figures})
+			if r.Figures != nil && r.Figures.Hold != "" {
+				hold := groupOf(i, groupKey{hold: r.Figures.Hold})
+				hold.ended = hold.ended || r.Figures.Phase.Ends()
+			}
 		case table.IsGrant(r.SK):
 			account, user, _, ok := table.ParseGrant(key)
 			if !ok {
-				groups = append(groups, malformed(i, r))
+				p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
 				continue
 			}
-			at(i, groupKey{account: account, user: user})
+			groupOf(i, groupKey{account: account, user: user})
 		}
 	}
 	return groups
 }
 
-func malformed(i int, r Record) *group {
-	return &group{first: i, err: fmt.Errorf("%w: key %q, %q", ErrMalformedRecord, r.PK, r.SK)}
+// alarm logs a record that somebody else caused, and counts it in a metric.
+func (p *Projector) alarm(ctx context.Context, what string, r Record, metric string) {
+	p.log.ErrorContext(ctx, what, "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber, metric, 1)
 }
 
-// byAccount splits groups by account, each in the order given, and leaves out what has failed already.
-func byAccount(groups []*group) [][]*group {
-	var split [][]*group
-	index := make(map[string]int)
-	for _, g := range groups {
-		if g.err != nil {
-			continue
-		}
-		i, ok := index[g.account]
-		if !ok {
-			i = len(split)
-			index[g.account] = i
-			split = append(split, nil)
-		}
-		split[i] = append(split[i], g)
-	}
-	return split
-}
-
-// project does a group, again while the store throttles: that is no fault of its records, and a mapping delivers a
-// failed one a few times only before it sets it aside. A table may well be throttled for minutes while it grows.
-func (p *Projector) project(ctx context.Context, g *group) error {
-	for try := 1; ; try++ {
-		err := p.once(ctx, g)
-		if !errors.Is(err, table.ErrThrottled) || try == throttledTries {
-			return err
-		}
-		if stopped := p.pause(ctx, try); stopped != nil {
-			return errors.Join(stopped, err)
-		}
-	}
-}
-
-func (p *Projector) once(ctx context.Context, g *group) error {
+func (p *Projector) apply(ctx context.Context, g *group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if g.asset != "" {
-		return p.work(ctx, Key{Account: g.account, Asset: g.asset}, g.marks, &g.work)
+	switch {
+	case g.hold != "":
+		return p.refreshHold(ctx, g.hold, g.ended)
+	case g.asset != "":
+		k := events.Pair{Account: g.account, Asset: g.asset}
+		if err := p.refold(ctx, k, g.dirty, &g.effort); err != nil {
+			return err
+		}
+		return p.refreshUnnamed(ctx, k, g.dirty)
 	}
-	return p.Remember(ctx, g.account, g.user)
+	return p.RefreshMembership(ctx, g.account, g.user)
 }
 
-// report logs each group that failed and names the first record of them, as Project returns it.
+// isFinal reports whether a repetition would fail in the same way: because of an item that cannot be decoded, a fold
+// out of range, or missing postings or grants. Newer code's items can be decoded after a deployment, and what failed
+// because of the cache is read the next time: neither is final.
+func (g *group) isFinal() bool {
+	if errors.Is(g.err, events.ErrNewerEvent) {
+		return false
+	}
+	return errors.Is(g.err, ErrPostingsMissing) && !g.effort.cached || slices.ContainsFunc([]error{
+		store.ErrMalformedItem, events.ErrMalformedEvent, events.ErrUnknownEvent, events.ErrOverflow, store.ErrAbsent,
+	}, func(final error) bool { return errors.Is(g.err, final) })
+}
+
+// report logs each group that failed, and returns what Project returns. Records of groups that failed for good are
+// counted as malformed.
 func (p *Projector) report(ctx context.Context, batch []Record, groups []*group) (failed string, err error) {
 	for _, g := range groups {
 		if g.err == nil {
 			continue
 		}
 		number := batch[g.first].SequenceNumber
-		p.log.ErrorContext(ctx, "projection failed", "account", g.account, "asset", g.asset, "user", g.user, "sequence_number", number, "error", g.err)
+		about := []any{
+			"account", g.account, "asset", g.asset, "user", g.user, "hold", g.hold,
+			"sequence_number", number, "error", g.err,
+		}
+		if g.isFinal() {
+			p.log.ErrorContext(ctx, "projection stopped", append(about, "RecordsMalformed", g.records)...)
+			continue
+		}
+		p.log.ErrorContext(ctx, "projection failed", about...)
 		if failed != "" || err != nil {
 			continue
 		}
-		// An empty name would read as success.
+		// An empty sequence number would read as success.
 		if g.first == 0 || number == "" {
 			err = fmt.Errorf("record %d of the batch: %w", g.first+1, g.err)
 		} else {

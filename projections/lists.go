@@ -7,42 +7,92 @@ import (
 	"ledger.example/events"
 )
 
-// Slice asks for one page of a list. A position is the id (or the KSUID, in histories) of the last thing already given; "" is the top.
-type Slice struct {
-	After string
-	Limit int // 1 to 100
+// Reversal is a transaction that reversed another one, of whose reversals it has a number.
+type Reversal struct {
+	Number int64
+	Header events.TransactionPosted
 }
 
-// Listed is one page of a list. Next is the position to go on from, "" at the end. A page may be short, even empty, before the end.
+// Slice asks for one page of a list. A position is the id, or in histories the KSUID, of the last element already
+// returned.
+type Slice struct {
+	After string // the position to go on after; "": from the beginning
+	Limit int    // 1 to 100
+}
+
+// Listed is one page of a list. A page may be short, even empty, before the end.
 type Listed[T any] struct {
 	Items []T
-	Next  string
+	Next  string // the position to go on after; "": the end
 }
 
-// Span bounds a history by time: from included, to excluded; zero times leave a side open.
+// Span bounds a history by time: From is included, To excluded. A zero time leaves that side open.
 type Span struct{ From, To time.Time }
 
-// Lists is the store as plain reads see it: eventually consistent unless said otherwise, one request each. Errors: ErrThrottled, ErrUnavailable of package table.
+// Holder is an account.
+type Holder struct {
+	Opened *events.AccountOpened  // nil if it is not visible
+	Newest *events.AccountChanged // its newest change, nil if there is none
+}
+
+// Holding is a balance with the account whose it is.
+type Holding struct {
+	Balance
+	Holder
+}
+
+// Page is an account with what it holds.
+type Page struct {
+	Holder
+	Summary  Summary
+	Balances Listed[Balance]
+}
+
+// AccountVersion is an account from one change on, or from its opening on.
+type AccountVersion struct {
+	Is  events.AccountChanged  // with Number 1, the opening
+	Was *events.AccountChanged // the version before, nil of the opening
+}
+
+// Lists is the store as plain reads need it. Reads are eventually consistent and make one request each, unless stated
+// otherwise. All methods are safe for concurrent use. Errors: ErrThrottled, ErrUnavailable, ErrMalformedItem of
+// package store.
 type Lists interface {
-	// Balance reads one balance; ErrAbsent when there is none.
-	Balance(ctx context.Context, k Key) (Balance, error)
-	// Balances lists an account's balances by asset.
-	Balances(ctx context.Context, account string, s Slice) (Listed[Balance], error)
-	// AccountPage reads the account, its summary and its first balances (at most limit) in one query. account is nil when it is not there (yet).
-	AccountPage(ctx context.Context, account string, limit int) (*events.AccountOpened, Summary, Listed[Balance], error)
-	// Newest reads the account and its newest n postings over all assets in one reverse query of the history index. account is nil when it is
-	// not (yet) in the index.
+	// Balance reads one balance, the zero balance when there is none.
+	Balance(ctx context.Context, k events.Pair) (Holding, error)
+	// Balances reads an account, and lists its balances by asset. Behind the first page it makes two requests.
+	Balances(ctx context.Context, account string, s Slice) (Holder, Listed[Balance], error)
+	// AccountPage reads an account, its summary and its first balances, at most limit.
+	AccountPage(ctx context.Context, account string, limit int) (Page, error)
+	// Newest reads the account and its newest n postings of all assets. The account is nil if the history index lacks
+	// it.
 	Newest(ctx context.Context, account string, n int) (*events.AccountOpened, Listed[events.PostingRecorded], error)
-	// History lists an account's postings over all assets, newest first.
+	// History lists an account's postings of all assets, newest first.
 	History(ctx context.Context, account string, span Span, s Slice) (Listed[events.PostingRecorded], error)
-	// HistoryOf lists an account's postings of one asset, newest first; strong reads the base table strongly consistent.
-	HistoryOf(ctx context.Context, k Key, span Span, s Slice, strong bool) (Listed[events.PostingRecorded], error)
-	// Holders lists the balances of an asset by account: one query of the inverse index and one batch read of the balances.
-	Holders(ctx context.Context, asset string, s Slice) (Listed[Balance], error)
-	// Assets and Accounts list definitions by id with a prefix; listed accounts leave Profile out.
+	// HistoryOf lists an account's postings of one asset, newest first; if strong, by a consistent read.
+	HistoryOf(ctx context.Context, k events.Pair, span Span, s Slice, strong bool) (
+		Listed[events.PostingRecorded], error)
+	// HoldsOf lists the holds that have legs on an account, newest first; with a status, those of that status only.
+	HoldsOf(ctx context.Context, account, status string, s Slice) (Listed[Hold], error)
+	// OpenHolds lists all open holds, those that expire first first. Positions are the time of expiry, as
+	// events.FormatTime writes it, a # and the id. A page may be short. It makes one
+	// request for each partition of the list, and one for each hundred holds.
+	OpenHolds(ctx context.Context, s Slice) (Listed[Hold], error)
+	// Holders lists the balances of an asset by account. It makes one request, and one for each 33 balances.
+	Holders(ctx context.Context, asset string, s Slice) (Listed[Holding], error)
+	// Assets lists the assets whose ids have a prefix, by id.
 	Assets(ctx context.Context, prefix string, s Slice) (Listed[events.AssetRegistered], error)
-	Accounts(ctx context.Context, prefix string, s Slice) (Listed[events.AccountOpened], error)
-	// Members lists the members of an account by user; AccountsOf the memberships of a user by account. Revoked ones are left out.
+	// Accounts lists the accounts whose ids have a prefix, by id, those that never changed without their profiles. It
+	// makes two requests.
+	Accounts(ctx context.Context, prefix string, s Slice) (Listed[Holder], error)
+	// Changes lists the versions of an account, newest first; positions are their numbers. It reads consistently, and
+	// makes another request for the opening.
+	Changes(ctx context.Context, account string, s Slice) (Listed[AccountVersion], error)
+	// ReversalsOf lists the transactions that reversed one, oldest first; positions are their numbers. It reads
+	// consistently, and makes two requests.
+	ReversalsOf(ctx context.Context, transaction string, s Slice) (Listed[Reversal], error)
+	// Members lists the current members of an account by user.
 	Members(ctx context.Context, account string, s Slice) (Listed[Membership], error)
+	// AccountsOf lists the current memberships of a user by account.
 	AccountsOf(ctx context.Context, user string, s Slice) (Listed[Membership], error)
 }

@@ -14,11 +14,11 @@ type Membership struct {
 	Number        int64       // of the grant or revocation it shows
 }
 
-// Remember brings the membership of user on account up to its newest grant or revocation. Grants are numbered, and a
-// membership is never put over one of a higher number: late and repeated calls do no harm. Errors: table.ErrAbsent when
-// there is no grant; those of Views; table.ErrConflict when others kept coming first.
-func (p *Projector) Remember(ctx context.Context, account, user string) error {
-	return p.untilQuiet(ctx, func() error {
+// RefreshMembership makes the membership of user on account what the newest grant or revocation says. A membership
+// never replaces one of a higher number, so late and repeated calls do no harm. Errors: store.ErrAbsent when there is
+// no grant; those of the ports; store.ErrConflict when others kept writing first.
+func (p *Projector) RefreshMembership(ctx context.Context, account, user string) error {
+	return p.retryOnConflict(ctx, func() error {
 		m, err := p.views.NewestGrant(ctx, account, user)
 		if err != nil {
 			return fmt.Errorf("read newest grant: %w", err)

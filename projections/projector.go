@@ -1,97 +1,84 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
-	"ledger.example/ledger/table"
+	"ledger.example/events"
+	"ledger.example/internal/retry"
+	"ledger.example/internal/store"
 )
 
-// SettleWindow is how old a posting must be to be counted as settled: longer than a command may live, which is 8 s.
-const SettleWindow = 10 * time.Second
-
-// How often and how soon one starts again after a conflict. Twelve tries take up to four seconds, then the batch is left
-// to be delivered again.
 const (
-	conflictTries = 12
-	pauseFirst    = 10 * time.Millisecond // the longest first pause; each next may be twice as long
-	pauseMost     = 640 * time.Millisecond
+	// conflictAttempts is how often a refold is tried while others write first: for up to four seconds. Then its
+	// batch is left to be delivered again.
+	conflictAttempts = 12
+	// throttledAttempts is how often work is tried while the store throttles: for some 40 s, less when the deadline
+	// is near.
+	throttledAttempts = 120
 )
 
-// Projector refolds. It is safe for concurrent use.
+var backoff = retry.Backoff{First: 10 * time.Millisecond, Max: 640 * time.Millisecond}
+
+// Projector folds postings into balances and summaries, and grants into memberships. It is safe for concurrent use.
 type Projector struct {
-	views Views
-	now   func() time.Time
-	log   *slog.Logger
-	pause func(ctx context.Context, try int) error
-
-	memory memory
-
-	window   time.Duration // SettleWindow
-	stretch  int64         // StretchPostings
-	segments int           // SegmentsMax
-	leave    int           // settledMost
-	accounts int           // accountsAtOnce
+	views    ProjectorViews
+	repairer Repairer // nil: lost items are not looked for
+	now      func() time.Time
+	log      *slog.Logger
+	pause    func(ctx context.Context, failed int) error
+	tuning   Tuning
+	cache    balanceCache
 }
 
 // NewProjector returns a projector on views; now is its own clock (nil: time.Now). A nil log is slog.Default().
-func NewProjector(views Views, now func() time.Time, log *slog.Logger) *Projector {
+func NewProjector(views ProjectorViews, now func() time.Time, log *slog.Logger) *Projector {
 	if now == nil {
 		now = time.Now
 	}
-	if log == nil {
-		log = slog.Default()
-	}
 	return &Projector{
-		views: views, now: now, log: log, pause: pause, memory: memory{balances: make(map[Key]*remembered)},
-		window: SettleWindow, stretch: StretchPostings, segments: SegmentsMax, leave: settledMost, accounts: accountsAtOnce,
+		views: views, now: now, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
+		tuning: Tuning{Stretch: StretchPostings, Segments: SegmentsMax, Unsealed: unsealedMax},
+		cache:  balanceCache{entries: make(map[events.Pair]*cacheEntry)},
 	}
 }
 
-// Tuning moves the thresholds that only a hot account meets to where a few postings meet them: for simulations.
+// RepairWith makes refolds hand what they find lost to r. It is called before p is used.
+func (p *Projector) RepairWith(r Repairer) { p.repairer = r }
+
+// Tuning holds the thresholds that only a hot account meets. Simulations lower them, so that a few postings meet
+// them. Results are right with any positive values.
 type Tuning struct {
-	Stretch  int64 // settled postings that close a segment, instead of StretchPostings
-	Segments int   // segments after which the way so far is saved, instead of SegmentsMax
-	Leave    int   // settled postings that may be left above the seal, instead of 64
+	Stretch  int64 // settled postings that close a segment; usually StretchPostings
+	Segments int   // segments after which a refold saves what it has, at most SegmentsMax
+	Unsealed int   // settled postings that may stay above the seal; usually 64
 }
 
-// Tune sets thresholds before p is used. Every value is right, but no other is fast.
-func (p *Projector) Tune(t Tuning) {
-	p.stretch, p.segments, p.leave = t.Stretch, t.Segments, t.Leave
-}
+// Tune sets the thresholds. It is called before p is used.
+func (p *Projector) Tune(t Tuning) { p.tuning = t }
 
-// untilQuiet does what try does, again from its beginning as long as others come first, or as a write's outcome is
-// unknown: reading again tells it.
-func (p *Projector) untilQuiet(ctx context.Context, attempt func() error) error {
-	for try := 1; ; try++ {
-		err := attempt()
-		if !errors.Is(err, table.ErrConflict) && !errors.Is(err, table.ErrUnknownOutcome) || try == conflictTries {
-			return err
+// retryOnConflict runs attempt again, from its beginning, while others write first or a write's outcome is unknown:
+// reading again shows it.
+func (p *Projector) retryOnConflict(ctx context.Context, attempt func() error) error {
+	return retry.Do(ctx, p.pause, func(err error) int {
+		if store.NeedsReread(err) {
+			return conflictAttempts
 		}
-		if stopped := p.pause(ctx, try); stopped != nil {
-			return errors.Join(stopped, err)
+		return 0
+	}, attempt)
+}
+
+// RetryThrottled runs attempt again while the store throttles. That is no fault of a batch's records, and a table may
+// be throttled for minutes while it grows; but a failed record is delivered a few times only before it becomes a dead
+// letter.
+func (p *Projector) RetryThrottled(ctx context.Context, attempt func() error) error {
+	return retry.Do(ctx, p.pause, func(err error) int {
+		if errors.Is(err, store.ErrThrottled) {
+			return throttledAttempts
 		}
-	}
-}
-
-// pause waits before the next try, a random time so that those who met don't meet again. Error: that of ctx.
-func pause(ctx context.Context, try int) error {
-	most := min(pauseFirst<<min(try-1, 16), pauseMost)
-	timer := time.NewTimer(jitter(most))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
-// jitter returns a random duration below most. It is drawn from the clock, which no two processes read in the same
-// nanosecond, and not from the runtime's randomness: where a test sets the clock, the same happens again.
-func jitter(most time.Duration) time.Duration {
-	return time.Duration(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)).Int64N(int64(most)))
+		return 0
+	}, attempt)
 }

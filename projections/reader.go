@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,40 +10,34 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
+	"ledger.example/internal/store"
 )
 
 const (
 	// floorReads is how often a balance that shows below its limit is read again.
 	floorReads = 5
-	// balancesAtOnce is how many balances of an account are read at the same time.
+	// balancesAtOnce is how many balances of an account are read in parallel.
 	balancesAtOnce = 8
 )
 
-// Reader answers strong reads by the same fold as refolds, and makes sure of postings for commands. It is safe for
-// concurrent use.
+// Reader answers strong reads by the same fold as refolds, and makes postings visible to them for commands. It needs
+// no clock: versions and counts decide what a strong read includes. It is safe for concurrent use.
 type Reader struct {
-	views Views
+	views ReaderViews
 	log   *slog.Logger
-	pause func(ctx context.Context, try int) error
-
-	balances int // balancesAtOnce
+	pause func(ctx context.Context, failed int) error
 }
 
-// NewReader returns a reader on views. A nil log is slog.Default(). It has no clock: what a strong read includes is
-// decided by versions and counts.
-func NewReader(views Views, log *slog.Logger) *Reader {
-	if log == nil {
-		log = slog.Default()
-	}
-	return &Reader{views: views, log: log, pause: pause, balances: balancesAtOnce}
+// NewReader returns a reader on views. A nil log is slog.Default().
+func NewReader(views ReaderViews, log *slog.Logger) *Reader {
+	return &Reader{views: views, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep}
 }
 
-// Balance returns the balance of k with every posting acknowledged before the call in Head; Head.Through and First tell
-// of these too. floor, when not nil, is the lowest quantity that the account's limit allows: a query may catch a debit
-// before the credit that covered it, so below the floor the read is repeated up to five times; then it is shown and
-// alarmed, as a real overdraft must not be hidden. Errors: those of Views for reads.
-func (r *Reader) Balance(ctx context.Context, k Key, floor *events.Amount) (Balance, error) {
+// Balance returns the balance of k with every posting in Head that was acknowledged before the call; Head.Through and
+// First include them too. floor, if not nil, is the lowest quantity that the account's limit allows. A query may see
+// a debit before the credit that covered it, so below the floor the balance is read again, up to five times. Then it
+// is returned and an alarm logged: a real overdraft must not be hidden. Errors: those of the ports.
+func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amount) (Balance, error) {
 	for try := 1; ; try++ {
 		b, err := r.read(ctx, k)
 		if err != nil || floor == nil || b.Head.Quantity().Cmp(*floor) >= 0 {
@@ -60,37 +55,45 @@ func (r *Reader) Balance(ctx context.Context, k Key, floor *events.Amount) (Bala
 	}
 }
 
-// read folds the postings after the seal: those below it were counted when it was written, or are corrected.
-func (r *Reader) read(ctx context.Context, k Key) (Balance, error) {
+// read folds the postings after the seal. Late ones below it are the projector's work.
+func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 	b, _, err := r.views.Balance(ctx, k)
+	if errors.Is(err, store.ErrMalformedItem) {
+		// All postings are read instead, which takes longer.
+		r.log.ErrorContext(ctx, "balance cannot be read: its postings are folded",
+			"account", k.Account, "asset", k.Asset, "error", err)
+		b, err = Balance{Pair: k}, nil
+	}
 	if err != nil {
 		return Balance{}, fmt.Errorf("read balance: %w", err)
 	}
-	head, first, err := foldOn(ctx, r.views, k, b.Seal, "")
+	head, first, err := FoldOn(ctx, r.views, k, b.Seal, "")
 	if err != nil {
 		return Balance{}, err
 	}
-	b.Head, b.First, b.Unfinished = head, earlier(b.First, first), false
+	b.Head, b.First, b.Unfinished = head, Earlier(b.First, first), false
 	return b, nil
 }
 
-// Balances is Balance for the assets of an account after s.After, found through the posting keys, so that assets not yet
-// projected are there too; floor, when not nil, gives each asset's. Next is empty at the end only.
-func (r *Reader) Balances(ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice) (Listed[Balance], error) {
+// Balances is Balance for a page of an account's assets, by asset. They are found through the keys of postings, so
+// assets that are not projected yet are included. floor, if not nil, returns each asset's floor.
+func (r *Reader) Balances(
+	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
+) (Listed[Balance], error) {
 	assets, next, err := r.assets(ctx, account, s)
 	if err != nil {
 		return Listed[Balance]{}, err
 	}
 	listed := Listed[Balance]{Items: make([]Balance, len(assets)), Next: next}
 	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(r.balances)
+	reads.SetLimit(balancesAtOnce)
 	for i, asset := range assets {
 		reads.Go(func() (err error) {
 			var lowest *events.Amount
 			if floor != nil {
 				lowest = floor(asset)
 			}
-			listed.Items[i], err = r.Balance(ctx, Key{Account: account, Asset: asset}, lowest)
+			listed.Items[i], err = r.Balance(ctx, events.Pair{Account: account, Asset: asset}, lowest)
 			return err
 		})
 	}
@@ -100,12 +103,12 @@ func (r *Reader) Balances(ctx context.Context, account string, floor func(asset 
 	return listed, nil
 }
 
-// assets finds the assets of one page, and the last of them when there are more.
+// assets finds the assets of one page, and returns the last of them as next if there are more.
 func (r *Reader) assets(ctx context.Context, account string, s Slice) (assets []string, next string, err error) {
 	for after := s.After; ; {
 		asset, err := r.views.NextAsset(ctx, account, after)
 		switch {
-		case errors.Is(err, table.ErrAbsent):
+		case errors.Is(err, store.ErrAbsent):
 			return assets, "", nil
 		case err != nil:
 			return nil, "", fmt.Errorf("find assets: %w", err)
@@ -117,32 +120,64 @@ func (r *Reader) assets(ctx context.Context, account string, s Slice) (assets []
 	}
 }
 
-// Credits returns all that account was ever credited of asset, exactly: every transaction acknowledged before the call
-// is in it. Errors: those of Views for reads.
-func (r *Reader) Credits(ctx context.Context, account, asset string) (events.Amount, error) {
-	b, err := r.read(ctx, Key{Account: account, Asset: asset})
-	return b.Head.Credits, err
+// Funds returns all that account ever received of asset, by credits or from ended holds, including every transaction
+// acknowledged before the call. Errors: those of the ports; events.ErrOverflow.
+func (r *Reader) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
+	b, err := r.read(ctx, events.Pair{Account: account, Asset: asset})
+	if err != nil {
+		return events.Amount{}, err
+	}
+	return b.Head.Funds()
 }
 
-// MakeSure returns nil when every later strong read is certain to include the committed posting id. Above the seal each
-// strong read includes it by itself, unless a refold that read before its commit moves the seal past it: so the
-// balance's version is raised, which makes that refold start again. At or below the seal the stretch that it lies in is
-// counted. It never writes a fold. Errors: table.ErrConflict when it is not counted yet (it will be), or somebody came
-// first; those of Views; ErrPostingsMissing.
+// holdingsPage is how many balances a page of holdings reads.
+const holdingsPage = 100
+
+// Holdings returns what account has of the assets after one ("": from the first), by asset, including every
+// transaction acknowledged before the call. next is the asset to go on after, "" at the end. Errors: those of the
+// ports; events.ErrOverflow.
+func (r *Reader) Holdings(ctx context.Context, account, after string) (page []events.Holding, next string, err error) {
+	listed, err := r.Balances(ctx, account, nil, Slice{After: after, Limit: holdingsPage})
+	if err != nil {
+		return nil, "", err
+	}
+	page = make([]events.Holding, len(listed.Items))
+	for i, b := range listed.Items {
+		spent, err := b.Head.Spent()
+		if err != nil {
+			return nil, "", err
+		}
+		page[i] = events.Holding{
+			Asset: b.Asset, Quantity: b.Head.Quantity(), Spent: spent,
+			PendingDebits: b.Head.PendingDebits, PendingCredits: b.Head.PendingCredits,
+		}
+	}
+	return page, listed.Next, nil
+}
+
+// EnsureVisible returns nil if every later strong read is certain to include the committed posting id.
 //
-// Somebody who raised the version first did the same service, so that postings on a busy balance are made sure of without
-// waiting for a quiet moment: every refold that had read the old version must start again, but for the one that wrote. Of
-// that it is seen where it left the seal, and whether it goes on from what it had read: then the balance is unfinished,
-// and nothing is certain yet.
-func (r *Reader) MakeSure(ctx context.Context, account, asset string, id events.KSUID) error {
-	k := Key{Account: account, Asset: asset}
-	b, _, err := r.views.Balance(ctx, k)
+// A strong read includes all postings above the seal, so only a refold that read before the posting's commit can hide
+// it, by moving the seal past it. Such a refold fails when the balance's version is raised. If somebody else raised
+// it first, that stopped other refolds as well, but not the writer's own: it may have moved the seal, or it may go
+// on, and then the balance is unfinished.
+//
+// For a posting at or below the seal its stretch is counted again. EnsureVisible never writes a fold. Errors:
+// store.ErrConflict when the posting is not counted yet, or when others wrote first; those of the ports;
+// ErrPostingsMissing.
+func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error {
+	k := events.Pair{Account: account, Asset: asset}
+	b, at, err := r.views.Balance(ctx, k)
 	if err != nil {
 		return fmt.Errorf("read balance: %w", err)
 	}
 	if id > b.Seal.Through {
-		raising := r.views.Write(ctx, Change{Balance: b})
-		if !errors.Is(raising, table.ErrConflict) && !errors.Is(raising, table.ErrUnknownOutcome) {
+		raised := Change{Balance: b}
+		if b.Version == 0 {
+			raised.Balance.Version, raised.Revision = FirstVersion(at), new(RevisionAbsent)
+		}
+		raising := r.views.Write(ctx, raised)
+		if !store.NeedsReread(raising) {
 			return raising
 		}
 		version := b.Version
@@ -151,7 +186,7 @@ func (r *Reader) MakeSure(ctx context.Context, account, asset string, id events.
 		}
 		switch {
 		case b.Version == version, id > b.Seal.Through && b.Unfinished:
-			return fmt.Errorf("raise version: %w: %w", table.ErrConflict, raising)
+			return fmt.Errorf("raise version: %w: %w", store.ErrConflict, raising)
 		case id > b.Seal.Through:
 			return nil
 		}
@@ -165,7 +200,7 @@ func (r *Reader) MakeSure(ctx context.Context, account, asset string, id events.
 		return err
 	}
 	if again.Count != counted.Count {
-		return fmt.Errorf("posting %s is not counted yet: %w", id, table.ErrConflict)
+		return fmt.Errorf("posting %s is not counted yet: %w", id, store.ErrConflict)
 	}
 	return nil
 }

@@ -7,11 +7,9 @@ import (
 	"ledger.example/events"
 )
 
-// Summary is the projection of one account.
-//
-// It is the sum over the account's balances, kept up to date by differences that are written in one transaction with
-// the balance that they come from. A balance is an asset of its account once a posting is counted in its head: one that
-// was made only to have its version raised is none yet.
+// Summary is the projection of one account: the sum of what its balances contribute. A write that changes a balance's
+// contribution changes the summary in the same transaction. A balance contributes once a posting is counted in its
+// head; one that was only made to raise its version does not.
 type Summary struct {
 	Account  string
 	Version  int64        // 0: never written
@@ -20,7 +18,7 @@ type Summary struct {
 	First    events.KSUID // the earliest posting of these balances
 }
 
-// share is what one balance brings to its account's summary.
+// share is what one balance contributes to its account's summary.
 type share struct {
 	assets, holdings int64
 	first            events.KSUID
@@ -37,8 +35,8 @@ func (b Balance) share() share {
 	return s
 }
 
-// summarize returns the account's summary as it becomes when a balance goes from was to is, or nil when it stays.
-func summarize(ctx context.Context, views Views, was, is Balance) (*Summary, error) {
+// summarize returns the account's summary after a balance changed from was to is, nil if it need not be written.
+func summarize(ctx context.Context, views ProjectorViews, was, is Balance) (*Summary, error) {
 	before, after := was.share(), is.share()
 	if before == after {
 		return nil, nil
@@ -48,19 +46,22 @@ func summarize(ctx context.Context, views Views, was, is Balance) (*Summary, err
 		return nil, fmt.Errorf("read summary: %w", err)
 	}
 	s := stored.with(before, after)
-	// Counts that move are written even when they come out as they are stored. What was read may be older than the balance:
-	// the transaction that brought both becomes visible item by item, and then this write must fail.
+	// Counts that move are written even when they come out as they are stored. What was read may be older than the
+	// balance: the transaction that brought both becomes visible item by item, and then this write must fail.
 	if s == stored && before.assets == after.assets && before.holdings == after.holdings {
 		return nil, nil
 	}
 	return &s, nil
 }
 
-// with returns s when one balance brings after to it and no more before. A summary that was lost counts too few, and what is
-// below zero could not be read any more.
+// With returns s after one balance of the account changed from was to is.
+func (s Summary) With(was, is Balance) Summary { return s.with(was.share(), is.share()) }
+
+// with returns s when one balance brings after to it and no more before. A summary that was lost counts too few, and
+// what is below zero could not be read any more.
 func (s Summary) with(before, after share) Summary {
 	s.Assets = max(0, s.Assets+after.assets-before.assets)
 	s.Holdings = max(0, s.Holdings+after.holdings-before.holdings)
-	s.First = earlier(s.First, after.first)
+	s.First = Earlier(s.First, after.first)
 	return s
 }

@@ -5,25 +5,26 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
 )
 
-// A balance may be seen before the summary that was written with it. A refold that makes it zero then finds a summary that
-// comes out as it is: it must be written all the same, on its version, as that is about to change.
+// A balance may be seen before the summary that was written with it. A refold that makes it zero then finds a summary
+// that comes out as it is: it must be written all the same, on its version, as that is about to change.
 func TestSummaryThatIsOlderThanItsBalance(t *testing.T) {
 	b := newBook(t)
 	first := posting(1, 5)
-	b.must(b.Post(t.Context(), jane, first))
+	b.Must(b.Post(t.Context(), jane, first))
 	head := projections.Fold{Through: first.ID, Credits: events.NewAmount(5), Count: 1}
-	b.must(b.Write(t.Context(), projections.Change{
-		Balance: projections.Balance{Key: jane, Head: head, First: first.ID},
+	b.Must(b.Write(t.Context(), projections.Change{
+		Balance: projections.Balance{Pair: jane, Head: head, First: first.ID},
 		Summary: &projections.Summary{Account: jane.Account, Assets: 1, First: first.ID},
 	}))
 	second := posting(2, -5)
-	b.must(b.Post(t.Context(), jane, second))
+	b.Must(b.Post(t.Context(), jane, second))
 	b.Requests()
-	b.refold(jane, second.ID)
-	if r := b.Requests(); r.Transactions != 1 {
+	b.Refold(jane, second.ID)
+	if r := b.Requests(); r.TransactWrites != 1 {
 		t.Errorf("the summary was left alone: %+v", r)
 	}
-	same(t, "summary", b.summary("jane").Version, 2)
+	viewstest.Same(t, "summary", b.summary("jane").Version, 2)
 }

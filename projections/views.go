@@ -7,54 +7,101 @@ import (
 	"ledger.example/events"
 )
 
-// Views is the store as refolds and strong reads see it. Every read is strongly consistent. Every method makes one request to
-// the store (a page at a time), is safe for concurrent use and honours ctx. Errors are those of package table, wrapped:
-// reads ErrThrottled, ErrUnavailable; Together also ErrConflict; writes ErrConflict, ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
-type Views interface {
-	// Balance reads the balance of k (the zero balance when there is none), and the store's clock (whole seconds; zero when not told).
-	Balance(ctx context.Context, k Key) (Balance, time.Time, error)
+// The ports of this package. Every method makes one request to the store, or one for each page, is safe for
+// concurrent use and honours ctx. All reads are strongly consistent. Errors are those of package store, wrapped:
+// reads return ErrThrottled, ErrUnavailable or ErrMalformedItem (of an event those of package events), writes return
+// ErrConflict, ErrThrottled, ErrUnavailable or ErrUnknownOutcome. None says what was being done: its caller does.
 
-	// Postings reads the postings of k after `after` and through `through` (an empty through: to the end), ascending, at most a page;
-	// more tells whether to go on after the last one (true even with no postings, when a page was cut).
-	Postings(ctx context.Context, k Key, after, through events.KSUID) (postings []Posting, more bool, err error)
+// Balances reads and writes balances: what refolds and strong reads have in common.
+type Balances interface {
+	// Balance reads the balance of k, the zero balance when there is none. It also returns the store's clock in whole
+	// seconds, which is zero when the store did not tell it.
+	Balance(ctx context.Context, k events.Pair) (Balance, time.Time, error)
 
-	// SegmentFrom reads the first segment of k whose Through is at or after id; it need not contain id. ErrAbsent: none.
-	SegmentFrom(ctx context.Context, k Key, id events.KSUID) (Segment, error)
+	PostingReader
 
-	// Together reads the balance of k and the segment that ends at through in one serializable request. ErrAbsent: no such segment.
-	Together(ctx context.Context, k Key, through events.KSUID) (Balance, Segment, error)
+	// SegmentFrom reads the first segment of k whose Through is at or after id. It need not contain id. Error: also
+	// ErrAbsent.
+	SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (Segment, error)
 
-	// Summary reads an account's summary (the zero summary when there is none).
+	// BalanceWithSegment reads the balance of k and the segment that ends at through in one serializable request.
+	// Errors: also ErrAbsent, when there is no such segment, and ErrConflict.
+	BalanceWithSegment(ctx context.Context, k events.Pair, through events.KSUID) (Balance, Segment, error)
+
+	// Write writes c, all or nothing: in one plain conditional write when c is a balance alone, else in a transaction.
+	// ErrConflict: a version had changed, or another transaction was under way.
+	Write(ctx context.Context, c Change) error
+}
+
+// PostingReader reads postings.
+type PostingReader interface {
+	// Postings reads at most a page of the postings of k after `after` and through `through` ("": to the end),
+	// ascending. more reports whether to go on after the last one; it may be true although there are none, when a
+	// page was cut.
+	Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (found []Posting, more bool, err error)
+}
+
+// ProjectorViews is what a Projector needs of the store.
+type ProjectorViews interface {
+	Balances
+
+	// Summary reads an account's summary, the zero summary when there is none.
 	Summary(ctx context.Context, account string) (Summary, error)
 
-	// Write writes c, all or nothing: the balance on its version (c.Balance.Version is the version read; version+1 is stored), c.Segments, and
-	// c.Summary on its version when not nil. One plain conditional write when it is the balance alone. ErrConflict: a version had changed,
-	// or another transaction was under way.
-	Write(ctx context.Context, c Change) error
-
-	// NewestGrant reads the newest grant or revocation of user on account as a membership, strongly. ErrAbsent: none.
+	// NewestGrant reads the newest grant or revocation of user on account as a membership. Error: also ErrAbsent.
 	NewestGrant(ctx context.Context, account, user string) (Membership, error)
 
-	// WriteMembership puts m unless a membership of at least m.Number is there already (that is no error): a revoked one leaves the inverse index.
+	// Hold reads a hold's header and its end. Error: also ErrAbsent, without a header.
+	Hold(ctx context.Context, id string) (Hold, error)
+
+	// WriteHold writes the entries of h unless entries of at least h.Version() are stored, which is no error. It makes
+	// one request for each account in the legs, and one more. An ended hold leaves the list by expiry.
+	WriteHold(ctx context.Context, h Hold) error
+
+	// WriteMembership writes m unless a membership of at least m.Number is stored, which is no error. A revoked one
+	// leaves the inverse index.
 	WriteMembership(ctx context.Context, m Membership) error
-
-	// Assets lists the assets in which account has postings, strongly, ascending, by skipping through the posting keys, one request an asset: the first asset
-	// after `after` ("" for the first). ErrAbsent: no more.
-	NextAsset(ctx context.Context, account, after string) (string, error)
-
-	Repairs
 }
 
-// SegmentsMax is the most segments one Change may carry: with balance and summary it stays below the 100 actions of a transaction.
+// ReaderViews is what a Reader needs of the store.
+type ReaderViews interface {
+	Balances
+
+	// NextAsset returns the first asset after `after` ("": of all) in which account has postings. It makes one
+	// request, and one more for each malformed key on the way. Error: also ErrAbsent, when there is no such asset.
+	NextAsset(ctx context.Context, account, after string) (string, error)
+}
+
+// Repairer repairs what a refold finds lost. Errors are those of the ports above.
+type Repairer interface {
+	// IsLost reports whether the item of b, which counts nothing yet or is unfinished, was lost: then there are
+	// segments that it does not count. ErrConflict: the balance changed meanwhile.
+	IsLost(ctx context.Context, b Balance) (bool, error)
+	// RebuildLost rebuilds the balance of k, which was lost.
+	RebuildLost(ctx context.Context, k events.Pair) error
+	// CountSummary adds the account's summary to c, which makes a balance that may have been stored before: the stored
+	// summary may count it already.
+	CountSummary(ctx context.Context, c *Change) error
+}
+
+// SegmentsMax is the most segments of one Change. With balance and summary it stays below the 100 actions of a
+// transaction.
 const SegmentsMax = 90
 
-// Change is one write of a refold.
+// Change is one write of a refold or a rebuild. Balance and Summary carry the version that was read; the next one is
+// stored.
 type Change struct {
-	Balance  Balance
-	Segments []Segment // at most SegmentsMax
-	Summary  *Summary  // nil: untouched
+	Balance  Balance   // written if the stored version is unchanged
+	Segments []Segment // at most SegmentsMax, all of the balance's pair; written unconditionally
+	Summary  *Summary  // written if the stored version is unchanged; nil: not written
 
-	// Where a mark is given, the item that it was found with must still have it, instead of the version that is given; what is
-	// stored has the next version all the same. Rebuilds mark what has no version to compare, or none to trust.
-	Mark, SummaryMark *Mark
+	// Revision and SummaryRevision, if given, are compared instead of the version: for items without a usable version.
+	Revision, SummaryRevision *Revision
 }
+
+// Revision identifies one state of a stored item: its version, or that it is absent or has no usable version. It
+// changes with every write.
+type Revision string
+
+// RevisionAbsent is the revision of an item that is not stored.
+const RevisionAbsent Revision = ""

@@ -1,45 +1,50 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 )
 
-func (c *cli) balanceCommand() *cobra.Command {
-	var minor, strong bool
+// balanceCommand is `ledger balance`. It is the simplest command that calls the API: its flags, one call, and how the
+// answer is shown to people.
+func (env *environment) balanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "balance ACCOUNT ASSET",
 		Short: "Show what an account holds of one asset",
-		Long: `balance prints what an account holds of one asset. It is the projection's, which may be behind for a
-moment; with --strong it includes every transaction acknowledged before.`,
+		Long: `balance prints what an account holds of one asset. The figure comes from the
+projection, which may be about a second behind. With --strong it includes every
+transaction that was acknowledged before.
+
+Quantity, credits and debits count what is posted. Pending is what open holds
+set aside. Available is what can be spent: the quantity and the overdraft, less
+the pending debits.`,
 		Example: `  ledger balance jane USD
   ledger balance jane AAPL --strong --json`,
-		Args: ids("ACCOUNT", "ASSET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := c.dial(0, 0)
-			if err != nil {
-				return err
-			}
-			r, err := api.Balance(cmd.Context(), args[0], args[1], strong)
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.printJSON(r.Raw)
-			}
-			u := newUnits(api, minor)
-			if err := u.load(cmd.Context(), args[1]); err != nil {
-				return err
-			}
-			b := r.Value
-			t := newTable(c.out, "ACCOUNT", "ASSET", "QUANTITY", "NET EXPENDITURE", "CREDITS", "DEBITS", "POSTINGS", "AS OF")
-			t.row(b.Account, b.Asset, u.quantity(b.Asset, b.Quantity), u.costCell(b.Asset, b.NetExpenditure),
-				u.quantity(b.Asset, b.Credits), u.quantity(b.Asset, b.Debits), fmt.Sprint(b.Postings), orNone(b.AsOfTime))
-			return t.flush()
-		},
+		Args: named,
 	}
-	cmd.Flags().BoolVar(&minor, "minor", false, "amounts in whole minor units")
-	cmd.Flags().BoolVar(&strong, "strong", false, "include every acknowledged transaction")
-	return cmd
+	env.strongFlag(cmd, "include every acknowledged transaction")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		r, err := env.api.Balance(ctx, args[0], args[1], env.strong)
+		if err != nil {
+			return err
+		}
+		b, u := r.Value, env.units
+		return env.print(ctx, r.Raw, []string{b.Asset}, func() error {
+			t := newList(env.out)
+			t.row("Account", b.Account)
+			t.row("Asset", b.Asset)
+			t.row("Quantity", u.quantity(b.Asset, b.Quantity))
+			t.row("Net expenditure", u.costCell(b.Asset, b.NetExpenditure))
+			t.row("Credits", u.quantity(b.Asset, b.Credits))
+			t.row("Debits", u.quantity(b.Asset, b.Debits))
+			t.row("Pending debits", u.quantity(b.Asset, b.PendingDebits))
+			t.row("Pending credits", u.quantity(b.Asset, b.PendingCredits))
+			t.row("Available", u.available(b))
+			t.row("Postings", fmt.Sprint(b.Postings))
+			t.row("As of", orNone(b.AsOfTime))
+			return t.flush()
+		})
+	})
 }

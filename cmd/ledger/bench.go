@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -16,8 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/bench"
-	"ledger.example/cmd/ledger/sign"
+	"ledger.example/internal/bench"
 )
 
 const (
@@ -35,6 +33,7 @@ const (
 	quickAccounts = 20
 )
 
+// benchOptions are the flags. check completes them.
 type benchOptions struct {
 	clients, seconds, count, rounds, accounts int
 	seed                                      uint64
@@ -42,89 +41,106 @@ type benchOptions struct {
 	endpoint, table, mean                     string
 }
 
-func (c *cli) benchCommand() *cobra.Command {
+// benchCommand is `ledger bench`. Package internal/bench does the work; the report is printed here.
+func (env *environment) benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
 		Use:   "bench [WORKLOAD...]",
-		Short: "Put a ledger under load, check its books, and tell what that cost",
-		Long: `bench posts transactions and reads them, many at once, by the HTTP API, and says how fast that was, how long
-each took, what was asked of the store, and what that costs in AWS. At the end it reads every balance strongly
-and compares it with books of its own: a run with a wrong balance is a failed run, and exits with status 1.
+		Short: "Put a ledger under load, check its balances, report the cost",
+		Long: `bench sends requests to the HTTP API, many at the same time. It reports
+rates, latencies, requests to the store, and what they cost in AWS. At the end
+it reads every balance strongly and compares it with books of its own. The exit
+status is 1 if a balance is wrong, if a workload has no success, or if a request
+failed with anything but a 503.
 
-The ledger is in this process: on a DynamoDB Local that is started for it, as by "ledger up"; on one that runs
-already (--dynamodb-endpoint); or on this process's memory (--memory), which shows what the ledger itself takes.
-With --url, and only then, it is elsewhere: LEDGER_URL makes no other ledger the target. bench writes, and nothing
-it writes can be deleted: for anything but this machine --i-mean must repeat the address. All its assets, accounts
-and transactions begin with a name of the run, so it can be run on a table that has other books, again and again.
+By default, the ledger runs in this process, on a DynamoDB Local that bench
+starts. --dynamodb-endpoint uses a DynamoDB Local that already runs. --memory
+uses the memory of this process, which shows what the ledger itself takes.
+--url uses a ledger that runs elsewhere; LEDGER_URL is ignored.
 
-The workloads, all of them unless some are named:
+bench writes to the ledger, and nothing that it writes can be deleted. If the
+address is not on this machine, --i-mean must repeat it. All ids of a run begin
+with a name of that run, so you can run bench again on the same ledger.
+
+These are the workloads. Without arguments, bench runs all of them:
 
   uniform       transfers and trades between random accounts
-  hot-receiver  the same, and everyone pays one account
-  hot-spender   everyone draws on one account with a limit, which is paid into meanwhile; every debit has cover
+  hot-receiver  the same, but one account receives every payment
+  hot-spender   one account with a limit makes every payment. It receives
+                money meanwhile, so every debit is covered
   market        trades settled in cash against 4 market makers
-  read          account pages, histories, balances, and strong reads of balances
-  import        what "ledger import" does with a file
+  read          summaries, histories and balances of accounts, by turns
+  import        transactions as in uniform, from a generated file, which is read
+                and scheduled as "ledger import" does it
 
-Each round runs a slice of each workload. Within a round each slice is followed by its ceilings, where the ledger is
-in this process: the SDK alone writing the same transactions to a table beside (STORE), and an HTTP server that only
-parses the same bodies and answers the same (HTTP). "÷ STORE" and "÷ HTTP" are our rate by theirs, the median over the
-rounds. Nothing projects what the SDK alone writes: compare with it under --no-pump. The same --seed makes the same
+Each round runs one slice of every workload. If the ledger is in this process,
+bench also measures two ceilings after each slice. For STORE, the SDK alone
+writes the same transactions to another table. For HTTP, a server only parses
+the same requests and sends similar answers. "÷ STORE" and "÷ HTTP" are the
+rate of the ledger divided by the rate of the ceiling, as the median of all
+rounds. "÷ UNIFORM" compares with uniform in the same round. Nobody projects
+what the SDK writes, so compare under --no-pump. The same --seed makes the same
 requests.
 
-Latencies are of a request until its last answer: one that is answered 503, or not at all, is sent again with its id.
-RETRIES counts these repetitions, but import's, whose client doesn't tell; ATTEMPTS what was sent to the store beyond one
-transaction each. Each client waits for its answer before it asks again: the latencies leave out the waiting that requests
-see which come at a rate of their own. Units are by AWS's published rules, not as DynamoDB Local tells them; DOLLARS are
-for DynamoDB's on-demand units only, without storage, streams, Lambda and API Gateway. CPU and allocations are of this whole process, with the clients and
-the projector; beside them stand those of the HTTP ceiling, which has the same clients. LAG is from the acknowledgement
-until a reader finds the posting projected, who looks every 40 ms; the stream is gathered for a time before that.
+A latency is the time from the first attempt to the last answer. A request that
+is answered 503, or not at all, is sent again with its id. RETRIES counts these.
+TRANSACTIONS SENT counts the writes to the store for each request. A client
+sends its next request after the answer; in import it also waits for its next
+line. Units follow the rules that AWS publishes. PROJECTED is for each posting.
+"$ A MILLION" is the price of the on-demand units of DynamoDB, and of nothing
+else. CPU and allocations are of this whole process. LAG is the time from the
+acknowledgement until the posting is projected. A reader looks every 40 ms. The
+stream is gathered for a time before that.
 
---json prints one object with all of that and more: in "workloads" by workload "per_second", "latency_us", "errors" (by
-code), "store" (requests by operation, units), "process", "ceilings", "lag_us"; then "checked" and "failed", a list that
-is empty when all is well. Fields ending in _us are microseconds; what is counted is a whole number.
+--json prints one object with all figures. Their names end in their unit: _us
+for microseconds, _ms for milliseconds. The list "failed" is empty if every
+check passed.
 
-Ctrl-C ends the load: what was posted is still checked, as far as some seconds allow, and the report says that it was cut
-short. A ledger that does nothing for 20 s ends it, too. A run also fails when a workload has no success, or when
-requests failed otherwise than by 503.`,
+Ctrl-C ends the load. bench also ends it if the ledger does nothing for 20 s.
+Then it checks what was posted, and the report says that it was cut short.`,
 		Example: `  ledger bench
   ledger bench --memory --no-pump uniform hot-receiver
   ledger bench --count 5000 --rounds 5 --json hot-spender
-  ledger bench --url https://ledger.example.com --i-mean https://ledger.example.com --sign --seconds 30 market`,
+  ledger bench --url https://ledger.example.com \
+    --i-mean https://ledger.example.com --sign --seconds 30 market`,
 		RunE: func(cmd *cobra.Command, workloads []string) error {
 			isElsewhere := cmd.Flags().Changed("url")
-			if err := o.check(c, workloads, cmd.Flags().Changed); err != nil {
+			if err := o.check(env, workloads, cmd.Flags().Changed); err != nil {
 				return err
 			}
 			if len(workloads) == 0 {
 				workloads = bench.Workloads()
 			}
-			return c.bench(cmd.Context(), o, workloads, isElsewhere)
+			return env.bench(cmd.Context(), o, workloads, isElsewhere)
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.clients, "clients", benchClients, "requests under way at once")
+	f.IntVar(&o.clients, "clients", benchClients, "requests at the same time")
 	f.IntVar(&o.seconds, "seconds", benchSeconds, "length of each slice")
-	f.IntVar(&o.count, "count", 0, "requests of each slice, whatever time they take, instead of --seconds")
+	f.IntVar(&o.count, "count", 0, "requests of each slice, instead of --seconds")
 	f.IntVar(&o.rounds, "rounds", benchRounds, "slices of each workload")
 	f.IntVar(&o.accounts, "accounts", benchAccounts, "accounts that pay each other")
 	f.Uint64Var(&o.seed, "seed", 1, "the same seed makes the same requests")
-	f.BoolVar(&o.memory, "memory", false, "run on this process's memory")
-	f.StringVar(&o.endpoint, "dynamodb-endpoint", "", "URL of a DynamoDB Local that runs already")
+	f.BoolVar(&o.memory, "memory", false, "use the memory of this process as the store")
+	endpointFlag(f, &o.endpoint, "", "URL of a DynamoDB Local that already runs")
 	f.StringVar(&o.table, "table", defaultTable, "name of the table")
-	f.StringVar(&o.mean, "i-mean", "", "repeats the address that is written to, unless that is this machine")
-	f.BoolVar(&o.noPump, "no-pump", false, "don't project, and don't wait for it")
-	f.BoolVar(&o.quick, "quick", false, fmt.Sprintf("%d requests of each workload on --memory, in a few seconds: shows that all works", quickCount))
+	f.StringVar(&o.mean, "i-mean", "", "the address again, if it is not on this machine")
+	f.BoolVar(&o.noPump, "no-pump", false, "do not run the projector")
+	f.BoolVar(&o.quick, "quick", false, fmt.Sprintf("%d requests of each workload on --memory: a test of a few "+
+		"seconds", quickCount))
 	cmd.MarkFlagsMutuallyExclusive("memory", "dynamodb-endpoint", "quick")
 	cmd.MarkFlagsMutuallyExclusive("count", "seconds", "quick")
 	for _, other := range []string{"rounds", "accounts", "table", "no-pump"} {
 		cmd.MarkFlagsMutuallyExclusive("quick", other)
 	}
+	env.apiFlags(cmd)
+	url := f.Lookup(flagURL)
+	url.Usage, url.DefValue = "address of a ledger that runs elsewhere", ""
 	return cmd
 }
 
-// check finds wrong use, and sets what --quick stands for. isGiven tells of a flag by its name.
-func (o *benchOptions) check(c *cli, workloads []string, isGiven func(flag string) bool) error {
+// check finds wrong use, and sets what --quick stands for. isGiven reports whether a flag is given.
+func (o *benchOptions) check(env *environment, workloads []string, isGiven func(flag string) bool) error {
 	for i, name := range workloads {
 		if !slices.Contains(bench.Workloads(), name) {
 			return wrongUse("%q is none of the workloads %s", name, strings.Join(bench.Workloads(), ", "))
@@ -156,20 +172,20 @@ func (o *benchOptions) check(c *cli, workloads []string, isGiven func(flag strin
 	}
 	if isGiven("url") {
 		if o.memory || o.endpoint != "" || isGiven("table") {
-			return wrongUse("--url takes a ledger that runs, and cannot be used with --memory, --dynamodb-endpoint, --table and --quick")
+			return wrongUse("--url takes a ledger that runs, and cannot be used with --memory, --dynamodb-endpoint, " +
+				"--table and --quick")
 		}
-		if _, err := c.dial(0, 0); err != nil {
+		if _, err := env.dial(0, 0); err != nil {
 			return err
 		}
-		return o.checkMeant("--url", c.url)
+		return o.checkMeant("--url", env.url)
 	}
-	if isGiven("sign") {
-		return wrongUse("--sign signs the requests to a --url, and none is given")
+	for _, flag := range []string{flagSign, flagToken} {
+		if isGiven(flag) {
+			return wrongUse("--%s is for the requests to a --url, and none is given", flag)
+		}
 	}
 	if o.endpoint != "" {
-		if err := checkEndpoint(o.endpoint); err != nil {
-			return err
-		}
 		return o.checkMeant("--dynamodb-endpoint", o.endpoint)
 	}
 	if o.mean != "" {
@@ -194,11 +210,14 @@ func (o *benchOptions) checkMeant(flag, address string) error {
 	if o.mean != "" {
 		return wrongUse("--i-mean is %s, and %s is %s", o.mean, flag, address)
 	}
-	return wrongUse("bench writes to the ledger, for good, and %s is not this machine: if that is meant, add --i-mean %s", address, address)
+	return wrongUse("bench writes to the ledger, for good, and %s is not this machine: if that is meant, add "+
+		"--i-mean %s", address, address)
 }
 
-func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isElsewhere bool) (err error) {
-	// A reader who is gone must not end the process before its table and directory beside are cleared away: writing fails.
+// bench runs the workloads and prints the report. Error: also a check that failed, and an interruption.
+func (env *environment) bench(ctx context.Context, o benchOptions, workloads []string, isElsewhere bool) (err error) {
+	// A reader who is gone must not end the process before its table and directory beside are cleared away: writing
+	// fails.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -207,11 +226,13 @@ func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isE
 		Rounds: o.rounds, Accounts: o.accounts, Seed: o.seed, Projected: !o.noPump,
 	}
 	if isElsewhere {
-		config.URL, config.Ledger = c.url, c.url
-		if c.sign {
-			config.Sign = sign.New()
+		config.URL, config.Ledger = env.url, env.url
+		signer, err := env.signer()
+		if err != nil {
+			return err
 		}
-		api, err := c.dial(0, 0)
+		config.Sign = signer
+		api, err := env.dial(0, 0)
 		if err != nil {
 			return err
 		}
@@ -219,18 +240,17 @@ func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isE
 			return err
 		}
 	} else {
-		made, startErr := c.benchLocal(ctx, o)
+		stop, startErr := env.benchLocal(ctx, o, &config)
 		switch {
 		case ctx.Err() != nil && startErr != nil:
 			return errors.New("interrupted")
 		case startErr != nil:
 			return startErr
 		}
-		defer func() { err = errors.Join(err, made.stop()) }()
-		config.Local, config.Ledger, config.Window = &made.Local, made.place, made.window
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	run := bench.New(config)
-	p := startProgress(c.err, run.Whole(), func(time.Duration) (string, int64) { return run.Progress() })
+	p := startProgress(env.err, run.Total(), func(time.Duration) (string, int64) { return run.Progress() })
 	report, ended := run.Run(ctx)
 	p.stop()
 	switch {
@@ -240,11 +260,15 @@ func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isE
 		return ended
 	}
 	defer func() { err = errors.Join(err, ended) }()
-	if err := c.printBench(report); err != nil {
+	printed := env.printBenchTable
+	if env.json {
+		printed = func(r *bench.Report) error { return env.printJSON(r) }
+	}
+	if err := printed(report); err != nil {
 		return err
 	}
 	for _, f := range report.Failed {
-		fmt.Fprintln(c.err, f)
+		fmt.Fprintln(env.err, f)
 	}
 	switch {
 	case len(report.Failed) > 0:
@@ -253,15 +277,4 @@ func (c *cli) bench(ctx context.Context, o benchOptions, workloads []string, isE
 		return errors.New("interrupted: the figures are of what was done until then")
 	}
 	return nil
-}
-
-func (c *cli) printBench(r *bench.Report) error {
-	if !c.json {
-		return c.printBenchTables(r)
-	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return c.printJSON(raw)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -12,73 +11,69 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
-	template "ledger.example"
-	"ledger.example/cmd/ledger/bench"
-	"ledger.example/cmd/ledger/local"
-	"ledger.example/cmd/ledger/pump"
+	"ledger.example/internal/bench"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/pump"
+	"ledger.example/internal/local/stack"
 )
 
-// benchedLedger is what a ledger in this process is made of.
-type benchedLedger struct {
-	bench.Local
-	place  string // for people
-	window time.Duration
-	stop   func() error
-}
-
-// benchLocal finds the store, and makes the tables.
-func (c *cli) benchLocal(ctx context.Context, o benchOptions) (_ *benchedLedger, err error) {
-	s, err := c.storeFor(ctx, upOptions{memory: o.memory, endpoint: o.endpoint})
+// benchLocal finds the store, makes the tables, and sets c to a ledger in this process. stop undoes that.
+func (env *environment) benchLocal(
+	ctx context.Context, o benchOptions, c *bench.Config,
+) (stop func() error, err error) {
+	s, err := env.openStore(ctx, stack.Options{Memory: o.memory, Endpoint: o.endpoint})
 	if err != nil {
 		return nil, err
 	}
 	twin := o.table + "-ceiling-" + strconv.FormatInt(time.Now().UnixMilli(), 36)
 	aside, err := os.MkdirTemp("", "ledger-bench-")
 	if err != nil {
-		return nil, errors.Join(err, s.stop())
+		return nil, errors.Join(err, s.Stop())
 	}
-	stop := func() (err error) {
+	stop = func() (err error) {
 		if o.endpoint != "" { // the store goes on
-			deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeStopTimeout)
+			deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stack.StopTimeout)
 			defer cancel()
-			_, err = s.tables.DeleteTable(deleting, &dynamodb.DeleteTableInput{TableName: &twin})
+			_, err = s.Tables.DeleteTable(deleting, &dynamodb.DeleteTableInput{TableName: &twin})
 		}
-		return errors.Join(err, s.stop(), os.RemoveAll(aside))
+		return errors.Join(err, s.Stop(), os.RemoveAll(aside))
 	}
-	// The twin first: DynamoDB Local may say of a stream that has no records yet that they were trimmed, once another was made.
-	if _, err := s.createTable(ctx, twin); err != nil {
+	// The twin first: DynamoDB Local may say of a stream that has no records yet that they were trimmed, once another
+	// was made.
+	if _, err := s.CreateTable(ctx, twin); err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	stream, err := s.createTable(ctx, o.table)
+	stream, err := s.CreateTable(ctx, o.table)
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	settings, err := local.SettingsFromTemplate(template.YAML)
+	settings, err := dynamolocal.StreamSettings()
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	log := c.logger(slog.LevelError) // what is asked again is counted
-	made := &benchedLedger{
-		Local: bench.Local{
-			Client: s.another, Table: o.table, Twin: twin, Watch: s.watch, IsCold: s.server != nil, Version: version(), Log: log,
-			Serve: func(handler http.Handler) (string, func() error, error) { return serve(handler, log) },
-		},
-		place: benchPlace(o, s), window: settings.Window, stop: stop,
+	log := env.logger(slog.LevelError) // retries are counted
+	c.Ledger, c.Window = benchPlace(o, s), settings.Window
+	c.Local = &bench.Local{
+		Client: s.Client, Table: o.table, Twin: twin, Watch: s.Watch, IsCold: s.IsStarted(),
+		Version: version(), Log: log,
+		Serve: func(handler http.Handler) (string, func() error, error) { return serve(handler, log) },
 	}
 	if !o.noPump {
-		made.Project = func(ctx context.Context, projector pump.Handler) error {
-			f, err := s.feed(o.table, stream, projector, filepath.Join(aside, filepath.Base(defaultSetAside)), log)
+		c.Local.Project = func(ctx context.Context, projector pump.Handler) error {
+			f, err := s.Feed(o.table, stream, projector, filepath.Join(aside, filepath.Base(defaultDeadLetters)), log)
 			if err != nil {
 				return err
 			}
-			return f.run(ctx)
+			return f.Run(ctx)
 		}
 	}
-	return made, nil
+	return stop, nil
 }
 
-func benchPlace(o benchOptions, s *store) string {
+// benchPlace names for people where the ledger runs.
+func benchPlace(o benchOptions, s *stack.Store) string {
 	switch {
 	case o.memory:
 		return "in this process, on its memory"
@@ -90,18 +85,15 @@ func benchPlace(o benchOptions, s *store) string {
 
 // serve serves as up does, on any free port, until stop is called.
 func serve(handler http.Handler, log *slog.Logger) (address string, stop func() error, err error) {
-	listener, err := listen(0)
+	listener, err := stack.Listen("127.0.0.1", 0)
 	if err != nil {
 		return "", nil, err
 	}
-	server := newServer(handler, log)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	ctx, end := context.WithCancel(context.Background())
+	var serving errgroup.Group
+	serving.Go(func() error { return stack.Serve(ctx, "the API", listener, stack.OwnHost(handler, false), log) })
 	return "http://" + listener.Addr().String(), func() error {
-		err := shutDown(server)
-		if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
-			err = errors.Join(err, fmt.Errorf("the API: %w", end))
-		}
-		return err
+		end()
+		return serving.Wait()
 	}, nil
 }

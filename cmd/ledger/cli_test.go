@@ -2,16 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +84,7 @@ func register() map[string]string {
 			"summary":{"holdings":1,"assets":2,"first_posting_at":null,"last_posting_at":null},
 			"balances":{"data":[{"account":"jane","asset":"AAPL","quantity":"10","net_expenditure":"150000","credits":"10","debits":"0","postings":1}],"next_cursor":"next"},
 			"postings":{"data":[],"next_cursor":null}}`,
+		"GET /v1/accounts/jane/balances?limit=100":                    `{"data":[{"account":"jane","asset":"AAPL","quantity":"10","net_expenditure":"150000","credits":"10","debits":"0","postings":1}],"next_cursor":"next"}`,
 		"GET /v1/accounts/jane/balances?cursor=next&limit=100":        `{"data":[{"account":"jane","asset":"USD","quantity":"350000","net_expenditure":"0","credits":"500000","debits":"150000","postings":2}],"next_cursor":null}`,
 		"GET /v1/accounts/jane/balances?consistency=strong&limit=100": `{"data":[{"account":"jane","asset":"AAPL","quantity":"11","net_expenditure":"160000","credits":"11","debits":"0","postings":2}],"next_cursor":null}`,
 		"POST /v1/transfers": `{"id":"ID","kind":"transfer","posted_at":"2026-11-21T09:06:39.123456Z","postings":[]}`,
@@ -93,20 +95,41 @@ func register() map[string]string {
 // ledger runs a command line against url and returns its exit code, standard output and standard error.
 func ledger(t *testing.T, url string, args ...string) (code int, out, problems string) {
 	t.Helper()
-	return ledgerWithInput(t, url, "", args...)
+	return ledgerIn(t.Context(), map[string]string{urlVariable: url}, strings.NewReader(""), args...)
 }
 
-func ledgerWithInput(t *testing.T, url, input string, args ...string) (code int, out, problems string) {
-	t.Helper()
-	getenv := func(name string) string {
-		if name == urlVariable {
-			return url
-		}
-		return ""
-	}
+// ledgerIn runs a command line in an environment of its own, with input.
+func ledgerIn(ctx context.Context, environment map[string]string, input io.Reader, args ...string) (code int, out, problems string) {
 	var o, e bytes.Buffer
-	code = run(t.Context(), args, getenv, strings.NewReader(input), &o, &e)
+	code = run(ctx, args, func(name string) string { return environment[name] }, input, &o, &e)
 	return code, o.String(), e.String()
+}
+
+// says fails the test for each text that is missing in what was said.
+func says(t *testing.T, said string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(said, text) {
+			t.Errorf("%q is missing in\n%s", text, said)
+		}
+	}
+}
+
+// dynamo serves a DynamoDB. An answer to an operation, such as "Scan", is JSON, or the code of an error.
+func dynamo(t *testing.T, answer func(operation string) string) (url string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		status, body := http.StatusOK, answer(operation)
+		if !strings.HasPrefix(body, "{") {
+			status, body = http.StatusBadRequest, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"in words"}`, body)
+		}
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(body))))
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 func TestExitCodesAndStreams(t *testing.T) {
@@ -116,12 +139,15 @@ func TestExitCodesAndStreams(t *testing.T) {
 		code          int
 		out, problems string // what they contain; "" for nothing at all
 	}{
-		{"", 2, "", "a command is missing"},
+		{"", 0, "ledger up --demo", ""}, // help
 		{"nonsense", 2, "", `unknown command "nonsense"`},
+		{"transfer jane shop -5 USD", 2, "", "-5 is taken for a flag: an amount is above zero"},
+		{"transfer jane shop -.5 USD", 2, "", "-.5 is taken for a flag: an amount is above zero"},
+		{"shwo jane", 2, "", "Did you mean this?\n\tshow\n"},
+		{"transfers a b 1 USD", 2, "", "Did you mean this?\n\ttransfer\n"},
+		{"version", 0, "ledger ", ""},
 		{"--nonsense", 2, "", "unknown flag: --nonsense"},
 		{"--help", 0, "ledger up --demo", ""},
-		{"import --help", 0, "many at once", ""},
-		{"--version", 0, "ledger ", ""},
 		{"show", 2, "", "it takes ACCOUNT, and 0 arguments were given"},
 		{"show a/b", 2, "", `ACCOUNT: "a/b" is not an id`},
 		{"show jane --nonsense", 2, "", "unknown flag"},
@@ -131,48 +157,62 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"balance jane AAPL --json", 0, `"net_expenditure":"150000"`, ""},
 		{"balance jane AAPL --minor", 0, "150000", ""},
 		{"balance jane USD --strong", 0, "-0.05", ""},
-		{"history jane --strong", 2, "", "--strong is offered for one asset only"},
-		{"history jane --csv --json", 2, "", "exclude each other"},
-		{"history jane --all --limit 3", 2, "", "all limit"},
-		{"history jane --limit 0", 2, "", "--limit must be at least 1"},
-		{"history jane --from yesterday", 2, "", "--from: \"yesterday\" is neither"},
+		{"history jane --csv --json", 2, "", "[csv json] were all set"},
+		{"history jane --limit 0", 2, "", `"--limit" flag: it must be a whole number of at least 1`},
+		{"history jane --from yesterday", 2, "", "invalid time format `yesterday`"},
 		{"history jane --asset a/b", 2, "", "--asset"},
-		{"history jane --asset= --from=", 2, "", "--asset is given, and empty\n--from is given, and empty"},
+		{"history jane --asset= --from=", 2, "", `invalid argument "" for "--asset"`},
 		{"transaction t-1", 0, "-1500.00 USD", ""},
 		{"transaction t-2", 1, "", "not_found"},
 		{"transfer jane shop 1 USD", 0, "transfer", ""},
 		{"transfer jane shop 1.005 USD", 2, "", "3 decimal places, and there are at most 2"},
-		{"transfer jane shop 1.5 USD --minor", 2, "", "whole number of minor units"},
-		{"transfer jane shop -5 USD", 2, "", "-5"},
+		{"transfer jane shop 1.5 USD --minor", 2, "", "there are at most 0"},
+		{"transfer jane shop ten USD --minor", 2, "", `QUANTITY: "ten" is not a decimal number`},
 		{"transfer jane shop 1 EUR", 1, "", "not_found"},
 		{"transfer jane shop 1", 2, "", "FROM TO QUANTITY ASSET"},
 		{"transfer jane shop 1 USD --metadata x", 2, "", "not key=value"},
 		{"transfer jane shop 1 USD --metadata x=1 --metadata x=2", 2, "", "given twice"},
 		{"transfer jane shop 1 USD --id a/b", 2, "", "--id"},
-		{"transfer jane shop 1 USD --id=", 2, "", "--id is given, and empty"}, // not an id of its own: it would be posted twice
+		{"transfer jane shop 1 USD --id=", 2, "", `invalid argument "" for "--id"`}, // not an id of its own: it would be posted twice
 		{"transfer jane shop 1 USD --description=", 0, "transfer", ""},
-		{"trade --asset AAPL", 2, "", "required flag(s)"},
-		{"trade --asset USD --buyer a --seller b --quantity 1 --cost 1", 2, "", "no currency"},
-		{"import", 2, "", "it takes one FILE"},
-		{"import x --clients 0", 2, "", "--clients must be 1"},
+		{"trade --asset AAPL", 2, "", `required flag(s) "buyer", "cost", "quantity", "seller" not set`},
+		{"history jane --limit 5 --all", 2, "", "[all limit] were all set"},
+		{"trade --asset AAPL --buyer a --seller b --quantity 1 --cost=", 2, "", "--cost is given, and empty"},
+		{"history jane --from 2026-02-01 --to 2026-01-31", 2, "", "--from is later than --to"},
+		{"import", 2, "", "accepts 1 arg(s), received 0"},
+		{"import x --clients 0", 2, "", "from 1 to 512"},
+		{"import x --max-errors -1", 2, "", "of at least 0"},
 		{"import /nonexistent/file", 1, "", "no such file"},
-		{"up --port 70000", 2, "", "--port must be"},
-		{"up --data d --dynamodb-endpoint e", 2, "", "data dynamodb-endpoint"},
+		{"up --port 70000", 2, "", "from 0 to 65535"},
 		{"up --memory --data d", 2, "", "[data memory] were all set"},
 		{"up --memory --dynamodb-endpoint http://127.0.0.1:8000", 2, "", "[dynamodb-endpoint memory] were all set"},
-		{"up --memory --no-pump", 2, "", "no other process can reach the table"},
-		{"up --help", 0, "nothing is kept when it ends", ""},
+		{"up --memory --no-pump", 2, "", "[memory no-pump] were all set"},
 		{"up --dynamodb-endpoint e", 2, "", "not an http or https URL"},
 		{"up --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
-		{"up --help", 0, "      --no-pump                    don't project", ""},
-		{"up now", 2, "", "unknown command"},
-		{"dynamodb --help", 0, "--port int       port of DynamoDB Local; 0 takes any free one (default 8000)", ""},
-		{"dynamodb --port -1", 2, "", "--port must be"},
+		{"up now", 2, "", `unknown command "now" for "ledger up"`},
 		{"dynamodb --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
 		{"dynamodb now", 2, "", "unknown command"},
-		{"pump --help", 0, "(default \"http://127.0.0.1:8000\")", ""},
 		{"pump now", 2, "", "unknown command"},
 		{"pump --dynamodb-endpoint localhost:8000", 2, "", "not an http or https URL"},
+		{"rebuild jane", 2, "", "unknown command"},
+		{"rebuild --asset USD", 2, "", "--asset needs --account"},
+		{"rebuild --account jane --from jane", 2, "", "[account from] were all set"},
+		{"rebuild --account a*b", 2, "", "--account"},
+		{"rebuild --account=", 2, "", `invalid argument "" for "--account"`},
+		{"rebuild --rate -1", 2, "", "--rate"},
+		{"rebuild --dynamodb-endpoint here", 2, "", "--dynamodb-endpoint"},
+		{"rebuild --dynamodb-endpoint http://127.0.0.1:1 --region x", 2, "", "[dynamodb-endpoint region] were all set"},
+		{"rebuild --dynamodb-endpoint http://127.0.0.1:1", 1, "", "127.0.0.1:1"},
+		{"redrive", 2, "", "requires at least 1 arg(s)"},
+		{"redrive nothing-here.jsonl --dynamodb-endpoint http://127.0.0.1:1", 1, "", "nothing-here.jsonl"},
+		{"redrive - --dynamodb-endpoint http://127.0.0.1:1", 1, "", "127.0.0.1:1"},
+		{"redrive - --dynamodb-endpoint here", 2, "", "--dynamodb-endpoint"},
+		{"verify here", 2, "", "unknown command"},
+		{"verify --segments 0", 2, "", "--segments"},
+		{"verify --settle -1s", 2, "", "--settle"},
+		{"verify --max -1", 2, "", "--max"},
+		{"verify --rate -1", 2, "", "--rate"},
+		{"verify --dynamodb-endpoint here", 2, "", "--dynamodb-endpoint"},
 	} {
 		code, out, problems := ledger(t, s.URL, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(out, c.out) || (c.out == "") != (out == "") ||
@@ -180,13 +220,6 @@ func TestExitCodesAndStreams(t *testing.T) {
 			t.Errorf("ledger %s: exit %d, want %d\nstandard output, want %q:\n%s\nstandard error, want %q:\n%s",
 				c.args, code, c.code, c.out, out, c.problems, problems)
 		}
-	}
-}
-
-func TestNothingListens(t *testing.T) {
-	code, out, problems := ledger(t, "http://"+freeAddress(t), "import", os.DevNull)
-	if code != exitFailed || out != "" || !strings.Contains(problems, "ledger up") {
-		t.Errorf("exit %d, %q, %q", code, out, problems)
 	}
 }
 
@@ -200,25 +233,12 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestTheFlagGoesBeforeTheEnvironment(t *testing.T) {
-	s := newStub(t, register())
-	if code, _, problems := ledger(t, "http://"+freeAddress(t), "balance", "jane", "USD", "--strong", "--url", s.URL); code != exitDone {
-		t.Errorf("exit %d, %s", code, problems)
-	}
-}
-
 func TestShow(t *testing.T) {
 	s := newStub(t, register())
 	_, out, _ := ledger(t, s.URL, "show", "jane")
-	for _, want := range []string{"Jane Doe", "5000.00 USD", "1, of 2 assets", "AAPL   10", "1500.00 USD", "USD    3500.00"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in\n%s", want, out)
-		}
-	}
+	says(t, out, "Jane Doe", "5000.00 USD", "1, of 2 assets", "AAPL         10      1500.00 USD", "USD     3500.00                -")
 	_, out, _ = ledger(t, s.URL, "show", "jane", "--strong")
-	if !strings.Contains(out, "AAPL   11") || !strings.Contains(out, "1600.00 USD") {
-		t.Errorf("not the strong balances:\n%s", out)
-	}
+	says(t, out, "AAPL         11", "1600.00 USD")
 	_, out, _ = ledger(t, s.URL, "show", "jane", "--strong", "--json")
 	var page struct {
 		Account  struct{ Overdraft map[string]string }
@@ -238,13 +258,14 @@ func TestHistoryForPeopleAndPrograms(t *testing.T) {
 	}
 	_, out, _ = ledger(t, s.URL, "history", "jane", "--csv")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	want := []string{"2026-11-21T09:06:39.123456Z", "t-1", "trade", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", "jane", "AAPL", "-10", "-1500.00", "USD", "=1+1, \"odd\"\x1b[31m"}
+	want := []string{"2026-11-21T09:06:39.123456Z", "t-1", "trade", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", "jane", "AAPL", "-10", "-1500.00", "USD", "=1+1, \"odd\"\x1b[31m", "0", "posted"}
 	if err != nil || len(rows) != 2 || !slices.Equal(rows[1], want) {
 		t.Errorf("%v: %q", err, rows)
 	}
 }
 
-// Pages are asked for until the history ends, or as many postings have come as were asked for; a page may be short or empty.
+// Pages are asked for until the history ends, or as many postings have come as were asked for; a page may be short or
+// empty.
 func TestHistoryGoesThroughItsPages(t *testing.T) {
 	page := func(next string, ids ...string) string {
 		var data []string
@@ -290,7 +311,7 @@ func TestWhatIsPosted(t *testing.T) {
 		"transfer jane shop 25.5 USD --id t-1 --description d --metadata a=b=c":                  `POST /v1/transfers {"id":"t-1","description":"d","metadata":{"a":"b=c"},"from":"jane","to":"shop","asset":"USD","quantity":"2550"}`,
 		"transfer jane shop 25 USD --id t-1 --minor":                                             `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"25"}`,
 		"trade --asset AAPL --buyer jane --seller m --quantity 10 --cost 1500 --settle --id t-1": `POST /v1/trades {"id":"t-1","asset":"AAPL","buyer":"jane","seller":"m","quantity":"10","cost":"150000","settle":true}`,
-		"trade --asset USD --buyer jane --seller m --quantity 10 --id t-1":                       `POST /v1/trades {"id":"t-1","asset":"USD","buyer":"jane","seller":"m","quantity":"1000","cost":"0","settle":false}`,
+		"trade --asset USD --buyer jane --seller m --quantity 10 --cost 0 --id t-1":              `POST /v1/trades {"id":"t-1","asset":"USD","buyer":"jane","seller":"m","quantity":"1000","cost":"0","settle":false}`,
 	} {
 		s.sent = nil
 		code, _, problems := ledger(t, s.URL, strings.Fields(args)...)
@@ -350,15 +371,20 @@ func TestAPortInUse(t *testing.T) {
 	}
 }
 
-func TestVersionOfABuild(t *testing.T) {
-	for want, info := range map[string]debug.BuildInfo{
-		"v1.2.3":  {Main: debug.Module{Version: "v1.2.3"}},
-		"(devel)": {},
-		"(devel) 0123abc modified": {Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
-			{Key: "vcs.revision", Value: "0123abc"}, {Key: "vcs.modified", Value: "true"}}},
-	} {
-		if got := versionOf(&info); got != want {
-			t.Errorf("%q, want %q", got, want)
+// A page whose balances don't count a posting that stands below them says so.
+func TestShowSaysWhenBalancesTrail(t *testing.T) {
+	page := func(asOf string) map[string]string {
+		answers := register()
+		answers["GET /v1/accounts/jane/summary?newest=10"] = `{"account":{"id":"jane"},"summary":{},"balances":{"next_cursor":null,"data":[
+			{"asset":"AAPL","quantity":"0","net_expenditure":"0","credits":"0","debits":"0","postings":1,"as_of":` + asOf + `}]},
+			"postings":{"data":[{` + posting + `}],"next_cursor":null}}`
+		return answers
+	}
+	for asOf, trails := range map[string]bool{`"0ujtsYcgvSTl8PAuAdqWYSMnLOv"`: false, `"0ujtsYcgvSTl8PAuAdqWYSMnLOw"`: false,
+		`"0ujtsYcgvSTl8PAuAdqWYSMnLOu"`: true, `null`: true} {
+		code, out, problems := ledger(t, newStub(t, page(asOf)).URL, "show", "jane")
+		if code != exitDone || strings.Contains(out, "--strong") || strings.Contains(problems, "yet: AAPL.") != trails {
+			t.Errorf("as of %s: exit %d, %s", asOf, code, problems)
 		}
 	}
 }

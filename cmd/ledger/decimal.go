@@ -1,23 +1,27 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"ledger.example/events"
 )
 
-// parseDecimal reads a number as people write it, "1500.00" or "-3", as minor units of the given scale: exactly, by moving
-// the point. More decimal places than the scale are refused, never rounded.
+// decimal matches a number as people write it.
+var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+
+// parseDecimal reads a number as people write it, "1500.00" or "-3", as minor units of the given scale: exactly, by
+// moving the point. More decimal places than the scale are refused, never rounded.
 func parseDecimal(s string, scale int) (events.Amount, error) {
-	digits, negative := strings.CutPrefix(s, "-")
-	whole, fraction, point := strings.Cut(digits, ".")
-	if !onlyDigits(whole) || point && !onlyDigits(fraction) {
+	if !decimal.MatchString(s) {
 		return events.Amount{}, fmt.Errorf("%q is not a decimal number such as 1500 or 12.50", s)
 	}
+	digits, negative := strings.CutPrefix(s, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
 	if len(fraction) > scale {
-		return events.Amount{}, fmt.Errorf("%q has %d decimal places, and there are at most %d", s, len(fraction), scale)
+		return events.Amount{}, fmt.Errorf("%q has %d decimal places, and there are at most %d", s, len(fraction),
+			scale)
 	}
 	canonical := strings.TrimLeft(whole+fraction+strings.Repeat("0", scale-len(fraction)), "0")
 	if canonical == "" {
@@ -26,22 +30,15 @@ func parseDecimal(s string, scale int) (events.Amount, error) {
 	if negative {
 		canonical = "-" + canonical
 	}
-	return parseMinor(canonical)
-}
-
-// parseMinor reads a whole number of minor units.
-func parseMinor(s string) (events.Amount, error) {
-	a, err := events.ParseAmount(s, events.PostedDigits)
-	if errors.Is(err, events.ErrOverflow) {
+	a, err := events.ParseAmount(canonical, events.PostedDigits)
+	if err != nil { // digits it is, so they are too many
 		return events.Amount{}, fmt.Errorf("%q has more than %d digits in minor units", s, events.PostedDigits)
-	}
-	if err != nil {
-		return events.Amount{}, fmt.Errorf("%q is not a whole number of minor units", s)
 	}
 	return a, nil
 }
 
-// formatDecimal writes minor units of the given scale with exactly that many decimal places.
+// formatDecimal writes minor units of the given scale with exactly that many decimal places. parseDecimal reads it
+// back.
 func formatDecimal(a events.Amount, scale int) string {
 	digits := a.Abs().String()
 	if missing := scale + 1 - len(digits); missing > 0 {
@@ -56,8 +53,4 @@ func formatDecimal(a events.Amount, scale int) string {
 	}
 	point := len(digits) - scale
 	return sign + digits[:point] + "." + digits[point:]
-}
-
-func onlyDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }

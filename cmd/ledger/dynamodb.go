@@ -5,8 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/internal/local/stack"
 )
 
 // defaultStorePort and defaultEndpoint are where `ledger dynamodb` listens, where `ledger pump` looks for it, and what
@@ -16,76 +21,77 @@ const (
 	defaultEndpoint  = "http://127.0.0.1:8000"
 )
 
+// dynamodbOptions are the flags.
 type dynamodbOptions struct {
 	port        int
 	data, table string
 }
 
-func (c *cli) dynamodbCommand() *cobra.Command {
+// dynamodbCommand is `ledger dynamodb`. It serves DynamoDB Local behind a check of the host name, because a web page
+// could otherwise reach the store, which asks for no password.
+func (env *environment) dynamodbCommand() *cobra.Command {
 	var o dynamodbOptions
 	cmd := &cobra.Command{
 		Use:   "dynamodb",
 		Short: "Run DynamoDB Local with the ledger's table, and nothing else",
-		Long: `dynamodb starts DynamoDB Local (fetched once, and cached) and makes the table of template.yaml in it: for
-"sam local", whose functions run in containers, with "ledger pump" beside it. "ledger up" brings its own.
-It needs Java 17 or newer.
+		Long: `dynamodb starts DynamoDB Local and creates the table of template.yaml in it. It
+is for "sam local", whose functions run in containers. Run "ledger pump" beside
+it. "ledger up" does not need it. dynamodb downloads DynamoDB Local once, and it
+needs Java 17 or newer.
 
-When the table can be used, the endpoint is printed on standard output; everything else goes to standard
-error. DynamoDB Local listens on all interfaces, which is how containers reach it, and asks nobody for
-credentials: keep the port behind the machine's firewall.
+When the table is ready, dynamodb prints the endpoint on standard output.
+Everything else goes to standard error.
 
-Ctrl-C or SIGTERM ends it. With --data the books are there again the next time, also if this command was
-killed. Only if its JVM is killed by force, DynamoDB Local may forget the last transaction that it
-acknowledged, some milliseconds old: start the functions and the pump anew then, as they remember it.
-Without --data, the next time is a new ledger: start the functions anew, too, as they remember assets and
-accounts.`,
+It listens on all network interfaces, because containers reach it that way. It
+does not check credentials, so close the port in the firewall of this machine.
+It answers only requests for localhost, host.docker.internal and IP addresses. A
+web page therefore cannot reach it under a domain name of its own. DynamoDB
+Local itself listens on another port, which you do not need.
+
+Ctrl-C or SIGTERM ends it. With --data, the data is there again the next time.
+Without --data, each start is a new ledger: start the functions again, too,
+because they cache assets and accounts. docs/deployment.md explains what can be
+lost if the JVM is killed.`,
 		Example: `  ledger dynamodb --data ./books
   ledger dynamodb --port 8010 --table books`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkPort(o.port); err != nil {
-				return err
-			}
-			return c.dynamodb(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return env.dynamodb(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.port, "port", defaultStorePort, "port of DynamoDB Local; 0 takes any free one")
-	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: in memory, gone at the end)")
-	f.StringVar(&o.table, "table", defaultTable, "name of the table")
+	portFlag(f, &o.port, defaultStorePort)
+	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: data is lost at the end)")
+	tableFlag(f, &o.table)
 	return cmd
 }
 
 // dynamodb runs until ctx ends, which is success, or DynamoDB Local does.
-func (c *cli) dynamodb(ctx context.Context, o dynamodbOptions) (err error) {
-	s, err := startStore(ctx, o.port, o.data, c.logger(slog.LevelInfo))
+func (env *environment) dynamodb(ctx context.Context, o dynamodbOptions) (err error) {
+	log := env.logger(slog.LevelInfo)
+	// The port is taken first: if another program has it, nothing needs to be started or stopped.
+	listener, err := stack.Listen("", o.port)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	s, err := env.openStore(ctx, stack.Options{DataDir: o.data})
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	if _, err := s.createTable(ctx, o.table); err != nil {
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	if _, err := s.CreateTable(ctx, o.table); err != nil {
 		return unlessEnded(ctx, err)
 	}
-	c.tellStore(s.endpoint, o)
-	fmt.Fprintln(c.out, s.endpoint)
-	if err := c.out.Flush(); err != nil {
-		return err
-	}
-	return s.watch(ctx)
-}
-
-// tellStore tells what to run beside it.
-func (c *cli) tellStore(endpoint string, o dynamodbOptions) {
-	pump := "ledger pump"
-	if o.port != defaultStorePort {
-		pump += " --dynamodb-endpoint " + endpoint
-	}
-	if o.table != defaultTable {
-		pump += " --table " + o.table
-	}
-	fmt.Fprintf(c.err, "DynamoDB Local is ready at %s with table %s. Ctrl-C ends it. Beside it, each in a terminal of its own:\n", endpoint, o.table)
-	fmt.Fprintf(c.err, "  %s\n  sam build && sam local start-api\n", pump)
-	if o.port != defaultStorePort || o.table != defaultTable {
-		fmt.Fprintf(c.err, "The functions look for table %s at port %d until functions/local.json says otherwise.\n", defaultTable, defaultStorePort)
-	}
+	// The requests under way are answered before DynamoDB Local is stopped.
+	parts, partsCtx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return s.Watch(partsCtx) })
+	parts.Go(func() error { return stack.ServeStore(partsCtx, listener, s.Endpoint, log) })
+	endpoint := "http://127.0.0.1:" + strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	fmt.Fprintf(env.err, `DynamoDB Local is ready at %s with table %s. Ctrl-C ends it. In other terminals, run:
+  ledger pump --dynamodb-endpoint %[1]s --table %[2]s
+  sam build && sam local start-api
+functions/local.json names the port and the table that the functions use.
+`, endpoint, o.table)
+	fmt.Fprintln(env.out, endpoint)
+	parts.Go(env.out.Flush)
+	return parts.Wait()
 }

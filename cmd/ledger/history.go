@@ -1,180 +1,162 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/client"
+	"ledger.example/client"
 )
 
-// historyShown is how many postings a history has unless told otherwise, as a list of the API.
-const historyShown = 20
-
-type historyOptions struct {
-	asset, from, to         string
-	limit                   int
-	all, csv, minor, strong bool
-}
-
-func (c *cli) historyCommand() *cobra.Command {
-	var o historyOptions
+// historyCommand is `ledger history`. It prints each page when it arrives, so that a history of any length needs little
+// memory.
+func (env *environment) historyCommand() *cobra.Command {
+	var q client.HistoryQuery
+	var limit int
+	var asCSV bool
 	cmd := &cobra.Command{
 		Use:   "history ACCOUNT",
 		Short: "Show an account's postings, newest first",
-		Long: `history prints an account's postings over all assets or of one, newest first.
+		Long: `history prints an account's postings, newest first, over all assets or of one.
+A hold has an entry when it is placed, and another one when it ends: PENDING is
+what they add to what is pending.
 
---from is included and --to is not; both take a time (2026-01-31T12:00:00Z) or a day (2026-01-31, which
-begins at midnight UTC).
+--from is inclusive and --to is exclusive. Both take a time
+(2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
 
---csv prints comma-separated values with a heading, texts exactly as they were posted: a program that
-takes texts beginning with = + - or @ for formulas must be told not to.
+--csv prints comma-separated values with a heading. Texts are printed exactly as
+they were posted. Note that spreadsheets may run texts that begin with = + - or
+@ as formulas.
 
---json prints the API's replies, one a line: one for each page.`,
+--json prints the API's answers: one line for each page.`,
 		Example: `  ledger history jane
   ledger history jane --asset USD --from 2026-01-01 --to 2026-02-01 --all
   ledger history jane --csv --all > jane.csv`,
-		Args: ids("ACCOUNT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.history(cmd.Context(), args[0], o)
-		},
+		Args: named,
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.asset, "asset", "", "of this asset only")
-	f.StringVar(&o.from, "from", "", "posted at this time or later")
-	f.StringVar(&o.to, "to", "", "posted before this time")
-	f.IntVar(&o.limit, "limit", historyShown, "at most so many postings")
-	f.BoolVar(&o.all, "all", false, "all postings")
-	f.BoolVar(&o.csv, "csv", false, "print comma-separated values")
-	f.BoolVar(&o.minor, "minor", false, "amounts in whole minor units")
-	f.BoolVar(&o.strong, "strong", false, "include every acknowledged transaction; needs --asset")
-	cmd.MarkFlagsMutuallyExclusive("limit", "all")
+	idFlag(f, &q.Asset, "asset", "only postings of this asset")
+	formats := []string{time.RFC3339, time.DateOnly}
+	f.TimeVar(&q.From, "from", time.Time{}, formats, "posted at this time or later")
+	f.TimeVar(&q.To, "to", time.Time{}, formats, "posted before this time")
+	limitFlags(cmd, &limit, "postings")
+	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
+	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
+	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		q.Strong = env.strong
+		return env.history(ctx, args[0], q, limit, asCSV)
+	})
+	cmd.MarkFlagsMutuallyExclusive("csv", "json")
 	return cmd
 }
 
-func (c *cli) history(ctx context.Context, account string, o historyOptions) error {
-	q := client.HistoryQuery{Asset: o.asset, Strong: o.strong}
-	var err error
-	if q.From, err = parseMoment("--from", o.from); err != nil {
-		return err
+// history prints, page by page, at most limit postings.
+func (env *environment) history(
+	ctx context.Context, account string, q client.HistoryQuery, limit int, asCSV bool,
+) error {
+	if !q.To.IsZero() && q.From.After(q.To) {
+		return wrongUse("--from is later than --to")
 	}
-	if q.To, err = parseMoment("--to", o.to); err != nil {
-		return err
+	show := env.printPostings
+	if asCSV {
+		show = env.printPostingsCSV
 	}
-	switch {
-	case o.csv && c.json:
-		return wrongUse("--csv and --json exclude each other")
-	case o.limit < 1:
-		return wrongUse("--limit must be at least 1")
-	case o.strong && o.asset == "":
-		return wrongUse("--strong is offered for one asset only: give it with --asset")
-	case o.asset != "":
-		if err := checkID("--asset", o.asset); err != nil {
-			return usageError{err}
-		}
+	page := func(ctx context.Context, cursor string, most int) (client.Reply[client.List[client.Posting]], error) {
+		return env.api.History(ctx, account, q, cursor, most)
 	}
-	api, err := c.dial(0, loadingAtOnce)
-	if err != nil {
-		return err
-	}
-	left := o.limit
-	if o.all {
-		left = 0
-	}
-	print := c.historyPrinter(newUnits(api, o.minor), o.csv)
-	return eachPage(ctx, api, account, q, left, func(r client.Reply[client.List[client.Posting]], first bool) error {
-		if c.json {
-			if err := c.printJSON(r.Raw); err != nil {
-				return err
-			}
-		} else if err := print(ctx, r.Value.Data, first); err != nil {
-			return err
-		}
-		return c.out.Flush() // whoever reads along sees it, and one who has stopped reading ends it
-	})
+	return printPages(ctx, env, limit, page, assetsOf, show)
 }
 
-// eachPage reads a history page by page, until limit postings have come or, with 0, to its end.
-func eachPage(ctx context.Context, api *client.Client, account string, q client.HistoryQuery, limit int,
-	page func(r client.Reply[client.List[client.Posting]], first bool) error) error {
-	cursor := ""
-	for count := 0; limit == 0 || count < limit; {
-		size := client.PageLimit
-		if limit > 0 {
-			size = min(size, limit-count)
-		}
-		r, err := api.History(ctx, account, q, cursor, size)
+// printPages prints a list page by page, at most limit items. assets are those whose amounts show prints, with a
+// heading or without.
+func printPages[T any](
+	ctx context.Context, env *environment, limit int,
+	page func(ctx context.Context, cursor string, most int) (client.Reply[client.List[T]], error),
+	assets func([]T) []string, show func(items []T, heading bool) error,
+) error {
+	// A page may be shorter than asked for, even empty, and still not be the last: only the cursor tells.
+	for cursor := ""; ; {
+		r, err := page(ctx, cursor, min(client.PageLimit, limit))
 		if err != nil {
 			return err
 		}
-		if err := page(r, cursor == ""); err != nil {
+		items := r.Value.Data
+		err = env.print(ctx, r.Raw, assets(items), func() error { return show(items, cursor == "") })
+		if err != nil {
 			return err
 		}
-		if r.Value.NextCursor == nil {
+		if err := env.out.Flush(); err != nil { // whoever has stopped reading ends it
+			return err
+		}
+		if limit -= len(items); r.Value.NextCursor == nil || limit <= 0 {
 			return nil
 		}
-		count += len(r.Value.Data)
 		cursor = *r.Value.NextCursor
 	}
-	return nil
 }
 
-// historyPrinter prints pages for people or as CSV.
-func (c *cli) historyPrinter(u *units, asCSV bool) func(ctx context.Context, postings []client.Posting, first bool) error {
-	return func(ctx context.Context, postings []client.Posting, first bool) error {
-		assets := make([]string, len(postings))
-		for i, p := range postings {
-			assets[i] = p.Asset
-		}
-		if err := u.load(ctx, assets...); err != nil {
-			return err
-		}
-		if asCSV {
-			return c.printPostingsCSV(postings, u, first)
-		}
-		return c.printPostings(postings, u, first)
+// printPostings prints postings as a table for people. Each page is a table of its own, and only the first has a
+// heading: columns may be wider on later pages. Where entries of holds stand, there is one more column, and a heading
+// that names it.
+func (env *environment) printPostings(postings []client.Posting, heading bool) error {
+	columns := []column{times("POSTED AT (UTC)"), words("TRANSACTION"), words("ASSET"),
+		numbers("QUANTITY"), numbers("COST")}
+	hasPending := slices.ContainsFunc(postings, func(p client.Posting) bool { return !p.Pending.IsZero() })
+	if hasPending {
+		columns = append(columns, numbers("PENDING"))
 	}
-}
-
-func (c *cli) printPostings(postings []client.Posting, u *units, heading bool) error {
-	t := newTable(c.out)
-	if heading {
-		t.row("POSTED AT", "TRANSACTION", "KIND", "ASSET", "QUANTITY", "COST", "DESCRIPTION")
-	}
+	t := newTable(env.out, columns...)
+	t.isHeaded = heading || hasPending
 	for _, p := range postings {
-		t.row(p.PostedAt, p.Transaction, p.Kind, p.Asset, u.quantity(p.Asset, p.Quantity), u.costCell(p.Asset, p.Cost), p.Description)
+		what := p.Kind
+		if p.Status != "" && p.Status != client.StatusPosted {
+			what += ", " + p.Status
+		}
+		cells := []string{
+			shortTime(p.PostedAt), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
+			p.Asset, env.units.quantity(p.Asset, p.Quantity), env.units.costCell(p.Asset, p.Cost),
+		}
+		if hasPending {
+			cells = append(cells, env.units.quantity(p.Asset, p.Pending))
+		}
+		t.row(cells...)
 	}
 	return t.flush()
 }
 
-func (c *cli) printPostingsCSV(postings []client.Posting, u *units, heading bool) error {
-	w := csv.NewWriter(c.out)
+// shortTime shows a time of the API in whole seconds, for tables; a text that is none as it is.
+func shortTime(text string) string {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return t.UTC().Format(time.DateTime)
+}
+
+// printPostingsCSV prints postings as comma-separated values (RFC 4180). Amounts are decimals, or minor units with
+// --minor.
+func (env *environment) printPostingsCSV(postings []client.Posting, heading bool) error {
+	w := csv.NewWriter(env.out)
 	if heading {
-		if err := w.Write([]string{"posted_at", "transaction", "kind", "posting", "account", "asset", "quantity", "cost", "currency", "description"}); err != nil {
+		if err := w.Write([]string{"posted_at", "transaction", "kind", "posting", "account", "asset", "quantity",
+			"cost", "currency", "description", "pending", "status"}); err != nil {
 			return err
 		}
 	}
 	for _, p := range postings {
-		cost, currency := u.cost(p.Asset, p.Cost)
-		if err := w.Write([]string{p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset, u.quantity(p.Asset, p.Quantity), cost, currency, p.Description}); err != nil {
+		cost, currency := env.units.cost(p.Asset, p.Cost)
+		if err := w.Write([]string{p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,
+			env.units.quantity(p.Asset, p.Quantity), cost, currency, p.Description,
+			env.units.quantity(p.Asset, p.Pending), cmp.Or(p.Status, client.StatusPosted)}); err != nil {
 			return err
 		}
 	}
 	w.Flush()
 	return w.Error()
-}
-
-// parseMoment reads a time or a day; "" is the zero time.
-func parseMoment(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, wrongUse("%s: %q is neither a time such as 2026-01-31T12:00:00Z nor a day such as 2026-01-31", flag, text)
 }

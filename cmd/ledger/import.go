@@ -2,78 +2,79 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/client"
-	"ledger.example/cmd/ledger/importer"
+	"ledger.example/client"
+	"ledger.example/internal/importer"
 )
 
 const (
-	// importClients is how many commands are under way at once unless told otherwise, importClientsMax the most. DynamoDB
+	// importClients is how many requests are under way at once by default, importClientsMax the most. DynamoDB
 	// Local writes one transaction at a time: more callers only wait longer there, until they are timed out.
 	importClients    = 8
 	importClientsMax = 512
-	// importPatience is how long one line is asked again for: a ledger may be restarted meanwhile.
-	importPatience = 3 * time.Minute
-	// importSilence ends an import whose ledger has gone for good. It is longer than importPatience, so that one line that
-	// is never answered doesn't end it.
-	importSilence = 4 * time.Minute
-	// silenceTold is how long the ledger may be silent before the progress says so.
-	silenceTold = 5 * time.Second
+	// importErrors is how many bad lines end an import by default: what is wrong with a file is often
+	// wrong with all of its lines.
+	importErrors = 20
+	// importTimeout is how long one line is retried: a ledger may be restarted meanwhile.
+	importTimeout = 3 * time.Minute
 )
 
-func (c *cli) importCommand() *cobra.Command {
-	var clients int
+// importCommand is `ledger import`. Package internal/importer reads the lines and orders them.
+func (env *environment) importCommand() *cobra.Command {
+	var clients, maxErrors int
 	cmd := &cobra.Command{
 		Use:   "import FILE.jsonl",
-		Short: "Import assets, accounts and transactions, one command a line",
-		Long: `import sends a file of commands to the API, many at once. FILE may be - for standard input. Each line is
-one JSON object:
+		Short: "Import assets, accounts and transactions, one command in each line",
+		Long: `import sends a file of commands to the API, several at a time. FILE may be -
+for standard input. Each line is one JSON object:
 
   {"asset":{"id":"USD","name":"US dollar","scale":2}}
   {"account":{"id":"jane","name":"Jane Doe"}}
-  {"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}}
-  {"trade":{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}}
-  {"transaction":{"id":"t-3","postings":[{"account":"jane","asset":"USD","quantity":"-100"}, …]}}
+  {"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD", …}}
+  {"trade":{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market", …}}
+  {"transaction":{"id":"t-3","postings":[{"account":"jane", …}, …]}}
 
-that is the body of the API's request with the id in it. A line waits for the earlier lines that register
-its assets and open its accounts; transactions that move one account with a limit are posted in the file's
-order.
+The inner object is the body of the API's request, with the id in it. A line
+waits for the earlier lines that register its assets and open its accounts.
+Transactions that move the same limited account are posted in the order of the
+file. Transactions that wait for nothing are sent together, up to 100 in a
+request.
 
-It is safe to run again, also after it was cut off: what is there already is counted as replayed. A bad
-line is named with its number, the others go on, and the exit status is 1.`,
+You can run an import again at any time, also after it was interrupted. Lines
+that were posted before are counted as replayed. A bad line is reported with its
+number, the other lines continue, and the exit status is 1. After --max-errors
+bad lines it sends no more lines, but still counts the answers to those that it
+sent. It does the same if a line gets no answer within 3 minutes. If a request
+that got no answer is later refused, import waits about 10 seconds until that
+refusal is final.`,
 		Example: `  ledger import books.jsonl
   zcat books.jsonl.gz | ledger import -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("it takes one FILE, and %d were given", len(args))
-			}
-			return nil
-		},
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if clients < 1 || clients > importClientsMax {
-				return wrongUse("--clients must be 1 to %d", importClientsMax)
-			}
-			return c.importFile(cmd.Context(), args[0], clients)
+			return env.importFile(cmd.Context(), args[0], clients, maxErrors)
 		},
 	}
-	cmd.Flags().IntVar(&clients, "clients", importClients, "commands under way at once")
+	f := cmd.Flags()
+	numberFlag(f, &clients, "clients", importClients, 1, importClientsMax, "requests to send at the same time")
+	numberFlag(f, &maxErrors, "max-errors", importErrors, 0, math.MaxInt, "bad lines after which it stops; 0: never")
+	env.apiFlags(cmd)
 	return cmd
 }
 
-func (c *cli) importFile(ctx context.Context, name string, clients int) error {
-	api, err := c.dial(importPatience, clients)
+// importFile imports a file, or standard input for "-", and prints the counts. Error: also when a line
+// failed. It first asks whether the ledger is alive, so that a wrong address is one error and not one for each line.
+func (env *environment) importFile(ctx context.Context, name string, clients, maxErrors int) error {
+	api, err := env.dial(importTimeout, clients)
 	if err != nil {
 		return err
 	}
-	file, size, err := c.open(ctx, name)
+	file, size, err := env.openInput(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -81,89 +82,62 @@ func (c *cli) importFile(ctx context.Context, name string, clients int) error {
 	if err := api.Ping(ctx); err != nil {
 		return err
 	}
-	var p *progress
+	// The client sends a line again until its timeout. The importer only orders the lines and counts the answers.
 	run := importer.New(importer.Config{
-		Ledger: api, Clients: clients, Silence: importSilence,
-		OnFailure: func(f importer.Failure) { p.say(describe(f)) },
+		Ledger: api, Batches: api, Clients: clients, Failures: int64(maxErrors),
+		OnFailure: func(f importer.Failure) { env.say(describe(f)) },
 	})
-	p = startProgress(c.err, size, func(since time.Duration) (string, int64) { return importShown(run, since) })
-	runErr := run.Run(ctx, file)
-	p.stop()
+	status := func(since time.Duration) (string, int64) {
+		n := run.Counts()
+		rate := float64(n.Lines()) / since.Seconds()
+		return fmt.Sprintf("%d lines (%.0f/s), %d failed", n.Lines(), rate, n.Failed), n.Bytes
+	}
+	runErr := env.watch(size, status, func() error { return run.Run(ctx, file) })
 	counts := run.Counts()
-	if err := c.printCounts(counts); err != nil {
+	if err := env.printFigures("new", counts.New, "replayed", counts.Replayed, "failed", counts.Failed,
+		"cut_off", counts.CutOff); err != nil {
 		return err
 	}
+	// Every line has an id, so that the same file can be sent again.
+	again := "run it again to continue"
+	if counts.CutOff > 0 {
+		again = counted(counts.CutOff, "line", "lines") + " cut off: " + again
+	}
 	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted: run it again to go on")
+	case ctx.Err() == nil && errors.Is(runErr, importer.ErrFailures):
+		return fmt.Errorf("stopped after %s: correct them and run it again, or let it go on with --max-errors 0",
+			counted(counts.Failed, "bad line", "bad lines"))
 	case runErr != nil:
-		return fmt.Errorf("%w; run it again to go on", runErr)
+		return ended(ctx, runErr, again)
 	case counts.Failed > 0:
-		return fmt.Errorf("%d of %d lines failed", counts.Failed, counts.Lines())
+		return fmt.Errorf("%d of %s failed", counts.Failed, counted(counts.Lines(), "line", "lines"))
 	}
 	return nil
 }
 
-// importShown tells how far an import is.
-func importShown(run *importer.Import, since time.Duration) (text string, bytes int64) {
-	n := run.Counts()
-	text = fmt.Sprintf("%d lines (%.0f/s), %d failed", n.Lines(), float64(n.Lines())/since.Seconds(), n.Failed)
-	if silent := run.Silent(); silent >= silenceTold {
-		text += fmt.Sprintf(", no answer for %s", silent.Round(time.Second))
-	}
-	return text, n.Bytes
+// fieldsOf are the fields that a line of each kind may have.
+var fieldsOf = map[client.Kind]string{
+	client.KindAsset:       "id, name, description, scale, currency",
+	client.KindAccount:     "id, name, profile, overdraft",
+	client.KindTransaction: "id, description, metadata, hold, postings",
+	client.KindTransfer:    "id, description, metadata, hold, from, to, asset, quantity",
+	client.KindTrade:       "id, description, metadata, hold, asset, buyer, seller, quantity, cost, settle",
 }
 
-// open opens the file to import and tells its size, -1 when that is not known.
-func (c *cli) open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
-	if name == "-" {
-		// Standard input may keep silent for ever; an end of ctx must be noticed all the same.
-		r, w := io.Pipe()
-		go func() {
-			_, err := io.Copy(w, c.in)
-			w.CloseWithError(err)
-		}()
-		context.AfterFunc(ctx, func() { r.CloseWithError(context.Cause(ctx)) })
-		return r, -1, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, 0, err
-	}
-	if info.IsDir() {
-		f.Close()
-		return nil, 0, fmt.Errorf("%s is a directory", name)
-	}
-	if !info.Mode().IsRegular() {
-		return f, -1, nil
-	}
-	return f, info.Size(), nil
-}
-
-func (c *cli) printCounts(n importer.Counts) error {
-	if c.json {
-		raw, err := json.Marshal(map[string]int64{"new": n.New, "replayed": n.Replayed, "failed": n.Failed})
-		if err != nil {
-			return err
-		}
-		return c.printJSON(raw)
-	}
-	t := newTable(c.out, "NEW", "REPLAYED", "FAILED")
-	t.row(fmt.Sprint(n.New), fmt.Sprint(n.Replayed), fmt.Sprint(n.Failed))
-	return t.flush()
-}
-
-// describe names a bad line.
+// describe names a bad line for people: its number, its kind and id if they could be read, and what is wrong.
 func describe(f importer.Failure) string {
+	if refused, ok := errors.AsType[*client.Error](f.Err); ok && refused.Code == client.CodeMalformedBody {
+		// The API names the fields that it does not know; the line says which there are.
+		f.Err = fmt.Errorf("%w\n  the fields of %s: %s", f.Err, f.Kind, fieldsOf[f.Kind])
+	}
 	if f.ID == "" {
 		return fmt.Sprintf("line %d: %v", f.Line, f.Err)
 	}
 	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.Kind, f.ID, f.Err)
 }
 
-var _ importer.Ledger = (*client.Client)(nil)
+// The importer sends by the client.
+var (
+	_ importer.Ledger  = (*client.Client)(nil)
+	_ importer.Batches = (*client.Client)(nil)
+)

@@ -1,4 +1,4 @@
-// Command ledger runs the ledger on this machine, and is its client for people and scripts.
+// Command ledger calls a ledger's API, runs a ledger on this machine, and audits and repairs a ledger's table.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"syscall"
 )
 
+// main gives the command the process's arguments, environment and streams, and a context that a signal ends.
 func main() {
 	// The first signal ends the command in good order; then the signals do again what they do by default, so that a
 	// second one ends the process at once.

@@ -1,75 +1,168 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"ledger.example/cmd/ledger/client"
+	"ledger.example/client"
 	"ledger.example/events"
 )
 
-// flagDescription is the one flag whose text may be empty.
-const flagDescription = "description"
+// idHelp is the help of commands that post, on ids.
+const idHelp = `
 
-// annotation is what transfer and trade share.
+Without --id, the command creates an id before it sends anything. While the
+outcome is unknown, it sends the request again with the same id. If the outcome
+stays unknown, it prints the id: run the command again with --id.`
+
+// annotation holds the flags of commands that post a transaction.
 type annotation struct {
 	id, description string
-	metadata        []string // key=value
-	minor           bool
+	metadata        map[string]string
 }
 
-func (a *annotation) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&a.id, "id", "", "id of the transaction; the same id again posts nothing twice (default: a new KSUID)")
-	f.StringVar(&a.description, flagDescription, "", "what it is about")
-	f.StringArrayVar(&a.metadata, "metadata", nil, "key=value to keep with it; may be repeated")
-	f.BoolVar(&a.minor, "minor", false, "amounts in whole minor units")
-}
-
-// complete checks the flags, and makes an id where none is given: before anything is sent, so that the request can be sent
-// again without posting it twice.
-func (a *annotation) complete() (id string, metadata map[string]string, err error) {
-	for _, pair := range a.metadata {
+// flags adds the flags. Key and value of metadata are taken as they stand: only the first "=" separates them.
+func (a *annotation) flags(f *pflag.FlagSet) {
+	idFlag(f, &a.id, "id", "id of the transaction; the same id again posts nothing twice (default: a new KSUID)")
+	f.StringVar(&a.description, flagDescription, "", "description of the transaction")
+	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return "", nil, wrongUse("--metadata: %q is not key=value", pair)
+			return errors.New("it is not key=value")
 		}
-		if _, twice := metadata[key]; twice {
-			return "", nil, wrongUse("--metadata: %q is given twice", key)
+		if _, twice := a.metadata[key]; twice {
+			return fmt.Errorf("%q is given twice", key)
 		}
-		if metadata == nil {
-			metadata = make(map[string]string)
+		if a.metadata == nil {
+			a.metadata = make(map[string]string)
 		}
-		metadata[key] = value
-	}
-	if a.id != "" {
-		if err := checkID("--id", a.id); err != nil {
-			return "", nil, usageError{err}
-		}
-		return a.id, metadata, nil
-	}
-	minted, _, err := events.NewMinter(nil, nil).Mint(1)
-	if err != nil {
-		return "", nil, err
-	}
-	return string(minted[0]), metadata, nil
+		a.metadata[key] = value
+		return nil
+	})
 }
 
-// printPosted prints what a post was answered.
-func (c *cli) printPosted(ctx context.Context, t client.Transaction, w client.Written, err error, u *units) error {
-	var unknown *client.UnknownError
-	if errors.As(err, &unknown) {
-		return fmt.Errorf("%w\nrun the same command again with --id %s", err, unknown.ID)
+// mint makes an id if none is given. That is before anything is sent, so that the request can be sent again without
+// posting it twice.
+func (a *annotation) mint() error {
+	if a.id != "" {
+		return nil
+	}
+	minted, _, err := events.NewMinter(nil, nil).Mint(1)
+	if err == nil {
+		a.id = string(minted[0])
+	}
+	return err
+}
+
+// again is what to run once more when the outcome stays unknown.
+func (a *annotation) again() string { return "run the same command again with --id " + a.id }
+
+// dryRunFlag adds the flag of commands that post.
+func (env *environment) dryRunFlag(f *pflag.FlagSet) {
+	f.BoolVar(&env.isDryRun, "dry-run", false, "print what would be answered, and write nothing")
+}
+
+// post sends a request and prints the answer. With --dry-run it asks what the answer would be. again says what to run
+// when the outcome stays unknown.
+func (env *environment) post(ctx context.Context, request client.Post, again string) error {
+	if env.isDryRun {
+		r, err := env.api.DryRun(ctx, request)
+		if err != nil {
+			return env.units.inDecimals(ctx, err)
+		}
+		fmt.Fprintln(env.err, "dry run: nothing was written")
+		return env.printTransaction(ctx, r.Value, r.Raw)
+	}
+	t, w, err := env.api.Post(ctx, request)
+	// The client has retried until its timeout. Only the same request can tell whether it was posted.
+	if _, ok := errors.AsType[*client.UnknownError](err); ok {
+		return fmt.Errorf("%w\n%s", err, again)
 	}
 	if err != nil {
-		return u.inDecimals(ctx, err)
+		return env.units.inDecimals(ctx, err)
 	}
 	if !w.New {
-		fmt.Fprintf(c.err, "%s had been posted before, with the same content: nothing was posted now\n", t.ID)
+		fmt.Fprintf(env.err, "%s had been %[2]s before, with the same content: nothing was %[2]s now\n", t.ID,
+			cmp.Or(t.Status, client.StatusPosted))
 	}
-	return c.printTransaction(ctx, t, w.Raw, u)
+	return env.printTransaction(ctx, t, w.Raw)
+}
+
+// holding holds the flags that make a transaction a hold.
+type holding struct {
+	isHold  bool
+	expires expiry
+}
+
+// holdHelp is the help of commands that can place a hold.
+const holdHelp = `
+
+With --hold, the money is only set aside. "ledger capture" posts it, "ledger
+release" gives it back. A hold that is neither captured nor released expires
+after 7 days, or as --expires says: at a time, or so long from now. To run the
+command again with the same --id, give a time.`
+
+// flags adds the flags.
+func (h *holding) flags(f *pflag.FlagSet) {
+	f.BoolVar(&h.isHold, "hold", false, "set the money aside, and post nothing yet")
+	f.Var(checked[expiry]{&h.expires, "time", parseExpiry}, "expires",
+		"when a hold expires: 36h, 7d, or a time; at most 31 days ahead (default: 7d)")
+}
+
+// hold returns the hold that the flags ask for, nil for none. An expiry in so much time is counted from now.
+func (h *holding) hold() (*client.Hold, error) {
+	if !h.isHold {
+		if h.expires != (expiry{}) {
+			return nil, wrongUse("--expires needs --hold")
+		}
+		return nil, nil
+	}
+	if h.expires.in > 0 {
+		h.expires.at = time.Now().Add(h.expires.in).Truncate(time.Second).Add(time.Second).UTC()
+	}
+	return &client.Hold{ExpiresAt: h.expires.at}, nil
+}
+
+// again are the flags that ask for the same hold again, after a space: what counts from now is another time later.
+func (h *holding) again() string {
+	if h.expires.in == 0 {
+		return ""
+	}
+	return " --expires " + h.expires.at.Format(time.RFC3339)
+}
+
+// expiry is a time, or so long from now. The zero expiry is none.
+type expiry struct {
+	at time.Time
+	in time.Duration
+}
+
+// String is the value in the flag's help: none.
+func (e expiry) String() string { return "" }
+
+// daysMax bounds what is read as a number of days. The ledger's own bound is lower.
+const daysMax = 9_999
+
+// parseExpiry reads a time, a day in UTC, or a duration, whose unit may be days as well.
+func parseExpiry(text string) (expiry, error) {
+	for _, format := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(format, text); err == nil {
+			return expiry{at: at.UTC()}, nil
+		}
+	}
+	in, err := time.ParseDuration(text)
+	if number, isDays := strings.CutSuffix(text, "d"); isDays {
+		in, err = time.ParseDuration(number + "h")
+		in = min(in, daysMax*time.Hour) * 24
+	}
+	if err != nil || in <= 0 {
+		return expiry{}, errors.New("it must be a duration such as 36h or 7d, or a time such as 2026-01-31T12:00:00Z")
+	}
+	return expiry{in: in}, nil
 }

@@ -17,22 +17,23 @@ const (
 	lineEvery = 5 * time.Second
 )
 
-// progress tells people how far a command is: by a bar on a terminal, else by a line every few seconds.
+// progress shows people how far a command is: as a bar on a terminal, else as a line every few seconds, which suits the
+// log of a job. It writes to standard error, and nothing of it is data.
 type progress struct {
-	w    io.Writer
-	look func(since time.Duration) (text string, done int64)
-	bar  *progressbar.ProgressBar // nil where there is no terminal
-	done chan struct{}
-	quit sync.WaitGroup
+	w      io.Writer
+	status func(since time.Duration) (text string, done int64)
+	bar    *progressbar.ProgressBar // nil where there is no terminal
+	done   chan struct{}
+	quit   sync.WaitGroup
 
 	mu    sync.Mutex // one writer at a time
 	began time.Time
 }
 
-// startProgress begins to tell. total is the whole of the work, -1 when it isn't known; look tells in words how far it is after
-// so long a time, and how much of total that is. It is called by one goroutine at a time.
-func startProgress(w io.Writer, total int64, look func(since time.Duration) (text string, done int64)) *progress {
-	p := &progress{w: w, look: look, done: make(chan struct{}), began: time.Now()}
+// startProgress starts to show progress. total is the amount of work, -1 when it is not known. status returns, after so
+// long a time, the progress in words and how much of total is done; it is called by one goroutine at a time.
+func startProgress(w io.Writer, total int64, status func(since time.Duration) (text string, done int64)) *progress {
+	p := &progress{w: w, status: status, done: make(chan struct{}), began: time.Now()}
 	every := lineEvery
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		every = barEvery
@@ -59,10 +60,23 @@ func startProgress(w io.Writer, total int64, look func(since time.Duration) (tex
 	return p
 }
 
+// watch carries out run and shows its progress meanwhile, as startProgress does.
+func (env *environment) watch(
+	total int64, status func(since time.Duration) (text string, done int64), run func() error,
+) error {
+	env.progress = startProgress(env.err, total, status)
+	defer env.progress.stop()
+	return run()
+}
+
+// say writes a message for people above the progress that watch shows.
+func (env *environment) say(message string) { env.progress.say(message) }
+
+// show writes the progress as it is now. It must not run at the same time as say, or their texts would mix.
 func (p *progress) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text, done := p.look(time.Since(p.began))
+	text, done := p.status(time.Since(p.began))
 	if p.bar == nil {
 		fmt.Fprintln(p.w, text)
 		return
@@ -81,7 +95,7 @@ func (p *progress) say(message string) {
 	fmt.Fprintln(p.w, message)
 }
 
-// stop ends the telling and clears the bar.
+// stop ends the progress and clears the bar.
 func (p *progress) stop() {
 	close(p.done)
 	p.quit.Wait()

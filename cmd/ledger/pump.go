@@ -6,64 +6,78 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/stack"
 )
 
-func (c *cli) pumpCommand() *cobra.Command {
-	var endpoint, table, setAside string
+// pumpCommand is `ledger pump`, the substitute for Lambda's event source mapping. Package internal/local/pump does the
+// work.
+func (env *environment) pumpCommand() *cobra.Command {
+	var endpoint, table, deadLetters string
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "pump",
 		Short: "Feed a local table's stream to the projector",
-		Long: `pump reads the stream of a table in DynamoDB Local and hands it to the projector, with the settings of
-template.yaml, as Lambda does in an account: for "sam local", which has no streams, and for "up --no-pump".
+		Long: `pump reads the stream of a table in DynamoDB Local and passes its records to the
+projector, as Lambda does in AWS. It uses the settings of template.yaml. It is
+for "sam local", which has no streams, and for "up --no-pump".
 
-It begins at the oldest record that the stream has each time it is started: what was projected already is
-found counted. Records that the projector cannot take are kept whole in the file of --set-aside.
+Each start begins at the oldest record of the stream. Postings that were
+projected before are not counted twice. Records that the projector cannot
+process are written to the dead-letter file, --set-aside.
 
-It keeps trying while DynamoDB Local is away, and goes on when that is back. When the table was made anew
-meanwhile, it follows the new table's stream. It ends when there is no table or no stream any more.
+If DynamoDB Local stops, pump waits until it is back. If the table was created
+again in the meantime, pump follows the stream of the new table. It ends if
+there is no table or no stream.
 
-Ctrl-C or SIGTERM ends it: the batches under way are finished first.`,
+Ctrl-C or SIGTERM ends it after the batches that are under way.`,
 		Example: `  ledger pump
-  ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books --set-aside aside.jsonl`,
+  ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkEndpoint(endpoint); err != nil {
-				return err
-			}
-			return c.pump(cmd.Context(), endpoint, table, setAside, verbose)
+			return env.pump(cmd.Context(), endpoint, table, deadLetters, verbose)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&endpoint, "dynamodb-endpoint", defaultEndpoint, "URL of DynamoDB Local")
-	f.StringVar(&table, "table", defaultTable, "name of the table")
-	f.StringVar(&setAside, "set-aside", defaultSetAside, "file for records that the projector cannot take")
+	endpointFlag(f, &endpoint, defaultEndpoint, "URL of DynamoDB Local")
+	tableFlag(f, &table)
+	f.StringVar(&deadLetters, "set-aside", defaultDeadLetters,
+		"dead-letter file for records that the projector cannot process")
 	f.BoolVar(&verbose, "verbose", false, "log more")
 	return cmd
 }
 
-// pump runs until ctx ends, which is success, or the stream does.
-func (c *cli) pump(ctx context.Context, endpoint, table, setAside string, verbose bool) error {
-	s := newStore(endpoint, nil)
-	log := c.logger(verbosity(verbose))
-	ledger, err := s.open(table, log)
+// pump runs until ctx ends, which is success, or until the table or its stream is gone. It retries everything else: the
+// store may be stopped and started while it runs.
+func (env *environment) pump(ctx context.Context, endpoint, table, deadLetters string, verbose bool) error {
+	// The store runs already: this only connects to it, and never stops it.
+	s, err := env.openStore(ctx, stack.Options{Endpoint: endpoint})
 	if err != nil {
 		return err
 	}
-	stream, err := s.stream(ctx, table)
-	var schema *wire.SchemaError
+	log := env.logger(verbosity(verbose))
+	ledger, err := openLedger(s, table, log)
+	if err != nil {
+		return err
+	}
+	stream, err := s.Stream(ctx, table)
+	var schema *ddb.SchemaError
 	switch {
 	case errors.As(err, &schema):
 		return err
 	case err != nil:
 		return unlessEnded(ctx, fmt.Errorf("%w; is `ledger dynamodb` running?", err))
 	}
-	f, err := s.feed(table, stream, ledger.Stream(), setAside, log)
+	f, err := s.Feed(table, stream, ledger.Stream(), deadLetters, log)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector. Ctrl-C ends it.\n", table, endpoint)
-	return f.run(ctx)
+	fmt.Fprintf(env.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector. "+
+		"Ctrl-C ends it.\n", table, endpoint)
+	parts, partsCtx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return f.Run(partsCtx) })
+	parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })
+	return parts.Wait()
 }

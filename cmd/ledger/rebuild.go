@@ -1,135 +1,144 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/rebuild"
-	"ledger.example/events"
-	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
+	"ledger.example/projections/repair"
 )
 
-// rebuildRate is how many items a second are read unless told otherwise: some 400 read units a second of ordinary postings, a
+// rebuildRate is how many items a second are read by default: some 400 read units a second of ordinary postings, a
 // thirtieth of what a new on-demand table serves at once.
 const rebuildRate = 5000
 
-func (c *cli) rebuildCommand() *cobra.Command {
+// rebuildCommand is `ledger rebuild`. It needs the permission to put items, but not to delete any. Package
+// projections/repair does the work.
+func (env *environment) rebuildCommand() *cobra.Command {
 	var o operator
-	var account, asset, from string
-	var dryRun bool
-	var rate int
+	var scope repair.Scope
+	var config repair.Config
 	cmd := &cobra.Command{
 		Use:   "rebuild",
-		Short: "Refold projections from postings and grants, while the ledger serves",
-		Long: `rebuild reads the postings of every account and asset, one account's, or one account and asset's, and makes
-their balances, segments and summaries what they are to be, and memberships what the newest grants say. It
-finds what was never projected, as it goes by the table and not by its stream, and it mends what is wrong,
-missing, too much or unreadable, whoever caused that. Events and the guards of what was spent are never
-written, and nothing is deleted: what only a deletion could mend is named.
+		Short: "Compute projections again from their events",
+		Long: `rebuild adds up the postings of every account and asset again. It corrects
+balances, segments, summaries and memberships that differ. It never writes an
+event or a guard, and it deletes nothing: if only a deletion could repair an
+item, it names that item. It prints each item that was wrong, and its new value.
 
-It may run while the ledger serves and the projector runs; every write is on the version that was read.
-Each item that was wrong is printed, with what it becomes.
+You can run rebuild while the ledger serves, and as often as you like. Ctrl-C or
+SIGTERM stops it after the current balances. It then prints the --from with
+which to continue.
 
---dry-run writes nothing, and prints what would be mended. Balances that only lack postings of the last
-seconds are counted as behind, not as wrong: the projector will come to them.
+--dry-run writes nothing. It prints what rebuild would repair. An item that only
+lacks postings of the last minute counts as behind, not as wrong.
 
-Ctrl-C or SIGTERM ends it after the balances under way, and it says with which --from to go on; a second one
-ends it at once, and so may a crash: nothing is lost, and the progress tells where it was. It is safe to run
-again any number of times.
+rebuild does not touch a balance that counts more postings than exist: postings
+may have been deleted, and a rebuild would hide that. Find out first, and then
+run it with --drop-missing.
 
-Exit status 0: everything is right now. 1: a dry run found something wrong; or something failed, can't be
-mended, or was not come to.`,
+The exit status is 0 if everything is correct now. It is 1 if a dry run found
+something wrong, or if something failed, cannot be repaired or was not reached.`,
 		Example: `  ledger rebuild --dry-run --dynamodb-endpoint http://127.0.0.1:8000
   ledger rebuild --table TABLE --region eu-central-1 --account jane --asset USD`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for name, id := range map[string]string{"--account": account, "--asset": asset, "--from": from} {
-				if id != "" && !events.ValidID(id) {
-					return wrongUse("%s: %q is not an id", name, id)
-				}
-			}
-			switch {
-			case asset != "" && account == "":
+			if scope.Asset != "" && scope.Account == "" {
 				return wrongUse("--asset needs --account")
-			case from != "" && account != "":
-				return wrongUse("--from goes through all accounts, --account takes one: give one or the other")
-			case rate < 0:
-				return wrongUse("--rate must not be below 0")
 			}
-			return c.rebuild(cmd.Context(), o, rebuild.Config{Account: account, Asset: asset, From: from, DryRun: dryRun, Rate: rate})
+			config.Scope = scope
+			return env.rebuild(cmd.Context(), o, config)
 		},
 	}
 	f := cmd.Flags()
-	o.flags(f)
-	f.StringVar(&account, "account", "", "rebuild this account only")
-	f.StringVar(&asset, "asset", "", "of --account, rebuild this asset's balance only")
-	f.StringVar(&from, "from", "", "go on with this account, in the order of their ids")
-	f.BoolVar(&dryRun, "dry-run", false, "write nothing; print what would be mended")
-	f.IntVar(&rate, "rate", rebuildRate, "items read a second at most; 0: as many as can be")
+	o.flags(cmd)
+	idFlag(f, &scope.Account, "account", "rebuild only this account")
+	idFlag(f, &scope.Asset, "asset", "rebuild only this asset of --account")
+	idFlag(f, &config.From, "from", "continue with this account; accounts are in the order of their ids")
+	cmd.MarkFlagsMutuallyExclusive("account", "from")
+	f.BoolVar(&scope.DryRun, "dry-run", false, "write nothing; print what rebuild would repair")
+	f.BoolVar(&scope.DropMissing, "drop-missing", false, "also rebuild balances that count more postings than exist")
+	numberFlag(f, &config.Rate, "rate", rebuildRate, 0, math.MaxInt,
+		"greatest number of items to read a second; 0: no limit")
+	env.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *cli) rebuild(ctx context.Context, o operator, config rebuild.Config) error {
+// rebuild runs a rebuild and prints what it found. Error: also what could not be repaired, and what a dry run found.
+func (env *environment) rebuild(ctx context.Context, o operator, config repair.Config) error {
 	client, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	var p *progress
-	config.Views, config.Log = views.NewViews(client, o.table), c.logger(slog.LevelError)
-	config.Tell = func(part projections.Part) {
-		if part.Err != nil {
-			p.say(printable(fmt.Sprintf("%s: %v", partName(part), part.Err)))
+	config.Views, config.Log = views.NewViews(client, o.table), env.logger(slog.LevelError)
+	dryRun := config.Scope.DryRun
+	// Reports come one at a time, while the rebuild goes on. Items that were wrong are data, problems are messages.
+	config.Report = func(r repair.Report) {
+		countsMore := slices.ContainsFunc(r.Differences, func(d repair.Difference) bool { return d.CountsMore })
+		switch {
+		case errors.Is(r.Err, repair.ErrCountsMore), countsMore && (dryRun || r.Err != nil):
+			env.say(printable(fmt.Sprintf("%s: %v; don't rebuild before you have looked, see docs/operations.md#audit",
+				reportName(r), repair.ErrCountsMore)))
+		case r.Err != nil:
+			env.say(printable(fmt.Sprintf("%s: %v", reportName(r), r.Err)))
 		}
-		c.printPart(part, config.DryRun)
+		env.printReported(r, dryRun)
 	}
-	run := rebuild.New(config)
-	p = startProgress(c.err, -1, func(time.Duration) (string, int64) {
+	run := repair.New(config)
+	// The number of accounts is known only once they are listed, so that there is no total to draw a bar of.
+	status := func(time.Duration) (string, int64) {
 		n := run.Counts()
-		text := fmt.Sprintf("%d of %d accounts, %d balances, %d postings, %d items wrong, %d failed", n.Done, n.Accounts, n.Balances, n.Postings, n.Different, n.Failed)
+		text := fmt.Sprintf("%d of %d accounts, %d balances, %d postings, %d items wrong, %d failed", n.Done,
+			n.Accounts, n.Balances, n.Postings, n.Different, n.Failed)
 		if next := run.Next(); next != "" {
 			text += ", at " + next
-		} else if n.Done == 0 && config.Account == "" {
+		} else if n.Done == 0 && config.Scope.Account == "" {
 			text = fmt.Sprintf("looking for accounts: %d in %d items", n.Accounts, n.Listed)
 		}
 		return text, n.Done
-	})
-	runErr := run.Run(ctx)
-	p.stop()
+	}
+	runErr := env.watch(-1, status, func() error { return run.Run(ctx) })
 	n := run.Counts()
-	if err := c.printRebuilt(n, config.DryRun, run.Next()); err != nil {
+	nextStep := "run it again"
+	figures := []any{
+		"dry_run", dryRun, "accounts", n.Done, "balances", n.Balances, "unchanged", n.Unchanged,
+		"memberships", n.Memberships, "holds", n.Holds, "postings", n.Postings, "items", n.Different,
+		"behind", n.Behind, "strays", n.Strays, "failed", n.Failed,
+	}
+	if next := run.Next(); next != "" {
+		nextStep = "continue with --from " + next
+		figures = append(figures, "from", next)
+	}
+	if err := env.printFigures(figures...); err != nil {
 		return err
 	}
-	goOn := "run it again"
-	if next := run.Next(); next != "" {
-		goOn = "go on with --from " + next
+	if err := ended(ctx, runErr, nextStep); err != nil {
+		return err
 	}
 	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted: " + goOn)
-	case runErr != nil:
-		return fmt.Errorf("%w; %s", runErr, goOn)
 	case n.Failed > 0:
 		return fmt.Errorf("%d failed: what they name is not rebuilt", n.Failed)
 	case n.Strays > 0:
-		return fmt.Errorf("%d items should not be there, and nothing deletes them", n.Strays)
-	case config.DryRun && n.Different > 0:
-		return fmt.Errorf("%d items are wrong", n.Different)
-	case run.Nothing():
-		fmt.Fprintln(c.err, "Nothing is posted there, and nothing projected: is the id right?")
+		return fmt.Errorf("%s should not be there, and nothing deletes them", counted(n.Strays, "item", "items"))
+	case dryRun && n.Different > 0:
+		return errors.New(counted(n.Different, "item is wrong", "items are wrong"))
+	case run.FoundNothing():
+		fmt.Fprintln(env.err, "Nothing is posted there, and nothing projected: is the id right?")
 	}
 	return nil
 }
 
-// partName names what a part is of.
-func partName(p projections.Part) string {
+// reportName names what a report is about: an account, one of its balances, or one of its memberships.
+func reportName(p repair.Report) string {
 	switch {
 	case p.Asset != "":
 		return fmt.Sprintf("account %s, asset %s", p.Account, p.Asset)
@@ -139,46 +148,39 @@ func partName(p projections.Part) string {
 	return "account " + p.Account
 }
 
-// differenceJSON is one line for programs.
+// differenceJSON is one line for programs: an item that was wrong, by its two keys. Either Stray says why no rebuild
+// can make it right, or the other fields say what was wrong. Mended is false in a dry run.
 type differenceJSON struct {
-	PK     string      `json:"pk"`
-	SK     string      `json:"sk"`
-	Absent bool        `json:"absent,omitempty"`
-	Fault  string      `json:"fault,omitempty"`
-	Fields []fieldJSON `json:"fields,omitempty"`
-	Stray  string      `json:"stray,omitempty"`
-	Mended bool        `json:"mended"`
+	PK     string         `json:"pk"`
+	SK     string         `json:"sk"`
+	Absent bool           `json:"absent,omitempty"`
+	Fault  string         `json:"fault,omitempty"`
+	Fields []repair.Field `json:"fields,omitempty"`
+	Stray  string         `json:"stray,omitempty"`
+	Mended bool           `json:"mended"`
 }
 
-type fieldJSON struct {
-	Name    string `json:"name"`
-	Stored  string `json:"stored"`
-	Becomes string `json:"becomes"`
-}
-
-// printPart prints what was amiss, an item a line: an error shows when the rest is printed.
-func (c *cli) printPart(p projections.Part, dryRun bool) {
+// printReported prints what was wrong, an item a line. An error of the output shows when the rest is printed.
+func (env *environment) printReported(p repair.Report, dryRun bool) {
 	for _, d := range p.Differences {
 		if d.Behind {
 			continue
 		}
-		line := differenceJSON{PK: d.Key.PK, SK: d.Key.SK, Absent: d.Absent, Fault: d.Fault, Mended: !dryRun}
-		for _, f := range d.Fields {
-			line.Fields = append(line.Fields, fieldJSON(f))
-		}
-		c.printDifference(line)
+		env.printDifference(differenceJSON{
+			PK: d.Key.PK, SK: d.Key.SK, Absent: d.Absent, Fault: d.Fault, Fields: d.Fields, Mended: !dryRun,
+		})
 	}
 	for _, s := range p.Strays {
-		c.printDifference(differenceJSON{PK: s.Key.PK, SK: s.Key.SK, Stray: s.Why})
+		env.printDifference(differenceJSON{PK: s.Key.PK, SK: s.Key.SK, Stray: s.Why})
 	}
-	_ = c.out.Flush()
+	_ = env.out.Flush()
 }
 
-func (c *cli) printDifference(d differenceJSON) {
-	if c.json {
-		if raw, err := json.Marshal(d); err == nil {
-			_ = c.printJSON(raw)
-		}
+// printDifference prints one item that was wrong, on one line: its keys, what is wrong, and each field that changes
+// with its stored and its new value. "-" stands for a value that is not there.
+func (env *environment) printDifference(d differenceJSON) {
+	if env.json {
+		_ = env.printJSON(d)
 		return
 	}
 	var what []string
@@ -194,49 +196,8 @@ func (c *cli) printDifference(d differenceJSON) {
 		if d.Absent {
 			what = append(what, fmt.Sprintf("%s %s", f.Name, f.Becomes))
 		} else {
-			what = append(what, fmt.Sprintf("%s %s becomes %s", f.Name, orDash(f.Stored), orDash(f.Becomes)))
+			what = append(what, fmt.Sprintf("%s %s becomes %s", f.Name, cmp.Or(f.Stored, "-"), cmp.Or(f.Becomes, "-")))
 		}
 	}
-	fmt.Fprintln(c.out, printable(fmt.Sprintf("%s %s: %s", d.PK, d.SK, strings.Join(what, ", "))))
-}
-
-// orDash shows a text that may be empty.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-func (c *cli) printRebuilt(n rebuild.Counts, dryRun bool, next string) error {
-	if c.json {
-		raw, err := json.Marshal(struct {
-			DryRun      bool   `json:"dry_run"`
-			Accounts    int64  `json:"accounts"`
-			Balances    int64  `json:"balances"`
-			Unchanged   int64  `json:"unchanged"`
-			Memberships int64  `json:"memberships"`
-			Postings    int64  `json:"postings"`
-			Items       int64  `json:"items"`
-			Behind      int64  `json:"behind"`
-			Strays      int64  `json:"strays"`
-			Failed      int64  `json:"failed"`
-			From        string `json:"from,omitempty"`
-		}{dryRun, n.Done, n.Balances, n.Unchanged, n.Memberships, n.Postings, n.Different, n.Behind, n.Strays, n.Failed, next})
-		if err != nil {
-			return err
-		}
-		return c.printJSON(raw)
-	}
-	items := "ITEMS MENDED"
-	if dryRun {
-		items = "ITEMS WRONG"
-	}
-	t := newTable(c.out, "ACCOUNTS", "BALANCES", "UNCHANGED", "MEMBERSHIPS", "POSTINGS READ", items, "BEHIND", "NOT TO BE MENDED", "FAILED")
-	var cells []string
-	for _, v := range []int64{n.Done, n.Balances, n.Unchanged, n.Memberships, n.Postings, n.Different, n.Behind, n.Strays, n.Failed} {
-		cells = append(cells, fmt.Sprint(v))
-	}
-	t.row(cells...)
-	return t.flush()
+	fmt.Fprintln(env.out, printable(fmt.Sprintf("%s %s: %s", d.PK, d.SK, strings.Join(what, ", "))))
 }

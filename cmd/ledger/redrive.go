@@ -2,139 +2,98 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/redrive"
 	views "ledger.example/projections/dynamo"
+	"ledger.example/projections/repair/redrive"
 )
 
-func (c *cli) redriveCommand() *cobra.Command {
+// redriveCommand is `ledger redrive`. It takes only the keys of records: the table is the truth, whatever they hold.
+// Package projections/repair/redrive does the work.
+func (env *environment) redriveCommand() *cobra.Command {
 	var o operator
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "redrive FILE...",
-		Short: "Bring up to date what records stand for that were set aside",
-		Long: `redrive takes the records that the projector could not take and that were set aside: the file of the pump
-(.ledger/set-aside.jsonl), or the objects that Lambda put into the stack's bucket, copied to this machine.
-FILE may be a directory, which is read with all that is below it, or - for standard input. Files are not
-changed.
+		Short: "Project the dead letters of the projector",
+		Long: `redrive reads dead letters: the records that the projector could not process.
+They are in the file of the pump (.ledger/set-aside.jsonl), or in the bucket of
+the stack. Copy the objects of the bucket to this machine first. FILE can be a
+directory, which is read with all its subdirectories, or - for standard input.
+redrive does not change the files.
 
-Of a record only its key is used. The balance of its account and asset is refolded from the table, or the
-membership made anew from its newest grant, by the projector's own rules, while the ledger serves. What was
-counted before is found counted: it is safe to run again any number of times, also after it was cut off.
-Records of what is not projected are skipped.
+redrive uses only the key of each record. It computes the balance or the
+membership that the key names from the table, and stores it. You can run it
+while the ledger serves, and as often as you like. If redrive cannot read or
+process a record, it names the file and the line, continues with the others, and
+exits with status 1. The records that Lambda sends to queues and topics have no
+keys: use "ledger rebuild" instead.
 
-What cannot be read or done is named with its file and line, the others go on, and the exit status is 1. Mend
-the cause and run it again. Records that only point into the stream, as queues and topics get them, have no
-keys: ledger rebuild does without.
-
---dry-run reads all of that and writes nothing. It prints each balance that is behind.`,
-		Example: `  ledger redrive .ledger/set-aside.jsonl --dynamodb-endpoint http://127.0.0.1:8000
-  aws s3 sync s3://BUCKET/aws/lambda/ set-aside && ledger redrive set-aside --table TABLE --dry-run`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("it takes at least one FILE")
-			}
-			return nil
-		},
+--dry-run writes nothing. It prints each balance that is behind.`,
+		Example: `  ledger redrive .ledger/set-aside.jsonl \
+    --dynamodb-endpoint http://127.0.0.1:8000
+  aws s3 sync s3://BUCKET/aws/lambda/ dead-letters &&
+    ledger redrive dead-letters --table TABLE --dry-run`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.redrive(cmd.Context(), o, args, dryRun)
+			return env.redrive(cmd.Context(), o, args, dryRun)
 		},
 	}
-	o.flags(cmd.Flags())
+	o.flags(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing; print what is behind")
+	env.jsonFlag(cmd)
 	return cmd
 }
 
-func (c *cli) redrive(ctx context.Context, o operator, names []string, dryRun bool) error {
-	size, err := redrive.Size(ctx, names)
+// redrive runs over the files that names stand for, and prints the counts. Error: also what could not be done. A
+// problem is named when it is found, and does not stop the run.
+func (env *environment) redrive(ctx context.Context, o operator, names []string, dryRun bool) error {
+	files, err := redrive.Files(names)
 	if err != nil {
 		return err
 	}
+	// The files come first: a wrong name is found before the table is asked anything.
 	client, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	var p *progress
 	run := redrive.New(redrive.Config{
 		Views: views.NewViews(client, o.table), Present: redrive.Present(client, o.table), DryRun: dryRun,
 		Open: func(ctx context.Context, name string) (io.ReadCloser, error) {
-			f, _, err := c.open(ctx, name)
+			f, _, err := env.openInput(ctx, name)
 			return f, err
 		},
-		OnProblem: func(at redrive.Place, err error) { p.say(printable(fmt.Sprintf("%s: %v", at, err))) },
-		OnRefold: func(pair redrive.Pair) {
-			if dryRun {
-				c.printBehind(pair)
+		OnProblem: func(at redrive.Place, err error) { env.say(printable(fmt.Sprintf("%s: %v", at, err))) },
+		OnRefold: func(pair redrive.Target) {
+			switch { // an error shows when the rest is printed
+			case dryRun && env.json:
+				_ = env.printJSON(map[string]string{"account": pair.Account, "asset": pair.Asset})
+			case dryRun:
+				fmt.Fprintln(env.out, "behind:", pair)
 			}
 		},
 	})
-	p = startProgress(c.err, size, func(time.Duration) (string, int64) {
+	status := func(time.Duration) (string, int64) {
 		n := run.Counts()
-		return fmt.Sprintf("%d records, %d balances, %d refolded, %d failed", n.Records, n.Pairs, n.Refolded, n.Failed), n.Bytes
-	})
-	runErr := run.Run(ctx, names)
-	p.stop()
-	counts := run.Counts()
-	if err := c.printRedriven(counts, dryRun); err != nil {
+		return fmt.Sprintf("%d records, %d balances, %d refolded, %d failed", n.Records, n.Balances, n.Refolded,
+			n.Failed), n.Files
+	}
+	runErr := env.watch(int64(len(files)), status, func() error { return run.Run(ctx, files) })
+	n := run.Counts()
+	if err := env.printFigures("dry_run", dryRun, "files", n.Files, "records", n.Records, "skipped", n.Skipped,
+		"balances", n.Balances, "refolded", n.Refolded, "counted", n.Counted, "memberships", n.Memberships,
+		"failed", n.Failed); err != nil {
 		return err
 	}
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted: run it again to go on")
-	case runErr != nil:
-		return fmt.Errorf("%w; run it again to go on", runErr)
-	case counts.Failed > 0:
-		return fmt.Errorf("%d problems: what they name was not brought up to date", counts.Failed)
+	if err := ended(ctx, runErr, "run it again to continue"); err != nil {
+		return err
+	}
+	if n.Failed > 0 {
+		return fmt.Errorf("%d problems: what they name was not brought up to date", n.Failed)
 	}
 	return nil
-}
-
-// printBehind prints a balance that a dry run found behind: an error shows when the rest is printed.
-func (c *cli) printBehind(p redrive.Pair) {
-	if !c.json {
-		fmt.Fprintln(c.out, "behind:", p)
-		return
-	}
-	raw, err := json.Marshal(map[string]string{"account": p.Account, "asset": p.Asset})
-	if err == nil {
-		_ = c.printJSON(raw)
-	}
-}
-
-func (c *cli) printRedriven(n redrive.Counts, dryRun bool) error {
-	if c.json {
-		raw, err := json.Marshal(struct {
-			DryRun      bool  `json:"dry_run"`
-			Files       int64 `json:"files"`
-			Records     int64 `json:"records"`
-			Skipped     int64 `json:"skipped"`
-			Balances    int64 `json:"balances"`
-			Refolded    int64 `json:"refolded"`
-			Counted     int64 `json:"counted"`
-			Memberships int64 `json:"memberships"`
-			Failed      int64 `json:"failed"`
-		}{dryRun, n.Files, n.Records, n.Skipped, n.Pairs, n.Refolded, n.Counted, n.Memberships, n.Failed})
-		if err != nil {
-			return err
-		}
-		return c.printJSON(raw)
-	}
-	refolded := "REFOLDED"
-	if dryRun {
-		refolded = "BEHIND"
-	}
-	t := newTable(c.out, "FILES", "RECORDS", "SKIPPED", "BALANCES", refolded, "COUNTED BEFORE", "MEMBERSHIPS", "FAILED")
-	cells := make([]string, 0, 8)
-	for _, v := range []int64{n.Files, n.Records, n.Skipped, n.Pairs, n.Refolded, n.Counted, n.Memberships, n.Failed} {
-		cells = append(cells, fmt.Sprint(v))
-	}
-	t.row(cells...)
-	return t.flush()
 }

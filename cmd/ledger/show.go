@@ -4,88 +4,106 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/client"
-	"ledger.example/events"
+	"ledger.example/client"
 )
 
 // newestShown is how many postings show brings, as the API's own page does.
 const newestShown = 10
 
-func (c *cli) showCommand() *cobra.Command {
-	var minor, strong bool
+// showCommand is `ledger show`: one request for the page, and more for balances that are not on it.
+func (env *environment) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ACCOUNT",
 		Short: "Show an account: who it is, what it holds, its newest postings",
-		Long: `show prints an account with its summary, all its balances and its newest postings.
+		Long: `show prints an account with its summary, all its balances and its newest
+postings.
 
-Balances are those of the projection, which may be behind for a moment. With --strong they include
-every transaction acknowledged before; the summary and the postings stay those of the projection.`,
+The figures come from the projections, which may be about a second behind. With
+--strong the balances include every transaction that was acknowledged before.
+The summary and the postings still come from the projections and the index.`,
 		Example: `  ledger show jane
   ledger show jane --strong
   ledger show jane --json`,
-		Args: ids("ACCOUNT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := c.dial(0, loadingAtOnce)
-			if err != nil {
-				return err
-			}
-			return c.show(cmd.Context(), api, args[0], minor, strong)
-		},
+		Args: named,
 	}
-	cmd.Flags().BoolVar(&minor, "minor", false, "amounts in whole minor units")
-	cmd.Flags().BoolVar(&strong, "strong", false, "balances that include every acknowledged transaction")
-	return cmd
+	env.strongFlag(cmd, "balances that include every acknowledged transaction")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error { return env.show(ctx, args[0]) })
 }
 
-func (c *cli) show(ctx context.Context, api *client.Client, account string, minor, strong bool) error {
-	r, err := api.Page(ctx, account, newestShown)
+// show prints an account's page. With --strong, all its balances are read strongly. The rest is from projections.
+func (env *environment) show(ctx context.Context, account string) error {
+	r, err := env.api.Page(ctx, account, newestShown)
 	if err != nil {
 		return err
 	}
 	page, raw := r.Value, r.Raw
-	if strong {
+	// The page has the first balances only, as projected. JSON is printed as it came, with the cursor of the rest.
+	if env.strong || page.Balances.NextCursor != nil && !env.json {
 		page.Balances = client.List[client.Balance]{}
-		page.Balances.Data, err = balancesFrom(ctx, api, account, "", true)
-		if err == nil && c.json {
-			raw, err = withBalances(raw, page.Balances)
+		if page.Balances.Data, err = env.allBalances(ctx, account); err != nil {
+			return err
 		}
-	} else if next := page.Balances.NextCursor; next != nil && !c.json {
-		var rest []client.Balance
-		rest, err = balancesFrom(ctx, api, account, *next, false)
-		page.Balances.Data = append(page.Balances.Data, rest...)
 	}
-	if err != nil {
-		return err
+	if env.strong && env.json {
+		if raw, err = withBalances(raw, page.Balances); err != nil {
+			return err
+		}
 	}
-	if c.json {
-		return c.printJSON(raw)
+	assets := slices.AppendSeq(assetsOf(page.Postings.Data), maps.Keys(limitsOf(page.Account.Overdraft)))
+	for _, b := range page.Balances.Data {
+		assets = append(assets, b.Asset)
 	}
-	limits, unlimited := overdraftOf(page.Account)
-	u := newUnits(api, minor)
-	if err := u.load(ctx, assetsOf(page, limits)...); err != nil {
-		return err
-	}
-	c.printAccount(page, u, limits, unlimited)
-	if err := c.printBalances(page.Balances.Data, u); err != nil {
+	return env.print(ctx, raw, assets, func() error { return env.printPage(page) })
+}
+
+// printPage prints an account's page for people.
+func (env *environment) printPage(page client.Page) error {
+	env.printPageHead(page)
+	if err := env.printBalances(page.Balances.Data); err != nil {
 		return err
 	}
 	if len(page.Postings.Data) == 0 {
 		return nil
 	}
-	fmt.Fprintln(c.out)
-	return c.printPostings(page.Postings.Data, u, true)
+	fmt.Fprintln(env.out)
+	if err := env.printPostings(page.Postings.Data, true); err != nil {
+		return err
+	}
+	if behind := trailing(page); len(behind) > 0 {
+		fmt.Fprintf(env.err, "Balances that do not include the newest of these postings yet: %s.\n"+
+			"With --strong, they do.\n", strings.Join(behind, ", "))
+	}
+	return nil
 }
 
-// balancesFrom reads all of an account's balances from cursor on.
-func balancesFrom(ctx context.Context, api *client.Client, account, cursor string, strong bool) ([]client.Balance, error) {
-	var all []client.Balance
-	for {
-		r, err := api.Balances(ctx, account, cursor, strong)
+// trailing returns the assets whose balances do not include a posting that is on the same page.
+func trailing(p client.Page) []string {
+	counted := make(map[string]string) // by asset, the newest posting
+	for _, b := range p.Balances.Data {
+		if b.AsOf != nil {
+			counted[b.Asset] = *b.AsOf
+		}
+	}
+	var behind []string
+	for _, posting := range p.Postings.Data {
+		if posting.ID > counted[posting.Asset] && !slices.Contains(behind, posting.Asset) {
+			behind = append(behind, posting.Asset)
+		}
+	}
+	slices.Sort(behind)
+	return behind
+}
+
+// allBalances reads all of an account's balances.
+func (env *environment) allBalances(ctx context.Context, account string) (all []client.Balance, err error) {
+	for cursor := ""; ; {
+		r, err := env.api.Balances(ctx, account, cursor, env.strong)
 		if err != nil {
 			return nil, err
 		}
@@ -99,75 +117,56 @@ func balancesFrom(ctx context.Context, api *client.Client, account, cursor strin
 
 // withBalances puts other balances into an account's page, the rest of which stays as the API gave it.
 func withBalances(page []byte, balances client.List[client.Balance]) ([]byte, error) {
-	var parts struct {
-		Account  json.RawMessage             `json:"account"`
-		Summary  json.RawMessage             `json:"summary"`
-		Balances client.List[client.Balance] `json:"balances"`
-		Postings json.RawMessage             `json:"postings"`
-	}
+	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(page, &parts); err != nil {
 		return nil, err
 	}
-	parts.Balances = balances
+	var err error
+	if parts["balances"], err = json.Marshal(balances); err != nil {
+		return nil, err
+	}
 	return json.Marshal(parts)
 }
 
-// overdraftOf reads an account's policy: unlimited, or an amount for each asset.
-func overdraftOf(a client.Account) (limits map[string]events.Amount, unlimited bool) {
-	if a.Unlimited() {
-		return nil, true
-	}
-	if err := json.Unmarshal(a.Overdraft, &limits); err != nil {
-		return nil, false // none is set
-	}
-	return limits, false
-}
-
-func assetsOf(p client.Page, limits map[string]events.Amount) []string {
-	var ids []string
-	for asset := range limits {
-		ids = append(ids, asset)
-	}
-	for _, b := range p.Balances.Data {
-		ids = append(ids, b.Asset)
-	}
-	for _, posting := range p.Postings.Data {
-		ids = append(ids, posting.Asset)
-	}
-	return ids
-}
-
-func (c *cli) printAccount(p client.Page, u *units, limits map[string]events.Amount, unlimited bool) {
-	overdraft := "none"
-	if unlimited {
-		overdraft = "unlimited"
-	} else if len(limits) > 0 {
-		var parts []string
-		for asset, limit := range limits {
-			parts = append(parts, u.quantity(asset, limit)+" "+asset)
-		}
-		slices.Sort(parts)
-		overdraft = strings.Join(parts, ", ")
-	}
-	t := newTable(c.out)
-	t.row("Account", p.Account.ID)
-	t.row("Name", p.Account.Name)
-	t.row("Overdraft", overdraft)
-	t.row("Opened", p.Account.CreatedAt)
-	if profile := string(p.Account.Profile); profile != "" && profile != "{}" {
-		t.row("Profile", profile)
-	}
+// printPageHead prints who an account is, and its summary.
+func (env *environment) printPageHead(p client.Page) {
+	t := newList(env.out)
+	env.accountRows(t, p.Account)
 	t.row("Holdings", fmt.Sprintf("%d, of %d assets ever held", p.Summary.Holdings, p.Summary.Assets))
-	t.row("Postings", fmt.Sprintf("first %s, last %s", orNone(p.Summary.FirstPostingAt), orNone(p.Summary.LastPostingAt)))
-	_ = t.flush() // a broken standard output is told when the last of it is written
-	fmt.Fprintln(c.out)
+	t.row("Postings", fmt.Sprintf("first %s, last %s", orNone(p.Summary.FirstPostingAt),
+		orNone(p.Summary.LastPostingAt)))
+	_ = t.flush() // an error of standard output shows when the rest is written
+	fmt.Fprintln(env.out)
 }
 
-func (c *cli) printBalances(balances []client.Balance, u *units) error {
-	t := newTable(c.out, "ASSET", "QUANTITY", "NET EXPENDITURE", "CREDITS", "DEBITS", "POSTINGS")
-	for _, b := range balances {
-		t.row(b.Asset, u.quantity(b.Asset, b.Quantity), u.costCell(b.Asset, b.NetExpenditure),
-			u.quantity(b.Asset, b.Credits), u.quantity(b.Asset, b.Debits), fmt.Sprint(b.Postings))
+// printBalances prints balances as a table. What may be spent has a column where it differs from what is held, and what
+// is pending a table of its own where there is any.
+func (env *environment) printBalances(balances []client.Balance) error {
+	u := env.units
+	columns := []column{words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
+		numbers("DEBITS"), numbers("POSTINGS")}
+	hasMore := slices.ContainsFunc(balances, func(b client.Balance) bool {
+		return b.Available != nil && *b.Available != b.Quantity
+	})
+	if hasMore {
+		columns = append(columns, numbers("AVAILABLE"))
 	}
-	return t.flush()
+	t := newTable(env.out, columns...)
+	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
+	for _, b := range balances {
+		cells := []string{b.Asset, u.quantity(b.Asset, b.Quantity), u.costCell(b.Asset, b.NetExpenditure),
+			u.quantity(b.Asset, b.Credits), u.quantity(b.Asset, b.Debits), fmt.Sprint(b.Postings)}
+		if hasMore {
+			cells = append(cells, u.available(b))
+		}
+		t.row(cells...)
+		if !b.PendingDebits.IsZero() || !b.PendingCredits.IsZero() {
+			pending.row(b.Asset, u.quantity(b.Asset, b.PendingDebits), u.quantity(b.Asset, b.PendingCredits))
+		}
+	}
+	if err := t.flush(); err != nil || len(pending.rows) == 0 {
+		return err
+	}
+	fmt.Fprintln(env.out)
+	return pending.flush()
 }

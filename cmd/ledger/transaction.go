@@ -8,64 +8,89 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/client"
+	"ledger.example/client"
 )
 
-func (c *cli) transactionCommand() *cobra.Command {
-	var minor bool
+// transactionCommand is `ledger transaction`. The API has no weaker read of a transaction, so there is no --strong.
+func (env *environment) transactionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transaction ID",
 		Short: "Show a transaction with all its postings",
-		Long:  `transaction prints a transaction with all its postings. It is always strongly consistent.`,
+		Long: `transaction prints a transaction with all its postings, and what became of it:
+of a hold how it ended and what was captured, and what reversals took back. It
+is always strongly consistent.`,
 		Example: `  ledger transaction order-1001
   ledger transaction order-1001 --json`,
-		Args: ids("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := c.dial(0, loadingAtOnce)
-			if err != nil {
-				return err
-			}
-			r, err := api.Transaction(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return c.printTransaction(cmd.Context(), r.Value, r.Raw, newUnits(api, minor))
-		},
+		Args: named,
 	}
-	cmd.Flags().BoolVar(&minor, "minor", false, "amounts in whole minor units")
-	// Accepted as by the other commands that read: it changes nothing here.
-	cmd.Flags().Bool("strong", true, "always so")
-	return cmd
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		r, err := env.api.Transaction(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return env.printTransaction(ctx, r.Value, r.Raw)
+	})
 }
 
-func (c *cli) printTransaction(ctx context.Context, t client.Transaction, raw []byte, u *units) error {
-	if c.json {
-		return c.printJSON(raw)
+// printTransaction prints a transaction, which came as raw, as JSON or for people. Commands that post print their
+// answer with it, too.
+func (env *environment) printTransaction(ctx context.Context, t client.Transaction, raw []byte) error {
+	return env.print(ctx, raw, assetsOf(t.Postings), func() error {
+		head := newList(env.out)
+		head.row("Transaction", t.ID)
+		head.row("Kind", t.Kind)
+		for _, f := range [][2]string{
+			{"Status", t.Status}, {"Posted at", t.PostedAt}, {"Expires at", t.ExpiresAt}, {"Ended at", t.EndedAt},
+			{"Ended by", t.EndedBy}, {"Reverses", t.Reverses}, {"Description", t.Description},
+			{"Why it ended", t.EndDescription},
+		} {
+			if f[1] != "" {
+				head.row(f[0], f[1])
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(t.Metadata)) {
+			head.row("Metadata", k+" = "+t.Metadata[k])
+		}
+		err := head.flush()
+		for _, part := range []struct {
+			title string
+			legs  []client.Leg
+		}{{"", legsOf(t.Postings)}, {"Captured", legsOf(t.Captured)}, {"Reversed", t.Reversed}} {
+			if err == nil && (len(part.legs) > 0 || part.title == "") {
+				err = env.printLegs(part.title, part.legs)
+			}
+		}
+		return err
+	})
+}
+
+// printLegs prints legs as a table, after an empty line and a title.
+func (env *environment) printLegs(title string, legs []client.Leg) error {
+	fmt.Fprintln(env.out)
+	if title != "" {
+		fmt.Fprintln(env.out, title)
 	}
-	assets := make([]string, len(t.Postings))
-	for i, p := range t.Postings {
+	t := newTable(env.out, words("ACCOUNT"), words("ASSET"), numbers("QUANTITY"), numbers("COST"))
+	for _, l := range legs {
+		t.row(l.Account, l.Asset, env.units.quantity(l.Asset, l.Quantity), env.units.costCell(l.Asset, l.Cost))
+	}
+	return t.flush()
+}
+
+// legsOf returns what postings move.
+func legsOf(postings []client.Posting) []client.Leg {
+	legs := make([]client.Leg, len(postings))
+	for i, p := range postings {
+		legs[i] = client.Leg{Account: p.Account, Asset: p.Asset, Quantity: p.Quantity, Cost: p.Cost}
+	}
+	return legs
+}
+
+// assetsOf returns the assets of postings, repeated ones too.
+func assetsOf(postings []client.Posting) []string {
+	assets := make([]string, len(postings))
+	for i, p := range postings {
 		assets[i] = p.Asset
 	}
-	if err := u.load(ctx, assets...); err != nil {
-		return err
-	}
-	head := newTable(c.out)
-	head.row("Transaction", t.ID)
-	head.row("Kind", t.Kind)
-	head.row("Posted at", t.PostedAt)
-	if t.Description != "" {
-		head.row("Description", t.Description)
-	}
-	for _, k := range slices.Sorted(maps.Keys(t.Metadata)) {
-		head.row("Metadata", k+" = "+t.Metadata[k])
-	}
-	if err := head.flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(c.out)
-	legs := newTable(c.out, "ACCOUNT", "ASSET", "QUANTITY", "COST")
-	for _, p := range t.Postings {
-		legs.row(p.Account, p.Asset, u.quantity(p.Asset, p.Quantity), u.costCell(p.Asset, p.Cost))
-	}
-	return legs.flush()
+	return assets
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,116 +15,121 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
-	"ledger.example/cmd/ledger/audit"
+	"ledger.example/internal/audit"
+	"ledger.example/internal/table"
 )
 
 // verifyMemoryBytes is the heap that the collector keeps an audit in, however large the table is.
 const verifyMemoryBytes = 160 << 20
 
-type verifyOptions struct {
-	operator operator
-	segments int
-	settle   time.Duration
-	findings int
-	rate     float64
-}
-
-func (c *cli) verifyCommand() *cobra.Command {
-	var o verifyOptions
+// verifyCommand is `ledger verify`. It only reads, so it can run with the permissions of an auditor. Package
+// internal/audit does the work.
+func (env *environment) verifyCommand() *cobra.Command {
+	var o operator
+	var options audit.Options
+	var rate int
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Audit the table: events, balances and everything else recomputed by other code",
+		Short: "Audit the table: recompute everything with separate code",
 		Long:  verifyHelp(),
 		Example: `  ledger verify --dynamodb-endpoint http://127.0.0.1:8000
   ledger verify --region eu-central-1 --table books --rate 500
   ledger verify --dynamodb-endpoint http://127.0.0.1:8000 --json | jq .by_code`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case o.segments < 1 || o.segments > audit.MostSegments:
-				return wrongUse("--segments must be 1 to %d", audit.MostSegments)
-			case o.settle < 0:
+			if options.Settle < 0 {
 				return wrongUse("--settle must not be negative")
-			case o.findings < 0:
-				return wrongUse("--max must not be negative")
-			case !(o.rate >= 0) || math.IsInf(o.rate, 0):
-				return wrongUse("--rate must be a number of read units a second, or 0 for no limit")
 			}
-			return c.verify(cmd.Context(), o)
+			options.Rate = float64(rate)
+			return env.verify(cmd.Context(), o, options)
 		},
 	}
 	f := cmd.Flags()
-	o.operator.flags(f)
-	f.IntVar(&o.segments, "segments", audit.DefaultSegments, "parts of the table that are read at the same time")
-	f.DurationVar(&o.settle, "settle", audit.DefaultSettle, "what is younger may still be on its way and is not reported as missing")
-	f.IntVar(&o.findings, "max", audit.DefaultFindings, "findings to show; all are counted")
-	f.Float64Var(&o.rate, "rate", 0, "read units a second at most (default: no limit)")
+	o.flags(cmd)
+	numberFlag(f, &options.Segments, "segments", audit.DefaultSegments, 1, audit.MostSegments,
+		"parts of the table to read at the same time")
+	f.DurationVar(&options.Settle, "settle", audit.DefaultSettle,
+		"postings younger than this may not be projected yet, and are not findings")
+	numberFlag(f, &options.Findings, "max", audit.DefaultFindings, 0, math.MaxInt,
+		"greatest number of findings to print; all are counted")
+	numberFlag(f, &rate, "rate", 0, 0, math.MaxInt, "greatest number of read units a second (default: no limit)")
+	env.jsonFlag(cmd)
 	return cmd
 }
 
+// verifyHelp is the help, with the codes of findings as the audit explains them.
 func verifyHelp() string {
 	var codes strings.Builder
+	t := newList(&codes)
 	for _, code := range audit.Codes() {
-		fmt.Fprintf(&codes, "  %-28s %s\n", code.Code, code.Meaning)
+		t.row(string(code.Code), code.Meaning)
 	}
-	return `verify reads the whole table and proves that it is the fold of its events, by code that shares nothing with
-the ledger's but the names of keys and attributes. It may run while the ledger serves: what looks wrong is
-read again by itself, a few times, before it is reported. It writes nothing.
+	_ = t.flush() // a string can be written to
+	return `verify reads the whole table and recomputes everything from the events. It uses
+separate code, which shares only the names of keys and attributes with the
+ledger. It writes nothing, and you can run it while the ledger serves: it reads
+an item again, up to a few times, before it reports it. It takes two read units
+for each 4 KB. --rate limits the units a second.
 
-It reads everything about twice, strongly consistent: two read units for each 4 KB in all, and once more
-where headers and postings don't come out. --rate spreads that. Memory doesn't grow with the table.
+A balance that lacks only postings younger than --settle, and a list of holds
+that lacks only what is younger, is "unsettled". That is not a finding. Use
+--settle 0 for a table to which nobody writes. Open holds that should have
+expired 15 minutes ago, and guards of before accounts could change, are counted.
+They are no findings either.
 
-A balance that has not counted a posting is a finding once the posting is older than --settle; a younger
-one makes the balance "unsettled", which is counted and is no finding. With --settle 0 nothing is too young,
-for a table that nothing writes to.
-
-A finding has a code, the item by its two keys, what is stored and what is right by recomputation:
+A finding has a code, the two keys of the item, the stored value and the correct
+value. docs/operations.md says what to do about each code. If verify names no
+rebuild as the next step, do not rebuild before you know the cause: a rebuild
+would hide that events were changed or deleted. These are the codes:
 
 ` + codes.String() + `
---json prints one object:
+--json prints one object on one line. It has "sound", "by_code", "counts"
+(items, transactions, postings, accounts, findings, unsettled,
+without_checksum, overdue_holds, guards_without_version), and the first --max
+findings (code, pk, sk, attribute, stored, recomputed). A finding about a whole
+item has no attribute.
 
-  {"sound":false,
-   "counts":{"items":9,"transactions":1,"postings":2,"accounts":2,"findings":1,"unsettled":0},
-   "by_code":{"guard_wrong":1},
-   "findings":[{"code":"guard_wrong","pk":"…","sk":"…","attribute":"Spent","stored":"5","recomputed":"7"}]}
-
-where findings are the first --max, and attribute is missing when a finding is about the whole item.
-
-Exit status: 0 the table is sound; 1 it is not, or it could not be read to its end; 2 wrong use.`
+The exit status is 0 if the table is sound. It is 1 if the table is not sound,
+or if verify could not read all of it. It is 2 for wrong use.`
 }
 
 // verify audits the table. Whatever ends it early is an error: only a table that was read to its end is sound.
-func (c *cli) verify(ctx context.Context, o verifyOptions) error {
+func (env *environment) verify(ctx context.Context, o operator, options audit.Options) error {
 	debug.SetMemoryLimit(verifyMemoryBytes)
-	client, err := o.operator.open(ctx)
+	client, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	a := audit.New(audit.Options{
-		Store: client, Table: o.operator.table, Segments: o.segments, Settle: o.settle, Findings: o.findings, Rate: o.rate,
-	})
-	p := startProgress(c.err, itemCount(ctx, client, o.operator.table), func(since time.Duration) (string, int64) {
+	// From here on, whatever stops the audit is an error: a table that was read in part is not proved sound.
+	options.Store, options.Table = client, o.table
+	a := audit.New(options)
+	status := func(since time.Duration) (string, int64) {
 		n := a.Counts()
-		return fmt.Sprintf("%d items (%.0f/s), %d findings", n.Items, float64(n.Items)/since.Seconds(), n.Findings), n.Items
+		return fmt.Sprintf("%d items (%.0f/s), %s", n.Items, float64(n.Items)/since.Seconds(),
+			counted(n.Findings, "finding", "findings")), n.Items
+	}
+	var report audit.Report
+	err = env.watch(itemCount(ctx, client, o.table), status, func() (err error) {
+		report, err = a.Run(ctx)
+		return err
 	})
-	report, err := a.Run(ctx)
-	p.stop()
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted: nothing is proved")
 	case err != nil:
 		return fmt.Errorf("the audit did not come to its end, and nothing is proved: %w", err)
 	}
-	if err := c.printReport(report); err != nil {
+	if err := env.printReport(report, o); err != nil {
 		return err
 	}
 	if n := report.Counts.Findings; n > 0 {
-		return fmt.Errorf("the table is not sound: %d findings", n)
+		return fmt.Errorf("the table is not sound: %s", counted(n, "finding", "findings"))
 	}
 	return nil
 }
 
-// itemCount is about how many items the table has, -1 when that is not known.
+// itemCount is about how many items the table has, -1 when that is not known. It is only for the progress: DynamoDB
+// updates its count every few hours.
 func itemCount(ctx context.Context, client *dynamodb.Client, name string) int64 {
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil || out.Table == nil || aws.ToInt64(out.Table.ItemCount) == 0 {
@@ -134,79 +138,98 @@ func itemCount(ctx context.Context, client *dynamodb.Client, name string) int64 
 	return *out.Table.ItemCount
 }
 
-// reportJSON is a report as --json prints it.
-type reportJSON struct {
-	Sound    bool                 `json:"sound"`
-	Counts   countsJSON           `json:"counts"`
-	ByCode   map[audit.Code]int64 `json:"by_code"`
-	Findings []findingJSON        `json:"findings"`
-}
-
-type countsJSON struct {
-	Items        int64 `json:"items"`
-	Transactions int64 `json:"transactions"`
-	Postings     int64 `json:"postings"`
-	Accounts     int64 `json:"accounts"`
-	Findings     int64 `json:"findings"`
-	Unsettled    int64 `json:"unsettled"`
-}
-
-type findingJSON struct {
-	Code       audit.Code `json:"code"`
-	PK         string     `json:"pk"`
-	SK         string     `json:"sk"`
-	Attribute  string     `json:"attribute,omitempty"`
-	Stored     string     `json:"stored"`
-	Recomputed string     `json:"recomputed"`
-}
-
-func (c *cli) printReport(r audit.Report) error {
+// printReport prints a report as JSON, or for people, with the next command for each finding.
+func (env *environment) printReport(r audit.Report, o operator) error {
 	n := r.Counts
-	if c.json {
-		shown := reportJSON{
-			Sound:    r.Sound(),
-			Counts:   countsJSON{n.Items, n.Transactions, n.Postings, n.Accounts, n.Findings, r.Unsettled},
-			ByCode:   r.ByCode,
-			Findings: make([]findingJSON, len(r.Findings)),
-		}
+	if env.json {
+		findings := make([]map[string]string, len(r.Findings))
 		for i, f := range r.Findings {
-			shown.Findings[i] = findingJSON{f.Code, f.Key.PK, f.Key.SK, f.Attribute, f.Stored, f.Recomputed}
+			findings[i] = map[string]string{
+				"code": string(f.Code), "pk": f.Key.PK, "sk": f.Key.SK, "stored": f.Stored, "recomputed": f.Recomputed,
+			}
+			if f.Attribute != "" {
+				findings[i]["attribute"] = f.Attribute
+			}
 		}
-		raw, err := json.Marshal(shown)
-		if err != nil {
-			return err
-		}
-		return c.printJSON(raw)
+		return env.printJSON(map[string]any{
+			"sound": r.Sound(), "by_code": r.ByCode, "findings": findings,
+			"counts": map[string]int64{
+				"items": n.Items, "transactions": n.Transactions, "postings": n.Postings, "accounts": n.Accounts,
+				"findings": n.Findings, "unsettled": r.Unsettled, "without_checksum": r.WithoutChecksum,
+				"overdue_holds": r.Overdue, "guards_without_version": r.Untold,
+			},
+		})
 	}
+	// Texts of findings come from the table, where others wrote them: a terminal must not act upon them.
 	for _, f := range r.Findings {
 		what := string(f.Code)
 		if f.Attribute != "" {
 			what += " (" + f.Attribute + ")"
 		}
-		fmt.Fprintf(c.out, "%s  %s  %s\n  stored:     %s\n  recomputed: %s\n",
-			printable(what), printable(f.Key.PK), printable(f.Key.SK), printable(f.Stored), printable(f.Recomputed))
+		fmt.Fprintf(env.out, "%s  %s  %s\n  stored:     %s\n  recomputed: %s\n  next:       %s\n",
+			printable(what), printable(f.Key.PK), printable(f.Key.SK), printable(f.Stored), printable(f.Recomputed),
+			printable(o.nextStep(f)))
 	}
 	if hidden := n.Findings - int64(len(r.Findings)); hidden > 0 {
-		fmt.Fprintf(c.out, "and %d more\n", hidden)
+		fmt.Fprintf(env.out, "and %d more\n", hidden)
 	}
 	if !r.Sound() {
-		fmt.Fprintln(c.out)
-		t := newTable(c.out, "FINDING", "COUNT")
+		fmt.Fprintln(env.out)
+		t := newTable(env.out, words("FINDING"), numbers("COUNT"))
 		for _, code := range slices.Sorted(maps.Keys(r.ByCode)) {
 			t.row(string(code), fmt.Sprint(r.ByCode[code]))
 		}
 		if err := t.flush(); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.out)
+		fmt.Fprintln(env.out)
 	}
 	verdict := "Sound"
 	if !r.Sound() {
 		verdict = "NOT SOUND"
 	}
-	fmt.Fprintf(c.out, "%s: %d items, %d transactions, %d postings, %d accounts\n", verdict, n.Items, n.Transactions, n.Postings, n.Accounts)
+	fmt.Fprintf(env.out, "%s: %d items, %d transactions, %d postings, %d accounts\n", verdict, n.Items, n.Transactions,
+		n.Postings, n.Accounts)
+	if r.WithoutChecksum > 0 {
+		fmt.Fprintf(env.out, "Events without a checksum: %d. Versions before checksums wrote those that no finding "+
+			"names\n",
+			r.WithoutChecksum)
+	}
 	if r.Unsettled > 0 {
-		fmt.Fprintf(c.out, "%d balances were still on the move: postings on them are younger than the settle age\n", r.Unsettled)
+		fmt.Fprintf(env.out, "Not judged: %s with postings younger than the settle age\n",
+			counted(r.Unsettled, "projection", "projections"))
+	}
+	if r.Untold > 0 {
+		fmt.Fprintf(env.out, "Guards without the account's version: %d. Releases before accounts could change made "+
+			"those\n", r.Untold)
+	}
+	if r.Overdue > 0 {
+		fmt.Fprintf(env.out, "Open holds that should have expired 15 minutes ago: %d. Does the sweeper run?\n",
+			r.Overdue)
 	}
 	return nil
+}
+
+// rebuildable are the findings that a rebuild of the account repairs. All others need a person first:
+// a rebuild could hide that events were changed or deleted. docs/operations.md#audit has the same list.
+var rebuildable = []audit.Code{
+	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
+	audit.SegmentMissing,
+	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
+}
+
+// nextStep is the command that repairs what a finding is about, or where the operator reads what to do.
+func (o *operator) nextStep(f audit.Finding) string {
+	if !slices.Contains(rebuildable, f.Code) {
+		return "see docs/operations.md#audit, and don't rebuild before"
+	}
+	account, ok := table.ParseOwner(f.Key)
+	if !ok { // an entry by expiry, which belongs to no account
+		return "ledger rebuild" + o.arguments()
+	}
+	step := "ledger rebuild --account " + account
+	if _, asset, ok := table.ParseBalance(f.Key); ok {
+		step += " --asset " + asset
+	}
+	return step + o.arguments()
 }

@@ -1,36 +1,29 @@
 package main
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime/debug"
 
-// release is set by -ldflags "-X main.release=v1.2.3" where a build has no module version of its own.
-var release string
+	"github.com/spf13/cobra"
+)
 
-// version tells what was built: the release, or the module's version, or the commit of a checkout.
-func version() string {
-	if release != "" {
-		return release
+// versionCommand is `ledger version`, which prints the same as --version.
+func (env *environment) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(env.out, "ledger", version())
+			return err
+		},
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return versionOf(info)
 }
 
-func versionOf(info *debug.BuildInfo) string {
-	settings := make(map[string]string)
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
+// version is the version of the module, which the go command takes from the checkout.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
 	}
-	v := info.Main.Version
-	if v == "" {
-		v = "(devel)"
-	}
-	if revision := settings["vcs.revision"]; revision != "" {
-		v += " " + revision
-		if settings["vcs.modified"] == "true" {
-			v += " modified"
-		}
-	}
-	return v
+	return "(devel)"
 }

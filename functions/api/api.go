@@ -1,3 +1,10 @@
+// Package api is the HTTP API: an http.Handler for every route of version 1. It runs in Lambda and in `ledger up`.
+//
+// The table of routes is in routes.go. Each resource has a file with its handlers and the bodies of its answers. A
+// request passes these checks in this order: route and method, caller, type and size of the body, its JSON, the
+// syntax of every field, and then the rules of the domain. Errors are problem details (RFC 9457).
+//
+// Handlers have no state. They are safe for concurrent use.
 package api
 
 import (
@@ -10,26 +17,47 @@ import (
 	"ledger.example/projections"
 )
 
-// Commands is what writes need of the ledger. Errors are *ledger.Error.
+// Commands are the writes of the ledger. Errors are *ledger.Error.
 type Commands interface {
 	RegisterAsset(ctx context.Context, r ledger.RegisterAsset) (asset events.AssetRegistered, created bool, err error)
-	OpenAccount(ctx context.Context, r ledger.OpenAccount) (account events.AccountOpened, created bool, err error)
+	OpenAccount(ctx context.Context, r ledger.OpenAccount) (account ledger.Account, created bool, err error)
+	ChangeAccount(ctx context.Context, r ledger.ChangeAccount) (ledger.Account, error)
 	Post(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error)
+	PostBatch(ctx context.Context, requests []ledger.PostingRequest, atomic bool) ([]ledger.BatchResult, error)
+	Capture(ctx context.Context, r ledger.CaptureRequest) (ledger.Ended, error)
+	Release(ctx context.Context, r ledger.ReleaseRequest) (ledger.Ended, error)
+	Reverse(ctx context.Context, r ledger.ReverseRequest) (ledger.Posted, error)
 	Grant(ctx context.Context, r ledger.GrantMember) (created bool, err error)
 	Revoke(ctx context.Context, r ledger.RevokeMember) error
+
+	// The dry runs judge what they are named for, and write nothing.
+	DryRun(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error)
+	DryBatch(ctx context.Context, requests []ledger.PostingRequest, atomic bool) ([]ledger.BatchResult, error)
+	DryCapture(ctx context.Context, r ledger.CaptureRequest) (ledger.Ended, error)
+	DryRelease(ctx context.Context, r ledger.ReleaseRequest) (ledger.Ended, error)
+	DryReverse(ctx context.Context, r ledger.ReverseRequest) (ledger.Posted, error)
+
+	// Asset and Account are those of Facts.
+	Asset(ctx context.Context, id string) (events.AssetRegistered, error)
+	Account(ctx context.Context, id string) (ledger.Account, error)
 }
 
-// Facts are immutable events by id, strongly consistent. Errors are *ledger.Error.
+// Facts are what assets, accounts and transactions are, by id, strongly consistent. Errors are *ledger.Error.
 type Facts interface {
 	Asset(ctx context.Context, id string) (events.AssetRegistered, error)
-	Account(ctx context.Context, id string) (events.AccountOpened, error)
-	Transaction(ctx context.Context, id string) (events.TransactionPosted, error)
+	Account(ctx context.Context, id string) (ledger.Account, error)
+	// KnownAccount returns what an account is now or was before.
+	KnownAccount(ctx context.Context, id string) (ledger.Account, error)
+	Life(ctx context.Context, id string) (ledger.Life, error)
 }
 
-// Strong answers reads that include every transaction acknowledged before them. Errors are those of package table.
+// Strong answers reads that include every transaction acknowledged before them. A floor is the lowest quantity that a
+// balance may have, nil for no limit. Errors are those of package store.
 type Strong interface {
-	Balance(ctx context.Context, k projections.Key, floor *events.Amount) (projections.Balance, error)
-	Balances(ctx context.Context, account string, floor func(asset string) *events.Amount, s projections.Slice) (projections.Listed[projections.Balance], error)
+	Balance(ctx context.Context, k events.Pair, floor *events.Amount) (projections.Balance, error)
+	Balances(
+		ctx context.Context, account string, floor func(asset string) *events.Amount, s projections.Slice,
+	) (projections.Listed[projections.Balance], error)
 }
 
 // Config is what the API is made of.
@@ -40,23 +68,25 @@ type Config struct {
 	Facts  Facts
 	Lists  projections.Lists
 	Strong Strong
-	// Actor names the caller, "" when nobody vouches for one: then nothing under /v1 is served.
+	// Actor returns the name of the authenticated caller, "" for none. Routes under /v1 refuse callers without a name.
 	Actor func(*http.Request) string
-	// Version is the program's, as /healthz tells it.
+	// Version is the program's version, which /healthz shows.
 	Version string
-	Log     *slog.Logger
+	Log     *slog.Logger // nil: nothing is logged
 }
 
-// New returns the API. Every route is known whatever parts c leaves out, so that an unknown path or method is told rightly
-// everywhere; a request for a part that is left out was sent to the wrong function, and is answered as an internal error.
+// New returns the API. It knows every route even if c leaves out what a route needs, so that an unknown path or method
+// is refused in the same way by every function. A request that c cannot serve is answered with an internal error: the
+// gateway sent it to the wrong function.
 func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &api{Config: c, routes: routes()}
+	return &api{config: c, routes: routes()}
 }
 
+// api serves every route. It does not change after New.
 type api struct {
-	Config
+	config Config
 	routes []route
 }

@@ -2,176 +2,173 @@ package api
 
 import (
 	"context"
-	"errors"
+	"net/http"
+	"slices"
 
 	"ledger.example/events"
 	"ledger.example/ledger"
-	"ledger.example/ledger/table"
 	"ledger.example/projections"
 )
 
-// getBalance answers with zeros for an account and an asset that exist, whether or not anything was posted or projected.
-// Only when nothing is there it has to ask whether they exist.
-func (a *api) getBalance(r *request) (reply, error) {
-	k := projections.Key{Account: r.ids["account"], Asset: r.ids["asset"]}
-	strongly := r.consistency()
-	if err := r.check(); err != nil {
-		return reply{}, err
-	}
-	b, err := a.balance(r.Context(), k, strongly)
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(showBalance(consistencyName(strongly))(b))
+// balance is what an account holds of one asset.
+type balance struct {
+	Account        string         `json:"account"`
+	Asset          string         `json:"asset"`
+	Quantity       events.Amount  `json:"quantity"`
+	NetExpenditure events.Amount  `json:"net_expenditure"`
+	Credits        events.Amount  `json:"credits"`
+	Debits         events.Amount  `json:"debits"`
+	PendingDebits  events.Amount  `json:"pending_debits"`
+	PendingCredits events.Amount  `json:"pending_credits"`
+	Available      *events.Amount `json:"available"` // null without a limit
+	Postings       int64          `json:"postings"`
+	AsOf           *string        `json:"as_of"`      // KSUID of the newest posting counted
+	AsOfTime       *string        `json:"as_of_time"` // of that posting
+	Consistency    string         `json:"consistency"`
 }
 
-func (a *api) balance(ctx context.Context, k projections.Key, strongly bool) (b projections.Balance, err error) {
-	if strongly {
-		account, err := a.Facts.Account(ctx, k.Account)
-		if err != nil {
-			return b, missing(err)
-		}
-		b, err = a.Strong.Balance(ctx, k, floor(account.Overdraft, k.Asset))
-		if err != nil {
-			return b, err
-		}
-	} else {
-		b, err = a.Lists.Balance(ctx, k)
-		if err != nil && !errors.Is(err, table.ErrAbsent) {
-			return b, err
+// showBalance returns how to show balances of an account that were read with one consistency.
+func showBalance(of ledger.Account, consistency string) func(projections.Balance) balance {
+	return func(b projections.Balance) balance {
+		h := b.Head
+		return balance{
+			b.Account, b.Asset, h.Quantity(), h.Expenditure, h.Credits, h.Debits, h.PendingDebits, h.PendingCredits,
+			available(h, of, b.Asset), h.Count, orNull(string(h.Through)), timeOf(h.Through), consistency,
 		}
 	}
-	b.Key = k
-	if b.Head.Count > 0 {
-		return b, nil
-	}
-	if _, err := a.Facts.Account(ctx, k.Account); err != nil {
-		return b, missing(err)
-	}
-	if _, err := a.Facts.Asset(ctx, k.Asset); err != nil {
-		return b, missing(err)
-	}
-	return b, nil
 }
 
-func (a *api) listBalances(r *request) (reply, error) {
-	account := r.ids["account"]
-	strongly := r.consistency()
-	l := balancesOf(account)
-	s := r.slice(l, events.ValidID)
-	if err := r.check(); err != nil {
-		return reply{}, err
-	}
-	listed, err := a.balances(r.Context(), account, s, strongly)
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(pageOf(l, listed, showBalance(consistencyName(strongly))))
-}
-
-func (a *api) balances(ctx context.Context, account string, s projections.Slice, strongly bool) (listed projections.Listed[projections.Balance], err error) {
-	if strongly {
-		opened, err := a.Facts.Account(ctx, account)
-		if err != nil {
-			return listed, missing(err)
-		}
-		return a.Strong.Balances(ctx, account, func(asset string) *events.Amount { return floor(opened.Overdraft, asset) }, s)
-	}
-	listed, err = a.Lists.Balances(ctx, account, s)
-	if err != nil || len(listed.Items) > 0 {
-		return listed, err
-	}
-	if _, err = a.Facts.Account(ctx, account); err != nil {
-		err = missing(err)
-	}
-	return listed, err
-}
-
-func (a *api) listHolders(r *request) (reply, error) {
-	asset := r.ids["asset"]
-	l := listOf("/v1/assets/" + asset + "/holders")
-	s := r.slice(l, events.ValidID)
-	if err := r.check(); err != nil {
-		return reply{}, err
-	}
-	listed, err := a.Lists.Holders(r.Context(), asset, s)
-	if err != nil {
-		return reply{}, err
-	}
-	if len(listed.Items) == 0 {
-		if _, err := a.Facts.Asset(r.Context(), asset); err != nil {
-			return reply{}, missing(err)
-		}
-	}
-	return ok(pageOf(l, listed, showBalance(eventual)))
-}
-
-// listPostings answers with an account's history, and asks whether account and asset exist only when it is empty.
-func (a *api) listPostings(r *request) (reply, error) {
-	account, asset, span, strongly := r.ids["account"], r.assetFilter(), r.span(), r.consistency()
-	_, told := r.query[paramConsistency]
-	if _, filtered := r.query[paramAsset]; told && !filtered {
-		r.failOnce(paramConsistency, ruleOfAsset)
-	}
-	l := postingsOf(account, asset, span)
-	s := r.slice(l, isKSUID)
-	if err := r.check(); err != nil {
-		return reply{}, err
-	}
-	listed, err := a.history(r.Context(), projections.Key{Account: account, Asset: asset}, span, s, strongly)
-	if err != nil {
-		return reply{}, err
-	}
-	if len(listed.Items) == 0 {
-		if _, err := a.Facts.Account(r.Context(), account); err != nil {
-			return reply{}, missing(err)
-		}
-		if asset != "" {
-			if _, err := a.Facts.Asset(r.Context(), asset); err != nil {
-				return reply{}, missing(err, ledger.FieldError{Field: paramAsset, Rule: "names an asset that does not exist"})
-			}
-		}
-	}
-	return ok(pageOf(l, listed, showPosting))
-}
-
-func (a *api) history(ctx context.Context, k projections.Key, span projections.Span, s projections.Slice, strongly bool) (listed projections.Listed[events.PostingRecorded], err error) {
-	switch {
-	case !span.To.IsZero() && !span.From.Before(span.To): // no time lies in it
-		return listed, nil
-	case k.Asset == "":
-		return a.Lists.History(ctx, k.Account, span, s)
-	}
-	return a.Lists.HistoryOf(ctx, k, span, s, strongly)
-}
-
-// floor returns the lowest quantity that a policy lets a balance have, nil for no limit.
-func floor(o events.Overdraft, asset string) *events.Amount {
-	if o.Unlimited {
+// available returns what may be spent, nil without a limit. A closed account has no overdraft any more.
+func available(h projections.Fold, of ledger.Account, asset string) *events.Amount {
+	if of.Overdraft.Unlimited {
 		return nil
 	}
-	lowest := o.Limits[asset].Neg()
-	return &lowest
+	var overdraft events.Amount
+	if of.State != events.StateClosed {
+		overdraft = of.Overdraft.Limits[asset]
+	}
+	sum, err := h.Quantity().Sub(h.PendingDebits)
+	if err == nil {
+		sum, err = sum.Add(overdraft)
+	}
+	if err != nil { // at the end of the range of amounts
+		sum = h.Quantity()
+	}
+	return &sum
 }
 
-func consistencyName(strongly bool) string {
-	if strongly {
-		return strong
+// holder returns an account as a plain read has it. When that lacks the account, which proves nothing, it is looked up.
+func (a *api) holder(ctx context.Context, id string, h projections.Holder) (ledger.Account, error) {
+	if h.Opened == nil {
+		return a.config.Facts.Account(ctx, id)
 	}
-	return eventual
+	return ledger.NewAccount(*h.Opened, h.Newest), nil
+}
+
+// getBalance answers with zeros for an account and an asset that exist, whether or not anything was posted or
+// projected. Only when there is no posting it looks up whether the asset exists.
+func (a *api) getBalance(r *request) (reply, error) {
+	k := events.Pair{Account: r.ids["account"], Asset: r.ids["asset"]}
+	consistency := r.consistency()
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	read := a.plainBalance
+	if consistency == strong {
+		read = a.strongBalance
+	}
+	b, of, err := read(r.http.Context(), k)
+	if err == nil && b.Head.Count == 0 {
+		err = a.assetExists(r.http.Context(), k.Asset)
+	}
+	return reply{status: http.StatusOK, body: showBalance(of, consistency)(b)}, err
+}
+
+// plainBalance reads a balance as it is projected, with its account.
+func (a *api) plainBalance(ctx context.Context, k events.Pair) (b projections.Balance, of ledger.Account, err error) {
+	h, err := a.config.Lists.Balance(ctx, k)
+	if err == nil {
+		of, err = a.holder(ctx, k.Account, h.Holder)
+	}
+	return h.Balance, of, err
+}
+
+// pairExists returns nil, or that the account or else the asset does not exist. No asset is none that must.
+func (a *api) pairExists(ctx context.Context, k events.Pair) error {
+	if err := a.accountExists(ctx, k.Account); err != nil || k.Asset == "" {
+		return err
+	}
+	return a.assetExists(ctx, k.Asset)
+}
+
+// strongBalance reads a balance that includes every transaction acknowledged before, with its account.
+func (a *api) strongBalance(ctx context.Context, k events.Pair) (b projections.Balance, of ledger.Account, err error) {
+	if of, err = a.config.Facts.Account(ctx, k.Account); err != nil {
+		return b, of, err
+	}
+	if b, err = a.config.Strong.Balance(ctx, k, nil); err != nil || !isBelow(b, of) {
+		return b, of, err
+	}
+	if of, err = a.config.Facts.Account(ctx, k.Account); err != nil {
+		return b, of, err
+	}
+	b, err = a.config.Strong.Balance(ctx, k, of.Floor(k.Asset))
+	return b, of, err
+}
+
+// listBalances lists the balances of an account by asset.
+func (a *api) listBalances(r *request) (reply, error) {
+	id, consistency := r.ids["account"], r.consistency()
+	l := balancesOf(id)
+	s := r.slice(l, events.ValidID)
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	read := a.plainBalances
+	if consistency == strong {
+		read = a.strongBalances
+	}
+	listed, of, err := read(r.http.Context(), id, s)
+	return reply{status: http.StatusOK, body: pageOf(l, listed, showBalance(of, consistency))}, err
+}
+
+// plainBalances reads a page of balances as they are projected, with their account.
+func (a *api) plainBalances(ctx context.Context, account string, s projections.Slice) (
+	listed projections.Listed[projections.Balance], of ledger.Account, err error,
+) {
+	h, listed, err := a.config.Lists.Balances(ctx, account, s)
+	if err == nil {
+		of, err = a.holder(ctx, account, h)
+	}
+	return listed, of, err
+}
+
+// strongBalances reads a page of balances strongly, with their account, and finds assets that are not projected yet,
+// too.
+func (a *api) strongBalances(ctx context.Context, account string, s projections.Slice) (
+	listed projections.Listed[projections.Balance], of ledger.Account, err error,
+) {
+	if of, err = a.config.Facts.Account(ctx, account); err != nil {
+		return listed, of, err
+	}
+	listed, err = a.config.Strong.Balances(ctx, account, nil, s)
+	below := func(b projections.Balance) bool { return isBelow(b, of) }
+	if err != nil || !slices.ContainsFunc(listed.Items, below) {
+		return listed, of, err
+	}
+	if of, err = a.config.Facts.Account(ctx, account); err != nil {
+		return listed, of, err
+	}
+	listed, err = a.config.Strong.Balances(ctx, account, of.Floor, s)
+	return listed, of, err
+}
+
+// isBelow reports whether a balance shows below the limit that its account had when it was read. The limit may have
+// been raised since: then the account is read anew before the balance is read again.
+func isBelow(b projections.Balance, of ledger.Account) bool {
+	floor := of.Floor(b.Asset)
+	return floor != nil && b.Head.Quantity().Cmp(*floor) < 0
 }
 
 // balancesOf is the list of an account's balances.
 func balancesOf(account string) list { return listOf("/v1/accounts/" + account + "/balances") }
-
-// postingsOf is the list of an account's postings within span, of one asset unless that is empty.
-func postingsOf(account, asset string, span projections.Span) list {
-	filters := []string{paramAsset, asset, paramFrom, "", paramTo, ""}
-	if !span.From.IsZero() {
-		filters[3] = events.FormatTime(span.From)
-	}
-	if !span.To.IsZero() {
-		filters[5] = events.FormatTime(span.To)
-	}
-	return listOf("/v1/accounts/"+account+"/postings", filters...)
-}

@@ -9,24 +9,25 @@ import (
 	"strings"
 )
 
-// A cursor is, in base64url: a version, a hash of the list that it belongs to, the position to go on from, and a checksum
-// of all that. It holds no secret and proves nothing: whoever forges one reads what a list would have shown anyway.
+// A cursor is, in base64url: a version, a hash of its list, the position after which the next page begins, and a
+// checksum of all that. It is no secret: a forged cursor shows only what the list shows to the same caller.
 const (
 	cursorVersion  = 1
 	cursorListSize = 8
 	cursorSumSize  = 4
-	cursorChars    = 1000 // a cursor is shorter (API, conventions); ours are below 110
+	cursorChars    = 1000 // a cursor has fewer, the API promises; those made here have below 110
 )
 
+// The reasons to refuse a cursor. Their texts are for callers, and continue a sentence that begins with "The cursor".
 var (
 	errCursorAltered = errors.New("is not one that this API gave out")
 	errCursorForeign = errors.New("belongs to another list or to other filters")
 )
 
-// A list is what a cursor is bound to: the path and the filters of its requests, in one order and one spelling.
+// A list names what a cursor is bound to: the path and the filters of a list, in one order and one spelling.
 type list string
 
-// listOf returns the list at a path, filtered by pairs of name and value; an empty value is no filter.
+// listOf returns the list at a path with filters, which are pairs of name and value. An empty value is no filter.
 func listOf(path string, filters ...string) list {
 	var b strings.Builder
 	b.WriteString(path)
@@ -38,12 +39,13 @@ func listOf(path string, filters ...string) list {
 	return list(b.String())
 }
 
+// hash returns what stands for l in its cursors.
 func (l list) hash() []byte {
 	sum := sha256.Sum256([]byte(l))
 	return sum[:cursorListSize]
 }
 
-// cursor returns the cursor for going on after position; "" is the top.
+// cursor returns the cursor of the page after position; "" is the top.
 func (l list) cursor(position string) string {
 	b := make([]byte, 0, 1+cursorListSize+len(position)+cursorSumSize)
 	b = append(b, cursorVersion)
@@ -60,7 +62,8 @@ func (l list) position(cursor string) (string, error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	// The decoder skips line ends, which no cursor has.
-	if err != nil || strings.ContainsAny(cursor, "\r\n") || len(b) < 1+cursorListSize+cursorSumSize || b[0] != cursorVersion {
+	if err != nil || strings.ContainsAny(cursor, "\r\n") ||
+		len(b) < 1+cursorListSize+cursorSumSize || b[0] != cursorVersion {
 		return "", errCursorAltered
 	}
 	content, sum := b[:len(b)-cursorSumSize], b[len(b)-cursorSumSize:]

@@ -27,6 +27,8 @@ type reference struct {
 type operation struct {
 	OperationID string      `json:"operationId"`
 	Summary     string      `json:"summary"`
+	Description string      `json:"description"`
+	Tags        []string    `json:"tags"`
 	Parameters  []reference `json:"parameters"`
 	RequestBody *struct {
 		Required bool             `json:"required"`
@@ -39,6 +41,7 @@ type parameter struct {
 	Name     string `json:"name"`
 	In       string `json:"in"`
 	Required bool   `json:"required"`
+	Schema   struct{ Default any }
 }
 
 type response struct {
@@ -80,14 +83,14 @@ type schemas struct{ compiler *jsonschema.Compiler }
 
 func newSchemas(t *testing.T) schemas {
 	t.Helper()
-	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	if err := c.AddResource("openapi.json", whole); err != nil {
+	if err := c.AddResource("openapi.json", content); err != nil {
 		t.Fatal(err)
 	}
 	return schemas{c}

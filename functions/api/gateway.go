@@ -15,13 +15,20 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// answerMargin is kept of an invocation's time, for the answer: what is not sent by Lambda's deadline is never sent.
+// answerMargin is the part of an invocation's time that is left for sending the answer.
 const answerMargin = 250 * time.Millisecond
 
-// Gateway adapts a handler to requests of an API Gateway HTTP API (payload format 2.0). The context is Lambda's: what its
-// deadline leaves, less answerMargin, is the request's time.
-func Gateway(h http.Handler) func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse, error) {
-	return func(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse, error) {
+// GatewayFunction is a Lambda function behind an API Gateway HTTP API.
+type GatewayFunction = func(
+	context.Context, lambdaevents.APIGatewayV2HTTPRequest,
+) (lambdaevents.APIGatewayV2HTTPResponse, error)
+
+// Gateway adapts a handler to requests of an API Gateway HTTP API (payload format 2.0). Its context is Lambda's. The
+// request's deadline is answerMargin before Lambda's.
+func Gateway(h http.Handler) GatewayFunction {
+	return func(
+		ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest,
+	) (lambdaevents.APIGatewayV2HTTPResponse, error) {
 		if deadline, ok := ctx.Deadline(); ok {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadline(ctx, deadline.Add(-answerMargin))
@@ -37,6 +44,7 @@ func Gateway(h http.Handler) func(context.Context, lambdaevents.APIGatewayV2HTTP
 	}
 }
 
+// gatewayRequest returns the HTTP request of an event. Errors: a body that is not base64 although the event says so.
 func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest) (*http.Request, error) {
 	body := []byte(e.Body)
 	if e.IsBase64Encoded {
@@ -48,8 +56,8 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 	about := e.RequestContext
 	r := &http.Request{
 		Method: about.HTTP.Method,
-		// An HTTP API decodes rawPath, once, and so does sam local; rawQueryString stays as it came. (A Lambda function
-		// URL would not decode.) What was an encoded slash is a slash, then, and no part of an id; our ids have neither.
+		// An HTTP API and sam local decode rawPath once, and pass rawQueryString on as sent. (A Lambda function URL
+		// would not decode.) An encoded slash is decoded, too, and divides the path; ids have no slashes.
 		URL:   &url.URL{Path: path(e.RawPath, about.Stage), RawQuery: e.RawQueryString},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        make(http.Header, len(e.Headers)+1),
@@ -59,18 +67,34 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 		RemoteAddr:    about.HTTP.SourceIP,
 	}
 	r.RequestURI = r.URL.RequestURI()
-	// Names come in lower case; the values of one that was sent several times come joined by commas, and stay so.
+	// Names come in lower case. Several values of one header come joined by commas, and stay joined.
 	for name, value := range e.Headers {
 		r.Header.Set(name, value)
 	}
 	if len(e.Cookies) > 0 {
 		r.Header.Set("Cookie", strings.Join(e.Cookies, "; "))
 	}
-	r.Header.Del("Content-Length") // says what the gateway received, perhaps encoded
-	return r.WithContext(context.WithValue(ctx, callerKey{}, caller(about.Authorizer))), nil
+	r.Header.Del("Content-Length") // of the body as the gateway received it
+	info := gatewayInfo{about.RequestID, caller(about.Authorizer)}
+	return r.WithContext(context.WithValue(ctx, gatewayKey{}, info)), nil
 }
 
-// path leaves out the stage, which begins the path unless it is the default one.
+// gatewayKey is the key of gatewayInfo in a request's context.
+type gatewayKey struct{}
+
+// gatewayInfo is what only the gateway knows about a request.
+type gatewayInfo struct {
+	id     string // the gateway's own id of the request, which is in its access log
+	caller string // "" for none
+}
+
+// gatewayInfoOf returns the zero value for a request that no gateway sent.
+func gatewayInfoOf(r *http.Request) gatewayInfo {
+	about, _ := r.Context().Value(gatewayKey{}).(gatewayInfo)
+	return about
+}
+
+// path removes the stage from the beginning of a path. The default stage is not in the path.
 func path(raw, stage string) string {
 	if stage == "" || stage == "$default" {
 		return raw
@@ -84,40 +108,46 @@ func path(raw, stage string) string {
 	return raw
 }
 
-// callerKey is the key in a request's context of who the gateway says sends it.
-type callerKey struct{}
-
-// caller returns the identity that the gateway's authorizer vouches for, "" when there was none: the ARN (else the id) of
-// an IAM identity, or the subject of a JWT.
+// caller returns the identity that the gateway's authorizer vouches for, "" for none. An IAM identity is
+// "<userArn>#<userId>": after it is deleted, another may get the same ARN but never the same id. If the gateway sends
+// only one of them, that one is the identity. The bearer of a JWT is "<iss>#<sub>": subjects are unique for an issuer.
 func caller(a *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription) string {
 	switch {
 	case a == nil:
-	case a.IAM != nil && a.IAM.UserARN != "":
-		return a.IAM.UserARN
+	case a.IAM != nil && (a.IAM.UserARN != "" || a.IAM.UserID != ""):
+		return joined(a.IAM.UserARN, a.IAM.UserID)
 	case a.IAM != nil && a.IAM.CallerID != "":
 		return a.IAM.CallerID
-	case a.JWT != nil:
-		return a.JWT.Claims["sub"]
+	case a.JWT != nil && a.JWT.Claims["sub"] != "": // an issuer alone names nobody
+		return joined(a.JWT.Claims["iss"], a.JWT.Claims["sub"])
 	}
 	return ""
 }
 
-// GatewayActor names the caller for whom the gateway vouches. Without one it names nobody, and nothing is served: a
-// gateway without an authorizer, or one that is emulated and skips it, opens nothing. Only if local is set, which is for
-// that emulation, it is then LocalActor.
+// joined returns a#b, or the one that is not empty.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "#" + b
+}
+
+// GatewayActor returns the name of the caller for whom the gateway vouches, "" for none: a gateway without an
+// authorizer opens nothing. If local is set, a caller without a name gets the one of LocalActor. That is for sam
+// local, which ignores authorizers.
 func GatewayActor(local bool) func(*http.Request) string {
 	return func(r *http.Request) string {
-		if actor, _ := r.Context().Value(callerKey{}).(string); actor != "" || !local {
+		if actor := gatewayInfoOf(r).caller; actor != "" || !local {
 			return actor
 		}
 		return LocalActor(r)
 	}
 }
 
-// LocalActor names whoever calls a server on this machine.
+// LocalActor returns the name of every caller of a server on this machine.
 func LocalActor(*http.Request) string { return "local" }
 
-// gatewayWriter gathers a handler's answer.
+// gatewayWriter collects a handler's answer.
 type gatewayWriter struct {
 	header http.Header
 	status int
@@ -140,6 +170,8 @@ func (w *gatewayWriter) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
+// response returns the answer in the gateway's format: one value for each header, and a body that is not UTF-8 in
+// base64.
 func (w *gatewayWriter) response(method string) lambdaevents.APIGatewayV2HTTPResponse {
 	w.WriteHeader(http.StatusOK)
 	out := lambdaevents.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: make(map[string]string, len(w.header))}
@@ -150,7 +182,7 @@ func (w *gatewayWriter) response(method string) lambdaevents.APIGatewayV2HTTPRes
 		}
 		out.Headers[name] = strings.Join(values, ", ")
 	}
-	delete(out.Headers, "Content-Length") // the gateway counts
+	delete(out.Headers, "Content-Length") // the gateway sets it
 	switch {
 	case method == http.MethodHead:
 	case utf8.Valid(w.body.Bytes()):

@@ -8,20 +8,23 @@ import (
 	"ledger.example/ledger"
 )
 
-// log writes the request's line. What was asked and answered in detail is nobody's business but the caller's.
+// log writes the request's line. It leaves out the contents of request and reply, which are the caller's own.
 func (a *api) log(r *request, id string, status int, took time.Duration, out reply, p *problem) {
 	level := slog.LevelInfo
 	attrs := append(make([]slog.Attr, 0, attrsMost),
-		slog.String("request_id", id), slog.String("method", r.Method), slog.Int("status", status),
+		slog.String("request_id", id), slog.String("method", r.http.Method), slog.Int("status", status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	)
+	if gateway := gatewayInfoOf(r.http); gateway.id != "" {
+		attrs = append(attrs, slog.String("gateway_request_id", gateway.id))
+	}
 	if r.route != nil {
 		attrs = append(attrs, slog.String("route", r.route.pattern))
 	}
 	if r.actor != "" {
 		attrs = append(attrs, slog.String("actor", r.actor))
 	}
-	transaction := out.id
+	transaction := out.transaction
 	if p != nil {
 		attrs = append(attrs, slog.String("code", string(p.Code)))
 		transaction = p.Transaction
@@ -39,20 +42,23 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 		attrs = append(attrs, slog.String("transaction", transaction))
 	}
 	attrs = measure(attrs, r, status, out, p)
-	a.Log.LogAttrs(r.Context(), level, "request", attrs...)
+	a.config.Log.LogAttrs(r.http.Context(), level, "request", attrs...)
 }
 
 // attrsMost is how many attributes a line has at most.
-const attrsMost = 11
+const attrsMost = 12
 
 // measure appends the attributes of a request's line that are counted as metrics.
 func measure(attrs []slog.Attr, r *request, status int, out reply, p *problem) []slog.Attr {
 	one := func(name string) slog.Attr { return slog.Int(name, 1) }
-	write := r.route != nil && r.route.part == partWrite
+	write := r.route != nil && r.route.writes() && !r.dry
 	switch {
+	case p == nil && write && out.batch != (tally{}):
+		return append(attrs, slog.Int("TransactionsPosted", out.batch.posted),
+			slog.Int("TransactionsReplayed", out.batch.replayed))
 	case p == nil && write && out.replayed:
 		return append(attrs, one("TransactionsReplayed"))
-	case p == nil && write && out.id != "":
+	case p == nil && write && out.transaction != "" && out.status == http.StatusCreated:
 		return append(attrs, one("TransactionsPosted"))
 	case p == nil:
 	case p.Code == ledger.CodeOutcomeUnknown:
@@ -62,7 +68,7 @@ func measure(attrs []slog.Attr, r *request, status int, out reply, p *problem) [
 	case status == http.StatusServiceUnavailable:
 		return append(attrs, one("Throttled"))
 	case write && status < http.StatusInternalServerError:
-		// The code is the dimension: one of kinds, whatever the caller sent.
+		// The code is the metric's dimension. There are as many as kinds, whatever callers send.
 		return append(attrs, one("Refusals"), slog.String("Code", string(p.Code)))
 	}
 	return attrs

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 
 	"ledger.example/ledger"
@@ -21,24 +22,22 @@ func (f *fixture) metricsOf(t testing.TB) map[string]any {
 	return line
 }
 
-// What a request is counted as, by its answer. Every code is of a closed set: whatever the ledger comes up with besides is
-// internal.
-func TestWhatARequestIsCountedAs(t *testing.T) {
+// The metric of a request depends on its answer. A code that the API does not know counts as internal.
+func TestMetricOfARequest(t *testing.T) {
 	f := newFixture(t)
 	post := func(want map[string]any) {
 		t.Helper()
-		f.do(t, "POST", "/v1/transfers", goodTransfer)
+		f.do(t, "POST", "/v1/transfers", goodTransfer, idempotencyKey, "m-1")
 		if got := f.metricsOf(t); !maps.Equal(got, want) {
 			t.Errorf("%v is counted as %v, want %v", f.commands.failWith, got, want)
 		}
 	}
 	post(map[string]any{"TransactionsPosted": 1.0})
-	f.commands.again = true
 	post(map[string]any{"TransactionsReplayed": 1.0})
-	for _, k := range append(kinds(), kind{code: "new_code", status: http.StatusInternalServerError}) {
-		f.commands.failWith = &ledger.Error{Code: k.code, Detail: "d"}
-		want := map[string]any{"Refusals": 1.0, "Code": string(k.code)}
-		switch k.status {
+	for _, k := range append(kinds(), kind{Code: "new_code", Status: http.StatusInternalServerError}) {
+		f.commands.failWith = &ledger.Error{Code: k.Code, Detail: "d"}
+		want := map[string]any{"Refusals": 1.0, "Code": string(k.Code)}
+		switch k.Status {
 		case http.StatusServiceUnavailable:
 			want = map[string]any{"Throttled": 1.0}
 		case http.StatusGatewayTimeout:
@@ -58,7 +57,8 @@ func TestWhatARequestIsCountedAs(t *testing.T) {
 		{"PUT", "/v1/accounts/jane/members/u", `{"role":"viewer"}`, nil},
 		{"DELETE", "/v1/accounts/jane/members/u", "", nil},
 		{"PUT", "/v1/assets/EUR", `{"name":`, map[string]any{"Refusals": 1.0, "Code": "malformed_body"}},
-		{"PUT", "/v1/accounts/jane/members/u", `{"role":"king"}`, map[string]any{"Refusals": 1.0, "Code": "invalid_request"}},
+		{"PUT", "/v1/accounts/jane/members/u", `{"role":"king"}`, map[string]any{"Refusals": 1.0,
+			"Code": "invalid_request"}},
 		{"GET", "/v1/transactions/t-1", "", nil},
 		{"GET", "/v1/accounts/nobody", "", nil},
 		{"GET", "/v1/accounts?limit=0", "", nil},
@@ -70,5 +70,27 @@ func TestWhatARequestIsCountedAs(t *testing.T) {
 		if got := f.metricsOf(t); !maps.Equal(got, c.want) {
 			t.Errorf("%s %s is counted as %v, want %v", c.method, c.path, got, c.want)
 		}
+	}
+}
+
+// The gateway's access log and the function's log have the gateway's id of a request, even if the caller gave it another.
+func TestGatewayIDIsLogged(t *testing.T) {
+	f := newFixture(t)
+	event := gatewayEvent(func(e *gatewayRequestV2) {
+		e.RawPath, e.RawQueryString, e.Body, e.RequestContext.HTTP.Method = "/v1/accounts/jane", "", "", "GET"
+		e.Headers = map[string]string{"x-request-id": "r-1"}
+		e.RequestContext.RequestID = "JKJaXmPLvHcESHA="
+	})
+	if out, err := Gateway(f)(t.Context(), event); err != nil || out.StatusCode != 200 {
+		t.Fatalf("answered %+v, %v", out, err)
+	}
+	if line := f.log.String(); !strings.Contains(line, `"gateway_request_id":"JKJaXmPLvHcESHA="`) ||
+		!strings.Contains(line, `"request_id":"r-1"`) {
+		t.Errorf("logged %s", line)
+	}
+	f.log.Reset()
+	f.do(t, "GET", "/v1/accounts/jane", "")
+	if strings.Contains(f.log.String(), "gateway_request_id") {
+		t.Errorf("without a gateway %s was logged", f.log)
 	}
 }

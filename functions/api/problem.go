@@ -5,124 +5,98 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
-	"ledger.example/ledger/table"
 )
 
-// The codes that only the API answers with; the others are the ledger's.
-const (
-	codeNotFound         ledger.Code = "not_found"
-	codeMethodNotAllowed ledger.Code = "method_not_allowed"
-	codeUnauthenticated  ledger.Code = "unauthenticated"
-	codeUnsupportedMedia ledger.Code = "unsupported_media_type"
-	codeBodyTooLarge     ledger.Code = "body_too_large"
-	codeMalformedBody    ledger.Code = "malformed_body"
-	codeInvalidCursor    ledger.Code = "invalid_cursor"
-)
-
-// kind is what is the same for every problem of one code.
-type kind struct {
-	code   ledger.Code
-	status int
-	title  string
-}
-
-// kinds returns every code that the API answers with, in the order in which requests are checked. What was not found is
-// 404 when the path named it, 422 when the body did: then status is 422 here.
-func kinds() []kind {
-	return []kind{
-		{codeNotFound, http.StatusNotFound, "Nothing is served at this path"},
-		{codeMethodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed at this path"},
-		{codeUnauthenticated, http.StatusUnauthorized, "The caller is not known"},
-		{codeUnsupportedMedia, http.StatusUnsupportedMediaType, "Body is not JSON"},
-		{codeBodyTooLarge, http.StatusRequestEntityTooLarge, "Body is too large"},
-		{codeMalformedBody, http.StatusBadRequest, "Body is malformed"},
-		{ledger.CodeInvalidRequest, http.StatusBadRequest, "Request is invalid"},
-		{codeInvalidCursor, http.StatusBadRequest, "Cursor is invalid"},
-		{ledger.CodeInvalidTransaction, http.StatusUnprocessableEntity, "Transaction is invalid"},
-		{ledger.CodeUnbalanced, http.StatusUnprocessableEntity, "Transaction does not balance"},
-		{ledger.CodeAccountNotFound, http.StatusUnprocessableEntity, "Account does not exist"},
-		{ledger.CodeAssetNotFound, http.StatusUnprocessableEntity, "Asset does not exist"},
-		{ledger.CodeTransactionNotFound, http.StatusNotFound, "Transaction does not exist"},
-		{ledger.CodeTransactionIDReused, http.StatusConflict, "Transaction id was used for another request"},
-		{ledger.CodeAssetExists, http.StatusConflict, "Asset exists with another definition"},
-		{ledger.CodeAccountExists, http.StatusConflict, "Account exists with another definition"},
-		{ledger.CodeInsufficientFunds, http.StatusUnprocessableEntity, "Insufficient funds"},
-		{ledger.CodeThrottled, http.StatusServiceUnavailable, "Too many requests for now"},
-		{ledger.CodeContention, http.StatusServiceUnavailable, "Too many requests for the same account"},
-		{ledger.CodeUnavailable, http.StatusServiceUnavailable, "Not available for now"},
-		{ledger.CodeOutcomeUnknown, http.StatusGatewayTimeout, "Outcome is unknown"},
-		{ledger.CodeInternal, http.StatusInternalServerError, "Internal error"},
-	}
-}
-
-// kindOf returns the kind of a code, that of an internal error for one that is not known.
-func kindOf(code ledger.Code) kind {
-	all := kinds()
-	for _, k := range all {
-		if k.code == code {
-			return k
-		}
-	}
-	return all[len(all)-1]
-}
-
-// problem is an error as callers see it, of the media type application/problem+json. The fields are in RFC 9457's order,
-// then ours.
+// problem is an error as callers see it, of the media type application/problem+json: the fields of RFC 9457, then
+// those of this API.
 type problem struct {
-	Type        string              `json:"type"`
-	Title       string              `json:"title"`
-	Status      int                 `json:"status"`
-	Detail      string              `json:"detail"`
-	Code        ledger.Code         `json:"code"`
-	RequestID   string              `json:"request_id"`
-	Errors      []ledger.FieldError `json:"errors,omitempty"`
-	Account     string              `json:"account,omitempty"`
-	Asset       string              `json:"asset,omitempty"`
-	Available   *events.Amount      `json:"available,omitempty"`
-	Requested   *events.Amount      `json:"requested,omitempty"`
-	Transaction string              `json:"transaction_id,omitempty"`
+	Type        string         `json:"type"`
+	Title       string         `json:"title"`
+	Status      int            `json:"status"`
+	Detail      string         `json:"detail"`
+	Code        ledger.Code    `json:"code"`
+	RequestID   string         `json:"request_id"`
+	Errors      []fieldError   `json:"errors,omitempty"`
+	Account     string         `json:"account,omitempty"`
+	Asset       string         `json:"asset,omitempty"`
+	Available   *events.Amount `json:"available,omitempty"`
+	Requested   *events.Amount `json:"requested,omitempty"`
+	HoldStatus  ledger.Status  `json:"hold_status,omitempty"`
+	Version     int64          `json:"version,omitempty"` // of the account
+	Left        []part         `json:"left,omitempty"`    // what may still be taken back of each leg
+	Transaction string         `json:"transaction_id,omitempty"`
 
 	allow      []string      // with codeMethodNotAllowed
 	retryAfter time.Duration // with a status of 503
 	cause      error         // for the log alone
 }
 
+// fieldError names a field of the request, a parameter or a header, and the rule that it breaks.
+type fieldError struct {
+	Field string `json:"field"`
+	Rule  string `json:"rule"`
+}
+
+// fieldErrors returns faults with their fields as the body names them: "postings[1].quantity", "metadata.order".
+func fieldErrors(faults []ledger.FieldError) []fieldError {
+	fields := make([]fieldError, len(faults))
+	for i, f := range faults {
+		name := f.Field.Name
+		if f.Field.Leg > 0 {
+			name = strings.TrimSuffix("postings["+strconv.Itoa(f.Field.Leg-1)+"]."+name, ".")
+		}
+		if f.Field.Entry {
+			name += "." + f.Field.Key
+		}
+		fields[i] = fieldError{Field: name, Rule: f.Rule}
+	}
+	return fields
+}
+
 // newProblem returns the problem of a code. The detail must show no internals.
-func newProblem(code ledger.Code, detail string, fields ...ledger.FieldError) *problem {
+func newProblem(code ledger.Code, detail string, fields ...fieldError) *problem {
 	k := kindOf(code)
 	fields = slices.Clone(fields[:min(len(fields), errorsMax)])
 	for i, f := range fields {
-		fields[i] = ledger.FieldError{Field: brief(f.Field), Rule: f.Rule}
+		fields[i] = fieldError{Field: brief(f.Field), Rule: f.Rule}
 	}
 	return &problem{
-		Type: "/problems/" + string(k.code), Title: k.title, Status: k.status, Detail: detail, Code: k.code, Errors: fields,
+		Type: problemsPath + string(k.Code), Title: k.Title, Status: k.Status,
+		Detail: detail, Code: k.Code, Errors: fields,
 	}
 }
 
+// Error implements error. Handlers return problems as errors.
 func (p *problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
+// Unwrap returns the cause, which is for the log alone.
 func (p *problem) Unwrap() error { return p.cause }
 
-// problemOf translates any error, once. What the ledger doesn't name is unavailable only if nothing can have been written.
+// problemOf returns the problem of any error. After a write, an error without a code of the ledger is internal: only
+// the ledger can know that nothing was written.
 func problemOf(err error, write bool) *problem {
 	var p *problem
 	if errors.As(err, &p) {
 		return p
 	}
 	if e, ok := errors.AsType[*ledger.Error](err); ok {
-		return problemOfLedger(e)
+		return problemOfLedger(e, write)
 	}
 	switch {
 	case write:
 		p = newProblem(ledger.CodeInternal, internalDetail)
-	case errors.Is(err, table.ErrThrottled):
-		p = newProblem(ledger.CodeThrottled, "The store declines requests for its load; try again shortly.")
-	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrConflict), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		p = newProblem(ledger.CodeUnavailable, "The store could not be read; try again shortly.")
+	case errors.Is(err, store.ErrThrottled):
+		p = newProblem(ledger.CodeThrottled, "The table throttles requests; try again shortly.")
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrConflict),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		p = newProblem(ledger.CodeUnavailable, "The table could not be read; try again shortly.")
 	default:
 		p = newProblem(ledger.CodeInternal, internalDetail)
 	}
@@ -130,8 +104,10 @@ func problemOf(err error, write bool) *problem {
 	return p
 }
 
-func problemOfLedger(e *ledger.Error) *problem {
-	p := newProblem(e.Code, e.Detail, e.Fields...)
+// problemOfLedger returns the problem of a refusal or failure of the ledger. What does not exist is 404 unless the
+// body names it.
+func problemOfLedger(e *ledger.Error, write bool) *problem {
+	p := newProblem(e.Code, e.Detail, fieldErrors(e.Fields)...)
 	if p.Code == ledger.CodeInternal {
 		p.Detail = internalDetail
 	}
@@ -139,36 +115,35 @@ func problemOfLedger(e *ledger.Error) *problem {
 	if e.Code == ledger.CodeInternal || p.Code != e.Code {
 		p.cause = e
 	}
-	if e.OfPath {
-		p.Status = http.StatusNotFound
+	switch e.Code {
+	case ledger.CodeAccountNotFound, ledger.CodeAssetNotFound, ledger.CodeTransactionNotFound:
+		if !write || len(e.Fields) == 0 { // the path names it, not the body
+			p.Status = http.StatusNotFound
+		}
 	}
 	if e.Funds != nil {
-		p.Account, p.Asset, p.Available, p.Requested = e.Funds.Account, e.Funds.Asset, &e.Funds.Available, &e.Funds.Requested
+		p.Account, p.Asset = e.Funds.Account, e.Funds.Asset
+		p.Available, p.Requested = &e.Funds.Available, &e.Funds.Requested
 	}
-	p.Transaction, p.retryAfter = e.Transaction, e.RetryAfter
+	for _, of := range e.Left {
+		p.Left = append(p.Left, part{of.Account, of.Asset, of.Quantity, of.Cost})
+	}
+	p.Version = e.Version
+	p.HoldStatus, p.Transaction, p.retryAfter = e.HoldStatus, e.Transaction, e.RetryAfter
 	return p
 }
 
-const internalDetail = "Something went wrong here; the log has it under this request id."
+// internalDetail is the only detail of internal errors: the cause is in the log alone.
+const internalDetail = "Something went wrong inside the ledger; the log has the cause under this request id."
 
-// missing returns the problem of something that the path names, or a filter, and that does not exist.
-func missing(err error, fields ...ledger.FieldError) error {
-	p := problemOf(err, false)
-	switch p.Code {
-	case ledger.CodeAccountNotFound, ledger.CodeAssetNotFound, ledger.CodeTransactionNotFound:
-		p.Status, p.Errors = http.StatusNotFound, fields
-	}
-	return p
-}
-
-// errorsMax is the most fields that one problem names: all those of the largest transaction, and room for more. A body
-// can have tens of thousands.
+// errorsMax is the most fields that one problem names. The largest transaction has fewer, but a body can have tens of
+// thousands of faults.
 const errorsMax = 256
 
-// briefChars is the most characters of a field's name that an error repeats: the caller chose it, and may have chosen
-// it long.
+// briefChars is the most characters of a field's name that an error repeats: the caller chose it, and it may be long.
 const briefChars = 160
 
+// brief cuts a field's name to briefChars.
 func brief(field string) string {
 	n := 0
 	for i := range field {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,15 +13,16 @@ import (
 	"ledger.example/projections"
 )
 
-// Limits of lists (API, conventions and resources).
+// Limits of lists: numbers of items.
 const (
 	limitMax      = 100
 	limitDefault  = 20
 	newestMax     = 100
 	newestDefault = 10
-	pageBalances  = 100 // of an account's page
+	pageBalances  = 100 // of an account's summary
 )
 
+// The rules of query parameters, in words for callers.
 const (
 	ruleParameter   = "is not a parameter of this request"
 	ruleEncoding    = "is not percent-encoded as it should be"
@@ -30,6 +32,8 @@ const (
 	ruleOfAsset     = "is offered only with asset: the index over all assets cannot be read strongly"
 )
 
+// The values of consistency. A strong read includes every transaction acknowledged before it; an eventual read shows
+// what is projected.
 const (
 	strong   = "strong"
 	eventual = "eventual"
@@ -37,11 +41,11 @@ const (
 
 // readQuery reads the query's parameters, each of which the route must know and the caller may give once.
 func (r *request) readQuery() {
-	if r.URL.RawQuery == "" {
+	if r.http.URL.RawQuery == "" {
 		return
 	}
 	r.query = make(map[string]string)
-	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+	for pair := range strings.SplitSeq(r.http.URL.RawQuery, "&") {
 		if pair == "" {
 			continue
 		}
@@ -66,22 +70,23 @@ func (r *request) readQuery() {
 	}
 }
 
-// failOnce is fail for a parameter, which may turn up again, and whose name may be any bytes.
+// failOnce is fail for a parameter, which may come again and whose name may be any bytes. It records as many faults
+// as a problem names.
 func (r *request) failOnce(field, rule string) {
-	field = strings.ToValidUTF8(field, "\uFFFD") // as the reply shows it
-	for _, f := range r.wrong {
-		if f.Field == field {
-			return
-		}
+	if len(r.wrong) >= errorsMax {
+		return
 	}
-	r.fail(field, rule)
+	field = strings.ToValidUTF8(field, "\uFFFD") // as JSON shows it
+	if !slices.ContainsFunc(r.wrong, func(f fieldError) bool { return f.Field == field }) {
+		r.fail(field, rule)
+	}
 }
 
 // number returns a whole number of least to most, in plain digits.
-func (r *request) number(name string, least, most, unlessTold int) int {
+func (r *request) number(name string, least, most, fallback int) int {
 	text, given := r.query[name]
 	if !given {
-		return unlessTold
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most || strconv.Itoa(n) != text {
@@ -90,58 +95,59 @@ func (r *request) number(name string, least, most, unlessTold int) int {
 	return n
 }
 
-// consistency tells whether the read is to be a strong one.
-func (r *request) consistency() (strongly bool) {
+// isDry reports whether the caller asks for what would be answered alone.
+func (r *request) isDry() bool {
+	text, given := r.query[paramDryRun]
+	if given && text != "true" && text != "false" {
+		r.failOnce(paramDryRun, ruleBool)
+	}
+	return text == "true"
+}
+
+// consistency returns strong or eventual.
+func (r *request) consistency() string {
 	text, given := r.query[paramConsistency]
 	if given && text != strong && text != eventual {
 		r.failOnce(paramConsistency, ruleConsistency)
 	}
-	return text == strong
+	return cmp.Or(text, eventual)
 }
 
-// prefix returns the beginning of the ids to list, "" for all.
-func (r *request) prefix() string {
-	text := r.query[paramPrefix]
-	if text != "" && !events.ValidID(text) {
-		r.failOnce(paramPrefix, rulePrefix)
-	}
-	return text
-}
-
-// assetFilter returns the asset that a history is of, "" for all.
-func (r *request) assetFilter() string {
-	text, given := r.query[paramAsset]
+// filter returns an id or the beginning of ids, "" for all. A caller asks for all by leaving the parameter out.
+func (r *request) filter(name, rule string) string {
+	text, given := r.query[name]
 	if given && !events.ValidID(text) {
-		r.failOnce(paramAsset, ruleID)
+		r.failOnce(name, rule)
 	}
 	return text
 }
 
-// span returns the stretch of time that a history is of.
-func (r *request) span() projections.Span {
-	return projections.Span{From: r.time(paramFrom), To: r.time(paramTo)}
-}
-
-// time returns a time in whole microseconds, the zero time when it isn't given. A fraction of a microsecond is rounded
-// up: it divides the times of postings, which have none, as the time given does.
+// time returns a time in whole microseconds, the zero time when it isn't given. It rounds up: postings have times of
+// whole microseconds, and the rounded time has the same of them before it as the time given.
 func (r *request) time(name string) time.Time {
 	text, given := r.query[name]
 	if !given {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC3339, text)
-	// The parser lets hours of one digit pass, and a comma before the fraction.
-	if err != nil || text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",") {
+	t, ok := parseTime(text)
+	if !ok {
 		r.failOnce(name, ruleTime)
 		return time.Time{}
 	}
 	if t = t.UTC().Add(time.Microsecond - 1).Truncate(time.Microsecond); t.Unix() < 0 {
-		t = time.Unix(0, 0).UTC() // before any posting, and not the zero time, which leaves a side open
+		t = time.Unix(0, 0).UTC() // before any posting, and not the zero time, which means no bound
 	}
 	return t
 }
 
-// slice returns the part of l that is asked for; valid tells whether a text may be a position in it.
+// parseTime reads an RFC 3339 time. The parser of package time accepts hours of one digit, and a comma before the
+// fraction.
+func parseTime(text string) (t time.Time, ok bool) {
+	t, err := time.Parse(time.RFC3339, text)
+	return t, err == nil && text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",")
+}
+
+// slice returns the requested part of l. valid reports whether a text can be a position in l.
 func (r *request) slice(l list, valid func(position string) bool) projections.Slice {
 	s := projections.Slice{Limit: r.number(paramLimit, 1, limitMax, limitDefault)}
 	cursor, given := r.query[paramCursor]
@@ -152,7 +158,7 @@ func (r *request) slice(l list, valid func(position string) bool) projections.Sl
 	if err == nil && position != "" && !valid(position) {
 		err = errCursorAltered
 	}
-	// With a wrong filter, it may well belong to the list that was meant.
+	// If a filter is at fault, the cursor may belong to the list that was meant.
 	if err != nil && (err != errCursorForeign || len(r.wrong) == 0) {
 		before := len(r.wrong)
 		r.failOnce(paramCursor, err.Error())
@@ -160,29 +166,4 @@ func (r *request) slice(l list, valid func(position string) bool) projections.Sl
 	}
 	s.After = position
 	return s
-}
-
-// isKSUID tells whether text is a position in a history. In other lists positions are ids.
-func isKSUID(text string) bool {
-	_, err := events.ParseKSUID(text)
-	return err == nil
-}
-
-// page is one page of a list as callers see it.
-type page[T any] struct {
-	Data []T     `json:"data"`
-	Next *string `json:"next_cursor"`
-}
-
-// pageOf shows a page of l, each item by show.
-func pageOf[S, T any](l list, listed projections.Listed[S], show func(S) T) page[T] {
-	p := page[T]{Data: make([]T, len(listed.Items))}
-	for i, item := range listed.Items {
-		p.Data[i] = show(item)
-	}
-	if listed.Next != "" {
-		next := l.cursor(listed.Next)
-		p.Next = &next
-	}
-	return p
 }

@@ -9,17 +9,24 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ledger.example/events"
 )
 
 // reply is what a handler answers when all is well.
 type reply struct {
-	status   int
-	body     any    // marshalled as JSON, unless it is of type raw
-	location string // of what was made
-	replayed bool   // a transaction that had been posted before
-	fixed    bool   // will never change: gets an ETag
-	id       string // of the transaction, for the log
+	status      int
+	body        any    // marshalled as JSON, unless it is of type raw
+	location    string // of what was created, "" for none
+	replayed    bool   // a transaction that had been posted before
+	tagged      bool   // gets an ETag
+	tag         string // the ETag; "": of the content
+	transaction string // its id, for the log
+	batch       tally
 }
+
+// tally is how many transactions a batch posted, and how many had been posted before.
+type tally struct{ posted, replayed int }
 
 // raw is a body that is ready to send, with its media type.
 type raw struct {
@@ -27,14 +34,24 @@ type raw struct {
 	text      []byte
 }
 
+// The media types of replies and problems.
 const (
 	jsonType    = "application/json"
 	problemType = "application/problem+json"
 )
 
+// ok answers 200 with a body.
 func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
 
-// replyBytes is what most replies fit into.
+// written answers a write: 201 when it created what stands at location, 200 when that existed.
+func written(created bool, location string, body any) reply {
+	if created {
+		return reply{status: http.StatusCreated, body: body, location: location}
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+// replyBytes is the size that most replies fit into.
 const replyBytes = 512
 
 // marshal writes v as compact JSON with a line end, and without escaping for HTML.
@@ -60,12 +77,16 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 	if out.replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	if out.fixed {
-		// Kept by the caller alone, and asked for again each time: who may read can change though the content cannot.
+	if out.tagged {
+		// Only the caller may cache it, and must revalidate: it can change, and so can who may read it.
 		h.Set("Cache-Control", "private, no-cache")
-		tag := etag(content.text)
+		tag := out.tag
+		if tag == "" {
+			tag = etag(content.text)
+		}
 		h.Set("ETag", tag)
-		if noneMatch(r.Header.Values("If-None-Match"), tag) {
+		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if isRead && noneMatch(r.Header.Values("If-None-Match"), tag) {
 			w.WriteHeader(http.StatusNotModified)
 			return http.StatusNotModified, nil
 		}
@@ -74,28 +95,35 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 	return out.status, nil
 }
 
+// challenges are the ways to authenticate (RFC 9110, 11.6.1): by a signature of an IAM identity, or by a token. A
+// gateway offers one of them.
+const challenges = "AWS4-HMAC-SHA256, Bearer"
+
 // send writes a problem.
 func (p *problem) send(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if len(p.allow) > 0 {
 		h.Set("Allow", strings.Join(p.allow, ", "))
 	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", challenges)
+	}
 	if p.Status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", strconv.Itoa(max(1, int((p.retryAfter+time.Second-1)/time.Second))))
 	}
 	text, err := marshal(p)
-	if err != nil { // of texts and amounts only: cannot be
+	if err != nil { // cannot be: a problem has strings and amounts only
 		text = nil
 	}
 	sendBytes(w, r, p.Status, raw{problemType, text}, "")
 }
 
-// sendBytes sends a content, which nobody keeps unless Cache-Control was set already, and where it can be found, unless
-// that is "".
+// sendBytes sends a content, and its location unless that is "". Nobody may cache it unless Cache-Control was set
+// before.
 func sendBytes(w http.ResponseWriter, r *http.Request, status int, content raw, location string) {
 	h := w.Header()
 	values := [...]string{content.mediaType, strconv.Itoa(len(content.text)), "nosniff", "no-store", location}
-	one := func(i int) []string { return values[i : i+1 : i+1] } // lists of one, on one array
+	one := func(i int) []string { return values[i : i+1 : i+1] } // one allocation for all headers
 	h["Content-Type"], h["Content-Length"], h["X-Content-Type-Options"] = one(0), one(1), one(2)
 	if h["Cache-Control"] == nil {
 		h["Cache-Control"] = one(3)
@@ -115,7 +143,7 @@ func etag(content []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`
 }
 
-// noneMatch tells whether an If-None-Match names tag, comparing weakly (RFC 9110, 13.1.2). Our tags hold no comma.
+// noneMatch reports whether an If-None-Match names tag, comparing weakly (RFC 9110, 13.1.2). Our tags hold no comma.
 func noneMatch(values []string, tag string) bool {
 	for _, value := range values {
 		for one := range strings.SplitSeq(value, ",") {
@@ -126,4 +154,21 @@ func noneMatch(values []string, tag string) bool {
 		}
 	}
 	return false
+}
+
+// orNull returns nil, which is null in JSON, for an empty text.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// timeOf returns the time in a KSUID, nil when there is none.
+func timeOf(id events.KSUID) *string {
+	if id == "" {
+		return nil
+	}
+	text := events.FormatTime(id.Time())
+	return &text
 }

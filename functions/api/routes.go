@@ -7,25 +7,15 @@ import (
 	"strings"
 )
 
-// A route is one request that the API answers.
+// A route is one request that the API answers. Methods other than GET write, and all of them but DELETE have a JSON
+// object as their body.
 type route struct {
 	method  string
-	pattern string   // segments in braces are ids
-	part    part     // what must be there to serve it
-	body    bool     // it takes a JSON object
-	query   []string // names of the query parameters that it takes
-	summary string   // one line for people
-	handle  func(*api, *request) (reply, error)
+	pattern string                              // segments in braces are ids
+	query   []string                            // names of the query parameters
+	summary string                              // one line for people
+	handle  func(*api, *request) (reply, error) // beside an error the reply means nothing
 }
-
-// part is what a route needs of Config.
-type part int
-
-const (
-	partNone part = iota // serves everywhere, also callers without a name
-	partWrite
-	partRead
-)
 
 // The query parameters.
 const (
@@ -37,41 +27,84 @@ const (
 	paramFrom        = "from"
 	paramTo          = "to"
 	paramNewest      = "newest"
+	paramStatus      = "status"
+	paramDryRun      = "dry_run"
 )
 
-// routes returns the table of routes, in the order in which people should read it.
+// routes returns the table of routes, in the order of the page for people. To add a route, add its line here, its
+// handler to the file of its resource, and its description to openapi.json.
 func routes() []route {
 	page := func(more ...string) []string { return append(more, paramLimit, paramCursor) }
+	dry := []string{paramDryRun}
+	history := page(paramAsset, paramFrom, paramTo, paramConsistency)
+	const (
+		asset   = "/v1/assets/{asset}"
+		account = "/v1/accounts/{account}"
+		member  = account + "/members/{user}"
+		posted  = "/v1/transactions/{id}"
+	)
 	return []route{
-		{http.MethodGet, "/", partNone, false, nil, "This page", (*api).home},
-		{http.MethodGet, "/healthz", partNone, false, nil, "Alive, with version", (*api).health},
-		{http.MethodGet, "/openapi.json", partNone, false, nil, "This API as OpenAPI 3.1", (*api).openapi},
+		{"GET", "/", nil, "Get a page for people", (*api).home},
+		{"GET", "/healthz", nil, "Check that the server answers", (*api).health},
+		{"GET", "/openapi.json", nil, "Get this API as OpenAPI 3.1", (*api).openapi},
+		{"GET", "/problems", nil, "List every problem", (*api).problems},
+		{"GET", problemsPath + "{code}", nil, "Get what a problem means, and what to do", (*api).problem},
 
-		{http.MethodPut, "/v1/assets/{asset}", partWrite, true, nil, "Register an asset", (*api).putAsset},
-		{http.MethodGet, "/v1/assets/{asset}", partRead, false, nil, "An asset", (*api).getAsset},
-		{http.MethodGet, "/v1/assets", partRead, false, page(paramPrefix), "Assets by id", (*api).listAssets},
-		{http.MethodGet, "/v1/assets/{asset}/holders", partRead, false, page(), "Accounts that hold or held it", (*api).listHolders},
+		{"PUT", asset, nil, "Register an asset", (*api).putAsset},
+		{"GET", asset, nil, "Get an asset", (*api).getAsset},
+		{"GET", "/v1/assets", page(paramPrefix), "List assets", (*api).listAssets},
+		{"GET", asset + "/holders", page(), "List the holders of an asset", (*api).listHolders},
 
-		{http.MethodPut, "/v1/accounts/{account}", partWrite, true, nil, "Open an account", (*api).putAccount},
-		{http.MethodGet, "/v1/accounts/{account}", partRead, false, nil, "An account", (*api).getAccount},
-		{http.MethodGet, "/v1/accounts", partRead, false, page(paramPrefix), "Accounts by id", (*api).listAccounts},
-		{http.MethodGet, "/v1/accounts/{account}/summary", partRead, false, []string{paramNewest}, "The account's page", (*api).getSummary},
-		{http.MethodGet, "/v1/accounts/{account}/balances", partRead, false, page(paramConsistency), "All its balances", (*api).listBalances},
-		{http.MethodGet, "/v1/accounts/{account}/balances/{asset}", partRead, false, []string{paramConsistency}, "One balance", (*api).getBalance},
-		{http.MethodGet, "/v1/accounts/{account}/postings", partRead, false, page(paramAsset, paramFrom, paramTo, paramConsistency), "Its history, newest first", (*api).listPostings},
-		{http.MethodGet, "/v1/accounts/{account}/members", partRead, false, page(), "Its members", (*api).listMembers},
-		{http.MethodPut, "/v1/accounts/{account}/members/{user}", partWrite, true, nil, "Grant a user a role", (*api).putMember},
-		{http.MethodDelete, "/v1/accounts/{account}/members/{user}", partWrite, false, nil, "Revoke a user's role", (*api).deleteMember},
-		{http.MethodGet, "/v1/users/{user}/accounts", partRead, false, page(), "A user's memberships", (*api).listAccountsOf},
+		{"PUT", account, nil, "Open an account", (*api).putAccount},
+		{"GET", account, nil, "Get an account", (*api).getAccount},
+		{"PATCH", account, nil, "Change an account", (*api).patchAccount},
+		{"GET", account + "/changes", page(), "List an account's changes, newest first", (*api).listChanges},
+		{"GET", "/v1/accounts", page(paramPrefix), "List accounts", (*api).listAccounts},
+		{"GET", account + "/summary", []string{paramNewest},
+			"Get an account with its balances and newest postings", (*api).getSummary},
+		{"GET", account + "/balances", page(paramConsistency), "List an account's balances", (*api).listBalances},
+		{"GET", account + "/balances/{asset}", []string{paramConsistency}, "Get one balance", (*api).getBalance},
+		{"GET", account + "/postings", history, "List an account's postings, newest first", (*api).listPostings},
+		{"GET", account + "/holds", page(paramStatus), "List an account's holds, newest first", (*api).listHolds},
+		{"GET", account + "/members", page(), "List an account's members", (*api).listMembers},
+		{"PUT", member, nil, "Grant a user a role", (*api).putMember},
+		{"DELETE", member, nil, "Revoke a user's role", (*api).deleteMember},
+		{"GET", "/v1/users/{user}/accounts", page(), "List a user's memberships", (*api).listAccountsOf},
 
-		{http.MethodPost, "/v1/transactions", partWrite, true, nil, "Post a transaction", (*api).postTransaction},
-		{http.MethodPost, "/v1/transfers", partWrite, true, nil, "Post a transfer", (*api).postTransfer},
-		{http.MethodPost, "/v1/trades", partWrite, true, nil, "Post a trade", (*api).postTrade},
-		{http.MethodGet, "/v1/transactions/{id}", partRead, false, nil, "A transaction with all its postings", (*api).getTransaction},
+		{"POST", "/v1/transactions", dry, "Post a transaction", (*api).postTransaction},
+		{"POST", "/v1/transfers", dry, "Post a transfer", (*api).postTransfer},
+		{"POST", "/v1/trades", dry, "Post a trade", (*api).postTrade},
+		{"POST", batches, dry, "Post a batch", (*api).postBatch},
+		{"GET", posted, nil, "Get a transaction with all its postings", (*api).getTransaction},
+		{"POST", posted + "/capture", dry, "Capture a hold", (*api).capture},
+		{"POST", posted + "/release", dry, "Release a hold", (*api).release},
+		{"POST", posted + "/reversals", dry, "Reverse a transaction", (*api).postReversal},
+		{"GET", posted + "/reversals", page(), "List the reversals of a transaction", (*api).listReversals},
+		{"GET", "/v1/holds", page(), "List all open holds", (*api).listOpenHolds},
 	}
 }
 
-// match finds the route of a request and the values of its braces. HEAD is answered as GET. Without a route, allow lists
+// batches is the path of batches, whose bodies may be larger than others.
+const batches = "/v1/batches"
+
+// bodyBytes is the most bytes of a body.
+func (r *route) bodyBytes() int64 {
+	if r.pattern == batches {
+		return BatchBytes
+	}
+	return BodyBytes
+}
+
+// public reports whether r answers callers without a name.
+func (r *route) public() bool { return !strings.HasPrefix(r.pattern, "/v1/") }
+
+// writes reports whether r changes the ledger: an error after it may have an unknown outcome.
+func (r *route) writes() bool { return r.method != http.MethodGet }
+
+// hasBody reports whether r needs a JSON object. DELETE takes no body and ignores one.
+func (r *route) hasBody() bool { return r.writes() && r.method != http.MethodDelete }
+
+// match finds the route of a request and its ids by their names. HEAD is answered as GET. Without a route, allow lists
 // the methods of the path; it is empty when the path is unknown.
 func match(routes []route, method string, u *url.URL) (found *route, values map[string]string, allow []string) {
 	segments, ok := split(u.EscapedPath())
@@ -97,7 +130,7 @@ func match(routes []route, method string, u *url.URL) (found *route, values map[
 	return nil, nil, allow
 }
 
-// split cuts a path at its slashes, and decodes the segments after that: an encoded slash is part of a segment.
+// split cuts a path at its slashes, and then decodes the segments: an encoded slash is part of a segment.
 func split(escaped string) (segments []string, ok bool) {
 	rest, ok := strings.CutPrefix(escaped, "/")
 	if !ok {
@@ -114,7 +147,7 @@ func split(escaped string) (segments []string, ok bool) {
 	return segments, true
 }
 
-// fit compares a pattern with a path's segments. An empty segment is no id: a path with a slash too many is unknown.
+// fit matches a path's segments with a pattern, and returns its ids by their names. An empty segment is no id.
 func fit(pattern string, segments []string) (values map[string]string, ok bool) {
 	n := 0
 	for part := range strings.SplitSeq(pattern[1:], "/") {

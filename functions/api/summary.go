@@ -7,7 +7,24 @@ import (
 	"ledger.example/projections"
 )
 
-// getSummary answers with an account's page. Its two queries run side by side, and neither depends on how much there is.
+// accountPage is what a program needs to show an account.
+type accountPage struct {
+	Account  account       `json:"account"`
+	Summary  summary       `json:"summary"`
+	Balances page[balance] `json:"balances"`
+	Postings page[posting] `json:"postings"`
+}
+
+// summary is the projected totals of an account: zeros and nulls before they are projected.
+type summary struct {
+	Holdings       int64   `json:"holdings"`
+	Assets         int64   `json:"assets"`
+	FirstPostingAt *string `json:"first_posting_at"`
+	LastPostingAt  *string `json:"last_posting_at"`
+}
+
+// getSummary answers with an account's page. It sends two queries at the same time, whose cost does not depend on the
+// number of postings.
 func (a *api) getSummary(r *request) (reply, error) {
 	id := r.ids["account"]
 	newest := r.number(paramNewest, 0, newestMax, newestDefault)
@@ -15,40 +32,37 @@ func (a *api) getSummary(r *request) (reply, error) {
 		return reply{}, err
 	}
 	var (
-		opened, indexed *events.AccountOpened
-		totals          projections.Summary
-		balances        projections.Listed[projections.Balance]
-		postings        projections.Listed[events.PostingRecorded]
+		held     projections.Page
+		indexed  *events.AccountOpened
+		postings projections.Listed[events.PostingRecorded]
 	)
-	both, ctx := errgroup.WithContext(r.Context())
+	both, ctx := errgroup.WithContext(r.http.Context())
 	both.Go(func() (err error) {
-		defer survive(&err)
-		opened, totals, balances, err = a.Lists.AccountPage(ctx, id, pageBalances)
+		defer recoverTo(&err)
+		held, err = a.config.Lists.AccountPage(ctx, id, pageBalances)
 		return err
 	})
 	both.Go(func() (err error) {
-		defer survive(&err)
-		// One at least, for the time of the last.
-		indexed, postings, err = a.Lists.Newest(ctx, id, max(newest, 1))
+		defer recoverTo(&err)
+		// At least one, for the time of the last posting.
+		indexed, postings, err = a.config.Lists.Newest(ctx, id, max(newest, 1))
 		return err
 	})
 	if err := both.Wait(); err != nil {
 		return reply{}, err
 	}
-	if opened == nil {
-		opened = indexed
+	if held.Opened == nil {
+		held.Opened = indexed
 	}
-	if opened == nil { // neither has it yet, which proves nothing
-		e, err := a.Facts.Account(r.Context(), id)
-		if err != nil {
-			return reply{}, missing(err)
-		}
-		opened = &e
+	holder, err := a.holder(r.http.Context(), id, held.Holder)
+	if err != nil {
+		return reply{}, err
 	}
+	l, totals := postingsOf(id, "", projections.Span{}), held.Summary
 	out := accountPage{
-		Account:  showAccount(*opened),
+		Account:  showAccount(holder),
 		Summary:  summary{totals.Holdings, totals.Assets, timeOf(totals.First), nil},
-		Balances: pageOf(balancesOf(id), balances, showBalance(eventual)),
+		Balances: pageOf(balancesOf(id), held.Balances, showBalance(holder, eventual)),
 	}
 	if totals.First != "" {
 		out.Summary.LastPostingAt = out.Summary.FirstPostingAt // until the index has one
@@ -56,16 +70,13 @@ func (a *api) getSummary(r *request) (reply, error) {
 			out.Summary.LastPostingAt = timeOf(postings.Items[0].ID)
 		}
 	}
-	l := postingsOf(id, "", projections.Span{})
+	out.Postings = pageOf(l, postings, showPosting)
 	if newest == 0 {
-		top := page[posting]{Data: []posting{}}
+		out.Postings = page[posting]{Data: []posting{}}
 		if len(postings.Items) > 0 {
-			cursor := l.cursor("")
-			top.Next = &cursor
+			top := l.cursor("")
+			out.Postings.Next = &top
 		}
-		out.Postings = top
-	} else {
-		out.Postings = pageOf(l, postings, showPosting)
 	}
 	return ok(out)
 }

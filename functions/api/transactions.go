@@ -1,63 +1,224 @@
 package api
 
 import (
-	"net/http"
+	"context"
 
 	"ledger.example/events"
 	"ledger.example/ledger"
 )
 
+// transaction is a transaction with all its legs, whichever request posted it, and what became of it.
+type transaction struct {
+	ID          string            `json:"id,omitempty"` // of a dry run absent when the ledger would make it
+	Kind        events.Kind       `json:"kind"`
+	Status      ledger.Status     `json:"status"`
+	PostedAt    string            `json:"posted_at,omitempty"` // absent from dry runs, as are all times
+	Actor       string            `json:"actor"`
+	Description string            `json:"description"`
+	Metadata    map[string]string `json:"metadata"`
+	Reverses    string            `json:"reverses,omitempty"`   // of a reversal: what it takes back
+	ExpiresAt   string            `json:"expires_at,omitempty"` // of a hold
+	Postings    []leg             `json:"postings"`             // of a hold, as planned
+
+	// How a hold ended.
+	EndedAt        string `json:"ended_at,omitempty"`
+	EndedBy        string `json:"ended_by,omitempty"`
+	EndDescription string `json:"end_description,omitempty"` // of a release
+	Captured       []leg  `json:"captured,omitzero"`         // as they were posted; nil while it is open
+
+	Reversed []part `json:"reversed,omitempty"` // what reversals took back of each leg that was posted
+	DryRun   bool   `json:"dry_run,omitempty"`  // nothing was written
+}
+
+// part is what is, or may still be, taken back of a leg.
+type part struct {
+	Account  string        `json:"account"`
+	Asset    string        `json:"asset"`
+	Quantity events.Amount `json:"quantity"`
+	Cost     events.Amount `json:"cost"`
+}
+
+// leg is a posting of a transaction.
+type leg struct {
+	ID       events.KSUID `json:"id,omitempty"` // absent from dry runs
+	Account  string       `json:"account"`
+	Asset    string       `json:"asset"`
+	Quantity string       `json:"quantity"`
+	Cost     string       `json:"cost"`
+}
+
+// decimalChars is about how many characters the two amounts of a leg have.
+const decimalChars = 24
+
+// showLeg writes the amounts of a leg into d, which saves allocations.
+func showLeg(l events.Leg, d *events.Decimals) leg {
+	return leg{l.ID, l.Account, l.Asset, d.Of(l.Quantity), d.Of(l.Cost)}
+}
+
+func showTransaction(e events.TransactionPosted) transaction {
+	t := transaction{
+		ID: e.ID, Kind: e.Kind, Status: ledger.StatusPosted, Actor: e.Actor,
+		Description: e.Description, Metadata: e.Metadata, Reverses: e.Reverses, Postings: showLegs(e.Legs),
+		DryRun: e.Legs[0].ID == "", // only then has it no KSUIDs
+	}
+	if e.IsHold() {
+		t.Status = ledger.StatusHeld
+	}
+	if !t.DryRun {
+		t.PostedAt = events.FormatTime(e.PostedAt())
+		if e.IsHold() {
+			t.ExpiresAt = events.FormatTime(e.ExpiresAt)
+		}
+	}
+	if t.Metadata == nil {
+		t.Metadata = map[string]string{}
+	}
+	return t
+}
+
+func showLegs(legs []events.Leg) []leg {
+	shown := make([]leg, len(legs))
+	var d events.Decimals
+	d.Grow(decimalChars * len(legs))
+	for i, l := range legs {
+		shown[i] = showLeg(l, &d)
+	}
+	return shown
+}
+
+// showLife shows a transaction with what became of it.
+func showLife(l ledger.Life) transaction {
+	t := showTransaction(l.Header)
+	t.Status = l.Status()
+	if l.Ended != nil {
+		if !t.DryRun {
+			t.EndedAt = events.FormatTime(l.Ended.EndedAt())
+		}
+		t.EndedBy, t.EndDescription, t.Captured = l.Ended.Actor, l.Ended.Description, []leg{}
+		if t.Status == ledger.StatusCaptured {
+			t.Captured = showLegs(l.Ended.Legs)
+		}
+	}
+	if len(l.Reversals) > 0 {
+		for i, of := range l.Reversed() {
+			posted := l.Posted()[i]
+			t.Reversed = append(t.Reversed, part{posted.Account, posted.Asset, of.Quantity, of.Cost})
+		}
+	}
+	return t
+}
+
+// getTransaction is strongly consistent.
+func (a *api) getTransaction(r *request) (reply, error) {
+	out, err := answerFact(r, r.ids["id"], a.config.Facts.Life, showLife)
+	out.transaction = r.ids["id"]
+	return out, err
+}
+
+// postTransaction posts any number of legs. The ledger checks that they balance.
+func (a *api) postTransaction(r *request) (reply, error) {
+	c := ledger.PostTransaction{Annotation: ledger.Annotation{Actor: r.actor}}
+	r.dry = r.isDry()
+	return answerWrite(r, &c, func(o *object) {
+		o.transaction(&c)
+		r.idempotencyKey(o, &c.Annotation)
+	}, func(ctx context.Context) (reply, error) { return a.post(ctx, r, c) })
+}
+
+// postTransfer moves a quantity of one asset between two accounts.
+func (a *api) postTransfer(r *request) (reply, error) {
+	c := ledger.PostTransfer{Annotation: ledger.Annotation{Actor: r.actor}}
+	r.dry = r.isDry()
+	return answerWrite(r, &c, func(o *object) {
+		o.transfer(&c)
+		r.idempotencyKey(o, &c.Annotation)
+	}, func(ctx context.Context) (reply, error) { return a.post(ctx, r, c) })
+}
+
+// postTrade moves an asset from seller to buyer for a cost. With settle it also moves the cost in the asset's
+// currency.
+func (a *api) postTrade(r *request) (reply, error) {
+	c := ledger.PostTrade{Annotation: ledger.Annotation{Actor: r.actor}}
+	r.dry = r.isDry()
+	return answerWrite(r, &c, func(o *object) {
+		o.trade(&c)
+		r.idempotencyKey(o, &c.Annotation)
+	}, func(ctx context.Context) (reply, error) { return a.post(ctx, r, c) })
+}
+
+// transaction reads the body of a transaction.
+func (o *object) transaction(c *ledger.PostTransaction) {
+	o.annotation(&c.Annotation)
+	c.Hold = o.hold()
+	o.each("postings", func(item *object) {
+		leg := ledger.LegRequest{
+			Account: item.id("account", required), Asset: item.id("asset", required),
+			Quantity: item.amount("quantity", required), Cost: item.amount("cost", optional),
+		}
+		if len(o.d.wrong) == 0 { // else nothing is posted
+			c.Postings = append(c.Postings, leg)
+		}
+	})
+}
+
+// transfer reads the body of a transfer.
+func (o *object) transfer(c *ledger.PostTransfer) {
+	o.annotation(&c.Annotation)
+	c.Hold = o.hold()
+	c.From, c.To, c.Asset = o.id("from", required), o.id("to", required), o.id("asset", required)
+	c.Quantity = o.amount("quantity", required)
+}
+
+// trade reads the body of a trade.
+func (o *object) trade(c *ledger.PostTrade) {
+	o.annotation(&c.Annotation)
+	c.Hold = o.hold()
+	c.Asset, c.Buyer, c.Seller = o.id("asset", required), o.id("buyer", required), o.id("seller", required)
+	c.Quantity, c.Cost = o.amount("quantity", required), o.amount("cost", required)
+	c.Settle = o.flag("settle")
+}
+
+// post carries out a posting request. A replay is answered with the first answer.
+func (a *api) post(ctx context.Context, r *request, c ledger.PostingRequest) (reply, error) {
+	if r.dry {
+		return showDry(a.config.Commands.DryRun(ctx, c))
+	}
+	posted, err := a.config.Commands.Post(ctx, c)
+	if err != nil {
+		return reply{}, err
+	}
+	return showPosted(posted), nil
+}
+
+// showDry shows what would be posted.
+func showDry(posted ledger.Posted, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(showTransaction(posted.Transaction))
+}
+
+// showPosted shows what was posted as it was then, however often it is asked for.
+func showPosted(posted ledger.Posted) reply {
+	id := posted.Transaction.ID
+	out := written(!posted.Replayed, "/v1/transactions/"+id, showTransaction(posted.Transaction))
+	out.replayed, out.transaction = posted.Replayed, id
+	return out
+}
+
+// annotation reads the fields that the bodies of all transactions share.
+func (o *object) annotation(c *ledger.Annotation) {
+	c.ID = o.id("id", optional)
+	c.Description = o.text("description", optional)
+	c.Metadata = o.pairs("metadata")
+}
+
 // idempotencyKey is the header that may hold a transaction's id.
 const idempotencyKey = "Idempotency-Key"
 
-func (a *api) postTransaction(r *request) (reply, error) {
-	c := ledger.PostTransaction{Annotation: ledger.Annotation{Actor: r.actor}}
-	err := r.decode(func(o *object) {
-		r.annotation(o, &c.Annotation)
-		legs := o.objects("postings")
-		c.Postings = make([]ledger.LegRequest, len(legs))
-		for i := range legs {
-			if p := &legs[i]; p.n != nil {
-				c.Postings[i] = ledger.LegRequest{
-					Account: p.requiredID("account"), Asset: p.requiredID("asset"),
-					Quantity: p.requiredAmount("quantity"), Cost: p.amount("cost"),
-				}
-				p.finish()
-			}
-		}
-	}, func() []ledger.FieldError { return c.Shape() })
-	return a.post(r, c, err)
-}
-
-func (a *api) postTransfer(r *request) (reply, error) {
-	c := ledger.PostTransfer{Annotation: ledger.Annotation{Actor: r.actor}}
-	err := r.decode(func(o *object) {
-		r.annotation(o, &c.Annotation)
-		c.From, c.To, c.Asset = o.requiredID("from"), o.requiredID("to"), o.requiredID("asset")
-		c.Quantity = o.requiredAmount("quantity")
-	}, func() []ledger.FieldError { return c.Shape() })
-	return a.post(r, c, err)
-}
-
-func (a *api) postTrade(r *request) (reply, error) {
-	c := ledger.PostTrade{Annotation: ledger.Annotation{Actor: r.actor}}
-	err := r.decode(func(o *object) {
-		r.annotation(o, &c.Annotation)
-		c.Asset, c.Buyer, c.Seller = o.requiredID("asset"), o.requiredID("buyer"), o.requiredID("seller")
-		c.Quantity, c.Cost = o.requiredAmount("quantity"), o.amount("cost")
-		c.Settle = o.flag("settle")
-	}, func() []ledger.FieldError { return c.Shape() })
-	return a.post(r, c, err)
-}
-
-// annotation reads what the three bodies share, and the id from wherever it is given: in the body, in the header, or
-// the same in both.
-func (r *request) annotation(o *object, c *ledger.Annotation) {
-	c.ID = o.id("id")
-	c.Description = o.text("description")
-	c.Metadata = o.pairs("metadata")
-
-	keys, given := r.Header[idempotencyKey]
+// idempotencyKey reads the header. The id stands in the body, in the header, or equal in both.
+func (r *request) idempotencyKey(o *object, c *ledger.Annotation) {
+	keys, given := r.http.Header[idempotencyKey]
 	if !given {
 		return
 	}
@@ -71,34 +232,8 @@ func (r *request) annotation(o *object, c *ledger.Annotation) {
 		c.ID = keys[0]
 	case body.kind != aText || body.text != keys[0]:
 		r.fail(idempotencyKey, ruleAgree)
-		if !named(o.d.wrong, "id", false) {
+		if body.kind == aText && events.ValidID(body.text) { // else it has a fault already
 			o.fail(body.at, "id", ruleAgree)
 		}
 	}
-}
-
-// post carries out a posting request that was decoded with err.
-func (a *api) post(r *request, c ledger.PostingRequest, err error) (reply, error) {
-	if err != nil {
-		return reply{}, err
-	}
-	posted, err := a.Commands.Post(r.Context(), c)
-	if err != nil {
-		return reply{}, err
-	}
-	id := posted.Transaction.ID
-	out := made(!posted.Replayed, "/v1/transactions/"+id, showTransaction(posted.Transaction))
-	out.replayed, out.id = posted.Replayed, id
-	return out, nil
-}
-
-func (a *api) getTransaction(r *request) (reply, error) {
-	if err := r.check(); err != nil {
-		return reply{}, err
-	}
-	e, err := a.Facts.Transaction(r.Context(), r.ids["id"])
-	if err != nil {
-		return reply{}, missing(err)
-	}
-	return reply{status: http.StatusOK, body: showTransaction(e), fixed: true, id: e.ID}, nil
 }

@@ -1,4 +1,4 @@
-// Projector is the Lambda function that folds what the table's stream points at.
+// Projector is the Lambda function that refolds the balances and memberships that the table's stream names.
 package main
 
 import (
@@ -7,15 +7,15 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"ledger.example/functions/service"
+	"ledger.example/internal/app"
 )
 
 func main() {
 	log := lambdacontext.NewLogger()
-	s, err := service.Open(context.Background(), os.Getenv, log)
+	s, err := app.Open(context.Background(), os.Getenv, log)
 	if err != nil {
 		log.Error("the function cannot start", "error", err)
 		os.Exit(1)
 	}
-	service.Start(s.Stream())
+	app.Start(s.Stream())
 }

@@ -1,4 +1,4 @@
-// Query is the Lambda function that reads projections and events.
+// Query is the Lambda function that answers reads, from projections and events.
 package main
 
 import (
@@ -8,15 +8,15 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"ledger.example/functions/api"
-	"ledger.example/functions/service"
+	"ledger.example/internal/app"
 )
 
 func main() {
 	log := lambdacontext.NewLogger()
-	s, err := service.Open(context.Background(), os.Getenv, log)
+	s, err := app.Open(context.Background(), os.Getenv, log)
 	if err != nil {
 		log.Error("the function cannot start", "error", err)
 		os.Exit(1)
 	}
-	service.Start(api.Gateway(s.Queries()))
+	app.Start(api.Gateway(s.Queries()))
 }

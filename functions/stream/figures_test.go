@@ -3,38 +3,51 @@ package stream
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"ledger.example/events"
 )
 
 // Only what a put posting shows in the form that it is stored in is taken for its figures.
 func TestFigures(t *testing.T) {
-	for name, c := range map[string]struct {
-		event, kind, version, quantity, cost string
-		taken                                bool
-	}{
-		"a posting":         {"INSERT", "PostingRecorded", `{"N":"1"}`, `{"N":"-5"}`, `{"N":"0"}`, true},
-		"changed":           {"MODIFY", "PostingRecorded", `{"N":"1"}`, `{"N":"-5"}`, `{"N":"0"}`, false},
-		"removed":           {"REMOVE", "PostingRecorded", `{"N":"1"}`, `{"N":"-5"}`, `{"N":"0"}`, false},
-		"another event":     {"INSERT", "TransactionPosted", `{"N":"1"}`, `{"N":"-5"}`, `{"N":"0"}`, false},
-		"a version to come": {"INSERT", "PostingRecorded", `{"N":"2"}`, `{"N":"-5"}`, `{"N":"0"}`, false},
-		"no version":        {"INSERT", "PostingRecorded", `{"S":"1"}`, `{"N":"-5"}`, `{"N":"0"}`, false},
-		"an exponent":       {"INSERT", "PostingRecorded", `{"N":"1"}`, `{"N":"5E2"}`, `{"N":"0"}`, false},
-		"a fraction":        {"INSERT", "PostingRecorded", `{"N":"1"}`, `{"N":"5"}`, `{"N":"0.5"}`, false},
-		"a text":            {"INSERT", "PostingRecorded", `{"N":"1"}`, `{"S":"5"}`, `{"N":"0"}`, false},
-	} {
+	posting := events.PostingRecorded{
+		Leg: events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD",
+			Quantity: events.NewAmount(-5)},
+		Transaction: "t-1", Kind: events.KindTrade, Description: "ten",
+	}
+	name, version := posting.EventName()
+	checksum := fmt.Sprintf(`"Checksum":{"S":%q},`, events.Checksum(posting))
+	sound := fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{`+
+		`"Keys":{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"POSTING#USD#%s"}},"NewImage":{`+
+		`"Type":{"S":%q},"V":{"N":"%d"},%s"Quantity":{"N":"-5"},"Cost":{"N":"0"},`+
+		`"Transaction":{"S":"t-1"},"Kind":{"S":"trade"},"Description":{"S":"ten"}}}}`,
+		posting.ID, name, version, checksum)
+	first := strings.NewReplacer(checksum, "", `"V":{"N":"2"}`, `"V":{"N":"1"}`).Replace(sound)
+	check := func(record string, old, changed string) {
 		var r lambdaevents.DynamoDBEventRecord
-		if err := json.Unmarshal(fmt.Appendf(nil, `{"eventName":%q,"dynamodb":{"NewImage":{"Type":{"S":%q},"V":%s,"Quantity":%s,"Cost":%s}}}`,
-			c.event, c.kind, c.version, c.quantity, c.cost), &r); err != nil {
+		if err := json.Unmarshal([]byte(strings.Replace(record, old, changed, 1)), &r); err != nil {
 			t.Fatal(err)
 		}
 		f := figures(r)
-		if (f != nil) != c.taken || f != nil && (f.Quantity.String() != "-5" || !f.Cost.IsZero()) {
-			t.Errorf("%s: %+v", name, f)
+		if (f != nil) != (old == "") || f != nil && (f.Quantity != posting.Quantity || !f.Cost.IsZero()) {
+			t.Errorf("%s for %s: %+v", changed, old, f)
 		}
 	}
-	if figures(lambdaevents.DynamoDBEventRecord{EventName: "INSERT"}) != nil { // KEYS_ONLY
-		t.Error("no image, but figures")
+	check(first, "", "")
+	for _, change := range [][2]string{
+		{"", ""}, {`"N":"-5"`, `"N":"-6"`}, {`"N":"0"`, `"N":"1"`}, {"jane", "joe"}, {"USD", "EUR"}, {"4LH", "4LI"},
+		{"t-1", "t-2"}, {"trade", "transfer"}, {"ten", "two"}, {`"V":{"N":"2"}`, `"V":{"N":"1"}`}, {checksum, ""},
+	} {
+		check(sound, change[0], change[1])
+	}
+	for _, change := range [][2]string{
+		{"INSERT", "MODIFY"}, {"INSERT", "REMOVE"}, {name, "TransactionPosted"}, {`"N":"1"`, `"N":"3"`},
+		{`"N":"1"`, `"S":"1"`}, {`"N":"-5"`, `"N":"-5E0"`}, {`"N":"-5"`, `"S":"-5"`}, {`"N":"0"`, `"N":"0.5"`},
+		{`"NewImage"`, `"OldImage"`}, // as with a view of the keys only
+	} {
+		check(first, change[0], change[1])
 	}
 }

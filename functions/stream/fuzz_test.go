@@ -7,8 +7,8 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// FuzzHandler takes any event for a batch: each record reaches the projector in its place, with its number and with those
-// of its keys that are texts. Nothing stops the batch.
+// FuzzHandler takes any event for a batch: each record reaches the projector in its place, with its number and with
+// those of its keys that are texts. Nothing stops the batch.
 func FuzzHandler(f *testing.F) {
 	f.Add([]byte(batch))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -23,7 +23,8 @@ func FuzzHandler(f *testing.F) {
 		}
 		for i, r := range p.batch {
 			given := e.Records[i]
-			if r.SequenceNumber != given.Change.SequenceNumber || r.Removed != (given.EventName == "REMOVE") {
+			if r.SequenceNumber != given.Change.SequenceNumber || r.Removed != (given.EventName == "REMOVE") ||
+				r.Altered != (given.EventName == "MODIFY") {
 				t.Fatalf("%s: record %d is %+v", text, i, r)
 			}
 			for name, got := range map[string]string{"PK": r.PK, "SK": r.SK} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"testing"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
@@ -14,12 +13,14 @@ import (
 
 // batch has what a stream may bring: a posting, a projection's own write, a removal, and keys that aren't texts.
 const batch = `{"Records":[
- {"eventID":"a","eventName":"INSERT","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"eu-central-1","eventSourceARN":"arn:aws:dynamodb:eu-central-1:1:table/ledger/stream/x",
-  "dynamodb":{"ApproximateCreationDateTime":1764000000,"Keys":{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"POSTING#USD#k"}},"NewImage":{"PK":{"S":"ACCOUNT#jane"},"Quantity":{"N":"5"}},"SequenceNumber":"100","SizeBytes":26,"StreamViewType":"NEW_IMAGE"}},
- {"eventID":"b","eventName":"MODIFY","dynamodb":{"Keys":{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"BALANCE#USD"}},"SequenceNumber":"101"}},
- {"eventID":"c","eventName":"REMOVE","dynamodb":{"Keys":{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"MEMBER#u"}},"SequenceNumber":"102"}},
- {"eventID":"d","eventName":"INSERT","dynamodb":{"Keys":{"PK":{"N":"5"}},"SequenceNumber":"103"}},
- {"eventID":"e","eventName":"INSERT","dynamodb":{"SequenceNumber":"104"}}
+ {"eventName":"INSERT","eventSourceARN":"arn:aws:dynamodb:eu-central-1:1:table/ledger/stream/x","dynamodb":{
+  "ApproximateCreationDateTime":1764000000,"SequenceNumber":"100","SizeBytes":26,"StreamViewType":"NEW_IMAGE",
+  "Keys":{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"POSTING#USD#k"}},
+  "NewImage":{"PK":{"S":"ACCOUNT#jane"},"Quantity":{"N":"5"}}}},
+ {"eventName":"MODIFY","dynamodb":{"Keys":{"PK":{"S":"ACCOUNT#j"},"SK":{"S":"BALANCE#USD"}},"SequenceNumber":"101"}},
+ {"eventName":"REMOVE","dynamodb":{"Keys":{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"MEMBER#u"}},"SequenceNumber":"102"}},
+ {"eventName":"INSERT","dynamodb":{"Keys":{"PK":{"N":"5"}},"SequenceNumber":"103"}},
+ {"eventName":"INSERT","dynamodb":{"SequenceNumber":"104"}}
 ]}`
 
 type projector struct {
@@ -33,29 +34,8 @@ func (p *projector) Project(_ context.Context, batch []projections.Record) (stri
 	return p.failed, p.err
 }
 
-func TestRecordsAsTheProjectorSeesThem(t *testing.T) {
-	var e lambdaevents.DynamoDBEvent
-	if err := json.Unmarshal([]byte(batch), &e); err != nil {
-		t.Fatal(err)
-	}
-	p := &projector{}
-	if _, err := Handler(p)(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
-	want := []projections.Record{
-		{SequenceNumber: "100", PK: "ACCOUNT#jane", SK: "POSTING#USD#k"},
-		{SequenceNumber: "101", PK: "ACCOUNT#jane", SK: "BALANCE#USD"},
-		{SequenceNumber: "102", PK: "ACCOUNT#jane", SK: "MEMBER#u", Removed: true},
-		{SequenceNumber: "103"},
-		{SequenceNumber: "104"},
-	}
-	if !reflect.DeepEqual(p.batch, want) {
-		t.Errorf("got %+v", p.batch)
-	}
-}
-
 // Lambda takes an empty list for success, a sequence number for the lowest failure, and an error for all.
-func TestWhatLambdaIsTold(t *testing.T) {
+func TestResponse(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		projector projector
@@ -70,7 +50,7 @@ func TestWhatLambdaIsTold(t *testing.T) {
 			t.Errorf("error %v, want %v", err, c.projector.err)
 		}
 		if text, _ := json.Marshal(out); c.want != "" && string(text) != c.want {
-			t.Errorf("Lambda is told %s, want %s", text, c.want)
+			t.Errorf("response %s, want %s", text, c.want)
 		}
 	}
 }

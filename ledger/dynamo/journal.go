@@ -1,4 +1,7 @@
-// Package dynamo keeps the journal of events, and the guards beside it, in the ledger's DynamoDB table.
+// Package dynamo keeps the journal of events, and the spending guards beside it, in the ledger's DynamoDB table.
+//
+// It implements ledger.Journal. Every method sends the requests that the port describes and translates their errors to
+// those of package store. It never retries a write: package ledger does.
 package dynamo
 
 import (
@@ -8,54 +11,64 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
 )
 
 // Journal is ledger.Journal on one table. It is safe for concurrent use.
 //
-// Errors that ledger.Journal doesn't name (the table is missing, access is denied, an item cannot be decoded) come back
-// as they are: no repetition would cure them, and nothing was written.
+// Errors that ledger.Journal does not name are returned unchanged: the table is missing, access is denied, an item
+// cannot be decoded. A retry would not help, and nothing was written.
 type Journal struct {
-	client      *dynamodb.Client
-	table       string
-	expressions expressions
+	client *dynamodb.Client
+	table  string
 }
 
 var _ ledger.Journal = (*Journal)(nil)
 
 // NewJournal returns the journal in the named table.
 func NewJournal(client *dynamodb.Client, tableName string) *Journal {
-	return &Journal{client: client, table: tableName, expressions: newExpressions()}
+	return &Journal{client: client, table: tableName}
 }
 
-// Look implements ledger.Journal.
-func (j *Journal) Look(ctx context.Context, wanted ledger.Wanted) (ledger.Found, error) {
-	found := ledger.Found{
-		Accounts: make(map[string]events.AccountOpened, len(wanted.Accounts)),
+// Lookup implements ledger.Journal.
+func (j *Journal) Lookup(ctx context.Context, wanted ledger.LookupKeys) (ledger.LookupResult, error) {
+	found := ledger.LookupResult{
+		Accounts: make(map[string]ledger.Account, len(wanted.Accounts)),
 		Assets:   make(map[string]events.AssetRegistered, len(wanted.Assets)),
-		Credits:  make(map[ledger.Pair]events.Amount, len(wanted.Credits)),
+		Credits:  make(map[events.Pair]events.Amount, len(wanted.Credits)),
+		Guards:   make(map[events.Pair]ledger.Guard, len(wanted.Credits)),
 	}
-	items, at, err := wire.BatchGet(ctx, j.client, j.table, wantedKeys(wanted), true)
+	items, at, err := ddb.BatchGet(ctx, j.client, j.table, wantedKeys(wanted), true)
 	if err != nil {
-		return ledger.Found{}, fmt.Errorf("look up definitions: %w", err)
+		return ledger.LookupResult{}, fmt.Errorf("look up definitions: %w", err)
 	}
 	found.At = at
+	var accounts openings
 	for _, item := range items {
-		if err := file(item, &found); err != nil {
-			return ledger.Found{}, fmt.Errorf("look up definitions: %w", err)
+		if err := file(item, &found, &accounts); err != nil {
+			return ledger.LookupResult{}, fmt.Errorf("look up definitions: %w", err)
 		}
+	}
+	for _, opening := range accounts.opened {
+		found.Accounts[opening.ID] = ledger.NewAccount(opening, accounts.changed[opening.ID])
 	}
 	return found, nil
 }
 
+// openings are accounts as they were found, in two parts.
+type openings struct {
+	opened  []events.AccountOpened
+	changed map[string]*events.AccountChanged // the newest change by account; nil unless there are some
+}
+
 // wantedKeys returns each key once: the store refuses a batch that names one twice.
-func wantedKeys(w ledger.Wanted) []table.Key {
-	size := len(w.Accounts) + len(w.Assets) + len(w.Credits)
+func wantedKeys(w ledger.LookupKeys) []table.Key {
+	size := 2*len(w.Accounts) + len(w.Assets) + 2*len(w.Credits)
 	keys, seen := make([]table.Key, 0, size), make(map[table.Key]bool, size)
 	add := func(k table.Key) {
 		if !seen[k] {
@@ -65,115 +78,147 @@ func wantedKeys(w ledger.Wanted) []table.Key {
 	}
 	for _, account := range w.Accounts {
 		add(table.AccountKey(account))
+		add(table.CurrentKey(account))
 	}
 	for _, asset := range w.Assets {
 		add(table.AssetKey(asset))
 	}
 	for _, pair := range w.Credits {
 		add(table.BalanceKey(pair.Account, pair.Asset))
+		add(table.SpendKey(pair.Account, pair.Asset))
 	}
 	return keys
 }
 
-// file puts what an item tells into found.
-func file(item wire.Item, found *ledger.Found) error {
-	key, err := wire.KeyOf(item)
+// file adds an item to found, the parts of an account to accounts.
+func file(item ddb.Item, found *ledger.LookupResult, accounts *openings) error {
+	key, err := ddb.KeyOf(item)
 	if err != nil {
 		return err
 	}
 	if account, asset, ok := table.ParseBalance(key); ok {
-		credits, err := knownCredits(item)
-		found.Credits[ledger.Pair{Account: account, Asset: asset}] = credits
+		found.Credits[events.Pair{Account: account, Asset: asset}] = knownCredits(item)
+		return nil
+	}
+	if account, asset, ok := table.ParseSpend(key); ok {
+		pair := events.Pair{Account: account, Asset: asset}
+		found.Guards[pair], err = readGuard(pair, item)
 		return err
 	}
-	e, err := wire.DecodeEvent(item)
+	if account, ok := table.ParseCurrent(key); ok {
+		newest, err := ddb.DecodeCurrent(item)
+		if accounts.changed == nil {
+			accounts.changed = make(map[string]*events.AccountChanged)
+		}
+		accounts.changed[account] = &newest
+		return err
+	}
+	e, err := ddb.DecodeEvent(item)
 	if err != nil {
 		return err
 	}
 	switch e := e.(type) {
 	case events.AccountOpened:
-		found.Accounts[e.ID] = e
+		accounts.opened = append(accounts.opened, e)
 	case events.AssetRegistered:
 		found.Assets[e.ID] = e
 	}
 	return nil
 }
 
-// knownCredits reads the credits in a balance's head. A head that isn't there has seen no postings.
-func knownCredits(balance wire.Item) (events.Amount, error) {
-	r := wire.Read(balance)
+// knownCredits reads the funds in a balance's head, 0 when it is absent or malformed. 0 is a lower bound of funds like
+// any other. When it is too low, the credits are read from the postings.
+func knownCredits(balance ddb.Item) events.Amount {
+	r := ddb.Read(balance)
 	if !r.Has(table.AttrHead) {
-		return events.Amount{}, nil
+		return events.Amount{}
 	}
-	head := wire.Read(r.Map(table.AttrHead))
-	credits := head.Amount(table.AttrCredits)
-	if r.Err() != nil {
-		return credits, r.Err()
+	head := ddb.Read(r.Map(table.AttrHead))
+	funds, err := head.Amount(table.AttrCredits).Add(head.OptionalAmount(table.AttrReturned))
+	if r.Err() != nil || head.Err() != nil || err != nil {
+		return events.Amount{}
 	}
-	return credits, head.Err()
+	return funds
 }
 
 // Transaction implements ledger.Journal.
-func (j *Journal) Transaction(ctx context.Context, id string) (events.TransactionPosted, time.Time, error) {
-	out, err := j.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &j.table,
-		Key:            wire.Key(table.TransactionKey(id)),
-		ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return events.TransactionPosted{}, time.Time{}, fmt.Errorf("read transaction: %w", wire.ReadError(err))
+func (j *Journal) Transaction(ctx context.Context, id string) (t events.TransactionPosted, at time.Time, err error) {
+	item, at, err := ddb.Get(ctx, j.client, j.table, table.TransactionKey(id), true)
+	if err == nil && item == nil {
+		err = store.ErrAbsent
 	}
-	at := wire.StoreTime(out.ResultMetadata)
-	if len(out.Item) == 0 {
-		return events.TransactionPosted{}, at, fmt.Errorf("read transaction: %w", table.ErrAbsent)
+	if err == nil {
+		t, err = ddb.Only[events.TransactionPosted](ddb.DecodeEvent(item))
 	}
-	t, err := decode[events.TransactionPosted](out.Item)
 	if err != nil {
 		return events.TransactionPosted{}, at, fmt.Errorf("read transaction: %w", err)
 	}
 	return t, at, nil
 }
 
-// Whole implements ledger.Journal. It asks for the keys alone: what a header or a posting says never changes.
-func (j *Journal) Whole(ctx context.Context, t events.TransactionPosted) (time.Time, error) {
-	keys := []table.Key{wire.EventKey(t)}
-	for _, posting := range t.Postings() {
-		keys = append(keys, wire.EventKey(posting))
-	}
-	in := &dynamodb.TransactGetItemsInput{TransactItems: make([]types.TransactGetItem, len(keys))}
-	for i, key := range keys {
-		in.TransactItems[i].Get = &types.Get{
-			TableName:            &j.table,
-			Key:                  wire.Key(key),
-			ProjectionExpression: aws.String(table.AttrPK),
+// Life implements ledger.Journal.
+func (j *Journal) Life(ctx context.Context, id string) (life ledger.Life, at time.Time, err error) {
+	q := ddb.Within(table.TransactionKey(id).PK, table.LifeRange(), &dynamodb.QueryInput{
+		TableName: &j.table, ConsistentRead: aws.Bool(true),
+	})
+	for {
+		out, err := ddb.Page(ctx, j.client, q)
+		if err != nil {
+			return ledger.Life{}, at, fmt.Errorf("read transaction: %w", err)
 		}
+		at = ddb.StoreTime(out.ResultMetadata)
+		for _, item := range out.Items {
+			if err := fileLife(item, &life); err != nil {
+				return ledger.Life{}, at, fmt.Errorf("read transaction: %w", err)
+			}
+		}
+		if out.LastEvaluatedKey == nil {
+			break
+		}
+		q.ExclusiveStartKey = out.LastEvaluatedKey
 	}
-	out, err := j.client.TransactGetItems(ctx, in)
+	if life.Header.ID == "" { // its end and its reversals may be visible before it
+		return ledger.Life{}, at, fmt.Errorf("read transaction: %w", store.ErrAbsent)
+	}
+	return life, at, nil
+}
+
+// fileLife adds an item to life.
+func fileLife(item ddb.Item, life *ledger.Life) error {
+	e, err := ddb.DecodeEvent(item)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read whole transaction: %w", wire.ReadError(err))
+		return err
 	}
-	at := wire.StoreTime(out.ResultMetadata)
-	if len(out.Responses) != len(keys) {
-		return at, fmt.Errorf("read whole transaction: asked for %d items, was answered of %d", len(keys), len(out.Responses))
+	switch e := e.(type) {
+	case events.TransactionPosted:
+		life.Header = e
+	case events.HoldEnded:
+		life.Ended = &e
+	case events.TransactionReversed:
+		life.Reversals = append(life.Reversals, e)
+	default:
+		return fmt.Errorf("%w: a %T in the partition of a transaction", store.ErrMalformedItem, e)
 	}
-	for i, response := range out.Responses {
-		if len(response.Item) == 0 {
-			return at, fmt.Errorf("read whole transaction: %w: %s %s", table.ErrAbsent, keys[i].PK, keys[i].SK)
+	return nil
+}
+
+// VerifyComplete implements ledger.Journal. It reads the keys alone, as events never change.
+func (j *Journal) VerifyComplete(
+	ctx context.Context, head events.Event, postings []events.PostingRecorded,
+) (time.Time, error) {
+	keys := make([]table.Key, 0, 1+len(postings))
+	keys = append(keys, ddb.EventKey(head))
+	for i := range postings {
+		keys = append(keys, ddb.EventKey(&postings[i]))
+	}
+	items, at, err := ddb.TransactGet(ctx, j.client, j.table, keys, table.AttrPK)
+	if err != nil {
+		return at, fmt.Errorf("verify transaction: %w", err)
+	}
+	for i, item := range items {
+		if item == nil {
+			return at, fmt.Errorf("verify transaction: %w: %s %s", store.ErrAbsent, keys[i].PK, keys[i].SK)
 		}
 	}
 	return at, nil
-}
-
-// decode reads an event of one type.
-func decode[E events.Event](item wire.Item) (E, error) {
-	e, err := wire.DecodeEvent(item)
-	if err != nil {
-		var none E
-		return none, err
-	}
-	typed, ok := e.(E)
-	if !ok {
-		return typed, fmt.Errorf("%w: it is a %T, not a %T", wire.ErrMalformedItem, e, typed)
-	}
-	return typed, nil
 }

@@ -2,39 +2,44 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
+// newestFirst returns a query in descending order.
+func newestFirst() *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{ScanIndexForward: aws.Bool(false)}
+}
+
 // History implements projections.Lists.
-func (l *Lists) History(ctx context.Context, account string, span projections.Span, s projections.Slice) (projections.Listed[events.PostingRecorded], error) {
-	from, to := bounds(span, s.After)
-	r := table.HistoryRange(from, to)
-	q := wire.WithinHistory(table.AccountKey(account).PK, r, &dynamodb.QueryInput{ScanIndexForward: aws.Bool(false)})
+func (l *Lists) History(ctx context.Context, account string, span projections.Span, s projections.Slice) (
+	projections.Listed[events.PostingRecorded], error,
+) {
+	r := table.HistoryRange(bounds(span, s.After))
+	q := ddb.WithinHistory(table.AccountKey(account).PK, r, newestFirst())
 	return list(ctx, l, "list history", r, q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
 
 // HistoryOf implements projections.Lists.
-func (l *Lists) HistoryOf(ctx context.Context, k projections.Key, span projections.Span, s projections.Slice, strong bool) (projections.Listed[events.PostingRecorded], error) {
+func (l *Lists) HistoryOf(
+	ctx context.Context, k events.Pair, span projections.Span, s projections.Slice, strong bool,
+) (projections.Listed[events.PostingRecorded], error) {
 	from, to := bounds(span, s.After)
 	r := table.PostingsBetween(k.Asset, from, to)
-	q := wire.Within(table.AccountKey(k.Account).PK, r, &dynamodb.QueryInput{
-		ScanIndexForward: aws.Bool(false),
-		ConsistentRead:   &strong,
-	})
+	q := ddb.Within(table.AccountKey(k.Account).PK, r, newestFirst())
+	q.ConsistentRead = &strong
 	return list(ctx, l, "list history of an asset", r, q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
 
-// bounds returns the KSUIDs from (included) and to (excluded) between which what is left of a history lies, newest first,
-// after the posting `after` was given.
+// bounds returns the KSUIDs from (included) and to (excluded) of what follows the posting `after` in a history,
+// newest first.
 func bounds(span projections.Span, after string) (from, to string) {
 	if !span.From.IsZero() {
 		from = string(events.FirstKSUID(wholeMicros(span.From)))
@@ -48,96 +53,94 @@ func bounds(span projections.Span, after string) (from, to string) {
 	return from, to
 }
 
-// wholeMicros returns the first whole microsecond at or after t: postings are of whole microseconds, so those at or after
-// t are those at or after it.
+// wholeMicros returns the first whole microsecond at or after t. The times of postings are whole microseconds.
 func wholeMicros(t time.Time) time.Time {
-	whole := t.Truncate(time.Microsecond)
-	if whole.Before(t) {
-		whole = whole.Add(time.Microsecond)
-	}
-	return whole
+	return t.Add(time.Microsecond - 1).Truncate(time.Microsecond)
 }
 
+// idOfPosting is the position of a posting in a history: its KSUID.
 func idOfPosting(k table.Key) (string, bool) {
 	_, _, id, ok := table.ParsePosting(k)
 	return id, ok
 }
 
 // AccountPage implements projections.Lists.
-func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (*events.AccountOpened, projections.Summary, projections.Listed[projections.Balance], error) {
-	q := wire.Within(table.AccountKey(account).PK, table.PageRange(), &dynamodb.QueryInput{})
-	const beside = 2 // the account and its summary, which sort before its balances
+func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (page projections.Page, err error) {
+	defer annotate(&err, "read account page")
+	page.Summary.Account = account
+	q := ddb.Within(table.AccountKey(account).PK, table.PageRange(), &dynamodb.QueryInput{})
+	const beside = 3 // the account, its newest change and its summary, which sort before its balances
 	items, last, err := l.query(ctx, q, beside+limit+1)
-
-	var opened *events.AccountOpened
-	summary := projections.Summary{Account: account}
-	for err == nil && len(items) > 0 {
-		var key table.Key
-		if key, err = wire.KeyOf(items[0]); err != nil {
-			break
+	if err != nil {
+		return page, err
+	}
+	if page.Opened, items, err = takeAccount(items); err != nil {
+		return page, err
+	}
+	if len(items) > 0 && is(items[0], table.ParseCurrent) {
+		newest, err := ddb.DecodeCurrent(items[0])
+		if err != nil {
+			return page, err
 		}
-		if _, ok := table.ParseAccount(key); ok {
-			opened = new(events.AccountOpened)
-			*opened, err = decodeAs[events.AccountOpened](items[0])
-		} else if _, ok := table.ParseSummary(key); ok {
-			summary, err = decodeSummary(items[0])
-		} else {
-			break
+		page.Newest, items = &newest, items[1:]
+	}
+	if len(items) > 0 && is(items[0], table.ParseSummary) {
+		if page.Summary, err = decodeSummary(items[0]); err != nil {
+			return page, err
 		}
 		items = items[1:]
 	}
-	var balances projections.Listed[projections.Balance]
-	if err == nil {
-		balances, err = paged(items, last, limit, assetOfBalance, decodeBalance)
+	page.Balances, err = paged(items, last, limit, secondOf(table.ParseBalance), decodeBalance)
+	return page, err
+}
+
+// takeAccount reads the account of a partition if it is the first of items, and returns the rest.
+func takeAccount(items []ddb.Item) (*events.AccountOpened, []ddb.Item, error) {
+	if len(items) == 0 {
+		return nil, nil, nil
 	}
+	key, err := ddb.KeyOf(items[0])
 	if err != nil {
-		return nil, projections.Summary{}, projections.Listed[projections.Balance]{}, fmt.Errorf("read account page: %w", err)
+		return nil, nil, err
 	}
-	return opened, summary, balances, nil
+	if _, ok := table.ParseAccount(key); !ok {
+		return nil, items, nil
+	}
+	opened, err := decodeAs[events.AccountOpened](items[0])
+	return &opened, items[1:], err
+}
+
+// is reports whether an item has a key that parse reads.
+func is(item ddb.Item, parse func(table.Key) (string, bool)) bool {
+	key, err := ddb.KeyOf(item)
+	_, ok := parse(key)
+	return ok && err == nil
 }
 
 // Newest implements projections.Lists.
-func (l *Lists) Newest(ctx context.Context, account string, n int) (*events.AccountOpened, projections.Listed[events.PostingRecorded], error) {
-	opened, postings, err := l.newest(ctx, account, n)
-	if err != nil {
-		return nil, projections.Listed[events.PostingRecorded]{}, fmt.Errorf("read account and newest postings: %w", err)
-	}
-	return opened, postings, nil
-}
-
-// topOfHistory is a position above all postings: a page of none has no last posting to go on after.
-func topOfHistory() string {
-	const beyond = 1 << 40 // seconds since 1970: past every instant that a KSUID can hold
-	return string(events.FirstKSUID(time.Unix(beyond, 0)))
-}
-
-func (l *Lists) newest(ctx context.Context, account string, n int) (*events.AccountOpened, projections.Listed[events.PostingRecorded], error) {
-	var postings projections.Listed[events.PostingRecorded]
-	// From below all postings to the account itself, which sorts above them: in reverse it comes first.
+func (l *Lists) Newest(ctx context.Context, account string, n int) (
+	opened *events.AccountOpened, postings projections.Listed[events.PostingRecorded], err error,
+) {
+	defer annotate(&err, "read account and newest postings")
+	// The account sorts above its postings: in descending order it comes first.
 	r := table.Range{From: table.PostingPrefix, To: table.ProfileSK2}
-	q := wire.WithinHistory(table.AccountKey(account).PK, r, &dynamodb.QueryInput{ScanIndexForward: aws.Bool(false)})
-	items, last, err := l.query(ctx, q, n+1)
-	if err != nil || len(items) == 0 {
-		return nil, postings, err
-	}
-	key, err := wire.KeyOf(items[0])
+	items, last, err := l.query(ctx, ddb.WithinHistory(table.AccountKey(account).PK, r, newestFirst()), n+1)
 	if err != nil {
 		return nil, postings, err
 	}
-	var opened *events.AccountOpened
-	if _, ok := table.ParseAccount(key); ok {
-		opened = new(events.AccountOpened)
-		if *opened, err = decodeAs[events.AccountOpened](items[0]); err != nil {
-			return nil, postings, err
-		}
-		items = items[1:]
+	if opened, items, err = takeAccount(items); err != nil {
+		return nil, postings, err
 	}
-	if n == 0 {
-		if last != nil || len(items) > 0 {
-			postings.Next = topOfHistory()
-		}
-		return opened, postings, nil
+	if n > 0 {
+		postings, err = paged(items, last, n, idOfPosting, decodeAs[events.PostingRecorded])
+	} else if last != nil || len(items) > 0 {
+		postings.Next = topOfHistory()
 	}
-	postings, err = paged(items, last, n, idOfPosting, decodeAs[events.PostingRecorded])
 	return opened, postings, err
+}
+
+// topOfHistory is a position above all postings, for a page without any.
+func topOfHistory() string {
+	const beyond = 1 << 40 // seconds since 1970: later than any KSUID
+	return string(events.FirstKSUID(time.Unix(beyond, 0)))
 }

@@ -2,102 +2,116 @@ package dynamo
 
 import (
 	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"slices"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
 // begin returns a projection's item with its key and type.
-func begin(k table.Key, kind string) wire.Item {
-	item := wire.Key(k)
-	item[table.AttrType] = wire.String(kind)
+func begin(k table.Key, kind string) ddb.Item {
+	item := ddb.Key(k)
+	item[table.AttrType] = ddb.String(kind)
 	return item
 }
 
-// open returns a reader of an item that must be of this kind, and the item's key.
-func open(item wire.Item, kind string) (*wire.Reader, table.Key) {
-	r := wire.Read(item)
-	if r.Text(table.AttrType) != kind {
-		r.Fail(table.AttrType, "is not "+kind)
+// open returns a reader of an item that must be of one of these kinds, and the item's key.
+func open(item ddb.Item, kinds ...string) (*ddb.Reader, table.Key) {
+	r := ddb.Read(item)
+	if !slices.Contains(kinds, r.Text(table.AttrType)) {
+		r.Fail(table.AttrType, "is not "+kinds[0])
 	}
 	return r, table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}
 }
 
-// balanceItem returns the item of a balance. Its figures are in no index.
-func balanceItem(b projections.Balance) wire.Item {
-	item := begin(table.BalanceKey(b.Account, b.Asset), table.KindBalance)
-	item[table.AttrPK2] = wire.String(table.HoldersPK2(b.Asset))
-	item[table.AttrAccount], item[table.AttrAsset] = wire.String(b.Account), wire.String(b.Asset)
-	item[table.AttrVersion] = wire.Integer(b.Version)
+// balanceItem returns the item of a balance: one map for each fold that counts postings, named Base, Seal and Head.
+// The inverse index holds its keys alone, so that new figures cost no write to an index.
+func balanceItem(b projections.Balance) ddb.Item {
+	kind := table.KindBalance
+	if b.Base.WithHolds() || b.Seal.WithHolds() || b.Head.WithHolds() {
+		kind = table.KindBalanceWithHolds
+	}
+	item := begin(table.BalanceKey(b.Account, b.Asset), kind)
+	item[table.AttrPK2] = ddb.String(table.HoldersPK2(b.Asset))
+	item[table.AttrAccount], item[table.AttrAsset] = ddb.String(b.Account), ddb.String(b.Asset)
+	item[table.AttrVersion] = ddb.Integer(b.Version)
 	for name, fold := range map[string]projections.Fold{
 		table.AttrBase: b.Base, table.AttrSeal: b.Seal, table.AttrHead: b.Head,
 	} {
 		if fold != (projections.Fold{}) {
-			item[name] = wire.Map(putFold(make(wire.Item), fold))
+			item[name] = ddb.Map(putFold(make(ddb.Item), fold))
 		}
 	}
-	putFirst(item, b.First)
+	putText(item, table.AttrFirst, string(b.First))
 	if b.Unfinished {
-		item[table.AttrUnfinished] = wire.Flag(true)
+		item[table.AttrUnfinished] = ddb.Flag(true)
 	}
 	return item
 }
 
-func decodeBalance(item wire.Item) (projections.Balance, error) {
-	r, key := open(item, table.KindBalance)
+// decodeBalance reads a balance. Its Version is 0 if no write can go on from that of the item, which can be shown all
+// the same. After an error only the Version is set.
+func decodeBalance(item ddb.Item) (projections.Balance, error) {
+	r, key := open(item, table.KindBalance, table.KindBalanceWithHolds)
 	account, asset, ok := table.ParseBalance(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of a balance")
 	}
 	b := projections.Balance{
-		Key:        projections.Key{Account: account, Asset: asset},
-		Version:    r.Integer(table.AttrVersion),
+		Pair:       events.Pair{Account: account, Asset: asset},
+		Version:    versionOf(item),
 		Base:       takeNested(r, table.AttrBase),
 		Seal:       takeNested(r, table.AttrSeal),
 		Head:       takeNested(r, table.AttrHead),
 		First:      events.KSUID(r.OptionalText(table.AttrFirst)),
 		Unfinished: r.OptionalFlag(table.AttrUnfinished),
 	}
-	return b, at(key, r.Err())
+	if err := at(key, r.Err()); err != nil {
+		return projections.Balance{Version: b.Version}, err
+	}
+	return b, nil
 }
 
-// segmentItem returns the item of a segment.
-func segmentItem(s projections.Segment) wire.Item {
-	item := begin(table.SegmentKey(s.Account, s.Asset, string(s.Through)), table.KindSegment)
-	if s.After != "" {
-		item[table.AttrAfter] = wire.String(string(s.After))
+// segmentItem returns the item of a segment. Its sort key ends in Through, so segments are sorted as postings are.
+func segmentItem(s projections.Segment) ddb.Item {
+	kind := table.KindSegment
+	if s.WithHolds() {
+		kind = table.KindSegmentWithHolds
 	}
+	item := begin(table.SegmentKey(s.Account, s.Asset, string(s.Through)), kind)
+	putText(item, table.AttrAfter, string(s.After))
 	return putFold(item, s.Fold)
 }
 
-func decodeSegment(item wire.Item) (projections.Segment, error) {
-	r, key := open(item, table.KindSegment)
+// decodeSegment reads a segment. Its sort key must agree with its Through.
+func decodeSegment(item ddb.Item) (projections.Segment, error) {
+	r, key := open(item, table.KindSegment, table.KindSegmentWithHolds)
 	account, asset, through, ok := table.ParseSegment(key)
 	s := projections.Segment{
-		Key:   projections.Key{Account: account, Asset: asset},
+		Pair:  events.Pair{Account: account, Asset: asset},
 		After: events.KSUID(r.OptionalText(table.AttrAfter)),
 		Fold:  takeFold(r),
 	}
 	if !ok || s.Through != events.KSUID(through) {
 		r.Fail(table.AttrSK, "is not that of the segment")
 	}
-	return s, at(key, r.Err())
+	return decoded(s, key, r)
 }
 
 // summaryItem returns the item of an account's summary.
-func summaryItem(s projections.Summary) wire.Item {
+func summaryItem(s projections.Summary) ddb.Item {
 	item := begin(table.SummaryKey(s.Account), table.KindSummary)
-	item[table.AttrVersion] = wire.Integer(s.Version)
-	item[table.AttrAssets], item[table.AttrHoldings] = wire.Integer(s.Assets), wire.Integer(s.Holdings)
-	putFirst(item, s.First)
+	item[table.AttrVersion] = ddb.Integer(s.Version)
+	item[table.AttrAssets], item[table.AttrHoldings] = ddb.Integer(s.Assets), ddb.Integer(s.Holdings)
+	putText(item, table.AttrFirst, string(s.First))
 	return item
 }
 
-func decodeSummary(item wire.Item) (projections.Summary, error) {
+// decodeSummary reads a summary, whose Version and errors are as those of decodeBalance.
+func decodeSummary(item ddb.Item) (projections.Summary, error) {
 	r, key := open(item, table.KindSummary)
 	account, ok := table.ParseSummary(key)
 	if !ok {
@@ -105,74 +119,114 @@ func decodeSummary(item wire.Item) (projections.Summary, error) {
 	}
 	s := projections.Summary{
 		Account:  account,
-		Version:  r.Integer(table.AttrVersion),
+		Version:  versionOf(item),
 		Assets:   r.Integer(table.AttrAssets),
 		Holdings: r.Integer(table.AttrHoldings),
 		First:    events.KSUID(r.OptionalText(table.AttrFirst)),
 	}
-	return s, at(key, r.Err())
+	if err := at(key, r.Err()); err != nil {
+		return projections.Summary{Version: s.Version}, err
+	}
+	return s, nil
+}
+
+// writable makes of decode a decoder that refuses items without a version that a write can go on from.
+func writable[T any](decode func(ddb.Item) (T, error)) func(ddb.Item) (T, error) {
+	return func(item ddb.Item) (T, error) {
+		value, err := decode(item)
+		if err == nil && versionOf(item) == 0 {
+			err = errNoVersion
+		}
+		return value, err
+	}
+}
+
+// errNoVersion is the fault of an item that cannot be written on the condition that its version is unchanged.
+var errNoVersion = fmt.Errorf("%w: no write can go on from its %s", store.ErrMalformedItem, table.AttrVersion)
+
+// versionOf returns the version of an item that the next write can go on from, 0 when there is none.
+func versionOf(item ddb.Item) int64 {
+	r := ddb.Read(item)
+	version := r.Integer(table.AttrVersion)
+	if r.Err() != nil || version > table.VersionMax {
+		return 0
+	}
+	return version
 }
 
 // membershipItem returns the item of a membership. A revoked one is kept, for its number, but is not in the inverse
 // index.
-func membershipItem(m projections.Membership) wire.Item {
+func membershipItem(m projections.Membership) ddb.Item {
 	item := begin(table.MembershipKey(m.Account, m.User), table.KindMembership)
-	item[table.AttrAccount], item[table.AttrUser] = wire.String(m.Account), wire.String(m.User)
-	item[table.AttrNumber] = wire.Integer(m.Number)
+	item[table.AttrAccount], item[table.AttrUser] = ddb.String(m.Account), ddb.String(m.User)
+	item[table.AttrNumber] = ddb.Integer(m.Number)
+	putText(item, table.AttrRole, string(m.Role))
 	if m.Role != "" {
-		item[table.AttrRole] = wire.String(string(m.Role))
-		item[table.AttrPK2] = wire.String(table.UserPK2(m.User))
+		item[table.AttrPK2] = ddb.String(table.UserPK2(m.User))
 	}
 	return item
 }
 
-func decodeMembership(item wire.Item) (projections.Membership, error) {
+// decodeMembership reads a membership. Its Number is 0 where the item has none: the inverse index doesn't hold it.
+func decodeMembership(item ddb.Item) (projections.Membership, error) {
 	r, key := open(item, table.KindMembership)
-	m := takeMembership(r, key)
-	m.Number = r.Integer(table.AttrNumber)
-	return m, at(key, r.Err())
-}
-
-// decodeListedMembership reads a membership from what the inverse index holds of it: its Number is left out.
-func decodeListedMembership(item wire.Item) (projections.Membership, error) {
-	r, key := open(item, table.KindMembership)
-	m := takeMembership(r, key)
-	return m, at(key, r.Err())
-}
-
-func takeMembership(r *wire.Reader, key table.Key) projections.Membership {
 	account, user, ok := table.ParseMembership(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of a membership")
 	}
-	return projections.Membership{Account: account, User: user, Role: events.Role(r.OptionalText(table.AttrRole))}
+	m := projections.Membership{Account: account, User: user, Role: events.Role(r.OptionalText(table.AttrRole))}
+	numbers := ddb.Read(item)
+	if number := numbers.Integer(table.AttrNumber); numbers.Err() == nil {
+		m.Number = number
+	}
+	return decoded(m, key, r)
 }
 
-// putFold adds the attributes of a fold to item.
-func putFold(item wire.Item, f projections.Fold) wire.Item {
-	item[table.AttrThrough] = wire.String(string(f.Through))
-	item[table.AttrCredits], item[table.AttrDebits] = wire.Amount(f.Credits), wire.Amount(f.Debits)
-	item[table.AttrExpenditure] = wire.Amount(f.Expenditure)
-	item[table.AttrCount] = wire.Integer(f.Count)
+// putFold adds the attributes of a fold to item, and returns item. Amounts are numbers of at most 38 digits.
+func putFold(item ddb.Item, f projections.Fold) ddb.Item {
+	item[table.AttrThrough] = ddb.String(string(f.Through))
+	item[table.AttrCredits], item[table.AttrDebits] = ddb.Amount(f.Credits), ddb.Amount(f.Debits)
+	item[table.AttrExpenditure] = ddb.Amount(f.Expenditure)
+	item[table.AttrCount] = ddb.Integer(f.Count)
+	if f.Holds != 0 {
+		item[table.AttrHolds] = ddb.Integer(f.Holds)
+	}
+	for name, amount := range map[string]events.Amount{
+		table.AttrPendingDebits: f.PendingDebits, table.AttrPendingCredits: f.PendingCredits,
+		table.AttrReturned: f.Returned,
+	} {
+		if !amount.IsZero() {
+			item[name] = ddb.Amount(amount)
+		}
+	}
 	return item
 }
 
-func takeFold(r *wire.Reader) projections.Fold {
-	return projections.Fold{
+// takeFold takes a fold, all of whose attributes must be there.
+func takeFold(r *ddb.Reader) projections.Fold {
+	f := projections.Fold{
 		Through:     events.KSUID(r.Text(table.AttrThrough)),
 		Credits:     r.Amount(table.AttrCredits),
 		Debits:      r.Amount(table.AttrDebits),
 		Expenditure: r.Amount(table.AttrExpenditure),
 		Count:       r.Integer(table.AttrCount),
+
+		PendingDebits:  r.OptionalAmount(table.AttrPendingDebits),
+		PendingCredits: r.OptionalAmount(table.AttrPendingCredits),
+		Returned:       r.OptionalAmount(table.AttrReturned),
 	}
+	if r.Has(table.AttrHolds) {
+		f.Holds = r.Integer(table.AttrHolds)
+	}
+	return f
 }
 
 // takeNested takes a fold that is an attribute of its own; that of no postings is absent.
-func takeNested(r *wire.Reader, name string) projections.Fold {
+func takeNested(r *ddb.Reader, name string) projections.Fold {
 	if !r.Has(name) {
 		return projections.Fold{}
 	}
-	nested := wire.Read(r.Map(name))
+	nested := ddb.Read(r.Map(name))
 	f := takeFold(nested)
 	if err := nested.Err(); err != nil {
 		r.Fail(name, err.Error())
@@ -180,10 +234,20 @@ func takeNested(r *wire.Reader, name string) projections.Fold {
 	return f
 }
 
-func putFirst(item map[string]types.AttributeValue, first events.KSUID) {
-	if first != "" {
-		item[table.AttrFirst] = wire.String(string(first))
+// putText adds a text to item unless it is empty.
+func putText(item ddb.Item, name, text string) {
+	if text != "" {
+		item[name] = ddb.String(text)
 	}
+}
+
+// decoded returns what was taken from the item of a key, nothing if it has a fault.
+func decoded[T any](value T, k table.Key, r *ddb.Reader) (T, error) {
+	if err := at(k, r.Err()); err != nil {
+		var none T
+		return none, err
+	}
+	return value, nil
 }
 
 // at names the item that an error is about.

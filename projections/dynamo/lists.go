@@ -2,19 +2,20 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
-// Lists is projections.Lists on one table. It is safe for concurrent use. Memberships listed by user come without their
-// Number, which the inverse index doesn't hold.
+// Lists implements projections.Lists on one table. It is safe for concurrent use. An item is listed even if what only
+// writes need cannot be read: then the Version of a balance or summary, or the Number of a membership, is 0. The
+// Number is always 0 in lists by user, as the inverse index does not hold it.
 type Lists struct {
 	client *dynamodb.Client
 	table  string
@@ -28,90 +29,102 @@ func NewLists(client *dynamodb.Client, tableName string) *Lists {
 }
 
 // Balance implements projections.Lists.
-func (l *Lists) Balance(ctx context.Context, k projections.Key) (projections.Balance, error) {
-	item, _, err := get(ctx, l.client, l.table, table.BalanceKey(k.Account, k.Asset), false)
-	if err == nil && item == nil {
-		err = table.ErrAbsent
-	}
+func (l *Lists) Balance(ctx context.Context, k events.Pair) (h projections.Holding, err error) {
+	defer annotate(&err, "read balance")
+	found, err := l.holdings(ctx, []events.Pair{k})
 	if err != nil {
-		return projections.Balance{}, fmt.Errorf("read balance: %w", err)
+		return h, err
 	}
-	b, err := decodeBalance(item)
-	if err != nil {
-		return projections.Balance{}, fmt.Errorf("read balance: %w", err)
-	}
-	return b, nil
+	h = found[k]
+	h.Pair = k
+	return h, nil
 }
 
-// Balances implements projections.Lists.
-func (l *Lists) Balances(ctx context.Context, account string, s projections.Slice) (projections.Listed[projections.Balance], error) {
-	r := table.BalancesRange(s.After)
-	q := wire.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
-	return list(ctx, l, "list balances", r, q, s.Limit, assetOfBalance, decodeBalance)
+// Balances implements projections.Lists. The account stands before its first balance.
+func (l *Lists) Balances(ctx context.Context, account string, s projections.Slice) (
+	holder projections.Holder, balances projections.Listed[projections.Balance], err error,
+) {
+	if s.After == "" {
+		page, err := l.AccountPage(ctx, account, s.Limit)
+		return page.Holder, page.Balances, err
+	}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		defer annotate(&err, "read account")
+		holders, err := l.holders(ctx, []string{account}, false)
+		holder = holders[account]
+		return err
+	})
+	both.Go(func() (err error) {
+		r := table.BalancesRange(s.After)
+		q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
+		balances, err = list(ctx, l, "list balances", r, q, s.Limit, secondOf(table.ParseBalance), decodeBalance)
+		return err
+	})
+	return holder, balances, both.Wait()
 }
 
 // Holders implements projections.Lists.
-func (l *Lists) Holders(ctx context.Context, asset string, s projections.Slice) (projections.Listed[projections.Balance], error) {
+func (l *Lists) Holders(ctx context.Context, asset string, s projections.Slice) (
+	holders projections.Listed[projections.Holding], err error,
+) {
 	r := table.AccountsRange("", s.After)
-	q := wire.WithinInverse(table.HoldersPK2(asset), r, &dynamodb.QueryInput{
-		ProjectionExpression: aws.String(table.AttrPK + ", " + table.AttrSK),
+	q := ddb.WithinInverse(table.HoldersPK2(asset), r, &dynamodb.QueryInput{
+		ProjectionExpression: aws.String(keysOnly),
 	})
-	keys, err := list(ctx, l, "list holders", r, q, s.Limit, accountOfBalance, wire.KeyOf)
+	keys, err := list(ctx, l, "list holders", r, q, s.Limit, firstOf(table.ParseBalance), ddb.KeyOf)
 	if err != nil {
-		return projections.Listed[projections.Balance]{}, err
+		return holders, err
 	}
-	holders := projections.Listed[projections.Balance]{Items: make([]projections.Balance, 0, len(keys.Items)), Next: keys.Next}
-	items, _, err := wire.BatchGet(ctx, l.client, l.table, keys.Items, false)
+	defer annotate(&err, "read balances of holders")
+	pairs := make([]events.Pair, len(keys.Items))
+	for i, key := range keys.Items {
+		pairs[i].Account, pairs[i].Asset, _ = table.ParseBalance(key)
+	}
+	found, err := l.holdings(ctx, pairs)
 	if err != nil {
-		return projections.Listed[projections.Balance]{}, fmt.Errorf("list holders: %w", err)
+		return holders, err
 	}
-	found := make(map[table.Key]projections.Balance, len(items))
-	for _, item := range items {
-		b, err := decodeBalance(item)
-		if err != nil {
-			return projections.Listed[projections.Balance]{}, fmt.Errorf("list holders: %w", err)
-		}
-		found[table.BalanceKey(b.Account, b.Asset)] = b
-	}
-	for _, key := range keys.Items {
-		// A replica of the table may be behind the index.
-		if b, ok := found[key]; ok {
-			holders.Items = append(holders.Items, b)
+	holders.Items, holders.Next = make([]projections.Holding, 0, len(pairs)), keys.Next
+	for _, k := range pairs {
+		if h := found[k]; h.Account != "" { // a replica of the table may be behind the index
+			holders.Items = append(holders.Items, h)
 		}
 	}
 	return holders, nil
 }
 
 // Assets implements projections.Lists.
-func (l *Lists) Assets(ctx context.Context, prefix string, s projections.Slice) (projections.Listed[events.AssetRegistered], error) {
+func (l *Lists) Assets(ctx context.Context, prefix string, s projections.Slice) (
+	projections.Listed[events.AssetRegistered], error,
+) {
 	r := table.AssetsRange(prefix, s.After)
-	q := wire.WithinInverse(table.AssetsPK2, r, &dynamodb.QueryInput{})
+	q := ddb.WithinInverse(table.AssetsPK2, r, &dynamodb.QueryInput{})
 	return list(ctx, l, "list assets", r, q, s.Limit, table.ParseAsset, decodeListed[events.AssetRegistered])
 }
 
-// Accounts implements projections.Lists.
-func (l *Lists) Accounts(ctx context.Context, prefix string, s projections.Slice) (projections.Listed[events.AccountOpened], error) {
-	r := table.AccountsRange(prefix, s.After)
-	q := wire.WithinInverse(table.AccountsPK2, r, &dynamodb.QueryInput{})
-	return list(ctx, l, "list accounts", r, q, s.Limit, table.ParseAccount, decodeListed[events.AccountOpened])
-}
-
 // Members implements projections.Lists.
-func (l *Lists) Members(ctx context.Context, account string, s projections.Slice) (projections.Listed[projections.Membership], error) {
+func (l *Lists) Members(ctx context.Context, account string, s projections.Slice) (
+	projections.Listed[projections.Membership], error,
+) {
 	r := table.MembersRange(s.After)
-	q := wire.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
-	members, err := list(ctx, l, "list members", r, q, s.Limit, userOfMembership, decodeMembership)
+	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
+	members, err := list(ctx, l, "list members", r, q, s.Limit, secondOf(table.ParseMembership), decodeMembership)
 	return withoutRevoked(members), err
 }
 
 // AccountsOf implements projections.Lists.
-func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (projections.Listed[projections.Membership], error) {
+func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (
+	projections.Listed[projections.Membership], error,
+) {
 	r := table.AccountsRange("", s.After)
-	q := wire.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
-	members, err := list(ctx, l, "list accounts of a user", r, q, s.Limit, accountOfMembership, decodeListedMembership)
+	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
+	account := firstOf(table.ParseMembership)
+	members, err := list(ctx, l, "list accounts of a user", r, q, s.Limit, account, decodeMembership)
 	return withoutRevoked(members), err
 }
 
+// withoutRevoked drops revoked memberships from a page, which may then be short.
 func withoutRevoked(members projections.Listed[projections.Membership]) projections.Listed[projections.Membership] {
 	granted := members.Items[:0]
 	for _, m := range members.Items {
@@ -123,24 +136,17 @@ func withoutRevoked(members projections.Listed[projections.Membership]) projecti
 	return members
 }
 
-// The positions of the lists, read from the keys of what is listed.
-
-func assetOfBalance(k table.Key) (string, bool) {
-	_, asset, ok := table.ParseBalance(k)
-	return asset, ok
+// firstOf and secondOf return the first, or the second, of the ids that parse reads from a key: positions of lists.
+func firstOf(parse func(table.Key) (string, string, bool)) func(table.Key) (string, bool) {
+	return func(k table.Key) (string, bool) {
+		id, _, ok := parse(k)
+		return id, ok
+	}
 }
 
-func accountOfBalance(k table.Key) (string, bool) {
-	account, _, ok := table.ParseBalance(k)
-	return account, ok
-}
-
-func userOfMembership(k table.Key) (string, bool) {
-	_, user, ok := table.ParseMembership(k)
-	return user, ok
-}
-
-func accountOfMembership(k table.Key) (string, bool) {
-	account, _, ok := table.ParseMembership(k)
-	return account, ok
+func secondOf(parse func(table.Key) (string, string, bool)) func(table.Key) (string, bool) {
+	return func(k table.Key) (string, bool) {
+		_, id, ok := parse(k)
+		return id, ok
+	}
 }

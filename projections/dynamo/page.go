@@ -8,83 +8,87 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/events"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
-// list answers one page of at most limit things by q, a query of r; position reads a thing's position from its key.
+// list returns one page of at most limit elements by q, a query of r. position reads an element's position from its
+// key.
 func list[T any](ctx context.Context, l *Lists, what string, r table.Range, q *dynamodb.QueryInput, limit int,
-	position func(table.Key) (string, bool), decode func(wire.Item) (T, error),
-) (projections.Listed[T], error) {
+	position func(table.Key) (string, bool), decode func(ddb.Item) (T, error),
+) (page projections.Listed[T], err error) {
+	defer annotate(&err, what)
 	if r.Empty() {
-		return projections.Listed[T]{}, nil
+		return page, nil
 	}
-	items, last, err := l.query(ctx, q, limit+1) // one more tells whether there is a next page
-	if err == nil {
-		var page projections.Listed[T]
-		if page, err = paged(items, last, limit, position, decode); err == nil {
-			return page, nil
-		}
-	}
-	return projections.Listed[T]{}, fmt.Errorf("%s: %w", what, err)
-}
-
-// query sends q for at most limit items, and returns the key to go on after when the store stopped before the end.
-func (l *Lists) query(ctx context.Context, q *dynamodb.QueryInput, limit int) (items []wire.Item, last wire.Item, err error) {
-	q.TableName = &l.table
-	q.Limit = aws.Int32(int32(limit))
-	out, err := l.client.Query(ctx, q)
+	items, last, err := l.query(ctx, q, limit+1) // with one more there is a next page
 	if err != nil {
-		return nil, nil, wire.ReadError(err)
+		return page, err
 	}
-	return out.Items, out.LastEvaluatedKey, nil
+	return paged(items, last, limit, position, decode)
 }
 
-// paged makes a page of the first limit items, at least one. There is a next one if there are more items or the store stopped before
-// the end, at the key last.
-func paged[T any](items []wire.Item, last wire.Item, limit int,
-	position func(table.Key) (string, bool), decode func(wire.Item) (T, error),
-) (projections.Listed[T], error) {
-	var page projections.Listed[T]
-	if len(items) > limit {
-		items = items[:limit]
-		last = items[limit-1]
+// annotate says what failed.
+func annotate(err *error, what string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", what, *err)
 	}
-	page.Items = make([]T, len(items))
+}
+
+// query returns the first limit items of q, and the key to go on after when there may be more. It makes one request,
+// unless the store cuts a page: a short page, or an empty one, is not the end while there is a key to go on after.
+func (l *Lists) query(ctx context.Context, q *dynamodb.QueryInput, limit int) (
+	items []ddb.Item, last ddb.Item, err error,
+) {
+	q.TableName = &l.table
+	for {
+		q.Limit = aws.Int32(int32(limit - len(items)))
+		out, err := l.client.Query(ctx, q)
+		if err != nil {
+			return nil, nil, ddb.ReadError(err)
+		}
+		items = append(items, out.Items...)
+		if len(items) >= limit || len(out.LastEvaluatedKey) == 0 {
+			return items, out.LastEvaluatedKey, nil
+		}
+		q.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// paged returns a page of the first limit items, at least one. There is a next page if there are more items, or if
+// the store stopped before the end, at the key last.
+func paged[T any](items []ddb.Item, last ddb.Item, limit int,
+	position func(table.Key) (string, bool), decode func(ddb.Item) (T, error),
+) (page projections.Listed[T], err error) {
+	if len(items) > limit {
+		items, last = items[:limit], items[limit-1]
+	}
+	listed := make([]T, len(items))
 	for i, item := range items {
-		var err error
-		if page.Items[i], err = decode(item); err != nil {
+		if listed[i], err = decode(item); err != nil {
 			return page, err
 		}
 	}
 	if last == nil {
-		return page, nil
+		return projections.Listed[T]{Items: listed}, nil
 	}
-	key, err := wire.KeyOf(last)
+	key, err := ddb.KeyOf(last)
 	if err != nil {
 		return page, err
 	}
-	var ok bool
-	if page.Next, ok = position(key); !ok {
-		return page, fmt.Errorf("%w: %s %s is not of the list", wire.ErrMalformedItem, key.PK, key.SK)
+	next, ok := position(key)
+	if !ok {
+		return page, fmt.Errorf("%w: %s %s is not of the list", store.ErrMalformedItem, key.PK, key.SK)
 	}
-	return page, nil
+	return projections.Listed[T]{Items: listed, Next: next}, nil
 }
 
 // decodeAs reads an event of one type.
-func decodeAs[E events.Event](item wire.Item) (E, error) { return only[E](wire.DecodeEvent(item)) }
+func decodeAs[E events.Event](item ddb.Item) (E, error) { return ddb.Only[E](ddb.DecodeEvent(item)) }
 
 // decodeListed reads an event of one type from the inverse index.
-func decodeListed[E events.Event](item wire.Item) (E, error) { return only[E](wire.DecodeListed(item)) }
-
-func only[E events.Event](e events.Event, err error) (typed E, _ error) {
-	if err != nil {
-		return typed, err
-	}
-	typed, ok := e.(E)
-	if !ok {
-		return typed, fmt.Errorf("%w: it is a %T, not a %T", wire.ErrMalformedItem, e, typed)
-	}
-	return typed, nil
+func decodeListed[E events.Event](item ddb.Item) (E, error) {
+	return ddb.Only[E](ddb.DecodeListed(item))
 }

@@ -3,357 +3,230 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ledger.example/events"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire/wiretest"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/ddb/ddbtest"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/dynamo"
+	"ledger.example/projections/viewstest"
 )
 
 var (
-	jane = projections.Key{Account: "jane", Asset: "USD"}
+	jane = events.Pair{Account: "jane", Asset: "USD"}
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
 
-// A refold is exact only if it sees every committed posting: each of its reads is strongly consistent or a transaction,
-// of the table itself, and one request.
+// A refold is exact only if it sees every committed posting: each of its reads is strongly consistent or a
+// transaction, of the table itself, and one request.
 func TestEveryReadOfViewsIsStrong(t *testing.T) {
+	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply {
+		if r.Operation == "TransactGetItems" {
+			return ddbtest.OK(`{"Responses":[{},{}]}`)
+		}
+		return ddbtest.OK(`{"Items":[]}`)
+	})
+	reads := errorsOfReads(t.Context(), dynamo.NewViews(client, "books"))
+	requests := fake.Requests()
+	if len(requests) != len(reads) {
+		t.Errorf("%d reads made %d requests", len(reads), len(requests))
+	}
+	for _, r := range requests {
+		if r.Operation != "TransactGetItems" && r.Body["ConsistentRead"] != true || r.Body["IndexName"] != nil {
+			t.Errorf("%s is not strongly consistent, or of an index: %v", r.Operation, r.Body)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	over := errorsOfReads(ctx, dynamo.NewViews(client, "books"))
+	for i, err := range reads {
+		if err != nil && !errors.Is(err, store.ErrAbsent) {
+			t.Errorf("read %d: %v", i, err)
+		}
+		if over[i] == nil || errors.Is(over[i], store.ErrAbsent) {
+			t.Errorf("read %d with a context that is over: %v", i, over[i])
+		}
+	}
+}
+
+// errorsOfReads does each read once.
+func errorsOfReads(ctx context.Context, v *dynamo.Views) []error {
 	id := events.FirstKSUID(noon)
-	for name, read := range map[string]func(context.Context, *dynamo.Views) error{
-		"Balance": func(ctx context.Context, v *dynamo.Views) error { _, _, err := v.Balance(ctx, jane); return err },
-		"Summary": func(ctx context.Context, v *dynamo.Views) error { _, err := v.Summary(ctx, "jane"); return err },
-		"Postings": func(ctx context.Context, v *dynamo.Views) error {
-			_, _, err := v.Postings(ctx, jane, "", "")
-			return err
-		},
-		"SegmentFrom": func(ctx context.Context, v *dynamo.Views) error { _, err := v.SegmentFrom(ctx, jane, id); return err },
-		"Together":    func(ctx context.Context, v *dynamo.Views) error { _, _, err := v.Together(ctx, jane, id); return err },
-		"NextAsset":   func(ctx context.Context, v *dynamo.Views) error { _, err := v.NextAsset(ctx, "jane", ""); return err },
-		"NewestGrant": func(ctx context.Context, v *dynamo.Views) error {
-			_, err := v.NewestGrant(ctx, "jane", "ann")
-			return err
-		},
-		"Accounts": func(ctx context.Context, v *dynamo.Views) error { _, _, _, err := v.Accounts(ctx, ""); return err },
-		"NextOf": func(ctx context.Context, v *dynamo.Views) error {
-			_, err := v.NextOf(ctx, "jane", projections.ByGrants, "")
-			return err
-		},
-		"StoredSegments": func(ctx context.Context, v *dynamo.Views) error {
-			_, _, err := v.StoredSegments(ctx, jane, "")
-			return err
-		},
-		"Snapshot": func(ctx context.Context, v *dynamo.Views) error {
-			_, _, _, err := v.Snapshot(ctx, jane, nil)
-			return err
-		},
-		"Snapshot of segments": func(ctx context.Context, v *dynamo.Views) error {
-			_, _, _, err := v.Snapshot(ctx, jane, []events.KSUID{id})
-			return err
-		},
-		"SnapshotAccount": func(ctx context.Context, v *dynamo.Views) error {
-			_, _, _, err := v.SnapshotAccount(ctx, "jane", []string{"USD"})
-			return err
-		},
-		"StoredMembership": func(ctx context.Context, v *dynamo.Views) error {
-			_, err := v.StoredMembership(ctx, "jane", "ann")
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			store, client := wiretest.New(t, func(r wiretest.Request) wiretest.Reply {
-				if r.Operation == "TransactGetItems" {
-					return wiretest.OK(`{"Responses":[{},{}]}`)
-				}
-				return wiretest.OK(`{"Items":[]}`)
-			})
-			if err := read(t.Context(), dynamo.NewViews(client, "books")); err != nil && !errors.Is(err, table.ErrAbsent) {
-				t.Fatal(err)
-			}
-			requests := store.Requests()
-			if len(requests) != 1 {
-				t.Fatalf("%d requests", len(requests))
-			}
-			r := requests[0]
-			if r.Operation != "TransactGetItems" && r.Body["ConsistentRead"] != true {
-				t.Errorf("%s is not strongly consistent: %v", r.Operation, r.Body)
-			}
-			if r.Body["IndexName"] != nil {
-				t.Errorf("reads the index %v", r.Body["IndexName"])
-			}
-		})
+	_, _, balance := v.Balance(ctx, jane)
+	_, summary := v.Summary(ctx, "jane")
+	_, _, postings := v.Postings(ctx, jane, "", "")
+	_, segment := v.SegmentFrom(ctx, jane, id)
+	_, _, both := v.BalanceWithSegment(ctx, jane, id)
+	_, asset := v.NextAsset(ctx, "jane", "")
+	_, grant := v.NewestGrant(ctx, "jane", "ann")
+	_, _, _, accounts := v.Accounts(ctx, "")
+	_, first := v.FirstKey(ctx, "jane", table.GrantUserAfter(""))
+	_, _, segments := v.StoredSegments(ctx, jane, "")
+	_, _, _, alone := v.Snapshot(ctx, jane, nil)
+	_, _, _, snapshot := v.Snapshot(ctx, jane, []events.KSUID{id})
+	_, _, _, account := v.SnapshotAccount(ctx, "jane", []string{"USD"})
+	_, membership := v.StoredMembership(ctx, "jane", "ann")
+	return []error{
+		balance, summary, postings, segment, both, asset, grant, accounts, first, segments, alone, snapshot, account,
+		membership,
 	}
 }
 
-// A conflict of a transactional read is told from a store that cannot answer.
-func TestTogetherMeetsATransaction(t *testing.T) {
-	_, client := wiretest.New(t, wiretest.Always(wiretest.Reply{Status: 400, Body: `{"__type":"x#TransactionCanceledException",` +
-		`"Message":"x","CancellationReasons":[{"Code":"TransactionConflict"},{"Code":"None"}]}`}))
-	if _, _, err := dynamo.NewViews(client, "books").Together(t.Context(), jane, events.FirstKSUID(noon)); !errors.Is(err, table.ErrConflict) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// Pages follow a store that cuts them: also one that is cut is not the end.
-func TestACutPageIsNotTheEnd(t *testing.T) {
-	id := events.FirstKSUID(noon)
-	item := `{"SK":{"S":"POSTING#USD#` + string(id) + `"},"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Quantity":{"N":"5"},"Cost":{"N":"-7"}}`
-	for last, wanted := range map[string]bool{
-		`,"LastEvaluatedKey":{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"POSTING#USD#` + string(id) + `"}}`: true,
-		``: false,
+// The assets of an account are found behind keys that cannot be read.
+func TestNextAssetPassesOverMalformedKeys(t *testing.T) {
+	id := string(events.FirstKSUID(noon))
+	for _, c := range []struct{ sks, wanted string }{
+		{"", ""},
+		{"POSTING#bad", ""},
+		{"POSTING#A#x", ""},
+		{"POSTING#USD POSTING#USD#" + id, "USD"}, // an asset whose name the malformed key begins with
+		{"POSTING#A#x POSTING#A#" + id, "A"},
+		{"POSTING#A#" + id + "#x POSTING#B POSTING#C#" + id + " POSTING#D#" + id, "C"},
 	} {
-		_, client := wiretest.New(t, wiretest.Always(wiretest.OK(`{"Items":[`+item+`]`+last+`}`)))
-		postings, more, err := dynamo.NewViews(client, "books").Postings(t.Context(), jane, "", "")
-		if err != nil || more != wanted || len(postings) != 1 ||
-			postings[0] != (projections.Posting{ID: id, Quantity: events.NewAmount(5), Cost: events.NewAmount(-7)}) {
-			t.Errorf("%+v, more %v: %v", postings, more, err)
+		client, name := viewstest.NewTable(t)
+		for _, sk := range strings.Fields(c.sks) {
+			put(t, client, name, ddb.Key(table.Key{PK: "ACCOUNT#jane", SK: sk}))
+		}
+		asset, err := dynamo.NewViews(client, name).NextAsset(t.Context(), "jane", "")
+		if asset != c.wanted || (c.wanted == "") != errors.Is(err, store.ErrAbsent) {
+			t.Errorf("%q: %q, %v; wanted %q", c.sks, asset, err, c.wanted)
 		}
 	}
 }
 
-// A posting that a fold cannot trust stops it.
-func TestMalformedPostingsAreRefused(t *testing.T) {
-	const sk = `"SK":{"S":"POSTING#USD#0000000000000000000000000Ab"}`
-	for name, item := range map[string]string{
-		"another asset's":   `{"SK":{"S":"POSTING#EUR#0000000000000000000000000Ab"},"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Quantity":{"N":"5"},"Cost":{"N":"0"}}`,
-		"no KSUID":          `{"SK":{"S":"POSTING#USD#x"},"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Quantity":{"N":"5"},"Cost":{"N":"0"}}`,
-		"another type":      `{` + sk + `,"Type":{"S":"Balance"},"V":{"N":"1"},"Quantity":{"N":"5"},"Cost":{"N":"0"}}`,
-		"an unknown form":   `{` + sk + `,"Type":{"S":"PostingRecorded"},"V":{"N":"9"},"Quantity":{"N":"5"},"Cost":{"N":"0"}}`,
-		"no quantity":       `{` + sk + `,"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Cost":{"N":"0"}}`,
-		"a text for a cost": `{` + sk + `,"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Quantity":{"N":"5"},"Cost":{"S":"0"}}`,
-		"a broken quantity": `{` + sk + `,"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Quantity":{"N":"5.5"},"Cost":{"N":"0"}}`,
-	} {
-		_, client := wiretest.New(t, wiretest.Always(wiretest.OK(`{"Items":[`+item+`]}`)))
-		if p, _, err := dynamo.NewViews(client, "books").Postings(t.Context(), jane, "", ""); err == nil {
-			t.Errorf("%s came back as %+v", name, p)
-		}
+func put(t *testing.T, client *dynamodb.Client, name string, item ddb.Item) {
+	t.Helper()
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// Every write of a balance or a summary compares its version; it is one plain put when it is the balance alone.
-func TestWritesCompareVersions(t *testing.T) {
-	store, client := wiretest.New(t, wiretest.Always(wiretest.OK("{}")))
-	views := dynamo.NewViews(client, "books")
-	segment := projections.Segment{Key: jane, Fold: projections.Fold{Through: events.FirstKSUID(noon), Count: 256}}
-	for _, c := range []projections.Change{
-		{Balance: projections.Balance{Key: jane}},
-		{Balance: projections.Balance{Key: jane, Version: 7}},
-		{Balance: projections.Balance{Key: jane, Version: 7}, Segments: []projections.Segment{segment}},
-		{Balance: projections.Balance{Key: jane}, Summary: &projections.Summary{Account: "jane", Version: 3}},
+// A rebuild writes on the condition that an item is still what was read, also where it has no version to compare.
+func TestRevisionsOfWhateverIsStored(t *testing.T) {
+	client, name := viewstest.NewTable(t)
+	views := dynamo.NewViews(client, name)
+	for _, version := range []types.AttributeValue{
+		nil, ddb.Integer(7), ddb.String("x"), ddb.Flag(false), ddb.Map(ddb.Item{}),
+		&types.AttributeValueMemberNULL{Value: true},
+		&types.AttributeValueMemberL{},
 	} {
-		if err := views.Write(t.Context(), c); err != nil {
-			t.Fatal(err)
+		item := ddb.Key(table.BalanceKey(jane.Account, jane.Asset))
+		if version != nil {
+			item[table.AttrVersion] = version
 		}
-	}
-	r := store.Requests()
-	puts := func(r wiretest.Request) (all []map[string]any) {
-		if r.Operation == "PutItem" {
-			return []map[string]any{r.Body}
-		}
-		for _, action := range r.Body["TransactItems"].([]any) {
-			all = append(all, action.(map[string]any)["Put"].(map[string]any))
-		}
-		return all
-	}
-	for i, wanted := range []struct {
-		operation string
-		puts      []string // condition, version compared, version stored; a segment has none
-	}{
-		{"PutItem", []string{"attribute_not_exists(PK)||1"}},
-		{"PutItem", []string{"#version = :version|7|8"}},
-		{"TransactWriteItems", []string{"#version = :version|7|8", "||"}},
-		{"TransactWriteItems", []string{"attribute_not_exists(PK)||1", "#version = :version|3|4"}},
-	} {
-		if r[i].Operation != wanted.operation {
-			t.Errorf("change %d was a %s", i, r[i].Operation)
-		}
-		for j, put := range puts(r[i]) {
-			got := stringOf(put["ConditionExpression"]) + "|" + numberIn(put["ExpressionAttributeValues"], ":version") +
-				"|" + numberIn(put["Item"], "Version")
-			if j >= len(wanted.puts) || got != wanted.puts[j] {
-				t.Errorf("put %d of change %d: %s", j, i, got)
-			}
-		}
-	}
-	if err := views.Write(t.Context(), projections.Change{Segments: make([]projections.Segment, projections.SegmentsMax+1)}); err == nil {
-		t.Error("more segments than a transaction can hold")
-	}
-	if n := len(store.Requests()); n != 4 {
-		t.Errorf("%d requests", n)
-	}
-}
-
-func stringOf(v any) string { s, _ := v.(string); return s }
-
-func numberIn(item any, name string) string {
-	values, _ := item.(map[string]any)
-	value, _ := values[name].(map[string]any)
-	return stringOf(value["N"])
-}
-
-// What a rebuild writes is on the condition that the item is still what was read, also where that has no version.
-func TestMendsCompareMarks(t *testing.T) {
-	for stored, wanted := range map[string]string{
-		`{}`:                         "attribute_not_exists(PK)||",
-		`{"Version":{"N":"7"}}`:      "#mark = :mark||7",
-		`{"Version":{"S":"x"}}`:      "attribute_type(#mark, :type)|S|",
-		`{"Version":{"NULL":true}}`:  "attribute_type(#mark, :type)|NULL|",
-		`{"Version":{"L":[]}}`:       "attribute_type(#mark, :type)|L|",
-		`{"Version":{"M":{}}}`:       "attribute_type(#mark, :type)|M|",
-		`{"Version":{"BOOL":false}}`: "attribute_type(#mark, :type)|BOOL|",
-		`{"Version":{"NS":["1"]}}`:   "attribute_type(#mark, :type)|NS|",
-		`{"Type":{"S":"Balance"}}`:   "attribute_exists(PK) AND attribute_not_exists(#mark)||",
-	} {
-		store, client := wiretest.New(t, func(r wiretest.Request) wiretest.Reply {
-			if r.Operation == "GetItem" {
-				return wiretest.OK(`{"Item":` + stored + `}`)
-			}
-			return wiretest.OK("{}")
-		})
-		views := dynamo.NewViews(client, "books")
+		put(t, client, name, item)
 		found, _, _, err := views.Snapshot(t.Context(), jane, nil)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || !found.There || found.Fault == nil {
+			t.Fatalf("version %v was found as %+v, %v", version, found, err)
 		}
-		if found.There != (stored != `{}`) || found.There != (found.Fault != nil) {
-			t.Errorf("%s was found as %+v", stored, found)
+		change := projections.Change{Balance: projections.Balance{Pair: jane, Version: 100}, Revision: &found.Revision}
+		if err := views.Write(t.Context(), change); err != nil {
+			t.Errorf("version %v: %v", version, err)
 		}
-		if err := views.Write(t.Context(), projections.Change{Balance: projections.Balance{Key: jane, Version: 100}, Mark: &found.Mark}); err != nil {
-			t.Fatal(err)
+		if err := views.Write(t.Context(), change); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("version %v was written over twice: %v", version, err)
 		}
-		put := store.Requests()[1].Body
-		values, _ := put["ExpressionAttributeValues"].(map[string]any)
-		kind, _ := values[":type"].(map[string]any)
-		got := stringOf(put["ConditionExpression"]) + "|" + stringOf(kind["S"]) + "|" + numberIn(values, ":mark")
-		if got != wanted || numberIn(put["Item"], "Version") != "101" {
-			t.Errorf("%s: %s, wanted %s; stored version %s", stored, got, wanted, numberIn(put["Item"], "Version"))
+		if b, _, err := views.Balance(t.Context(), jane); err != nil || b.Version != 101 {
+			t.Errorf("version %v became %d, %v", version, b.Version, err)
 		}
 	}
 }
 
 // What failed tells whether the balance may have been written.
 func TestWriteFailures(t *testing.T) {
-	alone := projections.Change{Balance: projections.Balance{Key: jane, Version: 1}}
+	alone := projections.Change{Balance: projections.Balance{Pair: jane, Version: 1}}
 	together := projections.Change{Balance: alone.Balance, Summary: &projections.Summary{Account: "jane"}}
 	for _, c := range []struct {
 		change projections.Change
-		reply  wiretest.Reply
+		reply  ddbtest.Reply
 		wanted error
 	}{
-		{alone, wiretest.Refusal(400, "ConditionalCheckFailedException", "x"), table.ErrConflict},
-		{alone, wiretest.Refusal(400, "TransactionConflictException", "x"), table.ErrConflict},
-		{alone, wiretest.Refusal(400, "ThrottlingException", "x"), table.ErrThrottled},
-		{alone, wiretest.Refusal(500, "InternalServerError", "x"), table.ErrUnknownOutcome},
-		{together, wiretest.Reply{Status: 400, Body: `{"__type":"x#TransactionCanceledException","Message":"x",` +
-			`"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"}]}`}, table.ErrConflict},
-		{together, wiretest.Refusal(500, "InternalServerError", "x"), table.ErrUnknownOutcome},
+		{alone, ddbtest.Refusal(400, "ConditionalCheckFailedException", "x"), store.ErrConflict},
+		{alone, ddbtest.Refusal(400, "TransactionConflictException", "x"), store.ErrConflict},
+		{alone, ddbtest.Refusal(400, "ThrottlingException", "x"), store.ErrThrottled},
+		{alone, ddbtest.Refusal(500, "InternalServerError", "x"), store.ErrUnknownOutcome},
+		{together, ddbtest.Reply{Status: 400, Body: `{"__type":"x#TransactionCanceledException","Message":"x",` +
+			`"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed"}]}`}, store.ErrConflict},
+		{together, ddbtest.Refusal(500, "InternalServerError", "x"), store.ErrUnknownOutcome},
 	} {
-		store, client := wiretest.New(t, wiretest.Always(c.reply))
+		fake, client := ddbtest.New(t, ddbtest.Always(c.reply))
 		if err := dynamo.NewViews(client, "books").Write(t.Context(), c.change); !errors.Is(err, c.wanted) {
 			t.Errorf("error %v, wanted %v", err, c.wanted)
 		}
-		if n := len(store.Requests()); n != 1 {
+		if n := len(fake.Requests()); n != 1 {
 			t.Errorf("%v: sent %d times", c.wanted, n)
 		}
 	}
 }
 
-// A membership that is newer is no failure; one that is revoked is put without its place in the inverse index.
-func TestMemberships(t *testing.T) {
-	reply := wiretest.OK("{}")
-	store, client := wiretest.New(t, func(wiretest.Request) wiretest.Reply { return reply })
+// Nothing is sent with a context that is over.
+func TestNoWriteForAContextThatIsOver(t *testing.T) {
+	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK("{}")))
 	views := dynamo.NewViews(client, "books")
-	m := projections.Membership{Account: "jane", User: "ann", Role: events.RoleViewer, Number: 1}
-	for _, role := range []events.Role{events.RoleViewer, ""} {
-		m.Role = role
-		if err := views.WriteMembership(t.Context(), m); err != nil {
-			t.Fatal(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	balance, m := projections.Balance{Pair: jane}, projections.Membership{Account: "jane", User: "ann", Number: 1}
+	summary := projections.Summary{Account: "jane"}
+	for i, err := range []error{
+		views.Write(ctx, projections.Change{Balance: balance}),
+		views.Write(ctx, projections.Change{Balance: balance, Summary: &summary}),
+		views.WriteMembership(ctx, m), views.WriteSummary(ctx, summary, ""), views.PutMembership(ctx, m, ""),
+	} {
+		if err == nil || len(fake.Requests()) > 0 {
+			t.Errorf("write %d: error %v, %d requests", i, err, len(fake.Requests()))
 		}
-	}
-	r := store.Requests()
-	for i, indexed := range []bool{true, false} {
-		if _, there := r[i].Body["Item"].(map[string]any)["PK2"]; there != indexed {
-			t.Errorf("membership %d is in the inverse index: %v", i, there)
-		}
-	}
-	reply = wiretest.Refusal(400, "ConditionalCheckFailedException", "x")
-	if err := views.WriteMembership(t.Context(), m); err != nil {
-		t.Errorf("a newer one is there: %v", err)
-	}
-	reply = wiretest.Refusal(400, "TransactionConflictException", "x")
-	if err := views.WriteMembership(t.Context(), m); !errors.Is(err, table.ErrConflict) {
-		t.Errorf("a conflict: %v", err)
 	}
 }
 
-// A full page of postings as the store sends it, decoded.
-func BenchmarkPostings(b *testing.B) {
-	ids, _, err := events.NewMinter(nil, nil).Mint(1000)
-	if err != nil {
-		b.Fatal(err)
+// figuresOf is a posting as the store sends what a fold reads of it.
+func figuresOf(p events.PostingRecorded) string {
+	description := ""
+	if p.Description != "" {
+		description = fmt.Sprintf(`,"Description":{"S":%q}`, p.Description)
 	}
-	body := `{"Items":[`
-	for i, id := range ids {
-		if i > 0 {
-			body += ","
-		}
-		body += `{"SK":{"S":"POSTING#USD#` + string(id) + `"},"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Quantity":{"N":"-2500"},"Cost":{"N":"150000"}}`
-	}
-	_, client := wiretest.New(b, wiretest.Always(wiretest.OK(body+`]}`)))
-	views := dynamo.NewViews(client, "books")
-	b.ReportAllocs()
-	for b.Loop() {
-		if p, _, err := views.Postings(b.Context(), jane, "", ""); err != nil || len(p) != len(ids) {
-			b.Fatal(len(p), err)
-		}
-	}
-	b.ReportMetric(float64(b.N*len(ids))/b.Elapsed().Seconds(), "postings/s")
+	return fmt.Sprintf(`{"SK":{"S":"POSTING#%s#%s"},"Type":{"S":"PostingRecorded"},"V":{"N":"2"},"Checksum":{"S":%q},`+
+		`"Quantity":{"N":"%s"},"Cost":{"N":"%s"},"Transaction":{"S":%q},"Kind":{"S":%q}%s}`,
+		p.Asset, p.ID, events.Checksum(p), p.Quantity, p.Cost, p.Transaction, p.Kind, description)
 }
 
-// Even a balance of the longest ids and the largest figures is written for one unit, and none in an index.
-func TestBalancesAreSmall(t *testing.T) {
-	store, client := wiretest.New(t, wiretest.Always(wiretest.OK("{}")))
-	longest := strings.Repeat("x", events.IDChars)
-	id, most := events.FirstKSUID(noon), events.MaxFolded()
-	fold := projections.Fold{Through: id, Credits: most, Debits: most, Expenditure: most.Neg(), Count: 1e12}
-	b := projections.Balance{
-		Key: projections.Key{Account: longest, Asset: longest}, Version: 1e12, Seal: fold, Head: fold, First: id, Unfinished: true,
+// A posting that was altered past the ledger is never counted.
+func TestAlteredPostingsAreRefused(t *testing.T) {
+	p := events.PostingRecorded{
+		Leg: events.Leg{
+			ID: events.FirstKSUID(noon), Account: jane.Account, Asset: jane.Asset, Quantity: events.NewAmount(25),
+			Cost: events.NewAmount(-7),
+		},
+		Transaction: "t-1", Kind: events.KindTrade, Description: "ten",
 	}
-	views := dynamo.NewViews(client, "books")
-	for _, b.Base = range []projections.Fold{{}, fold} {
-		if err := views.Write(t.Context(), projections.Change{Balance: b}); err != nil {
-			t.Fatal(err)
+	sound := figuresOf(p)
+	ask := func(item string) ([]projections.Posting, error) {
+		_, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK(`{"Items":[`+item+`]}`)))
+		postings, _, err := dynamo.NewViews(client, "books").Postings(t.Context(), jane, "", "")
+		return postings, err
+	}
+	if postings, err := ask(sound); err != nil || len(postings) != 1 || postings[0].Quantity != p.Quantity ||
+		postings[0].Cost != p.Cost {
+		t.Fatalf("%+v, %v", postings, err)
+	}
+	for _, change := range [][2]string{
+		{`"N":"25"`, `"N":"26"`}, {`"N":"-7"`, `"N":"0"`}, {`"t-1"`, `"t-2"`}, {`"trade"`, `"transfer"`}, {`"ten"`,
+			`"two"`},
+		{string(p.ID), string(events.FirstKSUID(noon.Add(time.Hour)))}, {events.Checksum(p),
+			events.Checksum(events.PostingRecorded{})},
+		{fmt.Sprintf(`"Checksum":{"S":%q},`, events.Checksum(p)), ""},
+	} {
+		altered := strings.Replace(sound, change[0], change[1], 1)
+		if postings, err := ask(altered); altered == sound || !errors.Is(err, events.ErrChecksum) {
+			t.Errorf("%s came back as %+v, %v", altered, postings, err)
 		}
 	}
-	sent := store.Requests()
-	before, after := sized(t, sent[0].Body["Item"]), sized(t, sent[1].Body["Item"])
-	if units := table.WriteUnits(table.Write{Before: before, After: after}, table.Indexes()...); units != 1 {
-		t.Errorf("%d bytes, %d units", after.Bytes(), units)
-	}
-}
-
-// sized returns a sent item as the cost model has it.
-func sized(t *testing.T, sent any) table.Item {
-	t.Helper()
-	item := make(table.Item)
-	for name, typed := range sent.(map[string]any) {
-		for kind, v := range typed.(map[string]any) {
-			switch kind {
-			case "S":
-				item[name] = table.String(v.(string))
-			case "N":
-				item[name] = table.Number(v.(string))
-			case "BOOL":
-				item[name] = table.Bool(v.(bool))
-			case "M":
-				item[name] = table.Map(sized(t, v))
-			default:
-				t.Fatalf("%s is a %s", name, kind)
-			}
-		}
-	}
-	return item
 }

@@ -9,26 +9,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
-// Write implements projections.Views.
+// Write implements projections.Balances.
 func (v *Views) Write(ctx context.Context, c projections.Change) error {
-	if err := v.write(ctx, c); err != nil {
-		return fmt.Errorf("write balance: %w", err)
-	}
-	return nil
-}
-
-func (v *Views) write(ctx context.Context, c projections.Change) error {
 	if len(c.Segments) > projections.SegmentsMax {
 		return fmt.Errorf("%d segments in one change", len(c.Segments))
 	}
 	next := c.Balance
 	next.Version++
-	balance := v.put(balanceItem(next), ifUnchanged(c.Balance.Version, c.Mark))
+	unchanged := ifRevision(revisionRead(c.Balance.Version, c.Revision), table.AttrVersion)
+	balance := v.put(balanceItem(next), unchanged)
 	if len(c.Segments) == 0 && c.Summary == nil {
 		return v.putAlone(ctx, balance)
 	}
@@ -41,60 +36,32 @@ func (v *Views) write(ctx context.Context, c projections.Change) error {
 	if c.Summary != nil {
 		next := *c.Summary
 		next.Version++
-		actions = append(actions, types.TransactWriteItem{Put: v.put(summaryItem(next), ifUnchanged(c.Summary.Version, c.SummaryMark))})
+		unchanged := ifRevision(revisionRead(c.Summary.Version, c.SummaryRevision), table.AttrVersion)
+		actions = append(actions, types.TransactWriteItem{Put: v.put(summaryItem(next), unchanged)})
 	}
-	if err := wire.Ready(ctx); err != nil {
+	if err := ddb.Ready(ctx); err != nil {
 		return err
 	}
-	_, err := v.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, wire.Once)
-	return wire.WriteError(err)
+	_, err := v.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, ddb.Once)
+	return ddb.WriteError(err)
 }
 
-// WriteMembership implements projections.Views.
+// WriteMembership implements projections.Balances.
 func (v *Views) WriteMembership(ctx context.Context, m projections.Membership) error {
 	older := condition{
-		expression: wire.IfAbsent + " OR #number < :number",
+		expression: ddb.IfAbsent + " OR #number < :number",
 		names:      map[string]string{"#number": table.AttrNumber},
-		values:     wire.Item{":number": wire.Integer(m.Number)},
+		values:     ddb.Item{":number": ddb.Integer(m.Number)},
 	}
 	err := v.putAlone(ctx, v.put(membershipItem(m), older))
 	if errors.Is(err, errCondition) {
-		return nil
+		return nil // it is as new, or newer
 	}
-	if err != nil {
-		return fmt.Errorf("write membership: %w", err)
-	}
-	return nil
+	return err
 }
 
-// condition is what a write asks of the item that it replaces; the zero condition is none.
-type condition struct {
-	expression string
-	names      map[string]string
-	values     wire.Item
-}
-
-// ifVersion is the condition that the item is still of the version that was read; 0 is that of an absent item.
-func ifVersion(read int64) condition {
-	if read == 0 {
-		return condition{expression: wire.IfAbsent}
-	}
-	return condition{
-		expression: "#version = :version",
-		names:      map[string]string{"#version": table.AttrVersion},
-		values:     wire.Item{":version": wire.Integer(read)},
-	}
-}
-
-// ifUnchanged is the condition that the item still has a mark, or when none is given, the version that was read.
-func ifUnchanged(read int64, mark *projections.Mark) condition {
-	if mark != nil {
-		return ifMark(*mark, table.AttrVersion)
-	}
-	return ifVersion(read)
-}
-
-func (v *Views) put(item wire.Item, c condition) *types.Put {
+// put returns a put of item under a condition, for putAlone or a transaction.
+func (v *Views) put(item ddb.Item, c condition) *types.Put {
 	put := &types.Put{
 		TableName:                 &v.table,
 		Item:                      item,
@@ -108,12 +75,12 @@ func (v *Views) put(item wire.Item, c condition) *types.Put {
 }
 
 // errCondition is the conflict of a single write whose condition failed.
-var errCondition = fmt.Errorf("%w: the item is not what was read", table.ErrConflict)
+var errCondition = fmt.Errorf("%w: the item is not what was read", store.ErrConflict)
 
-// putAlone sends a put as a request of its own, at half the price of a transaction. Errors: errCondition, and those of
-// wire.WriteError.
+// putAlone sends a put as a request of its own, at half the price of a transaction. Errors: errCondition, and those
+// of ddb.WriteError.
 func (v *Views) putAlone(ctx context.Context, p *types.Put) error {
-	if err := wire.Ready(ctx); err != nil {
+	if err := ddb.Ready(ctx); err != nil {
 		return err
 	}
 	_, err := v.client.PutItem(ctx, &dynamodb.PutItemInput{
@@ -122,10 +89,10 @@ func (v *Views) putAlone(ctx context.Context, p *types.Put) error {
 		ConditionExpression:       p.ConditionExpression,
 		ExpressionAttributeNames:  p.ExpressionAttributeNames,
 		ExpressionAttributeValues: p.ExpressionAttributeValues,
-	}, wire.Once)
+	}, ddb.Once)
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
 		return errCondition
 	}
-	return wire.WriteError(err)
+	return ddb.WriteError(err)
 }

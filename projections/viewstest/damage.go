@@ -1,81 +1,145 @@
 package viewstest
 
 import (
-	"slices"
+	"context"
 
-	"ledger.example/ledger/table"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/table"
 	"ledger.example/projections"
+	"ledger.example/projections/dynamo"
 )
 
-// How an item is spoiled.
-type spoil int
-
-const (
-	attributesSpoiled spoil = iota // it can be read, but is not as it would be stored
-	figuresSpoiled                 // of it only its version can be read
-	allSpoiled                     // not even that
-)
-
-// Damage is what somebody may do to a Memory who goes round projections.Views. None of it is a write of the ledger's own:
+// Damage is what somebody may do to projections who goes past the ledger. None of it is a write of the ledger's own:
 // versions stay what they are given as.
-type Damage struct{ m *Memory }
+type Damage struct{ *Store }
 
 // Damage gives access to what is stored.
-func (m *Memory) Damage() Damage { return Damage{m} }
+func (s *Store) Damage() Damage { return Damage{s} }
 
-// Balance puts b as it is.
-func (d Damage) Balance(b projections.Balance) { d.do(func(m *Memory) { m.balances[b.Key] = b }) }
+// Balance stores b as it is.
+func (d Damage) Balance(b projections.Balance) {
+	b.Version--
+	d.store(projections.Change{Balance: b}, table.BalanceKey(b.Account, b.Asset))
+}
 
-// LoseBalance takes a balance away.
-func (d Damage) LoseBalance(k projections.Key) { d.do(func(m *Memory) { delete(m.balances, k) }) }
+// LoseBalance deletes a balance.
+func (d Damage) LoseBalance(k events.Pair) { d.lose(table.BalanceKey(k.Account, k.Asset)) }
 
-// Segment puts s as it is.
-func (d Damage) Segment(s projections.Segment) { d.do(func(m *Memory) { m.putSegment(s) }) }
+// Segment stores s as it is.
+func (d Damage) Segment(s projections.Segment) {
+	change := projections.Change{Balance: projections.Balance{Pair: s.Pair}, Segments: []projections.Segment{s}}
+	d.store(change, table.SegmentKey(s.Account, s.Asset, string(s.Through)))
+}
 
-// LoseSegment takes the segment away that ends at s.Through.
+// LoseSegment deletes the segment that ends at s.Through.
 func (d Damage) LoseSegment(s projections.Segment) {
-	d.do(func(m *Memory) {
-		m.segments[s.Key] = slices.DeleteFunc(m.segments[s.Key], func(t projections.Segment) bool { return t.Through == s.Through })
-	})
+	d.lose(table.SegmentKey(s.Account, s.Asset, string(s.Through)))
 }
 
-// Summary puts s as it is.
-func (d Damage) Summary(s projections.Summary) { d.do(func(m *Memory) { m.summaries[s.Account] = s }) }
-
-// LoseSummary takes a summary away.
-func (d Damage) LoseSummary(account string) { d.do(func(m *Memory) { delete(m.summaries, account) }) }
-
-// Membership puts s as it is.
-func (d Damage) Membership(s projections.Membership) {
-	d.do(func(m *Memory) { m.memberships[member{s.Account, s.User}] = s })
+// Summary stores s as it is.
+func (d Damage) Summary(s projections.Summary) {
+	s.Version--
+	change := projections.Change{
+		Balance: projections.Balance{Pair: events.Pair{Account: s.Account, Asset: "X"}},
+		Summary: &s,
+	}
+	d.store(change, table.SummaryKey(s.Account))
 }
 
-// LoseMembership takes a membership away.
-func (d Damage) LoseMembership(account, user string) {
-	d.do(func(m *Memory) { delete(m.memberships, member{account, user}) })
+// LoseSummary deletes a summary.
+func (d Damage) LoseSummary(account string) { d.lose(table.SummaryKey(account)) }
+
+// Membership stores m as it is.
+func (d Damage) Membership(m projections.Membership) {
+	d.t.Helper()
+	scratch := d.scratch()
+	views := dynamo.NewViews(scratch.DynamoDB(), tableName)
+	if err := views.PutMembership(context.Background(), m, projections.RevisionAbsent); err != nil {
+		d.t.Fatal(err)
+	}
+	d.copyFrom(scratch, table.MembershipKey(m.Account, m.User))
 }
+
+// LoseMembership deletes a membership.
+func (d Damage) LoseMembership(account, user string) { d.lose(table.MembershipKey(account, user)) }
 
 // SpoilAttributes makes an item one that can be read, but is not as it would be stored.
 func (d Damage) SpoilAttributes(key table.Key) {
-	d.do(func(m *Memory) { m.spoiled[key] = attributesSpoiled })
+	d.change(key, func(item ddb.Item) { item["Oops"] = ddb.Flag(true) })
 }
 
 // SpoilFigures leaves nothing of an item to be read but its version.
 func (d Damage) SpoilFigures(key table.Key) {
-	d.do(func(m *Memory) { m.spoiled[key] = figuresSpoiled })
+	d.change(key, func(item ddb.Item) { item[table.AttrType] = ddb.Flag(true) })
 }
 
 // Spoil leaves nothing of an item to be read.
-func (d Damage) Spoil(key table.Key) { d.do(func(m *Memory) { m.spoiled[key] = allSpoiled }) }
-
-// Spoiled tells whether an item is still spoiled.
-func (d Damage) Spoiled(key table.Key) (spoiled bool) {
-	d.do(func(m *Memory) { _, spoiled = m.spoiled[key] })
-	return spoiled
+func (d Damage) Spoil(key table.Key) {
+	d.change(key, func(item ddb.Item) {
+		for name := range item {
+			if name != table.AttrPK && name != table.AttrSK && name != table.AttrPK2 {
+				item[name] = ddb.Flag(true)
+			}
+		}
+	})
 }
 
-func (d Damage) do(damage func(*Memory)) {
-	d.m.mu.Lock()
-	defer d.m.mu.Unlock()
-	damage(d.m)
+// store encodes a change in a table of its own, and copies the item of key from there.
+func (d Damage) store(c projections.Change, key table.Key) {
+	d.t.Helper()
+	scratch := d.scratch()
+	absent := projections.RevisionAbsent
+	c.Revision, c.SummaryRevision = &absent, &absent
+	if err := dynamo.NewViews(scratch.DynamoDB(), tableName).Write(context.Background(), c); err != nil {
+		d.t.Fatal(err)
+	}
+	d.copyFrom(scratch, key)
+}
+
+func (d Damage) scratch() *memdb.Store {
+	d.t.Helper()
+	scratch := memdb.New(memdb.Options{Now: d.Now})
+	createTable(d.t, scratch.DynamoDB())
+	return scratch
+}
+
+func (d Damage) copyFrom(scratch *memdb.Store, key table.Key) {
+	d.t.Helper()
+	item, _ := scratch.Item(key)
+	d.put(item)
+}
+
+// change changes an item that is there.
+func (d Damage) change(key table.Key, change func(ddb.Item)) {
+	d.t.Helper()
+	out, err := d.Client.GetItem(
+		context.Background(),
+		&dynamodb.GetItemInput{TableName: aws.String(tableName), Key: ddb.Key(key)},
+	)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	change(out.Item)
+	d.put(out.Item)
+}
+
+func (d Damage) put(item ddb.Item) {
+	d.t.Helper()
+	in := &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}
+	if _, err := d.Client.PutItem(context.Background(), in); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d Damage) lose(key table.Key) {
+	d.t.Helper()
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: ddb.Key(key)}
+	if _, err := d.Client.DeleteItem(context.Background(), in); err != nil {
+		d.t.Fatal(err)
+	}
 }

@@ -3,19 +3,20 @@ package acceptance
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"ledger.example/cmd/ledger/client"
-	"ledger.example/cmd/ledger/importer"
+	"ledger.example/client"
+	"ledger.example/internal/importer"
 	"ledger.example/tests/books"
 	"ledger.example/tests/caller"
 )
 
-// Books that are imported, twice, come out as other code has summed them up: strongly at once, and projected in the end.
+// Books that are imported, twice, come out as other code has summed them up: strongly at once, and projected in the
+// end.
 func importedBooks(t *testing.T, s *caller.Caller) {
-	const importers, silence = 4, time.Minute
+	const importers = 4
 	b := books.New(10, 40, 6)
 	ledger, err := client.New(client.Config{URL: s.URL, Connections: importers})
 	if err != nil {
@@ -23,7 +24,7 @@ func importedBooks(t *testing.T, s *caller.Caller) {
 	}
 	for round := range 2 {
 		run := importer.New(importer.Config{
-			Ledger: ledger, Clients: importers, Silence: silence,
+			Ledger: ledger, Batches: ledger, Clients: importers,
 			OnFailure: func(f importer.Failure) { t.Errorf("line %d: %v", f.Line, f.Err) },
 		})
 		if err := run.Run(t.Context(), strings.NewReader(b.Text(s.Prefix))); err != nil {
@@ -37,7 +38,8 @@ func importedBooks(t *testing.T, s *caller.Caller) {
 	if wrong := b.Differences(s, "strong"); wrong != nil {
 		t.Fatalf("strong: %q", wrong)
 	}
-	caller.Eventually(t, timeToProject, "the books are projected", func() bool { return b.Differences(s, "eventual") == nil })
+	caller.Eventually(t, timeToProject, "the books are projected",
+		func() bool { return b.Differences(s, "eventual") == nil })
 }
 
 // write writes a balance without what a strong read says otherwise than an eventual one.
@@ -52,21 +54,24 @@ func unicodeTexts(t *testing.T, s *caller.Caller) {
 	const text = `日本語 العربية עברית ελληνικά 💰👩🏽‍🚀 \"quoted\" \\ \/ é e\u0301 ﬁ \ud83d\ude00 <&>`
 	const key = "日本語 العربية"
 	asset := s.Must(201, "PUT", "/v1/assets/~X", `{"name":"`+text+`","description":"`+text+`","scale":0}`)
-	account := s.Must(201, "PUT", "/v1/accounts/~x", `{"name":"`+text+`","profile":{"`+text+`":["`+text+`",{"x":1.50,"y":[true,null]}]}}`)
+	account := s.Must(201, "PUT", "/v1/accounts/~x",
+		`{"name":"`+text+`","profile":{"`+text+`":["`+text+`",{"x":1.50,"y":[true,null]}]}}`)
 	transaction := s.Must(201, "POST", "/v1/transfers",
 		`{"id":"~x-1","from":"~bank","to":"~x","asset":"~X","quantity":"1","description":"`+text+`","metadata":{"`+key+`":"`+text+`"}}`)
 	want := caller.Reply{Body: []byte(`{"text":"` + text + `"}`)}.Text("text")
 	if want == "" {
 		t.Fatal("the text is no JSON")
 	}
-	for path, made := range map[string]caller.Reply{"/v1/assets/~X": asset, "/v1/accounts/~x": account, "/v1/transactions/~x-1": transaction} {
+	for path, made := range map[string]caller.Reply{"/v1/assets/~X": asset, "/v1/accounts/~x": account,
+		"/v1/transactions/~x-1": transaction} {
 		read := s.Must(200, "GET", path, "")
 		if !reflect.DeepEqual(read.Value(), made.Value()) {
 			t.Errorf("%s is read as %s, made as %s", path, read.Body, made.Body)
 		}
 	}
 	for _, got := range []any{
-		asset.Value("name"), asset.Value("description"), account.Value("name"), account.Value("profile", want, 0), transaction.Value("description"),
+		asset.Value("name"), asset.Value("description"), account.Value("name"), account.Value("profile", want, 0),
+		transaction.Value("description"),
 		transaction.Value("metadata", key),
 		s.Must(200, "GET", "/v1/accounts/~x/postings?asset=~X&consistency=strong", "").Value("data", 0, "description"),
 	} {
@@ -75,6 +80,161 @@ func unicodeTexts(t *testing.T, s *caller.Caller) {
 		}
 	}
 	// The same again by other escapes is the same; another normal form is not.
-	s.Must(200, "PUT", "/v1/assets/~X", `{"name":"`+strings.ReplaceAll(text, "é", `\u00e9`)+`","description":"`+text+`","scale":0}`)
-	s.Must(409, "PUT", "/v1/assets/~X", `{"name":"`+strings.ReplaceAll(text, "é", "e\u0301")+`","description":"`+text+`","scale":0}`)
+	s.Must(200, "PUT", "/v1/assets/~X",
+		`{"name":"`+strings.ReplaceAll(text, "é", `\u00e9`)+`","description":"`+text+`","scale":0}`)
+	s.Must(409, "PUT", "/v1/assets/~X",
+		`{"name":"`+strings.ReplaceAll(text, "é", "e\u0301")+`","description":"`+text+`","scale":0}`)
+}
+
+// The README's example, by its figures.
+func tradingRegister(t *testing.T, s *caller.Caller) {
+	s.OpenRegister()
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~d-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"500000"}`)
+	const trade = `{"id":"~t-1","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"10","cost":"150000","settle":true}`
+	s.Must(201, "POST", "/v1/trades", trade)
+	strong := s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "")
+	if got := strong.Value("quantity"); got != "350000" {
+		t.Errorf("strong read right after the trade: %v", got)
+	}
+	projected(s, "~jane")
+	page := s.Must(200, "GET", "/v1/accounts/~jane/summary", "")
+	for path, want := range map[[4]any]any{
+		{"balances", "data", 0, "asset"}:           "~AAPL",
+		{"balances", "data", 0, "quantity"}:        "10",
+		{"balances", "data", 0, "net_expenditure"}: "150000",
+		{"balances", "data", 1, "quantity"}:        "350000",
+		{"postings", "data", 0, "transaction"}:     "~t-1",
+	} {
+		if got := page.Value(path[:]...); got != want {
+			t.Errorf("%v is %v, not %v: %s", path, got, want, page.Body)
+		}
+	}
+	if got := page.Value("summary", "holdings"); got != 2.0 {
+		t.Errorf("holdings: %v", got)
+	}
+	again := s.Must(200, "POST", "/v1/trades", trade)
+	if again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Error("the replay does not say so")
+	}
+	s.Must(409, "POST", "/v1/trades",
+		`{"id":"~t-1","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"11","cost":"150000","settle":true}`)
+	refused := s.Must(422, "POST", "/v1/trades",
+		`{"id":"~t-2","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"100","cost":"1500000","settle":true}`)
+	if refused.Code() != "insufficient_funds" || refused.Value("available") != "350000" ||
+		refused.Value("requested") != "1500000" {
+		t.Errorf("refusal: %s", refused.Body)
+	}
+}
+
+// An account's page shows a hundred balances and the newest postings, and cursors by which the lists go on without a
+// gap and without doubles.
+func accountPage(t *testing.T, s *caller.Caller) {
+	const assets = 103
+	s.OpenRegister()
+	s.Must(201, "PUT", "/v1/accounts/~collector", `{"name":"Collector","overdraft":{"~USD":"7"},"profile":{"k":"v"}}`)
+	want := make([]string, assets)
+	for i := range want {
+		want[i] = fmt.Sprintf("~X%03d", i)
+		s.Must(201, "PUT", "/v1/assets/"+want[i], `{"name":"X","scale":0}`)
+	}
+	const legs = 48
+	for from := 0; from < assets; from += legs / 2 {
+		var postings []string
+		for _, asset := range want[from:min(from+legs/2, assets)] {
+			postings = append(postings,
+				fmt.Sprintf(`{"account":"~collector","asset":%q,"quantity":"2"},{"account":"~bank","asset":%[1]q,"quantity":"-2"}`, asset))
+		}
+		s.Must(201, "POST", "/v1/transactions",
+			fmt.Sprintf(`{"id":"~x-%d","postings":[%s]}`, from, strings.Join(postings, ",")))
+	}
+	// One of them is given away again.
+	s.Must(201, "POST", "/v1/transfers",
+		`{"id":"~gone","from":"~collector","to":"~bank","asset":"~X050","quantity":"2"}`)
+	projected(s, "~collector")
+
+	strings2 := func(v any) []string {
+		list, _ := v.([]any)
+		out := []string{}
+		for _, item := range list {
+			object, _ := item.(map[string]any)
+			if asset, ok := object["asset"].(string); ok {
+				out = append(out, asset)
+			}
+		}
+		return out
+	}
+	page := s.Must(200, "GET", "/v1/accounts/~collector/summary", "")
+	for path, want := range map[[2]string]any{
+		{"account", "name"}: "Collector", {"summary", "holdings"}: float64(assets - 1),
+		{"summary", "assets"}: float64(assets),
+	} {
+		if got := page.Value(path[0], path[1]); got != want {
+			t.Errorf("%v is %v, not %v", path, got, want)
+		}
+	}
+	if got := page.Value("account", "overdraft", "~USD"); got != "7" {
+		t.Errorf("overdraft: %v", got)
+	}
+	shown := strings2(page.Value("balances", "data"))
+	if !slices.Equal(shown, want[:100]) {
+		t.Errorf("%d balances: %q", len(shown), shown)
+	}
+	cursor, _ := page.Value("balances", "next_cursor").(string)
+	for _, query := range []string{"", "?consistency=strong"} {
+		if got := caller.Column(s.AllFrom("/v1/accounts/~collector/balances"+query, 2, cursor),
+			"asset"); !slices.Equal(got, want[100:]) {
+			t.Errorf("balances go on at %q", got)
+		}
+		if got := caller.Column(s.All("/v1/accounts/~collector/balances"+query, 40), "asset"); !slices.Equal(got,
+			want) {
+			t.Errorf("all balances, %q: %q", query, got)
+		}
+	}
+
+	history := caller.Column(s.All("/v1/accounts/~collector/postings", 100), "id")
+	if len(history) != assets+1 {
+		t.Fatalf("%d postings", len(history))
+	}
+	for _, c := range []struct {
+		query  string
+		newest int
+	}{{"", 10}, {"?newest=1", 1}, {"?newest=25", 25}, {"?newest=100", 100}, {"?newest=0", 0}} {
+		page := s.Must(200, "GET", "/v1/accounts/~collector/summary"+c.query, "")
+		data, _ := page.Value("postings", "data").([]any)
+		if data == nil || len(data) != c.newest {
+			t.Errorf("%s: %d postings", c.query, len(data))
+		}
+		got := []string{}
+		for i := range data {
+			got = append(got, page.Value("postings", "data", i, "id").(string))
+		}
+		cursor, _ := page.Value("postings", "next_cursor").(string)
+		if cursor == "" {
+			t.Fatalf("%s: no way on", c.query)
+		}
+		got = append(got, caller.Column(s.AllFrom("/v1/accounts/~collector/postings", 30, cursor), "id")...)
+		if !slices.Equal(got, history) {
+			t.Errorf("%s: the history goes on with a gap or doubles: %q instead of %q", c.query, got, history)
+		}
+		if first := page.Value("summary", "last_posting_at"); first != s.Must(200, "GET", "/v1/transactions/~gone",
+			"").Value("posted_at") {
+			t.Errorf("%s: last posting at %v", c.query, first)
+		}
+	}
+	// Where there is nothing more, there is no cursor; after a page that is just full there may be one, to an empty
+	// page.
+	s.Must(201, "PUT", "/v1/accounts/~few", `{}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~f-1","from":"~bank","to":"~few","asset":"~X000","quantity":"1"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~f-2","from":"~bank","to":"~few","asset":"~X000","quantity":"1"}`)
+	projected(s, "~few")
+	for query, more := range map[string]bool{"": false, "?newest=3": false, "?newest=1": true, "?newest=0": true} {
+		page := s.Must(200, "GET", "/v1/accounts/~few/summary"+query, "")
+		if got := page.Value("postings", "next_cursor") != nil; got != more {
+			t.Errorf("%s: %s", query, page.Body)
+		}
+	}
+	empty := s.Must(200, "GET", "/v1/accounts/~jane/summary?newest=0", "")
+	if empty.Value("postings", "next_cursor") != nil {
+		t.Errorf("of nothing: %s", empty.Body)
+	}
 }

@@ -14,7 +14,7 @@ import (
 // callers is how many requests come at once: few enough for an emulated function, which takes one at a time.
 const callers = 12
 
-// post posts as callers are told to: again, until an answer tells of the outcome.
+// post posts as callers should: again, until an answer has the outcome.
 func post(s *caller.Caller, path, body string) (caller.Reply, error) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
 		r, err := s.Try("POST", path, body)
@@ -56,7 +56,8 @@ func sameIDAtOnce(t *testing.T, s *caller.Caller) {
 		if r.Status == 201 {
 			firsts++
 		}
-		if r.Status > 201 || !bytes.Equal(r.Body, answers[0].Body) || (r.Status == 200) != (r.Header.Get("Idempotent-Replayed") == "true") {
+		if r.Status > 201 || !bytes.Equal(r.Body, answers[0].Body) ||
+			(r.Status == 200) != (r.Header.Get("Idempotent-Replayed") == "true") {
 			t.Errorf("%d %v %s, another %s", r.Status, r.Header, r.Body, answers[0].Body)
 		}
 	}
@@ -68,7 +69,8 @@ func sameIDAtOnce(t *testing.T, s *caller.Caller) {
 	}
 
 	answers = caller.AtOnce(t, callers, func(i int) (caller.Reply, error) {
-		return post(s, "/v1/transfers", fmt.Sprintf(`{"id":"~two","from":"~bank","to":"~jane","asset":"~USD","quantity":"%d"}`, 1+i%2))
+		return post(s, "/v1/transfers",
+			fmt.Sprintf(`{"id":"~two","from":"~bank","to":"~jane","asset":"~USD","quantity":"%d"}`, 1+i%2))
 	})
 	if got := statuses(answers); got["posted"] != callers/2 || got["409 transaction_id_reused"] != callers/2 {
 		t.Errorf("two bodies: %v", got)
@@ -84,12 +86,15 @@ func drawsAtOnce(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	draw := func(account string, amount int) []caller.Reply {
 		return caller.AtOnce(t, callers, func(i int) (caller.Reply, error) {
-			return post(s, "/v1/transfers", fmt.Sprintf(`{"id":"%s:draw-%d","from":%[1]q,"to":"~bank","asset":"~USD","quantity":"%[3]d"}`, account, i, amount))
+			return post(s, "/v1/transfers",
+				fmt.Sprintf(`{"id":"%s:draw-%d","from":%[1]q,"to":"~bank","asset":"~USD","quantity":"%[3]d"}`, account,
+					i, amount))
 		})
 	}
 	// Covered to the last cent.
 	s.Must(201, "PUT", "/v1/accounts/~covered", `{}`)
-	s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"~c-1","from":"~bank","to":"~covered","asset":"~USD","quantity":"%d"}`, callers*10))
+	s.Must(201, "POST", "/v1/transfers",
+		fmt.Sprintf(`{"id":"~c-1","from":"~bank","to":"~covered","asset":"~USD","quantity":"%d"}`, callers*10))
 	if got := statuses(draw("~covered", 10)); got["posted"] != callers {
 		t.Errorf("covered: %v", got)
 	}
@@ -119,18 +124,23 @@ func strongReads(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	s.Must(201, "PUT", "/v1/assets/~GOLD", `{"name":"Gold","scale":3}`)
 	for i, c := range []struct{ path, body, usd, aapl, expenditure string }{
-		{"/v1/transfers", `{"id":"~s-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"1000"}`, "1000", "0", "0"},
-		{"/v1/trades", `{"id":"~s-2","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"3","cost":"900","settle":true}`, "100", "3", "900"},
-		{"/v1/trades", `{"id":"~s-3","asset":"~AAPL","buyer":"~market","seller":"~jane","quantity":"1","cost":"350","settle":true}`, "450", "2", "550"},
+		{"/v1/transfers", `{"id":"~s-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"1000"}`, "1000", "0",
+			"0"},
+		{"/v1/trades",
+			`{"id":"~s-2","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"3","cost":"900","settle":true}`, "100", "3", "900"},
+		{"/v1/trades",
+			`{"id":"~s-3","asset":"~AAPL","buyer":"~market","seller":"~jane","quantity":"1","cost":"350","settle":true}`, "450", "2", "550"},
 		{"/v1/transfers", `{"id":"~s-4","from":"~jane","to":"~bank","asset":"~USD","quantity":"450"}`, "0", "2", "550"},
 	} {
 		s.Must(201, "POST", c.path, c.body)
 		for asset, want := range map[string]string{"~USD": c.usd, "~AAPL": c.aapl, "~GOLD": "0"} {
-			if got := s.Must(200, "GET", "/v1/accounts/~jane/balances/"+asset+"?consistency=strong", ""); got.Value("quantity") != want {
+			if got := s.Must(200, "GET", "/v1/accounts/~jane/balances/"+asset+"?consistency=strong",
+				""); got.Value("quantity") != want {
 				t.Errorf("%d: %s is %s, not %s", i, asset, got.Body, want)
 			}
 		}
-		if got := s.Must(200, "GET", "/v1/accounts/~jane/balances/~AAPL?consistency=strong", "").Value("net_expenditure"); got != c.expenditure {
+		if got := s.Must(200, "GET", "/v1/accounts/~jane/balances/~AAPL?consistency=strong",
+			"").Value("net_expenditure"); got != c.expenditure {
 			t.Errorf("%d: net expenditure %v, not %s", i, got, c.expenditure)
 		}
 		newest := s.Must(200, "GET", "/v1/accounts/~jane/postings?asset=~USD&consistency=strong&limit=1", "")

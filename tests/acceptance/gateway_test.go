@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,12 +15,23 @@ import (
 	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ledger.example/events"
+	"ledger.example/functions/api"
+	"ledger.example/internal/app"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
 	"ledger.example/tests/caller"
+	"ledger.example/tests/full"
+	"ledger.example/tests/setup"
 )
 
 // invocation is a function behind the gateway.
-type invocation = func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse, error)
+type invocation = func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse,
+	error)
 
 // gateway answers HTTP as an API Gateway HTTP API does, which authorizes by IAM: by an event to one of the functions.
 type gateway struct {
@@ -32,14 +43,9 @@ type gateway struct {
 // serve starts a gateway for t, and returns its URL.
 func serve(t *testing.T, routes []gatewayRoute, functions map[string]invocation) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: &gateway{t, routes, functions}, ReadHeaderTimeout: 10 * time.Second}
-	go server.Serve(listener)
-	t.Cleanup(func() { server.Close() })
-	return "http://" + listener.Addr().String()
+	server := httptest.NewServer(&gateway{t, routes, functions})
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // ServeHTTP implements http.Handler.
@@ -50,7 +56,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := functionFor(g.routes, r.Method, r.URL.Path)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute) // a function isn't told that its caller has gone
+	// a function doesn't learn that its caller has gone
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 	defer cancel()
 	var x exchange
 	out, err := g.functions[name](x.within(ctx), g.event(r, body))
@@ -89,7 +96,7 @@ func (g *gateway) event(r *http.Request, body []byte) (e lambdaevents.APIGateway
 	e.RequestContext.Stage, e.RequestContext.DomainName = "$default", r.Host
 	e.RequestContext.HTTP.Method, e.RequestContext.HTTP.Path, e.RequestContext.HTTP.SourceIP = r.Method, r.URL.Path, "203.0.113.1"
 	e.RequestContext.Authorizer = &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription{
-		IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::111122223333:user/acceptance"},
+		IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::111122223333:user/acceptance", UserID: "AIDACKCEVSQ6C2EXAMPLE"},
 	}
 	text, err := json.Marshal(e) // an event travels as JSON
 	if err == nil {
@@ -111,7 +118,8 @@ func functionFor(routes []gatewayRoute, method, path string) string {
 	for _, r := range routes {
 		before, isGreedy := strings.CutSuffix(r.path, greedy)
 		rest, below := strings.CutPrefix(path, before)
-		if r.path != "" && (r.method == method || r.method == "ANY") && (path == r.path || isGreedy && below && rest != "") {
+		if r.path != "" && (r.method == method || r.method == "ANY") &&
+			(path == r.path || isGreedy && below && rest != "") {
 			return r.function
 		}
 	}
@@ -151,4 +159,65 @@ func routesOfTemplate(t *testing.T) []gatewayRoute {
 		t.Fatalf("template.yaml has %d default routes", defaults)
 	}
 	return routes
+}
+
+// The functions, by their names in template.yaml.
+const (
+	commandFunction   = "CommandFunction"
+	queryFunction     = "QueryFunction"
+	projectorFunction = "ProjectorFunction"
+	sweeperFunction   = "SweeperFunction"
+)
+
+// function is one of the functions, as Lambda would run it: it shares nothing with the others but the table.
+type function struct {
+	service *app.Service
+	sent    *recorder
+}
+
+// TestFunctions runs the suite against the functions as AWS would run them, behind a gateway with the routes of
+// template.yaml, and then holds the roles in it to what the functions asked of the table. The table is in DynamoDB
+// Local, in the short run in memory.
+func TestFunctions(t *testing.T) {
+	const books = "books"
+	store := setup.Memory(memdb.Options{})
+	if full.Enabled() {
+		store = setup.DynamoDBLocal(t)
+	}
+	stream := setup.Table(t, store.Client(), books)
+	functions := make(map[string]function)
+	for _, name := range []string{commandFunction, queryFunction, projectorFunction, sweeperFunction} {
+		sent := &recorder{table: books, used: make(map[permission]bool)}
+		functions[name] = function{setup.Service(t, store.Client(sent.record), books, api.GatewayActor(false)), sent}
+	}
+	setup.Pump(t, store.Streams, stream, functions[projectorFunction].service)
+	url := serve(t, routesOfTemplate(t), map[string]invocation{
+		commandFunction: api.Gateway(functions[commandFunction].service.Commands()),
+		queryFunction:   api.Gateway(functions[queryFunction].service.Queries()),
+	})
+	if suite(t, url) {
+		sweep(t, store.Client(), books, functions[sweeperFunction].service)
+		checkRoles(t, functions)
+	}
+}
+
+// sweep lets the sweeper end a hold, and find it once more under an entry that is out of date.
+func sweep(t *testing.T, client *dynamodb.Client, name string, sweeper *app.Service) {
+	t.Helper()
+	hold := setup.DueHold(t, client, name, "due", time.Minute)
+	if swept, err := sweeper.Sweep(t.Context(), nil); err != nil || swept.Expired != 1 {
+		t.Errorf("swept %+v, %v", swept, err)
+	}
+	caller.Eventually(t, 10*time.Second, "the hold is listed as ended", func() bool {
+		swept, err := sweeper.Sweep(t.Context(), nil)
+		return err == nil && swept.Due == 0
+	})
+	entry := ddb.Key(table.OpenHoldKey(events.FormatTime(hold.ExpiresAt.Add(time.Second)), hold.ID))
+	entry[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard(hold.ID)))
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: entry}); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := sweeper.Sweep(t.Context(), nil); err != nil || swept != (ledger.Swept{Due: 1, Ended: 1}) {
+		t.Errorf("swept again: %+v, %v", swept, err)
+	}
 }

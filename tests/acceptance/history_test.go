@@ -15,12 +15,15 @@ import (
 // is not; over all assets through the index, and of one asset also strongly.
 func history(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
-	s.Must(201, "POST", "/v1/transactions", `{"id":"~swap","postings":[{"account":"~jane","asset":"~AAPL","quantity":"-1","cost":"-5"},{"account":"~jane","asset":"~USD","quantity":"-3"},{"account":"~jane","asset":"~AAPL","quantity":"1","cost":"5"},{"account":"~bank","asset":"~USD","quantity":"3"}]}`)
+	s.Must(201, "POST", "/v1/transactions",
+		`{"id":"~swap","postings":[{"account":"~jane","asset":"~AAPL","quantity":"-1","cost":"-5"},{"account":"~jane","asset":"~USD","quantity":"-3"},{"account":"~jane","asset":"~AAPL","quantity":"1","cost":"5"},{"account":"~bank","asset":"~USD","quantity":"3"}]}`)
 	for i := range 6 {
 		id := fmt.Sprint("~h-", i)
 		asset := []string{"~USD", "~AAPL", "~USD"}[i%3]
 		from := map[string]string{"~USD": "~bank", "~AAPL": "~market"}[asset]
-		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":"~jane","asset":%q,"quantity":"%d","description":"number %[4]d"}`, id, from, asset, i+1))
+		s.Must(201, "POST", "/v1/transfers",
+			fmt.Sprintf(`{"id":%q,"from":%q,"to":"~jane","asset":%q,"quantity":"%d","description":"number %[4]d"}`, id,
+				from, asset, i+1))
 	}
 
 	var everything []map[string]any
@@ -34,19 +37,24 @@ func history(t *testing.T, s *caller.Caller) {
 		t.Fatalf("history is %q", got)
 	}
 	keys := caller.Column(everything, "id")
-	if !slices.IsSortedFunc(keys, func(a, b string) int { return strings.Compare(b, a) }) || len(slices.Compact(slices.Clone(keys))) != len(keys) {
+	if !slices.IsSortedFunc(keys, func(a, b string) int { return strings.Compare(b, a) }) ||
+		len(slices.Compact(slices.Clone(keys))) != len(keys) {
 		t.Errorf("postings are %q", keys)
 	}
 	first := everything[0]
 	at, _ := first["posted_at"].(string)
 	delete(first, "id")
-	if got := fmt.Sprint(first); got != fmt.Sprintf("map[account:~jane asset:~USD cost:0 description:number 6 kind:transfer posted_at:%s quantity:6 transaction:~h-5]", at) {
+	newest := fmt.Sprintf("map[account:~jane asset:~USD cost:0 description:number 6 kind:transfer pending:0 posted_at:%s "+
+		"quantity:6 status:posted transaction:~h-5]", at)
+	if got := fmt.Sprint(first); got != newest {
 		t.Errorf("the newest posting is %s", got)
 	}
 	everything = s.All("/v1/accounts/~jane/postings", 100)
 
 	lists := map[string]string{
-		"": "", "?asset=~USD": "~USD", "?asset=~USD&consistency=strong": "~USD", "?asset=~AAPL&consistency=eventual": "~AAPL", "?asset=~GOLD": "~GOLD", "?asset=~GOLD&consistency=strong": "~GOLD",
+		"": "", "?asset=~USD": "~USD", "?asset=~USD&consistency=strong": "~USD",
+		"?asset=~AAPL&consistency=eventual": "~AAPL", "?asset=~GOLD": "~GOLD",
+		"?asset=~GOLD&consistency=strong": "~GOLD",
 	}
 	of := func(asset string, keep func(at string) bool) []string {
 		ids := []string{}
@@ -60,7 +68,8 @@ func history(t *testing.T, s *caller.Caller) {
 	always := func(string) bool { return true }
 	for query, asset := range lists {
 		for _, limit := range []int{2, 100} {
-			if got, want := caller.Column(s.All("/v1/accounts/~jane/postings"+query, limit), "id"), of(asset, always); !slices.Equal(got, want) {
+			if got, want := caller.Column(s.All("/v1/accounts/~jane/postings"+query, limit), "id"), of(asset,
+				always); !slices.Equal(got, want) {
 				t.Errorf("%s by %d: %q instead of %q", query, limit, got, want)
 			}
 		}
@@ -69,9 +78,11 @@ func history(t *testing.T, s *caller.Caller) {
 	// The times of postings sort as text.
 	within := func(bounds string, keep func(at string) bool) {
 		t.Helper()
-		for query, asset := range map[string]string{"": "", "?asset=~USD": "~USD", "?asset=~USD&consistency=strong": "~USD"} {
+		for query, asset := range map[string]string{"": "", "?asset=~USD": "~USD",
+			"?asset=~USD&consistency=strong": "~USD"} {
 			path := "/v1/accounts/~jane/postings" + query
-			if got, want := caller.Column(s.All(path+caller.Separator(path)+bounds, 7), "id"), of(asset, keep); !slices.Equal(got, want) {
+			if got, want := caller.Column(s.All(path+caller.Separator(path)+bounds, 7), "id"), of(asset,
+				keep); !slices.Equal(got, want) {
 				t.Errorf("%s %s: %q instead of %q", query, bounds, got, want)
 			}
 		}
@@ -87,14 +98,16 @@ func history(t *testing.T, s *caller.Caller) {
 		high := everything[2]["posted_at"].(string)
 		within("from="+low+"&to="+high, func(at string) bool { return at >= low && at < high })
 	}
-	for _, bounds := range []string{"from=2100-01-01T00:00:00Z", "to=2000-01-01T00:00:00Z", "to=1950-01-01T00:00:00Z", "to=0001-01-01T00:00:00Z", "from=9999-12-31T23:59:59Z", "from=2030-01-01T00:00:00Z&to=2029-01-01T00:00:00Z"} {
+	for _, bounds := range []string{"from=2100-01-01T00:00:00Z", "to=2000-01-01T00:00:00Z", "to=1950-01-01T00:00:00Z",
+		"to=0001-01-01T00:00:00Z", "from=9999-12-31T23:59:59Z", "from=2030-01-01T00:00:00Z&to=2029-01-01T00:00:00Z"} {
 		for _, query := range []string{"?", "?asset=~USD&consistency=strong&"} {
 			if got := s.All("/v1/accounts/~jane/postings"+query+bounds, 5); len(got) != 0 {
 				t.Errorf("%s%s: %v", query, bounds, got)
 			}
 		}
 	}
-	for _, bounds := range []string{"from=0001-01-01T00:00:00Z", "from=1950-01-01T00:00:00Z", "to=9999-12-31T23:59:59Z", "from=2000-01-01T00:00:00Z&to=2200-01-01T00:00:00Z"} {
+	for _, bounds := range []string{"from=0001-01-01T00:00:00Z", "from=1950-01-01T00:00:00Z",
+		"to=9999-12-31T23:59:59Z", "from=2000-01-01T00:00:00Z&to=2200-01-01T00:00:00Z"} {
 		if got := s.All("/v1/accounts/~jane/postings?"+bounds, 5); len(got) != len(everything) {
 			t.Errorf("%s: %d of %d", bounds, len(got), len(everything))
 		}
@@ -102,7 +115,8 @@ func history(t *testing.T, s *caller.Caller) {
 
 	// What is posted while somebody turns the pages is above them: nothing comes twice, nothing is left out.
 	page := s.Must(200, "GET", "/v1/accounts/~jane/postings?limit=4", "")
-	s.Must(201, "POST", "/v1/transfers", `{"id":"~meanwhile","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`)
+	s.Must(201, "POST", "/v1/transfers",
+		`{"id":"~meanwhile","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`)
 	rest := s.AllFrom("/v1/accounts/~jane/postings", 100, page.Value("next_cursor").(string))
 	if got := caller.Column(rest, "id"); !slices.Equal(got, of("", always)[4:]) {
 		t.Errorf("the second page is %q", got)

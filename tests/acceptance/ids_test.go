@@ -10,8 +10,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// worstIDs are no ids: of an asset, an account, a transaction or a user. They are tried wherever one can stand. One with a
-// slash isn't tried: gateways decode a path before the function sees it, and then it is another path.
+// worstIDs are no ids: of an asset, an account, a transaction or a user. They are tried wherever one can stand. One
+// with a slash isn't tried: gateways decode a path before the function sees it, and then it is another path.
 func worstIDs() []string {
 	return []string{strings.Repeat("a", 65), "-a", "a b", "a\x00b", "a\u202eb"}
 }
@@ -56,7 +56,7 @@ func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 		if strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
 			add(caller.Refusal{Name: "header " + name, Path: "/v1/transfers", Headers: []string{"Idempotency-Key", id}, Body: `{"from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`, Fields: []string{"Idempotency-Key"}})
 		}
-		add(caller.Refusal{Name: "trade " + name, Path: "/v1/trades", Body: fmt.Sprintf(`{"buyer":%s,"seller":%[1]s,"asset":%[1]s,"quantity":"1"}`, inJSON), Fields: []string{"buyer", "seller", "asset"}})
+		add(caller.Refusal{Name: "trade " + name, Path: "/v1/trades", Body: fmt.Sprintf(`{"buyer":%s,"seller":%[1]s,"asset":%[1]s,"quantity":"1","cost":"0"}`, inJSON), Fields: []string{"buyer", "seller", "asset"}})
 		add(caller.Refusal{
 			Name: "transaction " + name, Path: "/v1/transactions", Body: fmt.Sprintf(`{"postings":[{"account":%s,"asset":%[1]s,"quantity":"1"},{"account":"~jane","asset":%[1]s,"quantity":"-1"}]}`, inJSON),
 			Fields: []string{"postings[0].account", "postings[0].asset", "postings[1].asset"},
@@ -83,8 +83,8 @@ func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 
 	// An id of no characters in a path makes it another path.
 	refuse(t, s, []caller.Refusal{
-		{Name: "PUT no asset", Method: "PUT", Path: "/v1/assets/", Body: `{"name":"x","scale":0}`, Status: 404, Code: "not_found"},
-		{Name: "GET no account", Method: "GET", Path: "/v1/accounts//balances", Status: 404, Code: "not_found"},
+		refusal("PUT no asset", "PUT /v1/assets/", `{"name":"x","scale":0}`, 404, "not_found"),
+		refusal("GET no account", "GET /v1/accounts//balances", "", 404, "not_found"),
 	})
 	// Ids as long as may be, of every character, are fine, encoded or not.
 	longest := "~aZ09._:@-" + strings.Repeat("z", 55-len(s.Prefix))
@@ -109,38 +109,9 @@ func percentEncoded(s string) string {
 // Both places of a transaction's id.
 func twoIDs(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
-	with := func(id string) string {
-		if id != "" {
-			id = `"id":` + id + `,`
-		}
-		return `{` + id + `"from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`
-	}
-	var all []caller.Refusal
-	for _, c := range []struct {
-		id     string
-		keys   []string
-		fields []string
-	}{
-		{`"~i-1"`, []string{"~i-2"}, []string{"id", "Idempotency-Key"}},
-		{`"~i-1"`, []string{"I-1"}, []string{"id", "Idempotency-Key"}},
-		{`"~i-1"`, []string{""}, []string{"Idempotency-Key"}},
-		{``, []string{""}, []string{"Idempotency-Key"}},
-		{`""`, []string{"~i-1"}, []string{"id", "Idempotency-Key"}},
-		{`""`, nil, []string{"id"}},
-		{`null`, []string{"~i-1"}, []string{"id", "Idempotency-Key"}},
-		{``, []string{"~i-1", "~i-1"}, []string{"Idempotency-Key"}},
-		{``, []string{"~i-1", "~i-2"}, []string{"Idempotency-Key"}},
-		{``, []string{"i-1, i-2"}, []string{"Idempotency-Key"}},
-		{`"i 1"`, []string{"i 1"}, []string{"id", "Idempotency-Key"}},
-	} {
-		r := caller.Refusal{Name: c.id + " and " + strings.Join(c.keys, " and "), Path: "/v1/transfers", Body: with(c.id), Status: 400, Code: "invalid_request", Fields: c.fields}
-		for _, key := range c.keys {
-			r.Headers = append(r.Headers, "Idempotency-Key", key)
-		}
-		all = append(all, r)
-	}
-	refuse(t, s, all)
-	if got := s.Must(201, "POST", "/v1/transfers", with(`"~i-1"`), "Idempotency-Key", "~i-1").Value("id"); got != "~i-1" {
+	refuseAll(t, s, "ids.txt")
+	const body = `{"id":"~i-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`
+	if got := s.Must(201, "POST", "/v1/transfers", body, "Idempotency-Key", "~i-1").Value("id"); got != "~i-1" {
 		t.Errorf("the same id in both places became %v", got)
 	}
 }

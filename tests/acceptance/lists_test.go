@@ -1,9 +1,11 @@
 package acceptance
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -13,14 +15,16 @@ import (
 
 // Assets and accounts are listed in byte order of their ids, by prefix, in pages.
 func listsByPrefix(t *testing.T, s *caller.Caller) {
-	ids := []string{"~a", "~a-1", "~a.1", "~a1", "~a:1", "~a:10", "~a:2", "~a@1", "~a_1", "~aa", "~ab", "~B", "~b", "~users", "~users:alice", "~users:alice:cash", "~users:bob", "~usersx", "~0"}
+	ids := []string{"~a", "~a-1", "~a.1", "~a1", "~a:1", "~a:10", "~a:2", "~a@1", "~a_1", "~aa", "~ab", "~B", "~b",
+		"~users", "~users:alice", "~users:alice:cash", "~users:bob", "~usersx", "~0"}
 	for _, id := range ids {
 		s.Must(201, "PUT", "/v1/accounts/"+id, `{"name":"N","profile":{"k":"v"},"overdraft":"unlimited"}`)
 		s.Must(201, "PUT", "/v1/assets/"+id, `{"name":"N","scale":1}`)
 	}
 	slices.Sort(ids)
 	for _, list := range []string{"/v1/accounts", "/v1/assets"} {
-		caller.Eventually(t, timeToProject, "the index has all "+list, func() bool { return len(s.All(list+"?prefix=~", 100)) == len(ids) })
+		caller.Eventually(t, timeToProject, "the index has all "+list,
+			func() bool { return len(s.All(list+"?prefix=~", 100)) == len(ids) })
 	}
 	for _, prefix := range []string{"~", "~a", "~a:1", "~users:", "~B", "~c"} {
 		want := []string{}
@@ -38,20 +42,23 @@ func listsByPrefix(t *testing.T, s *caller.Caller) {
 			}
 		}
 	}
-	// Whatever else the ledger holds, a page without a prefix has twenty unless told, and none has the longest one.
+	// A page without a limit has twenty items, whatever else the ledger holds. No id begins with the longest prefix.
 	s.Must(201, "PUT", "/v1/accounts/~z", `{}`)
 	for _, path := range []string{"/v1/accounts", "/v1/accounts?prefix=~"} {
-		caller.Eventually(t, timeToProject, "the index has twenty accounts", func() bool { return len(s.Must(200, "GET", path, "").Each("id", "data")) == 20 })
+		caller.Eventually(t, timeToProject, "the index has twenty accounts",
+			func() bool { return len(s.Must(200, "GET", path, "").Each("id", "data")) == 20 })
 	}
 	if got := s.All("/v1/accounts?prefix="+strings.Repeat("a", 64), 1); len(got) != 0 {
 		t.Errorf("of the longest prefix: %v", got)
 	}
 	listed := s.All("/v1/accounts?prefix=~users:bob", 1)[0]
-	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, []string{"created_at", "id", "name", "overdraft"}) || listed["overdraft"] != "unlimited" {
+	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got,
+		[]string{"created_at", "id", "name", "overdraft", "state", "version"}) || listed["overdraft"] != "unlimited" {
 		t.Errorf("an account is listed as %v", listed)
 	}
 	asset := s.All("/v1/assets?prefix=~users:bob", 1)[0]
 	one := s.Must(200, "GET", "/v1/assets/~users:bob", "")
+	asset["actor"] = one.Value("actor") // which lists leave out
 	if got, _ := json.Marshal(asset); !sameJSON(t, got, one.Body) {
 		t.Errorf("an asset is listed as %s, and read as %s", got, one.Body)
 	}
@@ -74,20 +81,26 @@ func holders(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	for _, id := range []string{"~Zoe", "~amy", "~bob", "~carl"} {
 		s.Must(201, "PUT", "/v1/accounts/"+id, `{}`)
-		s.Must(201, "POST", "/v1/trades", fmt.Sprintf(`{"id":"%s:buys","asset":"~AAPL","buyer":%[1]q,"seller":"~market","quantity":"5","cost":"50"}`, id))
+		s.Must(201, "POST", "/v1/trades",
+			fmt.Sprintf(`{"id":"%s:buys","asset":"~AAPL","buyer":%[1]q,"seller":"~market","quantity":"5","cost":"50"}`,
+				id))
 	}
-	s.Must(201, "POST", "/v1/trades", `{"id":"~sell","asset":"~AAPL","buyer":"~market","seller":"~bob","quantity":"5","cost":"60"}`)
+	s.Must(201, "POST", "/v1/trades",
+		`{"id":"~sell","asset":"~AAPL","buyer":"~market","seller":"~bob","quantity":"5","cost":"60"}`)
 	projected(s, "~Zoe", "~amy", "~bob", "~carl", "~jane", "~market")
-	caller.Eventually(t, timeToProject, "the index has all holders", func() bool { return len(s.All("/v1/assets/~AAPL/holders", 100)) == 6 })
+	caller.Eventually(t, timeToProject, "the index has all holders",
+		func() bool { return len(s.All("/v1/assets/~AAPL/holders", 100)) == 6 })
 	for _, limit := range []int{1, 2, 100} {
 		holders := s.All("/v1/assets/~AAPL/holders", limit)
-		if got := caller.Column(holders, "account"); !slices.Equal(got, []string{"~Zoe", "~amy", "~bob", "~carl", "~jane", "~market"}) {
+		if got := caller.Column(holders, "account"); !slices.Equal(got,
+			[]string{"~Zoe", "~amy", "~bob", "~carl", "~jane", "~market"}) {
 			t.Fatalf("holders are %q", got)
 		}
 		if got := caller.Column(holders, "quantity"); !slices.Equal(got, []string{"5", "5", "0", "5", "10", "-25"}) {
 			t.Errorf("they hold %q", got)
 		}
-		if got := caller.Column(holders, "net_expenditure"); !slices.Equal(got, []string{"50", "50", "-10", "50", "150000", "-150140"}) {
+		if got := caller.Column(holders, "net_expenditure"); !slices.Equal(got,
+			[]string{"50", "50", "-10", "50", "150000", "-150140"}) {
 			t.Errorf("they spent %q", got)
 		}
 		one := s.Must(200, "GET", "/v1/accounts/~bob/balances/~AAPL", "")
@@ -103,7 +116,8 @@ func holders(t *testing.T, s *caller.Caller) {
 // Members are seen from both sides, and are gone from both when they are revoked.
 func membersBothWays(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
-	for _, grant := range []string{"~jane ~u-1 viewer", "~jane ~u-2 operator", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~market ~u-1 owner", "~bank ~u-1 operator", "~bank ~u-2 viewer"} {
+	for _, grant := range []string{"~jane ~u-1 viewer", "~jane ~u-2 operator", "~jane ~U-3 owner",
+		"~jane ~a@example.com viewer", "~market ~u-1 owner", "~bank ~u-1 operator", "~bank ~u-2 viewer"} {
 		part := strings.Fields(grant)
 		s.Must(201, "PUT", "/v1/accounts/"+part[0]+"/members/"+part[1], fmt.Sprintf(`{"role":%q}`, part[2]))
 	}
@@ -116,15 +130,18 @@ func membersBothWays(t *testing.T, s *caller.Caller) {
 			}
 			return got
 		}
-		caller.Eventually(t, timeToProject, fmt.Sprintf("%s is %q", path, want), func() bool { return slices.Equal(shown(100), want) })
+		caller.Eventually(t, timeToProject, fmt.Sprintf("%s is %q", path, want),
+			func() bool { return slices.Equal(shown(100), want) })
 		if got := shown(2); !slices.Equal(got, want) {
 			t.Errorf("%s by twos: %q instead of %q", path, got, want)
 		}
 	}
-	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 viewer", "~jane ~u-2 operator")
+	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 viewer",
+		"~jane ~u-2 operator")
 	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 viewer", "~market ~u-1 owner")
 	s.Must(200, "PUT", "/v1/accounts/~jane/members/~u-1", `{"role":"owner"}`)
-	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 owner", "~jane ~u-2 operator")
+	check("/v1/accounts/~jane/members", "~jane ~U-3 owner", "~jane ~a@example.com viewer", "~jane ~u-1 owner",
+		"~jane ~u-2 operator")
 	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 owner", "~market ~u-1 owner")
 	s.Must(200, "DELETE", "/v1/accounts/~jane/members/~u-1", "")
 	s.Must(200, "DELETE", "/v1/accounts/~jane/members/~U-3", "")
@@ -137,4 +154,81 @@ func membersBothWays(t *testing.T, s *caller.Caller) {
 	s.Must(201, "PUT", "/v1/accounts/~jane/members/~u-1", `{"role":"viewer"}`)
 	check("/v1/accounts/~jane/members", "~jane ~a@example.com viewer", "~jane ~u-1 viewer", "~jane ~u-2 operator")
 	check("/v1/users/~u-1/accounts", "~bank ~u-1 operator", "~jane ~u-1 viewer", "~market ~u-1 owner")
+}
+
+// Cursors that were altered, or that belong to another list.
+func badCursors(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	for i := range 4 {
+		s.Must(201, "PUT", fmt.Sprint("/v1/accounts/~users:", i), `{}`)
+		s.Must(201, "POST", "/v1/transfers",
+			fmt.Sprintf(`{"id":"~c-%d","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`, i))
+	}
+	next := func(path string) string {
+		t.Helper()
+		cursor, _ := s.Must(200, "GET", path, "").Value("next_cursor").(string)
+		if cursor == "" || len(cursor) >= 1000 || url.QueryEscape(cursor) != cursor {
+			t.Fatalf("%s goes on at %q", path, cursor)
+		}
+		return cursor
+	}
+	cursor := next("/v1/accounts?prefix=~users:&limit=2")
+	var all []caller.Refusal
+	add := func(name, path, cursor string) {
+		all = append(all, refusal(name, "GET "+path+caller.Separator(path)+"cursor="+url.QueryEscape(cursor), "",
+			400, "invalid_cursor", "cursor"))
+	}
+	const path = "/v1/accounts?prefix=~users:"
+	for i := 0; i < len(cursor); i += 5 {
+		other := byte('A')
+		if cursor[i] == other {
+			other = 'B'
+		}
+		add(fmt.Sprint("altered at ", i), path, cursor[:i]+string(other)+cursor[i+1:])
+	}
+	for name, altered := range map[string]string{
+		"empty": "", "cut at the end": cursor[:len(cursor)-1], "cut in front": cursor[1:],
+		"half": cursor[:len(cursor)/2], "longer": cursor + "A", "padded": cursor + "=", "twice": cursor + cursor,
+		"a space": cursor + " ", "a line end": cursor + "\n", "NUL": cursor + "\x00", "an id": "~users:1",
+		"a number": "2", "null": "null", "very long": strings.Repeat("A", 2000),
+		"in standard base64": base64.StdEncoding.EncodeToString([]byte(cursor)),
+		"in another case":    strings.ToLower(cursor),
+	} {
+		add(name, path, altered)
+	}
+	history := next("/v1/accounts/~jane/postings?asset=~USD&limit=2")
+	foreign := map[string]string{
+		"/v1/accounts":                                                     cursor, // other filters
+		"/v1/accounts?prefix=~users":                                       cursor,
+		"/v1/accounts?prefix=~users:1":                                     cursor,
+		"/v1/assets?prefix=~users:":                                        cursor, // other lists
+		"/v1/accounts/~jane/balances":                                      cursor,
+		"/v1/accounts/~jane/members":                                       cursor,
+		"/v1/users/~jane/accounts":                                         cursor,
+		"/v1/assets/~USD/holders":                                          cursor,
+		"/v1/accounts/~jane/postings":                                      history,
+		"/v1/accounts/~bank/postings?asset=~USD":                           history,
+		"/v1/accounts/~jane/postings?asset=~AAPL":                          history,
+		"/v1/accounts/~jane/postings?asset=~USD&from=2026-01-01T00:00:00Z": history,
+		"/v1/accounts/~jane/postings?asset=~USD&to=2126-01-01T00:00:00Z":   history,
+		"/v1/accounts/~jane/postings?asset=~USD&to=2126-01-01T00:00:00Z&consistency=strong":        history,
+		"/v1/accounts/~jane/postings?asset=~USD&from=2026-01-01T00:00:00Z&to=2126-01-01T00:00:00Z": next("/v1/accounts/~jane/postings?asset=~USD&limit=2&from=2026-01-01T00:00:00Z&to=2126-01-01T00:00:01Z"),
+		"/v1/accounts/~jane/postings?from=2026-01-01T00:00:00Z":                                    next("/v1/accounts/~jane/postings?limit=2&to=2126-01-01T00:00:00Z"),
+	}
+	for path, cursor := range foreign {
+		add("foreign at "+path, path, cursor)
+	}
+	refuse(t, s, all)
+
+	// limit and consistency are no filters, nor are the order and the spelling of parameters.
+	for _, path := range []string{
+		"/v1/accounts?prefix=~users:&limit=1&cursor=" + cursor, "/v1/accounts?cursor=" + cursor + "&prefix=~users%3A",
+		"/v1/accounts?prefix=~users:&limit=100&cursor=" + cursor,
+		"/v1/accounts/~jane/postings?asset=~USD&consistency=strong&cursor=" + history,
+		"/v1/accounts/~jane/postings?cursor=" + history + "&limit=7&asset=~USD&consistency=eventual",
+	} {
+		s.Must(200, "GET", path, "")
+	}
+	from := next("/v1/accounts/~jane/postings?limit=1&from=2026-01-01T00:00:00Z")
+	s.Must(200, "GET", "/v1/accounts/~jane/postings?from=2026-01-01T01:00:00.000%2B01:00&cursor="+from, "")
 }

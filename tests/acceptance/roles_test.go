@@ -1,12 +1,22 @@
 package acceptance
 
 import (
+	"context"
+	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 	"go.yaml.in/yaml/v3"
 
 	template "ledger.example"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/tests/caller"
 )
 
 // stackResource is one resource of template.yaml. Intrinsic functions in short form come as their arguments.
@@ -39,7 +49,8 @@ const (
 func byLambda() map[string][]permission {
 	return map[string][]permission{
 		projectorFunction: {
-			{"dynamodb:DescribeStream", onStream}, {"dynamodb:GetRecords", onStream}, {"dynamodb:GetShardIterator", onStream},
+			{"dynamodb:DescribeStream", onStream}, {"dynamodb:GetRecords", onStream},
+			{"dynamodb:GetShardIterator", onStream},
 			{"dynamodb:ListStreams", onAll},
 		},
 	}
@@ -84,8 +95,8 @@ func checkRoles(t *testing.T, functions map[string]function) {
 	}
 }
 
-// grantedBy collects the permissions on DynamoDB in the statements anywhere in a role's policies, also within conditions
-// of the template.
+// grantedBy collects the permissions on DynamoDB in the statements anywhere in a role's policies, also within
+// conditions of the template.
 func grantedBy(t *testing.T, function string, in any, granted map[permission]bool) {
 	t.Helper()
 	switch in := in.(type) {
@@ -117,8 +128,8 @@ func grantedBy(t *testing.T, function string, in any, granted map[permission]boo
 	}
 }
 
-// resourceName is what a permission calls a resource of a statement; one that it doesn't know keeps its own name, and is
-// then nobody's need.
+// resourceName is what a permission calls a resource of a statement; one that it doesn't know keeps its own name, and
+// is then nobody's need.
 func resourceName(resource string) string {
 	index, isIndex := strings.CutPrefix(resource, "${LedgerTable.Arn}/index/")
 	switch {
@@ -138,4 +149,145 @@ func listOf(v any) []any {
 		return list
 	}
 	return []any{v}
+}
+
+// permission is what IAM must allow: an action, and the table (""), one of its indexes by name, or what else it is on.
+type permission struct{ action, on string }
+
+func (p permission) String() string { return strings.TrimSpace(p.action + " " + p.on) }
+
+// recorder keeps which permissions the requests of one client need. It is safe for concurrent use.
+type recorder struct {
+	table string
+
+	mu     sync.Mutex
+	used   map[permission]bool
+	faults []string // requests of which it cannot tell
+}
+
+// record is a client option that puts the recorder into the SDK's middleware.
+func (r *recorder) record(o *dynamodb.Options) {
+	ddb.Observe("permissions", func(ctx context.Context, in, _ any, err error) {
+		needed, fault := permissionsOf(in, r.table)
+		r.mu.Lock()
+		for _, p := range needed {
+			r.used[p] = true
+		}
+		if fault != "" {
+			r.faults = append(r.faults, fault)
+		}
+		r.mu.Unlock()
+		if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+			x.note(middleware.GetOperationName(ctx), err, isGuard(in))
+		}
+	})(o)
+}
+
+// permissionsOf are what a request needs. A transaction is authorized by the actions in it (Amazon DynamoDB Developer
+// Guide, IAM and transactions); conditions and returned values need nothing of their own.
+func permissionsOf(input any, tableName string) (needed []permission, fault string) {
+	need := func(action string, name, index *string) {
+		if aws.ToString(name) != tableName {
+			fault = fmt.Sprintf("%s on table %q", action, aws.ToString(name))
+		}
+		needed = append(needed, permission{"dynamodb:" + action, aws.ToString(index)})
+	}
+	switch in := input.(type) {
+	case *dynamodb.GetItemInput:
+		need("GetItem", in.TableName, nil)
+	case *dynamodb.BatchGetItemInput:
+		for name := range in.RequestItems {
+			need("BatchGetItem", &name, nil)
+		}
+	case *dynamodb.TransactGetItemsInput:
+		for _, get := range in.TransactItems {
+			need("GetItem", get.Get.TableName, nil)
+		}
+	case *dynamodb.QueryInput:
+		need("Query", in.TableName, in.IndexName)
+	case *dynamodb.PutItemInput:
+		need("PutItem", in.TableName, nil)
+	case *dynamodb.UpdateItemInput:
+		need("UpdateItem", in.TableName, nil)
+	case *dynamodb.TransactWriteItemsInput:
+		for _, action := range in.TransactItems {
+			switch {
+			case action.Put != nil:
+				need("PutItem", action.Put.TableName, nil)
+			case action.Update != nil:
+				need("UpdateItem", action.Update.TableName, nil)
+			case action.ConditionCheck != nil:
+				need("ConditionCheckItem", action.ConditionCheck.TableName, nil)
+			default:
+				fault = "an action of a transaction that no function may send"
+			}
+		}
+	default:
+		fault = fmt.Sprintf("%T, which no function may send", in)
+	}
+	return needed, fault
+}
+
+// exchange is what was asked of the table to answer one HTTP request. It is safe for concurrent use.
+type exchange struct {
+	mu   sync.Mutex
+	sent []string // operations
+	done []string // those that wrote
+}
+
+type exchangeKey struct{}
+
+func (x *exchange) within(ctx context.Context) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// isGuard reports whether a request makes a guard or tells it of a change: before the first debit of a pair, also of one
+// that is refused then. It says that nothing was spent, as its absence does.
+func isGuard(input any) bool {
+	isSpend := func(item ddb.Item) bool {
+		key, err := ddb.KeyOf(item)
+		_, _, ok := table.ParseSpend(key)
+		return err == nil && ok
+	}
+	switch in := input.(type) {
+	case *dynamodb.PutItemInput:
+		return isSpend(in.Item)
+	case *dynamodb.UpdateItemInput:
+		return isSpend(in.Key) && !strings.Contains(aws.ToString(in.UpdateExpression), "ADD")
+	}
+	return false
+}
+
+func (x *exchange) note(operation string, err error, isGuard bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent = append(x.sent, operation)
+	switch operation {
+	case "GetItem", "BatchGetItem", "TransactGetItems", "Query":
+	default:
+		if err == nil && !isGuard {
+			x.done = append(x.done, operation)
+		}
+	}
+}
+
+// check fails t if an answer says something else than was done: whatever is refused has written nothing, and what a
+// request shows by itself is answered without a read of the table.
+func (x *exchange) check(t *testing.T, request *http.Request, r caller.Reply) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	code := r.Code()
+	// The clock is judged after the id, a part by the transaction that it is of, and a change by what it changes.
+	reads := request.Method == http.MethodPatch || strings.Contains(string(r.Body), `"hold.expires_at"`) ||
+		strings.HasSuffix(request.URL.Path, "/capture") || strings.HasSuffix(request.URL.Path, "/reversals")
+	if caller.ByRequestAlone(code) && len(x.sent) > 0 && !reads {
+		t.Errorf("%s %s: %s only after %q", request.Method, request.URL, code, x.sent)
+	}
+	refused := r.Status >= http.StatusBadRequest && r.Status < http.StatusInternalServerError
+	if refused && len(x.done) > 0 && code != "hold_expired" { // that is said once the expiry is written
+		t.Errorf("%s %s: %d %s, but %q was done", request.Method, request.URL, r.Status, code, x.done)
+	}
+	if got := request.Method == http.MethodGet || request.Method == http.MethodHead; got && len(x.done) > 0 {
+		t.Errorf("%s %s wrote: %q", request.Method, request.URL, x.done)
+	}
 }

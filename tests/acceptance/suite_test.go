@@ -1,21 +1,30 @@
-// Package acceptance is what a ledger must do, whoever runs it: everything here knows nothing of it but a URL. It is run
-// against `ledger up --memory`, against the three functions behind a gateway as in AWS, and, with -args -url=URL, against any
-// other: `sam local start-api` with a pump beside it, for example.
+// Package acceptance tests a ledger through its API. The tests need only its URL. They run against `ledger up` and
+// against the three functions behind a gateway, as in AWS. With -args -url=URL they run against any other ledger, for
+// example `sam local start-api` with a pump.
 //
-// Ids are written with a ~, which stands for a prefix that no other test and no other run has: the suite may be run again
-// on one table, and beside other data. What is projected, or in an index, is waited for.
+// In ids, ~ stands for a prefix that is unique to the test and the run. The suite may therefore run repeatedly on one
+// table that has other data. The tests wait for what is projected or in an index.
 //
-// sam local holds back an answer for up to a second, until it has read the function's log in one piece. The scenarios don't
-// wait for one another: with -parallel=8 the suite takes it a third of the time that it takes with two at once.
+// sam local delays each answer by up to a second, because it first reads the function's log. The scenarios are
+// independent: with -parallel=8 the suite takes a third of the time that it takes with -parallel=2.
 package acceptance
 
 import (
 	"crypto/rand"
+	"encoding/json"
+	"flag"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"ledger.example/tests/caller"
+	"ledger.example/tests/full"
+	"ledger.example/tests/process"
 )
 
 const (
@@ -36,6 +45,11 @@ func scenarios() []scenario {
 	return []scenario{
 		{"IDs", badIDsAnywhere},
 		{"AccountPage", accountPage},
+		{"BadHolds", badHolds},
+		{"Holds", lifeOfHolds},
+		{"Changes", accountsChange},
+		{"Batches", batchesOfRequests},
+		{"DryRuns", dryRuns},
 		{"Queries", badQueries},
 		{"Amounts", badAmounts},
 		{"Errors", errorsInTheirOrder},
@@ -66,12 +80,19 @@ func scenarios() []scenario {
 	}
 }
 
-// suite runs everything against the ledger at url, and tells whether it has: -run may have chosen some of it.
-func suite(t *testing.T, url string) (whole bool) {
+// ofTheStore are the scenarios that depend on the store: on its conditions, its transactions, its indexes and its stream.
+var ofTheStore = []string{"History", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds"}
+
+// suite runs scenarios against the ledger at url, all unless some are named. It reports whether it ran all: -run may have
+// chosen some, too.
+func suite(t *testing.T, url string, names ...string) (all bool) {
 	began := time.Now()
 	seen := newCoverage()
 	t.Run("Scenarios", func(t *testing.T) {
 		for _, one := range scenarios() {
+			if len(names) > 0 && !slices.Contains(names, one.name) {
+				continue
+			}
 			t.Run(one.name, func(t *testing.T) {
 				t.Parallel()
 				s := caller.New(t, url)
@@ -84,10 +105,18 @@ func suite(t *testing.T, url string) (whole bool) {
 		}
 	})
 	t.Logf("%d requests in %v", seen.all(), time.Since(began).Round(100*time.Millisecond))
-	if whole = seen.scenarios() == len(scenarios()); whole {
+	if all = seen.scenarios() == len(scenarios()); all {
 		seen.check(t, caller.New(t, url))
 	}
-	return whole
+	return all
+}
+
+// refusal is a request with a body, if that is not empty, that is answered with a status and a code, and names fields.
+func refusal(name, request, body string, status int, code string, fields ...string) caller.Refusal {
+	method, path, _ := strings.Cut(request, " ")
+	return caller.Refusal{
+		Name: name, Method: method, Path: path, Body: body, Status: status, Code: code, Fields: fields,
+	}
 }
 
 // refuse sends each request and holds the answer to what the API promises of an error.
@@ -115,4 +144,126 @@ func projected(s *caller.Caller, accounts ...string) {
 			return shown.String() == wanted.String()
 		})
 	}
+}
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+
+// anyURL is where a ledger runs that somebody else has started, and something that projects beside it.
+var anyURL = flag.String("url", "",
+	"run the suite against the ledger at this URL, instead of one that is started for it")
+
+// TestAcceptance runs the suite against the ledger at -url, else against `ledger up` on DynamoDB Local: of that, the
+// short run takes the scenarios that depend on the store.
+func TestAcceptance(t *testing.T) {
+	switch {
+	case *anyURL != "":
+		suite(t, *anyURL)
+	case full.Enabled():
+		suite(t, process.Start(t, "up", "--port", "0").URL)
+	default:
+		suite(t, process.Start(t, "up", "--port", "0").URL, ofTheStore...)
+	}
+}
+
+// TestAcceptanceInMemory runs the suite against `ledger up --memory`.
+func TestAcceptanceInMemory(t *testing.T) {
+	full.Only(t, "runs the same suite against ledger up --memory")
+	suite(t, process.Start(t, "up", "--memory", "--port", "0").URL)
+}
+
+// coverage is what the suite has asked for and been answered. It is safe for concurrent use.
+type coverage struct {
+	mu       sync.Mutex
+	requests map[string]int     // by scenario
+	asked    map[[2]string]bool // method and path of what was done
+	codes    map[string]bool
+}
+
+func newCoverage() *coverage {
+	return &coverage{requests: make(map[string]int), asked: make(map[[2]string]bool), codes: make(map[string]bool)}
+}
+
+// of is how many requests a scenario has made so far, and all how many they have made together.
+func (c *coverage) of(scenario string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests[scenario]
+}
+
+func (c *coverage) all() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.requests {
+		n += one
+	}
+	return n
+}
+
+// scenarios is how many of them have made requests.
+func (c *coverage) scenarios() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests)
+}
+
+// answer notes one answer. A path counts as asked for once something was done there.
+func (c *coverage) answer(scenario, method, path string, r caller.Reply) {
+	code := r.Code()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests[scenario]++
+	if r.Status < http.StatusMultipleChoices {
+		c.asked[[2]string{method, path}] = true
+	}
+	c.codes[code] = true
+}
+
+// beyondCallers are the codes that no request can bring about by itself: they are about the store, a fault, or a
+// gateway without an authorizer.
+var beyondCallers = []string{"throttled", "contention", "unavailable", "outcome_unknown", "internal", "unauthenticated"}
+
+// check fails t unless every operation of the API's own description was done, and every code that a caller can bring
+// about was answered.
+func (c *coverage) check(t *testing.T, s *caller.Caller) {
+	t.Helper()
+	var document struct {
+		Paths      map[string]map[string]json.RawMessage
+		Components struct {
+			Schemas map[string]struct{ Enum []any }
+		}
+	}
+	if err := json.Unmarshal(s.Must(200, "GET", "/openapi.json", "").Body, &document); err != nil {
+		t.Fatal(err)
+	}
+	codes := document.Components.Schemas["Code"].Enum
+	if len(document.Paths) == 0 || len(codes) == 0 {
+		t.Fatal("the API doesn't describe its paths and codes")
+	}
+	for pattern, operations := range document.Paths {
+		for method := range operations {
+			method = strings.ToUpper(method)
+			if !slices.Contains([]string{"GET", "PUT", "PATCH", "POST", "DELETE"}, method) {
+				continue // what all of a path's operations share
+			}
+			done := slices.ContainsFunc(slices.Collect(maps.Keys(c.asked)), func(asked [2]string) bool {
+				return asked[0] == method && fits(pattern, asked[1])
+			})
+			if !done {
+				t.Errorf("nothing was done by %s %s", method, pattern)
+			}
+		}
+	}
+	for _, code := range codes {
+		if name, _ := code.(string); !c.codes[name] && !slices.Contains(beyondCallers, name) {
+			t.Errorf("nothing was answered with %v", code)
+		}
+	}
+}
+
+// fits reports whether a path is one of a pattern's, in which names in braces stand for ids.
+func fits(pattern, path string) bool {
+	wanted, given := strings.Split(pattern, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(wanted, given, func(wanted, given string) bool {
+		return strings.HasPrefix(wanted, "{") && given != "" || wanted == given
+	})
 }

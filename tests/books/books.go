@@ -1,5 +1,5 @@
-// Package books makes up books for tests: lines to import, and the balances that must come out of them, summed up by other
-// code than the ledger's.
+// Package books generates books for tests: lines to import, and the balances that must result. It adds the balances up
+// with code of its own.
 package books
 
 import (
@@ -47,7 +47,8 @@ func New(accounts, transactions, legs int) Books {
 		}
 		b.line(`{"account":{"id":%q}}`, id)
 		for _, asset := range b.Assets {
-			b.line(`{"transfer":{"id":"~gift-%s-%d","from":"~world","to":%q,"asset":%q,"quantity":"%d"}}`, asset[1:], i, id, asset, gift)
+			b.line(`{"transfer":{"id":"~gift-%s-%d","from":"~world","to":%q,"asset":%q,"quantity":"%d"}}`, asset[1:], i,
+				id, asset, gift)
 			b.add(id, asset, gift, 0)
 			b.add("~world", asset, -gift, 0)
 		}
@@ -87,7 +88,8 @@ func (b *Books) transaction(random *rand.Rand, id string, n int) {
 			quantity, cost = -quantities, -costs
 		}
 		quantities, costs = quantities+quantity, costs+cost
-		postings = append(postings, fmt.Sprintf(`{"account":%q,"asset":%q,"quantity":"%d","cost":"%d"}`, account, asset, quantity, cost))
+		postings = append(postings, fmt.Sprintf(`{"account":%q,"asset":%q,"quantity":"%d","cost":"%d"}`, account, asset,
+			quantity, cost))
 		b.add(account, asset, quantity, cost)
 	}
 	b.line(`{"transaction":{"id":%q,"postings":[%s]}}`, id, strings.Join(postings, ","))
@@ -98,7 +100,8 @@ func (b *Books) trade(random *rand.Rand, id string) {
 	parties := random.Perm(len(b.Accounts))
 	buyer, seller := b.Accounts[parties[0]], b.Accounts[parties[1]]
 	quantity, cost, settle := random.Int64N(mostMoved)+1, random.Int64N(mostMoved), random.IntN(2) == 0
-	b.line(`{"trade":{"id":%q,"asset":"~GOLD","buyer":%q,"seller":%q,"quantity":"%d","cost":"%d","settle":%t}}`, id, buyer, seller, quantity, cost, settle)
+	b.line(`{"trade":{"id":%q,"asset":"~GOLD","buyer":%q,"seller":%q,"quantity":"%d","cost":"%d","settle":%t}}`, id,
+		buyer, seller, quantity, cost, settle)
 	b.add(buyer, "~GOLD", quantity, cost)
 	b.add(seller, "~GOLD", -quantity, -cost)
 	if settle {
@@ -129,7 +132,8 @@ func (b Books) Differences(c *caller.Caller, consistency string) []string {
 	for _, account := range b.Accounts {
 		shown := make(map[string][2]string)
 		for _, balance := range c.All("/v1/accounts/"+account+"/balances?consistency="+consistency, 100) {
-			shown[fmt.Sprint(balance["asset"])] = [2]string{fmt.Sprint(balance["quantity"]), fmt.Sprint(balance["net_expenditure"])}
+			shown[fmt.Sprint(balance["asset"])] = [2]string{fmt.Sprint(balance["quantity"]),
+				fmt.Sprint(balance["net_expenditure"])}
 		}
 		for _, asset := range b.Assets {
 			figures, moved := b.Balances[[2]string{account, asset}]

@@ -1,10 +1,11 @@
-// Package caller calls a ledger over HTTP for tests, and knows nothing of it but its URL.
+// Package caller calls a ledger over HTTP for tests. It needs only the ledger's URL.
 package caller
 
 import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,8 +13,8 @@ import (
 )
 
 const (
-	// patience is how long an answer may take: far longer than a command lives, for machines that are busy.
-	patience = time.Minute
+	// timeout is how long an answer may take: far longer than a command lives, for machines that are busy.
+	timeout = time.Minute
 	// resends is how often Must sends a request again of which the answer doesn't say that it was done.
 	resends = 3
 )
@@ -23,10 +24,10 @@ type Caller struct {
 	T    testing.TB
 	URL  string
 	HTTP *http.Client
-	// Prefix is what ~ stands for in paths, bodies and headers that are sent; in answers it is written ~ again. A test that
-	// calls its accounts ~jane and ~bank meets nobody else's, and one without a prefix has jane and bank.
+	// Prefix is what ~ stands for in paths, bodies and headers that are sent; in answers it is written ~ again. A test
+	// that calls its accounts ~jane and ~bank meets nobody else's, and one without a prefix has jane and bank.
 	Prefix string
-	// Answered, if set, is told of every answer.
+	// Answered, if set, is called with every answer.
 	Answered func(method, path string, r Reply)
 }
 
@@ -34,7 +35,7 @@ type Caller struct {
 func New(t testing.TB, url string) *Caller {
 	connections := &http.Transport{MaxIdleConnsPerHost: 64} // many callers at once, none through a proxy
 	t.Cleanup(connections.CloseIdleConnections)
-	return &Caller{T: t, URL: url, HTTP: &http.Client{Transport: connections, Timeout: patience}}
+	return &Caller{T: t, URL: url, HTTP: &http.Client{Transport: connections, Timeout: timeout}}
 }
 
 // Reply is an answer over HTTP.
@@ -70,6 +71,24 @@ func (r Reply) Value(path ...any) any {
 func (r Reply) Text(path ...any) string {
 	text, _ := r.Value(path...).(string)
 	return text
+}
+
+// Shows fails t unless the body has these values at these paths, whose steps are separated by spaces.
+func (r Reply) Shows(t testing.TB, wanted map[string]any) {
+	t.Helper()
+	for path, want := range wanted {
+		var steps []any
+		for step := range strings.FieldsSeq(path) {
+			if position, err := strconv.Atoi(step); err == nil {
+				steps = append(steps, position)
+			} else {
+				steps = append(steps, step)
+			}
+		}
+		if got := r.Value(steps...); got != want {
+			t.Errorf("%s is %v, not %v: %s", path, got, want, r.Body)
+		}
+	}
 }
 
 // Code is an error's stable name, or "".
@@ -134,12 +153,13 @@ func (c *Caller) Do(request *http.Request) (Reply, error) {
 	return r, nil
 }
 
-// Must is Send, and fails the test unless the status is the one given. As callers are told to, it sends a request with an
-// id again after an answer that tells of no outcome, which a machine that is too busy may cause; of 201, it may see the
+// Must is Send, and fails the test unless the status is the one given. As callers should, it sends a request with an
+// id again after an answer without an outcome, which a machine that is too busy may cause; of 201, it may see the
 // replay then.
 func (c *Caller) Must(status int, method, path, body string, headers ...string) Reply {
 	c.T.Helper()
-	repeatable := method != "POST" || strings.Contains(body, `"id":`) || len(headers) > 0 && headers[0] == "Idempotency-Key"
+	repeatable := method != "POST" || strings.Contains(body, `"id":`) || len(headers) > 0 &&
+		headers[0] == "Idempotency-Key"
 	for sent := 1; ; sent++ {
 		r := c.Send(method, path, body, headers...)
 		switch {
@@ -175,8 +195,8 @@ func AtOnce(t testing.TB, n int, call func(i int) (Reply, error)) []Reply {
 	return answers
 }
 
-// Eventually polls ok until it is true, and fails t when it is not within the deadline. What answers slowly isn't asked
-// more often for it.
+// Eventually polls ok until it is true, and fails t when it is not within the deadline. What answers slowly isn't
+// asked more often for it.
 func Eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
 	t.Helper()
 	pause := 20 * time.Millisecond

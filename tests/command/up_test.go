@@ -1,4 +1,5 @@
-// Package command holds what needs the ledger's command in processes of its own, that are asked to end or killed.
+// Package command tests the ledger's command in separate processes: those that serve are stopped or killed, and those of
+// operators find errors and repair them. Single cases are tested in the packages that implement the commands.
 package command
 
 import (
@@ -15,26 +16,62 @@ import (
 
 	"ledger.example/tests/books"
 	"ledger.example/tests/caller"
+	"ledger.example/tests/full"
 	"ledger.example/tests/process"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
+const reason = "starts and kills processes of the command, on DynamoDB Local"
+
+// wantEnd sends a signal, and fails the test unless the process ends well.
+func wantEnd(t *testing.T, p *process.Process, signal syscall.Signal) {
+	t.Helper()
+	if status := p.Stop(t, signal); status != 0 {
+		t.Errorf("%v: exit status %d: %s", signal, status, p.Said())
+	}
+}
+
+// wantDemo waits until the demo is projected.
+func wantDemo(t *testing.T, s *caller.Caller) {
+	t.Helper()
+	caller.Eventually(t, time.Minute, "the demo is projected", func() bool {
+		return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
+	})
+}
+
+// up serves the demo, which it loads once, ends cleanly, DynamoDB Local with it, and finds its data again. It answers
+// to no other machine's name, and says whose port it cannot have.
+func TestUpKeepsItsDataAndEndsCleanly(t *testing.T) {
+	full.Only(t, reason)
 	t.Parallel()
+	dir := t.TempDir()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		up := process.Start(t, "up", "--port", "0", "--demo")
+		up := process.Start(t, "up", "--port", "0", "--data", dir, "--demo")
 		s := caller.New(t, up.URL)
-		caller.Eventually(t, time.Minute, "the demo is projected", func() bool {
-			return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
-		})
+		if got := s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong",
+			"").Value("quantity"); got != "350000" {
+			t.Errorf("the demo's balance is %v", got)
+		}
+		wantDemo(t, s)
+		foreign, err := http.NewRequest(http.MethodGet, up.URL+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign.Host = "evil.example"
+		if got, err := s.Do(foreign); err != nil || got.Status != http.StatusForbidden || got.Code() != "foreign_host" {
+			t.Errorf("another machine's name is answered with %d %s, %v", got.Status, got.Body, err)
+		}
+		port := up.URL[strings.LastIndex(up.URL, ":")+1:]
+		out, problems, status := process.Run(t, "", "up", "--port", port)
+		if status != 1 || out != "" || !strings.Contains(problems, port) || !strings.Contains(problems, "--port") {
+			t.Errorf("a second one: status %d, output %q: %s", status, out, problems)
+		}
 		endpoint := up.Store()
 		if _, err := http.Get(endpoint); err != nil {
 			t.Fatal("DynamoDB Local is not where it is said to be:", err)
 		}
-		if status := up.Stop(t, signal); status != 0 {
-			t.Errorf("%v: exit status %d: %s", signal, status, up.Said())
-		}
+		wantEnd(t, up, signal)
 		if _, err := http.Get(endpoint); err == nil {
 			t.Errorf("%v: DynamoDB Local still runs", signal)
 		}
@@ -43,6 +80,7 @@ func TestUpRunsEverythingAndEndsCleanly(t *testing.T) {
 
 // In memory it needs nothing that is installed, and says that it keeps nothing.
 func TestUpInMemoryNeedsNothing(t *testing.T) {
+	full.Only(t, reason)
 	process.Binary(t) // which the go command builds
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("JAVA_HOME", "")
@@ -51,9 +89,7 @@ func TestUpInMemoryNeedsNothing(t *testing.T) {
 		t.Errorf("it doesn't say that nothing is kept: %s", up.Said())
 	}
 	s := caller.New(t, up.URL)
-	caller.Eventually(t, time.Minute, "the demo is projected", func() bool {
-		return s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Value("quantity") == "350000"
-	})
+	wantDemo(t, s)
 	b := books.New(12, 60, 8)
 	if _, problems, status := process.Run(t, up.URL, "import", b.File(t)); status != 0 {
 		t.Fatalf("import: %d: %s", status, problems)
@@ -62,33 +98,36 @@ func TestUpInMemoryNeedsNothing(t *testing.T) {
 		t.Errorf("strong: %s", wrong)
 	}
 	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
-	if status := up.Stop(t, syscall.SIGTERM); status != 0 {
-		t.Errorf("exit status %d: %s", status, up.Said())
-	}
+	wantEnd(t, up, syscall.SIGTERM)
 }
 
-func TestUpKeepsDataAndLoadsTheDemoOnce(t *testing.T) {
+// Whoever types the lines that up suggests has posted a transaction, on a new ledger, on one with the demo, and once
+// more.
+func TestWhatUpSuggestsPostsATransaction(t *testing.T) {
+	full.Only(t, reason)
 	t.Parallel()
-	dir := t.TempDir()
-	for range 2 {
-		up := process.Start(t, "up", "--port", "0", "--data", dir, "--demo")
+	for _, arguments := range [][]string{{}, {"--demo"}} {
+		up := process.Start(t, append([]string{"up", "--memory", "--port", "0"}, arguments...)...)
+		suggested := ""
 		s := caller.New(t, up.URL)
-		if got := s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "").Value("quantity"); got != "350000" {
-			t.Errorf("the demo's balance is %v", got)
+		caller.Eventually(t, time.Minute, "all is said", func() bool {
+			_, suggested, _ = strings.Cut(up.Said(), "Try:\n")
+			return strings.Contains(suggested, "balances")
+		})
+		if !strings.HasPrefix(suggested, "  export LEDGER_URL="+up.URL+"\n") {
+			t.Errorf("the command line doesn't get the URL: %s", suggested)
 		}
-		if status := up.Stop(t, syscall.SIGTERM); status != 0 {
-			t.Errorf("exit status %d: %s", status, up.Said())
+		if status := s.Send("GET", "/v1/transactions/try-1", "").Status; status != 404 {
+			t.Fatalf("before: %d", status)
 		}
-	}
-}
-
-func TestUpNamesThePortInUse(t *testing.T) {
-	t.Parallel()
-	up := process.Start(t, "up", "--port", "0")
-	port := up.URL[strings.LastIndex(up.URL, ":")+1:]
-	out, problems, status := process.Run(t, "", "up", "--port", port)
-	if status != 1 || out != "" || !strings.Contains(problems, port) || !strings.Contains(problems, "--port") {
-		t.Errorf("status %d, output %q: %s", status, out, problems)
+		for range 2 {
+			command := exec.Command("bash", "-euc",
+				strings.ReplaceAll(suggested, "curl ", "curl --silent --show-error --fail-with-body --noproxy '*' "))
+			if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), `"quantity":"`) {
+				t.Fatalf("%v: %s", err, out)
+			}
+			s.Must(200, "GET", "/v1/transactions/try-1", "")
+		}
 	}
 }
 
@@ -99,11 +138,13 @@ func startImport(t *testing.T, s *caller.Caller, url, file string) *exec.Cmd {
 	if err := importer.Start(); err != nil {
 		t.Fatal(err)
 	}
-	caller.Eventually(t, time.Minute, "the import is in its middle", func() bool { return s.Send("GET", "/v1/transactions/b-60", "").Status == 200 })
+	caller.Eventually(t, time.Minute, "the import is in its middle",
+		func() bool { return s.Send("GET", "/v1/transactions/b-60", "").Status == 200 })
 	return importer
 }
 
 func TestImportAgainAndAfterBeingKilled(t *testing.T) {
+	full.Only(t, reason)
 	t.Parallel()
 	up := process.Start(t, "up", "--port", "0")
 	b := books.New(20, 200, 8)
@@ -117,7 +158,8 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	for i := range 2 {
 		out, problems, status := process.Run(t, up.URL, "import", file, "--json")
 		var sum struct{ New, Replayed, Failed int }
-		if err := json.Unmarshal([]byte(out), &sum); err != nil || status != 0 || sum.Failed != 0 || sum.New+sum.Replayed != len(b.Lines) {
+		if err := json.Unmarshal([]byte(out), &sum); err != nil || status != 0 || sum.Failed != 0 ||
+			sum.New+sum.Replayed != len(b.Lines) {
 			t.Fatalf("status %d, output %s: %s", status, out, problems)
 		}
 		if i == 1 && sum.New != 0 {
@@ -130,29 +172,6 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
 }
 
-func TestPumpKilledDuringAnImport(t *testing.T) {
-	t.Parallel()
-	up := process.Start(t, "up", "--port", "0", "--no-pump")
-	pumping := []string{"pump", "--dynamodb-endpoint", up.Store()}
-	pump := process.Start(t, pumping...)
-	b := books.New(12, 150, 8)
-	file := b.File(t)
-	s := caller.New(t, up.URL)
-	importer := startImport(t, s, up.URL, file)
-	pump.Kill(t)
-	if err := importer.Wait(); err != nil {
-		t.Fatal("import:", err)
-	}
-	if wrong := b.Differences(s, "strong"); wrong != nil {
-		t.Errorf("strong, with no pump: %s", wrong)
-	}
-	pump = process.Start(t, pumping...)
-	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
-	if status := pump.Stop(t, syscall.SIGTERM); status != 0 {
-		t.Errorf("pump: exit status %d: %s", status, pump.Said())
-	}
-}
-
 // upMemoryKB is what the process of up may hold in memory while much is imported.
 const upMemoryKB = 150 << 10
 
@@ -160,6 +179,7 @@ const upMemoryKB = 150 << 10
 var importedPostings = flag.Int("postings", 5_000, "postings to import while memory is watched")
 
 func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
+	full.Only(t, reason)
 	t.Parallel()
 	up := process.Start(t, "up", "--port", "0")
 	const legs = 25 // of a transaction, on average

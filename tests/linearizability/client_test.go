@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"testing"
 	"time"
 
 	"ledger.example/tests/caller"
@@ -18,26 +21,56 @@ const (
 	limited   = 4
 	overdraft = 30_000
 	funds     = 300_000
-	// thinks is the longest pause of a caller between two requests.
-	thinks = 60 * time.Millisecond
-	// hangsUp is the longest that a caller waits who hangs up.
-	hangsUp = 15 * time.Millisecond
-	// asksAgain is the longest pause before a request is repeated whose outcome is unknown.
-	asksAgain = 100 * time.Millisecond
-	// patience is how long all others wait, more than a command lives.
-	patience = 15 * time.Second
+	// thinkTime is the longest pause of a caller between two requests.
+	thinkTime = 60 * time.Millisecond
+	// hangUpTime is the longest that a caller waits who hangs up.
+	hangUpTime = 15 * time.Millisecond
+	// retryPause is the longest pause before a request is repeated whose outcome is unknown, outagePause after no
+	// answer at all.
+	retryPause, outagePause = 100 * time.Millisecond, time.Second
+	// timeout is how long all others wait, more than a command lives.
+	timeout = 15 * time.Second
 )
 
 var errLost = errors.New("the answer got lost")
 
+// random is a source for several at once.
+type random struct {
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+// newRandom is drawn from -seed, which t prints.
+func newRandom(t *testing.T) *random {
+	t.Helper()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed=%d", seed)
+	return &random{r: rand.New(rand.NewPCG(seed, 0))}
+}
+
+func (r *random) intN(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.r.IntN(n)
+}
+
+func (r *random) perm(n int) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.r.Perm(n)
+}
+
+func (r *random) upTo(most time.Duration) time.Duration { return time.Duration(r.intN(int(most))) }
+
 // client is one caller, of all processes in turn.
 type client struct {
+	*crowd
 	number   int
-	random   *random
-	history  *history
 	callers  []*caller.Caller
 	requests int
-	shared   func() int // a number that other callers are given, too
 }
 
 // unreliable is a connection on which answers get lost, and callers hang up.
@@ -59,7 +92,7 @@ func (u unreliable) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, errLost
 	case 1:
-		ctx, cancel := context.WithTimeout(r.Context(), u.random.upTo(hangsUp))
+		ctx, cancel := context.WithTimeout(r.Context(), u.random.upTo(hangUpTime))
 		response, err := u.RoundTripper.RoundTrip(r.WithContext(ctx))
 		if err != nil {
 			cancel()
@@ -82,23 +115,12 @@ func (c canceller) Close() error {
 	return c.ReadCloser.Close()
 }
 
-func newClient(s *system, h *history, number int, shared func() int) *client {
-	c := &client{number: number, random: s.random, history: h, shared: shared}
-	for _, url := range s.urls {
-		one := caller.New(s.t, url)
-		one.HTTP.Transport = unreliable{one.HTTP.Transport, s.random}
-		one.HTTP.Timeout = patience
-		c.callers = append(c.callers, one)
-	}
-	return c
-}
-
 // anyone is a caller of one of the processes.
 func (c *client) anyone() *caller.Caller { return c.callers[c.random.intN(len(c.callers))] }
 
-// run sends requests until end.
-func (c *client) run(end time.Time) {
-	for time.Now().Before(end) {
+// run sends requests until ctx ends.
+func (c *client) run(ctx context.Context) {
+	for ctx.Err() == nil {
 		switch n := c.random.intN(20); {
 		case n < 6:
 			c.read(holder(c.random.intN(limited)), "EUR")
@@ -107,23 +129,23 @@ func (c *client) run(end time.Time) {
 		case n < 8:
 			c.readAll(holder(c.random.intN(limited)))
 		case n < 9:
-			c.look(c.anID())
+			c.find(c.anID())
 		case n < 12: // somebody else's, which may be the same, or another
-			id := fmt.Sprint("shared-", c.shared())
-			c.post(id, c.transfer(id, "bank", holder(c.random.intN(2)), 1000))
+			id := fmt.Sprint("shared-", c.share())
+			c.post(id, transfer(id, "bank", holder(c.random.intN(2)), 1000))
 		default:
 			c.requests++
 			id := fmt.Sprintf("own-%d-%d", c.number, c.requests)
 			c.post(id, c.body(id))
 		}
-		time.Sleep(c.random.upTo(thinks))
+		time.Sleep(c.random.upTo(thinkTime))
 	}
 }
 
 // anID is one that was posted by now, or nearly.
 func (c *client) anID() string {
 	if c.random.intN(2) == 0 || c.requests == 0 {
-		return fmt.Sprint("shared-", c.shared())
+		return fmt.Sprint("shared-", c.share())
 	}
 	return fmt.Sprintf("own-%d-%d", c.number, 1+c.random.intN(c.requests))
 }
@@ -132,25 +154,29 @@ func holder(i int) string { return fmt.Sprint("holder-", i) }
 
 // body makes up a transaction.
 func (c *client) body(id string) body {
-	parties := []string{holder(0), holder(1), holder(2), holder(3)}
-	c.random.mu.Lock()
-	c.random.r.Shuffle(len(parties), func(i, j int) { parties[i], parties[j] = parties[j], parties[i] })
-	c.random.mu.Unlock()
+	var parties []string
+	for _, i := range c.random.perm(limited) {
+		parties = append(parties, holder(i))
+	}
 	amount := 1 + int64(c.random.intN(funds/2)) // sums of a few of them are hardly ever the same
 	switch n := c.random.intN(10); {
 	case n < 2:
-		return c.transfer(id, "bank", parties[0], amount)
+		return transfer(id, "bank", parties[0], amount)
 	case n < 5:
-		return c.transfer(id, parties[0], parties[1], amount)
+		return transfer(id, parties[0], parties[1], amount)
 	case n < 8:
 		quantity := 1 + int64(c.random.intN(1000))
-		gold, eur := func(account string) pair { return pair{account, "GOLD"} }, func(account string) pair { return pair{account, "EUR"} }
+		gold := func(account string) pair { return pair{account, "GOLD"} }
+		eur := func(account string) pair { return pair{account, "EUR"} }
 		return body{"/v1/trades",
-			fmt.Sprintf(`{"id":%q,"asset":"GOLD","buyer":%q,"seller":"market","quantity":"%d","cost":"%d","settle":true}`, id, parties[0], quantity, amount),
-			[]leg{{gold(parties[0]), quantity, amount}, {gold("market"), -quantity, -amount}, {eur(parties[0]), -amount, 0}, {eur("market"), amount, 0}}}
+			fmt.Sprintf(`{"id":%q,"asset":"GOLD","buyer":%q,"seller":"market","quantity":"%d","cost":"%d","settle":true}`,
+				id, parties[0], quantity, amount),
+			[]leg{{gold(parties[0]), quantity, amount}, {gold("market"), -quantity, -amount},
+				{eur(parties[0]), -amount, 0}, {eur("market"), amount, 0}}}
 	}
 	legs := []leg{
-		{pair{parties[0], "EUR"}, -amount, 0}, {pair{parties[1], "EUR"}, amount / 2, 0}, {pair{parties[2], "EUR"}, -amount / 3, 0},
+		{pair{parties[0], "EUR"}, -amount, 0}, {pair{parties[1], "EUR"}, amount / 2, 0},
+		{pair{parties[2], "EUR"}, -amount / 3, 0},
 		{pair{parties[0], "EUR"}, amount / 4, 0}, // debited and credited at once
 	}
 	sum := int64(0)
@@ -164,13 +190,15 @@ func (c *client) body(id string) body {
 	}
 	var postings []string
 	for _, l := range legs {
-		postings = append(postings, fmt.Sprintf(`{"account":%q,"asset":%q,"quantity":"%d"}`, l.account, l.asset, l.quantity))
+		postings = append(postings, fmt.Sprintf(`{"account":%q,"asset":%q,"quantity":"%d"}`, l.account, l.asset,
+			l.quantity))
 	}
 	return body{"/v1/transactions", fmt.Sprintf(`{"id":%q,"postings":[%s]}`, id, strings.Join(postings, ",")), legs}
 }
 
-func (c *client) transfer(id, from, to string, amount int64) body {
-	return body{"/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"EUR","quantity":"%d"}`, id, from, to, amount),
+func transfer(id, from, to string, amount int64) body {
+	return body{"/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"EUR","quantity":"%d"}`, id, from, to,
+		amount),
 		[]leg{{pair{from, "EUR"}, -amount, 0}, {pair{to, "EUR"}, amount, 0}}}
 }
 
@@ -178,13 +206,13 @@ func (c *client) transfer(id, from, to string, amount int64) body {
 func (c *client) post(id string, b body) {
 	c.history.asks(id, b)
 	persistent, again := c.random.intN(4) > 0, c.random.intN(8) == 0
-	for sent := 0; sent < 30; sent++ {
+	for began := time.Now(); time.Since(began) < c.persists; {
 		r := request{id: id, text: b.text, call: c.history.now()}
 		to := c.anyone()
 		reply, err := to.Try("POST", b.path, b.text)
 		r.answer = c.history.now()
 		switch code := reply.Code(); {
-		case err != nil, reply.Status == 504 && code == "outcome_unknown":
+		case err != nil, reply.Status == 504 && code == "outcome_unknown", c.outages && reply.Status == 500:
 			r.outcome = unknown
 		case reply.Status == 201:
 			r.outcome, r.postings = posted, ids(reply)
@@ -199,7 +227,7 @@ func (c *client) post(id string, b body) {
 		case reply.Status == 503:
 			r.outcome = undone
 		default:
-			to.T.Errorf("%s is answered with %d %s", b.text, reply.Status, reply.Body)
+			c.t.Errorf("%s is answered with %d %s", b.text, reply.Status, reply.Body)
 			return
 		}
 		c.history.add(r)
@@ -212,19 +240,24 @@ func (c *client) post(id string, b body) {
 		default:
 			again = false
 		}
-		time.Sleep(c.random.upTo(asksAgain))
+		if c.outages && err != nil {
+			time.Sleep(c.random.upTo(outagePause))
+		}
+		time.Sleep(c.random.upTo(retryPause))
 	}
+	c.t.Errorf("%s has no outcome after %v", id, c.persists)
 }
 
-// get reads; it tells whether an answer came, and between which times it was made. A store that is too busy gives none.
+// get reads; ok reports whether an answer came, between the times call and answer. A store that is too busy or away
+// gives none.
 func (c *client) get(path string) (reply caller.Reply, call, answer int64, ok bool) {
 	call = c.history.now()
 	reply, err := c.anyone().Try("GET", path, "")
-	return reply, call, c.history.now(), err == nil && reply.Status != 503
+	return reply, call, c.history.now(), err == nil && reply.Status != 503 && (!c.outages || reply.Status != 500)
 }
 
-// look reads a transaction.
-func (c *client) look(id string) {
+// find reads a transaction.
+func (c *client) find(id string) {
 	reply, call, answer, ok := c.get("/v1/transactions/" + id)
 	r := request{id: id, call: call, answer: answer}
 	switch {
@@ -235,13 +268,13 @@ func (c *client) look(id string) {
 	case reply.Status == 404 && reply.Code() == "transaction_not_found":
 		r.outcome = absent
 	default:
-		c.callers[0].T.Errorf("%s is answered with %d %s", id, reply.Status, reply.Body)
+		c.t.Errorf("%s is answered with %d %s", id, reply.Status, reply.Body)
 		return
 	}
 	c.history.add(r)
 }
 
-// read reads one balance; it tells whether an answer came.
+// read reads one balance; it reports whether an answer came.
 func (c *client) read(account, asset string) (figures, bool) {
 	p := pair{account, asset}
 	reply, call, answer, ok := c.get("/v1/accounts/" + account + "/balances/" + asset + "?consistency=strong")
@@ -249,7 +282,7 @@ func (c *client) read(account, asset string) (figures, bool) {
 		return figures{}, false
 	}
 	if reply.Status != 200 {
-		c.callers[0].T.Errorf("%v is answered with %d %s", p, reply.Status, reply.Body)
+		c.t.Errorf("%v is answered with %d %s", p, reply.Status, reply.Body)
 		return figures{}, false
 	}
 	shown := c.figures(reply)
@@ -265,7 +298,7 @@ func (c *client) readAll(account string) {
 	}
 	list, _ := reply.Value("data").([]any)
 	if reply.Status != 200 {
-		c.callers[0].T.Errorf("%s is answered with %d %s", account, reply.Status, reply.Body)
+		c.t.Errorf("%s is answered with %d %s", account, reply.Status, reply.Body)
 		return
 	}
 	shown := map[string]figures{"EUR": {}, "GOLD": {}} // what isn't listed was never moved
@@ -287,7 +320,7 @@ func (c *client) figures(r caller.Reply, path ...any) figures {
 func (c *client) number64(r caller.Reply, path ...any) int64 {
 	n, err := strconv.ParseInt(r.Text(path...), 10, 64)
 	if err != nil {
-		c.callers[0].T.Errorf("no amount at %v of %s", path, r.Body)
+		c.t.Errorf("no amount at %v of %s", path, r.Body)
 	}
 	return n
 }

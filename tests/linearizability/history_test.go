@@ -26,7 +26,8 @@ type body struct {
 func (b body) moves() map[pair]figures {
 	all := make(map[pair]figures)
 	for _, l := range b.legs {
-		f := figures{quantity: l.quantity, expenditure: l.cost, credits: max(0, l.quantity), debits: max(0, -l.quantity), postings: 1}
+		f := figures{quantity: l.quantity, expenditure: l.cost, credits: max(0, l.quantity),
+			debits: max(0, -l.quantity), postings: 1}
 		all[l.pair] = all[l.pair].plus(f)
 	}
 	return all
@@ -36,7 +37,7 @@ func (b body) moves() map[pair]figures {
 type answer int
 
 const (
-	unknown  answer = iota // no answer, or one that tells of no outcome: it may be done any time later, or never
+	unknown  answer = iota // no answer, or one without an outcome: it may be done any time later, or never
 	posted                 // it is done by this very request
 	replayed               // it was done before
 	reused                 // another body was
@@ -81,7 +82,7 @@ func newHistory() *history {
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// asks remembers a body, before it is sent for the first time.
+// asks records a body, before it is sent for the first time.
 func (h *history) asks(id string, b body) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,6 +104,40 @@ func (h *history) saw(r ...read) {
 	h.reads = append(h.reads, r...)
 }
 
+// cut is a power cut of DynamoDB Local: from right before its JVM was killed to when nobody was left who could
+// acknowledge. Times are counted from the beginning of the history.
+type cut struct{ began, ended int64 }
+
+// forgets is how long before its JVM is killed DynamoDB Local may have acknowledged what it loses then: up to 5.4 ms
+// were measured on an idle machine (see TestDynamoDBLocalForgets).
+const forgets = 50 * time.Millisecond
+
+// excuse leaves out the answers during power cuts and right before them, as their effects may be lost: what was said to
+// be done has no known outcome any more. It returns how many answers it left out.
+func (h *history) excuse(cuts []cut) (n int) {
+	lost := func(answer int64) bool {
+		excused := slices.ContainsFunc(cuts,
+			func(c cut) bool { return c.began-int64(forgets) <= answer && answer < c.ended })
+		if excused {
+			n++
+		}
+		return excused
+	}
+	var requests []request
+	for _, r := range h.requests {
+		if r.outcome != unknown && lost(r.answer) {
+			if r.outcome != posted && r.outcome != replayed && r.outcome != reused {
+				continue
+			}
+			r.outcome, r.postings = unknown, ""
+		}
+		requests = append(requests, r)
+	}
+	h.requests = requests
+	h.reads = slices.DeleteFunc(h.reads, func(r read) bool { return lost(r.answer) })
+	return n
+}
+
 // fate is what one id is in the end, when nothing is under way any more.
 type fate struct {
 	text     string // of the body that was posted; "" if none was
@@ -115,9 +150,10 @@ type limits map[pair]int64
 
 // operations are the history of each pair, for the model; wrong is what needs no model to be wrong.
 //
-// All requests about one id are one operation: it is done at one instant, not before the request that did it was sent, and
-// not after the first answer that shows it done. So the history of every pair that it touches has it, or none has.
-func (h *history) operations(fates map[string]fate, floors limits) (all map[pair][]porcupine.Operation, wrong []string) {
+// All requests about one id are one operation: it is done at one instant, not before the request that did it was sent,
+// and not after the first answer that shows it done. So the history of every pair that it touches has it, or none has.
+func (h *history) operations(fates map[string]fate,
+	floors limits) (all map[pair][]porcupine.Operation, wrong []string) {
 	all = make(map[pair][]porcupine.Operation)
 	add := func(p pair, call, answer int64, o operation) {
 		floor, limited := floors[p]
@@ -128,7 +164,8 @@ func (h *history) operations(fates map[string]fate, floors limits) (all map[pair
 	for _, r := range h.requests {
 		byID[r.id] = append(byID[r.id], r)
 		if r.outcome == refused {
-			add(r.refusedPair, r.call, r.answer, operation{act: refuse, what: r.id, available: r.available, requested: r.requested})
+			add(r.refusedPair, r.call, r.answer,
+				operation{act: refuse, what: r.id, available: r.available, requested: r.requested})
 		}
 	}
 	for id, bodies := range h.bodies {

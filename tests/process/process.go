@@ -1,4 +1,4 @@
-// Package process runs the ledger's command for tests, in a process of its own.
+// Package process runs the ledger's command in a separate process, for tests.
 package process
 
 import (
@@ -6,33 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"ledger.example/internal/local/dynamolocal"
 )
 
-// folder holds the command; Main makes and removes it.
-var folder string
+// Folder holds the command, and what else a package builds; Main makes and removes it.
+var Folder string
 
-// Main runs the tests of a package that uses the command: for TestMain.
+// Main runs the tests of a package that uses the command, or the folder: for TestMain.
 func Main(m *testing.M) int {
 	var err error
-	if folder, err = os.MkdirTemp("", "ledger-test-"); err != nil {
+	if Folder, err = os.MkdirTemp("", "ledger-test-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(Folder)
 	return m.Run()
 }
 
 // built builds the command, once for the run.
 var built = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(folder, "ledger")
+	binary := filepath.Join(Folder, "ledger")
 	if out, err := exec.Command("go", "build", "-o", binary, "ledger.example/cmd/ledger").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)
 	}
@@ -60,11 +65,17 @@ type Process struct {
 	problems strings.Builder // its standard error
 }
 
-// Start starts the command and returns when it says on standard error that it is ready; with up and dynamodb, URL is set.
-// It is killed at the end of t if it still runs.
+// Start starts the command and returns when it says on standard error that it is ready; with up and dynamodb, URL is
+// set. It is killed at the end of t if it still runs.
 func Start(t testing.TB, arguments ...string) *Process {
 	t.Helper()
-	l, err := Try(t, arguments...)
+	return StartOf(t, Binary(t), arguments...)
+}
+
+// StartOf is Start of another build of the command.
+func StartOf(t testing.TB, binary string, arguments ...string) *Process {
+	t.Helper()
+	l, err := try(t, binary, arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +85,13 @@ func Start(t testing.TB, arguments ...string) *Process {
 // Try is Start for a command that may end before it is ready, which is an error.
 func Try(t testing.TB, arguments ...string) (*Process, error) {
 	t.Helper()
-	l := &Process{command: exec.Command(Binary(t), arguments...), exited: make(chan struct{})}
-	l.command.Dir = t.TempDir()
+	return try(t, Binary(t), arguments...)
+}
+
+func try(t testing.TB, binary string, arguments ...string) (*Process, error) {
+	t.Helper()
+	l := &Process{command: exec.Command(binary, arguments...), exited: make(chan struct{})}
+	l.command.Dir, l.command.Env = t.TempDir(), environment()
 	out, err := l.command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -174,11 +190,22 @@ func (l *Process) Kill(t testing.TB) {
 	<-l.exited
 }
 
+// environment is that of the command: a DynamoDB Local that it starts is tuned for a short life.
+func environment() []string {
+	return append(os.Environ(), "JAVA_TOOL_OPTIONS="+strings.Join(dynamolocal.ShortLived, " "))
+}
+
 // Run runs the command to its end against url, and returns its standard output, standard error and exit status.
 func Run(t testing.TB, url string, arguments ...string) (out, problems string, status int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), Binary(t), arguments...)
-	command.Env = append(os.Environ(), "LEDGER_URL="+url)
+	return RunOf(t, Binary(t), url, arguments...)
+}
+
+// RunOf is Run of another build of the command.
+func RunOf(t testing.TB, binary, url string, arguments ...string) (out, problems string, status int) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), binary, arguments...)
+	command.Env = append(environment(), "LEDGER_URL="+url)
 	command.Dir = t.TempDir()
 	var o, p strings.Builder
 	command.Stdout, command.Stderr = &o, &p
@@ -188,4 +215,22 @@ func Run(t testing.TB, url string, arguments ...string) (out, problems string, s
 		t.Fatal(err)
 	}
 	return o.String(), p.String(), command.ProcessState.ExitCode()
+}
+
+// Ports below those that systems give to outgoing connections (Linux: from 32768): what is started again finds its port
+// free, however many connections were made meanwhile.
+const firstPort, lastPort = 20_000, 32_000
+
+// FreePort is a port that nobody listens on, so that what is started again can be found where it was.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
+		if l, err := net.Listen("tcp", ":"+port); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
@@ -29,7 +31,8 @@ func refusesToStart(t *testing.T, folder string, environment map[string]string) 
 		Message   string    `json:"message"`
 		Error     string    `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(f.output.String()), &line); err != nil || line.Level != "ERROR" || line.Message == "" || line.Timestamp.IsZero() {
+	if err := json.Unmarshal([]byte(f.output.String()), &line); err != nil || line.Level != "ERROR" ||
+		line.Message == "" || line.Timestamp.IsZero() {
 		t.Fatalf("%s wrote %q: %v", folder, f.output, err)
 	}
 	return line.Error
@@ -38,40 +41,23 @@ func refusesToStart(t *testing.T, folder string, environment map[string]string) 
 // A function whose environment is wrong ends before it takes an invocation, and names all that is.
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
-	good := deployed("http://127.0.0.1:1", "ledger")
+	wrong := with(deployed("http://127.0.0.1:1", "ledger"), "LEDGER_TABLE", "", "AWS_REGION", "Europe!",
+		"AWS_ACCESS_KEY_ID", "", "LEDGER_LOCAL", "perhaps")
 	for _, folder := range functions {
-		for name, c := range map[string]struct {
-			changes []string
-			named   []string
-		}{
-			"all missing": {
-				[]string{"LEDGER_TABLE", "", "AWS_REGION", "", "AWS_ACCESS_KEY_ID", "", "AWS_SECRET_ACCESS_KEY", ""},
-				[]string{"LEDGER_TABLE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
-			},
-			"all wrong": {
-				[]string{"LEDGER_TABLE", "a/b", "AWS_REGION", "Europe!", "LEDGER_LOCAL", "perhaps", "LEDGER_METRICS", "AWS/" + strings.Repeat("é", 200), "AWS_ENDPOINT_URL_DYNAMODB", "127.0.0.1:8000"},
-				[]string{"LEDGER_TABLE", "AWS_REGION", "LEDGER_LOCAL", "LEDGER_METRICS", "AWS_ENDPOINT_URL_DYNAMODB"},
-			},
-			"one wrong": {[]string{"LEDGER_LOCAL", "yes"}, []string{"LEDGER_LOCAL"}},
-		} {
-			said := refusesToStart(t, folder, with(good, c.changes...))
-			for _, variable := range []string{"LEDGER_TABLE", "LEDGER_LOCAL", "LEDGER_METRICS", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL_DYNAMODB"} {
-				wanted := false
-				for _, n := range c.named {
-					wanted = wanted || n == variable
-				}
-				if strings.Contains(said, variable+" ") != wanted {
-					t.Errorf("%s, %s: said %q; %s is at fault: %v", folder, name, said, variable, wanted)
-				}
+		said := refusesToStart(t, folder, wrong)
+		for _, variable := range []string{"LEDGER_TABLE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "LEDGER_LOCAL"} {
+			if !strings.Contains(said, variable+" ") {
+				t.Errorf("%s: said %q, and not that %s is at fault", folder, said, variable)
 			}
-			if strings.Contains(said, "secret") {
-				t.Errorf("%s, %s: tells a secret: %q", folder, name, said)
-			}
+		}
+		if strings.Contains(said, "secret") {
+			t.Errorf("%s shows a secret: %q", folder, said)
 		}
 	}
 }
 
-// On one machine nothing vouches for the table: it is looked at before the first invocation, and all that it lacks is said.
+// On one machine nothing vouches for the table: it is looked at before the first invocation, and all that it lacks is
+// said.
 func TestAWrongTable(t *testing.T) {
 	t.Parallel()
 	bare := newTable(t, func(in *dynamodb.CreateTableInput) {
@@ -80,15 +66,15 @@ func TestAWrongTable(t *testing.T) {
 		in.AttributeDefinitions = in.AttributeDefinitions[:3]
 	})
 	for _, folder := range functions {
-		environment := with(deployed(dynamoDB.Endpoint, bare), "LEDGER_LOCAL", "true")
+		environment := with(deployed(dynamoDB(t), bare), "LEDGER_LOCAL", "true")
 		said := refusesToStart(t, folder, environment)
-		for _, lacks := range []string{bare, "index GSI2 is missing", "stream: it has none, wanted is NEW_IMAGE"} {
+		for _, lacks := range []string{bare, "index GSI2: it has none", "stream: it has none, wanted is NEW_IMAGE"} {
 			if !strings.Contains(said, lacks) {
 				t.Errorf("%s: said %q, not %q", folder, said, lacks)
 			}
 		}
 		said = refusesToStart(t, folder, with(environment, "LEDGER_TABLE", "missing"))
-		if !strings.Contains(said, "missing") || !strings.Contains(said, dynamoDB.Endpoint) {
+		if !strings.Contains(said, "missing") || !strings.Contains(said, dynamoDB(t)) {
 			t.Errorf("%s: said %q of a table that isn't there", folder, said)
 		}
 		f := launch(t, folder, with(environment, "LEDGER_TABLE", newTable(t, nil)))
@@ -106,7 +92,8 @@ func TestAWrongEndpoint(t *testing.T) {
 	}
 	t.Cleanup(func() { swallows.Close() })
 	for name, endpoint := range map[string]string{
-		"refuses": "http://127.0.0.1:1", "has no address": "http://ledger.invalid:8000", "swallows": "http://" + swallows.Addr().String(),
+		"refuses": "http://127.0.0.1:1", "has no address": "http://ledger.invalid:8000", "swallows": "http://" +
+			swallows.Addr().String(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,8 +106,8 @@ func TestAWrongEndpoint(t *testing.T) {
 	}
 }
 
-// In AWS nothing is asked before the first invocation. What is amiss is told by the first request that needs it: callers
-// learn that it is not theirs, the log what it is.
+// In AWS nothing is asked before the first invocation. The first request that needs the store fails. Callers
+// learn that the fault is not theirs, and the log has its cause.
 func TestAWrongStoreInAWS(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -128,7 +115,7 @@ func TestAWrongStoreInAWS(t *testing.T) {
 		status          int
 		named           string
 	}{
-		"no table":    {dynamoDB.Endpoint, "missing", http.StatusInternalServerError, `"table":"missing"`},
+		"no table":    {dynamoDB(t), "missing", http.StatusInternalServerError, `"table":"missing"`},
 		"no endpoint": {"http://127.0.0.1:1", "ledger", http.StatusServiceUnavailable, "http://127.0.0.1:1"},
 	} {
 		for folder, event := range map[string][]byte{
@@ -144,9 +131,64 @@ func TestAWrongStoreInAWS(t *testing.T) {
 				t.Errorf("%s, %s: the log does not name it: %s", name, folder, f.output)
 			}
 		}
-		f := launch(t, projector, deployed(c.endpoint, c.table))
-		if a := f.invoke(postings(1), 2*time.Second); !a.failed || !f.output.has(c.named) {
-			t.Errorf("%s, projector: answered %s; the log: %s", name, a.text, f.output)
+		for folder, event := range map[string][]byte{projector: postings(1), sweeper: []byte(minute)} {
+			f := launch(t, folder, deployed(c.endpoint, c.table))
+			if a := f.invoke(event, 5*time.Second); !a.failed || !f.output.has(c.named) {
+				t.Errorf("%s, %s: answered %s; the log: %s", name, folder, a.text, f.output)
+			}
 		}
+	}
+}
+
+// Nothing is asked of the store before the first invocation, nor for what doesn't need it. Who sends a request is who
+// the gateway's authorizer vouches for: without one, as in an emulated gateway, nobody is let in.
+func TestNothingIsAskedBeforeTheFirstInvocation(t *testing.T) {
+	for _, folder := range functions {
+		s := newStore(t)
+		f := launch(t, folder, deployed(s.url, newTable(t, nil)))
+		f.polled()
+		switch folder {
+		case projector:
+			f.invoke([]byte(`{"Records":[]}`), usualTime)
+		case sweeper: // it is there to ask
+		default:
+			f.must(http.StatusOK, "GET", "/healthz", "")
+			event := request("GET", "/v1/assets/USD", "",
+				func(e *lambdaevents.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer = nil })
+			if r := replyOf(t, f.invoke(event, usualTime)); r.Status != http.StatusUnauthorized ||
+				r.Code != "unauthenticated" {
+				t.Errorf("%s: a stranger is answered with %d %s", folder, r.Status, r.Body)
+			}
+		}
+		if connections, _ := s.seen(); connections != 0 {
+			t.Errorf("%s: %d connections to the store", folder, connections)
+		}
+	}
+}
+
+// What a function links is paid for at every cold start: no single sign-on, no role assumption, no metadata of EC2, no
+// YAML.
+func TestFunctionsLinkNothingNeedless(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/command", "./functions/query",
+		"./functions/projector", "./functions/sweeper")
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dependencies := strings.Fields(string(out))
+	for _, needless := range []string{
+		"aws-sdk-go-v2/config", "service/sso", "service/ssooidc", "service/signin", "service/sts", "feature/ec2/imds",
+		"html/template", "text/template", "net/http/httptest", "go.yaml.in/yaml/v3", "net/rpc", "testing",
+		"spf13/cobra",
+	} {
+		for _, d := range dependencies {
+			if d == needless || strings.HasSuffix(d, "/"+needless) {
+				t.Errorf("the functions are linked with %s", d)
+			}
+		}
+	}
+	if len(dependencies) < 100 {
+		t.Errorf("only %d dependencies are listed", len(dependencies))
 	}
 }

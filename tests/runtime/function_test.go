@@ -13,23 +13,24 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// patience is how long a test waits for what must happen: on a loaded machine, too.
-const patience = time.Minute
-
-// usualTime is how long an invocation may take unless the test says otherwise.
-const usualTime = 10 * time.Second
+const (
+	// timeout is how long a test waits for what must happen: on a loaded machine, too.
+	timeout = time.Minute
+	// usualTime is how long an invocation may take unless the test says otherwise.
+	usualTime = 10 * time.Second
+)
 
 // function is one process of a function, in an environment such as Lambda gives it.
 type function struct {
 	*lambda
 	t       testing.TB
-	began   time.Time // just before the process was made
 	command *exec.Cmd
 	output  *output
 	exited  chan struct{} // closed when it has ended
 }
 
-// deployed is the environment of a deployed function: a store at an endpoint, nobody let in whom no authorizer vouches for.
+// deployed is the environment of a deployed function: a store at an endpoint, nobody let in whom no authorizer vouches
+// for.
 func deployed(endpoint, table string) map[string]string {
 	return map[string]string{
 		"LEDGER_TABLE": table, "LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_REGION": "eu-central-1",
@@ -58,7 +59,6 @@ func launch(t testing.TB, folder string, environment map[string]string) *functio
 	}
 	f.command.Dir = t.TempDir()
 	f.command.Stdout, f.command.Stderr = f.output, f.output
-	f.began = time.Now()
 	if err := f.command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,18 +75,16 @@ func (f *function) kill() {
 	<-f.exited
 }
 
-// polled waits until the process asks for an invocation, and returns when it did.
-func (f *function) polled() time.Time {
+// polled waits until the process asks for an invocation.
+func (f *function) polled() {
 	f.t.Helper()
 	select {
-	case at := <-f.polls:
-		return at
+	case <-f.polls:
 	case <-f.exited:
 		f.t.Fatalf("ended instead of asking for an invocation: %s", f.output)
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		f.t.Fatalf("did not ask for an invocation: %s", f.output)
 	}
-	panic("unreachable")
 }
 
 // ended waits until the process has ended by itself, and returns its exit status.
@@ -94,7 +92,7 @@ func (f *function) ended() int {
 	f.t.Helper()
 	select {
 	case <-f.exited:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		f.t.Fatalf("did not end: %s", f.output)
 	}
 	return f.command.ProcessState.ExitCode()
@@ -121,7 +119,7 @@ func (f *function) await(to <-chan answer) answer {
 		default:
 			f.t.Fatalf("ended without an answer: %s", f.output)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		f.t.Fatalf("no answer: %s", f.output)
 	}
 	panic("unreachable")
@@ -189,9 +187,12 @@ func request(method, path, body string, change ...func(*lambdaevents.APIGatewayV
 		Headers: map[string]string{"content-type": "application/json", "host": "api.example"},
 		RequestContext: lambdaevents.APIGatewayV2HTTPRequestContext{
 			RouteKey: "$default", Stage: "$default", DomainName: "api.example",
-			HTTP: lambdaevents.APIGatewayV2HTTPRequestContextHTTPDescription{Method: method, Path: path, Protocol: "HTTP/1.1", SourceIP: "192.0.2.1"},
+			HTTP: lambdaevents.APIGatewayV2HTTPRequestContextHTTPDescription{Method: method, Path: path,
+				Protocol: "HTTP/1.1", SourceIP: "192.0.2.1"},
 			Authorizer: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription{
-				IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::123456789012:user/jane"},
+				IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
+					UserARN: "arn:aws:iam::123456789012:user/jane",
+				},
 			},
 		},
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// lambda is a double of Lambda's runtime API (AWS, "Using the Lambda runtime API for custom runtimes"), for one process.
+// lambda is a double of Lambda's runtime API (AWS, "Using the Lambda runtime API for custom runtimes"), for one
+// process.
 type lambda struct {
 	address string
-	polls   chan time.Time // each time the process asks for an invocation
+	polls   chan struct{} // each time the process asks for an invocation
 	offered chan invocation
 	started int           // invocations
 	accept  chan struct{} // nil, or what each answer waits for before it is accepted
@@ -44,14 +45,8 @@ const runtimePath = "/2018-06-01/runtime/"
 // newLambda serves the double until t ends.
 func newLambda(t testing.TB) *lambda {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &lambda{
-		address: listener.Addr().String(), polls: make(chan time.Time, 1000), offered: make(chan invocation, 1),
-		answers: make(map[string]chan answer),
-	}
+	l := &lambda{polls: make(chan struct{}, 1000), offered: make(chan invocation, 1),
+		answers: make(map[string]chan answer)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+runtimePath+"invocation/next", l.next)
 	mux.HandleFunc("POST "+runtimePath+"invocation/{id}/response", l.take(false))
@@ -62,10 +57,10 @@ func newLambda(t testing.TB) *lambda {
 		l.other = append(l.other, r.Method+" "+r.URL.Path)
 		http.NotFound(w, r)
 	})
-	server := &http.Server{Handler: mux}
-	go server.Serve(listener)
+	server := httptest.NewServer(mux)
+	l.address = server.Listener.Addr().String()
 	t.Cleanup(func() {
-		server.Close()
+		server.Config.Close()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if len(l.other) > 0 {
@@ -76,7 +71,7 @@ func newLambda(t testing.TB) *lambda {
 }
 
 func (l *lambda) next(w http.ResponseWriter, r *http.Request) {
-	l.polls <- time.Now()
+	l.polls <- struct{}{}
 	select {
 	case <-r.Context().Done():
 	case i := <-l.offered:

@@ -1,71 +1,48 @@
-// Package runtime runs the real binaries of the functions as Lambda does: as processes of their own that ask a runtime API
-// for invocations. The runtime API is a double, the store DynamoDB Local behind a proxy that counts and interferes.
+// Package runtime runs the real binaries of the functions as Lambda does: as separate processes that ask a runtime API
+// for invocations. The runtime API is a fake. The store is DynamoDB Local, behind a proxy that counts requests and
+// injects faults.
 package runtime
 
 import (
-	"context"
+	"crypto/rand"
 	"fmt"
-	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	template "ledger.example"
-	"ledger.example/cmd/ledger/local"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
+	"ledger.example/tests/full"
+	"ledger.example/tests/process"
 )
 
-var (
-	dynamoDB  *local.Server // the one DynamoDB Local of the run
-	binaryDir string
-)
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	var err error
-	if dynamoDB, err = local.Start(ctx, local.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}); err != nil {
-		fmt.Fprintln(os.Stderr, "these tests need DynamoDB Local, and it could not be started:", err)
-		return 1
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := dynamoDB.Stop(ctx); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping DynamoDB Local:", err)
-		}
-	}()
-	if binaryDir, err = os.MkdirTemp("", "ledger-runtime-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(binaryDir)
-	return m.Run()
-}
-
-// The functions, and what they are compared with, by the folders of their mains.
+// The functions, by the folders of their mains.
 const (
 	command   = "functions/command"
 	query     = "functions/query"
 	projector = "functions/projector"
-	empty     = "tests/runtime/testdata/empty"
-	client    = "tests/runtime/testdata/client"
+	sweeper   = "functions/sweeper"
 )
 
-var functions = []string{command, query, projector}
+var functions = []string{command, query, projector, sweeper}
 
 // buildAll builds every binary with the flags of the Makefile, for this machine.
 var buildAll = sync.OnceValue(func() error {
-	arguments := []string{"build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", binaryDir}
-	for _, folder := range []string{command, query, projector, empty, client} {
+	arguments := []string{"build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", process.Folder}
+	for _, folder := range functions {
 		arguments = append(arguments, "./"+folder)
 	}
 	build := exec.Command("go", arguments...)
@@ -76,39 +53,125 @@ var buildAll = sync.OnceValue(func() error {
 	return nil
 })
 
+const reason = "builds and runs the functions' binaries"
+
 // binary is the path of a function, built once for the run.
 func binary(t testing.TB, folder string) string {
 	t.Helper()
+	full.Only(t, reason)
 	if err := buildAll(); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(binaryDir, filepath.Base(folder))
+	return filepath.Join(process.Folder, filepath.Base(folder))
 }
 
-var tables atomic.Int64
+// dynamoDB is where the DynamoDB Local of the run is.
+func dynamoDB(t testing.TB) string {
+	t.Helper()
+	full.Only(t, reason)
+	return dynamolocaltest.Shared(t).Endpoint
+}
 
 // newTable makes a table for t, from template.yaml as change leaves it, and returns its name.
 func newTable(t testing.TB, change func(*dynamodb.CreateTableInput)) string {
 	t.Helper()
-	in, err := local.TableFromTemplate(template.YAML)
+	in, err := dynamolocal.Table()
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("t%d-%s", tables.Add(1), strings.Map(nameByte, t.Name()))
-	in.TableName = &name
+	in.TableName = aws.String("t-" + rand.Text())
 	if change != nil {
 		change(in)
 	}
-	if _, err := local.DynamoDB(dynamoDB.Endpoint).CreateTable(t.Context(), in); err != nil {
+	if _, err := dynamolocal.DynamoDB(dynamoDB(t)).CreateTable(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
+	return *in.TableName
+}
+
+// store is DynamoDB Local behind a proxy.
+type store struct {
+	url string
+
+	mu          sync.Mutex
+	connections int
+	requests    []*http.Request
+	hold        func(operation string) <-chan struct{} // nil, or until when a request of that kind is held back
+}
+
+// newStore serves the proxy until t ends.
+func newStore(t testing.TB) *store {
+	t.Helper()
+	behind, err := url.Parse(dynamoDB(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{}
+	proxy := httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests = append(s.requests, r.Clone(r.Context()))
+		var until <-chan struct{}
+		if s.hold != nil {
+			until = s.hold(operation(r))
+		}
+		s.mu.Unlock()
+		if until != nil {
+			select {
+			case <-until:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.connections++
+		}
+	}
+	server.Start()
+	t.Cleanup(func() { server.Config.Close() })
+	s.url = server.URL
+	return s
+}
+
+// operation is what a request asks for, such as "GetItem".
+func operation(r *http.Request) string {
+	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	return name
 }
 
-// nameByte keeps what a table's name may hold.
-func nameByte(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-		return r
+// holding sets what is held back from now on.
+func (s *store) holding(hold func(operation string) <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = hold
+}
+
+// silent makes the store accept requests and not answer.
+func (s *store) silent() {
+	never := make(chan struct{})
+	s.holding(func(string) <-chan struct{} { return never })
+}
+
+// seen returns how many connections were made, and the requests so far.
+func (s *store) seen() (connections int, requests []*http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connections, s.requests
+}
+
+// writes counts the requests so far that write.
+func (s *store) writes() (n int) {
+	_, requests := s.seen()
+	for _, r := range requests {
+		switch operation(r) {
+		case "PutItem", "UpdateItem", "TransactWriteItems":
+			n++
+		}
 	}
-	return '-'
+	return n
 }

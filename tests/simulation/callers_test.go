@@ -10,8 +10,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// The register: a bank without a limit, that everybody is funded by; jane, who may owe nothing; joe, who may owe a little;
-// a shop, which gets from everybody.
+// The register: a bank without a limit, that everybody is funded by; jane, who may owe nothing; joe, who may owe a
+// little; a shop, which gets from everybody.
 const (
 	usd, aapl             = "USD", "AAPL"
 	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
@@ -19,7 +19,7 @@ const (
 
 var holders = []string{bank, jane, joe, shop}
 
-// perform carries out a command in the n-th process. died tells that nobody will ever know what came of it.
+// perform carries out a command in the n-th process. died reports that its outcome will never be known.
 func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err error, died bool) {
 	p := h.commands[n]
 	if p.dead {
@@ -37,42 +37,47 @@ func (h *history) open() error {
 	}
 	h.calm = true
 	defer func() { h.calm = false }()
-	p := h.born(setup, 0)
-	ctx := as(setup)
-	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2}, {ID: aapl, Name: aapl, Currency: usd}} {
-		asset.Actor = setup
+	p := h.born(beforehand, 0)
+	ctx := as(beforehand)
+	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2},
+		{ID: aapl, Name: aapl, Currency: usd}} {
+		asset.Actor = beforehand
 		if _, _, err := p.ledger.RegisterAsset(ctx, asset); err != nil {
 			return err
 		}
 	}
 	for _, account := range []ledger.OpenAccount{
-		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane}, {ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
-		{ID: joe, Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
+		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane},
+		{ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
+		{ID: joe,
+			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
 	} {
-		account.Name, account.Actor = account.ID, setup
+		account.Name, account.Actor = account.ID, beforehand
 		if _, _, err := p.ledger.OpenAccount(ctx, account); err != nil {
 			return err
 		}
 	}
+	h.model.opened()
 	for n := range h.knobs.processes {
 		h.commands = append(h.commands, h.born("command", n))
 	}
 	return nil
 }
 
-// posting is one request to post, and what its callers were told.
+// posting is one request to post, and what it was answered.
 type posting struct {
 	id      string
-	request ledger.PostingRequest
-	other   ledger.PostingRequest // another body under the same id
+	request any // a ledger.PostingRequest or a ledger.ReverseRequest
+	other   any // another body under the same id
 
 	first    *events.TransactionPosted // as first acknowledged
-	unknown  bool                      // somebody was left without an answer, or told that the outcome is unknown
-	refused  bool                      // somebody was told that nothing was written
-	declined string                    // what they were told
+	unknown  bool                      // a call had no answer, or the answer that the outcome is unknown
+	refused  bool                      // a call was answered that nothing was written
+	declined string                    // the code of that answer
 	asking   int                       // callers who wait for an answer
 	calls    int                       // that were begun
-	final    bool                      // the last was answered that funds are insufficient, and nobody else waited meanwhile
+	// the last was answered that funds are insufficient, and nobody else waited meanwhile
+	final bool
 }
 
 // requestOf draws the n-th request. It moves 2^e of something; no other request has the same e.
@@ -107,7 +112,8 @@ func (h *history) requestOf(n int) *posting {
 	case 4:
 		p.request = transfer(from, to, pick(d, usd, aapl))
 	case 5:
-		p.request = ledger.PostTrade{Annotation: note, Asset: aapl, Buyer: from, Seller: to, Quantity: quantity, Cost: quantity, Settle: d.chance(.7)}
+		p.request = ledger.PostTrade{Annotation: note, Asset: aapl, Buyer: from, Seller: to, Quantity: quantity,
+			Cost: quantity, Settle: d.chance(.7)}
 	case 6: // passes through jane, who is debited and credited at once
 		p.request = ledger.PostTransaction{Annotation: note, Postings: []ledger.LegRequest{
 			{Account: bank, Asset: usd, Quantity: quantity.Neg()}, {Account: jane, Asset: usd, Quantity: quantity},
@@ -115,7 +121,8 @@ func (h *history) requestOf(n int) *posting {
 		}}
 	case 7: // two assets, with costs
 		p.request = ledger.PostTransaction{Annotation: note, Postings: []ledger.LegRequest{
-			{Account: from, Asset: aapl, Quantity: quantity, Cost: quantity}, {Account: to, Asset: aapl, Quantity: quantity.Neg(), Cost: quantity.Neg()},
+			{Account: from, Asset: aapl, Quantity: quantity, Cost: quantity},
+			{Account: to, Asset: aapl, Quantity: quantity.Neg(), Cost: quantity.Neg()},
 			{Account: from, Asset: usd, Quantity: quantity.Neg()}, {Account: to, Asset: usd, Quantity: quantity},
 		}}
 	}
@@ -129,6 +136,10 @@ func otherBody(note ledger.Annotation, quantity events.Amount) ledger.PostingReq
 }
 
 func (h *history) startCallers() {
+	if h.plan.Mode != "" {
+		h.startLives()
+		return
+	}
 	for _, n := range h.plan.Requests {
 		p := h.requestOf(n)
 		h.asked = append(h.asked, p)
@@ -173,17 +184,39 @@ func (h *history) call(ctx context.Context, p *posting) {
 	}
 }
 
-// post makes one call, and holds what it is told against what is so. It reports whether the answer is final.
-func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.PostingRequest) (final bool) {
-	before := h.model.credits()
-	had := p.first != nil
+// post makes one call, and checks its answer against the model. It reports whether the answer is final.
+func (h *history) post(ctx context.Context, d dice, p *posting, body any) (final bool) {
+	ctx, c := h.model.begin(ctx)
+	a := p.begin()
+	defer func() { p.asking-- }()
+	answer, err, died := perform(h, d.IntN(len(h.commands)),
+		func(on *process) (ledger.Posted, error) { return send(ctx, on.ledger, body) })
+	h.observe()
+	return h.judge(ctx, d, p, a, c, body, answer, err, died)
+}
+
+// asked is one call of a posting.
+type asked struct {
+	had   bool // it had been acknowledged before
+	calls int  // with this one
+	alone bool
+}
+
+// begin notes that a call begins that asks for the posting.
+func (p *posting) begin() asked {
 	p.asking++
 	p.calls++
 	p.final = false
-	call, alone := p.calls, p.asking == 1
-	defer func() { p.asking-- }()
-	answer, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) (ledger.Posted, error) { return on.ledger.Post(ctx, body) })
-	h.observe()
+	return asked{p.first != nil, p.calls, p.asking == 1}
+}
+
+// last reports whether a call was the only one while it went on.
+func (a asked) last(p *posting) bool { return a.alone && p.calls == a.calls }
+
+// judge checks the answer to one call against the model. It reports whether the answer is final.
+func (h *history) judge(ctx context.Context, d dice, p *posting, a asked, c *call, body any, answer ledger.Posted,
+	err error, died bool) (final bool) {
+	had := a.had
 	if died {
 		p.unknown = true
 		h.count(&h.stats.Unanswered)
@@ -223,8 +256,8 @@ func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.Post
 		if had {
 			h.broken("%s: refused although it was acknowledged", p.id)
 		}
-		p.refused, p.declined, p.final = true, string(e.Code), alone && p.calls == call
-		h.model.refused(p, e, before)
+		p.refused, p.declined, p.final = true, string(e.Code), a.last(p)
+		h.model.refused(p, e, c)
 		return true
 	case ledger.CodeTransactionIDReused:
 		if !isOther(p, body) {
@@ -232,13 +265,30 @@ func (h *history) post(ctx context.Context, d dice, p *posting, body ledger.Post
 		}
 		return true
 	}
+	if final, ours := h.declinedLife(p, e, c, had); ours {
+		p.final = p.final && a.last(p)
+		return final
+	}
 	h.broken("%s: answered with %w", p.id, err)
 	return true
 }
 
-func isOther(p *posting, body ledger.PostingRequest) bool {
-	t, ok := body.(ledger.PostTransfer)
-	return ok && t.Description != "" && p.other != nil
+func isOther(p *posting, body any) bool {
+	switch t := body.(type) {
+	case ledger.PostTransfer:
+		return t.Description != "" && p.other != nil
+	case ledger.ReverseRequest:
+		return t.Description != "" && p.other != nil
+	}
+	return false
+}
+
+// send makes a request that is answered with a transaction.
+func send(ctx context.Context, l *ledger.Ledger, request any) (ledger.Posted, error) {
+	if r, ok := request.(ledger.ReverseRequest); ok {
+		return l.Reverse(ctx, r)
+	}
+	return l.Post(ctx, request.(ledger.PostingRequest))
 }
 
 // acknowledged takes in an answer of success.
@@ -257,6 +307,7 @@ func (h *history) acknowledged(p *posting, answer ledger.Posted, had bool) {
 		h.broken("%s: acknowledged as %+v, first as %+v", p.id, answer.Transaction, *p.first)
 	}
 	h.model.acknowledge(answer.Transaction)
+	h.model.firstTold(p.id)
 }
 
 func sameTransaction(a, b events.TransactionPosted) bool {

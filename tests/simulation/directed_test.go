@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/cmd/ledger/local"
-	"ledger.example/cmd/ledger/memory"
 	"ledger.example/events"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/memdb"
 	"ledger.example/ledger"
 	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
@@ -22,12 +22,13 @@ import (
 // Histories whose every moment is set, for what random ones hardly ever meet.
 
 // delayed is the store as one process reaches it: what takes long is said by wait, before each request.
-func delayed(store *memory.Store, wait func(parameters any) time.Duration) *dynamodb.Client {
+func delayed(store *memdb.Store, wait func(parameters any) time.Duration) *dynamodb.Client {
 	return store.DynamoDB(func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("simulation.delayed",
-				func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				func(ctx context.Context, in middleware.InitializeInput,
+					next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 					time.Sleep(wait(in.Parameters))
 					return next.HandleInitialize(ctx, in)
 				}), middleware.Before)
@@ -35,26 +36,23 @@ func delayed(store *memory.Store, wait func(parameters any) time.Duration) *dyna
 	})
 }
 
-// TestSettledWhenTheReadBegan lets a posting be committed and acknowledged, fresh, behind a refold that reads for longer
-// than the settle window. What came after it in the order of KSUIDs was read before, and is old by the end of the read:
-// were that taken for settled, the seal would pass by the posting, and strong reads would miss it.
+// TestSettledWhenTheReadBegan lets a posting be committed and acknowledged, fresh, behind a refold that reads for
+// longer than the settle window. What came after it in the order of KSUIDs was read before, and is old by the end of
+// the read: were that taken for settled, the seal would pass by the posting, and strong reads would miss it.
 func TestSettledWhenTheReadBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
 		ctx := t.Context()
-		store := memory.New(memory.Options{Now: time.Now, Page: func(context.Context, int) int { return 1 }})
-		in, err := tableOfTemplate()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := local.CreateTable(ctx, store.DynamoDB(), in, tableName); err != nil {
+		store := memdb.New(memdb.Options{Now: time.Now, Page: func(context.Context, int) int { return 1 }})
+		if _, err := dynamolocal.CreateTable(ctx, store.DynamoDB(), tableName); err != nil {
 			t.Fatal(err)
 		}
 		process := func(wait func(any) time.Duration) (*ledger.Ledger, *projections.Reader, *projections.Projector) {
 			client := delayed(store, wait)
 			v := views.NewViews(client, tableName)
 			reader := projections.NewReader(v, nil)
-			return ledger.New(ledger.Config{Journal: journal.NewJournal(client, tableName), Projections: reader}), reader, projections.NewProjector(v, time.Now, nil)
+			return ledger.New(ledger.Config{Journal: journal.NewJournal(client, tableName),
+				Projections: reader}), reader, projections.NewProjector(v, time.Now, nil)
 		}
 		fast, reader, _ := process(func(any) time.Duration { return 0 })
 		slow, _, _ := process(func(parameters any) time.Duration {
@@ -65,7 +63,7 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 		})
 		pages := 0
 		_, _, projector := process(func(parameters any) time.Duration {
-			if _, page := parameters.(*dynamodb.QueryInput); !page {
+			if q, query := parameters.(*dynamodb.QueryInput); !query || q.Limit == nil { // of postings
 				return 0
 			}
 			if pages++; pages == 1 {
@@ -78,13 +76,16 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, account := range []string{bank, jane} {
-			if _, _, err := fast.OpenAccount(ctx, ledger.OpenAccount{ID: account, Name: account, Overdraft: events.Overdraft{Unlimited: true}, Actor: "setup"}); err != nil {
+			if _, _, err := fast.OpenAccount(ctx,
+				ledger.OpenAccount{ID: account, Name: account, Overdraft: events.Overdraft{Unlimited: true},
+					Actor: "setup"}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		post := func(l *ledger.Ledger, id string) events.TransactionPosted {
 			answer, err := l.Post(ctx, ledger.PostTransfer{
-				Annotation: ledger.Annotation{ID: id, Actor: "somebody"}, From: bank, To: jane, Asset: usd, Quantity: events.NewAmount(1),
+				Annotation: ledger.Annotation{ID: id, Actor: "somebody"}, From: bank, To: jane, Asset: usd,
+				Quantity: events.NewAmount(1),
 			})
 			if err != nil {
 				t.Error(err)

@@ -12,15 +12,15 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
 )
 
 // errDead is what a dead process gets for each request: it goes on to its end, and reaches nothing.
 var errDead = errors.New("the process died")
 
-// slowMost is the longest that a request takes without being lost; lateMost, until one is applied whose caller was told
-// nothing: longer than any command lives, and than the settle window.
+// slowMost is the longest that a request takes without being lost; lateMost, until one is applied whose caller got no
+// answer: longer than any command lives, and than the settle window.
 const (
 	slowMost = 4 * time.Second
 	lateMost = time.Minute
@@ -42,11 +42,13 @@ type reply struct {
 }
 
 // HandleInitialize implements middleware.InitializeMiddleware.
-func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInput,
+	next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	if g.process.dead {
 		return middleware.InitializeOutput{}, middleware.Metadata{}, errDead
 	}
 	request := describe(in.Parameters)
+	g.model.sent(ctx, in.Parameters)
 	g.count(g.by(ctx))
 	d := g.draw(ctx, request.operation+" "+request.key.PK+" "+request.key.SK)
 	answered := make(chan reply, 1)
@@ -67,7 +69,8 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 }
 
 // carryOut lets happen to a request what was drawn for it.
-func (g gate) carryOut(ctx context.Context, d dice, request request, in middleware.InitializeInput, next middleware.InitializeHandler) reply {
+func (g gate) carryOut(ctx context.Context, d dice, request request, in middleware.InitializeInput,
+	next middleware.InitializeHandler) reply {
 	latency := func() time.Duration { return d.between(0, g.knobs.latency) }
 	before, after := latency(), latency()
 	if g.knobs.behind && !g.calm && g.process.projects() {
@@ -134,10 +137,10 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 		return reply{err: &types.TransactionInProgressException{}}
 	case Throttled:
 		time.Sleep(before)
-		return reply{err: g.declined(d, request, &types.ProvisionedThroughputExceededException{}, wire.ReasonThrottled)}
+		return reply{err: g.declined(d, request, &types.ProvisionedThroughputExceededException{}, ddb.ReasonThrottled)}
 	case Conflict:
 		time.Sleep(before)
-		return reply{err: g.declined(d, request, &types.TransactionConflictException{}, wire.ReasonConflict)}
+		return reply{err: g.declined(d, request, &types.TransactionConflictException{}, ddb.ReasonConflict)}
 	case Unprocessed:
 		return g.unprocessed(d, in, apply)
 	case CrashBefore:
@@ -189,7 +192,7 @@ func (g gate) declined(d dice, r request, alone error, reason string) error {
 	cancelled := &types.TransactionCanceledException{CancellationReasons: make([]types.CancellationReason, r.actions)}
 	at := d.IntN(r.actions)
 	for i := range cancelled.CancellationReasons {
-		code := wire.ReasonNone
+		code := ddb.ReasonNone
 		if i == at || d.chance(.2) {
 			code = reason
 		}
@@ -269,7 +272,7 @@ func describe(parameters any) request {
 	return request{operation: "other", actions: 1}
 }
 
-func keyOf(item wire.Item) table.Key {
+func keyOf(item ddb.Item) table.Key {
 	text := func(name string) string {
 		if s, ok := item[name].(*types.AttributeValueMemberS); ok {
 			return s.Value

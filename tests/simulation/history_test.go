@@ -7,9 +7,10 @@ import (
 	"hash/fnv"
 	"sync"
 	"sync/atomic"
+	"testing/synctest"
 	"time"
 
-	"ledger.example/cmd/ledger/memory"
+	"ledger.example/internal/local/memdb"
 )
 
 // quietAfter is how long after the last answer something of a command may still be applied: longer than lateMost, and
@@ -20,12 +21,14 @@ const quietAfter = lateMost + 15*time.Second
 type Stats struct {
 	Requests, Faults, Crashes                   int
 	Acknowledged, Replayed, Refused, Unanswered int
-	Writes, Closed, Corrected, Late, Unfinished int // of balances: written, segments closed, corrections, of these below the base, saved unfinished
-	Bumped, Conflicts, SetAside, Reads, Rebuilt int
-	Duplicates, Audited                         int
-	Met                                         [len(hazards)]int // hazards, in their order
-	Trace                                       uint64            // over everything that happened, in its order
-	Lasted                                      time.Duration
+	// of balances: written, segments closed, corrections, of these below the base, saved unfinished
+	Writes, Closed, Corrected, Late, Unfinished  int
+	Bumped, Conflicts, Malformed, Reads, Rebuilt int
+	Duplicates, Audited                          int
+	Met                                          [len(hazards)]int // hazards, in their order
+	Trace                                        uint64            // over everything that happened, in its order
+	Lasted                                       time.Duration
+	Life                                         LifeStats
 }
 
 // history is one run of a plan.
@@ -33,7 +36,7 @@ type history struct {
 	plan  Plan
 	knobs knobs
 	began time.Time
-	store *memory.Store
+	store *memdb.Store
 	model *model
 
 	commands []*process // that take commands; a dead one is replaced when it is needed
@@ -47,16 +50,18 @@ type history struct {
 	projectors                    [3]*process
 	all                           []*process
 	asked                         []*posting
+	life                          []*ask       // of a history of a Mode
 	forgotten                     int          // records that the stream lost
 	committing                    atomic.Int32 // writes that are becoming visible
 
-	mu     sync.Mutex
-	drawn  map[string]uint64 // how often each name was drawn for
-	made   map[string]*int   // requests by actor
-	err    error             // the first rule that was broken
-	failed chan struct{}     // closed with it
-	stats  Stats
-	seen   int // changes of the store looked at
+	mu        sync.Mutex
+	malformed map[string]bool   // records by number that nothing can project, and that were logged
+	drawn     map[string]uint64 // how often each name was drawn for
+	made      map[string]*int   // requests by actor
+	err       error             // the first rule that was broken
+	failed    chan struct{}     // closed with it
+	stats     Stats
+	seen      int // changes of the store looked at
 }
 
 // actor is the name of whom a request is made for.
@@ -103,13 +108,13 @@ func (h *history) broken(format string, a ...any) {
 	}
 }
 
-// trace adds to what tells whether two runs are the same.
+// trace adds to the hash by which two runs are compared.
 func (h *history) trace(fate Hazard, r request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	hash := fnv.New64a()
 	fmt.Fprint(hash, h.stats.Trace, time.Since(h.began), fate, r)
-	h.mu.Lock()
 	h.stats.Trace = hash.Sum64()
-	h.mu.Unlock()
 }
 
 // run plays a plan in a bubble of testing/synctest, which the caller made, and returns the first rule that it broke.
@@ -118,7 +123,8 @@ func run(p Plan) (Stats, error) {
 	time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
 	h := &history{
 		plan: p, knobs: p.knobs(), began: time.Now(),
-		births: map[string]int{}, over: make(chan struct{}), drawn: map[string]uint64{}, made: map[string]*int{}, failed: make(chan struct{}),
+		births: map[string]int{}, over: make(chan struct{}), drawn: map[string]uint64{}, malformed: map[string]bool{},
+		made: map[string]*int{}, failed: make(chan struct{}),
 	}
 	h.model = newModel(h)
 	if err := h.open(); err != nil {
@@ -130,13 +136,16 @@ func run(p Plan) (Stats, error) {
 	h.startOperators()
 
 	h.wait(&h.callers)
+	synctest.Wait() // what goes on at this instant isn't calm yet, in whichever order it is run
 	h.calm = true
 	h.sleep(quietAfter)
+	h.sweepUp()
 	close(h.over)
 	h.wait(&h.deliveries)
 	h.wait(&h.underway)
 	if h.err == nil {
 		h.finish()
+		h.spendAll()
 	}
 	h.settle()
 	h.stats.Lasted = time.Since(h.began)
@@ -156,7 +165,7 @@ func (h *history) wait(group *sync.WaitGroup) {
 	}
 }
 
-// sleep waits, and tells whether the history goes on.
+// sleep waits, and reports whether the history goes on.
 func (h *history) sleep(d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -10,22 +10,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
 	"ledger.example/projections"
 )
 
 // pair is one account's holding of one asset.
-type pair = projections.Key
+type pair = events.Pair
 
-// legs are sets of postings of one pair. Each transaction moves a power of two, so a sum of credits or of debits tells
-// which transactions are in it; one that counts anything twice tells another set, or too many.
-type legs struct{ credits, debits uint64 }
+// legs are sets of postings of one pair. Each transaction moves a power of two, so a sum of credits or of debits shows
+// which transactions are in it. A sum that counts one twice shows another set, or too many.
+//
+// In histories of a Mode they are sums of any amounts, which only grow: what was credited, what was spent or held, and
+// what ended holds gave back.
+type legs struct{ credits, debits, returned uint64 }
 
-func (a legs) plus(b legs) legs    { return legs{a.credits | b.credits, a.debits | b.debits} }
-func (a legs) without(b legs) legs { return legs{a.credits &^ b.credits, a.debits &^ b.debits} }
-func (a legs) count() int          { return bits.OnesCount64(a.credits) + bits.OnesCount64(a.debits) }
+// plus returns what is in a or in b.
+func (m *model) plus(a, b legs) legs {
+	if m.plan.Mode != "" {
+		return legs{a.credits + b.credits, a.debits + b.debits, a.returned + b.returned}
+	}
+	return legs{a.credits | b.credits, a.debits | b.debits, 0}
+}
+
+// without returns what is in a and not in b.
+func (m *model) without(a, b legs) legs {
+	if m.plan.Mode != "" {
+		return legs{a.credits - min(a.credits, b.credits), a.debits - min(a.debits, b.debits),
+			a.returned - min(a.returned, b.returned)}
+	}
+	return legs{a.credits &^ b.credits, a.debits &^ b.debits, 0}
+}
+
+func (a legs) count() int { return bits.OnesCount64(a.credits) + bits.OnesCount64(a.debits) }
 
 func legOf(quantity events.Amount) legs {
 	n := int64Of(quantity)
@@ -52,14 +70,17 @@ type model struct {
 	newest      int64    // number of the newest grant
 	roles       []string // after so many grants
 	spent       map[pair]uint64
+	lives
 }
 
 func newModel(h *history) *model {
 	return &model{
 		history: h,
 		headers: map[string]events.TransactionPosted{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
-		there: map[pair]legs{}, acked: map[pair]legs{}, ackedIDs: map[pair]map[events.KSUID]legs{}, balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
+		there: map[pair]legs{}, acked: map[pair]legs{}, ackedIDs: map[pair]map[events.KSUID]legs{},
+		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
+		lives: newLives(),
 	}
 }
 
@@ -80,7 +101,7 @@ func (h *history) observe() {
 }
 
 // take takes in one change.
-func (m *model) take(key table.Key, before, after wire.Item) {
+func (m *model) take(key table.Key, before, after ddb.Item) {
 	if _, event := after[table.AttrEventVersion]; m.damaged && !event {
 		m.takeDamaged(key, after)
 		return
@@ -92,16 +113,26 @@ func (m *model) take(key table.Key, before, after wire.Item) {
 	switch text(after, table.AttrType) {
 	case table.KindSpend:
 		account, asset, _ := table.ParseSpend(key)
-		m.spent[pair{Account: account, Asset: asset}] = unsigned(after, table.AttrSpent)
-	case table.KindBalance:
+		k := pair{Account: account, Asset: asset}
+		m.spent[k] = unsigned(after, table.AttrSpent)
+		m.guard(k, int64(unsigned(after, table.AttrChange)))
+	case table.KindHold, table.KindOpenHold: // they are checked at rest
+	case table.KindCurrent:
+		if e, err := ddb.DecodeCurrent(after); err != nil {
+			m.broken("what an account is now cannot be read: %w", err)
+		} else {
+			m.changedTo(e)
+		}
+	case table.KindBalance, table.KindBalanceWithHolds:
 		m.takeBalance(key, after)
-	case table.KindSegment:
+	case table.KindSegment, table.KindSegmentWithHolds:
 		account, asset, through, _ := table.ParseSegment(key)
 		k := pair{Account: account, Asset: asset}
 		if m.segments[k] == nil {
 			m.segments[k] = map[events.KSUID]segment{}
 		}
-		m.segments[k][events.KSUID(through)] = segment{after: events.KSUID(text(after, table.AttrAfter)), fold: foldOf(after)}
+		m.segments[k][events.KSUID(through)] = segment{after: events.KSUID(text(after, table.AttrAfter)),
+			fold: foldOf(after)}
 		m.stats.Closed++
 	case table.KindSummary:
 		account, _ := table.ParseSummary(key)
@@ -120,8 +151,8 @@ func (m *model) take(key table.Key, before, after wire.Item) {
 	}
 }
 
-func (m *model) takeEvent(key table.Key, item wire.Item) {
-	e, err := wire.DecodeEvent(item)
+func (m *model) takeEvent(key table.Key, item ddb.Item) {
+	e, err := ddb.DecodeEvent(item)
 	if err != nil {
 		m.broken("an event that cannot be read: %w", err)
 		return
@@ -129,9 +160,11 @@ func (m *model) takeEvent(key table.Key, item wire.Item) {
 	switch e := e.(type) {
 	case events.TransactionPosted:
 		m.headers[e.ID] = e
+		m.posted(e)
 		sums := map[string][2]int64{}
 		for _, leg := range e.Legs {
-			if quantity := int64Of(leg.Quantity); bits.OnesCount64(uint64(max(quantity, -quantity))) != 1 {
+			if quantity := int64Of(leg.Quantity); m.plan.Mode == "" &&
+				bits.OnesCount64(uint64(max(quantity, -quantity))) != 1 {
 				m.broken("%s: a leg of %v", e.ID, leg.Quantity)
 			}
 			s := sums[leg.Asset]
@@ -148,11 +181,18 @@ func (m *model) takeEvent(key table.Key, item wire.Item) {
 			m.postings[k] = map[events.KSUID]events.PostingRecorded{}
 		}
 		m.postings[k][e.ID] = e
-		leg := legOf(e.Quantity)
-		if twice := m.there[k]; twice.without(leg) != twice {
+		leg := legsOf(e)
+		if twice := m.there[k]; m.plan.Mode == "" && m.without(twice, leg) != twice {
 			m.broken("%s was posted twice to %v", e.Transaction, k)
 		}
-		m.there[k] = m.there[k].plus(leg)
+		m.there[k] = m.plus(m.there[k], leg)
+		m.recorded(k, e)
+	case events.AccountChanged:
+		m.changedTo(e)
+	case events.HoldEnded:
+		m.ended(e)
+	case events.TransactionReversed:
+		m.reversed(e)
 	case events.MemberGranted:
 		m.grant(key, e.Number, string(e.Role))
 	case events.MemberRevoked:
@@ -187,23 +227,40 @@ func (m *model) grants() int64 {
 func (m *model) acknowledge(t events.TransactionPosted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, leg := range t.Legs {
-		k := pair{Account: leg.Account, Asset: leg.Asset}
-		m.acked[k] = m.acked[k].plus(legOf(leg.Quantity))
+	m.acknowledgePostings(t.Postings())
+}
+
+// acknowledgePostings notes postings that were acknowledged; each may be so several times.
+func (m *model) acknowledgePostings(postings []events.PostingRecorded) {
+	for _, p := range postings {
+		k := pair{Account: p.Account, Asset: p.Asset}
 		if m.ackedIDs[k] == nil {
 			m.ackedIDs[k] = map[events.KSUID]legs{}
 		}
-		m.ackedIDs[k][leg.ID] = legOf(leg.Quantity)
+		if _, before := m.ackedIDs[k][p.ID]; before {
+			continue
+		}
+		if _, there := m.postings[k][p.ID]; !there && !m.damaged {
+			m.broken("%s was acknowledged, and its posting %s to %v is not there", p.Transaction, p.ID, k)
+		}
+		m.acked[k] = m.plus(m.acked[k], legsOf(p))
+		m.ackedIDs[k][p.ID] = legsOf(p)
 		m.readable(k)
 	}
 }
 
-// readable checks that a strong read of k, were it to begin now, would find everything acknowledged: it begins at the seal.
+// readable checks that a strong read of k, were it to begin now, would find everything acknowledged: it begins at the
+// seal.
 func (m *model) readable(k pair) {
 	seal := m.balances[k].seal
+	if m.plan.Mode != "" {
+		m.readableSums(k, seal)
+		return
+	}
 	for id, leg := range m.ackedIDs[k] {
-		if id <= seal.through && leg.without(seal.legs) != (legs{}) {
-			m.broken("a strong read of %v would miss %s, which was acknowledged: credits %b, debits %b", k, id, leg.credits, leg.debits)
+		if id <= seal.through && m.without(leg, seal.legs) != (legs{}) {
+			m.broken("a strong read of %v would miss %s, which was acknowledged: credits %b, debits %b", k, id,
+				leg.credits, leg.debits)
 		}
 	}
 }
@@ -215,14 +272,12 @@ func (m *model) acknowledgements() map[pair]legs {
 	return maps.Clone(m.acked)
 }
 
-// credits are what every pair was credited so far by what was acknowledged. What is there and was never acknowledged may be
-// below a seal that nobody corrected yet: no read promises that.
+// credits are what every pair was credited so far by what was acknowledged. What is there and was never acknowledged
+// may be below a seal that nobody corrected yet: no read promises that.
 func (m *model) credits() map[pair]uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	c := make(map[pair]uint64, len(m.acked))
 	for k, acked := range m.acked {
-		c[k] = acked.credits
+		c[k] = acked.credits + acked.returned
 	}
 	return c
 }
@@ -231,18 +286,25 @@ func (m *model) credits() map[pair]uint64 {
 func (m *model) read(b projections.Balance, must map[pair]legs) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := fold{through: b.Head.Through, legs: legs{uint64(int64Of(b.Head.Credits)), uint64(int64Of(b.Head.Debits))}, count: int(b.Head.Count), expenditure: int64Of(b.Head.Expenditure)}
-	m.right(b.Key, "a strong read", f)
-	if missing := must[b.Key].without(f.legs); missing != (legs{}) {
-		m.broken("a strong read of %v misses acknowledged transactions: credits %b, debits %b", b.Key, missing.credits, missing.debits)
+	f := fold{through: b.Head.Through, count: int(b.Head.Count), expenditure: int64Of(b.Head.Expenditure)}
+	f.sum(int64Of(b.Head.Credits), int64Of(b.Head.Debits), int64Of(b.Head.PendingDebits),
+		int64Of(b.Head.PendingCredits), int64Of(b.Head.Returned))
+	m.right(b.Pair, "a strong read", f)
+	if missing := m.without(must[b.Pair], f.legs); missing != (legs{}) {
+		m.broken("a strong read of %v misses acknowledged transactions: credits %b, debits %b", b.Pair,
+			missing.credits, missing.debits)
 	}
 }
 
 // refused checks a refusal for insufficient funds: what had been credited before the call must not cover what is spent
 // after it.
-func (m *model) refused(p *posting, e *ledger.Error, before map[pair]uint64) {
+func (m *model) refused(p *posting, e *ledger.Error, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if e.Funds != nil && m.plan.Mode != "" {
+		m.uncovered(p, e, c)
+		return
+	}
 	if e.Funds == nil {
 		m.broken("%s: refused without figures", p.id)
 		return
@@ -254,8 +316,8 @@ func (m *model) refused(p *posting, e *ledger.Error, before map[pair]uint64) {
 		return
 	}
 	gross, own := grossOf(p.request, k)
-	if m.spent[k]+gross <= before[k]+own+uint64(-int64Of(*floor)) {
-		m.broken("%s: refused although %v was credited %d before, and %d are spent", p.id, k, before[k], m.spent[k])
+	if m.spent[k]+gross <= c.before[k]+own+uint64(-int64Of(*floor)) {
+		m.broken("%s: refused although %v was credited %d before, and %d are spent", p.id, k, c.before[k], m.spent[k])
 	}
 }
 
@@ -264,23 +326,20 @@ func (m *model) counted(done []record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range done {
-		if r.poison {
-			m.broken("record %v, whose key is none, was taken for done", r.key)
-		}
 		account, asset, id, ok := table.ParsePosting(r.key)
-		if !ok || m.damaged {
+		if !ok || m.damaged || m.plan.Mode != "" {
 			continue
 		}
 		k := pair{Account: account, Asset: asset}
 		leg := legOf(m.postings[k][events.KSUID(id)].Quantity)
-		if leg.without(m.balances[k].head.legs) != (legs{}) {
+		if m.without(leg, m.balances[k].head.legs) != (legs{}) {
 			m.broken("record %v was done with, but its posting is not counted", r.key)
 		}
 	}
 }
 
 // grossOf is what a request debits of k, and credits to it.
-func grossOf(r ledger.PostingRequest, k pair) (debits, credits uint64) {
+func grossOf(r any, k pair) (debits, credits uint64) {
 	add := func(account, asset string, quantity events.Amount) {
 		if account == k.Account && asset == k.Asset {
 			leg := legOf(quantity)
@@ -314,7 +373,7 @@ func int64Of(a events.Amount) int64 {
 	return n
 }
 
-func text(item wire.Item, name string) string {
+func text(item ddb.Item, name string) string {
 	if s, ok := item[name].(*types.AttributeValueMemberS); ok {
 		return s.Value
 	}
@@ -322,7 +381,7 @@ func text(item wire.Item, name string) string {
 }
 
 // unsigned reads a number that is not negative; what is none is too large to be right.
-func unsigned(item wire.Item, name string) uint64 {
+func unsigned(item ddb.Item, name string) uint64 {
 	n, ok := item[name].(*types.AttributeValueMemberN)
 	if !ok {
 		return 0

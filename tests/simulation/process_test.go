@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"strings"
 	"time"
@@ -12,22 +13,25 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/stream"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/memdb"
 	"ledger.example/ledger"
 	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
+	"ledger.example/projections/repair"
 )
 
 // Processes whose clocks are right and whose requests take hardly any time: what they are asked must be done.
 const (
-	setup      = "setup"
+	beforehand = "beforehand"
 	afterwards = "afterwards"
 )
 
 // tableName is the one table's.
 const tableName = "ledger"
 
-// process is one running program: the whole service, as a function has it. What it remembers goes with it.
+// process is one running program: the service as a function runs it. Its caches end with it.
 type process struct {
 	name  string
 	dead  bool
@@ -37,6 +41,7 @@ type process struct {
 	reader    *projections.Reader
 	lists     projections.Lists
 	projector *projections.Projector
+	rebuilder *repair.Rebuilder
 	handle    func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
 }
 
@@ -65,16 +70,20 @@ func (h *history) start(name string, n int) *process {
 		}),
 	})
 	p.projector = projections.NewProjector(v, p.clock, log)
-	p.projector.Tune(projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Leave: h.knobs.leave})
+	p.rebuilder = repair.NewRebuilder(v, p.clock, log)
+	p.projector.RepairWith(p.rebuilder)
+	tuning := projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Unsealed: h.knobs.leave}
+	p.projector.Tune(tuning)
+	p.rebuilder.Tune(tuning)
 	p.handle = stream.Handler(p.projector)
 	return p
 }
 
-// projects tells whether a process works on the stream.
+// projects reports whether a process works on the stream.
 func (p *process) projects() bool { return strings.HasPrefix(p.name, "projector") }
 
 func (p *process) favoured() bool {
-	return strings.HasPrefix(p.name, setup) || strings.HasPrefix(p.name, afterwards)
+	return strings.HasPrefix(p.name, beforehand) || strings.HasPrefix(p.name, afterwards)
 }
 
 // die ends a process; whoever needs one starts the next.
@@ -94,6 +103,11 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 	}
 	if !h.meets(WrongClock, !d.chance(.3)) {
 		return time.Now
+	}
+	if h.plan.Mode != "" {
+		off := pick(d, d.between(-skewMost, skewMost), d.between(-skewMost, time.Second-skewMost),
+			d.between(skewMost-time.Second, skewMost))
+		return func() time.Time { return time.Now().Add(off) }
 	}
 	begin := h.began.Add(d.between(0, h.knobs.span+time.Minute))
 	end := begin.Add(d.between(0, time.Minute))
@@ -131,15 +145,32 @@ func (w watcher) Handle(_ context.Context, r slog.Record) error {
 	if w.process.dead {
 		return nil
 	}
+	number, malformed, key := "", false, false
 	r.Attrs(func(a slog.Attr) bool {
 		switch {
-		case a.Key == "BelowLimit" && w.knobs.visible <= briefly:
+		case a.Key == "BelowLimit" && w.knobs.visible <= briefly && w.plan.Mode == "":
 			w.broken("%s: %s: an account is shown below its limit", w.process.name, r.Message)
-		case a.Key == "error" && strings.Contains(a.Value.String(), projections.ErrPostingsMissing.Error()) && !w.damaged:
+		case a.Key == "error" && strings.Contains(a.Value.String(), projections.ErrPostingsMissing.Error()) &&
+			!w.damaged:
 			w.broken("%s: %s: %v", w.process.name, r.Message, a.Value)
+		case a.Key == "RecordsMalformed":
+			malformed = true
+		case a.Key == "sequence_number":
+			number = a.Value.String()
+		case a.Key == "sk":
+			key = true
 		}
 		return true
 	})
+	switch {
+	case malformed && key:
+		w.count(&w.stats.Malformed)
+		w.mu.Lock()
+		w.malformed[number] = true
+		w.mu.Unlock()
+	case malformed && !w.damaged:
+		w.broken("%s: %s: nothing of the ledger's is malformed", w.process.name, r.Message)
+	}
 	return nil
 }
 
@@ -148,3 +179,87 @@ func (w watcher) WithAttrs([]slog.Attr) slog.Handler { return w }
 
 // WithGroup implements slog.Handler.
 func (w watcher) WithGroup(string) slog.Handler { return w }
+
+// openStore makes the store, with what may go wrong in it, and the table of template.yaml.
+func (h *history) openStore() error {
+	h.store = memdb.New(memdb.Options{
+		Now: time.Now,
+		Between: func(ctx context.Context) {
+			h.observe()
+			if h.meets(ItemByItem, !h.calm) {
+				time.Sleep(h.draw(ctx, "item by item").between(0, h.visible(ctx)))
+			}
+		},
+		Order: func(n int, swap func(i, j int)) {
+			if h.plan.has(ItemByItem) {
+				h.draw(context.Background(), "order of items").Shuffle(n, swap)
+			}
+		},
+		Lag: func(ctx context.Context) time.Duration {
+			d := h.draw(ctx, "lag")
+			if !h.meets(StaleReads, h.knobs.lag > 0 && !d.chance(.4)) {
+				return 0
+			}
+			return d.between(0, h.knobs.lag)
+		},
+		Page: func(ctx context.Context, n int) int {
+			if !h.meets(CutPages, n > h.knobs.page) {
+				return n
+			}
+			d := h.draw(ctx, "pages")
+			if d.chance(.03) {
+				return 0
+			}
+			return min(n, h.knobs.page)
+		},
+		// As low as the largest write that this history may make.
+		Actions:   max(h.writeMost(), h.knobs.segments+2),
+		Violation: func(err error) { h.broken("the store was asked for what must not be: %w", err) },
+	})
+	if _, err := dynamolocal.CreateTable(context.Background(), h.store.DynamoDB(), tableName); err != nil {
+		return fmt.Errorf("make the table: %w", err)
+	}
+	return nil
+}
+
+// writeMost is how many actions a command's write has at most.
+func (h *history) writeMost() int {
+	if h.plan.Mode == "" {
+		return 10
+	}
+	return 40
+}
+
+// visible is how long a transaction takes between two items, at most.
+func (h *history) visible(ctx context.Context) time.Duration {
+	if name, _ := ctx.Value(actor{}).(string); h.knobs.behind && strings.HasPrefix(name, "consumer") {
+		return 2 * time.Second
+	}
+	return h.knobs.visible
+}
+
+func hashOf(text string) uint64 {
+	hash := fnv.New64a()
+	hash.Write([]byte(text))
+	return hash.Sum64()
+}
+
+// born starts the next process of a name.
+func (h *history) born(name string, n int) *process {
+	name = fmt.Sprintf("%s %d", name, n)
+	h.mu.Lock()
+	h.births[name]++
+	birth := h.births[name]
+	h.mu.Unlock()
+	p := h.start(name, birth)
+	h.mu.Lock()
+	h.all = append(h.all, p)
+	h.mu.Unlock()
+	return p
+}
+
+func (h *history) count(n *int) {
+	h.mu.Lock()
+	*n++
+	h.mu.Unlock()
+}

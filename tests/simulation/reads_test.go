@@ -30,7 +30,8 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 	if d.chance(.3) {
 		must := h.model.acknowledgements()
 		account := pick(d, jane, joe)
-		listed, err := p.reader.Balances(ctx, account, func(asset string) *events.Amount { return h.floor(pair{Account: account, Asset: asset}) }, projections.Slice{Limit: 10})
+		listed, err := p.reader.Balances(ctx, account,
+			func(asset string) *events.Amount { return h.floor(pair{Account: account, Asset: asset}) }, projections.Slice{Limit: 10})
 		if err != nil || p.dead {
 			return // nothing is claimed
 		}
@@ -50,7 +51,7 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 	k := pair{Account: pick(d, holders...), Asset: pick(d, usd, aapl)}
 	h.readOne(ctx, p, k)
 	// Plain reads may be behind, and are right about what they show.
-	page, err := p.lists.Balances(ctx, k.Account, projections.Slice{Limit: 10})
+	_, page, err := p.lists.Balances(ctx, k.Account, projections.Slice{Limit: 10})
 	if err != nil || p.dead {
 		return
 	}

@@ -1,22 +1,44 @@
+// Package simulation runs the real ledger, projections and adapters on a store in memory, with faults of every kind.
+// Requests fail, are applied although they fail, or are applied long after their caller died. Processes die anywhere.
+// Clocks jump, differ by minutes or stand still. The stream repeats records, falls behind, splits and loses records. A
+// simple model checks the invariants after every change of the store. At the end everything must be exact.
+//
+// One history runs in a bubble of testing/synctest with simulated time. Each request to the store waits for a random
+// time before it is applied, and again after. Only one goroutine runs at a time: the one whose wait ends first. All
+// random values come from the history's Plan. Each depends on its purpose, not on a common sequence. A history
+// therefore replays exactly. It also shrinks well, because removing one request does not change the others.
 package simulation
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
 	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ledger.example/tests/full"
 )
 
 var (
-	histories = flag.Int("histories", 500, "how many histories to run")
+	histories = flag.Int("histories", 0, "how many histories to run; 0: 50, and 500 in the full run")
 	first     = flag.Uint64("first", 0, "the seed of the first")
 	smallest  = flag.Bool("shrink", true, "look for the smallest plan that still fails")
 	replay    = flag.String("plan", "", "the one plan to run, as a failure prints it")
 )
+
+// enough histories meet everything that may go wrong.
+const enough = 500
 
 // play runs a plan in a bubble of its own.
 func play(t *testing.T, p Plan) (stats Stats, err error) {
@@ -25,9 +47,15 @@ func play(t *testing.T, p Plan) (stats Stats, err error) {
 	return stats, err
 }
 
-// TestHistories runs histories, and on a failure prints the smallest plan that still fails.
-func TestHistories(t *testing.T) {
+// TestHistories runs histories of posts, and on a failure prints the smallest plan that still fails.
+func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(50, enough)) }
+
+// TestLives runs histories of the life of money: holds, their ends, reversals, accounts that change.
+func TestLives(t *testing.T) { runHistories(t, LifeOf, full.Count(50, enough)) }
+
+func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 	if *replay != "" {
+		oneProcessor(t)
 		var p Plan
 		if err := json.Unmarshal([]byte(*replay), &p); err != nil {
 			t.Fatal(err)
@@ -39,49 +67,201 @@ func TestHistories(t *testing.T) {
 		}
 		return
 	}
-	began := time.Now()
+	count := *histories
+	if count == 0 {
+		count = usual
+	}
+	began, name := time.Now(), t.Name()
 	var next, failed atomic.Int64
 	var mu sync.Mutex
 	var total Stats
+	met := frequency{}
 	t.Run("side by side", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
 				for failed.Load() == 0 {
 					n := next.Add(1) - 1
-					if n >= int64(*histories) {
+					if n >= int64(count) {
 						return
 					}
-					p := PlanOf(*first + uint64(n))
+					p := planOf(*first + uint64(n))
 					stats, err := play(t, p)
 					mu.Lock()
 					total.add(stats)
+					met.add(stats)
 					mu.Unlock()
 					if err != nil && failed.Add(1) == 1 {
 						small, smallErr := p, err
 						if *smallest {
 							small, smallErr = shrink(t, p, err)
 						}
-						t.Errorf("seed %d: %v\nshrunk: %v\nagain: go test ./tests/simulation -run TestHistories -args -plan='%v'", p.Seed, err, smallErr, small)
+						t.Errorf("seed %d: %v\nshrunk: %v\nagain: go test ./tests/simulation -run %s -args -plan='%v'",
+							p.Seed, err, smallErr, name, small)
 					}
 				}
 			})
 		}
 	})
 	took := time.Since(began)
-	t.Logf("%d histories in %v, %.0f a second: %+v", *histories, took.Round(time.Millisecond), float64(*histories)/took.Seconds(), total)
-	if failed.Load() == 0 && *histories >= 500 {
-		total.tame(t)
+	t.Logf("%d histories in %v, %.0f a second: %+v", count, took.Round(time.Millisecond),
+		float64(count)/took.Seconds(), total)
+	t.Logf("in so many of them occurred: %v", met)
+	if failed.Load() == 0 && count >= enough {
+		total.tame(t, planOf(0).Mode != "")
 	}
 }
 
+// oneProcessor makes histories repeatable while a test runs: two processors may swap what happens at the same instant.
+func oneProcessor(t *testing.T) {
+	t.Helper()
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
 func TestReplay(t *testing.T) {
-	for seed := range uint64(10) {
-		p := PlanOf(1<<32 + seed)
+	oneProcessor(t)
+	for seed := range 2 * full.Count(3, 10) {
+		p := PlanOf(1<<32 + uint64(seed))
+		if seed%2 == 1 {
+			p = LifeOf(p.Seed)
+		}
 		first, err1 := play(t, p)
 		second, err2 := play(t, p)
 		if first != second {
 			t.Errorf("seed %d went another way the second time:\n%+v %v\n%+v %v", p.Seed, first, err1, second, err2)
+		}
+	}
+}
+
+// garbagePercent trades memory for time: a history lives for a moment, and hardly any of it at once.
+const garbagePercent = 400
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(garbagePercent)
+	os.Exit(m.Run())
+}
+
+// shrinkRuns bounds how often a failing plan is tried again with less in it.
+const shrinkRuns = 300
+
+// shrink leaves out of a failing plan what it fails without: hazards, and requests in ever smaller groups. It returns
+// the smallest plan found, and how that fails.
+func shrink(t *testing.T, p Plan, err error) (Plan, error) {
+	t.Helper()
+	runs := 0
+	fails := func(smaller Plan) bool {
+		if runs++; runs > shrinkRuns {
+			return false
+		}
+		_, smallerErr := play(t, smaller)
+		if smallerErr != nil {
+			p, err = smaller, smallerErr
+		}
+		return smallerErr != nil
+	}
+	for size := -1; size != p.size() && runs < shrinkRuns; {
+		size = p.size()
+		for group := len(p.Requests); group > 0; group /= 2 {
+			for from := 0; from+group <= len(p.Requests); {
+				smaller := p
+				smaller.Requests = slices.Delete(slices.Clone(p.Requests), from, from+group)
+				if !fails(smaller) {
+					from += group
+				}
+			}
+		}
+		for _, h := range hazards {
+			if p.has(h) {
+				smaller := p
+				smaller.Without = append(slices.Clone(p.Without), h)
+				fails(smaller)
+			}
+		}
+	}
+	return p, err
+}
+
+// size is how much there is in a plan.
+func (p Plan) size() int { return len(p.Requests) + len(hazards) - len(p.Without) }
+
+// add adds up what histories met.
+func (s *Stats) add(other Stats) {
+	addNumbers(reflect.ValueOf(s).Elem(), reflect.ValueOf(other))
+	for i, n := range other.Met {
+		s.Met[i] += n
+	}
+	s.Trace ^= other.Trace
+}
+
+func addNumbers(sum, other reflect.Value) {
+	for i := range sum.NumField() {
+		switch sum.Field(i).Kind() {
+		case reflect.Int, reflect.Int64:
+			sum.Field(i).SetInt(sum.Field(i).Int() + other.Field(i).Int())
+		case reflect.Struct:
+			addNumbers(sum.Field(i), other.Field(i))
+		}
+	}
+}
+
+// frequency is in how many histories each thing occurred.
+type frequency map[string]int
+
+// add counts what one history met.
+func (f frequency) add(s Stats) {
+	f.addNumbers(reflect.ValueOf(s))
+	for i, hazard := range hazards {
+		if s.Met[i] > 0 {
+			f[string(hazard)]++
+		}
+	}
+}
+
+func (f frequency) addNumbers(v reflect.Value) {
+	for i := range v.NumField() {
+		switch field := v.Field(i); field.Kind() {
+		case reflect.Int:
+			if field.Int() > 0 {
+				f[v.Type().Field(i).Name]++
+			}
+		case reflect.Struct:
+			f.addNumbers(field)
+		}
+	}
+}
+
+// String lists what occurred, the rarest first.
+func (f frequency) String() string {
+	names := slices.SortedFunc(maps.Keys(f), func(a, b string) int {
+		return cmp.Or(cmp.Compare(f[a], f[b]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, f[name])
+	}
+	return strings.Join(names, ", ")
+}
+
+// notOfLives is what histories of a Mode need not meet.
+var notOfLives = []string{"Audited", string(Memberships)}
+
+// tame fails a test whose histories never met what they are for.
+func (s Stats) tame(t *testing.T, lives bool) {
+	t.Helper()
+	check := func(v reflect.Value) {
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Name
+			if v.Field(i).Kind() == reflect.Int && v.Field(i).Int() == 0 && !(lives && slices.Contains(notOfLives, name)) {
+				t.Errorf("too tame: no %s in all these histories", name)
+			}
+		}
+	}
+	if check(reflect.ValueOf(s)); lives {
+		check(reflect.ValueOf(s.Life))
+	}
+	for i, hazard := range hazards {
+		if s.Met[i] == 0 && !(lives && slices.Contains(notOfLives, string(hazard))) {
+			t.Errorf("too tame: %q never occurred in all these histories", hazard)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
 )
 
 const (
@@ -29,7 +29,7 @@ type record struct {
 	key    table.Key
 	number int // its sequence number
 	poison bool
-	image  wire.Item // nil: not given
+	image  ddb.Item // nil: not given
 }
 
 // shard is a part of the stream. It closes when it splits: its children are read after it.
@@ -107,7 +107,7 @@ func (h *history) split(which uint64) {
 }
 
 // append puts a change into the stream; h.mu is held.
-func (h *history) append(key table.Key, number int, image wire.Item) {
+func (h *history) append(key table.Key, number int, image ddb.Item) {
 	bucket := int(hashOf(key.PK+" "+key.SK) % buckets)
 	for _, s := range h.lines {
 		if s.closed || bucket < s.from || bucket >= s.to {
@@ -124,7 +124,8 @@ func (h *history) append(key table.Key, number int, image wire.Item) {
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
 			h.stats.Met[Poison.number()]++
-			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true, nil})
+			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true,
+				nil})
 		}
 		s.records = append(s.records, record{key, number, false, image})
 		s.change()
@@ -184,8 +185,8 @@ func (h *history) consume(ctx context.Context, s *shard) {
 	}
 }
 
-// deliver hands a batch to the projector until it is done with it, as Lambda does: what failed again, halved when all of
-// it did.
+// deliver hands a batch to the projector until it is done with it, as Lambda does: what failed again, halved when all
+// of it did.
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
@@ -202,7 +203,8 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 		cancel()
 		h.observe()
 		ours := func(r record) bool { return !table.IsPosting(r.key.SK) && !table.IsGrant(r.key.SK) }
-		if n := h.requestsOf(ctx) - before; n > 0 && !slices.ContainsFunc(wanted, func(r record) bool { return !ours(r) }) {
+		if n := h.requestsOf(ctx) - before; n > 0 &&
+			!slices.ContainsFunc(wanted, func(r record) bool { return !ours(r) }) {
 			h.broken("our own writes, of %v and others, are worked on: %d requests", wanted[0].key, n)
 		}
 		done := wanted
@@ -213,9 +215,6 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 			half := len(wanted) / 2
 			h.deliver(ctx, wanted[:half])
 			h.deliver(ctx, wanted[half:])
-			return
-		case err != nil && wanted[0].poison:
-			h.count(&h.stats.SetAside)
 			return
 		case err != nil:
 			done = nil
@@ -228,15 +227,29 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 				return strconv.Itoa(r.number) == answer.BatchItemFailures[0].ItemIdentifier
 			})
 			if at < 0 {
-				h.broken("the projector names record %q, which is not in its batch", answer.BatchItemFailures[0].ItemIdentifier)
+				h.broken("the projector names record %q, which is not in its batch",
+					answer.BatchItemFailures[0].ItemIdentifier)
 				return
 			}
 			done = wanted[:at]
 		}
+		h.checkLogged(done)
 		h.model.counted(done)
 		wanted = wanted[len(done):]
 		if len(wanted) > 0 && !h.sleep(d.between(0, 2*time.Second)) {
 			return
+		}
+	}
+}
+
+// checkLogged checks that each record that nothing can project was logged.
+func (h *history) checkLogged(done []record) {
+	for _, r := range done {
+		h.mu.Lock()
+		logged := h.malformed[strconv.Itoa(r.number)]
+		h.mu.Unlock()
+		if r.poison && !logged {
+			h.broken("record %v, whose key is none, was taken for done, and not logged", r.key)
 		}
 	}
 }
@@ -261,7 +274,7 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 }
 
 // imageOf is an item's texts and numbers as Lambda delivers them.
-func imageOf(item wire.Item) map[string]lambdaevents.DynamoDBAttributeValue {
+func imageOf(item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
 	for name, value := range item {
 		switch v := value.(type) {

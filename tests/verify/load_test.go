@@ -5,9 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,68 +13,38 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	template "ledger.example"
-	"ledger.example/cmd/ledger/audit"
-	"ledger.example/cmd/ledger/local"
-	"ledger.example/cmd/ledger/memory"
-	"ledger.example/cmd/ledger/pump"
 	"ledger.example/events"
 	"ledger.example/functions/api"
-	"ledger.example/functions/service"
+	"ledger.example/internal/audit"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
-	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
+	"ledger.example/tests/setup"
 )
 
-// underLoad runs writers on the accounts of the book and the real pump and projector beside them, for as long as do takes, in
-// a store whose transactions become visible item by item.
+// underLoad runs writers on the accounts of the book and the real pump and projector beside them, for as long as do
+// takes, in a store whose transactions become visible item by item.
 func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted func() int64)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// The scheduler decides how long a transaction is half there.
-	store := memory.New(memory.Options{Between: func(context.Context) { <-time.After(time.Duration(rand.IntN(200)) * time.Microsecond) }, Violation: func(error) {}})
-	client := store.DynamoDB()
-	in, err := local.TableFromTemplate(template.YAML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	described, err := local.CreateTable(ctx, client, in, books)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, item := range b {
-		if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: new(books), Item: item}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	settings, err := local.SettingsFromTemplate(template.YAML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.Window = 0
-	serving, err := service.New(service.Config{Client: client, Table: books, Actor: api.LocalActor, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pumping, err := pump.New(pump.Options{
-		Stream: store.Streams(), StreamARN: *described.LatestStreamArn, Handler: serving.Stream(), Settings: settings,
-		SetAside: filepath.Join(t.TempDir(), "set-aside.jsonl"),
+	store := setup.Memory(memdb.Options{
+		Between:   func(context.Context) { <-time.After(time.Duration(rand.IntN(200)) * time.Microsecond) },
+		Violation: func(error) {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := ledger.New(ledger.Config{Journal: journal.NewJournal(client, books), Projections: projections.NewReader(views.NewViews(client, books), nil)})
+	client := store.Client()
+	stream := setup.Table(t, client, books)
+	b.write(t, client)
+	setup.Pump(t, store.Streams, stream, setup.Service(t, client, books, api.LocalActor))
+	l := newLedger(client, nil)
 	var all errgroup.Group
-	all.Go(func() error { return pumping.Run(ctx) })
 	var done atomic.Int64
 	for writer := range 4 {
 		all.Go(func() error {
 			for i := 0; ctx.Err() == nil; i++ {
-				id := ledger.Annotation{ID: fmt.Sprintf("load-%d-%d", writer, i), Actor: "tester"}
+				id := about(fmt.Sprintf("load-%d-%d", writer, i))
 				var request ledger.PostingRequest = ledger.PostTransfer{Annotation: id, From: "bank", To: "jane", Asset: "USD", Quantity: amount(7)}
 				switch rand.IntN(3) {
 				case 0:
@@ -86,7 +54,8 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 				}
 				_, err := l.Post(ctx, request)
 				var refused *ledger.Error
-				if errors.As(err, &refused) && (refused.Code == ledger.CodeContention || refused.Code == ledger.CodeOutcomeUnknown) {
+				if errors.As(err, &refused) &&
+					(refused.Code == ledger.CodeContention || refused.Code == ledger.CodeOutcomeUnknown) {
 					continue // they get in each other's way
 				}
 				if err != nil && ctx.Err() == nil {
@@ -108,11 +77,78 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 		}
 		return nil
 	})
+	for writer := range 2 {
+		all.Go(func() error {
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := liveOnce(ctx, l, fmt.Sprintf("life-%d-%d", writer, i)); err != nil && ctx.Err() == nil {
+					return err
+				}
+				done.Add(1)
+				if writer == 0 && i == 10 { // one that was placed long ago
+					if _, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"}); err != nil && ctx.Err() == nil {
+						return fmt.Errorf("release: %w", err)
+					}
+				}
+			}
+			return nil
+		})
+	}
 	do(client, done.Load)
 	cancel()
-	if err := all.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := all.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// liveOnce holds some of ann's for shop and ends the hold in one of the ways, or leaves it. What was captured is taken
+// back. Now and then it changes an account.
+func liveOnce(ctx context.Context, l *ledger.Ledger, id string) error {
+	note, earned := about(id), about(id+"-in")
+	note.Hold = &ledger.HoldRequest{}
+	steps := []func() error{
+		func() error {
+			_, err := l.Post(ctx, ledger.PostTransfer{Annotation: earned, From: "bank", To: "ann", Asset: "USD", Quantity: amount(9)})
+			return err
+		},
+		func() error {
+			_, err := l.Post(ctx, ledger.PostTransfer{Annotation: note, From: "ann", To: "shop", Asset: "USD", Quantity: amount(9)})
+			return err
+		},
+	}
+	switch rand.IntN(4) {
+	case 0:
+	case 1:
+		steps = append(steps, func() error {
+			_, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: id, Actor: "tester"})
+			return err
+		})
+	default:
+		steps = append(steps, func() error {
+			_, err := l.Capture(ctx, ledger.CaptureRequest{Transaction: id, Part: ledger.Part{Quantity: new(amount(4))}, Actor: "tester"})
+			return err
+		}, func() error {
+			_, err := l.Reverse(ctx, ledger.ReverseRequest{Annotation: about(id + "-back"), Transaction: id,
+				Part: ledger.Part{Quantity: new(amount(int64(1 + rand.IntN(4))))}})
+			return err
+		})
+	}
+	if rand.IntN(4) == 0 {
+		steps = append(steps, func() error {
+			_, err := l.ChangeAccount(ctx, ledger.ChangeAccount{ID: "ann", Name: new(id), Actor: "tester"})
+			return err
+		})
+	}
+	for _, step := range steps {
+		err := step()
+		var refused *ledger.Error
+		if errors.As(err, &refused) && (refused.Code == ledger.CodeContention || refused.Code == ledger.CodeOutcomeUnknown) {
+			return nil // they get in each other's way
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 // verifyAtOnce audits with the pauses of real audits, a tenth as long.
@@ -162,7 +198,7 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	gap := b.segments("jane", "AAPL")[0]
 	b.drop(gap)
 	header := gold
-	b.set(header, "Fingerprint", wire.String("1:none"))
+	b.set(header, "Fingerprint", ddb.String("1:none"))
 	underLoad(t, b, func(client *dynamodb.Client, _ func() int64) {
 		for range 2 {
 			report := verifyAtOnce(t, client)
@@ -172,7 +208,9 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 			}
 			for _, w := range []want{
 				{audit.GuardWrong, table.SpendKey("jane", "USD"), table.AttrSpent}, {audit.SegmentWrong, segment, ""},
-				{audit.BalanceWrong, balance, ""}, {audit.SegmentMissing, gap, ""}, {audit.FingerprintDiffers, header, "Fingerprint"},
+				{audit.BalanceWrong, balance, ""}, {audit.SegmentMissing, gap, ""},
+				{audit.FingerprintDiffers, header, "Fingerprint"},
+				{audit.ChecksumDiffers, header, table.AttrChecksum},
 			} {
 				if !found[w] {
 					t.Errorf("not found: %+v", w)

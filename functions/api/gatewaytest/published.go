@@ -1,4 +1,4 @@
-// Package gatewaytest has requests of an API Gateway HTTP API as AWS publishes them, for tests.
+// Package gatewaytest has sample requests of an API Gateway HTTP API from AWS's documentation, for tests.
 package gatewaytest
 
 import (
@@ -12,7 +12,8 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// Published returns one of the events that AWS publishes as samples: the Lambda library carries them for its own tests.
+// Published returns one of the events that AWS publishes as samples: the Lambda library carries them for its own
+// tests.
 func Published(t testing.TB, name string) (e lambdaevents.APIGatewayV2HTTPRequest) {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()

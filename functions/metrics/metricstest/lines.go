@@ -1,13 +1,11 @@
-// Package metricstest reads the lines of a log as CloudWatch does, for tests of what is measured.
+// Package metricstest reads the lines of a log as CloudWatch does, for tests of metrics.
 package metricstest
 
 import (
-	"bufio"
 	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -23,71 +21,54 @@ type Series struct {
 	Dimensions      string // name=value, separated by commas, in the order of the names; "" for none
 }
 
-// valuesMax is the most values that the format lets a line have of one metric.
+// valuesMax is the most values of one metric in a line.
 const valuesMax = 100
 
 //go:embed emf.schema.json
 var schema []byte
 
-// Read returns the values that CloudWatch takes out of a log, in the order of its lines, and fails t when a line claims to
-// be of the format and isn't: it must validate against the format's schema, and have each value that it names.
+// Read returns the values that CloudWatch takes out of a log, in the order of its lines. It fails t if a line names
+// one of our metrics but is not of the format, or if it is not valid against the format's schema, or lacks a value.
 func Read(t testing.TB, log string) map[Series][]float64 {
 	t.Helper()
-	format := compile(t)
-	taken := make(map[Series][]float64)
-	lines := bufio.NewScanner(strings.NewReader(log))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var root map[string]any
-		if err := json.Unmarshal(lines.Bytes(), &root); err != nil {
-			t.Fatalf("line is not JSON: %v\n%s", err, lines.Text())
-		}
-		if root["_aws"] == nil {
-			// Whoever names one of ours wants it taken.
-			for _, m := range metrics.Metrics() {
-				if _, ok := root[m.Name]; ok {
-					t.Errorf("%s is not taken from %s", m.Name, lines.Text())
-				}
-			}
-			continue
-		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(lines.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := format.Validate(value); err != nil {
-			t.Errorf("%v\n%s", err, lines.Text())
-			continue
-		}
-		if err := take(lines.Bytes(), root, taken); err != nil {
-			t.Errorf("%v: %s", err, lines.Text())
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return taken
-}
-
-func compile(t testing.TB) *jsonschema.Schema {
-	t.Helper()
-	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("emf.schema.json", whole); err != nil {
+	if err := c.AddResource("emf.schema.json", document); err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := c.Compile("emf.schema.json")
-	if err != nil {
-		t.Fatal(err)
+	format := c.MustCompile("emf.schema.json")
+	taken := make(map[Series][]float64)
+	for line := range strings.Lines(log) {
+		var root map[string]any
+		if err := json.Unmarshal([]byte(line), &root); err != nil {
+			t.Fatalf("line is not JSON: %v\n%s", err, line)
+		}
+		if root["_aws"] == nil {
+			for _, m := range metrics.Metrics() {
+				if _, ok := root[m.Name]; ok {
+					t.Errorf("%s is not taken from %s", m.Name, line)
+				}
+			}
+			continue
+		}
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := format.Validate(value); err != nil {
+			t.Errorf("%v\n%s", err, line)
+		} else if err := take(line, root, taken); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
 	}
-	return compiled
+	return taken
 }
 
 // take adds the values that a line's directive names.
-func take(line []byte, root map[string]any, taken map[Series][]float64) error {
+func take(line string, root map[string]any, taken map[Series][]float64) error {
 	var document struct {
 		Directive struct {
 			CloudWatchMetrics []struct {
@@ -97,18 +78,18 @@ func take(line []byte, root map[string]any, taken map[Series][]float64) error {
 			}
 		} `json:"_aws"`
 	}
-	if err := json.Unmarshal(line, &document); err != nil {
+	if err := json.Unmarshal([]byte(line), &document); err != nil {
 		return err
 	}
 	for _, set := range document.Directive.CloudWatchMetrics {
 		for _, names := range set.Dimensions {
-			dimensions := make(map[string]string)
-			for _, name := range names {
+			var dimensions []string
+			for _, name := range slices.Sorted(slices.Values(names)) {
 				value, ok := root[name].(string)
 				if !ok || value == "" {
 					return fmt.Errorf("dimension %s has no value", name)
 				}
-				dimensions[name] = value
+				dimensions = append(dimensions, name+"="+value)
 			}
 			for _, m := range set.Metrics {
 				values, ok := root[m.Name].([]any)
@@ -118,7 +99,7 @@ func take(line []byte, root map[string]any, taken map[Series][]float64) error {
 				if len(values) == 0 || len(values) > valuesMax {
 					return fmt.Errorf("%d values of %s", len(values), m.Name)
 				}
-				s := Series{Namespace: set.Namespace, Name: m.Name, Dimensions: text(dimensions)}
+				s := Series{Namespace: set.Namespace, Name: m.Name, Dimensions: strings.Join(dimensions, ",")}
 				for _, v := range values {
 					number, ok := v.(float64)
 					if !ok {
@@ -130,13 +111,4 @@ func take(line []byte, root map[string]any, taken map[Series][]float64) error {
 		}
 	}
 	return nil
-}
-
-// text writes dimensions as Series has them.
-func text(dimensions map[string]string) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(dimensions)) {
-		parts = append(parts, name+"="+dimensions[name])
-	}
-	return strings.Join(parts, ",")
 }

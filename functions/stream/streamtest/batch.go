@@ -2,18 +2,18 @@
 package streamtest
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ledger.example/ledger/table"
-	"ledger.example/ledger/wire"
+	"ledger.example/functions/stream"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
 )
 
-// Keys is a batch of records of items that were put, which show their keys and no more.
+// Keys returns a batch of records of items that were put. The records have keys, and no images.
 func Keys(keys ...table.Key) (batch lambdaevents.DynamoDBEvent) {
 	for _, k := range keys {
 		put(&batch, lambdaevents.NewStringAttribute(k.PK), lambdaevents.NewStringAttribute(k.SK), nil)
@@ -21,8 +21,8 @@ func Keys(keys ...table.Key) (batch lambdaevents.DynamoDBEvent) {
 	return batch
 }
 
-// Postings is a batch of records of postings that were put, with their images.
-func Postings(t testing.TB, items ...wire.Item) (batch lambdaevents.DynamoDBEvent) {
+// Postings returns a batch of records of postings that were put, with their images.
+func Postings(t testing.TB, items ...ddb.Item) (batch lambdaevents.DynamoDBEvent) {
 	t.Helper()
 	for _, item := range items {
 		image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
@@ -41,7 +41,10 @@ func Postings(t testing.TB, items ...wire.Item) (batch lambdaevents.DynamoDBEven
 	return batch
 }
 
-func put(batch *lambdaevents.DynamoDBEvent, pk, sk lambdaevents.DynamoDBAttributeValue, image map[string]lambdaevents.DynamoDBAttributeValue) {
+func put(
+	batch *lambdaevents.DynamoDBEvent, pk, sk lambdaevents.DynamoDBAttributeValue,
+	image map[string]lambdaevents.DynamoDBAttributeValue,
+) {
 	batch.Records = append(batch.Records, lambdaevents.DynamoDBEventRecord{
 		EventName: string(lambdaevents.DynamoDBOperationTypeInsert),
 		Change: lambdaevents.DynamoDBStreamRecord{
@@ -52,8 +55,8 @@ func put(batch *lambdaevents.DynamoDBEvent, pk, sk lambdaevents.DynamoDBAttribut
 	})
 }
 
-// Deliver hands a batch to a stream handler, and fails t unless all of it succeeds.
-func Deliver(t testing.TB, handle func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error), batch lambdaevents.DynamoDBEvent) {
+// Deliver passes a batch to a stream handler, and fails t unless all of it succeeds.
+func Deliver(t testing.TB, handle stream.Function, batch lambdaevents.DynamoDBEvent) {
 	t.Helper()
 	answer, err := handle(t.Context(), batch)
 	if err != nil || len(answer.BatchItemFailures) > 0 {

@@ -1,0 +1,346 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// answer is one scripted reply.
+type answer func(w http.ResponseWriter)
+
+func status(code int, body string, headers ...string) answer {
+	return func(w http.ResponseWriter) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(code)
+		io.WriteString(w, body)
+	}
+}
+
+func problem(code int, name string, headers ...string) answer {
+	return status(code, fmt.Sprintf(`{"type":"/problems/%[1]s","status":%[2]d,"detail":"in words","code":%[1]q,"request_id":"r-1"}`, name, code),
+		append([]string{"Content-Type", "application/problem+json"}, headers...)...)
+}
+
+func dropped(w http.ResponseWriter) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err == nil {
+		conn.Close()
+	}
+}
+
+func truncated(w http.ResponseWriter) {
+	w.Header().Set("Content-Length", "1000")
+	io.WriteString(w, `{"id":"t-1"`)
+}
+
+// script answers with each reply in turn, the last one for ever, and keeps what it was asked.
+type script struct {
+	*httptest.Server
+	mu      sync.Mutex
+	answers []answer
+	asked   []string // "METHOD uri body"
+}
+
+func newScript(t *testing.T, answers ...answer) *script {
+	s := &script{answers: answers}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		s.asked = append(s.asked, r.Method+" "+r.URL.RequestURI()+" "+string(body))
+		next := s.answers[min(len(s.asked), len(s.answers))-1]
+		s.mu.Unlock()
+		next(w)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// clock makes pauses pass at once, and notes them.
+type clock struct {
+	at     time.Time
+	pauses []time.Duration
+}
+
+func newClient(t *testing.T, url string) (*Client, *clock) {
+	t.Helper()
+	c, err := New(Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &clock{at: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+	c.now = func() time.Time { return k.at }
+	c.wait = func(ctx context.Context, d time.Duration) error {
+		k.pauses = append(k.pauses, d)
+		k.at = k.at.Add(d)
+		return ctx.Err()
+	}
+	return c, k
+}
+
+var transfer = Command{Kind: KindTransfer, ID: "t-1", Body: []byte(`{"id":"t-1"}`)}
+
+const posted = `{"id":"t-1","kind":"transfer"}`
+
+func TestWhichAnswersToAWriteAreAskedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		first answer
+		again bool
+		code  string // of the *Error; "" with final: a *StatusError, or a *DeniedError
+		final bool
+	}{
+		"new":                    {first: status(201, posted)},
+		"replayed":               {first: status(200, posted)},
+		"refused":                {first: problem(422, "insufficient_funds"), code: "insufficient_funds", final: true},
+		"id reused":              {first: problem(409, "transaction_id_reused"), code: "transaction_id_reused", final: true},
+		"malformed":              {first: problem(400, "malformed_body"), code: "malformed_body", final: true},
+		"unauthenticated":        {first: problem(401, "unauthenticated"), code: "unauthenticated", final: true},
+		"throttled":              {first: problem(503, "throttled"), again: true},
+		"internal":               {first: problem(500, "internal"), again: true},
+		"outcome unknown":        {first: problem(504, "outcome_unknown"), again: true},
+		"gateway's 502":          {first: status(502, "bad gateway"), again: true},
+		"gateway's 503":          {first: status(503, `{"message":"Service Unavailable"}`, "Content-Type", "application/json"), again: true},
+		"gateway's 429":          {first: status(429, `{"message":"Too Many Requests"}`, "Content-Type", "application/json"), again: true},
+		"gateway's 403":          {first: status(403, `{"message":"Forbidden"}`, "Content-Type", "application/json"), final: true},
+		"gateway's 404":          {first: status(404, `{"message":"Not Found"}`, "Content-Type", "application/json"), final: true},
+		"problem without a code": {first: status(404, `{"title":"Not Found"}`, "Content-Type", "application/problem+json"), final: true},
+		"redirect":               {first: status(302, "", "Location", "/elsewhere"), final: true}, // nor may a signature go there
+		"redirected POST":        {first: status(307, "", "Location", "/elsewhere"), final: true},
+		"connection dropped":     {first: dropped, again: true},
+		"reply cut off":          {first: truncated, again: true},
+		"another program's 200":  {first: status(200, "<html>log in first</html>"), again: true},
+		"another thing's 200":    {first: status(200, `{"id":"t-2"}`), again: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, c.first, status(200, posted))
+			client, _ := newClient(t, s.URL)
+			w, err := client.Send(t.Context(), transfer)
+			want := []string{`POST /v1/transfers {"id":"t-1"}`}
+			if c.again {
+				want = append(want, want[0])
+			}
+			if !slices.Equal(s.asked, want) {
+				t.Errorf("asked %q, want %q", s.asked, want)
+			}
+			var refusal *Error
+			var foreign *StatusError
+			var denied *DeniedError
+			switch {
+			case !c.final && err != nil:
+				t.Errorf("it failed: %v", err)
+			case !c.final && (w.New != (name == "new") || string(w.Raw) != posted):
+				t.Errorf("answered %v %s", w.New, w.Raw)
+			case c.code != "" && (!errors.As(err, &refusal) || refusal.Code != c.code):
+				t.Errorf("the error is %v, want %s", err, c.code)
+			case c.final && c.code == "" && !errors.As(err, &foreign) && !errors.As(err, &denied):
+				t.Errorf("the error is %v, want a StatusError or a DeniedError", err)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	for header, pauses := range map[string][]time.Duration{
+		"7":    {7 * time.Second},
+		"3600": nil, // longer than the timeout
+	} {
+		client, k := newClient(t, newScript(t, problem(503, "throttled", "Retry-After", header), status(201, posted)).URL)
+		_, err := client.Send(t.Context(), transfer)
+		refusal, isRefused := errors.AsType[*Error](err)
+		if !slices.Equal(k.pauses, pauses) || (err != nil) != (pauses == nil) || isRefused && refusal.Code != "throttled" {
+			t.Errorf("%s: after pauses %v: %v", header, k.pauses, err)
+		}
+	}
+}
+
+// Once an attempt may have been applied, nothing but an answer changes that.
+func TestUnknownStaysUnknownUntilAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		answers   []answer
+		isUnknown bool
+		pauses    int // at least
+	}{
+		{[]answer{problem(504, "outcome_unknown"), problem(503, "throttled")}, true, 6},
+		{[]answer{problem(503, "throttled")}, false, 6},
+		{[]answer{problem(504, "outcome_unknown"), problem(422, "insufficient_funds")}, false, 1},
+	} {
+		client, k := newClient(t, newScript(t, c.answers...).URL)
+		begin := k.at
+		_, err := client.Send(t.Context(), transfer)
+		unknown, isUnknown := errors.AsType[*UnknownError](err)
+		_, isRefused := errors.AsType[*Error](err)
+		if isUnknown != c.isUnknown || isUnknown && unknown.ID != "t-1" || !isUnknown && !isRefused ||
+			k.at.Sub(begin) > DefaultTimeout || len(k.pauses) < c.pauses {
+			t.Errorf("after pauses %v: %v", k.pauses, err)
+		}
+	}
+}
+
+func TestACallCutOffIsUnknown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newScript(t, func(w http.ResponseWriter) { cancel(); dropped(w) })
+	client, _ := newClient(t, s.URL)
+	_, err := client.Send(ctx, transfer)
+	var unknown *UnknownError
+	if !errors.As(err, &unknown) || len(s.asked) != 1 {
+		t.Errorf("after %d attempts: %v", len(s.asked), err)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + l.Addr().String()
+	l.Close()
+	client, k := newClient(t, url)
+	_, err = client.Send(t.Context(), transfer)
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) || len(k.pauses) != 0 {
+		t.Errorf("after pauses %v: %v", k.pauses, err)
+	}
+	for _, says := range []string{url, "ledger up", "--url", "LEDGER_URL"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("%q doesn't tell of %s", err, says)
+		}
+	}
+}
+
+// A ledger that has answered once may be restarted: refused connections are tried again.
+func TestALedgerThatIsRestarted(t *testing.T) {
+	s := newScript(t, status(200, `{"status":"ok"}`))
+	s.Config.SetKeepAlivesEnabled(false) // sent into a connection that dies, the outcome would be unknown
+	client, k := newClient(t, s.URL)
+	if err := client.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	_, err := client.Send(t.Context(), transfer)
+	var unreachable *UnreachableError
+	var unknown *UnknownError
+	if err == nil || errors.As(err, &unreachable) || errors.As(err, &unknown) || len(k.pauses) < 6 {
+		t.Errorf("after pauses %v: %v", k.pauses, err)
+	}
+}
+
+func TestPathsAndQueries(t *testing.T) {
+	s := newScript(t, status(200, `{"id":"a","data":[],"next_cursor":null}`))
+	c, _ := newClient(t, s.URL+"/stage/")
+	ctx := t.Context()
+	from := time.Date(2026, 1, 31, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
+	for want, ask := range map[string]func() error{
+		"GET /stage/v1/assets/USD ":                                 func() error { _, err := c.Asset(ctx, "USD"); return err },
+		"GET /stage/v1/accounts/users%3Aal%40x ":                    func() error { _, err := c.Account(ctx, "users:al@x"); return err },
+		"GET /stage/v1/accounts/a/summary?newest=3 ":                func() error { _, err := c.Page(ctx, "a", 3); return err },
+		"GET /stage/v1/transactions/t-1 ":                           func() error { _, err := c.Transaction(ctx, "t-1"); return err },
+		"GET /stage/v1/accounts/a/balances/USD ":                    func() error { _, err := c.Balance(ctx, "a", "USD", false); return err },
+		"GET /stage/v1/accounts/a/postings?limit=5 ":                func() error { _, err := c.History(ctx, "a", HistoryQuery{}, "", 5); return err },
+		"PUT /stage/v1/assets/a {}":                                 func() error { _, err := c.Send(ctx, Command{KindAsset, "a", []byte("{}")}); return err },
+		"PUT /stage/v1/accounts/a {}":                               func() error { _, err := c.Send(ctx, Command{KindAccount, "a", []byte("{}")}); return err },
+		"POST /stage/v1/transactions {}":                            func() error { _, err := c.Send(ctx, Command{KindTransaction, "a", []byte("{}")}); return err },
+		"POST /stage/v1/trades {}":                                  func() error { _, err := c.Send(ctx, Command{KindTrade, "a", []byte("{}")}); return err },
+		"GET /stage/v1/accounts/a/balances/USD?consistency=strong ": func() error { _, err := c.Balance(ctx, "a", "USD", true); return err },
+		"GET /stage/v1/accounts/a/balances?consistency=strong&cursor=c%2B&limit=100 ": func() error {
+			_, err := c.Balances(ctx, "a", "c+", true)
+			return err
+		},
+		"GET /stage/v1/accounts/a/postings?asset=USD&consistency=strong&from=2026-01-31T12%3A00%3A00.5%2B01%3A00&limit=100 ": func() error {
+			_, err := c.History(ctx, "a", HistoryQuery{Asset: "USD", From: from, Strong: true}, "", 100)
+			return err
+		},
+	} {
+		s.asked = nil
+		if err := ask(); err != nil || len(s.asked) != 1 || s.asked[0] != want {
+			t.Errorf("asked %q, want %q: %v", s.asked, want, err)
+		}
+	}
+	s.asked = nil
+	for _, id := range []string{"", ".", "..", "a/b", "a?b", "é", strings.Repeat("a", 65)} {
+		if _, err := c.Account(ctx, id); !errors.Is(err, ErrID) {
+			t.Errorf("account %q: %v", id, err)
+		}
+		if _, err := c.Send(ctx, Command{KindAsset, id, []byte("{}")}); !errors.Is(err, ErrID) {
+			t.Errorf("asset %q: %v", id, err)
+		}
+	}
+	if len(s.asked) > 0 {
+		t.Errorf("it asked %q", s.asked)
+	}
+}
+
+func TestErrorsInWords(t *testing.T) {
+	s := newScript(t, status(400, `{"code":"invalid_request","detail":"Two fields are wrong.","request_id":"r-1","errors":[
+		{"field":"from","rule":"is an id"},{"field":"postings[1].quantity","rule":"is a whole number"}]}`, "Content-Type", "application/problem+json"))
+	c, _ := newClient(t, s.URL)
+	_, err := c.Send(t.Context(), transfer)
+	if want := "invalid_request: Two fields are wrong.\n  from: is an id\n  postings[1].quantity: is a whole number"; err == nil || err.Error() != want {
+		t.Errorf("it says %q, want %q", err, want)
+	}
+	s = newScript(t, status(422, `{"code":"insufficient_funds","detail":"Not enough.","account":"jane","asset":"USD","available":"350000","requested":"1500000"}`,
+		"Content-Type", "application/problem+json"))
+	c, _ = newClient(t, s.URL)
+	_, err = c.Send(t.Context(), transfer)
+	if want := "insufficient_funds: Not enough.\n  jane has 350000 of USD available, and 1500000 were asked for (minor units)"; err == nil || err.Error() != want {
+		t.Errorf("it says %q, want %q", err, want)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for _, url := range []string{"", "localhost:8080", "ftp://host", "http://", "http://host/?a=b", "http://host/#x", "http://h\x00"} {
+		if _, err := New(Config{URL: url}); err == nil {
+			t.Errorf("New took %q", url)
+		}
+	}
+	for _, url := range []string{"https://host/stage", "https://host/stage/", "https://host/stage//"} {
+		if c, err := New(Config{URL: url}); err != nil || c.base != "https://host/stage" {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// FuzzJudge takes any reply to a write: a refusal is believed only with one of the API's codes, a success only if it
+// can be read, and what a gateway says is shown in few characters that a terminal can print.
+func FuzzJudge(f *testing.F) {
+	f.Fuzz(func(t *testing.T, status uint16, kind, after, text string) {
+		c := &Client{now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
+		resp := &http.Response{StatusCode: 200 + int(status)%400, Header: http.Header{"Content-Type": {kind}, "Retry-After": {after}}}
+		var read struct{ ID string }
+		a := c.judge(call{accept: func(text []byte) error { return json.Unmarshal(text, &read) }}, resp, []byte(text))
+		var problem *Error
+		ours := errors.As(a.err, &problem)
+		switch status := resp.StatusCode; {
+		case status < 300:
+			if (a.verdict == answered) != (a.err == nil) || a.verdict != answered && a.verdict != unknown {
+				t.Fatalf("%d %q: verdict %v, %v", status, text, a.verdict, a.err)
+			}
+			return
+		case ours && (problem.Code == "" || problem.Status != status || kind == ""):
+			t.Fatalf("%d %q %q passes for our own: %v", status, kind, text, a.err)
+		case a.err == nil,
+			a.verdict == answered && (!ours || status >= 500),
+			a.verdict == notNow && (!ours || status != 503 && status != 429),
+			status >= 500 && !ours && a.verdict != unknown:
+			t.Fatalf("%d %q %q: verdict %v, %v", status, kind, text, a.verdict, a.err)
+		}
+		var other *StatusError
+		if errors.As(a.err, &other) && (len([]rune(other.Message)) > messageRunes || strings.ContainsAny(other.Message, "\n\r\x1b\x00")) {
+			t.Fatalf("%q is shown as %q", text, other.Message)
+		}
+		if a.retryAfter < 0 {
+			t.Fatalf("Retry-After %q is %v", after, a.retryAfter)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// Listing is a list of the API that is read page by page. Errors of its methods: those of a read, such as
+// account_not_found.
+type Listing[T any] struct {
+	client *Client
+	parts  []string // of the path
+	filter url.Values
+}
+
+// Page reads one page of at most limit items (1 to PageLimit) from cursor, "" for the top. A page may be short: only
+// the last one has no NextCursor.
+func (l Listing[T]) Page(ctx context.Context, cursor string, limit int) (Reply[List[T]], error) {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	for name, values := range l.filter {
+		query[name] = slices.Clone(values)
+	}
+	return get[List[T]](ctx, l.client, query, l.parts...)
+}
+
+// All goes through all items, and reads pages as it gets to them. An error ends it.
+func (l Listing[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for cursor := ""; ; {
+			r, err := l.Page(ctx, cursor, PageLimit)
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, item := range r.Value.Data {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if r.Value.NextCursor == nil {
+				return
+			}
+			cursor = *r.Value.NextCursor
+		}
+	}
+}
+
+// Accounts lists the accounts whose ids begin with a prefix, "" for all, by id. Profiles are left out.
+func (c *Client) Accounts(prefix string) Listing[Account] {
+	return listing[Account](c, "prefix", prefix, "accounts")
+}
+
+// Holds lists the holds that have postings on an account, newest first: those of one status, "" for all.
+func (c *Client) Holds(account, status string) Listing[Transaction] {
+	return listing[Transaction](c, "status", status, "accounts", account, "holds")
+}
+
+// OpenHolds lists all holds that have not ended, those that expire first first.
+func (c *Client) OpenHolds() Listing[Transaction] {
+	return listing[Transaction](c, "", "", "holds")
+}
+
+// Reversals lists the transactions that took back a transaction, oldest first.
+func (c *Client) Reversals(transaction string) Listing[Transaction] {
+	return listing[Transaction](c, "", "", "transactions", transaction, "reversals")
+}
+
+// Changes lists an account's opening and its changes, newest first.
+func (c *Client) Changes(account string) Listing[Change] {
+	return listing[Change](c, "", "", "accounts", account, "changes")
+}
+
+// listing is a list below the path of parts. The filter is left out when its value is "".
+func listing[T any](c *Client, filter, value string, parts ...string) Listing[T] {
+	l := Listing[T]{client: c, parts: parts}
+	if value != "" {
+		l.filter = url.Values{filter: {value}}
+	}
+	return l
+}

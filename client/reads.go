@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// PageLimit is the most items of one page of a list.
+const PageLimit = 100
+
+// Reply is an answer of the API.
+type Reply[T any] struct {
+	Value T
+	Raw   []byte // the JSON as it came
+}
+
+// Ping asks whether the API is alive. It is not asked twice when nothing listens.
+func (c *Client) Ping(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/healthz", accept: func(text []byte) error {
+		var health struct{}
+		return json.Unmarshal(text, &health)
+	}})
+	return err
+}
+
+// Asset reads an asset. Errors: *Error (asset_not_found).
+func (c *Client) Asset(ctx context.Context, id string) (Reply[Asset], error) {
+	return get[Asset](ctx, c, nil, "assets", id)
+}
+
+// Account reads an account. Errors: *Error (account_not_found).
+func (c *Client) Account(ctx context.Context, id string) (Reply[Account], error) {
+	return get[Account](ctx, c, nil, "accounts", id)
+}
+
+// Page reads an account's page: account, summary, first balances and newest postings (0 to 100).
+func (c *Client) Page(ctx context.Context, account string, newest int) (Reply[Page], error) {
+	return get[Page](ctx, c, url.Values{"newest": {strconv.Itoa(newest)}}, "accounts", account, "summary")
+}
+
+// Transaction reads a transaction with all its postings, strongly consistent.
+func (c *Client) Transaction(ctx context.Context, id string) (Reply[Transaction], error) {
+	return get[Transaction](ctx, c, nil, "transactions", id)
+}
+
+// Balance reads what account holds of asset.
+func (c *Client) Balance(ctx context.Context, account, asset string, strong bool) (Reply[Balance], error) {
+	return get[Balance](ctx, c, queryOf(strong, "", 0), "accounts", account, "balances", asset)
+}
+
+// Balances reads one page of an account's balances from cursor ("" for the first), by asset.
+func (c *Client) Balances(ctx context.Context, account, cursor string, strong bool) (Reply[List[Balance]], error) {
+	return get[List[Balance]](ctx, c, queryOf(strong, cursor, PageLimit), "accounts", account, "balances")
+}
+
+// HistoryQuery bounds a history.
+type HistoryQuery struct {
+	Asset    string    // "" for all
+	From, To time.Time // from included, to excluded; zero times leave a side open
+	Strong   bool      // offered with Asset only
+}
+
+// History reads one page of at most limit (1 to PageLimit) postings, newest first, from cursor ("" for the top).
+func (c *Client) History(
+	ctx context.Context, account string, h HistoryQuery, cursor string, limit int,
+) (Reply[List[Posting]], error) {
+	q := queryOf(h.Strong, cursor, limit)
+	if h.Asset != "" {
+		q.Set("asset", h.Asset)
+	}
+	for name, t := range map[string]time.Time{"from": h.From, "to": h.To} {
+		if !t.IsZero() {
+			q.Set(name, t.Format(time.RFC3339Nano))
+		}
+	}
+	return get[List[Posting]](ctx, c, q, "accounts", account, "postings")
+}
+
+// queryOf is the query of a read; a limit of 0 is for what has no pages.
+func queryOf(strong bool, cursor string, limit int) url.Values {
+	q := url.Values{}
+	if strong {
+		q.Set("consistency", "strong")
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	return q
+}
+
+func get[T any](ctx context.Context, c *Client, query url.Values, parts ...string) (Reply[T], error) {
+	path, err := segments(parts...)
+	if err != nil {
+		return Reply[T]{}, err
+	}
+	var value T
+	accept := func(text []byte) error { // what the API adds in later versions is ignored
+		value = *new(T)
+		return json.Unmarshal(text, &value)
+	}
+	k := call{method: http.MethodGet, path: path, query: query, about: []string{path}, accept: accept}
+	if len(parts) > 1 {
+		k.id = parts[1]
+	}
+	r, err := c.do(ctx, k)
+	if err != nil {
+		return Reply[T]{}, err
+	}
+	return Reply[T]{Value: value, Raw: r.body}, nil
+}

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"encoding/json"
+
+	"ledger.example/events"
+)
+
+// Asset is an asset as the API answers it.
+type Asset struct {
+	ID          string  `json:"id"`
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Scale       int     `json:"scale"`    // decimal places
+	Currency    *string `json:"currency"` // nil: its costs are always zero
+	CreatedAt   string  `json:"created_at"`
+}
+
+// Account is an account as the API answers it.
+type Account struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Profile   json.RawMessage `json:"profile"`   // an object
+	Overdraft json.RawMessage `json:"overdraft"` // absent, "unlimited" or an amount for each asset
+	State     string          `json:"state"`     // StateOpen, StateFrozen or StateClosed
+	Version   int64           `json:"version"`   // 1 when it was opened; each change adds 1
+	CreatedAt string          `json:"created_at"`
+}
+
+// The states of an account.
+const (
+	StateOpen   = "open"
+	StateFrozen = "frozen" // it pays nothing, but what is held already
+	StateClosed = "closed" // for ever
+)
+
+// Unlimited reports whether an overdraft policy in JSON is "unlimited".
+func Unlimited(overdraft json.RawMessage) bool {
+	var policy string
+	return json.Unmarshal(overdraft, &policy) == nil && policy == "unlimited"
+}
+
+// Posting is one leg of a transaction. In a history the fields of its transaction stand with it.
+type Posting struct {
+	ID       string        `json:"id"` // KSUID
+	Account  string        `json:"account"`
+	Asset    string        `json:"asset"`
+	Quantity events.Amount `json:"quantity"` // signed, in the asset's minor units
+	Cost     events.Amount `json:"cost"`     // signed, in the minor units of the asset's currency
+
+	Transaction string `json:"transaction"`
+	Kind        string `json:"kind"`
+	Description string `json:"description"`
+	PostedAt    string `json:"posted_at"`
+
+	Pending events.Amount `json:"pending"` // signed: what the entry adds to what is pending; 0 but for holds
+	Status  string        `json:"status"`  // of the entry, for ever: StatusPosted, StatusHeld, or how the hold ended
+}
+
+// Leg is one leg of a transaction, as a request asks for it, or what was taken back, or may still be, of one.
+type Leg struct {
+	Account  string        `json:"account"`
+	Asset    string        `json:"asset"`
+	Quantity events.Amount `json:"quantity"` // signed
+	Cost     events.Amount `json:"cost"`     // signed
+}
+
+// The statuses of a transaction. A hold is held until it ends; every other transaction is posted.
+const (
+	StatusPosted   = "posted"
+	StatusHeld     = "held"
+	StatusCaptured = "captured"
+	StatusReleased = "released"
+	StatusExpired  = "expired"
+)
+
+// Transaction is a transaction with all its postings, and what became of it. The answer to a dry run has no times and
+// no ids of postings.
+type Transaction struct {
+	ID          string            `json:"id"`
+	Kind        string            `json:"kind"`
+	PostedAt    string            `json:"posted_at"` // RFC 3339
+	Description string            `json:"description"`
+	Metadata    map[string]string `json:"metadata"`
+	Postings    []Posting         `json:"postings"` // of a hold: as planned
+	Status      string            `json:"status"`
+
+	// Of a hold. Times are RFC 3339; the others but ExpiresAt are empty until it has ended.
+	ExpiresAt      string    `json:"expires_at"`
+	EndedAt        string    `json:"ended_at"`
+	EndedBy        string    `json:"ended_by"`
+	EndDescription string    `json:"end_description"` // of a release
+	Captured       []Posting `json:"captured"`        // as they were posted
+
+	Reverses string `json:"reverses"` // of a reversal: the id of what it takes back
+	Reversed []Leg  `json:"reversed"` // what reversals took back of each posting, with its sign; nil: nothing
+	DryRun   bool   `json:"dry_run"`  // nothing was written
+}
+
+// Balance is what one account holds of one asset.
+type Balance struct {
+	Account        string         `json:"account"`
+	Asset          string         `json:"asset"`
+	Quantity       events.Amount  `json:"quantity"`
+	NetExpenditure events.Amount  `json:"net_expenditure"` // in the minor units of the asset's currency
+	Credits        events.Amount  `json:"credits"`
+	Debits         events.Amount  `json:"debits"`          // not negative
+	PendingDebits  events.Amount  `json:"pending_debits"`  // what open holds may take; not negative
+	PendingCredits events.Amount  `json:"pending_credits"` // what open holds may bring; not negative
+	Available      *events.Amount `json:"available"`       // what may be spent, overdraft included; nil: no limit
+	Postings       int64          `json:"postings"`        // entries, those of holds included
+	AsOf           *string        `json:"as_of"`           // KSUID of the newest posting counted; nil: none
+	AsOfTime       *string        `json:"as_of_time"`
+	Consistency    string         `json:"consistency"`
+}
+
+// Summary is what an account's balances come to.
+type Summary struct {
+	Holdings       int64   `json:"holdings"` // balances whose quantity is not zero
+	Assets         int64   `json:"assets"`   // balances
+	FirstPostingAt *string `json:"first_posting_at"`
+	LastPostingAt  *string `json:"last_posting_at"`
+}
+
+// List is one page of a list.
+type List[T any] struct {
+	Data       []T     `json:"data"`
+	NextCursor *string `json:"next_cursor"` // nil at the end only
+}
+
+// Page is an account's page.
+type Page struct {
+	Account  Account       `json:"account"`
+	Summary  Summary       `json:"summary"`
+	Balances List[Balance] `json:"balances"`
+	Postings List[Posting] `json:"postings"`
+}

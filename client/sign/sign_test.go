@@ -1,0 +1,291 @@
+package sign_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"ledger.example/client"
+	"ledger.example/client/sign"
+	"ledger.example/internal/importer"
+)
+
+// account gives the test credentials and a region, of its own and no others.
+func account(t *testing.T, token string) verifier {
+	t.Helper()
+	nobody(t)
+	v := verifier{accessKey: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", token: token, region: "eu-central-1"}
+	t.Setenv("AWS_ACCESS_KEY_ID", v.accessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", v.secret)
+	t.Setenv("AWS_SESSION_TOKEN", v.token)
+	t.Setenv("AWS_REGION", v.region)
+	return v
+}
+
+// nobody takes away all credentials and configuration.
+func nobody(t *testing.T) {
+	t.Helper()
+	for _, setting := range os.Environ() {
+		if name, value, _ := strings.Cut(setting, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, value) // to have it back
+			os.Unsetenv(name)
+		}
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "config"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "credentials"))
+}
+
+// gateway is an API behind a check of signatures.
+type gateway struct {
+	*httptest.Server
+	verifier
+
+	mu      sync.Mutex
+	asked   int
+	refused []error
+}
+
+func newGateway(t *testing.T, v verifier) *gateway {
+	g := &gateway{verifier: v}
+	g.Server = httptest.NewServer(g)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = g.verify(r, body)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked++
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		g.refused = append(g.refused, fmt.Errorf("%s %s: %w", r.Method, r.RequestURI, err))
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"message":"Forbidden"}`)
+		return
+	}
+	// What every call of the client can read as its answer.
+	io.WriteString(w, `{"id":"users:al@x-1","data":[],"next_cursor":null}`)
+}
+
+func (g *gateway) client(t *testing.T, path string) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Config{URL: g.URL + path, Sign: sign.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const oddID = "users:al@x-1"
+
+// calls are requests of every shape: with and without body and query, with what must be escaped in each.
+func calls(t *testing.T, c *client.Client) map[string]func() error {
+	ctx := t.Context()
+	from := time.Date(2026, 1, 31, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
+	return map[string]func() error{
+		"ping":    func() error { return c.Ping(ctx) },
+		"id":      func() error { _, err := c.Account(ctx, oddID); return err },
+		"two ids": func() error { _, err := c.Balance(ctx, oddID, "A.b_c:d@e", true); return err },
+		"cursor":  func() error { _, err := c.Balances(ctx, oddID, "a+b/c=d~e f&g%h", true); return err },
+		"times": func() error {
+			_, err := c.History(ctx, oddID, client.HistoryQuery{Asset: oddID, From: from}, "", 7)
+			return err
+		},
+		"put":     func() error { _, err := c.Send(ctx, command(client.KindAccount, `{"name":"Æ ☃"}`)); return err },
+		"post":    func() error { _, err := c.Send(ctx, command(client.KindTransfer, `{"id":"users:al@x-1"}`)); return err },
+		"no body": func() error { _, err := c.Send(ctx, command(client.KindTrade, "")); return err },
+		"a sizeable": func() error {
+			_, err := c.Send(ctx, command(client.KindTransaction, `"`+strings.Repeat("x", 200<<10)+`"`))
+			return err
+		},
+	}
+}
+
+func command(kind client.Kind, body string) client.Command {
+	return client.Command{Kind: kind, ID: oddID, Body: []byte(body)}
+}
+
+func TestSignaturesAreRight(t *testing.T) {
+	for _, token := range []string{"", "FwoGZXIvYXdzEXAMPLE//+token=="} {
+		g := newGateway(t, account(t, token))
+		for _, path := range []string{"", "/", "/prod", "/prod/"} {
+			for name, call := range calls(t, g.client(t, path)) {
+				if err := call(); err != nil {
+					t.Errorf("token %q, path %q, %s: %v\n%v", token, path, name, err, g.refused)
+				}
+			}
+		}
+	}
+}
+
+// settings writes AWS's shared configuration.
+func settings(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(os.Getenv("AWS_CONFIG_FILE"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// vending makes a profile whose credentials come from a program, good for a while; it returns how often that has run.
+func vending(t *testing.T, v verifier, good time.Duration) func() int {
+	t.Helper()
+	dir := t.TempDir()
+	runs, program := filepath.Join(dir, "runs"), filepath.Join(dir, "vend")
+	script := fmt.Sprintf(`#!/bin/sh
+echo x >>%s
+echo '{"Version":1,"AccessKeyId":%q,"SecretAccessKey":%q,"Expiration":%q}'
+`, runs, v.accessKey, v.secret, time.Now().Add(good).UTC().Format(time.RFC3339))
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	settings(t, fmt.Sprintf("[profile books]\nregion = %s\ncredential_process = %s\n", v.region, program))
+	t.Setenv("AWS_PROFILE", "books")
+	return func() int {
+		text, err := os.ReadFile(runs)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "x")
+	}
+}
+
+// Eight importing clients sign at once, with credentials that are fetched once.
+func TestManySignAtOnce(t *testing.T) {
+	nobody(t)
+	v := verifier{accessKey: "AKIDEXAMPLE", secret: "secret", region: "eu-central-1"}
+	runs := vending(t, v, time.Hour)
+	g := newGateway(t, v)
+	c := g.client(t, "")
+	if runs() != 0 {
+		t.Error("credentials were fetched before a request was signed")
+	}
+	const lines = 200
+	run := importer.New(importer.Config{Ledger: c, Clients: 8, OnFailure: func(f importer.Failure) { t.Errorf("%+v", f) }})
+	line := fmt.Sprintf(`{"asset":{"id":%q,"name":"A","scale":2}}`+"\n", oddID)
+	if err := run.Run(t.Context(), strings.NewReader(strings.Repeat(line, lines))); err != nil {
+		t.Error(err)
+	}
+	if g.asked != lines || runs() != 1 {
+		t.Errorf("%d requests, signed with credentials that were fetched %d times", g.asked, runs())
+	}
+}
+
+func TestCredentialsThatRunOutAreFetchedAnew(t *testing.T) {
+	nobody(t)
+	v := verifier{accessKey: "AKIDEXAMPLE", secret: "secret", region: "eu-central-1"}
+	runs := vending(t, v, 30*time.Second)
+	g := newGateway(t, v)
+	c := g.client(t, "")
+	for range 2 {
+		if err := c.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if runs() != 2 {
+		t.Errorf("credentials good for half a minute were fetched %d times for two requests", runs())
+	}
+}
+
+func TestTheRegionIsTheHosts(t *testing.T) {
+	account(t, "")
+	for host, want := range map[string]string{
+		"abc123.execute-api.us-west-2.amazonaws.com":        "us-west-2",
+		"abc123.execute-api.cn-north-1.amazonaws.com.cn":    "cn-north-1",
+		"a-vpce-1.execute-api.us-east-1.vpce.amazonaws.com": "us-east-1",
+		"ABC123.Execute-API.us-west-2.amazonaws.com:443":    "us-west-2",
+		"books.example.com":       "eu-central-1", // AWS_REGION
+		"execute-api.example.com": "eu-central-1",
+	} {
+		r, err := http.NewRequest(http.MethodGet, "https://"+host+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sign.New().Sign(t.Context(), r, nil, time.Now()); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+		if got := r.Header.Get("Authorization"); !strings.Contains(got, "/"+want+"/execute-api/aws4_request") {
+			t.Errorf("%s: signed with %s, want %s", host, got, want)
+		}
+	}
+}
+
+// Nothing is sent, and the error names what to set.
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func(t *testing.T)
+		says string
+	}{
+		"no credentials":  {func(t *testing.T) { t.Setenv("AWS_REGION", "eu-central-1") }, "AWS_ACCESS_KEY_ID"},
+		"half of them":    {func(t *testing.T) { t.Setenv("AWS_REGION", "eu-central-1"); t.Setenv("AWS_ACCESS_KEY_ID", "A") }, "AWS_SECRET_ACCESS_KEY"},
+		"no region":       {func(t *testing.T) { t.Setenv("AWS_ACCESS_KEY_ID", "A"); t.Setenv("AWS_SECRET_ACCESS_KEY", "s") }, "AWS_REGION"},
+		"no such profile": {func(t *testing.T) { t.Setenv("AWS_PROFILE", "nobodys") }, "nobodys"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nobody(t)
+			c.set(t)
+			g := newGateway(t, verifier{})
+			_, err := g.client(t, "").Send(t.Context(), command(client.KindAsset, "{}"))
+			if err == nil || !strings.Contains(err.Error(), c.says) || g.asked != 0 {
+				t.Errorf("after %d requests: %v", g.asked, err)
+			}
+		})
+	}
+}
+
+// verifier checks signatures as API Gateway does: it signs what was received once more.
+type verifier struct{ accessKey, secret, token, region string }
+
+// verify returns nil, or how the signature of a request differs from the one that it must have.
+func (v verifier) verify(r *http.Request, body []byte) error {
+	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+	if err != nil || time.Since(at).Abs() > 5*time.Minute {
+		return fmt.Errorf("signed at %q: %v", r.Header.Get("X-Amz-Date"), err)
+	}
+	if got := r.Header.Get("X-Amz-Security-Token"); got != v.token {
+		return fmt.Errorf("session token %q, want %q", got, v.token)
+	}
+	// A gateway may sign the path as it came, or decode it first: segments must be escaped in the one canonical way.
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	for segment := range strings.SplitSeq(path, "/") {
+		if decoded, err := url.PathUnescape(segment); err != nil || url.QueryEscape(decoded) != segment {
+			return fmt.Errorf("path %s: %q is not canonical", path, segment)
+		}
+	}
+	again, err := http.NewRequest(r.Method, "http://"+r.Host+r.RequestURI, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"Content-Type", "Accept"} {
+		if value := r.Header.Get(name); value != "" {
+			again.Header.Set(name, value)
+		}
+	}
+	sum := sha256.Sum256(body)
+	credentials := aws.Credentials{AccessKeyID: v.accessKey, SecretAccessKey: v.secret, SessionToken: v.token}
+	if err := v4.NewSigner().SignHTTP(r.Context(), credentials, again, hex.EncodeToString(sum[:]), "execute-api", v.region, at); err != nil {
+		return err
+	}
+	if got, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); got != want {
+		return fmt.Errorf("authorization %s, want %s", got, want)
+	}
+	return nil
+}

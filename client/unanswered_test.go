@@ -1,0 +1,290 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// transport answers requests without a network, so that time can be made up.
+type transport func(r *http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+var errCut = errors.New("connection cut")
+
+func response(code int, body string) (*http.Response, error) {
+	header := http.Header{"Content-Type": {"application/json"}}
+	if code >= 400 {
+		header.Set("Content-Type", "application/problem+json")
+	}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+const (
+	uncovered = `{"code":"insufficient_funds","detail":"Not enough."}`
+	absent    = `{"code":"transaction_not_found","detail":"There is no such transaction."}`
+)
+
+// madeUp returns a client of t that lives by the time of a bubble.
+func madeUp(t testing.TB, answers transport) *Client {
+	t.Helper()
+	c, err := New(Config{URL: "http://127.0.0.1:8080"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.http.Transport = answers
+	return c
+}
+
+// A send that got no answer may be carried out later, while the next one is refused. Whatever is lost and whenever
+// money comes: what Send reports as refused is not posted afterwards, and what it reports as posted is. A refusal takes as
+// long as it must, and no time when nothing was lost.
+func TestARefusalAfterAnUnansweredSendIsFinal(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		money := time.Duration(rapid.IntRange(0, 12_000).Draw(r, "money after ms")) * time.Millisecond
+		lingers := time.Duration(rapid.IntRange(0, 8_000).Draw(r, "a lost command lingers ms")) * time.Millisecond
+		losses := rapid.IntRange(0, 3).Draw(r, "lost")
+		wrong := ""
+		synctest.Test(t, func(t *testing.T) {
+			began, isPosted, sends := time.Now(), atomic.Bool{}, 0
+			try := func() bool {
+				if time.Since(began) >= money {
+					isPosted.Store(true)
+				}
+				return isPosted.Load()
+			}
+			c := madeUp(t, func(*http.Request) (*http.Response, error) {
+				if sends++; sends <= losses {
+					time.AfterFunc(lingers, func() { try() })
+					return nil, errCut
+				}
+				if try() {
+					return response(http.StatusCreated, posted)
+				}
+				return response(http.StatusUnprocessableEntity, uncovered)
+			})
+			_, err := c.Send(t.Context(), transfer)
+			then, took := isPosted.Load(), time.Since(began)
+			time.Sleep(time.Minute) // all that is under way comes to its end
+			refusal, isRefused := errors.AsType[*Error](err)
+			switch {
+			case err == nil && !then:
+				wrong = "reported as posted, and it is not"
+			case err != nil && (!isRefused || refusal.Status != http.StatusUnprocessableEntity):
+				wrong = err.Error()
+			case err != nil && losses == 0 && (sends != 1 || took != 0),
+				err != nil && losses > 0 && (took < commandTimeout || took > commandTimeout+time.Second):
+				wrong = fmt.Sprintf("refused after %s and %d sends", took, sends)
+			case err != nil && isPosted.Load():
+				wrong = fmt.Sprintf("reported as refused after %d sends, and posted afterwards", sends)
+			}
+		})
+		if wrong != "" {
+			r.Fatal(wrong)
+		}
+	})
+}
+
+// A timeout that is over does not make an early refusal final; a caller who ends the wait learns that the outcome is
+// unknown.
+func TestTheWaitOutlastsTheTimeoutAndNotItsCaller(t *testing.T) {
+	answers := func() transport {
+		sends := 0
+		return func(*http.Request) (*http.Response, error) {
+			switch sends++; sends {
+			case 1:
+				return nil, errCut
+			case 2:
+				return response(http.StatusUnprocessableEntity, uncovered)
+			}
+			return response(http.StatusOK, posted)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := madeUp(t, answers())
+		c.timeout = time.Second
+		if w, err := c.Send(t.Context(), transfer); err != nil || w.New {
+			t.Errorf("%+v, %v", w, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := madeUp(t, answers())
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := c.Send(ctx, transfer)
+		var unknown *UnknownError
+		if took := time.Since(began); !errors.As(err, &unknown) || unknown.ID != "t-1" || took != 3*time.Second {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
+
+// A 404 is no proof of absence, and a 422 to a later call none, while an earlier send of the same client may be carried
+// out.
+func TestLookingUpAfterAnUnansweredSend(t *testing.T) {
+	for name, ask := range map[string]func(*Client, context.Context) error{
+		"look-up":        func(c *Client, ctx context.Context) error { _, err := c.Transaction(ctx, "t-1"); return err },
+		"sent once more": func(c *Client, ctx context.Context) error { _, err := c.Send(ctx, transfer); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				isLost, began := true, time.Now()
+				c := madeUp(t, func(r *http.Request) (*http.Response, error) {
+					switch {
+					case isLost:
+						return nil, errCut
+					case time.Since(began) >= 9*time.Second: // the lost one was carried out
+						return response(http.StatusOK, posted)
+					case r.Method == http.MethodGet:
+						return response(http.StatusNotFound, absent)
+					}
+					return response(http.StatusUnprocessableEntity, uncovered)
+				})
+				c.timeout = time.Nanosecond
+				var unknown *UnknownError
+				if _, err := c.Send(t.Context(), transfer); !errors.As(err, &unknown) {
+					t.Fatal(err)
+				}
+				isLost = false
+				if err := ask(c, t.Context()); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took != commandTimeout {
+					t.Errorf("it took %s", took)
+				}
+				// Of others nothing is known, and nothing is waited for.
+				if _, err := c.Transaction(t.Context(), "t-2"); err == nil && time.Since(began) != commandTimeout {
+					t.Errorf("it took %s for another", time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// Sends without an answer are kept only while they may still be carried out.
+func TestUnansweredSendsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := madeUp(t, func(*http.Request) (*http.Response, error) { return nil, errCut })
+		c.timeout = time.Nanosecond
+		for _, id := range []string{"t-1", "t-2", "t-3"} {
+			_, _ = c.Send(t.Context(), Command{Kind: KindTransfer, ID: id, Body: []byte(`{}`)})
+			time.Sleep(commandTimeout)
+		}
+		if n := len(c.unanswered.at); n != 1 {
+			t.Errorf("%d are kept", n)
+		}
+	})
+}
+
+// pen signs with the time, or fails.
+type pen struct {
+	times []time.Time
+	fails error // from the second signature on
+}
+
+func (p *pen) Sign(_ context.Context, r *http.Request, body []byte, at time.Time) error {
+	p.times = append(p.times, at)
+	r.Header.Set("Authorization", fmt.Sprintf("%s of %d bytes", at.Format(time.TimeOnly), len(body)))
+	if len(p.times) > 1 {
+		return p.fails
+	}
+	return nil
+}
+
+func TestEachAttemptIsSignedAnew(t *testing.T) {
+	s := newScript(t, problem(503, "throttled", "Retry-After", "7"), problem(504, "outcome_unknown", "Retry-After", "11"), status(201, posted))
+	c, k := newClient(t, s.URL)
+	p := &pen{}
+	c.sign = p
+	begin := k.at
+	if _, err := c.Send(t.Context(), transfer); err != nil {
+		t.Fatal(err)
+	}
+	if want := []time.Time{begin, begin.Add(7 * time.Second), begin.Add(18 * time.Second)}; !slices.Equal(p.times, want) {
+		t.Errorf("signed at %v, want %v", p.times, want)
+	}
+}
+
+func TestWhoIsDeniedIsTold(t *testing.T) {
+	forbidden := func(date string) answer {
+		return status(403, `{"Message":"Not \u001b[31mauthorized"}`, "Content-Type", "application/json", "Date", date)
+	}
+	for name, c := range map[string]struct {
+		answer answer
+		sign   Signer
+		says   []string
+	}{
+		"not signed":    {forbidden("Sat, 21 Nov 2026 09:00:00 GMT"), nil, []string{"403", "Not  [31mauthorized", "--sign", "LEDGER_SIGN"}},
+		"no permission": {forbidden("Sat, 21 Nov 2026 09:04:00 GMT"), &pen{}, []string{"execute-api:Invoke"}},
+		"clock behind":  {forbidden("Sat, 21 Nov 2026 09:17:00 GMT"), &pen{}, []string{"clock", "17m0s behind"}},
+		"clock ahead":   {forbidden("Sat, 21 Nov 2026 08:30:00 GMT"), &pen{}, []string{"clock", "30m0s ahead"}},
+		"not JSON":      {status(401, "<html>"), nil, []string{"401 Unauthorized; ", "--sign"}},
+	} {
+		s := newScript(t, c.answer)
+		client, k := newClient(t, s.URL)
+		client.sign = c.sign
+		_, err := client.Send(t.Context(), transfer)
+		var denied *DeniedError
+		if !errors.As(err, &denied) || len(s.asked) != 1 || len(k.pauses) != 0 {
+			t.Errorf("%s: after %d attempts: %v", name, len(s.asked), err)
+			continue
+		}
+		for _, says := range c.says {
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %q is missing in %q", name, says, err)
+			}
+		}
+	}
+}
+
+// A refusal by the gateway, or a signature that can't be made, is final for the attempt; what became of the one before
+// stays unknown.
+func TestADenialSaysNothingOfTheAttemptBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		second answer
+		fails  error
+	}{
+		"denied":         {second: status(403, "")},
+		"not found":      {second: status(404, "")},
+		"nobody's":       {second: problem(401, "unauthenticated")},
+		"cannot be sent": {second: status(201, posted), fails: errors.New("no credentials")},
+	} {
+		s := newScript(t, status(502, ""), c.second)
+		client, _ := newClient(t, s.URL)
+		client.sign = &pen{fails: c.fails}
+		_, err := client.Send(t.Context(), transfer)
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || unknown.ID != "t-1" || unknown.Attempts != 2 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhatIsSignedGoesOverHTTPSOnly(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"https://host/prod":            true,
+		"http://127.0.0.1:3000":        true,
+		"http://[::1]:3000/":           true,
+		"http://localhost":             true,
+		"http://host":                  false,
+		"http://10.0.0.1":              false,
+		"http://localhost.example.com": false,
+		"http://127.0.0.1@example.com": false,
+	} {
+		if _, err := New(Config{URL: url, Sign: &pen{}}); (err == nil) != ok {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}

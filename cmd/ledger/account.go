@@ -1,0 +1,194 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// accountCommand is `ledger account` with its commands.
+func (env *environment) accountCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "account",
+		Short: "Open accounts, list, change, freeze and close them",
+		Long: `account opens accounts and changes what they are. "ledger show" prints what an
+account holds.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(env.accountOpenCommand(), env.accountListCommand(), env.accountShowCommand(),
+		env.accountChangeCommand(), env.accountChangesCommand())
+	for _, state := range []stateChange{
+		{"freeze", "Let an account pay nothing, until it is unfrozen", client.StateFrozen,
+			`freeze lets an account pay nothing until it is unfrozen. It is still paid, and
+holds that were placed before are still captured and released.`},
+		{"unfreeze", "Let a frozen account pay again", client.StateOpen,
+			`unfreeze opens a frozen account again.`},
+		{"close", "Close an empty account for ever", client.StateClosed,
+			`close closes an account for ever. It must hold nothing, and have no open holds.`},
+	} {
+		cmd.AddCommand(env.accountStateCommand(state))
+	}
+	return cmd
+}
+
+// accountListCommand is `ledger account list`.
+func (env *environment) accountListCommand() *cobra.Command {
+	var prefix string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List accounts by id",
+		Long: `list prints accounts by id. It may be about a second behind. --json prints the
+API's answers: one line for each page.`,
+		Example: `  ledger account list
+  ledger account list --prefix users: --all`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only accounts whose ids begin with this")
+	limitFlags(cmd, &limit, "accounts")
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		noAmounts := func([]client.Account) []string { return nil }
+		return printPages(ctx, env, limit, env.api.Accounts(prefix).Page, noAmounts, env.printAccounts)
+	})
+}
+
+// printAccounts prints accounts as a table.
+func (env *environment) printAccounts(accounts []client.Account, heading bool) error {
+	t := newTable(env.out, words("ACCOUNT"), words("NAME"), words("STATE"), words("OVERDRAFT"),
+		times("OPENED (UTC)"))
+	t.isHeaded = heading
+	for _, a := range accounts {
+		overdraft := "none"
+		if client.Unlimited(a.Overdraft) {
+			overdraft = "unlimited"
+		} else if limits := limitsOf(a.Overdraft); len(limits) > 0 {
+			overdraft = counted(int64(len(limits)), "asset", "assets")
+		}
+		t.row(a.ID, a.Name, a.State, overdraft, shortTime(a.CreatedAt))
+	}
+	return t.flush()
+}
+
+// accountShowCommand is `ledger account show`.
+func (env *environment) accountShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show ACCOUNT",
+		Short:   "Show what an account is: its name, limits and state",
+		Long:    `show prints an account as it is now. It is always strongly consistent.`,
+		Example: `  ledger account show jane`,
+		Args:    named,
+	}
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		r, err := env.api.Account(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return env.printAccount(ctx, r.Value, r.Raw)
+	})
+}
+
+// printAccount prints an account, which came as raw, as JSON or for people.
+func (env *environment) printAccount(ctx context.Context, a client.Account, raw []byte) error {
+	return env.print(ctx, raw, slices.Collect(maps.Keys(limitsOf(a.Overdraft))), func() error {
+		t := newList(env.out)
+		env.accountRows(t, a)
+		return t.flush()
+	})
+}
+
+// accountRows adds what an account is to a list. Limits are in the units of their assets, which must be loaded. A
+// profile is printed as the JSON that it is.
+func (env *environment) accountRows(t *grid, a client.Account) {
+	t.row("Account", a.ID)
+	t.row("Name", a.Name)
+	t.row("Overdraft", env.overdraft(a.Overdraft))
+	if a.Version > 0 {
+		t.row("State", a.State)
+		t.row("Version", fmt.Sprint(a.Version))
+	}
+	t.row("Opened", a.CreatedAt)
+	if profile := string(a.Profile); profile != "" && profile != "{}" {
+		t.row("Profile", profile)
+	}
+}
+
+// accountChangesCommand is `ledger account changes`.
+func (env *environment) accountChangesCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "changes ACCOUNT",
+		Short: "List what was changed of an account, by whom and when",
+		Long: `changes lists an account's opening and its changes, newest first, with what
+each made of the account. --json prints the API's answers: one line for each
+page.`,
+		Example: `  ledger account changes jane`,
+		Args:    named,
+	}
+	limitFlags(cmd, &limit, "changes")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		return printPages(ctx, env, limit, env.api.Changes(args[0]).Page, assetsOfChanges, env.printChanges)
+	})
+}
+
+// assetsOfChanges returns the assets that have a limit.
+func assetsOfChanges(changes []client.Change) (assets []string) {
+	for _, c := range changes {
+		assets = slices.AppendSeq(assets, maps.Keys(limitsOf(c.Changed.Overdraft)))
+	}
+	return assets
+}
+
+// printChanges prints changes as a table.
+func (env *environment) printChanges(changes []client.Change, heading bool) error {
+	t := newTable(env.out, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("BECAME"))
+	t.isHeaded = heading
+	for _, c := range changes {
+		var parts []string
+		to := c.Changed
+		if to.Name != nil {
+			parts = append(parts, fmt.Sprintf("name %q", *to.Name))
+		}
+		if to.State != "" {
+			parts = append(parts, "state "+to.State)
+		}
+		if to.Overdraft != nil {
+			parts = append(parts, "overdraft "+env.overdraft(to.Overdraft))
+		}
+		if to.Profile != nil {
+			parts = append(parts, "profile "+string(to.Profile))
+		}
+		t.row(fmt.Sprint(c.Version), shortTime(c.At), c.Actor, strings.Join(parts, ", "))
+	}
+	return t.flush()
+}
+
+// overdraft shows an overdraft policy. The assets that it limits must be loaded.
+func (env *environment) overdraft(policy json.RawMessage) string {
+	if client.Unlimited(policy) {
+		return "unlimited"
+	}
+	var parts []string
+	for asset, limit := range limitsOf(policy) {
+		parts = append(parts, env.units.quantity(asset, limit)+" "+asset)
+	}
+	slices.Sort(parts)
+	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
+// limitsOf returns a policy's limit for each asset: none when it is unlimited, or none is set.
+func limitsOf(policy json.RawMessage) (limits map[string]events.Amount) {
+	if json.Unmarshal(policy, &limits) != nil {
+		return nil
+	}
+	return limits
+}

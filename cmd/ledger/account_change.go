@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+const flagName = "name"
+
+// definition holds the flags that say what an account is.
+type definition struct {
+	name      string
+	profile   string
+	overdraft []string
+}
+
+// flags adds the flags.
+func (d *definition) flags(f *pflag.FlagSet) {
+	f.StringVar(&d.name, flagName, "", "name of the account")
+	f.Var(checked[string]{&d.profile, "json", func(text string) (string, error) {
+		var profile map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &profile); err != nil || profile == nil {
+			return "", errors.New("it must be a JSON object")
+		}
+		return text, nil
+	}}, "profile", "profile of the account, a JSON object")
+	f.StringArrayVar(&d.overdraft, "overdraft", nil,
+		"`asset:amount` that a balance may fall below zero; may be repeated; or none, or unlimited")
+}
+
+// body returns the definition as the API's JSON, with the fields whose flags are given. Amounts are read in the units
+// of their assets.
+func (d *definition) body(ctx context.Context, u *units, f *pflag.FlagSet) (p client.AccountPatch, err error) {
+	if f.Changed(flagName) {
+		p.Name = &d.name
+	}
+	if d.profile != "" {
+		p.Profile = json.RawMessage(d.profile)
+	}
+	switch {
+	case len(d.overdraft) == 0:
+	case len(d.overdraft) == 1 && d.overdraft[0] == "unlimited":
+		p.Overdraft = json.RawMessage(`"unlimited"`)
+	case len(d.overdraft) == 1 && d.overdraft[0] == "none":
+		p.Overdraft = json.RawMessage(`{}`)
+	default:
+		limits := make(map[string]events.Amount)
+		for _, text := range d.overdraft {
+			i := strings.LastIndex(text, ":")
+			if i < 0 || checkID(text[:i]) != nil {
+				return p, wrongUse("--overdraft: %q is not asset:amount, nor the only one and none or unlimited", text)
+			}
+			asset := text[:i]
+			if _, twice := limits[asset]; twice {
+				return p, wrongUse("--overdraft: %s is given twice", asset)
+			}
+			if limits[asset], err = u.parse(ctx, "--overdraft", asset, text[i+1:]); err != nil {
+				return p, err
+			}
+		}
+		p.Overdraft, err = json.Marshal(limits)
+	}
+	return p, err
+}
+
+// accountOpenCommand is `ledger account open`.
+func (env *environment) accountOpenCommand() *cobra.Command {
+	var d definition
+	cmd := &cobra.Command{
+		Use:   "open ACCOUNT",
+		Short: "Open an account",
+		Long: `open opens an account and prints it. Opened again in the same way, it stays as
+it is. Without --overdraft, no balance may fall below zero. An account that is
+opened with --overdraft unlimited stays so: it is for issuers and for the
+outside world.`,
+		Example: `  ledger account open jane --name 'Jane Doe'
+  ledger account open margin --overdraft USD:5000.00 --overdraft EUR:4000.00
+  ledger account open bank --overdraft unlimited`,
+		Args: named,
+	}
+	d.flags(cmd.Flags())
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		p, err := d.body(ctx, env.units, cmd.Flags())
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		w, err := env.api.Send(ctx, client.Command{Kind: client.KindAccount, ID: args[0], Body: body})
+		if err != nil {
+			return err
+		}
+		if !w.New {
+			fmt.Fprintf(env.err, "%s had been opened before, in the same way\n", args[0])
+		}
+		var a client.Account
+		if err := json.Unmarshal(w.Raw, &a); err != nil {
+			return fmt.Errorf("%q was opened, but the reply cannot be read: %w", args[0], err)
+		}
+		return env.printAccount(ctx, a, w.Raw)
+	})
+}
+
+// accountChangeCommand is `ledger account change`.
+func (env *environment) accountChangeCommand() *cobra.Command {
+	var d definition
+	var version int
+	cmd := &cobra.Command{
+		Use:   "change ACCOUNT",
+		Short: "Change an account's name, profile or overdraft",
+		Long: `change changes an account and prints it as it is now. What is given is replaced
+as a whole, and the rest stays: give all limits of --overdraft that it shall
+have, or none. An account never changes from unlimited to limited, or back.`,
+		Example: `  ledger account change jane --name 'Jane Roe'
+  ledger account change margin --overdraft USD:2500.00 --if-version 3`,
+		Args: named,
+	}
+	d.flags(cmd.Flags())
+	versionFlag(cmd.Flags(), &version)
+	cmd.MarkFlagsOneRequired(flagName, "profile", "overdraft")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		p, err := d.body(ctx, env.units, cmd.Flags())
+		if err != nil {
+			return err
+		}
+		p.IfMatch = int64(version)
+		return env.changeAccount(ctx, args[0], p)
+	})
+}
+
+// stateChange is a command that changes the state of an account.
+type stateChange struct{ name, short, state, long string }
+
+// accountStateCommand is `ledger account freeze`, and the like.
+func (env *environment) accountStateCommand(s stateChange) *cobra.Command {
+	var version int
+	cmd := &cobra.Command{
+		Use:     s.name + " ACCOUNT",
+		Short:   s.short,
+		Long:    s.long,
+		Example: "  ledger account " + s.name + " jane",
+		Args:    named,
+	}
+	versionFlag(cmd.Flags(), &version)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		return env.changeAccount(ctx, args[0], client.AccountPatch{State: s.state, IfMatch: int64(version)})
+	})
+}
+
+// versionFlag adds the flag of commands that change an account.
+func versionFlag(f *pflag.FlagSet, version *int) {
+	numberFlag(f, version, "if-version", 0, 0, math.MaxInt, "change it only if this is its version; 0: in any case")
+}
+
+// changeAccount changes an account, and prints it as it is now.
+func (env *environment) changeAccount(ctx context.Context, account string, p client.AccountPatch) error {
+	r, err := env.api.PatchAccount(ctx, account, p)
+	if _, ok := errors.AsType[*client.UnknownError](err); ok {
+		return fmt.Errorf("%w\nsee what became of it with ledger account changes %s", err, account)
+	}
+	if err != nil {
+		return env.units.inDecimals(ctx, err)
+	}
+	return env.printAccount(ctx, r.Value, r.Raw)
+}

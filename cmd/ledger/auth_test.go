@@ -1,0 +1,88 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// Every command that calls the API is signed, or sends a token, as the flags say, else the environment. A token stands in
+// no text. What a signature is worth is tested in package sign.
+func TestWhoTheCommandsCallAs(t *testing.T) {
+	const secret, other = "eyJhbGciOi.eyJzdWIi.c2ln-_~+/==", "other.token"
+	const signed, token = "AWS4-HMAC-SHA256 ", "Bearer " + secret
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_REGION", "eu-central-1")
+	var received atomic.Value // the header of the last request
+	answers := newStub(t, register())
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		received.Store(r.Header.Get("Authorization"))
+		answers.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	for _, command := range []string{"balance jane AAPL", "show jane", "history jane", "transaction t-1", "transfer jane shop 1 USD",
+		"trade --asset AAPL --buyer jane --seller m --quantity 10 --cost 0", "import -"} {
+		for _, c := range []struct{ sign, token, flags, sent string }{
+			{"", "", "", ""},
+			{"", "", "--sign", signed},
+			{"true", "", "", signed},
+			{"1", "", "", signed},
+			{"false", "", "", ""},
+			{"false", "", "--sign", signed},
+			{"true", "", "--sign=false", ""},
+			{"", secret, "", token},
+			{"", other, "--token " + secret, token},
+			{"true", "", "--token " + secret, token},
+			{"", secret, "--sign", signed},
+			{"", secret, "--sign=false", token},
+			{"false", secret, "", token},
+		} {
+			received.Store("")
+			code, out, problems := ledgerIn(t.Context(), map[string]string{urlVariable: s.URL, signVariable: c.sign, tokenVariable: c.token},
+				strings.NewReader(`{"transfer":{"id":"t-1","from":"a","to":"b","asset":"USD","quantity":"1"}}`), strings.Fields(command+" "+c.flags)...)
+			sent := received.Load().(string)
+			if code != exitDone || !strings.HasPrefix(sent, c.sent) || (c.sent == "") != (sent == "") {
+				t.Errorf("%+v ledger %s: exit %d, %s; authorization %q", c, command, code, problems, sent)
+			}
+			if strings.Contains(out+problems, secret) || strings.Contains(out+problems, other) {
+				t.Errorf("%+v ledger %s shows the token: %s%s", c, command, out, problems)
+			}
+		}
+	}
+}
+
+func TestWhoTheCommandsCannotCallAs(t *testing.T) {
+	const secret = "s3cret"
+	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(denying.Close)
+	for _, c := range []struct {
+		url, sign, token, command string
+		code                      int
+		says                      string
+	}{
+		{denying.URL, "", secret, "show jane", exitFailed, "the token may have expired"},
+		{denying.URL, "", "", "show jane", exitFailed, "LEDGER_TOKEN"},
+		{"http://ledger.example", "", secret, "show jane", exitWrongUse, "is not https"},
+		{"http://ledger.example", "true", "", "show jane", exitWrongUse, "--url or LEDGER_URL: \"http://ledger.example\" is not https"},
+		{denying.URL, "perhaps", "", "show jane", exitWrongUse, "LEDGER_SIGN is \"perhaps\", and must be true or false"},
+		{denying.URL, "", secret + "\r\nX: y", "show jane", exitWrongUse, "--token or LEDGER_TOKEN: a bearer token is"},
+		{denying.URL, "true", secret, "show jane", exitWrongUse, "LEDGER_SIGN and LEDGER_TOKEN are both set"},
+		{denying.URL, "", "", "show jane --sign --token " + secret, exitWrongUse, "[sign token] were all set"},
+		{denying.URL, "", "", "show jane --token=", exitWrongUse, "--token is given, and empty"},
+		{denying.URL, "", "", "verify --token " + secret, exitWrongUse, "unknown flag: --token"},
+		{denying.URL, "", "", "bench --token " + secret, exitWrongUse, "--token is for the requests to a --url"},
+		{denying.URL, "", secret, "bench --count 1 uniform --url " + denying.URL, exitFailed, ""},
+		{"http://" + freeAddress(t), "", "", "show jane", exitFailed, "ledger up"},
+	} {
+		code, out, problems := ledgerIn(t.Context(), map[string]string{urlVariable: c.url, signVariable: c.sign, tokenVariable: c.token}, nil,
+			strings.Fields(c.command)...)
+		if code != c.code || !strings.Contains(problems, c.says) || strings.Contains(out+problems, secret) {
+			t.Errorf("%+v: exit %d: %s", c, code, problems)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// each calls f for the root and all commands of ours.
+func each(t *testing.T, f func(cmd *cobra.Command)) {
+	t.Helper()
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		f(cmd)
+		for _, below := range cmd.Commands() {
+			walk(below)
+		}
+	}
+	walk(rootCommand(&environment{}, func(string) string { return "" }))
+}
+
+func TestHelpFitsATerminal(t *testing.T) {
+	each(t, func(cmd *cobra.Command) {
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		if err := cmd.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(out.String(), "\n") {
+			if text.StringWidth(line) > columnsMax || strings.TrimRight(line, " ") != line {
+				t.Errorf("%s: %d columns, or spaces at the end: %q", cmd.CommandPath(), text.StringWidth(line), line)
+			}
+		}
+	})
+}
+
+// Which API is called, and as whom, is said to the commands that call one, and JSON is asked for where there is some.
+func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
+	calling := []string{"show", "history", "balance", "transaction", "transfer", "trade", "reverse", "import",
+		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
+		"account freeze", "account unfreeze", "account close"}
+	printing := append([]string{"verify", "rebuild", "redrive"}, calling...)
+	each(t, func(cmd *cobra.Command) {
+		for flag, commands := range map[string][]string{"url": calling, "sign": calling, "token": calling, "json": printing} {
+			has := cmd.Flags().Lookup(flag) != nil || cmd.InheritedFlags().Lookup(flag) != nil
+			if has != slices.Contains(commands, strings.TrimPrefix(cmd.CommandPath(), "ledger ")) {
+				t.Errorf("%s: --%s: %t", cmd.CommandPath(), flag, has)
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s: --%s says nothing of itself", cmd.CommandPath(), f.Name)
+			}
+		})
+	})
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+)
+
+// holdStatuses are what became of holds.
+var holdStatuses = []string{client.StatusHeld, client.StatusCaptured, client.StatusReleased, client.StatusExpired}
+
+// holdCommand is `ledger hold`.
+func (env *environment) holdCommand() *cobra.Command {
+	var id, status string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "hold [ACCOUNT]",
+		Short: "List the holds of an account, or all open holds, or show one",
+		Long: `hold lists the holds that debit or credit an account, newest first, with what
+each would move on the account. Without ACCOUNT, it lists all open holds, those
+that expire first first, with what each debits. With --id, it shows one hold.
+
+"ledger transfer --hold" and "ledger trade --hold" place a hold.
+
+A list may be about a second behind. --json prints the API's answers: one line
+for each page.`,
+		Example: `  ledger hold jane
+  ledger hold jane --status held --all
+  ledger hold --id stay-7`,
+		Args: named,
+	}
+	f := cmd.Flags()
+	idFlag(f, &id, "id", "show the hold with this id")
+	f.Var(checked[string]{&status, "string", func(text string) (string, error) {
+		if !slices.Contains(holdStatuses, text) {
+			return "", fmt.Errorf("it must be one of %s", strings.Join(holdStatuses, ", "))
+		}
+		return text, nil
+	}}, "status", "only holds that are held, captured, released or expired")
+	limitFlags(cmd, &limit, "holds")
+	for _, other := range []string{"status", "limit", "all"} {
+		cmd.MarkFlagsMutuallyExclusive("id", other)
+	}
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		switch {
+		case id != "" && len(args) > 0:
+			return wrongUse("--id and ACCOUNT exclude each other")
+		case status != "" && len(args) == 0:
+			return wrongUse("--status needs ACCOUNT: without it, all holds are open")
+		case id != "":
+			r, err := env.api.Transaction(ctx, id)
+			if err != nil {
+				return err
+			}
+			return env.printTransaction(ctx, r.Value, r.Raw)
+		case len(args) > 0:
+			return env.listHolds(ctx, env.api.Holds(args[0], status), args[0], limit)
+		}
+		return env.listHolds(ctx, env.api.OpenHolds(), "", limit)
+	})
+}
+
+// listHolds prints a list of holds: their legs on an account, or for "" their debits.
+func (env *environment) listHolds(
+	ctx context.Context, list client.Listing[client.Transaction], account string, limit int,
+) error {
+	return printPages(ctx, env, limit, list.Page, assetsOfAll, func(holds []client.Transaction, heading bool) error {
+		return env.printHolds(holds, account, heading)
+	})
+}
+
+// printHolds prints a line for each leg that is shown of a hold.
+func (env *environment) printHolds(holds []client.Transaction, account string, heading bool) error {
+	third := "STATUS"
+	if account == "" {
+		third = "ACCOUNT"
+	}
+	t := newTable(env.out, times("UNTIL (UTC)"), words("TRANSACTION"), words(third), words("ASSET"),
+		numbers("QUANTITY"))
+	t.isHeaded = heading
+	for _, h := range holds {
+		until := h.ExpiresAt
+		if h.EndedAt != "" {
+			until = h.EndedAt
+		}
+		for _, p := range h.Postings {
+			cell := h.Status
+			if account == "" {
+				cell = p.Account
+			}
+			if p.Account == account || account == "" && p.Quantity.Sign() < 0 {
+				t.row(shortTime(until), strings.TrimSpace(h.ID+" "+h.Description), cell, p.Asset,
+					env.units.quantity(p.Asset, p.Quantity))
+			}
+		}
+	}
+	return t.flush()
+}
+
+// assetsOfAll returns the assets of transactions, repeated ones too.
+func assetsOfAll(transactions []client.Transaction) (assets []string) {
+	for _, t := range transactions {
+		assets = append(assets, assetsOf(t.Postings)...)
+	}
+	return assets
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// life is a register with holds behind a stub: a held transfer, a held trade, and a held transaction of three legs.
+func life() map[string]string {
+	const (
+		leg      = `{"id":"k","account":"jane","asset":"USD","quantity":"-40000","cost":"0"},{"id":"k","account":"hotel","asset":"USD","quantity":"40000","cost":"0"}`
+		captured = `{"id":"k","account":"jane","asset":"USD","quantity":"-31250","cost":"0"},{"id":"k","account":"hotel","asset":"USD","quantity":"31250","cost":"0"}`
+		held     = `{"id":"stay-7","kind":"transfer","status":"held","posted_at":"2026-11-22T09:00:00.000000Z","expires_at":"2026-11-25T09:00:00.000000Z","metadata":{},"postings":[` + leg + `]}`
+		ended    = `{"id":"stay-7","kind":"transfer","status":"captured","posted_at":"2026-11-22T09:00:00.000000Z","expires_at":"2026-11-25T09:00:00.000000Z",
+			"ended_at":"2026-11-24T10:00:00.000000Z","ended_by":"desk","metadata":{},"postings":[` + leg + `],"captured":[` + captured + `],
+			"reversed":[{"account":"jane","asset":"USD","quantity":"-1000","cost":"0"},{"account":"hotel","asset":"USD","quantity":"1000","cost":"0"}]}`
+		account = `{"id":"jane","name":"Jane Roe","profile":{},"overdraft":{"USD":"250000"},"state":"frozen","version":4,"created_at":"2026-11-21T09:00:00.000000Z"}`
+	)
+	answers := register()
+	for request, answer := range map[string]string{
+		"GET /v1/transactions/stay-7": held,
+		"GET /v1/transactions/t-1": `{"id":"t-1","kind":"trade","status":"held","postings":[{"account":"jane","asset":"AAPL","quantity":"10","cost":"150000"},
+			{"account":"market","asset":"AAPL","quantity":"-10","cost":"-150000"}]}`,
+		"GET /v1/transactions/pay-9": `{"id":"pay-9","kind":"transaction","status":"held","postings":[{"account":"a","asset":"USD","quantity":"-3000","cost":"0"},
+			{"account":"b","asset":"USD","quantity":"1000","cost":"0"},{"account":"c","asset":"AAPL","quantity":"0","cost":"0"}]}`,
+		"POST /v1/transactions/stay-7/capture":                        ended,
+		"POST /v1/transactions/stay-7/capture?dry_run=true":           strings.Replace(ended, `{`, `{"dry_run":true,`, 1),
+		"POST /v1/transactions/t-1/capture":                           `{"id":"t-1","status":"captured","postings":[]}`,
+		"POST /v1/transactions/pay-9/capture":                         `{"id":"pay-9","status":"captured","postings":[]}`,
+		"POST /v1/transactions/late/capture":                          "409 hold_ended",
+		"POST /v1/transactions/stay-7/release":                        strings.Replace(held, `"held"`, `"released"`, 1),
+		"POST /v1/transactions/stay-7/reversals":                      `{"id":"ID","kind":"reversal","reverses":"stay-7","status":"posted","postings":[]}`,
+		"POST /v1/transactions/stay-7/reversals?dry_run=true":         `{"id":"ID","dry_run":true,"kind":"reversal","postings":[]}`,
+		"POST /v1/transfers?dry_run=true":                             `{"id":"ID","dry_run":true,"kind":"transfer","postings":[` + leg + `]}`,
+		"GET /v1/accounts/jane/holds?limit=20":                        `{"data":[` + held + `],"next_cursor":null}`,
+		"GET /v1/accounts/jane/holds?limit=100&status=held":           `{"data":[` + held + `],"next_cursor":"c1"}`,
+		"GET /v1/accounts/jane/holds?cursor=c1&limit=100&status=held": `{"data":[` + held + `],"next_cursor":null}`,
+		"GET /v1/holds?limit=1":                                       `{"data":[` + held + `],"next_cursor":"more"}`,
+		"GET /v1/accounts/jane":                                       account,
+		"PATCH /v1/accounts/jane":                                     account,
+		"PUT /v1/accounts/jane":                                       account,
+		"PATCH /v1/accounts/nobody":                                   "404 account_not_found",
+		"PATCH /v1/accounts/other":                                    "412 version_mismatch",
+		"GET /v1/accounts?limit=20":                                   `{"data":[` + account + `,{"id":"bank","overdraft":"unlimited","state":"open"}],"next_cursor":null}`,
+		"GET /v1/accounts?limit=3&prefix=users%3A":                    `{"data":[],"next_cursor":null}`,
+		"GET /v1/accounts/jane/changes?limit=20": `{"data":[{"version":2,"at":"2026-11-22T09:00:00.000000Z","actor":"ann","changed":{"state":"frozen","overdraft":{"USD":"2500"}}},
+			{"version":1,"at":"2026-11-21T09:00:00.000000Z","actor":"bob","changed":{"name":"Jane Doe","overdraft":"unlimited"}}],"next_cursor":null}`,
+		"GET /v1/accounts/holder/balances/USD": `{"account":"holder","asset":"USD","quantity":"500000","net_expenditure":"0","credits":"500000","debits":"0",
+			"pending_debits":"40000","pending_credits":"100","available":"460000","postings":2}`,
+		"GET /v1/accounts/holder/postings?limit=20": `{"data":[
+			{"id":"k","account":"holder","asset":"USD","quantity":"-31250","cost":"0","pending":"40000","status":"captured","transaction":"stay-7","kind":"transfer","posted_at":"2026-11-24T10:00:00.000000Z"},
+			{"id":"k","account":"holder","asset":"USD","quantity":"0","cost":"0","pending":"-40000","status":"held","transaction":"stay-7","kind":"transfer","posted_at":"2026-11-22T09:00:00.000000Z"}],"next_cursor":null}`,
+		"GET /v1/accounts/holder/summary?newest=10": `{"account":{"id":"holder","state":"open","version":1,"created_at":"2026-11-21T09:00:00.000000Z"},
+			"summary":{"holdings":1,"assets":1},"postings":{"data":[],"next_cursor":null},
+			"balances":{"data":[{"account":"holder","asset":"USD","quantity":"500000","net_expenditure":"0","credits":"500000","debits":"0",
+				"pending_debits":"40000","pending_credits":"0","available":"460000","postings":2}],"next_cursor":null}}`,
+	} {
+		answers[request] = answer
+	}
+	return answers
+}
+
+func TestWhatIsSentOfTheLifeOfMoney(t *testing.T) {
+	s := newStub(t, life())
+	for args, want := range map[string]string{
+		"transfer jane shop 25.5 USD --id t-1 --hold":                                                        `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2550","hold":{}}`,
+		"transfer jane shop 25 USD --id t-1 --hold --expires 2026-12-24T18:00:00+01:00":                      `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2500","hold":{"expires_at":"2026-12-24T17:00:00Z"}}`,
+		"transfer jane shop 25 USD --id t-1 --dry-run":                                                       `POST /v1/transfers?dry_run=true {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2500"}`,
+		"trade --asset AAPL --buyer a --seller b --quantity 1 --cost 0 --id t-1 --hold --expires 2026-12-24": `POST /v1/trades {"id":"t-1","asset":"AAPL","buyer":"a","seller":"b","quantity":"1","cost":"0","settle":false,"hold":{"expires_at":"2026-12-24T00:00:00Z"}}`,
+		"capture stay-7":                                             `POST /v1/transactions/stay-7/capture {}`,
+		"capture stay-7 --dry-run":                                   `POST /v1/transactions/stay-7/capture?dry_run=true {}`,
+		"capture stay-7 312.5":                                       `POST /v1/transactions/stay-7/capture {"quantity":"31250"}`,
+		"capture stay-7 31250 --minor":                               `POST /v1/transactions/stay-7/capture {"quantity":"31250"}`,
+		"capture t-1 8 --cost 1200.00":                               `POST /v1/transactions/t-1/capture {"quantity":"8","cost":"120000"}`,
+		"capture t-1 0 --cost 0":                                     `POST /v1/transactions/t-1/capture {"quantity":"0","cost":"0"}`,
+		"capture pay-9 --posting -1.5 --posting 1.5 --posting 2,3.5": `POST /v1/transactions/pay-9/capture {"postings":[{"quantity":"-150","cost":"0"},{"quantity":"150","cost":"0"},{"quantity":"2","cost":"350"}]}`,
+		"capture pay-9 --minor --posting -3 --posting 3":             `POST /v1/transactions/pay-9/capture {"postings":[{"quantity":"-3","cost":"0"},{"quantity":"3","cost":"0"}]}`,
+		"release stay-7":                                             `POST /v1/transactions/stay-7/release {}`,
+		"release stay-7 --description d":                             `POST /v1/transactions/stay-7/release {"description":"d"}`,
+		"reverse stay-7 --id r-1":                                    `POST /v1/transactions/stay-7/reversals {"id":"r-1"}`,
+		"reverse stay-7 5 --id r-1 --metadata a=b --dry-run":         `POST /v1/transactions/stay-7/reversals?dry_run=true {"id":"r-1","metadata":{"a":"b"},"quantity":"500"}`,
+		"account freeze jane":                                        `PATCH /v1/accounts/jane {"state":"frozen"}`,
+		"account unfreeze jane":                                      `PATCH /v1/accounts/jane {"state":"open"}`,
+		"account close jane --if-version 3":                          `PATCH /v1/accounts/jane {"state":"closed"}`,
+		"account change jane --name Jane --overdraft none":           `PATCH /v1/accounts/jane {"name":"Jane","overdraft":{}}`,
+		"account change jane --overdraft USD:25 --overdraft AAPL:3":  `PATCH /v1/accounts/jane {"overdraft":{"AAPL":"3","USD":"2500"}}`,
+		"account open jane":                                          `PUT /v1/accounts/jane {}`,
+		`account open jane --profile {"a":1} --overdraft unlimited`:  `PUT /v1/accounts/jane {"profile":{"a":1},"overdraft":"unlimited"}`,
+	} {
+		s.sent = nil
+		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
+		if code != exitDone || out == "" || !slices.Equal(s.sent, []string{want}) {
+			t.Errorf("%s: exit %d, %s\n got %q\nwant %q", args, code, problems, s.sent, want)
+		}
+		if strings.Contains(problems, "nothing was written") != strings.Contains(args, "--dry-run") {
+			t.Errorf("%s: %s", args, problems)
+		}
+	}
+}
+
+func TestWhatIsShownOfTheLifeOfMoney(t *testing.T) {
+	s := newStub(t, life())
+	for args, want := range map[string][]string{
+		"capture stay-7":                         {"Status       captured", "Ended at     2026-11-24", "Ended by     desk", "Captured\n", "312.50", "Reversed\n", "-10.00"},
+		"transaction stay-7":                     {"Status       held", "Expires at   2026-11-25", "-400.00"},
+		"hold --id stay-7":                       {"Status       held"},
+		"hold jane":                              {"UNTIL (UTC)", "2026-11-25 09:00:00  stay-7       held    USD     -400.00"},
+		"hold --limit 1":                         {"2026-11-25 09:00:00  stay-7       jane     USD     -400.00"},
+		"hold jane --json":                       {`"status":"held"`},
+		"reverse stay-7 --id r-1":                {"Reverses     stay-7"},
+		"account show jane":                      {"Jane Roe", "2500.00 USD", "State      frozen", "Version    4"},
+		"account show jane --json":               {`"version":4`},
+		"account list":                           {"jane     Jane Roe  frozen  1 asset", "bank               open    unlimited"},
+		"account list --prefix users: --limit 3": {"ACCOUNT"},
+		"account changes jane":                   {"2  2026-11-22 09:00:00  ann  state frozen, overdraft 25.00 USD", `1  2026-11-21 09:00:00  bob  name "Jane Doe", overdraft unlimited`},
+		"account":                                {"unfreeze"},
+		"balance holder USD":                     {"Pending debits   400.00", "Pending credits  1.00", "Available        4600.00"},
+		"history holder":                         {"PENDING", "(transfer, captured)  USD     -312.50     -   400.00", "(transfer, held)      USD        0.00     -  -400.00"},
+		"history holder --csv":                   {",pending,status\n", ",-312.50,0,,,400.00,captured\n"},
+		"show holder":                            {"State      open", "AVAILABLE", "4600.00", "PENDING DEBITS", "400.00"},
+	} {
+		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
+		if code != exitDone {
+			t.Errorf("%s: exit %d, %s", args, code, problems)
+		}
+		t.Run(args, func(t *testing.T) { says(t, out, want...) })
+	}
+	_, out, _ := ledger(t, s.URL, "hold", "jane", "--status", "held", "--all")
+	if n := strings.Count(out, "stay-7"); n != 2 || strings.Count(out, "UNTIL") != 1 {
+		t.Errorf("%d holds:\n%s", n, out)
+	}
+}
+
+func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
+	s := newStub(t, life())
+	for args, c := range map[string]struct {
+		code int
+		says string
+	}{
+		"transfer jane shop 1 USD --expires 2h":          {2, "--expires needs --hold"},
+		"transfer jane shop 1 USD --hold --expires 0h":   {2, "36h or 7d"},
+		"transfer jane shop 1 USD --hold --expires -3d":  {2, "36h or 7d"},
+		"transfer jane shop 1 USD --hold --expires=":     {2, "--expires"},
+		"transfer jane shop 1 USD --hold --expires soon": {2, "36h or 7d"},
+		"capture":                                {2, "it takes ID [QUANTITY], and 0 arguments were given"},
+		"capture a b c":                          {2, "it takes ID [QUANTITY], and 3 arguments were given"},
+		"capture a/b":                            {2, `ID: "a/b" is not an id`},
+		"capture stay-7 1.005":                   {2, "3 decimal places, and there are at most 2"},
+		"capture stay-7 --cost 1":                {2, "--cost needs QUANTITY"},
+		"capture stay-7 1 --posting 1":           {2, "--posting and QUANTITY exclude each other"},
+		"capture stay-7 --posting 1":             {2, "--posting is given 1 time, and stay-7 has 2 postings"},
+		"capture stay-7 --posting 1 --posting x": {2, `"x" is not a decimal number`},
+		"capture t-1 1.5":                        {2, "there are at most 0"},
+		"capture unknown":                        {1, "not_found"},
+		"capture unknown 1":                      {1, "not_found"},
+		"capture late":                           {1, "hold_ended"},
+		"release":                                {2, "it takes ID, and 0"},
+		"release unknown":                        {1, "not_found"},
+		"reverse unknown --id r-1":               {1, "not_found"},
+		"reverse stay-7 --id a/b":                {2, "--id"},
+		"hold jane --id stay-7":                  {2, "--id and ACCOUNT exclude each other"},
+		"hold --status held":                     {2, "--status needs ACCOUNT"},
+		"hold jane --status open":                {2, "held, captured, released, expired"},
+		"hold jane --limit 1 --all":              {2, "[all limit] were all set"},
+		"hold nobody":                            {1, "not_found"},
+		"account nonsense":                       {2, `unknown command "nonsense"`},
+		"account list jane":                      {2, "unknown command"},
+		"account change jane":                    {2, "at least one of the flags"},
+		"account change jane --name=":            {2, "--name is given, and empty"},
+		"account change jane --profile []":       {2, "it must be a JSON object"},
+		"account change jane --profile null":     {2, "it must be a JSON object"},
+		"account change jane --overdraft 5":      {2, "is not asset:amount"},
+		"account change jane --overdraft none --overdraft USD:1":  {2, "is not asset:amount"},
+		"account change jane --overdraft USD:1.005":               {2, "at most 2"},
+		"account change jane --overdraft USD:1 --overdraft USD:2": {2, "given twice"},
+		"account change nobody --name x":                          {1, "account_not_found"},
+		"account freeze other --if-version 2":                     {1, "version_mismatch"},
+		"account freeze":                                          {2, "it takes ACCOUNT"},
+	} {
+		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
+		if code != c.code || out != "" || !strings.Contains(problems, c.says) {
+			t.Errorf("%s: exit %d, want %d\n%s\n%s", args, code, c.code, out, problems)
+		}
+	}
+}
+
+// An expiry in so much time counts from now. When the outcome stays unknown, the time is named: so much time from the
+// next run would ask for another hold.
+func TestAHoldExpiresInSoMuchTime(t *testing.T) {
+	s := newStub(t, life())
+	for text, in := range map[string]time.Duration{"36h": 36 * time.Hour, "7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour} {
+		s.sent = nil
+		began := time.Now()
+		if code, _, problems := ledger(t, s.URL, "transfer", "jane", "shop", "1", "USD", "--hold", "--expires", text); code != exitDone {
+			t.Fatalf("exit %d, %s", code, problems)
+		}
+		var body struct {
+			Hold struct {
+				ExpiresAt time.Time `json:"expires_at"`
+			}
+		}
+		sent := s.sent[0]
+		if err := json.Unmarshal([]byte(sent[strings.Index(sent, "{"):]), &body); err != nil {
+			t.Fatal(err)
+		}
+		if at := body.Hold.ExpiresAt; at.Before(began.Add(in)) || at.After(time.Now().Add(in+time.Second)) || at.Nanosecond() != 0 {
+			t.Errorf("%s: it expires at %s", text, at)
+		}
+	}
+	h := holding{isHold: true, expires: expiry{in: time.Hour}}
+	hold, err := h.hold()
+	if err != nil || h.again() != " --expires "+hold.ExpiresAt.Format(time.RFC3339) {
+		t.Errorf("%+v, %v: again with %s", hold, err, h.again())
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+)
+
+// reverseCommand is `ledger reverse`.
+func (env *environment) reverseCommand() *cobra.Command {
+	var part partFlags
+	var note annotation
+	cmd := &cobra.Command{
+		Use:   "reverse ID [QUANTITY]",
+		Short: "Take back a transaction, in whole or in part",
+		Long: `reverse posts a transaction that takes back the transaction ID, and prints it.
+A transaction can be reversed several times, until all of it is taken back. What
+is named has the signs of the postings that it takes back.` + partHelp + idHelp,
+		Example: `  ledger reverse order-1001 --id refund-1001
+  ledger reverse order-1001 5.00 --description 'One item came back'
+  ledger reverse t-1 2 --cost 300.00 --dry-run`,
+		Args: named,
+	}
+	part.flags(cmd)
+	env.dryRunFlag(cmd.Flags())
+	note.flags(cmd.Flags())
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		p, err := part.read(ctx, env, args[0], args[1:])
+		if err != nil {
+			return err
+		}
+		if err := note.mint(); err != nil {
+			return err
+		}
+		return env.post(ctx, client.Reversal{
+			Transaction: args[0], ID: note.id, Description: note.description, Metadata: note.metadata, Part: p,
+		}, note.again())
+	})
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+)
+
+// The exit codes.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitWrongUse = 2
+)
+
+// run carries out one command line and returns the exit code. It is all of the program but the process: tests call it
+// with readers and writers of their own. Output is buffered, and an output that cannot be written is a failure.
+//
+// An error before the command does its work is wrong use. So is an error that the command marks with wrongUse.
+func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errs io.Writer) int {
+	env := &environment{in: in, out: bufio.NewWriter(out), err: errs}
+	root := rootCommand(env, getenv)
+	root.SetArgs(args)
+	used, err := root.ExecuteContextC(ctx)
+	_, isUsage := errors.AsType[usageError](err)
+	failed := env.isRunning && !isUsage
+	if flushed := env.out.Flush(); err == nil && flushed != nil {
+		err, failed = fmt.Errorf("standard output: %w", flushed), true
+	}
+	_, isUnknown := errors.AsType[*client.UnknownError](err)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) && !isUnknown {
+		err, failed = errors.New("interrupted"), true
+	}
+	switch {
+	case err == nil:
+		return exitDone
+	case failed:
+		fmt.Fprintln(errs, err)
+		return exitFailed
+	}
+	fmt.Fprintln(errs, strings.TrimRight(err.Error(), "\n"))
+	fmt.Fprintf(errs, "Try '%s --help'.\n", used.CommandPath())
+	return exitWrongUse
+}
+
+// rootCommand returns `ledger` with all its commands. getenv reads environment variables. To add a command, write its
+// file and name it in one of the groups below.
+func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ledger",
+		Short: "A double-entry ledger: exact balances from immutable postings",
+		Long: `ledger is the command line of a double-entry ledger. It calls the API of a
+ledger, runs a ledger on this machine, and audits and repairs a ledger's table,
+on this machine or in AWS.
+
+Amounts are read and printed as decimals, by the asset's scale. With --minor
+they are whole minor units. --json prints the JSON of the API, whose amounts are
+always in minor units.
+
+Exit status: 0 success, 1 failure, 2 wrong use. Standard output carries only
+data.`,
+		Example: `  ledger up --demo
+  ledger show jane
+  ledger transfer jane shop 25.00 USD --id order-1001`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			// Cobra checks required and exclusive flags only after this. Checked here, all that is wrong with a command
+			// line is known before isRunning is set.
+			flags := cmd.Flags()
+			err := errors.Join(noEmptyFlags(flags), cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups(),
+				env.applyVariables(flags, getenv))
+			env.isRunning = err == nil
+			return err
+		},
+	}
+	// By default, cobra would say "ledger version …".
+	root.SetVersionTemplate("ledger {{.Version}}\n")
+	// Cobra's own template, with the descriptions of flags broken into lines.
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", columnsMax)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
+	root.SetIn(env.in)
+	root.SetOut(env.out)
+	root.SetErr(env.err)
+	root.SetFlagErrorFunc(explainFlagError)
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Read and post, through the API:", []*cobra.Command{
+			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.transactionCommand(),
+			env.transferCommand(), env.tradeCommand(), env.reverseCommand(), env.importCommand(),
+		}},
+		{"Set money aside, through the API:", []*cobra.Command{
+			env.holdCommand(), env.captureCommand(), env.releaseCommand(),
+		}},
+		{"Accounts, through the API:", []*cobra.Command{
+			env.accountCommand(),
+		}},
+		{"Run a ledger on this machine:", []*cobra.Command{
+			env.upCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),
+		}},
+		{"Audit and repair a table:", []*cobra.Command{
+			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(env.versionCommand())
+	return root
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"ledger.example/internal/price"
+	"ledger.example/projections"
+)
+
+// tradeTable is what one trade takes.
+func tradeTable(kinds [2]trade) markdown {
+	result := markdown{head: "a trade takes|trade:|settled trade:"}
+	line := func(what string, write func(float64) string, of func(trade) float64) {
+		result.add(what, write(of(kinds[0])), write(of(kinds[1])))
+	}
+	n := func(what string, of func(trade) float64) { line(what, figure, of) }
+	perPosting := func(what string, units float64) {
+		line(what, cents, func(k trade) float64 { return k.postings * units })
+	}
+	refold := kinds[0].refold
+	inBatch := fmt.Sprintf("the same, %d postings of one balance in a batch", hotBatch)
+	n("write units of the command, in the table", func(k trade) float64 { return k.writeUnits - k.indexUnits })
+	n("and in the index of histories, GSI1", func(k trade) float64 { return k.indexUnits })
+	perPosting("write units of its projection, each posting by itself", kinds[0].refoldUnits)
+	perPosting(inBatch, kinds[0].refoldUnits/hotBatch)
+	n(fmt.Sprintf("write units more, for %d postings of a balance", projections.StretchPostings),
+		func(trade) float64 { return refold.closing })
+	perPosting("read units of its projection, each posting by itself, with a cold cache", kinds[0].refoldReads)
+	perPosting("the same, with a warm cache", refold.single/steadySingle)
+	perPosting(inBatch, refold.hot/(steadyHot*hotBatch))
+	n("bytes kept in the table", func(k trade) float64 { return k.tableBytes })
+	n("and in GSI1", func(k trade) float64 { return k.indexBytes })
+	n("records in the stream, projection included", func(k trade) float64 { return k.records + k.postings })
+	return result
+}
+
+// refoldTable is what a warm projector takes for each posting of one balance.
+func refoldTable(k trade) markdown {
+	result := markdown{head: "postings of the balance in a second|write units a posting:|read units a posting:"}
+	add := func(batch, reads float64) {
+		writes := k.refoldUnits/batch + k.refold.closing/projections.StretchPostings
+		result.add(figure(batch), cents(writes), cents(reads))
+	}
+	add(1, k.refold.single/steadySingle)
+	add(hotBatch, k.refold.hot/(steadyHot*hotBatch))
+	return result
+}
+
+// loadTable is what a load takes of the table, of its stream and of the projector.
+func loadTable(all loads) markdown {
+	return all.table("a second, unless it says otherwise", figure, []figureOf{
+		{"write units, commands", load.commandWrites},
+		{"write units, GSI1", load.historyWrites},
+		{"write units, projections", load.projectionWrites},
+		{"read units, projections", load.reads},
+		{"partitions and shards, to take the double at once", load.shards},
+		{"invocations of the projector", load.invocations},
+		{"instances of both functions at work", load.instances},
+		{"GB more in a year", func(l load) float64 { return l.storedBytes() * 12 * secondsInMonth / gigabyte }},
+	})
+}
+
+// accountTable is what an account can do while its items share one partition.
+func accountTable(plain, settled trade) markdown {
+	result := markdown{head: fmt.Sprintf("what an account does|write units a trade:|trades/s, projected one by "+
+		"one:|%d at a time:", hotBatch)}
+	add := func(what string, kind trade, units, balances float64) {
+		most := func(batch float64) string { // trades a second whose postings are projected so many at a time
+			refold := kind.refoldUnits/batch + kind.refold.closing/projections.StretchPostings
+			return rounded(math.Floor(partitionWrites / (units + refold*balances)))
+		}
+		result.add(what, figure(units), most(1), most(hotBatch))
+	}
+	add("receives: the buyer of a trade, with a limit or without", plain, plain.buyerUnits, 1)
+	add("spends: the seller of a trade, with a limit", plain, plain.sellerUnits, 1)
+	add("buys and pays: a settled trade", settled, settled.buyerUnits, 2)
+	return result
+}
+
+// quotaTable compares what a load needs, projected one by one, with the limits.
+func quotaTable(all loads, t template) markdown {
+	result := markdown{head: ratesHead("limit|default:") + "|raised by"}
+	add := func(what string, limit float64, of func(load) float64, raise string) {
+		cells := all.cells(func(l load) string {
+			if of(l) > limit {
+				return "**" + figure(of(l)) + "**"
+			}
+			return figure(of(l))
+		})
+		result.add(append(append([]string{what, rounded(limit)}, cells...), raise)...)
+	}
+	writeUnits, readUnits := t.limit("MaxWriteUnits"), t.limit("MaxReadUnits")
+	requests := func(l load) float64 { return l.trades }
+	add("requests, `ApiRateLimit`", t.limit("ApiRateLimit"), requests, "parameter of the stack")
+	add("table's write units, `MaxWriteUnits`", writeUnits, load.tableWrites, "parameter of the stack")
+	add("GSI1's write units, `MaxWriteUnits`", writeUnits, load.historyWrites, "the same")
+	add("table's read units, `MaxReadUnits`", readUnits, load.reads, "parameter of the stack")
+	add("a new table's write units", newTableWrites, load.tableWrites, "warm throughput, or over time")
+	add("requests, account", gatewayQuota, requests, "API Gateway, L-8A5B8E43")
+	add("Lambda's instances, account", concurrencyQuota, load.instances, "Lambda, L-B99A9384")
+	add("Lambda's requests, account", concurrencyQuota*instanceRequests, load.functionRequests,
+		"the same, ten times as many")
+	add("table's write units, quota", tableQuota, load.tableWrites, "DynamoDB, L-AB614373")
+	add("GSI1's write units, quota", tableQuota, load.historyWrites, "the same")
+	add("table's read units, quota", tableQuota, load.reads, "DynamoDB, L-CF0CBE56")
+	return result
+}
+
+// dollarTable is what a month of a load costs.
+func dollarTable(all loads, t template) markdown {
+	var lines []figureOf
+	for _, c := range charges(t) {
+		lines = append(lines, figureOf{c.what, func(l load) float64 {
+			return math.Round(c.price.Dollars(c.of(l) * secondsInMonth))
+		}})
+	}
+	total := func(l load) (usd float64) { // of what is shown
+		for _, line := range lines {
+			usd += line.of(l)
+		}
+		return usd
+	}
+	provisioned := func(l load) float64 { // capacity of which targetShare is used
+		hours := func(each price.Price, units float64) float64 {
+			return each.Dollars(math.Ceil(units/targetShare) * hoursInMonth)
+		}
+		return hours(price.WriteCapacity, l.tableWrites()) + hours(price.WriteCapacity, l.historyWrites()) +
+			hours(price.ReadCapacity, l.reads())
+	}
+	return all.table("US dollars", rounded, append(lines, figureOf{"**all of it**", total},
+		figureOf{fmt.Sprintf("writes and reads, provisioned at %.0f %%", 100*targetShare), provisioned}))
+}

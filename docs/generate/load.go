@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"ledger.example/projections"
+)
+
+// Facts about AWS: docs/capacity.md says where each was seen.
+const (
+	partitionWrites  = 1_000  // write units a second of one partition
+	newTableWrites   = 4_000  // write units a second of a new table on demand, and of a new index
+	headroom         = 2      // times its former peak is what a table on demand takes at once
+	tableQuota       = 40_000 // write units a second, and read units: of a table, and of each index
+	gatewayQuota     = 10_000 // requests a second of an account's APIs
+	concurrencyQuota = 1_000  // instances of an account's functions
+	instanceRequests = 10     // a second, that an instance takes
+	targetShare      = 0.7    // of provisioned capacity: what auto scaling aims at
+)
+
+// What is assumed, besides what the costs assume.
+const (
+	accountsAtOnce   = 32    // accounts of a batch that are refolded at the same time
+	batchPartSeconds = 0.040 // for which so many take, most of it CPU
+	hoursInMonth     = 730
+	secondsInMonth   = hoursInMonth * 3_600
+)
+
+// load is one kind of trade at one rate. All figures are a second's unless they say otherwise.
+type load struct {
+	trade
+	trades float64
+	lanes  float64 // of a shard
+	batch  float64 // records at most
+}
+
+// loads are those of a table's columns: a trade and a settled one at each rate.
+type loads [3][2]load
+
+var rates = [3]float64{10, 1_000, 100_000}
+
+func loadOf(kind trade, rate float64, t template) load {
+	return load{trade: kind, trades: rate, lanes: t.mapping("ParallelizationFactor"), batch: t.mapping("BatchSize")}
+}
+
+func loadsOf(kinds [2]trade, t template) (all loads) {
+	for i, rate := range rates {
+		all[i] = [2]load{loadOf(kinds[0], rate, t), loadOf(kinds[1], rate, t)}
+	}
+	return all
+}
+
+// cells are, for each rate, what it is of a trade, and of a settled one where that differs.
+func (all loads) cells(of func(load) string) (cells []string) {
+	for _, kinds := range all {
+		cell, settled := of(kinds[0]), of(kinds[1])
+		if settled != cell {
+			cell += " / " + settled
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
+// figureOf is a row of a table of loads.
+type figureOf struct {
+	what string
+	of   func(load) float64
+}
+
+// table has a row for each figure and a column for each rate.
+func (all loads) table(head string, write func(float64) string, rows []figureOf) markdown {
+	result := markdown{head: ratesHead(head)}
+	for _, r := range rows {
+		result.add(append([]string{r.what}, all.cells(func(l load) string { return write(r.of(l)) })...)...)
+	}
+	return result
+}
+
+// ratesHead is the head of a table with a column for each rate.
+func ratesHead(what string) string {
+	for _, rate := range rates {
+		what += "|" + rounded(rate) + " trades/s:"
+	}
+	return what
+}
+
+// rounded writes a number that is not negative without decimals, and with commas.
+func rounded(f float64) string {
+	text := fmt.Sprintf("%.0f", math.Round(f))
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// figure writes a number as people read it: rounded to ones from a hundred on, else to tenths or hundredths.
+func figure(f float64) string {
+	switch {
+	case f >= 100, math.Abs(f-math.Round(f)) < 1e-9:
+		return rounded(f)
+	case f >= 1:
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	}
+	return cents(f)
+}
+
+// cents writes a number with two decimals.
+func cents(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }
+
+// Of commands: write units in the table and in the index of histories.
+func (l load) commandWrites() float64 { return l.trades * (l.writeUnits - l.indexUnits) }
+func (l load) historyWrites() float64 { return l.trades * l.indexUnits }
+
+func (l load) allPostings() float64 { return l.trades * l.postings }
+
+// Of projections, each posting by itself.
+func (l load) projectionWrites() float64 {
+	return l.allPostings() * (l.refoldUnits + l.refold.closing/projections.StretchPostings)
+}
+func (l load) reads() float64 { return l.allPostings() * l.refoldReads }
+
+func (l load) tableWrites() float64 { return l.commandWrites() + l.projectionWrites() }
+func (l load) allWrites() float64   { return l.tableWrites() + l.historyWrites() }
+
+// shards are the partitions of a table that takes the load's double at once, and one shard for each.
+func (l load) shards() float64 {
+	return max(newTableWrites/partitionWrites, math.Ceil(l.tableWrites()*headroom/partitionWrites))
+}
+
+// invocations of the projector: a lane waits a second for a batch to fill.
+func (l load) invocations() float64 {
+	return max(l.allPostings()/l.batch, min(l.allPostings(), l.shards()*l.lanes))
+}
+
+// projecting is how many seconds invocations of the projector take, each posting of another account.
+func (l load) projecting() float64 {
+	postings := math.Ceil(l.allPostings() / l.invocations())
+	return l.invocations() * batchPartSeconds * math.Ceil(postings/accountsAtOnce)
+}
+
+// functionRequests are those of both functions, instances theirs at work at once.
+func (l load) functionRequests() float64 { return l.trades + l.invocations() }
+func (l load) instances() float64        { return l.trades*commandSeconds + l.projecting() }
+
+// storedBytes are those of the table and its indexes.
+func (l load) storedBytes() float64 { return l.trades * (l.tableBytes + l.indexBytes) }

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// template is template.yaml or watch.yaml. Functions in short form come as their arguments.
+type template struct {
+	tree       map[string]any
+	parameters []string // in the order of the file
+}
+
+func readTemplate(file string) (t template) {
+	text, err := os.ReadFile(file)
+	check(err)
+	check(yaml.Unmarshal(text, &t.tree))
+	var ordered struct {
+		Parameters yaml.Node `yaml:"Parameters"`
+	}
+	check(yaml.Unmarshal(text, &ordered))
+	for pair := range slices.Chunk(ordered.Parameters.Content, 2) {
+		t.parameters = append(t.parameters, pair[0].Value)
+	}
+	return t
+}
+
+// at returns what is below the names, nil if there is nothing.
+func (t template) at(names ...string) any {
+	var found any = t.tree
+	for _, name := range names {
+		members, _ := found.(map[string]any)
+		found = members[name]
+	}
+	return found
+}
+
+// number is one that the template must have.
+func (t template) number(names ...string) float64 {
+	n, ok := t.at(names...).(int)
+	if !ok {
+		log.Fatalf("the template has no number %s", strings.Join(names, "."))
+	}
+	return float64(n)
+}
+
+// limit is the default of a parameter.
+func (t template) limit(name string) float64 { return t.number("Parameters", name, "Default") }
+
+// memory is that of a function, in MB.
+func (t template) memory(function string) float64 {
+	if t.at("Resources", function, "Properties", "MemorySize") == nil {
+		return t.number("Globals", "Function", "MemorySize")
+	}
+	return t.number("Resources", function, "Properties", "MemorySize")
+}
+
+// mapping is a number in the event source mapping of the projector.
+func (t template) mapping(name string) float64 {
+	return t.number("Resources", "ProjectorFunction", "Properties", "Events", "Postings", "Properties", name)
+}
+
+// resources are the names of the resources of a type, sorted.
+func (t template) resources(kind string) (names []string) {
+	all, _ := t.at("Resources").(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if t.at("Resources", name, "Type") == kind {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// alarmMetrics counts the metrics of alarms: each is paid for.
+func (t template) alarmMetrics() (n int) {
+	for _, alarm := range t.resources("AWS::CloudWatch::Alarm") {
+		stats := slices.DeleteFunc(listOf(t.at("Resources", alarm, "Properties", "Metrics")),
+			func(query any) bool { return query.(map[string]any)["MetricStat"] == nil })
+		n += max(1, len(stats))
+	}
+	return n
+}
+
+// rules are those of Contributor Insights: one for partition keys and one for whole keys, of the table and each index.
+func (t template) rules() int {
+	return 2 * (1 + len(listOf(t.at("Resources", "LedgerTable", "Properties", "GlobalSecondaryIndexes"))))
+}
+
+// listOf returns a copy of a list; any other value is a list of one, and nil of none.
+func listOf(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []any:
+		return slices.Clone(v)
+	}
+	return []any{v}
+}
+
+func parameterTable(t template) markdown {
+	result := markdown{head: "parameter|default|meaning"}
+	for _, name := range t.parameters {
+		value := code(t.at("Parameters", name, "Default"))
+		switch value {
+		case "":
+			value = "none, it must be given"
+		case "``":
+			value = "empty"
+		}
+		result.add(code(name), value, strings.TrimSpace(fmt.Sprint(t.at("Parameters", name, "Description"))))
+	}
+	return result
+}
+
+// permissionTable shows what the roles of the stack may do.
+func permissionTable(t template) markdown {
+	result := markdown{head: "role|actions|on"}
+	var walk func(role string, in any) // adds the statements in it, also those under a condition
+	walk = func(role string, in any) {
+		switch in := in.(type) {
+		case []any:
+			for _, one := range in {
+				walk(role, one)
+			}
+		case map[string]any:
+			if in["Effect"] == "Allow" {
+				result.add(code(role), code(in["Action"]), code(in["Resource"]))
+			}
+			walk(role, in["PolicyDocument"])
+			walk(role, in["Statement"])
+		}
+	}
+	for _, role := range t.resources("AWS::IAM::Role") {
+		walk(role, t.at("Resources", role, "Properties", "Policies"))
+		for _, policy := range listOf(t.at("Resources", role, "Properties", "ManagedPolicyArns")) {
+			result.add(code(role), "those of a managed policy", code(policy))
+		}
+	}
+	return result
+}
+
+// code writes a value, or a list of them, as code.
+func code(v any) string {
+	var parts []string
+	for _, one := range listOf(v) {
+		parts = append(parts, fmt.Sprintf("`%v`", one))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// notRestored is what a restored table lacks or sets itself, of the table and of its indexes.
+var notRestored = []string{
+	"OnDemandThroughput", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "KMSMasterKeyId",
+	"ContributorInsightsSpecification", "ResourcePolicy", "Tags", "StreamSpecification",
+}
+
+// block is a fenced block of JSON.
+type block string
+
+func (b block) String() string { return "```json\n" + string(b) + "\n```\n" }
+
+// restored is a template of the table as it is after a restore, for an import by CloudFormation. It changes t.
+func (t template) restored() block {
+	var strip func(v any)
+	strip = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			maps.DeleteFunc(v, func(name string, _ any) bool { return slices.Contains(notRestored, name) })
+			for _, below := range v {
+				strip(below)
+			}
+		case []any:
+			for _, below := range v {
+				strip(below)
+			}
+		}
+	}
+	properties := t.at("Resources", "LedgerTable", "Properties").(map[string]any)
+	strip(properties)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		text, err := json.Marshal(properties[name])
+		check(err)
+		lines = append(lines, fmt.Sprintf("  %q: %s", name, text))
+	}
+	return block(`{"Resources": {"LedgerTable": {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", ` +
+		`"UpdateReplacePolicy": "Retain", "Properties": {` + "\n" + strings.Join(lines, ",\n") + "}}}}")
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// answerWrite decodes r's body into c by read, and then carries it out.
+func answerWrite(
+	r *request, c command, read func(*object), carryOut func(context.Context) (reply, error),
+) (reply, error) {
+	if err := r.decode(c, read); err != nil {
+		return reply{}, err
+	}
+	return carryOut(r.http.Context())
+}
+
+// reading reads a page of a list: of an account, of an asset, of a user, or of all whose ids begin with of.
+type reading[T any] func(ctx context.Context, of string, s projections.Slice) (projections.Listed[T], error)
+
+// answerList answers with a page of l, whose positions are ids.
+func answerList[S, T any](
+	r *request, l list, of string, read reading[S], exists func(ctx context.Context, of string) error, show func(S) T,
+) (reply, error) {
+	return answerNamed(r, l, events.ValidID, of, read, exists, show)
+}
+
+// answerNamed answers with a page of l. valid reports whether a text can be a position in it. read reads the page of
+// what is named by of, and show returns how to show an item. An empty page proves nothing, so then exists looks up
+// whether there is what of names; nil when that need not be.
+func answerNamed[S, T any](
+	r *request, l list, valid func(position string) bool, of string, read reading[S],
+	exists func(ctx context.Context, of string) error, show func(S) T,
+) (reply, error) {
+	return answerPage(r, l, valid, show,
+		func(ctx context.Context, s projections.Slice) (projections.Listed[S], error) {
+			listed, err := read(ctx, of, s)
+			if err == nil && len(listed.Items) == 0 && exists != nil {
+				err = exists(ctx, of)
+			}
+			return listed, err
+		})
+}
+
+// answerPage answers with a page of l, which read reads. valid reports whether a text can be a position in l.
+func answerPage[S, T any](
+	r *request, l list, valid func(position string) bool, show func(S) T,
+	read func(context.Context, projections.Slice) (projections.Listed[S], error),
+) (reply, error) {
+	s := r.slice(l, valid)
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	listed, err := read(r.http.Context(), s)
+	return reply{status: http.StatusOK, body: pageOf(l, listed, show)}, err
+}
+
+// accountExists returns nil, or why the account cannot be read: account_not_found for one.
+func (a *api) accountExists(ctx context.Context, id string) error {
+	_, err := a.config.Facts.KnownAccount(ctx, id)
+	return err
+}
+
+// assetExists returns nil, or why the asset cannot be read: asset_not_found for one.
+func (a *api) assetExists(ctx context.Context, id string) error {
+	_, err := a.config.Facts.Asset(ctx, id)
+	return err
+}
+
+// page is one page of a list.
+type page[T any] struct {
+	Data []T     `json:"data"`
+	Next *string `json:"next_cursor"`
+}
+
+// pageOf returns a page of l with each item as show returns it.
+func pageOf[S, T any](l list, listed projections.Listed[S], show func(S) T) page[T] {
+	p := page[T]{Data: make([]T, len(listed.Items))}
+	for i, item := range listed.Items {
+		p.Data[i] = show(item)
+	}
+	if listed.Next != "" {
+		next := l.cursor(listed.Next)
+		p.Next = &next
+	}
+	return p
+}
+
+// answerFact answers with what an id names, as it is now, with a tag of that.
+func answerFact[S, T any](
+	r *request, id string, read func(context.Context, string) (S, error), show func(S) T,
+) (reply, error) {
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	e, err := read(r.http.Context(), id)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusOK, body: show(e), tagged: true}, nil
+}

@@ -1,0 +1,66 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// BodyBytes is the most bytes of a request's body. A transaction of the most postings with the longest ids has about
+// 14 KB.
+const BodyBytes = 256 << 10
+
+// BatchBytes is the most bytes of the body of a batch.
+const BatchBytes = 1 << 20
+
+// readBody reads the body of a request, of at most so many bytes, and its JSON, and returns the fields that come twice
+// in it.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) (*node, []fieldError, error) {
+	if !isJSON(r.Header) {
+		return nil, nil, newProblem(codeUnsupportedMedia, "Send application/json in UTF-8, not compressed.")
+	}
+	if r.ContentLength > most {
+		return nil, nil, tooLarge(most)
+	}
+	var body bytes.Buffer
+	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // ReadFrom grows a buffer with less room than that
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, most))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, nil, tooLarge(most)
+	}
+	if err != nil {
+		p := newProblem(codeMalformedBody, "The body ended before it was complete.")
+		p.cause = err
+		return nil, nil, p
+	}
+	root, twice, err := parse(body.Bytes())
+	if err != nil {
+		return nil, nil, newProblem(codeMalformedBody, "The body "+err.Error()+".")
+	}
+	return root, twice, nil
+}
+
+// isJSON reports whether headers announce JSON in UTF-8, not compressed.
+func isJSON(h http.Header) bool {
+	for _, coding := range h.Values("Content-Encoding") {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
+			return false
+		}
+	}
+	content := h.Get("Content-Type")
+	if content == jsonType {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(content)
+	charset, given := params["charset"]
+	isUTF8 := !given || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
+	return err == nil && media == jsonType && isUTF8
+}
+
+// tooLarge refuses a body of more than so many bytes.
+func tooLarge(most int64) *problem {
+	return newProblem(codeBodyTooLarge, fmt.Sprintf("The body may have at most %d bytes.", most))
+}

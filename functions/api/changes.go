@@ -1,0 +1,243 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+const (
+	ruleEqual   = "must be what is stored"
+	rulePath    = "must be the id in the path"
+	ruleVersion = "must be a whole number above zero"
+	ruleTag     = `must be ETags of the account, such as "3", or *`
+)
+
+// echo is what a body repeats of an earlier answer: fields that it cannot set. They are taken when they are equal to
+// what is stored, so that what was read may be sent back.
+type echo map[string]*node // by name
+
+// echo reads the id, which is also in the path, and the named fields, if they are there.
+func (o *object) echo(id string, names ...string) echo {
+	var e echo
+	if v := o.take("id", optional); v != nil && (v.kind != aText || v.text != id) {
+		o.fail(v.at, "id", rulePath)
+	}
+	for _, name := range names {
+		v := o.take(name, optional)
+		switch {
+		case v == nil:
+			continue
+		case name != "version":
+			o.is(aText, name, v, ruleText)
+		case v.kind != aNumber || !isNumber(v.text):
+			o.fail(v.at, name, ruleVersion)
+		}
+		if e == nil {
+			e = make(echo, len(names))
+		}
+		e[name] = v
+	}
+	return e
+}
+
+// check returns nil, or the problem of the fields that are not equal to what is stored, which read returns by their
+// names. What is not stored is equal to nothing.
+func (e echo) check(r *request, read func() (map[string]string, error)) error {
+	if len(e) == 0 {
+		return nil
+	}
+	stored, err := read()
+	if refusal, ok := errors.AsType[*ledger.Error](err); ok && (refusal.Code == ledger.CodeAccountNotFound ||
+		refusal.Code == ledger.CodeAssetNotFound) && r.http.Method == http.MethodPut {
+		stored, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	d := &decoder{}
+	for name, v := range e {
+		sent := v.text
+		if t, ok := parseTime(sent); ok && name == "created_at" {
+			sent = events.FormatTime(t)
+		}
+		if stored == nil || sent != stored[name] {
+			d.wrong = append(d.wrong, fault{v.at, fieldError{Field: name, Rule: ruleEqual}})
+		}
+	}
+	return r.invalid(d)
+}
+
+// stored returns how to read what an account's answers have beside what a body may set.
+func (a *api) stored(ctx context.Context, id string) func() (map[string]string, error) {
+	return func() (map[string]string, error) {
+		account, err := a.config.Commands.Account(ctx, id)
+		return map[string]string{
+			"created_at": events.FormatTime(account.OpenedAt), "actor": account.OpenedBy,
+			"version": strconv.FormatInt(account.Version, 10), "state": string(account.State),
+		}, err
+	}
+}
+
+// patchAccount changes an account: 200 with what it is now.
+func (a *api) patchAccount(r *request) (reply, error) {
+	c := ledger.ChangeAccount{ID: r.ids["account"], Actor: r.actor}
+	versions, any := r.ifMatch()
+	var sent echo
+	return answerWrite(r, &c, func(o *object) {
+		sent = o.echo(c.ID, "created_at", "actor", "version")
+		if o.n.member("name") != nil {
+			c.Name = new(o.text("name", optional))
+		}
+		if o.n.member("profile") != nil {
+			if profile := o.profile("profile"); profile != "" {
+				c.Profile = &profile
+			}
+		}
+		if o.n.member("overdraft") != nil {
+			c.Overdraft = new(o.overdraft("overdraft"))
+		}
+		if v := o.n.member("state"); v != nil {
+			if text := o.text("state", optional); v.kind == aText {
+				c.State = new(events.AccountState(text))
+			}
+		}
+	}, func(ctx context.Context) (reply, error) {
+		if err := sent.check(r, a.stored(ctx, c.ID)); err != nil {
+			return reply{}, err
+		}
+		if !any {
+			now, err := a.matching(ctx, c.ID, versions)
+			if err != nil {
+				return reply{}, err
+			}
+			c.IfMatch = now
+		}
+		account, err := a.config.Commands.ChangeAccount(ctx, c)
+		if err != nil {
+			return reply{}, err
+		}
+		return reply{
+			status: http.StatusOK, body: showAccount(account), tagged: true, tag: versionTag(account.Version),
+		}, nil
+	})
+}
+
+// ifMatch reads the header If-Match: the versions that it names, and whether it takes any. A tag that is weak, or none
+// of an account, matches no version (RFC 9110, 13.1.1), which is -1.
+func (r *request) ifMatch() (versions []int64, any bool) {
+	values, given := r.http.Header["If-Match"]
+	if !given {
+		return nil, true
+	}
+	for _, value := range values {
+		for one := range strings.SplitSeq(value, ",") {
+			one = strings.TrimSpace(one)
+			tag, isTag := strings.CutPrefix(strings.TrimPrefix(one, "W/"), `"`)
+			tag, closed := strings.CutSuffix(tag, `"`)
+			switch {
+			case one == "*":
+				any = true
+			case !isTag || !closed || strings.Contains(tag, `"`):
+				r.failOnce("If-Match", ruleTag)
+			case strings.HasPrefix(one, "W/") || !isNumber(tag):
+				versions = append(versions, -1)
+			default:
+				n, _ := strconv.ParseInt(tag, 10, 64) // as isNumber says
+				versions = append(versions, n)
+			}
+		}
+	}
+	return versions, any
+}
+
+// matching returns the version that an account must have: the only one that is named, or of several the one that it
+// has now.
+func (a *api) matching(ctx context.Context, id string, versions []int64) (int64, error) {
+	if len(versions) == 1 {
+		return versions[0], nil
+	}
+	account, err := a.config.Commands.Account(ctx, id)
+	if err == nil && slices.Contains(versions, account.Version) {
+		return account.Version, nil
+	}
+	return -1, err
+}
+
+// change is one version of an account.
+type change struct {
+	Version int64   `json:"version"`
+	At      string  `json:"at"`
+	Actor   string  `json:"actor"`
+	Changed changed `json:"changed"` // what it became; of the opening, what it was
+}
+
+// changed has the fields that changed.
+type changed struct {
+	Name      *string             `json:"name,omitempty"`
+	Profile   json.RawMessage     `json:"profile,omitempty"`
+	Overdraft any                 `json:"overdraft,omitempty"`
+	State     events.AccountState `json:"state,omitempty"`
+}
+
+// listChanges lists the versions of an account, newest first. It is strongly consistent.
+func (a *api) listChanges(r *request) (reply, error) {
+	id := r.ids["account"]
+	l := listOf("/v1/accounts/" + id + "/changes")
+	return answerNamed(r, l, isNumber, id, a.config.Lists.Changes, a.accountExists, showChange)
+}
+
+func showChange(v projections.AccountVersion) change {
+	shown := change{Version: v.Is.Number, At: events.FormatTime(v.Is.At), Actor: v.Is.Actor}
+	to := &shown.Changed
+	if v.Was == nil || v.Was.Name != v.Is.Name {
+		to.Name = &v.Is.Name
+	}
+	if v.Was == nil || !sameJSON(v.Was.Profile, v.Is.Profile) {
+		to.Profile = json.RawMessage(v.Is.Profile)
+	}
+	if v.Was == nil || !sameOverdraft(v.Was.Overdraft, v.Is.Overdraft) {
+		if to.Overdraft = showOverdraft(v.Is.Overdraft); to.Overdraft == nil && v.Was != nil {
+			to.Overdraft = map[string]events.Amount{}
+		}
+	}
+	if v.Was == nil || v.Was.State != v.Is.State {
+		to.State = v.Is.State
+	}
+	return shown
+}
+
+// sameJSON compares two JSON texts by meaning, numbers as they are written.
+func sameJSON(a, b string) bool {
+	read := func(text string) (v any) {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		_ = d.Decode(&v) // profiles are JSON
+		return v
+	}
+	return a == b || reflect.DeepEqual(read(a), read(b))
+}
+
+// sameOverdraft compares two policies: a limit of zero is none.
+func sameOverdraft(a, b events.Overdraft) bool {
+	for asset := range a.Limits {
+		if a.Limits[asset] != b.Limits[asset] {
+			return false
+		}
+	}
+	for asset := range b.Limits {
+		if a.Limits[asset] != b.Limits[asset] {
+			return false
+		}
+	}
+	return a.Unlimited == b.Unlimited
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	_ "embed"
+	"encoding/json"
+	"sync"
+
+	"ledger.example/ledger"
+)
+
+// The codes of the API alone. The others are the ledger's.
+const (
+	codeNotFound         ledger.Code = "not_found"
+	codeMethodNotAllowed ledger.Code = "method_not_allowed"
+	codeUnauthenticated  ledger.Code = "unauthenticated"
+	codeUnsupportedMedia ledger.Code = "unsupported_media_type"
+	codeBodyTooLarge     ledger.Code = "body_too_large"
+	codeMalformedBody    ledger.Code = "malformed_body"
+	codeInvalidCursor    ledger.Code = "invalid_cursor"
+)
+
+// CodeForeignHost is the code of a local ledger for requests under another machine's name. No Lambda function answers
+// with it, so openapi.json leaves it out.
+const CodeForeignHost ledger.Code = "foreign_host"
+
+// kind is what all problems of one code have in common.
+type kind struct {
+	Code    ledger.Code
+	Status  int
+	Title   string
+	Meaning string // what happened
+	Advice  string // what to do about it
+}
+
+//go:embed problems.json
+var kindsJSON []byte
+
+// kinds returns every code of the API, and CodeForeignHost, in the order of the checks. What does not exist has the
+// status 404 when the path names it, and the status of its kind when the body does.
+var kinds = sync.OnceValue(func() (all []kind) {
+	if err := json.Unmarshal(kindsJSON, &all); err != nil {
+		panic(err) // the file is part of the program
+	}
+	return all
+})
+
+// TypeOf returns what all problems of a code have: their type, which is the path of the page about it, title and
+// status.
+func TypeOf(code ledger.Code) (path, title string, status int) {
+	k := kindOf(code)
+	return problemsPath + string(k.Code), k.Title, k.Status
+}
+
+// kindOf returns the kind of a code. An unknown code is an internal error.
+func kindOf(code ledger.Code) kind {
+	all := kinds()
+	for _, k := range all {
+		if k.Code == code {
+			return k
+		}
+	}
+	return all[len(all)-1]
+}

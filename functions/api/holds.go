@@ -1,0 +1,225 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+const (
+	ruleInstant = "must be an RFC 3339 time with its offset, such as 2026-11-21T09:00:00Z"
+	ruleStatus  = "must be held, captured, released or expired"
+	ruleCost    = "must be given with a cost"
+)
+
+// hold reads the optional object that makes a transaction a hold, nil when it is absent.
+func (o *object) hold() *ledger.HoldRequest {
+	v := o.take("hold", optional)
+	if !o.is(anObject, "hold", v, ruleObject) {
+		return nil
+	}
+	within := object{d: o.d, n: v, name: "hold"}
+	h := &ledger.HoldRequest{ExpiresAt: within.time("expires_at")}
+	within.finish()
+	return h
+}
+
+// time reads an optional time, nil when it is absent.
+func (o *object) time(name string) *time.Time {
+	v := o.take(name, optional)
+	if v == nil {
+		return nil
+	}
+	t, ok := parseTime(v.text)
+	if v.kind != aText || !ok {
+		o.fail(v.at, name, ruleInstant)
+		return nil
+	}
+	return &t
+}
+
+// part reads what a capture or a reversal takes of a transaction; nothing named is all.
+func (o *object) part() (p ledger.Part) {
+	if v := o.take("quantity", optional); v != nil {
+		p.Quantity = new(o.parseAmount("quantity", v))
+	}
+	p.Cost = o.amount("cost", optional)
+	if p.Quantity == nil && o.n.member("cost") != nil {
+		o.fail(o.n.end, "quantity", ruleCost)
+	}
+	if o.n.member("postings") != nil {
+		p.Postings = []events.Taken{}
+		o.each("postings", func(item *object) {
+			taken := events.Taken{Quantity: item.amount("quantity", required), Cost: item.amount("cost", optional)}
+			if len(o.d.wrong) == 0 {
+				p.Postings = append(p.Postings, taken)
+			}
+		})
+	}
+	return p
+}
+
+// capture posts what is held, in whole or in part. The same capture again is answered as the first.
+func (a *api) capture(r *request) (reply, error) {
+	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor}
+	r.dry = r.isDry()
+	return answerWrite(r, &c, func(o *object) { c.Part = o.part() }, func(ctx context.Context) (reply, error) {
+		if r.dry {
+			return showEnded(a.config.Commands.DryCapture(ctx, c))
+		}
+		return showEnded(a.config.Commands.Capture(ctx, c))
+	})
+}
+
+// release gives back what is held. The answer is the same when it was released before.
+func (a *api) release(r *request) (reply, error) {
+	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor}
+	r.dry = r.isDry()
+	return answerWrite(r, &c, func(o *object) {
+		c.Description = o.text("description", optional)
+	}, func(ctx context.Context) (reply, error) {
+		if r.dry {
+			return showEnded(a.config.Commands.DryRelease(ctx, c))
+		}
+		return showEnded(a.config.Commands.Release(ctx, c))
+	})
+}
+
+// showEnded shows a hold right after its end.
+func showEnded(e ledger.Ended, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	body := showLife(ledger.Life{Header: e.Transaction, Ended: &e.End})
+	if body.DryRun {
+		return ok(body)
+	}
+	return reply{status: http.StatusOK, body: body, replayed: e.Replayed, transaction: e.Transaction.ID}, nil
+}
+
+// postReversal posts a transaction that takes back another one, in whole or in part.
+func (a *api) postReversal(r *request) (reply, error) {
+	c := ledger.ReverseRequest{Annotation: ledger.Annotation{Actor: r.actor}, Transaction: r.ids["id"]}
+	r.dry = r.isDry()
+	return answerWrite(r, &c, func(o *object) {
+		o.annotation(&c.Annotation)
+		c.Part = o.part()
+		r.idempotencyKey(o, &c.Annotation)
+	}, func(ctx context.Context) (reply, error) {
+		if r.dry {
+			return showDry(a.config.Commands.DryReverse(ctx, c))
+		}
+		posted, err := a.config.Commands.Reverse(ctx, c)
+		if err != nil {
+			return reply{}, err
+		}
+		return showPosted(posted), nil
+	})
+}
+
+// listReversals lists the transactions that took back one, oldest first.
+func (a *api) listReversals(r *request) (reply, error) {
+	id := r.ids["id"]
+	l := listOf("/v1/transactions/" + id + "/reversals")
+	exists := func(ctx context.Context, id string) error {
+		_, err := a.config.Facts.Life(ctx, id)
+		return err
+	}
+	read := func(ctx context.Context, of string, s projections.Slice) (
+		projections.Listed[projections.Reversal], error,
+	) {
+		listed, err := a.config.Lists.ReversalsOf(ctx, of, s)
+		return within(listed, func(v projections.Reversal) (string, int) {
+			return strconv.FormatInt(v.Number, 10), weight(projections.Hold{Header: v.Header})
+		}), err
+	}
+	show := func(v projections.Reversal) transaction { return showTransaction(v.Header) }
+	return answerNamed(r, l, isNumber, id, read, exists, show)
+}
+
+// showHold shows a hold in a list, which leaves out what reversals took back.
+func showHold(h projections.Hold) transaction {
+	return showLife(ledger.Life{Header: h.Header, Ended: h.Ended})
+}
+
+// statuses are those of holds.
+var statuses = []ledger.Status{
+	ledger.StatusHeld, ledger.StatusCaptured, ledger.StatusReleased, ledger.StatusExpired,
+}
+
+// listHolds lists the holds that have legs on an account, newest first.
+func (a *api) listHolds(r *request) (reply, error) {
+	id := r.ids["account"]
+	status, given := r.query[paramStatus]
+	if given && !slices.Contains(statuses, ledger.Status(status)) {
+		r.failOnce(paramStatus, ruleStatus)
+	}
+	read := func(ctx context.Context, of string, s projections.Slice) (projections.Listed[projections.Hold], error) {
+		listed, err := a.config.Lists.HoldsOf(ctx, of, status, s)
+		return within(listed, func(h projections.Hold) (string, int) {
+			return string(h.Header.Legs[0].ID), weight(h)
+		}), err
+	}
+	l := listOf("/v1/accounts/"+id+"/holds", paramStatus, status)
+	return answerNamed(r, l, isKSUID, id, read, a.accountExists, showHold)
+}
+
+// listOpenHolds lists all holds that have not ended, those that expire first first.
+func (a *api) listOpenHolds(r *request) (reply, error) {
+	return answerPage(r, listOf("/v1/holds"), isOpenHold, showHold,
+		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Hold], error) {
+			listed, err := a.config.Lists.OpenHolds(ctx, s)
+			return within(listed, func(h projections.Hold) (string, int) {
+				return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, weight(h)
+			}), err
+		})
+}
+
+// isOpenHold reports whether text can be a position in the list of open holds.
+func isOpenHold(text string) bool {
+	expires, id, _ := strings.Cut(text, "#")
+	_, err := events.ParseTime(expires)
+	return err == nil && events.ValidID(id)
+}
+
+// pageBytes is about the most bytes of a page of transactions. A Lambda function answers 6 MB, and writes the page as a
+// JSON string within JSON.
+const pageBytes = 3 << 20
+
+// within returns a page cut behind the items that fit into pageBytes, at least one. about returns an item's position in
+// the list and how many bytes it may take in the answer.
+func within[S any](listed projections.Listed[S], about func(S) (position string, bytes int)) projections.Listed[S] {
+	total, last := 0, ""
+	for i, item := range listed.Items {
+		position, bytes := about(item)
+		if total += bytes; total > pageBytes && i > 0 {
+			return projections.Listed[S]{Items: listed.Items[:i], Next: last}
+		}
+		last = position
+	}
+	return listed
+}
+
+// weight returns how many bytes a transaction may take in the answer of a Lambda function.
+func weight(h projections.Hold) int {
+	const (
+		fixed   = 1000 // names, times, ids
+		ofLeg   = 320
+		ofAByte = 7 // of a text: a control character becomes \\u0001
+	)
+	text, legs := len(h.Header.Actor)+len(h.Header.Description), len(h.Header.Legs)
+	for key, value := range h.Header.Metadata {
+		text += len(key) + len(value) + 2
+	}
+	if h.Ended != nil {
+		text, legs = text+len(h.Ended.Actor)+len(h.Ended.Description), 2*legs
+	}
+	return fixed + ofLeg*legs + ofAByte*text
+}

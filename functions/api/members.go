@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+// membership is a user's role on an account; null when it was revoked.
+type membership struct {
+	Account string  `json:"account"`
+	User    string  `json:"user"`
+	Role    *string `json:"role"`
+}
+
+func showMembership(m projections.Membership) membership {
+	return membership{m.Account, m.User, orNull(string(m.Role))}
+}
+
+// putMember grants a role: 201 for the user's first role on the account, else 200.
+func (a *api) putMember(r *request) (reply, error) {
+	c := ledger.GrantMember{Account: r.ids["account"], User: r.ids["user"], Actor: r.actor}
+	return answerWrite(r, &c, func(o *object) {
+		c.Role = events.Role(o.text("role", required))
+	}, func(ctx context.Context) (reply, error) {
+		created, err := a.config.Commands.Grant(ctx, c)
+		return written(created, "", membership{c.Account, c.User, orNull(string(c.Role))}), err
+	})
+}
+
+// deleteMember revokes a role. The answer is the same when the user had none.
+func (a *api) deleteMember(r *request) (reply, error) {
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	c := ledger.RevokeMember{Account: r.ids["account"], User: r.ids["user"], Actor: r.actor}
+	err := a.config.Commands.Revoke(r.http.Context(), c)
+	return reply{status: http.StatusOK, body: membership{Account: c.Account, User: c.User}}, err
+}
+
+// listMembers lists the members of an account by their ids.
+func (a *api) listMembers(r *request) (reply, error) {
+	id := r.ids["account"]
+	l := listOf("/v1/accounts/" + id + "/members")
+	return answerList(r, l, id, a.config.Lists.Members, a.accountExists, showMembership)
+}
+
+// listAccountsOf lists the memberships of a user. Users are not registered: one without memberships has an empty list.
+func (a *api) listAccountsOf(r *request) (reply, error) {
+	user := r.ids["user"]
+	return answerList(r, listOf("/v1/users/"+user+"/accounts"), user, a.config.Lists.AccountsOf, nil, showMembership)
+}

@@ -1,0 +1,95 @@
+package api
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"ledger.example/ledger"
+)
+
+// The pages for people are filled in by strings.Replacer: html/template finds methods by their names, which makes the
+// linker keep every method of the SDK.
+var (
+	//go:embed page.html
+	emptyPage string
+	//go:embed home.html
+	homePage string
+	//go:embed problems.html
+	problemsPage string
+	//go:embed problem.html
+	problemPage string
+)
+
+//go:embed openapi.json
+var openAPI []byte
+
+// health is the answer to a health check.
+type health struct {
+	Status  string `json:"status"`
+	Version string `json:"version"`
+}
+
+// health answers that the process serves, and with which version. It does not read the table.
+func (a *api) health(*request) (reply, error) { return ok(health{"ok", a.config.Version}) }
+
+// openapi answers with the OpenAPI document, which is embedded in the program.
+func (a *api) openapi(*request) (reply, error) {
+	return reply{status: http.StatusOK, body: raw{jsonType, openAPI}, tagged: true}, nil
+}
+
+// home is the page for people who open the API in a browser.
+func (a *api) home(r *request) (reply, error) {
+	var rows strings.Builder
+	for _, known := range a.routes {
+		fmt.Fprintf(&rows, "<tr><td><code>%s</code></td><td><code>%s</code></td><td>%s</td></tr>\n",
+			html.EscapeString(known.method), html.EscapeString(known.pattern), html.EscapeString(known.summary))
+	}
+	scheme := "http"
+	if r.http.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	content := strings.Replace(homePage, "{{routes}}", rows.String(), 1)
+	return ok(showPage("Ledger", fill(content, "version", a.config.Version, "base", scheme+"://"+r.http.Host)))
+}
+
+// problemsPath is the beginning of the type of each problem: its code follows.
+const problemsPath = "/problems/"
+
+// problems is a page that lists every problem.
+func (a *api) problems(*request) (reply, error) {
+	var rows strings.Builder
+	for _, k := range kinds() {
+		code := html.EscapeString(string(k.Code))
+		fmt.Fprintf(&rows, "<tr><td>%d</td><td><a href=\"problems/%s\"><code>%s</code></a></td><td>%s</td></tr>\n",
+			k.Status, code, code, html.EscapeString(k.Title))
+	}
+	return ok(showPage("Problems", strings.Replace(problemsPage, "{{rows}}", rows.String(), 1)))
+}
+
+// problem is a page about one problem. The type of the problem is its path.
+func (a *api) problem(r *request) (reply, error) {
+	k := kindOf(ledger.Code(r.ids["code"]))
+	if string(k.Code) != r.ids["code"] {
+		return reply{}, newProblem(codeNotFound, "There is no such problem; GET /problems lists all.")
+	}
+	return ok(showPage(k.Title, fill(problemPage, "code", string(k.Code), "status", strconv.Itoa(k.Status),
+		"title", k.Title, "meaning", k.Meaning, "advice", k.Advice)))
+}
+
+// showPage returns a page. The content is HTML, the title a text.
+func showPage(title, content string) raw {
+	page := strings.Replace(fill(emptyPage, "title", title), "{{content}}", content, 1)
+	return raw{"text/html; charset=utf-8", []byte(page)}
+}
+
+// fill writes texts, escaped, for their names in double braces. It takes pairs of name and text.
+func fill(page string, pairs ...string) string {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		page = strings.ReplaceAll(page, "{{"+pairs[i]+"}}", html.EscapeString(pairs[i+1]))
+	}
+	return page
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+// posting is a posting in a history.
+type posting struct {
+	leg
+	Pending     string        `json:"pending"` // what the entry adds to what is pending; 0 of all but holds
+	Status      ledger.Status `json:"status"`  // what the entry is, for ever
+	Transaction string        `json:"transaction"`
+	Kind        events.Kind   `json:"kind"`
+	Description string        `json:"description"`
+	PostedAt    string        `json:"posted_at"`
+}
+
+func showPosting(e events.PostingRecorded) posting {
+	var d events.Decimals
+	status := ledger.StatusPosted
+	switch {
+	case e.Phase == events.PhasePlaced:
+		status = ledger.StatusHeld
+	case e.Phase.Ends():
+		status = ledger.Status(e.Phase)
+	}
+	return posting{
+		showLeg(e.Leg, &d), d.Of(e.Pending), status, e.Transaction, e.Kind, e.Description,
+		events.FormatTime(e.ID.Time()),
+	}
+}
+
+// isNumber reports whether text can be a position in a list by numbers.
+func isNumber(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && n > 0 && n <= events.ChangesMax && strconv.FormatInt(n, 10) == text
+}
+
+// listPostings answers with an account's history. Only when that is empty it looks up whether account and asset exist.
+func (a *api) listPostings(r *request) (reply, error) {
+	k := events.Pair{Account: r.ids["account"], Asset: r.filter(paramAsset, ruleID)}
+	span := projections.Span{From: r.time(paramFrom), To: r.time(paramTo)}
+	consistency := r.consistency()
+	_, given := r.query[paramConsistency]
+	if _, filtered := r.query[paramAsset]; given && !filtered {
+		r.failOnce(paramConsistency, ruleOfAsset)
+	}
+	return answerPage(r, postingsOf(k.Account, k.Asset, span), isKSUID, showPosting,
+		func(ctx context.Context, s projections.Slice) (projections.Listed[events.PostingRecorded], error) {
+			var listed projections.Listed[events.PostingRecorded]
+			var err error
+			switch {
+			case !span.To.IsZero() && !span.From.Before(span.To): // no time lies in it
+			case k.Asset == "":
+				listed, err = a.config.Lists.History(ctx, k.Account, span, s)
+			default:
+				listed, err = a.config.Lists.HistoryOf(ctx, k, span, s, consistency == strong)
+			}
+			if err == nil && len(listed.Items) == 0 {
+				err = a.historyExists(ctx, k)
+			}
+			return listed, err
+		})
+}
+
+// historyExists returns nil, or that the account or the asset of the filter does not exist.
+func (a *api) historyExists(ctx context.Context, k events.Pair) error {
+	err := a.pairExists(ctx, k)
+	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.CodeAssetNotFound {
+		p := problemOf(err, false)
+		p.Errors = []fieldError{{Field: paramAsset, Rule: "names an asset that does not exist"}}
+		return p
+	}
+	return err
+}
+
+// postingsOf is the list of an account's postings within span, of one asset unless that is empty.
+func postingsOf(account, asset string, span projections.Span) list {
+	var from, to string
+	if !span.From.IsZero() {
+		from = events.FormatTime(span.From)
+	}
+	if !span.To.IsZero() {
+		to = events.FormatTime(span.To)
+	}
+	return listOf("/v1/accounts/"+account+"/postings", paramAsset, asset, paramFrom, from, paramTo, to)
+}
+
+// isKSUID reports whether text can be a position in a history. In other lists positions are ids.
+func isKSUID(text string) bool {
+	_, err := events.ParseKSUID(text)
+	return err == nil
+}

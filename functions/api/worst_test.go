@@ -1,0 +1,250 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// A worstBody is a body that costs a reader as much as it can, and what it is answered with.
+type worstBody struct {
+	method, path string
+	body         func(size int) string // of about so many bytes, and no more
+	status       int
+	code         ledger.Code
+	fields       int // at fault
+}
+
+// filled returns a maker of bodies: head, then as many parts as there is room for, each made of its number, then tail.
+func filled(head string, part func(i int) string, tail string) func(size int) string {
+	return func(size int) string {
+		b := append(make([]byte, 0, size), head...)
+		for i := 0; ; i++ {
+			next := part(i)
+			if len(b)+1+len(next)+len(tail) > size {
+				return string(append(b, tail...))
+			}
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, next...)
+		}
+	}
+}
+
+// always is the same part again and again.
+func always(part string) func(int) string { return func(int) string { return part } }
+
+// numbered is a part in which each # is its number.
+func numbered(part string) func(int) string {
+	return func(i int) string { return strings.ReplaceAll(part, "#", strconv.FormatInt(int64(i), 36)) }
+}
+
+// repeated returns a maker of bodies: one text of size, within head and tail.
+func repeated(head, part, tail string) func(size int) string {
+	return func(size int) string {
+		return head + strings.Repeat(part, (size-len(head)-len(tail))/len(part)) + tail
+	}
+}
+
+// deepLists is within more lists than a body may have.
+var deepLists = strings.Repeat("[", DepthMax) + strings.Repeat("]", DepthMax)
+
+// worstBodies are by name.
+func worstBodies() map[string]worstBody {
+	const invalid, malformedBody = ledger.CodeInvalidRequest, codeMalformedBody
+	const leg = `{"account":"a","asset":"x","quantity":"1"}`
+	post := func(body func(int) string, status int, code ledger.Code, fields int) worstBody {
+		return worstBody{http.MethodPost, "/v1/transactions", body, status, code, fields}
+	}
+	put := func(body func(int) string, status int, code ledger.Code, fields int) worstBody {
+		return worstBody{http.MethodPut, "/v1/accounts/x", body, status, code, fields}
+	}
+	postings := func(part string, status int, code ledger.Code, fields int) worstBody {
+		return post(filled(`{"postings":[`, numbered(part), `]}`), status, code, fields)
+	}
+	return map[string]worstBody{
+		"postings: numbers":       postings(`0`, 400, invalid, errorsMax),
+		"postings: empty objects": postings(`{}`, 400, invalid, errorsMax),
+		"postings: all wrong": postings(`{"account":0,"asset":0,"quantity":0,"cost":0}`, 400, invalid,
+			errorsMax),
+		"postings: unknown fields": postings(`{"#":0}`, 400, malformedBody, errorsMax),
+		"postings: fields twice":   postings(`{"account":"a","account":"a"}`, 400, malformedBody, errorsMax),
+		"postings: well shaped":    postings(leg, 422, ledger.CodeInvalidTransaction, 1),
+		"postings: long accounts": post(filled(`{"postings":[`, always(`{"account":"`+strings.Repeat("é",
+			100)+`"}`), `]}`), 400, invalid, errorsMax),
+		"postings: one wrong at last": post(filled(`{"postings":[`, always(leg), `,0]}`), 400, invalid, 1),
+		"metadata: texts": post(filled(`{"metadata":{`, numbered(`"#":""`), `},"postings":[]}`), 400,
+			invalid, 1),
+		"metadata: one long value": post(repeated(`{"metadata":{"k":"`, "é", `"},"postings":[]}`), 400, invalid,
+			2),
+		"metadata: escapes": post(filled(`{"metadata":{`, numbered(`"#":"\u0041"`), `},"postings":[]}`),
+			400, invalid, 1),
+		"overdraft: wrong amounts": put(filled(`{"overdraft":{`, numbered(`"#":0`), `}}`), 400, invalid, 1),
+		"overdraft: one key": put(filled(`{"overdraft":{`, always(`"":0`), `}}`), 400, malformedBody,
+			errorsMax),
+		"profile: numbers": put(filled(`{"profile":{"a":[`, always(`0`), `]}}`), 400, invalid, 1),
+		"profile: keys":    put(filled(`{"profile":{`, numbered(`"#":0`), `}}`), 400, invalid, 1),
+		"profile: keys twice": put(filled(`{"profile":{"a":{`, always(`"":0`), `}}}`), 400, malformedBody,
+			errorsMax),
+		"profile: addresses": put(filled(`{"profile":{"addresses":[`, always(`{}`), `]}}`), 400, invalid,
+			2),
+		"profile: one long text": put(repeated(`{"profile":{"a":"`, `\u2028`, `"}}`), 400, invalid, 1),
+		"profile: deep": put(filled(`{"profile":{"a":`+strings.Repeat("[", DepthMax-2), always(`0`),
+			strings.Repeat("]", DepthMax-2)+`}}`), 400, invalid, 1),
+		"profile: deep objects": put(filled(`{"profile":{"a":[`, always(strings.Repeat(`{"":`,
+			DepthMax-4)+"0"+strings.Repeat("}", DepthMax-4)), `]}}`), 400, invalid, 1),
+		"too deep behind keys": put(filled(`{`, numbered(`"#":0`), `,"z":`+deepLists+`}`), 400,
+			malformedBody, 0),
+		"unknown fields": put(filled(`{`, numbered(`"#":0`), `}`), 400, malformedBody, errorsMax),
+		"unknown fields with long keys": put(filled(`{`, numbered(`"#`+strings.Repeat("k", 200)+`":0`), `}`), 400,
+			malformedBody, errorsMax),
+		"keys below a long one": put(func(size int) string {
+			return filled(`{"`+strings.Repeat("k", size/2)+`":{`, always(`"":0`), `}}`)(size)
+		}, 400, malformedBody, errorsMax),
+		"a known field again":    put(filled(`{`, always(`"name":0`), `}`), 400, malformedBody, errorsMax),
+		"a long name of escapes": put(repeated(`{"name":"`, `\u0041`, `"}`), 400, invalid, 1),
+		"a long quantity": {http.MethodPost, "/v1/transfers",
+			repeated(`{"from":"a","to":"b","asset":"x","quantity":"`, "9", `"}`), 400, invalid, 1},
+	}
+}
+
+// send has a handler answer a body.
+func (c worstBody) send(h http.Handler, text string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(c.method, c.path, strings.NewReader(text))
+	r.Header.Set("Content-Type", jsonType)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// Each is refused for what it is, with as many fields as a problem names. What it costs to refuse does not grow with
+// the body, but for taking that apart: nothing is made of the items of a list that is too long.
+func TestWorstBodiesCostNoMoreThanParsing(t *testing.T) {
+	h := New(newFixture(t).config)
+	for name, c := range worstBodies() {
+		t.Run(name, func(t *testing.T) {
+			// besides returns how many things are made to answer a body of a size, besides those that parsing it
+			// makes.
+			besides := func(size int) float64 {
+				text := c.body(size)
+				w := c.send(h, text)
+				var p problem
+				if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+					t.Fatal(err)
+				}
+				if p.Status != c.status || p.Code != c.code || len(p.Errors) != c.fields {
+					t.Fatalf("%d bytes are answered with %d %s and %d fields", size, p.Status, p.Code, len(p.Errors))
+				}
+				all := testing.AllocsPerRun(1, func() { c.send(h, text) })
+				return all - testing.AllocsPerRun(1, func() { _, _, _ = parse([]byte(text)) })
+			}
+			least, most := besides(BodyBytes/4), besides(BodyBytes)
+			if grown := most - least; grown > besidesMax {
+				t.Errorf("%.0f things are made of %d bytes, and %.0f more of %d", least, BodyBytes/4, grown, BodyBytes)
+			}
+		})
+	}
+}
+
+// besidesMax is how many more things may be made of a large body than of a smaller one: some grow by doubling.
+const besidesMax = 64
+
+// BenchmarkWorstBodies answers the bodies of 256 KB that cost most.
+func BenchmarkWorstBodies(b *testing.B) {
+	f := newFixture(b)
+	all := worstBodies()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b.Run(name, func(b *testing.B) {
+			c := all[name]
+			text := []byte(c.body(BodyBytes))
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequest(c.method, c.path, io.NopCloser(bytes.NewReader(text)))
+				r.Header.Set("Content-Type", jsonType)
+				r.ContentLength = int64(len(text))
+				w := &gatewayWriter{header: http.Header{}}
+				if f.ServeHTTP(w, r); w.status != c.status {
+					b.Fatalf("%d %s", w.status, w.body.String())
+				}
+				f.log.Reset()
+			}
+		})
+	}
+}
+
+// answerBytes is the most that a function may answer an invocation (AWS, Lambda quotas: 6 MB).
+const answerBytes = 6 << 20
+
+// sentByLambda returns how many bytes a function's answer with a body has.
+func sentByLambda(t *testing.T, body any) int {
+	t.Helper()
+	w := &gatewayWriter{header: http.Header{}}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	if _, err := (reply{status: http.StatusOK, body: body}).send(w, r); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := json.Marshal(w.response(http.MethodGet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(sent)
+}
+
+// The largest answers, as Lambda gets them: JSON within JSON. Of all characters a control character takes most, seven
+// bytes: \\u0001.
+func TestAnswersFitIntoLambdas(t *testing.T) {
+	id := func(i int) string { return strings.Repeat("x", events.IDChars-4) + strconv.Itoa(1000+i) }
+	text := func(chars int) string { return strings.Repeat("\x01", chars) }
+	digits := "-" + strings.Repeat("9", events.FoldedDigits)
+	amount, err := events.ParseAmount(digits, events.FoldedDigits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, cursor, name := events.FormatTime(instant), strings.Repeat("c", cursorChars), id(0)
+	overdraft := map[string]events.Amount{}
+	for i := range events.OverdraftAssets {
+		overdraft[id(i)] = amount
+	}
+	profile := `"` + strings.Repeat(`\"`, (events.ProfileBytes-2)/2) + `"`
+	owner := account{name, text(events.NameChars), json.RawMessage(profile), overdraft, events.StateClosed, 1 << 62, at,
+		text(events.ActorChars)}
+	accounts, balances, postings := page[listedAccount]{Next: &cursor}, page[balance]{Next: &cursor},
+		page[posting]{Next: &cursor}
+	legs := leg{events.KSUID(strings.Repeat("K", 27)), name, name, digits, digits}
+	for range limitMax {
+		accounts.Data = append(accounts.Data, listedAccount{name, text(events.NameChars), overdraft,
+			events.StateClosed, 1 << 62, at})
+		balances.Data = append(balances.Data, balance{name, name, amount, amount, amount, amount, amount, amount, &amount,
+			1 << 62, &name, &at, eventual})
+		postings.Data = append(postings.Data, posting{legs, digits, ledger.StatusCaptured, name, events.KindTransaction,
+			text(events.DescriptionChars), at})
+	}
+	var fields []fieldError
+	for range 2 * errorsMax {
+		fields = append(fields, fieldError{Field: text(10 * briefChars), Rule: strings.Repeat("r", 200)})
+	}
+	most := 0
+	for name, body := range map[string]any{
+		"accounts": accounts, "page": accountPage{owner, summary{1 << 62, 1 << 62, &at, &at}, balances, postings},
+		"problem": newProblem(ledger.CodeInvalidRequest, text(1000), fields...), "openapi": raw{jsonType, openAPI},
+	} {
+		sent := sentByLambda(t, body)
+		if most = max(most, sent); sent > answerBytes/2 {
+			t.Errorf("%s: up to %d bytes", name, sent)
+		}
+	}
+	if most < 1<<20 {
+		t.Errorf("the largest answer is said to have %d bytes only", most)
+	}
+}

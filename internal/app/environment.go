@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"ledger.example/events"
+	"ledger.example/functions/api"
+	"ledger.example/functions/metrics"
+	"ledger.example/internal/ddb"
+)
+
+// The environment of the functions, as template.yaml sets it. store.go has the variables of the SDK.
+const (
+	// VariableTable names the table.
+	VariableTable = "LEDGER_TABLE"
+	// VariableLocal, if true, accepts callers without an authorizer. It is for sam local, which ignores authorizers.
+	VariableLocal = "LEDGER_LOCAL"
+	// VariableMetrics is the CloudWatch namespace of the metrics. If it is empty, there are none.
+	VariableMetrics = "LEDGER_METRICS"
+	// VariableNewestForm is the newest stored form that may be written. If it is empty, that is the newest there is.
+	VariableNewestForm = "LEDGER_NEWEST_FORM"
+)
+
+// Open returns the service that the environment describes. getenv is os.Getenv; a nil log is slog.Default(). The error
+// names every variable that is missing or invalid. In AWS, Open sends nothing to the store: cold starts stay short,
+// and no role may describe the table. With VariableLocal it checks that the table is as the ledger needs it.
+func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*Service, error) {
+	var faults []string
+	fault := func(variable, what string) { faults = append(faults, variable+" "+what) }
+	name := getenv(VariableTable)
+	switch {
+	case name == "":
+		fault(VariableTable, "is missing: the name of the table")
+	case !isTable(name):
+		fault(VariableTable, "is not the name of a table")
+	}
+	store := storeConfig(getenv, fault)
+	local := false
+	if text := getenv(VariableLocal); text != "" {
+		var err error
+		if local, err = strconv.ParseBool(text); err != nil {
+			fault(VariableLocal, "must be true or false")
+		}
+	}
+	namespace := getenv(VariableMetrics)
+	if namespace != "" {
+		if err := metrics.CheckNamespace(namespace); err != nil {
+			fault(VariableMetrics, err.Error())
+		}
+	}
+	newestForm := events.NewestForm
+	if text := getenv(VariableNewestForm); text != "" {
+		var err error
+		newestForm, err = strconv.Atoi(text)
+		if err != nil || newestForm < events.OlderForm || newestForm > events.NewestForm {
+			fault(VariableNewestForm, fmt.Sprintf("must be %d to %d", events.OlderForm, events.NewestForm))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("environment: %s", strings.Join(faults, "; "))
+	}
+	client := ddb.NewClient(store)
+	if local {
+		if _, err := ddb.CheckTable(ctx, client, name); err != nil {
+			return nil, err
+		}
+	}
+	if log != nil {
+		log = log.With("table", name) // the store's errors don't name it
+	}
+	return New(Config{
+		Client: client, Table: name, Actor: api.GatewayActor(local), Version: version(), Log: log, Metrics: namespace,
+		NewestForm: newestForm,
+	})
+}
+
+// version returns the commit that was built, or else the module's version.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
+}

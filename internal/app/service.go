@@ -1,0 +1,101 @@
+// Package app wires the ledger together: the DynamoDB client, the adapters, the domain and the handlers. The Lambda
+// functions, `ledger up` and the tests all use its Service. Open reads a function's environment. Start runs a function
+// until Lambda or sam local ends it.
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/functions/api"
+	"ledger.example/functions/metrics"
+	"ledger.example/functions/stream"
+	"ledger.example/ledger"
+	journal "ledger.example/ledger/dynamo"
+	"ledger.example/projections"
+	views "ledger.example/projections/dynamo"
+	"ledger.example/projections/repair"
+)
+
+// Config is what a service is made of.
+type Config struct {
+	Client  *dynamodb.Client // see ddb.NewClient
+	Table   string
+	Actor   func(*http.Request) string // see api.Config
+	Version string
+	Log     *slog.Logger // nil: slog.Default()
+	// NewestForm is the newest stored form that may be written: see ledger.Config.
+	NewestForm int
+	Metrics    string // CloudWatch namespace of the metrics in Log, which must write JSON; "": no metrics
+}
+
+// Service is the ledger on one table. It is safe for concurrent use, and needs no closing.
+type Service struct {
+	config    Config
+	ledger    *ledger.Ledger
+	lists     projections.Lists
+	reader    *projections.Reader
+	projector *projections.Projector
+}
+
+// New returns the service. It sends nothing to the store.
+func New(c Config) (*Service, error) {
+	if c.Client == nil || c.Table == "" || c.Actor == nil {
+		return nil, errors.New("service: Client, Table and Actor are needed")
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Metrics != "" {
+		c.Log = slog.New(metrics.NewHandler(c.Log.Handler(), c.Metrics))
+	}
+	v := views.NewViews(c.Client, c.Table)
+	reader := projections.NewReader(v, c.Log)
+	projector := projections.NewProjector(v, nil, c.Log)
+	projector.RepairWith(repair.NewRebuilder(v, nil, c.Log))
+	return &Service{
+		config: c,
+		ledger: ledger.New(ledger.Config{
+			Journal: journal.NewJournal(c.Client, c.Table), Projections: reader, Log: c.Log, NewestForm: c.NewestForm,
+		}),
+		lists:     views.NewLists(c.Client, c.Table),
+		reader:    reader,
+		projector: projector,
+	}, nil
+}
+
+// API returns a handler of every route.
+func (s *Service) API() http.Handler { return s.serve(true, true) }
+
+// Commands returns a handler of the routes that write.
+func (s *Service) Commands() http.Handler { return s.serve(true, false) }
+
+// Queries returns a handler of the routes that read.
+func (s *Service) Queries() http.Handler { return s.serve(false, true) }
+
+func (s *Service) serve(writes, reads bool) http.Handler {
+	c := api.Config{Actor: s.config.Actor, Version: s.config.Version, Log: s.config.Log}
+	if writes {
+		c.Commands = s.ledger
+	}
+	if reads {
+		c.Facts, c.Lists, c.Strong = s.ledger, s.lists, s.reader
+	}
+	return api.New(c)
+}
+
+// Stream returns the Lambda function for the table's stream.
+func (s *Service) Stream() stream.Function { return stream.Handler(s.projector) }
+
+// Sweep is the Lambda function that a schedule invokes: it ends the holds whose time is over.
+func (s *Service) Sweep(ctx context.Context, _ json.RawMessage) (ledger.Swept, error) {
+	return s.ledger.Sweeper().Sweep(ctx)
+}
+
+// Projector returns the projector, for programs that project without a stream.
+func (s *Service) Projector() *projections.Projector { return s.projector }

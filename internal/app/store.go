@@ -1,0 +1,71 @@
+package app
+
+import (
+	"cmp"
+	"net/url"
+	"regexp"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+)
+
+// The variables by which Lambda and sam local say where the store is. They have the SDK's names, but this package reads
+// them: the SDK's config package also sets up single sign-on, role assumption and the metadata of EC2, which takes a
+// fifth of a cold start. No other variables of the SDK are read; name an endpoint to reach a FIPS or dual-stack one.
+const (
+	variableRegion        = "AWS_REGION"
+	variableDefaultRegion = "AWS_DEFAULT_REGION" // if there is no variableRegion
+	variableKeyID         = "AWS_ACCESS_KEY_ID"
+	variableSecret        = "AWS_SECRET_ACCESS_KEY"
+	variableSession       = "AWS_SESSION_TOKEN"
+	variableEndpoint      = "AWS_ENDPOINT_URL_DYNAMODB" // empty: that of AWS
+	variableAnyEndpoint   = "AWS_ENDPOINT_URL"          // if there is no variableEndpoint
+)
+
+// isTable reports whether name can be a table's (AWS, "Naming rules" of DynamoDB).
+func isTable(name string) bool {
+	return regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`).MatchString(name)
+}
+
+func isRegion(name string) bool { return regexp.MustCompile(`^[A-Za-z0-9-]+$`).MatchString(name) }
+
+// isEndpoint reports whether text is the URL of an endpoint: scheme, host and perhaps a path.
+func isEndpoint(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+// storeConfig returns where the store is and how to sign requests to it. It calls fault for each variable that is
+// missing or invalid.
+func storeConfig(getenv func(string) string, fault func(variable, what string)) aws.Config {
+	region := cmp.Or(getenv(variableRegion), getenv(variableDefaultRegion))
+	switch {
+	case region == "":
+		fault(variableRegion, "is missing: where the table is")
+	case !isRegion(region):
+		fault(variableRegion, "is not the name of a region")
+	}
+	id, secret := getenv(variableKeyID), getenv(variableSecret)
+	if id == "" {
+		fault(variableKeyID, "is missing: the id of the access key")
+	}
+	if secret == "" {
+		fault(variableSecret, "is missing: the key that signs requests")
+	}
+	c := aws.Config{
+		Region:      region,
+		Credentials: credentials.NewStaticCredentialsProvider(id, secret, getenv(variableSession)),
+	}
+	name := variableEndpoint
+	if getenv(name) == "" {
+		name = variableAnyEndpoint
+	}
+	if endpoint := getenv(name); endpoint != "" {
+		if !isEndpoint(endpoint) {
+			fault(name, "is not an http or https URL")
+		}
+		c.BaseEndpoint = &endpoint
+	}
+	return c
+}

@@ -1,0 +1,153 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+
+	"ledger.example/internal/table"
+)
+
+// fold reads a fold of at least one posting.
+func (r *reader) fold() (f fold) {
+	f.through, f.count = r.ksuid(table.AttrThrough), r.integer(table.AttrCount, 0, math.MaxInt64)
+	for i, figure := range figures {
+		if figure.ofHolds && !r.has(figure.name) {
+			f.sums[i] = new(big.Int)
+			continue
+		}
+		f.sums[i] = r.sum(figure.name, figure.isSigned)
+		if figure.ofHolds && shown(r.item[figure.name]) == "0" {
+			r.fault(WrongValue, figure.name, "a number that is not 0, or no such attribute")
+		}
+	}
+	return f
+}
+
+// countsHolds checks the type of an item, which says whether any of its folds counts holds: older code must not read
+// such an item.
+func (r *reader) countsHolds(plain, withHolds string, folds ...fold) {
+	wanted := plain
+	for _, f := range folds {
+		if f.withHolds() {
+			wanted = withHolds
+		}
+	}
+	if !r.broken && textOf(r.item[table.AttrType]) != wanted {
+		r.fault(WrongValue, table.AttrType, strconv.Quote(wanted))
+	}
+}
+
+// foldIn returns a fold in a map of its own; one without postings must be absent.
+func (r *reader) foldIn(name string) fold {
+	m, ok := r.optional().nested(name)
+	if !ok {
+		return noFold()
+	}
+	defer m.finish()
+	return m.fold()
+}
+
+// projectionVersion reads the version of a projection, which grows with every write.
+func (r *reader) projectionVersion() int64 { return r.integer(table.AttrVersion, 1, table.VersionMax) }
+
+// first reads the KSUID of the first posting of a balance or of a summary.
+func (r *reader) first() string { return r.optional().ksuid(table.AttrFirst) }
+
+// balance is the projection of one asset of one account. Each of its folds includes the one before.
+type balance struct {
+	account, asset   string
+	version          int64 // 0: there is no balance
+	base, seal, head fold
+	first            string
+	unfinished       bool
+}
+
+// balance reads the attributes of a balance.
+func (r *reader) balance(account, asset string) balance {
+	r.keys("", table.HoldersPK2(asset))
+	r.same(table.AttrAccount, account)
+	r.same(table.AttrAsset, asset)
+	b := balance{
+		account: account, asset: asset, version: r.projectionVersion(), first: r.first(),
+		base: r.foldIn(table.AttrBase), seal: r.foldIn(table.AttrSeal), head: r.foldIn(table.AttrHead),
+		unfinished: r.flag(table.AttrUnfinished),
+	}
+	r.countsHolds(table.KindBalance, table.KindBalanceWithHolds, b.base, b.seal, b.head)
+	return b
+}
+
+// segment is a fold of the postings after one KSUID and through another, below the base of its balance.
+type segment struct {
+	account, asset, after string
+	fold
+}
+
+// segment reads the attributes of a segment. The key of its item ends with the KSUID of its last posting.
+func (r *reader) segment(account, asset, through string) segment {
+	r.keys("", "")
+	s := segment{account: account, asset: asset, after: r.optional().ksuid(table.AttrAfter), fold: r.fold()}
+	if s.through != through && !r.broken {
+		r.fault(WrongKey, table.AttrThrough, strconv.Quote(through))
+	}
+	r.countsHolds(table.KindSegment, table.KindSegmentWithHolds, s.fold)
+	return s
+}
+
+// summary counts the balances of an account, and of these the ones whose quantity is not zero.
+type summary struct {
+	version, assets, holdings int64
+	first                     string
+}
+
+func (s summary) String() string {
+	return fmt.Sprintf("assets %d, holdings %d, first %q", s.assets, s.holdings, s.first)
+}
+
+// summary reads the attributes of a summary.
+func (r *reader) summary(string) summary {
+	r.keys("", "")
+	return summary{
+		version: r.projectionVersion(), first: r.first(),
+		assets:   r.integer(table.AttrAssets, 0, math.MaxInt64),
+		holdings: r.integer(table.AttrHoldings, 0, math.MaxInt64),
+	}
+}
+
+// membership shows the newest grant of a user. The role is "" after a revocation.
+type membership struct {
+	account, user string
+	number        int64
+	role          string
+}
+
+// membership reads the attributes of a membership.
+func (r *reader) membership(account, user string) membership {
+	m, pk2 := membership{account: account, user: user}, ""
+	if r.has(table.AttrRole) {
+		m.role, pk2 = r.role(), table.UserPK2(user) // a revoked one is in no index
+	}
+	r.keys("", pk2)
+	r.same(table.AttrAccount, account)
+	r.same(table.AttrUser, user)
+	m.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no grant for it; nothing deletes it
+	return m
+}
+
+// guard is what an account with a limit has spent of an asset. It is written with the postings.
+type guard struct {
+	account, asset string
+	spent          *big.Int // in all, since ever, holds included
+	change         int64    // the account's version that it was told of last; 0: of none
+}
+
+// guard reads the attributes of a guard.
+func (r *reader) guard(account, asset string) guard {
+	r.keys("", "")
+	g := guard{account: account, asset: asset, spent: r.sum(table.AttrSpent, false)}
+	if r.has(table.AttrChange) {
+		g.change = r.integer(table.AttrChange, 1, changesMax)
+	}
+	return g
+}

@@ -1,0 +1,119 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Limits that the ledger's documents publish.
+const (
+	postedDigits = 28 // of one amount
+	foldedDigits = 38 // of a sum
+	instantForm  = "2006-01-02T15:04:05.000000Z"
+)
+
+// wholeNumber reads a whole number of at most digits digits in its one canonical decimal form.
+func wholeNumber(s string, digits int) (*big.Int, bool) {
+	figures := strings.TrimPrefix(s, "-")
+	if figures == "" || len(figures) > digits || figures[0] == '0' && s != "0" ||
+		strings.Trim(figures, "0123456789") != "" {
+		return nil, false
+	}
+	return new(big.Int).SetString(s, 10)
+}
+
+// ids are 1 to 64 of A-Z a-z 0-9 . _ : @ -, of which the first is a letter or a digit.
+var ids = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\z`)
+
+func isID(s string) bool { return ids.MatchString(s) }
+
+// isText reports whether s is UTF-8 without NUL, of least to most characters.
+func isText(s string, least, most int) bool {
+	n := utf8.RuneCountInString(s)
+	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && least <= n && n <= most
+}
+
+// isInstant reports whether s is RFC 3339 in UTC with six decimals.
+func isInstant(s string) bool {
+	t, err := time.Parse(instantForm, s)
+	return err == nil && t.Format(instantForm) == s
+}
+
+// A KSUID is 20 bytes: the seconds since its epoch in four, here the microseconds of that second in three, and a tail.
+// Its text is their number in base 62, 27 digits, whose order is that of the numbers.
+const (
+	ksuidChars  = 27
+	ksuidBits   = 160
+	ksuidTail   = 104 // bits
+	ksuidMicros = 24  // bits
+	ksuidEpoch  = 1_400_000_000
+	ksuidDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// instantOf returns the instant in a KSUID. ok is false if the ledger cannot have minted it.
+func instantOf(ksuid string) (t time.Time, ok bool) {
+	if len(ksuid) != ksuidChars || strings.Trim(ksuid, ksuidDigits) != "" {
+		return t, false
+	}
+	n, _ := new(big.Int).SetString(strings.Map(swapCase, ksuid), len(ksuidDigits))
+	if n.BitLen() > ksuidBits {
+		return t, false
+	}
+	head := n.Rsh(n, ksuidTail).Uint64()
+	micros := int64(head & (1<<ksuidMicros - 1))
+	return time.Unix(ksuidEpoch+int64(head>>ksuidMicros), micros*1000).UTC(), micros < 1e6
+}
+
+// swapCase turns a KSUID's digit into package big's, whose small letters come first.
+func swapCase(r rune) rune {
+	if unicode.IsUpper(r) {
+		return unicode.ToLower(r)
+	}
+	return unicode.ToUpper(r)
+}
+
+// shortened bounds the text of one value in a finding.
+func shortened(s string) string {
+	const mostChars = 200
+	if runes := []rune(s); len(runes) > mostChars {
+		return string(runes[:mostChars]) + "…"
+	}
+	return s
+}
+
+// shown returns a value as text for people.
+func shown(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return strconv.Quote(v.Value)
+	case *types.AttributeValueMemberN:
+		return v.Value
+	case *types.AttributeValueMemberBOOL:
+		return strconv.FormatBool(v.Value)
+	case *types.AttributeValueMemberNULL:
+		return "null"
+	case *types.AttributeValueMemberM:
+		parts := make([]string, 0, len(v.Value))
+		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
+			parts = append(parts, name+": "+shown(v.Value[name]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case *types.AttributeValueMemberL:
+		parts := make([]string, len(v.Value))
+		for i, element := range v.Value {
+			parts[i] = shown(element)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember")
+}

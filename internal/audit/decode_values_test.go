@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/ksuid"
+	"pgregory.net/rapid"
+
+	"ledger.example/internal/table/latetest"
+)
+
+// The audit's own reading of KSUIDs is that of their authors.
+func TestKSUIDs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var id ksuid.KSUID
+		copy(id[:], rapid.SliceOfN(rapid.Byte(), len(id), len(id)).Draw(t, "bytes"))
+		micros := int64(id[4])<<16 | int64(id[5])<<8 | int64(id[6])
+		want := id.Time().Add(time.Duration(micros) * time.Microsecond)
+		got, ok := instantOf(id.String())
+		if ok != (micros < 1e6) || !got.Equal(want) {
+			t.Fatalf("%s: %v, %v, not %v", id, got, ok, want)
+		}
+	})
+	for _, s := range []string{"", "aWgEPTl1tmebfsQzFP4bxwgy80W", "zzzzzzzzzzzzzzzzzzzzzzzzzzz",
+		strings.Repeat("0", 26), strings.Repeat("0", 28), "00000000000000000000000000-"} {
+		if _, ok := instantOf(s); ok {
+			t.Errorf("%q is taken for a KSUID", s)
+		}
+	}
+}
+
+func TestCanonicalForms(t *testing.T) {
+	for s, want := range map[string]bool{
+		"0": true, "7": true, "-7": true, strings.Repeat("9", 28): true, "-" + strings.Repeat("9", 28): true,
+		"": false, "-": false, "-0": false, "07": false, "+7": false, "7.0": false, "7e3": false, " 7": false,
+		strings.Repeat("9", 29): false, "--7": false,
+	} {
+		if n, ok := wholeNumber(s, postedDigits); ok != want || ok && n.String() != s {
+			t.Errorf("number %q: %v", s, ok)
+		}
+	}
+	for s, want := range map[string]bool{
+		"a": true, "users:alice:cash": true, "0._:@-": true, strings.Repeat("x", 64): true,
+		"": false, "-a": false, "a b": false, "a#b": false, "é": false, strings.Repeat("x", 65): false,
+	} {
+		if isID(s) != want {
+			t.Errorf("id %q", s)
+		}
+	}
+	for s, want := range map[string]bool{
+		"2026-11-21T09:06:39.123456Z": true, "2026-11-21T09:06:39.123Z": false,
+		"2026-11-21T09:06:39.123456+00:00": false, "2026-02-30T09:06:39.123456Z": false,
+	} {
+		if isInstant(s) != want {
+			t.Errorf("time %q", s)
+		}
+	}
+}
+
+// What is too little may be late, what is another sum never is: by the rule that rebuild keeps, too.
+func TestJudge(t *testing.T) {
+	sum := func(through string, s latetest.Sums) fold {
+		f := noFold()
+		f.through, f.count = through, s.Count
+		f.sums[credits].SetInt64(s.Credits)
+		f.sums[debits].SetInt64(s.Debits)
+		f.sums[expenditure].SetInt64(s.Expenditure)
+		return f
+	}
+	verdicts := map[state]latetest.Verdict{right: latetest.Right, moving: latetest.Late, behind: latetest.Behind,
+		wrong: latetest.Wrong, beyond: latetest.Beyond}
+	for _, c := range latetest.Cases() {
+		end := "k"
+		if c.ElsewhereEnd {
+			end = "j"
+		}
+		if got := verdicts[judge(sum(end, c.Stored), sum("k", c.Found), sum("k", c.Young))]; got != c.Want {
+			t.Errorf("%s: %s, not %s", c.Name, got, c.Want)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"ledger.example/internal/table"
+)
+
+// checkItem checks one item of the scan by itself, and collects what must be compared with other items.
+func (a *Audit) checkItem(ctx context.Context, item attributes) {
+	key := keyOf(item)
+	value, found := decode(item)
+	a.report(ctx, found...)
+	value = a.joined(ctx, value)
+	a.checksums.note(value, len(found) == 0)
+	id, isAccount := table.ParseAccount(key)
+	a.count(func(r *Report) {
+		r.Counts.Items++
+		if isAccount {
+			r.Counts.Accounts++
+		}
+		if lacksChecksum(item) {
+			r.WithoutChecksum++
+		}
+		switch value.(type) {
+		case header:
+			r.Counts.Transactions++
+		case posting:
+			r.Counts.Postings++
+		}
+	})
+	if isAccount {
+		opened, readable := value.(account)
+		if !readable {
+			opened = account{id: id}
+		}
+		for id := range opened.limits {
+			a.asset(ctx, id, key)
+		}
+		a.enqueue(ctx, opened)
+		return
+	}
+	if id, ok := table.ParseOwner(key); ok {
+		a.account(ctx, id, key)
+	}
+	if _, asset, _, ok := table.ParsePosting(key); ok && value == nil {
+		a.legs.noteUnreadable(asset)
+	}
+	a.legs.note(ctx, value, key)
+	switch v := value.(type) {
+	case header:
+		a.header(ctx, v, key)
+	case posting:
+		a.asset(ctx, v.asset, key)
+		a.legs.sum(v)
+	case endOf:
+		a.end(ctx, v, key)
+	case reversalBy:
+		if a.reversed.isNew(v.transaction) {
+			a.checkReversals(ctx, v.transaction)
+		}
+	case change:
+		for id := range v.limits {
+			a.asset(ctx, id, key)
+		}
+	case openHoldOf:
+		a.noteOverdue(v)
+	case asset:
+		if v.currency != "" {
+			a.asset(ctx, v.currency, key)
+		}
+	case balance:
+		a.asset(ctx, v.asset, key)
+	case segment:
+		a.asset(ctx, v.asset, key)
+	case guard:
+		a.asset(ctx, v.asset, key)
+	}
+}
+
+// header checks a header by itself.
+func (a *Audit) header(ctx context.Context, h header, key table.Key) {
+	for i, leg := range h.legs {
+		name := fmt.Sprintf("%s[%d]", fieldLegs, i)
+		if leg.quantity.Sign() == 0 && leg.cost.Sign() == 0 {
+			a.report(ctx, Finding{TransactionShape, key, name, noSum, "one that is not 0"})
+		}
+		if known := a.asset(ctx, leg.asset, key); leg.cost.Sign() != 0 && known.readable && known.currency == "" {
+			a.report(ctx, Finding{CostWithoutCurrency, key, name, leg.cost.String(), "0"})
+		}
+	}
+	a.balanced(ctx, h.legs, key)
+	if last := h.at.Add(holdMax); h.isHold() && (h.kind == reversal || h.expires > last.Format(instantForm)) {
+		a.report(ctx, Finding{TransactionShape, key, "ExpiresAt", h.expires, "no hold of a reversal, or beyond " +
+			last.Format(instantForm)})
+	}
+	if h.kind == reversal {
+		return // its fingerprint is checked with what it took back
+	}
+	requests, wrong := h.requests(a.asset(ctx, h.legs[0].asset, key))
+	if wrong != "" {
+		a.report(ctx, Finding{TransactionShape, key, fieldLegs, legsText(h.legs), wrong})
+		return
+	}
+	a.fingerprint(ctx, h, requests)
+}
+
+// holdMax is longer than a hold may be open.
+const holdMax = 31*24*time.Hour + time.Minute
+
+// balanced checks that legs sum to zero.
+func (a *Audit) balanced(ctx context.Context, legs []leg, key table.Key) {
+	sums := make(sumsByAsset)
+	for _, leg := range legs {
+		sums.add(leg.asset, leg)
+	}
+	for asset, sum := range sums {
+		if !sum.isZero() {
+			a.report(ctx, Finding{TransactionUnbalanced, key, fieldLegs, fmt.Sprintf("%s: %s", asset, sum), noSum})
+		}
+	}
+}
+
+// fingerprint checks the fingerprint of a header that may have answered any of some requests.
+func (a *Audit) fingerprint(ctx context.Context, h header, requests []string) {
+	if right, ok := h.fingerprints(requests); !ok {
+		a.report(ctx, Finding{FingerprintDiffers, table.TransactionKey(h.id), fieldFingerprint, h.fingerprint, right})
+	}
+}
+
+// sums are the sums of some legs of one asset. Those of a whole transaction, and of a whole ledger, are zero.
+type sums struct{ quantity, cost, pending big.Int }
+
+const noSum = "quantity 0, cost 0"
+
+func (s *sums) String() string {
+	text := fmt.Sprintf("quantity %s, cost %s", &s.quantity, &s.cost)
+	if s.pending.Sign() != 0 {
+		text += fmt.Sprintf(", pending %s", &s.pending)
+	}
+	return text
+}
+
+func (s *sums) isZero() bool {
+	return s.quantity.Sign() == 0 && s.cost.Sign() == 0 && s.pending.Sign() == 0
+}
+
+// sumsByAsset are the sums of legs, by the id of the asset.
+type sumsByAsset map[string]*sums
+
+func (s sumsByAsset) add(asset string, l leg) {
+	if s[asset] == nil {
+		s[asset] = new(sums)
+	}
+	s[asset].quantity.Add(&s[asset].quantity, l.quantity)
+	s[asset].cost.Add(&s[asset].cost, l.cost)
+	if l.pending != nil {
+		s[asset].pending.Add(&s[asset].pending, l.pending)
+	}
+}

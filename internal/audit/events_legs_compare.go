@@ -1,0 +1,179 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"ledger.example/internal/table"
+)
+
+// A transaction that looks wrong is read examineRounds times: each read sees one instant, but the scan may have seen a
+// posting before its header was visible.
+const (
+	examineRounds = 3
+	examinePause  = 300 * time.Millisecond
+)
+
+// examine reads a transaction and the items that name it, and reports what is wrong.
+func (c *legCheck) examine(ctx context.Context, id string, naming []table.Key) {
+	slices.SortFunc(naming, compareKeys) // an entry names its hold twice: as it was placed, and ended
+	naming = slices.Compact(naming)
+	c.audit.repeat(ctx, examineRounds, examinePause, func(round, last int) (done bool) {
+		found, isMoving := c.compare(ctx, id, naming)
+		if done = len(found) == 0; done || round == last {
+			c.audit.report(ctx, c.unreported(found)...)
+			if isMoving {
+				c.audit.noteUnsettled()
+			}
+		}
+		return done
+	})
+}
+
+// unreported leaves out the findings that were reported before. Of a hold that ended lately, the end is kept by itself,
+// and the rest comes again with its bucket.
+func (c *legCheck) unreported(all []Finding) []Finding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(all, func(f Finding) bool {
+		f.Stored, f.Recomputed = "", ""
+		isKnown := c.reported[f]
+		if len(c.reported) < partialMax {
+			c.reported[f] = true
+		}
+		return isKnown
+	})
+}
+
+// compare compares a transaction with the postings of its legs, a hold with its entries too, and with everything that
+// names it. isMoving is true if its entries are behind, and it is too young for that to be wrong.
+func (c *legCheck) compare(ctx context.Context, id string, naming []table.Key) (found []Finding, isMoving bool) {
+	l, readable := c.audit.life(ctx, id)
+	if !readable {
+		return nil, false // the scan reports it
+	}
+	var known []table.Key
+	if l.exists {
+		wanted := make([]posting, len(l.legs))
+		for i := range wanted {
+			wanted[i] = l.posting(i)
+		}
+		known, found = c.compareLegs(ctx, table.TransactionKey(id), l.header, wanted)
+		found = append(found, c.audit.unrecorded(ctx, l.header)...)
+	}
+	if l.end != nil {
+		wanted := make([]posting, len(l.end.legs))
+		for i := range wanted {
+			wanted[i] = l.end.posting(l.header, i)
+		}
+		keys, of := c.compareLegs(ctx, table.OutcomeKey(id), *l.end, wanted)
+		known, found = append(known, keys...), append(found, of...)
+	}
+	if l.isHold() {
+		for _, e := range c.audit.entriesOf(l) {
+			known = append(known, e.key)
+			switch f, s := e.judge(ctx, c.audit, l); s {
+			case moving:
+				isMoving = true
+			case behind, wrong, beyond:
+				found = append(found, f)
+			}
+		}
+	}
+	for _, k := range naming {
+		if !slices.Contains(known, k) {
+			found = append(found, c.alone(ctx, k, l)...)
+		}
+	}
+	return found, isMoving
+}
+
+// alone finds an item that names a transaction and does not belong to it.
+func (c *legCheck) alone(ctx context.Context, k table.Key, l life) (found []Finding) {
+	value, _ := decode(c.audit.get(ctx, k))
+	right := ": there is no transaction " + strconv.Quote(l.id)
+	if l.exists {
+		right = ": transaction " + strconv.Quote(l.id) + " has no such leg"
+	}
+	switch v := value.(type) {
+	case posting:
+		code := PostingAlone
+		if v.endsHeld() && l.isHold() && l.end == nil {
+			code, right = PostingNoEnd, ": hold "+strconv.Quote(l.id)+" has not ended"
+		}
+		if v.transaction == l.id {
+			found = append(found, Finding{code, k, "", v.String(), "no posting" + right})
+		}
+	case holdEntry:
+		if v.header.id == l.id {
+			found = append(found, Finding{HoldEntryAlone, k, "", "an entry of " + strconv.Quote(l.id),
+				"no entry" + right})
+		}
+	case openHold:
+		found = append(found, Finding{HoldEntryAlone, k, "", "an entry of " + strconv.Quote(l.id),
+			"no entry: there is no such hold that expires then"})
+	}
+	return found
+}
+
+// compareLegs compares the legs of an event with their postings. It also returns the keys of these.
+func (c *legCheck) compareLegs(ctx context.Context, key table.Key, of dated, wanted []posting) (
+	keys []table.Key, found []Finding,
+) {
+	for _, p := range wanted {
+		keys = append(keys, table.PostingKey(p.account, p.asset, p.ksuid))
+	}
+	claimed, claims := "", 0 // postings that are legs of another transaction
+	own := map[table.Key]dated{key: of}
+	for i, item := range c.audit.getTogether(ctx, keys) {
+		want, k := wanted[i], keys[i]
+		stored, ok := as[posting](item)
+		if ok && stored.transaction == want.transaction {
+			own[k] = stored
+		}
+		switch {
+		case len(item) == 0:
+			found = append(found, Finding{PostingMissing, k, "", absent, want.String()})
+		case !ok, c.equal(stored, want): // the scan reports the former
+		case c.isLegOfItsOwn(ctx, stored):
+			claimed = stored.transaction
+			claims++
+		default:
+			found = append(found, Finding{PostingDiffers, k, "", stored.String(), want.String()})
+		}
+	}
+	if claims > 0 {
+		found = append(found, Finding{TransactionClaims, key, fieldLegs,
+			fmt.Sprintf("%d postings of others, such as transaction %q", claims, claimed), "postings of its own"})
+	}
+	return keys, append(found, c.audit.checksums.missingAmong(own)...)
+}
+
+// equal reports whether two postings are the same, with a checksum or without.
+func (c *legCheck) equal(p, q posting) bool {
+	p.sealed = q.sealed
+	return c.hash(p) == c.hash(q)
+}
+
+// isLegOfItsOwn reports whether the transaction that a posting names has it among its legs, or those of its end.
+func (c *legCheck) isLegOfItsOwn(ctx context.Context, p posting) bool {
+	l, readable := c.audit.life(ctx, p.transaction)
+	for i := range l.legs {
+		if c.equal(l.posting(i), p) || readable && l.end != nil && c.equal(l.end.posting(l.header, i), p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p posting) String() string {
+	pending := ""
+	if p.phase != "" {
+		pending = fmt.Sprintf(", pending %s, %s", p.pending, p.phase)
+	}
+	return fmt.Sprintf("quantity %s, cost %s%s of %s %q, description %q", p.quantity, p.cost, pending, p.kind,
+		p.transaction, p.description)
+}

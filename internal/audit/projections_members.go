@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"ledger.example/internal/table"
+)
+
+const (
+	memberRounds = 6
+	memberPause  = 200 * time.Millisecond
+)
+
+// checkMembers compares the memberships of an account with its grants, user by user.
+func (a *Audit) checkMembers(ctx context.Context, account string, p partition) {
+	for user := p.least(ctx, grants, members); user != ""; user = p.least(ctx, grants, members) {
+		member := p.take(members, user)(ctx)
+		if found := a.member(ctx, account, user, member, p.take(grants, user)); len(found) > 0 {
+			a.examineMember(ctx, account, user)
+		}
+	}
+}
+
+// examineMember reads one user's grants by themselves until nothing looks wrong, and reports what remains.
+func (a *Audit) examineMember(ctx context.Context, account, user string) {
+	a.repeat(ctx, memberRounds, memberPause, func(round, last int) (done bool) {
+		key := table.MembershipKey(account, user)
+		member := a.get(ctx, key)
+		grants := stream{audit: a, of: stretch{partition: key.PK, within: table.GrantsOf(user)}}
+		found := a.member(ctx, account, user, member, grants.next)
+		if round == last {
+			a.report(ctx, found...)
+		}
+		return len(found) == 0
+	})
+}
+
+// member compares one membership with the user's grants, which are read after it, in the order of their numbers. It
+// reads all of them.
+func (a *Audit) member(ctx context.Context, account, user string, stored attributes, grants items) (found []Finding) {
+	m, ok := as[membership](stored)
+	readable := ok || len(stored) == 0
+	var newest, shown, unshown grant // shown has the membership's number, unshown is the first one after it
+	for item := range grants.all(ctx) {
+		_, _, number, _ := table.ParseGrant(keyOf(item))
+		g, can := as[grant](item)
+		readable = readable && can
+		if missing := newest.number + 1; missing < number { // one finding for a gap, by its first number
+			found = append(found, Finding{GrantMissing, table.GrantKey(account, user, missing), "", absent,
+				"a grant: there is one of number " + strconv.FormatInt(number, 10)})
+		}
+		newest = g
+		if number == m.number {
+			shown = g
+		}
+		if number > m.number && unshown.number == 0 {
+			unshown = g
+		}
+	}
+	if !readable {
+		return nil // the scan reports it
+	}
+	key, is, ought := table.MembershipKey(account, user), absent, absent
+	if ok {
+		is = roleText(m.number, m.role)
+	}
+	if newest.number > 0 {
+		ought = roleText(newest.number, newest.role)
+	}
+	report := func(code Code, right string) { found = append(found, Finding{code, key, "", is, right}) }
+	switch {
+	case m.number != shown.number, m.number == 0 && m.role != "":
+		report(MembershipAlone, ought)
+	case m.role != shown.role:
+		report(MembershipDiffers, roleText(shown.number, shown.role))
+	case m.number == newest.number:
+	case unshown.at.After(a.Now().Add(-a.Settle)):
+		// It may still be projected.
+	default:
+		report(MembershipBehind, ought)
+	}
+	return found
+}
+
+func roleText(number int64, role string) string {
+	if role == "" {
+		role = "no role"
+	}
+	return fmt.Sprintf("%s, by grant %d", role, number)
+}

@@ -1,0 +1,210 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/table"
+)
+
+const (
+	// pageItems bounds a page, so that little is held at a time. DynamoDB also cuts pages at 1 MB.
+	pageItems = 500
+	// attempts is how often one request is sent, beside the client's own retries: in all for about ten seconds.
+	attempts     = 7
+	firstBackoff = 150 * time.Millisecond // doubles with each attempt
+)
+
+// transient are the errors after which a read may succeed later: those that the SDK retries, and conflicts of
+// transactional reads.
+var transient = retry.AddWithErrorCodes(retry.NewStandard(), "TransactionCanceledException",
+	"TransactionConflictException")
+
+// request sends a request within the rate limit, and repeats it after transient errors. used returns the consumed
+// capacity of a reply. A request that fails ends the audit, and its reply is empty. All reads of the audit go through
+// here. what names the request in an error.
+func request[In, Out any](ctx context.Context, a *Audit, what string,
+	send func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In,
+	used func(*Out) *types.ConsumedCapacity,
+) *Out {
+	for attempt := 1; a.limiter.wait(ctx); attempt++ {
+		out, err := send(ctx, in)
+		if err == nil {
+			a.limiter.use(used(out))
+			return out
+		}
+		if attempt == attempts || !transient.IsErrorRetryable(err) {
+			a.fail(fmt.Errorf("%s: %w", what, err))
+			break
+		}
+		a.sleep(ctx, firstBackoff<<(attempt-1))
+	}
+	return new(Out)
+}
+
+// scan passes every item of the table to check, which is called concurrently.
+func (a *Audit) scan(ctx context.Context, check func(context.Context, attributes)) {
+	var segments sync.WaitGroup
+	for i := range a.Segments {
+		segments.Go(func() {
+			in := &dynamodb.ScanInput{
+				TableName: &a.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageItems),
+				Segment: aws.Int32(int32(i)), TotalSegments: aws.Int32(int32(a.Segments)),
+				ReturnConsumedCapacity: a.limiter.capacity(),
+			}
+			for more := true; more; more = len(in.ExclusiveStartKey) > 0 {
+				out := request(ctx, a, "scan", a.Store.Scan, in,
+					func(out *dynamodb.ScanOutput) *types.ConsumedCapacity { return out.ConsumedCapacity })
+				for _, item := range out.Items {
+					check(ctx, item)
+				}
+				in.ExclusiveStartKey = out.LastEvaluatedKey
+			}
+		})
+	}
+	segments.Wait()
+}
+
+// stretch is a range of items of one partition, in the order of their keys.
+type stretch struct {
+	partition string
+	within    table.Range
+	figures   bool // of postings: only the attributes that a fold needs
+}
+
+// page reads one page of a stretch. more is where the next page begins, empty at the end.
+func (a *Audit) page(ctx context.Context, s stretch, from attributes) (items []attributes, more attributes) {
+	in := &dynamodb.QueryInput{
+		TableName: &a.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageItems), ExclusiveStartKey: from,
+		KeyConditionExpression: aws.String(
+			table.AttrPK + " = :partition AND " + table.AttrSK + " BETWEEN :from AND :to"),
+		ExpressionAttributeValues: attributes{
+			":partition": stringOf(s.partition), ":from": stringOf(s.within.From), ":to": stringOf(s.within.To),
+		},
+		ReturnConsumedCapacity: a.limiter.capacity(),
+	}
+	if s.figures {
+		names := make(map[string]string)
+		for _, name := range [...]string{table.AttrPK, table.AttrSK, table.AttrType, fieldQuantity, fieldCost,
+			fieldPending, fieldPhase, fieldKind} {
+			names["#"+name] = name
+		}
+		in.ExpressionAttributeNames = names
+		in.ProjectionExpression = aws.String(strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+	}
+	out := request(ctx, a, "read "+s.partition, a.Store.Query, in,
+		func(out *dynamodb.QueryOutput) *types.ConsumedCapacity { return out.ConsumedCapacity })
+	return out.Items, out.LastEvaluatedKey
+}
+
+// get reads one item, nil if it is absent.
+func (a *Audit) get(ctx context.Context, k table.Key) attributes {
+	in := &dynamodb.GetItemInput{
+		TableName: &a.Table, Key: itemKey(k), ConsistentRead: aws.Bool(true),
+		ReturnConsumedCapacity: a.limiter.capacity(),
+	}
+	return request(ctx, a, "read "+k.PK+" "+k.SK, a.Store.GetItem, in,
+		func(out *dynamodb.GetItemOutput) *types.ConsumedCapacity { return out.ConsumedCapacity }).Item
+}
+
+// getTogether reads at most table.TransactionActions items at one instant. Absent ones are empty.
+func (a *Audit) getTogether(ctx context.Context, keys []table.Key) []attributes {
+	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a.limiter.capacity()}
+	for _, k := range keys {
+		in.TransactItems = append(in.TransactItems,
+			types.TransactGetItem{Get: &types.Get{TableName: &a.Table, Key: itemKey(k)}})
+	}
+	out := request(ctx, a, "read "+keys[0].PK+" and others", a.Store.TransactGetItems, in,
+		func(out *dynamodb.TransactGetItemsOutput) *types.ConsumedCapacity {
+			if len(out.ConsumedCapacity) == 0 {
+				return nil
+			}
+			return &out.ConsumedCapacity[0]
+		})
+	items := make([]attributes, len(keys))
+	if len(out.Responses) != len(keys) {
+		a.fail(errors.New("the store answered for other items than it was asked for"))
+		return items
+	}
+	for i, response := range out.Responses {
+		items[i] = response.Item
+	}
+	return items
+}
+
+func itemKey(k table.Key) attributes {
+	return attributes{table.AttrPK: stringOf(k.PK), table.AttrSK: stringOf(k.SK)}
+}
+
+func stringOf(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// limiter keeps the reads within a rate. It is safe for concurrent use.
+type limiter struct {
+	rate  float64 // read units a second; 0: no limit
+	now   func() time.Time
+	pause func(context.Context, time.Duration)
+
+	mu   sync.Mutex
+	free time.Time // when the rate allows the next request
+}
+
+// capacity has the store return the units that a request consumed, if they are needed.
+func (l *limiter) capacity() types.ReturnConsumedCapacity {
+	if l.rate <= 0 {
+		return ""
+	}
+	return types.ReturnConsumedCapacityTotal
+}
+
+// wait returns when the rate allows another request. ok is false if the audit has ended.
+func (l *limiter) wait(ctx context.Context) (ok bool) {
+	if l.rate > 0 {
+		l.mu.Lock()
+		d := l.free.Sub(l.now())
+		l.mu.Unlock()
+		if d > 0 {
+			l.pause(ctx, d)
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// use counts what a request consumed; one unit if the store does not return it.
+func (l *limiter) use(c *types.ConsumedCapacity) {
+	if l.rate <= 0 {
+		return
+	}
+	units := 1.0
+	if c != nil && c.CapacityUnits != nil {
+		units = *c.CapacityUnits
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := l.now(); l.free.Before(now) {
+		l.free = now
+	}
+	l.free = l.free.Add(time.Duration(units / l.rate * float64(time.Second)))
+}
+
+// pause sleeps for d. It returns early, with an error, if the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

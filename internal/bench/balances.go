@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/retry"
+)
+
+const (
+	projectionTimeout = time.Minute           // for the projection to catch up: many times the stream's window
+	projectionPoll    = 50 * time.Millisecond // between reads of a balance that is behind
+	strongEvery       = 20                    // of these reads is followed by a strong one
+	balanceAttempts   = 8                     // to read a balance
+)
+
+// balanceOf reads a balance beside what is measured.
+func (r *Run) balanceOf(ctx context.Context, account, asset string, strong bool) (b client.Balance, err error) {
+	req := request{method: http.MethodGet, path: "/v1/accounts/" + account + "/balances/" + asset}
+	if strong {
+		req.query = "consistency=strong"
+	}
+	err = retry.Do(ctx, backoff.Sleep, func(error) int { return balanceAttempts }, func() error {
+		a, err := r.observe.send(ctx, &req, new(bytes.Buffer))
+		if err == nil && a.status != http.StatusOK {
+			err = fmt.Errorf("it was answered %d", a.status)
+		}
+		if err != nil {
+			return fmt.Errorf("the balance of %s in %s: %w", account, asset, err)
+		}
+		return json.Unmarshal(a.body, &b)
+	})
+	return b, err
+}
+
+func (r *Run) balance(ctx context.Context, account, asset int, strong bool) (client.Balance, error) {
+	return r.balanceOf(ctx, r.fixture.names[account], r.fixture.assets[asset], strong)
+}
+
+// each calls do for each account and asset, concurrently, until one fails or ctx ends, which is an error.
+func (r *Run) each(ctx context.Context, do func(account, asset int) error) error {
+	_, err := drive(ctx, r.Clients, bound{count: len(r.book.of)}, func(_, n int) error {
+		return do(n/assets, n%assets)
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// unprojected waits until the projection has caught up, at most projectionTimeout, and returns the balances that are
+// still behind. A balance has caught up when it agrees with the books or with a strong read: if those differ, the
+// projection is not at fault. The end of ctx is an error.
+func (r *Run) unprojected(ctx context.Context) (late []Failed, err error) {
+	deadline := time.Now().Add(projectionTimeout)
+	var mu sync.Mutex
+	err = r.each(ctx, func(account, asset int) error {
+		for read := 1; ctx.Err() == nil; read++ {
+			b, err := r.balance(ctx, account, asset, false)
+			if err != nil || r.book.at(account, asset).agrees(b) {
+				return err
+			}
+			if read%strongEvery == 0 {
+				strong, err := r.balance(ctx, account, asset, true)
+				if err != nil || b.Quantity == strong.Quantity && b.NetExpenditure == strong.NetExpenditure &&
+					b.Postings == strong.Postings {
+					return err
+				}
+			}
+			if time.Now().After(deadline) {
+				mu.Lock()
+				defer mu.Unlock()
+				late = append(late, r.differs(checkProjected, account, asset, b))
+				return nil
+			}
+			_ = retry.Sleep(ctx, projectionPoll) // the loop sees the end of ctx
+		}
+		return nil
+	})
+	return late, err
+}
+
+// agrees reports whether a balance equals the sums.
+func (s *sums) agrees(b client.Balance) bool {
+	return b.Quantity == events.NewAmount(s.quantity.Load()) && b.NetExpenditure == events.NewAmount(s.cost.Load()) &&
+		b.Postings == s.postings.Load()
+}
+
+// differs is the failure of a balance that is not what the books have.
+func (r *Run) differs(check string, account, asset int, found client.Balance) Failed {
+	want := r.book.at(account, asset)
+	const format = "quantity %v, net expenditure %v, postings %d"
+	return Failed{check, r.fixture.names[account] + " " + r.fixture.assets[asset],
+		fmt.Sprintf(format, want.quantity.Load(), want.cost.Load(), want.postings.Load()),
+		fmt.Sprintf(format, found.Quantity, found.NetExpenditure, found.Postings)}
+}

@@ -1,0 +1,162 @@
+// Package bench puts a ledger under load and reports the cost: time, requests, capacity units and dollars. It is a
+// client of the HTTP API, so it measures everything that a caller waits for. It keeps books of its own and compares
+// all balances with them at the end. A run with a wrong balance fails.
+//
+// A run consists of rounds. In each round every workload has a slice of load, followed by its ceilings: the same load
+// with a part of the work left out. A slice and its ceilings are therefore measured right after each other.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ledger.example/client"
+)
+
+// Config says what to put under load, and how.
+type Config struct {
+	URL   string        // of the API; "": Local is started
+	Sign  client.Signer // nil: requests are not signed
+	Local *Local        // nil with URL
+
+	Workloads []string // in the order in which they run
+	Clients   int
+	Count     int           // requests of one slice; 0: Period bounds it
+	Period    time.Duration // of one slice, without a Count
+	Rounds    int
+	Accounts  int    // at least 2
+	Seed      uint64 // the same seed makes the same requests, but for the run's name in them
+	Projected bool   // whether something projects, so that it is waited for
+
+	// What the report repeats.
+	Ledger string
+	Window time.Duration // the stream's batching window; 0: not known
+}
+
+// Run is one run. Its method Run may be called once.
+type Run struct {
+	Config
+	fixture       *fixture
+	book          *book
+	pool          *http.Transport
+	load, observe *endpoint // what is measured, and what is not
+	inside        *inside   // nil with URL
+	isEcho        bool      // it is the HTTP ceiling of another run
+
+	began   time.Time
+	end     context.CancelCauseFunc // ends the run
+	success atomic.Int64            // when a request last succeeded, in nanoseconds since began
+
+	warming, resolving counts     // requests outside of slices
+	spenders           []spending // of hot-spender's clients, for the whole run
+	warnings           []string
+
+	mu      sync.Mutex
+	pending []draft // transactions of unknown outcome
+
+	uniform  round // the newest of that workload
+	slices   atomic.Int64
+	requests atomic.Int64 // of all slices, so far
+	current  atomic.Pointer[string]
+}
+
+// New returns a run that has not begun.
+func New(c Config) *Run {
+	if c.Count > 0 {
+		c.Period = 0
+	}
+	f := newFixture(runName(time.Now(), rand.Uint64()), c.Accounts)
+	return &Run{Config: c, fixture: f, book: newBook(len(f.names)), pool: newPool(c.Clients),
+		spenders: make([]spending, c.Clients)}
+}
+
+// Total is how many slices there are.
+func (r *Run) Total() int64 { return int64(r.Rounds * len(r.Workloads)) }
+
+// Progress reports how far the run is. It is safe for concurrent use.
+func (r *Run) Progress() (text string, slices int64) {
+	workload := r.current.Load()
+	if workload == nil {
+		return "getting ready", 0
+	}
+	return fmt.Sprintf("%s: %d requests", *workload, r.requests.Load()), r.slices.Load()
+}
+
+// Run executes the run. When ctx ends, or the ledger no longer succeeds, the load ends; what was posted is still
+// checked, and the report says that it was cut short. An error without a report means that the ledger could not be
+// reached, rejected the caller, or lost its store; one beside a report, that the ledger did not stop cleanly.
+func (r *Run) Run(ctx context.Context) (report *Report, err error) {
+	r.began = time.Now()
+	ctx, r.end = context.WithCancelCause(ctx)
+	defer r.end(nil)
+	if r.Local != nil && r.Local.Watch != nil {
+		go func() {
+			if err := r.Local.Watch(ctx); err != nil {
+				r.end(storeError{err})
+			}
+		}()
+	}
+	if err = r.open(ctx); err == nil {
+		report, err = r.loadAndCheck(ctx)
+	}
+	if lost := storeLost(ctx); lost != nil { // every other error follows from it
+		report, err = nil, lost
+	}
+	r.pool.CloseIdleConnections()
+	if r.inside != nil {
+		err = errors.Join(err, r.inside.stop())
+	}
+	return report, err
+}
+
+// open finds the ledger, or starts it.
+func (r *Run) open(ctx context.Context) (err error) {
+	url, observeURL := r.URL, r.URL
+	if r.Local != nil {
+		if r.inside, err = r.Local.open(ctx); err != nil {
+			return err
+		}
+		url, observeURL = r.inside.url, r.inside.observeURL
+	}
+	if r.load, err = newEndpoint(r.pool, url, r.Sign); err != nil {
+		return err
+	}
+	r.observe, err = newEndpoint(r.pool, observeURL, r.Sign)
+	return err
+}
+
+func (r *Run) loadAndCheck(ctx context.Context) (*Report, error) {
+	checking, cancel := outlasting(ctx, checkTimeout)
+	defer cancel()
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	workloads := make([]*measured, len(r.Workloads))
+	for i, name := range r.Workloads {
+		workloads[i] = &measured{workload: name}
+	}
+	for round := 1; round <= r.Rounds; round++ {
+		for _, m := range workloads {
+			if ctx.Err() != nil {
+				break
+			}
+			if err := r.slice(ctx, slot{m.workload, round}, m); err != nil {
+				return nil, fmt.Errorf("%s: %w", m.workload, err)
+			}
+			r.slices.Add(1)
+		}
+	}
+	cut := context.Cause(ctx)
+	report := r.report(workloads, cut != nil)
+	r.check(checking, report, workloads, cut)
+	return report, nil
+}

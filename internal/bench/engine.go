@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// bound ends a slice of load after a number of calls, or a period. Zero is no bound.
+type bound struct {
+	count  int
+	period time.Duration
+}
+
+// measurement holds the figures of a slice of load, or of several: a workload's or a ceiling's.
+type measurement struct {
+	elapsed     time.Duration
+	latencies   []time.Duration // one for each call, in no order
+	cpu         time.Duration   // of this process, user and system, the clients of the load included
+	allocations int64           // likewise, on the heap
+}
+
+func (m *measurement) add(other measurement) {
+	m.elapsed += other.elapsed
+	m.latencies = append(m.latencies, other.latencies...)
+	m.cpu += other.cpu
+	m.allocations += other.allocations
+}
+
+func (m *measurement) count() int { return len(m.latencies) }
+
+// perSecond is the rate of calls, unknown where there were none.
+func (m *measurement) perSecond() float64 { return over(int64(m.count()), m.elapsed.Seconds()) }
+
+// percentile returns, in milliseconds, the sample of nearest rank for a share in per cent: 100 is the longest. It is
+// unknown without samples.
+func percentile(samples []time.Duration, share float64) float64 {
+	if len(samples) == 0 {
+		return absent
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	rank := int(math.Ceil(share / 100 * float64(len(sorted))))
+	return float64(sorted[min(max(rank, 1), len(sorted))-1].Microseconds()) / 1000
+}
+
+// measure is drive, and what this process uses meanwhile.
+func measure(ctx context.Context, clients int, b bound, do func(worker, n int) error) (m measurement, err error) {
+	runtime.GC() // no slice pays for another's garbage
+	cpu, allocations, err := used()
+	if err != nil {
+		return m, err
+	}
+	start := time.Now()
+	m.latencies, err = drive(ctx, clients, b, do)
+	m.elapsed = time.Since(start)
+	if err != nil {
+		return m, err
+	}
+	m.cpu, m.allocations, err = used()
+	m.cpu -= cpu
+	m.allocations -= allocations
+	return m, err
+}
+
+// drive is the load engine of the workloads, the ceilings and the checks. That many clients make one call after the
+// other, until the bound is reached, a call fails, or ctx ends, which is no failure. Calls in flight always finish. It
+// returns how long each call took.
+//
+// do makes call n, counted from 0 over all clients, as the given worker, counted from 0. It must return only after it
+// read the answer, as its duration is the latency. The clients call it concurrently, but never with the same worker.
+func drive(ctx context.Context, clients int, b bound, do func(worker, n int) error) ([]time.Duration, error) {
+	workers, running := errgroup.WithContext(ctx)
+	samples := make([][]time.Duration, clients)
+	var next atomic.Int64
+	start := time.Now()
+	for worker := range clients {
+		workers.Go(func() error {
+			var taken []time.Duration // the worker's own: the samples of all would share cache lines
+			defer func() { samples[worker] = taken }()
+			for running.Err() == nil && (b.period == 0 || time.Since(start) < b.period) {
+				n := int(next.Add(1) - 1)
+				if b.count > 0 && n >= b.count {
+					break
+				}
+				began := time.Now()
+				if err := do(worker, n); err != nil {
+					return err
+				}
+				taken = append(taken, time.Since(began))
+			}
+			return nil
+		})
+	}
+	err := workers.Wait()
+	return slices.Concat(samples...), err
+}
+
+// used returns what this process used so far.
+func used() (cpu time.Duration, allocations int64, err error) {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0, 0, err
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), int64(m.Mallocs), nil
+}

@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/internal/retry"
+)
+
+const (
+	// probesMax is how many postings are watched at a time, so that watching adds no load.
+	probesMax = 4
+	// probePoll is how often the balance of one is read, and the resolution of a lag. A shorter one keeps DynamoDB
+	// Local busy.
+	probePoll    = 40 * time.Millisecond
+	probeTimeout = 30 * time.Second
+)
+
+// offer passes the answer to a transaction that was acknowledged just now. While fewer than probesMax are, one of its
+// postings is watched: the time until the eventual balance includes it is the projection's lag.
+func (o *observer) offer(answer []byte) {
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.run.Projected || o.open == probesMax {
+		return
+	}
+	var t client.Transaction
+	if err := json.Unmarshal(answer, &t); err != nil || len(t.Postings) == 0 {
+		o.unseen++
+		return
+	}
+	o.open++
+	o.watched.Go(func() { o.watch(t.Postings[rand.IntN(len(t.Postings))], now) })
+}
+
+// watch reads a posting's balance until it includes the posting.
+func (o *observer) watch(posting client.Posting, began time.Time) {
+	isSeen := false
+	for !isSeen && time.Since(began) <= probeTimeout && retry.Sleep(o.watching, probePoll) == nil {
+		b, err := o.run.balanceOf(o.watching, posting.Account, posting.Asset, false)
+		isSeen = err == nil && b.AsOf != nil && *b.AsOf >= posting.ID
+	}
+	lag := time.Since(began)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open--
+	switch {
+	case isSeen:
+		o.lags = append(o.lags, lag)
+	case o.watching.Err() == nil: // an interrupted wait says nothing
+		o.unseen++
+	}
+}

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/functions/api"
+	"ledger.example/internal/app"
+	"ledger.example/internal/local/pump"
+	"ledger.example/internal/meter"
+)
+
+// Local makes a ledger in this process. Its functions are those that run a real one, so what is measured is what is
+// used.
+type Local struct {
+	// Client returns another client of the store.
+	Client func(optFns ...func(*dynamodb.Options)) *dynamodb.Client
+	Table  string
+	// Twin is an empty table like the other, for the store's ceiling.
+	Twin string
+	// Serve serves on a port of the loopback interface until stop, which waits for requests in flight.
+	Serve func(handler http.Handler) (url string, stop func() error, err error)
+	// Project delivers the table's stream to a projector until ctx ends; nil: nothing is projected.
+	Project func(ctx context.Context, projector pump.Handler) error
+	// Watch returns when ctx ends, or with an error if the store stops before that.
+	Watch   func(ctx context.Context) error
+	IsCold  bool // the store is a DynamoDB Local that was just started
+	Version string
+	Log     *slog.Logger
+}
+
+// inside is a ledger that runs in this process: an API and a projector with a client each, so that their requests are
+// counted apart, and another API for the bench's own reads, which are not counted.
+type inside struct {
+	Local
+	command, projection *meter.Meter
+	store               *dynamodb.Client // not counted
+	captured            *capture         // the API's transactions
+	url, observeURL     string
+	stops               []func() error
+}
+
+// open starts the ledger. stop must be called also when it fails.
+func (l Local) open(ctx context.Context) (i *inside, err error) {
+	i = &inside{Local: l, command: meter.New(l.Table), captured: new(capture), store: l.Client()}
+	i.projection = i.command.Beside()
+	if i.url, err = i.serve(i.command.Count, i.captured.keep); err != nil {
+		return i, err
+	}
+	if i.observeURL, err = i.serve(); err != nil || l.Project == nil {
+		return i, err
+	}
+	projector, err := i.service(i.projection.Count)
+	if err != nil {
+		return i, err
+	}
+	// It outlives ctx: what was posted is still projected then, and checked.
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	var projecting errgroup.Group
+	projecting.Go(func() error { return l.Project(ctx, projector.Stream()) })
+	i.stops = append(i.stops, func() error { end(); return projecting.Wait() })
+	return i, nil
+}
+
+// service makes a part of the ledger, with a client of its own.
+func (i *inside) service(optFns ...func(*dynamodb.Options)) (*app.Service, error) {
+	return app.New(app.Config{
+		Client: i.Client(optFns...), Table: i.Table, Actor: api.LocalActor, Version: i.Version, Log: i.Log,
+	})
+}
+
+// serve makes an API and serves it until stop.
+func (i *inside) serve(optFns ...func(*dynamodb.Options)) (string, error) {
+	service, err := i.service(optFns...)
+	if err != nil {
+		return "", err
+	}
+	url, stop, err := i.Serve(service.API())
+	if err == nil {
+		i.stops = append(i.stops, stop)
+	}
+	return url, err
+}
+
+// stop ends everything, in the order in which it was started: requests first, then the projector.
+func (i *inside) stop() (err error) {
+	for _, stop := range i.stops {
+		err = errors.Join(err, stop())
+	}
+	return err
+}

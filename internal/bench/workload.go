@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+)
+
+// The workloads, in the order in which a run executes them.
+const (
+	Uniform     = "uniform"
+	HotReceiver = "hot-receiver"
+	HotSpender  = "hot-spender"
+	Market      = "market"
+	Read        = "read"
+	Import      = "import"
+)
+
+// Workloads returns the names of all workloads, in their order.
+func Workloads() []string { return []string{Uniform, HotReceiver, HotSpender, Market, Read, Import} }
+
+const (
+	// deposit is given to each account with a limit, of each asset, deposits times: far more than it can spend in a
+	// run, so that every debit has cover.
+	deposit  = 1_000_000_000_000
+	deposits = 5
+
+	quantityMax = 100    // of a transfer or a trade
+	costMax     = 10_000 // of a trade
+	// advance is how many of its debits a client of hot-spender pays in at a time.
+	advance = 10
+)
+
+// slot identifies one slice of a workload, and so its requests.
+type slot struct {
+	workload string
+	round    int // from 1; 0 is the warm-up
+}
+
+func (s slot) series() string { return fmt.Sprintf("%s%d", s.workload, s.round) }
+
+// draft is a request and the postings that it makes. Each client reuses one.
+type draft struct {
+	request
+	legs []leg
+	text []byte // backs request.body
+}
+
+// post makes it a POST of a JSON object with the id and those fields. No name here needs escaping in JSON.
+func (d *draft) post(path, id, format string, args ...any) {
+	d.text = fmt.Appendf(fmt.Appendf(d.text[:0], `{"id":"%s",`, id), format, args...)
+	d.request = request{method: http.MethodPost, path: path, names: id, body: d.text}
+	d.legs = d.legs[:0]
+}
+
+func (d *draft) transfer(f *fixture, id string, from, to, asset int, quantity int64) {
+	d.post("/v1/transfers", id, `"from":"%s","to":"%s","asset":"%s","quantity":"%d"}`, f.names[from], f.names[to],
+		f.assets[asset], quantity)
+	d.legs = append(d.legs, leg{from, asset, -quantity, 0}, leg{to, asset, quantity, 0})
+}
+
+// trade makes it a trade of shares; settle moves the cash, too.
+func (d *draft) trade(f *fixture, id string, buyer, seller int, quantity, cost int64, settle bool) {
+	d.post("/v1/trades", id, `"asset":"%s","buyer":"%s","seller":"%s","quantity":"%d","cost":"%d","settle":%t}`,
+		f.assets[share], f.names[buyer], f.names[seller], quantity, cost, settle)
+	d.legs = append(d.legs, leg{buyer, share, quantity, cost}, leg{seller, share, -quantity, -cost})
+	if settle {
+		d.legs = append(d.legs, leg{buyer, cash, -cost, 0}, leg{seller, cash, cost, 0})
+	}
+}
+
+// deposit makes it a transaction from the issuer that gives each of those accounts, the last one excluded, a deposit.
+func (d *draft) deposit(f *fixture, id string, first, last, asset int) {
+	legs := []leg{{f.issuer(), asset, -deposit * int64(last-first), 0}}
+	for account := first; account < last; account++ {
+		legs = append(legs, leg{account, asset, deposit, 0})
+	}
+	var postings []byte
+	for _, l := range legs {
+		postings = fmt.Appendf(postings, `,{"account":"%s","asset":"%s","quantity":"%d"}`, f.names[l.account],
+			f.assets[l.asset], l.quantity)
+	}
+	d.post("/v1/transactions", id, `"postings":[%s]}`, postings[1:])
+	d.legs = legs
+}
+
+// read makes request n of the workload read: in turn an account's page, its history over all assets and of one, one
+// balance, and the same balance strongly. Every account has deposits, so every answer names it.
+func (r *Run) read(s slot, n int, d *draft) {
+	random := r.random(s, n)
+	account, asset := r.fixture.names[random.IntN(r.fixture.people)], r.fixture.assets[random.IntN(assets)]
+	queries := [...][2]string{{"summary"}, {"postings"}, {"postings", "asset=" + asset}, {"balances/" + asset},
+		{"balances/" + asset, "consistency=strong"}}
+	q := queries[n%len(queries)]
+	d.request = request{http.MethodGet, "/v1/accounts/" + account + "/" + q[0], q[1], nil, account}
+	d.legs = d.legs[:0]
+}
+
+// write makes request n of the workloads uniform, hot-receiver, market and import.
+//
+// All but market alternate between a transfer and a trade that moves no cash. hot-receiver differs from uniform in the
+// receiver only, so that the difference between them is the price of a hot account.
+func (r *Run) write(s slot, n int, d *draft) {
+	f, random, id := r.fixture, r.random(s, n), r.fixture.id(s.series(), n)
+	payer := random.IntN(f.people)
+	receiver := (payer + 1 + random.IntN(f.people-1)) % f.people
+	switch s.workload {
+	case HotReceiver:
+		receiver = f.receiver()
+	case Market:
+		buyer, seller := payer, f.maker(random.IntN(makers))
+		if n%2 == 1 {
+			buyer, seller = seller, buyer
+		}
+		d.trade(f, id, buyer, seller, amount(random, quantityMax), amount(random, costMax), true)
+		return
+	}
+	if n%2 == 0 {
+		d.transfer(f, id, payer, receiver, cash, amount(random, quantityMax))
+	} else {
+		d.trade(f, id, receiver, payer, amount(random, quantityMax), amount(random, costMax), false)
+	}
+}
+
+// spending is what one client of hot-spender has paid in and not drawn yet. A client only draws what was acknowledged
+// to it, so every debit has cover whatever the others do. As little is left at any time, the ledger must notice new
+// credits all the time.
+type spending struct {
+	turn  int // requests made
+	cover int64
+}
+
+// spend makes the next request of a client of hot-spender: a debit, or a payment in if the cover is too low.
+func (r *Run) spend(s slot, worker int, own *spending, d *draft) {
+	f, random := r.fixture, r.random(s, worker<<28|own.turn)
+	id := f.id(fmt.Sprintf("%s-%d", s.series(), worker), own.turn)
+	other, quantity := random.IntN(f.people), amount(random, quantityMax)
+	if own.cover < quantity {
+		d.transfer(f, id, other, f.spender(), cash, advance*quantityMax)
+	} else {
+		d.transfer(f, id, f.spender(), other, cash, quantity)
+		own.cover -= quantity // even if it is not answered
+	}
+	own.turn++
+}
+
+// acknowledged adds a payment in.
+func (own *spending) acknowledged(f *fixture, legs []leg) {
+	if i := slices.IndexFunc(legs, func(l leg) bool { return l.account == f.spender() }); legs[i].quantity > 0 {
+		own.cover += legs[i].quantity
+	}
+}
+
+// random returns the random numbers of one request: the same for the same seed, slot and number, at most 2^40 to a
+// slice.
+func (r *Run) random(s slot, n int) *rand.Rand {
+	return rand.New(rand.NewPCG(r.Seed,
+		uint64(slices.Index(Workloads(), s.workload))<<56|uint64(s.round)<<40|uint64(n)))
+}
+
+// amount returns 1 to most.
+func amount(random *rand.Rand, most int64) int64 { return 1 + random.Int64N(most) }

@@ -1,0 +1,126 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/retry"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// emptyAnswers is how many replies in a row may leave all keys unread.
+const emptyAnswers = 4
+
+// backoff paces repeated reads.
+var backoff = retry.Backoff{First: 50 * time.Millisecond, Max: 400 * time.Millisecond}
+
+// BatchGet reads the items of distinct keys, table.BatchGetKeys in a request, and asks again for those that DynamoDB
+// left unread. Items come in any order, absent ones not at all. It also returns the store's clock at the last reply.
+// Errors: store.ErrThrottled, ErrUnavailable.
+func BatchGet(ctx context.Context, client *dynamodb.Client, tableName string, keys []table.Key, strong bool) ([]Item,
+	time.Time, error) {
+	var (
+		items   = make([]Item, 0, len(keys))
+		at      time.Time
+		pending []Item
+		empty   int
+	)
+	for len(keys) > 0 || len(pending) > 0 {
+		fresh := min(len(keys), table.BatchGetKeys-len(pending))
+		for _, key := range keys[:fresh] {
+			pending = append(pending, Key(key))
+		}
+		keys = keys[fresh:]
+
+		out, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{
+				tableName: {Keys: pending, ConsistentRead: aws.Bool(strong)},
+			},
+		})
+		if err != nil {
+			return nil, time.Time{}, ReadError(err)
+		}
+		items = append(items, out.Responses[tableName]...)
+		at = StoreTime(out.ResultMetadata)
+
+		unread := out.UnprocessedKeys[tableName].Keys
+		if len(unread) == 0 {
+			pending, empty = nil, 0
+			continue
+		}
+		if len(unread) < len(pending) {
+			empty = 0
+		} else if empty++; empty == emptyAnswers {
+			return nil, time.Time{}, fmt.Errorf("%w: a batch of %d keys was left unread", store.ErrThrottled,
+				len(unread))
+		}
+		pending = unread
+		if err := Pause(ctx, empty); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	return items, at, nil
+}
+
+// Get reads one item, nil when it is absent. It also returns the store's clock. Errors: store.ErrThrottled,
+// ErrUnavailable.
+func Get(ctx context.Context, client *dynamodb.Client, tableName string, k table.Key, strong bool) (
+	Item, time.Time, error,
+) {
+	out, err := client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &tableName, Key: Key(k), ConsistentRead: &strong})
+	if err != nil {
+		return nil, time.Time{}, ReadError(err)
+	}
+	return present(out.Item), StoreTime(out.ResultMetadata), nil
+}
+
+// TransactGet reads items as they were at one instant, in the order of keys, nil for each that is absent: all
+// attributes, or those of a projection that is not "". It also returns the store's clock. Errors: store.ErrConflict,
+// ErrThrottled, ErrUnavailable.
+func TransactGet(ctx context.Context, client *dynamodb.Client, tableName string, keys []table.Key, projection string) (
+	[]Item, time.Time, error,
+) {
+	in := &dynamodb.TransactGetItemsInput{TransactItems: make([]types.TransactGetItem, len(keys))}
+	for i, key := range keys {
+		in.TransactItems[i].Get = &types.Get{TableName: &tableName, Key: Key(key)}
+		if projection != "" {
+			in.TransactItems[i].Get.ProjectionExpression = &projection
+		}
+	}
+	out, err := client.TransactGetItems(ctx, in)
+	if err != nil {
+		return nil, time.Time{}, ReadError(err)
+	}
+	at := StoreTime(out.ResultMetadata)
+	if len(out.Responses) != len(keys) {
+		return nil, at, fmt.Errorf("the store answered %d of %d reads", len(out.Responses), len(keys))
+	}
+	items := make([]Item, len(keys))
+	for i, response := range out.Responses {
+		items[i] = present(response.Item)
+	}
+	return items, at, nil
+}
+
+// present returns nil for an item without attributes, which is how the SDK may say that it is absent.
+func present(item Item) Item {
+	if len(item) == 0 {
+		return nil
+	}
+	return item
+}
+
+// Pause waits a random time before an attempt that follows the given number of failed ones. Error:
+// store.ErrUnavailable if ctx ends.
+func Pause(ctx context.Context, failed int) error {
+	if backoff.Sleep(ctx, failed) != nil {
+		return Ready(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/ddb/ddbtest"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+func keys(n int) []table.Key {
+	all := make([]table.Key, n)
+	for i := range all {
+		all[i] = table.AccountKey(fmt.Sprintf("a%03d", i))
+	}
+	return all
+}
+
+// asked returns the keys that a batch asks for, as the store writes them.
+func asked(r ddbtest.Request) []any {
+	return r.Body["RequestItems"].(map[string]any)["books"].(map[string]any)["Keys"].([]any)
+}
+
+// answer reads the first n keys of a batch, as items of nothing but a key, and leaves the others unread.
+func answer(r ddbtest.Request, n int) ddbtest.Reply {
+	all := asked(r)
+	n = min(n, len(all))
+	unread := `{}`
+	if n < len(all) {
+		unread = `{"books":{"Keys":` + ddbtest.JSON(all[n:]) + `}}`
+	}
+	return ddbtest.OK(`{"Responses":{"books":` + ddbtest.JSON(all[:n]) + `},"UnprocessedKeys":` + unread + `}`)
+}
+
+// However the store cuts its answers, each key is read once, in requests of at most 100.
+func TestBatchGetReadsAll(t *testing.T) {
+	for _, c := range []struct{ keys, most, requests int }{
+		{0, 100, 0}, {1, 100, 1}, {100, 100, 1}, {101, 100, 2}, {250, 100, 3}, {250, 60, 5}, {7, 2, 4},
+	} {
+		fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply { return answer(r, c.most) })
+		wanted := keys(c.keys)
+		items, at, err := ddb.BatchGet(t.Context(), client, "books", wanted, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []table.Key
+		for _, item := range items {
+			key, err := ddb.KeyOf(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, key)
+		}
+		slices.SortFunc(got, func(a, b table.Key) int { return strings.Compare(a.PK, b.PK) })
+		if !slices.Equal(got, wanted) {
+			t.Errorf("%+v: read %v", c, got)
+		}
+		if at.IsZero() != (c.keys == 0) {
+			t.Errorf("%+v: at %v", c, at)
+		}
+		requests := fake.Requests()
+		if len(requests) != c.requests {
+			t.Errorf("%+v: %d requests", c, len(requests))
+		}
+		for _, r := range requests {
+			if n := len(asked(r)); n > table.BatchGetKeys {
+				t.Errorf("%+v: a batch of %d", c, n)
+			}
+			if r.Body["RequestItems"].(map[string]any)["books"].(map[string]any)["ConsistentRead"] != true {
+				t.Errorf("%+v: not strongly consistent", c)
+			}
+		}
+	}
+}
+
+// A store that leaves all keys unread is throttling. BatchGet gives up after some attempts, and when its context ends.
+func TestBatchGetGivesUp(t *testing.T) {
+	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply { return answer(r, 0) })
+	if _, _, err := ddb.BatchGet(t.Context(), client, "books", keys(3), false); !errors.Is(err, store.ErrThrottled) {
+		t.Errorf("error %v", err)
+	}
+	if n := len(fake.Requests()); n < 2 || n > 10 {
+		t.Errorf("asked %d times", n)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	_, client = ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply { cancel(); return answer(r, 1) })
+	if _, _, err := ddb.BatchGet(ctx, client, "books", keys(3), false); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("after its context: %v", err)
+	}
+}

@@ -1,0 +1,205 @@
+package ddb_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/ddb/ddbtest"
+	"ledger.example/internal/store"
+)
+
+// cancelledFor is a cancelled transaction with these reasons.
+func cancelledFor(codes ...string) ddbtest.Reply {
+	var reasons []string
+	for _, code := range codes {
+		reasons = append(reasons, `{"Code":"`+code+`"}`)
+	}
+	const kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException"
+	return ddbtest.Reply{Status: 400, Body: `{"__type":"` + kind + `",` +
+		`"Message":"Transaction cancelled","CancellationReasons":[` + strings.Join(reasons, ",") + `]}`}
+}
+
+// sendError is how net/http reports that a request failed.
+func sendError(op string, err error) ddbtest.Reply {
+	return ddbtest.Reply{Err: &url.Error{Op: "Post", URL: "https://store",
+		Err: &net.OpError{Op: op, Net: "tcp", Err: err}}}
+}
+
+// errAsItIs stands for an error that is none of package store's.
+var errAsItIs = errors.New("as the SDK has it")
+
+// Every failure that a write or a read can meet, and what it means. A write whose outcome is not proved is unknown.
+func TestErrors(t *testing.T) {
+	type replies map[string]ddbtest.Reply
+	refused := func(code string) ddbtest.Reply { return ddbtest.Refusal(400, code, "x") }
+	for _, c := range []struct {
+		write, read error
+		replies
+	}{
+		{store.ErrThrottled, store.ErrThrottled, replies{
+			"throttled on demand":      refused("ThrottlingException"),
+			"throttled as provisioned": refused("ProvisionedThroughputExceededException"),
+			"throttled by the account": refused("RequestLimitExceeded"),
+			"cancelled by throttling":  cancelledFor("None", "ThrottlingError"),
+			"cancelled by capacity":    cancelledFor("ProvisionedThroughputExceeded"),
+		}},
+		{store.ErrConflict, store.ErrConflict, replies{
+			"conflict":                     refused("TransactionConflictException"),
+			"conflict of Regions":          refused("ReplicatedWriteConflictException"),
+			"cancelled by a conflict":      cancelledFor("None", "TransactionConflict"),
+			"cancelled by a condition":     cancelledFor("ConditionalCheckFailed", "None"),
+			"a conflict before throttling": cancelledFor("ThrottlingError", "TransactionConflict"),
+		}},
+		{errAsItIs, errAsItIs, replies{
+			"cancelled by a fault of ours":             cancelledFor("TransactionConflict", "ValidationError"),
+			"cancelled by a full collection":           cancelledFor("ItemCollectionSizeLimitExceeded"),
+			"a fault of ours beside an unknown reason": cancelledFor("SomethingNew", "ValidationError"),
+			"condition failed":                         refused("ConditionalCheckFailedException"),
+			"no table":                                 refused("ResourceNotFoundException"),
+			"access denied":                            refused("AccessDeniedException"),
+			"malformed request":                        refused("ValidationException"),
+			"too large a collection":                   refused("ItemCollectionSizeLimitExceededException"),
+		}},
+		{store.ErrUnknownOutcome, store.ErrUnavailable, replies{
+			"cancelled for no reason":               cancelledFor("None"),
+			"cancelled without reasons":             cancelledFor(),
+			"cancelled for a reason without a code": cancelledFor(""),
+			"cancelled for an unknown reason":       cancelledFor("TransactionConflict", "SomethingNew"),
+			"another attempt under way":             refused("TransactionInProgressException"),
+			"another request's token":               refused("IdempotentParameterMismatchException"),
+			"internal error":                        ddbtest.Refusal(500, "InternalServerError", "x"),
+			"service unavailable":                   ddbtest.Refusal(503, "ServiceUnavailable", "x"),
+			"a proxy's 502":                         ddbtest.Reply{Status: 502, Body: "<html>"},
+			"a proxy's 408":                         ddbtest.Reply{Status: 408, Body: "{}"},
+			"half a reply":                          ddbtest.Reply{Status: 200, Body: `{"Item":{"PK":`},
+			"connection reset":                      sendError("read", syscall.ECONNRESET),
+			"broken pipe":                           sendError("write", syscall.EPIPE),
+			"end of file":                           ddbtest.Reply{Err: io.ErrUnexpectedEOF},
+			"no answer in time":                     ddbtest.Reply{Err: context.DeadlineExceeded},
+		}},
+		{store.ErrUnavailable, store.ErrUnavailable, replies{
+			"connection refused": sendError("dial", syscall.ECONNREFUSED),
+			"no such host":       sendError("dial", &net.DNSError{IsNotFound: true}),
+		}},
+	} {
+		for name, reply := range c.replies {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				fake, client := ddbtest.New(t, ddbtest.Always(reply))
+				_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+					TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: aws.String("t"),
+						Item: ddb.Item{}}}},
+				}, ddb.Once)
+				means(t, "write", ddb.WriteError(err), err, c.write)
+				if n := len(fake.Requests()); n != 1 {
+					t.Errorf("a write was sent %d times", n)
+				}
+				_, err = client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("t"), Key: ddb.Item{}})
+				means(t, "read", ddb.ReadError(err), err, c.read)
+			})
+		}
+	}
+}
+
+// means fails unless err is the wanted one of package store's errors, and none of the others.
+func means(t *testing.T, what string, err, cause, wanted error) {
+	t.Helper()
+	if cause == nil {
+		t.Fatalf("%s: no error", what)
+	}
+	if !errors.Is(err, cause) {
+		t.Errorf("%s: %v hides its cause", what, err)
+	}
+	for _, one := range []error{
+		store.ErrThrottled, store.ErrConflict, store.ErrUnavailable, store.ErrUnknownOutcome, store.ErrAbsent,
+		store.ErrExists,
+	} {
+		if errors.Is(err, one) != (one == wanted) {
+			t.Errorf("%s: %v, wanted %v", what, err, wanted)
+		}
+	}
+}
+
+// A write that was never sent was not applied. One whose context ended in flight may have been.
+func TestContexts(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := ddb.Ready(over); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a context that is over: %v", err)
+	}
+	if err := ddb.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	sent, cancelSent := context.WithCancel(t.Context())
+	_, client := ddbtest.New(t, func(ddbtest.Request) ddbtest.Reply {
+		cancelSent()
+		return ddbtest.Reply{Err: sent.Err()}
+	})
+	_, err := client.PutItem(sent, &dynamodb.PutItemInput{TableName: aws.String("t"), Item: ddb.Item{}}, ddb.Once)
+	means(t, "write", ddb.WriteError(err), err, store.ErrUnknownOutcome)
+	means(t, "read", ddb.ReadError(err), err, store.ErrUnavailable)
+}
+
+// The SDK retries reads a few times, and never writes, whatever the client's settings.
+func TestAttempts(t *testing.T) {
+	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.Refusal(500, "InternalServerError", "x")))
+	_, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("t"), Key: ddb.Item{}})
+	means(t, "read", ddb.ReadError(err), err, store.ErrUnavailable)
+	if n := len(fake.Requests()); n != 3 {
+		t.Errorf("a read was sent %d times", n)
+	}
+
+	often, _ := ddbtest.New(t, ddbtest.Always(ddbtest.Refusal(500, "InternalServerError", "x")))
+	stubborn := dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient, o.RetryMaxAttempts = often, 5
+	})
+	_, err = stubborn.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("t"), Item: ddb.Item{}},
+		ddb.Once)
+	means(t, "write", ddb.WriteError(err), err, store.ErrUnknownOutcome)
+	if n := len(often.Requests()); n != 1 {
+		t.Errorf("a write was sent %d times", n)
+	}
+}
+
+func TestStoreTime(t *testing.T) {
+	clock, err := time.Parse(time.RFC1123, ddbtest.Clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := ddbtest.OK("{}")
+	_, client := ddbtest.New(t, func(ddbtest.Request) ddbtest.Reply { return reply })
+	put := func() (*dynamodb.PutItemOutput, error) {
+		return client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("t"), Item: ddb.Item{}},
+			ddb.Once)
+	}
+	out, err := put()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ddb.StoreTime(out.ResultMetadata); !got.Equal(clock) || got.Location() != time.UTC {
+		t.Errorf("of a reply: %v", got)
+	}
+	reply = ddbtest.Refusal(400, "ThrottlingException", "x")
+	_, err = put()
+	if got := ddb.ErrorTime(err); !got.Equal(clock) || got.Location() != time.UTC {
+		t.Errorf("of a refusal: %v", got)
+	}
+	reply = sendError("read", syscall.ECONNRESET)
+	_, err = put()
+	if got := ddb.ErrorTime(err); !got.IsZero() {
+		t.Errorf("of no reply: %v", got)
+	}
+}

@@ -1,0 +1,189 @@
+package ddb
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// address is an event's place in the table and its indexes. An empty secondary key is absent.
+type address struct {
+	key      table.Key
+	sk2, pk2 string
+}
+
+func addressOf(e events.Event) address {
+	switch e := e.(type) {
+	case events.PostingRecorded:
+		return legAddress(e.Leg)
+	case *events.PostingRecorded:
+		return legAddress(e.Leg)
+	case events.TransactionPosted:
+		return address{key: table.TransactionKey(e.ID)}
+	case events.HoldEnded:
+		return address{key: table.OutcomeKey(e.Transaction)}
+	case events.TransactionReversed:
+		return address{key: table.ReversalKey(e.Transaction, e.Number)}
+	case events.AccountChanged:
+		return address{key: table.ChangeKey(e.ID, e.Number)}
+	case events.AccountOpened:
+		return address{key: table.AccountKey(e.ID), sk2: table.ProfileSK2, pk2: table.AccountsPK2}
+	case events.AssetRegistered:
+		return address{key: table.AssetKey(e.ID), pk2: table.AssetsPK2}
+	case events.MemberGranted:
+		return address{key: table.GrantKey(e.Account, e.User, e.Number)}
+	case events.MemberRevoked:
+		return address{key: table.GrantKey(e.Account, e.User, e.Number)}
+	}
+	// Other packages cannot add events.
+	panic(fmt.Sprintf("ddb: no place in the table for %T", e))
+}
+
+func legAddress(l events.Leg) address {
+	return address{key: table.PostingKey(l.Account, l.Asset, string(l.ID)), sk2: table.PostingSK2(string(l.ID))}
+}
+
+// EventKey returns an event's key in the table.
+func EventKey(e events.Event) table.Key { return addressOf(e).key }
+
+// DecodeEvent decodes an event's item. Keys that do not belong to that event are an error. Errors:
+// store.ErrMalformedItem, and those of events.Decode.
+func DecodeEvent(i Item) (events.Event, error) {
+	s, err := split(i)
+	if err != nil {
+		return nil, err
+	}
+	e, err := events.Decode(s.name, s.version, s.checksum, s.fields)
+	if err != nil {
+		return nil, fmt.Errorf("item %s %s: %w", s.at.key.PK, s.at.key.SK, err)
+	}
+	return e, s.checkAddress(addressOf(e))
+}
+
+// DecodeListed decodes an AssetRegistered or AccountOpened from its entry in the inverse index. The index lacks Actor,
+// Profile and the checksum; the first two come back empty. Errors: those of DecodeEvent.
+func DecodeListed(i Item) (events.Event, error) {
+	s, err := split(i)
+	if err != nil {
+		return nil, err
+	}
+	e, err := events.DecodeListed(s.name, s.version, s.fields)
+	if err != nil {
+		return nil, fmt.Errorf("item %s %s: %w", s.at.key.PK, s.at.key.SK, err)
+	}
+	a := addressOf(e)
+	a.sk2 = "" // the other index's key is not projected
+	return e, s.checkAddress(a)
+}
+
+// stored is an event's item, taken apart.
+type stored struct {
+	at       address
+	name     string
+	version  int
+	checksum string // "" when it is absent
+	fields   events.Fields
+}
+
+// besideFields is how many attributes an event's item has beside its fields: two keys, type, version, and the
+// checksum, which events of version 1 lack.
+const besideFields = 5
+
+func split(i Item) (stored, error) {
+	size := len(i) - besideFields
+	if i[table.AttrSK2] != nil {
+		size--
+	}
+	s := stored{fields: make(events.Fields, max(size, 0))}
+	var version string
+	for name, v := range i {
+		var text *string
+		switch name {
+		case table.AttrPK:
+			text = &s.at.key.PK
+		case table.AttrSK:
+			text = &s.at.key.SK
+		case table.AttrSK2:
+			text = &s.at.sk2
+		case table.AttrPK2:
+			text = &s.at.pk2
+		case table.AttrType:
+			text = &s.name
+		case table.AttrChecksum:
+			text = &s.checksum
+		case table.AttrEventVersion:
+			n, ok := v.(*types.AttributeValueMemberN)
+			if !ok {
+				return s, fmt.Errorf("%w: %s is not a number", store.ErrMalformedItem, name)
+			}
+			version = n.Value
+			continue
+		default:
+			s.fields[name] = field(v)
+			continue
+		}
+		t, ok := v.(*types.AttributeValueMemberS)
+		if !ok || t.Value == "" { // an empty text would look like an absent one
+			return s, fmt.Errorf("%w: %s is not a string, or an empty one", store.ErrMalformedItem, name)
+		}
+		*text = t.Value
+	}
+	var err error
+	if s.version, err = strconv.Atoi(version); err != nil || strconv.Itoa(s.version) != version {
+		return s, fmt.Errorf("%w: item %s %s has no version", store.ErrMalformedItem, s.at.key.PK, s.at.key.SK)
+	}
+	return s, nil
+}
+
+// checkAddress returns an error unless the item's keys are those of the event in it.
+func (s stored) checkAddress(a address) error {
+	if s.at != a {
+		return fmt.Errorf("%w: the %s at %s %s has keys of another item", store.ErrMalformedItem, s.name, s.at.key.PK,
+			s.at.key.SK)
+	}
+	return nil
+}
+
+// field returns an attribute's value in the form that the events' codec reads. Events hold no sets, binaries or nulls:
+// those are returned unchanged, and the codec rejects their type.
+func field(v types.AttributeValue) any {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return events.Number(v.Value)
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	case *types.AttributeValueMemberM:
+		fields := make(events.Fields, len(v.Value))
+		for name, element := range v.Value {
+			fields[name] = field(element)
+		}
+		return fields
+	case *types.AttributeValueMemberL:
+		list := make(events.List, len(v.Value))
+		for i, element := range v.Value {
+			list[i] = field(element)
+		}
+		return list
+	}
+	return v
+}
+
+// Only returns e, the result of a decoder, as an event of type E. Error: also store.ErrMalformedItem, for an event of
+// another type.
+func Only[E events.Event](e events.Event, err error) (typed E, _ error) {
+	if err != nil {
+		return typed, err
+	}
+	typed, ok := e.(E)
+	if !ok {
+		return typed, fmt.Errorf("%w: it is a %T, not a %T", store.ErrMalformedItem, e, typed)
+	}
+	return typed, nil
+}

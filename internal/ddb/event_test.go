@@ -1,0 +1,156 @@
+package ddb_test
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456000, time.UTC)
+
+// facts are one or more of each event, with every kind of value.
+func facts(t testing.TB) []events.Event {
+	t.Helper()
+	ids, _, err := events.NewMinter(func() time.Time { return noon }, nil).Mint(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	amount := func(s string) events.Amount {
+		a, err := events.ParseAmount(s, events.PostedDigits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	posted := events.TransactionPosted{
+		ID: "t-1", Kind: events.KindTrade, Description: "first", Metadata: map[string]string{"order": "1", "PK": "x"},
+		Legs: []events.Leg{
+			{ID: ids[0], Account: "jane", Asset: "AAPL", Quantity: amount("1000000000000000000000000000"),
+				Cost: amount("150")},
+			{ID: ids[1], Account: "market", Asset: "AAPL", Quantity: amount("-1000000000000000000000000000"),
+				Cost: amount("-150")},
+		},
+		Fingerprint: "1:abc", Actor: "local",
+	}
+	held, taken := posted, []events.Taken{{Quantity: amount("-1")}, {Quantity: amount("1"), Cost: amount("7")}}
+	held.ExpiresAt = noon
+	captured := events.HoldEnded{Transaction: "t-1", Outcome: events.OutcomeCaptured, Legs: posted.Legs, Actor: "local"}
+	return []events.Event{
+		posted, posted.Postings()[0], posted.Postings()[1],
+		held, held.Postings()[0], captured, captured.Postings(held)[1],
+		events.TransactionReversed{Transaction: "t-1", Number: 12, By: "r-1", Taken: taken},
+		events.AccountChanged{ID: "jane", Number: 2, Profile: "{}", State: events.StateFrozen, Actor: "local", At: noon},
+		events.AssetRegistered{ID: "USD", Name: "US dollar", Description: "cash", Scale: 2, Actor: "local", At: noon},
+		events.AssetRegistered{ID: "AAPL", Name: "Apple", Currency: "USD", Actor: "local", At: noon},
+		events.AccountOpened{ID: "jane", Name: "Jane", Profile: `{"email":"j@example.com"}`, Actor: "local", At: noon},
+		events.AccountOpened{ID: "market", Name: "Market", Profile: "{}", Overdraft: events.Overdraft{Unlimited: true},
+			Actor: "local", At: noon},
+		events.AccountOpened{
+			ID: "margin", Name: "Margin", Profile: "{}", Actor: "local", At: noon,
+			Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": amount("500000"),
+				"AAPL": amount("0")}},
+		},
+		events.MemberGranted{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7, Actor: "local",
+			At: noon},
+		events.MemberRevoked{Account: "jane", User: "ann", Number: 8, Actor: "local", At: noon},
+	}
+}
+
+func TestEventsComeBack(t *testing.T) {
+	for _, e := range facts(t) {
+		item := ddb.EventItem(e)
+		back, err := ddb.DecodeEvent(item)
+		if err != nil {
+			t.Errorf("%T: %v", e, err)
+			continue
+		}
+		if !reflect.DeepEqual(back, e) {
+			t.Errorf("%T:\n got    %+v\n wanted %+v", e, back, e)
+		}
+		key, err := ddb.KeyOf(item)
+		if err != nil || key != ddb.EventKey(e) {
+			t.Errorf("%T is at %v, %v, wanted %v", e, key, err, ddb.EventKey(e))
+		}
+	}
+}
+
+// An item that was moved, or whose keys or type were changed, is not taken for the event that it was.
+func TestAlteredItemsAreRefused(t *testing.T) {
+	for _, e := range facts(t) {
+		for _, name := range []string{
+			table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrEventVersion,
+			table.AttrChecksum,
+		} {
+			for what, value := range map[string]types.AttributeValue{
+				"another text": ddb.String("ACCOUNT#other"), "a number": ddb.Integer(99), "nothing": nil,
+			} {
+				item := maps.Clone(ddb.EventItem(e))
+				if _, there := item[name]; !there && value == nil {
+					continue
+				}
+				if item[name] = value; value == nil {
+					delete(item, name)
+				}
+				if back, err := ddb.DecodeEvent(item); err == nil {
+					t.Errorf("%T with %s as %s in its %s came back as %+v", e, value, what, name, back)
+				}
+			}
+		}
+	}
+}
+
+// What the inverse index holds is enough for lists, and only Actor and Profile are missing from it.
+func TestListedEvents(t *testing.T) {
+	inverse := table.Indexes()[slices.IndexFunc(table.Indexes(),
+		func(x table.Index) bool { return x.Name == table.IndexInverse })]
+	for _, e := range facts(t) {
+		item := ddb.EventItem(e)
+		for name := range item {
+			if !slices.Contains(inverse.Include, name) && name != inverse.PartitionKey && name != table.AttrPK &&
+				name != table.AttrSK {
+				delete(item, name)
+			}
+		}
+		back, err := ddb.DecodeListed(item)
+		switch wanted := e.(type) {
+		case events.AssetRegistered:
+			wanted.Actor = ""
+			e = wanted
+		case events.AccountOpened:
+			wanted.Actor, wanted.Profile = "", ""
+			e = wanted
+		default:
+			if err == nil {
+				t.Errorf("%T is in no list, and came back", e)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(back, e) {
+			t.Errorf("%T: %v\n got    %+v\n wanted %+v", e, err, back, e)
+		}
+		item[table.AttrPK2] = ddb.String("ELSEWHERE")
+		if _, err := ddb.DecodeListed(item); !errors.Is(err, store.ErrMalformedItem) {
+			t.Errorf("%T in a foreign partition: %v", e, err)
+		}
+	}
+}
+
+func BenchmarkDecodePosting(b *testing.B) {
+	item := ddb.EventItem(facts(b)[1])
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ddb.DecodeEvent(item); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

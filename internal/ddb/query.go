@@ -1,0 +1,91 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// Within sets q to query a partition of the table for the SKs in r, which must not be empty. It returns q.
+func Within(partition string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
+	return within(table.AttrPK, partition, table.AttrSK, r, q)
+}
+
+// WithinHistory sets q to query a partition of the history index for the SK2s in r. It returns q.
+func WithinHistory(partition string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
+	q.IndexName = aws.String(table.IndexHistory)
+	return within(table.AttrPK, partition, table.AttrSK2, r, q)
+}
+
+// WithinInverse sets q to query a partition of the inverse index for the PKs in r. It returns q.
+func WithinInverse(partition string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
+	q.IndexName = aws.String(table.IndexInverse)
+	return within(table.AttrPK2, partition, table.AttrPK, r, q)
+}
+
+func within(partitionKey, partition, sortKey string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
+	q.KeyConditionExpression = aws.String(partitionKey + " = :partition AND " + sortKey + " BETWEEN :from AND :to")
+	q.ExpressionAttributeValues = Item{":partition": String(partition), ":from": String(r.From), ":to": String(r.To)}
+	return q
+}
+
+// Page returns the next page of a query. A page without items is the end: DynamoDB may return an empty page that has a
+// LastEvaluatedKey, and Page then asks again. Errors: store.ErrThrottled, ErrUnavailable.
+func Page(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+	for {
+		out, err := client.Query(ctx, q)
+		if err != nil {
+			return nil, ReadError(err)
+		}
+		if len(out.Items) > 0 || len(out.LastEvaluatedKey) == 0 {
+			return out, nil
+		}
+		q.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// First returns the first item of a query, nil if there is none. Errors: those of Page.
+func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput) (Item, error) {
+	q.Limit = aws.Int32(1)
+	out, err := Page(ctx, client, q)
+	if err != nil || len(out.Items) == 0 {
+		return nil, err
+	}
+	return out.Items[0], nil
+}
+
+// NewestGrant reads the newest grant or revocation of a user on an account, strongly consistent: the role, "" after a
+// revocation, and its number. The command numbers the next one after it, and the projector derives the membership from
+// it. Errors: store.ErrAbsent, ErrMalformedItem, ErrThrottled, ErrUnavailable.
+func NewestGrant(
+	ctx context.Context, client *dynamodb.Client, tableName, account, user string,
+) (events.Role, int64, error) {
+	newest, err := First(ctx, client, Within(table.AccountKey(account).PK, table.GrantsOf(user), &dynamodb.QueryInput{
+		TableName:        &tableName,
+		ConsistentRead:   aws.Bool(true),
+		ScanIndexForward: aws.Bool(false),
+	}))
+	switch {
+	case err != nil:
+		return "", 0, err
+	case newest == nil:
+		return "", 0, store.ErrAbsent
+	}
+	e, err := DecodeEvent(newest)
+	if err != nil {
+		return "", 0, err
+	}
+	switch e := e.(type) {
+	case events.MemberGranted:
+		return e.Role, e.Number, nil
+	case events.MemberRevoked:
+		return "", e.Number, nil
+	}
+	return "", 0, fmt.Errorf("%w: a %T among grants", store.ErrMalformedItem, e)
+}

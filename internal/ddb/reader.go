@@ -1,0 +1,114 @@
+package ddb
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+)
+
+// A Reader reads the attributes of a guard or a projection. It keeps the first fault: an attribute that is missing, or
+// of the wrong type. Check Err before you use any of the values. A Reader is not safe for concurrent use.
+type Reader struct {
+	item Item
+	err  error
+}
+
+// Read returns a reader of i.
+func Read(i Item) *Reader { return &Reader{item: i} }
+
+// Err returns the first fault, a store.ErrMalformedItem, or nil.
+func (r *Reader) Err() error { return r.err }
+
+// Fail records that the named attribute breaks a rule, unless there is a fault already.
+func (r *Reader) Fail(name, rule string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s %s", store.ErrMalformedItem, name, rule)
+	}
+}
+
+// Has reports whether the attribute is there.
+func (r *Reader) Has(name string) bool {
+	_, ok := r.item[name]
+	return ok
+}
+
+// Text returns a string.
+func (r *Reader) Text(name string) string {
+	s, ok := r.item[name].(*types.AttributeValueMemberS)
+	if !ok {
+		r.Fail(name, "is not a string")
+		return ""
+	}
+	return s.Value
+}
+
+// OptionalText returns a string, "" when it is absent.
+func (r *Reader) OptionalText(name string) string {
+	if !r.Has(name) {
+		return ""
+	}
+	return r.Text(name)
+}
+
+// Amount returns a whole number of at most events.FoldedDigits digits.
+func (r *Reader) Amount(name string) events.Amount {
+	n, ok := r.item[name].(*types.AttributeValueMemberN)
+	if !ok {
+		r.Fail(name, "is not a number")
+		return events.Amount{}
+	}
+	a, err := events.ParseAmount(n.Value, events.FoldedDigits)
+	if err != nil {
+		r.Fail(name, err.Error())
+	}
+	return a
+}
+
+// OptionalAmount is Amount of an attribute that may be absent, which stands for zero.
+func (r *Reader) OptionalAmount(name string) events.Amount {
+	if !r.Has(name) {
+		return events.Amount{}
+	}
+	return r.Amount(name)
+}
+
+// Integer returns a whole number in canonical form that is not negative.
+func (r *Reader) Integer(name string) int64 {
+	n, ok := r.item[name].(*types.AttributeValueMemberN)
+	if !ok {
+		r.Fail(name, "is not a number")
+		return 0
+	}
+	i, err := strconv.ParseInt(n.Value, 10, 64)
+	if err != nil || i < 0 || strconv.FormatInt(i, 10) != n.Value {
+		r.Fail(name, "is not a whole number of this size")
+	}
+	return i
+}
+
+// OptionalFlag returns a boolean, false when it is absent.
+func (r *Reader) OptionalFlag(name string) bool {
+	if !r.Has(name) {
+		return false
+	}
+	b, ok := r.item[name].(*types.AttributeValueMemberBOOL)
+	if !ok {
+		r.Fail(name, "is not a boolean")
+		return false
+	}
+	return b.Value
+}
+
+// Map returns a map.
+func (r *Reader) Map(name string) Item {
+	m, ok := r.item[name].(*types.AttributeValueMemberM)
+	if !ok {
+		r.Fail(name, "is not a map")
+		return nil
+	}
+	return m.Value
+}

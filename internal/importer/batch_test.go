@@ -1,0 +1,233 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/client"
+)
+
+// batches sends the commands of a batch to a book, in any order. before is called at the start of every batch.
+type batches struct {
+	book   *book
+	before func(ctx context.Context, ids []string) error
+
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (b *batches) Batch(ctx context.Context, batch client.Batch) ([]client.Outcome, error) {
+	var commands []client.Command
+	var ids []string
+	for _, r := range batch.Requests {
+		cmd, err := r.Command()
+		if err != nil {
+			return nil, err
+		}
+		commands, ids = append(commands, cmd), append(ids, cmd.ID)
+	}
+	b.mu.Lock()
+	b.sizes = append(b.sizes, len(commands))
+	b.mu.Unlock()
+	if err := b.before(ctx, ids); err != nil {
+		return nil, err
+	}
+	outcomes := make([]client.Outcome, len(commands))
+	for _, n := range rand.Perm(len(commands)) {
+		outcomes[n].Written, outcomes[n].Err = b.book.Send(ctx, commands[n])
+	}
+	return outcomes, nil
+}
+
+func newBatches(b *book) *batches {
+	return &batches{book: b, before: func(context.Context, []string) error { return nil }}
+}
+
+// Sent together, in any order, every line fares as if the lines were sent one after the other.
+func TestTheOutcomeOfBatchesIsThatOfTheFilesOrder(t *testing.T) {
+	largest := 0
+	rapid.Check(t, func(t *rapid.T) {
+		file := drawFile(t)
+		one := newBook()
+		wantCounts, wantFailures, err := run(context.Background(), one, 1, strings.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f failures
+		many := newBatches(newBook())
+		refuses := rapid.Bool().Draw(t, "a batch is refused")
+		many.before = func(_ context.Context, ids []string) error {
+			if len(slices.Compact(slices.Sorted(slices.Values(ids)))) != len(ids) {
+				return errors.New("an id is there twice")
+			}
+			if refuses && len(ids)%2 == 0 {
+				return &client.Error{Status: http.StatusBadRequest, Code: client.CodeMalformedBody}
+			}
+			return nil
+		}
+		i := New(Config{Ledger: many.book, Batches: many, Clients: rapid.IntRange(1, 4).Draw(t, "clients"), OnFailure: f.add})
+		if err := i.Run(context.Background(), strings.NewReader(file)); err != nil {
+			t.Fatal(err)
+		}
+		if i.Counts() != wantCounts || fmt.Sprint(f.lines()) != fmt.Sprint(wantFailures.lines()) ||
+			fmt.Sprint(many.book.balances) != fmt.Sprint(one.balances) {
+			t.Fatalf("in batches: %+v %v %v\none by one: %+v %v %v\n%s", i.Counts(), f.lines(), many.book.balances, wantCounts,
+				wantFailures.lines(), one.balances, file)
+		}
+		if len(many.sizes) > 0 {
+			largest = max(largest, slices.Max(many.sizes))
+		}
+	})
+	if largest < 2 {
+		t.Error("no lines were ever sent together")
+	}
+}
+
+// many is a file of transfers that wait for nothing but its definitions.
+func many(lines int) string {
+	var file strings.Builder
+	file.WriteString(opening + `{"account":{"id":"mint","overdraft":"unlimited"}}` + "\n")
+	for n := range lines {
+		fmt.Fprintf(&file, `{"transfer":{"id":"t-%d","from":"bank","to":"mint","asset":"USD","quantity":"1"}}`+"\n", n)
+	}
+	return file.String()
+}
+
+// Lines that wait for nothing take one request for a hundred of them. A ledger that takes no batches gets them one by
+// one, and is not asked again.
+func TestLinesThatWaitForNothingAreSentTogether(t *testing.T) {
+	const lines = 1_000
+	for name, c := range map[string]struct {
+		err      error
+		requests int64 // at most, those of the definitions included
+	}{
+		"batches":                     {nil, 4 + lines/100 + 4},
+		"an older ledger":             {&client.Error{Status: http.StatusNotFound, Code: "not_found"}, 4 + lines + 1},
+		"an older ledger's gateway":   {&client.StatusError{Status: http.StatusNotFound}, 4 + lines + 1},
+		"batches that are not wanted": {refusal("batch_too_large"), 4 + lines + lines/batchFirst + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBatches(newBook())
+				b.before = func(context.Context, []string) error { return c.err }
+				var singles atomic.Int64
+				isInBatch := c.err == nil
+				b.book.before = func(_ context.Context, cmd client.Command) error {
+					if cmd.ID == "USD" {
+						synctest.Wait() // until all lines are read: they wait for this one
+					}
+					if !isInBatch || !strings.HasPrefix(cmd.ID, "t-") {
+						singles.Add(1)
+					}
+					return nil
+				}
+				i := New(Config{Ledger: b.book, Batches: b, Clients: 1, OnFailure: func(f Failure) { t.Error(f) }})
+				err := i.Run(t.Context(), strings.NewReader(many(lines)))
+				if requests := singles.Load() + int64(len(b.sizes)); err != nil || i.Counts().New != lines+4 || requests > c.requests {
+					t.Errorf("%v: %d requests for %+v", err, requests, i.Counts())
+				}
+			})
+		})
+	}
+}
+
+// A store that is slow gets smaller batches, and larger ones once it is fast again.
+func TestBatchesAreAsLargeAsTheStoreIsFast(t *testing.T) {
+	for name, takes := range map[string]struct {
+		each        time.Duration // a line
+		least, most int           // the size of most batches
+	}{
+		"fast":      {time.Millisecond, client.BatchMax, client.BatchMax},
+		"slow":      {50 * time.Millisecond, 10, 20},
+		"very slow": {2 * time.Second, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBatches(newBook())
+				b.before = func(_ context.Context, ids []string) error {
+					time.Sleep(time.Duration(len(ids)) * takes.each)
+					return nil
+				}
+				i := New(Config{Ledger: b.book, Batches: b, Clients: 1, OnFailure: func(f Failure) { t.Error(f) }})
+				if err := i.Run(t.Context(), strings.NewReader(many(2_000))); err != nil {
+					t.Fatal(err)
+				}
+				within := 0
+				for _, size := range b.sizes {
+					if takes.least <= size && size <= takes.most {
+						within++
+					}
+				}
+				if within < len(b.sizes)/2 {
+					t.Errorf("%d of %d batches have %d to %d lines: %v", within, len(b.sizes), takes.least, takes.most, b.sizes)
+				}
+			})
+		})
+	}
+}
+
+// Of lines that get no answer together, one is reported. Nothing else is tried then.
+func TestABatchWithoutAnAnswerEndsTheImport(t *testing.T) {
+	denied, unknown := &client.DeniedError{Status: http.StatusForbidden}, &client.UnknownError{ID: "t", Err: errors.New("cut")}
+	for name, c := range map[string]struct {
+		whole, each error
+	}{"denied": {whole: denied}, "each unknown": {each: unknown}} {
+		b := newBatches(newBook())
+		b.before = func(context.Context, []string) error { return c.whole }
+		b.book.before = func(_ context.Context, cmd client.Command) error {
+			if strings.HasPrefix(cmd.ID, "t-") {
+				return errors.Join(c.whole, c.each)
+			}
+			return nil
+		}
+		var f failures
+		i := New(Config{Ledger: b.book, Batches: b, Clients: 1, OnFailure: f.add})
+		err := i.Run(t.Context(), strings.NewReader(many(1_000)))
+		n := i.Counts()
+		if err == nil || !errors.Is(err, c.whole) && !errors.Is(err, c.each) || len(f.list) != 1 || n.Failed != 1 ||
+			n.CutOff >= client.BatchMax || n.New != 4 || len(b.sizes) > 1 {
+			t.Errorf("%s: it ended with %v after %d batches: %+v, %d reported", name, err, len(b.sizes), n, len(f.list))
+		}
+	}
+}
+
+// Commands that are large are sent for themselves, and a batch stays small enough for the API.
+func TestABatchStaysSmall(t *testing.T) {
+	s := newSchedule(200)
+	body := func(size int) []byte { return make([]byte, size) }
+	for n := range 40 {
+		size := togetherBytes
+		if n%4 == 0 {
+			size++
+		}
+		s.add(&job{command: command{Command: client.Command{Kind: client.KindTransfer, ID: fmt.Sprint(n), Body: body(size)}}}, nil, nil)
+	}
+	for left := 40; left > 0; {
+		jobs, bytes := []*job{s.take()}, 0
+		if jobs[0].mayBeSentTogether() {
+			jobs = s.more(jobs[0], client.BatchMax)
+		}
+		for _, j := range jobs {
+			bytes += len(j.Body)
+		}
+		if left -= len(jobs); bytes > 1<<20 || len(jobs) > 1 && bytes > len(jobs)*togetherBytes {
+			t.Fatalf("%d jobs of %d bytes are sent together", len(jobs), bytes)
+		}
+	}
+	s.close()
+	if j := s.take(); j != nil {
+		t.Errorf("job %s after the end", j.ID)
+	}
+}

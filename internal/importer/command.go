@@ -1,0 +1,167 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// command is what a line asks for.
+type command struct {
+	client.Command
+	unlimited bool     // of an account: it may owe without limit
+	assets    []string // that must be registered before
+	accounts  []string // that must be opened before; those that a transaction moves
+}
+
+// parse reads one line: an object with one member, named after its kind. What it holds is the server's to judge, down
+// to doubled and unknown fields; only the id is needed here, and a trade's cost, which an older server doesn't ask
+// for: a trade that forgot its price must not be final. A nil text is a line that is too long.
+func parse(text []byte) (command, error) {
+	if text == nil {
+		return command{}, errTooLong
+	}
+	members, err := object(text)
+	if err != nil {
+		return command{}, fmt.Errorf("not a JSON object: %w", err)
+	}
+	if len(members) != 1 {
+		return command{}, fmt.Errorf("a line holds one command, this one has %d members", len(members))
+	}
+	kind, body := client.Kind(members[0].name), members[0].value
+	switch kind {
+	case client.KindAsset, client.KindAccount, client.KindTransaction, client.KindTransfer, client.KindTrade:
+	default:
+		return command{}, fmt.Errorf("%q is none of asset, account, transaction, transfer and trade", string(kind))
+	}
+	fields, err := object(body)
+	if err != nil {
+		return command{}, fmt.Errorf("%s: not a JSON object: %w", kind, err)
+	}
+	id, others, err := takeID(fields)
+	if err != nil {
+		return command{}, fmt.Errorf("%s.id: %w", kind, err)
+	}
+	c := command{Command: client.Command{Kind: kind, ID: id, Body: body}}
+	if kind == client.KindAsset || kind == client.KindAccount {
+		if !events.ValidID(id) { // it stands in the path
+			return command{}, fmt.Errorf("%s.id: %q is not an id: %w", kind, id, client.ErrID)
+		}
+		c.Body = others
+	}
+	if kind == client.KindTrade && !slices.ContainsFunc(fields, func(f member) bool { return f.name == "cost" }) {
+		return command{}, errors.New(`trade.cost: it is missing; a trade that is free says so: "cost":"0"`)
+	}
+	c.need(body)
+	return c, nil
+}
+
+// need collects what the body names. Members of wrong types name nothing: the server refuses them.
+func (c *command) need(body []byte) {
+	var b struct {
+		Currency, Asset, From, To, Buyer, Seller string
+		Overdraft                                json.RawMessage
+		Postings                                 []struct{ Account, Asset string }
+	}
+	_ = json.Unmarshal(body, &b)
+	switch c.Kind {
+	case client.KindAsset:
+		c.assets = named(b.Currency)
+	case client.KindAccount:
+		c.unlimited = client.Unlimited(b.Overdraft)
+		var limits map[string]json.RawMessage
+		_ = json.Unmarshal(b.Overdraft, &limits)
+		c.assets = slices.Collect(maps.Keys(limits))
+	default: // the currency of a traded asset was registered before the asset
+		c.assets, c.accounts = named(b.Asset), named(b.From, b.To, b.Buyer, b.Seller)
+		for _, p := range b.Postings {
+			c.assets = append(c.assets, named(p.Asset)...)
+			c.accounts = append(c.accounts, named(p.Account)...)
+		}
+	}
+}
+
+// named returns the ids that are given.
+func named(ids ...string) []string {
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+}
+
+// member is one member of a JSON object, its value as it stands in the text.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// object reads the members of a JSON object in their order, doubled ones too. Nothing may follow it.
+func object(text []byte) ([]member, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	start, err := d.Token()
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if start != json.Delim('{') {
+		return nil, errors.New("it begins with something else")
+	}
+	var members []member
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, malformed(err)
+		}
+		var m member
+		m.name, _ = name.(string) // a decoder gives strings for names
+		if err := d.Decode(&m.value); err != nil {
+			return nil, malformed(err)
+		}
+		members = append(members, m)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, malformed(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows it")
+	}
+	return members, nil
+}
+
+func malformed(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends too early")
+	}
+	return err
+}
+
+// takeID returns the id among the fields of a command, and an object of the other fields as they stand.
+func takeID(fields []member) (id string, others []byte, err error) {
+	var rest []string
+	found := 0
+	for _, f := range fields {
+		if f.name == "id" {
+			found++
+			if err := json.Unmarshal(f.value, &id); err != nil {
+				return "", nil, errors.New("it must be a string")
+			}
+			continue
+		}
+		name, err := json.Marshal(f.name)
+		if err != nil {
+			return "", nil, err
+		}
+		rest = append(rest, string(name)+":"+string(f.value))
+	}
+	switch {
+	case found > 1:
+		return "", nil, errors.New("it is given twice")
+	case id == "":
+		return "", nil, errors.New("it is missing, and without one the line could not be sent again safely")
+	}
+	return id, []byte("{" + strings.Join(rest, ",") + "}"), nil
+}

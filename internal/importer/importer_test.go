@@ -1,0 +1,447 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/client"
+)
+
+// book is a ledger in memory that keeps the rules that an import depends on: what is named must exist, a limited
+// account never owes, an id is used once. before is called at the start of every Send.
+type book struct {
+	mu       sync.Mutex
+	assets   map[string]bool
+	accounts map[string]bool // to unlimited
+	posted   map[string]string
+	balances map[[2]string]int
+	sent     []string // ids in the order in which they were carried out
+	asked    int      // for accounts
+
+	before func(ctx context.Context, cmd client.Command) error
+}
+
+func newBook() *book {
+	return &book{assets: map[string]bool{}, accounts: map[string]bool{}, posted: map[string]string{}, balances: map[[2]string]int{},
+		before: func(context.Context, client.Command) error { return nil }}
+}
+
+func (b *book) Account(_ context.Context, id string) (client.Reply[client.Account], error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked++
+	unlimited, ok := b.accounts[id]
+	if !ok {
+		return client.Reply[client.Account]{}, refusal("account_not_found")
+	}
+	a := client.Account{ID: id, Overdraft: json.RawMessage(`null`)}
+	if unlimited {
+		a.Overdraft = json.RawMessage(`"unlimited"`)
+	}
+	return client.Reply[client.Account]{Value: a}, nil
+}
+
+func refusal(code string) error { return &client.Error{Status: 422, Code: code} }
+
+func (b *book) Send(ctx context.Context, cmd client.Command) (client.Written, error) {
+	if err := b.before(ctx, cmd); err != nil {
+		return client.Written{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = append(b.sent, cmd.ID)
+	used := string(cmd.Kind) + " " + cmd.ID
+	if body, ok := b.posted[used]; ok {
+		if body != string(cmd.Body) {
+			return client.Written{}, refusal("transaction_id_reused")
+		}
+		return client.Written{}, nil
+	}
+	if err := b.apply(cmd); err != nil {
+		return client.Written{}, err
+	}
+	b.posted[used] = string(cmd.Body)
+	return client.Written{New: true}, nil
+}
+
+func (b *book) apply(cmd client.Command) error {
+	var body struct {
+		Currency        string
+		Overdraft       json.RawMessage
+		From, To, Asset string
+		Quantity        int `json:",string"`
+	}
+	if err := json.Unmarshal(cmd.Body, &body); err != nil {
+		return refusal("malformed_body")
+	}
+	switch cmd.Kind {
+	case client.KindAsset:
+		if body.Currency != "" && !b.assets[body.Currency] {
+			return refusal("asset_not_found")
+		}
+		b.assets[cmd.ID] = true
+	case client.KindAccount:
+		b.accounts[cmd.ID] = client.Unlimited(body.Overdraft)
+	case client.KindTransfer:
+		unlimited, from := b.accounts[body.From]
+		_, to := b.accounts[body.To]
+		have := [2]string{body.From, body.Asset}
+		switch {
+		case !from || !to:
+			return refusal("account_not_found")
+		case !b.assets[body.Asset]:
+			return refusal("asset_not_found")
+		case !unlimited && b.balances[have] < body.Quantity:
+			return refusal("insufficient_funds")
+		}
+		b.balances[have] -= body.Quantity
+		b.balances[[2]string{body.To, body.Asset}] += body.Quantity
+	}
+	return nil
+}
+
+// failures gathers what an import reports.
+type failures struct{ list []Failure }
+
+func (f *failures) add(one Failure) { f.list = append(f.list, one) }
+
+func (f *failures) lines() map[int]string {
+	m := make(map[int]string)
+	for _, one := range f.list {
+		m[one.Line] = one.Err.Error()
+		var e *client.Error
+		if errors.As(one.Err, &e) {
+			m[one.Line] = e.Code
+		}
+	}
+	return m
+}
+
+func run(ctx context.Context, b *book, clients int, file io.Reader) (Counts, *failures, error) {
+	var f failures
+	i := New(Config{Ledger: b, Clients: clients, OnFailure: f.add})
+	err := i.Run(ctx, file)
+	return i.Counts(), &f, err
+}
+
+const opening = `{"asset":{"id":"USD"}}
+{"account":{"id":"bank","overdraft":"unlimited"}}
+{"account":{"id":"jane"}}
+`
+
+// Whatever the concurrency, every line fares as if the lines were sent one after the other. Run again, what is there is
+// replayed.
+func TestTheOutcomeIsThatOfTheFilesOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		file := drawFile(t)
+		clients := rapid.IntRange(2, 16).Draw(t, "clients")
+		one := newBook()
+		wantCounts, wantFailures, err := run(context.Background(), one, 1, strings.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		many := newBook()
+		var n atomic.Int64
+		many.before = func(context.Context, client.Command) error {
+			for range n.Add(1) % 3 * 10 {
+				runtime.Gosched() // lets others overtake
+			}
+			return nil
+		}
+		counts, failed, err := run(context.Background(), many, clients, strings.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts != wantCounts || fmt.Sprint(failed.lines()) != fmt.Sprint(wantFailures.lines()) {
+			t.Fatalf("%d clients: %+v %v\none client: %+v %v\n%s", clients, counts, failed.lines(), wantCounts, wantFailures.lines(), file)
+		}
+		if fmt.Sprint(many.balances) != fmt.Sprint(one.balances) {
+			t.Fatalf("%d clients: %v\none client: %v\n%s", clients, many.balances, one.balances, file)
+		}
+		again, _, err := run(context.Background(), many, clients, strings.NewReader(file))
+		if err != nil || again.Replayed < counts.New+counts.Replayed {
+			t.Fatalf("run again: %+v after %+v, %v", again, counts, err)
+		}
+	})
+}
+
+// drawFile draws definitions and then transfers, among them bad ones and repeated ids. The first user of an asset comes
+// after its line, as otherwise the outcome is open.
+func drawFile(t *rapid.T) string {
+	var b strings.Builder
+	b.WriteString(`{"asset":{"id":"USD"}}` + "\n" + `{"asset":{"id":"AAPL","currency":"USD"}}` + "\n")
+	accounts := []string{"bank", "mint", "jane", "joe", "ann"}
+	for i, a := range accounts {
+		overdraft := "null"
+		if i < 2 {
+			overdraft = `"unlimited"`
+		}
+		fmt.Fprintf(&b, `{"account":{"id":%q,"overdraft":%s}}`+"\n", a, overdraft)
+	}
+	for n := range rapid.IntRange(0, 60).Draw(t, "transfers") {
+		parties := rapid.Permutation(append(accounts[:len(accounts):len(accounts)], "nobody")).Draw(t, "parties")
+		id := rapid.SampledFrom([]int{n, n, n, n / 2}).Draw(t, "id")
+		fmt.Fprintf(&b, `{"transfer":{"id":"t-%d","from":%q,"to":%q,"asset":%q,"quantity":"%d"}}`+"\n", id, parties[0], parties[1],
+			rapid.SampledFrom([]string{"USD", "AAPL", "GOLD"}).Draw(t, "asset"), rapid.IntRange(1, 9).Draw(t, "quantity"))
+		if rapid.IntRange(0, 9).Draw(t, "noise") == 0 {
+			b.WriteString(rapid.SampledFrom([]string{"\n", "nonsense\n", "{\"transfer\":{}}\n"}).Draw(t, "line"))
+		}
+	}
+	return b.String()
+}
+
+func TestBadLinesAreNamedAndTheRestGoesOn(t *testing.T) {
+	b := newBook()
+	counts, failed, err := run(t.Context(), b, 4, strings.NewReader(opening+`
+{"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}}
+{"transfer":{"from":"bank","to":"jane","asset":"USD","quantity":"5"}}
+{"transfer":{"id":"t-2","from":"jane","to":"bank","asset":"USD","quantity":"6"}}
+{"transfer":{"id":"t-3","from":"jane","to":"nobody","asset":"USD","quantity":"1"}}
+nonsense
+`+strings.Repeat("x", maxLineBytes+1)+`
+{"transfer":{"id":"t-4","from":"jane","to":"bank","asset":"USD","quantity":"5"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts.New != 5 || counts.Failed != 5 || counts.Replayed != 0 || b.balances[[2]string{"jane", "USD"}] != 0 {
+		t.Errorf("%+v, balances %v", counts, b.balances)
+	}
+	got := failed.lines()
+	for line, says := range map[int]string{6: "transfer.id: it is missing", 7: "insufficient_funds", 8: "account_not_found", 9: "not a JSON object", 10: "more than 1 MiB"} {
+		if !strings.Contains(got[line], says) {
+			t.Errorf("line %d: %q, want %q", line, got[line], says)
+		}
+	}
+	if len(got) != 5 {
+		t.Errorf("failures: %v", got)
+	}
+}
+
+// An import ends at so many bad lines, whether they were read or refused, and tries no line after that.
+func TestManyBadLinesEndAnImport(t *testing.T) {
+	const most = 20
+	for name, bad := range map[string]string{
+		"unreadable": "nonsense",
+		"refused":    `{"transfer":{"id":"t","from":"nobody","to":"bank","asset":"USD","quantity":"1"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			// The last line has the id of those before: another one could be sent while they wait for each other.
+			file := opening + strings.Repeat(bad+"\n", 1000) +
+				`{"transfer":{"id":"t","from":"bank","to":"bank","asset":"USD","quantity":"1"}}`
+			for _, c := range []struct{ failures, failed, last int64 }{{most, most, 0}, {1, 1, 0}, {0, 1000, 1}} {
+				b := newBook()
+				var f failures
+				i := New(Config{Ledger: b, Clients: 1, OnFailure: f.add, Failures: c.failures})
+				err := i.Run(t.Context(), strings.NewReader(file))
+				if errors.Is(err, ErrFailures) != (c.failures > 0) {
+					t.Errorf("at %d: %v", c.failures, err)
+				}
+				_, last := b.posted["transfer t"]
+				if n := i.Counts(); n.Failed != c.failed || int64(len(f.list)) != c.failed || last != (c.last == 1) {
+					t.Errorf("at %d: %+v, %d told, the last line was sent: %t", c.failures, n, len(f.list), last)
+				}
+			}
+		})
+	}
+}
+
+// slow is a ledger that answers long after it has carried out a command, or is cut off meanwhile.
+type slow struct{ *book }
+
+func (s slow) Send(ctx context.Context, cmd client.Command) (client.Written, error) {
+	w, err := s.book.Send(ctx, cmd)
+	if err != nil {
+		return w, err
+	}
+	select {
+	case <-ctx.Done():
+		return client.Written{}, ctx.Err()
+	case <-time.After(time.Second):
+		return w, nil
+	}
+}
+
+// Lines that are under way when an import stops for its bad lines are finished and counted.
+func TestLinesUnderWayAtAStopAreCounted(t *testing.T) {
+	const good, most = 10, 20
+	refused := `{"transfer":{"id":"t","from":"nobody","to":"bank","asset":"USD","quantity":"1"}}` + "\n"
+	for name, bad := range map[string]string{
+		"unreadable": "nonsense\n", "refused": refused, "denied": `{"account":{"id":"denied"}}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBook()
+				b.before = func(_ context.Context, cmd client.Command) error {
+					if cmd.ID == "denied" {
+						return &client.DeniedError{Status: http.StatusForbidden}
+					}
+					return nil
+				}
+				var file strings.Builder
+				for n := range good {
+					fmt.Fprintf(&file, `{"account":{"id":"a-%d"}}`+"\n", n)
+				}
+				file.WriteString(strings.Repeat(bad, most))
+				i := New(Config{Ledger: slow{b}, Clients: good + most, OnFailure: func(Failure) {}, Failures: most})
+				err := i.Run(t.Context(), strings.NewReader(file.String()))
+				if _, isDenied := errors.AsType[*client.DeniedError](err); isDenied != (name == "denied") {
+					t.Errorf("it ended with %v", err)
+				}
+				if c := i.Counts(); err == nil || c.New != int64(len(b.posted)) || c.CutOff != 0 || c.Failed < 1 {
+					t.Errorf("%v: %+v, %d lines were posted", err, c, len(b.posted))
+				}
+			})
+		})
+	}
+}
+
+// Transactions that share unlimited accounts only are all under way at once.
+func TestUnlimitedAccountsDontMakeLinesWait(t *testing.T) {
+	const clients = 8
+	for name, c := range map[string]struct {
+		definitions string
+		lookups     int
+		takes       time.Duration // a second for what waits for nothing, and one for what waits for that
+	}{
+		"opened in the file": {`{"asset":{"id":"USD"}}
+{"account":{"id":"a","overdraft":"unlimited"}}
+{"account":{"id":"b","overdraft":"unlimited"}}
+`, 0, 2 * time.Second},
+		"opened long ago": {"", 2, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBook()
+				b.assets["USD"], b.accounts["a"], b.accounts["b"] = true, true, true
+				file := c.definitions
+				for n := range clients {
+					file += fmt.Sprintf(`{"transfer":{"id":"t-%d","from":"a","to":"b","asset":"USD","quantity":"1"}}`+"\n", n)
+				}
+				began := time.Now()
+				i := New(Config{Ledger: slow{b}, Clients: clients, OnFailure: func(f Failure) { t.Error(f) }})
+				if err := i.Run(t.Context(), strings.NewReader(file)); err != nil || time.Since(began) != c.takes || b.asked > c.lookups {
+					t.Errorf("%v: it took %s and %d lookups", err, time.Since(began), b.asked)
+				}
+			})
+		})
+	}
+}
+
+// endless is a file without an end; it counts what was read of it.
+type endless struct {
+	line []byte
+	at   int
+	read atomic.Int64
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.line[e.at]
+		e.at = (e.at + 1) % len(e.line)
+	}
+	e.read.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// With a ledger that doesn't answer, reading stops at the window.
+func TestReadingAheadIsBounded(t *testing.T) {
+	for name, size := range map[string]int{"short lines": 100, "long lines": 500_000} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const window = 4 << 20
+				prefix := `{"account":{"id":"a","name":"`
+				file := &endless{line: []byte(prefix + strings.Repeat("x", size-len(prefix)-4) + "\"}}\n")}
+				ctx, cancel := context.WithCancel(t.Context())
+				b := newBook()
+				b.before = func(ctx context.Context, _ client.Command) error { <-ctx.Done(); return ctx.Err() }
+				i := newImport(Config{Ledger: b, Clients: 2, OnFailure: func(f Failure) { t.Error(f) }}, window)
+				done := make(chan error)
+				go func() { done <- i.Run(ctx, file) }()
+				synctest.Wait()
+				want := int64(window) / max(int64(size), minLineWeight) * int64(size)
+				if read := file.read.Load(); read < want || read > want+int64(2*size)+maxLineBytes {
+					t.Errorf("it read %d bytes, want about %d", read, want)
+				}
+				cancel()
+				if err := <-done; !errors.Is(err, context.Canceled) {
+					t.Errorf("it ended with %v", err)
+				}
+				if c := i.Counts(); c.Lines() != 0 || c.CutOff != 1 {
+					t.Errorf("one line was cut off and none finished: %+v", c)
+				}
+			})
+		})
+	}
+}
+
+// A finished import has forgotten its lines: what it keeps does not grow with the file.
+func TestFinishedLinesAreForgotten(t *testing.T) {
+	var file strings.Builder
+	file.WriteString(opening)
+	for n := range 2_000 {
+		fmt.Fprintf(&file, `{"transfer":{"id":"t-%d","from":"bank","to":"jane","asset":"USD","quantity":"1"}}`+"\n", n)
+	}
+	i := New(Config{Ledger: newBook(), Clients: 4, OnFailure: func(f Failure) { t.Error(f) }})
+	if err := i.Run(t.Context(), strings.NewReader(file.String())); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(i.schedule.last); n != 0 {
+		t.Errorf("%d keys are kept", n)
+	}
+	for n := range policiesMax + 1 {
+		i.cache(fmt.Sprint(n), true)
+	}
+	if n := len(i.policies); n > policiesMax {
+		t.Errorf("%d policies are kept", n)
+	}
+}
+
+// A line that is never answered ends the import: the client has sent it again for long enough. A refusal is an answer.
+func TestALineWithoutAnAnswerEndsTheImport(t *testing.T) {
+	file := opening + strings.Repeat(`{"account":{"id":"a"}}`+"\n", 1000)
+	for _, c := range []struct {
+		err  error
+		most int64 // lines that are sent
+	}{
+		{&client.UnknownError{ID: "a", Err: &client.Error{Status: 504, Code: "outcome_unknown"}}, 4},
+		{&client.Error{Status: 503, Code: "throttled"}, 4},
+		{&client.UnreachableError{Err: errors.New("refused")}, 4},
+		{&client.DeniedError{Status: http.StatusForbidden}, 4},
+		{refusal("invalid_request"), 1003},
+	} {
+		b := newBook()
+		var sent atomic.Int64
+		b.before = func(context.Context, client.Command) error { sent.Add(1); return c.err }
+		_, _, err := run(t.Context(), b, 2, strings.NewReader(file))
+		if isRefusal := c.most > 4; isRefusal != (err == nil) || err != nil && !errors.Is(err, c.err) || sent.Load() > c.most || isRefusal && sent.Load() < c.most {
+			t.Errorf("%v: it ended with %v after %d lines", c.err, err, sent.Load())
+		}
+	}
+}
+
+// Accounts that the file doesn't open are asked for only when a line would have to wait for another one's.
+func TestAccountsAreLookedUpOnlyWhenLinesMeet(t *testing.T) {
+	b := newBook()
+	b.assets["USD"] = true
+	var file strings.Builder
+	for n := range 100 {
+		b.accounts[fmt.Sprint("from-", n)], b.accounts[fmt.Sprint("to-", n)] = true, false
+		fmt.Fprintf(&file, `{"transfer":{"id":"t-%d","from":"from-%d","to":"to-%d","asset":"USD","quantity":"1"}}`+"\n", n, n, n)
+	}
+	if counts, _, err := run(t.Context(), b, 4, strings.NewReader(file.String())); err != nil || counts.New != 100 || b.asked != 0 {
+		t.Errorf("%+v, %d look-ups, %v", counts, b.asked, err)
+	}
+}

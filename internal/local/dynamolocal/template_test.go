@@ -1,0 +1,58 @@
+package dynamolocal
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	template "ledger.example"
+	"ledger.example/internal/local/pump"
+	"ledger.example/internal/table"
+)
+
+// What a local stack follows is read from template.yaml. That the rest of the mapping is as a pump takes it, package
+// documents tests.
+func TestTheTemplateOfTheStack(t *testing.T) {
+	made, err := Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(made.GlobalSecondaryIndexes); n != len(table.Indexes()) || made.StreamSpecification.StreamViewType != "NEW_IMAGE" {
+		t.Errorf("%d indexes, stream %+v", n, made.StreamSpecification)
+	}
+	settings, err := StreamSettings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pump.New(pump.Options{Settings: settings}); err != nil {
+		t.Error(err)
+	}
+	for i, v := 0, reflect.ValueOf(settings); i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			t.Errorf("there is no %s", v.Type().Field(i).Name)
+		}
+	}
+	// The table itself is compared with the layout whenever one is made.
+	prefixes := make([]string, 0, len(table.EventPrefixes()))
+	for _, prefix := range table.EventPrefixes() {
+		prefixes = append(prefixes, `{"prefix":"`+prefix+`"}`)
+	}
+	want := []string{
+		`{"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[{"prefix":"` + table.PostingPrefix + `"}]}}}}`,
+		`{"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[{"prefix":"` + table.GrantPrefix + `"}]}}}}`,
+		`{"dynamodb":{"NewImage":{"` + table.AttrPK + `":{"S":[{"exists":false}]}}}}`,
+		`{"eventName":["MODIFY"],"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[` + strings.Join(prefixes[2:],
+			",") + `]}}}}`,
+	}
+	if got := settings.Filters; !slices.Equal(got, want) {
+		t.Errorf("filters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	// The query role may read each index by name.
+	for _, index := range table.Indexes() {
+		if !strings.Contains(string(template.YAML), `"${LedgerTable.Arn}/index/`+index.Name+`"`) {
+			t.Errorf("no role may query %s", index.Name)
+		}
+	}
+}

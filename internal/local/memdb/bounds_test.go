@@ -1,0 +1,91 @@
+package memdb
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/table"
+)
+
+// An item that is written all the time keeps the versions that a read can ask for, and no more; and its places in
+// indexes go with them.
+func TestVersionsAreForgotten(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	s := New(Options{Now: func() time.Time { return now }, Lag: func(context.Context) time.Duration { return 0 }})
+	client := s.DynamoDB()
+	if _, err := dynamolocal.CreateTable(t.Context(), client, "books"); err != nil {
+		t.Fatal(err)
+	}
+	key := table.MembershipKey("jane", "u")
+	const writes, every = 100, time.Minute
+	for n := range writes {
+		item := ddb.Key(key)
+		item[table.AttrNumber] = ddb.Integer(int64(n))
+		item[table.AttrPK2] = ddb.String(table.UserPK2(string(rune('a' + n%26))))
+		in := &dynamodb.PutItemInput{TableName: aws.String("books"), Item: item}
+		if _, err := client.PutItem(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(every)
+	}
+	b := s.tables["books"]
+	most := int(lagMost/every) + 1
+	if n := len(b.row(key).versions); n != most {
+		t.Errorf("%d versions are kept, not %d", n, most)
+	}
+	places := 0
+	for _, x := range b.indexes[1:] {
+		places += x.entries.Len()
+	}
+	if places != most {
+		t.Errorf("the indexes have %d places for %d versions", places, most)
+	}
+
+	// One that is deleted goes in the end.
+	for range 2 {
+		in := &dynamodb.DeleteItemInput{TableName: aws.String("books"), Key: ddb.Key(key)}
+		if _, err := client.DeleteItem(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(2 * lagMost)
+	}
+	if s.tables["books"].items != 0 || b.row(key).current() != nil {
+		t.Error("it is still there")
+	}
+}
+
+// A stream and the list of changes keep what is new, however much there is.
+func TestStreamsAndChangesAreBounded(t *testing.T) {
+	s := New(Options{Shards: 1})
+	if _, err := dynamolocal.CreateTable(t.Context(), s.DynamoDB(), "books"); err != nil {
+		t.Fatal(err)
+	}
+	b := s.tables["books"]
+	for n := range 2 * changesKept {
+		image := ddb.Item{"N": &types.AttributeValueMemberN{Value: "1"}}
+		s.changed(Change{b.name, table.Key{}, nil, image, time.Unix(int64(n/1000), 0)})
+	}
+	if len(s.changes) != changesKept || s.trimmed != changesKept {
+		t.Errorf("%d changes, %d trimmed", len(s.changes), s.trimmed)
+	}
+	if got := s.Since(2*changesKept - 3); len(got) != 3 || !got[2].At.Equal(s.changes[len(s.changes)-1].At) {
+		t.Errorf("the last three are %v", got)
+	}
+	var trimmed *streamtypes.TrimmedDataAccessException
+	for at, isGone := range map[int]bool{changesKept - 1: true, changesKept: false} {
+		from := &dynamodbstreams.GetRecordsInput{ShardIterator: iterator{*b.description.LatestStreamArn, 0, at}.text()}
+		if _, err := s.getRecords(from); errors.As(err, &trimmed) != isGone {
+			t.Errorf("after %d records: %v", at, err)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package memdb
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// DynamoDB returns a client of the store. Middleware that optFns add to the Initialize step runs before the store
+// answers. Later steps don't run, as nothing is sent; so nothing is retried either.
+func (s *Store) DynamoDB(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region: Region, APIOptions: []func(*middleware.Stack) error{s.answerRequests},
+	}, optFns...)
+}
+
+// Streams returns a client of the streams of the store's tables, like DynamoDB.
+func (s *Store) Streams() *dynamodbstreams.Client {
+	return dynamodbstreams.New(dynamodbstreams.Options{
+		Region: Region, APIOptions: []func(*middleware.Stack) error{s.answerRequests},
+	})
+}
+
+// answerRequests makes the store answer where the SDK would begin to build an HTTP request.
+func (s *Store) answerRequests(stack *middleware.Stack) error {
+	return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("DynamoDBInMemory", func(
+		ctx context.Context, in middleware.SerializeInput, _ middleware.SerializeHandler,
+	) (out middleware.SerializeOutput, metadata middleware.Metadata, err error) {
+		if ctx.Err() != nil {
+			return out, metadata, &aws.RequestCanceledError{Err: ctx.Err()}
+		}
+		if out.Result, err = s.answer(ctx, in.Parameters); err != nil {
+			return middleware.SerializeOutput{}, metadata, &awshttp.ResponseError{
+				ResponseError: &smithyhttp.ResponseError{Response: reply(http.StatusBadRequest, s.time()), Err: err},
+			}
+		}
+		return out, successMetadata(ctx, s.time()), nil
+	}), middleware.Before)
+}
+
+// answer carries out one request. Its errors are those of the service.
+func (s *Store) answer(ctx context.Context, request any) (any, error) {
+	switch in := request.(type) {
+	case *dynamodb.GetItemInput:
+		return s.getItem(ctx, in)
+	case *dynamodb.BatchGetItemInput:
+		return s.batchGetItem(ctx, in)
+	case *dynamodb.QueryInput:
+		return s.query(ctx, in)
+	case *dynamodb.ScanInput:
+		return s.scan(ctx, in)
+	case *dynamodb.PutItemInput:
+		_, err := s.writeOne(putting, in)
+		return &dynamodb.PutItemOutput{}, err
+	case *dynamodb.UpdateItemInput:
+		after, err := s.writeOne(updating, in)
+		return &dynamodb.UpdateItemOutput{Attributes: after}, err
+	case *dynamodb.DeleteItemInput:
+		_, err := s.writeOne(deleting, in)
+		return &dynamodb.DeleteItemOutput{}, err
+	case *dynamodb.TransactWriteItemsInput:
+		return s.transactWriteItems(ctx, in)
+	case *dynamodb.TransactGetItemsInput:
+		return s.transactGetItems(in)
+	case *dynamodb.CreateTableInput:
+		return s.createTable(in)
+	case *dynamodb.DescribeTableInput:
+		return s.describeTable(in)
+	case *dynamodbstreams.DescribeStreamInput:
+		return s.describeStream(in)
+	case *dynamodbstreams.GetShardIteratorInput:
+		return s.getShardIterator(in)
+	case *dynamodbstreams.GetRecordsInput:
+		return s.getRecords(in)
+	}
+	return nil, unsupported(fmt.Sprintf("a %T", request))
+}
+
+// reply is an HTTP reply without a body whose Date is the store's clock.
+func reply(status int, clock time.Time) *smithyhttp.Response {
+	return &smithyhttp.Response{Response: &http.Response{
+		StatusCode: status, Header: http.Header{"Date": {clock.UTC().Format(http.TimeFormat)}}, Body: http.NoBody,
+	}}
+}
+
+// successMetadata is the metadata of a reply of that time as the SDK makes it.
+func successMetadata(ctx context.Context, clock time.Time) middleware.Metadata {
+	next := func(context.Context, middleware.DeserializeInput) (
+		middleware.DeserializeOutput, middleware.Metadata, error,
+	) {
+		return middleware.DeserializeOutput{RawResponse: reply(http.StatusOK, clock)}, middleware.Metadata{}, nil
+	}
+	_, metadata, _ := awsmiddleware.RecordResponseTiming{}.HandleDeserialize(
+		ctx, middleware.DeserializeInput{}, middleware.DeserializeHandlerFunc(next))
+	return metadata
+}

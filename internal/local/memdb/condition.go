@@ -1,0 +1,156 @@
+package memdb
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+)
+
+// A condition holds of an item if each term of one of its lists does: terms joined by AND, lists by OR. The grammar
+// is that part of AWS's that the ledger uses: no parentheses, no NOT, and few operators. A nil condition always holds.
+type condition [][]term
+
+// A term is a function of an attribute, or its comparison with values.
+type term struct {
+	operator  string // in small letters
+	attribute string
+	values    []types.AttributeValue // as many as the operator takes
+}
+
+// Operators that terms have beside "=", "<" and "<=".
+const (
+	exists    = "attribute_exists"
+	notExists = "attribute_not_exists"
+	ofType    = "attribute_type"
+	between   = "between" // in key conditions alone
+)
+
+const keyCondition = "KeyConditionExpression"
+
+// attributeTypes are the names that attribute_type takes.
+var attributeTypes = []string{"S", "SS", "N", "NS", "B", "BS", "BOOL", "NULL", "L", "M"}
+
+// condition reads a ConditionExpression.
+func (p *placeholders) condition(text *string) (c condition, err error) {
+	if text == nil {
+		return nil, nil
+	}
+	parser := p.parser("ConditionExpression", *text)
+	for more := true; more; more = parser.is("OR") {
+		c = append(c, parser.terms())
+	}
+	return c, parser.end()
+}
+
+// terms reads terms that are joined by AND.
+func (p *parser) terms() (all []term) {
+	for more := true; more; more = p.is("AND") {
+		all = append(all, p.term())
+	}
+	return all
+}
+
+// term reads a function or a comparison. Values are to the right of the operator.
+func (p *parser) term() (t term) {
+	if name := strings.ToLower(p.token); name == exists || name == notExists || name == ofType {
+		p.next()
+		return p.call(name)
+	}
+	t.attribute = p.attribute()
+	t.operator = strings.ToLower(p.token)
+	p.next()
+	switch {
+	case t.operator == "=":
+		t.values = append(t.values, p.value())
+	case t.operator == "<" || t.operator == "<=":
+		t.values = append(t.values, p.value("S", "N"))
+	case t.operator == between && p.kind == keyCondition:
+		low := p.value("S", "N")
+		p.must("AND")
+		high := p.value("S", "N")
+		if order, ok := compare(low, high); !ok || order > 0 {
+			p.fail("The BETWEEN operator requires bounds of one type, the lower one first")
+		}
+		t.values = append(t.values, low, high)
+	default:
+		p.syntax()
+	}
+	return t
+}
+
+// call reads the arguments of a function.
+func (p *parser) call(function string) term {
+	t := term{operator: function}
+	p.must("(")
+	t.attribute = p.attribute()
+	if function == ofType {
+		p.must(",")
+		t.values = append(t.values, p.value("S"))
+		if name, _ := text(t.values[0]); !slices.Contains(attributeTypes, name) {
+			p.fail("Invalid attribute type name found; type: %s", name)
+		}
+	}
+	p.must(")")
+	return t
+}
+
+// holds reports whether the condition holds of an item, nil if it is absent.
+func (c condition) holds(i ddb.Item) bool {
+	return c == nil || slices.ContainsFunc(c, func(terms []term) bool {
+		return !slices.ContainsFunc(terms, func(t term) bool { return !t.holds(i[t.attribute]) })
+	})
+}
+
+// holds reports whether the term holds of an attribute's value, nil if it is absent. A comparison with an absent
+// attribute, or one of another type, is false.
+func (t term) holds(v types.AttributeValue) bool {
+	switch t.operator {
+	case exists:
+		return v != nil
+	case notExists:
+		return v == nil
+	case ofType:
+		name, _ := text(t.values[0])
+		return typeOf(v) == name
+	case "=":
+		return equal(v, t.values[0])
+	}
+	order, ok := compare(v, t.values[0])
+	return ok && (order < 0 || order == 0 && t.operator == "<=")
+}
+
+// keyCondition reads a KeyConditionExpression: a partition key's value, and at most the two bounds of its sort key,
+// which belong to the range. It returns the first and the last entry that the index can have there.
+func (p *placeholders) keyCondition(expression *string, x *index) (from, to entry, err error) {
+	if expression == nil {
+		return from, to, validation("The KeyConditionExpression must be specified")
+	}
+	parser := p.parser(keyCondition, *expression)
+	terms := parser.terms()
+	if err := parser.end(); err != nil {
+		return from, to, err
+	}
+	bounds := map[string][]string{x.sortKey: {"", afterAll}}
+	for _, t := range terms {
+		operator := map[string]string{x.partitionKey: "=", x.sortKey: between}[t.attribute]
+		if _, twice := bounds[t.attribute]; operator != t.operator || twice && t.attribute == x.partitionKey {
+			return from, to, unsupported("a key condition other than PK = :p, or PK = :p AND SK BETWEEN :a AND :b")
+		}
+		bounds[t.attribute] = nil
+		for _, v := range t.values {
+			value, _ := text(v)
+			if value == "" {
+				return from, to, validation("The value of the key %s must be a string, and not empty", t.attribute)
+			}
+			bounds[t.attribute] = append(bounds[t.attribute], value)
+		}
+	}
+	partition, sort := bounds[x.partitionKey], bounds[x.sortKey]
+	if partition == nil || len(terms) > 2 {
+		return from, to, validation("Query condition needs the key %s, and each key once", x.partitionKey)
+	}
+	return newEntry(partition[0], sort[0], firstRow), newEntry(partition[0], sort[1], lastRow), nil
+}

@@ -1,0 +1,105 @@
+package memdb_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/table"
+)
+
+// At each limit, one more is refused, as DynamoDB and DynamoDB Local refuse it.
+func TestLimits(t *testing.T) {
+	_, client := open(t, memdb.Options{})
+	sized := func(n, bytes int) ddb.Item {
+		i := ddb.Key(table.Key{PK: "p", SK: fmt.Sprintf("%03d", n)})
+		i["Text"] = ddb.String(strings.Repeat("x", bytes-ddb.ItemBytes(i)-len("Text")))
+		return i
+	}
+	putAll := func(count, bytes int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			in := &dynamodb.TransactWriteItemsInput{}
+			for n := range count {
+				in.TransactItems = append(in.TransactItems, putting(sized(n, bytes)).TransactItems...)
+			}
+			_, err := client.TransactWriteItems(ctx, in)
+			return err
+		}
+	}
+	getAll := func(count int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			in := &dynamodb.TransactGetItemsInput{}
+			for n := range count {
+				key := table.Key{PK: "p", SK: fmt.Sprintf("%03d", n)}
+				in.TransactItems = append(in.TransactItems, getting(key).TransactItems...)
+			}
+			_, err := client.TransactGetItems(ctx, in)
+			return err
+		}
+	}
+	add := func(number string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+				TableName: tableName, Key: ddb.Key(keyA), UpdateExpression: aws.String("ADD N :by"),
+				ExpressionAttributeValues: ddb.Item{":by": &types.AttributeValueMemberN{Value: number}},
+			})
+			return err
+		}
+	}
+	put := func(bytes int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := client.PutItem(ctx, putInput(sized(0, bytes)))
+			return err
+		}
+	}
+	for _, c := range []struct {
+		what string
+		send func(context.Context) error
+		ok   bool
+	}{
+		{"the largest item", put(table.ItemBytes), true},
+		{"a larger one", put(table.ItemBytes + 1), false},
+		{"the largest transaction", putAll(10, 400<<10), true},
+		{"a larger one", putAll(11, 400<<10), false},
+		{"the most actions", putAll(table.TransactionActions, 100), true},
+		{"one more", putAll(table.TransactionActions+1, 100), false},
+		{"the most reads", getAll(table.TransactionActions), true},
+		{"one more", getAll(table.TransactionActions + 1), false},
+		{"38 digits", add(strings.Repeat("9", table.NumberDigits)), true},
+		{"another digit", add("0.1"), false},
+		{"a round sum of 39 digits", add("1"), true},
+		{"39 digits", add("1"), false},
+	} {
+		if err := c.send(t.Context()); (err == nil) != c.ok || err != nil && !invalid(err) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
+
+// A page of a query holds 1 MB.
+func TestPagesEndAtOneMegabyte(t *testing.T) {
+	_, client := open(t, memdb.Options{})
+	for n := range 5 {
+		item := ddb.Key(table.Key{PK: "p", SK: fmt.Sprint(n)})
+		item["Text"] = ddb.String(strings.Repeat("x", 300<<10))
+		put(t, client, item)
+	}
+	in := &dynamodb.QueryInput{
+		TableName: tableName, KeyConditionExpression: aws.String("PK = :p"),
+		ExpressionAttributeValues: ddb.Item{":p": ddb.String("p")},
+	}
+	for _, want := range []int32{4, 1} {
+		out, err := client.Query(t.Context(), in)
+		if err != nil || out.ScannedCount != want || out.Count != want || (out.LastEvaluatedKey == nil) != (want == 1) {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}

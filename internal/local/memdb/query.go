@@ -1,0 +1,179 @@
+package memdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+// A listing has the fields of a query and of a scan.
+type listing struct {
+	TableName, IndexName, KeyConditionExpression, ProjectionExpression *string
+	ConsistentRead, ScanIndexForward                                   *bool
+	ExpressionAttributeNames                                           map[string]string
+	ExpressionAttributeValues, ExclusiveStartKey                       ddb.Item
+	Limit, Segment, TotalSegments                                      *int32
+
+	isScan            bool
+	segment, segments int // of a scan: items whose partition's hash leaves that rest
+}
+
+// query answers Query: one partition of the table or an index, in the order of the sort key or its reverse.
+func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+	l := listing{segments: 1}
+	if err := decode(in, &l); err != nil {
+		return nil, err
+	}
+	return s.list(ctx, l)
+}
+
+// scan answers Scan: one segment of the table or an index, in the order of the hashes of its partition keys.
+func (s *Store) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
+	l := listing{isScan: true, segments: 1}
+	if err := decode(in, &l); err != nil {
+		return nil, err
+	}
+	if l.segment = int(aws.ToInt32(l.Segment)); l.TotalSegments != nil {
+		l.segments = int(*l.TotalSegments)
+	}
+	if (l.Segment == nil) != (l.TotalSegments == nil) || l.segment < 0 || l.segment >= l.segments {
+		return nil, validation("Segment %d of TotalSegments %d: both or neither are needed", l.segment, l.segments)
+	}
+	out, err := s.list(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return &dynamodb.ScanOutput{
+		Items: out.Items, Count: out.Count, ScannedCount: out.ScannedCount, LastEvaluatedKey: out.LastEvaluatedKey,
+	}, nil
+}
+
+// list finds a page, cuts it as the hook Page says, and makes the answer. A page that was cut has the key of its
+// last item as LastEvaluatedKey, and one that was cut to nothing, the key that it began after.
+func (s *Store) list(ctx context.Context, l listing) (*dynamodb.QueryOutput, error) {
+	p, err := s.find(l, s.instant(ctx, l.ConsistentRead))
+	if err != nil {
+		return nil, err
+	}
+	if s.options.Page != nil {
+		n := min(max(s.options.Page(ctx, len(p.read)), 0), len(p.read))
+		if n == 0 && l.ExclusiveStartKey == nil {
+			n = min(1, len(p.read)) // there is no key yet to go on from
+		}
+		p.full = p.full || n < len(p.read)
+		p.read = p.read[:n]
+	}
+	n := len(p.read)
+	out := &dynamodb.QueryOutput{
+		Count: int32(n), ScannedCount: int32(n), Items: make([]map[string]types.AttributeValue, n),
+	}
+	for n, i := range p.read {
+		out.Items[n] = lend(i, p.projection)
+	}
+	switch {
+	case p.full && n > 0:
+		out.LastEvaluatedKey = lend(p.read[n-1], p.keys)
+	case p.full:
+		out.LastEvaluatedKey = lend(l.ExclusiveStartKey, nil)
+	}
+	return out, nil
+}
+
+// A page is what a listing finds, in order.
+type page struct {
+	projection map[string]bool // attributes that are shown; nil: all
+	keys       map[string]bool // attributes of a LastEvaluatedKey
+	read       []ddb.Item      // each with all its attributes
+	full       bool            // there may be more behind it
+}
+
+// find fills a page as of an instant: with items up to the limit or up to 1 MB.
+func (s *Store) find(l listing, at time.Time) (*page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.table(l.TableName)
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.index(l.IndexName, aws.ToBool(l.ConsistentRead))
+	if err != nil {
+		return nil, err
+	}
+	from, to, projection, err := l.expressions(x)
+	if err != nil {
+		return nil, err
+	}
+	forward := l.ScanIndexForward == nil || *l.ScanIndexForward
+	var start entry // with a row if there is one
+	if l.ExclusiveStartKey != nil {
+		if start, err = t.startEntry(x, l.ExclusiveStartKey); err != nil {
+			return nil, err
+		}
+		switch {
+		case start.less(from) || to.less(start):
+			return nil, validation("The provided starting key is outside query boundaries")
+		case forward:
+			from = start
+		default:
+			to = start
+		}
+	}
+	p, bytes := &page{projection: projection, keys: x.keys}, 0
+	x.visit(from, to, forward, func(e entry) bool {
+		i := e.row.as(at)
+		isStart := start.row != nil && !e.less(start) && !start.less(e)
+		if isStart || e.hash%uint64(l.segments) != uint64(l.segment) || !x.shows(e, i) {
+			return true
+		}
+		i = only(i, x.projected)
+		p.read = append(p.read, i)
+		bytes += ddb.ItemBytes(i)
+		p.full = len(p.read) == int(aws.ToInt32(l.Limit)) || bytes >= table.QueryPageBytes
+		return !p.full
+	})
+	return p, nil
+}
+
+// expressions reads the expressions and the limit: the first and the last entry that the listing can have, and the
+// attributes that it shows.
+func (l listing) expressions(x *index) (from, to entry, projection map[string]bool, err error) {
+	if l.Limit != nil && *l.Limit < 1 {
+		return from, to, nil, validation("Value '%d' at 'limit' failed to satisfy constraint: at least 1", *l.Limit)
+	}
+	p := &placeholders{names: l.ExpressionAttributeNames, values: l.ExpressionAttributeValues}
+	if l.isScan {
+		from, to = entry{row: firstRow}, entry{^uint64(0), afterAll, afterAll, lastRow}
+	} else if from, to, err = p.keyCondition(l.KeyConditionExpression, x); err != nil {
+		return from, to, nil, err
+	}
+	if projection, err = p.projection(l.ProjectionExpression); err != nil {
+		return from, to, nil, err
+	}
+	for name := range projection {
+		if x.projected != nil && !x.projected[name] {
+			return from, to, nil, validation("Global secondary index %s does not project %s", x.name, name)
+		}
+	}
+	return from, to, projection, p.done()
+}
+
+// startEntry reads an ExclusiveStartKey. There need not be such an item: the position is where it would be. In an
+// index it has the keys of the index and those of the table, which order items with the same keys of the index.
+func (t *tableState) startEntry(x *index, given ddb.Item) (entry, error) {
+	for name := range x.keys {
+		if value, _ := text(given[name]); value == "" || len(given) != len(x.keys) {
+			return entry{}, validation("The provided starting key is invalid")
+		}
+	}
+	r := &row{}
+	r.key.PK, _ = text(given[t.keys().partitionKey])
+	r.key.SK, _ = text(given[t.keys().sortKey])
+	e, _ := x.place(r, given)
+	return e, nil
+}

@@ -1,0 +1,173 @@
+package memdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+// instant returns the one that a read sees. The zero time is now: that of a strongly consistent read.
+func (s *Store) instant(ctx context.Context, strong *bool) time.Time {
+	if aws.ToBool(strong) || s.options.Lag == nil {
+		return time.Time{}
+	}
+	if lag := s.options.Lag(ctx); lag > 0 {
+		return s.time().Add(-min(lag, lagMost))
+	}
+	return time.Time{}
+}
+
+// A readRequest has the fields of a GetItem, a part of a TransactGetItems, and a BatchGetItem of one table.
+type readRequest struct {
+	TableName, ProjectionExpression *string
+	ExpressionAttributeNames        map[string]string
+	ConsistentRead                  *bool
+	Key                             ddb.Item
+	Keys                            []map[string]types.AttributeValue
+}
+
+// A get is one item to be read.
+type get struct {
+	table      *tableState
+	key        table.Key
+	projection map[string]bool
+	fault      error // a ValidationException: the key cannot be one of this table
+}
+
+// get reads what a request asks for. The lock is held.
+func (s *Store) get(r readRequest) (g get, err error) {
+	if g.table, err = s.table(r.TableName); err != nil {
+		return g, err
+	}
+	p := &placeholders{names: r.ExpressionAttributeNames}
+	if g.projection, err = p.projection(r.ProjectionExpression); err != nil {
+		return g, err
+	}
+	if err := p.done(); err != nil {
+		return g, err
+	}
+	g.key, g.fault, err = g.table.keyOf(r.Key, true)
+	return g, err
+}
+
+// read reads an item as it was at a time, nil if it is absent. The lock is held.
+func (s *Store) read(r readRequest, at time.Time) (ddb.Item, table.Key, error) {
+	g, err := s.get(r)
+	if err == nil {
+		err = g.fault
+	}
+	if err != nil {
+		return nil, g.key, err
+	}
+	return lend(g.table.row(g.key).as(at), g.projection), g.key, nil
+}
+
+// getItem answers GetItem. An item that is absent is no error: the answer has none.
+func (s *Store) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {
+	var r readRequest
+	if err := decode(in, &r); err != nil {
+		return nil, err
+	}
+	at := s.instant(ctx, r.ConsistentRead)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, _, err := s.read(r, at)
+	return &dynamodb.GetItemOutput{Item: found}, err
+}
+
+// batchGetItem answers BatchGetItem for one table. All keys are processed, so UnprocessedKeys is always empty.
+func (s *Store) batchGetItem(
+	ctx context.Context, in *dynamodb.BatchGetItemInput,
+) (*dynamodb.BatchGetItemOutput, error) {
+	var all struct {
+		RequestItems map[string]types.KeysAndAttributes
+	}
+	if err := decode(in, &all); err != nil {
+		return nil, err
+	}
+	if len(all.RequestItems) != 1 {
+		return nil, unsupported("a BatchGetItem of another number of tables than one")
+	}
+	out := &dynamodb.BatchGetItemOutput{Responses: make(map[string][]map[string]types.AttributeValue)}
+	for name, keys := range all.RequestItems {
+		r := readRequest{TableName: &name}
+		if err := decode(&keys, &r); err != nil {
+			return nil, err
+		}
+		if n := len(r.Keys); n == 0 || n > table.BatchGetKeys {
+			return nil, validation("Too many items requested for the BatchGetItem call, or none: %d", n)
+		}
+		at, seen := s.instant(ctx, r.ConsistentRead), make(map[table.Key]bool, len(r.Keys))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, r.Key = range r.Keys {
+			found, k, err := s.read(r, at)
+			if err != nil {
+				return nil, err
+			}
+			if seen[k] {
+				return nil, validation("Provided list of item keys contains duplicates")
+			}
+			if seen[k] = true; found != nil {
+				out.Responses[name] = append(out.Responses[name], found)
+			}
+		}
+	}
+	return out, nil
+}
+
+// transactGetItems answers TransactGetItems: all items as they are at one instant, or a cancellation when a
+// transaction has still to write one of them.
+func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.TransactGetItemsOutput, error) {
+	var all struct{ TransactItems []types.TransactGetItem }
+	if err := decode(in, &all); err != nil {
+		return nil, err
+	}
+	if n := len(all.TransactItems); n == 0 || n > table.TransactionActions {
+		return nil, errActions(table.TransactionActions)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := make(map[place]bool)
+	faults := make([]error, len(all.TransactItems))
+	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(all.TransactItems))}
+	refused, size := false, 0
+	for n, action := range all.TransactItems {
+		var r readRequest
+		if err := decode(action.Get, &r); err != nil {
+			return nil, err
+		}
+		g, err := s.get(r)
+		if err != nil {
+			return nil, err
+		}
+		at := place{g.table, g.key}
+		switch {
+		case g.fault != nil:
+			faults[n], refused = g.fault, true
+			continue
+		case seen[at]:
+			return nil, errTwice
+		case g.table.busy[g.key]:
+			faults[n], refused = errConflict(), true
+			continue
+		}
+		seen[at] = true
+		found := g.table.row(g.key).current()
+		size += ddb.ItemBytes(found)
+		out.Responses[n].Item = lend(found, g.projection)
+	}
+	switch {
+	case refused:
+		return nil, cancelled(faults)
+	case size > table.TransactionBytes:
+		return nil, validation("Collection size of items exceeds %d bytes", table.TransactionBytes)
+	}
+	return out, nil
+}

@@ -1,0 +1,125 @@
+package memdb_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/table"
+)
+
+// clock is a clock that a test sets.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// membership is an item that comes into the inverse index and goes out of it.
+func membership(user string) ddb.Item {
+	i := ddb.Key(table.MembershipKey("jane", user))
+	i[table.AttrUser], i[table.AttrNumber] = ddb.String(user), ddb.Integer(1)
+	i[table.AttrPK2] = ddb.String(table.UserPK2(user))
+	return i
+}
+
+// ofUser counts what the inverse index shows of a user.
+func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
+	t.Helper()
+	in := &dynamodb.QueryInput{TableName: tableName}
+	out, err := client.Query(t.Context(), ddb.WithinInverse(table.UserPK2(user), table.AccountsRange("", ""), in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(out.Items)
+}
+
+// Eventually consistent reads and indexes show the table as it was; strongly consistent reads as it is.
+func TestReadsThatAreBehind(t *testing.T) {
+	c := newClock()
+	lag := 5 * time.Second
+	_, client := open(t, memdb.Options{Now: c.Now, Lag: func(context.Context) time.Duration { return lag }})
+	put(t, client, plain(keyA, 1))
+	put(t, client, membership("u"))
+	if got := versionOf(t, client, keyA, false); got != "" || versionOf(t, client, keyA, true) != "1" {
+		t.Errorf("at once, behind: %q", got)
+	}
+	if n := ofUser(t, client, "u"); n != 0 {
+		t.Errorf("at once, the index shows %d", n)
+	}
+	c.now = c.now.Add(3 * time.Second)
+	put(t, client, plain(keyA, 2))
+	gone := membership("u")
+	delete(gone, table.AttrPK2)
+	put(t, client, gone)
+	c.now = c.now.Add(3 * time.Second) // 6 s after the first, 3 s after the second
+	if got := versionOf(t, client, keyA, false); got != "1" {
+		t.Errorf("after 6 s, behind: %q", got)
+	}
+	if n := ofUser(t, client, "u"); n != 1 {
+		t.Errorf("after 6 s, the index shows %d", n)
+	}
+	lag = 0
+	if got := versionOf(t, client, keyA, false); got != "2" || ofUser(t, client, "u") != 0 {
+		t.Errorf("without a lag: %q", got)
+	}
+	// What was superseded long ago is forgotten: in the index, too, where its place is taken away.
+	lag = time.Hour
+	c.now = c.now.Add(time.Hour)
+	put(t, client, membership("u"))
+	if n := ofUser(t, client, "u"); n != 0 {
+		t.Errorf("an hour later, the index shows %d", n)
+	}
+	if got := versionOf(t, client, keyA, false); got != "2" {
+		t.Errorf("as far back as one can look: %q", got)
+	}
+}
+
+// The table's clock is in every answer, errors included.
+func TestAnswersTellTheStoresClock(t *testing.T) {
+	c := newClock()
+	_, client := open(t, memdb.Options{Now: c.Now})
+	out, err := client.GetItem(t.Context(), getInput(keyA, false))
+	if err != nil || !ddb.StoreTime(out.ResultMetadata).Equal(c.now) {
+		t.Errorf("%v, %v", ddb.StoreTime(out.ResultMetadata), err)
+	}
+	_, err = client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("other"), Key: ddb.Key(keyA)})
+	if !ddb.ErrorTime(err).Equal(c.now) {
+		t.Errorf("%v of %v", ddb.ErrorTime(err), err)
+	}
+}
+
+// What a caller does with what it sent or got changes nothing in the store.
+func TestItemsAreCopied(t *testing.T) {
+	_, client := open(t, memdb.Options{})
+	sent := plain(keyA, 1)
+	sent["M"] = ddb.Map(ddb.Item{"n": ddb.Integer(1)})
+	put(t, client, sent)
+	spoil(sent)
+	spoil(itemOf(t, client, keyA))
+	if got := itemOf(t, client, keyA); len(got) != len(sent)+1 || ddb.Read(ddb.Read(got).Map("M")).Integer("n") != 1 {
+		t.Errorf("it became %v", got)
+	}
+}
+
+func spoil(i ddb.Item) {
+	nested := ddb.Read(i).Map("M")
+	nested["n"].(*types.AttributeValueMemberN).Value = "7"
+	delete(nested, "n")
+	delete(i, table.AttrVersion)
+}
+
+func itemOf(t testing.TB, client *dynamodb.Client, k table.Key) ddb.Item {
+	t.Helper()
+	out, err := client.GetItem(t.Context(), getInput(k, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Item
+}

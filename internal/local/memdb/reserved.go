@@ -1,0 +1,15 @@
+package memdb
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+//go:embed reserved.txt
+var reservedText string
+
+// reservedWords may stand in an expression only through a placeholder, in any case (AWS, "Reserved words in DynamoDB").
+var reservedWords = strings.Fields(reservedText)
+
+func isReserved(name string) bool { return slices.Contains(reservedWords, strings.ToLower(name)) }

@@ -1,0 +1,139 @@
+package memdb
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+// lagMost is how far back an eventually consistent read can look. Versions that were replaced before that are
+// dropped. In AWS, replicas and indexes are behind by seconds at the most.
+const lagMost = 15 * time.Minute
+
+// A row is one item through time. Strongly consistent reads see the last version.
+type row struct {
+	key      table.Key
+	versions []version
+}
+
+type version struct {
+	item ddb.Item // nil: deleted
+	at   time.Time
+}
+
+// as is the item at a time, nil if there was none. The zero time means now.
+func (r *row) as(at time.Time) ddb.Item {
+	if r == nil {
+		return nil
+	}
+	for _, v := range slices.Backward(r.versions) {
+		if at.IsZero() || !v.at.After(at) {
+			return v.item
+		}
+	}
+	return nil
+}
+
+// current is the item now, nil if there is none.
+func (r *row) current() ddb.Item { return r.as(time.Time{}) }
+
+// forget drops the versions that no read at the horizon or later can see, and returns them.
+func (r *row) forget(horizon time.Time) (dropped []version) {
+	n := 0
+	for n+1 < len(r.versions) && !r.versions[n+1].at.After(horizon) {
+		n++
+	}
+	dropped = slices.Clone(r.versions[:n])
+	r.versions = slices.Delete(r.versions, 0, n)
+	return dropped
+}
+
+// An entry is a row's place in the table or an index. Entries are ordered by the hash of the partition key, which
+// is the order of a scan, then by sort key, and in an index by the table's key.
+type entry struct {
+	hash            uint64
+	partition, sort string
+	row             *row
+}
+
+// less orders entries. Most differ in their hash already.
+func (e entry) less(f entry) bool {
+	return cmp.Or(
+		cmp.Compare(e.hash, f.hash), strings.Compare(e.partition, f.partition), strings.Compare(e.sort, f.sort),
+		strings.Compare(e.row.key.PK, f.row.key.PK), strings.Compare(e.row.key.SK, f.row.key.SK),
+	) < 0
+}
+
+// afterAll sorts after every key: it is no valid UTF-8, which keys are.
+const afterAll = "\xff"
+
+// firstRow and lastRow make an entry come before or after all entries that have the same sort key.
+var firstRow, lastRow = &row{}, &row{key: table.Key{PK: afterAll, SK: afterAll}}
+
+func newEntry(partition, sort string, r *row) entry {
+	return entry{hash(partition), partition, sort, r}
+}
+
+// An index holds the rows of a table in the order of two keys: the table's own, or those of a global secondary index.
+type index struct {
+	name                  string // "": the table itself
+	partitionKey, sortKey string
+	keys                  map[string]bool // attributes of a LastEvaluatedKey
+	projected             map[string]bool // attributes in the index; nil: all
+	entries               *btree.BTreeG[entry]
+}
+
+func newTree() *btree.BTreeG[entry] {
+	return btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}) // the store has a lock
+}
+
+// place returns an item's entry; ok is false if the item isn't in the index.
+func (x *index) place(r *row, i ddb.Item) (e entry, ok bool) {
+	partition, hasPartition := text(i[x.partitionKey])
+	sort, hasSort := text(i[x.sortKey])
+	return newEntry(partition, sort, r), hasPartition && hasSort
+}
+
+// follow puts a row where its newest version belongs, and removes it where only dropped versions did. The places of the
+// versions between remain, as reads that are behind find them there.
+func (x *index) follow(r *row, dropped []version) {
+	if e, ok := x.place(r, r.current()); ok {
+		x.entries.Set(e)
+	}
+	for _, v := range dropped {
+		e, ok := x.place(r, v.item)
+		if ok && !slices.ContainsFunc(r.versions, func(v version) bool { return x.shows(e, v.item) }) {
+			x.entries.Delete(e)
+		}
+	}
+}
+
+// shows reports whether an entry is where that version of its row belongs.
+func (x *index) shows(e entry, i ddb.Item) bool {
+	f, ok := x.place(e.row, i)
+	return ok && f == e
+}
+
+// visit calls each for the entries from one to another, in that direction, until it returns false.
+func (x *index) visit(from, to entry, forward bool, each func(entry) bool) {
+	if forward {
+		x.entries.Ascend(from, func(e entry) bool { return !to.less(e) && each(e) })
+	} else {
+		x.entries.Descend(to, func(e entry) bool { return !e.less(from) && each(e) })
+	}
+}
+
+// hash scatters keys: FNV-1a.
+func hash(key string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	return h
+}

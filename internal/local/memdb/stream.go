@@ -1,0 +1,218 @@
+package memdb
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ledger.example/internal/ddb"
+)
+
+// A table's stream is the store's list of changes, of which each shard shows those of some items, by the hash of their
+// keys. Shards don't split or end. A change's sequence number is its place in the list, counted from 1.
+
+const (
+	// recordsMost and recordBytes are what GetRecords returns at most (AWS, API reference).
+	recordsMost = 1000
+	recordBytes = 1 << 20
+	// sequenceFormat makes texts of one length, which sort as numbers do, as long as those of AWS: 21 to 40 digits, of
+	// which the first is no zero.
+	sequenceFormat = "100%018d"
+)
+
+// shardID names one of a table's shards.
+func (t *tableState) shardID(n int) string {
+	return fmt.Sprintf("shardId-%020d-%08x", t.description.CreationDateTime.UnixMilli(), n)
+}
+
+func notFound(what string) error {
+	return &streamtypes.ResourceNotFoundException{Message: aws.String("Requested resource not found: " + what)}
+}
+
+// streamTable returns the table of a stream. The lock is held.
+func (s *Store) streamTable(arn string) (*tableState, error) {
+	for _, t := range s.ordered {
+		if *t.description.LatestStreamArn == arn {
+			return t, nil
+		}
+	}
+	return nil, notFound("stream " + arn)
+}
+
+// describeStream answers DescribeStream, with all shards on one page.
+func (s *Store) describeStream(
+	in *dynamodbstreams.DescribeStreamInput,
+) (*dynamodbstreams.DescribeStreamOutput, error) {
+	var r struct{ StreamArn *string }
+	if err := decode(in, &r); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.streamTable(*r.StreamArn)
+	if err != nil {
+		return nil, err
+	}
+	out := &streamtypes.StreamDescription{
+		StreamArn: r.StreamArn, StreamLabel: t.description.LatestStreamLabel, TableName: aws.String(t.name),
+		StreamStatus: streamtypes.StreamStatusEnabled, StreamViewType: streamtypes.StreamViewTypeNewImage,
+		CreationRequestDateTime: t.description.CreationDateTime,
+	}
+	for n := range s.options.Shards {
+		out.Shards = append(out.Shards, streamtypes.Shard{
+			ShardId: aws.String(t.shardID(n)),
+			SequenceNumberRange: &streamtypes.SequenceNumberRange{
+				StartingSequenceNumber: aws.String(fmt.Sprintf(sequenceFormat, 1)),
+			},
+		})
+	}
+	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: out}, nil
+}
+
+// An iterator is a position in a shard: how many changes of the store lie before it. It doesn't expire.
+type iterator struct {
+	arn       string
+	shard, at int
+}
+
+func (i iterator) text() *string { return aws.String(fmt.Sprintf("%d|%d|%s", i.at, i.shard, i.arn)) }
+
+func parseIterator(text string) (i iterator, err error) {
+	if _, err = fmt.Sscanf(text, "%d|%d|%s", &i.at, &i.shard, &i.arn); err != nil {
+		err = validation("Invalid ShardIterator")
+	}
+	return i, err
+}
+
+// getShardIterator answers GetShardIterator for the trim horizon. A pump asks for a later position only when an
+// iterator was lost, which none is here.
+func (s *Store) getShardIterator(
+	in *dynamodbstreams.GetShardIteratorInput,
+) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	var r struct {
+		StreamArn, ShardId *string
+		ShardIteratorType  streamtypes.ShardIteratorType
+	}
+	if err := decode(in, &r); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.streamTable(*r.StreamArn)
+	if err != nil {
+		return nil, err
+	}
+	i := iterator{arn: *r.StreamArn, at: s.trimmed}
+	for i.shard < s.options.Shards && t.shardID(i.shard) != *r.ShardId {
+		i.shard++
+	}
+	if i.shard == s.options.Shards {
+		return nil, notFound("shard " + *r.ShardId)
+	}
+	if r.ShardIteratorType != streamtypes.ShardIteratorTypeTrimHorizon {
+		return nil, unsupported("ShardIteratorType " + string(r.ShardIteratorType))
+	}
+	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: i.text()}, nil
+}
+
+// getRecords answers GetRecords. There is always a next iterator, as shards don't end.
+func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstreams.GetRecordsOutput, error) {
+	r := struct {
+		ShardIterator *string
+		Limit         *int32
+	}{Limit: aws.Int32(recordsMost)}
+	if err := decode(in, &r); err != nil {
+		return nil, err
+	}
+	if *r.Limit < 1 || *r.Limit > recordsMost {
+		return nil, validation("Value '%d' at 'limit' failed to satisfy constraint: 1 to %d", *r.Limit, recordsMost)
+	}
+	i, err := parseIterator(*r.ShardIterator)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.streamTable(i.arn)
+	switch {
+	case err != nil:
+		return nil, err
+	case i.at < s.trimmed:
+		return nil, &streamtypes.TrimmedDataAccessException{Message: aws.String("It is beyond the trim horizon")}
+	}
+	out := &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
+	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < int(*r.Limit) && size < recordBytes; {
+		c := s.changes[i.at-s.trimmed]
+		i.at++
+		if c.Table == t.name && hash(c.Key.PK+"\x00"+c.Key.SK)%uint64(s.options.Shards) == uint64(i.shard) {
+			size += ddb.ItemBytes(c.After)
+			out.Records = append(out.Records, c.record(i.at))
+		}
+	}
+	out.NextShardIterator = i.text()
+	return out, nil
+}
+
+// record is a change as GetRecords shows it.
+func (c Change) record(sequence int) streamtypes.Record {
+	name := streamtypes.OperationTypeModify
+	switch {
+	case c.After == nil:
+		name = streamtypes.OperationTypeRemove
+	case c.Before == nil:
+		name = streamtypes.OperationTypeInsert
+	}
+	keys := ddb.Key(c.Key)
+	shown := streamtypes.Record{
+		AwsRegion:    aws.String(Region),
+		EventID:      aws.String(fmt.Sprintf("%032x", sequence)),
+		EventName:    name,
+		EventSource:  aws.String("aws:dynamodb"),
+		EventVersion: aws.String("1.1"),
+		Dynamodb: &streamtypes.StreamRecord{
+			ApproximateCreationDateTime: aws.Time(c.At.Truncate(time.Second)),
+			Keys:                        streamedItem(keys),
+			SequenceNumber:              aws.String(fmt.Sprintf(sequenceFormat, sequence)),
+			SizeBytes:                   aws.Int64(int64(ddb.ItemBytes(keys) + ddb.ItemBytes(c.After))),
+			StreamViewType:              streamtypes.StreamViewTypeNewImage,
+		},
+	}
+	if c.After != nil {
+		shown.Dynamodb.NewImage = streamedItem(c.After)
+	}
+	return shown
+}
+
+// streamedItem is an item as the stream's SDK has it.
+func streamedItem(i ddb.Item) map[string]streamtypes.AttributeValue {
+	m := make(map[string]streamtypes.AttributeValue, len(i))
+	for name, v := range i {
+		m[name] = streamed(v)
+	}
+	return m
+}
+
+// streamed is a kept value as the stream's SDK has it.
+func streamed(v types.AttributeValue) streamtypes.AttributeValue {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return &streamtypes.AttributeValueMemberS{Value: v.Value}
+	case *types.AttributeValueMemberN:
+		return &streamtypes.AttributeValueMemberN{Value: v.Value}
+	case *types.AttributeValueMemberBOOL:
+		return &streamtypes.AttributeValueMemberBOOL{Value: v.Value}
+	case *types.AttributeValueMemberM:
+		return &streamtypes.AttributeValueMemberM{Value: streamedItem(v.Value)}
+	case *types.AttributeValueMemberL:
+		l := make([]streamtypes.AttributeValue, len(v.Value))
+		for i, element := range v.Value {
+			l[i] = streamed(element)
+		}
+		return &streamtypes.AttributeValueMemberL{Value: l}
+	}
+	return &streamtypes.AttributeValueMemberNULL{Value: true}
+}

@@ -1,0 +1,161 @@
+package pump
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+func TestRecordsTooOldAreNotDelivered(t *testing.T) {
+	simulate(t, func(s *Settings) { s.MaximumRecordAge = time.Minute }, func(t *testing.T, r *rig) {
+		time.Sleep(time.Second) // off the minute
+		r.put("A", items("a", 4)...)
+		r.handle = func(_ context.Context, n int, _ []string) (response, error) {
+			if n == 1 {
+				time.Sleep(90 * time.Second)
+			}
+			return response{}, nil
+		}
+		r.start()
+		let(time.Second)
+		r.put("A", "b1", "b2") // they wait behind a1 to a4 for 89 s
+		let(80 * time.Second)
+		r.put("A", "c1")
+		let(time.Minute)
+		r.stop(t)
+		r.want(t, items("a", 4), []string{"c1"})
+		r.wantDead(t, ageExceeded, []string{"b1", "b2"})
+	})
+}
+
+// A record's age counts from the beginning of the run at the earliest: the run before may have delivered it.
+func TestARestartAfterALongPauseMakesNoDeadLetters(t *testing.T) {
+	simulate(t, func(s *Settings) { s.MaximumRecordAge = time.Minute }, func(t *testing.T, r *rig) {
+		time.Sleep(time.Second)
+		r.put("A", "a1")
+		r.runFor(t, time.Second)
+		r.put("A", "a2")
+		time.Sleep(12 * time.Hour)
+		r.runFor(t, time.Second)
+		r.want(t, []string{"a1"}, []string{"a1", "a2"})
+	})
+}
+
+func TestRetriesEndWithTheAgeOfTheRecord(t *testing.T) {
+	change := func(s *Settings) { s.MaximumRetryAttempts, s.MaximumRecordAge = manyRetries, time.Minute }
+	simulate(t, change, func(t *testing.T, r *rig) {
+		let(time.Second)
+		r.put("A", "a1")
+		r.handle = failOn("a1")
+		r.start()
+		let(50 * time.Second)
+		// The pauses grow to two seconds, of which at least half is waited.
+		r.mu.Lock()
+		n := len(r.batches)
+		r.mu.Unlock()
+		if n < 25 || n > 60 || len(r.letters(t)) != 0 {
+			t.Errorf("%d attempts in 50 s, dead letters %+v", n, r.letters(t))
+		}
+		r.put("A", "a2")
+		let(time.Minute)
+		r.stop(t)
+		r.wantDead(t, ageExceeded, []string{"a1"})
+		if last := r.batches[len(r.batches)-1]; !slices.Contains(last, "a2") {
+			t.Errorf("the shard did not go on: the last batch is %q", last)
+		}
+	})
+}
+
+// During an outage of the stream nothing becomes a dead letter, however often the handler fails. The outage is
+// logged when it begins, now and then, and when it ends: not for each request that fails.
+func TestOutage(t *testing.T) {
+	simulate(t, func(s *Settings) { s.MaximumRecordAge = 5 * time.Minute }, func(t *testing.T, r *rig) {
+		r.put("A", "a1")
+		down := errors.New("connection refused")
+		r.handle = func(context.Context, int, []string) (response, error) {
+			r.change(func() { r.fault = func(string, string) error { return down } })
+			return response{}, down
+		}
+		r.start()
+		let(10 * time.Minute) // longer than records may get
+		if n := len(r.batches); n < 10 || len(r.letters(t)) != 0 {
+			t.Errorf("%d invocations, dead letters %+v", n, r.letters(t))
+		}
+		if n := strings.Count(r.log.take(), "cannot be read"); n < 30 || n > 41 {
+			t.Errorf("the outage was logged %d times in ten minutes", n)
+		}
+		r.change(func() { r.fault = nil })
+		r.mu.Lock()
+		r.handle = nil
+		r.mu.Unlock()
+		r.put("A", "a2")
+		let(time.Minute)
+		if n := strings.Count(r.log.take(), "can be read again"); n != 1 {
+			t.Errorf("the end was logged %d times", n)
+		}
+		if !r.pump.CaughtUp(time.Now().Add(-time.Second)) {
+			t.Error("not caught up")
+		}
+		r.stop(t)
+		r.wantDead(t, "")
+	})
+}
+
+func TestNothingIsLostWhileTheFileCannotBeWritten(t *testing.T) {
+	simulate(t, nil, func(t *testing.T, r *rig) {
+		r.put("A", "a1", "a2")
+		blocked := filepath.Dir(r.pump.options.DeadLetters)
+		if err := os.WriteFile(blocked, nil, 0o644); err != nil { // a file in the place of the directory
+			t.Fatal(err)
+		}
+		r.handle = failOn("a1")
+		r.start()
+		let(time.Minute)
+		if r.pump.CaughtUp(time.Now().Add(-30 * time.Second)) {
+			t.Error("caught up without a dead letter")
+		}
+		if err := os.Remove(blocked); err != nil {
+			t.Fatal(err)
+		}
+		let(time.Minute)
+		r.stop(t)
+		r.wantDead(t, retriesExhausted, []string{"a1"})
+	})
+}
+
+func TestAnUnreadableRecordIsADeadLetter(t *testing.T) {
+	simulate(t, nil, func(t *testing.T, r *rig) {
+		r.put("A", "a1", "a2", "a3")
+		r.find("A").records[1].Dynamodb.NewImage["New"] = &types.UnknownUnionMember{Tag: "DECIMAL128"}
+		r.runFor(t, time.Second)
+		r.want(t, []string{"a1", "a3"})
+		got := r.letters(t)
+		if len(got) != 1 || got[0].RequestContext.Condition != unreadable ||
+			got[0].BatchInfo.StartSequenceNumber != sequence(2) {
+			t.Errorf("dead letters: %+v", got)
+		}
+	})
+}
+
+func TestALineThatACrashCutShortSpoilsNoOther(t *testing.T) {
+	p := &Pump{options: Options{DeadLetters: filepath.Join(t.TempDir(), "dead-letters.jsonl")}}
+	if err := os.WriteFile(p.options.DeadLetters, []byte("{\"n\":1}\n{\"n\":"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := p.appendDeadLetter([]byte(`{"n":3}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(p.options.DeadLetters)
+	if want := "{\"n\":1}\n{\"n\":\n{\"n\":3}\n{\"n\":3}\n"; err != nil || string(got) != want {
+		t.Errorf("the file has %q, %v; want %q", got, err, want)
+	}
+}

@@ -1,0 +1,75 @@
+package pump
+
+import (
+	"testing"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+)
+
+// posting is the record that the patterns below are tried on.
+var posting = lambdaevents.DynamoDBEventRecord{
+	EventName: "INSERT",
+	Change: lambdaevents.DynamoDBStreamRecord{
+		Keys: map[string]lambdaevents.DynamoDBAttributeValue{"PK": lambdaevents.NewStringAttribute("ACCOUNT#jane"), "SK": lambdaevents.NewStringAttribute("POSTING#AAPL#1")},
+		NewImage: map[string]lambdaevents.DynamoDBAttributeValue{
+			"Type": lambdaevents.NewStringAttribute("Posting"), "Empty": lambdaevents.NewStringAttribute(""), "Quantity": lambdaevents.NewNumberAttribute("10"),
+		},
+	},
+}
+
+// Patterns by what becomes of them: they match the posting, don't, or are refused.
+func TestFilterPatterns(t *testing.T) {
+	for want, patterns := range map[string][]string{
+		"match": {
+			`{"eventName":["MODIFY","INSERT"]}`,
+			`{"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"GRANT#"},{"prefix":"POSTING#"}]}}}}`,
+			`{"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"POSTING#"}]},"PK":{"S":[{"prefix":"ACCOUNT#j"}]}}}}`,
+			`{"eventName":["INSERT"],"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"POSTING#"}]}}}}`,
+			`{"dynamodb":{"NewImage":{"Quantity":{"S":[{"exists":false}]}}}}`, // it is an N
+			`{"dynamodb":{"NewImage":{"None":{"S":[{"exists":false}]}}}}`,
+			`{"dynamodb":{"NewImage":{"Type":{"S":[{"exists":true}]}}}}`,
+		},
+		"no match": {
+			`{"eventName":["insert"]}`,
+			`{"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"POSTING#"}]},"PK":{"S":[{"prefix":"ASSET#"}]}}}}`,
+			`{"dynamodb":{"Keys":{"None":{"S":[{"prefix":"x"}]}}}}`,
+			`{"eventName":["REMOVE"],"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"POSTING#"}]}}}}`,
+			`{"dynamodb":{"Keys":{"SK":{"S":[{"prefix":"POSTING#"}]}},"NewImage":{"Type":{"S":[{"exists":false}]}}}}`,
+			`{"dynamodb":{"NewImage":{"Empty":{"S":[{"exists":false}]}}}}`,
+		},
+		"refused": {
+			`{"eventName":[{"prefix":"I"}]}`, `{"eventName":"INSERT"}`, `{"dynamodb":{"SizeBytes":[1]}}`,
+			`{"$or":[{"eventName":["INSERT"]}]}`, `{"dynamodb":{"Keys":{"SK":{"S":[{"suffix":"x"}]}}}}`,
+			`{"dynamodb":{"Keys":{"N":{"N":["1"]}}}}`, `{"dynamodb":{"OldImage":{}}}`, `{"eventName":["INSERT"]`, ``,
+		},
+	} {
+		for _, pattern := range patterns {
+			f, err := parseFilter([]string{pattern})
+			got := "no match"
+			if err != nil {
+				got = "refused"
+			} else if f.matches(posting) {
+				got = "match"
+			}
+			if got != want {
+				t.Errorf("%s: %s, %v", pattern, got, err)
+			}
+		}
+	}
+}
+
+// FuzzFilter: any pattern is refused, or has an answer, and a record matches a filter if it matches one of its
+// patterns.
+func FuzzFilter(f *testing.F) {
+	f.Fuzz(func(t *testing.T, pattern, other string) {
+		one, err := parseFilter([]string{pattern})
+		two, otherErr := parseFilter([]string{other})
+		both, bothErr := parseFilter([]string{pattern, other})
+		if (bothErr == nil) != (err == nil && otherErr == nil) {
+			t.Fatalf("%v, %v, but both: %v", err, otherErr, bothErr)
+		}
+		if bothErr == nil && both.matches(posting) != (one.matches(posting) || two.matches(posting)) {
+			t.Fatalf("%q, %q: %t, but both: %t", pattern, other, one.matches(posting), both.matches(posting))
+		}
+	})
+}

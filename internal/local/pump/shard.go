@@ -1,0 +1,250 @@
+package pump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ledger.example/internal/retry"
+)
+
+const (
+	// pageRecords is the most records of one GetRecords, as the API allows.
+	pageRecords = 1000
+	// minPoll and maxPoll bound the pause before a shard is read again that had less than a page. It doubles while
+	// there is nothing. Balances lag by it, and it keeps an idle machine idle.
+	minPoll = 20 * time.Millisecond
+	maxPoll = 100 * time.Millisecond
+	// readAheadBatches is how many batches are read ahead of the handler, beside the page that is being read.
+	readAheadBatches = 2
+)
+
+// shardState is how far a shard has come.
+type shardState int
+
+const (
+	waiting shardState = iota // for its parent to end
+	reading
+	ended // all of it is done or dead letters
+)
+
+type shard struct {
+	id     string
+	parent string // "": none
+	state  shardState
+	readTo time.Time // all records up to then were read
+}
+
+// listShards lists all shards of the stream, and reports whether it is disabled. Errors: ErrStreamEnded if there is
+// no such stream, or why it did not answer.
+func (p *Pump) listShards(ctx context.Context) (shards []types.Shard, disabled bool, err error) {
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &p.options.StreamARN}
+	for {
+		out, err := p.options.Stream.DescribeStream(ctx, in)
+		switch {
+		case isNotFound(err):
+			return nil, false, fmt.Errorf("stream %s: %w", p.options.StreamARN, ErrStreamEnded)
+		case err != nil:
+			return nil, false, err
+		}
+		shards = append(shards, out.StreamDescription.Shards...)
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			return shards, out.StreamDescription.StreamStatus == types.StreamStatusDisabled, nil
+		}
+	}
+}
+
+// reachable reports whether the stream answers.
+func (p *Pump) reachable(ctx context.Context) bool {
+	_, _, err := p.listShards(ctx)
+	return err == nil || errors.Is(err, ErrStreamEnded)
+}
+
+func isNotFound(err error) bool {
+	var notFound *types.ResourceNotFoundException
+	return errors.As(err, &notFound)
+}
+
+// update takes in a list of all shards, and returns those that may be read now: their parent has ended, or is gone.
+func (p *Pump) update(listing []types.Shard, disabled bool) (starting []*shard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	listed, parents := make(map[string]bool), make(map[string]bool)
+	for _, s := range listing {
+		id, parent := aws.ToString(s.ShardId), aws.ToString(s.ParentShardId)
+		listed[id], parents[parent] = true, true
+		if p.shards[id] == nil {
+			p.shards[id] = &shard{id: id, parent: parent}
+		}
+	}
+	for id, sh := range p.shards {
+		if !listed[id] && sh.state != reading {
+			delete(p.shards, id) // trimmed
+		}
+	}
+	p.complete = len(listing) > 0
+	for _, sh := range p.shards {
+		switch parent := p.shards[sh.parent]; {
+		case sh.state == ended && !parents[sh.id] && !disabled:
+			p.complete = false // its children take a moment to be listed
+		case sh.state == waiting && (parent == nil || parent.state == ended):
+			sh.state = reading
+			starting = append(starting, sh)
+		}
+	}
+	return starting
+}
+
+func (p *Pump) isComplete() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.complete
+}
+
+// shardEnded notes that a shard was read and delivered to its end, unless it was left because ctx ended.
+func (p *Pump) shardEnded(ctx context.Context, sh *shard) {
+	if ctx.Err() != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sh.state = ended
+	p.complete = false // its children may be new
+	p.options.Log.Debug("shard ended", "shard", sh.id)
+}
+
+// runShard reads a shard and delivers its records in order, until it ends or ctx does.
+func (p *Pump) runShard(ctx context.Context, sh *shard) {
+	records := make(chan record, readAheadBatches*p.options.Settings.BatchSize)
+	delivered := make(chan struct{})
+	go func() {
+		defer close(delivered)
+		d := &delivery{pump: p, shard: sh.id, records: records}
+		d.run(ctx)
+	}()
+	p.read(ctx, sh, records)
+	close(records)
+	<-delivered
+}
+
+// read reads a shard from the trim horizon, until it ends or ctx does.
+func (p *Pump) read(ctx context.Context, sh *shard, records chan<- record) {
+	var iterator *string
+	position := "" // sequence number of the last record read
+	idle := minPoll
+	for failures := 0; ctx.Err() == nil; {
+		began := time.Now()
+		out, err := p.page(ctx, sh.id, iterator, position)
+		if err != nil {
+			iterator = nil
+			if p.readFailed(ctx, sh.id, err, &position) {
+				return
+			}
+			failures++
+			_ = backoff.Sleep(ctx, failures) // the loop looks at ctx
+			continue
+		}
+		failures = 0
+		p.streamAnswered()
+		if n := len(out.Records); n > 0 {
+			position = aws.ToString(out.Records[n-1].Dynamodb.SequenceNumber)
+			idle = minPoll
+			if !p.enqueue(ctx, sh.id, out.Records, records) {
+				return
+			}
+		} else {
+			p.mu.Lock()
+			sh.readTo = began
+			p.mu.Unlock()
+		}
+		if iterator = out.NextShardIterator; iterator == nil {
+			return
+		}
+		if len(out.Records) < pageRecords {
+			_ = retry.Sleep(ctx, idle)
+			idle = min(2*idle, maxPoll)
+		}
+	}
+}
+
+// page reads the next records of a shard: from the iterator if there is one, otherwise from right after position.
+func (p *Pump) page(
+	ctx context.Context, id string, iterator *string, position string,
+) (*dynamodbstreams.GetRecordsOutput, error) {
+	if iterator == nil {
+		in := &dynamodbstreams.GetShardIteratorInput{
+			StreamArn: &p.options.StreamARN, ShardId: &id, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+		}
+		if position != "" {
+			in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &position
+		}
+		out, err := p.options.Stream.GetShardIterator(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		iterator = out.ShardIterator
+	}
+	in := &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(pageRecords)}
+	return p.options.Stream.GetRecords(ctx, in)
+}
+
+// readFailed reports whether a failed read means that the shard is over. Otherwise the read is to be retried from
+// position.
+func (p *Pump) readFailed(ctx context.Context, id string, err error, position *string) (over bool) {
+	var expired *types.ExpiredIteratorException
+	var trimmed *types.TrimmedDataAccessException
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case errors.As(err, &expired):
+		p.options.Log.Debug("the iterator expired, going on from the position", "shard", id)
+	case errors.As(err, &trimmed):
+		p.options.Log.Error("records were trimmed before they were read: rebuild what they changed",
+			"shard", id, "after", *position)
+		*position = ""
+	case isNotFound(err):
+		shards, _, err := p.listShards(ctx)
+		listed := slices.ContainsFunc(shards, func(s types.Shard) bool { return aws.ToString(s.ShardId) == id })
+		if err == nil && !listed {
+			p.options.Log.Warn("the shard is gone", "shard", id)
+			return true
+		}
+	default:
+		p.streamFailed(fmt.Errorf("shard %s: %w", id, err))
+	}
+	return false
+}
+
+// enqueue hands over the records that pass the filters, and waits while the queue is full. It reports whether ctx
+// is still alive. The records of a page are pending before the first of them is delivered.
+func (p *Pump) enqueue(ctx context.Context, id string, page []types.Record, records chan<- record) bool {
+	seen := time.Now()
+	passed := make([]record, 0, len(page))
+	for _, r := range page {
+		c, err := convert(r, p.options.StreamARN, seen)
+		switch {
+		case err != nil:
+			p.addPending(1)
+			if p.giveUp(ctx, id, []record{c}, unreadable, 0, err) != nil {
+				return false
+			}
+		case p.filter.matches(c.event):
+			passed = append(passed, c)
+		}
+	}
+	p.addPending(len(passed))
+	for _, r := range passed {
+		select {
+		case records <- r:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}

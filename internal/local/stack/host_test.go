@@ -1,0 +1,138 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go"
+
+	"ledger.example/functions/api"
+	"ledger.example/internal/local/dynamolocal"
+)
+
+var ownHosts = map[string]bool{
+	"localhost": true, "localhost:8080": true, "LOCALHOST.": true, "app.localhost:80": true,
+	"host.docker.internal:8000": true, "127.0.0.1:8080": true, "[::1]:8080": true, "::1": true, "172.17.0.1:8000": true,
+	"[fe80::1%25eth0]:80": true, "[::1": true,
+
+	"": false, "evil.example": false, "localhost.evil.example": false, "notlocalhost": false,
+	"127.0.0.1.nip.io:8080": false, "docker.internal": false, "x.host.docker.internal": false,
+	"localhost:8080@evil.example": false, ".": false,
+}
+
+func TestWhichHostsAreThisMachine(t *testing.T) {
+	for host, want := range ownHosts {
+		if isOwnHost(host) != want {
+			t.Errorf("%q: %t", host, !want)
+		}
+	}
+}
+
+// What up serves, and what stands before DynamoDB Local, is refused under another machine's name.
+func TestAForeignHostIsRefused(t *testing.T) {
+	asked := 0
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++; _, _ = io.WriteString(w, "{}") })
+	store := httptest.NewServer(handler)
+	t.Cleanup(store.Close)
+	served := httptest.NewServer(OwnHost(handler, false))
+	t.Cleanup(served.Close)
+	for name, url := range map[string]string{"up": served.URL, "dynamodb": proxied(t, store.URL)} {
+		for host, isOwn := range map[string]bool{"localhost:8000": true, "evil.example": false, "evil.example:8000": false} {
+			asked = 0
+			r, err := http.NewRequest(http.MethodPost, url+"/v1/transfers", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			r.Header.Set("X-Request-Id", "r-1")
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if isOwn != (resp.StatusCode == http.StatusOK) || isOwn != (asked == 1) {
+				t.Errorf("%s: %s: %s, %s", name, host, resp.Status, text)
+			}
+			if isOwn {
+				continue
+			}
+			var problem map[string]any
+			if err := json.Unmarshal(text, &problem); err != nil || resp.StatusCode != http.StatusForbidden ||
+				problem["code"] != string(api.CodeForeignHost) || problem["type"] != "/problems/foreign_host" ||
+				problem["request_id"] != "r-1" || resp.Header.Get("X-Request-Id") != "r-1" ||
+				resp.Header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s: %s: %s, %v, %s", name, host, resp.Status, resp.Header, text)
+			}
+		}
+	}
+}
+
+// proxied puts what dynamodb serves before an endpoint, and returns its address.
+func proxied(t *testing.T, endpoint string) string {
+	t.Helper()
+	l, err := Listen("", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- ServeStore(ctx, l, endpoint, slog.New(slog.DiscardHandler)) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	_, port, _ := strings.Cut(l.Addr().String(), "]:")
+	return "http://127.0.0.1:" + port
+}
+
+// Through it the SDK's clients of tables and of streams ask as they do directly, and read the refusal.
+func TestTheSDKAsksThroughTheProxy(t *testing.T) {
+	var targets []string
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		targets = append(targets, r.Header.Get("X-Amz-Target"))
+		if r.Header.Get("X-Forwarded-For") != "" {
+			t.Error("it adds headers")
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = io.WriteString(w, `{"TableNames":["ledger"],"Streams":[]}`)
+	}))
+	t.Cleanup(store.Close)
+	url := proxied(t, store.URL)
+	tables, err := dynamolocal.DynamoDB(url).ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if err != nil || fmt.Sprint(tables.TableNames) != "[ledger]" {
+		t.Errorf("%v, %v", tables, err)
+	}
+	if _, err := dynamolocal.Streams(url).ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{}); err != nil {
+		t.Error(err)
+	}
+	if fmt.Sprint(targets) != "[DynamoDB_20120810.ListTables DynamoDBStreams_20120810.ListStreams]" {
+		t.Errorf("asked for %v", targets)
+	}
+	foreign := dynamolocal.DynamoDB(url, func(o *dynamodb.Options) { o.HTTPClient = renamed{} })
+	_, err = foreign.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	var refused smithy.APIError
+	if !errors.As(err, &refused) || refused.ErrorCode() != string(api.CodeForeignHost) || refused.ErrorMessage() == "" {
+		t.Errorf("under another name: %v", err)
+	}
+}
+
+// renamed sends requests under another machine's name.
+type renamed struct{}
+
+func (renamed) Do(r *http.Request) (*http.Response, error) {
+	r.Host = "evil.example"
+	return http.DefaultClient.Do(r)
+}

@@ -1,0 +1,102 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// proxyConnections is how many idle connections to DynamoDB Local are kept: as many as the functions and a pump
+	// have.
+	proxyConnections = 64
+	// shutdownTimeout is how long requests may take to finish: a command lives 8 s.
+	shutdownTimeout = 15 * time.Second
+
+	// The server's own time limits. A request has at most 256 KB, and its answer takes at most a command's time and the
+	// reads of a page.
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = 60 * time.Second
+	idleTimeout       = 2 * time.Minute
+	// maxHeaderBytes is more than the 10,240 bytes that an API Gateway HTTP API takes.
+	maxHeaderBytes = 16 << 10
+)
+
+// Listen takes a port on an interface; 0 is any free port. Use 127.0.0.1 for what only this machine may call, and ""
+// for what containers call.
+func Listen(host string, port int) (net.Listener, error) {
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d is in use: something else listens on %s; "+
+			"choose another port with --port (0 takes any free one)", port, address)
+	case err != nil:
+		return nil, fmt.Errorf("port %d: %w; choose another with --port", port, err)
+	}
+	return l, nil
+}
+
+// Serve serves until ctx ends, which is success; then it takes no more requests, and waits for those under way. what
+// names the server in errors.
+func Serve(ctx context.Context, what string, l net.Listener, handler http.Handler, log *slog.Logger) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	parts, partsCtx := errgroup.WithContext(ctx)
+	parts.Go(func() error {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
+	parts.Go(func() error {
+		<-partsCtx.Done()
+		ending, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+		defer cancel()
+		if err := server.Shutdown(ending); err != nil {
+			return errors.Join(fmt.Errorf("requests were cut off: %w", err), server.Close())
+		}
+		return nil
+	})
+	return parts.Wait()
+}
+
+// ServeStore passes on what reaches a listener to the DynamoDB Local at an endpoint, tables and streams alike, unless
+// its Host is another machine's: DynamoDB Local itself does not look at it. It runs until ctx ends, which is success.
+func ServeStore(ctx context.Context, l net.Listener, endpoint string, log *slog.Logger) error {
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		return err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil // it is on this machine
+	transport.DisableCompression = true
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = proxyConnections, proxyConnections
+	defer transport.CloseIdleConnections()
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: transport,
+		// The caller's connection is cut, as DynamoDB Local would cut it: nobody knows what became of the request.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	return Serve(ctx, "the way to DynamoDB Local", l, OwnHost(proxy, true), log)
+}

@@ -1,0 +1,115 @@
+// Package stack is shared by the commands up, dynamodb, pump and bench. It has a DynamoDB with the ledger's table, the
+// feed of the table's stream to the projector, and HTTP servers that answer only requests for this machine.
+package stack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/local/pump"
+)
+
+// StopTimeout is how long a store may take to end.
+const StopTimeout = 10 * time.Second
+
+// Store is a DynamoDB on this machine: one that Open started, one that runs already, or the memory of this process.
+type Store struct {
+	Endpoint string                                                   // "": this process
+	Tables   *dynamodb.Client                                         // for looking at tables, without retries
+	Client   func(optFns ...func(*dynamodb.Options)) *dynamodb.Client // returns another client for the ledger
+	streams  pump.Stream
+	server   *dynamolocal.Server // nil: Open started none
+}
+
+// Options say which store is opened.
+type Options struct {
+	Memory   bool   // the memory of this process, which no other can reach
+	Endpoint string // what runs there; "": a DynamoDB Local is started on any free port
+	DataDir  string // of a DynamoDB Local that is started; "": nothing is kept
+	Log      *slog.Logger
+}
+
+// Open opens a store. Stop must be called in the end.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.Memory {
+		m := memdb.New(memdb.Options{Shards: 1}) // one: what is posted together is projected together
+		return &Store{Tables: m.DynamoDB(), Client: m.DynamoDB, streams: m.Streams()}, nil
+	}
+	if o.Endpoint != "" {
+		return newStore(o.Endpoint, nil), nil
+	}
+	server, err := dynamolocal.Start(ctx, dynamolocal.Options{DataDir: o.DataDir, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	return newStore(server.Endpoint, server), nil
+}
+
+func newStore(endpoint string, server *dynamolocal.Server) *Store {
+	client := func(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+		return ddb.NewClient(dynamolocal.Config(endpoint), optFns...)
+	}
+	return &Store{
+		Endpoint: endpoint, Tables: dynamolocal.DynamoDB(endpoint), Client: client,
+		streams: dynamolocal.Streams(endpoint), server: server,
+	}
+}
+
+// IsStarted reports whether Open started a DynamoDB Local.
+func (s *Store) IsStarted() bool { return s.server != nil }
+
+// Stop ends a DynamoDB Local that Open started.
+func (s *Store) Stop() error {
+	if s.server == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), StopTimeout)
+	defer cancel()
+	return s.server.Stop(ctx)
+}
+
+// Watch returns when ctx ends, or with an error when a DynamoDB Local that Open started ends before that.
+func (s *Store) Watch(ctx context.Context) error {
+	if s.server == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.server.Done():
+		return s.server.Err()
+	}
+}
+
+// CreateTable makes the table of template.yaml, unless it is there, and returns the ARN of its stream. A store that
+// somebody else runs must answer soon.
+func (s *Store) CreateTable(ctx context.Context, name string) (stream string, err error) {
+	if s.server == nil {
+		if stream, err := s.Stream(ctx, name); !errors.Is(err, ddb.ErrNoTable) {
+			return stream, err
+		}
+	}
+	described, err := dynamolocal.CreateTable(ctx, s.Tables, name)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(described.LatestStreamArn), nil
+}
+
+// Stream returns the ARN of the stream that a table has now, in a store that answers soon. Errors: ddb.ErrNoTable,
+// *ddb.SchemaError, or why the store did not answer.
+func (s *Store) Stream(ctx context.Context, table string) (string, error) {
+	described, err := ddb.CheckTable(ctx, s.Tables, table)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(described.LatestStreamArn), nil
+}

@@ -1,0 +1,151 @@
+package meter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/meter"
+	"ledger.example/internal/table"
+)
+
+const books = "books"
+
+// answers replies to all of a client's requests with an output and an error.
+func answers(output any, err error) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("answer",
+				func(context.Context, middleware.SerializeInput,
+					middleware.SerializeHandler) (out middleware.SerializeOutput, m middleware.Metadata, _ error) {
+					out.Result = output
+					return out, m, err
+				}), middleware.Before)
+		})
+	}
+}
+
+func client(m *meter.Meter, output any, err error) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{Region: "us-east-1"}, m.Count, answers(output, err))
+}
+
+// large is the item of a balance of about that many bytes.
+func large(bytes int) ddb.Item {
+	item := ddb.Key(table.BalanceKey("jane", "USD"))
+	item["Text"] = ddb.String(strings.Repeat("x", bytes))
+	return item
+}
+
+func put(t testing.TB, m *meter.Meter, item ddb.Item, condition string, err error) meter.Tally {
+	t.Helper()
+	_, _ = client(m, &dynamodb.PutItemOutput{}, err).PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: aws.String(books), Item: item, ConditionExpression: aws.String(condition),
+	})
+	return m.Take()
+}
+
+// A single write whose condition fails consumes what the item that is there does; an unknown outcome what it would
+// have; what was declined, nothing.
+func TestUnitsOfWritesThatFail(t *testing.T) {
+	t.Parallel()
+	failed := &types.ConditionalCheckFailedException{}
+	for _, c := range []struct {
+		name  string
+		there int // bytes of the item that is there; 0: unknown
+		err   error
+		units int64
+		want  meter.Tally
+	}{
+		{"made", 0, nil, 3, meter.Tally{ItemsWritten: 1}},
+		{"the larger counts", 4500, nil, 5, meter.Tally{ItemsWritten: 1}},
+		{"condition", 4500, failed, 5, meter.Tally{}},
+		{"condition, on a smaller one", 10, failed, 1, meter.Tally{}},
+		{"condition, which tells the item", 0, &types.ConditionalCheckFailedException{Item: large(10)}, 1,
+			meter.Tally{}},
+		{"throttled", 10, &types.ProvisionedThroughputExceededException{}, 0, meter.Tally{}},
+		{"refused", 10, &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient}, 0,
+			meter.Tally{}},
+		{"unknown", 10, errors.New("no reply came"), 3, meter.Tally{ItemsWritten: 1}},
+	} {
+		m := meter.New(books)
+		if c.there > 0 {
+			put(t, m, large(c.there), ddb.IfAbsent, nil)
+		}
+		got := put(t, m, large(2500), "#version = :version", c.err)
+		c.want.Requests, c.want.WriteUnits = map[string]int64{"PutItem": 1}, c.units
+		if fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// What could not be known is said, where it matters.
+func TestWhatIsGuessed(t *testing.T) {
+	t.Parallel()
+	listed := large(10)
+	listed[table.AttrPK2] = ddb.String(table.HoldersPK2("USD"))
+	moved := large(10)
+	moved[table.AttrPK2] = ddb.String(table.HoldersPK2("EUR"))
+	update := func(m *meter.Meter, value ddb.Item) meter.Tally {
+		_, _ = client(m, &dynamodb.TransactWriteItemsOutput{}, nil).TransactWriteItems(t.Context(),
+			&dynamodb.TransactWriteItemsInput{
+				TransactItems: []types.TransactWriteItem{{Update: &types.Update{
+					TableName: aws.String(books), Key: ddb.Key(table.SpendKey("jane",
+						"USD")), UpdateExpression: aws.String("ADD #spent :value"),
+					ExpressionAttributeNames:  map[string]string{"#spent": table.AttrSpent},
+					ExpressionAttributeValues: value,
+				}}},
+			})
+		return m.Take()
+	}
+	page := func(m *meter.Meter, projection *string) meter.Tally {
+		_, _ = client(m, &dynamodb.QueryOutput{Items: []ddb.Item{ddb.Key(table.BalanceKey("jane", "USD"))}},
+			nil).Query(t.Context(), &dynamodb.QueryInput{
+			TableName: aws.String(books), ProjectionExpression: projection,
+		})
+		return m.Take()
+	}
+	for _, c := range []struct {
+		name    string
+		do      func(m *meter.Meter) meter.Tally
+		guessed int64
+		units   int64 // written, or halves read
+	}{
+		{"made", func(m *meter.Meter) meter.Tally { return put(t, m, listed, ddb.IfAbsent, nil) }, 0, 2},
+		{"made or older", func(m *meter.Meter) meter.Tally {
+			return put(t, m, listed,
+				ddb.IfAbsent+" OR #number < :number", nil)
+		}, 1, 2},
+		{"replaced", func(m *meter.Meter) meter.Tally { return put(t, m, listed, "#version = :version", nil) }, 1, 1},
+		{"replaced, seen", func(m *meter.Meter) meter.Tally {
+			put(t, m, listed, ddb.IfAbsent, nil)
+			return put(t, m, listed, "#version = :version", nil)
+		}, 0, 1},
+		{"moved, seen", func(m *meter.Meter) meter.Tally {
+			put(t, m, listed, ddb.IfAbsent, nil)
+			return put(t, m.Beside(), moved, "", nil)
+		}, 0, 3},
+		{"replaced, in no index", func(m *meter.Meter) meter.Tally { return put(t, m, large(10), "", nil) }, 0, 1},
+		{"updated", func(m *meter.Meter) meter.Tally { return update(m, ddb.Item{":value": ddb.Integer(1)}) }, 0, 2},
+		{"updated, to 1 KB or more", func(m *meter.Meter) meter.Tally { return update(m, large(1000)) }, 1, 4},
+		{"read in part", func(m *meter.Meter) meter.Tally { return page(m, aws.String(table.AttrPK)) }, 1, 1},
+		{"read in part, seen", func(m *meter.Meter) meter.Tally {
+			put(t, m, large(5000), "", nil)
+			return page(m.Beside(), aws.String(table.AttrPK))
+		}, 0, 2},
+		{"read", func(m *meter.Meter) meter.Tally { return page(m, nil) }, 0, 1},
+	} {
+		if got := c.do(meter.New(books)); got.Guessed != c.guessed || got.WriteUnits+got.ReadHalves != c.units {
+			t.Errorf("%s: %+v, want %d units and %d guessed", c.name, got, c.units, c.guessed)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package meter
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+// countReads counts the units that a request's reads consumed. Reads that failed consume nothing.
+func (m *Meter) countReads(t *Tally, request, reply any) {
+	switch out := reply.(type) {
+	case *dynamodb.GetItemOutput:
+		in := request.(*dynamodb.GetItemInput)
+		r := m.reading(in.ConsistentRead, in.ProjectionExpression)
+		t.ReadHalves += r.get(t, keyOf(in.Key), out.Item)
+	case *dynamodb.BatchGetItemOutput:
+		m.batch(t, request.(*dynamodb.BatchGetItemInput).RequestItems[m.table], out)
+	case *dynamodb.TransactGetItemsOutput:
+		for i, get := range request.(*dynamodb.TransactGetItemsInput).TransactItems {
+			if aws.ToString(get.Get.TableName) == m.table && i < len(out.Responses) {
+				r := reading{m, table.Transactional, get.Get.ProjectionExpression != nil}
+				t.ReadHalves += r.get(t, keyOf(get.Get.Key), out.Responses[i].Item)
+			}
+		}
+	case *dynamodb.QueryOutput:
+		in := request.(*dynamodb.QueryInput)
+		r := m.reading(in.ConsistentRead, in.ProjectionExpression)
+		t.ReadHalves += r.page(t, in.IndexName, partitionOf(in), out.Items)
+	}
+}
+
+// reading is how a request reads.
+type reading struct {
+	meter       *Meter
+	consistency table.Consistency
+	partial     bool // by a projection expression
+}
+
+func (m *Meter) reading(strong *bool, projection *string) reading {
+	r := reading{m, table.Eventual, projection != nil}
+	if aws.ToBool(strong) {
+		r.consistency = table.Strong
+	}
+	return r
+}
+
+// batch counts a BatchGetItem. Unprocessed keys cost nothing, absent items do.
+func (m *Meter) batch(t *Tally, asked types.KeysAndAttributes, out *dynamodb.BatchGetItemOutput) {
+	r := m.reading(asked.ConsistentRead, asked.ProjectionExpression)
+	items := out.Responses[m.table]
+	for _, item := range items {
+		t.ReadHalves += r.get(t, keyOf(item), item)
+	}
+	absent := len(asked.Keys) - len(items) - len(out.UnprocessedKeys[m.table].Keys)
+	t.ReadHalves += int64(absent * table.ReadHalves(0, r.consistency))
+}
+
+// get returns what reading one item consumed. An empty item is absent.
+func (r reading) get(t *Tally, k table.Key, item ddb.Item) int64 {
+	return int64(table.ReadHalves(r.bytes(t, k, item), r.consistency))
+}
+
+// bytes returns the size of the whole item that was read from the table, 0 if it is absent. Only strong reads are
+// cached: others may be old.
+func (r reading) bytes(t *Tally, k table.Key, item ddb.Item) int {
+	switch {
+	case len(item) == 0:
+		if r.consistency != table.Eventual {
+			r.meter.cache.swap(k, image{})
+		}
+		return 0
+	case !r.partial:
+		t.ItemsRead++
+		i := r.meter.imageOf(item)
+		if r.consistency != table.Eventual {
+			r.meter.cache.swap(k, i)
+		}
+		return i.bytes
+	}
+	t.ItemsRead++
+	i, _ := r.meter.cache.get(k)
+	return r.atLeast(t, i.bytes, item)
+}
+
+// page returns what one page of a query consumed. A partition that is not empty is that of all items.
+func (r reading) page(t *Tally, indexName *string, partition string, items []ddb.Item) int64 {
+	total := 0
+	for _, item := range items {
+		k := keyOf(item)
+		if k.PK == "" {
+			k.PK = partition
+		}
+		if indexName == nil {
+			total += r.bytes(t, k, item)
+			continue
+		}
+		t.ItemsRead++
+		if !r.partial {
+			total += ddb.ItemBytes(item)
+			continue
+		}
+		at := slices.IndexFunc(tableIndexes, func(x table.Index) bool { return x.Name == *indexName })
+		i, _ := r.meter.cache.get(k)
+		total += r.atLeast(t, i.entries[at].bytes, item)
+	}
+	return int64(table.ReadHalves(total, r.consistency))
+}
+
+// atLeast returns the size of an item that was read in part: the cached size, or as a guess that of the part.
+func (r reading) atLeast(t *Tally, known int, shown ddb.Item) int {
+	if known == 0 {
+		t.Guessed++
+		return ddb.ItemBytes(shown)
+	}
+	return known
+}
+
+// partitionOf returns the partition that a query of the table reads. It is "" for other queries than package ddb
+// makes.
+func partitionOf(in *dynamodb.QueryInput) string {
+	rest, ok := strings.CutPrefix(aws.ToString(in.KeyConditionExpression), table.AttrPK+" = ")
+	if !ok {
+		return ""
+	}
+	placeholder, _, _ := strings.Cut(rest, " ")
+	return text(in.ExpressionAttributeValues[placeholder])
+}

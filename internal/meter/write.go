@@ -1,0 +1,185 @@
+package meter
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+// numberBytesMax is the largest size of a number: 38 digits and a sign. An update may grow a number to it.
+const numberBytesMax = 21
+
+// A write is a put or an update of one item.
+type write struct {
+	key       table.Key
+	condition string
+	put       bool
+	after     image // of a put
+	growth    int   // of an update: the most bytes that it adds
+}
+
+func (m *Meter) putOf(item ddb.Item, condition *string) write {
+	return write{key: keyOf(item), condition: aws.ToString(condition), put: true, after: m.imageOf(item)}
+}
+
+// updateOf is the write of an update, which must have all names in ExpressionAttributeNames and all values in
+// ExpressionAttributeValues.
+func updateOf(key ddb.Item, condition *string, names map[string]string, values ddb.Item) write {
+	w := write{key: keyOf(key), condition: aws.ToString(condition)}
+	for _, name := range names {
+		w.growth += len(name)
+	}
+	for _, value := range values {
+		if _, number := value.(*types.AttributeValueMemberN); number {
+			w.growth += numberBytesMax
+		} else {
+			w.growth += ddb.ValueBytes(value)
+		}
+	}
+	return w
+}
+
+// countWrites counts the units that a request's writes consumed. err is the request's error.
+func (m *Meter) countWrites(t *Tally, request any, err error) {
+	switch in := request.(type) {
+	case *dynamodb.PutItemInput:
+		m.wrote(t, []write{m.putOf(in.Item, in.ConditionExpression)}, false, err)
+	case *dynamodb.UpdateItemInput:
+		m.wrote(t, []write{updateOf(in.Key, in.ConditionExpression, in.ExpressionAttributeNames,
+			in.ExpressionAttributeValues)}, false, err)
+	case *dynamodb.TransactWriteItemsInput:
+		writes, guessed := m.transaction(in.TransactItems)
+		t.Guessed += guessed
+		m.wrote(t, writes, true, err)
+	}
+}
+
+// transaction returns the writes of the actions on the meter's table. A deletion or a check, which the ledger never
+// sends, counts as guessed.
+func (m *Meter) transaction(actions []types.TransactWriteItem) (writes []write, guessed int64) {
+	writes = make([]write, 0, len(actions))
+	for _, a := range actions {
+		switch {
+		case a.Put != nil && aws.ToString(a.Put.TableName) == m.table:
+			writes = append(writes, m.putOf(a.Put.Item, a.Put.ConditionExpression))
+		case a.Update != nil && aws.ToString(a.Update.TableName) == m.table:
+			u := a.Update
+			writes = append(writes, updateOf(u.Key, u.ConditionExpression, u.ExpressionAttributeNames,
+				u.ExpressionAttributeValues))
+		case a.Delete != nil || a.ConditionCheck != nil:
+			guessed++
+		}
+	}
+	return writes, guessed
+}
+
+// wrote counts the writes of a request, by its error. Throttled and rejected ones consume nothing.
+func (m *Meter) wrote(t *Tally, writes []write, transactional bool, err error) {
+	var cancelled *types.TransactionCanceledException
+	var failed *types.ConditionalCheckFailedException
+	switch {
+	case err == nil:
+		for _, w := range writes {
+			m.applied(t, w, transactional)
+		}
+	case errors.As(err, &cancelled):
+		for i, w := range writes {
+			if len(cancelled.CancellationReasons) == len(writes) {
+				m.found(w.key, cancelled.CancellationReasons[i].Item)
+			}
+			m.rejected(t, w, transactional)
+		}
+	case errors.As(err, &failed):
+		for _, w := range writes {
+			m.found(w.key, failed.Item)
+			m.rejected(t, w, transactional)
+		}
+	case errors.Is(ddb.WriteError(err), store.ErrUnknownOutcome): // it may have been applied
+		for _, w := range writes {
+			m.applied(t, w, transactional)
+		}
+	}
+}
+
+// found caches the item that a failed condition returned.
+func (m *Meter) found(k table.Key, item ddb.Item) {
+	if len(item) > 0 {
+		m.cache.swap(k, m.imageOf(item))
+	}
+}
+
+// applied counts a write that was applied.
+func (m *Meter) applied(t *Tally, w write, transactional bool) {
+	t.ItemsWritten++
+	if !w.put {
+		t.WriteUnits += m.updated(t, w, transactional)
+		return
+	}
+	before, known := m.cache.swap(w.key, w.after)
+	switch {
+	case w.condition == ddb.IfAbsent:
+		before = image{}
+	case !known:
+		before = w.after
+		units := w.after.units(before, transactional)
+		if made := w.after.units(image{}, transactional); made != units {
+			t.Guessed++
+			if strings.HasPrefix(w.condition, ddb.IfAbsent) { // else the condition needs an item that is there
+				before = image{}
+			}
+		}
+	}
+	t.WriteUnits += int64(w.after.units(before, transactional))
+}
+
+// updated returns the units of an update. An item that is not cached is taken to have only its key.
+func (m *Meter) updated(t *Tally, w write, transactional bool) int64 {
+	before, _ := m.cache.get(w.key)
+	least := max(before.bytes, keyBytes(w.key))
+	units := table.TableUnits(least+w.growth, transactional)
+	if units != table.TableUnits(least, transactional) || before.entries != [indexes]entry{} {
+		t.Guessed++
+	}
+	return int64(units)
+}
+
+// rejected counts a write whose condition failed, or whose transaction was cancelled. A single write consumes the units
+// of the item that is there, as AWS documents. AWS does not document a cancelled transaction: it counts as the table's
+// units of the whole transaction.
+func (m *Meter) rejected(t *Tally, w write, transactional bool) {
+	if !w.put {
+		t.WriteUnits += m.updated(t, w, transactional)
+		return
+	}
+	before, known := m.cache.get(w.key)
+	bytes := before.bytes
+	if transactional || !known {
+		bytes = max(bytes, w.after.bytes)
+	}
+	t.WriteUnits += int64(table.TableUnits(bytes, transactional))
+}
+
+// keyBytes is the size of an item that has only its key.
+func keyBytes(k table.Key) int {
+	return len(table.AttrPK) + len(k.PK) + len(table.AttrSK) + len(k.SK)
+}
+
+// keyOf returns the parts of a key that an item has.
+func keyOf(item ddb.Item) table.Key {
+	return table.Key{PK: text(item[table.AttrPK]), SK: text(item[table.AttrSK])}
+}
+
+func text(v types.AttributeValue) string {
+	s, ok := v.(*types.AttributeValueMemberS)
+	if !ok {
+		return ""
+	}
+	return s.Value
+}

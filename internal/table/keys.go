@@ -1,0 +1,144 @@
+package table
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+)
+
+// A Key names one item.
+type Key struct{ PK, SK string }
+
+// Beginnings of keys that others need: the event source mapping filters by the first two.
+const (
+	PostingPrefix = "POSTING#" // of a posting's SK, and of its SK2
+	GrantPrefix   = "GRANT#"   // of a grant's or revocation's SK
+	MembersPrefix = "MEMBER#"  // of a membership's SK
+	HoldPrefix    = "HOLD#"    // of the SK of an account's entry of a hold, and of the PK of a hold by expiry
+)
+
+const (
+	assetPrefix       = "ASSET#"
+	accountPrefix     = "ACCOUNT#"
+	transactionPrefix = "TXN#"
+	spendPrefix       = "SPEND#"
+	balancePrefix     = "BALANCE#"
+	segmentPrefix     = "SEGMENT#"
+	userPrefix        = "USER#"
+	changePrefix      = "CHANGE#"
+	reversalPrefix    = "REVERSAL#"
+	outcomeSK         = "OUTCOME"
+	currentSK         = "ACCOUNT_CURRENT"
+	summarySK         = "ACCOUNT_SUMMARY"
+	openHoldSK        = "OPEN_HOLD"
+	openHoldsPrefix   = "OPEN_HOLDS#"
+)
+
+// Values of the secondary keys that hold no id.
+const (
+	ProfileSK2  = "PROFILE"  // of an account's opening: sorts after each of its postings
+	AssetsPK2   = "ASSETS"   // of every asset
+	AccountsPK2 = "ACCOUNTS" // of every account
+)
+
+// AssetKey is the key of an asset's registration.
+func AssetKey(asset string) Key { return only(assetPrefix + asset) }
+
+// AccountKey is the key of an account's opening; its PK is that of everything of the account.
+func AccountKey(account string) Key { return only(accountPrefix + account) }
+
+// TransactionKey is the key of a transaction's header.
+func TransactionKey(id string) Key { return only(transactionPrefix + id) }
+
+// OutcomeKey is the key of how a hold ended.
+func OutcomeKey(hold string) Key { return Key{transactionPrefix + hold, outcomeSK} }
+
+// ReversalKey is the key of the number-th reversal of a transaction, from 1 to 999,999,999,999.
+func ReversalKey(transaction string, number int64) Key {
+	return Key{transactionPrefix + transaction, numbered(reversalPrefix, number)}
+}
+
+// ChangeKey is the key of the change that made an account what it is from version number on, from 2 to 999,999,999,999.
+func ChangeKey(account string, number int64) Key {
+	return Key{accountPrefix + account, numbered(changePrefix, number)}
+}
+
+// CurrentKey is the key of what an account is now: a copy of its newest change. It sorts between the account's opening
+// and its summary.
+func CurrentKey(account string) Key { return Key{accountPrefix + account, currentSK} }
+
+// HoldKey is the key of an account's entry of a hold, whose first leg was placed as ksuid.
+func HoldKey(account, ksuid string) Key { return Key{accountPrefix + account, HoldPrefix + ksuid} }
+
+// HoldSK2 is the sort key in IndexHistory of an account's entry of a hold.
+func HoldSK2(status, ksuid string) string { return HoldPrefix + status + "#" + ksuid }
+
+// OpenHoldKey is the key of a hold's entry by expiry; expiresAt is a text that sorts as times do.
+func OpenHoldKey(expiresAt, hold string) Key {
+	return Key{HoldPrefix + expiresAt + "#" + hold, openHoldSK}
+}
+
+// OpenHoldsShards is over how many partitions of IndexInverse the open holds are spread. Each takes 1,000 write units
+// a second.
+const OpenHoldsShards = 4
+
+// OpenHoldsPK2 is the partition of IndexInverse, one of OpenHoldsShards, that lists a hold while it is open.
+func OpenHoldsPK2(shard int) string { return openHoldsPrefix + strconv.Itoa(shard) }
+
+// OpenHoldsShard is the number of the partition that lists a hold.
+func OpenHoldsShard(hold string) int {
+	h := fnv.New32a()
+	h.Write([]byte(hold))
+	return int(h.Sum32() % OpenHoldsShards)
+}
+
+// numbered returns the SK of a numbered event, so that text order is the order of numbers.
+func numbered(prefix string, number int64) string {
+	return fmt.Sprintf("%s%0*d", prefix, numberDigits, number)
+}
+
+// only is the key of what has its partition's key as its place in it, too.
+func only(pk string) Key { return Key{pk, pk} }
+
+// PostingKey is the key of one posting.
+func PostingKey(account, asset, ksuid string) Key {
+	return Key{accountPrefix + account, PostingPrefix + asset + "#" + ksuid}
+}
+
+// GrantKey is the key of a grant or revocation: the number-th of user on account, from 1 to 999,999,999,999.
+func GrantKey(account, user string, number int64) Key {
+	return Key{accountPrefix + account, numbered(GrantPrefix+user+"#", number)}
+}
+
+// numberDigits is the width of the number of a grant, a change or a reversal.
+const numberDigits = 12
+
+// SpendKey is the key of the guard of what account ever spent of asset.
+func SpendKey(account, asset string) Key { return Key{accountPrefix + account, spendPrefix + asset} }
+
+// BalanceKey is the key of account's balance in asset.
+func BalanceKey(account, asset string) Key {
+	return Key{accountPrefix + account, balancePrefix + asset}
+}
+
+// SegmentKey is the key of the segment of account and asset whose last posting is through.
+func SegmentKey(account, asset, through string) Key {
+	return Key{accountPrefix + account, segmentPrefix + asset + "#" + through}
+}
+
+// SummaryKey is the key of an account's summary.
+func SummaryKey(account string) Key { return Key{accountPrefix + account, summarySK} }
+
+// MembershipKey is the key of user's membership of account.
+func MembershipKey(account, user string) Key {
+	return Key{accountPrefix + account, MembersPrefix + user}
+}
+
+// PostingSK2 is a posting's sort key in IndexHistory.
+func PostingSK2(ksuid string) string { return PostingPrefix + ksuid }
+
+// HoldersPK2 is the partition of IndexInverse that holds the balances in asset.
+func HoldersPK2(asset string) string { return assetPrefix + asset }
+
+// UserPK2 is the partition of IndexInverse that holds the memberships of user.
+func UserPK2(user string) string { return userPrefix + user }

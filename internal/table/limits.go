@@ -1,0 +1,22 @@
+package table
+
+import "time"
+
+// Limits of DynamoDB (AWS, "Quotas in Amazon DynamoDB" and the API reference of each operation).
+const (
+	TransactionActions = 100       // TransactWriteItems and TransactGetItems
+	TransactionBytes   = 4 << 20   // sum of the items' sizes, likewise
+	ItemBytes          = 400 << 10 // attribute names counted
+	BatchGetKeys       = 100       // BatchGetItem
+	QueryPageBytes     = 1 << 20   // of what a query reads before it is filtered
+	NumberDigits       = 38        // significant digits of a number
+)
+
+// VersionMax is the greatest version of a projection. Versions count writes, from 1 or from the milliseconds since
+// 1970, which reach it in the year 33658. A greater one is not the ledger's, and could overflow.
+const VersionMax = 1_000_000_000_000_000
+
+// SettleWindow is the age at which a posting counts as settled. It is a limit of the protocol between the write side
+// and the read side: longer than a command may take (8 s in package ledger), so that no command still has a commit
+// under way for a posting that a refold takes for settled.
+const SettleWindow = 10 * time.Second

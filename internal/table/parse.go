@@ -1,0 +1,188 @@
+package table
+
+import (
+	"strconv"
+	"strings"
+)
+
+// IsPosting reports whether an item with this SK is a posting.
+func IsPosting(sk string) bool { return strings.HasPrefix(sk, PostingPrefix) }
+
+// IsGrant reports whether an item with this SK is a grant or a revocation.
+func IsGrant(sk string) bool { return strings.HasPrefix(sk, GrantPrefix) }
+
+// EventPrefixes returns the prefixes of events' SKs: first of postings and grants, which are projected, then of
+// headers, ends of holds, reversals, assets, accounts and their changes. No other item has such an SK.
+func EventPrefixes() []string {
+	return []string{
+		PostingPrefix, GrantPrefix, transactionPrefix, outcomeSK, reversalPrefix, assetPrefix, accountPrefix,
+		changePrefix,
+	}
+}
+
+// IsEvent reports whether an item with this SK is an event.
+func IsEvent(sk string) bool {
+	for _, prefix := range EventPrefixes() {
+		if strings.HasPrefix(sk, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// The Parse functions accept any key. ok is false unless the Key function of the same name could have built it.
+
+// ParseAsset reads an asset's key.
+func ParseAsset(k Key) (asset string, ok bool) { return root(k, assetPrefix) }
+
+// ParseAccount reads the key of an account's opening.
+func ParseAccount(k Key) (account string, ok bool) { return root(k, accountPrefix) }
+
+// ParseTransaction reads the key of a transaction's header.
+func ParseTransaction(k Key) (id string, ok bool) { return root(k, transactionPrefix) }
+
+// ParsePosting reads a posting's key.
+func ParsePosting(k Key) (account, asset, ksuid string, ok bool) { return two(k, PostingPrefix) }
+
+// ParseGrant reads the key of a grant or a revocation.
+func ParseGrant(k Key) (account, user string, number int64, ok bool) {
+	account, user, digits, ok := two(k, GrantPrefix)
+	number, numbered := parseNumber(digits)
+	if !ok || !numbered {
+		return "", "", 0, false
+	}
+	return account, user, number, true
+}
+
+// ParseChange reads the key of a change of an account.
+func ParseChange(k Key) (account string, number int64, ok bool) {
+	account, digits, ok := one(k, changePrefix)
+	number, numbered := parseNumber(digits)
+	if !ok || !numbered {
+		return "", 0, false
+	}
+	return account, number, true
+}
+
+// ParseReversal reads the key of a reversal.
+func ParseReversal(k Key) (transaction string, number int64, ok bool) {
+	transaction, ok = part(k.PK, transactionPrefix)
+	digits, cut := strings.CutPrefix(k.SK, reversalPrefix)
+	number, numbered := parseNumber(digits)
+	if !ok || !cut || !numbered {
+		return "", 0, false
+	}
+	return transaction, number, true
+}
+
+// ParseOutcome reads the key of how a hold ended.
+func ParseOutcome(k Key) (hold string, ok bool) { return fixed(k, transactionPrefix, outcomeSK) }
+
+// ParseCurrent reads the key of what an account is now.
+func ParseCurrent(k Key) (account string, ok bool) { return fixed(k, accountPrefix, currentSK) }
+
+// ParseHold reads the key of an account's entry of a hold.
+func ParseHold(k Key) (account, ksuid string, ok bool) { return one(k, HoldPrefix) }
+
+// ParseOpenHold reads the key of a hold's entry by expiry.
+func ParseOpenHold(k Key) (expiresAt, hold string, ok bool) {
+	rest, cut := strings.CutPrefix(k.PK, HoldPrefix)
+	expiresAt, hold, both := strings.Cut(rest, "#")
+	if !cut || !both || expiresAt == "" || hold == "" || strings.Contains(hold, "#") || k.SK != openHoldSK {
+		return "", "", false
+	}
+	return expiresAt, hold, true
+}
+
+// parseNumber reads the number of a numbered event.
+func parseNumber(digits string) (int64, bool) {
+	if len(digits) != numberDigits || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	number, err := strconv.ParseInt(digits, 10, 64)
+	return number, err == nil && number > 0
+}
+
+// fixed reads a key whose SK is the given one.
+func fixed(k Key, prefix, sk string) (id string, ok bool) {
+	id, ok = part(k.PK, prefix)
+	if !ok || k.SK != sk {
+		return "", false
+	}
+	return id, true
+}
+
+// ParseSpend reads a spend's key.
+func ParseSpend(k Key) (account, asset string, ok bool) { return one(k, spendPrefix) }
+
+// ParseBalance reads a balance's key.
+func ParseBalance(k Key) (account, asset string, ok bool) { return one(k, balancePrefix) }
+
+// ParseSegment reads a segment's key.
+func ParseSegment(k Key) (account, asset, through string, ok bool) { return two(k, segmentPrefix) }
+
+// ParseSummary reads a summary's key.
+func ParseSummary(k Key) (account string, ok bool) {
+	return fixed(k, accountPrefix, summarySK)
+}
+
+// ParseMembership reads a membership's key.
+func ParseMembership(k Key) (account, user string, ok bool) { return one(k, MembersPrefix) }
+
+// ParseOwner reads the account in whose partition a key is.
+func ParseOwner(k Key) (account string, ok bool) { return part(k.PK, accountPrefix) }
+
+// FirstID returns the part of an SK where its first id belongs, even if it is not an id.
+func FirstID(sk string) string {
+	_, rest, _ := strings.Cut(sk, "#")
+	id, _, _ := strings.Cut(rest, "#")
+	return id
+}
+
+// LastID returns what follows the second '#' of an SK, even if it is not an id: in a segment's SK, the KSUID of its
+// end.
+func LastID(sk string) string {
+	_, rest, _ := strings.Cut(sk, "#")
+	_, last, _ := strings.Cut(rest, "#")
+	return last
+}
+
+// part reads a prefix followed by one id.
+func part(s, prefix string) (id string, ok bool) {
+	id, ok = strings.CutPrefix(s, prefix)
+	if !ok || id == "" || strings.Contains(id, "#") {
+		return "", false
+	}
+	return id, true
+}
+
+// root reads a key whose SK equals its PK.
+func root(k Key, prefix string) (id string, ok bool) {
+	if k.PK != k.SK {
+		return "", false
+	}
+	return part(k.PK, prefix)
+}
+
+// one reads a key in an account's partition whose SK has one id.
+func one(k Key, prefix string) (account, id string, ok bool) {
+	account, ok = part(k.PK, accountPrefix)
+	if !ok {
+		return "", "", false
+	}
+	if id, ok = part(k.SK, prefix); !ok {
+		return "", "", false
+	}
+	return account, id, true
+}
+
+// two reads a key in an account's partition whose SK has two ids.
+func two(k Key, prefix string) (account, first, second string, ok bool) {
+	account, ok = part(k.PK, accountPrefix)
+	rest, cut := strings.CutPrefix(k.SK, prefix)
+	first, second, both := strings.Cut(rest, "#")
+	if !ok || !cut || !both || first == "" || second == "" || strings.Contains(second, "#") {
+		return "", "", "", false
+	}
+	return account, first, second, true
+}

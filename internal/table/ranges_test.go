@@ -1,0 +1,124 @@
+package table_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/internal/table"
+)
+
+// A range of one asset's postings holds exactly those that it says, and nothing else of the account, however alike the
+// names of assets are.
+func TestPostingRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		asset, k := ids().Draw(t, "asset"), ksuids().Draw(t, "ksuid")
+		bound := rapid.OneOf(rapid.Just(""), rapid.Just(k), ksuids())
+		low, high := bound.Draw(t, "low"), bound.Draw(t, "high")
+		other := drawItem(t)
+		own := table.PostingKey("x", asset, k).SK
+
+		is := func(what string, r table.Range, key string, want bool) {
+			t.Helper()
+			if got := r.Contains(key); got != want {
+				t.Fatalf("%s %q contains %s: %v", what, r, key, got)
+			}
+			if want && r.Empty() {
+				t.Fatalf("%s %q calls itself empty", what, r)
+			}
+		}
+		is("(after, through]", table.PostingsAfter(asset, low, high), own, k > low && (high == "" || k <= high))
+		is("[from, to)", table.PostingsBetween(asset, low, high), own, k >= low && (high == "" || k < high))
+		is("all", table.PostingsAfter(asset, "", ""), own, true)
+		is("segments from", table.SegmentsFrom(asset, low), table.SegmentKey("x", asset, k).SK, k >= low)
+		is("history", table.HistoryRange(low, high), table.PostingSK2(k), k >= low && (high == "" || k < high))
+		is("history", table.HistoryRange(low, high), table.ProfileSK2, false)
+		if other.kind != "posting" || other.second != asset {
+			is("(after, through]", table.PostingsAfter(asset, low, high), other.key.SK, false)
+			is("[from, to)", table.PostingsBetween(asset, low, high), other.key.SK, false)
+		}
+		if other.kind != "segment" || other.second != asset {
+			is("segments from", table.SegmentsFrom(asset, low), other.key.SK, false)
+		}
+		skip := table.PostingAssetAfter(asset)
+		is("skip", skip, own, false)
+		is("skip", skip, other.key.SK, other.kind == "posting" && other.second > asset)
+		is("skip from the first", table.PostingAssetAfter(""), other.key.SK, other.kind == "posting")
+	})
+}
+
+// Lists hold exactly the items of their kind, beyond the id that they go on from.
+func TestListRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		i := drawItem(t)
+		alike := i.second[:min(1, len(i.second))] // begins as the second id does
+		last := rapid.SampledFrom([]string{"", i.first, i.second, alike, ids().Draw(t, "other")}).Draw(t, "last")
+		prefix := rapid.OneOf(rapid.Just(""), rapid.Just(i.first[:1]), rapid.Just(i.first), ids()).Draw(t, "prefix")
+		is := func(what string, r table.Range, key string, want bool) {
+			t.Helper()
+			if got := r.Contains(key); got != want {
+				t.Fatalf("%s %q contains %s: %v", what, r, key, got)
+			}
+		}
+		is("balances", table.BalancesRange(last), i.key.SK, i.kind == "balance" && i.second > last)
+		is("skip balances", table.BalanceAfter(last), i.key.SK, i.kind == "balance" && i.second > last)
+		is("skip segments", table.SegmentAssetAfter(last), i.key.SK, i.kind == "segment" && i.second > last)
+		is("skip grants", table.GrantUserAfter(last), i.key.SK, i.kind == "grant" && i.second > last)
+		is("skip members", table.MembershipAfter(last), i.key.SK, i.kind == "membership" && i.second > last)
+		is("segments after", table.SegmentsAfter(last, i.third), i.key.SK, false)
+		is("segments", table.SegmentsAfter(last, ""), i.key.SK, i.kind == "segment" && i.second == last)
+		is("members", table.MembersRange(last), i.key.SK, i.kind == "membership" && i.second > last)
+		is("grants", table.GrantsOf(last), i.key.SK, i.kind == "grant" && i.second == last)
+		if strings.HasPrefix(i.key.PK, "ACCOUNT#") {
+			is("page", table.PageRange(), i.key.SK, i.kind == "account" || i.kind == "summary" || i.kind == "balance")
+		}
+
+		listed := strings.HasPrefix(i.first, prefix) && i.first > last
+		is("accounts", table.AccountsRange(prefix, last), table.AccountKey(i.first).PK, listed)
+		is("assets", table.AssetsRange(prefix, last), table.AssetKey(i.first).PK, listed)
+	})
+}
+
+// Keys sort as what they were built from, as lists and histories promise.
+func TestKeyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := ids().Draw(t, "a"), ids().Draw(t, "b")
+		k, l := ksuids().Draw(t, "k"), ksuids().Draw(t, "l")
+		m, n := rapid.Int64Range(1, 1e12-1).Draw(t, "m"), rapid.Int64Range(1, 1e12-1).Draw(t, "n")
+		ordered := func(what string, less bool, x, y string) {
+			t.Helper()
+			if less != (x < y) {
+				t.Fatalf("%s: %s and %s", what, x, y)
+			}
+		}
+		ordered("assets", a < b, table.BalanceKey("x", a).SK, table.BalanceKey("x", b).SK)
+		ordered("accounts", a < b, table.AccountKey(a).PK, table.AccountKey(b).PK)
+		ordered("assets' postings", a < b || a == b &&
+			k < l, table.PostingKey("x", a, k).SK, table.PostingKey("x", b, l).SK)
+		ordered("segments", k < l, table.SegmentKey("x", a, k).SK, table.SegmentKey("x", a, l).SK)
+		ordered("grants", m < n, table.GrantKey("x", a, m).SK, table.GrantKey("x", a, n).SK)
+
+		ordered("profile above postings", true, table.PostingSK2(k), table.ProfileSK2)
+		ordered("account before summary", true, table.AccountKey(a).SK, table.SummaryKey(a).SK)
+		ordered("summary before balances", true, table.SummaryKey(a).SK, table.BalanceKey(a, b).SK)
+	})
+}
+
+// A key without an id is skipped. It would name no next id, and be found again and again.
+func TestSkippingPassesKeysWithoutAnID(t *testing.T) {
+	for name, c := range map[string]struct {
+		skip table.Range
+		sk   string
+	}{
+		"posting": {table.PostingAssetAfter(""), "POSTING##k"},
+		"balance": {table.BalanceAfter(""), "BALANCE#"},
+		"segment": {table.SegmentAssetAfter(""), "SEGMENT##k"},
+		"grant":   {table.GrantUserAfter(""), "GRANT##1"},
+		"member":  {table.MembershipAfter(""), "MEMBER#"},
+	} {
+		if c.skip.Contains(c.sk) {
+			t.Errorf("%s: %q contains %q", name, c.skip, c.sk)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+// Package table is the layout of the ledger's one DynamoDB table: every key, attribute and index name, and what a
+// request to it costs.
+//
+// An item has a partition key (PK) and a sort key (SK). An account's partition has all items of the account: its
+// events (opening, postings, grants), its guards and its projections. Keys are built from ids, whose alphabet is A-Z
+// a-z 0-9 . _ : @ -. All of these sort between '#' and '~'. A '#' therefore ends a part of a key, keys sort as their
+// ids do, and '~' ends a range.
+//
+// No other code spells these names. template.yaml repeats them for AWS, and a test compares the two. The package
+// imports neither the SDK nor other packages of this module. Everything in it is safe for concurrent use.
+package table
+
+// Attributes of every item.
+const (
+	AttrPK   = "PK"   // partition key
+	AttrSK   = "SK"   // sort key
+	AttrType = "Type" // an event's name, or a Kind
+)
+
+// Keys of the two sparse indexes: an item without them is not in that index.
+const (
+	AttrSK2 = "SK2" // sort key of IndexHistory
+	AttrPK2 = "PK2" // partition key of IndexInverse
+)
+
+// Attributes of events; the others are named by their codec.
+const (
+	AttrEventVersion = "V"        // the version of the stored form, a number
+	AttrChecksum     = "Checksum" // over all that is stored of the event; absent from version 1
+)
+
+// Attributes of guards and projections.
+const (
+	AttrSpent   = "Spent"   // of a spend: the gross debits ever made, holds included
+	AttrChange  = "Change"  // of a spend: the account's version that it was told of last; absent until it was told
+	AttrVersion = "Version" // of a projection: compared and counted up by every write
+
+	AttrAccount = "Account"
+	AttrAsset   = "Asset"
+	AttrUser    = "User"
+
+	AttrBase       = "Base"       // of a balance: the fold of its closed segments
+	AttrSeal       = "Seal"       // of a balance: the fold through its newest settled posting
+	AttrHead       = "Head"       // of a balance: the fold of all postings; the balance that readers see
+	AttrUnfinished = "Unfinished" // of a balance: saved before its end was read
+	AttrFirst      = "First"      // of a balance or a summary: its first posting
+
+	AttrAfter       = "After"   // of a segment: the KSUID before its first
+	AttrThrough     = "Through" // of a fold: the last KSUID in it
+	AttrCredits     = "Credits"
+	AttrDebits      = "Debits"
+	AttrExpenditure = "Expenditure"
+	AttrCount       = "Count" // of a fold: the number of its postings
+	// Of a fold with postings of holds; absent when zero.
+	AttrHolds          = "Holds" // the number of these postings
+	AttrPendingDebits  = "PendingDebits"
+	AttrPendingCredits = "PendingCredits"
+	AttrReturned       = "Returned"
+
+	AttrAssets   = "Assets"   // of a summary: balances ever made
+	AttrHoldings = "Holdings" // of a summary: balances that are not zero
+
+	AttrHeader = "Header" // of an account's entry of a hold: the item of the hold's header
+	AttrEnded  = "Ended"  // of such an entry: the item of how the hold ended
+
+	AttrRole   = "Role"   // of a membership
+	AttrNumber = "Number" // of a membership: the number of the grant that it shows
+)
+
+// Values of AttrType for guards and projections. Events have their own names there.
+const (
+	KindSpend      = "Spend"
+	KindBalance    = "Balance"
+	KindSegment    = "Segment"
+	KindSummary    = "AccountSummary"
+	KindMembership = "Membership"
+	KindCurrent    = "AccountCurrent"
+	KindHold       = "Hold"     // an account's entry of a hold
+	KindOpenHold   = "OpenHold" // a hold's entry by expiry
+	// A balance and a segment whose folds count postings of holds: code that does not know those refuses them.
+	KindBalanceWithHolds = "BalanceWithHolds"
+	KindSegmentWithHolds = "SegmentWithHolds"
+)
+
+// StreamView is what the table's stream carries. Events never change, so old images would be useless.
+const StreamView = "NEW_IMAGE"
+
+// The two indexes. DynamoDB offers no consistent reads of them.
+const (
+	IndexHistory = "GSI1" // (PK, SK2): an account's postings over all assets, and above them the account
+	IndexInverse = "GSI2" // (PK2, PK): assets, accounts, holders of an asset, accounts of a user
+)

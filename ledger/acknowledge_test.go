@@ -1,0 +1,85 @@
+package ledger_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/ledger"
+)
+
+// G7: before a transaction older than half the settle window is acknowledged, first answer or replay, its postings are
+// made visible.
+func TestEnsureVisibleBeforeTheReply(t *testing.T) {
+	for name, test := range map[string]struct {
+		skew, pause time.Duration // of the process's clock; before a replay, 0 for the first answer
+		steps       []appended
+		lookup      time.Duration // that a lookup of the header takes
+		ensured     bool
+	}{
+		"fresh":                    {pause: 3 * time.Second},
+		"old replay":               {pause: 5 * time.Second, ensured: true}, // whatever the store's Date is cut to
+		"old by the store's clock": {skew: -4900 * time.Millisecond, ensured: true},
+		// It looks fresh by the store's clock.
+		"old by its own stopwatch": {skew: 4 * time.Second, lookup: 2 * time.Second, ensured: true,
+			steps: []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+				b.Append(ctx, c)
+				<-ctx.Done()
+				return time.Time{}, errUnknown
+			}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.skew, r.journal.steps = test.skew, test.steps
+				r.journal.fail = func(method string) error {
+					if method == "Transaction" {
+						time.Sleep(test.lookup)
+					}
+					return nil
+				}
+				posted := r.mustPost(transfer("t-1", "bank", "jane", "1"))
+				if test.pause > 0 {
+					time.Sleep(test.pause)
+					posted = r.mustPost(transfer("t-1", "bank", "jane", "1"))
+				}
+				var want []events.KSUID
+				for _, leg := range posted.Transaction.Legs {
+					if test.ensured {
+						want = append(want, leg.ID)
+					}
+				}
+				slices.Sort(r.journal.visible)
+				if posted.Replayed != (test.pause > 0) || !slices.Equal(r.journal.visible, want) {
+					t.Errorf("replayed %t, ensured %v, want %v", posted.Replayed, r.journal.visible, want)
+				}
+			})
+		})
+	}
+}
+
+// A transaction whose posting was deleted is never acknowledged by the sight of its header.
+func TestVerifyCompleteBeforeReplay(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("t-1", "bank", "jane", "1"))
+		r.journal.fail = failing("VerifyComplete", store.ErrAbsent)
+		_, err := r.post(transfer("t-1", "bank", "jane", "1"))
+		r.refused(err, ledger.CodeInternal)
+	})
+}
+
+// The header may be left out of a cancellation: it is read then.
+func TestCancelledWithoutHeader(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("t-1", "bank", "jane", "1"))
+		r.journal.forever = cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadExists}}})
+		if posted := r.mustPost(transfer("t-1", "bank", "jane", "1")); !posted.Replayed {
+			t.Errorf("%+v", posted)
+		}
+		r.journal.fail = func(string) error { return errUnavailable }
+		_, err := r.post(transfer("t-1", "bank", "jane", "1"))
+		r.refused(err, ledger.CodeOutcomeUnknown)
+	})
+}

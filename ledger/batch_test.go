@@ -1,0 +1,346 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// outcomes are the codes of results, "posted" or "replayed".
+func outcomes(results []ledger.BatchResult) (all []string) {
+	for _, r := range results {
+		switch {
+		case r.Err != nil:
+			all = append(all, string(r.Err.Code))
+		case r.Posted.Replayed:
+			all = append(all, "replayed")
+		default:
+			all = append(all, "posted")
+		}
+	}
+	return all
+}
+
+func (r *rig) batch(atomic bool, requests ...ledger.PostingRequest) ([]ledger.BatchResult, error) {
+	r.t.Helper()
+	return r.PostBatch(r.t.Context(), requests, atomic)
+}
+
+// results fails the test unless the batch is answered like this.
+func (r *rig) results(atomic bool, want string, requests ...ledger.PostingRequest) []ledger.BatchResult {
+	r.t.Helper()
+	results, err := r.batch(atomic, requests...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if got := strings.Join(outcomes(results), " "); got != want {
+		r.t.Fatalf("answered %s, want %s", got, want)
+	}
+	return results
+}
+
+func TestBatch(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.fund("bob", "USD", "100")
+		bare := transfer("", "jane", "shop", "1")
+		requests := []ledger.PostingRequest{
+			transfer("t-1", "jane", "shop", "60"), transfer("t-2", "bob", "shop", "60"), transfer("t-3", "jane", "shop", "41"),
+			transfer("t-4", "jane", "shop", "40"), transfer("t-5", "nobody", "shop", "1"), bare, transfer("t-7", "jane", "jane", "1"),
+			held("t-8", "bob", "shop", "40", time.Hour),
+		}
+		r.results(false, "posted posted insufficient_funds posted account_not_found invalid_request invalid_transaction posted", requests...)
+		requests[0] = transfer("t-1", "jane", "shop", "61")
+		r.results(false, "transaction_id_reused replayed insufficient_funds replayed account_not_found invalid_request invalid_transaction replayed",
+			requests...)
+	})
+}
+
+// What a batch may not be at all.
+func TestBatchAsAWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		for _, atomic := range []bool{false, true} {
+			_, err := r.batch(atomic)
+			r.refused(err, ledger.CodeInvalidTransaction)
+			_, err = r.batch(atomic, make([]ledger.PostingRequest, ledger.BatchMax+1)...)
+			r.refused(err, ledger.CodeInvalidTransaction)
+			_, err = r.batch(atomic, transfer("t-1", "bank", "jane", "1"), transfer("t-2", "bank", "jane", "1"), transfer("t-1", "bank", "jane", "1"))
+			e := r.refused(err, ledger.CodeInvalidTransaction)
+			if want := (ledger.Field{Request: 3, Name: "id"}); len(e.Fields) != 1 || e.Fields[0].Field != want {
+				t.Errorf("%+v", e.Fields)
+			}
+		}
+		r.stored("t-1", false)
+	})
+}
+
+// Requests that debit the same limited pair never meet: none is refused for another one, and none is in conflict.
+func TestRequestsOfABatchFollowEachOther(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "99")
+		var requests []ledger.PostingRequest
+		for i := range ledger.BatchMax {
+			requests = append(requests, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
+		}
+		results, err := r.batch(false, requests...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Repeat([]string{"posted"}, 99)
+		if got := outcomes(results); !slices.Equal(got, append(want, "insufficient_funds")) {
+			t.Errorf("%v", got)
+		}
+		if lookups := r.journal.count("Lookup"); lookups > 2 {
+			t.Errorf("%d lookups: %v", lookups, r.journal.calls)
+		}
+		// What the time does not reach was not tried.
+		for i := range requests {
+			requests[i] = transfer(fmt.Sprint("u-", i), "bank", "jane", "1")
+		}
+		r.journal.forever = hangs
+		results, err = r.batch(false, requests...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := outcomes(results)
+		unknown, untried := 0, 0
+		for _, code := range got {
+			switch code {
+			case string(ledger.CodeOutcomeUnknown):
+				unknown++
+			case string(ledger.CodeUnavailable):
+				untried++
+			}
+		}
+		if unknown == 0 || untried == 0 || unknown+untried != len(got) || unknown > 8 {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestAtomicBatch(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		// The later one spends what the earlier one brings; in the other order it is refused.
+		in, out := transfer("t-1", "bank", "jane", "50"), transfer("t-2", "jane", "shop", "150")
+		_, err := r.batch(true, out, in)
+		e := r.refused(err, ledger.CodeInsufficientFunds)
+		if e.Request != 1 || e.Funds.Available != amount("100") || e.Funds.Requested != amount("150") {
+			t.Errorf("%+v %+v", e, e.Funds)
+		}
+		r.stored("t-1", false)
+		r.journal.forget()
+		results := r.results(true, "posted posted", in, out)
+		if got := r.journal.calls; !slices.Equal(got, []string{"Append"}) {
+			t.Errorf("asked for %v", got)
+		}
+		if c := r.journal.sent[0]; len(c.Heads) != 2 || len(c.Postings) != 4 || len(c.Debits) != 1 {
+			t.Errorf("sent %+v", c)
+		}
+		again := r.results(true, "replayed replayed", in, out)
+		if again[1].Posted.Transaction.Legs[0] != results[1].Posted.Transaction.Legs[0] {
+			t.Errorf("%+v", again)
+		}
+		// What was posted before is answered so, and the others are posted.
+		r.results(true, "replayed posted", in, transfer("t-3", "bank", "jane", "1"))
+		_, err = r.batch(true, transfer("t-4", "bank", "jane", "1"), transfer("t-2", "jane", "shop", "1"))
+		if e := r.refused(err, ledger.CodeTransactionIDReused); e.Request != 2 {
+			t.Errorf("%+v", e)
+		}
+		_, err = r.batch(true, transfer("t-4", "bank", "jane", "1"), transfer("t-5", "jane", "noone", "1"))
+		if e := r.refused(err, ledger.CodeAccountNotFound); e.Request != 2 || e.Fields[0].Field != (ledger.Field{Request: 2, Name: "to"}) {
+			t.Errorf("%+v", e)
+		}
+		// What a hold would bring counts for nothing.
+		_, err = r.batch(true, held("t-6", "bank", "jane", "500", time.Hour), transfer("t-7", "jane", "shop", "2"))
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("1") {
+			t.Errorf("%+v %+v", e, e.Funds)
+		}
+		r.state("jane", isFrozen)
+		_, err = r.batch(true, transfer("t-8", "bank", "shop", "1"), transfer("t-9", "jane", "shop", "1"))
+		if e := r.refused(err, ledger.CodeAccountFrozen); e.Request != 2 {
+			t.Errorf("%+v", e)
+		}
+		for _, id := range []string{"t-4", "t-5", "t-6", "t-7", "t-8", "t-9"} {
+			r.stored(id, false)
+		}
+	})
+}
+
+// A batch may begin below a limit that was lowered, when it brings what is missing first.
+func TestAtomicBatchOfAnAccountBelowItsLimit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("t-1", "margin", "shop", "400"))
+		none := events.Overdraft{}
+		r.mustChange(ledger.ChangeAccount{ID: "margin", Overdraft: &none})
+		_, err := r.batch(true, transfer("t-2", "bank", "margin", "400"), transfer("t-3", "margin", "shop", "1"))
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || !e.Funds.Available.IsZero() {
+			t.Errorf("%+v %+v", e, e.Funds)
+		}
+		r.results(true, "posted posted", transfer("t-2", "bank", "margin", "401"), transfer("t-3", "margin", "shop", "1"))
+	})
+}
+
+// A batch that doesn't fit one transaction of the store is refused, with by how much.
+func TestAtomicBatchIsBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		var requests []ledger.PostingRequest
+		for i := range 33 {
+			requests = append(requests, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
+		}
+		r.results(true, strings.TrimSpace(strings.Repeat("posted ", 33)), requests...) // 33 · 3 + 1
+		for i := range requests {
+			requests[i] = transfer(fmt.Sprint("u-", i), "jane", "shop", "1")
+		}
+		requests = append(requests, transfer("u-33", "jane", "shop", "1"))
+		_, err := r.batch(true, requests...)
+		if e := r.refused(err, ledger.CodeBatchTooLarge); e.TooMany != 3 {
+			t.Errorf("%+v", e)
+		}
+		r.stored("u-0", false)
+	})
+}
+
+// However an attempt ends, the batch is there once or not at all, and nothing else is said.
+func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
+	requests := []ledger.PostingRequest{transfer("t-1", "jane", "shop", "60"), transfer("t-2", "jane", "bob", "40")}
+	for name, step := range map[string]appended{"applied": applied(errUnknown), "not applied": answers(errUnknown), "throttled": answers(errThrottled)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.fund("jane", "USD", "100")
+				r.journal.steps = []appended{step}
+				r.results(true, "posted posted", requests...)
+				if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("100") {
+					t.Errorf("spent %v", spent)
+				}
+			})
+		})
+	}
+	t.Run("never known", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.journal.forever = answers(errUnknown)
+			_, err := r.batch(true, requests...)
+			if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != "t-1" {
+				t.Errorf("%+v", e)
+			}
+		})
+	})
+	t.Run("applied, refused, and nothing can be read", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.fund("jane", "USD", "100")
+			r.journal.steps = []appended{applied(errUnknown), cancelled(ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "100")}})}
+			r.journal.fail = failing("Transaction", errUnavailable)
+			_, err := r.batch(true, requests...)
+			r.refused(err, ledger.CodeOutcomeUnknown)
+			r.journal.fail = nil
+			r.results(true, "replayed replayed", requests...)
+		})
+	})
+	t.Run("applied late, refused meanwhile", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.fund("jane", "USD", "100")
+			r.journal.steps = []appended{late(20 * time.Second), func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+				if _, err := r.another().Post(t.Context(), transfer("", "jane", "shop", "1")); err != nil {
+					t.Error(err)
+				}
+				return b.Append(ctx, c)
+			}}
+			_, err := r.batch(true, requests...)
+			if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("39") {
+				t.Errorf("%+v %+v", e, e.Funds)
+			}
+			time.Sleep(time.Minute)
+			r.stored("t-1", false)
+			r.stored("t-2", false)
+		})
+	})
+}
+
+// An atomic batch is posted if and only if its requests would be, one after the other; else it is refused by the first
+// that would not.
+func TestAtomicBatchIsJudgedInOrder(t *testing.T) {
+	accounts := rapid.SampledFrom([]string{"jane", "bob", "margin", "bank"})
+	quantity := rapid.Int64Range(1, 300)
+	rapid.Check(t, func(rt *rapid.T) {
+		var requests []ledger.PostingRequest
+		for i := range rapid.IntRange(1, 7).Draw(rt, "requests") {
+			post := ledger.PostTransaction{Annotation: ledger.Annotation{ID: fmt.Sprint("t-", i), Actor: "tester"}}
+			if rapid.IntRange(0, 4).Draw(rt, "hold") == 0 {
+				post.Hold = &ledger.HoldRequest{}
+			}
+			for range rapid.IntRange(1, 3).Draw(rt, "moves") {
+				q := events.NewAmount(quantity.Draw(rt, "quantity"))
+				post.Postings = append(post.Postings,
+					ledger.LegRequest{Account: accounts.Draw(rt, "from"), Asset: "USD", Quantity: q.Neg()},
+					ledger.LegRequest{Account: accounts.Draw(rt, "to"), Asset: "USD", Quantity: q})
+			}
+			requests = append(requests, post)
+		}
+		funds := fmt.Sprint(rapid.Int64Range(1, 300).Draw(rt, "funds"))
+		projected, lowered := rapid.Bool().Draw(rt, "projected"), rapid.Bool().Draw(rt, "lowered")
+		problem := ""
+		judge := func(atomic bool) (refusedAt int, code ledger.Code, spent [3]string) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				for _, account := range []string{"jane", "bob", "margin"} {
+					r.fund(account, "USD", funds)
+					if !projected {
+						r.journal.Project(pair(account, "USD"), events.Amount{})
+					}
+				}
+				if lowered { // margin owes more than it may
+					r.mustPost(transfer("", "margin", "shop", "400"))
+					none := events.Overdraft{}
+					r.mustChange(ledger.ChangeAccount{ID: "margin", Overdraft: &none})
+				}
+				var before [3]string
+				spentNow := func(of *[3]string) {
+					for i, account := range []string{"jane", "bob", "margin"} {
+						s, _ := r.journal.Spent(pair(account, "USD"))
+						of[i] = s.String()
+					}
+				}
+				spentNow(&before)
+				var err error
+				if atomic {
+					_, err = r.batch(true, requests...)
+				} else {
+					for i, request := range requests {
+						if _, err = r.post(request); err != nil {
+							refusedAt = i + 1
+							break
+						}
+					}
+				}
+				var e *ledger.Error
+				if errors.As(err, &e) {
+					code = e.Code
+					if atomic {
+						refusedAt = e.Request
+					}
+				}
+				if spentNow(&spent); atomic && err != nil && spent != before {
+					problem = fmt.Sprintf("refused, and spent %v instead of %v", spent, before)
+				}
+			})
+			return refusedAt, code, spent
+		}
+		at, code, spent := judge(false)
+		gotAt, gotCode, gotSpent := judge(true)
+		if gotAt != at || gotCode != code {
+			rt.Fatalf("atomic: %s at %d; one by one: %s at %d", gotCode, gotAt, code, at)
+		}
+		if problem != "" || code == "" && gotSpent != spent {
+			rt.Fatalf("atomic spent %v, one by one %v; %s", gotSpent, spent, problem)
+		}
+	})
+}

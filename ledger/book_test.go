@@ -1,0 +1,150 @@
+package ledger_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
+	"ledger.example/ledger/dynamo"
+	"ledger.example/projections"
+	viewsdynamo "ledger.example/projections/dynamo"
+)
+
+// book is both ports of a ledger on a table in memory: the real adapters. Nothing is projected but what Project stores.
+type book struct {
+	*dynamo.Journal
+	t      testing.TB
+	store  *memdb.Store
+	views  *viewsdynamo.Views
+	reader *projections.Reader
+}
+
+const tableName = "books"
+
+// newBook returns an empty book whose store has the clock now. A write that changes an event fails the test.
+func newBook(t testing.TB, now func() time.Time) *book {
+	store := memdb.New(memdb.Options{Now: now, Violation: func(err error) { t.Error(err) }})
+	client := store.DynamoDB()
+	if _, err := dynamolocal.CreateTable(t.Context(), client, tableName); err != nil {
+		t.Fatal(err)
+	}
+	views := viewsdynamo.NewViews(client, tableName)
+	return &book{
+		Journal: dynamo.NewJournal(client, tableName), t: t, store: store, views: views, reader: projections.NewReader(views, nil),
+	}
+}
+
+// Append checks what no store checks: that debits are those of the legs.
+func (b *book) Append(ctx context.Context, c ledger.Commit) (time.Time, error) {
+	gross := map[events.Pair]events.Amount{}
+	for _, leg := range c.Postings {
+		if leg.Phase == events.PhasePlaced {
+			leg.Quantity = leg.Pending
+		}
+		if !leg.Phase.Ends() && leg.Quantity.Sign() < 0 {
+			p := events.Pair{Account: leg.Account, Asset: leg.Asset}
+			gross[p], _ = gross[p].Sub(leg.Quantity)
+		}
+	}
+	for _, d := range c.Debits {
+		if d.Gross != gross[d.Pair] {
+			b.t.Errorf("%s debits %v by %v, its legs by %v", c.Postings[0].Transaction, d.Pair, d.Gross, gross[d.Pair])
+		}
+	}
+	return b.Journal.Append(ctx, c)
+}
+
+// Funds implements ledger.Projections.
+func (b *book) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
+	return b.reader.Funds(ctx, account, asset)
+}
+
+// Holdings implements ledger.Projections.
+func (b *book) Holdings(ctx context.Context, account, after string) ([]events.Holding, string, error) {
+	return b.reader.Holdings(ctx, account, after)
+}
+
+// EnsureVisible implements ledger.Projections.
+func (b *book) EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error {
+	return b.reader.EnsureVisible(ctx, account, asset, id)
+}
+
+// Project stores credits of a pair as a projector would: what Lookup finds from now on.
+func (b *book) Project(p events.Pair, credits events.Amount) {
+	b.t.Helper()
+	stored, _, err := b.views.Balance(b.t.Context(), p)
+	if err == nil {
+		stored.Head.Credits = credits
+		err = b.views.Write(b.t.Context(), projections.Change{Balance: stored})
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Guard makes the guard of a pair, told of an account that was never changed.
+func (b *book) Guard(p events.Pair) {
+	b.t.Helper()
+	err := b.MakeGuard(b.t.Context(), p)
+	if err == nil {
+		err = b.TellGuard(b.t.Context(), p, 1)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Spent returns what a guard counts, and whether it is there.
+func (b *book) Spent(p events.Pair) (events.Amount, bool) {
+	item, _ := b.store.Item(table.SpendKey(p.Account, p.Asset))
+	if item == nil {
+		return events.Amount{}, false
+	}
+	return ddb.Read(item).Amount(table.AttrSpent), true
+}
+
+// Sums returns the sums over all postings of a pair.
+func (b *book) Sums(p events.Pair) (credits, debits events.Amount) {
+	b.t.Helper()
+	balance, err := b.reader.Balance(b.t.Context(), p, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return balance.Head.Credits, balance.Head.Debits
+}
+
+// Headers returns all transactions by their ids.
+func (b *book) Headers() map[string]events.TransactionPosted {
+	b.t.Helper()
+	headers := map[string]events.TransactionPosted{}
+	for _, change := range b.store.Since(0) {
+		if _, ok := table.ParseTransaction(change.Key); ok {
+			e, err := ddb.DecodeEvent(change.After)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			headers[e.(events.TransactionPosted).ID] = e.(events.TransactionPosted)
+		}
+	}
+	return headers
+}
+
+// ListHolds lists holds as a projector would: what DueHolds finds from now on.
+func (b *book) ListHolds(ids ...string) {
+	b.t.Helper()
+	for _, id := range ids {
+		hold, err := b.views.Hold(b.t.Context(), id)
+		if err == nil {
+			err = b.views.WriteHold(b.t.Context(), hold)
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}

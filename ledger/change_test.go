@@ -1,0 +1,429 @@
+package ledger_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/ledger"
+)
+
+var isFrozen, isOpen, isClosed = events.StateFrozen, events.StateOpen, events.StateClosed
+
+func (r *rig) change(c ledger.ChangeAccount) (ledger.Account, error) {
+	r.t.Helper()
+	c.Actor = "tester"
+	return r.ChangeAccount(r.t.Context(), c)
+}
+
+func (r *rig) mustChange(c ledger.ChangeAccount) ledger.Account {
+	r.t.Helper()
+	account, err := r.change(c)
+	if err != nil {
+		r.t.Fatalf("change: %v", err)
+	}
+	return account
+}
+
+func (r *rig) state(account string, s events.AccountState) ledger.Account {
+	r.t.Helper()
+	return r.mustChange(ledger.ChangeAccount{ID: account, State: &s})
+}
+
+// guard returns the guard of an account in USD.
+func (r *rig) guard(account string) ledger.Guard {
+	r.t.Helper()
+	page, _, err := r.journal.book.Guards(r.t.Context(), account, "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, g := range page {
+		if g.Pair.Asset == "USD" {
+			return g
+		}
+	}
+	return ledger.Guard{}
+}
+
+func TestChangeAccount(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		name, profile := "Jane Roe", `{"city" : "Bern"}`
+		got := r.mustChange(ledger.ChangeAccount{ID: "jane", Name: &name, Profile: &profile})
+		if got.Name != name || got.Profile != `{"city":"Bern"}` || got.Version != 2 || got.State != isOpen || got.ChangedBy != "tester" || got.ChangedAt.IsZero() {
+			t.Errorf("%+v", got)
+		}
+		if g := r.guard("jane"); g.Change != 2 {
+			t.Errorf("the guard was told of %d", g.Change)
+		}
+		// What changes nothing makes no version, whatever version is named.
+		again := `{"city":"Bern"}`
+		if same := r.mustChange(ledger.ChangeAccount{ID: "jane", Profile: &again, IfMatch: 1}); same.Version != 2 {
+			t.Errorf("%+v", same)
+		}
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", Name: new(string), IfMatch: 1})
+		if e := r.refused(err, ledger.CodeVersionMismatch); e.Version != 2 {
+			t.Errorf("%+v", e)
+		}
+		_, err = r.change(ledger.ChangeAccount{ID: "nobody", Name: &name})
+		r.refused(err, ledger.CodeAccountNotFound)
+		unknown := events.Overdraft{Limits: map[string]events.Amount{"XXX": amount("1")}}
+		_, err = r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &unknown})
+		r.refused(err, ledger.CodeAssetNotFound)
+		_, err = r.change(ledger.ChangeAccount{ID: "nobody", Overdraft: &unknown})
+		r.refused(err, ledger.CodeAccountNotFound)
+		_, err = r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Unlimited: true}})
+		r.refused(err, ledger.CodeInvalidChange)
+		_, err = r.change(ledger.ChangeAccount{ID: "bank", Overdraft: &events.Overdraft{}})
+		r.refused(err, ledger.CodeInvalidChange)
+		bad := events.AccountState("shut")
+		_, err = r.change(ledger.ChangeAccount{ID: "jane", State: &bad})
+		r.refused(err, ledger.CodeInvalidRequest)
+
+		// Opened again with the body of its opening, the account is shown as it is now; with another it is refused.
+		now, created, err := r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "jane", Actor: "tester"})
+		if err != nil || created || now.Name != name || now.Version != 2 {
+			t.Errorf("%+v, %v", now, err)
+		}
+		_, _, err = r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "jane", Name: name, Actor: "tester"})
+		r.refused(err, ledger.CodeAccountExists)
+		r.restart()
+		now, created, err = r.OpenAccount(t.Context(), ledger.OpenAccount{ID: "jane", Actor: "tester"})
+		if err != nil || created || now.Name != name {
+			t.Errorf("%+v, %v", now, err)
+		}
+	})
+}
+
+// A ledger that may not write the newest forms changes nothing.
+func TestNoChangesWhileOlderCodeRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		old := ledger.New(ledger.Config{Journal: r.journal, Projections: r.journal, Now: storeNow, NewestForm: events.NewestForm - 1})
+		_, err := old.ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isFrozen, Actor: "tester"})
+		r.refused(err, ledger.CodeUnavailable)
+	})
+}
+
+// Processes that know an account as it was learn of a change from the guard: of a limit that is raised or lowered, and
+// of a freeze. A raised limit may be used at once, a lowered one may not be exceeded.
+func TestDebitsLearnOfChanges(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		other := r.another()
+		post := func(id, quantity string) error {
+			_, err := other.Post(t.Context(), transfer(id, "jane", "shop", quantity))
+			return err
+		}
+		limit := func(text string) ledger.ChangeAccount {
+			return ledger.ChangeAccount{ID: "jane", Overdraft: &events.Overdraft{Limits: map[string]events.Amount{"USD": amount(text)}}}
+		}
+		if err := post("t-1", "100"); err != nil {
+			t.Fatal(err)
+		}
+		r.refused(post("t-2", "1"), ledger.CodeInsufficientFunds)
+		r.mustChange(limit("50"))
+		if err := post("t-3", "30"); err != nil {
+			t.Fatal(err)
+		}
+		r.mustChange(limit("20"))
+		if e := r.refused(post("t-4", "1"), ledger.CodeInsufficientFunds); e.Funds.Available != amount("-10") {
+			t.Errorf("funds %+v", e.Funds)
+		}
+		r.mustChange(limit("500"))
+		r.state("jane", isFrozen)
+		e := r.refused(post("t-5", "1"), ledger.CodeAccountFrozen)
+		if names := ledger.Names(e.Fields); !slices.Equal(names, []string{"from"}) {
+			t.Errorf("fields %v", names)
+		}
+		if err := post("t-1", "100"); err != nil {
+			t.Errorf("a replay of a frozen account: %v", err)
+		}
+		r.refused(post("t-1", "7"), ledger.CodeTransactionIDReused)
+		if _, err := other.Post(t.Context(), transfer("t-6", "shop", "jane", "1")); err != nil {
+			t.Errorf("a credit of a frozen account: %v", err)
+		}
+		r.state("jane", isOpen)
+		if err := post("t-5", "1"); err != nil {
+			t.Errorf("opened again: %v", err)
+		}
+	})
+}
+
+// An account without a limit has no guard: its debits learn of a freeze within a minute, credits of a closed account
+// within fifteen, and then say so, unless the id was used before.
+func TestChangesAreLearnedInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		state          events.AccountState
+		account        string
+		within         time.Duration
+		from, to, code string
+	}{
+		"debits of a frozen issuer":    {isFrozen, "bank", ledger.DebitAge, "bank", "jane", "account_frozen"},
+		"credits of a closed account":  {isClosed, "bob", ledger.CreditAge, "bank", "bob", "account_closed"},
+		"credits of a closed issuer":   {isClosed, "market", ledger.CreditAge, "bank", "market", "account_closed"},
+		"debits of a closed issuer":    {isClosed, "market", ledger.DebitAge, "market", "bob", "account_closed"},
+		"credits of a frozen account":  {isFrozen, "bob", ledger.CreditAge, "bank", "bob", ""},
+		"credits of a frozen issuer":   {isFrozen, "market", ledger.CreditAge, "bank", "market", ""},
+		"a thaw is learned of at once": {isOpen, "bank", 0, "bank", "jane", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				other := r.another()
+				post := func(id string) error {
+					_, err := other.Post(t.Context(), transfer(id, c.from, c.to, id[2:])) // never the same twice
+					return err
+				}
+				zero := ledger.PostTransaction{Annotation: ledger.Annotation{ID: "first", Actor: "tester"}, Postings: []ledger.LegRequest{
+					{Account: c.from, Asset: "AAPL", Cost: amount("1")}, {Account: c.to, Asset: "AAPL", Cost: amount("-1")},
+				}}
+				if _, err := other.Post(t.Context(), zero); err != nil { // caches both
+					t.Fatal(err)
+				}
+				if c.state == isOpen {
+					r.state(c.account, isFrozen)
+					r.refused(func() error { time.Sleep(ledger.DebitAge); return post("t-1") }(), ledger.CodeAccountFrozen)
+				}
+				r.state(c.account, c.state)
+				time.Sleep(c.within)
+				err := post("t-2")
+				if c.code == "" && err != nil {
+					t.Error(err)
+				} else if c.code != "" {
+					r.refused(err, ledger.Code(c.code))
+				}
+				if again, err := other.Post(t.Context(), zero); err != nil || !again.Replayed {
+					t.Errorf("a replay: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// The first debit of a pair makes its guard in three requests, and the next ones make none. A process that sees a
+// guard without a number tells it.
+func TestTheFirstDebitMakesTheGuard(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("d-1", "bank", "jane", "100"))
+		r.journal.forget()
+		r.mustPost(transfer("t-1", "jane", "shop", "1"))
+		if got, want := r.journal.calls, []string{"Lookup", "MakeGuard", "Lookup", "TellGuard", "Append", "Funds", "Lookup", "Append"}; !slices.Equal(got, want) {
+			t.Errorf("the first debit asked for %v", got)
+		}
+		r.journal.forget()
+		r.mustPost(transfer("t-2", "jane", "shop", "1"))
+		if got := r.journal.calls; !slices.Equal(got, []string{"Append"}) {
+			t.Errorf("the next one asked for %v", got)
+		}
+		if g := r.guard("jane"); g.Spent != amount("2") || g.Change != 1 {
+			t.Errorf("guard %+v", g)
+		}
+		if err := r.journal.book.MakeGuard(t.Context(), pair("shop", "USD")); err != nil {
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-3", "shop", "jane", "2"))
+	})
+}
+
+// A step of making a guard that was not answered is not believed: it is made again.
+func TestGuardsAreMadeByAnsweredSteps(t *testing.T) {
+	lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
+	for name, steps := range map[string]map[string][]put{
+		"put, not applied":  {"MakeGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
+		"put, answer lost":  {"MakeGuard": {lost}},
+		"told, not applied": {"TellGuard": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
+		"told, answer lost": {"TellGuard": {lost}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.mustPost(transfer("d-1", "bank", "jane", "100"))
+				r.journal.writes = steps
+				r.mustPost(transfer("t-1", "jane", "shop", "100"))
+				_, err := r.post(transfer("t-2", "jane", "shop", "1"))
+				r.refused(err, ledger.CodeInsufficientFunds)
+				for method, left := range steps {
+					if len(left) != 0 {
+						t.Errorf("%s was not made again", method)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A freeze may come after a debit looked for its guard and before it made one: then no guard was there to be told.
+func TestAFreezeBeforeTheGuardIsMade(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("d-1", "bank", "jane", "100"))
+		r.journal.Project(pair("jane", "USD"), amount("100"))
+		r.journal.writes = map[string][]put{"MakeGuard": {func(apply func() error) error {
+			_, err := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isFrozen, Actor: "tester"})
+			return errors.Join(err, apply())
+		}}}
+		_, err := r.post(transfer("t-1", "jane", "shop", "1"))
+		r.refused(err, ledger.CodeAccountFrozen)
+		if g := r.guard("jane"); g.Change != 2 {
+			t.Errorf("guard %+v", g)
+		}
+	})
+}
+
+// A limit that was raised counts before its guards were told: no debit is refused by an older one than there is.
+func TestARaisedLimitCountsBeforeItsGuardKnows(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		other := r.another()
+		if _, err := other.Post(t.Context(), transfer("t-1", "jane", "shop", "100")); err != nil {
+			t.Fatal(err)
+		}
+		r.journal.fail = failing("Guards", errUnavailable)
+		raised := events.Overdraft{Limits: map[string]events.Amount{"USD": amount("50")}}
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", Overdraft: &raised})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		if _, err := other.Post(t.Context(), transfer("t-2", "jane", "shop", "50")); err != nil {
+			t.Error(err)
+		}
+		_, err = other.Post(t.Context(), transfer("t-3", "jane", "shop", "1"))
+		if e := r.refused(err, ledger.CodeInsufficientFunds); !e.Funds.Available.IsZero() {
+			t.Errorf("funds %+v", e.Funds)
+		}
+	})
+}
+
+// A change is acknowledged only once every guard was told. Until then it is not said to be done, and the same request
+// goes on.
+func TestAChangeIsSaidOnceGuardsKnow(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.journal.fail = failing("TellGuard", errUnavailable)
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		if g := r.guard("jane"); g.Change != 1 {
+			t.Fatalf("guard %+v", g)
+		}
+		r.journal.fail = nil
+		if got := r.state("jane", isFrozen); got.Version != 2 {
+			t.Errorf("%+v", got)
+		}
+		if g := r.guard("jane"); g.Change != 2 {
+			t.Errorf("guard %+v", g)
+		}
+	})
+}
+
+// A debit that knows of a change of which the guard does not tells it.
+func TestADebitFinishesAChange(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.journal.fail = failing("Guards", errUnavailable)
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		_, err = r.another().Post(t.Context(), transfer("t-1", "jane", "shop", "1"))
+		r.refused(err, ledger.CodeAccountFrozen)
+		if g := r.guard("jane"); g.Change != 2 || !g.Spent.IsZero() {
+			t.Errorf("guard %+v", g)
+		}
+	})
+}
+
+// A put of a change with an unknown outcome is found out by its number.
+func TestUnknownOutcomeOfAChange(t *testing.T) {
+	applied := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
+	for name, c := range map[string]struct {
+		step    put
+		version int64
+	}{"applied": {applied, 2}, "not applied": {putAnswers(errUnknown), 2}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.journal.writes = map[string][]put{"PutChange": {c.step}}
+				if got := r.state("jane", isFrozen); got.Version != c.version {
+					t.Errorf("%+v", got)
+				}
+			})
+		})
+	}
+	inBubble(t, func(t *testing.T, r *rig) {
+		steps := make([]put, 100)
+		for i := range steps {
+			steps[i] = putAnswers(errUnknown)
+		}
+		r.journal.writes = map[string][]put{"PutChange": steps}
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+	})
+}
+
+// A change whose answer was lost, and after which somebody else changed the account: it is not said that nothing was
+// written.
+func TestUnansweredChangeBeforeAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		mine, other := "Mine", "Other"
+		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
+			err := apply()
+			_, changed := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", Name: &other, Actor: "other"})
+			return errors.Join(errUnknown, err, changed)
+		}}}
+		request := ledger.ChangeAccount{ID: "jane", Name: &mine, IfMatch: 1}
+		_, err := r.change(request)
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		_, err = r.change(request)
+		if e := r.refused(err, ledger.CodeVersionMismatch); e.Version != 3 {
+			t.Errorf("%+v", e)
+		}
+		// When another change came first, this one was never there.
+		r.journal.writes = map[string][]put{"PutChange": {func(func() error) error {
+			_, changed := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", Name: &mine, Actor: "other"})
+			return errors.Join(errUnknown, changed)
+		}}}
+		name := "Third"
+		_, err = r.change(ledger.ChangeAccount{ID: "jane", Name: &name, IfMatch: 3})
+		r.refused(err, ledger.CodeVersionMismatch)
+		r.now("jane", 4, isOpen)
+	})
+}
+
+// The same, when the next attempt of the change then meets another one: what the first did stays unknown.
+func TestUnansweredChangeBeforeSeveralOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		becomes := func(state events.AccountState) error {
+			other := ledger.ChangeAccount{ID: "jane", Name: new("Other"), State: &state, Actor: "other"}
+			_, err := r.another().ChangeAccount(t.Context(), other)
+			return err
+		}
+		r.journal.writes = map[string][]put{"PutChange": {
+			func(apply func() error) error { return errors.Join(errUnknown, apply(), becomes(events.StateFrozen)) },
+			func(apply func() error) error { return errors.Join(becomes(events.StateClosed), apply()) },
+		}}
+		mine := "Mine"
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", Name: &mine})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+	})
+}
+
+// Changes at the same time meet on their numbers: each is there once, one after the other.
+func TestChangesAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				name := "Jane " + strconv.Itoa(i)
+				if _, err := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", Name: &name, Actor: "tester"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		account, err := r.Account(t.Context(), "jane")
+		if err != nil || account.Version != 9 {
+			t.Errorf("%+v, %v", account, err)
+		}
+		if g := r.guard("jane"); g.Change != 9 {
+			t.Errorf("guard %+v", g)
+		}
+	})
+}

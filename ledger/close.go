@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"context"
+
+	"ledger.example/events"
+)
+
+// close returns the next change of an account that is to be closed. ready is false when debits are still being
+// committed: then another look is due.
+//
+// First the account is frozen, and every guard told. From then on no debit passes a guard, so what the guards count is
+// final. When the postings of a pair have spent as much as its guard says, no debit is still becoming visible, and what
+// they sum up to is what there is. Then the account is closed under the very next number: nothing changed it meanwhile.
+func (c *changing) close(
+	ctx context.Context, a Account, closed events.AccountChanged,
+) (next events.AccountChanged, ready bool, err error) {
+	if a.State == events.StateOpen {
+		if err := c.glance(ctx, a); err != nil {
+			return next, false, err
+		}
+		next = closed
+		next.Name, next.Profile, next.Overdraft, next.State = a.Name, a.Profile, a.Overdraft, events.StateFrozen
+		return next, true, nil
+	}
+	if err := c.ledger.tellGuards(ctx, a); err != nil {
+		return next, false, storeError(err)
+	}
+	spent := make(map[string]events.Amount)
+	if !a.Overdraft.Unlimited {
+		err := c.ledger.eachGuard(ctx, a.ID, func(g Guard) { spent[g.Pair.Asset] = g.Spent })
+		if err != nil {
+			return next, false, storeError(err)
+		}
+	}
+	left, isCommitting := "", false
+	err = c.ledger.eachHolding(ctx, a.ID, func(h events.Holding) bool {
+		isCommitting = isCommitting || !a.Overdraft.Unlimited && h.Spent != spent[h.Asset]
+		delete(spent, h.Asset)
+		if left == "" && !h.IsEmpty() {
+			left = h.Asset
+		}
+		return true
+	})
+	if err != nil {
+		return next, false, storeError(err)
+	}
+	for _, amount := range spent { // of an asset without a posting yet
+		isCommitting = isCommitting || !amount.IsZero()
+	}
+	switch {
+	case isCommitting:
+		return next, false, nil
+	case left == "":
+		return closed, true, nil
+	}
+	refused := notEmpty(left)
+	if !c.frozen {
+		return next, false, refused // it was frozen before, and stays so
+	}
+	c.refusal, c.frozen = refused, false
+	next = c.next(a)
+	return next, true, nil
+}
+
+// glance finds most accounts that cannot be closed before anything is written: it looks at one page of what there is.
+func (c *changing) glance(ctx context.Context, a Account) error {
+	left := ""
+	seen := 0
+	err := c.ledger.eachHolding(ctx, a.ID, func(h events.Holding) bool {
+		if seen++; !h.IsEmpty() {
+			left = h.Asset
+		}
+		return left == "" && seen < glanceAssets
+	})
+	switch {
+	case err != nil:
+		return storeError(err)
+	case left != "":
+		return notEmpty(left)
+	}
+	return nil
+}
+
+// glanceAssets is at how many assets glance looks.
+const glanceAssets = 100
+
+// eachHolding calls do for what an account has of each asset, until do returns false.
+func (l *Ledger) eachHolding(ctx context.Context, account string, do func(events.Holding) bool) error {
+	for after := ""; ; {
+		var page []events.Holding
+		var next string
+		err := retryRead(ctx, func() (err error) {
+			page, next, err = l.projections.Holdings(ctx, account, after)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, h := range page {
+			if !do(h) {
+				return nil
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		after = next
+	}
+}
+
+func notEmpty(asset string) *Error {
+	return invalidChange("state", "cannot be closed while the account has a balance or an open hold in "+asset)
+}

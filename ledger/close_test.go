@@ -1,0 +1,227 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+func (r *rig) close(account string) (ledger.Account, error) {
+	r.t.Helper()
+	return r.change(ledger.ChangeAccount{ID: account, State: &isClosed})
+}
+
+// now returns an account as it is, and fails the test unless it is of this version and state.
+func (r *rig) now(account string, version int64, state events.AccountState) {
+	r.t.Helper()
+	got, err := r.Account(r.t.Context(), account)
+	if err != nil || got.Version != version || got.State != state {
+		r.t.Errorf("%s is %+v, %v; want version %d, %s", account, got, err, version, state)
+	}
+}
+
+func TestCloseAccount(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		// With a balance, or with anything pending, nothing is written.
+		r.fund("jane", "USD", "100")
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.mustPost(transfer("t-1", "jane", "shop", "60"))
+		r.mustPost(held("h-1", "jane", "bob", "40", time.Hour))
+		for _, account := range []string{"jane", "bob", "shop"} {
+			_, err = r.close(account)
+			r.refused(err, ledger.CodeInvalidChange)
+			r.now(account, 1, isOpen)
+		}
+		if _, err := r.Capture(t.Context(), capture("h-1", some("30"))); err != nil {
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-2", "jane", "shop", "10"))
+		name := "Gone"
+		got := r.mustChange(ledger.ChangeAccount{ID: "jane", State: &isClosed, Name: &name, IfMatch: 1})
+		if got.Version != 3 || got.State != isClosed || got.Name != name {
+			t.Errorf("%+v", got)
+		}
+		if g := r.guard("jane"); g.Change != 3 {
+			t.Errorf("guard %+v", g)
+		}
+		// It is final.
+		if again, err := r.close("jane"); err != nil || again.Version != 3 {
+			t.Errorf("%+v, %v", again, err)
+		}
+		_, err = r.change(ledger.ChangeAccount{ID: "jane", State: &isOpen})
+		r.refused(err, ledger.CodeInvalidChange)
+		_, err = r.another().Post(t.Context(), transfer("t-3", "jane", "shop", "1"))
+		r.refused(err, ledger.CodeAccountClosed)
+		_, err = r.another().Post(t.Context(), transfer("t-3", "shop", "jane", "1"))
+		r.refused(err, ledger.CodeAccountClosed)
+		// The rest of what was held went back to where it came from, and a reversal takes back what came too late.
+		r.state("market", isClosed)
+		r.now("market", 3, isClosed)
+	})
+}
+
+// What reached a closed account late can be taken back.
+func TestReversalOfALateCredit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		other := r.another()
+		if _, err := other.Post(t.Context(), transfer("t-0", "bank", "bob", "1")); err != nil {
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-1", "bob", "bank", "1"))
+		r.state("bob", isClosed)
+		if _, err := other.Post(t.Context(), transfer("t-2", "bank", "bob", "5")); err != nil {
+			t.Fatalf("a process that knows bob as open: %v", err)
+		}
+		_, err := r.post(transfer("t-3", "bob", "bank", "5"))
+		r.refused(err, ledger.CodeAccountClosed)
+		back := ledger.ReverseRequest{Annotation: ledger.Annotation{ID: "r-1", Actor: "tester"}, Transaction: "t-2"}
+		if _, err := r.Reverse(t.Context(), back); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A closed account cannot be brought below zero any more: a reversal takes back what is there.
+func TestReversalLeavesAClosedAccountWithoutDebts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("t-1", "bank", "margin", "50"))
+		r.mustPost(transfer("t-2", "margin", "bank", "50"))
+		r.state("margin", isClosed)
+		back := ledger.ReverseRequest{Annotation: ledger.Annotation{ID: "r-1", Actor: "tester"}, Transaction: "t-1"}
+		for _, l := range []*ledger.Ledger{r.Ledger, r.another()} {
+			_, err := l.Reverse(t.Context(), back)
+			e := r.refused(err, ledger.CodeInsufficientFunds)
+			if e.Funds == nil || e.Funds.Available != amount("0") || e.Funds.Requested != amount("50") {
+				t.Errorf("%+v", e.Funds)
+			}
+		}
+		r.stored("r-1", false)
+	})
+}
+
+// A credit that comes while an account is being closed: the account is opened again, and the refusal is final.
+func TestAccountThatIsNotEmptyAfterAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "shop", "100"))
+		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
+			_, err := r.another().Post(t.Context(), transfer("t-2", "bank", "jane", "5"))
+			return errors.Join(err, apply())
+		}}}
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.now("jane", 3, isOpen)
+		if _, err := r.another().Post(t.Context(), transfer("t-3", "jane", "shop", "5")); err != nil {
+			t.Error(err)
+		}
+		// One that was frozen before stays so.
+		r.state("shop", isFrozen)
+		_, err = r.close("shop")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.now("shop", 2, isFrozen)
+	})
+}
+
+// While a debit is still becoming visible, its guard counts more than the postings: that is waited for. When it stays
+// so, the account isn't closed, and the same request goes on later.
+func TestCloseWaitsForDebits(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "shop", "100"))
+		hidden := &hiding{Projections: r.journal, left: 3}
+		l := ledger.New(ledger.Config{Journal: r.journal, Projections: hidden, Now: storeNow})
+		request := ledger.ChangeAccount{ID: "jane", State: &isClosed, Actor: "tester"}
+		if got, err := l.ChangeAccount(t.Context(), request); err != nil || got.State != isClosed || hidden.left != 0 {
+			t.Errorf("%+v, %v; %d looks left", got, err, hidden.left)
+		}
+		r.fund("bob", "USD", "10")
+		r.mustPost(transfer("t-2", "bob", "shop", "10"))
+		hidden.left, request.ID = 1000, "bob"
+		_, err := l.ChangeAccount(t.Context(), request)
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.now("bob", 2, isFrozen)
+		hidden.left, request.IfMatch = 0, 1
+		if got, err := l.ChangeAccount(t.Context(), request); err != nil || got.Version != 3 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// No debit passes between the look at what is left and the closing.
+func TestNoDebitOfAnAccountThatIsBeingClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("margin", "USD", "10")
+		r.mustPost(transfer("t-1", "margin", "shop", "10"))
+		other := r.another()
+		if _, err := other.Post(t.Context(), transfer("t-2", "bank", "margin", "1")); err != nil { // knows it as open
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-3", "margin", "shop", "1"))
+		freezes := func(apply func() error) error { return apply() }
+		r.journal.writes = map[string][]put{"PutChange": {freezes, func(apply func() error) error {
+			_, err := other.Post(t.Context(), transfer("t-4", "margin", "shop", "100"))
+			r.refused(err, ledger.CodeAccountFrozen)
+			return apply()
+		}}}
+		if got, err := r.close("margin"); err != nil || got.State != isClosed {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// hiding shows less than was spent, and no quantity, for some looks.
+type hiding struct {
+	ledger.Projections
+	left int
+}
+
+func (h *hiding) Holdings(ctx context.Context, account, after string) ([]events.Holding, string, error) {
+	page, next, err := h.Projections.Holdings(ctx, account, after)
+	if h.left > 0 {
+		h.left--
+		for i := range page {
+			page[i].Spent = events.Amount{}
+		}
+	}
+	return page, next, err
+}
+
+// Every guard is told, page by page. Beyond the command's time that is not known to be done, and the same request goes
+// on where it stopped.
+func TestChangeOfAnAccountWithManyGuards(t *testing.T) {
+	const guards = 10_000
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range guards {
+			p := pair("jane", fmt.Sprintf("asset-%05d", i))
+			if err := r.journal.book.MakeGuard(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.journal.forget()
+		r.state("jane", isFrozen)
+		t.Logf("%d guards: %d tells, %d queries, %d other requests", guards, r.journal.count("TellGuard"), r.journal.count("Guards"),
+			len(r.journal.calls)-r.journal.count("TellGuard")-r.journal.count("Guards"))
+		if n := r.journal.count("TellGuard"); n != guards {
+			t.Errorf("%d tells", n)
+		}
+		// Each takes 20 ms: a command tells some 6,000.
+		r.journal.forget()
+		r.journal.delay = map[string]time.Duration{"TellGuard": 20 * time.Millisecond}
+		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isOpen})
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		first := r.journal.count("TellGuard")
+		r.journal.forget()
+		start := time.Now()
+		r.state("jane", isOpen)
+		t.Logf("by 20 ms each: %d tells in the first command, %d in the next, which took %v", first, r.journal.count("TellGuard"), time.Since(start))
+		if second := r.journal.count("TellGuard"); first+second > guards+32 || second == 0 {
+			t.Errorf("%d tells, and then %d", first, second)
+		}
+	})
+}

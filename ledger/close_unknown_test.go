@@ -1,0 +1,39 @@
+package ledger_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"ledger.example/internal/store"
+	"ledger.example/ledger"
+)
+
+// The freeze that closing begins with is this request's own, also when its answer was lost: an account that is not
+// empty after all is opened again.
+func TestClosingWhoseFreezeWasNotAnswered(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "shop", "100"))
+		unanswered := func(apply func() error) error { return errors.Join(apply(), store.ErrUnknownOutcome) }
+		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
+			_, err := r.another().Post(t.Context(), transfer("t-2", "bank", "jane", "5"))
+			return errors.Join(err, unanswered(apply))
+		}}}
+		_, err := r.close("jane")
+		r.refused(err, ledger.CodeInvalidChange)
+		r.now("jane", 3, isOpen)
+
+		// What is not finished in time is not known to be done.
+		r.mustPost(transfer("t-3", "jane", "shop", "5"))
+		r.journal.writes = map[string][]put{"PutChange": {unanswered}}
+		r.journal.delay = map[string]time.Duration{"TellGuard": time.Minute}
+		_, err = r.close("jane")
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		r.now("jane", 4, isFrozen)
+		r.journal.delay = nil
+		if got, err := r.close("jane"); err != nil || got.Version != 5 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}

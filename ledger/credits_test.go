@@ -1,0 +1,62 @@
+package ledger_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"ledger.example/ledger"
+)
+
+// A balance was too high for a moment, and a process cached its credits. After creditsTTL it reads them again, and
+// spends no more than there is.
+func TestCachedCreditsExpire(t *testing.T) {
+	jane := pair("jane", "USD")
+	for name, wait := range map[string]func(r *rig){
+		"by the stopwatch": func(*rig) { time.Sleep(ledger.CreditsTTL) },
+		// The stopwatch may stand still while a function is frozen, or a machine asleep; the clock goes on.
+		"by the clock": func(r *rig) { r.skew, r.storeSkew = ledger.CreditsTTL, ledger.CreditsTTL; time.Sleep(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.fund("jane", "USD", "100")
+				r.restart()
+				r.journal.Project(jane, amount("1000"))
+				r.mustPost(transfer("t-1", "jane", "shop", "50"))
+				r.journal.Project(jane, amount("100")) // it was rebuilt
+				wait(r)
+				_, err := r.post(transfer("t-2", "jane", "shop", "51"))
+				if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("50") {
+					t.Errorf("funds %+v", *e.Funds)
+				}
+				r.mustPost(transfer("t-2", "jane", "shop", "50"))
+			})
+		})
+	}
+}
+
+// What a command knew it holds, however long its attempts take: a refusal rests on no attempt of it having had a higher
+// bound than the last.
+func TestACommandKeepsItsKnownCredits(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		jane := pair("jane", "USD")
+		r.fund("jane", "USD", "100")
+		r.restart()
+		r.journal.Project(jane, amount("1000"))
+		r.mustPost(transfer("t-1", "jane", "shop", "50"))
+		r.journal.Project(jane, amount("100"))
+		time.Sleep(ledger.CreditsTTL - time.Second)
+		r.journal.forget()
+		r.journal.steps = []appended{hangs, func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+			return time.Time{}, &ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "960")}}
+		}}
+		_, err := r.post(transfer("t-2", "jane", "shop", "50"))
+		r.refused(err, ledger.CodeInsufficientFunds)
+		if n := len(r.journal.sent); n != 2 {
+			t.Fatalf("%d attempts", n)
+		}
+		if first, second := r.journal.sent[0].Debits[0].Bound, r.journal.sent[1].Debits[0].Bound; second.Cmp(first) < 0 {
+			t.Errorf("the second attempt has the bound %v after %v", second, first)
+		}
+	})
+}

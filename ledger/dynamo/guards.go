@@ -1,0 +1,133 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
+)
+
+// readGuard reads a guard of a pair. One of a table that is older than changes of accounts was told of none.
+func readGuard(pair events.Pair, item ddb.Item) (ledger.Guard, error) {
+	r := ddb.Read(item)
+	guard := ledger.Guard{Pair: pair, Spent: r.Amount(table.AttrSpent)}
+	if r.Has(table.AttrChange) {
+		guard.Change = r.Integer(table.AttrChange)
+	}
+	if r.Err() != nil {
+		return guard, fmt.Errorf("guard of %s in %s: %w", pair.Asset, pair.Account, r.Err())
+	}
+	return guard, nil
+}
+
+// MakeGuard implements ledger.Journal.
+func (j *Journal) MakeGuard(ctx context.Context, pair events.Pair) error {
+	if err := ddb.Ready(ctx); err != nil {
+		return fmt.Errorf("make guard: %w", err)
+	}
+	item := ddb.Key(table.SpendKey(pair.Account, pair.Asset))
+	item[table.AttrType], item[table.AttrSpent] = ddb.String(table.KindSpend), ddb.Integer(0)
+	_, err := j.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &j.table, Item: item, ConditionExpression: &ifAbsent,
+	}, ddb.Once)
+	if _, exists := errors.AsType[*types.ConditionalCheckFailedException](err); err == nil || exists {
+		return nil
+	}
+	return fmt.Errorf("make guard: %w", ddb.WriteError(err))
+}
+
+// Expressions of TellGuard.
+var (
+	tellExpression = "SET #change = :version"
+	tellCondition  = "attribute_exists(#spent) AND attribute_not_exists(#change) OR #change < :version"
+	tellNames      = map[string]string{"#spent": table.AttrSpent, "#change": table.AttrChange}
+)
+
+// TellGuard implements ledger.Journal.
+func (j *Journal) TellGuard(ctx context.Context, pair events.Pair, version int64) error {
+	if err := ddb.Ready(ctx); err != nil {
+		return fmt.Errorf("tell guard: %w", err)
+	}
+	_, err := j.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                           &j.table,
+		Key:                                 ddb.Key(table.SpendKey(pair.Account, pair.Asset)),
+		UpdateExpression:                    &tellExpression,
+		ConditionExpression:                 &tellCondition,
+		ExpressionAttributeNames:            tellNames,
+		ExpressionAttributeValues:           ddb.Item{":version": ddb.Integer(version)},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, ddb.Once)
+	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return fmt.Errorf("tell guard: %w", ddb.WriteError(err))
+	case len(failed.Item) == 0:
+		return fmt.Errorf("tell guard: %w", store.ErrAbsent)
+	}
+	return nil
+}
+
+// Guards implements ledger.Journal.
+func (j *Journal) Guards(ctx context.Context, account, after string) ([]ledger.Guard, string, error) {
+	out, err := ddb.Page(ctx, j.client, ddb.Within(table.AccountKey(account).PK, table.SpendsAfter(after),
+		&dynamodb.QueryInput{TableName: &j.table, ConsistentRead: aws.Bool(true)}))
+	if err != nil {
+		return nil, "", fmt.Errorf("read guards: %w", err)
+	}
+	page := make([]ledger.Guard, len(out.Items))
+	for i, item := range out.Items {
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			return nil, "", fmt.Errorf("read guards: %w", err)
+		}
+		_, asset, ok := table.ParseSpend(key)
+		if !ok {
+			return nil, "", fmt.Errorf("read guards: %w: %s %s", store.ErrMalformedItem, key.PK, key.SK)
+		}
+		if page[i], err = readGuard(events.Pair{Account: account, Asset: asset}, item); err != nil {
+			return nil, "", err
+		}
+	}
+	if out.LastEvaluatedKey == nil || len(page) == 0 {
+		return page, "", nil
+	}
+	return page, page[len(page)-1].Pair.Asset, nil
+}
+
+// Conditions of PutChange on what the newest change is until then.
+var (
+	isBefore    = "#number = :before"
+	changeNames = map[string]string{"#number": "Number"} // a field of the event, named by its codec
+)
+
+// PutChange implements ledger.Journal.
+func (j *Journal) PutChange(ctx context.Context, c events.AccountChanged) error {
+	if err := ddb.Ready(ctx); err != nil {
+		return fmt.Errorf("put change: %w", err)
+	}
+	maker := ddb.NewItemEncoder(2)
+	change := j.putAbsent(maker, c)
+	newest := types.Put{TableName: &j.table, Item: maker.Current(c), ConditionExpression: &ifAbsent}
+	if before := c.Number - 1; before > 1 {
+		newest.ConditionExpression, newest.ExpressionAttributeNames = &isBefore, changeNames
+		newest.ExpressionAttributeValues = ddb.Item{":before": ddb.Integer(before)}
+	}
+	_, err := j.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: []types.TransactWriteItem{{Put: &change}, {Put: &newest}},
+	}, ddb.Once)
+	if err != nil {
+		return fmt.Errorf("put change: %w", ddb.WriteError(err))
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
+)
+
+// duePage is how many holds one request lists: so many as are ended before another page is needed.
+const duePage = 100
+
+// DueHolds implements ledger.Journal. What is no hold's entry is passed over: the audit tells of it.
+func (j *Journal) DueHolds(
+	ctx context.Context, shard int, until time.Time, after ledger.DueHold,
+) (holds []ledger.DueHold, more bool, err error) {
+	last := ""
+	if after.ID != "" {
+		last = table.OpenHoldKey(events.FormatTime(after.ExpiresAt), after.ID).PK
+	}
+	due := table.OpenHoldsRange(last, events.FormatTime(until))
+	if due.Empty() {
+		return nil, false, nil
+	}
+	q := ddb.WithinInverse(table.OpenHoldsPK2(shard), due, &dynamodb.QueryInput{
+		TableName: &j.table, Limit: aws.Int32(duePage),
+	})
+	for {
+		out, err := ddb.Page(ctx, j.client, q)
+		if err != nil {
+			return nil, false, fmt.Errorf("list due holds: %w", err)
+		}
+		for _, item := range out.Items {
+			if hold, ok := dueHold(item); ok {
+				holds = append(holds, hold)
+			}
+		}
+		if more = out.LastEvaluatedKey != nil; !more || len(holds) > 0 {
+			return holds, more, nil
+		}
+		q.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// dueHold reads the key of a hold's entry by expiry.
+func dueHold(item ddb.Item) (ledger.DueHold, bool) {
+	key, err := ddb.KeyOf(item)
+	if err != nil {
+		return ledger.DueHold{}, false
+	}
+	text, id, ok := table.ParseOpenHold(key)
+	expires, err := events.ParseTime(text)
+	return ledger.DueHold{ID: id, ExpiresAt: expires}, ok && err == nil
+}

@@ -1,0 +1,58 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+)
+
+// Put implements ledger.Journal.
+func (j *Journal) Put(ctx context.Context, e events.Event) (events.Event, error) {
+	stored, err := j.putOnce(ctx, e)
+	if err != nil {
+		name, _ := e.EventName()
+		err = fmt.Errorf("put %s: %w", name, err)
+	}
+	return stored, err
+}
+
+func (j *Journal) putOnce(ctx context.Context, e events.Event) (events.Event, error) {
+	if err := ddb.Ready(ctx); err != nil {
+		return nil, err
+	}
+	put := j.putAbsent(ddb.NewItemEncoder(1), e)
+	_, err := j.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           put.TableName,
+		Item:                                put.Item,
+		ConditionExpression:                 put.ConditionExpression,
+		ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
+	}, ddb.Once)
+	exists, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	switch {
+	case err == nil:
+		return e, nil
+	case !ok:
+		return nil, ddb.WriteError(err)
+	}
+	stored, err := ddb.DecodeEvent(exists.Item)
+	if err != nil {
+		return nil, fmt.Errorf("stored event: %w", err)
+	}
+	return stored, store.ErrExists
+}
+
+// NewestGrant implements ledger.Journal.
+func (j *Journal) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
+	role, number, err := ddb.NewestGrant(ctx, j.client, j.table, account, user)
+	if err != nil {
+		return "", 0, fmt.Errorf("read newest grant: %w", err)
+	}
+	return role, number, nil
+}

@@ -1,0 +1,274 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+)
+
+// expiryActor is who ends a hold whose time is over, whoever notices.
+const expiryActor = "expiry"
+
+// Capture posts what was held, in whole or in part, and gives back the rest. It needs no funds: they are held. The same
+// capture again is answered as the first. Errors: CodeInvalidRequest, CodeInvalidTransaction, CodeTransactionNotFound,
+// CodeNotAHold, CodeUnbalanced, CodeNothingCaptured, CodeHoldEnded, CodeExceedsHold, CodeHoldExpired, CodeThrottled,
+// CodeContention, CodeUnavailable, CodeOutcomeUnknown (also when the hold is about to expire), CodeInternal.
+func (l *Ledger) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
+	e := ending{outcome: events.OutcomeCaptured, part: r.Part}
+	return l.end(ctx, r.Shape(), r.Transaction, r.Actor, e)
+}
+
+// Release gives back all that was held, also when its time is over. The same again is answered as the first release.
+// Errors: those of Capture but CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured, CodeExceedsHold and
+// CodeHoldExpired.
+func (l *Ledger) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
+	e := ending{outcome: events.OutcomeReleased, description: r.Description}
+	return l.end(ctx, r.Shape(), r.Transaction, r.Actor, e)
+}
+
+// Expire ends a hold whose time is over. Errors: those of Release; CodeOutcomeUnknown also while it is not over.
+func (l *Ledger) Expire(ctx context.Context, hold string) (Ended, error) {
+	return l.end(ctx, nil, hold, expiryActor, ending{outcome: events.OutcomeExpired})
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r CaptureRequest) Shape() []FieldError {
+	var f faults
+	r.Part.shape(&f)
+	return f
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r ReleaseRequest) Shape() []FieldError {
+	var f faults
+	f.check(Field{Name: "description"}, brokenByText(r.Description, 0, events.DescriptionChars))
+	return f
+}
+
+// ending is one end of a hold on its way to the journal.
+type ending struct {
+	attempts
+	id                 string
+	outcome            events.Outcome
+	part               Part // of a capture
+	description, actor string
+}
+
+func (l *Ledger) end(ctx context.Context, shape []FieldError, id, actor string, e ending) (Ended, error) {
+	c, cancel, err := e.start(ctx, l, shape, id, actor)
+	if err != nil {
+		return Ended{}, err
+	}
+	defer cancel()
+	return e.run(c)
+}
+
+// start starts the command that ends the hold with an id, or judges that. Errors: those of startCommand, and
+// CodeInvalidTransaction.
+func (e *ending) start(
+	ctx context.Context, l *Ledger, shape []FieldError, id, actor string,
+) (*command, context.CancelFunc, error) {
+	c, cancel, err := startCommand(ctx, shape, actor)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := e.part.rules(); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	e.attempts, e.id, e.actor = attempts{ledger: l}, id, actor
+	return c, cancel, nil
+}
+
+// run reads what became of the hold and appends its end, until one is there or the time is up. The outcome's key is
+// what makes the end happen once: whoever comes second finds it.
+func (e *ending) run(ctx *command) (Ended, error) {
+	declines := 0
+	for failed := 1; ; failed++ {
+		life, err := e.ledger.readLife(ctx, e.id)
+		if err != nil {
+			return Ended{}, e.fail(ctx, err)
+		}
+		hold := life.Header
+		taken, refused := e.judge(hold)
+		if refused != nil {
+			return Ended{}, refused
+		}
+		if life.Ended != nil {
+			return e.found(ctx, hold, *life.Ended, taken)
+		}
+		if err := ctx.abandoned(); err != nil {
+			return e.await(ctx, failed, hold, taken, err)
+		}
+		end, minted, err := e.commit(ctx, hold, taken)
+		if err != nil {
+			return Ended{}, e.fail(ctx, err)
+		}
+		at, cancelled, err := e.append(ctx, Commit{Heads: []events.Event{end}, Postings: end.Postings(hold)}, minted)
+		switch {
+		case err == nil:
+			return e.answer(ctx, hold, end, taken, at)
+		case cancelled != nil:
+			if head := cancelled.head(0); head.Is == HeadExists {
+				if stored, ok := head.Stored.(events.HoldEnded); ok {
+					return e.found(ctx, hold, stored, taken)
+				}
+			}
+			err = store.ErrConflict
+			if cancelled.onlyThrottled() {
+				err = store.ErrThrottled
+				declines++
+			}
+		case declined(err):
+			declines++
+		case errors.Is(err, store.ErrConflict):
+		case errors.Is(err, store.ErrUnknownOutcome):
+			e.unknown = true
+			e.ledger.log.WarnContext(ctx, "outcome of a hold's end is unknown; it is read",
+				"transaction", e.id, "error", err)
+		default:
+			return Ended{}, e.fail(ctx, internalError(err))
+		}
+		if declines >= maxDeclines && !e.unknown || !pause(ctx, failed) {
+			return Ended{}, e.fail(ctx, storeError(err))
+		}
+		e.last = err
+	}
+}
+
+// judge returns what a capture takes of each leg; of other ends that is nothing. Errors are those that no other request
+// and no clock can change: CodeNotAHold, CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured.
+func (e *ending) judge(hold events.TransactionPosted) ([]events.Taken, *Error) {
+	if !hold.IsHold() {
+		return nil, &Error{Code: CodeNotAHold, Detail: "The transaction was posted at once: it was never held."}
+	}
+	if e.outcome != events.OutcomeCaptured {
+		return make([]events.Taken, len(hold.Legs)), nil
+	}
+	taken, err := e.part.of(hold)
+	switch {
+	case err != nil:
+		return nil, err
+	case taken == nil:
+		return takenWhole(hold.Legs), nil
+	case takenNothing(taken):
+		return nil, &Error{
+			Code: CodeNothingCaptured, Detail: "A capture of nothing is none: release the hold.",
+			Fields: []FieldError{{Field: e.part.field(), Rule: "must capture something"}},
+		}
+	}
+	return taken, nil
+}
+
+// commit returns the end of a hold that is open, with KSUIDs that are minted right before it is sent. A capture whose
+// time is over becomes an expiry. Errors: CodeExceedsHold; CodeOutcomeUnknown while it is neither certain that the
+// hold's time is over nor that it isn't; those of mint.
+func (e *ending) commit(
+	ctx context.Context, hold events.TransactionPosted, taken []events.Taken,
+) (end events.HoldEnded, minted time.Time, err error) {
+	if faults := e.part.beyond(taken, takenWhole(hold.Legs)); faults != nil {
+		return end, minted, &Error{Code: CodeExceedsHold, Detail: "More is captured than was held.", Fields: faults}
+	}
+	if err := e.ledger.mayWriteLife(); err != nil {
+		return end, minted, err
+	}
+	legs := slices.Clone(hold.Legs)
+	ids, minted, err := e.ledger.mint(ctx, len(legs), "", legs[len(legs)-1].ID)
+	if err != nil {
+		return end, minted, err
+	}
+	now := e.ledger.now()
+	end = events.HoldEnded{Transaction: hold.ID, Outcome: e.outcome, Description: e.description, Actor: e.actor}
+	late := !now.Before(hold.ExpiresAt) || !ids[0].Time().Before(hold.ExpiresAt)
+	if e.outcome == events.OutcomeCaptured && late {
+		end.Outcome, end.Actor = events.OutcomeExpired, expiryActor
+	}
+	if end.Outcome == events.OutcomeExpired && now.Before(hold.ExpiresAt.Add(clockTolerance)) {
+		return end, minted, unknownError(e.id, errClose)
+	}
+	for i := range legs {
+		legs[i].ID, legs[i].Quantity, legs[i].Cost = ids[i], events.Amount{}, events.Amount{}
+		if end.Outcome == events.OutcomeCaptured {
+			legs[i].Quantity, legs[i].Cost = taken[i].Quantity, taken[i].Cost
+		}
+	}
+	end.Legs = legs
+	return end, minted, nil
+}
+
+// errClose is the cause of CodeOutcomeUnknown within clockTolerance of the time of expiry: by another's clock the hold
+// may be captured still.
+var errClose = errors.New("the time of expiry is too close to tell whether it is over")
+
+// found answers with the end that is stored. An attempt of this request wrote it, or an earlier request for the same
+// end, or one for another end.
+func (e *ending) found(
+	ctx context.Context, hold events.TransactionPosted, stored events.HoldEnded, taken []events.Taken,
+) (Ended, error) {
+	if !e.same(stored, taken) {
+		return Ended{}, e.other(ctx, stored)
+	}
+	// The outcome may be visible before its postings are.
+	at, err := e.ledger.verify(ctx, stored, stored.Postings(hold))
+	switch {
+	case errors.Is(err, store.ErrAbsent):
+		return Ended{}, e.fail(ctx, internalError(fmt.Errorf("end of hold %s is incomplete: %w", e.id, err)))
+	case err != nil:
+		return Ended{}, e.fail(ctx, unknownError(e.id, err))
+	}
+	return e.answer(ctx, hold, stored, taken, at)
+}
+
+// same reports whether the end that is stored is the one that was asked for.
+func (e *ending) same(stored events.HoldEnded, taken []events.Taken) bool {
+	return stored.Outcome == e.outcome &&
+		(e.outcome != events.OutcomeCaptured || slices.Equal(takenWhole(stored.Legs), taken))
+}
+
+// other is the refusal of an end because there is another one.
+func (e *ending) other(ctx context.Context, stored events.HoldEnded) error {
+	status := statusOf(stored)
+	refusal := &Error{
+		Code: CodeHoldEnded, HoldStatus: status, Detail: "The hold has ended already: it is " + string(status) + ".",
+	}
+	if e.outcome == events.OutcomeCaptured && stored.Outcome == events.OutcomeExpired {
+		refusal = &Error{Code: CodeHoldExpired, Detail: "The hold expired before it was captured."}
+	}
+	return e.fail(ctx, refusal)
+}
+
+// answer answers with an end that is committed, as the store said at the given time of its clock.
+func (e *ending) answer(
+	ctx context.Context, hold events.TransactionPosted, end events.HoldEnded, taken []events.Taken, at time.Time,
+) (Ended, error) {
+	if !e.same(end, taken) { // a capture that came too late has written the expiry
+		return Ended{}, e.other(ctx, end)
+	}
+	if err := e.acknowledge(ctx, end.Legs, at); err != nil {
+		return Ended{}, e.fail(ctx, unknownError(e.id, err))
+	}
+	return Ended{Transaction: hold, End: end, Replayed: !e.wrote(end.Legs)}, nil
+}
+
+// await ends the command of a caller that is gone, with cause, and makes no further attempt. While the outcome of one
+// is unknown it reads the hold's end until the time is up.
+func (e *ending) await(
+	ctx context.Context, failed int, hold events.TransactionPosted, taken []events.Taken, cause error,
+) (Ended, error) {
+	for ; e.unknown && pause(ctx, failed); failed++ {
+		if life, err := e.ledger.readLife(ctx, e.id); err == nil && life.Ended != nil {
+			return e.found(ctx, hold, *life.Ended, taken)
+		}
+	}
+	return Ended{}, e.fail(ctx, storeError(cause))
+}
+
+// fail returns the error that the command may end with. The hold has one end: when that is another, this one never is.
+func (e *ending) fail(ctx context.Context, err error) error {
+	return e.attempts.fail(ctx, e.id, err, CodeHoldEnded, CodeHoldExpired)
+}

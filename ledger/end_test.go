@@ -1,0 +1,406 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/ledger"
+)
+
+// placed funds jane and lets her hold 100 USD for shop until an hour from now, as h-1.
+func (r *rig) placed(after time.Duration) ledger.Posted {
+	r.t.Helper()
+	r.fund("jane", "USD", "100")
+	posted := r.mustPost(held("h-1", "jane", "shop", "100", after))
+	r.journal.forget()
+	return posted
+}
+
+// What may be asked of an end, in the order of the checks.
+func TestWhatIsCaptured(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "10000")
+		r.fund("market", "AAPL", "100")
+		hold := &ledger.HoldRequest{}
+		r.mustPost(transfer("t-1", "jane", "shop", "1"))
+		r.mustPost(held("transfer", "jane", "shop", "100", time.Hour))
+		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester", Hold: hold},
+			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
+		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "gift", Actor: "tester", Hold: hold},
+			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10")})
+		r.mustPost(ledger.PostTransaction{Annotation: ledger.Annotation{ID: "legs", Actor: "tester", Hold: hold},
+			Postings: []ledger.LegRequest{
+				{Account: "jane", Asset: "AAPL", Quantity: amount("3"), Cost: amount("30")},
+				{Account: "market", Asset: "AAPL", Quantity: amount("-3"), Cost: amount("-30")},
+				{Account: "jane", Asset: "USD", Quantity: amount("-30")}, {Account: "shop", Asset: "USD", Quantity: amount("30")},
+			}})
+		type legs = [][2]string
+		all := func(of ...[2]string) legs { return of }
+		for name, c := range map[string]struct {
+			id   string
+			part ledger.Part
+			code ledger.Code
+			at   string // the fields at fault
+		}{
+			"absent":                     {"nothing", ledger.Part{}, ledger.CodeTransactionNotFound, ""},
+			"no id":                      {"?", ledger.Part{}, ledger.CodeTransactionNotFound, ""},
+			"no hold":                    {"t-1", some("-1"), ledger.CodeInvalidRequest, "quantity"},
+			"posted":                     {"t-1", some("2"), ledger.CodeNotAHold, ""},
+			"negative":                   {"transfer", some("-1"), ledger.CodeInvalidRequest, "quantity"},
+			"negative cost":              {"trade", some("1", "-1"), ledger.CodeInvalidRequest, "cost"},
+			"cost alone":                 {"trade", ledger.Part{Cost: amount("1")}, ledger.CodeInvalidRequest, "quantity"},
+			"too many digits":            {"legs", parts([2]string{"1" + strings.Repeat("0", 28), "0"}), ledger.CodeInvalidRequest, "postings[0].quantity"},
+			"both":                       {"legs", ledger.Part{Quantity: some("1").Quantity, Postings: []events.Taken{}}, ledger.CodeInvalidTransaction, "postings"},
+			"transfer by postings":       {"transfer", parts([2]string{"-1", "0"}, [2]string{"1", "0"}), ledger.CodeInvalidTransaction, "postings"},
+			"transfer with cost":         {"transfer", some("1", "1"), ledger.CodeInvalidTransaction, "cost"},
+			"transaction by quantity":    {"legs", some("1"), ledger.CodeInvalidTransaction, "quantity"},
+			"too few":                    {"legs", parts([2]string{"1", "0"}, [2]string{"-1", "0"}), ledger.CodeInvalidTransaction, "postings"},
+			"none":                       {"legs", parts(), ledger.CodeInvalidTransaction, "postings"},
+			"wrong signs":                {"legs", parts(all([2]string{"-1", "-1"}, [2]string{"1", "1"}, [2]string{"0", "0"}, [2]string{"0", "0"})...), ledger.CodeInvalidTransaction, "postings[0].quantity postings[0].cost postings[1].quantity postings[1].cost"},
+			"unbalanced":                 {"legs", parts(all([2]string{"1", "0"}, [2]string{"-2", "0"}, [2]string{"0", "0"}, [2]string{"0", "0"})...), ledger.CodeUnbalanced, "postings"},
+			"unbalanced cost":            {"legs", parts(all([2]string{"1", "2"}, [2]string{"-1", "-1"}, [2]string{"0", "0"}, [2]string{"0", "0"})...), ledger.CodeUnbalanced, "postings"},
+			"nothing of a transfer":      {"transfer", some("0"), ledger.CodeNothingCaptured, "quantity"},
+			"nothing of a trade":         {"trade", some("0", "0"), ledger.CodeNothingCaptured, "quantity"},
+			"nothing of a transaction":   {"legs", parts(all([2]string{"0", "0"}, [2]string{"0", "0"}, [2]string{"0", "0"}, [2]string{"0", "0"})...), ledger.CodeNothingCaptured, "postings"},
+			"too much of a transfer":     {"transfer", some("101"), ledger.CodeExceedsHold, "quantity"},
+			"too much of a trade":        {"trade", some("11", "501"), ledger.CodeExceedsHold, "quantity cost"},
+			"too dear":                   {"trade", some("10", "501"), ledger.CodeExceedsHold, "cost"},
+			"a price for a gift":         {"gift", some("10", "1"), ledger.CodeExceedsHold, "cost"},
+			"too much of a transaction":  {"legs", parts(all([2]string{"4", "30"}, [2]string{"-4", "-30"}, [2]string{"-30", "0"}, [2]string{"30", "0"})...), ledger.CodeExceedsHold, "postings[0].quantity postings[1].quantity"},
+			"a cost for the cash's legs": {"legs", parts(all([2]string{"0", "0"}, [2]string{"0", "0"}, [2]string{"-3", "-1"}, [2]string{"3", "1"})...), ledger.CodeExceedsHold, "postings[2].cost postings[3].cost"},
+		} {
+			_, err := r.Capture(t.Context(), capture(c.id, c.part))
+			var e *ledger.Error
+			if !errors.As(err, &e) || e.Code != c.code || strings.Join(ledger.Names(e.Fields), " ") != c.at {
+				t.Errorf("%s: %v, want %s of %q", name, err, c.code, c.at)
+			}
+		}
+		if len(r.journal.sent) != 5 {
+			t.Error("a refused capture was sent")
+		}
+		for name, c := range map[string]struct {
+			id   string
+			part ledger.Part
+			want legs
+		}{
+			"a part of a settled trade": {"trade", some("4", "300"), all([2]string{"4", "300"}, [2]string{"-4", "-300"}, [2]string{"-300", "0"}, [2]string{"300", "0"})},
+			"all of a gift":             {"gift", ledger.Part{}, all([2]string{"10", "0"}, [2]string{"-10", "0"})},
+			"the cash alone":            {"legs", parts(all([2]string{"0", "0"}, [2]string{"0", "0"}, [2]string{"-30", "0"}, [2]string{"30", "0"})...), all([2]string{"0", "0"}, [2]string{"0", "0"}, [2]string{"-30", "0"}, [2]string{"30", "0"})},
+		} {
+			ended, err := r.Capture(t.Context(), capture(c.id, c.part))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			for i, want := range parts(c.want...).Postings {
+				if leg := ended.End.Legs[i]; leg.Quantity != want.Quantity || leg.Cost != want.Cost || leg.ID <= ended.Transaction.Legs[i].ID {
+					t.Errorf("%s: leg %d is %+v, want %+v", name, i, leg, want)
+				}
+			}
+		}
+	})
+}
+
+// A hold ends once, whoever is first. The same end again is a replay, another one is refused with how it ended.
+func TestAHoldEndsOnce(t *testing.T) {
+	type end func(context.Context, *ledger.Ledger) (ledger.Ended, error)
+	ends := map[string]end{
+		"capture": func(ctx context.Context, l *ledger.Ledger) (ledger.Ended, error) {
+			return l.Capture(ctx, capture("h-1", some("60")))
+		},
+		"capture of all": func(ctx context.Context, l *ledger.Ledger) (ledger.Ended, error) {
+			return l.Capture(ctx, capture("h-1", ledger.Part{}))
+		},
+		"release": func(ctx context.Context, l *ledger.Ledger) (ledger.Ended, error) {
+			return l.Release(ctx, release("h-1"))
+		},
+	}
+	for first, one := range ends {
+		for second, two := range ends {
+			for _, how := range []string{"after it", "at the same time", "while its answer is lost"} {
+				t.Run(second+" and "+first+" "+how, func(t *testing.T) {
+					inBubble(t, func(t *testing.T, r *rig) {
+						r.placed(time.Hour)
+						var done ledger.Ended
+						before := func() {
+							var err error
+							if done, err = one(t.Context(), r.another()); err != nil || done.Replayed {
+								t.Errorf("first: %+v, %v", done, err)
+							}
+						}
+						switch how {
+						case "after it":
+							before()
+						case "at the same time":
+							r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+								before()
+								return b.Append(ctx, c)
+							}}
+						default:
+							r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+								before()
+								b.Append(ctx, c)
+								return time.Time{}, errUnknown
+							}}
+						}
+						got, err := two(t.Context(), r.Ledger)
+						if first == second {
+							if err != nil || !got.Replayed || !reflect.DeepEqual(got.End, done.End) || r.journal.count("VerifyComplete") != 1 {
+								t.Errorf("second: %+v, %v; %v", got, err, r.journal.calls)
+							}
+						} else if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != done.Status() {
+							t.Errorf("refused with %q, it is %q", e.HoldStatus, done.Status())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A capture in time passes, and is answered for ever. Within the tolerance of clocks nobody knows. After it the capture
+// writes the expiry itself before it is refused.
+func TestCaptureAndExpiry(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Minute)
+		_, err := r.Expire(t.Context(), "h-1")
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		time.Sleep(time.Minute)
+		for range 2 {
+			_, err = r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+			if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != "h-1" {
+				t.Errorf("ask again with %q", e.Transaction)
+			}
+			_, err = r.Expire(t.Context(), "h-1")
+			r.refused(err, ledger.CodeOutcomeUnknown)
+			time.Sleep(5*time.Second - 2*time.Millisecond)
+		}
+		if len(r.journal.sent) != 0 {
+			t.Error("the end of a hold was sent while nobody knew")
+		}
+		_, err = r.Capture(t.Context(), capture("h-1", some("101")))
+		r.refused(err, ledger.CodeExceedsHold)
+		for range 2 {
+			_, err = r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+			r.refused(err, ledger.CodeHoldExpired)
+		}
+		if len(r.journal.sent) != 1 {
+			t.Errorf("%d attempts", len(r.journal.sent))
+		}
+		life, err := r.Life(t.Context(), "h-1")
+		if err != nil || life.Status() != ledger.StatusExpired || life.Posted() != nil || life.Ended.EndedAt().Before(life.Header.ExpiresAt.Add(5*time.Second)) {
+			t.Errorf("%+v, %v", life, err)
+		}
+		_, err = r.Release(t.Context(), release("h-1"))
+		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusExpired {
+			t.Errorf("it is %q", e.HoldStatus)
+		}
+		if again, err := r.Expire(t.Context(), "h-1"); err != nil || !again.Replayed {
+			t.Error(again, err)
+		}
+		r.mustPost(transfer("t-1", "jane", "bob", "100"))
+	})
+}
+
+func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Minute)
+		r.fund("bob", "USD", "10")
+		r.mustPost(held("h-2", "bob", "shop", "10", time.Minute))
+		time.Sleep(time.Minute - time.Millisecond)
+		captured, err := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if again, err := r.Capture(t.Context(), capture("h-1", ledger.Part{})); err != nil || !again.Replayed || again.End.Legs[0] != captured.End.Legs[0] {
+			t.Error(again, err)
+		}
+		request := release("h-2")
+		request.Description = "nobody came"
+		released, err := r.Release(t.Context(), request)
+		if err != nil || released.Status() != ledger.StatusReleased || released.End.Description != "nobody came" {
+			t.Error(released, err)
+		}
+		request.Description = strings.Repeat("x", events.DescriptionChars+1)
+		_, err = r.Release(t.Context(), request)
+		r.refused(err, ledger.CodeInvalidRequest)
+	})
+}
+
+// An end is found out like a transaction: what is there is answered, and what is not proved is not said.
+func TestOutcomesOfAnEnd(t *testing.T) {
+	type steps = []appended
+	exists := ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadExists}}}
+	conflict := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadConflict}}})
+	throttled := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadThrottled}}})
+	for name, c := range map[string]struct {
+		steps   steps
+		forever appended
+		code    ledger.Code // "": captured by this command
+	}{
+		"applied, answer lost":               {steps: steps{applied(errUnknown)}},
+		"lost":                               {steps: steps{answers(errUnknown)}},
+		"late, after another attempt":        {steps: steps{late(20 * time.Second)}},
+		"late, before another attempt":       {steps: steps{late(time.Millisecond), conflict}},
+		"conflict":                           {steps: steps{conflict, conflict}},
+		"throttled":                          {steps: steps{throttled, answers(errThrottled), answers(errUnavailable)}},
+		"applied, and its item is not shown": {steps: steps{applied(errUnknown), cancelled(exists)}},
+		"always in conflict":                 {forever: conflict, code: ledger.CodeContention},
+		"always throttled":                   {forever: throttled, code: ledger.CodeThrottled},
+		"always unavailable":                 {forever: answers(errUnavailable), code: ledger.CodeUnavailable},
+		"lost, then throttled":               {steps: steps{answers(errUnknown)}, forever: throttled, code: ledger.CodeOutcomeUnknown},
+		"never answered":                     {forever: hangs, code: ledger.CodeOutcomeUnknown},
+		"refused for no known reason":        {forever: answers(errors.New("odd")), code: ledger.CodeInternal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.placed(time.Hour)
+				r.journal.steps, r.journal.forever = c.steps, c.forever
+				begun := time.Now()
+				got, err := r.Capture(t.Context(), capture("h-1", some("60")))
+				if took := time.Since(begun); took > 8*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if c.code != "" {
+					r.refused(err, c.code)
+				} else if err != nil || got.Replayed {
+					t.Errorf("%+v, %v", got, err)
+				}
+				r.journal.steps, r.journal.forever = nil, nil
+				time.Sleep(time.Minute)
+				again, err := r.Capture(t.Context(), capture("h-1", some("60")))
+				if err != nil || c.code == "" && !reflect.DeepEqual(again.End, got.End) {
+					t.Errorf("again: %+v, %v", again, err)
+				}
+				if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("100") {
+					t.Errorf("an end changed the guard to %v", spent)
+				}
+			})
+		})
+	}
+}
+
+// When its answer was lost, an end is refused only for another one that is there.
+func TestAnotherEndIsAProof(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Second)
+		r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+			time.Sleep(6500 * time.Millisecond) // it is late, and arrives never
+			return time.Time{}, errUnknown
+		}}
+		_, err := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+		r.refused(err, ledger.CodeHoldExpired)
+		if len(r.journal.sent) != 2 {
+			t.Errorf("%d attempts", len(r.journal.sent))
+		}
+	})
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Second)
+		r.journal.steps = []appended{late(20 * time.Second)}
+		r.journal.fail = func(method string) error {
+			if method == "Life" && len(r.journal.sent) == 1 {
+				time.Sleep(1500 * time.Millisecond)
+			}
+			return nil
+		}
+		_, err := r.Capture(t.Context(), capture("h-1", ledger.Part{})) // between expiry and certainty, after an attempt
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		time.Sleep(time.Minute)
+		_, err = r.Release(t.Context(), release("h-1"))
+		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusCaptured {
+			t.Errorf("it is %q", e.HoldStatus)
+		}
+	})
+}
+
+// A replay is answered once the outcome and its postings were read together, and are certain to be seen.
+func TestReplayOfAnEndIsVerified(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Hour)
+		done, err := r.Release(t.Context(), release("h-1"))
+		if err != nil || len(r.journal.visible) != 0 {
+			t.Fatal(err, r.journal.visible)
+		}
+		time.Sleep(5 * time.Second)
+		again, err := r.Release(t.Context(), release("h-1"))
+		if err != nil || !again.Replayed || len(r.journal.visible) != len(done.End.Legs) {
+			t.Errorf("%+v, %v, visible %v", again, err, r.journal.visible)
+		}
+		r.journal.fail = failing("EnsureVisible", store.ErrConflict)
+		_, err = r.Release(t.Context(), release("h-1"))
+		r.refused(err, ledger.CodeOutcomeUnknown)
+		for fault, code := range map[error]ledger.Code{
+			store.ErrAbsent: ledger.CodeInternal, errThrottled: ledger.CodeOutcomeUnknown, store.ErrConflict: ledger.CodeOutcomeUnknown,
+		} {
+			r.journal.fail = failing("VerifyComplete", fault)
+			_, err = r.Release(t.Context(), release("h-1"))
+			r.refused(err, code)
+		}
+		r.journal.fail = failing("Life", errThrottled)
+		_, err = r.Release(t.Context(), release("h-1"))
+		r.refused(err, ledger.CodeThrottled)
+	})
+}
+
+// A caller that is gone may have asked for another end meanwhile: nothing more is written for it.
+func TestEndOfACallerThatIsGone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Hour)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := r.Release(gone, release("h-1"))
+		r.refused(err, ledger.CodeUnavailable)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+			cancel()
+			return late(time.Second)(ctx, c, b)
+		}}
+		r.journal.forget()
+		if got, err := r.Release(ctx, release("h-1")); err != nil || got.Replayed || len(r.journal.sent) != 1 {
+			t.Errorf("%+v, %v, %d attempts", got, err, len(r.journal.sent))
+		}
+	})
+}
+
+// Neither a process whose clock is off ends holds, nor one that a KSUID of the future has misled.
+func TestEndNeedsAClock(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.placed(time.Minute)
+		for _, skew := range []time.Duration{-time.Hour, 2 * time.Minute} {
+			r.skew = skew
+			_, expired := r.Expire(t.Context(), "h-1")
+			_, captured := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+			r.refused(expired, ledger.CodeUnavailable)
+			r.refused(captured, ledger.CodeUnavailable)
+		}
+		if len(r.journal.sent) != 0 {
+			t.Error("an end was sent")
+		}
+	})
+}
+
+// An end comes after what it ends, also by a clock that is behind.
+func TestAnEndFollowsItsHold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.skew = 4 * time.Second
+		placed := r.placed(time.Hour).Transaction
+		r.restart()
+		r.skew = -4 * time.Second
+		ended, err := r.Capture(t.Context(), capture("h-1", ledger.Part{}))
+		if err != nil || ended.End.Legs[0].ID <= placed.Legs[1].ID {
+			t.Errorf("%v after %v: %v", ended.End.Legs, placed.Legs, err)
+		}
+		if calls := strings.Join(r.journal.calls, " "); calls != "Life Append" {
+			t.Errorf("requests: %s", calls)
+		}
+	})
+}

@@ -1,0 +1,37 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+)
+
+// CreditsTTL is creditsTTL, for tests.
+const CreditsTTL = creditsTTL
+
+// DebitAge is debitAge and CreditAge creditAge, for tests.
+const (
+	DebitAge  = debitAge
+	CreditAge = creditAge
+)
+
+// CacheOnePair lets l cache the credits of one pair only: each that is read evicts the one before.
+func (l *Ledger) CacheOnePair() { l.credits.cache.most = 1 }
+
+// Names returns the fields at fault: "postings[1].quantity", "metadata.order".
+func Names(faults []FieldError) []string {
+	names := []string{}
+	for _, f := range faults {
+		name := f.Field.Name
+		if f.Field.Leg > 0 {
+			name = strings.TrimSuffix(fmt.Sprintf("postings[%d].%s", f.Field.Leg-1, name), ".")
+		}
+		if f.Field.Entry {
+			name += "." + f.Field.Key
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// Rules checks the rules over several fields.
+func Rules(r PostingRequest) *Error { return r.expand().rules() }

@@ -1,0 +1,207 @@
+package ledger
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+)
+
+// drawPosted returns a transaction of any kind that could have been posted, of small amounts.
+func drawPosted(t *rapid.T) events.TransactionPosted {
+	small := rapid.Map(rapid.Int64Range(1, 9), events.NewAmount)
+	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	case 0:
+		return drafted(PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: small.Draw(t, "quantity")})
+	case 1:
+		return drafted(PostTrade{
+			Asset: "AAPL", Buyer: "a", Seller: "b", Quantity: small.Draw(t, "quantity"), Settle: rapid.Bool().Draw(t, "settle"),
+			Cost: rapid.Map(rapid.Int64Range(0, 9), events.NewAmount).Draw(t, "cost"),
+		})
+	}
+	return drafted(PostTransaction{Postings: drawBalanced(t, func(*rapid.T, int) (least, most figures) {
+		return figures{-9, -9}, figures{9, 9}
+	}, rapid.IntRange(2, 6).Draw(t, "legs"))})
+}
+
+// figures are those of a leg, in numbers that tests calculate with.
+type figures struct{ quantity, cost int64 }
+
+// drawBalanced returns legs of one asset that balance, each within its bounds, which include zero. The last legs take
+// what the others leave, as far as their bounds let them; what is left then is taken off the others.
+func drawBalanced(t *rapid.T, bounds func(*rapid.T, int) (least, most figures), n int) []LegRequest {
+	within := func(name string, of func(figures) int64) []int64 {
+		all, sum := make([]int64, n), int64(0)
+		for i := range all {
+			least, most := bounds(t, i)
+			all[i] = rapid.Int64Range(min(of(least), of(most)), max(of(least), of(most))).Draw(t, name)
+			sum += all[i]
+		}
+		for i := range all { // towards zero first, then away from it
+			off := min(max(-sum, -max(all[i], 0)), -min(all[i], 0))
+			all[i], sum = all[i]+off, sum+off
+		}
+		return all
+	}
+	quantities := within("quantity", func(x figures) int64 { return x.quantity })
+	costs := within("cost", func(x figures) int64 { return x.cost })
+	legs := make([]LegRequest, n)
+	for i := range legs {
+		legs[i] = LegRequest{
+			Account: string(rune('a' + i)), Asset: "AAPL", Quantity: events.NewAmount(quantities[i]), Cost: events.NewAmount(costs[i]),
+		}
+	}
+	return legs
+}
+
+// drafted returns the header of a request, with a currency for each asset.
+func drafted(r PostingRequest) events.TransactionPosted {
+	d := r.expand()
+	t := events.TransactionPosted{ID: "t-1", Kind: d.kind}
+	for _, leg := range d.withCash("USD") {
+		t.Legs = append(t.Legs, events.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost})
+	}
+	return t
+}
+
+// drawPart names any part of a transaction in the way of its kind, often more than there is.
+func drawPart(t *rapid.T, of events.TransactionPosted) Part {
+	if rapid.IntRange(0, 5).Draw(t, "named") == 0 {
+		return Part{}
+	}
+	if of.Kind == events.KindTransaction {
+		p := Part{Postings: []events.Taken{}}
+		for _, leg := range drawBalanced(t, func(t *rapid.T, i int) (least, most figures) {
+			beyond := rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 2}).Draw(t, "beyond")
+			sign := func(a events.Amount) int64 { return int64(a.Sign()) }
+			leg := of.Legs[i]
+			return figures{}, figures{
+				number(leg.Quantity) + beyond*sign(leg.Quantity), number(leg.Cost) + beyond*sign(leg.Cost),
+			}
+		}, len(of.Legs)) {
+			p.Postings = append(p.Postings, events.Taken{Quantity: leg.Quantity, Cost: leg.Cost})
+		}
+		return p
+	}
+	quantity := events.NewAmount(rapid.Int64Range(0, 10).Draw(t, "quantity"))
+	p := Part{Quantity: &quantity}
+	if of.Kind == events.KindTrade {
+		p.Cost = events.NewAmount(rapid.Int64Range(0, 10).Draw(t, "cost"))
+	}
+	return p
+}
+
+// number is a small amount.
+func number(a events.Amount) (n int64) {
+	for n = -100; n < 100 && events.NewAmount(n) != a; n++ {
+	}
+	return n
+}
+
+// What is named balances, and each leg has its sign; it is beyond what there is when one of its amounts is.
+func TestAPartIsThatOfItsTransaction(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		posted := drawPosted(t)
+		part, whole := drawPart(t, posted), takenWhole(posted.Legs)
+		if err := part.rules(); err != nil {
+			t.Fatal(err)
+		}
+		taken, err := part.of(posted)
+		if err != nil {
+			t.Fatalf("%+v of %+v: %v", part, posted.Legs, err)
+		}
+		if (taken == nil) == part.named() {
+			t.Fatalf("%+v names %+v", part, taken)
+		}
+		within := true
+		sums := map[string]figures{}
+		for i, of := range taken {
+			leg := posted.Legs[i]
+			sum := sums[leg.Asset]
+			sums[leg.Asset] = figures{sum.quantity + number(of.Quantity), sum.cost + number(of.Cost)}
+			within = within && of.Quantity.Abs().Cmp(leg.Quantity.Abs()) <= 0 && of.Cost.Abs().Cmp(leg.Cost.Abs()) <= 0
+			if of.Quantity.Sign()*leg.Quantity.Sign() < 0 || of.Cost.Sign()*leg.Cost.Sign() < 0 {
+				t.Fatalf("leg %d of %+v has another sign in %+v", i, posted.Legs, taken)
+			}
+		}
+		for asset, sum := range sums {
+			if sum != (figures{}) {
+				t.Fatalf("%s of %+v is off by %+v", asset, taken, sum)
+			}
+		}
+		if faults := part.beyond(taken, whole); (faults == nil) != within {
+			t.Fatalf("%+v of %+v: faults %v", taken, posted.Legs, faults)
+		}
+	})
+}
+
+// However reversals come, together they never take back more than was posted of any leg, and what is left and what was
+// taken back is all of it. All that is left can always be taken back at once.
+func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		life := Life{Header: drawPosted(t)}
+		if rapid.Bool().Draw(t, "hold") { // captured in part
+			life.Header.ExpiresAt = life.Header.ExpiresAt.AddDate(2026, 0, 0)
+			taken, err := drawPart(t, life.Header).of(life.Header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			life.Ended = &events.HoldEnded{Outcome: events.OutcomeCaptured, Legs: slices.Clone(life.Header.Legs)}
+			for i := range taken {
+				if (Part{}).beyond(taken, takenWhole(life.Header.Legs)) == nil {
+					life.Ended.Legs[i].Quantity, life.Ended.Legs[i].Cost = taken[i].Quantity, taken[i].Cost
+				}
+			}
+		}
+		for range rapid.IntRange(0, 5).Draw(t, "reversals") {
+			part, left := drawPart(t, life.Header), life.Left()
+			taken, err := part.of(life.Header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if taken == nil {
+				taken = left
+			}
+			refused := part.reversible(life, taken, left)
+			if fits := part.beyond(taken, left) == nil && !takenNothing(left); fits != (refused == nil) {
+				t.Fatalf("%+v of %+v: %v", taken, left, refused)
+			}
+			if refused == nil {
+				life.Reversals = append(life.Reversals, events.TransactionReversed{Taken: taken})
+			}
+			gone, left := life.Reversed(), life.Left()
+			for i, leg := range life.Posted() {
+				for _, a := range [][3]events.Amount{
+					{leg.Quantity, gone[i].Quantity, left[i].Quantity}, {leg.Cost, gone[i].Cost, left[i].Cost},
+				} {
+					posted, gone, left := number(a[0]), number(a[1]), number(a[2])
+					if gone+left != posted || gone*posted < 0 || left*posted < 0 {
+						t.Fatalf("leg %d: %d is reversed and %d left of %d", i, gone, left, posted)
+					}
+				}
+			}
+		}
+		if left := life.Left(); !takenNothing(left) {
+			if err := (Part{}).reversible(life, left, left); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A transaction is not reversed without end.
+func TestReversalsAreCounted(t *testing.T) {
+	life := Life{Header: drafted(PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: events.NewAmount(9000)})}
+	one := []events.Taken{{Quantity: events.NewAmount(-1)}, {Quantity: events.NewAmount(1)}}
+	for range events.ReversalsMax {
+		if err := (Part{}).reversible(life, one, life.Left()); err != nil {
+			t.Fatal(err)
+		}
+		life.Reversals = append(life.Reversals, events.TransactionReversed{Taken: one})
+	}
+	if err := (Part{}).reversible(life, one, life.Left()); err == nil || err.Code != CodeExceedsReversible {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,356 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+func reversal(id, of string, part ledger.Part) ledger.ReverseRequest {
+	return ledger.ReverseRequest{Annotation: ledger.Annotation{ID: id, Actor: "tester"}, Transaction: of, Part: part}
+}
+
+// paid funds jane and lets her pay shop 100 USD, as t-1. The read side sees it.
+func (r *rig) paid() {
+	r.t.Helper()
+	r.fund("jane", "USD", "100")
+	r.mustPost(transfer("t-1", "jane", "shop", "100"))
+	r.journal.Project(pair("shop", "USD"), amount("100"))
+	r.journal.forget()
+}
+
+// Reversals take back what they name, in the signs of what was posted, and never more than is left.
+func TestReverse(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.paid()
+		request := reversal("r-1", "t-1", some("30"))
+		request.Description, request.Metadata = "returned", map[string]string{"why": "broken"}
+		first, err := r.Reverse(t.Context(), request)
+		if err != nil || first.Replayed || first.Status() != ledger.StatusPosted {
+			t.Fatal(first, err)
+		}
+		stored := r.stored("r-1", true)
+		if stored.Kind != events.KindReversal || stored.Reverses != "t-1" || stored.Description != "returned" ||
+			stored.Legs[0].Quantity != amount("30") || stored.Legs[1].Quantity != amount("-30") {
+			t.Errorf("stored %+v", stored)
+		}
+		if again, err := r.Reverse(t.Context(), request); err != nil || !again.Replayed || !reflect.DeepEqual(again.Transaction, first.Transaction) {
+			t.Error(again, err)
+		}
+		for name, other := range map[string]ledger.ReverseRequest{
+			"another part": reversal("r-1", "t-1", some("30")), "all": reversal("r-1", "t-1", ledger.Part{}), "itself": reversal("t-1", "t-1", some("1")),
+		} {
+			_, err := r.Reverse(t.Context(), other)
+			if e := r.refused(err, ledger.CodeTransactionIDReused); e == nil {
+				t.Error(name)
+			}
+		}
+		_, err = r.Reverse(t.Context(), reversal("r-2", "t-1", some("71")))
+		e := r.refused(err, ledger.CodeExceedsReversible)
+		if want := []ledger.LegRequest{{Account: "jane", Asset: "USD", Quantity: amount("-70")}, {Account: "shop", Asset: "USD", Quantity: amount("70")}}; !reflect.DeepEqual(e.Left, want) {
+			t.Errorf("left %+v", e.Left)
+		}
+		all, err := r.Reverse(t.Context(), reversal("", "t-1", ledger.Part{}))
+		if err != nil || all.Transaction.Legs[0].Quantity != amount("70") || all.Transaction.Legs[0].ID <= r.stored("t-1", true).Legs[1].ID {
+			t.Fatal(all, err)
+		}
+		for _, part := range []ledger.Part{{}, some("1")} {
+			_, err = r.Reverse(t.Context(), reversal("r-3", "t-1", part))
+			if e := r.refused(err, ledger.CodeExceedsReversible); !e.Left[0].Quantity.IsZero() {
+				t.Errorf("left %+v", e.Left)
+			}
+		}
+		if again, err := r.Reverse(t.Context(), request); err != nil || !again.Replayed {
+			t.Error(again, err)
+		}
+		life, err := r.Life(t.Context(), "t-1")
+		if err != nil || len(life.Reversals) != 2 || life.Reversed()[1].Quantity != amount("100") || !life.Left()[0].Quantity.IsZero() {
+			t.Error(life, err)
+		}
+	})
+}
+
+// What may be reversed, and how it is named, in the order of the checks.
+func TestWhatIsReversed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.paid()
+		r.fund("jane", "USD", "1000")
+		r.fund("market", "AAPL", "10")
+		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester"},
+			Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount("10"), Cost: amount("500"), Settle: true})
+		r.mustPost(held("open", "jane", "shop", "10", time.Hour))
+		r.mustPost(held("captured", "jane", "shop", "10", time.Hour))
+		r.mustPost(held("released", "jane", "shop", "10", time.Hour))
+		_, captured := r.Capture(t.Context(), capture("captured", some("6")))
+		_, released := r.Release(t.Context(), release("released"))
+		if err := errors.Join(captured, released); err != nil {
+			t.Fatal(err)
+		}
+		odd := reversal("r", "t-1", ledger.Part{})
+		odd.Hold, odd.Metadata = &ledger.HoldRequest{}, map[string]string{"": "x"}
+		r.journal.forget()
+		for name, c := range map[string]struct {
+			request ledger.ReverseRequest
+			code    ledger.Code
+			at      string
+		}{
+			"shape":              {odd, ledger.CodeInvalidRequest, "metadata. hold"},
+			"id":                 {reversal("?", "t-1", ledger.Part{}), ledger.CodeInvalidRequest, "id"},
+			"absent":             {reversal("r", "nothing", ledger.Part{}), ledger.CodeTransactionNotFound, ""},
+			"both":               {reversal("r", "t-1", ledger.Part{Quantity: some("1").Quantity, Postings: []events.Taken{}}), ledger.CodeInvalidTransaction, "postings"},
+			"not its kind":       {reversal("r", "t-1", parts([2]string{"-1", "0"}, [2]string{"1", "0"})), ledger.CodeInvalidTransaction, "postings"},
+			"nothing":            {reversal("r", "t-1", some("0")), ledger.CodeInvalidTransaction, "quantity"},
+			"an open hold":       {reversal("r", "open", ledger.Part{}), ledger.CodeNothingToReverse, ""},
+			"a released hold":    {reversal("r", "released", ledger.Part{}), ledger.CodeNothingToReverse, ""},
+			"more than captured": {reversal("r", "captured", some("7")), ledger.CodeExceedsReversible, "quantity"},
+			"too dear":           {reversal("r", "trade", some("1", "501")), ledger.CodeExceedsReversible, "cost"},
+			"an id of a hold":    {reversal("open", "released", ledger.Part{}), ledger.CodeTransactionIDReused, ""},
+		} {
+			_, err := r.Reverse(t.Context(), c.request)
+			var e *ledger.Error
+			if !errors.As(err, &e) || e.Code != c.code || strings.Join(ledger.Names(e.Fields), " ") != c.at {
+				t.Errorf("%s: %v, want %s of %q", name, err, c.code, c.at)
+			}
+		}
+		if len(r.journal.sent) != 0 {
+			t.Error("something refused was sent")
+		}
+		// Of a settled trade: shares and money, shares alone, money alone, the rest.
+		for _, c := range []struct {
+			part ledger.Part
+			want string
+		}{
+			{some("4", "200"), "jane AAPL -4 -200, market AAPL 4 200, jane USD 200 0, market USD -200 0"},
+			{some("1"), "jane AAPL -1 0, market AAPL 1 0"},
+			{some("0", "50"), "jane AAPL 0 -50, market AAPL 0 50, jane USD 50 0, market USD -50 0"},
+			{ledger.Part{}, "jane AAPL -5 -250, market AAPL 5 250, jane USD 250 0, market USD -250 0"},
+		} {
+			got, err := r.Reverse(t.Context(), reversal("", "trade", c.part))
+			if err != nil || legsText(got.Transaction.Legs) != c.want {
+				t.Errorf("%s, %v, want %s", legsText(got.Transaction.Legs), err, c.want)
+			}
+		}
+		// Of a hold what was captured, and of a reversal what it took back; that gives nothing back to be reversed.
+		_, err := r.Reverse(t.Context(), reversal("r-1", "captured", ledger.Part{}))
+		back, again := r.Reverse(t.Context(), reversal("r-2", "r-1", parts([2]string{"6", "0"}, [2]string{"-6", "0"})))
+		if err != nil || again != nil || legsText(back.Transaction.Legs) != "jane USD -6 0, shop USD 6 0" {
+			t.Error(back, err, again)
+		}
+		_, err = r.Reverse(t.Context(), reversal("r-3", "captured", some("1")))
+		r.refused(err, ledger.CodeExceedsReversible)
+	})
+}
+
+func legsText(legs []events.Leg) string {
+	var all []string
+	for _, l := range legs {
+		all = append(all, strings.Join([]string{l.Account, l.Asset, l.Quantity.String(), l.Cost.String()}, " "))
+	}
+	return strings.Join(all, ", ")
+}
+
+// A reversal needs funds as any debit, and is replayed when they are gone.
+func TestReversalsNeedFunds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.paid()
+		if _, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("10"))); err != nil {
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-2", "shop", "bob", "60"))
+		r.journal.forget()
+		_, err := r.Reverse(t.Context(), reversal("r-2", "t-1", ledger.Part{}))
+		e := r.refused(err, ledger.CodeInsufficientFunds)
+		if want := (ledger.Funds{Account: "shop", Asset: "USD", Available: amount("30"), Requested: amount("90")}); *e.Funds != want {
+			t.Errorf("funds %+v", *e.Funds)
+		}
+		r.stored("r-2", false)
+		if again, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("10"))); err != nil || !again.Replayed {
+			t.Error(again, err)
+		}
+		if life, err := r.Life(t.Context(), "t-1"); err != nil || len(life.Reversals) != 1 {
+			t.Error(life, err)
+		}
+		r.journal.forget()
+		if _, err := r.Reverse(t.Context(), reversal("r-3", "t-1", some("30"))); err != nil || strings.Join(r.journal.calls, " ") != "Life Append" {
+			t.Errorf("%v, requests: %v", err, r.journal.calls)
+		}
+	})
+}
+
+// Two reversals meet on a number. The second reads again: it takes what is left, or is refused.
+func TestReversalsMeetOnANumber(t *testing.T) {
+	for name, c := range map[string]struct {
+		other, ours ledger.Part
+		took        string // "": refused
+	}{
+		"room for both":    {some("30"), some("70"), "70"},
+		"all that is left": {some("30"), ledger.Part{}, "70"},
+		"no room":          {some("31"), some("70"), ""},
+		"nothing left":     {ledger.Part{}, ledger.Part{}, ""},
+	} {
+		for how, lost := range map[string]bool{"": false, ", and an answer is lost": true} {
+			t.Run(name+how, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, r *rig) {
+					r.paid()
+					r.journal.steps = []appended{func(ctx context.Context, commit ledger.Commit, b *book) (time.Time, error) {
+						if _, err := r.another().Reverse(t.Context(), reversal("other", "t-1", c.other)); err != nil {
+							t.Error(err)
+						}
+						if lost {
+							return late(20*time.Second)(ctx, commit, b)
+						}
+						return b.Append(ctx, commit)
+					}}
+					got, err := r.Reverse(t.Context(), reversal("r-1", "t-1", c.ours))
+					if c.took == "" {
+						r.refused(err, ledger.CodeExceedsReversible)
+						time.Sleep(time.Minute)
+						r.stored("r-1", false)
+						return
+					}
+					if err != nil || got.Replayed || got.Transaction.Legs[0].Quantity != amount(c.took) {
+						t.Errorf("%+v, %v", got, err)
+					}
+					time.Sleep(time.Minute)
+					life, err := r.Life(t.Context(), "t-1")
+					if err != nil || len(life.Reversals) != 2 || life.Reversals[1].Number != 2 || life.Reversals[1].By != "r-1" {
+						t.Errorf("%+v, %v", life.Reversals, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A reversal that took all that is left, and whose answer was lost, is not refused by itself: it is answered, also
+// while its header is not to be seen yet.
+func TestAReversalIsNotRefusedByItself(t *testing.T) {
+	for name, another := range map[string]bool{"its own attempt": false, "an earlier request": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.paid()
+				request := reversal("r-1", "t-1", ledger.Part{})
+				if another {
+					if _, err := r.another().Reverse(t.Context(), request); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					r.journal.steps = []appended{applied(errUnknown), cancelled(ledger.Cancelled{
+						Heads: []ledger.HeadReason{{Is: ledger.HeadNone}, {Is: ledger.HeadConflict}},
+					})}
+				}
+				looks := 0
+				r.journal.fail = func(method string) error {
+					if method == "Transaction" {
+						if looks++; looks <= 8 {
+							return errUnavailable
+						}
+					}
+					return nil
+				}
+				got, err := r.Reverse(t.Context(), request)
+				if err != nil || got.Replayed != another || looks <= 8 {
+					t.Errorf("%+v, %v after %d looks", got, err, looks)
+				}
+			})
+		})
+	}
+	t.Run("never to be seen", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.paid()
+			request := reversal("r-1", "t-1", ledger.Part{})
+			if _, err := r.another().Reverse(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			r.journal.fail = failing("Transaction", errUnavailable)
+			_, err := r.Reverse(t.Context(), request)
+			r.refused(err, ledger.CodeOutcomeUnknown)
+		})
+	})
+}
+
+func TestOutcomesOfAReversal(t *testing.T) {
+	type steps = []appended
+	number := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadNone}, {Is: ledger.HeadConflict}}})
+	for name, c := range map[string]struct {
+		steps   steps
+		forever appended
+		code    ledger.Code
+	}{
+		"applied, answer lost":   {steps: steps{applied(errUnknown)}},
+		"lost":                   {steps: steps{answers(errUnknown)}},
+		"late":                   {steps: steps{late(20 * time.Second)}},
+		"throttled":              {steps: steps{answers(errThrottled)}},
+		"number in conflict":     {steps: steps{number, number}},
+		"always in conflict":     {forever: number, code: ledger.CodeContention},
+		"never answered":         {forever: hangs, code: ledger.CodeOutcomeUnknown},
+		"lost, then in conflict": {steps: steps{answers(errUnknown)}, forever: number, code: ledger.CodeOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.paid()
+				r.journal.steps, r.journal.forever = c.steps, c.forever
+				got, err := r.Reverse(t.Context(), reversal("r-1", "t-1", ledger.Part{}))
+				if c.code != "" {
+					r.refused(err, c.code)
+				} else if err != nil || got.Replayed {
+					t.Errorf("%+v, %v", got, err)
+				}
+				r.journal.steps, r.journal.forever = nil, nil
+				time.Sleep(time.Minute)
+				if again, err := r.Reverse(t.Context(), reversal("r-1", "t-1", ledger.Part{})); err != nil || c.code == "" && !again.Replayed {
+					t.Errorf("again: %+v, %v", again, err)
+				}
+				if life, err := r.Life(t.Context(), "t-1"); err != nil || len(life.Reversals) != 1 {
+					t.Errorf("%+v, %v", life, err)
+				}
+				if spent, _ := r.journal.Spent(pair("shop", "USD")); spent != amount("100") {
+					t.Errorf("shop spent %v", spent)
+				}
+			})
+		})
+	}
+}
+
+// What a reversal knows of credits never falls while it is made anew: a refusal is judged by no lower bound than an
+// attempt before was sent with, which may yet arrive. Here the cache has forgotten what was read.
+func TestBoundsOfAReversalNeverFall(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.fund("bob", "AAPL", "10")
+		r.mustPost(ledger.PostTrade{Annotation: ledger.Annotation{ID: "trade", Actor: "tester"},
+			Asset: "AAPL", Buyer: "jane", Seller: "bob", Quantity: amount("10"), Cost: amount("100"), Settle: true})
+		r.restart()
+		r.CacheOnePair()
+		conflict := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadNone}, {Is: ledger.HeadConflict}}})
+		exact := 0 // how often credits were read exactly
+		r.journal.forever = func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+			if r.journal.count("Funds") > exact { // what was read is known now: let it be made anew
+				exact = r.journal.count("Funds")
+				return conflict(ctx, c, b)
+			}
+			return b.Append(ctx, c)
+		}
+		if _, err := r.Reverse(t.Context(), reversal("r-1", "trade", ledger.Part{})); err != nil {
+			t.Fatal(err)
+		}
+		bounds := map[events.Pair]events.Amount{}
+		for i, c := range r.journal.sent {
+			for _, d := range c.Debits {
+				if before, ok := bounds[d.Pair]; ok && d.Bound.Cmp(before) < 0 {
+					t.Errorf("attempt %d of %d has the bound %v of %v, after %v", i, len(r.journal.sent), d.Bound, d.Pair, before)
+				}
+				bounds[d.Pair] = d.Bound
+			}
+		}
+		if exact == 0 {
+			t.Error("the credits were never read exactly")
+		}
+	})
+}

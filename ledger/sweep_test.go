@@ -1,0 +1,177 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
+)
+
+// holds lets jane hold 1 USD n times until an hour from now, and lists the holds. It returns their ids.
+func (r *rig) holds(n int) (ids []string) {
+	r.t.Helper()
+	r.fund("jane", "USD", fmt.Sprint(n))
+	for i := range n {
+		ids = append(ids, fmt.Sprintf("h-%03d", i))
+		r.mustPost(held(ids[i], "jane", "shop", "1", time.Hour))
+	}
+	r.journal.ListHolds(ids...)
+	r.journal.forget()
+	return ids
+}
+
+func (r *rig) statusOf(id string) ledger.Status {
+	r.t.Helper()
+	life, err := r.another().Life(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return life.Status()
+}
+
+// A sweep ends what is due, in whichever shard it is and on however many pages, and nothing else. It costs what is due.
+func TestSweep(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		ids := r.holds(500) // more than a page of each shard
+		r.fund("bob", "USD", "1")
+		r.mustPost(held("later", "bob", "shop", "1", 2*time.Hour))
+		r.journal.ListHolds("later")
+		if _, err := r.another().Release(t.Context(), release("h-000")); err != nil { // the list does not show it yet
+			t.Fatal(err)
+		}
+		for _, pause := range []time.Duration{0, time.Hour} { // and 5 s have not passed yet
+			time.Sleep(pause)
+			r.journal.forget()
+			swept, err := r.Sweeper().Sweep(t.Context())
+			if err != nil || swept != (ledger.Swept{}) || len(r.journal.calls) != table.OpenHoldsShards {
+				t.Errorf("%+v, %v, %d requests", swept, err, len(r.journal.calls))
+			}
+		}
+		time.Sleep(65 * time.Second)
+		r.journal.forget()
+		swept, err := r.Sweeper().Sweep(t.Context())
+		want := ledger.Swept{Due: 500, Expired: 499, Ended: 1, Delay: swept.Delay}
+		if err != nil || swept != want || swept.Delay < time.Minute || swept.Delay > 70*time.Second {
+			t.Errorf("%+v, %v", swept, err)
+		}
+		if r.journal.count("DueHolds") > 2*table.OpenHoldsShards+500/100 || r.journal.count("Life") != 500 || len(r.journal.sent) != 499 {
+			t.Errorf("%d lists, %d reads, %d writes", r.journal.count("DueHolds"), r.journal.count("Life"), len(r.journal.sent))
+		}
+		for i, id := range ids {
+			if status := r.statusOf(id); (status == ledger.StatusExpired) != (i > 0) {
+				t.Errorf("%s is %s", id, status)
+			}
+		}
+		if status := r.statusOf("later"); status != ledger.StatusHeld {
+			t.Errorf("later is %s", status)
+		}
+		if log := r.log.String(); !strings.Contains(log, "HoldsExpired=499") || !strings.Contains(log, "ExpiryDelay=6") {
+			t.Errorf("log: %s", log)
+		}
+		// The list still shows them all: they are looked at, and are no delay.
+		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept != (ledger.Swept{Due: 500, Ended: 500}) {
+			t.Errorf("again: %+v, %v", swept, err)
+		}
+		r.journal.ListHolds(ids...)
+		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept != (ledger.Swept{}) {
+			t.Errorf("listed as ended: %+v, %v", swept, err)
+		}
+	})
+}
+
+// What cannot be ended delays only itself, is told as a delay that grows, and is ended by a later sweep, even after a week.
+func TestSweepGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.holds(20)
+		time.Sleep(7 * 24 * time.Hour)
+		broken := func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
+			if c.Postings[0].Transaction < "h-005" {
+				return time.Time{}, errThrottled
+			}
+			return b.Append(ctx, c)
+		}
+		r.journal.forever = broken
+		swept, err := r.Sweeper().Sweep(t.Context())
+		if err != nil || swept.Expired != 15 || swept.Failed != 5 || swept.Delay < 6*24*time.Hour {
+			t.Errorf("%+v, %v", swept, err)
+		}
+		if log := r.log.String(); !strings.Contains(log, "hold is due and was not ended") {
+			t.Errorf("log: %s", log)
+		}
+		r.journal.forever = nil
+		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept.Expired != 5 || swept.Ended != 15 || swept.Failed != 0 {
+			t.Errorf("%+v, %v", swept, err)
+		}
+	})
+}
+
+// Lists that cannot be read are an error without a delay; the others are swept.
+func TestSweepOfAListThatCannotBeRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.holds(20)
+		time.Sleep(2 * time.Hour)
+		odd := errors.New("odd")
+		var asked atomic.Int64
+		r.journal.fail = func(method string) error {
+			if method == "DueHolds" {
+				if asked.Add(1) == 1 {
+					return odd
+				}
+			}
+			return nil
+		}
+		swept, err := r.Sweeper().Sweep(t.Context())
+		if !errors.Is(err, odd) || swept.Expired == 0 || swept.Expired == 20 {
+			t.Errorf("%+v, %v", swept, err)
+		}
+		if log := r.log.String(); strings.Contains(log, "ExpiryDelay") || !strings.Contains(log, "odd") {
+			t.Errorf("log: %s", log)
+		}
+		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept.Due != 20 || swept.Failed != 0 {
+			t.Errorf("%+v, %v", swept, err)
+		}
+		// A store that does not answer is no end of the sweep's own time.
+		r.journal.fail = failing("DueHolds", fmt.Errorf("%w: %w", store.ErrUnavailable, context.DeadlineExceeded))
+		if swept, err = r.Sweeper().Sweep(t.Context()); !errors.Is(err, store.ErrUnavailable) || swept.Partial {
+			t.Errorf("%+v, %v", swept, err)
+		}
+	})
+}
+
+// A sweep ends within its minute, whatever the store does, and says that it is not through.
+func TestSweepEndsInTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.holds(100)
+		time.Sleep(2 * time.Hour)
+		r.journal.forever = hangs
+		begun := time.Now()
+		swept, err := r.Sweeper().Sweep(t.Context())
+		if took := time.Since(begun); err != nil || took > 55*time.Second || !swept.Partial || swept.Failed == 0 || swept.Failed == 100 {
+			t.Errorf("%+v, %v after %v", swept, err, took)
+		}
+		r.journal.forever = nil
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		r.journal.fail = func(method string) error {
+			if method == "DueHolds" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		if swept, err = r.Sweeper().Sweep(ctx); err != nil || !swept.Partial || swept.Due != 0 {
+			t.Errorf("%+v, %v", swept, err)
+		}
+		r.journal.fail = nil
+		time.Sleep(time.Minute)
+		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept.Expired+swept.Ended != 100 || swept.Partial {
+			t.Errorf("%+v, %v", swept, err)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package projections_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// alarmed reports whether the log has a line of the level of errors that counts n in a metric, and every one of about.
+func (b *book) alarmed(metric string, n int, about ...string) bool {
+	for line := range strings.Lines(b.log.String()) {
+		missing := !strings.Contains(line, "level=ERROR") ||
+			!strings.HasSuffix(line, fmt.Sprintf(" %s=%d\n", metric, n))
+		for _, what := range about {
+			missing = missing || !strings.Contains(line, what)
+		}
+		if !missing {
+			return true
+		}
+	}
+	return false
+}
+
+// Nobody of ours deletes anything or changes an event: who does is told of, and nothing is counted by it. What the
+// projector and commands write themselves is nothing to tell of.
+func TestBatchAlarmsOfWhatNobodyMayDo(t *testing.T) {
+	posted := of(jane, ksuid(1))[0]
+	kinds := []table.Key{
+		posted, table.GrantKey("jane", "ann", 1), table.TransactionKey("t-1"), table.AssetKey("USD"),
+		table.AccountKey("jane"),
+		table.SpendKey("jane", "USD"), table.BalanceKey("jane", "USD"),
+		table.SegmentKey("jane", "USD", string(ksuid(1))),
+		table.SummaryKey("jane"), table.MembershipKey("jane", "ann"),
+	}
+	const eventKinds = 5 // of kinds
+	for i, k := range kinds {
+		for _, change := range []string{"removed", "altered"} {
+			b := newBook(t)
+			b.PostOnes(jane, 1)
+			batch := records(k)
+			batch[0].Removed, batch[0].Altered = change == "removed", change == "altered"
+			batch[0].Figures = &events.Figures{}
+			b.Requests()
+			b.project(batch)
+			viewstest.Same(t, "requests", b.Requests(), viewstest.Requests{})
+			metric := map[string]string{"removed": "ItemsDeleted"}[change]
+			if i < eventKinds {
+				metric = map[string]string{"removed": "EventsDeleted", "altered": "EventsAltered"}[change]
+			}
+			if metric == "" && b.log.Len() > 0 ||
+				metric != "" && !b.alarmed(metric, 1, k.PK, k.SK, "sequence_number=1000") {
+				t.Errorf("%v was %s, the log has: %s", k, change, b.log.String())
+			}
+		}
+	}
+}
+
+// The first record whose group failed is reported, as an error if it is the batch's first. What no repetition can cure
+// stops nothing but itself.
+func TestBatchLeavesAloneWhatNothingCures(t *testing.T) {
+	posting := func(asset string, n int) table.Key { return table.PostingKey("jane", asset, string(ksuid(n))) }
+	undecodable := func(err error) error { return fmt.Errorf("read postings: %w: Quantity", err) }
+	name, version := events.PostingRecorded{}.EventName()
+	of := func(name string, version int) error {
+		_, err := events.DecodeFigures(events.StoredPosting{Name: name, Version: version})
+		return undecodable(err)
+	}
+	a1, a2, b1, b2, c1 := posting("A", 1), posting("A", 2), posting("B", 1), posting("B", 2), posting("C", 1)
+	badGrant := table.Key{PK: "ACCOUNT#jane", SK: "GRANT#ann#x"}
+	type keys = []table.Key
+	type assets = map[string]error
+	for _, c := range []struct {
+		name   string
+		broken map[string]error
+		batch  []table.Key
+		failed string // the sequence number, "" for none
+		err    error  // of the batch
+		count  int    // of RecordsMalformed; 0: none
+		about  string // in the line that counts
+		done   string // assets of jane that are counted
+	}{
+		{"nothing", nil, keys{a1, b1}, "", nil, 0, "", "A B"},
+		{"the middle", assets{"B": errBroken}, keys{a1, b1, c1}, "1001", nil, 0, "", "A C"},
+		{"the lower of two", assets{"B": errBroken, "C": errBroken}, keys{a1, c1, b1}, "1001", nil, 0, "", "A"},
+		{"the first record of its group", assets{"B": errBroken}, keys{a1, b2, a2, b1}, "1001", nil, 0, "", "A"},
+		{"the batch's first", assets{"A": errBroken}, keys{a1, b1}, "", errBroken, 0, "", "B"},
+
+		{"a key too short", nil, keys{{PK: "ACCOUNT#jane", SK: "POSTING#"}, b1}, "", nil, 1, "sk=POSTING#", "B"},
+		{"no KSUID", nil, keys{a1, table.PostingKey("jane", "A", "x"), b1}, "", nil, 1, "sk=POSTING#A#x", "A B"},
+		{"no grant", nil, keys{a1, badGrant}, "", nil, 1, "sk=GRANT#ann#x", "A"},
+		{"in no account", nil, keys{a1, {PK: "TXN#1", SK: a1.SK}}, "", nil, 1, "pk=TXN#1", "A"},
+		{"a grant that is gone", nil, keys{a1, table.GrantKey("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
+		{"an event", assets{"B": undecodable(events.ErrMalformedEvent)}, keys{b1, a1, b2}, "", nil, 2, "asset=B", "A"},
+		{"an item", assets{"B": undecodable(store.ErrMalformedItem)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
+		{"a sum out of range", assets{"B": events.ErrOverflow}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
+		{"postings missing", assets{"B": projections.ErrPostingsMissing}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
+		{"no known type, of a high version", assets{"B": of("Oops", 9)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
+		{"of version 0", assets{"B": of(name, 0)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
+		{"of newer code", assets{"B": of(name, version+7)}, keys{a1, b1}, "1001", nil, 0, "", "A"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBook(t)
+			for _, asset := range []string{"A", "B", "C"} {
+				b.PostOnes(events.Pair{Account: "jane", Asset: asset}, 1, 2)
+			}
+			b.on(brokenFor(b.Store, c.broken))
+			failed, err := b.Projector.Project(t.Context(), records(c.batch...))
+			if failed != c.failed || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
+				t.Errorf("failed from %q, error %v; wanted %q, %v", failed, err, c.failed, c.err)
+			}
+			var done []string
+			for _, asset := range []string{"A", "B", "C"} {
+				if b.Stored(events.Pair{Account: "jane", Asset: asset}).Head.Count == 2 {
+					done = append(done, asset)
+				}
+			}
+			viewstest.Same(t, "done", strings.Join(done, " "), c.done)
+			if c.count > 0 && !b.alarmed("RecordsMalformed", c.count, c.about) ||
+				c.count == 0 && strings.Contains(b.log.String(), "RecordsMalformed") {
+				t.Errorf("log: %s", b.log.String())
+			}
+		})
+	}
+	// An empty sequence number would read as success.
+	b := newBook(t)
+	b.on(brokenFor(b.Store, assets{"B": errBroken}))
+	batch := records(a1, b1)
+	batch[1].SequenceNumber = ""
+	if _, err := b.Projector.Project(t.Context(), batch); !errors.Is(err, errBroken) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,196 @@
+package dynamo
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// holderKeys appends the keys of what an account is.
+func holderKeys(keys []table.Key, account string) []table.Key {
+	return append(keys, table.AccountKey(account), table.CurrentKey(account))
+}
+
+// holders reads what accounts are. Those that are not visible are left out.
+func (l *Lists) holders(ctx context.Context, accounts []string, strong bool) (map[string]projections.Holder, error) {
+	keys := make([]table.Key, 0, 2*len(accounts))
+	for _, account := range accounts {
+		keys = holderKeys(keys, account)
+	}
+	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, strong)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]projections.Holder, len(accounts))
+	for _, item := range items {
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := fileHolder(found, key, item); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// fileHolder adds to found what an item says of its account.
+func fileHolder(found map[string]projections.Holder, key table.Key, item ddb.Item) error {
+	if account, ok := table.ParseCurrent(key); ok {
+		newest, err := ddb.DecodeCurrent(item)
+		h := found[account]
+		h.Newest = &newest
+		found[account] = h
+		return err
+	}
+	opened, err := decodeAs[events.AccountOpened](item)
+	h := found[opened.ID]
+	h.Opened = &opened
+	found[opened.ID] = h
+	return err
+}
+
+// holdings reads balances with their accounts. Of a balance that is absent there is the account alone.
+func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.Pair]projections.Holding, error) {
+	keys, asked := make([]table.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
+	for _, k := range pairs {
+		if keys = append(keys, table.BalanceKey(k.Account, k.Asset)); !asked[k.Account] {
+			asked[k.Account] = true
+			keys = holderKeys(keys, k.Account)
+		}
+	}
+	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, false)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[events.Pair]projections.Holding, len(pairs))
+	holders := make(map[string]projections.Holder, len(pairs))
+	for _, item := range items {
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			return nil, err
+		}
+		if _, _, ok := table.ParseBalance(key); !ok {
+			err = fileHolder(holders, key, item)
+		} else {
+			var b projections.Balance
+			b, err = decodeBalance(item)
+			found[b.Pair] = projections.Holding{Balance: b}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range pairs {
+		h := found[k]
+		h.Holder = holders[k.Account]
+		found[k] = h
+	}
+	return found, nil
+}
+
+// Accounts implements projections.Lists.
+func (l *Lists) Accounts(ctx context.Context, prefix string, s projections.Slice) (
+	accounts projections.Listed[projections.Holder], err error,
+) {
+	r := table.AccountsRange(prefix, s.After)
+	q := ddb.WithinInverse(table.AccountsPK2, r, &dynamodb.QueryInput{})
+	opened, err := list(ctx, l, "list accounts", r, q, s.Limit, table.ParseAccount, decodeListed[events.AccountOpened])
+	if err != nil {
+		return accounts, err
+	}
+	defer annotate(&err, "read changes of accounts")
+	keys := make([]table.Key, len(opened.Items))
+	for i, e := range opened.Items {
+		keys[i] = table.CurrentKey(e.ID)
+	}
+	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, false)
+	if err != nil {
+		return accounts, err
+	}
+	newest := make(map[string]*events.AccountChanged, len(items))
+	for _, item := range items {
+		change, err := ddb.DecodeCurrent(item)
+		if err != nil {
+			return accounts, err
+		}
+		newest[change.ID] = &change
+	}
+	accounts.Items, accounts.Next = make([]projections.Holder, len(opened.Items)), opened.Next
+	for i, e := range opened.Items {
+		accounts.Items[i] = projections.Holder{Opened: &e, Newest: newest[e.ID]}
+	}
+	return accounts, nil
+}
+
+// Changes implements projections.Lists. The opening counts as version 1. It is read when the page reaches it, and for
+// what the first change changed.
+func (l *Lists) Changes(ctx context.Context, account string, s projections.Slice) (
+	page projections.Listed[projections.AccountVersion], err error,
+) {
+	defer annotate(&err, "list changes of an account")
+	before := int64(0)
+	if s.After != "" {
+		if before, err = strconv.ParseInt(s.After, 10, 64); err != nil {
+			return page, err
+		}
+	}
+	versions, err := l.changes(ctx, account, before, s.Limit+1)
+	if err != nil {
+		return page, err
+	}
+	if n := len(versions); n <= s.Limit && before != 1 {
+		holders, err := l.holders(ctx, []string{account}, true)
+		if err != nil || holders[account].Opened == nil {
+			return page, err
+		}
+		versions = append(versions, firstVersion(*holders[account].Opened))
+	}
+	for i := range min(len(versions), s.Limit) {
+		v := projections.AccountVersion{Is: versions[i]}
+		if i+1 < len(versions) {
+			v.Was = &versions[i+1]
+		}
+		page.Items = append(page.Items, v)
+	}
+	if len(versions) > s.Limit {
+		page.Next = strconv.FormatInt(versions[s.Limit-1].Number, 10)
+	}
+	return page, nil
+}
+
+// changes reads at most limit changes with numbers below before (0: all), newest first.
+func (l *Lists) changes(ctx context.Context, account string, before int64, limit int) ([]events.AccountChanged, error) {
+	r := table.ChangesBefore(before)
+	if before == 1 || r.Empty() {
+		return nil, nil
+	}
+	q := ddb.Within(table.AccountKey(account).PK, r, newestFirst())
+	q.ConsistentRead = aws.Bool(true)
+	items, _, err := l.query(ctx, q, limit)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]events.AccountChanged, len(items))
+	for i, item := range items {
+		if changes[i], err = decodeAs[events.AccountChanged](item); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
+// firstVersion returns what an account was when it was opened.
+func firstVersion(e events.AccountOpened) events.AccountChanged {
+	return events.AccountChanged{
+		ID: e.ID, Number: 1, Name: e.Name, Profile: e.Profile, Overdraft: e.Overdraft, State: events.StateOpen,
+		Actor: e.Actor, At: e.At,
+	}
+}

@@ -1,0 +1,219 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// entriesAtOnce is how many entries of one hold are written in parallel.
+const entriesAtOnce = 8
+
+// Hold implements projections.ProjectorViews.
+func (v *Views) Hold(ctx context.Context, id string) (h projections.Hold, err error) {
+	keys := []table.Key{table.TransactionKey(id), table.OutcomeKey(id)}
+	items, _, err := ddb.BatchGet(ctx, v.client, v.table, keys, true)
+	if err != nil {
+		return h, err
+	}
+	found := false
+	for _, item := range items {
+		e, err := ddb.DecodeEvent(item)
+		if err != nil {
+			return h, err
+		}
+		switch e := e.(type) {
+		case events.TransactionPosted:
+			h.Header, found = e, true
+		case events.HoldEnded:
+			h.Ended = &e
+		}
+	}
+	switch {
+	case !found:
+		return h, store.ErrAbsent
+	case !h.Header.IsHold():
+		return h, fmt.Errorf("%w: transaction %s is no hold", store.ErrMalformedItem, id)
+	}
+	return h, nil
+}
+
+// WriteHold implements projections.ProjectorViews.
+func (v *Views) WriteHold(ctx context.Context, h projections.Hold) error {
+	older := condition{
+		expression: ddb.IfAbsent + " OR #version < :version",
+		names:      map[string]string{"#version": table.AttrVersion},
+		values:     ddb.Item{":version": ddb.Integer(h.Version())},
+	}
+	running, ctx := errgroup.WithContext(ctx)
+	running.SetLimit(entriesAtOnce)
+	for _, item := range holdItems(h) {
+		running.Go(func() error {
+			err := v.putAlone(ctx, v.put(item, older))
+			if errors.Is(err, errCondition) {
+				return nil // it is as new, or newer
+			}
+			return err
+		})
+	}
+	return running.Wait()
+}
+
+// holdItems returns the items of a hold: the entry of each account, and the one by expiry.
+func holdItems(h projections.Hold) []ddb.Item {
+	var items []ddb.Item
+	for _, account := range h.Accounts() {
+		items = append(items, holdItem(account, h))
+	}
+	return append(items, openHoldItem(h))
+}
+
+// holdItem returns an account's entry of a hold. It has the stored header and end, so that a page of holds is one
+// request.
+func holdItem(account string, h projections.Hold) ddb.Item {
+	placed := string(h.Header.Legs[0].ID)
+	item := begin(table.HoldKey(account, placed), table.KindHold)
+	item[table.AttrSK2] = ddb.String(table.HoldSK2(h.Status(), placed))
+	item[table.AttrVersion] = ddb.Integer(h.Version())
+	item[table.AttrHeader] = ddb.Map(ddb.EventItem(h.Header))
+	if h.Ended != nil {
+		item[table.AttrEnded] = ddb.Map(ddb.EventItem(*h.Ended))
+	}
+	return item
+}
+
+// openHoldItem returns a hold's entry by expiry. That of an ended hold is in no index.
+func openHoldItem(h projections.Hold) ddb.Item {
+	item := begin(table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), table.KindOpenHold)
+	item[table.AttrVersion] = ddb.Integer(h.Version())
+	if h.Ended == nil {
+		item[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard(h.Header.ID)))
+	}
+	return item
+}
+
+// decodeHold reads an account's entry of a hold.
+func decodeHold(item ddb.Item) (h projections.Hold, err error) {
+	r, key := open(item, table.KindHold)
+	_, placed, ok := table.ParseHold(key)
+	header, err := decodeAs[events.TransactionPosted](r.Map(table.AttrHeader))
+	if err != nil {
+		return h, at(key, err)
+	}
+	h.Header = header
+	if r.Has(table.AttrEnded) {
+		ended, err := decodeAs[events.HoldEnded](r.Map(table.AttrEnded))
+		if err != nil {
+			return projections.Hold{}, at(key, err)
+		}
+		h.Ended = &ended
+	}
+	if !ok || string(h.Header.Legs[0].ID) != placed {
+		r.Fail(table.AttrSK, "is not that of the hold")
+	}
+	return decoded(h, key, r)
+}
+
+// HoldsOf implements projections.Lists.
+func (l *Lists) HoldsOf(ctx context.Context, account, status string, s projections.Slice) (
+	projections.Listed[projections.Hold], error,
+) {
+	r, within := table.HoldsBefore(s.After), ddb.Within
+	if status != "" {
+		r, within = table.HoldsOfStatus(status, s.After), ddb.WithinHistory
+	}
+	q := within(table.AccountKey(account).PK, r, newestFirst())
+	return list(ctx, l, "list holds", r, q, s.Limit, secondOf(table.ParseHold), decodeHold)
+}
+
+// OpenHolds implements projections.Lists. It merges the partitions of the list, and reads the holds themselves.
+func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
+	page projections.Listed[projections.Hold], err error,
+) {
+	defer annotate(&err, "list open holds")
+	keys, next, err := l.openHolds(ctx, s)
+	if err != nil {
+		return page, err
+	}
+	wanted := make([]table.Key, 0, 2*len(keys))
+	for _, key := range keys {
+		_, id, _ := table.ParseOpenHold(key)
+		wanted = append(wanted, table.TransactionKey(id), table.OutcomeKey(id))
+	}
+	items, _, err := ddb.BatchGet(ctx, l.client, l.table, wanted, false)
+	if err != nil {
+		return page, err
+	}
+	found, ended := make(map[string]events.TransactionPosted), make(map[string]bool)
+	for _, item := range items {
+		e, err := ddb.DecodeEvent(item)
+		if err != nil {
+			return page, err
+		}
+		switch e := e.(type) {
+		case events.TransactionPosted:
+			found[e.ID] = e
+		case events.HoldEnded:
+			ended[e.Transaction] = true
+		}
+	}
+	page.Next = next
+	for _, key := range keys {
+		_, id, _ := table.ParseOpenHold(key)
+		if header, ok := found[id]; ok && !ended[id] { // the list trails the holds
+			page.Items = append(page.Items, projections.Hold{Header: header})
+		}
+	}
+	return page, nil
+}
+
+// openHolds returns the keys of one page over all partitions, in order, and the position of the last if there are more.
+func (l *Lists) openHolds(ctx context.Context, s projections.Slice) (keys []table.Key, next string, err error) {
+	shards := make([][]table.Key, table.OpenHoldsShards)
+	reads, readCtx := errgroup.WithContext(ctx)
+	last := ""
+	if expires, id, ok := strings.Cut(s.After, "#"); ok {
+		last = table.OpenHoldKey(expires, id).PK
+	}
+	for shard := range shards {
+		reads.Go(func() error {
+			q := ddb.WithinInverse(table.OpenHoldsPK2(shard), table.OpenHoldsRange(last, ""),
+				&dynamodb.QueryInput{ProjectionExpression: aws.String(keysOnly)})
+			items, _, err := l.query(readCtx, q, s.Limit+1)
+			for _, item := range items {
+				key, err := ddb.KeyOf(item)
+				if err != nil {
+					return err
+				}
+				shards[shard] = append(shards[shard], key)
+			}
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, "", err
+	}
+	for _, shard := range shards {
+		keys = append(keys, shard...)
+	}
+	slices.SortFunc(keys, func(a, b table.Key) int { return cmp.Compare(a.PK, b.PK) })
+	if len(keys) > s.Limit {
+		keys = keys[:s.Limit]
+		expires, id, _ := table.ParseOpenHold(keys[s.Limit-1])
+		next = expires + "#" + id
+	}
+	return keys, next, nil
+}

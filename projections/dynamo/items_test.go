@@ -1,0 +1,164 @@
+package dynamo
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/ddb/ddbtest"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// A stored is a kind of item with its two directions, and a sound one.
+type stored struct {
+	item   func() ddb.Item
+	decode func(ddb.Item) (any, error)
+	encode func(any) ddb.Item
+	unread []string // attributes that only an index reads
+}
+
+func storedAs[T any](sound T, encode func(T) ddb.Item, decode func(ddb.Item) (T, error), unread ...string) stored {
+	return stored{
+		item:   func() ddb.Item { return encode(sound) },
+		decode: func(i ddb.Item) (any, error) { return decode(i) },
+		encode: func(v any) ddb.Item { return encode(v.(T)) },
+		unread: unread,
+	}
+}
+
+func everyStored() []stored {
+	const id = events.KSUID("3MPV4ayv13ashRkJEbgEzgLbawj")
+	key := events.Pair{Account: "jane", Asset: "USD"}
+	fold := projections.Fold{
+		Through:     id,
+		Credits:     events.NewAmount(12),
+		Debits:      events.NewAmount(5),
+		Expenditure: events.NewAmount(-7),
+		Count:       3,
+	}
+	balance := projections.Balance{
+		Pair:       key,
+		Version:    7,
+		Base:       fold,
+		Seal:       fold,
+		Head:       fold,
+		First:      id,
+		Unfinished: true,
+	}
+	membership := projections.Membership{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7}
+	return []stored{
+		storedAs(balance, balanceItem, writable(decodeBalance), table.AttrPK2, table.AttrAccount, table.AttrAsset),
+		storedAs(projections.Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), table.AttrPK2,
+			table.AttrAccount, table.AttrAsset),
+		storedAs(projections.Segment{Pair: key, After: id, Fold: fold}, segmentItem, decodeSegment),
+		storedAs(projections.Summary{Account: "jane", Version: 7, Assets: 3, Holdings: 2, First: id}, summaryItem,
+			writable(decodeSummary)),
+		storedAs(membership, membershipItem, decodeMembership, table.AttrPK2, table.AttrAccount, table.AttrUser,
+			table.AttrNumber),
+		storedAs(projections.Membership{Account: "jane", User: "ann", Number: 8}, membershipItem, decodeMembership,
+			table.AttrPK2, table.AttrAccount, table.AttrUser, table.AttrNumber),
+	}
+}
+
+// Even a balance of the longest ids and the largest figures is written for one unit, and none in an index.
+func TestBalancesAreSmall(t *testing.T) {
+	longest := strings.Repeat("x", events.IDChars)
+	id, most := events.KSUID("3MPV4ayv13ashRkJEbgEzgLbawj"), events.MaxFolded()
+	fold := projections.Fold{Through: id, Credits: most, Debits: most, Expenditure: most.Neg(), Count: 1e12}
+	b := projections.Balance{
+		Pair: events.Pair{
+			Account: longest,
+			Asset:   longest,
+		}, Version: 1e12, Seal: fold, Head: fold, First: id, Unfinished: true,
+	}
+	before := balanceItem(b)
+	b.Base = fold
+	after := balanceItem(b)
+	if units := ddbtest.WriteUnits(before, after, false, table.Indexes()...); units != 1 {
+		t.Errorf("%d bytes, %d units", ddb.ItemBytes(after), units)
+	}
+}
+
+// FuzzDecodeItem replaces, adds or removes one attribute of a projection's item, or one of the fold that it holds.
+// What is still taken comes back just so from what it is stored as; of what is refused the error names the attribute.
+func FuzzDecodeItem(f *testing.F) {
+	f.Fuzz(func(t *testing.T, which, at uint8, nested bool, value string, kind uint8) {
+		all := everyStored()
+		s := all[int(which)%len(all)]
+		item := s.item()
+		damaged := item
+		if head, ok := item[table.AttrHead].(*types.AttributeValueMemberM); ok && nested {
+			damaged = head.Value
+		}
+		names := slices.Sorted(maps.Keys(damaged))
+		name := names[int(at)%len(names)]
+		switch kind % 6 {
+		case 0:
+			delete(damaged, name)
+		case 1:
+			damaged[name] = ddb.String(value)
+		case 2:
+			damaged[name] = &types.AttributeValueMemberN{Value: value}
+		case 3:
+			damaged[name] = ddb.Flag(value != "")
+		case 4:
+			damaged[name] = ddb.Map(ddb.Item{value: ddb.String(value)})
+		case 5:
+			damaged[name] = nil // of a kind that this SDK does not know
+		}
+		v, err := s.decode(item)
+		if err != nil {
+			named := strings.Contains(err.Error(), name) || name == table.AttrPK || name == table.AttrSK ||
+				name == table.AttrThrough
+			if !errors.Is(err, store.ErrMalformedItem) || !named {
+				t.Errorf("%s is at fault, and the error is %v", name, err)
+			}
+			return
+		}
+		again := s.encode(v)
+		if back, err := s.decode(again); err != nil || !reflect.DeepEqual(back, v) {
+			t.Errorf("%#v was stored, and came back as %#v, %v", v, back, err)
+		}
+		for name, value := range again {
+			if !slices.Contains(s.unread, name) && !reflect.DeepEqual(item[name], value) {
+				t.Errorf("%s was %#v, and is stored as %#v", name, item[name], value)
+			}
+		}
+	})
+}
+
+// FuzzDecodePosting: what a fold reads of a posting is what its whole item says, if that is one.
+func FuzzDecodePosting(f *testing.F) {
+	f.Fuzz(func(t *testing.T, sk, kind, version, quantity, cost string) {
+		key := events.Pair{Account: "jane", Asset: "USD"}
+		number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+		figures := ddb.Item{
+			table.AttrSK: ddb.String(sk), table.AttrType: ddb.String(kind), table.AttrEventVersion: number(version),
+			events.FigureQuantity: number(quantity), events.FigureCost: number(cost),
+		}
+		p, err := decodePosting(key, figures)
+		_, asset, id, _ := table.ParsePosting(table.Key{PK: "ACCOUNT#jane", SK: sk})
+		whole := maps.Clone(figures)
+		whole[table.AttrPK], whole[table.AttrSK2] = ddb.String("ACCOUNT#jane"), ddb.String(table.PostingSK2(id))
+		for name, text := range map[string]string{"ID": id, "Account": "jane", "Asset": asset, "Transaction": "t-1",
+			"Kind": "transfer"} {
+			whole[name] = ddb.String(text)
+		}
+		e, wholeErr := ddb.DecodeEvent(whole)
+		posting, _ := e.(events.PostingRecorded)
+		wanted := wholeErr == nil && posting.Asset == key.Asset
+		if wanted != (err == nil) ||
+			wanted && (p.ID != posting.ID || p.Quantity != posting.Quantity || p.Cost != posting.Cost) {
+			t.Errorf("%v is read as %v, %v; its whole as %v, %v", figures, p, err, e, wholeErr)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// ReversalsOf implements projections.Lists.
+func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s projections.Slice) (
+	page projections.Listed[projections.Reversal], err error,
+) {
+	defer annotate(&err, "list reversals")
+	after := int64(0)
+	if s.After != "" {
+		if after, err = strconv.ParseInt(s.After, 10, 64); err != nil {
+			return page, err
+		}
+	}
+	r := table.ReversalsAfter(after)
+	q := ddb.Within(table.TransactionKey(transaction).PK, r, &dynamodb.QueryInput{ConsistentRead: aws.Bool(true)})
+	number := func(k table.Key) (string, bool) {
+		_, n, ok := table.ParseReversal(k)
+		return strconv.FormatInt(n, 10), ok
+	}
+	reversals, err := list(ctx, l, "list", r, q, s.Limit, number, decodeAs[events.TransactionReversed])
+	if err != nil {
+		return page, err
+	}
+	keys := make([]table.Key, len(reversals.Items))
+	for i, e := range reversals.Items {
+		keys[i] = table.TransactionKey(e.By)
+	}
+	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, true)
+	if err != nil {
+		return page, err
+	}
+	found := make(map[string]events.TransactionPosted, len(items))
+	for _, item := range items {
+		header, err := decodeAs[events.TransactionPosted](item)
+		if err != nil {
+			return page, err
+		}
+		found[header.ID] = header
+	}
+	page.Next = reversals.Next
+	for _, e := range reversals.Items {
+		header, ok := found[e.By]
+		if !ok { // its transaction is being committed, item by item
+			return page, fmt.Errorf("header of %s is not visible: %w", e.By, store.ErrConflict)
+		}
+		page.Items = append(page.Items, projections.Reversal{Number: e.Number, Header: header})
+	}
+	return page, nil
+}

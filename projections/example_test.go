@@ -1,0 +1,113 @@
+package projections_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// The buyer receives 10 for 250, then sells 4 for 120.
+func ExampleFold() {
+	bought := projections.Posting{ID: ksuid(1), Figures: events.Figures{Quantity: events.NewAmount(10), Cost: events.NewAmount(250)}}
+	sold := projections.Posting{ID: ksuid(2), Figures: events.Figures{Quantity: events.NewAmount(-4), Cost: events.NewAmount(-120)}}
+	var f projections.Fold
+	for _, p := range []projections.Posting{bought, sold} {
+		f, _ = f.Add(p)
+	}
+	fmt.Println("holds", f.Quantity(), "for", f.Expenditure, "after", f.Count, "postings")
+	_, err := f.Add(sold)
+	fmt.Println(err)
+	// Output:
+	// holds 6 for 130 after 2 postings
+	// posting is not after the fold
+}
+
+// A projector is given records of the table's stream. They say where to look; what is counted is read from the table.
+// Records may be repeated.
+func ExampleProjector() {
+	ctx := context.Background()
+	store := viewstest.NewStore(example{}, time.Now)
+	jane := events.Pair{Account: "jane", Asset: "USD"}
+	posted := projections.Posting{ID: ksuid(1), Figures: events.Figures{Quantity: events.NewAmount(500)}}
+	if err := store.Post(ctx, jane, posted); err != nil {
+		panic(err)
+	}
+
+	projector := projections.NewProjector(store, time.Now, quiet)
+	key := table.PostingKey(jane.Account, jane.Asset, string(posted.ID))
+	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
+	failed, err := projector.Project(ctx, []projections.Record{record, record})
+	fmt.Printf("failed from record %q on, error %v\n", failed, err)
+
+	b, _, _ := store.Balance(ctx, jane)
+	s, _ := store.Summary(ctx, "jane")
+	fmt.Println("balance", b.Head.Quantity(), "of", b.Head.Count, "posting;", s.Assets, "asset")
+	// Output:
+	// failed from record "" on, error <nil>
+	// balance 500 of 1 posting; 1 asset
+}
+
+// A strong read includes what the projector has not counted yet.
+func ExampleReader() {
+	ctx := context.Background()
+	store := viewstest.NewStore(example{}, time.Now)
+	jane := events.Pair{Account: "jane", Asset: "USD"}
+	if err := store.Post(ctx, jane, projections.Posting{ID: ksuid(1), Figures: events.Figures{Quantity: events.NewAmount(500)}}); err != nil {
+		panic(err)
+	}
+
+	reader := projections.NewReader(store, quiet)
+	stored, _, _ := store.Balance(ctx, jane)
+	strong, _ := reader.Balance(ctx, jane, nil)
+	fmt.Println("stored", stored.Head.Quantity(), "strong", strong.Head.Quantity())
+	fmt.Println(reader.EnsureVisible(ctx, jane.Account, jane.Asset, ksuid(1)))
+	// Output:
+	// stored 0 strong 500
+	// <nil>
+}
+
+// A page of a list says where the next one begins.
+func ExampleReader_Balances() {
+	ctx := context.Background()
+	store := viewstest.NewStore(example{}, time.Now)
+	for i, asset := range []string{"AAPL", "EUR", "USD"} {
+		p := projections.Posting{ID: ksuid(i), Figures: events.Figures{Quantity: events.NewAmount(int64(10 * (i + 1)))}}
+		if err := store.Post(ctx, events.Pair{Account: "jane", Asset: asset}, p); err != nil {
+			panic(err)
+		}
+	}
+	reader := projections.NewReader(store, quiet)
+	for s := (projections.Slice{Limit: 2}); ; {
+		page, err := reader.Balances(ctx, "jane", nil, s)
+		if err != nil {
+			panic(err)
+		}
+		for _, b := range page.Items {
+			fmt.Println(b.Asset, b.Head.Quantity())
+		}
+		if s.After = page.Next; s.After == "" {
+			return
+		}
+		fmt.Println("next after", s.After)
+	}
+	// Output:
+	// AAPL 10
+	// EUR 20
+	// next after EUR
+	// USD 30
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// example stands in for a test.
+type example struct{}
+
+func (example) Helper()                  {}
+func (example) Fatal(args ...any)        { panic(fmt.Sprint(args...)) }
+func (example) Context() context.Context { return context.Background() }

@@ -1,0 +1,233 @@
+package projections_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// shownAll returns the records of postings as the stream shows them.
+func shownAll(postings []events.PostingRecorded) (batch []projections.Record) {
+	for _, p := range postings {
+		record := records(of(events.Pair{Account: p.Account, Asset: p.Asset}, p.ID)...)[0]
+		record.Figures = new(p.Figures())
+		batch = append(batch, record)
+	}
+	return batch
+}
+
+// statusOf returns the ids of an account's holds of one status, "" for all, in order.
+func (b *book) statusOf(account, status string) (ids []string) {
+	b.Helper()
+	for after := ""; ; {
+		page, err := b.Lists.HoldsOf(b.Context(), account, status, projections.Slice{After: after, Limit: 2})
+		b.Must(err)
+		for _, h := range page.Items {
+			if h.Status() != status && status != "" {
+				b.Errorf("hold %s is %s, not %s", h.Header.ID, h.Status(), status)
+			}
+			ids = append(ids, h.Header.ID)
+		}
+		if after = page.Next; after == "" {
+			return ids
+		}
+	}
+}
+
+func (b *book) openHolds() (ids []string) {
+	b.Helper()
+	for after := ""; ; {
+		page, err := b.Lists.OpenHolds(b.Context(), projections.Slice{After: after, Limit: 2})
+		b.Must(err)
+		for _, h := range page.Items {
+			ids = append(ids, h.Header.ID)
+		}
+		if after = page.Next; after == "" {
+			return ids
+		}
+	}
+}
+
+// The orders of a user by status, newest first, and all open orders, those that expire first first; whatever comes
+// twice or late.
+func TestHoldsAreListed(t *testing.T) {
+	b := newBook(t)
+	var first []projections.Record
+	holds := map[string]events.TransactionPosted{}
+	for i, id := range []string{"h1", "h2", "h3", "h4", "h5"} {
+		h := viewstest.Held(id, 10*i)
+		h.ExpiresAt = morning.Add(time.Duration(9-i) * time.Hour)
+		holds[id] = h
+		batch := shownAll(b.Place(h))
+		if i == 0 {
+			first = batch
+		}
+		b.project(batch)
+	}
+	viewstest.Same(t, "open", b.openHolds(), []string{"h5", "h4", "h3", "h2", "h1"})
+	viewstest.Same(t, "held by jane", b.statusOf("jane", "held"), []string{"h5", "h4", "h3", "h2", "h1"})
+
+	b.project(shownAll(b.End(holds["h1"], viewstest.Ended(holds["h1"], events.OutcomeCaptured, 30, 100))))
+	b.project(shownAll(b.End(holds["h2"], viewstest.Ended(holds["h2"], events.OutcomeReleased, 0, 110))))
+	b.project(shownAll(b.End(holds["h4"], viewstest.Ended(holds["h4"], events.OutcomeExpired, 0, 120))))
+	b.project(first) // comes again, late: a hold doesn't become open again
+	for _, account := range []string{"jane", "shop"} {
+		viewstest.Same(t, "captured", b.statusOf(account, "captured"), []string{"h1"})
+		viewstest.Same(t, "released", b.statusOf(account, "released"), []string{"h2"})
+		viewstest.Same(t, "expired", b.statusOf(account, "expired"), []string{"h4"})
+		viewstest.Same(t, "held", b.statusOf(account, "held"), []string{"h5", "h3"})
+		viewstest.Same(t, "all", b.statusOf(account, ""), []string{"h5", "h4", "h3", "h2", "h1"})
+	}
+	viewstest.Same(t, "open", b.openHolds(), []string{"h5", "h3"})
+
+	page, err := b.Lists.HoldsOf(t.Context(), "jane", "captured", projections.Slice{Limit: 1})
+	b.Must(err)
+	if e := page.Items[0].Ended; e == nil || e.Legs[0].Quantity != events.NewAmount(-30) {
+		t.Errorf("captured %+v", page.Items[0])
+	}
+	head := b.Stored(jane).Head
+	if head.PendingDebits != events.NewAmount(100) || head.Debits != events.NewAmount(30) ||
+		head.Returned != events.NewAmount(120) {
+		t.Errorf("jane has %+v", head)
+	}
+	if head := b.Stored(events.Pair{Account: "shop", Asset: "USD"}).Head; head.PendingCredits != events.NewAmount(100) ||
+		head.Credits != events.NewAmount(30) || !head.Returned.IsZero() {
+		t.Errorf("shop has %+v", head)
+	}
+}
+
+// hiddenEnds hides the ends of holds, so many times: their postings became visible first.
+type hiddenEnds struct {
+	*viewstest.Store
+	times int
+}
+
+func (v *hiddenEnds) Hold(ctx context.Context, id string) (projections.Hold, error) {
+	h, err := v.Store.Hold(ctx, id)
+	if v.times--; v.times >= 0 {
+		h.Ended = nil
+	}
+	return h, err
+}
+
+// A transaction becomes visible item by item: a posting that ends a hold may be there before the end is.
+func TestTheEndOfAHoldIsWaitedFor(t *testing.T) {
+	b := newBook(t)
+	h := viewstest.Held("h1", 0)
+	b.project(shownAll(b.Place(h)))
+	b.on(&hiddenEnds{b.Store, 2})
+	b.project(shownAll(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10))))
+	viewstest.Same(t, "released", b.statusOf("jane", "released"), []string{"h1"})
+	viewstest.Same(t, "open", b.openHolds(), nil)
+}
+
+// Records that show no figures name no hold: the postings are read.
+func TestHoldsOfRecordsWithoutFigures(t *testing.T) {
+	b := newBook(t)
+	h := viewstest.Held("h1", 0)
+	hide := func(batch []projections.Record) []projections.Record {
+		for i := range batch {
+			batch[i].Figures = nil
+		}
+		return batch
+	}
+	b.project(hide(shownAll(b.Place(h))))
+	viewstest.Same(t, "held", b.statusOf("jane", "held"), []string{"h1"})
+	b.project(hide(shownAll(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10)))))
+	viewstest.Same(t, "released", b.statusOf("jane", "released"), []string{"h1"})
+}
+
+// A page of an account's holds is one request, with the legs and the ends.
+func TestAPageOfHoldsIsOneRequest(t *testing.T) {
+	b := newBook(t)
+	for i, id := range []string{"h1", "h2", "h3"} {
+		b.project(shownAll(b.Place(viewstest.Held(id, 10*i))))
+	}
+	b.Requests()
+	for _, status := range []string{"", "held"} {
+		if _, err := b.Lists.HoldsOf(t.Context(), "jane", status, projections.Slice{Limit: 20}); err != nil {
+			t.Fatal(err)
+		}
+		viewstest.Same(t, "requests", b.Requests(), viewstest.Requests{Queries: 1})
+	}
+}
+
+// Whatever is held and ended, in whatever pieces it is summed: what is available is credits and what was returned, less
+// what was spent; and nothing is pending when all holds have ended.
+func TestFoldsOfHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type hold struct{ pending int64 }
+		var (
+			open                            []hold
+			sum, upper                      projections.Fold
+			quantity, held, promised, spent int64
+			ofHolds                         int64
+			cut                             = rapid.IntRange(0, 20).Draw(t, "cut")
+			lower                           projections.Fold
+		)
+		for i := range rapid.IntRange(1, 20).Draw(t, "postings") {
+			p := projections.Posting{ID: ksuid(i)}
+			switch what := rapid.IntRange(0, 2).Draw(t, "what"); {
+			case what == 0:
+				q := rapid.Int64Range(-90, 90).Draw(t, "quantity")
+				p.Quantity = events.NewAmount(q)
+				quantity += q
+				spent += max(0, -q)
+			case what == 1 || len(open) == 0:
+				q := rapid.Int64Range(-90, 90).Draw(t, "pending")
+				p.Pending, p.Phase, p.Hold = events.NewAmount(q), events.PhasePlaced, "h"
+				open = append(open, hold{pending: q})
+				held, promised, spent = held+max(0, -q), promised+max(0, q), spent+max(0, -q)
+			default:
+				h := open[0]
+				open = open[1:]
+				part := rapid.Int64Range(0, max(h.pending, -h.pending)).Draw(t, "part")
+				if h.pending < 0 {
+					part = -part
+				}
+				p.Phase, p.Hold = events.PhaseCaptured, "h"
+				p.Quantity, p.Pending = events.NewAmount(part), events.NewAmount(-h.pending)
+				quantity += part
+				held, promised = held-max(0, -h.pending), promised-max(0, h.pending)
+			}
+			if p.Phase != "" {
+				ofHolds++
+			}
+			var err error
+			if sum, err = sum.Add(p); err != nil {
+				t.Fatal(err)
+			}
+			if i < cut {
+				lower = sum
+			}
+		}
+		funds, err := sum.Funds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := sum.Spent()
+		if err != nil {
+			t.Fatal(err)
+		}
+		available, _ := funds.Sub(all)
+		if sum.Quantity() != events.NewAmount(quantity) || sum.PendingDebits != events.NewAmount(held) ||
+			sum.PendingCredits != events.NewAmount(promised) || all != events.NewAmount(spent) ||
+			available != events.NewAmount(quantity-held) {
+			t.Fatalf("%+v: quantity %d, held %d, promised %d, spent %d", sum, quantity, held, promised, spent)
+		}
+		if upper, err = sum.Minus(lower); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := lower.Plus(upper); err != nil || again.Returned != sum.Returned ||
+			again.Holds != sum.Holds || sum.Holds != ofHolds ||
+			again.PendingDebits != sum.PendingDebits || again.PendingCredits != sum.PendingCredits {
+			t.Fatalf("%+v in two parts is %+v, %v", sum, again, err)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package repair_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// rebuildWith rebuilds jane's balance; then happens once, right after the first page of postings was read.
+func (b *book) rebuildWith(then func()) {
+	b.Helper()
+	var once sync.Once
+	_, rebuilder := on(&viewstest.Hooked{Store: b.Store,
+		AfterPostings: func(page []projections.Posting) ([]projections.Posting, error) {
+			once.Do(then)
+			return page, nil
+		}}, b.Clock, tuning)
+	b.Must(rebuilder.Balance(b.Context(), jane).Err)
+}
+
+var errCut = errors.New("cut off")
+
+// By a wrong count a projector takes a late posting for counted, just when a rebuild has read the stretch without it.
+func TestRebuildLooksOnceMore(t *testing.T) {
+	b := segmented(t)
+	s := b.Segments(jane)[0]
+	s.Count++
+	b.Damage().Segment(s)
+	b.rebuildWith(func() {
+		version := b.Stored(jane).Version
+		b.Refold(jane, b.PostOnes(jane, 3)...)
+		if b.Stored(jane).Version != version {
+			t.Error("the projector was not deceived")
+		}
+	})
+	viewstest.Same(t, "postings", b.Stored(jane).Head.Count, 21)
+	viewstest.Same(t, "postings of the segment", b.Segments(jane)[0].Count, 5)
+}
+
+// A command makes sure of a posting that lies above the seal of a balance that was lost, just when a rebuild has read
+// its stretch without it: when the seal is above the posting again, it must be in it.
+func TestRebuildReadsAnewAboveTheSeal(t *testing.T) {
+	b := segmented(t)
+	b.Damage().LoseBalance(jane)
+	b.rebuildWith(func() {
+		id := b.PostOnes(jane, 3)[0]
+		b.Must(b.Reader.EnsureVisible(t.Context(), jane.Account, jane.Asset, id))
+	})
+	read, err := b.Reader.Balance(t.Context(), jane, nil)
+	b.Must(err)
+	viewstest.Same(t, "postings of a strong read", read.Head.Count, 21)
+	if b.Stored(jane).Seal.Through < ksuid(3) {
+		t.Error("the seal is below the posting: this proves nothing")
+	}
+}
+
+// A grant that a projector took for shown by a membership's wrong number, just when a rebuild had looked at the grants,
+// is shown.
+func TestRebuildLooksAtGrantsOnceMore(t *testing.T) {
+	b := newBook(t)
+	m := projections.Membership{Account: "jane", User: "ann", Role: events.RoleViewer, Number: 1}
+	b.Must(b.Grant(t.Context(), m))
+	wrong := m
+	wrong.Number = 9
+	b.Damage().Membership(wrong)
+	m.Role, m.Number = events.RoleOwner, 2
+	var once sync.Once
+	_, rebuilder := on(&viewstest.Hooked{Store: b.Store, AfterGrant: func() {
+		once.Do(func() {
+			b.Must(b.Grant(t.Context(), m))
+			b.Must(b.Projector.RefreshMembership(t.Context(), "jane", "ann"))
+		})
+	}}, b.Clock, tuning)
+	b.Must(rebuilder.Membership(t.Context(), "jane", "ann").Err)
+	found, err := b.StoredMembership(t.Context(), "jane", "ann")
+	b.Must(err)
+	viewstest.Same(t, "membership", found.Value, m)
+}
+
+// A stretch that grew by late postings is not split: a rebuild that is broken off after the first part would leave a
+// stored segment that reaches back over it.
+func TestARebuildThatIsBrokenOffLeavesSegmentsThatMeet(t *testing.T) {
+	b := segmented(t)
+	b.PostOnes(jane, 1, 3, 5, 7)
+	_, rebuilder := on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
+		if write > 1 {
+			return errCut
+		}
+		return nil
+	}}, b.Clock, projections.Tuning{Stretch: 4, Segments: 1})
+	if err := rebuilder.Balance(t.Context(), jane).Err; !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	var at events.KSUID
+	for _, s := range b.Segments(jane) {
+		if s.After != at {
+			t.Errorf("the segment through %s begins after %q, the one before it ends at %q", s.Through, s.After, at)
+		}
+		at = s.Through
+	}
+	viewstest.Same(t, "postings of the first segment", b.Segments(jane)[0].Count, 8)
+}

@@ -1,0 +1,55 @@
+package repair_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"ledger.example/projections"
+	"ledger.example/projections/repair"
+	"ledger.example/projections/viewstest"
+)
+
+var (
+	jane, morning, ksuid, ones = viewstest.Jane, viewstest.Morning, viewstest.ID, viewstest.Ones
+
+	tuning  = projections.Tuning{Stretch: 4, Segments: 10}
+	quietly = slog.New(slog.DiscardHandler)
+)
+
+// book is a book with a rebuilder on it.
+type book struct {
+	*viewstest.Book
+	rebuilder *repair.Rebuilder
+}
+
+func newBook(t *testing.T) *book {
+	b := &book{Book: viewstest.NewBook(t)}
+	b.Projector, b.rebuilder = on(b.Store, b.Clock, tuning)
+	b.Reader = projections.NewReader(b.Store, quietly)
+	return b
+}
+
+// segmented is a book of twenty postings in five segments.
+func segmented(t *testing.T) *book {
+	b := newBook(t)
+	b.PostSegments()
+	return b
+}
+
+// views are the ports of refolds and of repairs.
+type views interface {
+	projections.ProjectorViews
+	repair.Views
+}
+
+// on returns a projector and a rebuilder on views.
+func on(views views, clock func() time.Time, t projections.Tuning) (*projections.Projector, *repair.Rebuilder) {
+	p, b := projections.NewProjector(views, clock, quietly), repair.NewRebuilder(views, clock, quietly)
+	p.RepairWith(b)
+	p.Tune(t)
+	b.Tune(t)
+	b.Pause(func(ctx context.Context, _ int) error { return ctx.Err() })
+	return p, b
+}

@@ -1,0 +1,90 @@
+package repair_test
+
+import (
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/repair"
+	"ledger.example/projections/viewstest"
+)
+
+// rebuilt rebuilds jane's and the shop's projections and returns the reports of what was wrong.
+func (b *book) rebuilt(dryRun bool) (wrong []repair.Report) {
+	b.Helper()
+	for _, account := range []string{"jane", "shop"} {
+		err := b.rebuilder.Account(b.Context(), repair.Scope{Account: account, DryRun: dryRun}, func(r repair.Report) {
+			b.Must(r.Err)
+			if len(r.Differences)+len(r.Strays) > 0 {
+				wrong = append(wrong, r)
+			}
+		})
+		b.Must(err)
+	}
+	return wrong
+}
+
+// holdsOf returns the ids of jane's holds of one status.
+func (b *book) holdsOf(status string) (ids []string) {
+	b.Helper()
+	page, err := b.Lists.HoldsOf(b.Context(), "jane", status, projections.Slice{Limit: 10})
+	b.Must(err)
+	for _, h := range page.Items {
+		ids = append(ids, h.Header.ID)
+	}
+	return ids
+}
+
+// What the projector lost of holds, a rebuild lists: placed, ended, and both.
+func TestHoldsAreRebuilt(t *testing.T) {
+	b := newBook(t)
+	open, captured, seen := viewstest.Held("h1", 1), viewstest.Held("h2", 2), viewstest.Held("h3", 3)
+	for _, h := range []events.TransactionPosted{open, captured, seen} {
+		b.Place(h)
+	}
+	b.Must(b.Projector.RefreshHold(t.Context(), "h3")) // then its end was lost
+	b.End(captured, viewstest.Ended(captured, events.OutcomeCaptured, 20, 10))
+	b.End(seen, viewstest.Ended(seen, events.OutcomeReleased, 0, 11))
+	b.Time = b.Time.Add(time.Hour)
+
+	would := b.rebuilt(true)
+	viewstest.Same(t, "held after a dry run", b.holdsOf("held"), []string{"h3"})
+	did := b.rebuilt(false)
+	viewstest.Same(t, "what a dry run finds", len(would), len(did))
+	viewstest.Same(t, "held", b.holdsOf("held"), []string{"h1"})
+	viewstest.Same(t, "captured", b.holdsOf("captured"), []string{"h2"})
+	viewstest.Same(t, "released", b.holdsOf("released"), []string{"h3"})
+	page, err := b.Lists.OpenHolds(t.Context(), projections.Slice{Limit: 10})
+	b.Must(err)
+	if len(page.Items) != 1 || page.Items[0].Header.ID != "h1" {
+		t.Errorf("open: %+v", page.Items)
+	}
+	if again := b.rebuilt(false); len(again) > 0 {
+		t.Errorf("a second rebuild found %+v", again)
+	}
+}
+
+// An entry that says something else is written anew, one of no hold is a stray, and one that is only late is no fault.
+func TestWrongEntriesOfHolds(t *testing.T) {
+	b := newBook(t)
+	h := viewstest.Held("h1", 1)
+	b.Place(h)
+	b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+	b.rebuilt(false)
+	stray := viewstest.Held("h9", 9)
+	b.Must(b.PutHold(t.Context(), projections.Hold{Header: stray}, "jane", projections.RevisionAbsent))
+	damaged := projections.Hold{Header: h}
+	damaged.Ended = new(viewstest.Ended(h, events.OutcomeReleased, 0, 10))
+	found, err := b.StoredHold(t.Context(), projections.Hold{Header: h}, "jane")
+	b.Must(err)
+	b.Must(b.PutHold(t.Context(), damaged, "jane", found.Revision))
+
+	wrong := b.rebuilt(false)
+	if len(wrong) != 2 || wrong[0].Hold != "h1" || len(wrong[0].Differences) != 1 || len(wrong[1].Strays) != 1 ||
+		wrong[1].Strays[0].Key != table.HoldKey("jane", string(stray.Legs[0].ID)) {
+		t.Errorf("found %+v", wrong)
+	}
+	viewstest.Same(t, "held", b.holdsOf("held"), []string{"h9", "h1"})
+}

@@ -1,0 +1,78 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// lateFor is the age up to which a posting may still be on its way to the projector, which usually takes a second or
+// two. The audit's default is the same.
+const lateFor = time.Minute
+
+// isBehind reports whether a balance lacks nothing but postings of the last moments: base, seal and head are right or
+// late, and no older posting comes after the head.
+func (r *rebuild) isBehind(ctx context.Context, base, seal projections.Fold) (bool, error) {
+	stored, head, late := r.chain.balance.Value, seal, false
+	shown := stored.Head.Through
+	if r.chain.balance.Fault != nil || stored.Unfinished || shown < seal.Through || !allBehind(r.pending) {
+		return false, nil
+	}
+	if shown > seal.Through {
+		var err error
+		if head, _, err = projections.FoldOn(ctx, r, r.key, seal, shown); err != nil {
+			return false, err
+		}
+	}
+	for _, pair := range [][2]projections.Fold{{stored.Base, base}, {stored.Seal, seal}, {stored.Head, head}} {
+		if pair[0] == pair[1] {
+			continue
+		}
+		if is, err := r.isLate(ctx, pair[0], pair[1], ""); !is || err != nil {
+			return false, err
+		}
+		late = true
+	}
+	unseen, _, err := r.Postings(ctx, r.key, shown, "")
+	if err != nil {
+		return false, fmt.Errorf("read postings: %w", err)
+	}
+	if !late && len(unseen) == 0 || len(unseen) > 0 && unseen[0].ID < r.horizon {
+		return false, nil
+	}
+	first := r.balance.First
+	isNews := first >= r.horizon && (late || first > shown) // stored.First may lack it
+	return stored.First == first || isNews && (stored.First == "" || stored.First > first), nil
+}
+
+// isLate reports whether a stored fold of the postings after `after` is late. found is the fold that they make.
+func (r *rebuild) isLate(ctx context.Context, stored, found projections.Fold, after events.KSUID) (bool, error) {
+	from := max(after, r.horizon)
+	if found.Through <= from {
+		return false, nil // none of its postings is young
+	}
+	young, _, err := projections.FoldOn(ctx, r, r.key, projections.Fold{Through: from}, found.Through)
+	return err == nil && isLate(stored, found, young), err
+}
+
+// isLate reports whether a stored fold lacks nothing but postings of the last moments. found is the fold of the
+// postings through its end, young that of those among them that may still be on their way.
+//
+// A record of the stream may reach the projector after that of a later posting. So a fold that ends at a posting need
+// not count all before it. It is late, and not wrong, if it ends where found does, and what it lacks can be a set of
+// postings that is no more than young in number, credits and debits. Each posting is a credit, a debit, a cost or of a
+// hold. docs/operations.md states this rule. The audit has its own code for it; the cases of internal/table/latetest
+// test both.
+func isLate(stored, found, young projections.Fold) bool {
+	m, err := found.Minus(stored) // what is missing
+	if err != nil || stored.Through != found.Through || m.Count < 1 || m.Credits.Sign() < 0 || m.Debits.Sign() < 0 {
+		return false
+	}
+	none := m.Credits.IsZero() && m.Debits.IsZero() && m.Expenditure.IsZero() && !m.WithHolds()
+	both := !m.Credits.IsZero() && !m.Debits.IsZero()
+	return (m.Count > 1 || !none && !both) &&
+		m.Count <= young.Count && m.Credits.Cmp(young.Credits) <= 0 && m.Debits.Cmp(young.Debits) <= 0
+}

@@ -1,0 +1,206 @@
+package redrive
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"ledger.example/events"
+	"ledger.example/internal/table"
+)
+
+const (
+	// maxDocument is the longest document that is read, in bytes. Lambda hands at most 6 MB to a function (AWS, Lambda
+	// quotas); escaped as text in JSON, that may become a few times as long.
+	maxDocument = 64 << 20
+	readBuffer  = 64 << 10
+)
+
+// What can be wrong with a dead letter. Each text says what to do.
+var (
+	ErrCutOff = errors.New("its end is missing: the pump's file is written again when the pump is started within a " +
+		"day, an object " +
+		"can be copied again; else run `ledger rebuild`")
+	ErrTooLong = fmt.Errorf("it is longer than %d MB, and the file is not read on: run `ledger rebuild`",
+		maxDocument>>20)
+	ErrNotDeadLetter = errors.New("it is neither a dead letter of Lambda or the pump, nor an event of a table's stream")
+	ErrOnlyPointer   = errors.New("it names a stretch of the stream and holds no records, as queues and topics get " +
+		"it: run `ledger rebuild`")
+	ErrNoKey        = errors.New("the record has no key: run `ledger rebuild`")
+	ErrMalformedKey = errors.New("the key is that of a posting or a grant, and cannot be read")
+)
+
+// Place is where something was found.
+type Place struct {
+	File   string
+	Line   int // from 1, where the document begins; 0: the file as a whole
+	Record int // from 1, within its event; 0: the document as a whole
+}
+
+// String is "file:line, record 3".
+func (p Place) String() string {
+	text := p.File
+	if p.Line > 0 {
+		text += fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Record > 0 {
+		text += fmt.Sprintf(", record %d", p.Record)
+	}
+	return text
+}
+
+// record is one record of the stream.
+type record struct {
+	place  Place
+	key    table.Key
+	target Target // zero: the item is not projected
+}
+
+// records reads a file. With an error comes its place, and the file goes on behind it; only ErrTooLong and an error of
+// the reader end it.
+//
+// A document begins at each line that begins with a brace. So a line that a crash cut off spoils no other, and an
+// object over many lines is one document, as long as these are indented.
+func records(r io.Reader, file string) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		in := bufio.NewScanner(r)
+		in.Buffer(make([]byte, readBuffer), maxDocument)
+		in.Split(splitDocuments)
+		place, next := Place{File: file}, 1
+		for in.Scan() {
+			text := bytes.TrimSpace(in.Bytes())
+			before, _, _ := bytes.Cut(in.Bytes(), text)
+			place.Line = next + bytes.Count(before, []byte("\n"))
+			next += bytes.Count(in.Bytes(), []byte("\n"))
+			if !readDocument(text, place, yield) {
+				return
+			}
+		}
+		switch err := in.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			yield(record{place: Place{File: file, Line: next}}, ErrTooLong)
+		case err != nil:
+			yield(record{place: place}, err)
+		}
+	}
+}
+
+// splitDocuments is a bufio.SplitFunc.
+func splitDocuments(data []byte, atEOF bool) (advance int, document []byte, err error) {
+	if i := bytes.Index(data, []byte("\n{")); i >= 0 {
+		return i + 1, data[:i+1], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// readDocument reads the objects of a document, and reports whether to go on.
+func readDocument(text []byte, at Place, yield func(record, error) bool) bool {
+	for in := json.NewDecoder(bytes.NewReader(text)); ; {
+		var object json.RawMessage
+		switch err := in.Decode(&object); {
+		case errors.Is(err, io.EOF):
+			return true
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return yield(record{place: at}, ErrCutOff)
+		case err != nil:
+			return yield(record{place: at}, fmt.Errorf("%w: %w", ErrNotDeadLetter, err))
+		}
+		list, err := recordsOf(object)
+		if err != nil && !yield(record{place: at}, err) {
+			return false
+		}
+		for i, raw := range list {
+			found, err := recordOf(raw)
+			found.place = at
+			found.place.Record = i + 1
+			if !yield(found, err) {
+				return false
+			}
+		}
+	}
+}
+
+// recordsOf returns the records of a dead letter as JSON. A dead letter is an invocation record (AWS, Lambda Developer
+// Guide, "Retain discarded batch records for a DynamoDB event source"), or just the event.
+func recordsOf(object []byte) ([]json.RawMessage, error) {
+	var letter struct {
+		Payload json.RawMessage // only S3 and the pump get it: the event, as text or as JSON
+		Batch   *struct{}       `json:"DDBStreamBatchInfo"`
+		Records []json.RawMessage
+	}
+	if err := json.Unmarshal(object, &letter); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotDeadLetter, err)
+	}
+	payload, text := []byte(letter.Payload), ""
+	if json.Unmarshal(payload, &text) == nil {
+		payload = []byte(text)
+	}
+	if len(payload) > 0 {
+		if err := json.Unmarshal(payload, &letter); err != nil {
+			return nil, fmt.Errorf("%w: payload: %w", ErrNotDeadLetter, err)
+		}
+	}
+	switch {
+	case letter.Records != nil:
+		return letter.Records, nil
+	case letter.Batch != nil && len(payload) == 0:
+		return nil, ErrOnlyPointer
+	}
+	return nil, ErrNotDeadLetter
+}
+
+// recordOf reads a record's key; nothing else of it is used. Errors: ErrNoKey, ErrMalformedKey.
+func recordOf(raw json.RawMessage) (record, error) {
+	var r struct {
+		DynamoDB struct {
+			Keys map[string]struct{ S *string }
+		} `json:"dynamodb"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return record{}, ErrNoKey
+	}
+	pk, sk := r.DynamoDB.Keys[table.AttrPK].S, r.DynamoDB.Keys[table.AttrSK].S
+	if pk == nil || sk == nil {
+		return record{}, ErrNoKey
+	}
+	k := table.Key{PK: *pk, SK: *sk}
+	target, ok := targetOf(k)
+	if !ok {
+		return record{}, fmt.Errorf("%w: %q, %q", ErrMalformedKey, k.PK, k.SK)
+	}
+	return record{key: k, target: target}, nil
+}
+
+// Target is what one refold brings up to date: the balance of an account in an asset, or the membership of a user.
+type Target struct{ Account, Asset, User string }
+
+// String is "jane USD", or "jane, member u-17".
+func (t Target) String() string {
+	if t.Asset == "" {
+		return t.Account + ", member " + t.User
+	}
+	return t.Account + " " + t.Asset
+}
+
+// targetOf returns what an item is projected into, the zero Target when nothing is; ok is false if its key should tell
+// and cannot be read.
+func targetOf(k table.Key) (t Target, ok bool) {
+	switch {
+	case table.IsPosting(k.SK):
+		var id string
+		t.Account, t.Asset, id, ok = table.ParsePosting(k)
+		_, err := events.ParseKSUID(id)
+		return t, ok && err == nil && events.ValidID(t.Asset) && events.ValidID(t.Account)
+	case table.IsGrant(k.SK):
+		t.Account, t.User, _, ok = table.ParseGrant(k)
+		return t, ok && events.ValidID(t.User) && events.ValidID(t.Account)
+	}
+	return Target{}, true
+}

@@ -1,0 +1,317 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// world is a table in memory with what was set aside of it.
+type world struct {
+	viewstest.Hooked
+	t    *testing.T
+	here map[table.Key]bool
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{Hooked: viewstest.Hooked{Store: viewstest.NewStore(t, time.Now)}, t: t, here: make(map[table.Key]bool)}
+}
+
+// post puts n postings of 1, settled long ago, and returns their keys.
+func (w *world) post(account, asset string, n int) (keys []table.Key) {
+	w.t.Helper()
+	from := time.Now().Add(-time.Hour)
+	for i := range n {
+		id := events.FirstKSUID(from.Add(time.Duration(i) * time.Millisecond))
+		posting := projections.Posting{ID: id, Figures: events.Figures{Quantity: events.NewAmount(1)}}
+		if err := w.Post(w.t.Context(), events.Pair{Account: account, Asset: asset}, posting); err != nil {
+			w.t.Fatal(err)
+		}
+		keys = append(keys, table.PostingKey(account, asset, string(id)))
+	}
+	for _, k := range keys {
+		w.here[k] = true
+	}
+	return keys
+}
+
+func (w *world) grant(account, user string) table.Key {
+	w.t.Helper()
+	if err := w.Grant(w.t.Context(), projections.Membership{Account: account, User: user, Role: events.RoleViewer, Number: 1}); err != nil {
+		w.t.Fatal(err)
+	}
+	k := table.GrantKey(account, user, 1)
+	w.here[k] = true
+	return k
+}
+
+// run is a run over files of the machine, and what it told.
+type run struct {
+	*Run
+	problems, behind []string
+}
+
+func (w *world) run(batch int, change func(*Config)) *run {
+	r := &run{}
+	c := Config{
+		Views: w,
+		Present: func(_ context.Context, keys []table.Key) (map[table.Key]bool, error) {
+			present := make(map[table.Key]bool)
+			for _, k := range keys {
+				if w.here[k] {
+					present[k] = true
+				}
+			}
+			return present, nil
+		},
+		Open:      func(_ context.Context, name string) (io.ReadCloser, error) { return os.Open(name) },
+		OnProblem: func(at Place, err error) { r.problems = append(r.problems, at.String()+": "+err.Error()) },
+		OnRefold:  func(p Target) { r.behind = append(r.behind, p.String()) },
+	}
+	if change != nil {
+		change(&c)
+	}
+	r.Run = New(c)
+	if batch > 0 {
+		r.maxKeys = batch
+	}
+	return r
+}
+
+// wantPostings fails the test unless a balance counts n postings.
+func (w *world) wantPostings(account, asset string, n int64) {
+	w.t.Helper()
+	b, _, err := w.Store.Balance(w.t.Context(), events.Pair{Account: account, Asset: asset})
+	if err != nil || b.Head.Count != n {
+		w.t.Errorf("%s %s counts %d postings, %v; want %d", account, asset, b.Head.Count, err, n)
+	}
+}
+
+// file writes lines to a file, and returns its name.
+func file(t *testing.T, lines ...string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "aside.jsonl")
+	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func line(keys ...table.Key) string { return strings.ReplaceAll(object(keys...), "\n", " ") }
+
+// A file of any length is worked through in pieces, and a pair that comes in several is done again without harm.
+func TestEverythingIsDoneOnce(t *testing.T) {
+	for _, batch := range []int{1, 3, 1000} {
+		w := newWorld(t)
+		usd, eur, other := w.post("jane", "USD", 7), w.post("jane", "EUR", 2), w.post("joe", "USD", 250)
+		member := w.grant("jane", "u-17")
+		own := table.BalanceKey("jane", "USD")
+		name := file(t, line(usd[0], eur[1], own), line(other...), line(usd[0]), line(usd[3:]...), line(member, member))
+		for i := range 3 {
+			dry := i == 0
+			w.Requests()
+			r := w.run(batch, func(c *Config) { c.DryRun = dry })
+			if err := r.Run.Run(t.Context(), []string{name}); err != nil {
+				t.Fatal(err)
+			}
+			requests, n := w.Requests(), r.Counts()
+			if wrote := requests.Writes() > 0; wrote && dry {
+				t.Errorf("a dry run wrote: %+v", requests)
+			}
+			if i == 2 && (requests.Writes() > 0 || n.Refolded > 0) {
+				t.Errorf("it was not done once: %+v, %+v", requests, n)
+			}
+			if n.Files != 1 || n.Records != 3+250+1+4+2 || n.Skipped != 1 || n.Failed > 0 || n.Balances != n.Refolded+n.Counted {
+				t.Errorf("batches of %d, run %d: %+v, %q", batch, i, n, r.problems)
+			}
+			if batch == 1000 && (n.Balances != 3 || n.Memberships != 1 || i < 2 && n.Refolded != 3) {
+				t.Errorf("run %d: %+v", i, n)
+			}
+			slices.Sort(r.behind)
+			if got := slices.Compact(r.behind); i < 2 && !slices.Equal(got, []string{"jane EUR", "jane USD", "joe USD"}) {
+				t.Errorf("run %d, batches of %d: behind were %q", i, batch, got)
+			}
+		}
+		// A refold finds what was never set aside, too.
+		w.wantPostings("jane", "USD", 7)
+		w.wantPostings("jane", "EUR", 2)
+		w.wantPostings("joe", "USD", 250)
+		if m, err := w.Membership(t.Context(), "jane", "u-17"); err != nil || m.Number != 1 {
+			t.Errorf("membership: %+v, %v", m, err)
+		}
+	}
+}
+
+func TestWhatCannotBeDoneIsToldAndTheRestGoesOn(t *testing.T) {
+	w := newWorld(t)
+	usd, poison, gone, partly := w.post("jane", "USD", 2), w.post("jane", "BAD", 1), w.post("joe", "USD", 2), w.post("joe", "EUR", 2)
+	for _, k := range append(gone, partly[1]) {
+		delete(w.here, k) // the record of an item that this table does not hold
+	}
+	w.BeforeBalance = func(k events.Pair) error {
+		if k.Asset == "BAD" {
+			return errors.New("an item that cannot be decoded")
+		}
+		return nil
+	}
+	name := file(t, line(poison...), line(gone[0], gone[1], gone[0]), line(usd[0])[:500], line(usd[1]), line(partly...), line(table.GrantKey("jane", "u-17", 1)))
+	r := w.run(0, nil)
+	if err := r.Run.Run(t.Context(), []string{name}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(r.problems)
+	want := []string{
+		name + ":1, record 1: jane BAD: read balance: an item that cannot be decoded",
+		name + ":2, record 1: joe USD: 2 of its 2 records are " + ErrNotInTable.Error(),
+		name + ":3: " + ErrCutOff.Error(),
+		name + ":5, record 2: joe EUR: 1 of its 2 records are " + ErrNotInTable.Error(),
+		name + ":6, record 1: jane, member u-17: 1 of its 1 records are " + ErrNotInTable.Error(),
+	}
+	if !slices.Equal(r.problems, want) {
+		t.Errorf("problems\n%s\nwant\n%s", strings.Join(r.problems, "\n"), strings.Join(want, "\n"))
+	}
+	if n := r.Counts(); n.Failed != 5 || n.Balances != 4 || n.Refolded != 2 || n.Counted != 0 || n.Memberships != 0 {
+		t.Errorf("%+v", n)
+	}
+	w.wantPostings("jane", "USD", 2)
+}
+
+// What befalls every pair ends the run: a table that cannot be reached is no reason to name each of its balances.
+func TestARunEndsWhenItIsNotServed(t *testing.T) {
+	w := newWorld(t)
+	name := file(t, line(w.post("jane", "USD", 1)...), line(w.post("joe", "USD", 1)...))
+	w.BeforeBalance = func(events.Pair) error { return store.ErrUnavailable }
+	r := w.run(0, nil)
+	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, store.ErrUnavailable) || len(r.problems) > 0 {
+		t.Errorf("%v, problems %q", err, r.problems)
+	}
+	refused := errors.New("refused")
+	r = w.run(1, func(c *Config) {
+		c.Present = func(context.Context, []table.Key) (map[table.Key]bool, error) { return nil, refused }
+	})
+	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, refused) || len(r.problems) > 0 {
+		t.Errorf("%v, problems %q", err, r.problems)
+	}
+}
+
+func TestARunThatIsInterruptedIsGoneOnWith(t *testing.T) {
+	w := newWorld(t)
+	var lines []string
+	for i := range 50 {
+		lines = append(lines, line(w.post(fmt.Sprintf("a%d", i), "USD", 3)...))
+	}
+	name := file(t, lines...)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var done atomic.Int32
+	r := w.run(30, func(c *Config) {
+		c.OnRefold = func(Target) {
+			if done.Add(1) == 15 {
+				interrupt()
+			}
+		}
+	})
+	if err := r.Run.Run(ctx, []string{name}); !errors.Is(err, context.Canceled) || r.Counts().Failed > 0 {
+		t.Errorf("%v, %+v, problems %q", err, r.Counts(), r.problems)
+	}
+	first := r.Counts()
+	if first.Refolded == 50 {
+		t.Error("it was not interrupted")
+	}
+	r = w.run(0, nil)
+	if err := r.Run.Run(t.Context(), []string{name}); err != nil || r.Counts().Refolded != 50-first.Refolded {
+		t.Errorf("%v, %+v after %+v", err, r.Counts(), first)
+	}
+}
+
+func TestFilesAndDirectories(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	below := filepath.Join(dir, "aws/lambda/0b1c/shardId-1/2026/11/21")
+	if err := os.MkdirAll(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		object := object(w.post(fmt.Sprintf("a%d", i), "USD", 1)...)
+		if err := os.WriteFile(filepath.Join(below, fmt.Sprintf("2026-11-21T09.26.3%d-c1", i)), []byte(object), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	links := t.TempDir()
+	for name, target := range map[string]string{"all": dir, "dangling": filepath.Join(dir, "nothing"), "one": filepath.Join(below, "2026-11-21T09.26.30-c1")} {
+		if err := os.Symlink(target, filepath.Join(links, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	input := eventOf(w.post("piped", "USD", 1)...)
+	r := w.run(0, func(c *Config) {
+		c.Open = func(_ context.Context, name string) (io.ReadCloser, error) {
+			if name == Stdin {
+				return io.NopCloser(strings.NewReader(input)), nil
+			}
+			return os.Open(name)
+		}
+	})
+	names, err := Files([]string{filepath.Join(links, "all"), Stdin, links})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Run.Run(t.Context(), names); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(r.problems)
+	if n := r.Counts(); n.Files != 6 || n.Refolded != 4 || n.Failed != 2 || len(r.problems) != 2 ||
+		!strings.HasPrefix(r.problems[0], filepath.Join(links, "all")+": ") || !strings.HasPrefix(r.problems[1], filepath.Join(links, "dangling")+": ") {
+		t.Errorf("%+v, problems %q", n, r.problems)
+	}
+	gone := filepath.Join(dir, "gone")
+	if _, err := Files([]string{dir, gone}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what isn't there: %v", err)
+	}
+}
+
+// A balance that was lost, and left its segments, is rebuilt with its account's summary. A dry run only tells of it.
+func TestALostBalanceIsRedriven(t *testing.T) {
+	w := newWorld(t)
+	keys := w.post("jane", "USD", 300)
+	name := file(t, line(keys...))
+	do := func(dry bool) Counts {
+		t.Helper()
+		r := w.run(0, func(c *Config) { c.DryRun = dry })
+		if err := r.Run.Run(t.Context(), []string{name}); err != nil || len(r.problems) > 0 {
+			t.Fatalf("%v, problems %q", err, r.problems)
+		}
+		return r.Counts()
+	}
+	do(false)
+	k := events.Pair{Account: "jane", Asset: "USD"}
+	if len(w.Segments(k)) != 1 {
+		t.Fatalf("%d segments", len(w.Segments(k)))
+	}
+	w.Damage().LoseBalance(k)
+	w.Requests()
+	if n := do(true); n.Refolded != 1 {
+		t.Errorf("dry: %+v", n)
+	}
+	if r := w.Requests(); r.Writes() > 0 {
+		t.Errorf("a dry run wrote: %+v", r)
+	}
+	do(false)
+	w.wantPostings("jane", "USD", 300)
+	if s, err := w.Summary(t.Context(), "jane"); err != nil || s.Assets != 1 || s.Holdings != 1 {
+		t.Errorf("summary %+v, %v", s, err)
+	}
+}

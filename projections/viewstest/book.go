@@ -1,0 +1,156 @@
+package viewstest
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// Morning is when the postings of tests begin, and Jane their usual pair.
+var (
+	Morning = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	Jane    = events.Pair{Account: "jane", Asset: "USD"}
+)
+
+// ID returns the least KSUID of the n-th millisecond of the morning.
+func ID(n int) events.KSUID {
+	return events.FirstKSUID(Morning.Add(time.Duration(n) * time.Millisecond))
+}
+
+// Book is a store in memory with a projector and a reader on it, which tests set, all of one clock.
+type Book struct {
+	*testing.T
+	*Store
+	Time      time.Time
+	Projector *projections.Projector
+	Reader    *projections.Reader
+}
+
+// NewBook returns an empty book, an hour after the morning began.
+func NewBook(t *testing.T) *Book {
+	b := &Book{T: t, Time: Morning}
+	b.Store = NewStore(t, b.Clock)
+	b.Time = Morning.Add(time.Hour)
+	return b
+}
+
+// Clock returns the time.
+func (b *Book) Clock() time.Time { return b.Time }
+
+// Must ends the test at an error.
+func (b *Book) Must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// PostOnes puts postings of quantity 1 and cost 2 at milliseconds of the morning, and returns their KSUIDs.
+func (b *Book) PostOnes(k events.Pair, at ...int) []events.KSUID {
+	b.Helper()
+	ids := make([]events.KSUID, len(at))
+	for i, n := range at {
+		ids[i] = ID(n)
+		one := events.Figures{Quantity: events.NewAmount(1), Cost: events.NewAmount(2)}
+		b.Must(b.Post(b.Context(), k, projections.Posting{ID: ids[i], Figures: one}))
+	}
+	return ids
+}
+
+// Ones is the fold of n postings of PostOnes.
+func Ones(through, n int) projections.Fold {
+	amount := events.NewAmount(int64(n))
+	return projections.Fold{
+		Through: ID(through), Credits: amount, Expenditure: events.NewAmount(int64(2 * n)), Count: int64(n),
+	}
+}
+
+// PostSegments puts and projects twenty postings of Jane's, at even milliseconds, in segments of four.
+func (b *Book) PostSegments() {
+	b.Helper()
+	var even []int
+	for n := range 20 {
+		even = append(even, 2*n+2)
+	}
+	b.Projector.Tune(projections.Tuning{Stretch: 4, Segments: 10})
+	b.Refold(Jane, b.PostOnes(Jane, even...)...)
+	Same(b.T, "segments", len(b.Segments(Jane)), 5)
+}
+
+// Refold lets the projector refold the balance of k.
+func (b *Book) Refold(k events.Pair, ids ...events.KSUID) {
+	b.Helper()
+	b.Must(b.Projector.Refold(b.Context(), k, ids))
+}
+
+// Stored reads the balance of k.
+func (b *Book) Stored(k events.Pair) projections.Balance {
+	b.Helper()
+	stored, _, err := b.Balance(b.Context(), k)
+	b.Must(err)
+	return stored
+}
+
+// Same fails t unless what it got is what was wanted.
+func Same[T any](t testing.TB, what string, got, wanted T) {
+	t.Helper()
+	if !reflect.DeepEqual(got, wanted) {
+		t.Errorf("%s:\n got    %+v\n wanted %+v", what, got, wanted)
+	}
+}
+
+// Hooked is a store on which something happens at some requests. A hook that is nil does nothing.
+type Hooked struct {
+	*Store
+	BeforeBalance func(events.Pair) error
+	AfterPostings func(page []projections.Posting) ([]projections.Posting, error)
+	AfterGrant    func()
+	BeforeWrite   func(write int, c projections.Change) error // write counts from 1; after an error nothing is written
+
+	writes atomic.Int32
+}
+
+// Balance implements projections.Balances.
+func (h *Hooked) Balance(ctx context.Context, k events.Pair) (projections.Balance, time.Time, error) {
+	if h.BeforeBalance != nil {
+		if err := h.BeforeBalance(k); err != nil {
+			return projections.Balance{}, time.Time{}, err
+		}
+	}
+	return h.Store.Balance(ctx, k)
+}
+
+// Postings implements projections.PostingReader.
+func (h *Hooked) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
+	[]projections.Posting, bool, error,
+) {
+	page, more, err := h.Store.Postings(ctx, k, after, through)
+	if h.AfterPostings != nil && err == nil {
+		page, err = h.AfterPostings(page)
+	}
+	return page, more, err
+}
+
+// NewestGrant implements projections.ProjectorViews.
+func (h *Hooked) NewestGrant(ctx context.Context, account, user string) (projections.Membership, error) {
+	m, err := h.Store.NewestGrant(ctx, account, user)
+	if h.AfterGrant != nil {
+		h.AfterGrant()
+	}
+	return m, err
+}
+
+// Write implements projections.Balances.
+func (h *Hooked) Write(ctx context.Context, c projections.Change) error {
+	if write := h.writes.Add(1); h.BeforeWrite != nil {
+		if err := h.BeforeWrite(int(write), c); err != nil {
+			return err
+		}
+	}
+	return h.Store.Write(ctx, c)
+}

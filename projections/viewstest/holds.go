@@ -1,0 +1,62 @@
+package viewstest
+
+import (
+	"slices"
+	"time"
+
+	"ledger.example/events"
+)
+
+// minted returns two KSUIDs of the given millisecond of the morning.
+func minted(at int) []events.KSUID {
+	ids, _, err := events.NewMinter(func() time.Time { return ID(at).Time() }, nil).Mint(2)
+	if err != nil {
+		panic(err)
+	}
+	return ids
+}
+
+// Held is a hold of 50 from jane for shop, placed at the given millisecond of the morning, for an hour.
+func Held(id string, at int) events.TransactionPosted {
+	ids := minted(at)
+	return events.TransactionPosted{
+		ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "2:x", Actor: "test",
+		ExpiresAt: Morning.Add(time.Hour),
+		Legs: []events.Leg{
+			{ID: ids[0], Account: "jane", Asset: "USD", Quantity: events.NewAmount(-50)},
+			{ID: ids[1], Account: "shop", Asset: "USD", Quantity: events.NewAmount(50)},
+		},
+	}
+}
+
+// Ended is how a hold ended at the given millisecond, with so much of it captured.
+func Ended(h events.TransactionPosted, outcome events.Outcome, captured int64, at int) events.HoldEnded {
+	e := events.HoldEnded{Transaction: h.ID, Outcome: outcome, Actor: "test", Legs: slices.Clone(h.Legs)}
+	for i, id := range minted(at) {
+		e.Legs[i].ID = id
+		e.Legs[i].Quantity = events.NewAmount(captured * int64(h.Legs[i].Quantity.Sign()))
+	}
+	return e
+}
+
+// Place puts a hold with its postings, and returns these.
+func (b *Book) Place(h events.TransactionPosted) []events.PostingRecorded {
+	b.Helper()
+	b.Must(b.Put(b.Context(), h))
+	return b.putAll(h.Postings())
+}
+
+// End puts the end of a hold with its postings, and returns these.
+func (b *Book) End(h events.TransactionPosted, e events.HoldEnded) []events.PostingRecorded {
+	b.Helper()
+	b.Must(b.Put(b.Context(), e))
+	return b.putAll(e.Postings(h))
+}
+
+func (b *Book) putAll(postings []events.PostingRecorded) []events.PostingRecorded {
+	b.Helper()
+	for _, p := range postings {
+		b.Must(b.Put(b.Context(), p))
+	}
+	return postings
+}

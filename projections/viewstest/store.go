@@ -1,0 +1,218 @@
+// Package viewstest is shared by tests of projections. It has a conformance suite for the adapter projections/dynamo
+// on any DynamoDB, and a table in memory that tests fill, observe and damage.
+package viewstest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/dynamo"
+	"ledger.example/projections/repair"
+)
+
+const tableName = "ledger"
+
+// T is what the fixtures need of a test, be it of package testing or of package rapid.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Context() context.Context
+}
+
+// Store is a ledger's table in memory, with the adapter projections/dynamo on it. It is safe for concurrent use, but
+// for its exported fields, which are set while nothing else uses it.
+type Store struct {
+	*dynamo.Views
+	Seed
+	Lists *dynamo.Lists // of the same table
+
+	Now  func() time.Time // the store's clock, which never goes back
+	Page int              // most items of a page; 0: as many as DynamoDB returns
+
+	t  T
+	db *memdb.Store
+
+	mu       sync.Mutex
+	requests Requests
+}
+
+// Requests counts what was asked of a Store through its Views.
+type Requests struct {
+	Gets, Queries, TransactGets int // reads
+	Postings                    int // postings that queries returned
+	Puts, TransactWrites        int // writes that were applied
+}
+
+// Writes is the number of writes that were applied.
+func (r Requests) Writes() int { return r.Puts + r.TransactWrites }
+
+// NewStore returns a store with an empty table, made of template.yaml, whose clock is now.
+func NewStore(t T, now func() time.Time) *Store {
+	t.Helper()
+	s := &Store{t: t, Now: now}
+	s.db = memdb.New(memdb.Options{
+		Now: func() time.Time { return s.Now() },
+		Page: func(_ context.Context, n int) int {
+			if s.Page == 0 {
+				return n
+			}
+			return min(n, s.Page)
+		},
+	})
+	s.Seed = Seed{s.db.DynamoDB(), tableName}
+	createTable(t, s.Client)
+	s.Views = dynamo.NewViews(s.db.DynamoDB(s.counted), tableName)
+	s.Lists = dynamo.NewLists(s.db.DynamoDB(s.counted), tableName)
+	return s
+}
+
+// NewTable returns a client of an empty table in memory, whose pages hold seven items, and the table's name.
+func NewTable(t T) (*dynamodb.Client, string) {
+	db := memdb.New(memdb.Options{Page: func(_ context.Context, n int) int { return min(n, 7) }})
+	client := db.DynamoDB()
+	createTable(t, client)
+	return client, tableName
+}
+
+func createTable(t T, client *dynamodb.Client) {
+	t.Helper()
+	if _, err := dynamolocal.CreateTable(t.Context(), client, tableName); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// counted makes a client count its requests.
+func (s *Store) counted(o *dynamodb.Options) {
+	ddb.Observe("CountRequests", func(_ context.Context, in, out any, err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests.count(in, out, err)
+	})(o)
+}
+
+func (r *Requests) count(in, out any, err error) {
+	switch in.(type) {
+	case *dynamodb.GetItemInput:
+		r.Gets++
+	case *dynamodb.TransactGetItemsInput:
+		r.TransactGets++
+	case *dynamodb.QueryInput:
+		r.Queries++
+		if page, ok := out.(*dynamodb.QueryOutput); ok {
+			for _, item := range page.Items {
+				if sk := ddb.Read(item).OptionalText(table.AttrSK); strings.HasPrefix(sk, table.PostingPrefix) {
+					r.Postings++
+				}
+			}
+		}
+	case *dynamodb.PutItemInput:
+		if err == nil {
+			r.Puts++
+		}
+	case *dynamodb.TransactWriteItemsInput:
+		if err == nil {
+			r.TransactWrites++
+		}
+	}
+}
+
+// Requests returns what was asked since it was called last.
+func (s *Store) Requests() Requests {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.requests
+	s.requests = Requests{}
+	return r
+}
+
+// Segments returns the segments of k as they are stored, in order. It is not counted.
+func (s *Store) Segments(k events.Pair) (all []projections.Segment) {
+	s.t.Helper()
+	views := dynamo.NewViews(s.Client, tableName)
+	for after, more := events.KSUID(""), true; more; {
+		var page []repair.Found[projections.Segment]
+		var err error
+		if page, more, err = views.StoredSegments(context.Background(), k, after); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, found := range page {
+			after = found.Value.Through
+			all = append(all, found.Value)
+		}
+	}
+	return all
+}
+
+// Seed puts events into a table as commands store them, without a command, and reads what refolds only write.
+type Seed struct {
+	Client *dynamodb.Client
+	Table  string
+}
+
+// Put puts events.
+func (s Seed) Put(ctx context.Context, facts ...events.Event) error {
+	for _, fact := range facts {
+		_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:           &s.Table,
+			Item:                ddb.EventItem(fact),
+			ConditionExpression: aws.String(ddb.IfAbsent),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Post puts postings of k.
+func (s Seed) Post(ctx context.Context, k events.Pair, postings ...projections.Posting) error {
+	for _, p := range postings {
+		err := s.Put(ctx, events.PostingRecorded{
+			Leg: events.Leg{
+				ID: p.ID, Account: k.Account, Asset: k.Asset, Quantity: p.Quantity, Cost: p.Cost,
+			},
+			Pending: p.Pending, Phase: p.Phase,
+			Transaction: "t-" + string(p.ID),
+			Kind:        events.KindTransaction,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Grant puts the grant that m shows, or a revocation when its role is "".
+func (s Seed) Grant(ctx context.Context, m projections.Membership) error {
+	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	if m.Role == "" {
+		return s.Put(
+			ctx,
+			events.MemberRevoked{Account: m.Account, User: m.User, Number: m.Number, Actor: "test", At: at},
+		)
+	}
+	return s.Put(ctx, events.MemberGranted{
+		Account: m.Account, User: m.User, Role: m.Role, Number: m.Number, Actor: "test", At: at,
+	})
+}
+
+// Membership reads the stored membership of user on account. Error: store.ErrAbsent.
+func (s Seed) Membership(ctx context.Context, account, user string) (projections.Membership, error) {
+	found, err := dynamo.NewViews(s.Client, s.Table).StoredMembership(ctx, account, user)
+	if err == nil && !found.There {
+		err = store.ErrAbsent
+	}
+	return found.Value, err
+}

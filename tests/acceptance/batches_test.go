@@ -1,0 +1,107 @@
+package acceptance
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ledger.example/tests/caller"
+)
+
+// oneOfBatch is a transfer in USD as a request of a batch.
+func oneOfBatch(id, from, to string, quantity int) string {
+	return fmt.Sprintf(`{"transfer":{"id":"%s","from":"%s","to":"%s","asset":"~USD","quantity":"%d"}}`, id, from, to,
+		quantity)
+}
+
+func batchOf(atomic bool, requests ...string) string {
+	return fmt.Sprintf(`{"atomic":%t,"requests":[%s]}`, atomic, strings.Join(requests, ","))
+}
+
+// statusesOf are those of a batch's results.
+func statusesOf(r caller.Reply) string { return fmt.Sprint(r.Each("status", "results")) }
+
+// A batch answers each request for itself, or posts all of them or none.
+func batchesOfRequests(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	mixed := batchOf(false, oneOfBatch("~b-1", "~bank", "~shop", 10), oneOfBatch("~b-2", "~bank", "~nobody", 1), `7`,
+		`{"batch":{"requests":[]}}`, `{"transfer":{"from":"~bank","to":"~shop","asset":"~USD","quantity":"1"}}`,
+		oneOfBatch("~b-3", "~shop", "~jane", 9999), oneOfBatch("~t-1", "~bank", "~jane", 1),
+		`{"trade":{"id":"~b-4","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"1","cost":"5","settle":true}}`)
+	first := s.Must(200, "POST", "/v1/batches", mixed)
+	if got := statusesOf(first); got != "[201 422 400 400 400 422 409 201]" {
+		t.Fatalf("answered %s: %s", got, first.Body)
+	}
+	first.Shows(t, map[string]any{"results 0 body id": "~b-1", "results 1 body code": "account_not_found",
+		"results 1 body errors 0 field": "to", "results 4 body errors 0 field": "id",
+		"results 5 body available": "10", "results 7 body postings 3 quantity": "5"})
+	again := s.Must(200, "POST", "/v1/batches", mixed)
+	if got := statusesOf(again); got != "[200 422 400 400 400 422 409 200]" {
+		t.Errorf("answered again %s: %s", got, again.Body)
+	}
+	if got := s.Must(200, "GET", "/v1/transactions/~b-1", ""); !bytes.Contains(first.Body, bytes.TrimSpace(got.Body)) {
+		t.Errorf("shown as %s, answered as %s", got.Body, first.Body)
+	}
+
+	atomic := batchOf(true, oneOfBatch("~a-1", "~bank", "~shop", 100), oneOfBatch("~a-2", "~shop", "~jane", 110))
+	if got := statusesOf(s.Must(201, "POST", "/v1/batches", atomic)); got != "[201 201]" {
+		t.Errorf("posted %s", got)
+	}
+	if got := statusesOf(s.Must(200, "POST", "/v1/batches", atomic)); got != "[200 200]" {
+		t.Errorf("posted again %s", got)
+	}
+	before := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", "")
+	refuseAll(t, s, "batches.txt")
+	var many []string
+	for i := range 34 { // of 3 writes each, and one for the guard
+		many = append(many, oneOfBatch(fmt.Sprint("~m-", i), "~jane", "~shop", 1))
+	}
+	refuse(t, s, []caller.Refusal{
+		refusal("34 transfers, atomic", "POST /v1/batches", batchOf(true, many...), 422, "batch_too_large"),
+		refusal("a byte too many", "POST /v1/batches", mixed+strings.Repeat(" ", 1<<20+1-len(mixed)), 413, "body_too_large"),
+	})
+	if after := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", ""); !bytes.Equal(before.Body,
+		after.Body) {
+		t.Errorf("the refusals moved something: %s instead of %s", after.Body, before.Body)
+	}
+	for _, id := range []string{"~x-1", "~x-2", "~m-0"} {
+		s.Must(404, "GET", "/v1/transactions/"+id, "")
+	}
+	s.Must(201, "POST", "/v1/batches", batchOf(true, many[:33]...))
+	larger := batchOf(false, `{"transaction":{"id":"~l-1","description":"`+strings.Repeat(" ", 256)+`","postings":[`+
+		`{"account":"~bank","asset":"~USD","quantity":"-1"},{"account":"~jane","asset":"~USD","quantity":"1"}]}}`)
+	s.Must(200, "POST", "/v1/batches", larger+strings.Repeat(" ", 500<<10)) // more than another body may have
+}
+
+// A dry run of any POST is answered as the request would be, and writes nothing.
+func dryRuns(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	s.Must(201, "POST", "/v1/transfers", hold("~h-1"))
+	before := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", "")
+	for _, c := range [][3]string{
+		{"transfers", `{"id":"~d-7","from":"~jane","to":"~shop","asset":"~USD","quantity":"1"}`, "posted"},
+		{"transfers", `{"from":"~jane","to":"~shop","asset":"~USD","quantity":"1","hold":{}}`, "held"},
+		{"trades", `{"asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"1","cost":"5"}`, "posted"},
+		{"transactions", `{"postings":[{"account":"~jane","asset":"~USD","quantity":"-1"},` +
+			`{"account":"~shop","asset":"~USD","quantity":"1"}]}`, "posted"},
+		{"transactions/~h-1/capture", `{"quantity":"7"}`, "captured"},
+		{"transactions/~h-1/release", `{}`, "released"},
+		{"transactions/~t-1/reversals", `{}`, "posted"},
+	} {
+		got := s.Must(200, "POST", "/v1/"+c[0]+"?dry_run=true", c[1])
+		got.Shows(t, map[string]any{"dry_run": true, "status": c[2], "posted_at": nil, "expires_at": nil, "ended_at": nil,
+			"postings 0 id": nil})
+	}
+	batch := s.Must(200, "POST", "/v1/batches?dry_run=true", batchOf(true, oneOfBatch("~d-7", "~jane", "~shop", 1)))
+	batch.Shows(t, map[string]any{"dry_run": true, "results 0 status": 201.0, "results 0 body id": "~d-7"})
+	s.Must(422, "POST", "/v1/transfers?dry_run=true",
+		`{"from":"~shop","to":"~jane","asset":"~USD","quantity":"1"}`).Shows(t,
+		map[string]any{"code": "insufficient_funds", "available": "0"})
+	s.Must(404, "GET", "/v1/transactions/~d-7", "")
+	s.Must(200, "GET", "/v1/transactions/~h-1", "").Shows(t, map[string]any{"status": "held"})
+	if after := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", ""); !bytes.Equal(before.Body,
+		after.Body) {
+		t.Errorf("a dry run moved something: %s instead of %s", after.Body, before.Body)
+	}
+}

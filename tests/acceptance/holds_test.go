@@ -1,0 +1,130 @@
+package acceptance
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"ledger.example/tests/caller"
+)
+
+// hold is a transfer of 50 from ~jane to ~shop that is held.
+func hold(id string) string {
+	return `{"id":"` + id + `","from":"~jane","to":"~shop","asset":"~USD","quantity":"50","hold":{}}`
+}
+
+// A hold is placed, captured in part, and reversed; its balances, histories and lists show each step.
+func lifeOfHolds(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	const strong = "/v1/accounts/~jane/balances/~USD?consistency=strong"
+	placed := s.Must(201, "POST", "/v1/transfers", hold("~h-1"))
+	placed.Shows(t, map[string]any{"status": "held", "postings 0 quantity": "-50", "captured": nil})
+	s.Must(200, "GET", strong, "").Shows(t,
+		map[string]any{"quantity": "350000", "pending_debits": "50", "available": "349950"})
+	tag := s.Must(200, "GET", "/v1/transactions/~h-1", "").Header.Get("ETag")
+	s.Must(201, "POST", "/v1/trades", `{"id":"~h-2","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"2",`+
+		`"cost":"1000","settle":true,"hold":{}}`)
+	s.Must(201, "POST", "/v1/transfers", hold("~h-3"))
+	projected(s, "~jane", "~shop")
+	caller.Eventually(t, timeToProject, "the holds are listed", func() bool {
+		return fmt.Sprint(caller.Column(s.All("/v1/accounts/~jane/holds", 2), "id")) == "[~h-3 ~h-2 ~h-1]" &&
+			fmt.Sprint(caller.Column(s.All("/v1/accounts/~shop/holds?status=held", 1), "id")) == "[~h-3 ~h-1]"
+	})
+	caller.Eventually(t, timeToProject, "the holds are open", func() bool {
+		open := 0
+		for _, one := range s.All("/v1/holds", 100) {
+			if id := one["id"]; id == "~h-1" || id == "~h-2" || id == "~h-3" {
+				open++
+			}
+		}
+		return open == 3
+	})
+
+	captured := s.Must(200, "POST", "/v1/transactions/~h-1/capture", `{"quantity":"40"}`)
+	captured.Shows(t, map[string]any{"status": "captured", "captured 0 quantity": "-40", "postings 0 quantity": "-50"})
+	again := s.Must(200, "POST", "/v1/transactions/~h-1/capture", `{"quantity":"40"}`)
+	if !bytes.Equal(again.Body, captured.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("captured again: %s", again.Body)
+	}
+	if again := s.Must(200, "POST", "/v1/transfers", hold("~h-1")); !bytes.Equal(again.Body, placed.Body) {
+		t.Errorf("placed again: %s", again.Body)
+	}
+	now := s.Must(200, "GET", "/v1/transactions/~h-1", "", "If-None-Match", tag)
+	if !bytes.Equal(now.Body, captured.Body) || now.Header.Get("ETag") == tag {
+		t.Errorf("shown as %s, tagged %s", now.Body, now.Header.Get("ETag"))
+	}
+	s.Must(200, "POST", "/v1/transactions/~h-2/capture", `{"quantity":"1","cost":"400"}`).Shows(t, map[string]any{
+		"captured 0 quantity": "1", "captured 0 cost": "400", "captured 2 quantity": "-400", "captured 3 quantity": "400"})
+	s.Must(200, "POST", "/v1/transactions/~h-3/release", `{"description":"left"}`).Shows(t,
+		map[string]any{"status": "released", "end_description": "left", "captured 0": nil})
+	s.Must(200, "GET", strong, "").Shows(t,
+		map[string]any{"quantity": "349560", "pending_debits": "0", "available": "349560"})
+	projected(s, "~jane", "~shop")
+	var entries []string
+	for _, p := range s.All("/v1/accounts/~jane/postings?asset=~USD", 3)[:6] {
+		entries = append(entries, fmt.Sprint(p["transaction"], " ", p["quantity"], " ", p["pending"], " ", p["status"]))
+	}
+	if got := fmt.Sprintf("%q", entries); got != `["~h-3 0 50 released" "~h-2 -400 1000 captured" "~h-1 -40 50 captured" `+
+		`"~h-3 0 -50 held" "~h-2 0 -1000 held" "~h-1 0 -50 held"]` {
+		t.Errorf("history: %s", got)
+	}
+	caller.Eventually(t, timeToProject, "the ends are listed", func() bool {
+		return len(s.All("/v1/accounts/~jane/holds?status=held", 1)) == 0 &&
+			len(s.All("/v1/accounts/~jane/holds?status=captured", 1)) == 2 &&
+			len(s.All("/v1/accounts/~jane/holds?status=released", 1)) == 1
+	})
+
+	// Taken back in two parts, whoever asks how often.
+	first := s.Must(201, "POST", "/v1/transactions/~h-1/reversals", `{"id":"~r-1","quantity":"15"}`)
+	first.Shows(t, map[string]any{"kind": "reversal", "reverses": "~h-1", "postings 0 quantity": "15"})
+	s.Must(201, "POST", "/v1/transactions/~h-1/reversals", `{}`, "Idempotency-Key", "~r-2").Shows(t,
+		map[string]any{"postings 1 quantity": "-25"})
+	if again := s.Must(200, "POST", "/v1/transactions/~h-1/reversals",
+		`{"id":"~r-1","quantity":"15"}`); !bytes.Equal(again.Body, first.Body) {
+		t.Errorf("reversed again: %s", again.Body)
+	}
+	s.Must(422, "POST", "/v1/transactions/~h-1/reversals", `{"id":"~r-3"}`).Shows(t,
+		map[string]any{"code": "exceeds_reversible", "left 0 quantity": "0", "left 1 quantity": "0"})
+	s.Must(200, "GET", "/v1/transactions/~h-1", "").Shows(t,
+		map[string]any{"reversed 0 quantity": "-40", "reversed 1 quantity": "40", "reversed 1 account": "~shop"})
+	if got := caller.Column(s.All("/v1/transactions/~h-1/reversals", 1), "id"); fmt.Sprint(got) != "[~r-1 ~r-2]" {
+		t.Errorf("reversals: %v", got)
+	}
+	if got := s.All("/v1/transactions/~t-1/reversals", 1); len(got) != 0 {
+		t.Errorf("reversals: %v", got)
+	}
+	s.Must(404, "GET", "/v1/transactions/~none/reversals", "")
+}
+
+// What is refused of holds and of reversals.
+func badHolds(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~d-0","from":"~bank","to":"~shop","asset":"~USD","quantity":"100"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~d-9","from":"~shop","to":"~bank","asset":"~USD","quantity":"100"}`)
+	for _, id := range []string{"~open", "~captured", "~released"} {
+		s.Must(201, "POST", "/v1/transfers", hold(id))
+	}
+	s.Must(201, "POST", "/v1/transactions", `{"id":"~legs","hold":{},"postings":[`+
+		`{"account":"~jane","asset":"~USD","quantity":"-9"},{"account":"~shop","asset":"~USD","quantity":"5"},`+
+		`{"account":"~bank","asset":"~USD","quantity":"4"}]}`)
+	s.Must(200, "POST", "/v1/transactions/~captured/capture", `{"quantity":"40"}`)
+	s.Must(200, "POST", "/v1/transactions/~released/release", `{}`)
+	before := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", "")
+	refuseAll(t, s, "holds.txt")
+	if after := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", ""); !bytes.Equal(before.Body,
+		after.Body) {
+		t.Errorf("the refusals moved something: %s instead of %s", after.Body, before.Body)
+	}
+
+	// One whose time is over is told apart from one that ended otherwise, once the clocks leave no doubt.
+	expires := time.Now().Add(time.Second)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~late","from":"~jane","to":"~shop","asset":"~USD","quantity":"1",`+
+		`"hold":{"expires_at":"`+expires.UTC().Format(time.RFC3339Nano)+`"}}`)
+	caller.Eventually(t, time.Minute, "the time is over", func() bool { return time.Now().After(expires) })
+	caller.Eventually(t, time.Minute, "the hold expires", func() bool {
+		got := s.Send("POST", "/v1/transactions/~late/capture", `{}`)
+		return got.Status == 422 && got.Code() == "hold_expired"
+	})
+	s.Must(409, "POST", "/v1/transactions/~late/release", `{}`).Shows(t, map[string]any{"hold_status": "expired"})
+}

@@ -1,0 +1,247 @@
+package acceptance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ledger.example/tests/caller"
+)
+
+// The lines of a file of refusals.
+var (
+	headerLine = regexp.MustCompile(`^([A-Z][A-Za-z-]+): ?(.*)$`)
+	statusLine = regexp.MustCompile(`^(\d{3}) (\w+) ?(.*)$`)
+	repetition = regexp.MustCompile(`<([^<>]+)\*(\d+)>`)
+)
+
+// expanded writes <text*3> as texttexttext.
+func expanded(line string) string {
+	return repetition.ReplaceAllStringFunc(line, func(found string) string {
+		part := repetition.FindStringSubmatch(found)
+		n, _ := strconv.Atoi(part[2])
+		return strings.Repeat(part[1], n)
+	})
+}
+
+// refuseAll sends every request in a file of testdata, and holds the answer to what stands there and to what the API
+// promises of an error. Between empty lines stand, for each request: its name after #, if it has one; method and path;
+// headers (one of "-" is not sent); the body; status, code and the fields at fault ("" is one without a name); and
+// then headers and members that the answer must have. Lines after ## are titles.
+func refuseAll(t *testing.T, s *caller.Caller, file string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		if strings.HasPrefix(block, "##") {
+			continue
+		}
+		var r caller.Refusal
+		headers, members := map[string]string{}, map[string]any{} // of the answer
+		for i, line := range strings.Split(block, "\n") {
+			line = expanded(line)
+			name, named := strings.CutPrefix(line, "# ")
+			header, status := headerLine.FindStringSubmatch(line), statusLine.FindStringSubmatch(line)
+			switch {
+			case named && i == 0:
+				r.Name = name
+			case r.Path == "":
+				r.Method, r.Path, _ = strings.Cut(line, " ")
+			case header != nil && r.Status > 0:
+				headers[header[1]] = header[2]
+			case header != nil:
+				if header[2] == "-" {
+					header[2] = caller.Absent
+				}
+				r.Headers = append(r.Headers, header[1:]...)
+			case status != nil:
+				r.Status, _ = strconv.Atoi(status[1])
+				r.Code, r.Fields = status[2], strings.Fields(strings.ReplaceAll(status[3], `""`, "\x00"))
+			case r.Status > 0:
+				if err := json.Unmarshal([]byte(line), &members); err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+			default:
+				r.Body = line
+			}
+		}
+		for i, field := range r.Fields {
+			r.Fields[i] = strings.ReplaceAll(field, "\x00", "")
+		}
+		t.Run(r.String(), func(t *testing.T) {
+			got := s.Refuse(t, r)
+			got.Shows(t, members)
+			for name, want := range headers {
+				if got.Header.Get(name) != want {
+					t.Errorf("%s is %q instead of %q", name, got.Header.Get(name), want)
+				}
+			}
+		})
+	}
+}
+
+// Every row of the table of errors, in its order. A request that breaks two rows is answered by the earlier one. Some
+// requests are left out, as gateways answer them: sam local takes //v1/assets for /v1/assets, and a gateway that is
+// open to browsers answers OPTIONS itself.
+func errorsInTheirOrder(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	refuseAll(t, s, "errors.txt")
+
+	// The same body again is a replay, whatever funds are there by now.
+	const all = `{"id":"~w-1","from":"~jane","to":"~shop","asset":"~USD","quantity":"350000"}`
+	s.Must(201, "POST", "/v1/transfers", all)
+	if again := s.Must(200, "POST", "/v1/transfers", all); again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Error("the replay does not say so")
+	}
+	// The overdraft is available, too, and a refused id is free.
+	s.Must(201, "PUT", "/v1/accounts/~margin", `{"overdraft":{"~USD":"500"}}`)
+	s.Must(422, "POST", "/v1/transfers", `{"id":"~m-1","from":"~margin","to":"~shop","asset":"~USD","quantity":"501"}`).
+		Shows(t, map[string]any{"available": "500", "requested": "501"})
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~m-1","from":"~margin","to":"~shop","asset":"~USD","quantity":"500"}`)
+	s.Must(422, "POST", "/v1/transfers", `{"id":"~m-2","from":"~margin","to":"~shop","asset":"~USD","quantity":"1"}`).
+		Shows(t, map[string]any{"available": "0"})
+}
+
+// Every spelling of an amount but one is refused, wherever an amount stands.
+func badAmounts(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	refuseAll(t, s, "amounts.txt")
+	nines := strings.Repeat("9", 28)
+	s.Must(201, "POST", "/v1/transfers",
+		`{"id":"~a-1","from":"~bank","to":"~shop","asset":"~USD","quantity":"`+nines+`"}`)
+	if got := s.Must(200, "GET", "/v1/accounts/~shop/balances/~USD?consistency=strong",
+		"").Value("quantity"); got != nines {
+		t.Errorf("28 nines came back as %v", got)
+	}
+}
+
+// Parameters that are wrong, unknown, repeated, or not offered.
+func badQueries(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	refuseAll(t, s, "queries.txt")
+	s.Must(200, "GET", "/healthz?probe=1&probe=2", "") // not under /v1
+	s.Must(200, "GET", "/v1/assets?", "")
+}
+
+// Transactions that break a rule over several fields.
+func badTransactions(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	refuseAll(t, s, "transactions.txt")
+	const two = `{"account":"~bank","asset":"~USD","quantity":"1"},{"account":"~bank","asset":"~USD","quantity":"-1"}`
+	s.Must(201, "POST", "/v1/transactions", `{"postings":[`+two+strings.Repeat(","+two, 23)+`]}`)
+	// A posting may be of costs alone, and an account and asset may come more than once.
+	s.Must(201, "POST", "/v1/transactions",
+		`{"postings":[{"account":"~market","asset":"~AAPL","quantity":"0","cost":"-5"},`+
+			`{"account":"~jane","asset":"~AAPL","quantity":"0","cost":"2"},`+
+			`{"account":"~jane","asset":"~AAPL","quantity":"0","cost":"3"}]}`)
+}
+
+// Fields of the wrong type, missing, null, too long, or out of range: all of them are named.
+func badFields(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	refuseAll(t, s, "fields.txt")
+	overdraft := pairs(101, func(i int) (string, string) { return fmt.Sprint("A", i), "1" })
+	refuse(t, s, []caller.Refusal{refusal("101 limits", "PUT /v1/accounts/~joe", `{"overdraft":`+overdraft+`}`,
+		400, "invalid_request", "overdraft")})
+
+	// As long, as many and as much as may be.
+	s.Must(201, "PUT", "/v1/assets/~EUR",
+		fmt.Sprintf(`{"name":%q,"scale":18,"description":%q}`, strings.Repeat("é", 256), strings.Repeat("💰", 256)))
+	s.Must(201, "PUT", "/v1/accounts/~joe",
+		fmt.Sprintf(`{"name":%q, "profile" : { "a" : %q } }`, strings.Repeat("é", 256), strings.Repeat("x", 4096-8)))
+	s.Must(201, "PUT", "/v1/accounts/~jil", fmt.Sprintf(`{"profile":{"a":"%s"}}`, strings.Repeat(`\u2028`, (4096-8)/3)))
+	s.Must(201, "PUT", "/v1/accounts/~jim", `{"profile":{"addresses":[`+strings.Repeat(`{},`, 9)+`{}]},"overdraft":{}}`)
+	const rest = `,"from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`
+	s.Must(201, "POST", "/v1/transfers", `{"description":"`+strings.Repeat("é", 256)+`","metadata":`+
+		pairs(16, func(i int) (string, string) { return fmt.Sprintf("k%02d", i), strings.Repeat("v", 253) })+rest)
+	s.Must(201, "POST", "/v1/transfers", `{"metadata":`+
+		pairs(20, func(i int) (string, string) { return fmt.Sprintf("%02d%s", i, strings.Repeat("é", 38)), "v" })+rest)
+}
+
+// pairs is a JSON object of n texts.
+func pairs(n int, pair func(i int) (key, value string)) string {
+	all := make([]string, n)
+	for i := range all {
+		key, value := pair(i)
+		all[i] = strconv.Quote(key) + ":" + strconv.Quote(value)
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// Bodies that are not one JSON object of known fields, once each. None has bytes that are no UTF-8: gateways, which put
+// a body into JSON, don't pass them on as they are, and sam local answers 502.
+func malformedBodies(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	refuseAll(t, s, "malformed.txt")
+	const good = `{"id":"~b-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`
+
+	var all []caller.Refusal
+	for name, body := range map[string]string{
+		"white space": " \r\n\t ", "a line end in a text": strings.Replace(good, "{", "{\"description\":\"a\nb\",", 1),
+		"NUL after it": good + "\x00",
+	} {
+		all = append(all, refusal(name, "POST /v1/transfers", body, 400, "malformed_body"))
+	}
+	all = append(all, caller.Refusal{Name: "empty chunks", Path: "/v1/transfers", Reader: io.MultiReader(), Status: 400,
+		Code: "malformed_body"})
+	refuse(t, s, all)
+}
+
+// bodyMax is the most bytes of a body (API, order of checks).
+const bodyMax = 256 << 10
+
+// A body's size is what was sent, however it was sent; what is within it is not too large.
+func bodySizes(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	padded := func(id string, size int) string {
+		body := strings.ReplaceAll(`{"id":"`+id+`","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`, "~",
+			s.Prefix)
+		return body + strings.Repeat(" ", size-len(body))
+	}
+	refuse(t, s, []caller.Refusal{
+		refusal("a byte too many", "POST /v1/transfers", padded("~s-1", bodyMax+1), 413, "body_too_large"),
+		{Name: "a byte too many in chunks", Path: "/v1/transfers",
+			Reader: strings.NewReader(padded("~s-1", bodyMax+1)), Status: 413, Code: "body_too_large"},
+		refusal("a megabyte", "POST /v1/transfers", padded("~s-1", 1<<20), 413, "body_too_large"),
+		{Name: "a megabyte in chunks", Path: "/v1/transfers", Reader: &chunks{left: 1 << 20}, Status: 413,
+			Code: "body_too_large"},
+	})
+	s.Must(201, "POST", "/v1/transfers", padded("~s-2", bodyMax))
+	request, err := caller.Refusal{Path: "/v1/transfers",
+		Reader: &chunks{Reader: strings.NewReader(padded("~s-3", bodyMax)), left: bodyMax}}.Request(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Do(request); err != nil || got.Status != 201 {
+		t.Errorf("as large as may be, in chunks: %d %s %v", got.Status, got.Body, err)
+	}
+}
+
+// chunks is a body of a length that nobody knows beforehand: of what it reads from, or of spaces.
+type chunks struct {
+	io.Reader
+	left int
+}
+
+func (c *chunks) Read(p []byte) (n int, err error) {
+	if c.left == 0 {
+		return 0, io.EOF
+	}
+	p = p[:min(len(p), c.left, 4096)]
+	if c.Reader != nil {
+		n, err = c.Reader.Read(p)
+	} else {
+		n = copy(p, bytes.Repeat([]byte{' '}, len(p)))
+	}
+	c.left -= n
+	return n, err
+}

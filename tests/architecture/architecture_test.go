@@ -1,0 +1,280 @@
+// Package architecture checks rules that the compiler does not check: which package may import which, that amounts use
+// no floating point, and that only one switch leaves tests out.
+package architecture
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/tests/full"
+)
+
+// modulePath is the path of this module, moduleRoot the folder that holds it, as seen from this package.
+const (
+	modulePath = "ledger.example"
+	moduleRoot = "../.."
+)
+
+// An importRule is what the packages of one folder may import of ours.
+type importRule struct {
+	folder  string // "…/*" is any below it; the longest that fits counts
+	imports string // folders, with spaces between them; "." is the module's root
+	also    int
+}
+
+// What an importRule allows also, added up.
+const (
+	pure  = 0         // nothing
+	sdk   = 1 << iota // AWS's SDK and the Lambda library
+	whole             // all of ours to its tests, which run the whole ledger
+)
+
+// backend is what Lambda runs, and everything all of ours.
+const (
+	backend = "events ledger ledger/* projections projections/* functions/* internal/ddb internal/store " +
+		"internal/table internal/retry"
+	everything = ". client client/* internal/* cmd/* tests/* " + backend
+)
+
+// importRules say which imports point inwards. What isn't named here is wrong.
+var importRules = []importRule{
+	{".", "", pure}, // only carries template.yaml and watch.yaml
+	{"events", "", pure},
+	// The write side and the read side don't know each other.
+	{"ledger", "events internal/store internal/table internal/retry", whole},
+	{"ledger/dynamo", "events ledger internal/store internal/table internal/ddb", sdk | whole},
+	{"projections", "events internal/store internal/table internal/retry", whole},
+	{"projections/viewstest", everything, sdk}, // for tests
+	{"projections/*", "events projections internal/store internal/table internal/retry", pure},
+	{"projections/dynamo", "events projections projections/repair internal/store internal/table internal/ddb", sdk},
+	// Repairs run beside the functions, from a command.
+	{"projections/repair", "events projections internal/store internal/table internal/ddb internal/retry", pure},
+	{"projections/repair/*", "events projections projections/repair internal/store internal/table internal/ddb " +
+		"internal/retry", sdk},
+	{"functions/*", "functions/api internal/app", sdk}, // the mains
+	{"functions/api", "events ledger projections internal/store", sdk | whole},
+	{"functions/api/*", "", sdk},
+	{"functions/stream", "events projections internal/store internal/table", sdk},
+	{"functions/stream/*", "functions/stream internal/table internal/ddb", sdk},
+	{"functions/metrics", "", sdk},
+	{"functions/metrics/*", "functions/metrics", pure},
+	{"internal/app", backend, sdk},
+	{"internal/ddb", "events internal/store internal/table internal/retry", sdk},
+	{"internal/retry", "", pure},
+	{"internal/ddb/*", "events internal/store internal/table internal/ddb", sdk},
+	{"internal/store", "", pure},
+	{"internal/table", "", pure},
+	{"internal/table/*", "", pure},
+	{"internal/audit", "internal/table", sdk}, // independent of what it audits
+	{"internal/importer", "client events", pure},
+	{"internal/bench", everything, sdk},
+	{"internal/meter", "internal/store internal/table internal/ddb", sdk | whole},
+	{"internal/price", "", pure},
+	{"internal/local/stack", "functions/api internal/ddb internal/retry internal/local/*", sdk},
+	{"internal/local/*", ". internal/store internal/table internal/ddb internal/retry internal/local/*", sdk | whole},
+	{"client", "events internal/retry", whole},
+	{"client/*", "", sdk | whole},
+	{"cmd/*", everything, sdk},
+	{"docs", "", pure},
+	{"docs/generate", everything, sdk},
+	{"tests", everything, sdk},
+	{"tests/*", everything, sdk},
+	{"tests/caller", "internal/table", pure},
+	{"tests/process", "internal/local/dynamolocal", pure},
+	{"tests/full", "", pure},
+	{"tests/books", "tests/caller", pure},
+}
+
+// domainFolders hold the rules of the ledger: no floating point.
+var domainFolders = []string{"events", "ledger", "internal/store", "internal/table", "projections"}
+
+// goFile is one Go file of ours.
+type goFile struct {
+	path string // slashes, from the module's root
+	test bool
+	ast  *ast.File
+	set  *token.FileSet
+}
+
+func (f goFile) folder() string { return path.Dir(f.path) }
+
+func (f goFile) at(n ast.Node) string {
+	return f.path + ":" + strconv.Itoa(f.set.Position(n.Pos()).Line)
+}
+
+// goFiles parses every Go file of the module.
+func goFiles(t *testing.T) (all []goFile) {
+	t.Helper()
+	set := token.NewFileSet()
+	err := filepath.WalkDir(moduleRoot, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != moduleRoot && (strings.HasPrefix(entry.Name(), ".") ||
+			entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case entry.IsDir() || filepath.Ext(name) != ".go":
+			return nil
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(moduleRoot, name)
+		all = append(all, goFile{filepath.ToSlash(relative), strings.HasSuffix(name, "_test.go"), file, set})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 10 {
+		t.Fatalf("only %d Go files found from %s", len(all), moduleRoot)
+	}
+	return all
+}
+
+// folderFits reports whether folder is pattern, or below it where that ends in "/*".
+func folderFits(pattern, folder string) bool {
+	if parent, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(folder, parent+"/")
+	}
+	return pattern == folder
+}
+
+func importRuleOf(folder string) (r importRule, found bool) {
+	for _, candidate := range importRules {
+		if folderFits(candidate.folder, folder) && (!found || len(candidate.folder) > len(r.folder)) {
+			r, found = candidate, true
+		}
+	}
+	return r, found
+}
+
+func TestImportsPointInwards(t *testing.T) {
+	for _, s := range goFiles(t) {
+		allowed, ok := importRuleOf(s.folder())
+		if !ok {
+			t.Errorf("%s: no rule says what %s may import", s.path, s.folder())
+			continue
+		}
+		for _, spec := range s.ast.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(imported, "github.com/aws/") && allowed.also&sdk == 0 {
+				t.Errorf("%s: %s imports an SDK: %s", s.at(spec), s.folder(), imported)
+			}
+			folder, ours := strings.CutPrefix(imported+"/", modulePath+"/")
+			if !ours {
+				continue
+			}
+			folder = path.Clean(folder)
+			if !mayImport(s, allowed, folder) {
+				t.Errorf("%s: %s imports %s", s.at(spec), s.folder(), folder)
+			}
+		}
+	}
+}
+
+// mayImport reports whether the rule of a file's folder allows it another of our folders. A test may import its own
+// package, the switch of heavy tests, and the folders whose names end in "test" in its own package and in those that
+// it may import.
+func mayImport(s goFile, allowed importRule, folder string) bool {
+	fits := func(folder string) bool {
+		return slices.ContainsFunc(strings.Fields(allowed.imports),
+			func(p string) bool { return folderFits(p, folder) })
+	}
+	if fits(folder) || s.test && allowed.also&whole != 0 {
+		return true
+	}
+	if !s.test {
+		return false
+	}
+	parent := path.Dir(folder)
+	return folder == s.folder() || folder == "tests/full" || strings.HasSuffix(folder, "test") &&
+		(parent == s.folder() || fits(parent))
+}
+
+// Amounts are exact: the domain has no floating-point type or parser, and no literal that isn't whole (1e6 is).
+func TestNoFloatsInTheDomain(t *testing.T) {
+	floats := []string{"float32", "float64", "complex64", "complex128", "ParseFloat", "Float", "Rat"}
+	for _, f := range goFiles(t) {
+		if f.test || !slices.Contains(domainFolders, f.folder()) {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				if slices.Contains(floats, n.Name) {
+					t.Errorf("%s: %s in the domain", f.at(n), n.Name)
+				}
+			case *ast.BasicLit:
+				if constant.ToInt(constant.MakeFromLiteral(n.Value, n.Kind, 0)).Kind() == constant.Unknown &&
+					n.Kind == token.FLOAT {
+					t.Errorf("%s: %s in the domain", f.at(n), n.Value)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// A test that is skipped proves nothing: only the switch of heavy tests skips, and prints what it left out.
+func TestOneSwitchSkips(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.folder() == "tests/full" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow", "Short"},
+				s.Sel.Name) {
+				if x, ok := s.X.(*ast.Ident); ok && (x.Name == "t" || x.Name == "b" || x.Name == "tb" ||
+					x.Name == "testing") {
+					t.Errorf("%s: %s.%s: call full.Only", f.at(s), x.Name, s.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// The switch leaves out what is heavy and scales down the rest, and takes no value that it doesn't know.
+func TestSwitch(t *testing.T) {
+	const variable = "LEDGER_TESTS"
+	t.Setenv(variable, "")
+	skipped := false
+	t.Run("heavy", func(t *testing.T) {
+		defer func() { skipped = t.Skipped() }()
+		full.Only(t, "this is how a heavy test looks")
+		t.Error("a heavy test ran unasked")
+	})
+	if !skipped || full.Count(1, 500) != 1 {
+		t.Errorf("unasked: skipped %v, count %d", skipped, full.Count(1, 500))
+	}
+
+	t.Setenv(variable, "full")
+	ran := false
+	t.Run("heavy", func(t *testing.T) { full.Only(t, "never said"); ran = true })
+	if !ran || full.Count(time.Second, time.Minute) != time.Minute {
+		t.Errorf("asked: ran %v, count %v", ran, full.Count(time.Second, time.Minute))
+	}
+
+	t.Setenv(variable, "ful")
+	defer func() {
+		if recover() == nil {
+			t.Error("a misspelt value was taken")
+		}
+	}()
+	full.Count(1, 2)
+}

@@ -1,0 +1,123 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/table"
+	"ledger.example/tests/setup"
+)
+
+// Below is what random requests have found, once in some thousand checks.
+
+// askBoth puts items into both stores, and returns what each answers to a request about a table of that name.
+func askBoth(
+	t *testing.T, ask func(client *dynamodb.Client, table *string) string, items ...ddb.Item,
+) (real, inMemory string) {
+	t.Helper()
+	local, name := newTable(t)
+	memory := memdb.New(memdb.Options{}).DynamoDB()
+	setup.Table(t, memory, name)
+	var answers []string
+	for _, client := range []*dynamodb.Client{local, memory} {
+		for _, i := range items {
+			if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answers = append(answers, ask(client, &name))
+	}
+	return answers[0], answers[1]
+}
+
+// querying asks a query.
+func querying(t *testing.T, in dynamodb.QueryInput) func(*dynamodb.Client, *string) string {
+	return func(client *dynamodb.Client, table *string) string {
+		in := in
+		in.TableName = table
+		return allPages(t.Context(), client, in)
+	}
+}
+
+// A sum that no number can be refuses a transaction with DynamoDB Local, and doesn't cancel it.
+func TestASumOfTooManyDigitsInATransaction(t *testing.T) {
+	item := ddb.Key(table.Key{PK: "p", SK: "a"})
+	item["N"] = &types.AttributeValueMemberN{Value: "1" + strings.Repeat("0", table.NumberDigits)}
+	real, inMemory := askBoth(t, func(client *dynamodb.Client, name *string) string {
+		_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+			TransactItems: []types.TransactWriteItem{{Update: &types.Update{
+				TableName: name, Key: ddb.Key(table.Key{PK: "p", SK: "a"}), UpdateExpression: aws.String("ADD N :one"),
+				ExpressionAttributeValues: ddb.Item{":one": ddb.Integer(1)},
+			}}},
+		}, ddb.Once)
+		return shown(err, func() string { return "done" })
+	}, item)
+	if want := "error ValidationException"; real != want || inMemory != want {
+		t.Errorf("DynamoDB Local: %s\nin memory: %s", real, inMemory)
+	}
+}
+
+// A page of AWS that holds all of its range, and as many items as were asked for, names its last item as the position to
+// go on from: nothing comes after it. DynamoDB Local never names such a position, and refuses it. Random requests don't
+// have it.
+func TestAPositionAtTheFarEndOfARange(t *testing.T) {
+	for _, forward := range []bool{true, false} {
+		real, inMemory := askBoth(t, querying(t, dynamodb.QueryInput{
+			KeyConditionExpression:    aws.String("PK = :p AND SK BETWEEN :a AND :a"),
+			ExpressionAttributeValues: ddb.Item{":p": ddb.String("p"), ":a": ddb.String("a")},
+			ExclusiveStartKey:         ddb.Key(table.Key{PK: "p", SK: "a"}),
+			ScanIndexForward:          &forward,
+		}), ddb.Key(table.Key{PK: "p", SK: "a"}))
+		if !strings.Contains(real, "ValidationException") {
+			t.Errorf("DynamoDB Local has learnt it: %s", real)
+		}
+		if inMemory != "0 of 0: " {
+			t.Errorf("in memory: %s", inMemory)
+		}
+	}
+}
+
+// Items with the same keys of an index have no promised order there. So it is open which of them come after a position
+// with these keys. DynamoDB Local shows one that sorts before the position; memory has the order of the table's keys.
+// Random requests don't have such a position.
+func TestAPositionBetweenEqualsOfAnIndex(t *testing.T) {
+	item := func(sort string) ddb.Item {
+		i := ddb.Key(table.Key{PK: "p", SK: sort})
+		i[table.AttrPK2] = ddb.String("x")
+		return i
+	}
+	real, inMemory := askBoth(t, querying(t, dynamodb.QueryInput{
+		IndexName: aws.String(table.IndexInverse), KeyConditionExpression: aws.String("PK2 = :x"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":x": ddb.String("x")}, ExclusiveStartKey: item("b"),
+	}), item("a"), item("c"))
+	if !strings.Contains(real, `SK="a"`) {
+		t.Errorf("DynamoDB Local has another order now: %s", real)
+	}
+	if !strings.HasPrefix(inMemory, "1 of 1: ") || !strings.Contains(inMemory, `SK="c"`) {
+		t.Errorf("in memory: %s", inMemory)
+	}
+}
+
+// Reserved words are refused in any case, where they stand without a placeholder. Random requests rarely have one.
+func TestReservedWordsAreRefused(t *testing.T) {
+	for _, c := range []struct{ word, want string }{
+		{"Role", "error ValidationException"}, {"abort", "error ValidationException"},
+		{"ZONE", "error ValidationException"}, {"Account", "-"},
+	} {
+		real, inMemory := askBoth(t, func(client *dynamodb.Client, name *string) string {
+			out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{
+				TableName: name, Key: ddb.Key(table.Key{PK: "p", SK: "a"}), ProjectionExpression: &c.word,
+			}, ddb.Once)
+			return shown(err, func() string { return itemText(out.Item) })
+		})
+		if real != c.want || inMemory != c.want {
+			t.Errorf("%s: DynamoDB Local: %s, in memory: %s", c.word, real, inMemory)
+		}
+	}
+}

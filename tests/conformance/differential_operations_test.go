@@ -1,0 +1,314 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+func (g *requests) put() sending {
+	in := &dynamodb.PutItemInput{TableName: g.tableName(), Item: g.item(), ConditionExpression: g.maybe(),
+		ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("put %s if %s", itemText(in.Item), aws.ToString(in.ConditionExpression))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		_, err := c.PutItem(ctx, in, ddb.Once)
+		return shown(err, func() string { return "done" })
+	}
+}
+
+func (g *requests) update() sending {
+	in := &dynamodb.UpdateItemInput{TableName: g.tableName(), Key: g.key(), UpdateExpression: g.change(),
+		ConditionExpression: g.maybe(), ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
+	if rapid.Bool().Draw(g.T, "returned") {
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("update %s by %s if %s", itemText(in.Key), *in.UpdateExpression, aws.ToString(in.ConditionExpression))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.UpdateItem(ctx, in, ddb.Once)
+		return shown(err, func() string { return "done: " + itemText(out.Attributes) })
+	}
+}
+
+func (g *requests) delete() sending {
+	in := &dynamodb.DeleteItemInput{TableName: g.tableName(), Key: g.key(), ConditionExpression: g.maybe(),
+		ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("delete %s if %s", itemText(in.Key), aws.ToString(in.ConditionExpression))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		_, err := c.DeleteItem(ctx, in, ddb.Once)
+		return shown(err, func() string { return "done" })
+	}
+}
+
+func (g *requests) get() sending {
+	in := &dynamodb.GetItemInput{TableName: g.tableName(), Key: g.key(),
+		ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T,
+			"strong")), ProjectionExpression: g.projection(conditionNames...)}
+	g.superfluous()
+	in.ExpressionAttributeNames = g.names
+	g.say("get %s of %s", aws.ToString(in.ProjectionExpression), itemText(in.Key))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.GetItem(ctx, in, ddb.Once)
+		return shown(err, func() string { return itemText(out.Item) })
+	}
+}
+
+func (g *requests) batch() sending {
+	r := types.KeysAndAttributes{ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong")),
+		ProjectionExpression: g.projection(conditionNames...)}
+	for range rapid.IntRange(1, 4).Draw(g.T, "keys") {
+		key := g.key()
+		if g.rarely("twice") || !slices.ContainsFunc(r.Keys,
+			func(k map[string]types.AttributeValue) bool { return itemText(k) == itemText(key) }) {
+			r.Keys = append(r.Keys, key)
+		}
+	}
+	if g.rarely("too many") {
+		for n := len(r.Keys); n <= table.BatchGetKeys; n++ {
+			r.Keys = append(r.Keys, ddb.Key(table.Key{PK: g.prefix, SK: fmt.Sprint(n)}))
+		}
+	}
+	r.ExpressionAttributeNames = g.names
+	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{*g.tableName(): r}}
+	g.say("get %s of %s", aws.ToString(r.ProjectionExpression), itemTexts(r.Keys))
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.BatchGetItem(ctx, in, ddb.Once)
+		return shown(err, func() string {
+			var texts []string
+			for _, i := range out.Responses[g.table] {
+				texts = append(texts, itemText(i))
+			}
+			slices.Sort(texts)
+			return fmt.Sprint(len(out.UnprocessedKeys), texts)
+		})
+	}
+}
+
+func (g *requests) query() sending {
+	in := &dynamodb.QueryInput{TableName: g.tableName(), ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong"))}
+	partitionKey, sortKey := table.AttrPK, table.AttrSK
+	partition := ddb.String(g.partition())
+	indexSort := "" // the sort key in the table of what the index's partition holds; "": any
+	ends := sortKeys
+	shownNames := conditionNames
+	switch rapid.IntRange(0, 3).Draw(g.T, "index") {
+	case 0:
+		in.IndexName, sortKey = aws.String(table.IndexHistory), table.AttrSK2
+		ends = []string{g.prefix, g.prefix + "x", g.prefix + "xa", g.prefix + "xb", g.prefix + "y", g.prefix + "yb",
+			g.prefix + "z"}
+	case 1:
+		in.IndexName, partitionKey, sortKey = aws.String(table.IndexInverse), table.AttrPK2, table.AttrPK
+		indexSort = g.oneOf("index key", sortKeys...)
+		partition = g.indexKey(partitionKey, "", indexSort)
+		ends = []string{g.prefix, g.prefix + "a", g.prefix + "b", g.prefix + "c"}
+		shownNames = []string{table.AttrPK, table.AttrSK, table.AttrAccount}
+		if g.rarely("not in the index") {
+			shownNames = conditionNames
+		}
+	}
+	if in.IndexName != nil && !g.rarely("strong index") {
+		in.ConsistentRead = nil
+	}
+	if g.rarely("another type") {
+		partition = g.number()
+	}
+	terms := []string{g.name(partitionKey) + g.oneOf("equals", " = ", " = ", " = ", " = ", " = ", " = ", " = ", " > ") +
+		g.placeholder(partition)}
+	var bounds []types.AttributeValue // of the range, if there is one
+	end := func() string {
+		v := ddb.String(g.oneOf("end", ends...))
+		if g.rarely("another type") {
+			v = g.value()
+		} else if g.rarely("empty") {
+			v = ddb.String("")
+		}
+		bounds = append(bounds, v)
+		return g.placeholder(v)
+	}
+	if rapid.Bool().Draw(g.T, "range") {
+		terms = append(terms, g.name(sortKey)+" BETWEEN "+end()+" AND "+end())
+	} else if g.rarely("another term") {
+		terms = append(terms, g.name(attributes...)+" = "+end())
+	}
+	if len(terms) == 2 && rapid.Bool().Draw(g.T, "sort key first") {
+		slices.Reverse(terms)
+	}
+	in.KeyConditionExpression = g.expression("key condition", strings.Join(terms, " AND "))
+	in.ProjectionExpression = g.projection(shownNames...)
+	if rapid.Bool().Draw(g.T, "limited") {
+		in.Limit = aws.Int32(int32(rapid.IntRange(1, 3).Draw(g.T, "limit")))
+		if g.rarely("no limit") {
+			in.Limit = aws.Int32(0)
+		}
+	}
+	if rapid.Bool().Draw(g.T, "reverse") {
+		in.ScanIndexForward = aws.Bool(false)
+	}
+	if g.rarely("another start") {
+		in.ExclusiveStartKey = g.start(partitionKey, sortKey, partition, indexSort)
+		far := len(bounds) - 1
+		if in.ScanIndexForward != nil {
+			far = 0
+		}
+		// Whether a page may begin at the end of its range is nobody's promise: see TestAPositionAtTheFarEndOfARange.
+		if len(bounds) > 0 && valueText(bounds[far]) == valueText(in.ExclusiveStartKey[sortKey]) {
+			in.ExclusiveStartKey = nil
+		}
+	}
+	g.superfluous()
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
+	g.say("query %s %s, projection %s, limit %d, reverse %v, start %s", aws.ToString(in.IndexName),
+		*in.KeyConditionExpression, aws.ToString(in.ProjectionExpression), aws.ToInt32(in.Limit),
+		in.ScanIndexForward != nil, itemText(in.ExclusiveStartKey))
+	return func(ctx context.Context, c *dynamodb.Client) string { return allPages(ctx, c, *in) }
+}
+
+// start draws a position that a query begins after. indexSort is the sort key of the items in the index's partition, if
+// they have one. In an index, no item has the position's index keys and another key of the table: see
+// TestAPositionBetweenEqualsOfAnIndex.
+func (g *requests) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) ddb.Item {
+	key := g.key()
+	switch {
+	case sortKey == table.AttrSK2:
+		key[partitionKey] = partition
+		key[sortKey] = ddb.String(g.prefix + g.oneOf("end", "", "x", "y", "z"))
+		if rapid.Bool().Draw(g.T, "like an item's") {
+			key[sortKey] = g.indexKey(sortKey, g.oneOf("index key", "x", "y"), textOf(key[table.AttrSK]))
+		}
+	case sortKey == table.AttrPK && !g.wrongKey:
+		key[partitionKey] = partition
+		key[sortKey] = ddb.String(g.prefix + g.oneOf("end", "", "a", "b", "c"))
+		key[table.AttrSK] = ddb.String(indexSort)
+	}
+	return key
+}
+
+// pagesMost is how many pages of a query are read: more than there can be.
+const pagesMost = 40
+
+// allPages reads a query to its end. Whether a page that holds all that was left names a position, is nobody's promise:
+// then an empty one follows it, which is left out.
+func allPages(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) string {
+	var pages []string
+	last := ddb.Item(nil)
+	for range pagesMost {
+		out, err := c.Query(ctx, &in, ddb.Once)
+		if err != nil {
+			return strings.Join(append(pages, itemText(last), shown(err, nil)), "\n\t")
+		}
+		if out.ScannedCount == 0 && out.LastEvaluatedKey == nil && len(pages) > 0 {
+			break
+		}
+		if len(pages) > 0 {
+			pages = append(pages, itemText(last))
+		}
+		pages = append(pages, fmt.Sprintf("%d of %d: %s", out.Count, out.ScannedCount, itemTexts(out.Items)))
+		if last = out.LastEvaluatedKey; last == nil {
+			break
+		}
+		in.ExclusiveStartKey = last
+	}
+	return strings.Join(pages, "\n\t")
+}
+
+func (g *requests) transaction() sending {
+	in := &dynamodb.TransactWriteItemsInput{}
+	var said, keys []string
+	for range rapid.IntRange(1, 4).Draw(g.T, "actions") {
+		g.names, g.values = nil, nil
+		item := g.item()
+		key := valueText(item[table.AttrPK]) + " " + valueText(item[table.AttrSK])
+		if slices.Contains(keys, key) {
+			if !g.rarely("twice") {
+				continue
+			}
+			g.loose = true
+		}
+		keys = append(keys, key)
+		only := ddb.Item{table.AttrPK: item[table.AttrPK]}
+		if sort, ok := item[table.AttrSK]; ok {
+			only[table.AttrSK] = sort
+		}
+		name, condition, fails := g.tableName(), g.maybe(), g.shownOnFailure()
+		var action types.TransactWriteItem
+		switch rapid.IntRange(0, 6).Draw(g.T, "action") {
+		case 0, 1, 2:
+			g.superfluous()
+			action.Put = &types.Put{TableName: name, Item: item, ConditionExpression: condition,
+				ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
+			g.say("put %s if %s", itemText(item), aws.ToString(condition))
+		case 3, 4:
+			change := g.change()
+			action.Update = &types.Update{TableName: name, Key: only, UpdateExpression: change,
+				ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values}
+			g.say("update %s by %s if %s", itemText(only), *change, aws.ToString(condition))
+		case 5:
+			action.Delete = &types.Delete{TableName: name, Key: only, ConditionExpression: condition,
+				ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
+			g.say("delete %s if %s", itemText(only), aws.ToString(condition))
+		case 6:
+			if condition == nil {
+				condition = g.expression("condition", g.condition(1, conditionNames...))
+			}
+			action.ConditionCheck = &types.ConditionCheck{TableName: name, Key: only, ConditionExpression: condition,
+				ReturnValuesOnConditionCheckFailure: fails,
+				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
+			g.say("check %s if %s", itemText(only), aws.ToString(condition))
+		}
+		said = append(said, g.sent)
+		in.TransactItems = append(in.TransactItems, action)
+	}
+	g.sent = "transaction: " + strings.Join(said, "; ")
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		_, err := c.TransactWriteItems(ctx, in, ddb.Once)
+		return shown(err, func() string { return "done" })
+	}
+}
+
+// together reads several items in one transaction.
+func (g *requests) together() sending {
+	in := &dynamodb.TransactGetItemsInput{}
+	var said, keys []string
+	for range rapid.IntRange(1, 3).Draw(g.T, "keys") {
+		g.names, g.values = nil, nil
+		key := g.key()
+		if slices.Contains(keys, itemText(key)) && !g.rarely("twice") {
+			continue
+		}
+		g.loose = g.loose || g.wrongKey
+		keys = append(keys, itemText(key))
+		read := &types.Get{TableName: g.tableName(), Key: key, ProjectionExpression: g.projection(conditionNames...)}
+		read.ExpressionAttributeNames = g.names
+		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: read})
+		g.say("%s of %s", aws.ToString(read.ProjectionExpression), itemText(key))
+		said = append(said, g.sent)
+	}
+	g.sent = "get together: " + strings.Join(said, "; ")
+	return func(ctx context.Context, c *dynamodb.Client) string {
+		out, err := c.TransactGetItems(ctx, in, ddb.Once)
+		return shown(err, func() string {
+			var texts []string
+			for _, r := range out.Responses {
+				texts = append(texts, itemText(r.Item))
+			}
+			return strings.Join(texts, " ")
+		})
+	}
+}

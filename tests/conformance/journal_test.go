@@ -1,0 +1,638 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb/ddbtest"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/store"
+	"ledger.example/ledger"
+	"ledger.example/ledger/dynamo"
+	"ledger.example/projections"
+	viewsdynamo "ledger.example/projections/dynamo"
+	"ledger.example/tests/setup"
+)
+
+// The contract of ledger.Journal, in memory and on DynamoDB Local. Faults of the store are for the other tests.
+func TestJournalConforms(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		client := memdb.New(memdb.Options{Violation: func(err error) { t.Error(err) }}).DynamoDB()
+		setup.Table(t, client, "books")
+		conform(t, client, "books")
+	})
+	t.Run("DynamoDB Local", func(t *testing.T) {
+		client, table := newTable(t)
+		conform(t, client, table)
+	})
+}
+
+func conform(t *testing.T, client *dynamodb.Client, table string) {
+	for i, test := range []struct {
+		name string
+		run  func(*suite)
+	}{
+		{"lookup", (*suite).lookup},
+		{"lookup of more than a hundred keys", (*suite).lookupMany},
+		{"lookup of credits", (*suite).lookupCredits},
+		{"register asset", (*suite).registerAsset},
+		{"open account", (*suite).openAccount},
+		{"append and read back", (*suite).appendAndRead},
+		{"append the most", (*suite).appendMost},
+		{"append again", (*suite).appendAgain},
+		{"posting exists", (*suite).postingExists},
+		{"guard's condition", (*suite).guard},
+		{"guard of large amounts", (*suite).guardOfLargeAmounts},
+		{"guards are made and told", (*suite).guards},
+		{"changes", (*suite).changes},
+		{"all or nothing", (*suite).allOrNothing},
+		{"complete", (*suite).complete},
+		{"grants", (*suite).grants},
+		{"a hold ends", (*suite).holdEnds},
+		{"reversals", (*suite).reversals},
+		{"due holds", func(s *suite) { s.dueHolds(client, table) }},
+		{"no time left", (*suite).noTimeLeft},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(&suite{
+				T: t, Journal: dynamo.NewJournal(client, table), views: viewsdynamo.NewViews(client, table),
+				minter: events.NewMinter(nil, nil), prefix: fmt.Sprintf("%02d-", i),
+			})
+		})
+	}
+}
+
+// suite is one subtest at work. All share a table: every id begins with the subtest's prefix.
+type suite struct {
+	*testing.T
+	*dynamo.Journal
+	views  *viewsdynamo.Views
+	minter *events.Minter
+	prefix string
+}
+
+var instant = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
+
+func (s *suite) amount(text string) events.Amount { s.Helper(); return amount(s, text) }
+
+func (s *suite) id(name string) string { return s.prefix + name }
+
+func (s *suite) pair(account, asset string) events.Pair {
+	return events.Pair{Account: s.id(account), Asset: s.id(asset)}
+}
+
+func (s *suite) asset(name string) events.AssetRegistered {
+	return events.AssetRegistered{ID: s.id(name), Name: "Asset " + name, Scale: 2, Actor: "tester", At: instant}
+}
+
+func (s *suite) account(name string) events.AccountOpened {
+	return events.AccountOpened{ID: s.id(name), Profile: "{}", Actor: "tester", At: instant}
+}
+
+func (s *suite) leg(account, asset, quantity string) events.Leg {
+	return events.Leg{Account: s.id(account), Asset: s.id(asset), Quantity: s.amount(quantity)}
+}
+
+// transfer returns a transaction that moves quantity of USD, with new KSUIDs.
+func (s *suite) transfer(name, from, to, quantity string) events.TransactionPosted {
+	return s.transaction(name, s.leg(from, "USD", "-"+quantity), s.leg(to, "USD", quantity))
+}
+
+func (s *suite) transaction(name string, legs ...events.Leg) events.TransactionPosted {
+	s.Helper()
+	ids, _, err := s.minter.Mint(len(legs))
+	s.must(err)
+	legs = slices.Clone(legs)
+	for i := range legs {
+		legs[i].ID = ids[i]
+	}
+	return events.TransactionPosted{
+		ID: s.id(name), Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: legs, Fingerprint: "1:" + name, Actor: "tester",
+	}
+}
+
+// debit is a debit of USD.
+func (s *suite) debit(account, gross, bound string) ledger.Debit {
+	return ledger.Debit{Pair: s.pair(account, "USD"), Change: 1, Gross: s.amount(gross), Bound: s.amount(bound)}
+}
+
+// refusal is one by a guard that was told of the account's opening.
+func (s *suite) refusal(p events.Pair, spent string) ledger.Refusal {
+	return ledger.Refusal{Guard: ledger.Guard{Pair: p, Spent: s.amount(spent), Change: 1}}
+}
+
+func (s *suite) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// is fails the test unless err is wanted.
+func (s *suite) is(what string, err, wanted error) {
+	s.Helper()
+	if !errors.Is(err, wanted) {
+		s.Errorf("%s: error %v, want %v", what, err, wanted)
+	}
+}
+
+func (s *suite) same(got, want any) {
+	s.Helper()
+	if !reflect.DeepEqual(got, want) {
+		s.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// append appends, and retries while others are in progress. It fails the test on any error but *Cancelled. It makes the
+// guards of all debits first.
+func (s *suite) append(header events.TransactionPosted, debits ...ledger.Debit) *ledger.Cancelled {
+	s.Helper()
+	for _, d := range debits {
+		s.must(s.MakeGuard(s.Context(), d.Pair))
+		s.must(s.TellGuard(s.Context(), d.Pair, 1))
+	}
+	return s.appendUnguarded(header, debits...)
+}
+
+func (s *suite) appendUnguarded(header events.TransactionPosted, debits ...ledger.Debit) *ledger.Cancelled {
+	s.Helper()
+	for {
+		at, err := s.Journal.Append(s.Context(), ledger.NewCommit(header, debits...))
+		cancelled, ok := errors.AsType[*ledger.Cancelled](err)
+		if !ok {
+			s.must(err)
+			s.clock(at)
+			return nil
+		}
+		busy := cancelled.Conflict || cancelled.Throttled ||
+			cancelled.Heads[0].Is == ledger.HeadConflict || cancelled.Heads[0].Is == ledger.HeadThrottled
+		if !busy {
+			return cancelled
+		}
+	}
+}
+
+func (s *suite) mustAppend(header events.TransactionPosted, debits ...ledger.Debit) {
+	s.Helper()
+	if cancelled := s.append(header, debits...); cancelled != nil {
+		s.Fatalf("append %s: cancelled: %+v", header.ID, cancelled)
+	}
+}
+
+// refuses fails the test unless exactly these guards refuse, in this order, at what was spent.
+func (s *suite) refuses(header events.TransactionPosted, debits []ledger.Debit, want ...ledger.Refusal) {
+	s.Helper()
+	got := s.append(header, debits...)
+	if got == nil || got.Heads[0] != (ledger.HeadReason{}) {
+		s.Fatalf("append %s: %+v, want refusals %+v", header.ID, got, want)
+	}
+	s.same(got.Refused, want)
+}
+
+// clock fails the test unless at is the store's clock: whole seconds, and about now.
+func (s *suite) clock(at time.Time) {
+	s.Helper()
+	if at.Nanosecond() != 0 || time.Since(at).Abs() > time.Minute {
+		s.Errorf("the store's clock is %v, at %v", at, time.Now())
+	}
+}
+
+func (s *suite) absent(t events.TransactionPosted) {
+	s.Helper()
+	_, _, err := s.Transaction(s.Context(), t.ID)
+	s.is("read "+t.ID, err, store.ErrAbsent)
+}
+
+func (s *suite) stored(want events.TransactionPosted) {
+	s.Helper()
+	got, at, err := s.Transaction(s.Context(), want.ID)
+	s.must(err)
+	s.clock(at)
+	s.same(got, want)
+	at, err = s.VerifyComplete(s.Context(), want, want.Postings())
+	s.must(err)
+	s.clock(at)
+}
+
+// project stores credits of a pair as a projector does.
+func (s *suite) project(p events.Pair, credits events.Amount) {
+	s.Helper()
+	b, _, err := s.views.Balance(s.Context(), p)
+	s.must(err)
+	b.Head.Credits = credits
+	s.must(s.views.Write(s.Context(), projections.Change{Balance: b}))
+}
+
+func (s *suite) lookup() {
+	keys := ledger.LookupKeys{
+		Accounts: []string{s.id("jane"), s.id("USD"), s.id("jane")}, Assets: []string{s.id("jane"), s.id("USD"), s.id("USD")},
+		Credits: []events.Pair{s.pair("jane", "USD")},
+	}
+	found, err := s.Lookup(s.Context(), keys)
+	s.must(err)
+	s.clock(found.At)
+	if len(found.Accounts)+len(found.Assets)+len(found.Credits) != 0 {
+		s.Errorf("found what is not there: %+v", found)
+	}
+	_, err = s.Put(s.Context(), s.asset("USD"))
+	s.must(err)
+	_, err = s.Put(s.Context(), s.account("jane"))
+	s.must(err)
+	found, err = s.Lookup(s.Context(), keys)
+	s.must(err)
+	s.same(found.Accounts, map[string]ledger.Account{s.id("jane"): ledger.NewAccount(s.account("jane"), nil)})
+	s.same(found.Assets, map[string]events.AssetRegistered{s.id("USD"): s.asset("USD")})
+}
+
+func (s *suite) lookupMany() {
+	var keys ledger.LookupKeys
+	accounts, assets := map[string]ledger.Account{}, map[string]events.AssetRegistered{}
+	for i := range 70 {
+		name := fmt.Sprint(i)
+		keys.Accounts = append(keys.Accounts, s.id(name), s.id(name))
+		keys.Assets = append(keys.Assets, s.id(name), s.id(name))
+		if i%3 == 0 {
+			continue // a third of all is absent
+		}
+		account, asset := s.account(name), s.asset(name)
+		account.Profile = `{"note":"` + strings.Repeat("x", 4000) + `"}`
+		_, err := s.Put(s.Context(), account)
+		s.must(err)
+		_, err = s.Put(s.Context(), asset)
+		s.must(err)
+		accounts[account.ID], assets[asset.ID] = ledger.NewAccount(account, nil), asset
+	}
+	found, err := s.Lookup(s.Context(), keys)
+	s.must(err)
+	s.same(found.Accounts, accounts)
+	s.same(found.Assets, assets)
+}
+
+func (s *suite) lookupCredits() {
+	large, none := s.pair("jane", "USD"), s.pair("jane", "US")
+	s.project(large, events.MaxFolded())
+	found, err := s.Lookup(s.Context(), ledger.LookupKeys{Credits: []events.Pair{large, none}})
+	s.must(err)
+	s.same(found.Credits, map[events.Pair]events.Amount{large: events.MaxFolded()})
+}
+
+func (s *suite) registerAsset() {
+	first := s.asset("x:AAPL@1")
+	first.Name, first.Description, first.Scale, first.Currency = "Äpfel ☃", "Common stock", 18, "USD"
+	got, err := s.Put(s.Context(), first)
+	s.must(err)
+	s.same(got, first)
+	got, err = s.Put(s.Context(), s.asset("x:AAPL@1"))
+	s.is("registered again", err, store.ErrExists)
+	s.same(got, first)
+}
+
+func (s *suite) openAccount() {
+	jane, market := s.account("jane"), s.account("market")
+	jane.Name = "Jane Doe"
+	jane.Profile = `{"addresses":[{"street":"1 Main St","n":1.50}],"email":"jane@example.com"}`
+	jane.Overdraft.Limits = map[string]events.Amount{"USD": s.amount(strings.Repeat("9", events.PostedDigits)), "EUR": {}}
+	market.Overdraft.Unlimited = true
+	for _, account := range []events.AccountOpened{jane, market, s.account("plain")} {
+		got, err := s.Put(s.Context(), account)
+		s.must(err)
+		s.same(got, account)
+		bare := s.account("")
+		bare.ID = account.ID
+		got, err = s.Put(s.Context(), bare)
+		s.is("opened again", err, store.ErrExists)
+		s.same(got, account)
+	}
+}
+
+func (s *suite) appendAndRead() {
+	most := strings.Repeat("9", events.PostedDigits)
+	legs := []events.Leg{
+		s.leg("jane", "AAPL", "10"), s.leg("market", "AAPL", "-10"), s.leg("jane", "USD", "-"+most), s.leg("market", "USD", most),
+	}
+	legs[0].Cost, legs[1].Cost = s.amount(most), s.amount("-"+most)
+	trade := s.transaction("t-1", legs...)
+	trade.Kind, trade.Description = events.KindTrade, "ten äpfel ☃"
+	trade.Metadata = map[string]string{"order": "1001", "empty": "", "a.b#c": "d"}
+	s.absent(trade)
+	s.mustAppend(trade)
+	s.stored(trade)
+	s.absent(s.transaction("t"))
+}
+
+func (s *suite) appendMost() {
+	var legs []events.Leg
+	var debits []ledger.Debit
+	for i := range events.PostingsMax - 1 {
+		account := fmt.Sprintf("%061d", i)
+		legs = append(legs, s.leg(account, "USD", "-1"))
+		debits = append(debits, s.debit(account, "1", "0"))
+	}
+	legs = append(legs, s.leg("shop", "USD", fmt.Sprint(len(legs))))
+	most := s.transaction(strings.Repeat("t", events.IDChars-len(s.prefix)), legs...)
+	s.mustAppend(most, debits...)
+	s.stored(most)
+
+	// A guard at the far end refuses, and says so for the right one.
+	last := len(debits) - 1
+	for i := range debits[:last] {
+		debits[i].Bound = s.amount("1")
+	}
+	s.refuses(s.transaction("again", legs...), debits, s.refusal(debits[last].Pair, "1"))
+}
+
+func (s *suite) appendAgain() {
+	first := s.transfer("t-1", "jane", "shop", "5")
+	s.mustAppend(first, s.debit("jane", "5", "0"))
+
+	// Under the same id, whatever else it says: the stored header comes back, nothing changes.
+	second := s.transfer("t-1", "bob", "shop", "7")
+	for _, debits := range [][]ledger.Debit{{s.debit("bob", "7", "100")}, {s.debit("bob", "7", "-1")}, nil} {
+		cancelled := s.append(second, debits...)
+		if cancelled == nil || cancelled.Heads[0].Is != ledger.HeadExists {
+			s.Fatalf("appended under a used id: %+v", cancelled)
+		}
+		s.same(cancelled.Heads[0].Stored, events.Event(first))
+		s.clock(cancelled.At)
+	}
+	s.stored(first)
+	_, err := s.VerifyComplete(s.Context(), second, second.Postings())
+	s.is("postings of a cancelled transaction", err, store.ErrAbsent)
+	// Bob's guard was never raised.
+	s.refuses(s.transfer("t-2", "bob", "shop", "1"), []ledger.Debit{s.debit("bob", "1", "-1")}, s.refusal(s.pair("bob", "USD"), "0"))
+}
+
+func (s *suite) postingExists() {
+	first, second := s.transfer("t-1", "jane", "shop", "5"), s.transfer("t-2", "jane", "shop", "6")
+	second.Legs[1].ID = first.Legs[1].ID
+	s.mustAppend(first)
+	s.refuses(second, nil)
+	s.absent(second)
+	s.stored(first)
+}
+
+func (s *suite) guard() {
+	for i, step := range []struct {
+		gross, bound string
+		refused      bool
+		spent        string // before
+	}{
+		{"10", "-1", true, "0"}, // nothing spent passes only a bound that is not negative
+		{"10", "0", false, "0"},
+		{"5", "9", true, "10"},
+		{"5", "10", false, "10"}, // at most the bound
+		{"1", "14", true, "15"},
+		{"1", "-5", true, "15"},
+		{"1", "1000", false, "15"},
+		{"1", "15", true, "16"},
+	} {
+		tx, debit := s.transfer(fmt.Sprint("t-", i), "jane", "shop", step.gross), s.debit("jane", step.gross, step.bound)
+		if step.refused {
+			s.refuses(tx, []ledger.Debit{debit}, s.refusal(debit.Pair, step.spent))
+			s.absent(tx)
+			continue
+		}
+		s.mustAppend(tx, debit)
+		s.stored(tx)
+	}
+	// Guards of another asset and of another account are others.
+	s.mustAppend(s.transaction("eur", s.leg("jane", "EUR", "-1"), s.leg("shop", "EUR", "1")),
+		ledger.Debit{Pair: s.pair("jane", "EUR"), Change: 1, Gross: s.amount("1")})
+	s.mustAppend(s.transfer("bob", "bob", "shop", "1"), s.debit("bob", "1", "0"))
+}
+
+// Nothing passes a guard that is absent, or was told of another version than the debit names.
+func (s *suite) guards() {
+	jane, ctx := s.pair("jane", "USD"), s.Context()
+	refuses := func(change int64, want ledger.Refusal) {
+		s.Helper()
+		debit := s.debit("jane", "1", "1000")
+		debit.Change = change
+		tx := s.transfer("t-1", "jane", "shop", "1")
+		got := s.appendUnguarded(tx, debit)
+		if got == nil || len(got.Refused) != 1 || got.Refused[0] != want {
+			s.Fatalf("by version %d: %+v, want a refusal %+v", change, got, want)
+		}
+		s.absent(tx)
+	}
+	s.is("tell a guard that is absent", s.TellGuard(ctx, jane, 1), store.ErrAbsent)
+	refuses(1, ledger.Refusal{Guard: ledger.Guard{Pair: jane}, Absent: true})
+	s.must(s.MakeGuard(ctx, jane))
+	for _, change := range []int64{0, 1} {
+		refuses(change, ledger.Refusal{Guard: ledger.Guard{Pair: jane}})
+	}
+	s.must(s.TellGuard(ctx, jane, 2))
+	s.must(s.TellGuard(ctx, jane, 1))
+	refuses(1, ledger.Refusal{Guard: ledger.Guard{Pair: jane, Change: 2}})
+	refuses(3, ledger.Refusal{Guard: ledger.Guard{Pair: jane, Change: 2}})
+	s.must(s.MakeGuard(ctx, jane))
+	debit := s.debit("jane", "7", "0")
+	debit.Change = 2
+	if got := s.appendUnguarded(s.transfer("t-2", "jane", "shop", "7"), debit); got != nil {
+		s.Fatalf("refused: %+v", got)
+	}
+	s.must(s.MakeGuard(ctx, jane)) // leaves it as it is
+	s.must(s.TellGuard(ctx, jane, 12))
+	wanted := ledger.Guard{Pair: jane, Spent: s.amount("7"), Change: 12}
+	found, err := s.Lookup(ctx, ledger.LookupKeys{Credits: []events.Pair{jane, s.pair("jane", "EUR")}})
+	s.must(err)
+	s.same(found.Guards, map[events.Pair]ledger.Guard{jane: wanted})
+
+	// A list of guards has those of the account only, also after one of them.
+	s.must(s.MakeGuard(ctx, s.pair("jane", "AAPL")))
+	s.must(s.MakeGuard(ctx, s.pair("jan", "USD")))
+	page, next, err := s.Guards(ctx, s.id("jane"), "")
+	s.must(err)
+	s.same(page, []ledger.Guard{{Pair: s.pair("jane", "AAPL")}, wanted})
+	s.same(next, "")
+	page, _, err = s.Guards(ctx, s.id("jane"), s.id("AAPL"))
+	s.must(err)
+	s.same(page, []ledger.Guard{wanted})
+	page, _, err = s.Guards(ctx, s.id("nobody"), "")
+	s.must(err)
+	s.same(page, []ledger.Guard{})
+}
+
+// A change is put after the one with the number before, once.
+func (s *suite) changes() {
+	opening := s.account("jane")
+	_, err := s.Put(s.Context(), opening)
+	s.must(err)
+	change := func(number int64, name string) events.AccountChanged {
+		return events.AccountChanged{
+			ID: opening.ID, Number: number, Name: name, Profile: `{"a":1}`, State: events.StateFrozen, Actor: "tester", At: instant,
+			Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": s.amount("5")}},
+		}
+	}
+	is := func(newest *events.AccountChanged) {
+		s.Helper()
+		found, err := s.Lookup(s.Context(), ledger.LookupKeys{Accounts: []string{opening.ID}})
+		s.must(err)
+		s.same(found.Accounts, map[string]ledger.Account{opening.ID: ledger.NewAccount(opening, newest)})
+	}
+	is(nil)
+	s.is("before the second", s.PutChange(s.Context(), change(3, "x")), store.ErrConflict)
+	is(nil)
+	for n := int64(2); n <= 12; n++ {
+		c := change(n, fmt.Sprint("Jane ", n))
+		s.must(s.PutChange(s.Context(), c))
+		is(&c)
+		s.is("again", s.PutChange(s.Context(), change(n, "x")), store.ErrConflict)
+		s.is("too early", s.PutChange(s.Context(), change(n+2, "x")), store.ErrConflict)
+		is(&c)
+	}
+}
+
+// Figures beyond 64 bits and beyond what a float holds stay exact.
+func (s *suite) guardOfLargeAmounts() {
+	gross := strings.Repeat("9", events.PostedDigits)
+	bound, err := events.MaxFolded().Sub(s.amount(gross))
+	s.must(err)
+	s.mustAppend(s.transfer("t-1", "jane", "shop", gross), s.debit("jane", gross, bound.String()))
+	s.mustAppend(s.transfer("t-2", "jane", "shop", gross), s.debit("jane", gross, gross))
+	const below, spent = "19999999999999999999999999997", "19999999999999999999999999998"
+	s.refuses(s.transfer("t-3", "jane", "shop", "1"), []ledger.Debit{s.debit("jane", "1", below)},
+		s.refusal(s.pair("jane", "USD"), spent))
+	s.mustAppend(s.transfer("t-4", "jane", "shop", "1"), s.debit("jane", "1", spent))
+}
+
+func (s *suite) allOrNothing() {
+	s.mustAppend(s.transfer("t-0", "bob", "shop", "5"), s.debit("bob", "5", "0"))
+
+	// Two of three guards refuse; the one between them would have passed.
+	tx := s.transaction("t-1", s.leg("bob", "USD", "-6"), s.leg("jane", "USD", "-5"), s.leg("carol", "USD", "-5"), s.leg("shop", "USD", "16"))
+	s.refuses(tx, []ledger.Debit{s.debit("bob", "6", "4"), s.debit("jane", "5", "1"), s.debit("carol", "5", "-1")},
+		s.refusal(s.pair("bob", "USD"), "5"), s.refusal(s.pair("carol", "USD"), "0"))
+	s.absent(tx)
+	_, err := s.VerifyComplete(s.Context(), tx, tx.Postings())
+	s.is("a refused transaction", err, store.ErrAbsent)
+	// Had jane's guard been raised, this would be refused at 5.
+	s.mustAppend(s.transfer("t-2", "jane", "shop", "1"), s.debit("jane", "1", "0"))
+
+	// The same commit passes once its bounds allow it: nothing of it was left behind.
+	s.mustAppend(tx, s.debit("bob", "6", "5"), s.debit("jane", "5", "5"), s.debit("carol", "5", "5"))
+	s.stored(tx)
+}
+
+func (s *suite) complete() {
+	tx := s.transfer("t-1", "jane", "shop", "5")
+	verify := func(what string, t events.TransactionPosted) {
+		_, err := s.VerifyComplete(s.Context(), t, t.Postings())
+		s.is(what, err, store.ErrAbsent)
+	}
+	verify("before it is there", tx)
+	s.mustAppend(tx)
+	s.stored(tx)
+	other := s.transfer("t-1", "jane", "shop", "5")
+	other.Legs[0] = tx.Legs[0]
+	verify("with a posting that is not there", other)
+	tx.ID = s.id("t-2")
+	verify("without its header", tx)
+}
+
+func (s *suite) grants() {
+	newest := func(account, user string, want events.Event) {
+		s.Helper()
+		role, number, err := s.NewestGrant(s.Context(), account, user)
+		if want == nil {
+			s.is("newest grant", err, store.ErrAbsent)
+			return
+		}
+		s.must(err)
+		switch want := want.(type) {
+		case events.MemberGranted:
+			s.same(role, want.Role)
+			s.same(number, want.Number)
+		case events.MemberRevoked:
+			s.same(role, events.Role(""))
+			s.same(number, want.Number)
+		}
+	}
+	jane := s.id("jane")
+	grant := func(user string, number int64, role events.Role) events.Event {
+		return events.MemberGranted{Account: jane, User: user, Role: role, Number: number, Actor: "tester", At: instant}
+	}
+	newest(jane, "u", nil)
+	// Twelve of them: their order is that of numbers, not of texts. Times say nothing.
+	var last events.Event
+	for n := int64(1); n <= 12; n++ {
+		last = grant("u", n, events.RoleViewer)
+		if n%2 == 0 {
+			last = events.MemberRevoked{Account: jane, User: "u", Number: n, Actor: "tester", At: instant.AddDate(0, 0, int(-n))}
+		}
+		stored, err := s.Put(s.Context(), last)
+		s.must(err)
+		s.same(stored, last)
+		stored, err = s.Put(s.Context(), grant("u", n, events.RoleOwner))
+		s.is("grant put again", err, store.ErrExists)
+		s.same(stored, last)
+		newest(jane, "u", last)
+	}
+	// Users whose ids begin alike, and other accounts, are others.
+	newest(jane, "u1", nil)
+	newest(s.id("jan"), "u", nil)
+	_, err := s.Put(s.Context(), grant("u-1", 1, events.RoleOwner))
+	s.must(err)
+	newest(jane, "u-1", grant("u-1", 1, events.RoleOwner))
+	newest(jane, "u", last)
+}
+
+// A context that is over lets nothing be written, and is no proof of absence.
+func (s *suite) noTimeLeft() {
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	tx := s.transfer("t-1", "jane", "shop", "5")
+	_, err := s.Lookup(ctx, ledger.LookupKeys{Accounts: []string{s.id("jane")}})
+	s.is("lookup", err, store.ErrUnavailable)
+	_, _, err = s.Transaction(ctx, tx.ID)
+	s.is("transaction", err, store.ErrUnavailable)
+	_, err = s.VerifyComplete(ctx, tx, tx.Postings())
+	s.is("complete", err, store.ErrUnavailable)
+	_, _, err = s.NewestGrant(ctx, s.id("jane"), "u")
+	s.is("newest grant", err, store.ErrUnavailable)
+	_, err = s.Append(ctx, ledger.NewCommit(tx))
+	s.is("append", err, store.ErrUnavailable)
+	s.absent(tx)
+}
+
+// A command decides on what it reads: every read of the journal is strongly consistent, and names each key once.
+func TestReadsAreStrong(t *testing.T) {
+	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply {
+		return ddbtest.OK(`{"Items":[],"Responses":{}}`)
+	})
+	journal, ctx := dynamo.NewJournal(client, "books"), t.Context()
+	if _, err := journal.Lookup(ctx, ledger.LookupKeys{
+		Accounts: []string{"jane", "jane"}, Assets: []string{"USD", "USD"},
+		Credits: []events.Pair{{Account: "jane", Asset: "USD"}, {Account: "jane", Asset: "USD"}},
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := journal.Transaction(ctx, "t-1"); !errors.Is(err, store.ErrAbsent) {
+		t.Errorf("no header: %v", err)
+	}
+	if _, _, err := journal.NewestGrant(ctx, "jane", "ann"); !errors.Is(err, store.ErrAbsent) {
+		t.Errorf("no grant: %v", err)
+	}
+	r := fake.Requests()
+	if len(r) != 3 {
+		t.Fatalf("%d requests", len(r))
+	}
+	batch := r[0].Body["RequestItems"].(map[string]any)["books"].(map[string]any)
+	if keys := batch["Keys"].([]any); len(keys) != 5 {
+		t.Errorf("asked for %v", keys)
+	}
+	for what, body := range map[string]map[string]any{"batch": batch, "get": r[1].Body, "query": r[2].Body} {
+		if body["ConsistentRead"] != true {
+			t.Errorf("%s is not strongly consistent: %v", what, body)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package cost
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"ledger.example/functions/stream/streamtest"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/tests/caller"
+	"ledger.example/tests/system"
+)
+
+// newRegister starts a ledger with a trading register and some history, all projected.
+func newRegister(t testing.TB) *system.System {
+	t.Helper()
+	s := system.New(t)
+	s.OpenRegister()
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.Must(201, "POST", "/v1/trades",
+		`{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`)
+	s.Must(201, "POST", "/v1/trades",
+		`{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market","quantity":"5","cost":"80000"}`)
+	s.Must(201, "POST", "/v1/transfers",
+		`{"id":"w-1","from":"jane","to":"bank","asset":"USD","quantity":"1000","description":"Withdrawal"}`)
+	s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
+	s.Must(201, "PUT", "/v1/accounts/jane/members/bob", `{"role":"viewer"}`)
+	s.Must(201, "PUT", "/v1/accounts/market/members/ann", `{"role":"operator"}`)
+	s.DeliverAll()
+	return s
+}
+
+// reads makes one request, and fails t unless it was answered by these requests to the table.
+func reads(s *system.System, path string, wanted ...string) caller.Reply {
+	s.T.Helper()
+	s.Requests.Take()
+	r := s.Must(200, "GET", path, "")
+	system.WantRequests(s.T, s.Requests.Take(), wanted...)
+	return r
+}
+
+// Each access pattern takes these requests of a process that has cached nothing, and shows this.
+func TestAccessPatterns(t *testing.T) {
+	t.Parallel()
+	register := newRegister(t)
+	for _, c := range []struct {
+		name, path string
+		requests   []string
+		shows      map[string]any
+		cached     bool // a second read takes no request
+	}{
+		{
+			"asset by id", "/v1/assets/AAPL", []string{"BatchGetItem strong ASSET#AAPL ASSET#AAPL"},
+			map[string]any{"id": "AAPL", "currency": "USD"}, true,
+		},
+		{
+			"account by id, with its embedded profile", "/v1/accounts/jane",
+			[]string{"BatchGetItem strong ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT"},
+			map[string]any{"id": "jane", "profile email": "jane@example.com",
+				"profile addresses 1 street": "2 Lake Rd"}, false,
+		},
+		{
+			"account page", "/v1/accounts/jane/summary?newest=3", []string{
+				"Query eventual 104 of PK = ACCOUNT#jane AND SK BETWEEN ACCOUNT AND BALANCE~",
+				"Query GSI1 eventual newest first, 4 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND PROFILE",
+			}, map[string]any{
+				"account name": "Jane Doe", "summary holdings": 2.0, "balances data 0 quantity": "15",
+				"balances data 1 quantity": "349000", "postings data 2 transaction": "t-1",
+			}, false,
+		},
+		{
+			"all balances of an account", "/v1/accounts/jane/balances",
+			[]string{"Query eventual 24 of PK = ACCOUNT#jane AND SK BETWEEN ACCOUNT AND BALANCE~"},
+			map[string]any{"data 0 asset": "AAPL", "data 0 quantity": "15", "data 1 asset": "USD", "data 2": nil,
+				"next_cursor": nil}, false,
+		},
+		{
+			"one balance", "/v1/accounts/jane/balances/USD", []string{"BatchGetItem eventual ACCOUNT#jane ACCOUNT#jane, " +
+				"ACCOUNT#jane ACCOUNT_CURRENT, ACCOUNT#jane BALANCE#USD"},
+			map[string]any{"quantity": "349000", "credits": "500000", "debits": "151000", "postings": 3.0,
+				"consistency": "eventual"}, false,
+		},
+		{
+			"history of one asset", "/v1/accounts/jane/postings?asset=USD",
+			[]string{"Query eventual newest first, 21 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#USD# AND " +
+				"POSTING#USD#~"},
+			map[string]any{"data 0 transaction": "w-1", "data 2 transaction": "d-1", "data 3": nil}, false,
+		},
+		{
+			"history over all assets", "/v1/accounts/jane/postings",
+			[]string{"Query GSI1 eventual newest first, 21 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND " +
+				"POSTING#~"},
+			map[string]any{"data 0 transaction": "w-1", "data 4 transaction": "d-1", "data 5": nil}, false,
+		},
+		{
+			"transaction with its legs", "/v1/transactions/t-1", []string{"Query strong 0 of PK = TXN#t-1 AND SK BETWEEN OUTCOME AND TXN#~"},
+			map[string]any{"id": "t-1", "postings 3 quantity": "150000", "postings 4": nil}, false,
+		},
+		{
+			"holders of an asset", "/v1/assets/AAPL/holders", []string{
+				"Query GSI2 eventual 21 of PK2 = ASSET#AAPL AND PK BETWEEN ACCOUNT# AND ACCOUNT#~",
+				"BatchGetItem eventual ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT, " +
+					"ACCOUNT#jane BALANCE#AAPL, ACCOUNT#market ACCOUNT#market, ACCOUNT#market ACCOUNT_CURRENT, " +
+					"ACCOUNT#market BALANCE#AAPL",
+			}, map[string]any{"data 0 account": "jane", "data 0 quantity": "15", "data 1 account": "market",
+				"data 1 quantity": "-15", "data 2": nil}, false,
+		},
+		{
+			"members of an account", "/v1/accounts/jane/members",
+			[]string{"Query eventual 21 of PK = ACCOUNT#jane AND SK BETWEEN MEMBER# AND MEMBER#~"},
+			map[string]any{"data 0 user": "ann", "data 0 role": "owner", "data 1 user": "bob", "data 1 role": "viewer",
+				"data 2": nil}, false,
+		},
+		{
+			"accounts of a user", "/v1/users/ann/accounts",
+			[]string{"Query GSI2 eventual 21 of PK2 = USER#ann AND PK BETWEEN ACCOUNT# AND ACCOUNT#~"},
+			map[string]any{"data 0 account": "jane", "data 0 role": "owner", "data 1 account": "market",
+				"data 1 role": "operator", "data 2": nil}, false,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cold := register.Beside()
+			reads(cold, c.path, c.requests...).Shows(t, c.shows)
+			if c.cached {
+				reads(cold, c.path)
+			}
+		})
+	}
+}
+
+// A page of a history costs what its first one does, wherever it is.
+func TestNextPageOfAHistory(t *testing.T) {
+	t.Parallel()
+	s := newRegister(t)
+	first := reads(s, "/v1/accounts/jane/postings?limit=2",
+		"Query GSI1 eventual newest first, 3 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND POSTING#~")
+	s.Must(200, "GET", "/v1/accounts/jane/postings?cursor="+first.Text("next_cursor"), "")
+	const next = "Query GSI1 eventual newest first, 21 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND POSTING#"
+	if got := system.Lines(s.Requests.Take()); len(got) != 1 || !strings.HasPrefix(got[0], next) {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+const ifAbsent = " if attribute_not_exists(PK)"
+
+// trade is the body of a trade with market.
+func trade(id, buyer string, quantity, cost int, settle bool) string {
+	return fmt.Sprintf(`{"id":"%s","asset":"AAPL","buyer":"%s","seller":"market","quantity":"%d","cost":"%d",`+
+		`"settle":%t}`, id, buyer, quantity, cost, settle)
+}
+
+// A trade puts its header and postings and nothing else, in one request, each if absent. A store in memory panics when
+// something changes them later.
+func TestWritesOfATrade(t *testing.T) {
+	t.Parallel()
+	shares := []string{"ACCOUNT#jane POSTING#AAPL#ksuid", "ACCOUNT#market POSTING#AAPL#ksuid"}
+	for _, c := range []struct {
+		settle   bool
+		postings []string
+		guard    string
+	}{
+		{false, shares, ""},
+		{
+			true, append(slices.Clone(shares), "ACCOUNT#jane POSTING#USD#ksuid", "ACCOUNT#market POSTING#USD#ksuid"),
+			", update ACCOUNT#jane SPEND#USD by ADD Spent 1500 if Change = 1 AND Spent <= 498500",
+		},
+	} {
+		s := system.New(t)
+		s.OpenRegister()
+		s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+		s.DeliverAll()
+		// all that it names is cached from here on
+		s.Must(201, "POST", "/v1/trades", trade("t-0", "jane", 1, 1, c.settle))
+		var id string
+		requests := system.Promptly(t, func(try int) []system.Request {
+			id = fmt.Sprintf("t-%d", try+1)
+			s.Requests.Take()
+			s.Must(201, "POST", "/v1/trades", trade(id, "jane", 10, 1500, c.settle))
+			return s.Requests.Take()
+		})
+		line := "TransactWriteItems put TXN#" + id + " TXN#" + id + ifAbsent
+		for _, p := range c.postings {
+			line += ", put " + p + ifAbsent
+		}
+		system.WantRequests(t, requests, line+c.guard)
+	}
+}
+
+// A balance is made when its first posting is projected; the next posting changes it, and nothing else.
+func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	s.OpenRegister()
+	s.Must(201, "POST", "/v1/trades", trade("t-1", "jane", 10, 150000, false))
+	s.Must(200, "GET", "/v1/accounts/jane/balances/AAPL", "").Shows(t,
+		map[string]any{"quantity": "0", "as_of": nil, "postings": 0.0})
+	s.Requests.Take()
+	deliver(s, postingsIn(s, "jane", "AAPL")...)
+	system.WantRequests(t, s.Requests.Take(),
+		"GetItem strong ACCOUNT#jane BALANCE#AAPL",
+		// none: it was never lost
+		"Query strong 0 of PK = ACCOUNT#jane AND SK BETWEEN SEGMENT#AAPL# AND SEGMENT#AAPL#~",
+		"Query strong 1000 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#AAPL# AND POSTING#AAPL#~",
+		"GetItem strong ACCOUNT#jane ACCOUNT_SUMMARY",
+		"TransactWriteItems put ACCOUNT#jane BALANCE#AAPL"+ifAbsent+", put ACCOUNT#jane ACCOUNT_SUMMARY"+ifAbsent)
+	s.Must(200, "GET", "/v1/accounts/jane/balances/AAPL", "").Shows(t, map[string]any{
+		"quantity": "10", "net_expenditure": "150000", "credits": "10", "debits": "0", "postings": 1.0,
+	})
+
+	s.Must(201, "POST", "/v1/trades", trade("t-2", "jane", 5, 80000, false))
+	newest := postingsIn(s, "jane", "AAPL")[1]
+	s.Requests.Take()
+	deliver(s, newest)
+	if got := system.Lines(s.Requests.Take()); len(got) != 2 ||
+		!strings.HasPrefix(got[1], "PutItem ACCOUNT#jane BALANCE#AAPL if Version = ") {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// deliver hands the records of postings to the stream handler, with their images.
+func deliver(s *system.System, keys ...table.Key) {
+	s.T.Helper()
+	all := s.Contents()
+	images := make([]ddb.Item, len(keys))
+	for i, key := range keys {
+		images[i] = all[key]
+	}
+	streamtest.Deliver(s.T, s.Service.Stream(), streamtest.Postings(s.T, images...))
+}
+
+// postingsIn returns the keys of an account's postings of one asset, oldest first.
+func postingsIn(s *system.System, account, asset string) []table.Key {
+	s.T.Helper()
+	return slices.DeleteFunc(s.Projected(), func(k table.Key) bool {
+		return k.PK != table.AccountKey(account).PK || !strings.HasPrefix(k.SK, table.PostingPrefix+asset+"#")
+	})
+}
+
+// A replay by a process that has cached nothing writes no fact.
+func TestReplaysWriteNothing(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	s.OpenBooks()
+	facts := func() map[table.Key]ddb.Item { // balances aside: a replay that comes late raises their revisions
+		all := s.Contents()
+		maps.DeleteFunc(all, func(k table.Key, _ ddb.Item) bool { return strings.HasPrefix(k.SK, "BALANCE#") })
+		return all
+	}
+	for path, body := range map[string]string{
+		"POST /v1/trades":                  trade("r-1", "jane", 1, 5, true),
+		"PUT /v1/assets/EUR":               `{"name":"Euro","scale":2}`,
+		"PUT /v1/accounts/plain":           `{"overdraft":{"USD":"0"},"profile":{ },"name":""}`,
+		"PUT /v1/accounts/jane/members/u2": `{"role":"owner"}`,
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		first := s.Must(201, method, path, body)
+		before := facts()
+		if again := s.Beside(system.Actor("somebody else")).Must(200, method, path, body); string(again.Body) !=
+			string(first.Body) {
+			t.Errorf("%s: %s, first %s", body, again.Body, first.Body)
+		}
+		if d := system.Difference(before, facts()); d != "" {
+			t.Errorf("a replay of %s wrote: %s", body, d)
+		}
+	}
+}

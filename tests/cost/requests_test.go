@@ -1,0 +1,248 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+	"ledger.example/tests/fault"
+	"ledger.example/tests/full"
+	"ledger.example/tests/system"
+)
+
+// openLimited opens two accounts that may not owe, with shares and cash, projected.
+func openLimited(s *system.System) {
+	s.T.Helper()
+	s.OpenRegister()
+	s.Must(201, "PUT", "/v1/accounts/joe", `{"name":"Joe"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"joe","asset":"AAPL","quantity":"1000"}`)
+	s.DeliverAll()
+}
+
+// settled is a trade with settlement between the two.
+func settled(id string) string {
+	return fmt.Sprintf(`{"id":"%s","asset":"AAPL","buyer":"jane","seller":"joe","quantity":"2","cost":"300",`+
+		`"settle":true}`, id)
+}
+
+// wantsTrade fails t unless the request is that of settled, with both guards.
+func wantsTrade(t *testing.T, r system.Request) {
+	t.Helper()
+	in, ok := r.Input.(*dynamodb.TransactWriteItemsInput)
+	if !ok || len(in.TransactItems) != 1+4+2 {
+		t.Errorf("a trade with settlement between limited accounts was sent as %s", r.Line())
+	}
+}
+
+func TestWarmTradeIsOneRequest(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	openLimited(s)
+	s.Must(201, "POST", "/v1/trades", settled("t-0"))
+	requests := system.Promptly(t, func(try int) []system.Request {
+		s.Requests.Take()
+		s.Must(201, "POST", "/v1/trades", settled(fmt.Sprintf("t-%d", try+1)))
+		return s.Requests.Take()
+	})
+	if len(requests) != 1 {
+		t.Fatalf("a warm trade asked for %q", system.Lines(requests))
+	}
+	wantsTrade(t, requests[0])
+}
+
+// A refusal is the attempt and four reads: what the pair was credited, exactly, then what the account is now, and
+// whether the transaction is there.
+func TestRefusalIsOneAttemptAndFourReads(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	openLimited(s)
+	s.Must(201, "POST", "/v1/trades", settled("t-0"))
+	s.DeliverAll()
+	requests := system.Promptly(t, func(try int) []system.Request {
+		s.Requests.Take()
+		s.Must(422, "POST", "/v1/transfers",
+			fmt.Sprintf(`{"id":"r-%d","from":"jane","to":"joe","asset":"USD","quantity":"500001"}`, try))
+		return s.Requests.Take()
+	})
+	var operations []string
+	for _, r := range requests {
+		operations = append(operations, r.Operation)
+	}
+	if !slices.Equal(operations, []string{"TransactWriteItems", "GetItem", "Query", "BatchGetItem", "GetItem"}) {
+		t.Fatalf("a refusal asked for %q", system.Lines(requests))
+	}
+	allStrong(t, requests)
+	if got, want := requests[1].Line(), "GetItem strong ACCOUNT#jane BALANCE#USD"; got != want {
+		t.Errorf("%s instead of %s", got, want)
+	}
+	if got, want := requests[4].Line(), "GetItem strong TXN#r-"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s instead of %s", got, want)
+	}
+}
+
+// A cold process looks up all that a trade names in one request, credits of the seller included. So does one that is
+// refused.
+func TestColdTradeLooksUpOnce(t *testing.T) {
+	t.Parallel()
+	first := system.New(t)
+	first.OpenRegister()
+	requests := system.Promptly(t, func(int) []system.Request {
+		s := first.Beside()
+		s.Must(201, "POST", "/v1/trades",
+			`{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000"}`)
+		return s.Requests.Take()
+	})
+	if len(requests) != 2 || requests[1].Operation != "TransactWriteItems" {
+		t.Fatalf("asked for %q", system.Lines(requests))
+	}
+	system.WantRequests(t, requests[:1],
+		"BatchGetItem strong ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT, ACCOUNT#market "+
+			"ACCOUNT#market, ACCOUNT#market ACCOUNT_CURRENT, ACCOUNT#market BALANCE#AAPL, ACCOUNT#market SPEND#AAPL, "+
+			"ASSET#AAPL ASSET#AAPL")
+	s := first.Beside()
+	s.Must(422, "POST", "/v1/trades",
+		`{"asset":"AAPL","buyer":"nobody","seller":"noone","quantity":"10","cost":"150000"}`)
+	system.WantRequests(t, s.Requests.Take(),
+		"BatchGetItem strong ACCOUNT#nobody ACCOUNT#nobody, ACCOUNT#nobody ACCOUNT_CURRENT, ACCOUNT#noone "+
+			"ACCOUNT#noone, ACCOUNT#noone ACCOUNT_CURRENT, ACCOUNT#noone BALANCE#AAPL, ACCOUNT#noone SPEND#AAPL, "+
+			"ASSET#AAPL ASSET#AAPL")
+}
+
+// meeting holds requests until as many of them are under way as are wanted.
+func meeting(wanted int64) fault.Fault {
+	var came atomic.Int64
+	met := make(chan struct{})
+	return func(ctx context.Context, send fault.Sender) fault.Exchange {
+		if came.Add(1) == wanted {
+			close(met)
+		}
+		select {
+		case <-met:
+			return send(ctx)
+		case <-time.After(10 * time.Second): // the others are not under way
+			return fault.Refuses(400, "AccessDeniedException")(ctx, send)
+		}
+	}
+}
+
+// The two queries of an account's page don't wait for each other.
+func TestAccountPageIsTwoQueriesSideBySide(t *testing.T) {
+	t.Parallel()
+	s := newRegister(t)
+	f := fault.NewSet()
+	f.All("Query", meeting(2))
+	s.Beside(system.WithFaults(f)).Must(200, "GET", "/v1/accounts/jane/summary?newest=100", "")
+}
+
+// allStrong fails t unless each read among the requests is strong; kinds counts the reads by operation and what they
+// read.
+func allStrong(t *testing.T, requests []system.Request) (kinds map[string]int) {
+	t.Helper()
+	kinds = make(map[string]int)
+	for _, r := range requests {
+		if r.Writes() {
+			continue
+		}
+		if !r.IsStrong() {
+			t.Errorf("a read that is not strongly consistent: %s", r.Line())
+		}
+		for _, what := range []string{"BALANCE#", "SEGMENT#", "POSTING#", "GRANT#", "ACCOUNT_SUMMARY"} {
+			if strings.Contains(r.Line(), what) {
+				kinds[r.Operation+" "+what]++
+			}
+		}
+	}
+	return kinds
+}
+
+func TestEveryReadOfAStrongReadIsStronglyConsistent(t *testing.T) {
+	t.Parallel()
+	register := newRegister(t)
+	for path, kind := range map[string]string{
+		"/v1/accounts/jane/balances/USD?consistency=strong":       "GetItem BALANCE#",
+		"/v1/accounts/jane/balances?consistency=strong":           "Query POSTING#",
+		"/v1/accounts/jane/postings?asset=USD&consistency=strong": "Query POSTING#",
+	} {
+		s := register.Beside()
+		s.Must(200, "GET", path, "")
+		if kinds := allStrong(t, s.Requests.Take()); kinds[kind] == 0 {
+			t.Errorf("%s: no %s among the reads %v", path, kind, kinds)
+		}
+	}
+}
+
+// sumOf adds up quantities as plain integers.
+func sumOf(postings []events.PostingRecorded) string {
+	total := int64(0)
+	for _, p := range postings {
+		var q int64
+		if _, err := fmt.Sscan(p.Quantity.String(), &q); err != nil {
+			panic(err)
+		}
+		total += q
+	}
+	return fmt.Sprint(total)
+}
+
+// postingsRead counts the postings that queries of the table brought.
+func postingsRead(requests []system.Request) (n int) {
+	for _, r := range requests {
+		if in, ok := r.Input.(*dynamodb.QueryInput); ok && in.IndexName == nil &&
+			strings.Contains(r.Line(), "POSTING#") {
+			n += len(r.Found())
+		}
+	}
+	return n
+}
+
+// A projector that starts behind a long backlog on one balance, again and again, reads the backlog once; after that,
+// each batch costs it no more than the stretches that its records point into. What is delivered again changes nothing.
+func TestRestartBehindABacklog(t *testing.T) {
+	t.Parallel()
+	const batch, restartAfter = 100, 20
+	backlog := full.Count(5_000, 20_000)
+	s := system.New(t)
+	s.OpenRegister()
+	all := system.OldPostings("jane", "USD", backlog)
+	s.PutPostings(all)
+	const stretches = 2 * projections.StretchPostings // 100 postings in a row lie in no more than two
+
+	process, most, total := s, backlog, 0
+	for i, some := range slices.Collect(slices.Chunk(all, batch)) {
+		if i%restartAfter == restartAfter/2 {
+			process = s.Beside() // another process takes over, with a cold cache
+		}
+		process.Requests.Take()
+		projectAll(process, some)
+		n := postingsRead(process.Requests.Take())
+		if total += n; i > 0 && n > stretches {
+			t.Errorf("batch %d read %d postings", i, n)
+		}
+		most += stretches
+	}
+	if total > most {
+		t.Errorf("%d postings were read, more than the backlog of %d once and %d for each batch of %d", total, backlog,
+			stretches, batch)
+	}
+	s.Must(200, "GET", "/v1/accounts/jane/balances/USD", "").Shows(t, map[string]any{
+		"quantity": sumOf(all), "postings": float64(backlog), "as_of": string(all[backlog-1].ID),
+	})
+	newest := all[backlog-batch:]
+	projectAll(s, newest)
+	s.Requests.Take()
+	projectAll(s, newest)
+	for _, r := range s.Requests.Take() {
+		if r.Writes() {
+			t.Errorf("redelivered, a batch wrote: %s", r.Line())
+		}
+	}
+}

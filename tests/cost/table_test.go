@@ -1,0 +1,131 @@
+package cost
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ledger.example/internal/meter"
+)
+
+// line is one step, and what it took: the number of requests, the items read for so many read units, and the items
+// written for so many write units.
+type line struct{ step, cost string }
+
+// costOf writes what a step took.
+func costOf(c meter.Tally) string {
+	if c.Total() == 0 {
+		return notMeasured
+	}
+	parts := []string{strconv.FormatInt(c.Total(), 10)}
+	if c.ReadHalves > 0 {
+		parts = append(parts, fmt.Sprintf("%d read for %s", c.ItemsRead,
+			strconv.FormatFloat(float64(c.ReadHalves)/2, 'f', -1, 64)))
+	}
+	if c.WriteUnits > 0 {
+		parts = append(parts, fmt.Sprintf("%d written for %d", c.ItemsWritten, c.WriteUnits))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// notMeasured is the cost of a step that an account so small has no use for.
+const notMeasured = "–"
+
+// figures is a table of docs/performance.md: lines by step, a column for each size at which they were measured.
+type figures struct {
+	heading, of string // the document's heading, and what the lines or columns are
+	columns     []column
+}
+
+type column struct {
+	name  string
+	lines []line
+}
+
+func (f *figures) add(name string, lines []line) { f.columns = append(f.columns, column{name, lines}) }
+
+// markdown is the table with the columns that were measured.
+func (f *figures) markdown() string {
+	head, rule, rows := "| "+f.of+" |", "|---|", make([]string, len(f.columns[0].lines))
+	for n, c := range f.columns {
+		head, rule = head+" "+c.name+" |", rule+"---|"
+		for i, l := range c.lines {
+			if n == 0 {
+				rows[i] = "| " + l.step + " |"
+			}
+			rows[i] += " " + l.cost + " |"
+		}
+	}
+	return head + "\n" + rule + "\n" + strings.Join(rows, "\n")
+}
+
+const document = "../../docs/performance.md"
+
+// check prints the table, and holds the document's to it: in all its lines, and the columns that were measured.
+func (f *figures) check(t *testing.T) {
+	t.Helper()
+	t.Logf("%s\n\n%s", f.heading, f.markdown())
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, below, _ := strings.Cut(string(text), "# "+f.heading+"\n")
+	_, below, _ = strings.Cut(below, "| "+f.of+" |")
+	tableText, _, _ := strings.Cut("| "+f.of+" |"+below, "\n\n")
+	rows := make(map[string][]string) // with the head and the rule
+	for row := range strings.Lines(tableText) {
+		cells := strings.Split(strings.Trim(row, "| \n"), " | ")
+		rows[cells[0]] = cells
+	}
+	for _, c := range f.columns {
+		at := slices.Index(rows[f.of], c.name)
+		for _, l := range c.lines {
+			if cells := rows[l.step]; at < 0 || len(cells) <= at || cells[at] != l.cost || len(rows) != len(c.lines)+2 {
+				t.Fatalf("under %q of %s, %s at %s should be %q; the measured columns:\n%s", f.heading, document, l.step,
+					c.name, l.cost, f.markdown())
+			}
+		}
+	}
+}
+
+// growth measures an account at the sizes of the document, as far as most goes, and at two between. From a size on,
+// where pages are full, everything takes the same however large the account is.
+func growth(t *testing.T, f figures, documented []int, most int, between [2]int, from int,
+	measure func(t *testing.T, n int) []line) {
+	t.Helper()
+	var reference []line
+	for i, n := range append(documented, between[:]...) {
+		isDocumented := i < len(documented)
+		if isDocumented && n > most {
+			continue
+		}
+		lines := measure(t, n)
+		if isDocumented {
+			f.add(thousands(n), lines)
+		}
+		if n < from {
+			continue
+		}
+		if reference == nil {
+			reference = lines
+		}
+		for i, l := range lines {
+			if l != reference[i] {
+				t.Errorf("at %d: %+v; before: %+v", n, l, reference[i])
+			}
+		}
+	}
+	f.check(t)
+}
+
+// thousands writes a number as people do.
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

@@ -1,0 +1,322 @@
+package documents
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// noValue is what { "Ref": "AWS::NoValue" } stands for: what has it is left out.
+type noValue struct{}
+
+// stackTemplate is template.yaml with CloudFormation's functions in their long form: !Ref X as {"Ref": "X"}.
+type stackTemplate map[string]any
+
+func readTemplate(t *testing.T) stackTemplate { return readFile(t, "template.yaml") }
+
+func readFile(t *testing.T, file string) stackTemplate {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	whole, ok := longForm(t, root.Content[0]).(map[string]any)
+	if !ok {
+		t.Fatalf("%s is no map", file)
+	}
+	return whole
+}
+
+func longForm(t *testing.T, n *yaml.Node) any {
+	t.Helper()
+	if n.Kind == yaml.AliasNode {
+		t.Fatalf("line %d: CloudFormation knows no aliases", n.Line)
+	}
+	var v any
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := make(map[string]any)
+		for i := 0; i < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = longForm(t, n.Content[i+1])
+		}
+		v = m
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, item := range n.Content {
+			list = append(list, longForm(t, item))
+		}
+		v = list
+	default:
+		if strings.HasPrefix(n.Tag, "!!") {
+			if err := n.Decode(&v); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			v = n.Value
+		}
+	}
+	name, short := strings.CutPrefix(n.Tag, "!")
+	switch {
+	case !short || strings.HasPrefix(name, "!"):
+		return v
+	case name == "Ref" || name == "Condition":
+		return map[string]any{name: v}
+	default:
+		return map[string]any{"Fn::" + name: v}
+	}
+}
+
+// section returns one of the template's sections: what it names by logical id.
+func (s stackTemplate) section(name string) map[string]map[string]any {
+	section := make(map[string]map[string]any)
+	all, _ := s[name].(map[string]any)
+	for id, v := range all {
+		section[id], _ = v.(map[string]any)
+	}
+	return section
+}
+
+// evaluation is a template with values for its parameters.
+type evaluation struct {
+	t          *testing.T
+	template   stackTemplate
+	parameters map[string]any
+}
+
+// with gives values to parameters; the others have their defaults.
+func (s stackTemplate) with(t *testing.T, given map[string]any) evaluation {
+	t.Helper()
+	e := evaluation{t: t, template: s, parameters: make(map[string]any)}
+	for id, parameter := range s.section("Parameters") {
+		e.parameters[id] = parameter["Default"]
+	}
+	for id, value := range given {
+		if _, ok := e.parameters[id]; !ok {
+			t.Fatalf("there is no parameter %s", id)
+		}
+		e.parameters[id] = value
+	}
+	return e
+}
+
+// resources are those that CloudFormation would make, without what is conditional and doesn't apply. References to
+// anything but parameters stay what they are.
+func (e evaluation) resources() map[string]stackResource {
+	e.t.Helper()
+	made := make(map[string]stackResource)
+	for id, resource := range e.template.section("Resources") {
+		if condition, ok := resource["Condition"].(string); ok && !e.condition(condition) {
+			continue
+		}
+		r := stackResource{}
+		r.Type, _ = resource["Type"].(string)
+		r.DeletionPolicy, _ = resource["DeletionPolicy"].(string)
+		r.Properties, _ = e.value(resource["Properties"]).(map[string]any)
+		made[id] = r
+	}
+	return made
+}
+
+func (e evaluation) condition(name string) bool {
+	e.t.Helper()
+	conditions, _ := e.template["Conditions"].(map[string]any)
+	definition, ok := conditions[name]
+	if !ok {
+		e.t.Fatalf("there is no condition %s", name)
+	}
+	return e.truth(definition)
+}
+
+// truth evaluates a function that is true or false.
+func (e evaluation) truth(v any) bool {
+	e.t.Helper()
+	m, _ := v.(map[string]any)
+	for name, argument := range m {
+		arguments := listOf(argument)
+		switch name {
+		case "Condition":
+			return e.condition(argument.(string))
+		case "Fn::Equals":
+			return fmt.Sprint(e.value(arguments[0])) == fmt.Sprint(e.value(arguments[1]))
+		case "Fn::Not":
+			return !e.truth(arguments[0])
+		case "Fn::And", "Fn::Or":
+			for _, a := range arguments {
+				if e.truth(a) != (name == "Fn::And") {
+					return name == "Fn::Or"
+				}
+			}
+			return name == "Fn::And"
+		}
+	}
+	e.t.Fatalf("%v is neither true nor false", v)
+	return false
+}
+
+// value evaluates what parameters decide of v.
+func (e evaluation) value(v any) any {
+	e.t.Helper()
+	switch v := v.(type) {
+	case map[string]any:
+		if name, ok := v["Ref"].(string); ok {
+			if name == "AWS::NoValue" {
+				return noValue{}
+			}
+			if value, ok := e.parameters[name]; ok {
+				return value
+			}
+		}
+		if choice, ok := v["Fn::If"].([]any); ok {
+			if e.condition(choice[0].(string)) {
+				return e.value(choice[1])
+			}
+			return e.value(choice[2])
+		}
+		m := make(map[string]any)
+		for name, argument := range v {
+			if value := e.value(argument); value != any(noValue{}) {
+				m[name] = value
+			}
+		}
+		return m
+	case []any:
+		list := []any{}
+		for _, item := range v {
+			if value := e.value(item); value != any(noValue{}) {
+				list = append(list, value)
+			}
+		}
+		return list
+	}
+	return v
+}
+
+// accepts reports whether CloudFormation would take a value for a parameter.
+func accepts(t *testing.T, parameter map[string]any, value string) bool {
+	t.Helper()
+	if allowed, ok := parameter["AllowedValues"].([]any); ok {
+		return slices.ContainsFunc(allowed, func(v any) bool { return fmt.Sprint(v) == value })
+	}
+	if parameter["Type"] == "Number" {
+		n, err := strconv.ParseFloat(value, 64)
+		least, ok := parameter["MinValue"].(int)
+		most, ok2 := parameter["MaxValue"].(int)
+		if !ok || !ok2 {
+			t.Fatalf("a number without bounds: %v", parameter)
+		}
+		return err == nil && n >= float64(least) && n <= float64(most)
+	}
+	pattern, ok := parameter["AllowedPattern"].(string)
+	if !ok || parameter["Type"] != "String" {
+		t.Fatalf("anything would do for %v", parameter)
+	}
+	if most, ok := parameter["MaxLength"].(int); ok && utf8.RuneCountInString(value) > most {
+		return false
+	}
+	return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(value)
+}
+
+// What a deployment cannot work with is refused before anything is made or changed.
+func TestParametersOutOfRangeAreRefused(t *testing.T) {
+	values := map[string]struct{ taken, refused string }{ // separated by spaces
+		"JwtIssuer":   {"https://issuer.example.com", "http://issuer.example.com issuer.example.com https:// https://a?b=c"},
+		"JwtAudience": {"ledger ledger,https://ledger.example.com", ", a, ,a " + strings.Repeat("a", 1025)},
+		"CorsOrigins": {"https://app.example.com http://localhost:3000,https://app.example.com",
+			"* https://* app.example.com https://app.example.com/ https://a:123456"},
+		"JwtReadScope":   {"read ledger/read https://ledger.example.com/read", `a"b a\b é ` + strings.Repeat("a", 65)},
+		"JwtWriteScope":  {"write ledger/write", `a"b a\b é ` + strings.Repeat("a", 65)},
+		"DomainName":     {"ledger.example.com", "ledger https://ledger.example.com Ledger.example.com -a.example.com a..b"},
+		"CertificateArn": {"arn:aws:acm:eu-central-1:123456789012:certificate/0a1b-2c", "0a1b-2c"},
+		"HostedZoneId":   {"Z0123456789ABCDEFGHIJ", "example.com /hostedzone/Z01 z01"},
+		"KmsKeyArn": {key + " arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-0a",
+			"alias/aws/dynamodb arn:aws:kms:eu-central-1:123456789012:alias/x 0a1b"},
+		"BreakGlassRoleArn": {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass",
+			"break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
+	}
+	whole := readTemplate(t)
+	parameters := whole.section("Parameters")
+	for name, parameter := range parameters {
+		tried, ok := values[name]
+		if !ok && parameter["AllowedPattern"] != nil {
+			t.Errorf("the pattern of %s isn't tried", name)
+		}
+		for v := range strings.FieldsSeq(tried.taken) {
+			if !accepts(t, parameter, v) {
+				t.Errorf("%s refuses %q", name, v)
+			}
+		}
+		for v := range strings.FieldsSeq(tried.refused) {
+			if accepts(t, parameter, v) {
+				t.Errorf("%s takes %q", name, v)
+			}
+		}
+		if d, ok := parameter["Default"]; !ok || !accepts(t, parameter, fmt.Sprint(d)) || parameter["Description"] == nil {
+			t.Errorf("%s has the default %v, or no description", name, d)
+		}
+	}
+}
+
+// What only makes sense together is refused apart.
+func TestParametersAreRefusedApart(t *testing.T) {
+	whole := readTemplate(t)
+	for names, want := range map[string]bool{
+		"": false, "JwtIssuer": true, "JwtAudience": true, "JwtIssuer JwtAudience": false,
+		"JwtIssuer JwtAudience JwtReadScope JwtWriteScope": false, "JwtReadScope JwtWriteScope": true,
+		"JwtIssuer JwtAudience JwtReadScope": true, "DomainName": true, "CertificateArn": true,
+		"DomainName CertificateArn": false, "HostedZoneId": true, "DomainName CertificateArn HostedZoneId": false,
+	} {
+		given := make(map[string]any)
+		for name := range strings.FieldsSeq(names) {
+			given[name] = "x"
+		}
+		e := whole.with(t, given)
+		refused := false
+		for _, rule := range whole.section("Rules") {
+			if !e.truth(rule["RuleCondition"]) {
+				continue
+			}
+			for _, assertion := range listOf(rule["Assertions"]) {
+				refused = refused || !e.truth(valueAt(assertion.(map[string]any), "Assert"))
+			}
+		}
+		if refused != want {
+			t.Errorf("%q is refused: %v", names, refused)
+		}
+	}
+}
+
+// SAM passes on those variables only that the template declares, and says nothing of others.
+func TestLocalVariablesAreDeclared(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "functions", "local.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var local struct{ Parameters map[string]string }
+	if err := json.Unmarshal(text, &local); err != nil {
+		t.Fatal(err)
+	}
+	declared := mapAt(readTemplate(t), "Globals", "Function", "Environment", "Variables")
+	for name := range declared {
+		if _, ok := local.Parameters[name]; !ok {
+			t.Errorf("functions/local.json doesn't say what %s is", name)
+		}
+	}
+	for name := range local.Parameters {
+		if _, ok := declared[name]; !ok {
+			t.Errorf("template.yaml doesn't declare %s", name)
+		}
+	}
+}

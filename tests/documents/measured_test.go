@@ -1,0 +1,291 @@
+package documents
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"ledger.example/tests/fault"
+	"ledger.example/tests/full"
+	"ledger.example/tests/setup"
+	"ledger.example/tests/system"
+
+	"ledger.example/events"
+	"ledger.example/functions/metrics/metricstest"
+	"ledger.example/functions/stream/streamtest"
+	"ledger.example/internal/table"
+	"ledger.example/tests/caller"
+)
+
+// namespace stands for the stack's, in these tests.
+const namespace = "Ledger/books"
+
+// measured is what CloudWatch would take from a log: values by metric, or "metric dimension=value".
+type measured map[string][]float64
+
+// read returns what was measured since the log had so many bytes.
+func read(s *system.System, from int) measured {
+	s.T.Helper()
+	all := make(measured)
+	for series, values := range metricstest.Read(s.T, s.Log.String()[from:]) {
+		if series.Namespace != namespace {
+			s.T.Errorf("measured for %q", series.Namespace)
+		}
+		all[strings.TrimSpace(series.Name+" "+series.Dimensions)] = values
+	}
+	return all
+}
+
+// fires reports whether an alarm on one of our metrics would go off by what was measured, all of it within a period.
+func fires(t testing.TB, alarm map[string]any, w watched, m measured) bool {
+	t.Helper()
+	threshold, err := number(alarm["Threshold"])
+	if err != nil || alarm["ComparisonOperator"] != "GreaterThanOrEqualToThreshold" {
+		t.Fatalf("%v: %v %v", w, alarm["ComparisonOperator"], alarm["Threshold"])
+	}
+	values := m[w.name]
+	if len(values) == 0 {
+		return false
+	}
+	switch w.stat {
+	case "Maximum":
+		return slices.Max(values) >= threshold
+	case "Sum":
+		sum := 0.0
+		for _, v := range values {
+			sum += v
+		}
+		return sum >= threshold
+	}
+	t.Fatalf("%v: statistic %q", w, w.stat)
+	return false
+}
+
+// bank is a ledger that measures and meets faults. payer has 100 USD and no overdraft; payee has nothing.
+type bank struct {
+	*system.System
+	faults *fault.Set
+}
+
+func openBank(t *testing.T) bank {
+	t.Helper()
+	s := system.New(t)
+	s.Must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
+	s.Must(201, "PUT", "/v1/accounts/source", `{"overdraft":"unlimited"}`)
+	s.Must(201, "PUT", "/v1/accounts/payer", `{}`)
+	s.Must(201, "PUT", "/v1/accounts/payee", `{}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"fund","from":"source","to":"payer","asset":"USD","quantity":"100"}`)
+	f := fault.NewSet()
+	b := bank{s.Beside(system.WithFaults(f), system.Metrics(namespace)), f}
+	// A refusal makes a process read the payer's credits. What it measures of that is not looked at.
+	b.Must(422, "POST", "/v1/transfers", `{"from":"payer","to":"payee","asset":"USD","quantity":"101"}`)
+	return b
+}
+
+// pay posts 10 USD from payer to payee, and fails the test unless the status is the one given.
+func (b bank) pay(id string, status int) {
+	b.T.Helper()
+	if got := b.Send("POST", "/v1/transfers",
+		fmt.Sprintf(`{"id":%q,"from":"payer","to":"payee","asset":"USD","quantity":"10"}`, id)); got.Status != status {
+		b.T.Errorf("%d %s", got.Status, got.Body)
+	}
+}
+
+// leg puts a leg that nobody posted into the table, past the ledger.
+func (b bank) leg(account string, quantity int64) table.Key {
+	b.T.Helper()
+	p := events.PostingRecorded{
+		Leg: events.Leg{ID: events.FirstKSUID(time.Now().Add(-time.Minute)), Account: account, Asset: "USD",
+			Quantity: events.NewAmount(quantity)},
+		Transaction: "past-the-ledger", Kind: events.KindTransaction,
+	}
+	b.PutPostings([]events.PostingRecorded{p})
+	return table.PostingKey(account, "USD", string(p.ID))
+}
+
+// record hands one record to the stream's handler, which must report whether it fails.
+func (b bank) record(name lambdaevents.DynamoDBOperationType, k table.Key, fails bool) {
+	b.T.Helper()
+	batch := streamtest.Keys(k)
+	batch.Records[0].EventName = string(name)
+	if _, err := b.Service.Stream()(b.T.Context(), batch); (err != nil) != fails {
+		b.T.Errorf("the projector answered %v", err)
+	}
+}
+
+// sweep invokes the sweeper.
+func (b bank) sweep() {
+	b.T.Helper()
+	if _, err := b.Service.Sweep(b.T.Context(), nil); err != nil {
+		b.T.Error(err)
+	}
+}
+
+// A situation is something that happens to a ledger which is measured.
+type situation struct {
+	name   string
+	happen func(b bank)
+	want   measured // nil values: any, but some
+	fires  string   // the alarm that goes off, "" for none
+}
+
+func situations() []situation {
+	one := []float64{1}
+	refuse := func(status int, method, path, body string) func(bank) {
+		return func(b bank) { b.Must(status, method, path, body) }
+	}
+	deleted, altered := lambdaevents.DynamoDBOperationTypeRemove, lambdaevents.DynamoDBOperationTypeModify
+	posting := table.PostingKey("payee", "USD", string(events.FirstKSUID(time.Now())))
+	return []situation{
+		{"posted and replayed", func(b bank) {
+			for _, status := range []int{201, 200, 200} {
+				b.pay("p", status)
+			}
+			// What changes no books is no transaction, and what is only asked is no refusal.
+			b.Must(200, "PUT", "/v1/accounts/payer", `{}`)
+			b.Must(200, "GET", "/v1/transactions/p", "")
+			b.Must(404, "GET", "/v1/accounts/nobody", "")
+			b.Must(404, "GET", "/nowhere", "")
+			b.Must(405, "DELETE", "/v1/accounts", "")
+		}, measured{"TransactionsPosted": one, "TransactionsReplayed": {1, 1}}, ""},
+		{
+			"not covered", refuse(422, "POST", "/v1/transfers",
+				`{"from":"payer","to":"payee","asset":"USD","quantity":"101"}`),
+			measured{"Refusals Code=insufficient_funds": one}, "",
+		},
+		{
+			"another asset there", refuse(409, "PUT", "/v1/assets/USD", `{"name":"Another","scale":3}`),
+			measured{"Refusals Code=asset_exists": one}, "",
+		},
+		{
+			"unbalanced", refuse(422, "POST", "/v1/transactions",
+				`{"postings":[{"account":"source","asset":"USD","quantity":"1"},{"account":"source","asset":"USD",`+
+					`"quantity":"1"}]}`),
+			measured{"Refusals Code=unbalanced": one}, "",
+		},
+		{"malformed", refuse(400, "POST", "/v1/trades", `{`), measured{"Refusals Code=malformed_body": one}, ""},
+		{"throttled", func(b bank) {
+			b.faults.All("TransactWriteItems", fault.Refuses(400, "ThrottlingException"))
+			b.pay("p", 503)
+		}, measured{"Throttled": one}, ""},
+		{"outcomes unknown", func(b bank) {
+			b.faults.All("TransactWriteItems", fault.Applied(fault.Refuses(500, "InternalServerError")))
+			b.faults.All("GetItem", fault.Unreachable)
+			var posts sync.WaitGroup
+			for i := range 5 {
+				posts.Go(func() { b.pay(fmt.Sprint("p", i), 504) })
+			}
+			posts.Wait()
+		}, measured{"UnknownOutcomes": {1, 1, 1, 1, 1}}, "UnknownOutcomesAlarm"},
+		{"not foreseen", func(b bank) {
+			b.faults.All("TransactWriteItems", fault.Refuses(400, "AccessDeniedException"))
+			b.pay("p", 500)
+		}, measured{"InternalErrors": one}, "InternalErrorsAlarm"},
+		{"clock off", func(b bank) {
+			b.faults.All(fault.AnyOperation, fault.ClockOff(time.Hour))
+			b.Send("GET", "/v1/transactions/none", "") // tells the clock
+			b.pay("p", 503)
+		}, measured{"ClockOff": one, "Throttled": one}, "ClockOffAlarm"},
+		{"below the limit", func(b bank) {
+			b.leg("payee", -1)
+			b.Must(200, "GET", "/v1/accounts/payee/balances/USD?consistency=strong", "")
+		}, measured{"BelowLimit": one}, "BelowLimitAlarm"},
+		{"projected", func(b bank) {
+			keys := append(b.Projected(), b.leg("source", -1))
+			b.Deliver(keys...)
+			b.Deliver(keys...) // again: read, and not written
+		}, measured{"RefoldDepth": nil, "ProjectionLag": nil}, ""},
+		{"others come first", func(b bank) {
+			b.faults.All("TransactWriteItems", fault.Cancels("ConditionalCheckFailed", "None"))
+			b.faults.All("PutItem", fault.Refuses(400, "ConditionalCheckFailedException"))
+			b.record(lambdaevents.DynamoDBOperationTypeInsert, b.leg("payee", 1), true)
+		}, measured{"RefoldDepth": {12}, "ProjectionConflicts": {12}}, "RefoldsStarvedAlarm"},
+		{"an event deleted", func(b bank) { b.record(deleted, posting, false) }, measured{"EventsDeleted": one},
+			"EventsDeletedAlarm"},
+		{"an event altered", func(b bank) { b.record(altered, table.TransactionKey("p"), false) },
+			measured{"EventsAltered": one}, "EventsAlteredAlarm"},
+		{"an item deleted", func(b bank) { b.record(deleted, table.BalanceKey("payee", "USD"), false) },
+			measured{"ItemsDeleted": one}, "ItemsDeletedAlarm"},
+		{"nothing to sweep", func(b bank) { b.sweep() }, measured{"HoldsExpired": {0}, "ExpiryDelay": {0}}, ""},
+		{"holds swept in time", func(b bank) {
+			setup.DueHold(b.T, b.Plain, b.Table, "h-1", time.Minute)
+			setup.DueHold(b.T, b.Plain, b.Table, "h-2", 2*time.Second)
+			b.sweep()
+		}, measured{"HoldsExpired": one, "ExpiryDelay": nil}, ""},
+		{"a hold long overdue", func(b bank) {
+			setup.DueHold(b.T, b.Plain, b.Table, "h-1", 11*time.Minute)
+			b.sweep()
+		}, measured{"HoldsExpired": one, "ExpiryDelay": nil}, "HoldsOverdueAlarm"},
+		{"a malformed record", func(b bank) {
+			b.record(lambdaevents.DynamoDBOperationTypeInsert, table.PostingKey("payee", "USD", "bad"), false)
+		}, measured{"RecordsMalformed": one}, "RecordsMalformedAlarm"},
+	}
+}
+
+// What the alarms and the dashboard say of us is emitted by the real handlers when it happens, in the dimensions that
+// are watched, and sets off the alarm that is meant for it and no other; and nothing is emitted that nobody watches.
+func TestWhatIsWatchedIsMeasured(t *testing.T) {
+	watchedAlarms := make(map[string]func(testing.TB, measured) bool)
+	for id, alarm := range alarms(t, stack(t)) {
+		if uses := watchedBy(t, id, alarm); len(uses) == 1 && uses[0].namespace == ownNamespace {
+			watchedAlarms[id] = func(t testing.TB, m measured) bool { return fires(t, alarm, uses[0], m) }
+		}
+	}
+	emitted := make(map[string]bool) // name, and names of dimensions
+	fired := make(map[string]bool)
+	t.Run("situations", func(t *testing.T) {
+		for _, s := range situations() {
+			fired[s.fires] = true
+			for key := range s.want {
+				name, dimensions, _ := strings.Cut(key, " ")
+				dimension, _, _ := strings.Cut(dimensions, "=")
+				emitted[strings.TrimSpace(name+" "+dimension)] = true
+			}
+			t.Run(s.name, func(t *testing.T) {
+				if s.fires == "UnknownOutcomesAlarm" {
+					full.Only(t, "waits for as long as a command lives")
+				}
+				t.Parallel()
+				b := openBank(t)
+				caller.Eventually(t, system.LogTimeout, "what came before is logged",
+					func() bool { return len(read(b.System, 0)) > 0 })
+				from := len(b.Log.String())
+				s.happen(b)
+				caller.Eventually(t, system.LogTimeout, "everything is logged",
+					func() bool { return len(read(b.System, from)) >= len(s.want) })
+				got := read(b.System, from)
+				if !maps.EqualFunc(got, s.want, func(got, want []float64) bool {
+					return want == nil && len(got) > 0 || slices.Equal(got, want)
+				}) {
+					t.Errorf("measured %v, want %v", got, s.want)
+				}
+				for id, fires := range watchedAlarms {
+					if fires(t, got) != (id == s.fires) {
+						t.Errorf("%s goes off: %t", id, id != s.fires)
+					}
+				}
+			})
+		}
+	})
+
+	watched := make(map[string]bool)
+	for _, w := range allWatched(t) {
+		if w.namespace == ownNamespace {
+			watched[strings.TrimSpace(w.name+" "+w.dimensionNames())] = true
+		}
+	}
+	if !maps.Equal(emitted, watched) {
+		t.Errorf("emitted: %q\nwatched: %q", slices.Sorted(maps.Keys(emitted)), slices.Sorted(maps.Keys(watched)))
+	}
+	for id := range watchedAlarms {
+		if !fired[id] {
+			t.Errorf("nothing sets off %s", id)
+		}
+	}
+}

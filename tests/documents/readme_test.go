@@ -1,0 +1,253 @@
+// Package documents holds what is written beside the code to what the code does. It runs the commands of the README and
+// of docs/api.md and compares the answers, and runs the sample payloads of the functions. In template.yaml and
+// watch.yaml the table is kept, no route is open, roles are narrow, and alarms watch metrics that exist and that the
+// ledger emits.
+package documents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/internal/table"
+	"ledger.example/tests/caller"
+	"ledger.example/tests/full"
+	"ledger.example/tests/process"
+	"ledger.example/tests/system"
+)
+
+// root is the module's, as seen from this package.
+const root = "../.."
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+
+// snippet is one fenced block of a document.
+type snippet struct {
+	line     int
+	language string
+	text     string
+}
+
+// readSnippets returns every fenced block of a document. A block with no language is a picture, and none of them.
+func readSnippets(t *testing.T, document string) []snippet {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snippets []snippet
+	var open *snippet
+	for i, line := range strings.Split(string(text), "\n") {
+		language, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &snippet{line: i + 1, language: language}
+		case fence:
+			if open.language != "" {
+				snippets = append(snippets, *open)
+			}
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+	}
+	if open != nil {
+		t.Fatalf("the block at line %d of %s has no end", open.line, document)
+	}
+	return snippets
+}
+
+// projectionTime is how long a projection may take on a busy machine.
+const projectionTime = 30 * time.Second
+
+// serve matches a block that serves a ledger until it is interrupted.
+var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
+
+// TestSnippets runs every snippet of the README and of the walk through the API, in order, each document on one `up`,
+// in the short run on `up --memory`. A shell block must succeed. A JSON block is what the last command before it
+// answered ("…" stands for any text). A JSONL block is imported. A block that serves must become ready; the plain one
+// is the `up` that the others use. `go test` runs this test.
+func TestSnippets(t *testing.T) {
+	for _, document := range []string{"README.md", "docs/api.md"} {
+		t.Run(document, func(t *testing.T) {
+			if document != "README.md" {
+				full.Only(t, "runs one more ledger on DynamoDB Local")
+			}
+			t.Parallel()
+			snippets := readSnippets(t, filepath.Join(root, document))
+			if len(snippets) < 5 {
+				t.Fatalf("%d snippets found", len(snippets))
+			}
+			up := []string{"up", "--port", "0"}
+			if !full.Enabled() {
+				up = append(up, "--memory")
+			}
+			ledger := process.Start(t, up...)
+			var answer []byte
+			for _, s := range snippets {
+				where := fmt.Sprintf("%s line %d", document, s.line)
+				switch s.language {
+				case "sh":
+					matched := serve.FindStringSubmatch(s.text)
+					switch {
+					case s.text == "go test ./...\n":
+					case matched != nil && strings.TrimSpace(matched[1]) == "":
+					case matched != nil:
+						other := process.Start(t, append([]string{"up", "--port", "0"}, strings.Fields(matched[1])...)...)
+						caller.New(t, other.URL).Must(200, "GET", "/healthz", "")
+					default:
+						if strings.Contains(s.text, "--dry-run") {
+							waitForProjection(t, ledger)
+						}
+						answer = shell(t, ledger, where, s.text)
+					}
+				case "json":
+					var got, want any
+					if err := json.Unmarshal([]byte(s.text), &want); err != nil {
+						t.Fatalf("%s: %v", where, err)
+					}
+					if err := json.Unmarshal(answer, &got); err != nil {
+						t.Fatalf("%s: the command before it answered %q: %v", where, answer, err)
+					}
+					if !matches(got, want) {
+						t.Errorf("%s: the command before it answered %s", where, answer)
+					}
+				case "jsonl":
+					file := filepath.Join(t.TempDir(), "import.jsonl")
+					if err := os.WriteFile(file, []byte(s.text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					shell(t, ledger, where, "go run ./cmd/ledger import "+file)
+				case "console": // needs an AWS account or SAM
+				default:
+					t.Errorf("%s: nothing runs a block of %q", where, s.language)
+				}
+			}
+		})
+	}
+}
+
+// waitForProjection waits until everything written before the call is projected: to a rebuild, what isn't yet is a
+// difference.
+func waitForProjection(t *testing.T, ledger *process.Process) {
+	t.Helper()
+	jane := caller.New(t, ledger.URL)
+	jane.Must(201, "PUT", "/v1/accounts/jane/members/last", `{"role":"viewer"}`)
+	caller.Eventually(t, projectionTime, "what was granted last is projected", func() bool {
+		return strings.Contains(string(jane.Must(200, "GET", "/v1/accounts/jane/members", "").Body), `"user":"last"`)
+	})
+}
+
+// shell runs a block as a reader would, against this process, and returns the standard output of its last line.
+func shell(t *testing.T, l *process.Process, where, text string) []byte {
+	t.Helper()
+	aside := ".ledger/set-aside.jsonl"
+	if strings.Contains(text, aside) {
+		newest := caller.New(t, l.URL).Must(200, "GET", "/v1/accounts/jane/postings?asset=USD&limit=1", "")
+		letter := system.DeadLetter(t, table.PostingKey("jane", "USD", newest.Text("data", 0, "id")))
+		aside = filepath.Join(t.TempDir(), "set-aside.jsonl")
+		if err := os.WriteFile(aside, []byte(letter), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := strings.NewReplacer(
+		"go run ./cmd/ledger", process.Binary(t),
+		".ledger/set-aside.jsonl", aside,
+		"http://127.0.0.1:8000", l.Store(),
+		"curl ", "curl --silent --show-error ",
+		"localhost:8080", strings.TrimPrefix(l.URL, "http://"),
+	).Replace(text)
+	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
+	command.Dir = root
+	command.Env = append(os.Environ(), "LEDGER_URL="+l.URL,
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_SESSION_TOKEN=")
+	command.WaitDelay = time.Second
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	if err := command.Run(); err != nil {
+		t.Fatalf("%s: %v: %s%s", where, err, out.Bytes(), problems.Bytes())
+	}
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	answer := lines[len(lines)-1]
+	if strings.Contains(text, "curl ") && !json.Valid(answer) {
+		t.Fatalf("%s: the answer is no JSON: %s", where, out.Bytes())
+	}
+	return answer
+}
+
+// matches compares decoded JSON; the text "…" in want stands for any text.
+func matches(got, want any) bool {
+	switch want := want.(type) {
+	case string:
+		text, ok := got.(string)
+		return ok && (want == "…" || want == text)
+	case []any:
+		list, ok := got.([]any)
+		if !ok || len(list) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !matches(list[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		if !ok || len(object) != len(want) {
+			return false
+		}
+		for k := range want {
+			if v, ok := object[k]; !ok || !matches(v, want[k]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(got, want)
+}
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```")
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	link    = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]+))?\)`)
+	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// Every relative link of a document leads to a file that is there, and its anchor to a heading in it.
+func TestLinks(t *testing.T) {
+	top, _ := filepath.Glob(filepath.Join(root, "*.md"))
+	below, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	anchors := make(map[string]bool) // of headings, as file#anchor
+	texts := make(map[string]string)
+	for _, document := range append(top, below...) {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[document] = fenced.ReplaceAllString(string(text), "")
+		for _, h := range heading.FindAllStringSubmatch(texts[document], -1) {
+			slug := strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-")
+			anchors[document+"#"+slug] = true
+		}
+	}
+	for document, text := range texts {
+		for _, l := range link.FindAllStringSubmatch(text, -1) {
+			target := document
+			if l[1] != "" {
+				target = filepath.Join(filepath.Dir(document), l[1])
+			}
+			if _, err := os.Stat(target); err != nil || l[2] != "" && !anchors[target+"#"+l[2]] {
+				t.Errorf("%s: the link %s leads nowhere", document, l[0])
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package documents
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each function has a role of its own. Its actions are named one by one, nothing of it is wide, and nobody but the
+// function may take it. What it may do to the table is compared with what it does, by package acceptance.
+func TestRolesAreNarrow(t *testing.T) {
+	anywhere := []string{ // these actions know no resources
+		"dynamodb:ListStreams", "xray:PutTelemetryRecords", "xray:PutTraceSegments",
+	}
+	for _, given := range []map[string]any{{}, {"KmsKeyArn": key, "Deployment": "Canary10Percent5Minutes"}} {
+		used := make(map[string]bool)
+		for id, r := range readTemplate(t).with(t, given).resources() {
+			if r.Type == "AWS::Serverless::Function" {
+				role := fmt.Sprint(r.Properties["Role"])
+				if used[role] || r.Properties["Role"] == nil || r.Properties["Policies"] != nil {
+					t.Errorf("%s has the role %s, as another has, or policies %v", id, role, r.Properties["Policies"])
+				}
+				used[role] = true
+			}
+			if r.Type != "AWS::IAM::Role" {
+				continue
+			}
+			service, managed := "lambda.amazonaws.com", []any{nil}
+			if id == "DeploymentRole" { // by the narrowest policy that AWS keeps for CodeDeploy
+				service = "codedeploy.amazonaws.com"
+				managed = []any{sub("arn:${AWS::Partition}:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited")}
+			}
+			trust := listOf(valueAt(r.Properties, "AssumeRolePolicyDocument", "Statement"))
+			if len(trust) != 1 || !reflect.DeepEqual(trust[0].(map[string]any)["Principal"],
+				any(map[string]any{"Service": service})) ||
+				!reflect.DeepEqual(listOf(r.Properties["ManagedPolicyArns"]), managed) {
+				t.Errorf("%s may be taken by %v, and has %v", id, trust, r.Properties["ManagedPolicyArns"])
+			}
+			for _, s := range statements(r) {
+				if s["Effect"] != "Allow" || s["NotAction"] != nil || s["NotResource"] != nil {
+					t.Errorf("%s: %v", id, s)
+				}
+				for _, on := range listOf(s["Resource"]) {
+					for _, action := range listOf(s["Action"]) {
+						action := action.(string)
+						wide := strings.Contains(fmt.Sprint(on), "*") && on != "*" &&
+							(action != "s3:PutObject" || !reflect.DeepEqual(on, any(sub("${FailedRecords.Arn}/*"))))
+						key := strings.HasPrefix(action, "kms:") && (on != given["KmsKeyArn"] ||
+							valueAt(s, "Condition", "StringEquals", "kms:ViaService") == nil)
+						if strings.Contains(action, "*") || (on == "*") != slices.Contains(anywhere, action) || wide || key {
+							t.Errorf("%s allows %s on %v", id, action, on)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// statements are those of a role's own policies.
+func statements(role stackResource) (all []map[string]any) {
+	if role.Properties["Policies"] == nil {
+		return nil
+	}
+	for _, policy := range listOf(role.Properties["Policies"]) {
+		for _, s := range listOf(valueAt(policy.(map[string]any), "PolicyDocument", "Statement")) {
+			if s, ok := s.(map[string]any); ok {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// An API that moves money asks everybody who they are, on every route, whatever the stack's parameters are. A browser's
+// question beforehand, with OPTIONS, carries no signature: no route may take it, so that the gateway answers it.
+func TestNoRouteIsOpen(t *testing.T) {
+	combinations(t, func(t *testing.T, given map[string]any, resources map[string]stackResource) {
+		authorization, authorizer := "AWS_IAM", any(nil)
+		if given["JwtIssuer"] != nil {
+			authorization, authorizer = "JWT", any(ref("TokenAuthorizer"))
+			want := map[string]any{
+				"Issuer":   given["JwtIssuer"],
+				"Audience": map[string]any{"Fn::Split": []any{",", given["JwtAudience"]}},
+			}
+			tokens := resources["TokenAuthorizer"].Properties
+			if tokens["AuthorizerType"] != "JWT" || !reflect.DeepEqual(tokens["JwtConfiguration"], want) {
+				t.Errorf("tokens are judged by %v", tokens)
+			}
+		}
+		routes := make(map[string]string) // to functions
+		for id, r := range resources {
+			switch r.Type {
+			case "AWS::ApiGatewayV2::Route":
+				if r.Properties["AuthorizationType"] != authorization ||
+					!reflect.DeepEqual(r.Properties["AuthorizerId"], authorizer) {
+					t.Errorf("%s asks for %v by %v", id, r.Properties["AuthorizationType"],
+						r.Properties["AuthorizerId"])
+				}
+				key, _ := r.Properties["RouteKey"].(string)
+				if got, want := r.Properties["AuthorizationScopes"], scopesOf(key, given); !reflect.DeepEqual(got,
+					want) {
+					t.Errorf("%s asks for the scopes %v, want %v", id, got, want)
+				}
+				routes[key] = target(resources, r)
+			case "AWS::Serverless::HttpApi", "AWS::Serverless::Api", "AWS::ApiGateway::RestApi", "AWS::Lambda::Url":
+				t.Errorf("%s is another way in", id)
+			case "AWS::Serverless::Function":
+				if events := mapAt(r.Properties, "Events"); r.Properties["FunctionUrlConfig"] != nil ||
+					len(events) > 1 || len(events) == 1 && valueAt(events, "Postings", "Type") != "DynamoDB" &&
+					valueAt(events, "Minute", "Type") != "Schedule" {
+					t.Errorf("%s is called by %v", id, events)
+				}
+			case "AWS::Lambda::Permission":
+				from := sub("arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${LedgerApi}/*")
+				if r.Properties["Principal"] != "apigateway.amazonaws.com" ||
+					!reflect.DeepEqual(r.Properties["SourceArn"], any(from)) {
+					t.Errorf("%s lets %v call from %v", id, r.Properties["Principal"], r.Properties["SourceArn"])
+				}
+			}
+		}
+		want := map[string]string{
+			"PUT /v1/{proxy+}": "CommandFunction", "POST /v1/{proxy+}": "CommandFunction",
+			"PATCH /v1/{proxy+}":  "CommandFunction",
+			"DELETE /v1/{proxy+}": "CommandFunction",
+			"GET /{proxy+}":       "QueryFunction", "HEAD /{proxy+}": "QueryFunction",
+		}
+		if given["CorsOrigins"] == nil {
+			want["$default"] = "QueryFunction"
+		}
+		if !maps.Equal(routes, want) {
+			t.Errorf("routes are %q, want %q", routes, want)
+		}
+		api := resources["LedgerApi"].Properties
+		if cors := api["CorsConfiguration"]; (cors != nil) != (given["CorsOrigins"] != nil) {
+			t.Errorf("browsers may: %v", cors)
+		}
+		if closed := api["DisableExecuteApiEndpoint"]; closed != (given["DomainName"] != nil) {
+			t.Errorf("AWS's own address is closed: %v", closed)
+		}
+	})
+}
+
+// scopesOf are the scopes of which a route wants one; nil if it wants none. Whoever may write may read.
+func scopesOf(route string, given map[string]any) any {
+	read, write := given["JwtReadScope"], given["JwtWriteScope"]
+	method, _, _ := strings.Cut(route, " ")
+	switch {
+	case write == nil:
+		return nil
+	case method == "PUT" || method == "POST" || method == "PATCH" || method == "DELETE":
+		return []any{write}
+	default:
+		return []any{read, write}
+	}
+}
+
+// target is the function that a route's requests reach, "" unless they do by its alias and in format 2.0.
+func target(resources map[string]stackResource, route stackResource) string {
+	const arn = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${"
+	to, _ := valueAt(route.Properties, "Target", "Fn::Sub").(string)
+	to = strings.TrimSuffix(strings.TrimPrefix(to, "integrations/${"), "}")
+	integration := resources[to].Properties
+	uri, _ := valueAt(integration, "IntegrationUri", "Fn::Sub").(string)
+	function, ok := strings.CutSuffix(strings.TrimPrefix(uri, arn), ".Arn}:live/invocations")
+	if !ok || integration["PayloadFormatVersion"] != "2.0" || integration["IntegrationType"] != "AWS_PROXY" {
+		return ""
+	}
+	for _, r := range resources {
+		if r.Type == "AWS::Lambda::Permission" && reflect.DeepEqual(r.Properties["FunctionName"],
+			any(ref(function+".Alias"))) {
+			return function
+		}
+	}
+	return ""
+}

@@ -1,0 +1,372 @@
+package documents
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/tests/system"
+
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/functions/api"
+	"ledger.example/internal/app"
+	"ledger.example/internal/ddb"
+	"ledger.example/tests/caller"
+)
+
+// samplesDir has a payload of a function in each JSON file, whose name begins with the function's.
+const samplesDir = root + "/events"
+
+// samCommand has the samples run in containers, after `sam build`: -args -sam=sam. The containers reach DynamoDB Local
+// on this machine through the network of Docker.
+var samCommand = flag.String("sam", "",
+	"the SAM CLI, to run events/*.json by `sam local invoke` rather than in this process")
+
+// samTimeout is how long `sam local invoke` may take: the function has its own, and SAM makes an image the first time.
+const samTimeout = 2 * time.Minute
+
+// A sample is what comes of a payload, when it is sent to a table to which others were sent before.
+type sample struct {
+	before []string // other samples of the command function
+
+	// Of a request.
+	status int
+	local  int               // the status where LEDGER_LOCAL lets callers in for whom nobody vouches; 0: the same
+	shows  map[string]string // members of the reply's body
+
+	// Of a batch, whose items are in the table.
+	failed   string            // the key of the record from which Lambda delivers again; "" for none
+	balances map[string]string // quantities afterwards, by account/asset
+	member   string            // of jane afterwards, and the role
+}
+
+var (
+	registered = []string{"command-register-currency", "command-register-asset", "command-open-account",
+		"command-open-issuer"}
+	funded = append(slices.Clone(registered), "command-post-transfer")
+	traded = append(slices.Clone(funded), "command-post-trade")
+
+	// of both transactions in the batches, and of the second trade too.
+	afterTrade = map[string]string{"jane/USD": "350000", "jane/AAPL": "10", "market/USD": "-350000",
+		"market/AAPL": "-10"}
+	afterTrades = map[string]string{"jane/USD": "412000", "jane/AAPL": "6", "market/USD": "-412000",
+		"market/AAPL": "-6"}
+)
+
+// samples are by file name.
+var samples = map[string]sample{
+	"command-register-currency": {status: 201, shows: map[string]string{"id": "USD"}},
+	"command-register-asset": {before: registered[:1], status: 201,
+		shows: map[string]string{"id": "AAPL", "currency": "USD"}},
+	"command-open-account": {status: 201, shows: map[string]string{"id": "jane"}},
+	"command-open-issuer":  {status: 201, shows: map[string]string{"overdraft": "unlimited"}},
+	"command-post-transfer": {before: registered, status: 201,
+		shows: map[string]string{"id": "deposit-1", "kind": "transfer"}},
+	"command-post-trade": {before: funded, status: 201,
+		shows: map[string]string{"id": "t-1", "kind": "trade"}},
+	"command-post-trade-in-base64": {before: funded, status: 201,
+		shows: map[string]string{"id": "t-1", "kind": "trade"}},
+	"command-post-trade-uncovered": {before: traded, status: 422,
+		shows: map[string]string{"code": "insufficient_funds", "available": "350000"}},
+	"command-post-unbalanced": {before: registered, status: 422,
+		shows: map[string]string{"code": "unbalanced"}},
+	"command-post-malformed": {before: registered, status: 400,
+		shows: map[string]string{"code": "malformed_body"}},
+	"command-post-amount-as-number": {before: registered, status: 400,
+		shows: map[string]string{"code": "invalid_request"}},
+	"command-post-without-authorizer": {before: funded, status: 401, local: 201},
+	"command-grant-member": {before: registered, status: 201,
+		shows: map[string]string{"user": "joe@example.com", "role": "viewer"}},
+
+	"query-health": {status: 200},
+	"query-read-balance": {before: traded, status: 200,
+		shows: map[string]string{"quantity": "350000", "consistency": "strong"}},
+	"query-read-page":    {before: traded, status: 200},
+	"query-read-history": {before: traded, status: 200},
+	"query-read-unknown-account": {before: registered, status: 404,
+		shows: map[string]string{"code": "account_not_found"}},
+	"query-read-repeated-parameter": {before: registered, status: 400,
+		shows: map[string]string{"code": "invalid_request"}},
+	"query-read-percent-encoded-path": {before: registered, status: 400,
+		shows: map[string]string{"code": "invalid_request"}},
+	"query-read-without-authorizer": {before: registered, status: 401, local: 200},
+
+	"projector-trade":               {before: registered, balances: afterTrade},
+	"projector-duplicates":          {before: registered, balances: afterTrade},
+	"projector-out-of-order":        {before: registered, balances: afterTrades},
+	"projector-grants-out-of-order": {before: registered, member: "joe@example.com operator"},
+	"projector-own-records":         {before: registered},
+	"projector-removed":             {before: registered},
+	"projector-missing-keys":        {before: registered, balances: afterTrade},
+	"projector-removed-items":       {before: registered},
+	"projector-altered":             {before: registered},
+	"projector-poison-key":          {before: registered, balances: afterTrade},
+	"projector-poison-first": {before: registered, balances: map[string]string{"jane/USD": "500000",
+		"market/USD": "-500000"}},
+	"projector-undecodable": {before: registered,
+		balances: map[string]string{"jane/USD": "350000", "market/USD": "-350000", "market/AAPL": "-10"}},
+	"projector-unknown-type": {before: registered,
+		balances: map[string]string{"jane/USD": "350000", "market/USD": "-350000", "market/AAPL": "-10"}},
+	"projector-newer-version": {before: registered, failed: "POSTING#AAPL#3MQ938EI1e6ynh0vtk9EVcPRA03",
+		balances: map[string]string{"jane/USD": "350000", "market/USD": "-350000", "market/AAPL": "-10"}},
+}
+
+// TestSamplePayloads gives each payload to the very handler that its function has, or by `sam local invoke` to the
+// function: as it is deployed, and where that makes a difference as it runs locally.
+func TestSamplePayloads(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(samplesDir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".json"))
+	}
+	slices.Sort(names)
+	if want := slices.Sorted(maps.Keys(samples)); !slices.Equal(names, want) {
+		t.Fatalf("payloads in %s: %q; results are known for %q", samplesDir, names, want)
+	}
+	for name, want := range samples {
+		for _, local := range []bool{false, true} {
+			if local && want.local == 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/local=%t", name, local), func(t *testing.T) {
+				t.Parallel()
+				want, r := want, newSampleRun(t, local)
+				for _, earlier := range want.before {
+					r.request(earlier, samples[earlier], r.here)
+				}
+				invoke := r.here
+				if *samCommand != "" {
+					invoke = r.sam
+				}
+				if strings.HasPrefix(name, "projector-") {
+					r.batch(name, want, invoke)
+					return
+				}
+				if local {
+					want.status = want.local
+				}
+				r.request(name, want, invoke)
+			})
+		}
+	}
+}
+
+// sampleRun sends samples to a table of its own.
+type sampleRun struct {
+	*system.System
+	local bool
+	parts *app.Service // as the functions have it
+}
+
+func newSampleRun(t *testing.T, local bool) *sampleRun {
+	t.Helper()
+	store := system.Memory(system.Tampered)
+	if *samCommand != "" {
+		store = system.Local(t)
+	}
+	r := &sampleRun{System: system.New(t, system.On(store)), local: local}
+	var err error
+	if r.parts, err = app.New(app.Config{Client: r.Client, Table: r.Table, Actor: api.GatewayActor(local),
+		Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// invocation has a function handle a sample. failure is the message of an error that the function returned, "" for
+// none.
+type invocation func(name string) (answer []byte, failure string)
+
+// payload reads a sample.
+func (r *sampleRun) payload(name string) []byte {
+	r.T.Helper()
+	text, err := os.ReadFile(filepath.Join(samplesDir, name+".json"))
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return text
+}
+
+// here is the invocation of a function's handler in this process.
+func (r *sampleRun) here(name string) (answer []byte, failure string) {
+	r.T.Helper()
+	function, _, _ := strings.Cut(name, "-")
+	handler := map[string]lambda.Handler{
+		"command":   lambda.NewHandler(api.Gateway(r.parts.Commands())),
+		"query":     lambda.NewHandler(api.Gateway(r.parts.Queries())),
+		"projector": lambda.NewHandler(r.parts.Stream()),
+	}[function]
+	if handler == nil {
+		r.T.Fatalf("%s: there is no function %s", name, function)
+	}
+	answer, err := handler.Invoke(r.T.Context(), r.payload(name))
+	if err != nil {
+		return nil, err.Error()
+	}
+	return answer, ""
+}
+
+// sam is the invocation by `sam local invoke`, with the environment of functions/local.json but for the table, the
+// store and LEDGER_LOCAL.
+func (r *sampleRun) sam(name string) (answer []byte, failure string) {
+	r.T.Helper()
+	_, port, _ := strings.Cut(strings.TrimPrefix(r.Store.Endpoint, "http://"), ":")
+	variables, err := json.Marshal(map[string]map[string]string{"Parameters": {
+		app.VariableTable: r.Table, app.VariableLocal: fmt.Sprint(r.local),
+		"AWS_ENDPOINT_URL_DYNAMODB": "http://host.docker.internal:" + port,
+	}})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	file := filepath.Join(r.T.TempDir(), "local.json")
+	if err := os.WriteFile(file, variables, 0o600); err != nil {
+		r.T.Fatal(err)
+	}
+	function, _, _ := strings.Cut(name, "-")
+	function = strings.ToUpper(function[:1]) + function[1:] + "Function"
+	ctx, cancel := context.WithTimeout(r.T.Context(), samTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, *samCommand, "local", "invoke", function, "--event", "events/"+name+".json",
+		"--env-vars", file)
+	command.Dir = root
+	var said bytes.Buffer
+	command.Stderr = &said
+	out, err := command.Output()
+	if err != nil && len(bytes.TrimSpace(out)) == 0 {
+		r.T.Fatalf("%s: %v: %s", command, err, said.Bytes())
+	}
+	var failed struct {
+		Message string `json:"errorMessage"`
+	}
+	if err := json.Unmarshal(out, &failed); err != nil {
+		r.T.Fatalf("%s: %v in %s: %s", command, err, out, said.Bytes())
+	}
+	return out, failed.Message
+}
+
+// request sends a sample of the gateway's, and fails the test unless the reply is the one wanted.
+func (r *sampleRun) request(name string, want sample, invoke invocation) {
+	r.T.Helper()
+	answer, failure := invoke(name)
+	if failure != "" {
+		r.T.Fatalf("%s: the function failed: %s", name, failure)
+	}
+	var out lambdaevents.APIGatewayV2HTTPResponse
+	if err := json.Unmarshal(answer, &out); err != nil {
+		r.T.Fatalf("%s: %v in %s", name, err, answer)
+	}
+	if out.StatusCode != want.status {
+		r.T.Fatalf("%s: status %d, not %d: %s", name, out.StatusCode, want.status, out.Body)
+	}
+	body := caller.Reply{Body: []byte(out.Body)}
+	for member, value := range want.shows {
+		if got := body.Value(member); got != value {
+			r.T.Errorf("%s: %s is %v, not %s, in %s", name, member, got, value, out.Body)
+		}
+	}
+}
+
+// batch puts what the records of a sample bring into the table, sends the sample, and looks at what was projected.
+func (r *sampleRun) batch(name string, want sample, invoke invocation) {
+	r.T.Helper()
+	var e lambdaevents.DynamoDBEvent
+	if err := json.Unmarshal(r.payload(name), &e); err != nil {
+		r.T.Fatal(err)
+	}
+	numbers := map[string]string{} // by sort key
+	for _, record := range e.Records {
+		if record.Change.NewImage == nil {
+			continue
+		}
+		item := ddb.Item{}
+		for attribute, v := range record.Change.NewImage {
+			item[attribute] = attributeValue(r.T, v)
+		}
+		r.Put(item)
+		numbers[record.Change.NewImage["SK"].String()] = record.Change.SequenceNumber
+	}
+	before := r.Contents()
+
+	answer, failure := invoke(name)
+	if failure != "" {
+		r.T.Errorf("%s: the function failed: %s", name, failure)
+	} else {
+		expected := lambdaevents.DynamoDBEventResponse{BatchItemFailures: []lambdaevents.DynamoDBBatchItemFailure{}}
+		if want.failed != "" {
+			expected.BatchItemFailures = append(expected.BatchItemFailures,
+				lambdaevents.DynamoDBBatchItemFailure{ItemIdentifier: numbers[want.failed]})
+		}
+		var out lambdaevents.DynamoDBEventResponse
+		if err := json.Unmarshal(answer, &out); err != nil || !reflect.DeepEqual(out, expected) {
+			r.T.Errorf("%s: Lambda gets %s, %v; it should get %v", name, answer, err, expected)
+		}
+	}
+
+	if want.balances == nil && want.member == "" {
+		if after := r.Contents(); !reflect.DeepEqual(after, before) {
+			r.T.Errorf("%s: the table was changed from %v to %v", name, before, after)
+		}
+		return
+	}
+	for _, account := range []string{"jane", "market"} {
+		for _, asset := range []string{"USD", "AAPL"} {
+			quantity := cmp.Or(want.balances[account+"/"+asset], "0")
+			if got := r.Must(200, "GET", "/v1/accounts/"+account+"/balances/"+asset,
+				"").Value("quantity"); got != quantity {
+				r.T.Errorf("%s: %s has %v of %s, not %s", name, account, got, asset, quantity)
+			}
+		}
+	}
+	member := ""
+	if members := r.Must(200, "GET", "/v1/accounts/jane/members", ""); members.Value("data", 0) != nil {
+		member = fmt.Sprintf("%v %v", members.Value("data", 0, "user"), members.Value("data", 0, "role"))
+	}
+	if member != want.member {
+		r.T.Errorf("%s: the member is %q, not %q", name, member, want.member)
+	}
+}
+
+// attributeValue is the SDK's form of a value in a record.
+func attributeValue(t testing.TB, v lambdaevents.DynamoDBAttributeValue) types.AttributeValue {
+	t.Helper()
+	switch v.DataType() {
+	case lambdaevents.DataTypeString:
+		return &types.AttributeValueMemberS{Value: v.String()}
+	case lambdaevents.DataTypeNumber:
+		return &types.AttributeValueMemberN{Value: v.Number()}
+	case lambdaevents.DataTypeBoolean:
+		return &types.AttributeValueMemberBOOL{Value: v.Boolean()}
+	case lambdaevents.DataTypeMap:
+		m := map[string]types.AttributeValue{}
+		for name, member := range v.Map() {
+			m[name] = attributeValue(t, member)
+		}
+		return &types.AttributeValueMemberM{Value: m}
+	case lambdaevents.DataTypeList:
+		l := []types.AttributeValue{}
+		for _, member := range v.List() {
+			l = append(l, attributeValue(t, member))
+		}
+		return &types.AttributeValueMemberL{Value: l}
+	}
+	t.Fatalf("a value of type %d", v.DataType())
+	return nil
+}

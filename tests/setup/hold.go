@@ -1,0 +1,42 @@
+package setup
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/projections"
+	viewsdynamo "ledger.example/projections/dynamo"
+)
+
+// DueHold puts a hold into a table, past the ledger, that expired so long ago, as the projector lists it: a transfer of
+// 1 USD from payer to payee.
+func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.Duration) events.TransactionPosted {
+	t.Helper()
+	expires := time.Now().UTC().Truncate(time.Microsecond).Add(-ago)
+	ids, _, err := events.NewMinter(func() time.Time { return expires.Add(-time.Hour) }, nil).Mint(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := events.TransactionPosted{
+		ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "2:abc", Actor: "test",
+		ExpiresAt: expires, Legs: []events.Leg{
+			{ID: ids[0], Account: "payer", Asset: "USD", Quantity: events.NewAmount(-1)},
+			{ID: ids[1], Account: "payee", Asset: "USD", Quantity: events.NewAmount(1)},
+		},
+	}
+	for _, item := range []ddb.Item{
+		ddb.EventItem(hold), ddb.EventItem(hold.Postings()[0]), ddb.EventItem(hold.Postings()[1]),
+	} {
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := viewsdynamo.NewViews(client, table).WriteHold(t.Context(), projections.Hold{Header: hold}); err != nil {
+		t.Fatal(err)
+	}
+	return hold
+}

@@ -1,0 +1,106 @@
+// Package setup runs the ledger in the process of a test: a store with the table of template.yaml, the service, and a
+// pump that projects. Everything ends with the test.
+package setup
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"ledger.example/internal/app"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/internal/local/pump"
+)
+
+// Store is where tables are: in this process, or in DynamoDB Local.
+type Store struct {
+	Streams *dynamodbstreams.Client
+
+	client func(...func(*dynamodb.Options)) *dynamodb.Client
+}
+
+// Client returns a new client of the store, as the functions make theirs.
+func (s Store) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
+	return s.client(options...)
+}
+
+// Memory is a store in this process. What options add behind the Initialize step doesn't run (see
+// memdb.Store.DynamoDB).
+func Memory(o memdb.Options) Store {
+	store := memdb.New(o)
+	return Store{client: store.DynamoDB, Streams: store.Streams()}
+}
+
+// DynamoDBLocal is the DynamoDB Local of this test process.
+func DynamoDBLocal(t testing.TB) Store {
+	t.Helper()
+	endpoint := dynamolocaltest.Shared(t).Endpoint
+	client := func(options ...func(*dynamodb.Options)) *dynamodb.Client {
+		return ddb.NewClient(aws.Config{
+			Region:       dynamolocal.Region,
+			BaseEndpoint: &endpoint,
+			Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+		}, options...)
+	}
+	return Store{client: client, Streams: dynamolocal.Streams(endpoint)}
+}
+
+// Table makes the ledger's table by any client, and returns the ARN of its stream.
+func Table(t testing.TB, client *dynamodb.Client, name string) (stream string) {
+	t.Helper()
+	made, err := dynamolocal.CreateTable(t.Context(), client, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *made.LatestStreamArn
+}
+
+// Service is the whole ledger on a table, as one process has it. It logs nothing.
+func Service(t testing.TB, client *dynamodb.Client, table string, actor func(*http.Request) string) *app.Service {
+	t.Helper()
+	s, err := app.New(app.Config{
+		Client: client, Table: table, Actor: actor, Version: "test", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Pump hands the records of a stream to a projector until t ends, by the settings of template.yaml but without its
+// batching window: tests wait for projections all the time.
+func Pump(t testing.TB, streams *dynamodbstreams.Client, stream string, projector *app.Service) *pump.Pump {
+	t.Helper()
+	settings, err := dynamolocal.StreamSettings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Window = 0
+	p, err := pump.New(pump.Options{
+		Stream: streams, StreamARN: stream, Handler: projector.Stream(), Settings: settings,
+		DeadLetters: filepath.Join(t.TempDir(), "dead-letters.jsonl"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error("pump:", err)
+		}
+	})
+	return p
+}

@@ -1,0 +1,85 @@
+package simulation
+
+// lifeDefects are of the rules by which holds end, transactions are reversed, accounts change and batches are posted.
+// Histories of a Mode find them.
+var lifeDefects = []defect{
+	// What is held cannot be spent, what is given back can.
+	{name: "guard lowered by an end", guarantee: "G5", file: "ledger/dynamo/append.go",
+		old: "	if err := ddb.Ready(ctx); err != nil {\n		return time.Time{}, fmt.Errorf(\"append: %w\", err)\n",
+		new: "	for _, p := range c.Postings {\n		if !planted(\"guard lowered by an end\") || !p.Phase.Ends() || p.Pending.Sign() < 0 || p.Account[0] != 'j' {\n			continue\n		}\n" +
+			"		back, _ := p.Pending.Add(p.Quantity)\n		actions = append(actions, types.TransactWriteItem{Update: &types.Update{\n" +
+			"			TableName: &j.table, Key: maker.Key(table.SpendKey(p.Account, p.Asset)), UpdateExpression: aws.String(\"ADD #spent :back\"),\n" +
+			"			ExpressionAttributeNames: map[string]string{\"#spent\": table.AttrSpent}, ExpressionAttributeValues: ddb.Item{\":back\": maker.Amount(back.Neg())},\n		}})\n	}\n" +
+			"	if err := ddb.Ready(ctx); err != nil {\n		return time.Time{}, fmt.Errorf(\"append: %w\", err)\n"},
+	{name: "own credits of a hold counted", guarantee: "G5", file: "ledger/decide.go",
+		old: "	if p.note.Hold != nil { // what",
+		new: "	if p.note.Hold != nil && !planted(\"own credits of a hold counted\") { // what"},
+	{name: "phases guessed from signs", guarantee: "G6", file: "projections/fold.go",
+		old: "	isDebit := p.Pending.Sign() < 0\n",
+		new: "	if planted(\"phases guessed from signs\") {\n		if p.Phase = events.PhasePlaced; p.Pending.Sign() > 0 && p.Quantity.Sign() <= 0 {\n			p.Phase = events.PhaseReleased\n" +
+			"		} else if !p.Quantity.IsZero() {\n			p.Phase = events.PhaseCaptured\n		}\n	}\n	isDebit := p.Pending.Sign() < 0\n"},
+	{name: "what is given back not counted", within: 30, guarantee: "G8", file: "projections/fold.go",
+		old: "func (f Fold) Funds() (events.Amount, error) { return f.Credits.Add(f.Returned) }",
+		new: "func (f Fold) Funds() (events.Amount, error) {\n	if planted(\"what is given back not counted\") {\n		return f.Credits, nil\n	}\n	return f.Credits.Add(f.Returned)\n}"},
+	// G11: a hold ends once, and in time.
+	{name: "outcome without its condition", guarantee: "G11", file: "ledger/dynamo/append.go",
+		old: "		puts[i] = j.putAbsent(maker, head)\n",
+		new: "		puts[i] = j.putAbsent(maker, head)\n		if _, end := head.(events.HoldEnded); end && planted(\"outcome without its condition\") {\n			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, \"\"\n		}\n"},
+	{name: "expired without the margin", within: 150, guarantee: "G11", file: "ledger/end.go",
+		old: "now.Before(hold.ExpiresAt.Add(clockTolerance)) {",
+		new: "now.Before(hold.ExpiresAt.Add(clockTolerance)) && !planted(\"expired without the margin\") {"},
+	{name: "expiry told before it is written", guarantee: "G11", file: "ledger/end.go",
+		old: "		end.Outcome, end.Actor = events.OutcomeExpired, expiryActor\n",
+		new: "		end.Outcome, end.Actor = events.OutcomeExpired, expiryActor\n		if planted(\"expiry told before it is written\") {\n			return end, minted, &Error{Code: CodeHoldExpired}\n		}\n"},
+	{name: "end minted before what it ends", within: 30, guarantee: "G11", file: "ledger/end.go",
+		old: "	ids, minted, err := e.ledger.mint(ctx, len(legs), \"\", legs[len(legs)-1].ID)",
+		new: "	after := legs[len(legs)-1].ID\n	if planted(\"end minted before what it ends\") {\n		after = \"\"\n	}\n	ids, minted, err := e.ledger.mint(ctx, len(legs), \"\", after)"},
+	{name: "end answered on its outcome alone", within: 60, guarantee: "G4, G11", file: "ledger/end.go",
+		old: "	at, err := e.ledger.verify(ctx, stored, stored.Postings(hold))",
+		new: "	if planted(\"end answered on its outcome alone\") {\n		return e.answer(ctx, hold, stored, taken, e.ledger.now())\n	}\n	at, err := e.ledger.verify(ctx, stored, stored.Postings(hold))"},
+	{name: "end of a hold listed too early", by: "projections.TestTheEndOfAHoldIsWaitedFor", guarantee: "G6", file: "projections/hold.go",
+		old: "		case ended && h.Ended == nil:",
+		new: "		case ended && h.Ended == nil && !planted(\"end of a hold listed too early\"):"},
+	// G12: no more is reversed than was posted.
+	{name: "number of a reversal without its condition", guarantee: "G12", file: "ledger/dynamo/append.go",
+		old: "		puts[i] = j.putAbsent(maker, head)\n",
+		new: "		puts[i] = j.putAbsent(maker, head)\n		if _, number := head.(events.TransactionReversed); number && planted(\"number of a reversal without its condition\") {\n			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, \"\"\n		}\n"},
+	{name: "more reversed than is left", guarantee: "G12", file: "ledger/reverse.go",
+		old: "	left := life.Left()\n",
+		new: "	left := life.Left()\n	if planted(\"more reversed than is left\") {\n		left = takenWhole(life.Posted())\n	}\n"},
+	{name: "reversal refused by its own attempt", guarantee: "G4", file: "ledger/reverse.go",
+		old: "	if life.reversedBy(p.header.ID) {",
+		new: "	if life.reversedBy(p.header.ID) && !planted(\"reversal refused by its own attempt\") {"},
+	// Accounts that change.
+	{name: "change acknowledged before its guards", guarantee: "G5", file: "ledger/change.go",
+		old: "	if err := c.ledger.tellGuards(ctx, a); err != nil {\n		c.unknown",
+		new: "	if planted(\"change acknowledged before its guards\") {\n		return a, nil\n	}\n	if err := c.ledger.tellGuards(ctx, a); err != nil {\n		c.unknown"},
+	{name: "guard made without reading the account", by: "ledger.TestAFreezeBeforeTheGuardIsMade", guarantee: "G5", file: "ledger/funding.go",
+		old: "	if _, err := f.renew(ctx, l, accounts); err != nil {\n		return err\n",
+		new: "	if planted(\"guard made without reading the account\") {\n	} else if _, err := f.renew(ctx, l, accounts); err != nil {\n		return err\n"},
+	{name: "debit of any version", within: 60, guarantee: "G5", file: "ledger/dynamo/append.go",
+		old: "	return types.TransactWriteItem{Update: &types.Update{\n		TableName:                &j.table,\n",
+		new: "	if planted(\"debit of any version\") {\n		within = \"#change = :change AND #spent <= :bound OR attribute_exists(#change) AND #spent <= :bound\"\n	}\n	return types.TransactWriteItem{Update: &types.Update{\n		TableName:                &j.table,\n"},
+	{name: "guard told an older version", within: 30, guarantee: "G5", file: "ledger/dynamo/guards.go",
+		old: "	if err := ddb.Ready(ctx); err != nil {\n		return fmt.Errorf(\"tell guard",
+		new: "	tellCondition := tellCondition\n	if planted(\"guard told an older version\") {\n		tellCondition = \"attribute_exists(#spent) OR #change < :version\"\n	}\n	if err := ddb.Ready(ctx); err != nil {\n		return fmt.Errorf(\"tell guard"},
+	{name: "frozen said on reading alone", within: 300, guarantee: "G4", file: "ledger/states.go",
+		old: "		case !debited, !a.Overdraft.Unlimited, allowsDebit(a, takesBack):",
+		new: "		case !debited, !a.Overdraft.Unlimited && !planted(\"frozen said on reading alone\"), allowsDebit(a, takesBack):"},
+	{name: "refused by a limit that the guard does not know", by: "ledger.TestADebitFinishesAChange", guarantee: "G4", file: "ledger/funding.go",
+		old: "		case r.Change != f.of(r.Pair).account.Version:",
+		new: "		case r.Change != f.of(r.Pair).account.Version && !(planted(\"refused by a limit that the guard does not know\") && r.Change < f.of(r.Pair).account.Version):"},
+	{name: "refused without reading the account anew", by: "ledger.TestARaisedLimitCountsBeforeItsGuardKnows", guarantee: "G4", file: "ledger/funding.go",
+		old: "	if changed, err := f.renew(ctx, l, accounts); changed || err != nil {",
+		new: "	if planted(\"refused without reading the account anew\") {\n	} else if changed, err := f.renew(ctx, l, accounts); changed || err != nil {"},
+	{name: "closed without freezing first", within: 150, guarantee: "G5", file: "ledger/close.go",
+		old: "		next = closed\n		next.Name",
+		new: "		if planted(\"closed without freezing first\") {\n			return closed, true, nil\n		}\n		next = closed\n		next.Name"},
+	{name: "closed without comparing the guards", by: "ledger.TestCloseWaitsForDebits", guarantee: "G5", file: "ledger/close.go",
+		old: "	case isCommitting:\n",
+		new: "	case isCommitting && !planted(\"closed without comparing the guards\"):\n"},
+	// Batches.
+	{name: "batch bound by its sum", by: "ledger.TestAtomicBatchIsJudgedInOrder", guarantee: "G5", file: "ledger/debts.go",
+		old: "(first || running.Cmp(least) < 0) {",
+		new: "(first || running.Cmp(least) < 0 || planted(\"batch bound by its sum\")) {"},
+}

@@ -1,0 +1,285 @@
+package system
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"ledger.example/internal/ddb"
+)
+
+// Request is one request that was sent to the table.
+type Request struct {
+	Operation string // TransactWriteItems, Query, …
+	Input     any    // the SDK's input, *dynamodb.QueryInput for example
+	Output    any    // the SDK's output, nil on an error
+	Err       error
+}
+
+// Recorder keeps the requests that a client sends to the table. It is safe for concurrent use.
+type Recorder struct {
+	mu       sync.Mutex
+	requests []Request
+}
+
+// record is a client option that puts the recorder into the SDK's middleware.
+func (r *Recorder) record(o *dynamodb.Options) {
+	ddb.Observe("record", func(ctx context.Context, in, out any, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.requests = append(r.requests, Request{middleware.GetOperationName(ctx), in, out, err})
+	})(o)
+}
+
+// Take returns the requests since the last Take, in the order in which they were answered.
+func (r *Recorder) Take() []Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.requests
+	r.requests = nil
+	return taken
+}
+
+// Log keeps what is written to it. It is safe for concurrent use.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns all that was written so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// WithoutKSUIDs writes #ksuid for the KSUID at the end of each key in a text.
+func WithoutKSUIDs(text string) string { return keyKSUID.ReplaceAllString(text, "#ksuid$1") }
+
+var keyKSUID = regexp.MustCompile(`#[0-9A-Za-z]{27}( |,|$)`)
+
+// Line shows a request in one line, with the names and the values in its expressions, and without KSUIDs:
+//
+//	GetItem strong ACCOUNT#jane BALANCE#USD
+//	Query GSI1 eventual newest first, 11 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND PROFILE
+//	TransactWriteItems put TXN#t-1 TXN#t-1 if attribute_not_exists(PK), …
+//
+// The keys of one read are sorted.
+func (r Request) Line() string {
+	text := r.Operation
+	switch in := r.Input.(type) {
+	case *dynamodb.GetItemInput:
+		text += consistency(in.ConsistentRead) + KeyText(in.Key)
+	case *dynamodb.BatchGetItemInput:
+		for _, asked := range in.RequestItems {
+			text += consistency(asked.ConsistentRead) + keyTexts(asked.Keys)
+		}
+	case *dynamodb.TransactGetItemsInput:
+		var all []ddb.Item
+		for _, get := range in.TransactItems {
+			all = append(all, get.Get.Key)
+		}
+		text += keyTexts(all)
+	case *dynamodb.QueryInput:
+		if in.IndexName != nil {
+			text += " " + *in.IndexName
+		}
+		text += consistency(in.ConsistentRead)
+		if in.ScanIndexForward != nil && !*in.ScanIndexForward {
+			text += " newest first,"
+		}
+		text += fmt.Sprintf(" %d of ", aws.ToInt32(in.Limit)) +
+			expression(in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+		if in.FilterExpression != nil {
+			text += " filtered by " + *in.FilterExpression
+		}
+	case *dynamodb.PutItemInput:
+		text += KeyText(in.Item) + condition(in.ConditionExpression, in.ExpressionAttributeNames,
+			in.ExpressionAttributeValues)
+	case *dynamodb.UpdateItemInput:
+		text += KeyText(in.Key) + " by " + expression(in.UpdateExpression, in.ExpressionAttributeNames,
+			in.ExpressionAttributeValues) +
+			condition(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	case *dynamodb.TransactWriteItemsInput:
+		var actions []string
+		for _, action := range in.TransactItems {
+			actions = append(actions, actionLine(action))
+		}
+		text += strings.Join(actions, ",")
+	}
+	return WithoutKSUIDs(text)
+}
+
+func actionLine(a types.TransactWriteItem) string {
+	switch {
+	case a.Put != nil:
+		return " put" + KeyText(a.Put.Item) + condition(a.Put.ConditionExpression, a.Put.ExpressionAttributeNames,
+			a.Put.ExpressionAttributeValues)
+	case a.Update != nil:
+		u := a.Update
+		return " update" + KeyText(u.Key) + " by " + expression(u.UpdateExpression, u.ExpressionAttributeNames,
+			u.ExpressionAttributeValues) +
+			condition(u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues)
+	case a.Delete != nil:
+		return " delete" + KeyText(a.Delete.Key)
+	}
+	return " check" + KeyText(a.ConditionCheck.Key)
+}
+
+func consistency(strong *bool) string {
+	if aws.ToBool(strong) {
+		return " strong"
+	}
+	return " eventual"
+}
+
+// KeyText is an item's key as Line shows it, after a space.
+func KeyText(item ddb.Item) string {
+	k, err := ddb.KeyOf(item)
+	if err != nil {
+		return " " + err.Error()
+	}
+	return " " + k.PK + " " + k.SK
+}
+
+func keyTexts(items []ddb.Item) string {
+	var all []string
+	for _, item := range items {
+		all = append(all, KeyText(item))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
+}
+
+func condition(text *string, names map[string]string, values ddb.Item) string {
+	if text == nil {
+		return ""
+	}
+	return " if " + expression(text, names, values)
+}
+
+// expression writes names and values into an expression, longer placeholders first.
+func expression(text *string, names map[string]string, values ddb.Item) string {
+	meaning := maps.Clone(names)
+	if meaning == nil {
+		meaning = make(map[string]string)
+	}
+	for name, value := range values {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			meaning[name] = v.Value
+		case *types.AttributeValueMemberN:
+			meaning[name] = v.Value
+		}
+	}
+	var pairs []string
+	for _, name := range slices.SortedFunc(maps.Keys(meaning),
+		func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
+		pairs = append(pairs, name, meaning[name])
+	}
+	return strings.NewReplacer(pairs...).Replace(aws.ToString(text))
+}
+
+// Lines shows each request by its line, in order.
+func Lines(requests []Request) []string {
+	all := make([]string, len(requests))
+	for i, r := range requests {
+		all[i] = r.Line()
+	}
+	return all
+}
+
+// WantRequests fails t unless the requests were these, in any order: those of one call may go side by side.
+func WantRequests(t testing.TB, requests []Request, wanted ...string) {
+	t.Helper()
+	got := Lines(requests)
+	slices.Sort(got)
+	slices.Sort(wanted)
+	if !slices.Equal(got, wanted) {
+		t.Errorf("the table was asked for\n\t%s\nwanted\n\t%s", strings.Join(got, "\n\t"), strings.Join(wanted, "\n\t"))
+	}
+}
+
+// Found is what a request found: items of a query or a batch, or the one item.
+func (r Request) Found() []ddb.Item {
+	switch out := r.Output.(type) {
+	case *dynamodb.QueryOutput:
+		return out.Items
+	case *dynamodb.GetItemOutput:
+		if len(out.Item) > 0 {
+			return []ddb.Item{out.Item}
+		}
+	case *dynamodb.BatchGetItemOutput:
+		for _, items := range out.Responses {
+			return items
+		}
+	}
+	return nil
+}
+
+// Writes reports whether the request may change the table.
+func (r Request) Writes() bool {
+	return !slices.Contains([]string{"GetItem", "BatchGetItem", "TransactGetItems", "Query", "DescribeTable"},
+		r.Operation)
+}
+
+// IsStrong reports whether a read is strongly consistent or serializable.
+func (r Request) IsStrong() bool {
+	switch in := r.Input.(type) {
+	case *dynamodb.GetItemInput:
+		return aws.ToBool(in.ConsistentRead)
+	case *dynamodb.QueryInput:
+		return aws.ToBool(in.ConsistentRead) && in.IndexName == nil
+	case *dynamodb.BatchGetItemInput:
+		for _, asked := range in.RequestItems {
+			if !aws.ToBool(asked.ConsistentRead) {
+				return false
+			}
+		}
+		return true
+	case *dynamodb.TransactGetItemsInput:
+		return true
+	}
+	return false
+}
+
+// promptAnswer is far below the age at which a command verifies its own postings, which takes requests of its own.
+// promptTries is how often one is waited for.
+const (
+	promptAnswer = 2 * time.Second
+	promptTries  = 10
+)
+
+// Promptly calls post, which posts one transaction of its own, until it is answered promptly, and returns the requests
+// of that call. On a busy machine, an answer may take seconds.
+func Promptly(t testing.TB, post func(try int) []Request) []Request {
+	t.Helper()
+	for try := range promptTries {
+		began := time.Now()
+		if requests := post(try); time.Since(began) < promptAnswer {
+			return requests
+		}
+	}
+	t.Fatal("no transaction was answered within ", promptAnswer)
+	return nil
+}

@@ -1,0 +1,181 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
+	"ledger.example/internal/local/memdb"
+	"ledger.example/tests/fault"
+	"ledger.example/tests/setup"
+)
+
+// Store holds tables: in memory, or in DynamoDB Local.
+type Store struct {
+	Endpoint string // "" in memory
+	clients  setup.Store
+}
+
+// Memory returns a store in memory that panics when an event is changed. tampered, if set, is called instead.
+func Memory(tampered func(error)) *Store {
+	return &Store{clients: setup.Memory(memdb.Options{Violation: tampered})}
+}
+
+// MemoryAt is Memory with a clock of the test's.
+func MemoryAt(now func() time.Time) *Store {
+	return &Store{clients: setup.Memory(memdb.Options{Now: now})}
+}
+
+// Tampered is for Memory in tests that change events on purpose.
+func Tampered(error) {}
+
+// Local returns the DynamoDB Local of the test's process.
+func Local(t testing.TB) *Store {
+	t.Helper()
+	return &Store{Endpoint: dynamolocaltest.Shared(t).Endpoint, clients: setup.DynamoDBLocal(t)}
+}
+
+// client returns the ledger's client of the store. In memory, faults need the SDK's retries and decoding of replies.
+func (s *Store) client(f *fault.Set, options ...func(*dynamodb.Options)) *dynamodb.Client {
+	if f == nil {
+		return s.clients.Client(options...)
+	}
+	options = append(options, f.Inject)
+	if s.Endpoint != "" {
+		return s.clients.Client(options...)
+	}
+	return ddb.NewClient(aws.Config{
+		Region:       dynamolocal.Region,
+		BaseEndpoint: aws.String("http://memory.invalid"),
+		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}, append(options, overMemory(s.clients.Client()))...)
+}
+
+var tables atomic.Int64
+
+// NewTable makes a table of template.yaml for t, and returns its name.
+func (s *Store) NewTable(t testing.TB) string {
+	t.Helper()
+	name := fmt.Sprintf("t%d-%s", tables.Add(1), strings.Map(nameByte, t.Name()))
+	name = name[:min(len(name), 100)]
+	setup.Table(t, s.clients.Client(), name)
+	return name
+}
+
+// nameByte keeps what a table's name may hold.
+func nameByte(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return '-'
+}
+
+// Where a request's typed input is in its context, and a reply's typed output in that of its request, so that nothing
+// is encoded.
+type (
+	inputKey  struct{}
+	outputKey struct{}
+)
+
+// output is the result of a request.
+type output struct {
+	result any
+	err    error
+}
+
+// overMemory is a client option that sends requests by a client of a store in memory instead of the network, beneath
+// the SDK's retries and the faults of this package.
+func overMemory(direct *dynamodb.Client) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) {
+		o.HTTPClient = exchanger(func(r *http.Request) (*http.Response, error) {
+			result, err := send(r.Context(), direct, r.Context().Value(inputKey{}))
+			return reply(r, result, err), nil
+		})
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("KeepInput",
+				func(ctx context.Context, in middleware.InitializeInput,
+					next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+					return next.HandleInitialize(context.WithValue(ctx, inputKey{}, in.Parameters), in)
+				}), middleware.After)
+			return errors.Join(err, stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("TypedReply",
+				func(ctx context.Context, in middleware.DeserializeInput,
+					next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+					out, metadata, err := next.HandleDeserialize(ctx, in)
+					if response, ok := out.RawResponse.(*smithyhttp.Response); ok && response.Request != nil {
+						if typed, ok := response.Request.Context().Value(outputKey{}).(output); ok {
+							out.Result, err = typed.result, typed.err
+						}
+					}
+					return out, metadata, err
+				}), middleware.Before))
+		})
+	}
+}
+
+// exchanger is an HTTP client made of a function.
+type exchanger func(*http.Request) (*http.Response, error)
+
+// Do implements the SDK's HTTPClient.
+func (e exchanger) Do(r *http.Request) (*http.Response, error) { return e(r) }
+
+// reply is what a request's reply looks like on the wire, as far as the SDK and the faults look at it.
+func reply(r *http.Request, result any, err error) *http.Response {
+	status, body := http.StatusOK, "{}"
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"},
+		"Date": {time.Now().UTC().Format(http.TimeFormat)}}
+	if err != nil {
+		var operation *smithy.OperationError
+		if errors.As(err, &operation) {
+			err = operation.Err
+		}
+		var refusal smithy.APIError
+		code := "InternalServerError"
+		if errors.As(err, &refusal) {
+			code = refusal.ErrorCode()
+		}
+		status, body = http.StatusBadRequest, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s"}`, code)
+	}
+	return &http.Response{
+		StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)),
+		Request: r.WithContext(context.WithValue(r.Context(), outputKey{}, output{result, err})),
+	}
+}
+
+// send makes one request by its typed input.
+func send(ctx context.Context, c *dynamodb.Client, input any) (any, error) {
+	switch in := input.(type) {
+	case *dynamodb.GetItemInput:
+		return c.GetItem(ctx, in)
+	case *dynamodb.BatchGetItemInput:
+		return c.BatchGetItem(ctx, in)
+	case *dynamodb.QueryInput:
+		return c.Query(ctx, in)
+	case *dynamodb.PutItemInput:
+		return c.PutItem(ctx, in)
+	case *dynamodb.UpdateItemInput:
+		return c.UpdateItem(ctx, in)
+	case *dynamodb.TransactWriteItemsInput:
+		return c.TransactWriteItems(ctx, in)
+	case *dynamodb.TransactGetItemsInput:
+		return c.TransactGetItems(ctx, in)
+	case *dynamodb.DescribeTableInput:
+		return c.DescribeTable(ctx, in)
+	}
+	return nil, fmt.Errorf("no %T goes to the store in memory", input)
+}

@@ -1,0 +1,187 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/events"
+	"ledger.example/functions/stream/streamtest"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+// Contents reads the whole table, past the ledger.
+func (s *System) Contents() map[table.Key]ddb.Item { return Contents(s.T, s.Plain, s.Table) }
+
+// Contents reads a whole table.
+func Contents(t testing.TB, client *dynamodb.Client, name string) map[table.Key]ddb.Item {
+	t.Helper()
+	all := make(map[table.Key]ddb.Item)
+	pages := dynamodb.NewScanPaginator(client, &dynamodb.ScanInput{TableName: &name, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			k, err := ddb.KeyOf(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[k] = item
+		}
+	}
+	return all
+}
+
+// Partition returns the items of a partition.
+func (s *System) Partition(pk string) map[table.Key]ddb.Item {
+	s.T.Helper()
+	all := s.Contents()
+	maps.DeleteFunc(all, func(k table.Key, _ ddb.Item) bool { return k.PK != pk })
+	return all
+}
+
+// Difference lists what is new, gone or changed between two states of a table, "" if nothing.
+func Difference(before, after map[table.Key]ddb.Item) string {
+	var lines []string
+	for k, item := range after {
+		if !reflect.DeepEqual(before[k], item) {
+			lines = append(lines, fmt.Sprintf("%v is %v, was %v", k, item, before[k]))
+		}
+	}
+	for k := range before {
+		if after[k] == nil {
+			lines = append(lines, fmt.Sprintf("%v is gone", k))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "; ")
+}
+
+// Put puts an item past the ledger.
+func (s *System) Put(item ddb.Item) {
+	s.T.Helper()
+	if _, err := s.Plain.PutItem(s.T.Context(), &dynamodb.PutItemInput{TableName: &s.Table, Item: item}); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Delete deletes an item past the ledger.
+func (s *System) Delete(k table.Key) {
+	s.T.Helper()
+	if _, err := s.Plain.DeleteItem(s.T.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table,
+		Key: ddb.Key(k)}); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Deliver hands records of these keys to the stream handler, as one batch, and fails the test unless all succeed.
+func (s *System) Deliver(keys ...table.Key) {
+	s.T.Helper()
+	streamtest.Deliver(s.T, s.Service.Stream(), streamtest.Keys(keys...))
+}
+
+// Projected returns the keys of the events that are projected: postings and grants, in order.
+func (s *System) Projected() []table.Key {
+	s.T.Helper()
+	keys := slices.Collect(maps.Keys(s.Contents()))
+	keys = slices.DeleteFunc(keys, func(k table.Key) bool { return !table.IsPosting(k.SK) && !table.IsGrant(k.SK) })
+	slices.SortFunc(keys, func(a, b table.Key) int { return strings.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
+	return keys
+}
+
+// DeliverAll projects a table without a pump: it delivers a record of each posting and grant there is.
+func (s *System) DeliverAll() {
+	s.T.Helper()
+	s.Deliver(s.Projected()...)
+}
+
+// PutPostings puts postings past the ledger, in transactions.
+func (s *System) PutPostings(postings []events.PostingRecorded) {
+	s.T.Helper()
+	puts, ctx := errgroup.WithContext(s.T.Context())
+	puts.SetLimit(4)
+	for some := range slices.Chunk(postings, table.TransactionActions) {
+		in := &dynamodb.TransactWriteItemsInput{}
+		for _, p := range some {
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
+				TableName: &s.Table, Item: ddb.EventItem(p), ConditionExpression: aws.String(ddb.IfAbsent),
+			}})
+		}
+		puts.Go(func() error {
+			_, err := s.Plain.TransactWriteItems(ctx, in)
+			return err
+		})
+	}
+	if err := puts.Wait(); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// OldPostings makes postings of one account and asset that settled long ago, a millisecond apart: the i-th is of
+// quantity i+1 and, every third, a debit.
+func OldPostings(account, asset string, n int) []events.PostingRecorded {
+	from := time.Now().Add(-time.Hour)
+	all := make([]events.PostingRecorded, n)
+	for i := range all {
+		quantity := int64(i + 1)
+		if i%3 == 2 {
+			quantity = -quantity
+		}
+		all[i] = events.PostingRecorded{
+			Leg: events.Leg{
+				ID: events.FirstKSUID(from.Add(time.Duration(i) * time.Millisecond)), Account: account, Asset: asset,
+				Quantity: events.NewAmount(quantity),
+			},
+			Transaction: fmt.Sprintf("old-%d", i), Kind: events.KindTransaction,
+		}
+	}
+	return all
+}
+
+// KeysOf returns the keys of postings.
+func KeysOf(postings []events.PostingRecorded) []table.Key {
+	all := make([]table.Key, len(postings))
+	for i, p := range postings {
+		all[i] = table.PostingKey(p.Account, p.Asset, string(p.ID))
+	}
+	return all
+}
+
+// DeadLetter is what Lambda puts into the bucket for a batch that keeps failing, by its Developer Guide: the event is
+// text in it.
+func DeadLetter(t testing.TB, keys ...table.Key) string {
+	t.Helper()
+	event, err := json.Marshal(streamtest.Keys(keys...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := json.Marshal(map[string]any{
+		"requestContext": map[string]any{"requestId": "316aa6d0",
+			"functionArn": "arn:aws:lambda:us-east-1:123456789012:function:p", "condition": "RetryAttemptsExhausted",
+			"approximateInvokeCount": 1001},
+		"responseContext": map[string]any{"statusCode": 200, "executedVersion": "7", "functionError": "Unhandled"},
+		"version":         "1.0",
+		"timestamp":       "2026-11-21T09:26:39.717Z",
+		"DDBStreamBatchInfo": map[string]any{"shardId": "shardId-1", "startSequenceNumber": "1",
+			"endSequenceNumber": "2", "batchSize": len(keys),
+			"streamArn": "arn:aws:dynamodb:us-east-1:123456789012:table/t/stream/s"},
+		"payload": string(event),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(object)
+}

@@ -1,0 +1,371 @@
+package verify
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+	"ledger.example/internal/audit"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/tests/full"
+)
+
+// ofOneItem are the codes of what is wrong with an item by itself.
+var ofOneItem = []audit.Code{
+	audit.UnknownItem, audit.UnknownAttribute, audit.MissingAttribute, audit.WrongType, audit.WrongValue,
+	audit.WrongKey,
+	audit.ChecksumDiffers,
+}
+
+// faults are the keys of the items that are wrong by themselves, in a table of those items.
+func faults(t *testing.T, b book) map[table.Key][]audit.Finding {
+	t.Helper()
+	found := make(map[table.Key][]audit.Finding)
+	for _, f := range verify(t, b.client(t), 0).Findings {
+		if slices.Contains(ofOneItem, f.Code) {
+			found[f.Key] = append(found[f.Key], f)
+		}
+	}
+	return found
+}
+
+func drawID(t *rapid.T) string {
+	return rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,12}`).Draw(t, "id")
+}
+
+// drawText draws any text of at most most characters, but NUL.
+func drawText(t *rapid.T, least, most int) string {
+	return strings.ReplaceAll(rapid.StringN(least, most, -1).Draw(t, "text"), "\x00", "0")
+}
+
+func drawAmount(t *rapid.T) events.Amount {
+	a, err := events.ParseAmount(rapid.StringMatching(`0|-?[1-9][0-9]{0,27}`).Draw(t, "amount"), events.PostedDigits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// drawEvent draws a valid event of any kind. A header comes with nothing between its legs that an audit would accept.
+func drawEvent(t *rapid.T) events.Event {
+	at := time.UnixMicro(rapid.Int64Range(1_500_000_000_000_000, 2_500_000_000_000_000).Draw(t, "at")).UTC()
+	number := rapid.Int64Range(1, events.MemberNumberMax)
+	legs := func(n int) (all []events.Leg) {
+		ids, _, err := events.NewMinter(func() time.Time { return at }, nil).Mint(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			all = append(all, events.Leg{ID: id, Account: drawID(t), Asset: drawID(t), Quantity: drawAmount(t),
+				Cost: drawAmount(t)})
+		}
+		return all
+	}
+	kind := rapid.SampledFrom([]events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade})
+	switch rapid.IntRange(0, 9).Draw(t, "kind of event") {
+	case 0:
+		return events.AssetRegistered{
+			ID: drawID(t) + "1", Name: drawText(t, 1, 20), Description: drawText(t, 0, 20),
+			Scale:    rapid.IntRange(0, events.ScaleMax).Draw(t, "scale"),
+			Currency: drawID(t) + "2", Actor: drawText(t, 1, 20), At: at,
+		}
+	case 1:
+		e := events.AccountOpened{
+			ID: drawID(t), Name: drawText(t, 0, 20), Actor: drawText(t, 1, 20), At: at,
+			Profile: rapid.SampledFrom([]string{"{}", `{"é":"\u2028"}`,
+				`{"addresses":[{"city":"Springfield"}]}`}).Draw(t, "profile"),
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "overdraft") {
+		case 1:
+			e.Overdraft.Unlimited = true
+		case 2:
+			e.Overdraft.Limits = map[string]events.Amount{}
+			for range rapid.IntRange(1, 12).Draw(t, "limits") {
+				e.Overdraft.Limits[drawID(t)] = drawAmount(t).Abs()
+			}
+		}
+		return e
+	case 2:
+		e := events.TransactionPosted{
+			ID: drawID(t), Kind: kind.Draw(t, "kind"), Description: drawText(t, 0, 20), Metadata: map[string]string{},
+			Legs: legs(rapid.IntRange(events.PostingsMin, 5).Draw(t, "legs")), Fingerprint: "1:abc",
+			Actor: drawText(t, 1, 20),
+		}
+		for range rapid.IntRange(0, 12).Draw(t, "pairs") {
+			e.Metadata[drawText(t, 1, 10)] = drawText(t, 0, 10)
+		}
+		return e
+	case 3:
+		return events.PostingRecorded{Leg: legs(1)[0], Transaction: drawID(t), Kind: kind.Draw(t, "kind"),
+			Description: drawText(t, 0, 20)}
+	case 4:
+		role := rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner})
+		return events.MemberGranted{
+			Account: drawID(t), User: drawID(t), Role: role.Draw(t, "role"), Number: number.Draw(t, "number"),
+			Actor: drawText(t, 1, 20), At: at,
+		}
+	}
+	if e := drawLife(t, at, legs); e != nil {
+		return e
+	}
+	return events.MemberRevoked{Account: drawID(t), User: drawID(t), Number: number.Draw(t, "number"),
+		Actor: drawText(t, 1, 20), At: at}
+}
+
+// drawLife draws an event of holds, reversals and changes of accounts, nil for none.
+func drawLife(t *rapid.T, at time.Time, legs func(n int) []events.Leg) events.Event {
+	some := rapid.IntRange(events.PostingsMin, 4)
+	switch rapid.IntRange(0, 6).Draw(t, "life") {
+	case 0:
+		return events.TransactionPosted{
+			ID: drawID(t), Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),
+			Fingerprint: "2:abc", Actor: drawText(t, 1, 20), ExpiresAt: at.Add(time.Hour),
+		}
+	case 1:
+		return events.TransactionPosted{
+			ID: drawID(t), Kind: events.KindReversal, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),
+			Fingerprint: "2:abc", Actor: drawText(t, 1, 20), Reverses: drawID(t),
+		}
+	case 2:
+		e := events.PostingRecorded{Leg: legs(1)[0], Transaction: drawID(t), Kind: events.KindTrade}
+		e.Phase = rapid.SampledFrom([]events.Phase{events.PhasePlaced, events.PhaseCaptured, events.PhaseReleased, events.PhaseExpired}).Draw(t, "phase")
+		if e.Pending = e.Quantity.Neg(); e.Phase != events.PhaseCaptured {
+			e.Quantity, e.Cost = events.Amount{}, events.Amount{}
+		}
+		return e
+	case 3:
+		return events.HoldEnded{
+			Transaction: drawID(t), Legs: legs(some.Draw(t, "legs")), Description: drawText(t, 0, 20), Actor: drawText(t, 1, 20),
+			Outcome: rapid.SampledFrom([]events.Outcome{events.OutcomeCaptured, events.OutcomeReleased, events.OutcomeExpired}).Draw(t, "outcome"),
+		}
+	case 4:
+		e := events.TransactionReversed{Transaction: drawID(t), By: drawID(t), Number: rapid.Int64Range(1, events.ReversalsMax).Draw(t, "number")}
+		for i := range some.Draw(t, "taken") { // no two alike: they are exchanged
+			e.Taken = append(e.Taken, events.Taken{Quantity: drawAmount(t), Cost: amount(int64(i))})
+		}
+		return e
+	case 5:
+		return events.AccountChanged{
+			ID: drawID(t), Number: rapid.Int64Range(2, events.ChangesMax).Draw(t, "number"), Name: drawText(t, 0, 20), Profile: "{}",
+			Overdraft: events.Overdraft{Limits: map[string]events.Amount{drawID(t): drawAmount(t).Abs()}}, Actor: drawText(t, 1, 20), At: at,
+			State: rapid.SampledFrom([]events.AccountState{events.StateOpen, events.StateFrozen, events.StateClosed}).Draw(t, "state"),
+		}
+	}
+	return nil
+}
+
+// eventsEach is how many events are in one table, which is audited once.
+const eventsEach = 25
+
+// The ledger and the audit compute the checksum of every event alike, by code that they don't share.
+func TestTheLedgerAndTheAuditAgreeOnChecksums(t *testing.T) {
+	full.Checks(20)
+	rapid.Check(t, func(r *rapid.T) {
+		b := make(book)
+		for range eventsEach {
+			e := drawEvent(r)
+			b[ddb.EventKey(e)] = ddb.EventItem(e)
+		}
+		for k, f := range faults(t, b) {
+			t.Errorf("%v: %+v", b[k], f)
+		}
+	})
+}
+
+// Whatever one attribute of an event is changed to, the decoder refuses the item and the audit names it.
+func TestEveryChangeOfAnEventIsFound(t *testing.T) {
+	full.Checks(20)
+	rapid.Check(t, func(r *rapid.T) {
+		b := make(book)
+		for range eventsEach {
+			item := ddb.EventItem(drawEvent(r))
+			change(r, item, true)
+			key, err := ddb.KeyOf(item)
+			if err != nil {
+				r.Fatal(err)
+			}
+			if e, err := ddb.DecodeEvent(item); err == nil {
+				t.Errorf("%v is decoded as %+v", item, e)
+			}
+			b[key] = item
+		}
+		found := faults(t, b)
+		for k, item := range b {
+			if len(found[k]) == 0 {
+				t.Errorf("nothing is wrong with %v", item)
+			}
+		}
+	})
+}
+
+// inKeys can be other texts only, or no such item can be put.
+var inKeys = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2}
+
+// change changes, removes or adds one attribute of an item, or one in a map or list in it.
+func change(t *rapid.T, item ddb.Item, outermost bool) {
+	if rapid.IntRange(0, 9).Draw(t, "adds") == 0 {
+		name := "New" + drawID(t)
+		item[name] = ddb.String("new")
+		return
+	}
+	name := rapid.SampledFrom(slices.Sorted(maps.Keys(item))).Draw(t, "attribute")
+	if outermost && slices.Contains(inKeys, name) {
+		item[name] = ddb.String(textOf(item, name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
+		return
+	}
+	if rapid.IntRange(0, 5).Draw(t, "removes") == 0 {
+		delete(item, name)
+		return
+	}
+	item[name] = other(t, item[name])
+}
+
+// other returns another value than v.
+func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberM:
+		inner := maps.Clone(v.Value)
+		change(t, inner, false)
+		return ddb.Map(inner)
+	case *types.AttributeValueMemberL:
+		list := slices.Clone(v.Value)
+		switch i := rapid.IntRange(0, len(list)-1).Draw(t, "element"); rapid.IntRange(0, 2).Draw(t, "of the list") {
+		case 0:
+			list = slices.Delete(list, i, i+1)
+		case 1:
+			list[0], list[len(list)-1] = list[len(list)-1], list[0]
+		default:
+			list[i] = other(t, list[i])
+		}
+		return &types.AttributeValueMemberL{Value: list}
+	case *types.AttributeValueMemberN:
+		plus, err := events.ParseAmount(v.Value, events.FoldedDigits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plus, err = plus.Add(events.NewAmount(rapid.SampledFrom([]int64{-1, 1, 10}).Draw(t, "plus"))); err != nil {
+			t.Fatal(err)
+		}
+		return rapid.SampledFrom([]types.AttributeValue{ddb.Amount(plus), ddb.String(v.Value)}).Draw(t, "number")
+	case *types.AttributeValueMemberS:
+		others := []string{
+			v.Value + "x", "x" + v.Value, v.Value[min(1, len(v.Value)):], strings.ToUpper(v.Value), "viewer", "owner",
+			"trade", "transfer", "jane", "unlimited",
+			"2026-11-21T09:06:39.123456Z", `{"a":1}`, "1:def", string(events.FirstKSUID(time.Unix(1_700_000_000, 0))),
+			"MemberGranted", "MemberRevoked", "HoldCaptured", "HoldReleased", "released", "expired", "closed",
+		}
+		others = slices.DeleteFunc(others, func(s string) bool { return s == v.Value })
+		return ddb.String(rapid.SampledFrom(others).Draw(t, "text"))
+	}
+	t.Fatalf("an event with a %v", reflect.TypeOf(v))
+	return nil
+}
+
+// downgrade takes the checksums of events away and sets their version back to 1.
+func (b book) downgrade(keys ...table.Key) (wanted []want) {
+	for _, k := range keys {
+		b[k] = withoutChecksum(b[k])
+		wanted = append(wanted, want{audit.ChecksumMissing, k, table.AttrChecksum})
+	}
+	return wanted
+}
+
+// registered sets the time of an asset, as if it had been registered at it.
+func (b book) registered(k table.Key, at time.Time) {
+	b.set(k, "At", ddb.String(at.UTC().Format("2006-01-02T15:04:05.000000Z")))
+	if e, ok := event(b[k]); ok && b[k][table.AttrChecksum] != nil {
+		b[k] = ddb.EventItem(e)
+	}
+}
+
+// long is before any event of the book, by more than a deployment takes.
+func long() time.Time { return time.Now().Add(-48 * time.Hour) }
+
+// transaction lists a header and its postings.
+func (b book) transaction(header table.Key, postings int) []table.Key {
+	keys := []table.Key{header}
+	for i := range postings {
+		keys = append(keys, b.postingOf(header, i))
+	}
+	return keys
+}
+
+// ofDowngrades are events that say they are older than checksums.
+func ofDowngrades() []corruption {
+	// since is a downgrade of an event in a table that has had checksums for long.
+	since := func(name string, k table.Key, attribute, text string) corruption {
+		return corruption{name, func(b book) []want {
+			b.registered(usd, long())
+			b.set(k, attribute, ddb.String(text))
+			return b.downgrade(k)
+		}}
+	}
+	return []corruption{
+		since("revocation altered, its checksum taken away", table.GrantKey("jane", "u-2", 2), "Actor", "nobody"),
+		since("header altered, its checksum taken away", gold, "Actor", "nobody"),
+		{"checksum of a header taken away", func(b book) []want { return b.downgrade(gold) }},
+		{"checksum of a posting taken away", func(b book) []want { return b.downgrade(b.postingOf(gold, 1)) }},
+		{"checksums of all postings taken away",
+			func(b book) []want { return b.downgrade(b.transaction(gold, 3)[1:]...) }},
+		{"checksums of a header and a posting taken away", func(b book) []want {
+			return b.downgrade(b.transaction(gold, 3)[:2]...)
+		}},
+		{"checksum of a posting taken away long after the first", func(b book) []want {
+			b.registered(usd, long())
+			return b.downgrade(b.postingOf(gold, 1))
+		}},
+		{"checksums of a transaction taken away", func(b book) []want {
+			b.registered(usd, long())
+			return b.downgrade(b.transaction(gold, 3)...)
+		}},
+	}
+}
+
+// A posting whose quantity is altered and whose checksum is taken away is named, and so is what else is wrong then. All
+// of it is counted, also what a report has no room for.
+func TestAnAlteredPostingWithoutItsChecksumIsNamed(t *testing.T) {
+	b := copyOfBook(t)
+	k := b.postingOf(gold, 0)
+	more(b[k], "Quantity", 1)
+	wanted := append(b.downgrade(k), want{audit.PostingDiffers, k, ""},
+		want{audit.AssetUnbalanced, table.AssetKey("GOLD"), ""}, want{audit.BalanceWrong, janeGOLD, ""})
+	client := b.client(t)
+	expect(t, verify(t, client, 0), wanted)
+	report, err := audit.New(audit.Options{Store: client, Table: books, Findings: 1, Pause: noPause}).Run(t.Context())
+	if err != nil || report.Counts.Findings != int64(len(wanted)) || len(report.ByCode) != len(wanted) ||
+		len(report.Findings) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// What versions before checksums wrote is sound: all that is older than the first checksum, or little younger.
+func TestABookThatGotChecksumsIsSound(t *testing.T) {
+	// The events of the book are of less than an hour: with a checksum on the newest, on the oldest and on one between.
+	for _, kept := range [][]table.Key{{gold}, {usd}, {table.GrantKey("jane", "u-2", 2)}} {
+		b := copyOfBook(t)
+		if kept[0] == gold {
+			kept = b.transaction(gold, 3)
+		}
+		sealed := make(book)
+		for _, k := range kept {
+			sealed[k] = b[k]
+		}
+		b.downgradeAll()
+		for k, item := range sealed {
+			b[k] = item
+		}
+		for _, settle := range []time.Duration{0, 2 * time.Hour} {
+			if report := verify(t, b.client(t), settle); !report.Sound() || report.WithoutChecksum == 0 {
+				t.Errorf("with checksums on %v: %+v", kept, report)
+			}
+		}
+	}
+}

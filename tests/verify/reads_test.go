@@ -1,0 +1,197 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/audit"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+	views "ledger.example/projections/dynamo"
+)
+
+// reads are a store whose scans and queries call before first, with their number.
+type reads struct {
+	audit.Store
+	before func(n int64) error
+	n      atomic.Int64
+}
+
+func (r *reads) Scan(ctx context.Context, in *dynamodb.ScanInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	if err := r.before(r.n.Add(1)); err != nil {
+		return nil, err
+	}
+	return r.Store.Scan(ctx, in, o...)
+}
+
+func (r *reads) Query(ctx context.Context, in *dynamodb.QueryInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if err := r.before(r.n.Add(1)); err != nil {
+		return nil, err
+	}
+	return r.Store.Query(ctx, in, o...)
+}
+
+// A table that was not read to its end is never reported as sound.
+func TestAFailedReadIsNoVerdict(t *testing.T) {
+	client := copyOfBook(t).client(t)
+	throttled, denied := &types.ProvisionedThroughputExceededException{}, &types.ResourceNotFoundException{}
+	ctx, cancel := context.WithCancel(t.Context())
+	for name, c := range map[string]struct {
+		before func(n int64) error
+		want   error
+	}{
+		"throttled for a while": {func(n int64) error {
+			if n%3 == 0 {
+				return throttled
+			}
+			return nil
+		}, nil},
+		"throttled": {func(int64) error { return throttled }, throttled},
+		"denied": {func(n int64) error {
+			if n == 5 {
+				return denied
+			}
+			return nil
+		}, denied},
+		"interrupted": {func(n int64) error {
+			if n == 5 {
+				cancel()
+			}
+			return ctx.Err()
+		}, context.Canceled},
+	} {
+		ctx := ctx
+		if name != "interrupted" {
+			ctx = t.Context()
+		}
+		report, err := audit.New(audit.Options{Store: &reads{Store: client, before: c.before}, Table: books,
+			Pause: noPause}).Run(ctx)
+		if !errors.Is(err, c.want) || err != nil && report.Counts.Items != 0 {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+	}
+}
+
+// transfersTable returns a table with so many transfers, which nothing projected. One of ten is a hold that was released.
+func transfersTable(t *testing.T, transfers int) *dynamodb.Client {
+	t.Helper()
+	ctx := t.Context()
+	client, err := newTable(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger(client, nil)
+	_, _, err = l.RegisterAsset(ctx, ledger.RegisterAsset{ID: "USD", Name: "US dollar", Scale: 2, Actor: "tester"})
+	for _, id := range []string{"bank", "market"} {
+		_, _, failed := l.OpenAccount(ctx, ledger.OpenAccount{ID: id, Overdraft: events.Overdraft{Unlimited: true},
+			Actor: "tester"})
+		err = errors.Join(err, failed)
+	}
+	for i := range transfers {
+		note := about(fmt.Sprint("t-", i))
+		if i%10 == 0 {
+			note.Hold = &ledger.HoldRequest{}
+		}
+		_, failed := l.Post(ctx, ledger.PostTransfer{Annotation: note, From: "bank", To: "market", Asset: "USD", Quantity: amount(1)})
+		err = errors.Join(err, failed)
+		if note.Hold != nil {
+			_, failed = l.Release(ctx, ledger.ReleaseRequest{Transaction: note.ID, Actor: "tester"})
+			err = errors.Join(err, failed)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// The audit's memory does not grow with the table: ten times as many transactions need no more of it.
+func TestMemoryIsBounded(t *testing.T) {
+	alive := func() int64 { // the least of some readings: what others allocate meanwhile is in each
+		least := int64(math.MaxInt64)
+		for range 3 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			least = min(least, int64(m.HeapAlloc))
+		}
+		return least
+	}
+	needed := func(transfers int) (most int64) {
+		client := transfersTable(t, transfers)
+		before := alive()
+		a := audit.New(audit.Options{Store: &reads{Store: client, before: func(n int64) error {
+			if n%8 == 0 {
+				most = max(most, alive()-before)
+			}
+			return nil
+		}}, Table: books, Segments: 1, Settle: 2 * time.Hour, Pause: noPause})
+		if report, err := a.Run(t.Context()); err != nil || report.Counts.Transactions != int64(transfers) {
+			t.Fatal(fmt.Sprint(report, err))
+		}
+		return most
+	}
+	const slack = 12 << 20 // pages being read
+	if small, large := needed(400), needed(4_000); large > small+slack {
+		t.Errorf("400 transactions need %d bytes, 4,000 need %d", small, large)
+	}
+}
+
+// An account whose limit was taken away past the ledger lets no debit through.
+func TestAnAlteredAccountBoundsNoDebit(t *testing.T) {
+	b := copyOfBook(t)
+	jane := table.AccountKey("jane")
+	b.set(jane, "Overdraft", ddb.String("unlimited"))
+	client := b.client(t)
+	_, err := newLedger(client, nil).Post(t.Context(), ledger.PostTransfer{Annotation: about("much"), From: "jane", To: "bank", Asset: "USD", Quantity: amount(1_000_000_000)})
+	if !errors.Is(err, events.ErrChecksum) {
+		t.Errorf("%v", err)
+	}
+	after, err := read(t.Context(), client)
+	if err != nil || after[table.TransactionKey("much")] != nil {
+		t.Errorf("it was posted: %v", err)
+	}
+}
+
+// A posting whose amount was altered past the ledger is in no balance: neither in what is shown nor in a strong read.
+func TestAnAlteredPostingIsNotCounted(t *testing.T) {
+	b := copyOfBook(t)
+	shown := b[janeUSD]
+	postings := b.postings("jane", "USD")
+	more(b[postings[len(postings)-1]], "Quantity", 1_000_000)
+	b.set(janeUSD, table.AttrHead, b[janeUSD][table.AttrSeal]) // it is still to be counted
+	client := b.client(t)
+	v := views.NewViews(client, books)
+	key := events.Pair{Account: "jane", Asset: "USD"}
+	_, _, id, _ := table.ParsePosting(postings[len(postings)-1])
+	if err := projections.NewProjector(v, time.Now, nil).Refold(t.Context(), key,
+		[]events.KSUID{events.KSUID(id)}); !errors.Is(err, events.ErrChecksum) {
+		t.Errorf("refold: %v", err)
+	}
+	if strong, err := projections.NewReader(v, nil).Balance(t.Context(), key, nil); !errors.Is(err,
+		events.ErrChecksum) {
+		t.Errorf("strong read: %+v, %v", strong, err)
+	}
+	after, err := read(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := ddb.Read(shown).Integer(table.AttrVersion), ddb.Read(after[janeUSD]).Integer(table.AttrVersion)
+	if was != is {
+		t.Errorf("the balance was written: %d, %d", was, is)
+	}
+}

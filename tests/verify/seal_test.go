@@ -1,0 +1,119 @@
+package verify
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+// event returns the event that an item is if its checksum is ignored. ok is false of another item, and of one that
+// has other faults by itself.
+func event(item ddb.Item) (e events.Event, ok bool) {
+	if item[table.AttrEventVersion] == nil {
+		return nil, false
+	}
+	if isOfLife(item) {
+		item = maps.Clone(item)
+		item[table.AttrChecksum] = ddb.String(checksumOf(item))
+	} else {
+		item = withoutChecksum(item)
+	}
+	e, err := ddb.DecodeEvent(item)
+	return e, err == nil
+}
+
+// isOfLife reports whether an event is of a version that older code never wrote.
+func isOfLife(item ddb.Item) bool {
+	version := item[table.AttrEventVersion]
+	return version != nil && version.(*types.AttributeValueMemberN).Value == "3"
+}
+
+// checksumOf is the checksum that the fields of an event have as they are.
+func checksumOf(item ddb.Item) string {
+	fields := maps.Clone(item)
+	for _, beside := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrEventVersion, table.AttrChecksum} {
+		delete(fields, beside)
+	}
+	hash := sha256.Sum256([]byte("l" + bencoded(item[table.AttrType]) + bencoded(item[table.AttrEventVersion]) + bencoded(ddb.Map(fields)) + "e"))
+	return base64.RawURLEncoding.EncodeToString(hash[:16])
+}
+
+func bencoded(v types.AttributeValue) string {
+	text := func(s string) string { return fmt.Sprintf("%d:%s", len(s), s) }
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return text(v.Value)
+	case *types.AttributeValueMemberN:
+		return "i" + v.Value + "e"
+	case *types.AttributeValueMemberL:
+		all := "l"
+		for _, element := range v.Value {
+			all += bencoded(element)
+		}
+		return all + "e"
+	case *types.AttributeValueMemberM:
+		all := "d"
+		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
+			all += text(name) + bencoded(v.Value[name])
+		}
+		return all + "e"
+	}
+	return ""
+}
+
+// withoutChecksum is an event's item as version 1 would have stored it.
+func withoutChecksum(item ddb.Item) ddb.Item {
+	old := maps.Clone(item)
+	old[table.AttrEventVersion] = ddb.Integer(1)
+	delete(old, table.AttrChecksum)
+	return old
+}
+
+// seal gives every event the checksum of what it is now, as somebody does who knows how. What copies one that was
+// altered copies it again.
+func (b book) seal() {
+	before := make(map[table.Key]string) // checksums
+	b.each(func(k table.Key, e events.Event) {
+		if b[k][table.AttrChecksum] != nil {
+			before[k] = textOf(b[k], table.AttrChecksum)
+		}
+		b[k] = ddb.EventItem(e)
+	})
+	for k, item := range b {
+		if _, _, isEntry := table.ParseHold(k); isEntry {
+			for _, name := range []string{table.AttrHeader, table.AttrEnded} {
+				m, ok := item[name].(*types.AttributeValueMemberM)
+				if !ok {
+					continue
+				}
+				if of, err := ddb.KeyOf(m.Value); err == nil && before[of] == textOf(m.Value, table.AttrChecksum) {
+					item[name] = ddb.Map(b[of])
+				}
+			}
+		}
+		if account, isCurrent := table.ParseCurrent(k); isCurrent {
+			number := ddb.Read(item).Integer(table.AttrNumber)
+			of := table.ChangeKey(account, number)
+			if e, ok := event(b[of]); ok && before[of] == textOf(item, table.AttrChecksum) {
+				b[k] = ddb.NewItemEncoder(1).Current(e.(events.AccountChanged))
+			}
+		}
+	}
+}
+
+// downgradeAll makes every event one of before checksums, but those that there were none of then.
+func (b book) downgradeAll() {
+	b.each(func(k table.Key, _ events.Event) {
+		if !isOfLife(b[k]) {
+			b[k] = withoutChecksum(b[k])
+		}
+	})
+}
