@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // batchOf returns transfers with ids t-0, t-1 …

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 var canonical = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)

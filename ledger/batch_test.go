@@ -13,6 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/ledger"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // outcomes are the codes of results, "posted" or "replayed".

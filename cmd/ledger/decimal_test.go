@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // What is shown is the exact quotient by the power of ten, and what is entered as shown is the amount again.

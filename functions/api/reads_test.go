@@ -15,6 +15,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // One answer of each kind, to the letter: testdata/answers.txt has a path and the body of each.

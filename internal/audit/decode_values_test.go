@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/internal/table/latetest"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // The audit's own reading of KSUIDs is that of their authors.

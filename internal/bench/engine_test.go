@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // By nearest rank, a percentile is the least sample that is not below the given share of all samples.

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/client"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // batches sends the commands of a batch to a book, in any order. before is called at the start of every batch.

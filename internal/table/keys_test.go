@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/internal/table"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // ids draws ids of the whole alphabet, and often ones that begin alike: "A", "A:B", "A-".
