@@ -13,7 +13,8 @@ func Example() {
 		table.AssetKey("AAPL"), table.AccountKey("jane"), table.TransactionKey("order-1001"),
 		table.PostingKey("jane", "AAPL", ksuid), table.GrantKey("jane", "u-17", 7), table.SpendKey("jane", "USD"),
 		table.BalanceKey("jane", "AAPL"), table.SegmentKey("jane", "AAPL", ksuid), table.SummaryKey("jane"),
-		table.MembershipKey("jane", "u-17"),
+		table.MembershipKey("jane", "u-17"), table.ListedKey(ksuid, "order-1001"),
+		{PK: table.MetadataPK("order", "1001"), SK: table.ListedSK(ksuid, "order-1001")}, table.JournalKey(ksuid),
 	} {
 		fmt.Println(k.PK, k.SK)
 	}
@@ -30,6 +31,9 @@ func Example() {
 	// ACCOUNT#jane SEGMENT#AAPL#2h3vKAaVzJZ8mP0eMqk1kT9xYzA
 	// ACCOUNT#jane ACCOUNT_SUMMARY
 	// ACCOUNT#jane MEMBER#u-17
+	// TRANSACTIONS#0 LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001
+	// METADATA#order#1001 LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001
+	// JOURNAL ENTRIES#2h3vKAaVzJZ8mP0eMqk1kT9xYzA
 	// ASSETS ACCOUNTS ASSET#AAPL USER#u-17
 	// PROFILE POSTING#2h3vKAaVzJZ8mP0eMqk1kT9xYzA
 }

@@ -32,6 +32,10 @@ const (
 	summarySK         = "ACCOUNT_SUMMARY"
 	openHoldSK        = "OPEN_HOLD"
 	openHoldsPrefix   = "OPEN_HOLDS#"
+	listPrefix        = "TRANSACTIONS#"
+	metadataPrefix    = "METADATA#"
+	listedPrefix      = "LISTED#"
+	pagePrefix        = "ENTRIES#"
 )
 
 // Values of the secondary keys that hold no id.
@@ -86,10 +90,41 @@ const OpenHoldsShards = 4
 func OpenHoldsPK2(shard int) string { return openHoldsPrefix + strconv.Itoa(shard) }
 
 // OpenHoldsShard is the number of the partition that lists a hold.
-func OpenHoldsShard(hold string) int {
+func OpenHoldsShard(hold string) int { return shard(hold, OpenHoldsShards) }
+
+// ListShards is over how many partitions the list of transactions by time is spread. Each takes 1,000 write units a
+// second.
+const ListShards = 4
+
+// TransactionsPK is the partition, one of ListShards, of a list of transactions by time.
+func TransactionsPK(shard int) string { return listPrefix + strconv.Itoa(shard) }
+
+// ListShard is the number of the partition that lists a transaction.
+func ListShard(transaction string) int { return shard(transaction, ListShards) }
+
+// MetadataPK is the partition that lists the transactions with that value, any text, under that metadata key, which
+// has no '#'.
+func MetadataPK(key, value string) string { return metadataPrefix + key + "#" + value }
+
+// ListedSK is the place of a transaction in every list of transactions. ksuid is that of its first leg.
+func ListedSK(ksuid, transaction string) string { return listedPrefix + ksuid + "#" + transaction }
+
+// ListedKey is the key of a transaction's entry in the list by time.
+func ListedKey(ksuid, transaction string) Key {
+	return Key{TransactionsPK(ListShard(transaction)), ListedSK(ksuid, transaction)}
+}
+
+// JournalPK is the partition of the journal.
+const JournalPK = "JOURNAL"
+
+// JournalKey is the key of a page of the journal. ksuid was minted right before the page was written.
+func JournalKey(ksuid string) Key { return Key{JournalPK, pagePrefix + ksuid} }
+
+// shard spreads ids evenly over so many partitions.
+func shard(id string, shards uint32) int {
 	h := fnv.New32a()
-	h.Write([]byte(hold))
-	return int(h.Sum32() % OpenHoldsShards)
+	h.Write([]byte(id))
+	return int(h.Sum32() % shards)
 }
 
 // numbered returns the SK of a numbered event, so that text order is the order of numbers.

@@ -36,6 +36,11 @@ type item struct {
 	key                        table.Key
 }
 
+// values draws values of metadata, which may be any text.
+func values() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.SampledFrom([]string{"", "#", "a#LISTED#b", "1001"}), rapid.String())
+}
+
 // kinds build and parse the key of each kind of item.
 var kinds = map[string]struct {
 	build func(i item) table.Key
@@ -51,6 +56,22 @@ var kinds = map[string]struct {
 		two(table.ParseMembership)},
 	"posting": {func(i item) table.Key { return table.PostingKey(i.first, i.second, i.third) }, table.ParsePosting},
 	"segment": {func(i item) table.Key { return table.SegmentKey(i.first, i.second, i.third) }, table.ParseSegment},
+	"listed": {func(i item) table.Key { return table.ListedKey(i.second, i.first) },
+		func(k table.Key) (string, string, string, bool) {
+			ksuid, transaction, ok := table.ParseListed(k)
+			return transaction, ksuid, "", ok
+		}},
+	"metadata": {func(i item) table.Key {
+		key, value, _ := strings.Cut(i.third, "#")
+		return table.Key{PK: table.MetadataPK(key, value), SK: table.ListedSK(i.second, i.first)}
+	}, func(k table.Key) (string, string, string, bool) {
+		key, value, ksuid, transaction, ok := table.ParseListedMetadata(k)
+		if !ok {
+			return transaction, ksuid, key + value, false
+		}
+		return transaction, ksuid, key + "#" + value, true
+	}},
+	"journal": {func(i item) table.Key { return table.JournalKey(i.first) }, one(table.ParseJournal)},
 	"grant": {func(i item) table.Key {
 		number, _ := strconv.ParseInt(i.third, 10, 64)
 		return table.GrantKey(i.first, i.second, number)
@@ -84,6 +105,11 @@ func drawItem(t *rapid.T) item {
 	case "grant":
 		number := rapid.Int64Range(1, 999_999_999_999).Draw(t, "number")
 		i.second, i.third = ids().Draw(t, "second"), strconv.FormatInt(number, 10)
+	case "listed", "metadata":
+		i.second = ksuids().Draw(t, "ksuid")
+		if kind == "metadata" {
+			i.third = rapid.StringMatching(`[A-Za-z0-9_.-]{1,40}`).Draw(t, "key") + "#" + values().Draw(t, "value")
+		}
 	case "spend", "balance", "membership":
 		i.second = ids().Draw(t, "second")
 	}
@@ -106,7 +132,8 @@ func TestKeysRoundTrip(t *testing.T) {
 			account != want.first {
 			t.Fatalf("%v is of %q, %v", want.key, account, ok)
 		}
-		if want.second != "" && table.FirstID(sk) != want.second || want.kind == "segment" &&
+		inAccount := strings.HasPrefix(want.key.PK, "ACCOUNT#")
+		if inAccount && want.second != "" && table.FirstID(sk) != want.second || want.kind == "segment" &&
 			table.LastID(sk) != want.third {
 			t.Fatalf("%s has the ids %q and %q", sk, table.FirstID(sk), table.LastID(sk))
 		}
@@ -139,6 +166,12 @@ func FuzzParse(f *testing.F) {
 	f.Add("ACCOUNT#x", "POSTING#a#k#l")
 	f.Add("ACCOUNT#x", "GRANT#u#000000000000")
 	f.Add("ACCOUNT#x", "GRANT#u#+00000000007")
+	f.Add("TRANSACTIONS#0", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
+	f.Add("TRANSACTIONS#3", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
+	f.Add("METADATA#order#10#01", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
+	f.Add("METADATA#order", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
+	f.Add("JOURNAL", "ENTRIES#2h3vKAaVzJZ8mP0eMqk1kT9xYzA")
+	f.Add("JOURNAL", "ENTRIES#a#b")
 	f.Fuzz(func(t *testing.T, pk, sk string) {
 		k := table.Key{PK: pk, SK: sk}
 		for kind, of := range kinds {

@@ -94,6 +94,43 @@ func ParseOpenHold(k Key) (expiresAt, hold string, ok bool) {
 	return expiresAt, hold, true
 }
 
+// ParseListed reads the key of an entry in the list of transactions by time.
+func ParseListed(k Key) (ksuid, transaction string, ok bool) {
+	ksuid, transaction, ok = parseListedSK(k.SK)
+	if !ok || k.PK != TransactionsPK(ListShard(transaction)) {
+		return "", "", false
+	}
+	return ksuid, transaction, true
+}
+
+// ParseListedMetadata reads the key of an entry in a list of transactions by metadata.
+func ParseListedMetadata(k Key) (key, value, ksuid, transaction string, ok bool) {
+	rest, cut := strings.CutPrefix(k.PK, metadataPrefix)
+	key, value, both := strings.Cut(rest, "#")
+	ksuid, transaction, ok = parseListedSK(k.SK)
+	if !cut || !both || key == "" || !ok {
+		return "", "", "", "", false
+	}
+	return key, value, ksuid, transaction, true
+}
+
+func parseListedSK(sk string) (ksuid, transaction string, ok bool) {
+	rest, cut := strings.CutPrefix(sk, listedPrefix)
+	ksuid, transaction, both := strings.Cut(rest, "#")
+	if !cut || !both || ksuid == "" || transaction == "" || strings.Contains(transaction, "#") {
+		return "", "", false
+	}
+	return ksuid, transaction, true
+}
+
+// ParseJournal reads the key of a page of the journal.
+func ParseJournal(k Key) (ksuid string, ok bool) {
+	if k.PK != JournalPK {
+		return "", false
+	}
+	return part(k.SK, pagePrefix)
+}
+
 // parseNumber reads the number of a numbered event.
 func parseNumber(digits string) (int64, bool) {
 	if len(digits) != numberDigits || strings.Trim(digits, "0123456789") != "" {

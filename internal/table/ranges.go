@@ -37,6 +37,14 @@ func between(prefix, from, to string) Range {
 	return r
 }
 
+// beyond returns the keys prefix+k with last < k < to. Empty ones as in after and between.
+func beyond(prefix, last, to string) Range {
+	if last != "" {
+		last += next
+	}
+	return between(prefix, last, to)
+}
+
 // PostingsAfter returns the SKs of an asset's postings in (after, through]. An empty after means from the first, an
 // empty through means to the last.
 func PostingsAfter(asset, afterKSUID, through string) Range {
@@ -111,6 +119,18 @@ func OpenHoldsRange(last, until string) Range {
 	}
 	return r
 }
+
+// ListedBetween returns the SKs, in a list of transactions, of entries in [from, to): KSUIDs, or positions, which are a
+// KSUID, a '#' and the transaction's id. An empty from means from the first, an empty to means to the last.
+func ListedBetween(from, to string) Range { return between(listedPrefix, from, to) }
+
+// ListedAfter returns the SKs, in a list of transactions, of entries after the position last and before to, which may
+// be empty as in ListedBetween.
+func ListedAfter(last, to string) Range { return beyond(listedPrefix, last, to) }
+
+// JournalAfter returns the SKs of the journal's pages after the KSUID last and before the KSUID to. An empty last means
+// from the first, an empty to means to the last.
+func JournalAfter(last, to string) Range { return beyond(pagePrefix, last, to) }
 
 // SpendsAfter returns the SKs of an account's guards of assets whose id is greater than asset; an empty one means all.
 func SpendsAfter(asset string) Range { return after(spendPrefix, asset) }

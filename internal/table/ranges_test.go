@@ -105,6 +105,31 @@ func TestKeyOrder(t *testing.T) {
 	})
 }
 
+// Ranges of lists of transactions and of the journal hold exactly the entries that they say.
+func TestListedRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k, id := ksuids().Draw(t, "ksuid"), ids().Draw(t, "transaction")
+		position := k + "#" + id
+		bound := rapid.OneOf(rapid.Just(""), rapid.Just(k), ksuids(), rapid.Just(position),
+			rapid.Custom(func(t *rapid.T) string { return k + "#" + ids().Draw(t, "other") }))
+		low, high := bound.Draw(t, "low"), bound.Draw(t, "high")
+		is := func(what string, r table.Range, key string, want bool) {
+			t.Helper()
+			if got := r.Contains(key); got != want {
+				t.Fatalf("%s %q contains %s: %v", what, r, key, got)
+			}
+		}
+		entry, page := table.ListedSK(k, id), table.JournalKey(k).SK
+		is("[from, to)", table.ListedBetween(low, high), entry, low <= position && (high == "" || position < high))
+		is("(last, to)", table.ListedAfter(low, high), entry, low < position && (high == "" || position < high))
+		is("journal", table.JournalAfter(low, high), page, low < k && (high == "" || k < high))
+		if other := drawItem(t); other.kind != "listed" && other.kind != "metadata" {
+			is("all", table.ListedBetween("", ""), other.key.SK, false)
+			is("all pages", table.JournalAfter("", ""), other.key.SK, other.kind == "journal")
+		}
+	})
+}
+
 // A key without an id is skipped. It would name no next id, and be found again and again.
 func TestSkippingPassesKeysWithoutAnID(t *testing.T) {
 	for name, c := range map[string]struct {

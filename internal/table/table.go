@@ -63,6 +63,14 @@ const (
 	AttrHeader = "Header" // of an account's entry of a hold: the item of the hold's header
 	AttrEnded  = "Ended"  // of such an entry: the item of how the hold ended
 
+	AttrHeld = "Held" // of an entry in a list of transactions: it is of a hold; absent of any other
+	AttrVoid = "Void" // of such an entry, or of a page of the journal: it lists nothing; absent of all others
+
+	AttrEntries     = "Entries"     // of a page of the journal: the list of its entries
+	AttrEvent       = "Event"       // of an entry of such a page: what happened
+	AttrAt          = "At"          // of such an entry: when, as events store times
+	AttrTransaction = "Transaction" // of such an entry: the transaction's id
+
 	AttrRole   = "Role"   // of a membership
 	AttrNumber = "Number" // of a membership: the number of the grant that it shows
 )
@@ -77,6 +85,8 @@ const (
 	KindCurrent    = "AccountCurrent"
 	KindHold       = "Hold"     // an account's entry of a hold
 	KindOpenHold   = "OpenHold" // a hold's entry by expiry
+	KindListed     = "TransactionListed"
+	KindJournal    = "JournalPage"
 	// A balance and a segment whose folds count postings of holds: code that does not know those refuses them.
 	KindBalanceWithHolds = "BalanceWithHolds"
 	KindSegmentWithHolds = "SegmentWithHolds"

@@ -46,9 +46,7 @@ func balanceItem(b projections.Balance) ddb.Item {
 		}
 	}
 	putText(item, table.AttrFirst, string(b.First))
-	if b.Unfinished {
-		item[table.AttrUnfinished] = ddb.Flag(true)
-	}
+	putFlag(item, table.AttrUnfinished, b.Unfinished)
 	return item
 }
 
@@ -238,6 +236,13 @@ func takeNested(r *ddb.Reader, name string) projections.Fold {
 func putText(item ddb.Item, name, text string) {
 	if text != "" {
 		item[name] = ddb.String(text)
+	}
+}
+
+// putFlag adds a flag to item unless it is false.
+func putFlag(item ddb.Item, name string, flag bool) {
+	if flag {
+		item[name] = ddb.Flag(true)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -66,6 +67,15 @@ func everyStored() []stored {
 			table.AttrNumber),
 		storedAs(projections.Membership{Account: "jane", User: "ann", Number: 8}, membershipItem, decodeMembership,
 			table.AttrPK2, table.AttrAccount, table.AttrUser, table.AttrNumber),
+		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1", Held: true, Void: true}, listedItem, decodeListedEntry),
+		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1"}, func(e projections.ListedEntry) ddb.Item {
+			return listedMetadataItem("order", "#1001", e)
+		}, decodeListedEntry),
+		storedAs(projections.JournalPage{ID: id, Void: true, Entries: []projections.JournalEntry{
+			{Event: projections.JournalPosted, At: id.Time(), Transaction: "t-1"},
+			{Event: projections.JournalHeld, At: id.Time().Add(time.Microsecond), Transaction: "t-2"},
+			{Event: string(events.OutcomeExpired), At: id.Time(), Transaction: "t-2"},
+		}}, journalItem, decodeJournal),
 	}
 }
 
@@ -98,6 +108,9 @@ func FuzzDecodeItem(f *testing.F) {
 		damaged := item
 		if head, ok := item[table.AttrHead].(*types.AttributeValueMemberM); ok && nested {
 			damaged = head.Value
+		}
+		if list, ok := item[table.AttrEntries].(*types.AttributeValueMemberL); ok && nested {
+			damaged = list.Value[1].(*types.AttributeValueMemberM).Value
 		}
 		names := slices.Sorted(maps.Keys(damaged))
 		name := names[int(at)%len(names)]

@@ -1,0 +1,104 @@
+package dynamo
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// listedItem returns the item of an entry in the list of transactions by time.
+func listedItem(e projections.ListedEntry) ddb.Item {
+	return listedUnder(table.TransactionsPK(table.ListShard(e.Transaction)), e)
+}
+
+// listedMetadataItem returns the item of an entry in the list of the transactions with a value of a metadata key.
+func listedMetadataItem(key, value string, e projections.ListedEntry) ddb.Item {
+	return listedUnder(table.MetadataPK(key, value), e)
+}
+
+func listedUnder(pk string, e projections.ListedEntry) ddb.Item {
+	item := begin(table.Key{PK: pk, SK: table.ListedSK(string(e.ID), e.Transaction)}, table.KindListed)
+	putFlag(item, table.AttrHeld, e.Held)
+	putFlag(item, table.AttrVoid, e.Void)
+	return item
+}
+
+// decodeListedEntry reads an entry in any list of transactions.
+func decodeListedEntry(item ddb.Item) (projections.ListedEntry, error) {
+	r, key := open(item, table.KindListed)
+	id, transaction, ok := table.ParseListed(key)
+	if !ok {
+		_, _, id, transaction, ok = table.ParseListedMetadata(key)
+	}
+	if _, err := events.ParseKSUID(id); !ok || err != nil {
+		r.Fail(table.AttrSK, "is not that of an entry in a list of transactions")
+	}
+	return decoded(projections.ListedEntry{
+		ID: events.KSUID(id), Transaction: transaction,
+		Held: r.OptionalFlag(table.AttrHeld), Void: r.OptionalFlag(table.AttrVoid),
+	}, key, r)
+}
+
+// journalItem returns the item of a page of the journal.
+func journalItem(p projections.JournalPage) ddb.Item {
+	item := begin(table.JournalKey(string(p.ID)), table.KindJournal)
+	entries := make([]types.AttributeValue, len(p.Entries))
+	for i, e := range p.Entries {
+		entries[i] = ddb.Map(ddb.Item{
+			table.AttrEvent: ddb.String(e.Event), table.AttrAt: ddb.String(events.FormatTime(e.At)),
+			table.AttrTransaction: ddb.String(e.Transaction),
+		})
+	}
+	item[table.AttrEntries] = &types.AttributeValueMemberL{Value: entries}
+	putFlag(item, table.AttrVoid, p.Void)
+	return item
+}
+
+// decodeJournal reads a page of the journal.
+func decodeJournal(item ddb.Item) (projections.JournalPage, error) {
+	r, key := open(item, table.KindJournal)
+	id, ok := table.ParseJournal(key)
+	if _, err := events.ParseKSUID(id); !ok || err != nil {
+		r.Fail(table.AttrSK, "is not that of a page of the journal")
+	}
+	p := projections.JournalPage{ID: events.KSUID(id), Void: r.OptionalFlag(table.AttrVoid)}
+	list, ok := item[table.AttrEntries].(*types.AttributeValueMemberL)
+	if !ok {
+		r.Fail(table.AttrEntries, "is not a list")
+		return decoded(p, key, r)
+	}
+	p.Entries = make([]projections.JournalEntry, len(list.Value))
+	for i, element := range list.Value {
+		entry, err := decodeJournalEntry(element)
+		if err != nil {
+			r.Fail(fmt.Sprintf("%s[%d]", table.AttrEntries, i), err.Error())
+		}
+		p.Entries[i] = entry
+	}
+	return decoded(p, key, r)
+}
+
+func decodeJournalEntry(element types.AttributeValue) (projections.JournalEntry, error) {
+	m, _ := element.(*types.AttributeValueMemberM)
+	if m == nil {
+		m = &types.AttributeValueMemberM{}
+	}
+	r := ddb.Read(m.Value)
+	e := projections.JournalEntry{Event: r.Text(table.AttrEvent), Transaction: r.Text(table.AttrTransaction)}
+	at, err := events.ParseTime(r.Text(table.AttrAt))
+	if err != nil {
+		r.Fail(table.AttrAt, err.Error())
+	}
+	if e.At = at; !projections.JournalEvent(e.Event) {
+		r.Fail(table.AttrEvent, "is not one of the journal's")
+	}
+	if !events.ValidID(e.Transaction) {
+		r.Fail(table.AttrTransaction, events.IDRule)
+	}
+	return e, r.Err()
+}
