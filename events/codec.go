@@ -24,8 +24,8 @@ type Number string
 // List is an ordered list of values.
 type List []any
 
-// The versions of stored forms. Everything that could be written before holds, reversals and changes of accounts is
-// still written as it was then, so that older code can read it. An event of version 1 has the fields of plainVersion
+// The versions of stored forms. Everything that could be written before holds, reversals, changes of accounts and
+// groups is still written as it was then, so that older code can read it. An event of version 1 has the fields of plainVersion
 // and no checksum.
 //
 // During a release, and after a rollback, older code reads events that newer code wrote. It waits for those, and takes
@@ -34,7 +34,7 @@ type List []any
 // is for new keys only.
 const (
 	plainVersion = 2
-	lifeVersion  = 3 // holds and their ends, reversals, changes of accounts
+	lifeVersion  = 3 // holds and their ends, reversals, changes of accounts, groups
 )
 
 // The stored forms that a ledger may be told to write. Older code than that of this release reads OlderForm alone.
@@ -46,7 +46,7 @@ const (
 // newestVersion returns the newest version of a known name.
 func newestVersion(name string) int {
 	switch name {
-	case assetRegistered, accountOpened, memberGranted, memberRevoked:
+	case assetRegistered, accountOpened:
 		return plainVersion
 	}
 	return lifeVersion
@@ -112,6 +112,14 @@ func decode(name string, version int, f Fields) (e Event, _ error) {
 		e = r
 	case accountChanged:
 		var a AccountChanged
+		a.fields(&c)
+		e = a
+	case groupRegistered:
+		var g GroupRegistered
+		g.fields(&c)
+		e = g
+	case accountGrouped:
+		var a AccountGrouped
 		a.fields(&c)
 		e = a
 	case memberGranted:

@@ -24,6 +24,8 @@ type coder struct {
 const fieldsMax = 10
 
 const (
+	ruleAgree       = "does not agree with what was added or removed"
+	ruleBoth        = "is there beside the one that it stands in place of"
 	ruleEmpty       = "is empty and should be absent"
 	ruleID          = "is not an id"
 	ruleIncrease    = "is not greater than the one before"

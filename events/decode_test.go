@@ -26,6 +26,10 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 		return f
 	}
+	tooManyGroups := make(events.List, 0, 11)
+	for i := range 11 {
+		tooManyGroups = append(tooManyGroups, "desk"+string(rune('a'+i)))
+	}
 	digits29 := "1" + x("0", events.PostedDigits)
 	for _, test := range []struct {
 		file, field string
@@ -71,6 +75,17 @@ func TestDecodeRefuses(t *testing.T) {
 		{"MemberRevoked.v1.json", "Number", []any{number("-1")}},
 		{"MemberRevoked.v1.json", "User", []any{"u 17"}},
 		{"MemberRevoked.v1.json", `"Role"`, []any{"viewer"}}, // it has none
+		{"MemberGranted.v1.json", "Group", []any{"desk"}},
+		{"MemberGranted.v3.json", "Group", []any{"de sk", ""}},
+		{"MemberRevoked.v3.json", "Account", []any{"-"}},
+		{"GroupRegistered.v3.json", "Name", []any{x("é", 257), ""}},
+		{"AccountGrouped.v3.json", "Groups", []any{
+			nil, "desk", events.List{}, events.List{"clients"}, tooManyGroups,
+		}},
+		{"AccountGrouped.v3.json", "Removed", []any{"other"}},
+		{"AccountGrouped.v3.json", "Added", []any{nil}},
+		{"AccountGrouped.v3.least.json", "Groups", []any{events.List{"desk"}}},
+		{"AccountGrouped.v3.json", "Number", []any{number("0"), number("1000000000000")}},
 	} {
 		for _, value := range test.values {
 			f := encode(golden[test.file])
@@ -99,6 +114,11 @@ func TestDecodeRefuses(t *testing.T) {
 				checkRefused(t, golden[header], f, fmt.Sprintf("Legs[%d].%s", i, name))
 			}
 		}
+	}
+	for _, second := range []any{"clients", "b", "de sk", number("1")} {
+		f := encode(golden["AccountGrouped.v3.json"])
+		f["Groups"].(events.List)[1] = second
+		checkRefused(t, golden["AccountGrouped.v3.json"], f, "Groups[1]")
 	}
 	f := encode(golden[header])
 	f["Legs"].(events.List)[1] = "x"

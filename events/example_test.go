@@ -49,13 +49,13 @@ func ExampleDecode() {
 	stored["Role"] = "admin"
 	_, err = events.Decode("MemberGranted", 2, checksum, stored)
 	fmt.Println(err)
-	_, err = events.Decode("MemberGranted", 3, checksum, stored)
+	_, err = events.Decode("MemberGranted", 4, checksum, stored)
 	fmt.Println(err)
 	// Output:
 	// viewer <nil>
 	// malformed event: its checksum is that of another: MemberGranted
 	// malformed event: MemberGranted: Role has an unknown value
-	// unknown event: its version is newer than this code: "MemberGranted", version 3
+	// unknown event: its version is newer than this code: "MemberGranted", version 4
 }
 
 // The checksum of an event, by its canonical form.

@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"math/big"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -15,6 +16,7 @@ var kinds = []events.Event{
 	events.TransactionPosted{ExpiresAt: epoch}, events.PostingRecorded{}, events.MemberGranted{}, events.MemberRevoked{},
 	events.HoldEnded{Outcome: events.OutcomeCaptured}, events.HoldEnded{Outcome: events.OutcomeReleased},
 	events.HoldEnded{Outcome: events.OutcomeExpired}, events.TransactionReversed{},
+	events.GroupRegistered{}, events.AccountGrouped{}, events.MemberGranted{Group: "g"}, events.MemberRevoked{Group: "g"},
 }
 
 func genID() *rapid.Generator[string] {
@@ -89,7 +91,7 @@ func genKSUIDs(n int) *rapid.Generator[[]events.KSUID] {
 
 // genEvent draws valid events of all kinds.
 func genEvent() *rapid.Generator[events.Event] {
-	return rapid.OneOf(genTransactionPosted(), genPostingRecorded(), genLife(), rapid.Custom(func(t *rapid.T) events.Event {
+	return rapid.OneOf(genTransactionPosted(), genPostingRecorded(), genLife(), genGroup(), rapid.Custom(func(t *rapid.T) events.Event {
 		draw := drawing{t}
 		id, at, actor := draw.id("id"), genTime().Draw(t, "at"), draw.text("actor", 1, 100)
 		switch rapid.IntRange(0, 3).Draw(t, "kind of event") {
@@ -157,6 +159,37 @@ func genPostingRecorded() *rapid.Generator[events.Event] {
 			e.Pending, e.Quantity, e.Cost = e.Quantity.Neg(), events.Amount{}, events.Amount{}
 		}
 		return e
+	})
+}
+
+// genGroup draws groups, their accounts and their members.
+func genGroup() *rapid.Generator[events.Event] {
+	return rapid.Custom(func(t *rapid.T) events.Event {
+		draw := drawing{t}
+		id, at, actor := draw.id("id"), genTime().Draw(t, "at"), draw.text("actor", 1, 100)
+		switch rapid.IntRange(0, 3).Draw(t, "kind of event") {
+		case 0:
+			return events.GroupRegistered{
+				ID: id, Name: draw.text("name", 0, events.NameChars), Actor: actor, At: at,
+				Description: draw.text("description", 0, events.DescriptionChars),
+			}
+		case 1:
+			groups := rapid.SliceOfNDistinct(genID(), 1, events.AccountGroupsMax, rapid.ID[string]).Draw(t, "groups")
+			e := events.AccountGrouped{Account: id, Number: draw.number(), Actor: actor, At: at}
+			if e.Added = groups[0]; rapid.Bool().Draw(t, "removed") {
+				e.Added, e.Removed, groups = "", groups[0], groups[1:]
+			}
+			if len(groups) > 0 {
+				e.Groups = slices.Sorted(slices.Values(groups))
+			}
+			return e
+		case 2:
+			role := rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner})
+			return events.MemberGranted{
+				Group: id, User: draw.id("user"), Role: role.Draw(t, "role"), Number: draw.number(), Actor: actor, At: at,
+			}
+		}
+		return events.MemberRevoked{Group: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
 	})
 }
 

@@ -85,7 +85,7 @@ var golden = inBothVersions(map[string]events.Event{
 	"MemberRevoked.v1.json": events.MemberRevoked{Account: "jane", User: "u-17", Number: 3, Actor: "local", At: goldenAt},
 })
 
-// ofVersion3 are holds and their ends, reversals and changes of accounts, which version 3 added.
+// ofVersion3 are holds and their ends, reversals, changes of accounts and groups, which version 3 added.
 var ofVersion3 = map[string]events.Event{
 	"TransactionHeld.v3.json": events.TransactionPosted{
 		ID: "h-1", Kind: events.KindTransfer, Description: "Table for two", Metadata: map[string]string{"order": "1001"},
@@ -131,6 +131,20 @@ var ofVersion3 = map[string]events.Event{
 		Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": events.NewAmount(500000)}},
 		Actor:     "local", At: goldenAt,
 	},
+	"GroupRegistered.v3.json": events.GroupRegistered{
+		ID: "desk", Name: "The desk", Description: "Trades for clients", Actor: "local", At: goldenAt,
+	},
+	"GroupRegistered.v3.least.json": events.GroupRegistered{ID: "desk", Actor: "local", At: goldenAt},
+	"AccountGrouped.v3.json": events.AccountGrouped{
+		Account: "jane", Number: 2, Groups: []string{"clients", "desk"}, Added: "desk", Actor: "local", At: goldenAt,
+	},
+	"AccountGrouped.v3.least.json": events.AccountGrouped{
+		Account: "jane", Number: 999999999999, Removed: "desk", Actor: "local", At: goldenAt,
+	},
+	"MemberGranted.v3.json": events.MemberGranted{
+		Group: "desk", User: "u-17", Role: events.RoleOperator, Number: 1, Actor: "local", At: goldenAt,
+	},
+	"MemberRevoked.v3.json": events.MemberRevoked{Group: "desk", User: "u-17", Number: 2, Actor: "local", At: goldenAt},
 	"AccountChanged.v3.least.json": events.AccountChanged{
 		ID: "jane", Number: 999999999999, Profile: "{}", State: events.StateClosed, Actor: "local", At: goldenAt,
 	},

@@ -43,6 +43,9 @@ const (
 	ReversalsMax = 1000
 	// ChangesMax is the most changes of one account. MemberNumberMax says why.
 	ChangesMax = MemberNumberMax
+	// AccountGroupsMax is the most groups of one account: whether a user may do something is found out by reading the
+	// user's grants in all of them.
+	AccountGroupsMax = 10
 	// HoldDaysMax is the most days that a hold may be open.
 	HoldDaysMax = 31
 	// MemberNumberMax is the greatest number of a grant or revocation: sort keys give it 12 digits.

@@ -65,18 +65,26 @@ type Journal interface {
 	// NewestGrant reads the newest grant or revocation of user on account, strongly consistent, in one request: the
 	// role, "" after a revocation, and its number. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
 	NewestGrant(ctx context.Context, account, user string) (role events.Role, number int64, err error)
+
+	// NewestGroupGrant is NewestGrant of a user in a group.
+	NewestGroupGrant(ctx context.Context, group, user string) (role events.Role, number int64, err error)
+
+	// NewestGroups reads the newest change of an account's groups, strongly consistent, in one request: all groups that
+	// the account is in, and its number. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
+	NewestGroups(ctx context.Context, account string) (groups []string, number int64, err error)
 }
 
 // LookupKeys names what to look up. Entries may repeat.
 type LookupKeys struct {
-	Accounts, Assets []string      // ids
-	Credits          []events.Pair // with their guards
+	Accounts, Assets, Groups []string      // ids
+	Credits                  []events.Pair // with their guards
 }
 
 // LookupResult is what was found.
 type LookupResult struct {
 	Accounts map[string]Account
 	Assets   map[string]events.AssetRegistered
+	Groups   map[string]events.GroupRegistered
 	Credits  map[events.Pair]events.Amount // funds as projected: a lower bound; absent without a balance
 	Guards   map[events.Pair]Guard         // of the pairs of Credits; absent without a guard
 	At       time.Time                     // the store's clock

@@ -144,6 +144,20 @@ func (f *faulty) NewestGrant(ctx context.Context, account, user string) (events.
 	return f.book.NewestGrant(ctx, account, user)
 }
 
+func (f *faulty) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
+	if err := f.called("NewestGroupGrant"); err != nil {
+		return "", 0, err
+	}
+	return f.book.NewestGroupGrant(ctx, group, user)
+}
+
+func (f *faulty) NewestGroups(ctx context.Context, account string) ([]string, int64, error) {
+	if err := f.called("NewestGroups"); err != nil {
+		return nil, 0, err
+	}
+	return f.book.NewestGroups(ctx, account)
+}
+
 func (f *faulty) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
 	if err := f.called("Funds"); err != nil {
 		return events.Amount{}, err

@@ -36,9 +36,13 @@ func addressOf(e events.Event) address {
 	case events.AssetRegistered:
 		return address{key: table.AssetKey(e.ID), pk2: table.AssetsPK2}
 	case events.MemberGranted:
-		return address{key: table.GrantKey(e.Account, e.User, e.Number)}
+		return grantAddress(e.Account, e.Group, e.User, e.Number)
 	case events.MemberRevoked:
-		return address{key: table.GrantKey(e.Account, e.User, e.Number)}
+		return grantAddress(e.Account, e.Group, e.User, e.Number)
+	case events.GroupRegistered:
+		return address{key: table.GroupKey(e.ID), pk2: table.GroupsPK2}
+	case events.AccountGrouped:
+		return address{key: table.GroupingKey(e.Account, e.Number)}
 	}
 	// Other packages cannot add events.
 	panic(fmt.Sprintf("ddb: no place in the table for %T", e))
@@ -46,6 +50,14 @@ func addressOf(e events.Event) address {
 
 func legAddress(l events.Leg) address {
 	return address{key: table.PostingKey(l.Account, l.Asset, string(l.ID)), sk2: table.PostingSK2(string(l.ID))}
+}
+
+// grantAddress is the place of a grant or revocation on an account or, if group is not empty, in a group.
+func grantAddress(account, group, user string, number int64) address {
+	if group != "" {
+		return address{key: table.GroupGrantKey(group, user, number)}
+	}
+	return address{key: table.GrantKey(account, user, number)}
 }
 
 // EventKey returns an event's key in the table.
@@ -65,7 +77,7 @@ func DecodeEvent(i Item) (events.Event, error) {
 	return e, s.checkAddress(addressOf(e))
 }
 
-// DecodeListed decodes an AssetRegistered or AccountOpened from its entry in the inverse index. The index lacks Actor,
+// DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from its entry in the inverse index. The index lacks Actor,
 // Profile and the checksum; the first two come back empty. Errors: those of DecodeEvent.
 func DecodeListed(i Item) (events.Event, error) {
 	s, err := split(i)

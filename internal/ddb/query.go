@@ -66,18 +66,20 @@ func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput)
 func NewestGrant(
 	ctx context.Context, client *dynamodb.Client, tableName, account, user string,
 ) (events.Role, int64, error) {
-	newest, err := First(ctx, client, Within(table.AccountKey(account).PK, table.GrantsOf(user), &dynamodb.QueryInput{
-		TableName:        &tableName,
-		ConsistentRead:   aws.Bool(true),
-		ScanIndexForward: aws.Bool(false),
-	}))
-	switch {
-	case err != nil:
-		return "", 0, err
-	case newest == nil:
-		return "", 0, store.ErrAbsent
-	}
-	e, err := DecodeEvent(newest)
+	return newestGrant(ctx, client, tableName, table.AccountKey(account).PK, user)
+}
+
+// NewestGroupGrant is NewestGrant of a user in a group.
+func NewestGroupGrant(
+	ctx context.Context, client *dynamodb.Client, tableName, group, user string,
+) (events.Role, int64, error) {
+	return newestGrant(ctx, client, tableName, table.GroupKey(group).PK, user)
+}
+
+func newestGrant(
+	ctx context.Context, client *dynamodb.Client, tableName, partition, user string,
+) (events.Role, int64, error) {
+	e, err := newestEvent(ctx, client, tableName, partition, table.GrantsOf(user))
 	if err != nil {
 		return "", 0, err
 	}
@@ -88,4 +90,31 @@ func NewestGrant(
 		return "", e.Number, nil
 	}
 	return "", 0, fmt.Errorf("%w: a %T among grants", store.ErrMalformedItem, e)
+}
+
+// NewestGroups reads the newest change of an account's groups, strongly consistent: it says all groups that the account
+// is in. Errors: those of NewestGrant.
+func NewestGroups(
+	ctx context.Context, client *dynamodb.Client, tableName, account string,
+) (events.AccountGrouped, error) {
+	return Only[events.AccountGrouped](
+		newestEvent(ctx, client, tableName, table.AccountKey(account).PK, table.GroupingsFrom(1)))
+}
+
+// newestEvent reads the last event of a range, strongly consistent. Errors: those of NewestGrant.
+func newestEvent(
+	ctx context.Context, client *dynamodb.Client, tableName, partition string, r table.Range,
+) (events.Event, error) {
+	newest, err := First(ctx, client, Within(partition, r, &dynamodb.QueryInput{
+		TableName:        &tableName,
+		ConsistentRead:   aws.Bool(true),
+		ScanIndexForward: aws.Bool(false),
+	}))
+	switch {
+	case err != nil:
+		return nil, err
+	case newest == nil:
+		return nil, store.ErrAbsent
+	}
+	return DecodeEvent(newest)
 }

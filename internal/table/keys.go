@@ -9,10 +9,11 @@ import (
 // A Key names one item.
 type Key struct{ PK, SK string }
 
-// Beginnings of keys that others need: the event source mapping filters by the first two.
+// Beginnings of keys that others need: the event source mapping filters by the first three.
 const (
 	PostingPrefix = "POSTING#" // of a posting's SK, and of its SK2
 	GrantPrefix   = "GRANT#"   // of a grant's or revocation's SK
+	GroupsPrefix  = "GROUPS#"  // of the SK of a change of an account's groups
 	MembersPrefix = "MEMBER#"  // of a membership's SK
 	HoldPrefix    = "HOLD#"    // of the SK of an account's entry of a hold, and of the PK of a hold by expiry
 )
@@ -27,6 +28,8 @@ const (
 	userPrefix        = "USER#"
 	changePrefix      = "CHANGE#"
 	reversalPrefix    = "REVERSAL#"
+	groupPrefix       = "GROUP#"
+	groupedPrefix     = "GROUPED#"
 	outcomeSK         = "OUTCOME"
 	currentSK         = "ACCOUNT_CURRENT"
 	summarySK         = "ACCOUNT_SUMMARY"
@@ -43,6 +46,7 @@ const (
 	ProfileSK2  = "PROFILE"  // of an account's opening: sorts after each of its postings
 	AssetsPK2   = "ASSETS"   // of every asset
 	AccountsPK2 = "ACCOUNTS" // of every account
+	GroupsPK2   = "GROUPS"   // of every group
 )
 
 // AssetKey is the key of an asset's registration.
@@ -50,6 +54,9 @@ func AssetKey(asset string) Key { return only(assetPrefix + asset) }
 
 // AccountKey is the key of an account's opening; its PK is that of everything of the account.
 func AccountKey(account string) Key { return only(accountPrefix + account) }
+
+// GroupKey is the key of a group's registration; its PK is that of its members and their grants.
+func GroupKey(group string) Key { return only(groupPrefix + group) }
 
 // TransactionKey is the key of a transaction's header.
 func TransactionKey(id string) Key { return only(transactionPrefix + id) }
@@ -145,7 +152,17 @@ func GrantKey(account, user string, number int64) Key {
 	return Key{accountPrefix + account, numbered(GrantPrefix+user+"#", number)}
 }
 
-// numberDigits is the width of the number of a grant, a change or a reversal.
+// GroupGrantKey is the key of a grant or revocation: the number-th of user in group, likewise.
+func GroupGrantKey(group, user string, number int64) Key {
+	return Key{groupPrefix + group, numbered(GrantPrefix+user+"#", number)}
+}
+
+// GroupingKey is the key of the number-th change of an account's groups, from 1 to 999,999,999,999.
+func GroupingKey(account string, number int64) Key {
+	return Key{accountPrefix + account, numbered(GroupsPrefix, number)}
+}
+
+// numberDigits is the width of the number of a numbered event.
 const numberDigits = 12
 
 // SpendKey is the key of the guard of what account ever spent of asset.
@@ -169,11 +186,24 @@ func MembershipKey(account, user string) Key {
 	return Key{accountPrefix + account, MembersPrefix + user}
 }
 
+// GroupMembershipKey is the key of user's membership of group.
+func GroupMembershipKey(group, user string) Key {
+	return Key{groupPrefix + group, MembersPrefix + user}
+}
+
+// GroupedKey is the key of account's place in group.
+func GroupedKey(account, group string) Key {
+	return Key{accountPrefix + account, groupedPrefix + group}
+}
+
 // PostingSK2 is a posting's sort key in IndexHistory.
 func PostingSK2(ksuid string) string { return PostingPrefix + ksuid }
 
 // HoldersPK2 is the partition of IndexInverse that holds the balances in asset.
 func HoldersPK2(asset string) string { return assetPrefix + asset }
 
-// UserPK2 is the partition of IndexInverse that holds the memberships of user.
+// UserPK2 is the partition of IndexInverse that holds the memberships of user, of accounts and of groups.
 func UserPK2(user string) string { return userPrefix + user }
+
+// GroupPK2 is the partition of IndexInverse that holds the accounts of group.
+func GroupPK2(group string) string { return groupPrefix + group }

@@ -72,6 +72,24 @@ var kinds = map[string]struct {
 		return transaction, ksuid, key + "#" + value, true
 	}},
 	"journal": {func(i item) table.Key { return table.JournalKey(i.first) }, one(table.ParseJournal)},
+	"group":   {func(i item) table.Key { return table.GroupKey(i.first) }, one(table.ParseGroup)},
+	"grouped": {func(i item) table.Key { return table.GroupedKey(i.first, i.second) }, two(table.ParseGrouped)},
+	"of a group": {func(i item) table.Key { return table.GroupMembershipKey(i.first, i.second) },
+		two(table.ParseGroupMembership)},
+	"grouping": {func(i item) table.Key {
+		number, _ := strconv.ParseInt(i.third, 10, 64)
+		return table.GroupingKey(i.first, number)
+	}, func(k table.Key) (string, string, string, bool) {
+		account, number, ok := table.ParseGrouping(k)
+		return account, "", strconv.FormatInt(number, 10), ok
+	}},
+	"grant in a group": {func(i item) table.Key {
+		number, _ := strconv.ParseInt(i.third, 10, 64)
+		return table.GroupGrantKey(i.first, i.second, number)
+	}, func(k table.Key) (string, string, string, bool) {
+		group, user, number, ok := table.ParseGroupGrant(k)
+		return group, user, strconv.FormatInt(number, 10), ok
+	}},
 	"grant": {func(i item) table.Key {
 		number, _ := strconv.ParseInt(i.third, 10, 64)
 		return table.GrantKey(i.first, i.second, number)
@@ -102,15 +120,17 @@ func drawItem(t *rapid.T) item {
 	switch kind {
 	case "posting", "segment":
 		i.second, i.third = ids().Draw(t, "second"), ksuids().Draw(t, "ksuid")
-	case "grant":
+	case "grant", "grant in a group", "grouping":
 		number := rapid.Int64Range(1, 999_999_999_999).Draw(t, "number")
-		i.second, i.third = ids().Draw(t, "second"), strconv.FormatInt(number, 10)
+		if i.third = strconv.FormatInt(number, 10); kind != "grouping" {
+			i.second = ids().Draw(t, "second")
+		}
 	case "listed", "metadata":
 		i.second = ksuids().Draw(t, "ksuid")
 		if kind == "metadata" {
 			i.third = rapid.StringMatching(`[A-Za-z0-9_.-]{1,40}`).Draw(t, "key") + "#" + values().Draw(t, "value")
 		}
-	case "spend", "balance", "membership":
+	case "spend", "balance", "membership", "of a group", "grouped":
 		i.second = ids().Draw(t, "second")
 	}
 	i.key = kinds[kind].build(i)
@@ -137,10 +157,15 @@ func TestKeysRoundTrip(t *testing.T) {
 			table.LastID(sk) != want.third {
 			t.Fatalf("%s has the ids %q and %q", sk, table.FirstID(sk), table.LastID(sk))
 		}
-		if table.IsPosting(sk) != (want.kind == "posting") || table.IsGrant(sk) != (want.kind == "grant") {
-			t.Fatalf("%s of kind %s: posting %v, grant %v", sk, want.kind, table.IsPosting(sk), table.IsGrant(sk))
+		isGrant := want.kind == "grant" || want.kind == "grant in a group"
+		if table.IsPosting(sk) != (want.kind == "posting") || table.IsGrant(sk) != isGrant ||
+			table.IsGrouping(sk) != (want.kind == "grouping") {
+			t.Fatalf("%s of kind %s: posting %v, grant %v, grouping %v", sk, want.kind, table.IsPosting(sk),
+				table.IsGrant(sk), table.IsGrouping(sk))
 		}
-		isEvent := slices.Contains([]string{"asset", "account", "transaction", "posting", "grant"}, want.kind)
+		isEvent := isGrant || slices.Contains([]string{
+			"asset", "account", "transaction", "posting", "group", "grouping",
+		}, want.kind)
 		if table.IsEvent(sk) != isEvent { // the SK, which nobody can change, distinguishes events from projections
 			t.Fatalf("%s of kind %s: event %v", sk, want.kind, table.IsEvent(sk))
 		}
@@ -165,6 +190,10 @@ func FuzzParse(f *testing.F) {
 	f.Add("ACCOUNT#x", "POSTING##k")
 	f.Add("ACCOUNT#x", "POSTING#a#k#l")
 	f.Add("ACCOUNT#x", "GRANT#u#000000000000")
+	f.Add("GROUP#g", "GRANT#u#000000000001")
+	f.Add("GROUP#g", "GROUP#g")
+	f.Add("ACCOUNT#x", "GROUPS#000000000001")
+	f.Add("ACCOUNT#x", "GROUPED#g")
 	f.Add("ACCOUNT#x", "GRANT#u#+00000000007")
 	f.Add("TRANSACTIONS#0", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
 	f.Add("TRANSACTIONS#3", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")

@@ -11,12 +11,16 @@ func IsPosting(sk string) bool { return strings.HasPrefix(sk, PostingPrefix) }
 // IsGrant reports whether an item with this SK is a grant or a revocation.
 func IsGrant(sk string) bool { return strings.HasPrefix(sk, GrantPrefix) }
 
-// EventPrefixes returns the prefixes of events' SKs: first of postings and grants, which are projected, then of
-// headers, ends of holds, reversals, assets, accounts and their changes. No other item has such an SK.
+// IsGrouping reports whether an item with this SK is a change of an account's groups.
+func IsGrouping(sk string) bool { return strings.HasPrefix(sk, GroupsPrefix) }
+
+// EventPrefixes returns the prefixes of events' SKs: first of postings, grants and changes of groups, which are
+// projected, then of headers, ends of holds, reversals, assets, accounts, their changes, and groups. No other item has
+// such an SK.
 func EventPrefixes() []string {
 	return []string{
-		PostingPrefix, GrantPrefix, transactionPrefix, outcomeSK, reversalPrefix, assetPrefix, accountPrefix,
-		changePrefix,
+		PostingPrefix, GrantPrefix, GroupsPrefix, transactionPrefix, outcomeSK, reversalPrefix, assetPrefix,
+		accountPrefix, changePrefix, groupPrefix,
 	}
 }
 
@@ -38,31 +42,28 @@ func ParseAsset(k Key) (asset string, ok bool) { return root(k, assetPrefix) }
 // ParseAccount reads the key of an account's opening.
 func ParseAccount(k Key) (account string, ok bool) { return root(k, accountPrefix) }
 
+// ParseGroup reads a group's key.
+func ParseGroup(k Key) (group string, ok bool) { return root(k, groupPrefix) }
+
 // ParseTransaction reads the key of a transaction's header.
 func ParseTransaction(k Key) (id string, ok bool) { return root(k, transactionPrefix) }
 
 // ParsePosting reads a posting's key.
-func ParsePosting(k Key) (account, asset, ksuid string, ok bool) { return two(k, PostingPrefix) }
-
-// ParseGrant reads the key of a grant or a revocation.
-func ParseGrant(k Key) (account, user string, number int64, ok bool) {
-	account, user, digits, ok := two(k, GrantPrefix)
-	number, numbered := parseNumber(digits)
-	if !ok || !numbered {
-		return "", "", 0, false
-	}
-	return account, user, number, true
+func ParsePosting(k Key) (account, asset, ksuid string, ok bool) {
+	return two(k, accountPrefix, PostingPrefix)
 }
+
+// ParseGrant reads the key of a grant or a revocation on an account.
+func ParseGrant(k Key) (account, user string, number int64, ok bool) { return grant(k, accountPrefix) }
+
+// ParseGroupGrant reads the key of a grant or a revocation in a group.
+func ParseGroupGrant(k Key) (group, user string, number int64, ok bool) { return grant(k, groupPrefix) }
 
 // ParseChange reads the key of a change of an account.
-func ParseChange(k Key) (account string, number int64, ok bool) {
-	account, digits, ok := one(k, changePrefix)
-	number, numbered := parseNumber(digits)
-	if !ok || !numbered {
-		return "", 0, false
-	}
-	return account, number, true
-}
+func ParseChange(k Key) (account string, number int64, ok bool) { return change(k, changePrefix) }
+
+// ParseGrouping reads the key of a change of an account's groups.
+func ParseGrouping(k Key) (account string, number int64, ok bool) { return change(k, GroupsPrefix) }
 
 // ParseReversal reads the key of a reversal.
 func ParseReversal(k Key) (transaction string, number int64, ok bool) {
@@ -156,7 +157,9 @@ func ParseSpend(k Key) (account, asset string, ok bool) { return one(k, spendPre
 func ParseBalance(k Key) (account, asset string, ok bool) { return one(k, balancePrefix) }
 
 // ParseSegment reads a segment's key.
-func ParseSegment(k Key) (account, asset, through string, ok bool) { return two(k, segmentPrefix) }
+func ParseSegment(k Key) (account, asset, through string, ok bool) {
+	return two(k, accountPrefix, segmentPrefix)
+}
 
 // ParseSummary reads a summary's key.
 func ParseSummary(k Key) (account string, ok bool) {
@@ -165,6 +168,19 @@ func ParseSummary(k Key) (account string, ok bool) {
 
 // ParseMembership reads a membership's key.
 func ParseMembership(k Key) (account, user string, ok bool) { return one(k, MembersPrefix) }
+
+// ParseGroupMembership reads the key of a membership of a group.
+func ParseGroupMembership(k Key) (group, user string, ok bool) {
+	group, ok = part(k.PK, groupPrefix)
+	user, both := part(k.SK, MembersPrefix)
+	if !ok || !both {
+		return "", "", false
+	}
+	return group, user, true
+}
+
+// ParseGrouped reads the key of an account's place in a group.
+func ParseGrouped(k Key) (account, group string, ok bool) { return one(k, groupedPrefix) }
 
 // ParseOwner reads the account in whose partition a key is.
 func ParseOwner(k Key) (account string, ok bool) { return part(k.PK, accountPrefix) }
@@ -213,13 +229,33 @@ func one(k Key, prefix string) (account, id string, ok bool) {
 	return account, id, true
 }
 
-// two reads a key in an account's partition whose SK has two ids.
-func two(k Key, prefix string) (account, first, second string, ok bool) {
-	account, ok = part(k.PK, accountPrefix)
+// grant reads the key of a grant in a partition whose PK begins with owner.
+func grant(k Key, owner string) (id, user string, number int64, ok bool) {
+	id, user, digits, ok := two(k, owner, GrantPrefix)
+	number, numbered := parseNumber(digits)
+	if !ok || !numbered {
+		return "", "", 0, false
+	}
+	return id, user, number, true
+}
+
+// change reads a key in an account's partition whose SK has a number.
+func change(k Key, prefix string) (account string, number int64, ok bool) {
+	account, digits, ok := one(k, prefix)
+	number, numbered := parseNumber(digits)
+	if !ok || !numbered {
+		return "", 0, false
+	}
+	return account, number, true
+}
+
+// two reads a key in a partition whose PK begins with owner, and whose SK has two ids.
+func two(k Key, owner, prefix string) (id, first, second string, ok bool) {
+	id, ok = part(k.PK, owner)
 	rest, cut := strings.CutPrefix(k.SK, prefix)
 	first, second, both := strings.Cut(rest, "#")
 	if !ok || !cut || !both || first == "" || second == "" || strings.Contains(second, "#") {
 		return "", "", "", false
 	}
-	return account, first, second, true
+	return id, first, second, true
 }

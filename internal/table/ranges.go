@@ -78,7 +78,7 @@ func PageRange() Range { return Range{"ACCOUNT", "BALANCE" + end} }
 // means all.
 func BalancesRange(afterAsset string) Range { return after(balancePrefix, afterAsset) }
 
-// GrantsOf returns the SKs of all grants and revocations of user on one account, by number.
+// GrantsOf returns the SKs of all grants and revocations of user on one account or in one group, by number.
 func GrantsOf(user string) Range { return after(GrantPrefix+user+"#", "") }
 
 // ChangesBefore returns the SKs of an account's changes with numbers below number; 0 means all.
@@ -88,6 +88,15 @@ func ChangesBefore(number int64) Range {
 	}
 	return Range{changePrefix, numbered(changePrefix, number-1)}
 }
+
+// GroupingsFrom returns the SKs of the changes of an account's groups from a number on; 1 means all.
+func GroupingsFrom(number int64) Range {
+	return Range{numbered(GroupsPrefix, number), GroupsPrefix + end}
+}
+
+// GroupedRange returns the SKs of an account's places in groups whose id is greater than afterGroup; an empty one means
+// all.
+func GroupedRange(afterGroup string) Range { return after(groupedPrefix, afterGroup) }
 
 // ReversalsAfter returns the SKs, in a transaction's partition, of its reversals with numbers above number.
 func ReversalsAfter(number int64) Range {
@@ -135,7 +144,7 @@ func JournalAfter(last, to string) Range { return beyond(pagePrefix, last, to) }
 // SpendsAfter returns the SKs of an account's guards of assets whose id is greater than asset; an empty one means all.
 func SpendsAfter(asset string) Range { return after(spendPrefix, asset) }
 
-// MembersRange returns the SKs of an account's memberships of users whose id is greater than afterUser; an empty one
+// MembersRange returns the SKs of memberships, of one account or group, of users whose id is greater than afterUser; an empty one
 // means all.
 func MembersRange(afterUser string) Range { return after(MembersPrefix, afterUser) }
 
@@ -144,7 +153,8 @@ func MembersRange(afterUser string) Range { return after(MembersPrefix, afterUse
 func HistoryRange(from, to string) Range { return between(PostingPrefix, from, to) }
 
 // AccountsRange returns the PKs, in a partition of IndexInverse, of accounts whose id begins with prefix and is
-// greater than afterAccount. Empty ones mean all. It serves lists of accounts, of holders and of a user's accounts.
+// greater than afterAccount. Empty ones mean all. It serves lists of accounts, of holders, and of the accounts of a user
+// or a group.
 func AccountsRange(prefix, afterAccount string) Range {
 	return listed(accountPrefix, prefix, afterAccount)
 }
@@ -152,6 +162,10 @@ func AccountsRange(prefix, afterAccount string) Range {
 // AssetsRange returns the PKs, in AssetsPK2 of IndexInverse, of assets whose id begins with prefix and is greater than
 // afterAsset. Empty ones mean all.
 func AssetsRange(prefix, afterAsset string) Range { return listed(assetPrefix, prefix, afterAsset) }
+
+// GroupsRange returns the PKs, in a partition of IndexInverse, of groups whose id begins with prefix and is greater than
+// afterGroup. Empty ones mean all. It serves lists of groups and of a user's groups.
+func GroupsRange(prefix, afterGroup string) Range { return listed(groupPrefix, prefix, afterGroup) }
 
 func listed(kind, prefix, last string) Range {
 	r := Range{kind + prefix, kind + prefix + end}
@@ -170,6 +184,9 @@ func BalanceAfter(asset string) Range { return nextAfter(balancePrefix, asset) }
 
 // SegmentAssetAfter returns the SKs of an account's segments of assets after asset, likewise.
 func SegmentAssetAfter(asset string) Range { return nextAfter(segmentPrefix, asset) }
+
+// GroupedAfter returns the SKs of an account's places in groups after group, likewise.
+func GroupedAfter(group string) Range { return nextAfter(groupedPrefix, group) }
 
 // GrantUserAfter returns the SKs of an account's grants and revocations of users after user, likewise.
 func GrantUserAfter(user string) Range { return nextAfter(GrantPrefix, user) }

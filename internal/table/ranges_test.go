@@ -64,12 +64,17 @@ func TestListRanges(t *testing.T) {
 		is("balances", table.BalancesRange(last), i.key.SK, i.kind == "balance" && i.second > last)
 		is("skip balances", table.BalanceAfter(last), i.key.SK, i.kind == "balance" && i.second > last)
 		is("skip segments", table.SegmentAssetAfter(last), i.key.SK, i.kind == "segment" && i.second > last)
-		is("skip grants", table.GrantUserAfter(last), i.key.SK, i.kind == "grant" && i.second > last)
-		is("skip members", table.MembershipAfter(last), i.key.SK, i.kind == "membership" && i.second > last)
+		isMember := i.kind == "membership" || i.kind == "of a group"
+		isGrant := i.kind == "grant" || i.kind == "grant in a group"
+		is("skip grants", table.GrantUserAfter(last), i.key.SK, isGrant && i.second > last)
+		is("skip members", table.MembershipAfter(last), i.key.SK, isMember && i.second > last)
+		is("skip groups", table.GroupedAfter(last), i.key.SK, i.kind == "grouped" && i.second > last)
+		is("groups", table.GroupedRange(last), i.key.SK, i.kind == "grouped" && i.second > last)
+		is("changes of groups", table.GroupingsFrom(1), i.key.SK, i.kind == "grouping")
 		is("segments after", table.SegmentsAfter(last, i.third), i.key.SK, false)
 		is("segments", table.SegmentsAfter(last, ""), i.key.SK, i.kind == "segment" && i.second == last)
-		is("members", table.MembersRange(last), i.key.SK, i.kind == "membership" && i.second > last)
-		is("grants", table.GrantsOf(last), i.key.SK, i.kind == "grant" && i.second == last)
+		is("members", table.MembersRange(last), i.key.SK, isMember && i.second > last)
+		is("grants", table.GrantsOf(last), i.key.SK, isGrant && i.second == last)
 		if strings.HasPrefix(i.key.PK, "ACCOUNT#") {
 			is("page", table.PageRange(), i.key.SK, i.kind == "account" || i.kind == "summary" || i.kind == "balance")
 		}
@@ -77,6 +82,9 @@ func TestListRanges(t *testing.T) {
 		listed := strings.HasPrefix(i.first, prefix) && i.first > last
 		is("accounts", table.AccountsRange(prefix, last), table.AccountKey(i.first).PK, listed)
 		is("assets", table.AssetsRange(prefix, last), table.AssetKey(i.first).PK, listed)
+		is("groups", table.GroupsRange(prefix, last), table.GroupKey(i.first).PK, listed)
+		is("accounts alone", table.AccountsRange("", ""), table.GroupKey(i.first).PK, false)
+		is("groups alone", table.GroupsRange("", ""), table.AccountKey(i.first).PK, false)
 	})
 }
 
@@ -98,6 +106,7 @@ func TestKeyOrder(t *testing.T) {
 			k < l, table.PostingKey("x", a, k).SK, table.PostingKey("x", b, l).SK)
 		ordered("segments", k < l, table.SegmentKey("x", a, k).SK, table.SegmentKey("x", a, l).SK)
 		ordered("grants", m < n, table.GrantKey("x", a, m).SK, table.GrantKey("x", a, n).SK)
+		ordered("changes of groups", m < n, table.GroupingKey("x", m).SK, table.GroupingKey("x", n).SK)
 
 		ordered("profile above postings", true, table.PostingSK2(k), table.ProfileSK2)
 		ordered("account before summary", true, table.AccountKey(a).SK, table.SummaryKey(a).SK)
@@ -140,6 +149,7 @@ func TestSkippingPassesKeysWithoutAnID(t *testing.T) {
 		"balance": {table.BalanceAfter(""), "BALANCE#"},
 		"segment": {table.SegmentAssetAfter(""), "SEGMENT##k"},
 		"grant":   {table.GrantUserAfter(""), "GRANT##1"},
+		"grouped": {table.GroupedAfter(""), "GROUPED#"},
 		"member":  {table.MembershipAfter(""), "MEMBER#"},
 	} {
 		if c.skip.Contains(c.sk) {

@@ -72,7 +72,7 @@ const (
 	AttrTransaction = "Transaction" // of such an entry: the transaction's id
 
 	AttrRole   = "Role"   // of a membership
-	AttrNumber = "Number" // of a membership: the number of the grant that it shows
+	AttrNumber = "Number" // of a membership: the number of the grant that it shows; of a place in a group likewise
 )
 
 // Values of AttrType for guards and projections. Events have their own names there.
@@ -82,6 +82,7 @@ const (
 	KindSegment    = "Segment"
 	KindSummary    = "AccountSummary"
 	KindMembership = "Membership"
+	KindGrouped    = "Grouped" // an account's place in a group
 	KindCurrent    = "AccountCurrent"
 	KindHold       = "Hold"     // an account's entry of a hold
 	KindOpenHold   = "OpenHold" // a hold's entry by expiry
@@ -98,5 +99,5 @@ const StreamView = "NEW_IMAGE"
 // The two indexes. DynamoDB offers no consistent reads of them.
 const (
 	IndexHistory = "GSI1" // (PK, SK2): an account's postings over all assets, and above them the account
-	IndexInverse = "GSI2" // (PK2, PK): assets, accounts, holders of an asset, accounts of a user
+	IndexInverse = "GSI2" // (PK2, PK): assets, accounts, groups, holders of an asset, accounts and groups of a user, accounts of a group
 )

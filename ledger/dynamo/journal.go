@@ -40,6 +40,7 @@ func (j *Journal) Lookup(ctx context.Context, wanted ledger.LookupKeys) (ledger.
 	found := ledger.LookupResult{
 		Accounts: make(map[string]ledger.Account, len(wanted.Accounts)),
 		Assets:   make(map[string]events.AssetRegistered, len(wanted.Assets)),
+		Groups:   make(map[string]events.GroupRegistered, len(wanted.Groups)),
 		Credits:  make(map[events.Pair]events.Amount, len(wanted.Credits)),
 		Guards:   make(map[events.Pair]ledger.Guard, len(wanted.Credits)),
 	}
@@ -68,7 +69,7 @@ type openings struct {
 
 // wantedKeys returns each key once: the store refuses a batch that names one twice.
 func wantedKeys(w ledger.LookupKeys) []table.Key {
-	size := 2*len(w.Accounts) + len(w.Assets) + 2*len(w.Credits)
+	size := 2*len(w.Accounts) + len(w.Assets) + len(w.Groups) + 2*len(w.Credits)
 	keys, seen := make([]table.Key, 0, size), make(map[table.Key]bool, size)
 	add := func(k table.Key) {
 		if !seen[k] {
@@ -82,6 +83,9 @@ func wantedKeys(w ledger.LookupKeys) []table.Key {
 	}
 	for _, asset := range w.Assets {
 		add(table.AssetKey(asset))
+	}
+	for _, group := range w.Groups {
+		add(table.GroupKey(group))
 	}
 	for _, pair := range w.Credits {
 		add(table.BalanceKey(pair.Account, pair.Asset))
@@ -122,6 +126,8 @@ func file(item ddb.Item, found *ledger.LookupResult, accounts *openings) error {
 		accounts.opened = append(accounts.opened, e)
 	case events.AssetRegistered:
 		found.Assets[e.ID] = e
+	case events.GroupRegistered:
+		found.Groups[e.ID] = e
 	}
 	return nil
 }

@@ -50,9 +50,27 @@ func (j *Journal) putOnce(ctx context.Context, e events.Event) (events.Event, er
 
 // NewestGrant implements ledger.Journal.
 func (j *Journal) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	role, number, err := ddb.NewestGrant(ctx, j.client, j.table, account, user)
+	return named(ddb.NewestGrant(ctx, j.client, j.table, account, user))
+}
+
+// NewestGroupGrant implements ledger.Journal.
+func (j *Journal) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
+	return named(ddb.NewestGroupGrant(ctx, j.client, j.table, group, user))
+}
+
+// named says of an error that it is about a newest grant.
+func named(role events.Role, number int64, err error) (events.Role, int64, error) {
 	if err != nil {
-		return "", 0, fmt.Errorf("read newest grant: %w", err)
+		err = fmt.Errorf("read newest grant: %w", err)
 	}
-	return role, number, nil
+	return role, number, err
+}
+
+// NewestGroups implements ledger.Journal.
+func (j *Journal) NewestGroups(ctx context.Context, account string) (groups []string, number int64, err error) {
+	newest, err := ddb.NewestGroups(ctx, j.client, j.table, account)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read newest groups: %w", err)
+	}
+	return newest.Groups, newest.Number, nil
 }

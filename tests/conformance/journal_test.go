@@ -57,6 +57,7 @@ func conform(t *testing.T, client *dynamodb.Client, table string) {
 		{"all or nothing", (*suite).allOrNothing},
 		{"complete", (*suite).complete},
 		{"grants", (*suite).grants},
+		{"groups", (*suite).groups},
 		{"a hold ends", (*suite).holdEnds},
 		{"reversals", (*suite).reversals},
 		{"due holds", func(s *suite) { s.dueHolds(client, table) }},
@@ -586,6 +587,46 @@ func (s *suite) grants() {
 	newest(jane, "u", last)
 }
 
+// The newest of numbered events counts in groups, too; accounts and groups of one id are others.
+func (s *suite) groups() {
+	group, account := s.id("desk"), s.id("desk")
+	_, _, err := s.NewestGroupGrant(s.Context(), group, "u")
+	s.is("newest grant in a group", err, store.ErrAbsent)
+	_, _, err = s.NewestGroups(s.Context(), account)
+	s.is("newest groups", err, store.ErrAbsent)
+	for n := int64(1); n <= 12; n++ {
+		granted := events.MemberGranted{Group: group, User: "u", Role: events.RoleOwner, Number: n, Actor: "tester", At: instant}
+		grouped := events.AccountGrouped{Account: account, Number: n, Groups: []string{group, "z"}, Added: group,
+			Actor: "tester", At: instant}
+		if n%2 == 0 {
+			grouped.Groups, grouped.Added, grouped.Removed = nil, "", "z"
+		}
+		for _, e := range []events.Event{granted, grouped} {
+			stored, err := s.Put(s.Context(), e)
+			s.must(err)
+			s.same(stored, e)
+			_, err = s.Put(s.Context(), e)
+			s.is("put again", err, store.ErrExists)
+		}
+		role, number, err := s.NewestGroupGrant(s.Context(), group, "u")
+		s.must(err)
+		s.same(role, events.RoleOwner)
+		s.same(number, n)
+		groups, number, err := s.NewestGroups(s.Context(), account)
+		s.must(err)
+		s.same(groups, grouped.Groups)
+		s.same(number, n)
+	}
+	_, _, err = s.NewestGrant(s.Context(), account, "u")
+	s.is("newest grant on an account", err, store.ErrAbsent)
+	registered := events.GroupRegistered{ID: group, Name: "Desk", Actor: "tester", At: instant}
+	_, err = s.Put(s.Context(), registered)
+	s.must(err)
+	found, err := s.Lookup(s.Context(), ledger.LookupKeys{Groups: []string{group, group, "none"}})
+	s.must(err)
+	s.same(found.Groups, map[string]events.GroupRegistered{group: registered})
+}
+
 // A context that is over lets nothing be written, and is no proof of absence.
 func (s *suite) noTimeLeft() {
 	ctx, cancel := context.WithCancel(s.Context())
@@ -599,6 +640,10 @@ func (s *suite) noTimeLeft() {
 	s.is("complete", err, store.ErrUnavailable)
 	_, _, err = s.NewestGrant(ctx, s.id("jane"), "u")
 	s.is("newest grant", err, store.ErrUnavailable)
+	_, _, err = s.NewestGroupGrant(ctx, s.id("desk"), "u")
+	s.is("newest grant in a group", err, store.ErrUnavailable)
+	_, _, err = s.NewestGroups(ctx, s.id("jane"))
+	s.is("newest groups", err, store.ErrUnavailable)
 	_, err = s.Append(ctx, ledger.NewCommit(tx))
 	s.is("append", err, store.ErrUnavailable)
 	s.absent(tx)
@@ -622,15 +667,22 @@ func TestReadsAreStrong(t *testing.T) {
 	if _, _, err := journal.NewestGrant(ctx, "jane", "ann"); !errors.Is(err, store.ErrAbsent) {
 		t.Errorf("no grant: %v", err)
 	}
+	if _, _, err := journal.NewestGroupGrant(ctx, "desk", "ann"); !errors.Is(err, store.ErrAbsent) {
+		t.Errorf("no grant in a group: %v", err)
+	}
+	if _, _, err := journal.NewestGroups(ctx, "jane"); !errors.Is(err, store.ErrAbsent) {
+		t.Errorf("no groups: %v", err)
+	}
 	r := fake.Requests()
-	if len(r) != 3 {
+	if len(r) != 5 {
 		t.Fatalf("%d requests", len(r))
 	}
 	batch := r[0].Body["RequestItems"].(map[string]any)["books"].(map[string]any)
 	if keys := batch["Keys"].([]any); len(keys) != 5 {
 		t.Errorf("asked for %v", keys)
 	}
-	for what, body := range map[string]map[string]any{"batch": batch, "get": r[1].Body, "query": r[2].Body} {
+	for what, body := range map[string]map[string]any{"batch": batch, "get": r[1].Body, "query": r[2].Body,
+		"query in a group": r[3].Body, "query of groups": r[4].Body} {
 		if body["ConsistentRead"] != true {
 			t.Errorf("%s is not strongly consistent: %v", what, body)
 		}
