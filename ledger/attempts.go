@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 )
 
 // visibleAge is how old a posting may be at the reply without an EnsureVisible: half the settle window, less what the
 // store's Date is cut to.
-const visibleAge = table.SettleWindow/2 - dateStep
+const visibleAge = table.SettleWindow/2 - store.DateStep
 
 // attempts are those of one command to append.
 type attempts struct {

@@ -5,54 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/table"
 )
 
-const (
-	// clockTolerance is how far the process's clock may be off the store's.
-	clockTolerance = table.SettleWindow / 2
-	// dateStep is what the store's Date is cut to.
-	dateStep = time.Second
-)
+// clockTolerance is how far the process's clock may be off the store's.
+const clockTolerance = table.ClockTolerance
 
 // errClock is the cause of CodeUnavailable when the process's clock is off the store's, or the store's is unknown.
 var errClock = errors.New("no KSUID can be minted by this clock")
-
-// storeClock is the store's clock by its newest reply. Its zero value knows nothing. It is safe for concurrent use.
-type storeClock struct {
-	mu             sync.Mutex
-	at             time.Time // the store's clock in that reply, cut to dateStep
-	sent, received time.Time // by the process's stopwatch (monotonic): the reply was made between them
-}
-
-// observe takes in the store's clock in one reply. A zero time says nothing.
-func (c *storeClock) observe(at, sent, received time.Time) {
-	if at.IsZero() {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if received.After(c.received) {
-		c.at, c.sent, c.received = at, sent, received
-	}
-}
-
-// off reports whether the instant t is certainly further than clockTolerance from the store's clock when the stopwatch
-// shows the given time, or nothing is known of that clock. It also returns the least that the store's clock can show.
-func (c *storeClock) off(t, stopwatch time.Time) (off bool, store time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.at.IsZero() {
-		return true, c.at
-	}
-	earliest := c.at.Add(stopwatch.Sub(c.received))
-	latest := c.at.Add(dateStep + stopwatch.Sub(c.sent))
-	return t.Before(earliest.Add(-clockTolerance)) || t.After(latest.Add(clockTolerance)), earliest
-}
 
 // mint returns n KSUIDs greater than after and the stopwatch's time just before. Error: CodeUnavailable when the
 // process's clock is off the store's. In doubt it asks the store once more, by looking up the account: a process that
@@ -60,12 +23,12 @@ func (c *storeClock) off(t, stopwatch time.Time) (off bool, store time.Time) {
 func (l *Ledger) mint(
 	ctx context.Context, n int, account string, after events.KSUID,
 ) ([]events.KSUID, time.Time, error) {
-	off, store := l.clock.off(l.now(), time.Now())
+	off, store := l.clock.Off(l.now(), time.Now())
 	if off && account != "" {
 		if _, err := l.lookup(ctx, LookupKeys{Accounts: []string{account}}); err != nil {
 			return nil, time.Time{}, err
 		}
-		off, store = l.clock.off(l.now(), time.Now())
+		off, store = l.clock.Off(l.now(), time.Now())
 	}
 	if off {
 		return nil, time.Time{}, l.clockError(ctx, "clock is off the store's", l.now(), store, nil)
@@ -76,7 +39,7 @@ func (l *Ledger) mint(
 		return nil, time.Time{}, l.clockError(ctx, "no KSUID can be minted", l.now(), store, err)
 	}
 	// A minter never goes back: it may still be ahead after the process's clock was set right.
-	if off, store = l.clock.off(instant, start); off {
+	if off, store = l.clock.Off(instant, start); off {
 		return nil, time.Time{}, l.clockError(ctx, "newest KSUID is off the store's clock", instant, store, nil)
 	}
 	return ids, start, nil

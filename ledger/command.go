@@ -63,7 +63,7 @@ func (l *Ledger) call(ctx context.Context, do func(context.Context) (time.Time, 
 	defer cancel()
 	sent := time.Now()
 	at, err := do(ctx)
-	l.clock.observe(at, sent, time.Now())
+	l.clock.Observe(at, sent, time.Now())
 	return err
 }
 

@@ -26,7 +26,7 @@ type Ledger struct {
 	newestForm  int
 	log         *slog.Logger
 
-	clock    storeClock
+	clock    store.Clock
 	accounts *knownAccounts
 	assets   *cache[string, *events.AssetRegistered]
 	credits  *knownCredits

@@ -1,5 +1,5 @@
-// Package store has the errors of a store. The DynamoDB adapters translate the SDK's errors into these, and packages
-// ledger and projections handle no others. They are wrapped: compare them with errors.Is.
+// Package store has the errors of a store, and its clock. The DynamoDB adapters translate the SDK's errors into these,
+// and packages ledger and projections handle no others. They are wrapped: compare them with errors.Is.
 package store
 
 import "errors"

@@ -20,3 +20,6 @@ const VersionMax = 1_000_000_000_000_000
 // and the read side: longer than a command may take (8 s in package ledger), so that no command still has a commit
 // under way for a posting that a refold takes for settled.
 const SettleWindow = 10 * time.Second
+
+// ClockTolerance is how far the clock of a process that mints KSUIDs may be off the store's.
+const ClockTolerance = SettleWindow / 2

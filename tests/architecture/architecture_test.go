@@ -72,7 +72,7 @@ var importRules = []importRule{
 	{"internal/ddb", "events internal/store internal/table internal/retry", sdk},
 	{"internal/retry", "", pure},
 	{"internal/ddb/*", "events internal/store internal/table internal/ddb", sdk},
-	{"internal/store", "", pure},
+	{"internal/store", "internal/table", pure},
 	{"internal/table", "", pure},
 	{"internal/table/*", "", pure},
 	{"internal/audit", "internal/table", sdk}, // independent of what it audits
