@@ -179,7 +179,7 @@ func (env *environment) overdraft(policy json.RawMessage) string {
 	}
 	var parts []string
 	for asset, limit := range limitsOf(policy) {
-		parts = append(parts, env.units.quantity(asset, limit)+" "+asset)
+		parts = append(parts, env.units.Quantity(asset, limit)+" "+asset)
 	}
 	slices.Sort(parts)
 	return cmp.Or(strings.Join(parts, ", "), "none")

@@ -13,6 +13,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	"ledger.example/internal/units"
 )
 
 const flagName = "name"
@@ -40,7 +41,7 @@ func (d *definition) flags(f *pflag.FlagSet) {
 
 // body returns the definition as the API's JSON, with the fields whose flags are given. Amounts are read in the units
 // of their assets.
-func (d *definition) body(ctx context.Context, u *units, f *pflag.FlagSet) (p client.AccountPatch, err error) {
+func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet) (p client.AccountPatch, err error) {
 	if f.Changed(flagName) {
 		p.Name = &d.name
 	}
@@ -64,7 +65,7 @@ func (d *definition) body(ctx context.Context, u *units, f *pflag.FlagSet) (p cl
 			if _, twice := limits[asset]; twice {
 				return p, wrongUse("--overdraft: %s is given twice", asset)
 			}
-			if limits[asset], err = u.parse(ctx, "--overdraft", asset, text[i+1:]); err != nil {
+			if limits[asset], err = u.Parse(ctx, "--overdraft", asset, text[i+1:]); err != nil {
 				return p, err
 			}
 		}
@@ -171,7 +172,7 @@ func (env *environment) changeAccount(ctx context.Context, account string, p cli
 		return fmt.Errorf("%w\nsee what became of it with ledger account changes %s", err, account)
 	}
 	if err != nil {
-		return env.units.inDecimals(ctx, err)
+		return env.units.InDecimals(ctx, err)
 	}
 	return env.printAccount(ctx, r.Value, r.Raw)
 }

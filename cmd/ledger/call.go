@@ -12,6 +12,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/client/sign"
+	"ledger.example/internal/units"
 )
 
 // The flags of commands that call the API, and the environment variables that are their defaults.
@@ -49,10 +50,10 @@ func (env *environment) apiCommand(
 	env.apiFlags(cmd)
 	cmd.Flags().BoolVar(&env.minor, "minor", false, "amounts in whole minor units")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if env.api, err = env.dial(0, loadingAtOnce); err != nil {
+		if env.api, err = env.dial(0, units.LoadingAtOnce); err != nil {
 			return err
 		}
-		env.units = newUnits(env.api, env.minor)
+		env.units = units.New(env.api, env.minor)
 		return do(cmd.Context(), args)
 	}
 	return cmd
@@ -122,7 +123,7 @@ func (env *environment) print(ctx context.Context, raw []byte, assets []string, 
 		_, err := fmt.Fprintln(env.out, strings.TrimRight(string(raw), "\n"))
 		return err
 	}
-	if err := env.units.load(ctx, assets...); err != nil {
+	if err := env.units.Load(ctx, assets...); err != nil {
 		return err
 	}
 	return forPeople()

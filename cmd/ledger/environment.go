@@ -15,6 +15,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/internal/local/stack"
+	"ledger.example/internal/units"
 )
 
 // environment is what the commands share: standard input and output, and the flags that most have. There is one for
@@ -36,7 +37,7 @@ type environment struct {
 	isDryRun      bool // of the commands that post
 
 	api   *client.Client // of the commands that apiCommand makes
-	units *units
+	units *units.Units
 
 	progress *progress // of the commands that watch
 }

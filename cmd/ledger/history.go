@@ -120,10 +120,10 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 		}
 		cells := []string{
 			shortTime(p.PostedAt), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
-			p.Asset, env.units.quantity(p.Asset, p.Quantity), env.units.costCell(p.Asset, p.Cost),
+			p.Asset, env.units.Quantity(p.Asset, p.Quantity), env.units.CostCell(p.Asset, p.Cost),
 		}
 		if hasPending {
-			cells = append(cells, env.units.quantity(p.Asset, p.Pending))
+			cells = append(cells, env.units.Quantity(p.Asset, p.Pending))
 		}
 		t.row(cells...)
 	}
@@ -150,10 +150,10 @@ func (env *environment) printPostingsCSV(postings []client.Posting, heading bool
 		}
 	}
 	for _, p := range postings {
-		cost, currency := env.units.cost(p.Asset, p.Cost)
+		cost, currency := env.units.Cost(p.Asset, p.Cost)
 		if err := w.Write([]string{p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,
-			env.units.quantity(p.Asset, p.Quantity), cost, currency, p.Description,
-			env.units.quantity(p.Asset, p.Pending), cmp.Or(p.Status, client.StatusPosted)}); err != nil {
+			env.units.Quantity(p.Asset, p.Quantity), cost, currency, p.Description,
+			env.units.Quantity(p.Asset, p.Pending), cmp.Or(p.Status, client.StatusPosted)}); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,7 @@ func (env *environment) printHolds(holds []client.Transaction, account string, h
 			}
 			if p.Account == account || account == "" && p.Quantity.Sign() < 0 {
 				t.row(shortTime(until), strings.TrimSpace(h.ID+" "+h.Description), cell, p.Asset,
-					env.units.quantity(p.Asset, p.Quantity))
+					env.units.Quantity(p.Asset, p.Quantity))
 			}
 		}
 	}

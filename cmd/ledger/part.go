@@ -48,21 +48,21 @@ func (p *partFlags) read(ctx context.Context, env *environment, id string, quant
 		return client.Part{}, err
 	}
 	if p.postings != nil {
-		return p.readPostings(ctx, env.units, id, assets)
+		return p.readPostings(ctx, env, id, assets)
 	}
 	var part client.Part
-	q, err := env.units.parse(ctx, "QUANTITY", assets[0], quantity[0])
+	q, err := env.units.Parse(ctx, "QUANTITY", assets[0], quantity[0])
 	part.Quantity = &q
 	if err == nil && p.cost != "" {
-		cost, invalid := env.units.parseCost(ctx, "--cost", assets[0], p.cost)
+		cost, invalid := env.units.ParseCost(ctx, "--cost", assets[0], p.cost)
 		part.Cost, err = &cost, invalid
 	}
 	return part, err
 }
 
 // readPostings reads what each --posting takes.
-func (p *partFlags) readPostings(ctx context.Context, u *units, id string, assets []string) (client.Part, error) {
-	if len(p.postings) != len(assets) && !u.minor {
+func (p *partFlags) readPostings(ctx context.Context, env *environment, id string, assets []string) (client.Part, error) {
+	if len(p.postings) != len(assets) && !env.minor {
 		return client.Part{}, wrongUse("--posting is given %s, and %s has %s",
 			counted(int64(len(p.postings)), "time", "times"), id, counted(int64(len(assets)), "posting", "postings"))
 	}
@@ -71,8 +71,8 @@ func (p *partFlags) readPostings(ctx context.Context, u *units, id string, asset
 		asset := assets[min(i, len(assets)-1)]
 		quantity, cost, hasCost := strings.Cut(text, ",")
 		var err error
-		if taken[i].Quantity, err = u.parse(ctx, "--posting", asset, quantity); err == nil && hasCost {
-			taken[i].Cost, err = u.parseCost(ctx, "--posting", asset, cost)
+		if taken[i].Quantity, err = env.units.Parse(ctx, "--posting", asset, quantity); err == nil && hasCost {
+			taken[i].Cost, err = env.units.ParseCost(ctx, "--posting", asset, cost)
 		}
 		if err != nil {
 			return client.Part{}, err
@@ -92,5 +92,5 @@ func (env *environment) assetsOfTransaction(ctx context.Context, id string) ([]s
 		return nil, err
 	}
 	assets := assetsOf(r.Value.Postings)
-	return assets, env.units.load(ctx, assets...)
+	return assets, env.units.Load(ctx, assets...)
 }

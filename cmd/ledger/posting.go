@@ -74,7 +74,7 @@ func (env *environment) post(ctx context.Context, request client.Post, again str
 	if env.isDryRun {
 		r, err := env.api.DryRun(ctx, request)
 		if err != nil {
-			return env.units.inDecimals(ctx, err)
+			return env.units.InDecimals(ctx, err)
 		}
 		fmt.Fprintln(env.err, "dry run: nothing was written")
 		return env.printTransaction(ctx, r.Value, r.Raw)
@@ -85,7 +85,7 @@ func (env *environment) post(ctx context.Context, request client.Post, again str
 		return fmt.Errorf("%w\n%s", err, again)
 	}
 	if err != nil {
-		return env.units.inDecimals(ctx, err)
+		return env.units.InDecimals(ctx, err)
 	}
 	if !w.New {
 		fmt.Fprintf(env.err, "%s had been %[2]s before, with the same content: nothing was %[2]s now\n", t.ID,

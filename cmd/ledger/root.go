@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
+	"ledger.example/internal/units"
 )
 
 // The exit codes.
@@ -30,7 +31,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	root.SetArgs(args)
 	used, err := root.ExecuteContextC(ctx)
 	_, isUsage := errors.AsType[usageError](err)
-	failed := env.isRunning && !isUsage
+	_, isNoAmount := errors.AsType[units.AmountError](err)
+	failed := env.isRunning && !isUsage && !isNoAmount
 	if flushed := env.out.Flush(); err == nil && flushed != nil {
 		err, failed = fmt.Errorf("standard output: %w", flushed), true
 	}

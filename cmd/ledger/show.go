@@ -154,14 +154,14 @@ func (env *environment) printBalances(balances []client.Balance) error {
 	t := newTable(env.out, columns...)
 	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
 	for _, b := range balances {
-		cells := []string{b.Asset, u.quantity(b.Asset, b.Quantity), u.costCell(b.Asset, b.NetExpenditure),
-			u.quantity(b.Asset, b.Credits), u.quantity(b.Asset, b.Debits), fmt.Sprint(b.Postings)}
+		cells := []string{b.Asset, u.Quantity(b.Asset, b.Quantity), u.CostCell(b.Asset, b.NetExpenditure),
+			u.Quantity(b.Asset, b.Credits), u.Quantity(b.Asset, b.Debits), fmt.Sprint(b.Postings)}
 		if hasMore {
-			cells = append(cells, u.available(b))
+			cells = append(cells, u.Available(b))
 		}
 		t.row(cells...)
 		if !b.PendingDebits.IsZero() || !b.PendingCredits.IsZero() {
-			pending.row(b.Asset, u.quantity(b.Asset, b.PendingDebits), u.quantity(b.Asset, b.PendingCredits))
+			pending.row(b.Asset, u.Quantity(b.Asset, b.PendingDebits), u.Quantity(b.Asset, b.PendingCredits))
 		}
 	}
 	if err := t.flush(); err != nil || len(pending.rows) == 0 {

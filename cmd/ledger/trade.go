@@ -45,10 +45,10 @@ moves in the same transaction.` + holdHelp + idHelp,
 		if t.Hold, err = holding.hold(); err != nil {
 			return err
 		}
-		if t.Quantity, err = env.units.parse(ctx, "--quantity", t.Asset, quantity); err != nil {
+		if t.Quantity, err = env.units.Parse(ctx, "--quantity", t.Asset, quantity); err != nil {
 			return err
 		}
-		if t.Cost, err = env.units.parseCost(ctx, "--cost", t.Asset, cost); err != nil {
+		if t.Cost, err = env.units.ParseCost(ctx, "--cost", t.Asset, cost); err != nil {
 			return err
 		}
 		if err := note.mint(); err != nil {

@@ -72,7 +72,7 @@ func (env *environment) printLegs(title string, legs []client.Leg) error {
 	}
 	t := newTable(env.out, words("ACCOUNT"), words("ASSET"), numbers("QUANTITY"), numbers("COST"))
 	for _, l := range legs {
-		t.row(l.Account, l.Asset, env.units.quantity(l.Asset, l.Quantity), env.units.costCell(l.Asset, l.Cost))
+		t.row(l.Account, l.Asset, env.units.Quantity(l.Asset, l.Quantity), env.units.CostCell(l.Asset, l.Cost))
 	}
 	return t.flush()
 }

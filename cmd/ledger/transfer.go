@@ -36,7 +36,7 @@ func (env *environment) transferCommand() *cobra.Command {
 			Description: note.description, Metadata: note.metadata, From: args[0], To: args[1], Asset: args[3],
 			Hold: hold,
 		}
-		if t.Quantity, err = env.units.parse(ctx, "QUANTITY", t.Asset, args[2]); err != nil {
+		if t.Quantity, err = env.units.Parse(ctx, "QUANTITY", t.Asset, args[2]); err != nil {
 			return err
 		}
 		if err := note.mint(); err != nil {

@@ -77,6 +77,8 @@ var importRules = []importRule{
 	{"internal/table/*", "", pure},
 	{"internal/audit", "internal/table", sdk}, // independent of what it audits
 	{"internal/importer", "client events", pure},
+	{"internal/units", "client events", pure},
+	{"internal/console", "client events internal/units", pure},
 	{"internal/bench", everything, sdk},
 	{"internal/meter", "internal/store internal/table internal/ddb", sdk | whole},
 	{"internal/price", "", pure},

@@ -1,4 +1,4 @@
-package main
+package units
 
 import (
 	"math/big"
@@ -21,13 +21,13 @@ func TestDecimalsAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown := formatDecimal(a, scale)
+		shown := Format(a, scale)
 		minor, _ := new(big.Int).SetString(text, 10)
 		power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
 		if want := new(big.Rat).SetFrac(minor, power).FloatString(scale); shown != want {
 			t.Fatalf("%s at scale %d is shown as %s, want %s", text, scale, shown, want)
 		}
-		back, err := parseDecimal(shown, scale)
+		back, err := Parse(shown, scale)
 		if err != nil || back != a {
 			t.Fatalf("%s was shown as %s and read back as %s, %v", text, shown, back, err)
 		}
@@ -44,7 +44,7 @@ func FuzzParseDecimal(f *testing.F) {
 	decimal := regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 	f.Fuzz(func(t *testing.T, s string, scale uint8) {
 		places := int(scale) % (events.ScaleMax + 1)
-		a, err := parseDecimal(s, places)
+		a, err := Parse(s, places)
 		if !decimal.MatchString(s) {
 			if err == nil {
 				t.Fatalf("%q is %s", s, a)
@@ -56,7 +56,7 @@ func FuzzParseDecimal(f *testing.F) {
 		// Zeros past the last place are places, too.
 		fits := len(regexp.MustCompile(`\.[0-9]*`).FindString(s)) <= places+1 && len(new(big.Int).Abs(minor.Num()).String()) <= events.PostedDigits
 		if fits != (err == nil) || fits && a.String() != minor.Num().String() {
-			t.Fatalf("parseDecimal(%q, %d) = %s, %v; it is %s", s, places, a, err, minor.RatString())
+			t.Fatalf("Parse(%q, %d) = %s, %v; it is %s", s, places, a, err, minor.RatString())
 		}
 	})
 }

@@ -1,0 +1,62 @@
+package units
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"ledger.example/events"
+)
+
+// AmountError says what is wrong with a text that should be an amount.
+type AmountError string
+
+func (e AmountError) Error() string { return string(e) }
+
+func amountError(format string, args ...any) error { return AmountError(fmt.Sprintf(format, args...)) }
+
+// decimal matches a number as people write it.
+var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+
+// Parse reads a number as people write it, "1500.00" or "-3", as minor units of the given scale: exactly, by moving
+// the point. More decimal places than the scale are refused, never rounded. Error: AmountError.
+func Parse(s string, scale int) (events.Amount, error) {
+	if !decimal.MatchString(s) {
+		return events.Amount{}, amountError("%q is not a decimal number such as 1500 or 12.50", s)
+	}
+	digits, negative := strings.CutPrefix(s, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	if len(fraction) > scale {
+		return events.Amount{}, amountError("%q has %d decimal places, and there are at most %d", s, len(fraction),
+			scale)
+	}
+	canonical := strings.TrimLeft(whole+fraction+strings.Repeat("0", scale-len(fraction)), "0")
+	if canonical == "" {
+		return events.Amount{}, nil
+	}
+	if negative {
+		canonical = "-" + canonical
+	}
+	a, err := events.ParseAmount(canonical, events.PostedDigits)
+	if err != nil { // digits it is, so they are too many
+		return events.Amount{}, amountError("%q has more than %d digits in minor units", s, events.PostedDigits)
+	}
+	return a, nil
+}
+
+// Format writes minor units of the given scale with exactly that many decimal places. Parse reads it back.
+func Format(a events.Amount, scale int) string {
+	digits := a.Abs().String()
+	if missing := scale + 1 - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	sign := ""
+	if a.Sign() < 0 {
+		sign = "-"
+	}
+	if scale == 0 {
+		return sign + digits
+	}
+	point := len(digits) - scale
+	return sign + digits[:point] + "." + digits[point:]
+}
