@@ -29,6 +29,9 @@ const (
 	lastSecond  = epochSecond + math.MaxUint32
 )
 
+// Epoch is the instant at which the time of KSUIDs begins: 2014-05-13T16:53:20Z.
+func Epoch() time.Time { return time.Unix(epochSecond, 0).UTC() }
+
 const (
 	ksuidChars    = 27
 	greatestKSUID = "aWgEPTl1tmebfsQzFP4bxwgy80V" // 2^160 − 1 in base 62
@@ -75,6 +78,17 @@ func FirstKSUID(t time.Time) KSUID {
 		return greatestKSUID
 	}
 	return KSUID(appendKSUID(nil, t.UnixMicro(), tail{}))
+}
+
+// LastKSUIDBefore returns the greatest KSUID of before the instant t (cut to microseconds): every KSUID minted before t
+// is <= it, every one minted at or after t is greater. Of times up to KSUID's epoch it is the least KSUID, which nobody
+// mints.
+func LastKSUIDBefore(t time.Time) KSUID {
+	first, err := ksuid.Parse(string(FirstKSUID(t)))
+	if err != nil || first.IsNil() {
+		return KSUID(ksuid.Nil.String())
+	}
+	return KSUID(first.Prev().String())
 }
 
 // appendKSUID appends the KSUID of an instant in microseconds since 1970, which must be within KSUID's range.

@@ -80,7 +80,7 @@ func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 func (r *Reader) Balances(
 	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
 ) (Listed[Balance], error) {
-	assets, next, err := r.assets(ctx, account, s)
+	assets, next, err := assetsOf(ctx, r.views, account, s)
 	if err != nil {
 		return Listed[Balance]{}, err
 	}
@@ -103,10 +103,12 @@ func (r *Reader) Balances(
 	return listed, nil
 }
 
-// assets finds the assets of one page, and returns the last of them as next if there are more.
-func (r *Reader) assets(ctx context.Context, account string, s Slice) (assets []string, next string, err error) {
+// assetsOf finds the assets of one page, and returns the last of them as next if there are more.
+func assetsOf(ctx context.Context, views AssetFinder, account string, s Slice) (
+	assets []string, next string, err error,
+) {
 	for after := s.After; ; {
-		asset, err := r.views.NextAsset(ctx, account, after)
+		asset, err := views.NextAsset(ctx, account, after)
 		switch {
 		case errors.Is(err, store.ErrAbsent):
 			return assets, "", nil

@@ -66,10 +66,29 @@ type ProjectorViews interface {
 // ReaderViews is what a Reader needs of the store.
 type ReaderViews interface {
 	Balances
+	AssetFinder
+}
 
+// AssetFinder finds the assets of an account through its postings.
+type AssetFinder interface {
 	// NextAsset returns the first asset after `after` ("": of all) in which account has postings. It makes one
 	// request, and one more for each malformed key on the way. Error: also ErrAbsent, when there is no such asset.
 	NextAsset(ctx context.Context, account, after string) (string, error)
+}
+
+// PastViews is what reads of the past need of the store. Its reads may be eventually consistent.
+type PastViews interface {
+	PostingReader
+	AssetFinder
+
+	// Segments reads at most a page of the segments of k that end after `after` and at through or before, ascending.
+	// more is that of Postings. It also returns the store's clock, which is zero when the store did not tell it.
+	Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
+		found []Segment, more bool, at time.Time, err error)
+
+	// Entries is Postings for at most limit whole postings, with the store's clock.
+	Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
+		found []events.PostingRecorded, more bool, at time.Time, err error)
 }
 
 // Repairer repairs what a refold finds lost. Errors are those of the ports above.

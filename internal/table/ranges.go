@@ -194,6 +194,14 @@ func GrantUserAfter(user string) Range { return nextAfter(GrantPrefix, user) }
 // MembershipAfter returns the SKs of an account's memberships of users after user, likewise.
 func MembershipAfter(user string) Range { return nextAfter(MembersPrefix, user) }
 
+// SegmentsThrough returns the SKs of an asset's segments that end in (after, through]. An empty after means from the
+// first.
+func SegmentsThrough(asset, after, through string) Range {
+	r := SegmentsAfter(asset, after)
+	r.To = segmentPrefix + asset + "#" + through
+	return r
+}
+
 // SegmentsAfter returns the SKs of an asset's segments that end after ksuid, which may be any text; an empty one means
 // all.
 func SegmentsAfter(asset, ksuid string) Range { return after(segmentPrefix+asset+"#", ksuid) }

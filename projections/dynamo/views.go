@@ -21,13 +21,15 @@ import (
 // concurrent use. Errors that those don't name (the table is missing, access is denied) come back as they are: no
 // repetition would cure them, and nothing was written.
 type Views struct {
-	client *dynamodb.Client
-	table  string
+	client   *dynamodb.Client
+	table    string
+	eventual bool // queries are eventually consistent
 }
 
 var (
 	_ projections.ProjectorViews = (*Views)(nil)
 	_ projections.ReaderViews    = (*Views)(nil)
+	_ projections.PastViews      = (*Views)(nil)
 	_ repair.Views               = (*Views)(nil)
 )
 
@@ -35,6 +37,9 @@ var (
 func NewViews(client *dynamodb.Client, tableName string) *Views {
 	return &Views{client: client, table: tableName}
 }
+
+// Eventual returns views of the same table whose queries are eventually consistent, for plain reads of the past.
+func (v *Views) Eventual() *Views { return &Views{client: v.client, table: v.table, eventual: true} }
 
 // Balance implements projections.Balances.
 func (v *Views) Balance(ctx context.Context, k events.Pair) (projections.Balance, time.Time, error) {
@@ -140,9 +145,9 @@ func (v *Views) query(ctx context.Context, account string, r table.Range, q *dyn
 	return ddb.Page(ctx, v.client, v.within(account, r, q))
 }
 
-// within makes q a query of an account's partition, strongly consistent.
+// within makes q a query of an account's partition, strongly consistent unless v is eventual.
 func (v *Views) within(account string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
 	q.TableName = &v.table
-	q.ConsistentRead = aws.Bool(true)
+	q.ConsistentRead = aws.Bool(!v.eventual)
 	return ddb.Within(table.AccountKey(account).PK, r, q)
 }

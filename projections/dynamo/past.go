@@ -1,0 +1,53 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// Segments implements projections.PastViews. A page is the megabyte at which the store cuts it.
+func (v *Views) Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
+	found []projections.Segment, more bool, at time.Time, err error,
+) {
+	within := table.SegmentsThrough(k.Asset, string(after), string(through))
+	return decodePage(ctx, v, k.Account, within, &dynamodb.QueryInput{}, decodeSegment)
+}
+
+// Entries implements projections.PastViews.
+func (v *Views) Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
+	found []events.PostingRecorded, more bool, at time.Time, err error,
+) {
+	within := table.PostingsAfter(k.Asset, string(after), string(through))
+	q := &dynamodb.QueryInput{Limit: aws.Int32(int32(limit))}
+	return decodePage(ctx, v, k.Account, within, q, decodeAs[events.PostingRecorded])
+}
+
+// decodePage reads and decodes a page of an account's partition. more reports whether there may be another one. It
+// also returns the store's clock, the zero time without a request: no key lies in an empty range.
+func decodePage[T any](
+	ctx context.Context, v *Views, account string, within table.Range, q *dynamodb.QueryInput,
+	decode func(ddb.Item) (T, error),
+) (found []T, more bool, at time.Time, err error) {
+	if within.Empty() {
+		return nil, false, at, nil
+	}
+	out, err := v.query(ctx, account, within, q)
+	if err != nil {
+		return nil, false, at, err
+	}
+	found = make([]T, len(out.Items))
+	for i, item := range out.Items {
+		if found[i], err = decode(item); err != nil {
+			return nil, false, at, err
+		}
+	}
+	return found, out.LastEvaluatedKey != nil, ddb.StoreTime(out.ResultMetadata), nil
+}

@@ -1,0 +1,164 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/events"
+)
+
+// Past answers what balances were, and lists what made them so. What was is the sum of the closed segments up to then,
+// and of the postings behind the last of them. It is safe for concurrent use.
+type Past struct {
+	strong, eventual PastViews
+	lists            Lists
+	now              func() time.Time
+}
+
+// NewPast returns reads of the past on two views of one store, and on its lists. now is the reader's own clock (nil:
+// time.Now).
+func NewPast(strong, eventual PastViews, lists Lists, now func() time.Time) *Past {
+	if now == nil {
+		now = time.Now
+	}
+	return &Past{strong: strong, eventual: eventual, lists: lists, now: now}
+}
+
+// PastBalance is a balance as of a time: the fold of every posting at that time or before. Count is its revision:
+// postings only ever arrive, so equal counts mean equal folds.
+type PastBalance struct {
+	events.Pair
+	Fold
+	// Settled reports that the time is over for longer than a command may take. Then only a posting that is not
+	// projected yet, or one with an effective date, can still change the balance.
+	Settled bool
+}
+
+// views returns the views of one consistency.
+func (p *Past) views(strong bool) PastViews {
+	if strong {
+		return p.strong
+	}
+	return p.eventual
+}
+
+// Balance returns the balance of k as of at, which counts whole microseconds. If strong, it includes every transaction
+// acknowledged before the call, but for those with an effective date that are not projected yet. It makes a request for
+// each megabyte of segments, some 4,000, and one for the postings behind the last of them. Errors: those of the ports;
+// events.ErrOverflow.
+func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
+	views, through, begun := p.views(strong), lastThrough(at), p.now()
+	b := PastBalance{Pair: k}
+	for s, err := range readSegments(ctx, views, k, through) {
+		if err == nil {
+			b.Settled = through < SettledBefore(begun, s.at)
+			b.Fold, err = extend(ctx, views, b.Fold, s.Segment)
+		}
+		if err != nil {
+			return PastBalance{}, err
+		}
+	}
+	var err error
+	b.Fold, _, err = FoldOn(ctx, views, k, b.Fold, through)
+	return b, err
+}
+
+// lastThrough returns the greatest KSUID of the instant t, in whole microseconds.
+func lastThrough(t time.Time) events.KSUID { return events.LastKSUIDBefore(t.Add(time.Microsecond)) }
+
+// Balances is Balance for a page of an account's assets, by asset. Those without a posting by then are left out, so
+// that a page may be short. It makes one request to find the assets, if strong one for each, and those of Balance.
+func (p *Past) Balances(ctx context.Context, account string, at time.Time, strong bool, s Slice) (
+	listed Listed[PastBalance], err error,
+) {
+	var assets []string
+	if strong {
+		assets, listed.Next, err = assetsOf(ctx, p.strong, account, s)
+	} else {
+		assets, listed.Next, err = p.projected(ctx, account, at, s)
+	}
+	if err != nil {
+		return listed, err
+	}
+	found := make([]PastBalance, len(assets))
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(balancesAtOnce)
+	for i, asset := range assets {
+		reads.Go(func() (err error) {
+			found[i], err = p.Balance(ctx, events.Pair{Account: account, Asset: asset}, at, strong)
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return Listed[PastBalance]{}, err
+	}
+	for _, b := range found {
+		if b.Count > 0 {
+			listed.Items = append(listed.Items, b)
+		}
+	}
+	return listed, nil
+}
+
+// projected returns the assets of a page of balances whose first posting is not after at.
+func (p *Past) projected(ctx context.Context, account string, at time.Time, s Slice) ([]string, string, error) {
+	_, balances, err := p.lists.Balances(ctx, account, s)
+	var assets []string
+	for _, b := range balances.Items {
+		if b.First <= lastThrough(at) {
+			assets = append(assets, b.Asset)
+		}
+	}
+	return assets, balances.Next, err
+}
+
+// dated is a segment with the store's clock when it was read.
+type dated struct {
+	Segment
+	at time.Time
+}
+
+// readSegments reads the segments of k that end at through or before, in order. It holds one page of them at most. The
+// first error ends it. Even if there are none it yields one, which is empty, for the store's clock.
+func readSegments(ctx context.Context, views PastViews, k events.Pair, through events.KSUID) iter.Seq2[dated, error] {
+	return func(yield func(dated, error) bool) {
+		for after, more := events.KSUID(""), true; more; {
+			page, next, at, err := views.Segments(ctx, k, after, through)
+			if err != nil {
+				yield(dated{}, fmt.Errorf("read segments: %w", err))
+				return
+			}
+			if len(page) == 0 {
+				yield(dated{Segment: Segment{Pair: k, After: after, Fold: Fold{Through: after}}, at: at}, nil)
+			}
+			for _, s := range page {
+				if after = s.Through; !yield(dated{s, at}, nil) {
+					return
+				}
+			}
+			more = next
+		}
+	}
+}
+
+// extend returns f with the postings of s counted that follow it. Transactions become visible item by item, and a
+// segment may be lost: the postings between f and s are read. A segment that begins before f ends is passed over: its
+// postings are read like those behind it.
+func extend(ctx context.Context, views PostingReader, f Fold, s Segment) (Fold, error) {
+	if s.After < f.Through {
+		return f, nil
+	}
+	if s.After > f.Through {
+		var err error
+		if f, _, err = FoldOn(ctx, views, s.Pair, f, s.After); err != nil {
+			return Fold{}, err
+		}
+	}
+	f, err := f.Plus(s.Fold)
+	f.Through = s.Through
+	return f, err
+}
