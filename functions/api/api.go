@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/ledger"
@@ -64,15 +65,17 @@ type Strong interface {
 type Config struct {
 	// Commands carries out writes; nil in a function that only reads.
 	Commands Commands
-	// Facts, Lists and Strong answer reads; nil in a function that only writes.
+	// Facts, Lists, Strong and Past answer reads; nil in a function that only writes.
 	Facts  Facts
 	Lists  projections.Lists
 	Strong Strong
+	Past   Past
 	// Actor returns the name of the authenticated caller, "" for none. Routes under /v1 refuse callers without a name.
 	Actor func(*http.Request) string
 	// Version is the program's version, which /healthz shows.
 	Version string
-	Log     *slog.Logger // nil: nothing is logged
+	Log     *slog.Logger     // nil: nothing is logged
+	Now     func() time.Time // the process's clock; nil: time.Now
 }
 
 // New returns the API. It knows every route even if c leaves out what a route needs, so that an unknown path or method
@@ -81,6 +84,9 @@ type Config struct {
 func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	return &api{config: c, routes: routes()}
 }

@@ -69,6 +69,9 @@ func (a *api) holder(ctx context.Context, id string, h projections.Holder) (ledg
 // projected. Only when there is no posting it looks up whether the asset exists.
 func (a *api) getBalance(r *request) (reply, error) {
 	k := events.Pair{Account: r.ids["account"], Asset: r.ids["asset"]}
+	if at, given := a.past(r, paramAt); given {
+		return a.getPast(r, k, at)
+	}
 	consistency := r.consistency()
 	if err := r.check(); err != nil {
 		return reply{}, err
@@ -118,6 +121,9 @@ func (a *api) strongBalance(ctx context.Context, k events.Pair) (b projections.B
 
 // listBalances lists the balances of an account by asset.
 func (a *api) listBalances(r *request) (reply, error) {
+	if at, given := a.past(r, paramAt); given {
+		return a.listPast(r, r.ids["account"], at)
+	}
 	id, consistency := r.ids["account"], r.consistency()
 	l := balancesOf(id)
 	s := r.slice(l, events.ValidID)

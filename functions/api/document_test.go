@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -41,6 +42,7 @@ type parameter struct {
 	Name     string `json:"name"`
 	In       string `json:"in"`
 	Required bool   `json:"required"`
+	Example  string `json:"example"`
 	Schema   struct{ Default any }
 }
 
@@ -76,6 +78,18 @@ func (d document) response(t *testing.T, r response) response {
 		t.Fatalf("no response %s", r.Ref)
 	}
 	return found
+}
+
+// needed returns the query of an operation that has its required parameters, with the document's examples.
+func (d document) needed(o operation) url.Values {
+	query := url.Values{}
+	for _, ref := range o.Parameters {
+		p := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
+		if p.In == "query" && p.Required {
+			query.Set(p.Name, p.Example)
+		}
+	}
+	return query
 }
 
 // schemas compiles the document's schemas.

@@ -116,13 +116,14 @@ func TestReadsThatFail(t *testing.T) {
 		}
 	}
 	ids := strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}", "u-17", "{id}", "t-1")
-	f := newFixture(t)
+	d, f := readDocument(t), newFixture(t)
 	f.fails = errors.New("x")
 	for _, known := range routes() {
 		if known.writes() || known.public() {
 			continue
 		}
-		w := f.do(t, "GET", ids.Replace(known.pattern), "")
+		o := d.Paths[known.pattern]["get"]
+		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.needed(o).Encode(), "")
 		if (w.Code == 503) != (w.Header().Get("Retry-After") != "") || w.Code != 503 && w.Code != 500 {
 			t.Errorf("%s answered %d %s", known.pattern, w.Code, w.Body)
 		}

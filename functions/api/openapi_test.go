@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -257,7 +256,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 				bodies = append(bodies, string(example.Value))
 			}
 		}
-		defaults := url.Values{}
+		defaults := d.needed(o)
 		for _, ref := range o.Parameters {
 			p := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
 			if p.In == "query" && p.Schema.Default != nil {

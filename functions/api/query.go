@@ -29,6 +29,9 @@ const (
 	ruleConsistency = "must be strong or eventual"
 	rulePrefix      = "must be the beginning of an id"
 	ruleTime        = "must be an RFC 3339 time, such as 2026-11-21T09:00:00Z; a plus sign is sent as %2B"
+	ruleFuture      = "must not be in the future"
+	ruleEpoch       = "must not be before 2014-05-13T16:53:20Z, when the ledger's time begins"
+	ruleSpan        = "must not be after to"
 	ruleOfAsset     = "is offered only with asset: the index over all assets cannot be read strongly"
 )
 
@@ -134,10 +137,15 @@ func (r *request) time(name string) time.Time {
 		r.failOnce(name, ruleTime)
 		return time.Time{}
 	}
-	if t = t.UTC().Add(time.Microsecond - 1).Truncate(time.Microsecond); t.Unix() < 0 {
+	if t = wholeMicros(t); t.Unix() < 0 {
 		t = time.Unix(0, 0).UTC() // before any posting, and not the zero time, which means no bound
 	}
 	return t
+}
+
+// wholeMicros returns the first whole microsecond at or after t.
+func wholeMicros(t time.Time) time.Time {
+	return t.UTC().Add(time.Microsecond - 1).Truncate(time.Microsecond)
 }
 
 // parseTime reads an RFC 3339 time. The parser of package time accepts hours of one digit, and a comma before the

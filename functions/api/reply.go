@@ -21,6 +21,7 @@ type reply struct {
 	replayed    bool   // a transaction that had been posted before
 	tagged      bool   // gets an ETag
 	tag         string // the ETag; "": of the content
+	link        string // to the next page, "" for none; JSON has it in its body
 	transaction string // its id, for the log
 	batch       tally
 }
@@ -37,6 +38,7 @@ type raw struct {
 // The media types of replies and problems.
 const (
 	jsonType    = "application/json"
+	csvType     = "text/csv"
 	problemType = "application/problem+json"
 )
 
@@ -76,6 +78,9 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 	h := w.Header()
 	if out.replayed {
 		h.Set("Idempotent-Replayed", "true")
+	}
+	if out.link != "" {
+		h.Set("Link", out.link)
 	}
 	if out.tagged {
 		// Only the caller may cache it, and must revalidate: it can change, and so can who may read it.

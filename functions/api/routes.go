@@ -29,6 +29,7 @@ const (
 	paramNewest      = "newest"
 	paramStatus      = "status"
 	paramDryRun      = "dry_run"
+	paramAt          = "at"
 )
 
 // routes returns the table of routes, in the order of the page for people. To add a route, add its line here, its
@@ -62,8 +63,12 @@ func routes() []route {
 		{"GET", "/v1/accounts", page(paramPrefix), "List accounts", (*api).listAccounts},
 		{"GET", account + "/summary", []string{paramNewest},
 			"Get an account with its balances and newest postings", (*api).getSummary},
-		{"GET", account + "/balances", page(paramConsistency), "List an account's balances", (*api).listBalances},
-		{"GET", account + "/balances/{asset}", []string{paramConsistency}, "Get one balance", (*api).getBalance},
+		{"GET", account + "/balances", page(paramAt, paramConsistency), "List an account's balances",
+			(*api).listBalances},
+		{"GET", account + "/balances/{asset}", []string{paramAt, paramConsistency}, "Get one balance",
+			(*api).getBalance},
+		{"GET", account + "/statement", page(paramAsset, paramFrom, paramTo),
+			"Get a statement, oldest posting first", (*api).getStatement},
 		{"GET", account + "/postings", history, "List an account's postings, newest first", (*api).listPostings},
 		{"GET", account + "/holds", page(paramStatus), "List an account's holds, newest first", (*api).listHolds},
 		{"GET", account + "/members", page(), "List an account's members", (*api).listMembers},

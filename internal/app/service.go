@@ -40,6 +40,7 @@ type Service struct {
 	ledger    *ledger.Ledger
 	lists     projections.Lists
 	reader    *projections.Reader
+	past      *projections.Past
 	projector *projections.Projector
 }
 
@@ -58,13 +59,15 @@ func New(c Config) (*Service, error) {
 	reader := projections.NewReader(v, c.Log)
 	projector := projections.NewProjector(v, nil, c.Log)
 	projector.RepairWith(repair.NewRebuilder(v, nil, c.Log))
+	lists := views.NewLists(c.Client, c.Table)
 	return &Service{
 		config: c,
 		ledger: ledger.New(ledger.Config{
 			Journal: journal.NewJournal(c.Client, c.Table), Projections: reader, Log: c.Log, NewestForm: c.NewestForm,
 		}),
-		lists:     views.NewLists(c.Client, c.Table),
+		lists:     lists,
 		reader:    reader,
+		past:      projections.NewPast(v, v.Eventual(), lists, nil),
 		projector: projector,
 	}, nil
 }
@@ -84,7 +87,7 @@ func (s *Service) serve(writes, reads bool) http.Handler {
 		c.Commands = s.ledger
 	}
 	if reads {
-		c.Facts, c.Lists, c.Strong = s.ledger, s.lists, s.reader
+		c.Facts, c.Lists, c.Strong, c.Past = s.ledger, s.lists, s.reader, s.past
 	}
 	return api.New(c)
 }

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// Past answers what balances were. Errors are those of package store.
+type Past interface {
+	Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (projections.PastBalance, error)
+	Balances(ctx context.Context, account string, at time.Time, strong bool, s projections.Slice) (
+		projections.Listed[projections.PastBalance], error)
+	Statement(ctx context.Context, k events.Pair, span projections.Span, from *projections.StatementMark, limit int) (
+		projections.StatementPage, error)
+}
+
+// sums are what a fold of an account's postings in one asset shows.
+type sums struct {
+	Quantity       events.Amount `json:"quantity"`
+	NetExpenditure events.Amount `json:"net_expenditure"`
+	Credits        events.Amount `json:"credits"`
+	Debits         events.Amount `json:"debits"`
+	PendingDebits  events.Amount `json:"pending_debits"`
+	PendingCredits events.Amount `json:"pending_credits"`
+	Postings       int64         `json:"postings"`
+}
+
+func showSums(f projections.Fold) sums {
+	return sums{f.Quantity(), f.Expenditure, f.Credits, f.Debits, f.PendingDebits, f.PendingCredits, f.Count}
+}
+
+// pastBalance is what an account held of one asset at a time. Limits are those of now, so nothing was available then.
+type pastBalance struct {
+	Account string `json:"account"`
+	Asset   string `json:"asset"`
+	sums
+	AsOf        *string `json:"as_of"`      // KSUID of the newest posting counted
+	AsOfTime    *string `json:"as_of_time"` // of that posting
+	At          string  `json:"at"`
+	Settled     bool    `json:"settled"`
+	Revision    int64   `json:"revision"` // the number of postings counted
+	Consistency string  `json:"consistency"`
+}
+
+// showPast returns how to show balances as of a time that were read with one consistency.
+func showPast(at time.Time, consistency string) func(projections.PastBalance) pastBalance {
+	return func(b projections.PastBalance) pastBalance {
+		return pastBalance{
+			b.Account, b.Asset, showSums(b.Fold), orNull(string(b.Through)), timeOf(b.Through),
+			events.FormatTime(at), b.Settled, b.Count, consistency,
+		}
+	}
+}
+
+// clockTolerance is how far ahead of this process's clock a caller's may be.
+const clockTolerance = 5 * time.Second
+
+// past returns a time for which there are postings, as it is given, and whether it is.
+func (a *api) past(r *request, name string) (t time.Time, given bool) {
+	text, given := r.query[name]
+	if !given {
+		return t, false
+	}
+	t, ok := parseTime(text)
+	switch {
+	case !ok:
+		r.failOnce(name, ruleTime)
+	case t.After(a.config.Now().Add(clockTolerance)):
+		r.failOnce(name, ruleFuture)
+	case t.Before(events.Epoch()):
+		r.failOnce(name, ruleEpoch)
+	}
+	return t.UTC(), true
+}
+
+// getPast answers what one balance was, with zeros before its first posting. Only when there is none it looks up
+// whether account and asset exist.
+func (a *api) getPast(r *request, k events.Pair, at time.Time) (reply, error) {
+	consistency := r.consistency()
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	b, err := a.config.Past.Balance(r.http.Context(), k, at, consistency == strong)
+	if err == nil && b.Count == 0 {
+		err = a.pairExists(r.http.Context(), k)
+	}
+	return reply{status: http.StatusOK, body: showPast(at, consistency)(b)}, err
+}
+
+// listPast lists what the balances of an account were, by asset.
+func (a *api) listPast(r *request, account string, at time.Time) (reply, error) {
+	consistency := r.consistency()
+	l := listOf("/v1/accounts/"+account+"/balances", paramAt, events.FormatTime(at))
+	return answerPage(r, l, events.ValidID, showPast(at, consistency),
+		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.PastBalance], error) {
+			listed, err := a.config.Past.Balances(ctx, account, at, consistency == strong, s)
+			if err == nil && len(listed.Items) == 0 {
+				err = a.accountExists(ctx, account)
+			}
+			return listed, err
+		})
+}

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math/big"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// statement is a page of what an account's balance in one asset was, what changed it, and what it became.
+type statement struct {
+	Account string          `json:"account"`
+	Asset   string          `json:"asset"`
+	From    string          `json:"from"`
+	To      string          `json:"to"`
+	Opening sums            `json:"opening"`
+	Closing sums            `json:"closing"`
+	Settled bool            `json:"settled"`
+	Data    []statementLine `json:"data"`
+	Next    *string         `json:"next_cursor"`
+}
+
+// statementLine is a posting of a statement.
+type statementLine struct {
+	posting
+	BalanceAfter events.Amount `json:"balance_after"`
+}
+
+// getStatement answers with a page of a statement, as JSON or as CSV.
+func (a *api) getStatement(r *request) (reply, error) {
+	k := events.Pair{Account: r.ids["account"], Asset: r.filter(paramAsset, ruleID)}
+	if _, given := r.query[paramAsset]; !given {
+		r.failOnce(paramAsset, ruleRequired)
+	}
+	span := a.span(r)
+	l := listOf("/v1/accounts/"+k.Account+"/statement", paramAsset, k.Asset,
+		paramFrom, events.FormatTime(span.From), paramTo, events.FormatTime(span.To))
+	s := r.slice(l, isMark)
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	var from *projections.StatementMark
+	if mark, ok := parseMark(s.After); ok {
+		from = &mark
+	}
+	page, err := a.config.Past.Statement(r.http.Context(), k, span, from, s.Limit)
+	if err == nil && page.Closing.Count == 0 {
+		err = a.historyExists(r.http.Context(), k)
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	out := statement{
+		Account: k.Account, Asset: k.Asset, From: events.FormatTime(span.From), To: events.FormatTime(span.To),
+		Opening: showSums(page.Opening), Closing: showSums(page.Closing), Settled: page.Settled,
+		Data: make([]statementLine, len(page.Lines)),
+	}
+	for i, line := range page.Lines {
+		out.Data[i] = statementLine{showPosting(line.PostingRecorded), line.After}
+	}
+	if page.Next != nil {
+		out.Next = new(l.cursor(formatMark(*page.Next)))
+	}
+	if wantsCSV(r.http.Header) {
+		return out.csv(r.http.URL.Query(), from == nil)
+	}
+	return ok(out)
+}
+
+// csv answers with a page as comma-separated values (RFC 4180). The heading and the opening are on the first page alone
+// and the closing on the last: pages appended to one another are one file. query is that of the request.
+func (s statement) csv(query url.Values, isFirst bool) (reply, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	line := func(name, at, balance string) []string {
+		return []string{name, at, "", "", "", s.Account, s.Asset, "", "", "", "", "", balance}
+	}
+	var rows [][]string
+	if isFirst {
+		rows = append(rows, []string{"line", "posted_at", "transaction", "kind", "posting", "account", "asset", "quantity",
+			"cost", "description", "pending", "status", "balance_after"},
+			line("opening", s.From, s.Opening.Quantity.String()))
+	}
+	for _, p := range s.Data {
+		rows = append(rows, []string{"posting", p.PostedAt, p.Transaction, string(p.Kind), string(p.ID), p.Account,
+			p.Asset, p.Quantity, p.Cost, p.Description, p.Pending, string(p.Status), p.BalanceAfter.String()})
+	}
+	out := reply{status: http.StatusOK}
+	if s.Next != nil {
+		query.Set(paramCursor, *s.Next)
+		out.link = "<?" + query.Encode() + `>; rel="next"` // relative: a gateway's stage may precede the path
+	} else {
+		rows = append(rows, line("closing", s.To, s.Closing.Quantity.String()))
+	}
+	err := w.WriteAll(rows)
+	out.body = raw{csvType + "; charset=utf-8", b.Bytes()}
+	return out, err
+}
+
+// wantsCSV reports whether a caller prefers comma-separated values to JSON.
+func wantsCSV(h http.Header) bool {
+	quality := map[string]float64{}
+	for _, accept := range h.Values("Accept") {
+		for one := range strings.SplitSeq(accept, ",") {
+			mediaType, parameters, err := mime.ParseMediaType(one)
+			q, given := parameters["q"]
+			if err != nil {
+				continue
+			}
+			if quality[mediaType] = 1; given {
+				quality[mediaType], _ = strconv.ParseFloat(q, 64)
+			}
+		}
+	}
+	return quality[csvType] > 0 && quality[csvType] >= quality[jsonType]
+}
+
+// span returns the times of a statement, both of which are required, in whole microseconds.
+func (a *api) span(r *request) projections.Span {
+	var ends [2]time.Time
+	before := len(r.wrong)
+	for i, name := range []string{paramFrom, paramTo} {
+		t, given := a.past(r, name)
+		if !given {
+			r.failOnce(name, ruleRequired)
+		}
+		ends[i] = wholeMicros(t)
+	}
+	if len(r.wrong) == before && ends[0].After(ends[1]) {
+		r.failOnce(paramFrom, ruleSpan)
+	}
+	return projections.Span{From: ends[0], To: ends[1]}
+}
+
+// formatMark writes a place in a statement for a cursor: its KSUID, and the sums in base 62, of which the longest are
+// short enough.
+func formatMark(m projections.StatementMark) string {
+	fields := []string{string(m.Balance.Through)}
+	for _, f := range []*projections.Fold{&m.Opening, &m.Balance, &m.Closing} {
+		for _, a := range markAmounts(f) {
+			n, _ := new(big.Int).SetString(a.String(), 10)
+			fields = append(fields, n.Text(big.MaxBase))
+		}
+		fields = append(fields, strconv.FormatInt(f.Count, 10))
+	}
+	return strings.Join(fields, " ")
+}
+
+// parseMark reads what formatMark wrote.
+func parseMark(text string) (m projections.StatementMark, ok bool) {
+	through, text, _ := strings.Cut(text, " ")
+	if ok = isKSUID(through); !ok {
+		return m, false
+	}
+	fields := strings.Split(text, " ")
+	folds := []*projections.Fold{&m.Opening, &m.Balance, &m.Closing}
+	if len(fields) != len(folds)*markFields {
+		return m, false
+	}
+	for i, f := range folds {
+		own := fields[i*markFields:]
+		for n, amount := range markAmounts(f) {
+			whole, isWhole := new(big.Int).SetString(own[n], big.MaxBase)
+			if !isWhole {
+				return m, false
+			}
+			var err error
+			if *amount, err = events.ParseAmount(whole.String(), events.FoldedDigits); err != nil {
+				return m, false
+			}
+		}
+		var err error
+		if f.Count, err = strconv.ParseInt(own[markFields-1], 10, 64); err != nil {
+			return m, false
+		}
+	}
+	m.Balance.Through = events.KSUID(through)
+	return m, true
+}
+
+// isMark reports whether text can be a place in a statement.
+func isMark(text string) bool {
+	_, ok := parseMark(text)
+	return ok
+}
+
+// markFields is how many fields of a fold a place in a statement has: markAmounts, and the number of postings.
+const markFields = 6
+
+func markAmounts(f *projections.Fold) []*events.Amount {
+	return []*events.Amount{&f.Credits, &f.Debits, &f.Expenditure, &f.PendingDebits, &f.PendingCredits}
+}
