@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Listing is a list of the API that is read page by page. Errors of its methods: those of a read, such as
@@ -49,6 +50,29 @@ func (l Listing[T]) All(ctx context.Context) iter.Seq2[T, error] {
 			cursor = *r.Value.NextCursor
 		}
 	}
+}
+
+// StatementPages goes through the pages of a statement, from its beginning to its end. An error ends it.
+func (c *Client) StatementPages(ctx context.Context, s StatementQuery) iter.Seq2[Reply[Statement], error] {
+	return func(yield func(Reply[Statement], error) bool) {
+		for cursor := ""; ; {
+			r, err := c.Statement(ctx, s, cursor, PageLimit)
+			if !yield(r, err) || err != nil || r.Value.NextCursor == nil {
+				return
+			}
+			cursor = *r.Value.NextCursor
+		}
+	}
+}
+
+// BalancesAt lists what an account held of each asset at a time, by asset. Those without a posting by then are left
+// out.
+func (c *Client) BalancesAt(account string, at time.Time, strong bool) Listing[PastBalance] {
+	l := listing[PastBalance](c, "at", at.Format(time.RFC3339Nano), "accounts", account, "balances")
+	if strong {
+		l.filter.Set("consistency", "strong")
+	}
+	return l
 }
 
 // Accounts lists the accounts whose ids begin with a prefix, "" for all, by id. Profiles are left out.

@@ -57,6 +57,33 @@ func (c *Client) Balances(ctx context.Context, account, cursor string, strong bo
 	return get[List[Balance]](ctx, c, queryOf(strong, cursor, PageLimit), "accounts", account, "balances")
 }
 
+// BalanceAt reads what account held of asset at a time: every posting at that time or before. The time must be over.
+func (c *Client) BalanceAt(
+	ctx context.Context, account, asset string, at time.Time, strong bool,
+) (Reply[PastBalance], error) {
+	q := queryOf(strong, "", 0)
+	q.Set("at", at.Format(time.RFC3339Nano))
+	return get[PastBalance](ctx, c, q, "accounts", account, "balances", asset)
+}
+
+// StatementQuery names a statement. Both of its times are needed, and must be over.
+type StatementQuery struct {
+	Account, Asset string
+	From, To       time.Time // from included, to excluded
+}
+
+// Statement reads one page of a statement, with at most limit (1 to PageLimit) postings, from cursor ("" for the
+// beginning). The cursor carries the sums, so that pages fit together whatever is posted meanwhile.
+func (c *Client) Statement(
+	ctx context.Context, s StatementQuery, cursor string, limit int,
+) (Reply[Statement], error) {
+	q := queryOf(false, cursor, limit)
+	q.Set("asset", s.Asset)
+	q.Set("from", s.From.Format(time.RFC3339Nano))
+	q.Set("to", s.To.Format(time.RFC3339Nano))
+	return get[Statement](ctx, c, q, "accounts", s.Account, "statement")
+}
+
 // HistoryQuery bounds a history.
 type HistoryQuery struct {
 	Asset    string    // "" for all

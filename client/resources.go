@@ -114,6 +114,50 @@ type Balance struct {
 	Consistency    string         `json:"consistency"`
 }
 
+// Sums are what an account's postings of one asset add up to.
+type Sums struct {
+	Quantity       events.Amount `json:"quantity"`
+	NetExpenditure events.Amount `json:"net_expenditure"` // in the minor units of the asset's currency
+	Credits        events.Amount `json:"credits"`
+	Debits         events.Amount `json:"debits"`          // not negative
+	PendingDebits  events.Amount `json:"pending_debits"`  // what holds that were open might take
+	PendingCredits events.Amount `json:"pending_credits"` // what holds that were open might bring
+	Postings       int64         `json:"postings"`        // entries, those of holds included
+}
+
+// PastBalance is what one account held of one asset at a time.
+type PastBalance struct {
+	Account string `json:"account"`
+	Asset   string `json:"asset"`
+	Sums
+	AsOf        *string `json:"as_of"` // KSUID of the newest posting counted; nil: none
+	AsOfTime    *string `json:"as_of_time"`
+	At          string  `json:"at"`
+	Settled     bool    `json:"settled"`  // at is over for ten seconds: only late postings can change it
+	Revision    int64   `json:"revision"` // an equal one means an equal balance
+	Consistency string  `json:"consistency"`
+}
+
+// Statement is one page of what an account had of an asset, what changed it and what it had then. The closing is right
+// on the last page: on others it is as of when the first page was read.
+type Statement struct {
+	Account    string          `json:"account"`
+	Asset      string          `json:"asset"`
+	From       string          `json:"from"` // included
+	To         string          `json:"to"`   // excluded
+	Opening    Sums            `json:"opening"`
+	Closing    Sums            `json:"closing"`
+	Settled    bool            `json:"settled"` // see PastBalance
+	Data       []StatementLine `json:"data"`    // oldest first
+	NextCursor *string         `json:"next_cursor"`
+}
+
+// StatementLine is a posting with the balance after it.
+type StatementLine struct {
+	Posting
+	BalanceAfter events.Amount `json:"balance_after"` // posted quantity
+}
+
 // Summary is what an account's balances come to.
 type Summary struct {
 	Holdings       int64   `json:"holdings"` // balances whose quantity is not zero

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -102,6 +103,9 @@ func limitFlags(cmd *cobra.Command, limit *int, items string) {
 	})
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
+
+// timeFormats are the texts that flags for times take: a time with its zone, or a day, which begins at midnight UTC.
+func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
 
 // portFlag adds the flag of commands that listen on a port.
 func portFlag(f *pflag.FlagSet, target *int, value int) {

@@ -42,9 +42,8 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 	}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
-	formats := []string{time.RFC3339, time.DateOnly}
-	f.TimeVar(&q.From, "from", time.Time{}, formats, "posted at this time or later")
-	f.TimeVar(&q.To, "to", time.Time{}, formats, "posted before this time")
+	f.TimeVar(&q.From, "from", time.Time{}, timeFormats(), "posted at this time or later")
+	f.TimeVar(&q.To, "to", time.Time{}, timeFormats(), "posted before this time")
 	limitFlags(cmd, &limit, "postings")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")

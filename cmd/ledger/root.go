@@ -98,7 +98,8 @@ data.`,
 		commands []*cobra.Command
 	}{
 		{"Read and post, through the API:", []*cobra.Command{
-			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.transactionCommand(),
+			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
+			env.transactionCommand(),
 			env.transferCommand(), env.tradeCommand(), env.reverseCommand(), env.importCommand(),
 		}},
 		{"Set money aside, through the API:", []*cobra.Command{

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// statementCommand is `ledger statement`. It prints each page when it arrives, so that a statement of any length needs
+// little memory.
+func (env *environment) statementCommand() *cobra.Command {
+	var q client.StatementQuery
+	var month time.Time
+	var asCSV bool
+	cmd := &cobra.Command{
+		Use:   "statement ACCOUNT ASSET",
+		Short: "Show what an account had of one asset, and what changed it",
+		Long: `statement prints what an account had before a period, each posting of the
+period with the balance after it, oldest first, and what it had at the end. The
+total is the sum of the postings: the opening and the total are the closing.
+
+--from is inclusive and --to is exclusive. Both take a time
+(2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
+Without --from it begins with the first posting, without --to it ends now.
+--month 2026-01 is that month in UTC, until now if the month is not over.
+
+--csv prints comma-separated values with a heading. Texts are printed exactly as
+they were posted. Note that spreadsheets may run texts that begin with = + - or
+@ as formulas.
+
+--json prints the API's answers: one line for each page.`,
+		Example: `  ledger statement jane USD --month 2026-03
+  ledger statement jane USD --from 2026-01-01 --to 2026-02-01 --csv > jane.csv`,
+		Args: named,
+	}
+	f := cmd.Flags()
+	f.TimeVar(&q.From, "from", events.Epoch(), timeFormats(), "posted at this time or later")
+	f.TimeVar(&q.To, "to", time.Time{}, timeFormats(), "posted before this time")
+	f.Lookup("from").DefValue = ""
+	f.TimeVar(&month, "month", time.Time{}, []string{"2006-01"}, "posted in this month")
+	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
+	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		q.Account, q.Asset = args[0], args[1]
+		now := time.Now()
+		switch {
+		case !month.IsZero():
+			if q.From, q.To = month, month.AddDate(0, 1, 0); q.From.Before(now) && q.To.After(now) {
+				q.To = now
+			}
+		case q.To.IsZero():
+			q.To = now
+		}
+		if q.From.After(q.To) {
+			return wrongUse("--from is later than --to")
+		}
+		return env.statement(ctx, q, asCSV)
+	})
+	cmd.MarkFlagsMutuallyExclusive("csv", "json")
+	cmd.MarkFlagsMutuallyExclusive("month", "from")
+	cmd.MarkFlagsMutuallyExclusive("month", "to")
+	return cmd
+}
+
+// statement prints a statement page by page.
+func (env *environment) statement(ctx context.Context, q client.StatementQuery, asCSV bool) error {
+	show := env.printStatement
+	if asCSV {
+		show = env.printStatementCSV
+	}
+	isFirst, isSettled := true, true
+	for r, err := range env.api.StatementPages(ctx, q) {
+		if err == nil {
+			err = env.print(ctx, r.Raw, []string{q.Asset}, func() error { return show(r.Value, isFirst) })
+		}
+		if err == nil {
+			err = env.out.Flush() // whoever has stopped reading ends it
+		}
+		if err != nil {
+			return err
+		}
+		isFirst, isSettled = false, r.Value.Settled
+	}
+	if !isSettled {
+		fmt.Fprintln(env.err, "The statement ends within the last ten seconds: postings of that time may still come.")
+	}
+	return nil
+}
+
+// printStatement prints a page of a statement as a table for people. As in histories, each page is a table of its own.
+func (env *environment) printStatement(s client.Statement, isFirst bool) error {
+	u := env.units
+	t := newTable(env.out, times("POSTED AT (UTC)"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
+	if t.isHeaded = isFirst; isFirst {
+		t.row(shortTime(s.From), "Opening balance", "", u.Quantity(s.Asset, s.Opening.Quantity))
+	}
+	for _, p := range s.Data {
+		what := p.Kind
+		if p.Status != client.StatusPosted {
+			what += ", " + p.Status + ", pending " + u.Quantity(s.Asset, p.Pending)
+		}
+		t.row(shortTime(p.PostedAt), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", p.Transaction, what, p.Description)),
+			u.Quantity(s.Asset, p.Quantity), u.Quantity(s.Asset, p.BalanceAfter))
+	}
+	if s.NextCursor == nil {
+		total, credits, debits, err := between(s.Opening, s.Closing)
+		if err != nil {
+			return err
+		}
+		t.row(shortTime(s.To), "Closing balance", "", u.Quantity(s.Asset, s.Closing.Quantity))
+		t.row("", fmt.Sprintf("Total: %s, %s in, %s out",
+			counted(s.Closing.Postings-s.Opening.Postings, "posting", "postings"),
+			u.Quantity(s.Asset, credits), u.Quantity(s.Asset, debits)), u.Quantity(s.Asset, total), "")
+	}
+	return t.flush()
+}
+
+// between returns what changed from opening to closing, and how much of it came in and went out. Error:
+// events.ErrOverflow.
+func between(opening, closing client.Sums) (total, credits, debits events.Amount, err error) {
+	total, err1 := closing.Quantity.Sub(opening.Quantity)
+	credits, err2 := closing.Credits.Sub(opening.Credits)
+	debits, err3 := closing.Debits.Sub(opening.Debits)
+	return total, credits, debits, cmp.Or(err1, err2, err3)
+}
+
+// printStatementCSV prints a page of a statement as comma-separated values (RFC 4180), with the lines and columns of
+// the API's own and the currency of costs. Amounts are decimals, or minor units with --minor.
+func (env *environment) printStatementCSV(s client.Statement, isFirst bool) error {
+	u, w := env.units, csv.NewWriter(env.out)
+	line := func(name, at string, balance events.Amount) []string {
+		return []string{name, at, "", "", "", s.Account, s.Asset, "", "", "", "", "", "", u.Quantity(s.Asset, balance)}
+	}
+	var rows [][]string
+	if isFirst {
+		rows = append(rows, []string{"line", "posted_at", "transaction", "kind", "posting", "account", "asset",
+			"quantity", "cost", "currency", "description", "pending", "status", "balance_after"},
+			line("opening", s.From, s.Opening.Quantity))
+	}
+	for _, p := range s.Data {
+		cost, currency := u.Cost(p.Asset, p.Cost)
+		rows = append(rows, []string{"posting", p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,
+			u.Quantity(p.Asset, p.Quantity), cost, currency, p.Description, u.Quantity(p.Asset, p.Pending), p.Status,
+			u.Quantity(p.Asset, p.BalanceAfter)})
+	}
+	if s.NextCursor == nil {
+		rows = append(rows, line("closing", s.To, s.Closing.Quantity))
+	}
+	return w.WriteAll(rows)
+}
