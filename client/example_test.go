@@ -26,7 +26,7 @@ func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
 	if _, err := store.CreateTable(ctx, "ledger"); err != nil {
 		panic(err)
 	}
-	service, err := app.New(app.Config{Client: store.Client(), Table: "ledger", Actor: api.LocalActor, Log: log})
+	service, err := app.New(app.Config{Client: store.Client(), Table: "ledger", Caller: api.LocalCaller, Log: log})
 	if err != nil {
 		panic(err)
 	}

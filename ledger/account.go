@@ -67,7 +67,7 @@ func (l *Ledger) Account(ctx context.Context, id string) (Account, error) {
 	}
 	account, ok := found.Accounts[id]
 	if !ok {
-		return Account{}, accountNotFound()
+		return Account{}, AccountNotFound()
 	}
 	return account, nil
 }
@@ -81,7 +81,8 @@ func (l *Ledger) KnownAccount(ctx context.Context, id string) (Account, error) {
 	return l.Account(ctx, id)
 }
 
-func accountNotFound() *Error {
+// AccountNotFound is the error of a request for an account that does not exist.
+func AccountNotFound() *Error {
 	return &Error{Code: CodeAccountNotFound, Detail: "There is no such account."}
 }
 

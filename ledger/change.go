@@ -35,7 +35,7 @@ func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, e
 		return Account{}, refused
 	}
 	if !events.ValidID(r.ID) {
-		return Account{}, accountNotFound()
+		return Account{}, AccountNotFound()
 	}
 	if r.Overdraft != nil {
 		if err := l.checkOverdraft(c, *r.Overdraft); err != nil {

@@ -64,7 +64,7 @@ func (d *definitions) check(p draft) *Error {
 		}
 	}
 	if f != nil {
-		return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that are not opened.", Fields: f}
+		return accountsNotFound(f)
 	}
 	for i, leg := range p.legs {
 		if d.asset(leg.Asset) == nil {

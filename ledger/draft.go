@@ -174,3 +174,48 @@ func unbalanced(legs []LegRequest) *Error {
 	}
 	return &Error{Code: CodeUnbalanced, Detail: "The postings do not sum to zero.", Fields: f}
 }
+
+// Check returns nil, or what is wrong with a posting by itself, before anything is looked up: CodeInvalidRequest,
+// CodeInvalidTransaction, CodeUnbalanced. The commands check the same.
+func Check(r PostingRequest) error {
+	d := r.expand()
+	if shape := d.shape(); len(shape) > 0 {
+		return invalidRequest(shape)
+	}
+	if err := d.rules(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Debited returns the accounts that a posting takes from: those with a leg that is no credit.
+func Debited(r PostingRequest) (accounts []string) {
+	d := r.expand()
+	for _, leg := range d.legs {
+		isCash := d.settle && !leg.Cost.IsZero()
+		if (leg.Quantity.Sign() <= 0 || isCash) && !slices.Contains(accounts, leg.Account) {
+			accounts = append(accounts, leg.Account)
+		}
+	}
+	return accounts
+}
+
+// Naming returns the fields of a posting that name certain accounts, each with a rule that it breaks.
+func Naming(r PostingRequest, which func(account string) bool, rule string) []FieldError {
+	var f faults
+	d := r.expand()
+	for i, leg := range d.legs {
+		if which(leg.Account) {
+			f.check(d.fields(i).account, rule)
+		}
+	}
+	return f
+}
+
+// NamesNoAccount returns nil, or the error of a posting that names accounts as if those were not opened.
+func NamesNoAccount(r PostingRequest, which func(account string) bool) error {
+	if f := Naming(r, which, ruleAccount); len(f) > 0 {
+		return accountsNotFound(f)
+	}
+	return nil
+}

@@ -121,6 +121,10 @@ func idReused() *Error {
 	}
 }
 
+func accountsNotFound(fields []FieldError) *Error {
+	return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that are not opened.", Fields: fields}
+}
+
 func assetsNotFound(fields []FieldError) *Error {
 	return &Error{Code: CodeAssetNotFound, Detail: "Some fields name assets that are not registered.", Fields: fields}
 }

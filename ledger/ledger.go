@@ -69,7 +69,7 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 	}
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		return t, transactionNotFound()
+		return t, TransactionNotFound()
 	case err != nil:
 		return t, storeError(err)
 	}

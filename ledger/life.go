@@ -105,13 +105,14 @@ func (l *Ledger) readLife(ctx context.Context, id string) (life Life, _ error) {
 	}
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		return Life{}, transactionNotFound()
+		return Life{}, TransactionNotFound()
 	case err != nil:
 		return Life{}, storeError(err)
 	}
 	return life, nil
 }
 
-func transactionNotFound() *Error {
+// TransactionNotFound is the error of a request for a transaction that does not exist.
+func TransactionNotFound() *Error {
 	return &Error{Code: CodeTransactionNotFound, Detail: "There is no such transaction."}
 }

@@ -131,7 +131,7 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 
 // openLedger returns the ledger on a table of a store on this machine.
 func openLedger(s *stack.Store, table string, log *slog.Logger) (*app.Service, error) {
-	return app.New(app.Config{Client: s.Client(), Table: table, Actor: api.LocalActor, Version: version(), Log: log})
+	return app.New(app.Config{Client: s.Client(), Table: table, Caller: api.LocalCaller, Version: version(), Log: log})
 }
 
 // welcome waits until the API answers, loads the demo if it is wanted, and prints where everything is. People read

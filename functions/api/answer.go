@@ -8,11 +8,14 @@ import (
 	"ledger.example/projections"
 )
 
-// answerWrite decodes r's body into c by read, and then carries it out.
+// answerWrite decodes r's body into c by read, checks that the caller may do that, and then carries it out.
 func answerWrite(
 	r *request, c command, read func(*object), carryOut func(context.Context) (reply, error),
 ) (reply, error) {
 	if err := r.decode(c, read); err != nil {
+		return reply{}, err
+	}
+	if err := r.permit(c); err != nil {
 		return reply{}, err
 	}
 	return carryOut(r.http.Context())

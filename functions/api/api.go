@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/access"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -38,9 +39,10 @@ type Commands interface {
 	DryRelease(ctx context.Context, r ledger.ReleaseRequest) (ledger.Ended, error)
 	DryReverse(ctx context.Context, r ledger.ReverseRequest) (ledger.Posted, error)
 
-	// Asset and Account are those of Facts.
+	// Asset, Account and Life are those of Facts.
 	Asset(ctx context.Context, id string) (events.AssetRegistered, error)
 	Account(ctx context.Context, id string) (ledger.Account, error)
+	Life(ctx context.Context, id string) (ledger.Life, error)
 }
 
 // Facts are what assets, accounts and transactions are, by id, strongly consistent. Errors are *ledger.Error.
@@ -70,8 +72,10 @@ type Config struct {
 	Lists  projections.Lists
 	Strong Strong
 	Past   Past
-	// Actor returns the name of the authenticated caller, "" for none. Routes under /v1 refuse callers without a name.
-	Actor func(*http.Request) string
+	// Caller returns who sends a request, the zero Caller for nobody, whom routes under /v1 refuse.
+	Caller func(*http.Request) access.Caller
+	// Grants are the roles of users. Without them, users may do nothing.
+	Grants access.Grants
 	// Version is the program's version, which /healthz shows.
 	Version string
 	Log     *slog.Logger     // nil: nothing is logged
@@ -88,11 +92,13 @@ func New(c Config) http.Handler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &api{config: c, routes: routes()}
+	served := routes()
+	return &api{config: c, routes: served, rules: ruled(served)}
 }
 
 // api serves every route. It does not change after New.
 type api struct {
 	config Config
 	routes []route
+	rules  map[*route]*rule // who may; nil for what is public
 }

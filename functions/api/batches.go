@@ -41,6 +41,12 @@ func (a *api) postBatch(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	twice := idsTwice(r.body.member("requests"))
+	if twice == nil {
+		if err := r.permitBatch(items, atomic); err != nil {
+			return reply{}, err
+		}
+	}
 	var sound []*batched
 	var requests []ledger.PostingRequest
 	for _, b := range items {
@@ -51,7 +57,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 			return reply{}, b.inBatch()
 		}
 	}
-	if twice := idsTwice(r.body.member("requests")); twice != nil {
+	if twice != nil {
 		return reply{}, newProblem(ledger.CodeInvalidTransaction, "The batch breaks a rule.", twice...)
 	}
 	shown, posted, err := a.carryOut(r, sound, requests, atomic)

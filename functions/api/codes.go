@@ -13,6 +13,7 @@ const (
 	codeNotFound         ledger.Code = "not_found"
 	codeMethodNotAllowed ledger.Code = "method_not_allowed"
 	codeUnauthenticated  ledger.Code = "unauthenticated"
+	codeForbidden        ledger.Code = "forbidden"
 	codeUnsupportedMedia ledger.Code = "unsupported_media_type"
 	codeBodyTooLarge     ledger.Code = "body_too_large"
 	codeMalformedBody    ledger.Code = "malformed_body"

@@ -119,7 +119,7 @@ func TestReadsThatFail(t *testing.T) {
 	d, f := readDocument(t), newFixture(t)
 	f.fails = errors.New("x")
 	for _, known := range routes() {
-		if known.writes() || known.public() {
+		if known.writes() || known.public() || known.pattern == "/v1/me" {
 			continue
 		}
 		o := d.Paths[known.pattern]["get"]
@@ -151,7 +151,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 func TestCallersWithoutANameAreRefused(t *testing.T) {
 	f := newFixture(t)
 	c := f.config
-	c.Actor = GatewayActor(false)
+	c.Caller = GatewayCaller(Callers{})
 	f.Handler = New(c)
 	for _, known := range routes() {
 		w := f.do(t, known.method, strings.Replace(known.pattern, "{code}", "internal", 1), "{}")

@@ -75,7 +75,7 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 		r.Header.Set("Cookie", strings.Join(e.Cookies, "; "))
 	}
 	r.Header.Del("Content-Length") // of the body as the gateway received it
-	info := gatewayInfo{about.RequestID, caller(about.Authorizer)}
+	info := gatewayInfo{about.RequestID, about.Authorizer}
 	return r.WithContext(context.WithValue(ctx, gatewayKey{}, info)), nil
 }
 
@@ -84,8 +84,8 @@ type gatewayKey struct{}
 
 // gatewayInfo is what only the gateway knows about a request.
 type gatewayInfo struct {
-	id     string // the gateway's own id of the request, which is in its access log
-	caller string // "" for none
+	id         string                                                            // the gateway's own id of the request, which is in its access log
+	authorizer *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription // nil: no authorizer vouches for it
 }
 
 // gatewayInfoOf returns the zero value for a request that no gateway sent.
@@ -107,45 +107,6 @@ func path(raw, stage string) string {
 	}
 	return raw
 }
-
-// caller returns the identity that the gateway's authorizer vouches for, "" for none. An IAM identity is
-// "<userArn>#<userId>": after it is deleted, another may get the same ARN but never the same id. If the gateway sends
-// only one of them, that one is the identity. The bearer of a JWT is "<iss>#<sub>": subjects are unique for an issuer.
-func caller(a *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription) string {
-	switch {
-	case a == nil:
-	case a.IAM != nil && (a.IAM.UserARN != "" || a.IAM.UserID != ""):
-		return joined(a.IAM.UserARN, a.IAM.UserID)
-	case a.IAM != nil && a.IAM.CallerID != "":
-		return a.IAM.CallerID
-	case a.JWT != nil && a.JWT.Claims["sub"] != "": // an issuer alone names nobody
-		return joined(a.JWT.Claims["iss"], a.JWT.Claims["sub"])
-	}
-	return ""
-}
-
-// joined returns a#b, or the one that is not empty.
-func joined(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "#" + b
-}
-
-// GatewayActor returns the name of the caller for whom the gateway vouches, "" for none: a gateway without an
-// authorizer opens nothing. If local is set, a caller without a name gets the one of LocalActor. That is for sam
-// local, which ignores authorizers.
-func GatewayActor(local bool) func(*http.Request) string {
-	return func(r *http.Request) string {
-		if actor := gatewayInfoOf(r).caller; actor != "" || !local {
-			return actor
-		}
-		return LocalActor(r)
-	}
-}
-
-// LocalActor returns the name of every caller of a server on this machine.
-func LocalActor(*http.Request) string { return "local" }
 
 // gatewayWriter collects a handler's answer.
 type gatewayWriter struct {

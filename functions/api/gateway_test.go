@@ -13,6 +13,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/api/gatewaytest"
+	"ledger.example/internal/access"
 	"ledger.example/ledger"
 )
 
@@ -87,7 +88,7 @@ func TestGatewayRequest(t *testing.T) {
 func TestGatewayTakesPublishedEvents(t *testing.T) {
 	f := newFixture(t)
 	c := f.config
-	c.Actor = GatewayActor(true)
+	c.Caller = GatewayCaller(Callers{Local: true})
 	handler := Gateway(New(c))
 	for _, name := range []string{
 		"apigw-v2-request-iam.json", "apigw-v2-request-jwt-authorizer.json",
@@ -183,7 +184,7 @@ func TestGatewayResponse(t *testing.T) {
 func TestGatewayServesTheAPI(t *testing.T) {
 	f := newFixture(t)
 	c := f.config
-	c.Actor = GatewayActor(false)
+	c.Caller = GatewayCaller(Callers{})
 	handler := Gateway(New(c))
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Minute))
 	defer cancel()
@@ -215,44 +216,78 @@ func TestGatewayServesTheAPI(t *testing.T) {
 	}
 }
 
-func TestGatewayActor(t *testing.T) {
+func TestGatewayCaller(t *testing.T) {
 	const arn = "arn:aws:sts::1:assumed-role/r/s"
+	service := func(name string) access.Caller { return access.Caller{Service: name, Admin: true} }
+	user := func(user, service string) access.Caller { return access.Caller{User: user, Service: service} }
+	const issuer = "https://id.example.com/"
+	of := func(pairs ...string) *authorizer {
+		claims := map[string]string{"iss": issuer}
+		for i := 0; i < len(pairs); i += 2 {
+			claims[pairs[i]] = pairs[i+1]
+		}
+		return &authorizer{JWT: &jwt{Claims: claims}}
+	}
+	var nobody access.Caller
 	for _, c := range []struct {
 		authorizer *authorizer
-		deployed   string
-		local      string
+		want       access.Caller
 	}{
-		{nil, "", "local"},
-		{&authorizer{}, "", "local"},
-		{&authorizer{IAM: &iam{}}, "", "local"},
-		{&authorizer{Lambda: map[string]any{"sub": "x"}}, "", "local"},
-		{&authorizer{JWT: &jwt{Claims: map[string]string{"name": "x"}}}, "", "local"},
-		{&authorizer{JWT: &jwt{Claims: map[string]string{"iss": "https://id.example.com/"}}}, "", "local"},
-		{&authorizer{JWT: &jwt{Claims: map[string]string{"sub": "user-1", "iss": "https://id.example.com/"}}},
-			"https://id.example.com/#user-1", "https://id.example.com/#user-1"},
-		{&authorizer{JWT: &jwt{Claims: map[string]string{"sub": "user-1"}}}, "user-1", "user-1"},
-		{&authorizer{IAM: &iam{UserARN: arn, UserID: "AROA:s", CallerID: "AROA:c"}}, arn + "#AROA:s", arn + "#AROA:s"},
-		{&authorizer{IAM: &iam{UserARN: arn}}, arn, arn},
-		{&authorizer{IAM: &iam{UserID: "AROA:s", CallerID: "AROA:c"}}, "AROA:s", "AROA:s"},
-		{&authorizer{IAM: &iam{CallerID: "AROA:c"}}, "AROA:c", "AROA:c"},
+		{nil, nobody},
+		{&authorizer{}, nobody},
+		{&authorizer{IAM: &iam{}}, nobody},
+		{&authorizer{Lambda: map[string]any{"sub": "x"}}, nobody},
+		{&authorizer{IAM: &iam{UserARN: arn, UserID: "AROA:s", CallerID: "AROA:c"}}, service(arn + "#AROA:s")},
+		{&authorizer{IAM: &iam{UserARN: arn}}, service(arn)},
+		{&authorizer{IAM: &iam{UserID: "AROA:s", CallerID: "AROA:c"}}, service("AROA:s")},
+		{&authorizer{IAM: &iam{CallerID: "AROA:c"}}, service("AROA:c")},
+
+		{of(), nobody},
+		{of("sub", "user-1"), nobody},             // the claim is another one
+		{of("sub", "user-1", "name", ""), nobody}, // empty
+		{of("sub", "s", "name", "user-1"), user("user-1", issuer)},
+		{&authorizer{JWT: &jwt{Claims: map[string]string{"name": "user-1"}}}, user("user-1", "a token")},
+		// What is no id is hashed, and so is what looks like a hash.
+		{of("name", "auth0|123"), user("jwt:QENEXq3u6ypdiFrzwTP2DvV1I6H_h7og7cxbbeOS62w", issuer)},
+		{of("name", "jwt:QENEXq3u6ypdiFrzwTP2DvV1I6H_h7og7cxbbeOS62w"),
+			user("jwt:Bk6vL3ma2EasuTyfnIqPHf86rBmkOfFCOaZrjWQl2II", issuer)},
+		// The scope stands in scope, or in scp as the gateway writes lists; it is a whole word of either.
+		{of("sub", "s", "name", "n", "scope", "openid ledger/admin"), service(issuer + "#s")},
+		{of("sub", "s", "name", "n", "scp", "[openid ledger/admin]"), service(issuer + "#s")},
+		{of("sub", "s", "name", "n", "scope", "ledger/administer xledger/admin"), user("n", issuer)},
+		{of("name", "n", "scope", "ledger/admin"), nobody}, // an administrator without a name
 	} {
 		e := gatewayEvent(func(e *gatewayRequestV2) { e.RequestContext.Authorizer = c.authorizer })
 		r, err := gatewayRequest(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if deployed, local := GatewayActor(false)(r), GatewayActor(true)(r); deployed != c.deployed ||
-			local != c.local {
-			t.Errorf("%+v names %q, locally %q", c.authorizer, deployed, local)
+		local, callers := c.want, Callers{UserClaim: "name", AdminScope: "ledger/admin"}
+		if local == nobody {
+			local = LocalCaller(r)
+		}
+		if got := GatewayCaller(callers)(r); got != c.want {
+			t.Errorf("%+v is %+v, want %+v", c.authorizer, got, c.want)
+		}
+		callers.Local = true
+		if got := GatewayCaller(callers)(r); got != local {
+			t.Errorf("%+v is locally %+v, want %+v", c.authorizer, got, local)
+		}
+		// Without parameters, the user is the subject, and no scope makes an administrator.
+		if c.authorizer != nil && c.authorizer.JWT != nil && c.authorizer.JWT.Claims["sub"] != "" {
+			want := user(c.authorizer.JWT.Claims["sub"], issuer)
+			if got := GatewayCaller(Callers{})(r); got != want {
+				t.Errorf("%+v is by default %+v, want %+v", c.authorizer, got, want)
+			}
 		}
 	}
 	// One that no event can hold is refused, before anything is read or written; the longest that one can hold is not.
 	for actor, status := range map[string]int{
 		strings.Repeat("é", events.ActorChars): 200, strings.Repeat("a", events.ActorChars+1): 401, "a\x00": 401,
-		"\xff": 401, "": 401,
+		"\xff": 401, "": 401, "jane via x": 401,
 	} {
 		f := newFixture(t)
-		f.config.Actor = func(*http.Request) string { return actor }
+		f.config.Caller = func(*http.Request) access.Caller { return access.Caller{Service: actor, Admin: true} }
 		f.Handler = New(f.config)
 		w := f.do(t, "GET", "/v1/assets/USD", "")
 		if n := f.asked.Load(); w.Code != status || (n == 0) != (status == 401) || strings.Contains(f.log.String(), "aaa") {
@@ -265,7 +300,7 @@ func TestGatewayActor(t *testing.T) {
 			"x-amzn-requestcontext": `{"authorizer":{"iam":{"userArn":"x"}}}`}
 		e.RequestContext.Authorizer = nil
 	}))
-	if err != nil || GatewayActor(false)(r) != "" {
-		t.Errorf("a header names %q, %v", GatewayActor(false)(r), err)
+	if err != nil || GatewayCaller(Callers{})(r) != nobody {
+		t.Errorf("a header names %+v, %v", GatewayCaller(Callers{})(r), err)
 	}
 }

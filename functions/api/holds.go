@@ -71,10 +71,16 @@ func (a *api) capture(r *request) (reply, error) {
 	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor}
 	r.dry = r.isDry()
 	return answerWrite(r, &c, func(o *object) { c.Part = o.part() }, func(ctx context.Context) (reply, error) {
-		if r.dry {
-			return showEnded(a.config.Commands.DryCapture(ctx, c))
+		v, err := a.permitLife(ctx, r, c.Transaction, debitedByHold)
+		if err != nil {
+			return reply{}, err
 		}
-		return showEnded(a.config.Commands.Capture(ctx, c))
+		do := a.config.Commands.Capture
+		if r.dry {
+			do = a.config.Commands.DryCapture
+		}
+		out, err := showEnded(do(ctx, c))
+		return out.to(v), err
 	})
 }
 
@@ -85,10 +91,16 @@ func (a *api) release(r *request) (reply, error) {
 	return answerWrite(r, &c, func(o *object) {
 		c.Description = o.text("description", optional)
 	}, func(ctx context.Context) (reply, error) {
-		if r.dry {
-			return showEnded(a.config.Commands.DryRelease(ctx, c))
+		v, err := a.permitLife(ctx, r, c.Transaction, debitedByHold)
+		if err != nil {
+			return reply{}, err
 		}
-		return showEnded(a.config.Commands.Release(ctx, c))
+		do := a.config.Commands.Release
+		if r.dry {
+			do = a.config.Commands.DryRelease
+		}
+		out, err := showEnded(do(ctx, c))
+		return out.to(v), err
 	})
 }
 
@@ -113,14 +125,19 @@ func (a *api) postReversal(r *request) (reply, error) {
 		c.Part = o.part()
 		r.idempotencyKey(o, &c.Annotation)
 	}, func(ctx context.Context) (reply, error) {
-		if r.dry {
-			return showDry(a.config.Commands.DryReverse(ctx, c))
-		}
-		posted, err := a.config.Commands.Reverse(ctx, c)
+		v, err := a.permitLife(ctx, r, c.Transaction, debitedBy(c.Part))
 		if err != nil {
 			return reply{}, err
 		}
-		return showPosted(posted), nil
+		if r.dry {
+			out, err := showDry(a.config.Commands.DryReverse(ctx, c))
+			return out.to(v), refusalTo(v, err)
+		}
+		posted, err := a.config.Commands.Reverse(ctx, c)
+		if err != nil {
+			return reply{}, refusalTo(v, err)
+		}
+		return showPosted(posted).to(v), nil
 	})
 }
 
@@ -132,15 +149,20 @@ func (a *api) listReversals(r *request) (reply, error) {
 		_, err := a.config.Facts.Life(ctx, id)
 		return err
 	}
+	var seen view
 	read := func(ctx context.Context, of string, s projections.Slice) (
 		projections.Listed[projections.Reversal], error,
 	) {
-		listed, err := a.config.Lists.ReversalsOf(ctx, of, s)
+		var listed projections.Listed[projections.Reversal]
+		err := a.besideLife(ctx, r, of, &seen, func(ctx context.Context) (err error) {
+			listed, err = a.config.Lists.ReversalsOf(ctx, of, s)
+			return err
+		})
 		return within(listed, func(v projections.Reversal) (string, int) {
 			return strconv.FormatInt(v.Number, 10), weight(projections.Hold{Header: v.Header})
 		}), err
 	}
-	show := func(v projections.Reversal) transaction { return showTransaction(v.Header) }
+	show := func(v projections.Reversal) transaction { return showTransaction(v.Header).to(seen) }
 	return answerNamed(r, l, isNumber, id, read, exists, show)
 }
 
@@ -161,14 +183,25 @@ func (a *api) listHolds(r *request) (reply, error) {
 	if given && !slices.Contains(statuses, ledger.Status(status)) {
 		r.failOnce(paramStatus, ruleStatus)
 	}
+	var seen view
 	read := func(ctx context.Context, of string, s projections.Slice) (projections.Listed[projections.Hold], error) {
 		listed, err := a.config.Lists.HoldsOf(ctx, of, status, s)
-		return within(listed, func(h projections.Hold) (string, int) {
+		if err != nil {
+			return listed, err
+		}
+		listed = within(listed, func(h projections.Hold) (string, int) {
 			return string(h.Header.Legs[0].ID), weight(h)
-		}), err
+		})
+		var legs []events.Leg
+		for _, h := range listed.Items {
+			legs = append(legs, h.Header.Legs...)
+		}
+		seen, err = r.view(ctx, legs, toRead)
+		return listed, err
 	}
+	show := func(h projections.Hold) transaction { return showHold(h).to(seen) }
 	l := listOf("/v1/accounts/"+id+"/holds", paramStatus, status)
-	return answerNamed(r, l, isKSUID, id, read, a.accountExists, showHold)
+	return answerNamed(r, l, isKSUID, id, read, a.accountExists, show)
 }
 
 // listOpenHolds lists all holds that have not ended, those that expire first first.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"ledger.example/events"
+	"ledger.example/internal/access"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -26,9 +27,20 @@ func (a *api) putMember(r *request) (reply, error) {
 	return answerWrite(r, &c, func(o *object) {
 		c.Role = events.Role(o.text("role", required))
 	}, func(ctx context.Context) (reply, error) {
+		if err := r.notToSelf(); err != nil {
+			return reply{}, err
+		}
 		created, err := a.config.Commands.Grant(ctx, c)
 		return written(created, "", membership{c.Account, c.User, orNull(string(c.Role))}), err
 	})
+}
+
+// notToSelf refuses a user who grants to themselves: what they have through a group would outlast their membership.
+func (r *request) notToSelf() error {
+	if r.caller.User != r.ids["user"] {
+		return nil
+	}
+	return forbidden(access.Administrator, "Nobody grants a role to themselves.")
 }
 
 // deleteMember revokes a role. The answer is the same when the user had none.

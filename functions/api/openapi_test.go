@@ -67,12 +67,15 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 		if slices.Contains(headers, idempotencyKey) != makesTransaction(r) {
 			t.Errorf("%s has the headers %v in the document", name, headers)
 		}
+		if slices.Contains(headers, userHeader) == r.public() {
+			t.Errorf("%s has the headers %v in the document", name, headers)
+		}
 		if (o.RequestBody != nil) != r.hasBody() || r.hasBody() && !o.RequestBody.Required {
 			t.Errorf("%s takes a body: %t", name, r.hasBody())
 		}
 		wanted := []string{"200", "default"}
 		if !r.public() {
-			wanted = append(wanted, "401", "500", "503")
+			wanted = append(wanted, "401", "403", "500", "503")
 			if r.pattern != "/v1/assets" || r.method != http.MethodGet {
 				wanted = append(wanted, "400")
 			}

@@ -24,6 +24,7 @@ type problem struct {
 	Code        ledger.Code    `json:"code"`
 	RequestID   string         `json:"request_id"`
 	Errors      []fieldError   `json:"errors,omitempty"`
+	Role        string         `json:"role,omitempty"` // that is missing
 	Account     string         `json:"account,omitempty"`
 	Asset       string         `json:"asset,omitempty"`
 	Available   *events.Amount `json:"available,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ledger.example/events"
+	"ledger.example/internal/access"
 	"ledger.example/ledger"
 )
 
@@ -13,7 +14,8 @@ type request struct {
 	http      *http.Request
 	id        string
 	route     *route // nil: there is none
-	actor     string
+	caller    access.Caller
+	actor     string            // the caller's name in events
 	ids       map[string]string // of the path, by the name in braces
 	query     map[string]string // the parameters given, by name; those at fault are left out
 	body      *node             // nil unless the route has one
@@ -21,6 +23,11 @@ type request struct {
 	wrong     []fieldError      // faults of path, query and headers, then those of the body
 	badCursor bool              // one of wrong is a cursor that does not belong to the list
 	dry       bool              // nothing is to be written
+
+	rule    *rule         // who may
+	grants  access.Grants // the roles of users
+	passed  bool          // a user's roles were checked, and are enough
+	verdict chan error    // what a check under way says; nil: there is none
 }
 
 // checkPath checks the ids of the path, in its order.
@@ -39,11 +46,11 @@ func (r *request) fail(field, rule string) {
 	r.wrong = append(r.wrong, fieldError{Field: field, Rule: rule})
 }
 
-// check returns nil, or the problem of all faults recorded.
+// check returns nil, or the problem of all faults recorded, or else what says at once that the caller may not.
 func (r *request) check() error {
 	switch {
 	case len(r.wrong) == 0:
-		return nil
+		return r.begin()
 	case len(r.wrong) == 1 && r.badCursor:
 		return newProblem(codeInvalidCursor, "The cursor "+r.wrong[0].Rule+"; begin again without it.", r.wrong...)
 	}

@@ -51,6 +51,8 @@ func routes() []route {
 		{"GET", "/problems", nil, "List every problem", (*api).problems},
 		{"GET", problemsPath + "{code}", nil, "Get what a problem means, and what to do", (*api).problem},
 
+		{"GET", "/v1/me", nil, "Get who the caller is taken for", (*api).getMe},
+
 		{"PUT", asset, nil, "Register an asset", (*api).putAsset},
 		{"GET", asset, nil, "Get an asset", (*api).getAsset},
 		{"GET", "/v1/assets", page(paramPrefix), "List assets", (*api).listAssets},

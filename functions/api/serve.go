@@ -8,9 +8,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-	"unicode/utf8"
-
-	"ledger.example/events"
 )
 
 // ServeHTTP answers one request and writes one line to the log.
@@ -53,11 +50,11 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 		p.allow = allow
 		return reply{}, p
 	}
-	r.route, r.ids = found, ids
+	r.route, r.ids, r.rule, r.grants = found, ids, a.rules[found], a.config.Grants
 	if found.public() {
 		return found.handle(a, r)
 	}
-	if r.actor, err = a.actor(r.http); err != nil {
+	if err := a.identify(r); err != nil {
 		return reply{}, err
 	}
 	if found.writes() && a.config.Commands == nil || !found.writes() && a.config.Lists == nil {
@@ -71,21 +68,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 	r.checkPath()
 	r.readQuery()
 	out, err = found.handle(a, r)
-	return out, r.refusal(err)
-}
-
-// actor returns the caller's name. It refuses a request without one, and a name that no event can record.
-func (a *api) actor(r *http.Request) (string, error) {
-	actor := a.config.Actor(r)
-	switch {
-	case actor == "":
-		return "", newProblem(codeUnauthenticated, "No authorizer vouches for who sends this request.")
-	case !utf8.ValidString(actor), strings.ContainsRune(actor, 0), utf8.RuneCountInString(actor) > events.ActorChars:
-		return "", newProblem(codeUnauthenticated, fmt.Sprintf(
-			"The caller's identity cannot be recorded: it may have at most %d characters of UTF-8, and no NUL.",
-			events.ActorChars))
-	}
-	return actor, nil
+	return r.judged(out, r.refusal(err))
 }
 
 // RequestID returns the caller's id for the request if it is 1 to 64 of an id's characters, else a new one.

@@ -16,9 +16,10 @@ type transaction struct {
 	Actor       string            `json:"actor"`
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
-	Reverses    string            `json:"reverses,omitempty"`   // of a reversal: what it takes back
-	ExpiresAt   string            `json:"expires_at,omitempty"` // of a hold
-	Postings    []leg             `json:"postings"`             // of a hold, as planned
+	Reverses    string            `json:"reverses,omitempty"`        // of a reversal: what it takes back
+	ExpiresAt   string            `json:"expires_at,omitempty"`      // of a hold
+	Postings    []leg             `json:"postings"`                  // of a hold, as planned
+	Hidden      int               `json:"hidden_postings,omitempty"` // legs of accounts that the caller does not see
 
 	// How a hold ended.
 	EndedAt        string `json:"ended_at,omitempty"`
@@ -110,7 +111,15 @@ func showLife(l ledger.Life) transaction {
 
 // getTransaction is strongly consistent.
 func (a *api) getTransaction(r *request) (reply, error) {
-	out, err := answerFact(r, r.ids["id"], a.config.Facts.Life, showLife)
+	read := func(ctx context.Context, id string) (transaction, error) {
+		life, err := a.config.Facts.Life(ctx, id)
+		if err != nil {
+			return transaction{}, err
+		}
+		v, err := r.permitRead(ctx, life.Header)
+		return showLife(life).to(v), err
+	}
+	out, err := answerFact(r, r.ids["id"], read, func(t transaction) transaction { return t })
 	out.transaction = r.ids["id"]
 	return out, err
 }

@@ -146,7 +146,7 @@ func newStill(t testing.TB, metrics string) *still {
 	s.client = dynamodb.New(dynamodb.Options{Region: "us-east-1",
 		APIOptions: []func(*middleware.Stack) error{s.instead}})
 	v, err := app.New(app.Config{
-		Client: s.client, Table: books, Actor: api.LocalActor, Version: "v1", Metrics: metrics,
+		Client: s.client, Table: books, Caller: api.LocalCaller, Version: "v1", Metrics: metrics,
 		Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	})
 	if err != nil {

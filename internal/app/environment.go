@@ -20,6 +20,10 @@ const (
 	VariableTable = "LEDGER_TABLE"
 	// VariableLocal, if true, accepts callers without an authorizer. It is for sam local, which ignores authorizers.
 	VariableLocal = "LEDGER_LOCAL"
+	// VariableUserClaim is the claim of a token that has the user's id. If it is empty, that is sub.
+	VariableUserClaim = "LEDGER_JWT_USER_CLAIM"
+	// VariableAdminScope is the scope that makes the bearer of a token an administrator. If it is empty, none does.
+	VariableAdminScope = "LEDGER_JWT_ADMIN_SCOPE"
 	// VariableMetrics is the CloudWatch namespace of the metrics. If it is empty, there are none.
 	VariableMetrics = "LEDGER_METRICS"
 	// VariableNewestForm is the newest stored form that may be written. If it is empty, that is the newest there is.
@@ -74,8 +78,10 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 		log = log.With("table", name) // the store's errors don't name it
 	}
 	return New(Config{
-		Client: client, Table: name, Actor: api.GatewayActor(local), Version: version(), Log: log, Metrics: namespace,
-		NewestForm: newestForm,
+		Client: client, Table: name, Version: version(), Log: log, Metrics: namespace, NewestForm: newestForm,
+		Caller: api.GatewayCaller(api.Callers{
+			Local: local, UserClaim: getenv(VariableUserClaim), AdminScope: getenv(VariableAdminScope),
+		}),
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/functions/metrics"
 	"ledger.example/functions/stream"
+	"ledger.example/internal/access"
 	"ledger.example/ledger"
 	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
@@ -26,7 +27,7 @@ import (
 type Config struct {
 	Client  *dynamodb.Client // see ddb.NewClient
 	Table   string
-	Actor   func(*http.Request) string // see api.Config
+	Caller  func(*http.Request) access.Caller // see api.Config
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
 	// NewestForm is the newest stored form that may be written: see ledger.Config.
@@ -46,8 +47,8 @@ type Service struct {
 
 // New returns the service. It sends nothing to the store.
 func New(c Config) (*Service, error) {
-	if c.Client == nil || c.Table == "" || c.Actor == nil {
-		return nil, errors.New("service: Client, Table and Actor are needed")
+	if c.Client == nil || c.Table == "" || c.Caller == nil {
+		return nil, errors.New("service: Client, Table and Caller are needed")
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -82,7 +83,7 @@ func (s *Service) Commands() http.Handler { return s.serve(true, false) }
 func (s *Service) Queries() http.Handler { return s.serve(false, true) }
 
 func (s *Service) serve(writes, reads bool) http.Handler {
-	c := api.Config{Actor: s.config.Actor, Version: s.config.Version, Log: s.config.Log}
+	c := api.Config{Caller: s.config.Caller, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log}
 	if writes {
 		c.Commands = s.ledger
 	}

@@ -69,7 +69,7 @@ func TestEnvironment(t *testing.T) {
 
 // Each handler has the parts that its routes need, and no others.
 func TestHandlers(t *testing.T) {
-	s, err := New(Config{Client: dynamodb.New(dynamodb.Options{}), Table: "ledger", Actor: api.LocalActor,
+	s, err := New(Config{Client: dynamodb.New(dynamodb.Options{}), Table: "ledger", Caller: api.LocalCaller,
 		Version: "v1"})
 	if err != nil {
 		t.Fatal(err)

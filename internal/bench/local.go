@@ -70,7 +70,7 @@ func (l Local) open(ctx context.Context) (i *inside, err error) {
 // service makes a part of the ledger, with a client of its own.
 func (i *inside) service(optFns ...func(*dynamodb.Options)) (*app.Service, error) {
 	return app.New(app.Config{
-		Client: i.Client(optFns...), Table: i.Table, Actor: api.LocalActor, Version: i.Version, Log: i.Log,
+		Client: i.Client(optFns...), Table: i.Table, Caller: api.LocalCaller, Version: i.Version, Log: i.Log,
 	})
 }
 

@@ -188,7 +188,7 @@ func TestFunctions(t *testing.T) {
 	functions := make(map[string]function)
 	for _, name := range []string{commandFunction, queryFunction, projectorFunction, sweeperFunction} {
 		sent := &recorder{table: books, used: make(map[permission]bool)}
-		functions[name] = function{setup.Service(t, store.Client(sent.record), books, api.GatewayActor(false)), sent}
+		functions[name] = function{setup.Service(t, store.Client(sent.record), books, api.GatewayCaller(api.Callers{Local: false})), sent}
 	}
 	setup.Pump(t, store.Streams, stream, functions[projectorFunction].service)
 	url := serve(t, routesOfTemplate(t), map[string]invocation{

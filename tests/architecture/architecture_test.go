@@ -41,8 +41,8 @@ const (
 
 // backend is what Lambda runs, and everything all of ours.
 const (
-	backend = "events ledger ledger/* projections projections/* functions/* internal/ddb internal/store " +
-		"internal/table internal/retry"
+	backend = "events ledger ledger/* projections projections/* functions/* internal/access internal/ddb " +
+		"internal/store internal/table internal/retry"
 	everything = ". client client/* internal/* cmd/* tests/* " + backend
 )
 
@@ -62,12 +62,13 @@ var importRules = []importRule{
 	{"projections/repair/*", "events projections projections/repair internal/store internal/table internal/ddb " +
 		"internal/retry", sdk},
 	{"functions/*", "functions/api internal/app", sdk}, // the mains
-	{"functions/api", "events ledger projections internal/store", sdk | whole},
+	{"functions/api", "events ledger projections internal/access internal/store", sdk | whole},
 	{"functions/api/*", "", sdk},
 	{"functions/stream", "events projections internal/store internal/table", sdk},
 	{"functions/stream/*", "functions/stream internal/table internal/ddb", sdk},
 	{"functions/metrics", "", sdk},
 	{"functions/metrics/*", "functions/metrics", pure},
+	{"internal/access", "events", pure},
 	{"internal/app", backend, sdk},
 	{"internal/ddb", "events internal/store internal/table internal/retry", sdk},
 	{"internal/retry", "", pure},

@@ -184,7 +184,7 @@ func newSampleRun(t *testing.T, local bool) *sampleRun {
 	}
 	r := &sampleRun{System: system.New(t, system.On(store)), local: local}
 	var err error
-	if r.parts, err = app.New(app.Config{Client: r.Client, Table: r.Table, Actor: api.GatewayActor(local),
+	if r.parts, err = app.New(app.Config{Client: r.Client, Table: r.Table, Caller: api.GatewayCaller(api.Callers{Local: local}),
 		Version: "test"}); err != nil {
 		t.Fatal(err)
 	}

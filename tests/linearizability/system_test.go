@@ -50,9 +50,9 @@ func startSystem(t *testing.T, processes int, r *random) *system {
 	}
 	stream := setup.Table(t, s.store.Client(), tableName)
 	for range processes {
-		s.serve(s.faulty(setup.Service(t, s.store.Client(s.disturb), tableName, api.LocalActor).API()))
+		s.serve(s.faulty(setup.Service(t, s.store.Client(s.disturb), tableName, api.LocalCaller).API()))
 	}
-	setup.Pump(t, s.store.Streams, stream, setup.Service(t, s.store.Client(), tableName, api.LocalActor))
+	setup.Pump(t, s.store.Streams, stream, setup.Service(t, s.store.Client(), tableName, api.LocalCaller))
 	return s
 }
 
@@ -80,7 +80,7 @@ func (s *system) settle() string {
 		}
 	}
 	s.late.Wait()
-	return s.serve(setup.Service(s.t, s.store.Client(), tableName, api.LocalActor).API())
+	return s.serve(setup.Service(s.t, s.store.Client(), tableName, api.LocalCaller).API())
 }
 
 // fault is what befalls the first write of a request.

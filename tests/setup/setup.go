@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"ledger.example/internal/access"
 	"ledger.example/internal/app"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
@@ -66,10 +67,10 @@ func Table(t testing.TB, client *dynamodb.Client, name string) (stream string) {
 }
 
 // Service is the whole ledger on a table, as one process has it. It logs nothing.
-func Service(t testing.TB, client *dynamodb.Client, table string, actor func(*http.Request) string) *app.Service {
+func Service(t testing.TB, client *dynamodb.Client, table string, caller func(*http.Request) access.Caller) *app.Service {
 	t.Helper()
 	s, err := app.New(app.Config{
-		Client: client, Table: table, Actor: actor, Version: "test", Log: slog.New(slog.DiscardHandler),
+		Client: client, Table: table, Caller: caller, Version: "test", Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

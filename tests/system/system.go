@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ledger.example/functions/api"
+	"ledger.example/internal/access"
 	"ledger.example/internal/app"
 	"ledger.example/internal/local/pump"
 	"ledger.example/tests/caller"
@@ -47,7 +48,7 @@ type config struct {
 	pumped  bool
 	metrics string
 	form    int
-	actor   func(*http.Request) string
+	caller  func(*http.Request) access.Caller
 }
 
 // On chooses the store; without it, each system has a store in memory.
@@ -70,10 +71,15 @@ func Metrics(namespace string) Option { return func(c *config) { c.metrics = nam
 // NewestForm sets the newest stored form that the ledger may write, as the parameter of template.yaml does.
 func NewestForm(form int) Option { return func(c *config) { c.form = form } }
 
-// Actor sets who calls the API; without it, the local actor does.
+// Actor sets the service that calls the API; without it, the local caller does.
 func Actor(name string) Option {
-	return func(c *config) { c.actor = func(*http.Request) string { return name } }
+	return func(c *config) {
+		c.caller = func(*http.Request) access.Caller { return access.Caller{Service: name, Admin: true} }
+	}
 }
+
+// Calls sets who calls the API.
+func Calls(who func(*http.Request) access.Caller) Option { return func(c *config) { c.caller = who } }
 
 // New starts a ledger on a table of its own; it ends with t.
 func New(t testing.TB, options ...Option) *System {
@@ -96,7 +102,7 @@ func (s *Store) Serve(t testing.TB, table string, options ...Option) *System {
 }
 
 func configure(options []Option) config {
-	c := config{actor: api.LocalActor}
+	c := config{caller: api.LocalCaller}
 	for _, o := range options {
 		o(&c)
 	}
@@ -112,7 +118,7 @@ func serve(t testing.TB, c config, table string) *System {
 	s.Client = c.store.client(c.faults, append([]func(*dynamodb.Options){s.Requests.record}, c.client...)...)
 	var err error
 	s.Service, err = app.New(app.Config{
-		Client: s.Client, Table: table, Actor: c.actor, Version: "test", Metrics: c.metrics,
+		Client: s.Client, Table: table, Caller: c.caller, Version: "test", Metrics: c.metrics,
 		NewestForm: c.form,
 		Log:        slog.New(slog.NewJSONHandler(s.Log, nil)),
 	})

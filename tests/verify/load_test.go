@@ -37,7 +37,7 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 	client := store.Client()
 	stream := setup.Table(t, client, books)
 	b.write(t, client)
-	setup.Pump(t, store.Streams, stream, setup.Service(t, client, books, api.LocalActor))
+	setup.Pump(t, store.Streams, stream, setup.Service(t, client, books, api.LocalCaller))
 	l := newLedger(client, nil)
 	var all errgroup.Group
 	var done atomic.Int64

@@ -18,7 +18,7 @@ func newAPI(b testing.TB) http.Handler {
 	b.Helper()
 	_, client := open(b, memdb.Options{})
 	s, err := app.New(app.Config{
-		Client: client, Table: books, Actor: api.LocalActor, Version: "v1", Log: slog.New(slog.DiscardHandler),
+		Client: client, Table: books, Caller: api.LocalCaller, Version: "v1", Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"ledger.example/internal/access"
+	"ledger.example/internal/store"
+	"ledger.example/ledger"
+)
+
+// checkTimeout bounds the check of a request. What was allowed then may be carried out for as long as a command lives.
+const checkTimeout = 3 * time.Second
+
+// forbidden refuses a caller whose role is too weak for what they know to exist.
+func forbidden(role access.Role, detail string, fields ...fieldError) *problem {
+	p := newProblem(codeForbidden, detail, fields...)
+	p.Role = role.String()
+	return p
+}
+
+// ruleRole is the rule of a field that names what the caller has too weak a role on.
+func ruleRole(role access.Role) string { return "needs the role " + role.String() }
+
+// unchecked is the problem of a check that could not be made. Nothing passes.
+func unchecked(err error) *problem {
+	code := ledger.CodeUnavailable
+	if errors.Is(err, store.ErrThrottled) {
+		code = ledger.CodeThrottled
+	}
+	p := newProblem(code, "Whether the caller may do this could not be checked; try again shortly.")
+	p.cause = err
+	return p
+}
+
+// roles returns the caller's roles on accounts, each as strong as it is needed at least, or weaker. Services and
+// administrators need no check, and must not get here.
+func (r *request) roles(ctx context.Context, needs map[string]access.Role) (map[string]access.Role, error) {
+	if r.caller.User == "" || r.grants == nil {
+		return nil, unchecked(errors.New("a check without a user, or without grants"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	roles, err := access.Resolver{Grants: r.grants}.Roles(ctx, r.caller.User, needs)
+	if err != nil {
+		return nil, unchecked(err)
+	}
+	return roles, nil
+}
+
+// begin begins to check the caller, once the shape of a request is sound and before anything is looked up. A read's
+// roles are read beside its data: judged waits for them. Where roles depend on what is stored, or on the body, the
+// handler checks them: see pass.
+func (r *request) begin() error {
+	rule := r.rule
+	switch {
+	case r.caller.Admin, r.passed, r.verdict != nil:
+		return nil
+	case rule == nil:
+		return errors.New("a request of a user without a rule")
+	}
+	switch rule.of {
+	case onNothing:
+		r.passed = true
+	case onLedger:
+		return forbidden(access.Administrator, "This is for services and administrators.")
+	case onThemselves:
+		if r.ids["user"] != r.caller.User {
+			return forbidden(access.Administrator, "Users ask for themselves alone.")
+		}
+		r.passed = true
+	case onAccount:
+		verdict := make(chan error, 1)
+		r.verdict = verdict
+		check := func() (err error) {
+			defer recoverTo(&err)
+			return r.onAccount(r.ids["account"], rule.role)
+		}
+		if r.route.writes() {
+			err := check()
+			verdict <- err
+			return err
+		}
+		go func() { verdict <- check() }()
+	}
+	return nil
+}
+
+// onAccount returns nil if the caller has a role on an account. To callers without any, it does not exist.
+func (r *request) onAccount(account string, needed access.Role) error {
+	roles, err := r.roles(r.http.Context(), map[string]access.Role{account: needed})
+	switch role := roles[account]; {
+	case err != nil:
+		return err
+	case role == access.None:
+		return ledger.AccountNotFound()
+	case role < needed:
+		return forbidden(needed, fmt.Sprintf("This needs the role %s on the account.", needed))
+	}
+	return nil
+}
+
+// judged returns what a handler answers if the caller may have it. What was read for a caller without a role is thrown
+// away. Nothing leaves without a check.
+func (r *request) judged(out reply, err error) (reply, error) {
+	if r.caller.Admin || r.passed {
+		return out, err
+	}
+	if r.verdict != nil {
+		if denied := <-r.verdict; denied != nil {
+			return reply{}, denied
+		}
+		return out, err
+	}
+	if err == nil {
+		return reply{}, errors.New("a request of a user was answered without a check")
+	}
+	return reply{}, err
+}
+
+// permit checks a write, after its body's shape and before anything that tells what exists.
+func (r *request) permit(c command) error {
+	if r.caller.Admin {
+		return nil
+	}
+	if faults := c.Shape(); len(faults) > 0 { // which the ledger would check later
+		return r.refusal(&ledger.Error{Code: ledger.CodeInvalidRequest, Fields: faults})
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	switch r.rule.of {
+	case onDebited:
+		return r.permitPosting(c)
+	}
+	return nil
+}
+
+// permitPosting checks the rules of a posting over several fields, and then the caller's roles on what it debits.
+func (r *request) permitPosting(c command) error {
+	p, ok := c.(ledger.PostingRequest)
+	if !ok {
+		return fmt.Errorf("a %T was sent where a posting goes", c)
+	}
+	if err := ledger.Check(p); err != nil {
+		return err
+	}
+	roles, err := r.roles(r.http.Context(), needsOf(p, r.rule.role))
+	if err != nil {
+		return err
+	}
+	r.passed = true
+	return mayPost(p, roles, r.rule.role)
+}
+
+// needsOf returns the accounts that a posting debits, each with the role that is needed on it.
+func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role {
+	needs := make(map[string]access.Role)
+	for _, account := range ledger.Debited(p) {
+		needs[account] = needed
+	}
+	return needs
+}
+
+// mayPost returns nil if the caller has a role on all that a posting debits. Accounts without any role do not exist.
+func mayPost(p ledger.PostingRequest, roles map[string]access.Role, needed access.Role) error {
+	missing := func(account string) bool { role, asked := roles[account]; return asked && role == access.None }
+	if err := ledger.NamesNoAccount(p, missing); err != nil {
+		return err
+	}
+	weak := func(account string) bool { role, asked := roles[account]; return asked && role < needed }
+	if fields := ledger.Naming(p, weak, ruleRole(needed)); len(fields) > 0 {
+		return forbidden(needed, "This needs a stronger role on an account that it debits.", fieldErrors(fields)...)
+	}
+	return nil
+}
+
+// permitBatch checks each request of a batch that is sound as permit does, and notes with it why it is refused. Of an
+// atomic batch the shape of all comes first.
+func (r *request) permitBatch(items []*batched, atomic bool) error {
+	if r.caller.Admin {
+		return nil
+	}
+	needs := make(map[string]access.Role)
+	for _, b := range items {
+		if b.problem == nil {
+			if err := ledger.Check(b.posting); err != nil {
+				b.problem = problemOf(b.own.refusal(err), true)
+			}
+		}
+		if b.problem != nil {
+			if atomic {
+				return nil // it is refused for that
+			}
+			continue
+		}
+		maps.Copy(needs, needsOf(b.posting, r.rule.role))
+	}
+	roles, err := r.roles(r.http.Context(), needs)
+	if err != nil {
+		return err
+	}
+	r.passed = true
+	for _, b := range items {
+		if b.problem == nil {
+			if err := mayPost(b.posting, roles, r.rule.role); err != nil {
+				b.problem = problemOf(err, true)
+			}
+		}
+	}
+	return nil
+}
