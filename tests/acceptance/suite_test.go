@@ -66,6 +66,7 @@ func scenarios() []scenario {
 		{"OtherBodies", otherBodies},
 		{"Replays", replaysByMeaning},
 		{"Members", membersBothWays},
+		{"Callers", callersAndRoles},
 		{"Shapes", shapesOfAnswers},
 		{"Holders", holders},
 		{"Transactions", badTransactions},
