@@ -41,7 +41,7 @@ func (l *Ledger) setRole(ctx context.Context, shape []FieldError, wanted events.
 	wanted.At = l.instant()
 	var last error // of the attempt before
 	for failed := 1; ; failed++ {
-		role, number, err := l.NewestGrant(c, wanted.Account, wanted.User)
+		role, number, err := l.newestRole(c, wanted.Account, wanted.User)
 		switch {
 		case err != nil && last != nil && c.Err() != nil: // the attempts used up the time, not this read
 			return false, storeError(last)
@@ -69,9 +69,8 @@ func (l *Ledger) setRole(ctx context.Context, shape []FieldError, wanted events.
 	}
 }
 
-// NewestGrant reads the newest grant or revocation of a user on an account, strongly consistent. Before the first, there
-// is noRole, with number 0. Errors: those of package store.
-func (l *Ledger) NewestGrant(ctx context.Context, account, user string) (role events.Role, number int64, err error) {
+// newestRole reads the newest grant or revocation. Before the first, there is noRole, with number 0.
+func (l *Ledger) newestRole(ctx context.Context, account, user string) (role events.Role, number int64, err error) {
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
 		role, number, err = l.journal.NewestGrant(ctx, account, user)
 		return time.Time{}, err

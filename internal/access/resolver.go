@@ -16,34 +16,91 @@ import (
 type Grants interface {
 	// NewestGrant returns a user's role on an account, and the number of the grant or revocation that says so.
 	NewestGrant(ctx context.Context, account, user string) (role events.Role, number int64, err error)
+	// NewestGroupGrant is NewestGrant of a user in a group.
+	NewestGroupGrant(ctx context.Context, group, user string) (role events.Role, number int64, err error)
+	// NewestGroups returns the groups that an account is in, and the number of the change that says so.
+	NewestGroups(ctx context.Context, account string) (groups []string, number int64, err error)
 }
 
-// atOnce is how many grants one resolution reads in parallel.
+// atOnce is how many requests of one resolution are under way at a time.
 const atOnce = 128
 
 // Resolver finds the roles of users. It is safe for concurrent use.
 type Resolver struct{ Grants Grants }
 
-// Roles returns a user's role on each account. needs names the accounts, each with the role that is enough for the
-// caller: more is not asked for, so a role that is found may be weaker than the user's, but never stronger.
+// Roles returns a user's role on each account, direct or through the account's groups: the strongest counts. needs
+// names the accounts, each with the role that is enough for the caller. A role that is at least that may be weaker than
+// the user's strongest; none is ever stronger.
 //
-// It makes one round trip: the grant on each account, all in parallel.
+// It makes one round trip: the grant on each account and its groups, all at the same time. It makes another one for the
+// user's grants in the groups of those accounts on which the direct role is too weak.
 func (r Resolver) Roles(ctx context.Context, user string, needs map[string]Role) (map[string]Role, error) {
-	roles := make(map[string]Role, len(needs))
+	roles, groups := make(map[string]Role, len(needs)), make(map[string][]string, len(needs))
 	var mutex sync.Mutex
-	reads, ctx := errgroup.WithContext(ctx)
+	reads, readsCtx := errgroup.WithContext(ctx)
 	reads.SetLimit(atOnce)
 	for account := range needs {
 		reads.Go(guarded(func() error {
-			granted, _, err := r.Grants.NewestGrant(ctx, account, user)
+			granted, _, err := r.Grants.NewestGrant(readsCtx, account, user)
 			mutex.Lock()
 			defer mutex.Unlock()
 			roles[account] = RoleOf(granted)
 			return err
 		}))
+		reads.Go(guarded(func() error {
+			in, _, err := r.Grants.NewestGroups(readsCtx, account)
+			mutex.Lock()
+			defer mutex.Unlock()
+			groups[account] = in
+			return err
+		}))
 	}
 	if err := reads.Wait(); err != nil {
 		return nil, fmt.Errorf("roles of a user: %w", err)
+	}
+	wanted := make(map[string]bool)
+	for account, need := range needs {
+		if roles[account] < need {
+			for _, group := range groups[account] {
+				wanted[group] = true
+			}
+		}
+	}
+	within, err := r.within(ctx, user, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for account := range needs {
+		for _, group := range groups[account] {
+			roles[account] = max(roles[account], within[group])
+		}
+	}
+	return roles, nil
+}
+
+// Within returns a user's role in a group, in one round trip.
+func (r Resolver) Within(ctx context.Context, user, group string) (Role, error) {
+	roles, err := r.within(ctx, user, map[string]bool{group: true})
+	return roles[group], err
+}
+
+// within returns a user's role in each of the groups, in one round trip; in none, if there are none.
+func (r Resolver) within(ctx context.Context, user string, groups map[string]bool) (map[string]Role, error) {
+	roles := make(map[string]Role, len(groups))
+	var mutex sync.Mutex
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(atOnce)
+	for group := range groups {
+		reads.Go(guarded(func() error {
+			granted, _, err := r.Grants.NewestGroupGrant(ctx, group, user)
+			mutex.Lock()
+			defer mutex.Unlock()
+			roles[group] = RoleOf(granted)
+			return err
+		}))
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, fmt.Errorf("roles of a user in groups: %w", err)
 	}
 	return roles, nil
 }
