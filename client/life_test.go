@@ -62,6 +62,8 @@ func TestWhatIsSentOfHoldsAndReversals(t *testing.T) {
 		"GET /v1/accounts/jane/holds?limit=7&status=held ": page(func(c *Client) Listing[Transaction] { return c.Holds("jane", StatusHeld) }),
 		"GET /v1/accounts/jane/changes?limit=7 ":           page(func(c *Client) Listing[Change] { return c.Changes("jane") }),
 		"GET /v1/holds?limit=7 ":                           page((*Client).OpenHolds),
+		"GET /v1/assets?limit=7&prefix=A ":                 page(func(c *Client) Listing[Asset] { return c.Assets("A") }),
+		"GET /v1/assets/USD/holders?limit=7 ":              page(func(c *Client) Listing[Balance] { return c.Holders("USD") }),
 		"GET /v1/transactions/t-1/reversals?limit=7 ":      page(func(c *Client) Listing[Transaction] { return c.Reversals("t-1") }),
 	} {
 		s := newScript(t, status(200, `{"id":"t-1","data":[],"dry_run":true}`))

@@ -80,6 +80,16 @@ func (c *Client) Accounts(prefix string) Listing[Account] {
 	return listing[Account](c, "prefix", prefix, "accounts")
 }
 
+// Assets lists the assets whose ids begin with a prefix, "" for all, by id.
+func (c *Client) Assets(prefix string) Listing[Asset] {
+	return listing[Asset](c, "prefix", prefix, "assets")
+}
+
+// Holders lists the balances in an asset of the accounts that hold it or held it, by account.
+func (c *Client) Holders(asset string) Listing[Balance] {
+	return listing[Balance](c, "", "", "assets", asset, "holders")
+}
+
 // Holds lists the holds that have postings on an account, newest first: those of one status, "" for all.
 func (c *Client) Holds(account, status string) Listing[Transaction] {
 	return listing[Transaction](c, "status", status, "accounts", account, "holds")
