@@ -16,7 +16,8 @@ type Transfer struct {
 	To          string            `json:"to"`
 	Asset       string            `json:"asset"`
 	Quantity    events.Amount     `json:"quantity"`
-	Hold        *Hold             `json:"hold,omitempty"` // nil: it is posted at once
+	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
 }
 
 // Trade asks to move a quantity of an asset from seller to buyer for a cost in the asset's currency.
@@ -29,8 +30,9 @@ type Trade struct {
 	Seller      string            `json:"seller"`
 	Quantity    events.Amount     `json:"quantity"`
 	Cost        events.Amount     `json:"cost"`
-	Settle      bool              `json:"settle"`         // whether cash moves too
-	Hold        *Hold             `json:"hold,omitempty"` // nil: it is posted at once
+	Settle      bool              `json:"settle"`                // whether cash moves too
+	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
 }
 
 // TransactionRequest asks for a transaction of any legs. For each asset, quantities and costs sum to zero.
@@ -39,7 +41,8 @@ type TransactionRequest struct {
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Postings    []Leg             `json:"postings"`
-	Hold        *Hold             `json:"hold,omitempty"` // nil: it is posted at once
+	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
 }
 
 // Hold makes a request a hold: its money is set aside, until the hold is captured or released, or expires.
@@ -80,6 +83,7 @@ type Reversal struct {
 	ID          string            `json:"id"` // of the reversing transaction
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
+	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
 	Part
 }
 

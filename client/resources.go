@@ -79,7 +79,8 @@ const (
 type Transaction struct {
 	ID          string            `json:"id"`
 	Kind        string            `json:"kind"`
-	PostedAt    string            `json:"posted_at"` // RFC 3339
+	PostedAt    string            `json:"posted_at"`   // RFC 3339; the effective date, if it has one
+	RecordedAt  string            `json:"recorded_at"` // RFC 3339: when it was really posted
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
 	Postings    []Posting         `json:"postings"` // of a hold: as planned

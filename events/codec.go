@@ -34,7 +34,7 @@ type List []any
 // is for new keys only.
 const (
 	plainVersion = 2
-	lifeVersion  = 3 // holds and their ends, reversals, changes of accounts, groups
+	lifeVersion  = 3 // holds and their ends, reversals, changes of accounts, groups, effective dates
 )
 
 // The stored forms that a ledger may be told to write. Older code than that of this release reads OlderForm alone.

@@ -20,7 +20,7 @@ type coder struct {
 	rule   string            // how it breaks its rule
 }
 
-// fieldsMax is the most fields of one map: a posting's.
+// fieldsMax is the most fields of one map: a posting's and a header's.
 const fieldsMax = 10
 
 const (
@@ -33,6 +33,7 @@ const (
 	ruleMissing     = "is missing"
 	ruleNoSuchField = "is an unknown field"
 	ruleNumber      = "is not a whole number in canonical form"
+	ruleRecorded    = "is not after the time of the legs, or that of a hold"
 	ruleRange       = "is out of range"
 	ruleSign        = "does not fit the phase and the quantity"
 	ruleText        = "is not text of the allowed length"

@@ -65,6 +65,10 @@ func TestDecodeRefuses(t *testing.T) {
 			"abc", "1:", "0:abc", "01:abc", "1:a b", "1:é", "1:" + x("x", 139),
 		}},
 		{"TransactionPosted.v1.json", "Legs", []any{make(events.List, 1), make(events.List, 49)}},
+		{"TransactionPosted.v3.backdated.json", "RecordedAt", []any{
+			"2027-02-21", "2026-11-21T09:06:39.123456Z", events.FormatTime(epoch), // the second is that of the legs
+		}},
+		{"TransactionHeld.v3.json", "RecordedAt", []any{"2027-02-21T09:06:39.123456Z"}},
 		{"PostingRecorded.v1.json", "ID", []any{greatestKSUID[:26] + "W"}},
 		{"PostingRecorded.v1.json", "Quantity", []any{number("+1"), number(""), number("1e3")}},
 		{"PostingRecorded.v1.json", "Cost", []any{number("-" + digits29)}},

@@ -130,8 +130,11 @@ func genTransactionPosted() *rapid.Generator[events.Event] {
 		for _, id := range genKSUIDs(n).Draw(t, "ksuids") {
 			e.Legs = append(e.Legs, draw.leg(id))
 		}
-		if rapid.Bool().Draw(t, "hold") {
+		switch rapid.IntRange(0, 3).Draw(t, "hold or backdated") {
+		case 0, 1:
 			e.ExpiresAt = genTime().Draw(t, "expires")
+		case 2:
+			e.RecordedAt = e.PostedAt().Add(us(rapid.Int64Range(1, year).Draw(t, "recorded after")))
 		}
 		if rapid.IntRange(0, 3).Draw(t, "reversal") == 0 {
 			e.Kind, e.Reverses = events.KindReversal, draw.id("reverses")

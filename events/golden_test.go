@@ -96,6 +96,10 @@ var ofVersion3 = map[string]events.Event{
 		ID: "r-1", Kind: events.KindReversal, Reverses: "order-1001", Metadata: map[string]string{}, Legs: heldLegs(-100, 100),
 		Fingerprint: "2:f", Actor: "local",
 	},
+	"TransactionPosted.v3.backdated.json": events.TransactionPosted{
+		ID: "t-1", Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: heldLegs(-100, 100),
+		RecordedAt: goldenAt.AddDate(0, 3, 0), Fingerprint: "2:f", Actor: "local",
+	},
 	"PostingRecorded.v3.json": events.PostingRecorded{
 		Leg:     events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD"},
 		Pending: events.NewAmount(-5000), Phase: events.PhasePlaced,

@@ -32,6 +32,9 @@ const (
 // Epoch is the instant at which the time of KSUIDs begins: 2014-05-13T16:53:20Z.
 func Epoch() time.Time { return time.Unix(epochSecond, 0).UTC() }
 
+// hasKSUID reports whether KSUIDs can hold the instant t.
+func hasKSUID(t time.Time) bool { return t.Unix() >= epochSecond && t.Unix() <= lastSecond }
+
 const (
 	ksuidChars    = 27
 	greatestKSUID = "aWgEPTl1tmebfsQzFP4bxwgy80V" // 2^160 − 1 in base 62

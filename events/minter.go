@@ -51,18 +51,42 @@ func (m *Minter) MintAfter(after KSUID, n int) ([]KSUID, time.Time, error) {
 	if err != nil {
 		return nil, time.Time{}, err
 	}
+	return spell(instant, last, steps), time.UnixMicro(instant).UTC(), nil
+}
+
+// MintAt returns n KSUIDs of the instant t, cut to microseconds, increasing, with a random tail. It has no order among
+// those of other calls, and no effect on them: it is for postings with an effective date. Errors: those of Mint.
+func (m *Minter) MintAt(t time.Time, n int) ([]KSUID, error) {
+	if !hasKSUID(t) {
+		return nil, ErrTime
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, steps, err := m.draw(max(n, 0))
+	if err != nil {
+		return nil, err
+	}
+	if _, fits := last.after(steps); !fits {
+		last = last.halved()
+	}
+	return spell(t.UnixMicro(), last, steps), nil
+}
+
+// spell returns the KSUIDs of an instant whose tails follow last by the steps.
+func spell(instant int64, last tail, steps []byte) []KSUID {
 	var buffer [PostingsMax * ksuidChars]byte
 	text := buffer[:0] // of all, as they are kept together
-	for range n {
+	minted := make([]KSUID, len(steps)/stepBytes)
+	for range minted {
 		last, _ = last.plus(steps)
 		steps = steps[stepBytes:]
 		text = appendKSUID(text, instant, last)
 	}
-	minted, all := make([]KSUID, n), KSUID(text)
+	all := KSUID(text)
 	for i := range minted {
 		minted[i] = all[i*ksuidChars : (i+1)*ksuidChars]
 	}
-	return minted, time.UnixMicro(instant).UTC(), nil
+	return minted
 }
 
 // follow makes all KSUIDs that m mints from now on greater than k.
@@ -87,16 +111,14 @@ func (m *Minter) advance(n int, buffer []byte) (instant int64, last tail, steps 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	if now.Unix() < epochSecond || now.Unix() > lastSecond {
+	if !hasKSUID(now) {
 		return 0, tail{}, nil, ErrTime
 	}
-	size := tailBytes + n*stepBytes
-	m.buffer = slices.Grow(m.buffer[:0], size)[:size]
-	if err := m.random(m.buffer); err != nil {
+	fresh, drawn, err := m.draw(n)
+	if err != nil {
 		return 0, tail{}, nil, err
 	}
-	fresh := newTail(m.buffer)
-	steps = append(buffer, m.buffer[tailBytes:]...)
+	steps = append(buffer, drawn...)
 
 	instant, last = now.UnixMicro(), fresh
 	if instant <= m.newest {
@@ -114,6 +136,16 @@ func (m *Minter) advance(n int, buffer []byte) (instant int64, last tail, steps 
 		m.newest, m.tail = instant, newest
 	}
 	return instant, last, steps, nil
+}
+
+// draw returns a random tail and n random steps, which are kept until the next draw. The caller has m.mu.
+func (m *Minter) draw(n int) (fresh tail, steps []byte, err error) {
+	size := tailBytes + n*stepBytes
+	m.buffer = slices.Grow(m.buffer[:0], size)[:size]
+	if err := m.random(m.buffer); err != nil {
+		return tail{}, nil, err
+	}
+	return newTail(m.buffer), m.buffer[tailBytes:], nil
 }
 
 // tail is the random end of a KSUID, a number of 104 bits.

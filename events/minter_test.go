@@ -311,3 +311,51 @@ func TestMintAfter(t *testing.T) {
 		}
 	})
 }
+
+// TestMintAt: KSUIDs for a past instant increase, differ from call to call, and leave those of Mint alone, which go on
+// as if there had been no other.
+func TestMintAt(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 6, 39, 123456789, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		random := rapid.SampledFrom([]func([]byte) error{nil, filled(0), filled(0xff)}).Draw(t, "random")
+		minter := events.NewMinter(func() time.Time { return now }, random)
+		before, _, err := minter.Mint(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := after(rapid.Int64Range(-5, span+5).Draw(t, "at")).Add(time.Duration(rapid.IntRange(0, 999).Draw(t, "ns")))
+		n := rapid.IntRange(0, events.PostingsMax).Draw(t, "n")
+		var seen events.KSUID
+		for range 2 {
+			ids, err := minter.MintAt(at, n)
+			if at.Before(epoch) || at.After(last.Add(999)) {
+				if err != events.ErrTime || ids != nil {
+					t.Fatalf("at %v: %v, %v", at, ids, err)
+				}
+				continue
+			}
+			if err != nil || len(ids) != n {
+				t.Fatalf("MintAt(%v, %d): %v, %v", at, n, ids, err)
+			}
+			for i, id := range ids {
+				if !id.Time().Equal(at.Truncate(time.Microsecond)) || i > 0 && id <= ids[i-1] {
+					t.Fatalf("MintAt(%v): %v", at, ids)
+				}
+			}
+			if random == nil && n > 0 {
+				if ids[0] == seen {
+					t.Fatalf("%s is minted twice", seen)
+				}
+				seen = ids[0]
+			}
+		}
+		next, instant, err := minter.Mint(1)
+		if err != nil || next[0] <= before[1] || instant.Sub(now) > time.Microsecond {
+			t.Fatalf("%v follows %v at %v: %v", next, before, instant, err)
+		}
+	})
+	failing := events.NewMinter(nil, func([]byte) error { return errors.ErrUnsupported })
+	if ids, err := failing.MintAt(now, 2); ids != nil || !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("without randomness: %v, %v", ids, err)
+	}
+}

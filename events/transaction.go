@@ -23,6 +23,7 @@ type TransactionPosted struct {
 	Actor       string            // who posted it, 1 to ActorChars characters
 	ExpiresAt   time.Time         // of a hold: from when on it may expire, UTC, whole microseconds; else zero
 	Reverses    string            // of KindReversal: the id of the transaction that it reverses; else ""
+	RecordedAt  time.Time         // of one with an effective date: when it was posted, UTC, whole microseconds; else zero
 }
 
 // Leg is one posting as its header carries it.
@@ -50,7 +51,7 @@ func (t TransactionPosted) EventName() (string, int) {
 	switch {
 	case t.IsHold():
 		return transactionHeld, lifeVersion
-	case t.Kind == KindReversal:
+	case t.Kind == KindReversal, t.IsBackdated():
 		return transactionPosted, lifeVersion
 	}
 	return transactionPosted, plainVersion
@@ -59,8 +60,19 @@ func (t TransactionPosted) EventName() (string, int) {
 // IsHold reports whether t is a hold.
 func (t TransactionPosted) IsHold() bool { return !t.ExpiresAt.IsZero() }
 
+// IsBackdated reports whether t has an effective date: its KSUIDs are minted for a time before it was recorded.
+func (t TransactionPosted) IsBackdated() bool { return !t.RecordedAt.IsZero() }
+
 // PostedAt returns the one instant in the KSUIDs of all legs, in UTC. A transaction has legs: without any it panics.
 func (t TransactionPosted) PostedAt() time.Time { return t.Legs[0].ID.Time() }
+
+// Recorded returns when t was really posted, in UTC: RecordedAt, or else PostedAt.
+func (t TransactionPosted) Recorded() time.Time {
+	if t.IsBackdated() {
+		return t.RecordedAt
+	}
+	return t.PostedAt()
+}
 
 // Postings returns the legs of t as items of their own, in their order.
 func (t TransactionPosted) Postings() []PostingRecorded {
@@ -88,7 +100,13 @@ func (t *TransactionPosted) fields(c *coder) {
 	text(c, "Kind", &t.Kind, kind)
 	c.legs("Legs", &t.Legs)
 	c.metadata("Metadata", &t.Metadata)
+	if t.IsBackdated() || c.has("RecordedAt") {
+		c.time("RecordedAt", &t.RecordedAt)
+	}
 	text(c, "Reverses", &t.Reverses, optionalID)
+	if c.out == nil && c.field == "" && t.IsBackdated() && (t.IsHold() || !t.RecordedAt.After(t.PostedAt())) {
+		c.fail("RecordedAt", ruleRecorded)
+	}
 	if c.out == nil && (t.Kind == KindReversal) != (t.Reverses != "") {
 		c.fail("Reverses", ruleMissing)
 	}

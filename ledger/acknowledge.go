@@ -48,12 +48,15 @@ func (l *Ledger) verify(
 	return at, err
 }
 
-// acknowledge answers that t is committed, as the store said at the given time of its clock.
+// acknowledge answers that t is committed, as the store said at the given time of its clock. What has an effective date
+// is not made sure of: reads include it once it is projected.
 func (p *posting) acknowledge(
 	ctx context.Context, t events.TransactionPosted, at time.Time, replayed bool,
 ) (Posted, error) {
-	if err := p.attempts.acknowledge(ctx, t.Legs, at); err != nil {
-		return Posted{}, p.fail(ctx, unknownError(t.ID, err))
+	if !t.IsBackdated() {
+		if err := p.attempts.acknowledge(ctx, t.Legs, at); err != nil {
+			return Posted{}, p.fail(ctx, unknownError(t.ID, err))
+		}
 	}
 	return Posted{Transaction: t, Replayed: replayed}, nil
 }

@@ -171,7 +171,9 @@ func (w *whole) commit(ctx context.Context) (c Commit, minted time.Time, err err
 	}
 	legs := 0
 	for _, i := range w.open {
-		legs += len(w.batch.items[i].header.Legs)
+		if w.batch.items[i].draft.note.EffectiveAt == nil {
+			legs += len(w.batch.items[i].header.Legs)
+		}
 	}
 	ids, minted, err := w.ledger.mint(ctx, legs, w.batch.items[w.open[0]].header.Legs[0].Account, "")
 	if err != nil {
@@ -180,8 +182,14 @@ func (w *whole) commit(ctx context.Context) (c Commit, minted time.Time, err err
 	for _, i := range w.open {
 		header := w.batch.items[i].header
 		header.Legs = slices.Clone(header.Legs)
-		for at := range header.Legs {
-			header.Legs[at].ID, ids = ids[0], ids[1:]
+		if at := w.batch.items[i].draft.note.effective(); !at.IsZero() {
+			if err := w.ledger.backdate(ctx, &header, at); err != nil {
+				return c, minted, err
+			}
+		} else {
+			for at := range header.Legs {
+				header.Legs[at].ID, ids = ids[0], ids[1:]
+			}
 		}
 		c.Heads = append(c.Heads, header)
 		c.Postings = append(c.Postings, header.Postings()...)

@@ -17,21 +17,14 @@ const clockTolerance = table.ClockTolerance
 // errClock is the cause of CodeUnavailable when the process's clock is off the store's, or the store's is unknown.
 var errClock = errors.New("no KSUID can be minted by this clock")
 
-// mint returns n KSUIDs greater than after and the stopwatch's time just before. Error: CodeUnavailable when the
-// process's clock is off the store's. In doubt it asks the store once more, by looking up the account: a process that
-// slept knows neither clock well. It asks nobody without an account: then the store's clock was read just before.
+// mint returns n KSUIDs greater than after and the stopwatch's time just before. Errors: those of mayMint, and
+// CodeUnavailable when the minter's clock is off the store's.
 func (l *Ledger) mint(
 	ctx context.Context, n int, account string, after events.KSUID,
 ) ([]events.KSUID, time.Time, error) {
-	off, store := l.clock.Off(l.now(), time.Now())
-	if off && account != "" {
-		if _, err := l.lookup(ctx, LookupKeys{Accounts: []string{account}}); err != nil {
-			return nil, time.Time{}, err
-		}
-		off, store = l.clock.Off(l.now(), time.Now())
-	}
-	if off {
-		return nil, time.Time{}, l.clockError(ctx, "clock is off the store's", l.now(), store, nil)
+	store, err := l.mayMint(ctx, account)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
 	start := time.Now()
 	ids, instant, err := l.minter.MintAfter(after, n)
@@ -39,10 +32,27 @@ func (l *Ledger) mint(
 		return nil, time.Time{}, l.clockError(ctx, "no KSUID can be minted", l.now(), store, err)
 	}
 	// A minter never goes back: it may still be ahead after the process's clock was set right.
-	if off, store = l.clock.Off(instant, start); off {
+	if off, store := l.clock.Off(instant, start); off {
 		return nil, time.Time{}, l.clockError(ctx, "newest KSUID is off the store's clock", instant, store, nil)
 	}
 	return ids, start, nil
+}
+
+// mayMint returns nil unless the process's clock is off the store's: CodeUnavailable. In doubt it asks the store once
+// more, by looking up the account: a process that slept knows neither clock well. It asks nobody without an account:
+// then the store's clock was read just before. It also returns the least that the store's clock can show.
+func (l *Ledger) mayMint(ctx context.Context, account string) (store time.Time, _ error) {
+	off, store := l.clock.Off(l.now(), time.Now())
+	if off && account != "" {
+		if _, err := l.lookup(ctx, LookupKeys{Accounts: []string{account}}); err != nil {
+			return store, err
+		}
+		off, store = l.clock.Off(l.now(), time.Now())
+	}
+	if off {
+		return store, l.clockError(ctx, "clock is off the store's", l.now(), store, nil)
+	}
+	return store, nil
 }
 
 func (l *Ledger) clockError(ctx context.Context, message string, ours, store time.Time, err error) *Error {

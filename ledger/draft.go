@@ -94,6 +94,7 @@ func (d draft) shape() []FieldError {
 	}
 	f.check(Field{Name: "description"}, brokenByText(d.note.Description, 0, events.DescriptionChars))
 	f.metadata(d.note.Metadata)
+	f.check(Field{Name: "effective_at"}, d.note.brokenByEffective())
 	for i, leg := range d.legs {
 		quantity, cost := brokenByAmount(leg.Quantity), brokenByAmount(leg.Cost)
 		if d.kind != events.KindTransaction {

@@ -14,13 +14,13 @@ import (
 // number of the rule that made it, and it is compared by that rule, also years and deployments later. Rule 1 is never
 // changed, only followed by others. The request is compared, not what it expands to.
 const (
-	fingerprintRule     = "1" // of requests without a hold that reverse nothing
+	fingerprintRule     = "1" // of requests without a hold and an effective date that reverse nothing
 	fingerprintLifeRule = "2" // of the others
 )
 
 // fingerprint returns the fingerprint of a request by the rule for such requests.
 func fingerprint(p draft) string {
-	if p.note.Hold != nil || p.reverses != "" {
+	if p.note.Hold != nil || p.note.EffectiveAt != nil || p.reverses != "" {
 		return fingerprint2(p)
 	}
 	return fingerprint1(p)
@@ -47,7 +47,8 @@ func fingerprint1(p draft) string {
 // fingerprint2 is the SHA-256 of what rule 1 covers, of a reversal without any legs, and then: whether a hold is asked
 // for, its time of expiry as events.FormatTime writes it ("" for the default), the id of the transaction to reverse (""
 // for none), and what of it: nothing named is the text ""; a quantity is the text "quantity", it and the cost; postings
-// are the text "postings", their number, and the quantity and the cost of each.
+// are the text "postings", their number, and the quantity and the cost of each. Last comes an effective date, as
+// events.FormatTime writes it, when one is given.
 func fingerprint2(p draft) string {
 	c, expires := newCanonical(p), ""
 	if p.note.Hold != nil && p.note.Hold.ExpiresAt != nil {
@@ -64,6 +65,9 @@ func fingerprint2(p draft) string {
 		}
 	default:
 		c = c.text("")
+	}
+	if p.note.EffectiveAt != nil {
+		c = c.text(events.FormatTime(p.note.effective()))
 	}
 	return c.sum(fingerprintLifeRule)
 }

@@ -53,12 +53,15 @@ func TestFingerprintVectorsOfLife(t *testing.T) {
 	all := ReverseRequest{Transaction: "t-1",
 		Annotation: Annotation{Description: "returned ☃", Metadata: map[string]string{"order": "1001", "a": "x"}, Actor: "local"}}
 	four := n(4)
+	effective := func(id string) Annotation { return Annotation{ID: id, EffectiveAt: &at} }
 	for want, d := range map[string]draft{
 		"2:8mKhrzzdV3SUpSog2b9tCnLCp_NI_usJ1iKkrUssgr8": PostTransfer{hold(nil), "jane", "shop", "USD", n(2500)}.expand(),
 		"2:p1JefJspxRop5AYCt-L1_Dkfc9zitn0Am2HwEOWeqA0": PostTransfer{hold(&at), "jane", "shop", "USD", n(2500)}.expand(),
 		"2:Nm6pXTCC_-2Pini5PPjL-ANZXqALAFBANyYepnQDUVU": PostTrade{hold(nil), "AAPL", "jane", "market", n(10), n(150000), true}.expand(),
 		"2:cr9WZYkkDcZXXYk1k16Sz-iYyO4T-KDAPQ23YRNE8bA": all.draft(),
 		"2:DQWDH0H4W1STWjgBGhOfRTzEoL_ryf5XUpo8ETP1TDo": reverse(Part{Quantity: &four, Cost: n(200)}),
+		"2:R4oaUjiaGxob19sApfcKRXTHDqQvmbCAJW4L_nVC2v8": PostTransfer{effective("t-1"), "jane", "shop", "USD", n(2500)}.expand(),
+		"2:u3Lv0Sqm2lYF3GzLzCTMQ9JtPo9xoIl8eXpGTJ5o8Zw": ReverseRequest{Annotation: effective("r-1"), Transaction: "t-1"}.draft(),
 		"2:bq55hF9HZZRwIZcgdADJCwbnNbknROTJ8wZQLcW3Vak": reverse(Part{Postings: []events.Taken{{Quantity: n(-4)}, {Quantity: n(4)}}}),
 	} {
 		if got := fingerprint(d); got != want {

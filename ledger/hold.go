@@ -28,15 +28,15 @@ func (h HoldRequest) expires(now time.Time) (time.Time, *Error) {
 	}})
 }
 
-// mayWriteLife returns nil if this ledger may write the stored forms of holds, of their ends, of reversals and of
-// changes. Otherwise older code still reads the table, which would not understand them: CodeUnavailable.
+// mayWriteLife returns nil if this ledger may write the stored forms of holds, of their ends, of reversals, of changes
+// and of effective dates. Otherwise older code still reads the table, which would not understand them: CodeUnavailable.
 func (l *Ledger) mayWriteLife() *Error {
 	if l.newestForm >= events.NewestForm {
 		return nil
 	}
 	return &Error{
 		Code: CodeUnavailable, RetryAfter: time.Minute,
-		Detail: fmt.Sprintf("The ledger's parameter NewestForm is %d: no holds, reversals or changes of accounts are "+
-			"written yet. Nothing was written.", l.newestForm),
+		Detail: fmt.Sprintf("The ledger's parameter NewestForm is %d: no holds, reversals, changes of accounts or "+
+			"effective dates are written yet. Nothing was written.", l.newestForm),
 	}
 }

@@ -64,6 +64,9 @@ func (p *posting) plan(ctx context.Context) (later *Error, err error) {
 			return later, nil
 		}
 	}
+	if later = p.ledger.mayBackdate(p.draft.note); later != nil {
+		return later, nil
+	}
 	return p.forbidden(ctx, known), nil
 }
 
@@ -177,14 +180,19 @@ func (p *posting) commit(ctx context.Context) (c Commit, minted time.Time, err e
 	if err := p.prepare(ctx, p.ledger); err != nil {
 		return Commit{}, minted, err
 	}
-	ids, minted, err := p.ledger.mint(ctx, len(p.header.Legs), p.header.Legs[0].Account, after)
-	if err != nil {
-		return Commit{}, minted, err
-	}
 	header := p.header
 	header.Legs = slices.Clone(p.header.Legs)
-	for i := range header.Legs {
-		header.Legs[i].ID = ids[i]
+	if at := p.draft.note.effective(); !at.IsZero() {
+		minted, err = time.Now(), p.ledger.backdate(ctx, &header, at)
+	} else {
+		var ids []events.KSUID
+		ids, minted, err = p.ledger.mint(ctx, len(header.Legs), header.Legs[0].Account, after)
+		for i := range ids {
+			header.Legs[i].ID = ids[i]
+		}
+	}
+	if err != nil {
+		return Commit{}, minted, err
 	}
 	c = NewCommit(header)
 	if p.reversal != nil {

@@ -64,6 +64,7 @@ type Annotation struct {
 	Metadata    map[string]string // at most events.MetadataPairs pairs and events.MetadataBytes bytes
 	Actor       string            // who asks, 1 to events.ActorChars characters
 	Hold        *HoldRequest      // place a hold; nil: post
+	EffectiveAt *time.Time        // past instant to post for, not with Hold; nil: now
 }
 
 // HoldRequest asks that a transaction be a hold. Its answer is a transaction with ExpiresAt.

@@ -103,6 +103,9 @@ func (p *posting) rebuild(ctx context.Context) (there bool, _ *Error) {
 	if refused := p.ledger.mayWriteLife(); refused != nil {
 		return false, refused
 	}
+	if refused := p.ledger.mayBackdate(p.draft.note); refused != nil {
+		return false, refused
+	}
 	p.reversal.stale = false
 	p.reversal.number, p.reversal.taken = int64(len(life.Reversals))+1, taken
 	p.reversal.after = legs[len(legs)-1].ID
@@ -171,10 +174,11 @@ func (p *posting) unbuilt(ctx context.Context, failed int, err *Error) (Posted, 
 	return Posted{}, p.fail(ctx, err)
 }
 
-// judgedLate reports whether others can change what a reversal is refused for: that is judged after the id.
+// judgedLate reports whether time or others can change what a reversal is refused for: that is judged after the id.
 func (e *Error) judgedLate() bool {
 	switch e.Code {
-	case CodeNothingToReverse, CodeExceedsReversible, CodeUnavailable, CodeAccountFrozen, CodeAccountClosed:
+	case CodeInvalidRequest, CodeNothingToReverse, CodeExceedsReversible, CodeUnavailable, CodeAccountFrozen,
+		CodeAccountClosed:
 		return true
 	}
 	return false

@@ -24,6 +24,7 @@ stays unknown, it prints the id: run the command again with --id.`
 // annotation holds the flags of commands that post a transaction.
 type annotation struct {
 	id, description string
+	effective       time.Time
 	metadata        map[string]string
 }
 
@@ -31,6 +32,8 @@ type annotation struct {
 func (a *annotation) flags(f *pflag.FlagSet) {
 	idFlag(f, &a.id, "id", "id of the transaction; the same id again posts nothing twice (default: a new KSUID)")
 	f.StringVar(&a.description, flagDescription, "", "description of the transaction")
+	f.TimeVar(&a.effective, "effective-at", time.Time{}, []string{time.RFC3339, time.DateOnly},
+		"post it for this past time (default: now)")
 	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {

@@ -35,7 +35,8 @@ is named has the signs of the postings that it takes back.` + partHelp + idHelp,
 			return err
 		}
 		return env.post(ctx, client.Reversal{
-			Transaction: args[0], ID: note.id, Description: note.description, Metadata: note.metadata, Part: p,
+			Transaction: args[0], ID: note.id, Description: note.description, Metadata: note.metadata,
+			EffectiveAt: note.effective, Part: p,
 		}, note.again())
 	})
 }

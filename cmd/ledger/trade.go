@@ -54,7 +54,7 @@ moves in the same transaction.` + holdHelp + idHelp,
 		if err := note.mint(); err != nil {
 			return err
 		}
-		t.ID, t.Description, t.Metadata = note.id, note.description, note.metadata
+		t.ID, t.Description, t.Metadata, t.EffectiveAt = note.id, note.description, note.metadata, note.effective
 		return env.post(ctx, t, note.again()+holding.again())
 	})
 }

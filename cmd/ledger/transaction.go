@@ -35,13 +35,17 @@ is always strongly consistent.`,
 // printTransaction prints a transaction, which came as raw, as JSON or for people. Commands that post print their
 // answer with it, too.
 func (env *environment) printTransaction(ctx context.Context, t client.Transaction, raw []byte) error {
+	recorded := t.RecordedAt
+	if recorded == t.PostedAt {
+		recorded = "" // it has no effective date
+	}
 	return env.print(ctx, raw, assetsOf(t.Postings), func() error {
 		head := newList(env.out)
 		head.row("Transaction", t.ID)
 		head.row("Kind", t.Kind)
 		for _, f := range [][2]string{
-			{"Status", t.Status}, {"Posted at", t.PostedAt}, {"Expires at", t.ExpiresAt}, {"Ended at", t.EndedAt},
-			{"Ended by", t.EndedBy}, {"Reverses", t.Reverses}, {"Description", t.Description},
+			{"Status", t.Status}, {"Posted at", t.PostedAt}, {"Recorded at", recorded}, {"Expires at", t.ExpiresAt},
+			{"Ended at", t.EndedAt}, {"Ended by", t.EndedBy}, {"Reverses", t.Reverses}, {"Description", t.Description},
 			{"Why it ended", t.EndDescription},
 		} {
 			if f[1] != "" {

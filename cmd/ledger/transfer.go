@@ -21,6 +21,7 @@ func (env *environment) transferCommand() *cobra.Command {
   ledger transfer jane shop 25.00 USD --id order-1001 \
     --description 'Card order' --metadata order=1001
   ledger transfer jane hotel 400.00 USD --hold --expires 3d --id stay-7
+  ledger transfer bank jane 100.00 USD --effective-at 2026-01-31T12:00:00Z
   ledger transfer jane shop 2500 USD --minor --dry-run`,
 		Args: named,
 	}
@@ -34,7 +35,7 @@ func (env *environment) transferCommand() *cobra.Command {
 		}
 		t := client.Transfer{
 			Description: note.description, Metadata: note.metadata, From: args[0], To: args[1], Asset: args[3],
-			Hold: hold,
+			Hold: hold, EffectiveAt: note.effective,
 		}
 		if t.Quantity, err = env.units.Parse(ctx, "QUANTITY", t.Asset, args[2]); err != nil {
 			return err

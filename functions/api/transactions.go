@@ -12,7 +12,8 @@ type transaction struct {
 	ID          string            `json:"id,omitempty"` // of a dry run absent when the ledger would make it
 	Kind        events.Kind       `json:"kind"`
 	Status      ledger.Status     `json:"status"`
-	PostedAt    string            `json:"posted_at,omitempty"` // absent from dry runs, as are all times
+	PostedAt    string            `json:"posted_at,omitempty"`   // absent from dry runs, as are all times
+	RecordedAt  string            `json:"recorded_at,omitempty"` // PostedAt unless it has an effective date
 	Actor       string            `json:"actor"`
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
@@ -66,7 +67,7 @@ func showTransaction(e events.TransactionPosted) transaction {
 		t.Status = ledger.StatusHeld
 	}
 	if !t.DryRun {
-		t.PostedAt = events.FormatTime(e.PostedAt())
+		t.PostedAt, t.RecordedAt = events.FormatTime(e.PostedAt()), events.FormatTime(e.Recorded())
 		if e.IsHold() {
 			t.ExpiresAt = events.FormatTime(e.ExpiresAt)
 		}
@@ -220,6 +221,7 @@ func (o *object) annotation(c *ledger.Annotation) {
 	c.ID = o.id("id", optional)
 	c.Description = o.text("description", optional)
 	c.Metadata = o.pairs("metadata")
+	c.EffectiveAt = o.time("effective_at")
 }
 
 // idempotencyKey is the header that may hold a transaction's id.

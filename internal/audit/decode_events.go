@@ -24,10 +24,11 @@ const (
 
 	firstVersion    = 1
 	checksumVersion = 2 // as the first, and a checksum
-	lifeVersion     = 3 // of what came with holds, reversals and changes of accounts
+	lifeVersion     = 3 // of what came with holds, reversals, changes of accounts and effective dates
 
 	fieldCost        = "Cost"
 	fieldFingerprint = "Fingerprint"
+	fieldRecorded    = "RecordedAt"
 	fieldID          = "ID"
 	fieldKind        = "Kind"
 	fieldLegs        = "Legs"

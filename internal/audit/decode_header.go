@@ -19,6 +19,7 @@ type header struct {
 	fingerprint, checksum string
 	expires               string // of a hold: the time from when on it may expire; else ""
 	reverses              string // of a reversal: the id of the transaction that it reverses; else ""
+	effective             string // of one with an effective date: that time, which its legs have; else ""
 }
 
 // isHold reports whether the transaction is a hold.
@@ -35,7 +36,7 @@ func (h header) posting(i int) posting {
 	return p
 }
 
-// header reads the attributes of a header. Its time is in the KSUIDs of its legs.
+// header reads the attributes of a header. Its time is in the KSUIDs of its legs unless it has an effective date.
 func (r *reader) header(id string) header {
 	h := header{event: r.event("", ""), id: id, kind: r.kind(), description: r.description()}
 	r.same(fieldID, id)
@@ -51,6 +52,13 @@ func (r *reader) header(id string) header {
 	r.actor()
 	if len(h.legs) > 0 {
 		h.at, _ = instantOf(h.legs[0].ksuid)
+	}
+	if r.has(fieldRecorded) {
+		effective := h.at
+		h.at, h.effective = r.instant(fieldRecorded), effective.Format(instantForm)
+		if !r.broken && (h.isHold() || !h.at.After(effective)) {
+			r.fault(WrongValue, fieldRecorded, "a time after that of the legs, and no hold")
+		}
 	}
 	return h
 }

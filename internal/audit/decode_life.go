@@ -43,7 +43,7 @@ const (
 func (r *reader) isOfLife() bool {
 	switch textOf(r.item[table.AttrType]) {
 	case kindHeader:
-		return textOf(r.item[fieldKind]) == reversal
+		return textOf(r.item[fieldKind]) == reversal || r.has(fieldRecorded)
 	case kindPosting:
 		return r.has(fieldPhase) || textOf(r.item[fieldKind]) == reversal
 	case kindHeld, kindCaptured, kindReleased, kindExpired, kindReversed, kindChange:

@@ -97,7 +97,8 @@ func (h header) askedToReverse(taken []leg) []string {
 
 // fingerprints returns the right fingerprints, and whether the header's is one of them. Rule 1 is SHA-256 over the
 // kind, the description, the metadata sorted by key, and the request: a text is preceded by its length in bytes and a
-// colon, a number is followed by a semicolon. Rule 2 is the same of holds and reversals, whose requests say more.
+// colon, a number is followed by a semicolon. Rule 2 is the same of holds, reversals and effective dates, whose
+// requests say more.
 func (h header) fingerprints(requests []string) (right string, ok bool) {
 	about := text(h.kind) + text(h.description) + count(len(h.metadata))
 	for _, key := range slices.Sorted(maps.Keys(h.metadata)) {
@@ -107,7 +108,13 @@ func (h header) fingerprints(requests []string) (right string, ok bool) {
 	if h.isHold() {
 		requests = h.askedToHold(requests)
 	}
-	if h.isHold() || h.kind == reversal {
+	if h.effective != "" && h.kind != reversal {
+		requests = withRest(requests, text("false")+text("")+text("")+text(""))
+	}
+	if h.effective != "" {
+		requests = withRest(requests, text(h.effective))
+	}
+	if h.isHold() || h.effective != "" || h.kind == reversal {
 		rule = "2:"
 	}
 	var all []string
@@ -116,6 +123,14 @@ func (h header) fingerprints(requests []string) (right string, ok bool) {
 		all = append(all, rule+base64.RawURLEncoding.EncodeToString(hash[:]))
 	}
 	return strings.Join(all, " or "), slices.Contains(all, h.fingerprint)
+}
+
+// withRest returns requests with what else they ask for.
+func withRest(requests []string, rest string) (all []string) {
+	for _, request := range requests {
+		all = append(all, request+rest)
+	}
+	return all
 }
 
 // Parts of a request in the form that a fingerprint covers.

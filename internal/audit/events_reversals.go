@@ -92,7 +92,8 @@ func (a *Audit) reversing(ctx context.Context, v reversed, key table.Key, posted
 		return nil // the scan reports it
 	}
 	var wanted []leg
-	isRight := ok && h.reverses == v.transaction && h.legs[0].ksuid > posted[len(posted)-1].ksuid
+	isRight := ok && h.reverses == v.transaction &&
+		(h.effective != "" || h.legs[0].ksuid > posted[len(posted)-1].ksuid)
 	for i, of := range v.taken {
 		if of.quantity.Sign() == 0 && of.cost.Sign() == 0 {
 			continue

@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"ledger.example/events"
+)
+
+// The rules of an effective date, in words for callers.
+var (
+	ruleEarliest = "must not be before " + events.Epoch().Format(time.RFC3339)
+	rulePast     = "must be in the past"
+)
+
+// effective returns the effective date that is asked for in the form that events store, zero for none.
+func (a Annotation) effective() time.Time {
+	if a.EffectiveAt == nil {
+		return time.Time{}
+	}
+	return a.EffectiveAt.UTC().Round(0).Truncate(time.Microsecond)
+}
+
+// brokenByEffective returns the rule that an effective date breaks by itself, "" if none.
+func (a Annotation) brokenByEffective() string {
+	switch {
+	case a.EffectiveAt == nil:
+	case a.Hold != nil:
+		return "is not for a hold"
+	case a.EffectiveAt.Before(events.Epoch()):
+		return ruleEarliest
+	}
+	return ""
+}
+
+// mayBackdate returns nil, or why the effective date that is asked for may not be used now. It depends on the clock, so
+// it is judged after the id, as the expiry of a hold is.
+func (l *Ledger) mayBackdate(a Annotation) *Error {
+	if a.EffectiveAt == nil {
+		return nil
+	}
+	if !a.effective().Before(l.instant()) {
+		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"}, Rule: rulePast}})
+	}
+	return l.mayWriteLife()
+}
+
+// backdate mints the KSUIDs of a header for its effective date, and notes when it was really recorded. Errors: those
+// of mint.
+func (l *Ledger) backdate(ctx context.Context, header *events.TransactionPosted, effective time.Time) error {
+	store, err := l.mayMint(ctx, header.Legs[0].Account)
+	if err != nil {
+		return err
+	}
+	header.RecordedAt = l.instant()
+	ids, err := l.minter.MintAt(effective, len(header.Legs))
+	if err != nil || !effective.Before(header.RecordedAt) { // the clock went back after the request was judged
+		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, store, err)
+	}
+	for i := range header.Legs {
+		header.Legs[i].ID = ids[i]
+	}
+	return nil
+}

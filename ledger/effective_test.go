@@ -1,0 +1,192 @@
+package ledger_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// backdated returns a transfer with an effective date so long ago.
+func backdated(id, from, to, quantity string, ago time.Duration) ledger.PostTransfer {
+	r := transfer(id, from, to, quantity)
+	r.EffectiveAt = new(storeNow().Add(-ago))
+	return r
+}
+
+// A backdated transaction stands at its effective date, says when it was recorded, is judged by the funds of now, and is
+// not made sure of, first answer or replay. It costs the requests of any other.
+func TestEffectiveDate(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		const year = 365 * 24 * time.Hour
+		r.mustPost(transfer("warm", "jane", "shop", "1"))
+		r.journal.forget()
+		r.mustPost(transfer("now", "jane", "shop", "1"))
+		want := slices.Clone(r.journal.calls)
+		r.journal.forget()
+		request := backdated("t-1", "jane", "shop", "60", year)
+		request.EffectiveAt = new(request.EffectiveAt.Add(789).In(time.FixedZone("", 3600)))
+		first := r.mustPost(request)
+		if !slices.Equal(r.journal.calls, want) || len(r.journal.visible) > 0 {
+			t.Errorf("calls %v, of any other %v; made sure of %v", r.journal.calls, want, r.journal.visible)
+		}
+		at := storeNow()
+		header := r.stored("t-1", true)
+		if !header.PostedAt().Equal(at.Add(-year)) || !header.RecordedAt.Equal(at) || !header.Recorded().Equal(at) ||
+			header.RecordedAt.Location() != time.UTC {
+			t.Errorf("posted at %v, recorded at %v; it is %v", header.PostedAt(), header.RecordedAt, at)
+		}
+		time.Sleep(time.Minute)
+		again := r.mustPost(request)
+		if !again.Replayed || again.Transaction.Legs[0] != first.Transaction.Legs[0] || len(r.journal.visible) > 0 {
+			t.Errorf("%+v; made sure of %v", again, r.journal.visible)
+		}
+		for _, other := range []*time.Time{nil, new(request.EffectiveAt.Add(time.Microsecond))} {
+			request.EffectiveAt = other
+			_, err := r.post(request)
+			r.refused(err, ledger.CodeTransactionIDReused)
+		}
+		_, err := r.post(backdated("t-2", "jane", "shop", "39", 2*year))
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Funds.Available != amount("38") {
+			t.Errorf("%+v", *e.Funds)
+		}
+		r.mustPost(transfer("t-3", "jane", "shop", "38"))
+		if now := r.stored("t-3", true); now.IsBackdated() || !now.Recorded().Equal(now.PostedAt()) {
+			t.Errorf("%+v", now)
+		}
+	})
+}
+
+// An effective date lies in the past, after the epoch of KSUIDs, and is none of a hold's. Whether it is in the past is
+// judged after the id: another process's clock may be behind.
+func TestEffectiveDatesThatAreRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		epoch := time.Date(2014, 5, 13, 16, 53, 20, 0, time.UTC)
+		for id, c := range map[string]struct {
+			at   time.Time
+			hold bool
+			rule string // "": posted
+		}{
+			"epoch": {at: epoch}, "just": {at: storeNow().Add(-time.Microsecond)},
+			"before": {at: epoch.Add(-1), rule: "2014-05-13T16:53:20Z"}, "zero": {rule: "2014-05-13T16:53:20Z"},
+			"now": {at: storeNow(), rule: "past"}, "future": {at: storeNow().Add(time.Hour), rule: "past"},
+			"hold": {at: epoch, hold: true, rule: "hold"},
+		} {
+			request := transfer(id, "bank", "shop", "1")
+			request.EffectiveAt = &c.at
+			if c.hold {
+				request.Hold = &ledger.HoldRequest{}
+			}
+			dry, dryErr := r.DryRun(t.Context(), request)
+			posted, err := r.post(request)
+			if c.rule == "" {
+				if err != nil || dryErr != nil || !posted.Transaction.PostedAt().Equal(c.at) || dry.Transaction.Legs[0].ID != "" {
+					t.Errorf("%s: %v, %v, %v", id, posted, err, dryErr)
+				}
+				continue
+			}
+			for _, err := range []error{err, dryErr} {
+				e := r.refused(err, ledger.CodeInvalidRequest)
+				if names := ledger.Names(e.Fields); !slices.Equal(names, []string{"effective_at"}) ||
+					!strings.Contains(e.Fields[0].Rule, c.rule) {
+					t.Errorf("%s: %+v", id, e.Fields)
+				}
+			}
+			r.stored(id, false)
+		}
+		request := backdated("late", "bank", "shop", "1", time.Second)
+		r.mustPost(request)
+		r.skew = -2 * time.Second
+		if again := r.mustPost(request); !again.Replayed {
+			t.Errorf("%+v", again)
+		}
+		_, err := r.post(backdated("behind", "bank", "shop", "1", time.Second))
+		r.refused(err, ledger.CodeInvalidRequest)
+	})
+}
+
+// A clock that goes back between the judgement and the write never stores a time that is not after the effective date.
+func TestEffectiveDateUnderAClockThatGoesBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.journal.steps = []appended{func(context.Context, ledger.Commit, *book) (time.Time, error) {
+			r.skew = -2 * time.Second
+			return time.Time{}, errThrottled
+		}}
+		_, err := r.post(backdated("t-1", "bank", "shop", "1", time.Second))
+		r.refused(err, ledger.CodeUnavailable)
+		r.stored("t-1", false)
+	})
+}
+
+// Reversals and batches may be backdated, an atomic batch with each request at a date of its own.
+func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		const day = 24 * time.Hour
+		r.fund("jane", "USD", "100")
+		r.mustPost(backdated("t-1", "jane", "shop", "60", 9*day))
+		back := reversal("r-1", "t-1", ledger.Part{})
+		back.EffectiveAt = new(storeNow().Add(-9 * day))
+		if dry, err := r.DryReverse(t.Context(), back); err != nil || dry.Replayed {
+			t.Fatal(dry, err)
+		}
+		for n := range 2 {
+			posted, err := r.Reverse(t.Context(), back)
+			if err != nil || posted.Replayed != (n == 1) || !posted.Transaction.PostedAt().Equal(*back.EffectiveAt) {
+				t.Fatal(posted, err)
+			}
+		}
+		r.mustPost(transfer("t-2", "jane", "shop", "1"))
+		future := reversal("t-1", "t-2", ledger.Part{}) // the id is judged first
+		future.EffectiveAt = new(storeNow().Add(day))
+		_, err := r.Reverse(t.Context(), future)
+		r.refused(err, ledger.CodeTransactionIDReused)
+		future.ID = "r-2"
+		_, err = r.Reverse(t.Context(), future)
+		r.refused(err, ledger.CodeInvalidRequest)
+
+		requests := []ledger.PostingRequest{
+			backdated("b-1", "bank", "jane", "5", 3*day), transfer("b-2", "jane", "shop", "2"),
+			backdated("b-3", "jane", "shop", "3", 7*day),
+		}
+		for _, atomic := range []bool{true, false, true} {
+			results, err := r.PostBatch(t.Context(), requests, atomic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, at := range []*time.Time{requests[0].(ledger.PostTransfer).EffectiveAt, new(storeNow()),
+				requests[2].(ledger.PostTransfer).EffectiveAt} {
+				header := results[i].Posted.Transaction
+				if results[i].Err != nil || header.PostedAt().Sub(*at).Abs() > time.Microsecond ||
+					storeNow().Sub(header.Recorded()) > time.Microsecond {
+					t.Errorf("atomic %v: %+v", atomic, results[i])
+				}
+			}
+		}
+		requests = append(requests, backdated("b-4", "bank", "jane", "5", -day))
+		_, err = r.PostBatch(t.Context(), requests, true)
+		e := r.refused(err, ledger.CodeInvalidRequest)
+		if e.Request != 4 || e.Fields[0].Field.Name != "effective_at" {
+			t.Errorf("%+v", e)
+		}
+		if len(r.journal.visible) > 0 {
+			t.Errorf("made sure of %v", r.journal.visible)
+		}
+	})
+}
+
+// While older code may read the table, nothing is backdated.
+func TestEffectiveDateInTheOlderForm(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		older := ledger.New(ledger.Config{
+			Journal: r.journal, Projections: r.journal, Now: storeNow, NewestForm: events.OlderForm,
+		})
+		_, err := older.Post(t.Context(), backdated("t-1", "bank", "shop", "1", time.Hour))
+		r.refused(err, ledger.CodeUnavailable)
+		r.stored("t-1", false)
+	})
+}
