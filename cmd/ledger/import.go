@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,10 +29,10 @@ const (
 
 // importCommand is `ledger import`. Package internal/importer reads the lines and orders them.
 func (env *environment) importCommand() *cobra.Command {
-	var clients, maxErrors int
+	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "import FILE.jsonl",
-		Short: "Import assets, accounts and transactions, one command in each line",
+		Use:   "import FILE",
+		Short: "Import JSON lines, or a book of hledger, ledger or beancount",
 		Long: `import sends a file of commands to the API, several at a time. FILE may be -
 for standard input. Each line is one JSON object:
 
@@ -52,29 +54,58 @@ number, the other lines continue, and the exit status is 1. After --max-errors
 bad lines it sends no more lines, but still counts the answers to those that it
 sent. It does the same if a line gets no answer within 3 minutes. If a request
 that got no answer is later refused, import waits about 10 seconds until that
-refusal is final.`,
+refusal is final.
+
+A book of hledger (.journal, .hledger, .j), ledger (.ledger, .ldg, .dat) or
+beancount (.beancount, .bean) is read by that program, which must be installed.
+The whole book is checked first. If something in it cannot be imported, each
+such place is named, and nothing is sent. docs/books.md says what becomes of
+commodities, accounts, costs and tags.`,
 		Example: `  ledger import books.jsonl
+  ledger import household.beancount
+  ledger import all.txt --format hledger --scale EUR=2
   zcat books.jsonl.gz | ledger import -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.importFile(cmd.Context(), args[0], clients, maxErrors)
+			return env.importFile(cmd.Context(), args[0], o)
 		},
 	}
 	f := cmd.Flags()
-	numberFlag(f, &clients, "clients", importClients, 1, importClientsMax, "requests to send at the same time")
-	numberFlag(f, &maxErrors, "max-errors", importErrors, 0, math.MaxInt, "bad lines after which it stops; 0: never")
+	numberFlag(f, &o.clients, "clients", importClients, 1, importClientsMax, "requests to send at the same time")
+	numberFlag(f, &o.maxErrors, "max-errors", importErrors, 0, math.MaxInt, "bad lines after which it stops; 0: never")
+	f.StringVar(&o.format, "format", "", "jsonl, hledger, ledger or beancount; else by the file's extension")
+	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; else as many as the"+
+		" book has; may be repeated")
 	env.apiFlags(cmd)
 	return cmd
 }
 
+// importOptions are the flags of an import.
+type importOptions struct {
+	clients, maxErrors int
+	format             string
+	scales             map[string]int // by commodity of a book
+}
+
 // importFile imports a file, or standard input for "-", and prints the counts. Error: also when a line
 // failed. It first asks whether the ledger is alive, so that a wrong address is one error and not one for each line.
-func (env *environment) importFile(ctx context.Context, name string, clients, maxErrors int) error {
-	api, err := env.dial(importTimeout, clients)
+func (env *environment) importFile(ctx context.Context, name string, o importOptions) error {
+	format, err := formatOf(name, o)
 	if err != nil {
 		return err
 	}
-	file, size, err := env.openInput(ctx, name)
+	api, err := env.dial(importTimeout, o.clients)
+	if err != nil {
+		return err
+	}
+	where := func(line int) string { return "line " + strconv.Itoa(line) }
+	var file io.ReadCloser
+	var size int64
+	if format == formatLines {
+		file, size, err = env.openInput(ctx, name)
+	} else {
+		file, size, err = env.openBook(ctx, api, format, name, o, &where)
+	}
 	if err != nil {
 		return err
 	}
@@ -84,8 +115,8 @@ func (env *environment) importFile(ctx context.Context, name string, clients, ma
 	}
 	// The client sends a line again until its timeout. The importer only orders the lines and counts the answers.
 	run := importer.New(importer.Config{
-		Ledger: api, Batches: api, Clients: clients, Failures: int64(maxErrors),
-		OnFailure: func(f importer.Failure) { env.say(describe(f)) },
+		Ledger: api, Batches: api, Clients: o.clients, Failures: int64(o.maxErrors),
+		OnFailure: func(f importer.Failure) { env.say(describe(where(f.Line), f)) },
 	})
 	status := func(since time.Duration) (string, int64) {
 		n := run.Counts()
@@ -124,16 +155,16 @@ var fieldsOf = map[client.Kind]string{
 	client.KindTrade:       "id, description, metadata, hold, asset, buyer, seller, quantity, cost, settle",
 }
 
-// describe names a bad line for people: its number, its kind and id if they could be read, and what is wrong.
-func describe(f importer.Failure) string {
+// describe names a bad line for people: where it stands, its kind and id if they could be read, and what is wrong.
+func describe(where string, f importer.Failure) string {
 	if refused, ok := errors.AsType[*client.Error](f.Err); ok && refused.Code == client.CodeMalformedBody {
 		// The API names the fields that it does not know; the line says which there are.
 		f.Err = fmt.Errorf("%w\n  the fields of %s: %s", f.Err, f.Kind, fieldsOf[f.Kind])
 	}
 	if f.ID == "" {
-		return fmt.Sprintf("line %d: %v", f.Line, f.Err)
+		return fmt.Sprintf("%s: %v", where, f.Err)
 	}
-	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.Kind, f.ID, f.Err)
+	return fmt.Sprintf("%s: %s %q: %v", where, f.Kind, f.ID, f.Err)
 }
 
 // The importer sends by the client.

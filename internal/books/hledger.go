@@ -1,0 +1,162 @@
+package books
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// readHledger reads a journal by `hledger print`, which checks it: what doesn't balance, and assertions that fail, are
+// its errors.
+func readHledger(ctx context.Context, file string) (Book, error) {
+	out, err := output(ctx, installHledger, nil, "hledger", "-f", file, "print", "-x", "-O", "json")
+	if err != nil {
+		return Book{}, err
+	}
+	b, err := parseHledger(out)
+	if err != nil {
+		return Book{}, err
+	}
+	declared, err := output(ctx, installHledger, nil, "hledger", "-f", file, "accounts", "--declared")
+	if err != nil {
+		return Book{}, err
+	}
+	for name := range strings.Lines(string(declared)) {
+		if name = strings.TrimSpace(name); name != "" {
+			b.Declared = append(b.Declared, name)
+		}
+	}
+	return b, nil
+}
+
+// hledgerPlaces is how many decimals hledger's JSON tells: it rounds what has more.
+const hledgerPlaces = 10
+
+// hledgerTransaction is one transaction of `hledger print -O json`, as far as it is read.
+type hledgerTransaction struct {
+	Date        string      `json:"tdate"`
+	Date2       string      `json:"tdate2"`
+	Code        string      `json:"tcode"`
+	Description string      `json:"tdescription"`
+	Status      string      `json:"tstatus"`
+	Tags        [][2]string `json:"ttags"`
+	Comment     string      `json:"tcomment"`
+	Sources     []struct {
+		Name string `json:"sourceName"`
+		Line int    `json:"sourceLine"`
+	} `json:"tsourcepos"`
+	Postings []struct {
+		Account string          `json:"paccount"`
+		Amounts []hledgerAmount `json:"pamount"`
+		Date    string          `json:"pdate"`
+		Type    string          `json:"ptype"`
+		Tags    [][2]string     `json:"ptags"`
+	} `json:"tpostings"`
+}
+
+type hledgerAmount struct {
+	Commodity string `json:"acommodity"`
+	Quantity  struct {
+		Mantissa json.Number `json:"decimalMantissa"`
+		Places   int         `json:"decimalPlaces"`
+	} `json:"aquantity"`
+	Price *struct {
+		Tag      string        `json:"tag"`
+		Contents hledgerAmount `json:"contents"`
+	} `json:"aprice"`
+}
+
+func (a hledgerAmount) amount() (Amount, error) {
+	units, ok := new(big.Rat).SetString(a.Quantity.Mantissa.String()) // a large one is written as 1.0e29
+	switch {
+	case !ok || !units.IsInt() || a.Quantity.Places < 0:
+		return Amount{}, fmt.Errorf("%s is not a number that can be imported", a.Quantity.Mantissa)
+	case a.Quantity.Places >= hledgerPlaces:
+		return Amount{}, fmt.Errorf("a number of %q has %d decimals or more, of which hledger tells no more than that",
+			a.Commodity, hledgerPlaces)
+	}
+	return Amount{Number{units.Num(), a.Quantity.Places}, a.Commodity}, nil
+}
+
+// weight is the price of all of an amount, with the amount's sign.
+func (a hledgerAmount) weight(quantity Number) (*Amount, error) {
+	if a.Price == nil {
+		return nil, nil //nolint:nilnil // it has none
+	}
+	w, err := a.Price.Contents.amount()
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Price.Tag == "UnitPrice":
+		w.Number = w.Number.times(quantity)
+	case a.Price.Tag != "TotalPrice":
+		return nil, fmt.Errorf("unknown kind of price %q", a.Price.Tag)
+	case quantity.value().Sign() < 0:
+		w.Number = w.Number.times(Number{units: big.NewInt(-1)})
+	}
+	return &w, nil
+}
+
+// parseHledger reads the output of `hledger print -O json`.
+func parseHledger(text []byte) (Book, error) {
+	var in []hledgerTransaction
+	if err := json.Unmarshal(text, &in); err != nil {
+		return Book{}, fmt.Errorf("what hledger printed cannot be read: %w", err)
+	}
+	b := Book{}
+	for _, t := range in {
+		to := Transaction{Date: t.Date, Description: t.Description}
+		if len(t.Sources) > 0 {
+			to.Position = Position{t.Sources[0].Name, t.Sources[0].Line}
+		}
+		to.Metadata = tags(t.Tags)
+		exported := valueOf(to.Metadata, TagAt) != ""
+		switch {
+		case t.Code != "" && exported:
+			to.Metadata = append(to.Metadata, Pair{TagID, t.Code})
+		case t.Code != "":
+			to.Metadata = append(to.Metadata, Pair{"code", t.Code})
+		}
+		if t.Date2 != "" {
+			to.Metadata = append(to.Metadata, Pair{"date2", t.Date2})
+		}
+		if t.Status == "Pending" {
+			to.Metadata = append(to.Metadata, Pair{"status", "pending"})
+		}
+		if len(t.Tags) == 0 && strings.TrimSpace(t.Comment) != "" {
+			to.Metadata = append(to.Metadata, Pair{"comment", strings.TrimSpace(t.Comment)})
+		}
+		for _, p := range t.Postings { // hledger doesn't tell their lines
+			for _, a := range p.Amounts {
+				posting := Posting{Account: p.Account, Metadata: tags(p.Tags)}
+				var err error
+				if posting.Quantity, err = a.amount(); err == nil {
+					posting.Weight, err = a.weight(posting.Quantity.Number)
+				}
+				switch {
+				case err != nil:
+					posting.Wrong = err.Error()
+				case p.Type == "VirtualPosting" && !posting.Quantity.Number.isZero():
+					posting.Wrong = virtual(p.Account)
+				case p.Date != "" && p.Date != t.Date:
+					posting.Wrong = dated(p.Account, p.Date)
+				}
+				to.Postings = append(to.Postings, posting)
+			}
+		}
+		b.Transactions = append(b.Transactions, to)
+	}
+	return b, nil
+}
+
+func virtual(account string) string {
+	return fmt.Sprintf("(%s) is a virtual posting that nothing balances", account)
+}
+
+func dated(account, date string) string {
+	return fmt.Sprintf("the posting to %s has a date of its own, %s, and a transaction has one time", account, date)
+}
+
+func tags(all [][2]string) []Pair { return pairs(all).all() }

@@ -1,0 +1,65 @@
+# Reads a book by beancount's own loader (2.3 and newer), and writes what an import needs of it as one JSON object.
+# It runs with the Python that has beancount, as `python3 - BOOK` with this text on standard input.
+import json
+import sys
+from collections import Counter
+
+sys.path = [folder for folder in sys.path if folder]  # no module of the current folder
+
+from beancount import loader  # noqa: E402
+from beancount.core import data  # noqa: E402
+
+HIDDEN = {"filename", "lineno"}
+
+
+def number(value):
+    return format(value, "f")
+
+
+def amount(value):
+    return None if value is None else {"number": number(value.number), "commodity": value.currency}
+
+
+def text(value):
+    if isinstance(value, str):
+        return value
+    return "" if value is None else value.to_string() if hasattr(value, "to_string") else str(value)
+
+
+def meta(value):
+    names = [k for k in value or {} if k not in HIDDEN and not k.startswith("__")]
+    return [[k, text(value[k])] for k in names]
+
+
+def weight(posting):
+    units, cost, price = posting.units, posting.cost, posting.price
+    of = cost if cost is not None and getattr(cost, "number", None) is not None else price
+    if of is None or of.currency == units.currency:
+        return None
+    return {"number": number(units.number * of.number), "commodity": of.currency}
+
+
+entries, errors, _ = loader.load_file(sys.argv[1])
+book = {"errors": [], "transactions": [], "accounts": [], "commodities": [], "left_out": Counter()}
+for error in errors:
+    at = error.source or {}
+    book["errors"].append({"file": at.get("filename"), "line": at.get("lineno", 0), "text": error.message})
+for entry in entries:
+    if isinstance(entry, data.Open):
+        book["accounts"].append({"name": entry.account, "meta": meta(entry.meta)})
+    elif isinstance(entry, data.Commodity):
+        book["commodities"].append({"name": entry.currency, "meta": meta(entry.meta)})
+    elif isinstance(entry, data.Transaction):
+        book["transactions"].append({
+            "file": entry.meta.get("filename"), "line": entry.meta.get("lineno", 0),
+            "date": entry.date.isoformat(), "flag": entry.flag,
+            "payee": entry.payee or "", "narration": entry.narration or "",
+            "tags": sorted(entry.tags or ()), "links": sorted(entry.links or ()), "meta": meta(entry.meta),
+            "postings": [{
+                "account": p.account, "units": amount(p.units), "weight": weight(p),
+                "line": (p.meta or {}).get("lineno", 0), "meta": meta(p.meta),
+            } for p in entry.postings],
+        })
+    else:
+        book["left_out"][type(entry).__name__.lower()] += 1
+json.dump(book, sys.stdout)
