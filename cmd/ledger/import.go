@@ -72,10 +72,11 @@ commodities, accounts, costs and tags.`,
 	}
 	f := cmd.Flags()
 	numberFlag(f, &o.clients, "clients", importClients, 1, importClientsMax, "requests to send at the same time")
-	numberFlag(f, &o.maxErrors, "max-errors", importErrors, 0, math.MaxInt, "bad lines after which it stops; 0: never")
+	numberFlag(f, &o.maxErrors, "max-errors", importErrors, 0, math.MaxInt,
+		"bad lines after which it stops; 0: never")
 	f.StringVar(&o.format, "format", "", "jsonl, hledger, ledger or beancount; else by the file's extension")
-	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; else as many as the"+
-		" book has; may be repeated")
+	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; else as many as"+
+		" the book has; may be repeated")
 	env.apiFlags(cmd)
 	return cmd
 }

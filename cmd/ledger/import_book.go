@@ -68,7 +68,8 @@ func (env *environment) openBook(
 		env.say(p.String())
 	}
 	if len(problems) > 0 {
-		return nil, 0, fmt.Errorf("%s cannot be imported: nothing was sent", counted(int64(len(problems)), "place", "places"))
+		return nil, 0, fmt.Errorf("%s cannot be imported: nothing was sent",
+			counted(int64(len(problems)), "place", "places"))
 	}
 	for _, note := range lines.Notes {
 		env.say(note)

@@ -3,8 +3,6 @@ package books
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -134,6 +132,3 @@ func TestBooksBecomeLines(t *testing.T) {
 		})
 	}
 }
-
-var _ = json.Marshal
-var _ = errors.New

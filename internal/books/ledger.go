@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ledgerFields are what `ledger register` is asked to print of each posting, as fields of CSV (RFC 4180), in this order.
-// Ledger's own csv and xml commands leave out where a posting stands, or how it is written.
+// ledgerFields are what `ledger register` is asked to print of each posting, as fields of CSV (RFC 4180), in this
+// order. Ledger's own csv and xml commands leave out where a posting stands, or how it is written.
 var ledgerFields = []string{
 	"quoted_rfc(filename)", "xact.beg_line", "beg_line",
 	`quoted_rfc(format_date(xact.date, "%Y-%m-%d"))`, `quoted_rfc(format_date(date, "%Y-%m-%d"))`,

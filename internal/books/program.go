@@ -44,8 +44,8 @@ func (e *MissingError) Error() string {
 }
 
 const (
-	installHledger = "on Debian: apt-get install hledger; on macOS: brew install hledger; else see hledger.org/install.html"
-	installLedger  = "on Debian: apt-get install ledger; on macOS: brew install ledger; else see ledger-cli.org/download.html"
+	installHledger   = "apt-get install hledger on Debian, brew install hledger on macOS, else hledger.org/install"
+	installLedger    = "apt-get install ledger on Debian, brew install ledger on macOS, else ledger-cli.org/download"
 	installBeancount = "pip install beancount, or pipx install beancount (2.3 or newer)"
 )
 
@@ -79,7 +79,8 @@ func pythonOf(program string) string {
 	defer f.Close()
 	lines := bufio.NewReader(io.LimitReader(f, 4096))
 	first, _ := lines.ReadString('\n')
-	if interpreter, ok := strings.CutPrefix(strings.TrimSpace(first), "#!"); ok && strings.Contains(interpreter, "python") {
+	interpreter, ok := strings.CutPrefix(strings.TrimSpace(first), "#!")
+	if ok && strings.Contains(interpreter, "python") {
 		words := strings.Fields(interpreter) // "/usr/bin/env python3", or a path and perhaps an option
 		if strings.HasSuffix(words[0], "/env") && len(words) > 1 {
 			return words[1]

@@ -78,6 +78,7 @@ var importRules = []importRule{
 	{"internal/table/*", "", pure},
 	{"internal/audit", "internal/table", sdk}, // independent of what it audits
 	{"internal/importer", "client events", pure},
+	{"internal/books", "client events", pure},
 	{"internal/units", "client events", pure},
 	{"internal/console", "client events internal/units", pure},
 	{"internal/bench", everything, sdk},

@@ -1,0 +1,205 @@
+package books
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// transaction maps an entry. ok is false when it has problems, or moves nothing.
+func (m *mapping) transaction(t Transaction) (r request, ok bool) {
+	problems := len(m.problems)
+	r.at = t.Position
+	r.EffectiveAt = m.effectiveAt(t)
+	r.Postings = m.legs(t)
+	if len(m.problems) > problems {
+		return r, false
+	}
+	if len(r.Postings) == 0 {
+		m.tell("entries that move nothing are left out")
+		return r, false
+	}
+	if len(r.Postings) > events.PostingsMax {
+		m.wrong(t.Position, "it has %d postings, conversions included, and there are at most %d", len(r.Postings),
+			events.PostingsMax)
+	}
+	m.annotate(t, &r)
+	m.identify(t, &r)
+	return r, len(m.problems) == problems
+}
+
+// effectiveAt is an entry's time: the start of its day, and so many microseconds as entries of the day come before.
+func (m *mapping) effectiveAt(t Transaction) string {
+	day, err := time.Parse(time.DateOnly, t.Date)
+	if err != nil {
+		m.wrong(t.Position, "%q is not a date", t.Date)
+		return ""
+	}
+	at := day.Add(time.Duration(m.days[t.Date]) * time.Microsecond)
+	m.days[t.Date]++
+	if told, err := time.Parse(time.RFC3339Nano, valueOf(t.Metadata, TagAt)); err == nil {
+		if told = told.UTC(); told.Format(time.DateOnly) == t.Date {
+			at = told
+		}
+	}
+	switch {
+	case at.Before(earliest):
+		m.wrong(t.Position, "%s is before %s, the earliest time of a posting", t.Date, earliest.Format(time.RFC3339))
+	case at.After(m.Now):
+		m.wrong(t.Position, "%s (UTC) is in the future", t.Date)
+	}
+	return at.Format(timeFormat)
+}
+
+func valueOf(pairs []Pair, key string) string {
+	for _, p := range pairs {
+		if p.Key == key {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// identify gives an entry its id: what it tells itself, or its date and a hash of its postings, so that a second import
+// finds it again. Equal entries of a day are numbered.
+func (m *mapping) identify(t Transaction, r *request) {
+	if told := valueOf(t.Metadata, TagID); told != "" {
+		if !events.ValidID(told) {
+			m.wrong(t.Position, "%s: %q is no id: it %s", TagID, told, events.IDRule)
+		}
+		if r.ID = told; m.ids[told] > 0 {
+			m.wrong(t.Position, "%s: %q is the id of an earlier entry", TagID, told)
+		}
+		m.ids[told]++
+		return
+	}
+	h := sha256.New()
+	for _, p := range t.Postings {
+		fmt.Fprintf(h, "%q %q %s\n", p.Account, p.Quantity.Commodity, p.Quantity.Number.trimmed())
+		if p.Weight != nil {
+			fmt.Fprintf(h, "%q %s\n", p.Weight.Commodity, p.Weight.Number.trimmed())
+		}
+	}
+	r.ID = t.Date + "." + hex.EncodeToString(h.Sum(nil)[:10])
+	m.ids[r.ID]++
+	if n := m.ids[r.ID]; n > 1 {
+		r.ID = fmt.Sprintf("%s.%d", r.ID, n)
+	}
+}
+
+// annotate takes an entry's texts, as far as there is room.
+func (m *mapping) annotate(t Transaction, r *request) {
+	description := strings.ToValidUTF8(t.Description, "?")
+	if r.Description = cut(description, events.DescriptionChars); r.Description != description {
+		m.tell(fmt.Sprintf("descriptions are cut to %d characters", events.DescriptionChars))
+	}
+	pairs := slices.Clone(t.Metadata)
+	for n, p := range t.Postings {
+		for _, pair := range p.Metadata {
+			if pair.Key != TagCost {
+				pairs = append(pairs, Pair{fmt.Sprintf("%d.%s", n+1, pair.Key), pair.Value})
+			}
+		}
+	}
+	size := 0
+	r.Metadata = make(map[string]string)
+	for _, p := range pairs {
+		key, value := strings.ToValidUTF8(p.Key, "?"), strings.ToValidUTF8(p.Value, "?")
+		_, isDouble := r.Metadata[key]
+		switch {
+		case key == TagID || key == TagAt:
+		case key == "" || isDouble || len([]rune(key)) > events.MetadataKeyChars ||
+			len([]rune(value)) > events.MetadataValueChars || len(r.Metadata) == events.MetadataPairs ||
+			size+len(key)+len(value) > events.MetadataBytes:
+			m.tell("tags and metadata beyond the limits of a transaction's metadata are left out")
+		default:
+			r.Metadata[key], size = value, size+len(key)+len(value)
+		}
+	}
+}
+
+// legs maps the postings, and closes what they leave of each asset against Conversion.
+func (m *mapping) legs(t Transaction) (legs []client.Leg) {
+	var order []string
+	left := make(map[string]client.Leg)
+	for _, p := range t.Postings {
+		leg, err := m.leg(p)
+		if err != nil {
+			m.wrong(t.of(p), "%v", err)
+			continue
+		}
+		if leg.Quantity.IsZero() && leg.Cost.IsZero() {
+			continue
+		}
+		legs = append(legs, leg)
+		rest, known := left[leg.Asset]
+		if !known {
+			order = append(order, leg.Asset)
+		}
+		var errs [2]error
+		rest.Quantity, errs[0] = rest.Quantity.Sub(leg.Quantity)
+		rest.Cost, errs[1] = rest.Cost.Sub(leg.Cost)
+		if err := errors.Join(errs[:]...); err != nil {
+			m.wrong(t.of(p), "%v", err)
+		}
+		left[leg.Asset] = rest
+	}
+	for _, assetID := range order {
+		if rest := left[assetID]; !rest.Quantity.IsZero() || !rest.Cost.IsZero() {
+			rest.Account, rest.Asset, m.needsConversion = Conversion, assetID, true
+			legs = append(legs, rest)
+		}
+	}
+	return legs
+}
+
+// leg maps a posting. Its cost is its weight, when that is in the asset's currency.
+func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
+	if p.Wrong != "" {
+		return leg, errors.New(p.Wrong)
+	}
+	leg.Account, leg.Asset = m.accounts.given[p.Account], m.assets.given[p.Quantity.Commodity]
+	scale := m.scales[leg.Asset]
+	quantity, isRounded, err := p.Quantity.Number.minor(scale)
+	if isRounded {
+		return leg, fmt.Errorf("%s %s has more decimals than the %d of the asset", p.Quantity.Number,
+			p.Quantity.Commodity, scale)
+	}
+	if err != nil {
+		return leg, fmt.Errorf("%s %s %w", p.Quantity.Number, p.Quantity.Commodity, err)
+	}
+	leg.Quantity = quantity
+	weight := p.Weight
+	if weight == nil {
+		return leg, nil
+	}
+	currency, isKnown := m.assets.given[weight.Commodity]
+	if !isKnown || currency != m.currencies[leg.Asset] {
+		if !weight.Number.isZero() {
+			m.tell(fmt.Sprintf("costs and prices of %s in %s are not its currency's, and not recorded",
+				p.Quantity.Commodity, weight.Commodity))
+		}
+		return leg, nil
+	}
+	if leg.Cost, isRounded, err = weight.Number.minor(m.scales[currency]); err != nil {
+		return leg, fmt.Errorf("%s %s %w", weight.Number, weight.Commodity, err)
+	}
+	if isRounded {
+		m.tell(fmt.Sprintf("costs in %s are rounded to %d decimals", weight.Commodity, m.scales[currency]))
+	}
+	return leg, nil
+}
+
+// parseCost reads what TagCost says.
+func parseCost(text string) (Amount, error) {
+	number, commodity, _ := strings.Cut(text, " ")
+	n, err := ParseNumber(number)
+	return Amount{n, strings.Trim(commodity, `"`)}, err
+}
