@@ -62,17 +62,17 @@ func (env *environment) openBook(
 	}
 	for n, p := range problems {
 		if o.maxErrors > 0 && n == o.maxErrors {
-			env.say("…")
+			_, _ = fmt.Fprintln(env.err, "…")
 			break
 		}
-		env.say(p.String())
+		_, _ = fmt.Fprintln(env.err, p)
 	}
 	if len(problems) > 0 {
 		return nil, 0, fmt.Errorf("%s cannot be imported: nothing was sent",
 			counted(int64(len(problems)), "place", "places"))
 	}
 	for _, note := range lines.Notes {
-		env.say(note)
+		_, _ = fmt.Fprintln(env.err, note)
 	}
 	*where = func(line int) string {
 		if at := lines.Positions[line-1].String(); at != "" {

@@ -36,11 +36,11 @@ func (m *mapping) transaction(t Transaction) (r request, ok bool) {
 }
 
 // effectiveAt is an entry's time: the start of its day, and so many microseconds as entries of the day come before.
-func (m *mapping) effectiveAt(t Transaction) string {
+func (m *mapping) effectiveAt(t Transaction) time.Time {
 	day, err := time.Parse(time.DateOnly, t.Date)
 	if err != nil {
 		m.wrong(t.Position, "%q is not a date", t.Date)
-		return ""
+		return day
 	}
 	at := day.Add(time.Duration(m.days[t.Date]) * time.Microsecond)
 	m.days[t.Date]++
@@ -55,7 +55,7 @@ func (m *mapping) effectiveAt(t Transaction) string {
 	case at.After(m.Now):
 		m.wrong(t.Position, "%s (UTC) is in the future", t.Date)
 	}
-	return at.Format(timeFormat)
+	return at
 }
 
 func valueOf(pairs []Pair, key string) string {

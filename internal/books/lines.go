@@ -19,9 +19,6 @@ const Conversion = "conversion"
 // earliest is the first instant that a posting can have: the KSUIDs' epoch.
 var earliest = time.Unix(1_400_000_000, 0).UTC()
 
-// timeFormat is how times are sent.
-const timeFormat = "2006-01-02T15:04:05.000000Z07:00"
-
 // Ledger is what must be known of the ledger that takes the book. Errors are those of *client.Client, whose code says
 // when there is no such asset or account.
 type Ledger interface {
@@ -69,7 +66,7 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 		return Lines{}, nil, err
 	}
 	for _, r := range transactions {
-		m.line(r.at, "transaction", r)
+		m.line(r.at, "transaction", r.TransactionRequest)
 	}
 	for _, note := range slices.Sorted(maps.Keys(m.told)) {
 		m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s (%d times)", note, m.told[note]))
@@ -79,12 +76,7 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 
 // request is a transaction as it is sent.
 type request struct {
-	ID          string            `json:"id"`
-	EffectiveAt string            `json:"effective_at"`
-	Description string            `json:"description,omitempty"`
-	Metadata    map[string]string `json:"metadata,omitempty"`
-	Postings    []client.Leg      `json:"postings"`
-
+	client.TransactionRequest
 	at Position
 }
 
