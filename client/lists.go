@@ -110,6 +110,37 @@ func (c *Client) Changes(account string) Listing[Change] {
 	return listing[Change](c, "", "", "accounts", account, "changes")
 }
 
+// Search says which transactions are listed.
+type Search struct {
+	From, To    time.Time // posted in it: from included, to excluded; zero times leave a side open
+	Key, Value  string    // with this value of an indexed metadata key; Key "": whatever their metadata
+	OldestFirst bool
+}
+
+// Transactions lists transactions by time, newest first unless the search says otherwise. What reversals took back is
+// left out. The list is about a second behind.
+func (c *Client) Transactions(s Search) Listing[Transaction] {
+	l := Listing[Transaction]{client: c, parts: []string{"transactions"}, filter: spanOf(s.From, s.To)}
+	if s.Key != "" {
+		l.filter.Set("metadata."+s.Key, s.Value)
+	}
+	if s.OldestFirst {
+		l.filter.Set("order", "asc")
+	}
+	return l
+}
+
+// spanOf is the part of a query that bounds times. Zero times leave a side open.
+func spanOf(from, to time.Time) url.Values {
+	q := url.Values{}
+	for name, t := range map[string]time.Time{"from": from, "to": to} {
+		if !t.IsZero() {
+			q.Set(name, t.Format(time.RFC3339Nano))
+		}
+	}
+	return q
+}
+
 // listing is a list below the path of parts. The filter is left out when its value is "".
 func listing[T any](c *Client, filter, value string, parts ...string) Listing[T] {
 	l := Listing[T]{client: c, parts: parts}

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -99,11 +100,7 @@ func (c *Client) History(
 	if h.Asset != "" {
 		q.Set("asset", h.Asset)
 	}
-	for name, t := range map[string]time.Time{"from": h.From, "to": h.To} {
-		if !t.IsZero() {
-			q.Set(name, t.Format(time.RFC3339Nano))
-		}
-	}
+	maps.Copy(q, spanOf(h.From, h.To))
 	return get[List[Posting]](ctx, c, q, "accounts", account, "postings")
 }
 

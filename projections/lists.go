@@ -13,6 +13,19 @@ type Reversal struct {
 	Header events.TransactionPosted
 }
 
+// Transaction is a transaction as lists have it.
+type Transaction struct {
+	Header events.TransactionPosted
+	Ended  *events.HoldEnded // of a hold that has ended, else nil
+}
+
+// Search says which transactions are listed.
+type Search struct {
+	Span               // posted in it
+	Key, Value  string // with this value of an indexed metadata key; Key "": whatever their metadata
+	OldestFirst bool
+}
+
 // Slice asks for one page of a list. A position is the id, or in histories the KSUID, of the last element already
 // returned.
 type Slice struct {
@@ -91,6 +104,10 @@ type Lists interface {
 	// ReversalsOf lists the transactions that reversed one, oldest first; positions are their numbers. It reads
 	// consistently, and makes two requests.
 	ReversalsOf(ctx context.Context, transaction string, s Slice) (Listed[Reversal], error)
+	// Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
+	// request for each partition of the list, which of those with a value of metadata is one, and one for each hundred
+	// items that it found: these are read consistently. A page may be short.
+	Transactions(ctx context.Context, by Search, s Slice) (Listed[Transaction], error)
 	// Members lists the current members of an account by user.
 	Members(ctx context.Context, account string, s Slice) (Listed[Membership], error)
 	// AccountsOf lists the current memberships of a user by account.

@@ -99,7 +99,7 @@ data.`,
 	}{
 		{"Read and post, through the API:", []*cobra.Command{
 			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
-			env.transactionCommand(),
+			env.transactionCommand(), env.findCommand(), env.tailCommand(),
 			env.transferCommand(), env.tradeCommand(), env.reverseCommand(), env.importCommand(),
 		}},
 		{"Set money aside, through the API:", []*cobra.Command{

@@ -67,11 +67,16 @@ type Strong interface {
 type Config struct {
 	// Commands carries out writes; nil in a function that only reads.
 	Commands Commands
-	// Facts, Lists, Strong and Past answer reads; nil in a function that only writes.
-	Facts  Facts
-	Lists  projections.Lists
-	Strong Strong
-	Past   Past
+	// Facts, Lists, Strong, Past and Journal answer reads; nil in a function that only writes.
+	Facts   Facts
+	Lists   projections.Lists
+	Strong  Strong
+	Past    Past
+	Journal Journal
+	// Ledger names the ledger among others: its lists of everything are bound to it.
+	Ledger string
+	// IndexedMetadata are the keys by which transactions are found.
+	IndexedMetadata []string
 	// Caller returns who sends a request, the zero Caller for nobody, whom routes under /v1 refuse.
 	Caller func(*http.Request) access.Caller
 	// Grants are the roles of users. Without them, users may do nothing.

@@ -108,9 +108,12 @@ func unprojected(t testing.TB) *fixture {
 	f.commands = &spied{Commands: ledger.New(c)}
 	f.config = Config{ // of two ledgers: reads find nothing cached
 		Commands: f.commands, Facts: ledger.New(c), Lists: views.NewLists(client, name), Strong: reader,
-		Past: projections.NewPast(v, v.Eventual(), views.NewLists(client, name), now), Now: now, Caller: LocalCaller,
+		Past: projections.NewPast(v, v.Eventual(), views.NewLists(client, name), now), Now: now,
 		Grants:  ledger.New(c),
-		Version: "v1.2.3", Log: slog.New(slog.NewJSONHandler(f.log, nil)),
+		Caller:  LocalCaller,
+		Journal: projections.NewJournalReader(views.NewLists(client, name), now), Ledger: name,
+		IndexedMetadata: []string{"order", "customer"},
+		Version:         "v1.2.3", Log: slog.New(slog.NewJSONHandler(f.log, nil)),
 	}
 	f.Handler = New(f.config)
 	for _, r := range register {

@@ -61,6 +61,15 @@ const clockTolerance = 5 * time.Second
 
 // past returns a time for which there are postings, as it is given, and whether it is.
 func (a *api) past(r *request, name string) (t time.Time, given bool) {
+	t, given = r.instant(name)
+	if t.After(a.config.Now().Add(clockTolerance)) {
+		r.failOnce(name, ruleFuture)
+	}
+	return t, given
+}
+
+// instant returns a time that a posting may have, now or later, as it is given, and whether it is.
+func (r *request) instant(name string) (t time.Time, given bool) {
 	text, given := r.query[name]
 	if !given {
 		return t, false
@@ -69,8 +78,6 @@ func (a *api) past(r *request, name string) (t time.Time, given bool) {
 	switch {
 	case !ok:
 		r.failOnce(name, ruleTime)
-	case t.After(a.config.Now().Add(clockTolerance)):
-		r.failOnce(name, ruleFuture)
 	case t.Before(events.Epoch()):
 		r.failOnce(name, ruleEpoch)
 	}

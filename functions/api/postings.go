@@ -82,14 +82,8 @@ func (a *api) historyExists(ctx context.Context, k events.Pair) error {
 
 // postingsOf is the list of an account's postings within span, of one asset unless that is empty.
 func postingsOf(account, asset string, span projections.Span) list {
-	var from, to string
-	if !span.From.IsZero() {
-		from = events.FormatTime(span.From)
-	}
-	if !span.To.IsZero() {
-		to = events.FormatTime(span.To)
-	}
-	return listOf("/v1/accounts/"+account+"/postings", paramAsset, asset, paramFrom, from, paramTo, to)
+	return listOf("/v1/accounts/"+account+"/postings", paramAsset, asset,
+		paramFrom, filterTime(span.From), paramTo, filterTime(span.To))
 }
 
 // isKSUID reports whether text can be a position in a history. In other lists positions are ids.

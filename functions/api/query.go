@@ -61,7 +61,7 @@ func (r *request) readQuery() {
 		value, err := url.QueryUnescape(rawValue)
 		_, repeated := r.query[name]
 		switch {
-		case !slices.Contains(r.route.query, name):
+		case !r.route.takes(name):
 			r.failOnce(name, ruleParameter)
 		case repeated:
 			r.failOnce(name, ruleOnce)
@@ -157,8 +157,13 @@ func parseTime(text string) (t time.Time, ok bool) {
 
 // slice returns the requested part of l. valid reports whether a text can be a position in l.
 func (r *request) slice(l list, valid func(position string) bool) projections.Slice {
+	return r.sliceAfter(paramCursor, l, valid)
+}
+
+// sliceAfter is slice with the cursor in a parameter of that name.
+func (r *request) sliceAfter(name string, l list, valid func(position string) bool) projections.Slice {
 	s := projections.Slice{Limit: r.number(paramLimit, 1, limitMax, limitDefault)}
-	cursor, given := r.query[paramCursor]
+	cursor, given := r.query[name]
 	if !given {
 		return s
 	}
@@ -169,7 +174,7 @@ func (r *request) slice(l list, valid func(position string) bool) projections.Sl
 	// If a filter is at fault, the cursor may belong to the list that was meant.
 	if err != nil && (err != errCursorForeign || len(r.wrong) == 0) {
 		before := len(r.wrong)
-		r.failOnce(paramCursor, err.Error())
+		r.failOnce(name, err.Error())
 		r.badCursor = len(r.wrong) > before // not when it was given twice
 	}
 	s.After = position

@@ -30,6 +30,18 @@ const (
 	paramStatus      = "status"
 	paramDryRun      = "dry_run"
 	paramAt          = "at"
+	paramOrder       = "order"
+	paramAfter       = "after"
+	paramMetadata    = metadataPrefix + "KEY" // KEY stands for a metadata key
+)
+
+// metadataPrefix begins the names of parameters that ask for a metadata key's value.
+const metadataPrefix = "metadata."
+
+// The values of order.
+const (
+	orderAscending  = "asc"
+	orderDescending = "desc"
 )
 
 // routes returns the table of routes, in the order of the page for people. To add a route, add its line here, its
@@ -82,12 +94,16 @@ func routes() []route {
 		{"POST", "/v1/transfers", dry, "Post a transfer", (*api).postTransfer},
 		{"POST", "/v1/trades", dry, "Post a trade", (*api).postTrade},
 		{"POST", batches, dry, "Post a batch", (*api).postBatch},
+		{"GET", "/v1/transactions", page(paramFrom, paramTo, paramOrder, paramMetadata),
+			"List transactions by time, all or by metadata", (*api).listTransactions},
 		{"GET", posted, nil, "Get a transaction with all its postings", (*api).getTransaction},
 		{"POST", posted + "/capture", dry, "Capture a hold", (*api).capture},
 		{"POST", posted + "/release", dry, "Release a hold", (*api).release},
 		{"POST", posted + "/reversals", dry, "Reverse a transaction", (*api).postReversal},
 		{"GET", posted + "/reversals", page(), "List the reversals of a transaction", (*api).listReversals},
 		{"GET", "/v1/holds", page(), "List all open holds", (*api).listOpenHolds},
+		{"GET", "/v1/journal", []string{paramAfter, paramFrom, paramLimit}, "Follow everything that happens",
+			(*api).listJournal},
 	}
 }
 
@@ -100,6 +116,14 @@ func (r *route) bodyBytes() int64 {
 		return BatchBytes
 	}
 	return BodyBytes
+}
+
+// takes reports whether r knows the query parameter with a name.
+func (r *route) takes(name string) bool {
+	if strings.HasPrefix(name, metadataPrefix) {
+		name = paramMetadata
+	}
+	return slices.Contains(r.query, name)
 }
 
 // public reports whether r answers callers without a name.

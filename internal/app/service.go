@@ -39,7 +39,7 @@ type Config struct {
 type Service struct {
 	config    Config
 	ledger    *ledger.Ledger
-	lists     projections.Lists
+	lists     *views.Lists
 	reader    *projections.Reader
 	past      *projections.Past
 	projector *projections.Projector
@@ -83,12 +83,15 @@ func (s *Service) Commands() http.Handler { return s.serve(true, false) }
 func (s *Service) Queries() http.Handler { return s.serve(false, true) }
 
 func (s *Service) serve(writes, reads bool) http.Handler {
-	c := api.Config{Caller: s.config.Caller, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log}
+	c := api.Config{
+		Caller: s.config.Caller, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log, Ledger: s.config.Table,
+	}
 	if writes {
 		c.Commands = s.ledger
 	}
 	if reads {
 		c.Facts, c.Lists, c.Strong, c.Past = s.ledger, s.lists, s.reader, s.past
+		c.Journal = projections.NewJournalReader(s.lists, nil)
 	}
 	return api.New(c)
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+)
+
+// findCommand is `ledger find`.
+func (env *environment) findCommand() *cobra.Command {
+	var by client.Search
+	var day time.Time
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "find",
+		Short: "Find transactions by time or by metadata",
+		Long: `find prints transactions, newest first: all, those of a time, or those with a
+value of metadata. Only metadata keys that the ledger indexes can be searched.
+
+--from is inclusive and --to is exclusive. Both take a time
+(2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
+--day takes one day, in UTC.
+
+The list may be about a second behind. --json prints the API's answers: one line
+for each page.`,
+		Example: `  ledger find --metadata order=1001
+  ledger find --day 2026-11-22 --all
+  ledger find --from 2026-11-01 --to 2026-12-01 --oldest-first`,
+		Args: named,
+	}
+	f := cmd.Flags()
+	var metadata string
+	f.Var(checked[string]{&metadata, "string", func(text string) (string, error) {
+		var ok bool
+		if by.Key, by.Value, ok = strings.Cut(text, "="); !ok || by.Key == "" || by.Value == "" {
+			return "", fmt.Errorf("it must be KEY=VALUE")
+		}
+		return text, nil
+	}}, "metadata", "only transactions with this metadata, KEY=VALUE")
+	formats := []string{time.RFC3339, time.DateOnly}
+	f.TimeVar(&by.From, "from", time.Time{}, formats, "posted at this time or later")
+	f.TimeVar(&by.To, "to", time.Time{}, formats, "posted before this time")
+	f.TimeVar(&day, "day", time.Time{}, []string{time.DateOnly}, "posted on this day")
+	f.BoolVar(&by.OldestFirst, "oldest-first", false, "print the oldest first")
+	limitFlags(cmd, &limit, "transactions")
+	cmd.MarkFlagsMutuallyExclusive("day", "from")
+	cmd.MarkFlagsMutuallyExclusive("day", "to")
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		if !day.IsZero() {
+			by.From, by.To = day, day.AddDate(0, 0, 1)
+		}
+		if !by.To.IsZero() && by.From.After(by.To) {
+			return wrongUse("--from is later than --to")
+		}
+		return printPages(ctx, env, limit, env.api.Transactions(by).Page, assetsOfAll, env.printTransactions)
+	})
+}
+
+// printTransactions prints a line for each leg of each transaction.
+func (env *environment) printTransactions(transactions []client.Transaction, heading bool) error {
+	t := env.legTable("POSTED AT (UTC)", heading)
+	for _, one := range transactions {
+		what := one.Kind
+		if one.Status != client.StatusPosted {
+			what += ", " + one.Status
+		}
+		env.legRows(t, one.PostedAt, what, one, one.Postings)
+	}
+	return t.flush()
+}
+
+// legTable is a table of transactions, with a line for each leg.
+func (env *environment) legTable(when string, heading bool) *grid {
+	t := newTable(env.out, times(when), words("TRANSACTION"), words("ACCOUNT"), words("ASSET"), numbers("QUANTITY"))
+	t.isHeaded = heading
+	return t
+}
+
+// legRows adds the lines of a transaction: at least one, of which the first says what it is.
+func (env *environment) legRows(t *grid, at, what string, one client.Transaction, legs []client.Posting) {
+	head := []string{shortTime(at), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", one.ID, what, one.Description))}
+	if len(legs) == 0 {
+		t.row(head[0], head[1], "", "", "")
+	}
+	for _, p := range legs {
+		t.row(head[0], head[1], p.Account, p.Asset, env.units.Quantity(p.Asset, p.Quantity))
+		head = []string{"", ""}
+	}
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// The rules of finding transactions, in words for callers.
+const (
+	ruleOrder        = "must be asc or desc"
+	ruleMetadataOnce = "is one too many: transactions are found by one metadata parameter"
+)
+
+// ruleMetadataValue is the rule of a value to find.
+var ruleMetadataValue = fmt.Sprintf("must have 1 to %d characters", events.MetadataValueChars)
+
+// listTransactions lists transactions by time, all or those with a value of indexed metadata.
+func (a *api) listTransactions(r *request) (reply, error) {
+	from, _ := a.past(r, paramFrom)
+	to, _ := r.instant(paramTo)
+	by := projections.Search{Span: projections.Span{From: wholeMicros(from), To: wholeMicros(to)}}
+	if !by.To.IsZero() && by.From.After(by.To) {
+		r.failOnce(paramFrom, ruleSpan)
+	}
+	order, given := r.query[paramOrder]
+	if by.OldestFirst = order == orderAscending; given && !by.OldestFirst && order != orderDescending {
+		r.failOnce(paramOrder, ruleOrder)
+	}
+	by.Key, by.Value = a.metadata(r)
+	if !by.OldestFirst {
+		order = "" // as if it were not given
+	}
+	l := listOf("/v1/transactions", paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
+		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger)
+	return answerPage(r, l, isListed, func(t projections.Transaction) transaction { return showHold(projections.Hold(t)) },
+		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Transaction], error) {
+			listed, err := a.config.Lists.Transactions(ctx, by, s)
+			return within(listed, func(t projections.Transaction) (string, int) {
+				return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, weight(projections.Hold(t))
+			}), err
+		})
+}
+
+// metadata returns the indexed metadata key whose value is asked for, "" for none, and the value.
+func (a *api) metadata(r *request) (key, value string) {
+	for _, name := range slices.Sorted(maps.Keys(r.query)) {
+		one, ok := strings.CutPrefix(name, metadataPrefix)
+		if !ok {
+			continue
+		}
+		text := r.query[name]
+		switch n := utf8.RuneCountInString(text); {
+		case !slices.Contains(a.config.IndexedMetadata, one):
+			r.failOnce(name, a.ruleIndexed())
+		case key != "":
+			r.failOnce(name, ruleMetadataOnce)
+		case n == 0, n > events.MetadataValueChars, !utf8.ValidString(text):
+			r.failOnce(name, ruleMetadataValue)
+		}
+		key, value = one, text
+	}
+	return key, value
+}
+
+// ruleIndexed is the rule of a metadata key to find by.
+func (a *api) ruleIndexed() string {
+	if len(a.config.IndexedMetadata) == 0 {
+		return "is not indexed: this ledger indexes no metadata"
+	}
+	return "is not indexed; what is: " + strings.Join(a.config.IndexedMetadata, ", ")
+}
+
+// filterTime is a time as a filter of a list, "" for none.
+func filterTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return events.FormatTime(t)
+}
+
+// isListed reports whether text can be a position in a list of transactions.
+func isListed(text string) bool {
+	ksuid, id, _ := strings.Cut(text, "#")
+	return isKSUID(ksuid) && events.ValidID(id)
+}
