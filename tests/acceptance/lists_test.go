@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ledger.example/tests/caller"
 )
@@ -197,7 +198,16 @@ func badCursors(t *testing.T, s *caller.Caller) {
 		add(name, path, altered)
 	}
 	history := next("/v1/accounts/~jane/postings?asset=~USD&limit=2")
+	const statement = "/v1/accounts/~jane/statement?asset=~USD&from=2020-01-01T00:00:00Z&to="
+	began, later := "2021-01-01T00:00:00Z", url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))
+	of := next(statement + later + "&limit=2")
 	foreign := map[string]string{
+		statement + began: of,
+		"/v1/accounts/~bank/statement?asset=~USD&from=2020-01-01T00:00:00Z&to=" + later:  of,
+		"/v1/accounts/~jane/statement?asset=~AAPL&from=2020-01-01T00:00:00Z&to=" + later: of,
+		"/v1/accounts/~jane/statement?asset=~USD&from=2020-01-01T00:00:01Z&to=" + later:  of,
+		"/v1/accounts/~jane/postings?from=2020-01-01T00:00:00Z":                          of,
+		"/v1/accounts/~jane/balances?at=" + began:                                        next("/v1/accounts/~jane/balances?limit=1"),
 		"/v1/accounts":                                                     cursor, // other filters
 		"/v1/accounts?prefix=~users":                                       cursor,
 		"/v1/accounts?prefix=~users:1":                                     cursor,

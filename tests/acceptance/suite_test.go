@@ -54,6 +54,7 @@ func scenarios() []scenario {
 		{"Amounts", badAmounts},
 		{"Errors", errorsInTheirOrder},
 		{"History", history},
+		{"Past", past},
 		{"Lists", listsByPrefix},
 		{"Fields", badFields},
 		{"Cursors", badCursors},
@@ -82,7 +83,7 @@ func scenarios() []scenario {
 }
 
 // ofTheStore are the scenarios that depend on the store: on its conditions, its transactions, its indexes and its stream.
-var ofTheStore = []string{"History", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds"}
+var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds"}
 
 // suite runs scenarios against the ledger at url, all unless some are named. It reports whether it ran all: -run may have
 // chosen some, too.

@@ -1,0 +1,307 @@
+package projections_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// past is a store with reads of its past, whose projector closes segments after few postings.
+type past struct {
+	*viewstest.Store
+	projector *projections.Projector
+	past      *projections.Past
+	posted    []projections.Posting // in any order
+}
+
+func newPast(t viewstest.T) *past {
+	t.Helper()
+	clock := func() time.Time { return morning.Add(time.Hour) }
+	s := viewstest.NewStore(t, clock)
+	p := &past{Store: s, projector: projections.NewProjector(s, clock, slog.New(slog.DiscardHandler)),
+		past: projections.NewPast(s.Views, s.Views.Eventual(), s.Lists, clock)}
+	p.projector.Tune(projections.Tuning{Stretch: 3, Segments: 2, Unsealed: 2})
+	return p
+}
+
+// at is the n-th millisecond of the morning: when ID(n) was posted.
+func at(n int) time.Time { return morning.Add(time.Duration(n) * time.Millisecond) }
+
+// arrive puts a posting, which is not projected yet.
+func (p *past) arrive(ctx context.Context, one projections.Posting) error {
+	p.posted = append(p.posted, one)
+	slices.SortFunc(p.posted, func(a, b projections.Posting) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	return p.Post(ctx, jane, one)
+}
+
+// sum is the plain sum of all postings at a millisecond from first to last.
+func (p *past) sum(first, last int) (quantity, cost, pending int64, count int64) {
+	for _, one := range p.posted {
+		if one.ID < ksuid(first) || one.ID > ksuid(last) {
+			continue
+		}
+		quantity, cost, pending = quantity+whole(one.Quantity), cost+whole(one.Cost), pending+whole(one.Pending)
+		count++
+	}
+	return quantity, cost, pending, count
+}
+
+// whole returns a small amount as a number.
+func whole(a events.Amount) (n int64) {
+	for _, c := range a.Abs().String() {
+		n = 10*n + int64(c-'0')
+	}
+	return n * int64(a.Sign())
+}
+
+// isSum fails unless f is the plain sum of all postings at a millisecond from first to last.
+func (p *past) isSum(t *rapid.T, what string, f projections.Fold, first, last int) {
+	t.Helper()
+	quantity, cost, pending, count := p.sum(first, last)
+	shown, _ := f.PendingCredits.Sub(f.PendingDebits)
+	if whole(f.Quantity()) != quantity || whole(f.Expenditure) != cost || whole(shown) != pending || f.Count != count {
+		t.Fatalf("%s: %+v, and the postings from %d to %d sum up to %d for %d, %d pending, %d of them", what, f, first,
+			last, quantity, cost, pending, count)
+	}
+}
+
+const lastMillisecond = 120
+
+// drawPosting draws a posting at a millisecond that has none yet. Most come later than those before; some are late, or
+// have an effective date, and lie in segments that were closed long ago.
+func (p *past) drawPosting(t *rapid.T) projections.Posting {
+	n := rapid.IntRange(1, lastMillisecond).Filter(func(n int) bool {
+		return !slices.ContainsFunc(p.posted, func(one projections.Posting) bool { return one.ID == ksuid(n) })
+	}).Draw(t, "millisecond")
+	one := posting(n, rapid.Int64Range(-90, 90).Draw(t, "quantity"))
+	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	case 0: // a hold that is placed
+		one.Pending, one.Phase, one.Hold = one.Quantity, events.PhasePlaced, "h"
+		one.Quantity, one.Cost = events.Amount{}, events.Amount{}
+	case 1: // the end of one
+		one.Pending, one.Phase, one.Hold = one.Quantity.Neg(), events.PhaseReleased, "h"
+		one.Quantity, one.Cost = events.Amount{}, events.Amount{}
+	}
+	return one
+}
+
+// A balance as of any time is the plain sum of what was posted by then, in whatever order it came and was projected,
+// and whatever the store's pages hold.
+func TestPastIsThePlainSum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ctx, p := t.Context(), newPast(t)
+		p.Page = rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "page")
+		for range rapid.IntRange(0, 6).Draw(t, "batches") {
+			var ids []events.KSUID
+			for range rapid.IntRange(1, 8).Draw(t, "postings") {
+				one := p.drawPosting(t)
+				if err := p.arrive(ctx, one); err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, one.ID)
+			}
+			if err := p.projector.Refold(ctx, jane, ids); err != nil {
+				t.Fatal(err)
+			}
+			n := rapid.IntRange(0, lastMillisecond+1).Draw(t, "as of")
+			strong := rapid.Bool().Draw(t, "strong")
+			b, err := p.past.Balance(ctx, jane, at(n), strong)
+			if err != nil || !b.Settled {
+				t.Fatal(b, err)
+			}
+			p.isSum(t, "as of", b.Fold, 0, n)
+			listed, err := p.past.Balances(ctx, jane.Account, at(n), strong, projections.Slice{Limit: 1})
+			if err != nil || len(listed.Items) != int(min(b.Count, 1)) || b.Count > 0 && listed.Items[0] != b {
+				t.Fatalf("listed are %+v, one by one %+v, %v", listed, b, err)
+			}
+		}
+	})
+}
+
+// Over all pages of any size, opening and movements are the closing, for every period and whatever arrives between
+// pages, late ones included; each line shows the balance after it. What did not change meanwhile is the plain sum.
+func TestStatementsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ctx, p := t.Context(), newPast(t)
+		p.Page = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "page")
+		var unprojected []events.KSUID
+		post := func(most int) {
+			for range rapid.IntRange(0, most).Draw(t, "postings") {
+				one := p.drawPosting(t)
+				if err := p.arrive(ctx, one); err != nil {
+					t.Fatal(err)
+				}
+				unprojected = append(unprojected, one.ID)
+			}
+		}
+		project := func() {
+			if err := p.projector.Refold(ctx, jane, unprojected); err != nil {
+				t.Fatal(err)
+			}
+			unprojected = nil
+		}
+		post(20)
+		project()
+		post(10)
+		project()
+		from := rapid.IntRange(0, lastMillisecond).Draw(t, "from")
+		to := rapid.IntRange(from, lastMillisecond+1).Draw(t, "to")
+		limit := rapid.IntRange(1, 12).Draw(t, "limit")
+		busy := rapid.Bool().Draw(t, "busy")
+		span := projections.Span{From: at(from), To: at(to)}
+		var mark *projections.StatementMark
+		var opening, balance projections.Fold
+		var last events.KSUID
+		lines := 0
+		for {
+			page, err := p.past.Statement(ctx, jane, span, mark, limit)
+			if err != nil || !page.Settled || len(page.Lines) > limit {
+				t.Fatal(page, err)
+			}
+			if mark == nil {
+				p.isSum(t, "opening", page.Opening, 0, from-1)
+				p.isSum(t, "closing", page.Closing, 0, to-1)
+				opening, balance = page.Opening, page.Opening
+			}
+			if page.Opening.Quantity() != opening.Quantity() || page.Opening.Count != opening.Count {
+				t.Fatalf("the opening was %+v and is %+v", opening, page.Opening)
+			}
+			for _, line := range page.Lines {
+				if line.ID <= last || line.ID < ksuid(from) || line.ID >= ksuid(to) {
+					t.Fatalf("%s after %s, from %s to %s", line.ID, last, ksuid(from), ksuid(to))
+				}
+				last = line.ID
+				if balance, err = balance.Add(projections.Posting{ID: line.ID, Figures: line.Figures()}); err != nil {
+					t.Fatal(err)
+				}
+				if balance.Quantity() != line.After {
+					t.Fatalf("after %s it is %s, shown %s", line.ID, balance.Quantity(), line.After)
+				}
+				lines++
+			}
+			if page.Next == nil {
+				if page.Closing != balance {
+					t.Fatalf("opening and movements are %+v, the closing is %+v", balance, page.Closing)
+				}
+				break
+			}
+			if mark = page.Next; busy {
+				if post(3); rapid.Bool().Draw(t, "projected") {
+					project()
+				}
+			}
+		}
+		if _, _, _, count := p.sum(from, to-1); !busy && lines != int(count) {
+			t.Fatalf("%d lines of %d postings", lines, count)
+		}
+	})
+}
+
+// What is lost of the segments, what is not visible yet and what overlaps is read from the postings.
+func TestPastWithBrokenSegments(t *testing.T) {
+	all := upTo(1, 20)
+	for name, damage := range map[string]func(viewstest.Damage, []projections.Segment){
+		"whole":         func(viewstest.Damage, []projections.Segment) {},
+		"the first one": func(d viewstest.Damage, s []projections.Segment) { d.LoseSegment(s[0]) },
+		"the second and the third": func(d viewstest.Damage, s []projections.Segment) {
+			d.LoseSegment(s[1])
+			d.LoseSegment(s[2])
+		},
+		"the last one": func(d viewstest.Damage, s []projections.Segment) { d.LoseSegment(s[len(s)-1]) },
+		"one that overlaps": func(d viewstest.Damage, s []projections.Segment) {
+			d.Segment(projections.Segment{Pair: jane, After: ksuid(5), Fold: ones(8, 3)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPast(t)
+			b := &book{Book: &viewstest.Book{T: t, Store: p.Store, Projector: p.projector}}
+			b.Refold(jane, b.PostOnes(jane, all...)...)
+			damage(p.Damage(), b.Segments(jane))
+			for n := range 22 {
+				got, err := p.past.Balance(t.Context(), jane, at(n), n%2 == 0)
+				wanted := ones(min(n, 20), min(n, 20))
+				if n == 0 {
+					wanted = projections.Fold{}
+				}
+				if err != nil || got.Fold != wanted {
+					t.Errorf("as of %d: %+v, %v", n, got, err)
+				}
+				span := projections.Span{From: at(n), To: at(21)}
+				page, err := p.past.Statement(t.Context(), jane, span, nil, 100)
+				if err != nil || len(page.Lines) != min(20, 21-n) || page.Opening.Count != int64(max(0, n-1)) ||
+					page.Closing != ones(20, 20) {
+					t.Errorf("from %d on: %+v, %v", n, page, err)
+				}
+			}
+		})
+	}
+}
+
+// A time is settled once it is over for longer than a command may take, by the earlier of two clocks.
+func TestPastSettles(t *testing.T) {
+	p := newPast(t)
+	now := morning.Add(time.Hour)
+	for _, c := range []struct {
+		own, store, age time.Duration
+		settled         bool
+	}{
+		{0, 0, 9 * time.Second, false}, {0, 0, 11 * time.Second, true},
+		{-5 * time.Second, 0, 11 * time.Second, false}, {5 * time.Second, 0, 9 * time.Second, false},
+		{0, 5 * time.Second, 9 * time.Second, false}, {-5 * time.Second, 5 * time.Second, 16 * time.Second, true},
+	} {
+		p.Now = func() time.Time { return now.Add(c.store) }
+		reads := projections.NewPast(p.Views, p.Views.Eventual(), p.Lists, func() time.Time { return now.Add(c.own) })
+		b, err := reads.Balance(t.Context(), jane, now.Add(-c.age), true)
+		page, err2 := reads.Statement(t.Context(), jane,
+			projections.Span{From: now.Add(-time.Hour), To: now.Add(-c.age)}, nil, 1)
+		if b.Settled != c.settled || page.Settled != c.settled || errors.Join(err, err2) != nil {
+			t.Errorf("%+v: %t, %t", c, b.Settled, page.Settled)
+		}
+	}
+}
+
+// The balance of a million postings takes the pages of its segments and one of postings; a page of a statement at most
+// one more, and one alone once it goes on.
+func TestPastRequests(t *testing.T) {
+	p := newPast(t)
+	b := &book{Book: &viewstest.Book{T: t, Store: p.Store, Projector: p.projector}}
+	p.projector.Tune(projections.Tuning{Stretch: 10, Segments: 90, Unsealed: 2})
+	b.Refold(jane, b.PostOnes(jane, upTo(1, 505)...)...)
+	is := func(what string, queries int) {
+		t.Helper()
+		if r := b.Requests(); r.Queries != queries || r.Gets+r.TransactGets+r.Writes() != 0 {
+			t.Errorf("%s took %+v", what, r)
+		}
+	}
+	b.Requests()
+	_, err := p.past.Balance(t.Context(), jane, at(444), false)
+	b.Must(err)
+	is("a balance", 2)
+	span := projections.Span{From: at(222), To: at(444)}
+	page, err := p.past.Statement(t.Context(), jane, span, nil, 100)
+	b.Must(err)
+	is("the first page of three", 3)
+	for len(page.Lines) == 100 {
+		page, err = p.past.Statement(t.Context(), jane, span, page.Next, 100)
+		b.Must(err)
+		is("another page", 1)
+	}
+	span.From = at(400)
+	_, err = p.past.Statement(t.Context(), jane, span, nil, 100)
+	b.Must(err)
+	is("a statement of one page", 2)
+}

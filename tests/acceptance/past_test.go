@@ -1,0 +1,114 @@
+package acceptance
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/tests/caller"
+)
+
+// What a balance was, at every moment at which it changed and right before; and statements of every page size, as JSON
+// and as CSV, whose openings and movements are their closings.
+func past(t *testing.T, s *caller.Caller) {
+	s.OpenBooks()
+	for i := range 5 {
+		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(
+			`{"id":"~p-%d","from":"~jane","to":"~shop","asset":"~USD","quantity":"%d","description":"No. %[1]d, \"paid\""}`,
+			i, 100*(i+1)))
+	}
+	s.Must(201, "POST", "/v1/transfers",
+		`{"id":"~h-1","from":"~jane","to":"~shop","asset":"~USD","quantity":"7","hold":{}}`)
+	const balance = "/v1/accounts/~jane/balances/~USD"
+	all := s.All("/v1/accounts/~jane/postings?asset=~USD&consistency=strong", 100)
+	if len(all) != 8 {
+		t.Fatalf("jane has %d postings", len(all))
+	}
+	slices.Reverse(all)
+	quantities := []string{"0", "500000", "350000", "349900", "349700", "349400", "349000", "348500", "348500"}
+	times := caller.Column(all, "posted_at")
+	for i, at := range times {
+		posted, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Acknowledged is included at once; what comes later is not.
+		s.Must(200, "GET", balance+"?consistency=strong&at="+at, "").Shows(t, map[string]any{
+			"quantity": quantities[i+1], "postings": float64(i + 1), "revision": float64(i + 1), "at": at,
+			"as_of_time": at, "as_of": all[i]["id"], "consistency": "strong", "available": nil, "account": "~jane",
+		})
+		before := url.QueryEscape(posted.Add(-time.Nanosecond).Format(time.RFC3339Nano))
+		s.Must(200, "GET", balance+"?at="+before, "").Shows(t, map[string]any{"quantity": quantities[i]})
+	}
+	newest := s.Must(200, "GET", balance+"?at="+times[7], "")
+	newest.Shows(t, map[string]any{"pending_debits": "7", "credits": "500000", "debits": "151500"})
+	if got, want := len(s.All("/v1/accounts/~jane/balances?consistency=strong&at="+times[0], 1)), 1; got != want {
+		t.Errorf("%d assets after the first deposit", got)
+	}
+	caller.Eventually(t, timeToProject, "all is projected", func() bool {
+		return len(s.All("/v1/accounts/~jane/balances?at="+times[7], 1)) == 2
+	})
+	s.Must(200, "GET", "/v1/accounts/~shop/balances?at=2020-01-01T00:00:00Z", "").Shows(t, map[string]any{"data 0": nil})
+	s.Must(200, "GET", "/v1/accounts/~jane/balances/~GOLD?at="+times[0], "").Shows(t,
+		map[string]any{"quantity": "0", "as_of": nil, "as_of_time": nil, "settled": newest.Value("settled")})
+
+	// From the third posting until before the last.
+	statement := "/v1/accounts/~jane/statement?asset=~USD&from=" + times[2] + "&to=" + times[7]
+	for _, limit := range []int{1, 2, 5, 100} {
+		lines := s.All(statement, limit)
+		if got := caller.Column(lines, "balance_after"); !slices.Equal(got, quantities[3:8]) {
+			t.Errorf("by %d: %q", limit, got)
+		}
+		if got := caller.Column(lines, "id"); !slices.Equal(got, caller.Column(all[2:7], "id")) {
+			t.Errorf("by %d: %q", limit, got)
+		}
+		s.Must(200, "GET", statement+fmt.Sprint("&limit=", limit), "").Shows(t, map[string]any{
+			"opening quantity": "350000", "opening postings": 2.0, "closing quantity": "348500", "closing postings": 7.0,
+			"account": "~jane", "asset": "~USD", "from": times[2], "to": times[7],
+		})
+		rows := []string{"line posted_at transaction quantity description balance_after",
+			"opening " + times[2] + "    350000"}
+		for i, line := range lines {
+			rows = append(rows, fmt.Sprintf(`posting %s ~p-%d -%d No. %d, "paid" %s`, line["posted_at"], i, 100*(i+1), i,
+				line["balance_after"]))
+		}
+		rows = append(rows, "closing "+times[7]+"    348500")
+		if got := asCSV(t, s, statement+fmt.Sprint("&limit=", limit)); !slices.Equal(got, rows) {
+			t.Errorf("as CSV, by %d: %q, wanted %q", limit, got, rows)
+		}
+	}
+	s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~USD&from="+times[4]+"&to="+times[4], "").Shows(t,
+		map[string]any{"data 0": nil, "opening quantity": "349700", "closing quantity": "349700", "next_cursor": nil})
+	s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~GOLD&from="+times[4]+"&to="+times[5], "").Shows(t,
+		map[string]any{"data 0": nil, "opening quantity": "0", "closing quantity": "0", "next_cursor": nil})
+}
+
+// asCSV returns the rows of a statement, some columns of each, following the links of its pages.
+func asCSV(t *testing.T, s *caller.Caller, path string) (rows []string) {
+	t.Helper()
+	text, at := "", path
+	for at != "" {
+		r := s.Must(200, "GET", at, "", "Accept", "text/csv")
+		if got := r.Header.Get("Content-Type"); got != "text/csv; charset=utf-8" {
+			t.Fatalf("%s is of %s", at, got)
+		}
+		text += string(r.Body)
+		link, isNext := strings.CutSuffix(r.Header.Get("Link"), `>; rel="next"`)
+		if at = ""; isNext {
+			at, _, _ = strings.Cut(path, "?")
+			at += strings.TrimPrefix(link, "<")
+		}
+	}
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	for _, row := range all {
+		rows = append(rows, strings.Join([]string{row[0], row[1], row[2], row[7], row[9], row[12]}, " "))
+	}
+	return rows
+}
