@@ -207,7 +207,7 @@ func badCursors(t *testing.T, s *caller.Caller) {
 		"/v1/accounts/~jane/statement?asset=~AAPL&from=2020-01-01T00:00:00Z&to=" + later: of,
 		"/v1/accounts/~jane/statement?asset=~USD&from=2020-01-01T00:00:01Z&to=" + later:  of,
 		"/v1/accounts/~jane/postings?from=2020-01-01T00:00:00Z":                          of,
-		"/v1/accounts/~jane/balances?at=" + began:                                        next("/v1/accounts/~jane/balances?limit=1"),
+		"/v1/accounts/~jane/balances?at=" + began:                                        of,
 		"/v1/accounts":                                                     cursor, // other filters
 		"/v1/accounts?prefix=~users":                                       cursor,
 		"/v1/accounts?prefix=~users:1":                                     cursor,
