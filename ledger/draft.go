@@ -189,6 +189,9 @@ func Check(r PostingRequest) error {
 	return nil
 }
 
+// IsBackdated reports whether a posting asks for a time in the past.
+func IsBackdated(r PostingRequest) bool { return r.expand().note.EffectiveAt != nil }
+
 // Debited returns the accounts that a posting takes from: those with a leg that is no credit.
 func Debited(r PostingRequest) (accounts []string) {
 	d := r.expand()

@@ -125,6 +125,9 @@ func (a *api) postReversal(r *request) (reply, error) {
 		c.Part = o.part()
 		r.idempotencyKey(o, &c.Annotation)
 	}, func(ctx context.Context) (reply, error) {
+		if c.EffectiveAt != nil && !r.caller.Admin {
+			return reply{}, backdating()
+		}
 		v, err := a.permitLife(ctx, r, c.Transaction, debitedBy(c.Part))
 		if err != nil {
 			return reply{}, err

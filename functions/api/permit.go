@@ -156,6 +156,12 @@ func (r *request) permitPosting(c command) error {
 	return mayPost(p, roles, r.rule.role)
 }
 
+// backdating refuses a user who gives a time in the past.
+func backdating() error {
+	return forbidden(access.Administrator, "Only services and administrators post for a time in the past.",
+		fieldError{"effective_at", ruleRole(access.Administrator)})
+}
+
 // needsOf returns the accounts that a posting debits, each with the role that is needed on it.
 func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role {
 	needs := make(map[string]access.Role)
@@ -167,6 +173,9 @@ func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role
 
 // mayPost returns nil if the caller has a role on all that a posting debits. Accounts without any role do not exist.
 func mayPost(p ledger.PostingRequest, roles map[string]access.Role, needed access.Role) error {
+	if ledger.IsBackdated(p) {
+		return backdating()
+	}
 	missing := func(account string) bool { role, asked := roles[account]; return asked && role == access.None }
 	if err := ledger.NamesNoAccount(p, missing); err != nil {
 		return err

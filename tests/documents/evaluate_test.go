@@ -237,6 +237,8 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 		"CorsOrigins": {"https://app.example.com http://localhost:3000,https://app.example.com",
 			"* https://* app.example.com https://app.example.com/ https://a:123456"},
 		"JwtReadScope":   {"read ledger/read https://ledger.example.com/read", `a"b a\b é ` + strings.Repeat("a", 65)},
+		"JwtAdminScope":  {"admin ledger/admin", `a"b a\b é ` + strings.Repeat("a", 65)},
+		"JwtUserClaim":   {"sub cognito:username https://example.com/user", `é a"b ` + strings.Repeat("a", 129)},
 		"JwtWriteScope":  {"write ledger/write", `a"b a\b é ` + strings.Repeat("a", 65)},
 		"DomainName":     {"ledger.example.com", "ledger https://ledger.example.com Ledger.example.com -a.example.com a..b"},
 		"CertificateArn": {"arn:aws:acm:eu-central-1:123456789012:certificate/0a1b-2c", "0a1b-2c"},
@@ -273,9 +275,10 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 func TestParametersAreRefusedApart(t *testing.T) {
 	whole := readTemplate(t)
 	for names, want := range map[string]bool{
-		"": false, "JwtIssuer": true, "JwtAudience": true, "JwtIssuer JwtAudience": false,
-		"JwtIssuer JwtAudience JwtReadScope JwtWriteScope": false, "JwtReadScope JwtWriteScope": true,
-		"JwtIssuer JwtAudience JwtReadScope": true, "DomainName": true, "CertificateArn": true,
+		"": false, "JwtIssuer": true, "JwtAudience": true, "JwtIssuer JwtAudience": true, "JwtAdminScope": true,
+		"JwtIssuer JwtAudience JwtAdminScope":                            false,
+		"JwtIssuer JwtAudience JwtAdminScope JwtReadScope JwtWriteScope": false, "JwtReadScope JwtWriteScope": true,
+		"JwtIssuer JwtAudience JwtAdminScope JwtReadScope": true, "DomainName": true, "CertificateArn": true,
 		"DomainName CertificateArn": false, "HostedZoneId": true, "DomainName CertificateArn HostedZoneId": false,
 	} {
 		given := make(map[string]any)

@@ -38,7 +38,7 @@ func listOf(v any) []any {
 
 // switches are parameters that change what a stack is made of, with a value each.
 var switches = []map[string]any{
-	{"JwtIssuer": "https://issuer.example.com", "JwtAudience": "ledger,other"},
+	{"JwtIssuer": "https://issuer.example.com", "JwtAudience": "ledger,other", "JwtAdminScope": "ledger/admin"},
 	{"JwtReadScope": "ledger/read", "JwtWriteScope": "ledger/write"},
 	{"CorsOrigins": "https://app.example.com"},
 	{"DomainName": "ledger.example.com", "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/0a"},
@@ -182,7 +182,8 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	for name, want := range map[string]any{
 		"LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": "",
 		"LEDGER_TABLE": ref("LedgerTable"), "LEDGER_METRICS": sub(ownNamespace),
-		"LEDGER_NEWEST_FORM": ref("NewestForm"),
+		"LEDGER_NEWEST_FORM": ref("NewestForm"), "LEDGER_JWT_USER_CLAIM": ref("JwtUserClaim"),
+		"LEDGER_JWT_ADMIN_SCOPE": ref("JwtAdminScope"),
 	} {
 		if got := valueAt(whole, "Globals", "Function", "Environment", "Variables", name); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %v, want %v", name, got, want)
