@@ -10,6 +10,7 @@ import (
 // Bounds of what one process caches, so that it fits the smallest of functions beside everything else.
 const (
 	definitionsBytes  = 16 << 20 // of accounts, and again of assets: some 50,000 of either
+	groupsBytes       = 2 << 20  // of groups
 	creditsPairs      = 100_000  // some 20 MB
 	definitionMinimum = 256      // bytes of a definition besides its texts, roughly
 	limitBytes        = 128      // bytes of one limit of an overdraft, roughly
@@ -97,4 +98,8 @@ func accountBytes(a *Account) int {
 
 func assetBytes(a *events.AssetRegistered) int {
 	return definitionMinimum + len(a.ID) + len(a.Name) + len(a.Description) + len(a.Actor)
+}
+
+func groupBytes(g *events.GroupRegistered) int {
+	return definitionMinimum + len(g.ID) + len(g.Name) + len(g.Description) + len(g.Actor)
 }

@@ -24,6 +24,9 @@ const (
 	CodeTransactionIDReused Code = "transaction_id_reused" // the id has another body
 	CodeAssetExists         Code = "asset_exists"          // the id has another definition
 	CodeAccountExists       Code = "account_exists"        // the id has another definition
+	CodeGroupNotFound       Code = "group_not_found"       // the request's
+	CodeGroupExists         Code = "group_exists"          // the id has another definition
+	CodeTooManyGroups       Code = "too_many_groups"       // the account is in events.AccountGroupsMax
 	CodeInsufficientFunds   Code = "insufficient_funds"    // Error.Funds has the figures
 	CodeAccountFrozen       Code = "account_frozen"        // Error.Fields name the account that may not be debited
 	CodeAccountClosed       Code = "account_closed"        // likewise: neither debited nor credited

@@ -28,8 +28,9 @@ func (h HoldRequest) expires(now time.Time) (time.Time, *Error) {
 	}})
 }
 
-// mayWriteLife returns nil if this ledger may write the stored forms of holds, of their ends, of reversals, of changes
-// and of effective dates. Otherwise older code still reads the table, which would not understand them: CodeUnavailable.
+// mayWriteLife returns nil if this ledger may write the stored forms of holds, of their ends, of reversals, of changes,
+// of groups and of effective dates. Otherwise older code still reads the table, which would not understand them:
+// CodeUnavailable.
 func (l *Ledger) mayWriteLife() *Error {
 	if l.newestForm >= events.NewestForm {
 		return nil
@@ -37,6 +38,6 @@ func (l *Ledger) mayWriteLife() *Error {
 	return &Error{
 		Code: CodeUnavailable, RetryAfter: time.Minute,
 		Detail: fmt.Sprintf("The ledger's parameter NewestForm is %d: no holds, reversals, changes of accounts or "+
-			"effective dates are written yet. Nothing was written.", l.newestForm),
+			"groups, and no effective dates are written yet. Nothing was written.", l.newestForm),
 	}
 }

@@ -29,6 +29,7 @@ type Ledger struct {
 	clock    store.Clock
 	accounts *knownAccounts
 	assets   *cache[string, *events.AssetRegistered]
+	groups   *cache[string, *events.GroupRegistered]
 	credits  *knownCredits
 }
 
@@ -56,6 +57,7 @@ func New(c Config) *Ledger {
 		log:         cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 		accounts:    newKnownAccounts(c.Now),
 		assets:      newCache[string](definitionsBytes, assetBytes),
+		groups:      newCache[string](groupsBytes, groupBytes),
 		credits:     newKnownCredits(c.Now),
 	}
 }
@@ -95,6 +97,9 @@ func (l *Ledger) lookup(ctx context.Context, keys LookupKeys) (found LookupResul
 	}
 	for id, asset := range found.Assets {
 		l.assets.put(id, &asset)
+	}
+	for id, group := range found.Groups {
+		l.groups.put(id, &group)
 	}
 	return found, nil
 }

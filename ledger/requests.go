@@ -36,17 +36,34 @@ type ChangeAccount struct {
 	Actor     string               // who asks, 1 to events.ActorChars characters
 }
 
-// GrantMember asks that a user have a role on an account.
-type GrantMember struct {
-	Account, User string // ids
-	Role          events.Role
-	Actor         string // who asks, 1 to events.ActorChars characters
+// RegisterGroup asks that a group be registered.
+type RegisterGroup struct {
+	ID          string // see events.ValidID
+	Name        string // at most events.NameChars characters
+	Description string // at most events.DescriptionChars characters
+	Actor       string // who asks, 1 to events.ActorChars characters
 }
 
-// RevokeMember asks that a user have no role on an account.
+// GroupAccount asks that an account be in a group or, with Out, that it not be.
+type GroupAccount struct {
+	Group, Account string // ids
+	Out            bool
+	Actor          string // who asks, 1 to events.ActorChars characters
+}
+
+// GrantMember asks that a user have a role, on an account or in a group.
+type GrantMember struct {
+	Account, Group string // ids, one of them empty
+	User           string // id
+	Role           events.Role
+	Actor          string // who asks, 1 to events.ActorChars characters
+}
+
+// RevokeMember asks that a user have no role, on an account or in a group.
 type RevokeMember struct {
-	Account, User string // ids
-	Actor         string // who asks, 1 to events.ActorChars characters
+	Account, Group string // ids, one of them empty
+	User           string // id
+	Actor          string // who asks, 1 to events.ActorChars characters
 }
 
 // PostingRequest is one of PostTransaction, PostTransfer and PostTrade. Each stands for one transaction.

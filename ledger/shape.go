@@ -173,7 +173,7 @@ func (r ChangeAccount) Shape() []FieldError {
 
 // Shape returns the fields whose value alone is at fault; nil when there are none.
 func (r GrantMember) Shape() []FieldError {
-	f := faults(RevokeMember{Account: r.Account, User: r.User}.Shape())
+	f := faults(RevokeMember{Account: r.Account, Group: r.Group, User: r.User}.Shape())
 	switch r.Role {
 	case events.RoleViewer, events.RoleOperator, events.RoleOwner:
 	default:
@@ -185,7 +185,28 @@ func (r GrantMember) Shape() []FieldError {
 // Shape returns the fields whose value alone is at fault; nil when there are none.
 func (r RevokeMember) Shape() []FieldError {
 	var f faults
-	f.check(Field{Name: "account"}, brokenByID(r.Account))
+	if r.Group != "" {
+		f.check(Field{Name: "group"}, brokenByID(r.Group))
+	} else {
+		f.check(Field{Name: "account"}, brokenByID(r.Account))
+	}
 	f.check(Field{Name: "user"}, brokenByID(r.User))
+	return f
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r RegisterGroup) Shape() []FieldError {
+	var f faults
+	f.check(Field{Name: "id"}, brokenByID(r.ID))
+	f.check(Field{Name: "name"}, brokenByText(r.Name, 0, events.NameChars))
+	f.check(Field{Name: "description"}, brokenByText(r.Description, 0, events.DescriptionChars))
+	return f
+}
+
+// Shape returns the fields whose value alone is at fault; nil when there are none.
+func (r GroupAccount) Shape() []FieldError {
+	var f faults
+	f.check(Field{Name: "group"}, brokenByID(r.Group))
+	f.check(Field{Name: "account"}, brokenByID(r.Account))
 	return f
 }

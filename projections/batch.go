@@ -31,31 +31,37 @@ type Record struct {
 	Figures        *events.Figures // of a posting, as the record shows them; nil: the table is read for them
 }
 
-// group is the work that records of one batch ask for: the refold of one balance, one membership, or the entries of
-// one hold.
+// group is the work that records of one batch ask for: the refold of one balance, one membership, an account's places
+// in groups, or the entries of one hold.
 type group struct {
 	groupKey
 	first   int            // position in the batch of its first record
 	records int            // how many there are
 	dirty   []dirtyPosting // of a refold
 	ended   bool           // of a hold: one of its records is of its end
+	from    int64          // of places in groups: the least number of a change
 	effort  effort         // of a refold
 	err     error
 }
 
-type groupKey struct{ account, asset, user, hold string } // asset of a refold, user of a membership, hold alone
+// groupKey has an account and the asset of a refold; an account or a team, which is a group of accounts, and the user
+// of a membership; an account alone for its places in groups; or a hold alone.
+type groupKey struct{ account, team, asset, user, hold string }
 
 // lane returns what groups of one lane have in common: they run one after another.
 func (k groupKey) lane() string {
-	if k.hold != "" {
+	switch {
+	case k.hold != "":
 		return "#" + k.hold // no account has such an id
+	case k.team != "":
+		return "%" + k.team // likewise
 	}
 	return k.account
 }
 
-// Project applies a batch: it refolds each balance once whose postings the batch names, brings memberships and
-// entries of holds up to date, and skips everything else, as the ledger's own writes come back through the stream. A
-// batch may be applied again. Groups of one account run one after another, because they share its summary.
+// Project applies a batch: it refolds each balance once whose postings the batch names, brings memberships, places in
+// groups and entries of holds up to date, and skips everything else, as the ledger's own writes come back through the
+// stream. A batch may be applied again. Groups of one account run one after another, because they share its summary.
 //
 // Project does all that it can. It returns the sequence number of the first record whose group failed, "" if none
 // did; all records before it are done. If that is the batch's first record it returns an error instead, so that the
@@ -137,11 +143,25 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 			}
 		case table.IsGrant(r.SK):
 			account, user, _, ok := table.ParseGrant(key)
+			team, member, _, isTeam := table.ParseGroupGrant(key)
+			switch {
+			case ok:
+				groupOf(i, groupKey{account: account, user: user})
+			case isTeam:
+				groupOf(i, groupKey{team: team, user: member})
+			default:
+				p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
+			}
+		case table.IsGrouping(r.SK):
+			account, number, ok := table.ParseGrouping(key)
 			if !ok {
 				p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
 				continue
 			}
-			groupOf(i, groupKey{account: account, user: user})
+			g := groupOf(i, groupKey{account: account})
+			if g.from == 0 || number < g.from {
+				g.from = number
+			}
 		}
 	}
 	return groups
@@ -165,8 +185,12 @@ func (p *Projector) apply(ctx context.Context, g *group) error {
 			return err
 		}
 		return p.refreshUnnamed(ctx, k, g.dirty)
+	case g.team != "":
+		return p.RefreshGroupMembership(ctx, g.team, g.user)
+	case g.user != "":
+		return p.RefreshMembership(ctx, g.account, g.user)
 	}
-	return p.RefreshMembership(ctx, g.account, g.user)
+	return p.RefreshGrouped(ctx, g.account, g.from)
 }
 
 // isFinal reports whether a repetition would fail in the same way: because of an item that cannot be decoded, a fold
@@ -190,7 +214,7 @@ func (p *Projector) report(ctx context.Context, batch []Record, groups []*group)
 		}
 		number := batch[g.first].SequenceNumber
 		about := []any{
-			"account", g.account, "asset", g.asset, "user", g.user, "hold", g.hold,
+			"account", g.account, "group", g.team, "asset", g.asset, "user", g.user, "hold", g.hold,
 			"sequence_number", number, "error", g.err,
 		}
 		if g.isFinal() {

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"ledger.example/events"
@@ -110,6 +111,42 @@ type Lists interface {
 	Transactions(ctx context.Context, by Search, s Slice) (Listed[Transaction], error)
 	// Members lists the current members of an account by user.
 	Members(ctx context.Context, account string, s Slice) (Listed[Membership], error)
-	// AccountsOf lists the current memberships of a user by account.
-	AccountsOf(ctx context.Context, user string, s Slice) (Listed[Membership], error)
+	// AccountsOf lists the accounts that a user reaches: first those of its own memberships, by account, then those of
+	// each of its groups, by group and account. An account comes once for each way to it. It makes two requests at the
+	// same time, and then one for each group. A page goes through a few groups at most, and may be short.
+	AccountsOf(ctx context.Context, user string, s Slice) (Listed[Reach], error)
+
+	// Groups lists the groups whose ids have a prefix, by id.
+	Groups(ctx context.Context, prefix string, s Slice) (Listed[events.GroupRegistered], error)
+	// GroupMembers lists the current members of a group by user.
+	GroupMembers(ctx context.Context, group string, s Slice) (Listed[Membership], error)
+	// GroupsOf lists the current memberships of a user by group.
+	GroupsOf(ctx context.Context, user string, s Slice) (Listed[Membership], error)
+	// GroupAccounts lists the accounts of a group.
+	GroupAccounts(ctx context.Context, group string, s Slice) (Listed[Grouped], error)
+	// AccountGroups lists the groups of an account.
+	AccountGroups(ctx context.Context, account string, s Slice) (Listed[Grouped], error)
+	// GroupTotals adds up what the accounts of a group hold, by asset, and returns how many accounts there are. It
+	// makes one request, and one for each account; it is no snapshot. Errors: also ErrTooManyAccounts, beyond
+	// TotalsAccounts of them, and events.ErrOverflow.
+	GroupTotals(ctx context.Context, group string, s Slice) (totals Listed[Total], accounts int, err error)
+}
+
+// TotalsAccounts is the most accounts whose balances are added up.
+const TotalsAccounts = 1000
+
+// ErrTooManyAccounts is the error of adding up more than TotalsAccounts accounts.
+var ErrTooManyAccounts = errors.New("the group has too many accounts to add up")
+
+// Reach is an account that a user reaches with a role.
+type Reach struct {
+	Membership        // its Account is reached
+	Through    string // the group, "" for a role on the account itself
+}
+
+// Total is what the accounts of a group hold of an asset.
+type Total struct {
+	Asset    string
+	Accounts int // that hold or held it
+	Fold         // without a last posting: it is of many accounts
 }

@@ -7,24 +7,60 @@ import (
 	"ledger.example/events"
 )
 
-// Membership is the projection of one user's role on one account.
+// Membership is the projection of one user's role on one account or in one group.
 type Membership struct {
-	Account, User string
-	Role          events.Role // "" after a revocation
-	Number        int64       // of the grant or revocation it shows
+	Account, Group string // one of them is empty
+	User           string
+	Role           events.Role // "" after a revocation
+	Number         int64       // of the grant or revocation it shows
+}
+
+// Grouped is the projection of one account's place in one group.
+type Grouped struct {
+	Account, Group string
+	Out            bool  // it was taken out
+	Number         int64 // of the change of the account's groups that it shows
 }
 
 // RefreshMembership makes the membership of user on account what the newest grant or revocation says. A membership
 // never replaces one of a higher number, so late and repeated calls do no harm. Errors: store.ErrAbsent when there is
 // no grant; those of the ports; store.ErrConflict when others kept writing first.
 func (p *Projector) RefreshMembership(ctx context.Context, account, user string) error {
+	return p.refreshMembership(ctx, func() (Membership, error) { return p.views.NewestGrant(ctx, account, user) })
+}
+
+// RefreshGroupMembership is RefreshMembership of user in group.
+func (p *Projector) RefreshGroupMembership(ctx context.Context, group, user string) error {
+	return p.refreshMembership(ctx, func() (Membership, error) { return p.views.NewestGroupGrant(ctx, group, user) })
+}
+
+func (p *Projector) refreshMembership(ctx context.Context, newest func() (Membership, error)) error {
 	return p.retryOnConflict(ctx, func() error {
-		m, err := p.views.NewestGrant(ctx, account, user)
+		m, err := newest()
 		if err != nil {
 			return fmt.Errorf("read newest grant: %w", err)
 		}
 		if err := p.views.WriteMembership(ctx, m); err != nil {
 			return fmt.Errorf("write membership: %w", err)
+		}
+		return nil
+	})
+}
+
+// RefreshGrouped brings account's places in the groups up to date that its changes from a number on name. Each change
+// names the one group that it adds or removes, and each is refreshed by a record of its own at the latest: so whoever
+// reads the newest one and then stalls can write nothing that is older than what a later change says of the same group.
+// A place never replaces one of a higher number. Errors: as of RefreshMembership.
+func (p *Projector) RefreshGrouped(ctx context.Context, account string, from int64) error {
+	return p.retryOnConflict(ctx, func() error {
+		places, err := p.views.GroupedSince(ctx, account, from)
+		if err != nil {
+			return fmt.Errorf("read groups: %w", err)
+		}
+		for _, g := range places {
+			if err := p.views.WriteGrouped(ctx, g); err != nil {
+				return fmt.Errorf("write place in a group: %w", err)
+			}
 		}
 		return nil
 	})

@@ -23,7 +23,8 @@ const (
 
 var backoff = retry.Backoff{First: 10 * time.Millisecond, Max: 640 * time.Millisecond}
 
-// Projector folds postings into balances and summaries, and grants into memberships. It is safe for concurrent use.
+// Projector folds postings into balances and summaries, grants into memberships, and changes of groups into
+// places in them. It is safe for concurrent use.
 type Projector struct {
 	views    ProjectorViews
 	repairer Repairer // nil: lost items are not looked for

@@ -51,6 +51,18 @@ type ProjectorViews interface {
 	// NewestGrant reads the newest grant or revocation of user on account as a membership. Error: also ErrAbsent.
 	NewestGrant(ctx context.Context, account, user string) (Membership, error)
 
+	// NewestGroupGrant is NewestGrant of user in group.
+	NewestGroupGrant(ctx context.Context, group, user string) (Membership, error)
+
+	// GroupedSince reads the changes of account's groups from a number on, and returns the account's place in each
+	// group that they name as the newest change says it, by group. It makes one request for each page. Error: also
+	// ErrAbsent, when there is no such change.
+	GroupedSince(ctx context.Context, account string, from int64) ([]Grouped, error)
+
+	// WriteGrouped writes g unless a place of at least g.Number is stored, which is no error. One that was taken out
+	// leaves the inverse index.
+	WriteGrouped(ctx context.Context, g Grouped) error
+
 	// Hold reads a hold's header and its end. Error: also ErrAbsent, without a header.
 	Hold(ctx context.Context, id string) (Hold, error)
 

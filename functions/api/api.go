@@ -31,6 +31,8 @@ type Commands interface {
 	Reverse(ctx context.Context, r ledger.ReverseRequest) (ledger.Posted, error)
 	Grant(ctx context.Context, r ledger.GrantMember) (created bool, err error)
 	Revoke(ctx context.Context, r ledger.RevokeMember) error
+	RegisterGroup(ctx context.Context, r ledger.RegisterGroup) (group events.GroupRegistered, created bool, err error)
+	GroupAccount(ctx context.Context, r ledger.GroupAccount) (groups []string, changed bool, err error)
 
 	// The dry runs judge what they are named for, and write nothing.
 	DryRun(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error)
@@ -39,15 +41,17 @@ type Commands interface {
 	DryRelease(ctx context.Context, r ledger.ReleaseRequest) (ledger.Ended, error)
 	DryReverse(ctx context.Context, r ledger.ReverseRequest) (ledger.Posted, error)
 
-	// Asset, Account and Life are those of Facts.
+	// Asset, Group, Account and Life are those of Facts.
 	Asset(ctx context.Context, id string) (events.AssetRegistered, error)
+	Group(ctx context.Context, id string) (events.GroupRegistered, error)
 	Account(ctx context.Context, id string) (ledger.Account, error)
 	Life(ctx context.Context, id string) (ledger.Life, error)
 }
 
-// Facts are what assets, accounts and transactions are, by id, strongly consistent. Errors are *ledger.Error.
+// Facts are what assets, groups, accounts and transactions are, by id, strongly consistent. Errors are *ledger.Error.
 type Facts interface {
 	Asset(ctx context.Context, id string) (events.AssetRegistered, error)
+	Group(ctx context.Context, id string) (events.GroupRegistered, error)
 	Account(ctx context.Context, id string) (ledger.Account, error)
 	// KnownAccount returns what an account is now or was before.
 	KnownAccount(ctx context.Context, id string) (ledger.Account, error)

@@ -18,6 +18,7 @@ const (
 	codeBodyTooLarge     ledger.Code = "body_too_large"
 	codeMalformedBody    ledger.Code = "malformed_body"
 	codeInvalidCursor    ledger.Code = "invalid_cursor"
+	codeGroupTooLarge    ledger.Code = "group_too_large"
 )
 
 // CodeForeignHost is the code of a local ledger for requests under another machine's name. No Lambda function answers

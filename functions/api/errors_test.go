@@ -115,7 +115,8 @@ func TestReadsThatFail(t *testing.T) {
 			t.Errorf("%v is %v", err, got)
 		}
 	}
-	ids := strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}", "u-17", "{id}", "t-1")
+	ids := strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}", "u-17", "{id}", "t-1",
+		"{group}", "desk")
 	d, f := readDocument(t), newFixture(t)
 	f.fails = errors.New("x")
 	for _, known := range routes() {

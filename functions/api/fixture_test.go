@@ -33,7 +33,7 @@ var instant = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
 const goodTransfer = `{"from":"jane","to":"shop","asset":"USD","quantity":"1"}`
 
 // register is what a fixture holds: jane has 10 AAPL and 350000 USD, market is unlimited, shop and fees are empty,
-// margin may owe 500000 USD.
+// margin may owe 500000 USD. The group desk has jane and market.
 var register = [][3]string{
 	{"PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`},
 	{"PUT", "/v1/assets/AAPL", `{"name":"Apple <Inc.>","description":"Common stock","scale":0,"currency":"USD"}`},
@@ -43,6 +43,10 @@ var register = [][3]string{
 	{"PUT", "/v1/accounts/shop", `{}`},
 	{"PUT", "/v1/accounts/fees", `{}`},
 	{"PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`},
+	{"PUT", "/v1/groups/desk", `{"name":"The desk"}`},
+	{"PUT", "/v1/groups/desk/accounts/jane", ``},
+	{"PUT", "/v1/groups/desk/accounts/market", ``},
+	{"PUT", "/v1/groups/desk/members/u-17", `{"role":"operator"}`},
 	{"POST", "/v1/transfers", `{"id":"d-1","from":"market","to":"jane","asset":"USD","quantity":"500000"}`},
 	{"POST", "/v1/trades",
 		`{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000","settle":true}`},
@@ -132,7 +136,10 @@ func unprojected(t testing.TB) *fixture {
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := unprojected(t)
-	records := []projections.Record{record(table.GrantKey("jane", "u-17", 1))}
+	records := []projections.Record{
+		record(table.GrantKey("jane", "u-17", 1)), record(table.GroupGrantKey("desk", "u-17", 1)),
+		record(table.GroupingKey("jane", 1)), record(table.GroupingKey("market", 1)),
+	}
 	for _, leg := range f.legs {
 		records = append(records, record(table.PostingKey(leg.Account, leg.Asset, string(leg.ID))))
 	}

@@ -21,7 +21,7 @@ func FuzzQuery(f *testing.F) {
 	for _, r := range routes() {
 		if !r.writes() && len(r.query) > 0 {
 			paths = append(paths, strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}",
-				"u-17").Replace(r.pattern))
+				"u-17", "{group}", "desk").Replace(r.pattern))
 		}
 	}
 	fix := newFixture(f)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"ledger.example/events"
 	"ledger.example/internal/access"
@@ -10,20 +11,31 @@ import (
 	"ledger.example/projections"
 )
 
-// membership is a user's role on an account; null when it was revoked.
+// membership is a user's role on an account or in a group; null when it was revoked.
 type membership struct {
-	Account string  `json:"account"`
+	Account string  `json:"account,omitempty"`
+	Group   string  `json:"group,omitempty"`
 	User    string  `json:"user"`
 	Role    *string `json:"role"`
 }
 
 func showMembership(m projections.Membership) membership {
-	return membership{m.Account, m.User, orNull(string(m.Role))}
+	return membership{m.Account, m.Group, m.User, orNull(string(m.Role))}
 }
 
-// putMember grants a role: 201 for the user's first role on the account, else 200.
+// reach is an account that a user reaches with a role, through a group or, with null, by a role of its own.
+type reach struct {
+	membership
+	Through *string `json:"through"`
+}
+
+func showReach(m projections.Reach) reach {
+	return reach{showMembership(m.Membership), orNull(m.Through)}
+}
+
+// putMember grants a role, on an account or in a group: 201 for the user's first role there, else 200.
 func (a *api) putMember(r *request) (reply, error) {
-	c := ledger.GrantMember{Account: r.ids["account"], User: r.ids["user"], Actor: r.actor}
+	c := ledger.GrantMember{Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Actor: r.actor}
 	return answerWrite(r, &c, func(o *object) {
 		c.Role = events.Role(o.text("role", required))
 	}, func(ctx context.Context) (reply, error) {
@@ -31,7 +43,7 @@ func (a *api) putMember(r *request) (reply, error) {
 			return reply{}, err
 		}
 		created, err := a.config.Commands.Grant(ctx, c)
-		return written(created, "", membership{c.Account, c.User, orNull(string(c.Role))}), err
+		return written(created, "", membership{c.Account, c.Group, c.User, orNull(string(c.Role))}), err
 	})
 }
 
@@ -48,9 +60,9 @@ func (a *api) deleteMember(r *request) (reply, error) {
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
-	c := ledger.RevokeMember{Account: r.ids["account"], User: r.ids["user"], Actor: r.actor}
+	c := ledger.RevokeMember{Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Actor: r.actor}
 	err := a.config.Commands.Revoke(r.http.Context(), c)
-	return reply{status: http.StatusOK, body: membership{Account: c.Account, User: c.User}}, err
+	return reply{status: http.StatusOK, body: membership{Account: c.Account, Group: c.Group, User: c.User}}, err
 }
 
 // listMembers lists the members of an account by their ids.
@@ -60,8 +72,21 @@ func (a *api) listMembers(r *request) (reply, error) {
 	return answerList(r, l, id, a.config.Lists.Members, a.accountExists, showMembership)
 }
 
-// listAccountsOf lists the memberships of a user. Users are not registered: one without memberships has an empty list.
+// listAccountsOf lists the accounts that a user reaches. Users are not registered: one without memberships has an empty
+// list.
 func (a *api) listAccountsOf(r *request) (reply, error) {
 	user := r.ids["user"]
-	return answerList(r, listOf("/v1/users/"+user+"/accounts"), user, a.config.Lists.AccountsOf, nil, showMembership)
+	l := listOf("/v1/users/" + user + "/accounts")
+	return answerNamed(r, l, isReach, user, a.config.Lists.AccountsOf, nil, showReach)
+}
+
+// isReach reports whether text can be a position in the list of a user's accounts: an id, or a #, a group and perhaps
+// another # and an id. A # alone is one, too.
+func isReach(text string) bool {
+	position, behind := strings.CutPrefix(text, "#")
+	if !behind || position == "" {
+		return behind || events.ValidID(text)
+	}
+	group, account, within := strings.Cut(position, "#")
+	return events.ValidID(group) && (!within || events.ValidID(account))
 }

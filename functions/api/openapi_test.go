@@ -179,7 +179,7 @@ func TestDocumentHasTheCodes(t *testing.T) {
 // Every example is valid against its schema, and every example of a body is taken by the API.
 func TestDocumentExamples(t *testing.T) {
 	d, s := readDocument(t), newSchemas(t)
-	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1")
+	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new")
 	checked := 0
 	for path, operations := range d.Paths {
 		for method, o := range operations {
@@ -267,8 +267,8 @@ func TestAnswersFitTheDocument(t *testing.T) {
 			}
 		}
 		for _, account := range []string{"jane", "market", "margin", "shop", "none", "*"} {
-			path := strings.NewReplacer("{account}", account, "{asset}", "USD", "{user}", "u-17", "{id}", "t-1").
-				Replace(known.pattern)
+			path := strings.NewReplacer("{account}", account, "{asset}", "USD", "{user}", "u-17", "{id}", "t-1",
+				"{group}", "desk").Replace(known.pattern)
 			for _, query := range []string{defaults.Encode(), "limit=1", "newest=0", "consistency=strong"} {
 				for _, body := range bodies {
 					w := f.do(t, known.method, path+"?"+query, body)
@@ -298,7 +298,7 @@ func TestBodiesFitTheDocument(t *testing.T) {
 	}
 	fields := []string{"id", "name", "description", "scale", "currency", "profile", "overdraft", "role", "metadata",
 		"from", "asset", "quantity", "cost", "settle", "buyer", "hold", "unknown"}
-	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1")
+	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new")
 	for _, known := range routes() {
 		if !known.hasBody() || known.pattern == "/v1/transactions" { // whose number of postings is a rule of row 5
 			continue

@@ -117,7 +117,8 @@ func problemOfLedger(e *ledger.Error, write bool) *problem {
 		p.cause = e
 	}
 	switch e.Code {
-	case ledger.CodeAccountNotFound, ledger.CodeAssetNotFound, ledger.CodeTransactionNotFound:
+	case ledger.CodeAccountNotFound, ledger.CodeAssetNotFound, ledger.CodeTransactionNotFound,
+		ledger.CodeGroupNotFound:
 		if !write || len(e.Fields) == 0 { // the path names it, not the body
 			p.Status = http.StatusNotFound
 		}

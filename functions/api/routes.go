@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A route is one request that the API answers. Methods other than GET write, and all of them but DELETE have a JSON
-// object as their body.
+// A route is one request that the API answers. Methods other than GET write, and have a JSON object as their body
+// unless hasBody says otherwise.
 type route struct {
 	method  string
 	pattern string                              // segments in braces are ids
@@ -55,6 +55,8 @@ func routes() []route {
 		account = "/v1/accounts/{account}"
 		member  = account + "/members/{user}"
 		posted  = "/v1/transactions/{id}"
+		group   = "/v1/groups/{group}"
+		inGroup = group + "/members/{user}"
 	)
 	return []route{
 		{"GET", "/", nil, "Get a page for people", (*api).home},
@@ -88,7 +90,21 @@ func routes() []route {
 		{"GET", account + "/members", page(), "List an account's members", (*api).listMembers},
 		{"PUT", member, nil, "Grant a user a role", (*api).putMember},
 		{"DELETE", member, nil, "Revoke a user's role", (*api).deleteMember},
-		{"GET", "/v1/users/{user}/accounts", page(), "List a user's memberships", (*api).listAccountsOf},
+		{"GET", account + "/groups", page(), "List an account's groups", (*api).listAccountGroups},
+		{"GET", "/v1/users/{user}/accounts", page(), "List a user's accounts, direct and through groups",
+			(*api).listAccountsOf},
+		{"GET", "/v1/users/{user}/groups", page(), "List a user's groups", (*api).listGroupsOf},
+
+		{"PUT", group, nil, "Register a group", (*api).putGroup},
+		{"GET", group, nil, "Get a group", (*api).getGroup},
+		{"GET", "/v1/groups", page(paramPrefix), "List groups", (*api).listGroups},
+		{"PUT", groupedPath, nil, "Put an account into a group", (*api).putGrouped},
+		{"DELETE", groupedPath, nil, "Take an account out of a group", (*api).deleteGrouped},
+		{"GET", group + "/accounts", page(), "List a group's accounts", (*api).listGroupAccounts},
+		{"PUT", inGroup, nil, "Grant a user a role in a group", (*api).putMember},
+		{"DELETE", inGroup, nil, "Revoke a user's role in a group", (*api).deleteMember},
+		{"GET", group + "/members", page(), "List a group's members", (*api).listGroupMembers},
+		{"GET", group + "/balances", page(), "Get the totals of a group's accounts", (*api).getTotals},
 
 		{"POST", "/v1/transactions", dry, "Post a transaction", (*api).postTransaction},
 		{"POST", "/v1/transfers", dry, "Post a transfer", (*api).postTransfer},
@@ -106,6 +122,9 @@ func routes() []route {
 			(*api).listJournal},
 	}
 }
+
+// groupedPath is the path of an account's place in a group, which takes no body.
+const groupedPath = "/v1/groups/{group}/accounts/{account}"
 
 // batches is the path of batches, whose bodies may be larger than others.
 const batches = "/v1/batches"
@@ -132,8 +151,11 @@ func (r *route) public() bool { return !strings.HasPrefix(r.pattern, "/v1/") }
 // writes reports whether r changes the ledger: an error after it may have an unknown outcome.
 func (r *route) writes() bool { return r.method != http.MethodGet }
 
-// hasBody reports whether r needs a JSON object. DELETE takes no body and ignores one.
-func (r *route) hasBody() bool { return r.writes() && r.method != http.MethodDelete }
+// hasBody reports whether r needs a JSON object. DELETE, and putting an account into a group, take no body and ignore
+// one.
+func (r *route) hasBody() bool {
+	return r.writes() && r.method != http.MethodDelete && r.pattern != groupedPath
+}
 
 // match finds the route of a request and its ids by their names. HEAD is answered as GET. Without a route, allow lists
 // the methods of the path; it is empty when the path is unknown.

@@ -155,8 +155,13 @@ func versionOf(item ddb.Item) int64 {
 // membershipItem returns the item of a membership. A revoked one is kept, for its number, but is not in the inverse
 // index.
 func membershipItem(m projections.Membership) ddb.Item {
-	item := begin(table.MembershipKey(m.Account, m.User), table.KindMembership)
-	item[table.AttrAccount], item[table.AttrUser] = ddb.String(m.Account), ddb.String(m.User)
+	key := table.MembershipKey(m.Account, m.User)
+	if m.Group != "" {
+		key = table.GroupMembershipKey(m.Group, m.User)
+	}
+	item := begin(key, table.KindMembership)
+	putText(item, table.AttrAccount, m.Account)
+	item[table.AttrUser] = ddb.String(m.User)
 	item[table.AttrNumber] = ddb.Integer(m.Number)
 	putText(item, table.AttrRole, string(m.Role))
 	if m.Role != "" {
@@ -169,15 +174,48 @@ func membershipItem(m projections.Membership) ddb.Item {
 func decodeMembership(item ddb.Item) (projections.Membership, error) {
 	r, key := open(item, table.KindMembership)
 	account, user, ok := table.ParseMembership(key)
-	if !ok {
-		r.Fail(table.AttrSK, "is not that of a membership")
+	m := projections.Membership{
+		Account: account, User: user, Role: events.Role(r.OptionalText(table.AttrRole)), Number: numberOf(item),
 	}
-	m := projections.Membership{Account: account, User: user, Role: events.Role(r.OptionalText(table.AttrRole))}
-	numbers := ddb.Read(item)
-	if number := numbers.Integer(table.AttrNumber); numbers.Err() == nil {
-		m.Number = number
+	if !ok {
+		if m.Group, m.User, ok = table.ParseGroupMembership(key); !ok {
+			r.Fail(table.AttrSK, "is not that of a membership")
+		}
 	}
 	return decoded(m, key, r)
+}
+
+// numberOf returns the number of the event that an item shows, 0 when it has none.
+func numberOf(item ddb.Item) int64 {
+	r := ddb.Read(item)
+	if number := r.Integer(table.AttrNumber); r.Err() == nil {
+		return number
+	}
+	return 0
+}
+
+// groupedItem returns the item of an account's place in a group. One that was taken out is kept, for its number, but is
+// not in the inverse index.
+func groupedItem(g projections.Grouped) ddb.Item {
+	item := begin(table.GroupedKey(g.Account, g.Group), table.KindGrouped)
+	item[table.AttrAccount] = ddb.String(g.Account)
+	item[table.AttrNumber] = ddb.Integer(g.Number)
+	if !g.Out {
+		item[table.AttrPK2] = ddb.String(table.GroupPK2(g.Group))
+	}
+	return item
+}
+
+// decodeGrouped reads an account's place in a group, from the table or from the inverse index, which has all but its
+// Number: that is then 0.
+func decodeGrouped(item ddb.Item) (projections.Grouped, error) {
+	r, key := open(item, table.KindGrouped)
+	account, group, ok := table.ParseGrouped(key)
+	if !ok {
+		r.Fail(table.AttrSK, "is not that of a place in a group")
+	}
+	out := !r.Has(table.AttrPK2)
+	return decoded(projections.Grouped{Account: account, Group: group, Out: out, Number: numberOf(item)}, key, r)
 }
 
 // putFold adds the attributes of a fold to item, and returns item. Amounts are numbers of at most 38 digits.

@@ -107,20 +107,16 @@ func (l *Lists) Assets(ctx context.Context, prefix string, s projections.Slice) 
 func (l *Lists) Members(ctx context.Context, account string, s projections.Slice) (
 	projections.Listed[projections.Membership], error,
 ) {
-	r := table.MembersRange(s.After)
-	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
-	members, err := list(ctx, l, "list members", r, q, s.Limit, secondOf(table.ParseMembership), decodeMembership)
-	return withoutRevoked(members), err
+	return l.members(ctx, table.AccountKey(account).PK, s, table.ParseMembership)
 }
 
-// AccountsOf implements projections.Lists.
-func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (
-	projections.Listed[projections.Membership], error,
-) {
-	r := table.AccountsRange("", s.After)
-	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
-	account := firstOf(table.ParseMembership)
-	members, err := list(ctx, l, "list accounts of a user", r, q, s.Limit, account, decodeMembership)
+// members lists the current members in a partition, whose keys parse reads.
+func (l *Lists) members(ctx context.Context, partition string, s projections.Slice,
+	parse func(table.Key) (string, string, bool),
+) (projections.Listed[projections.Membership], error) {
+	r := table.MembersRange(s.After)
+	q := ddb.Within(partition, r, &dynamodb.QueryInput{})
+	members, err := list(ctx, l, "list members", r, q, s.Limit, secondOf(parse), decodeMembership)
 	return withoutRevoked(members), err
 }
 

@@ -4,6 +4,8 @@ package dynamo
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -124,6 +126,47 @@ func (v *Views) NewestGrant(ctx context.Context, account, user string) (projecti
 		return projections.Membership{}, err
 	}
 	return projections.Membership{Account: account, User: user, Role: role, Number: number}, nil
+}
+
+// NewestGroupGrant implements projections.ProjectorViews.
+func (v *Views) NewestGroupGrant(ctx context.Context, group, user string) (projections.Membership, error) {
+	role, number, err := ddb.NewestGroupGrant(ctx, v.client, v.table, group, user)
+	if err != nil {
+		return projections.Membership{}, err
+	}
+	return projections.Membership{Group: group, User: user, Role: role, Number: number}, nil
+}
+
+// GroupedSince implements projections.ProjectorViews.
+func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([]projections.Grouped, error) {
+	var newest events.AccountGrouped
+	named := make(map[string]bool)
+	q := &dynamodb.QueryInput{}
+	for {
+		out, err := v.query(ctx, account, table.GroupingsFrom(from), q)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range out.Items {
+			if newest, err = decodeAs[events.AccountGrouped](item); err != nil {
+				return nil, err
+			}
+			named[newest.Changed()] = true
+		}
+		if q.ExclusiveStartKey = out.LastEvaluatedKey; q.ExclusiveStartKey == nil {
+			break
+		}
+	}
+	if newest.Account == "" {
+		return nil, store.ErrAbsent
+	}
+	places := make([]projections.Grouped, 0, len(named))
+	for _, group := range slices.Sorted(maps.Keys(named)) {
+		places = append(places, projections.Grouped{
+			Account: account, Group: group, Out: !newest.Has(group), Number: newest.Number,
+		})
+	}
+	return places, nil
 }
 
 // keysOnly projects an item to its key.

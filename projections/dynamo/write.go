@@ -46,14 +46,24 @@ func (v *Views) Write(ctx context.Context, c projections.Change) error {
 	return ddb.WriteError(err)
 }
 
-// WriteMembership implements projections.Balances.
+// WriteMembership implements projections.ProjectorViews.
 func (v *Views) WriteMembership(ctx context.Context, m projections.Membership) error {
+	return v.putNumbered(ctx, membershipItem(m), m.Number)
+}
+
+// WriteGrouped implements projections.ProjectorViews.
+func (v *Views) WriteGrouped(ctx context.Context, g projections.Grouped) error {
+	return v.putNumbered(ctx, groupedItem(g), g.Number)
+}
+
+// putNumbered puts an item of a number unless one of at least that number is stored, which is no error.
+func (v *Views) putNumbered(ctx context.Context, item ddb.Item, number int64) error {
 	older := condition{
 		expression: ddb.IfAbsent + " OR #number < :number",
 		names:      map[string]string{"#number": table.AttrNumber},
-		values:     ddb.Item{":number": ddb.Integer(m.Number)},
+		values:     ddb.Item{":number": ddb.Integer(number)},
 	}
-	err := v.putAlone(ctx, v.put(membershipItem(m), older))
+	err := v.putAlone(ctx, v.put(item, older))
 	if errors.Is(err, errCondition) {
 		return nil // it is as new, or newer
 	}

@@ -302,8 +302,8 @@ func TestListsOfMembers(t *testing.T) {
 		}
 		pages(t, s.Members, "jane", ann, cal)
 		ann.Number, other.Number, cal.Number = 0, 0, 0 // the index doesn't hold it
-		pages(t, s.AccountsOf, "ann", ann, other)
-		pages(t, s.AccountsOf, "cal", cal)
+		pages(t, s.AccountsOf, "ann", projections.Reach{Membership: ann}, projections.Reach{Membership: other})
+		pages(t, s.AccountsOf, "cal", projections.Reach{Membership: cal})
 		pages(t, s.AccountsOf, "bob")
 	})
 }

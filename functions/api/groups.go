@@ -1,0 +1,174 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+// group is a group by its id.
+type group struct {
+	listedGroup
+	Actor string `json:"actor"`
+}
+
+func showGroup(e events.GroupRegistered) group { return group{showListedGroup(e), e.Actor} }
+
+// listedGroup is a group in a list, which leaves out who registered it.
+type listedGroup struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	CreatedAt   string `json:"created_at"`
+}
+
+func showListedGroup(e events.GroupRegistered) listedGroup {
+	return listedGroup{e.ID, e.Name, e.Description, events.FormatTime(e.At)}
+}
+
+// grouped is an account's place in a group.
+type grouped struct {
+	Group   string `json:"group"`
+	Account string `json:"account"`
+}
+
+func showGrouped(g projections.Grouped) grouped { return grouped{g.Group, g.Account} }
+
+// groupings is the answer to putting an account into a group or taking it out.
+type groupings struct {
+	grouped
+	Groups []string `json:"groups"` // all of the account
+}
+
+// total is what the accounts of a group hold of one asset.
+type total struct {
+	Asset          string        `json:"asset"`
+	Accounts       int           `json:"accounts"` // that hold or held it
+	Quantity       events.Amount `json:"quantity"`
+	NetExpenditure events.Amount `json:"net_expenditure"`
+	Credits        events.Amount `json:"credits"`
+	Debits         events.Amount `json:"debits"`
+	PendingDebits  events.Amount `json:"pending_debits"`
+	PendingCredits events.Amount `json:"pending_credits"`
+	Postings       int64         `json:"postings"`
+}
+
+func showTotal(t projections.Total) total {
+	return total{
+		t.Asset, t.Accounts, t.Quantity(), t.Expenditure, t.Credits, t.Debits, t.PendingDebits, t.PendingCredits, t.Count,
+	}
+}
+
+// totals is a page of totals.
+type totals struct {
+	Group    string `json:"group"`
+	Accounts int    `json:"accounts"` // of the group
+	page[total]
+}
+
+// putGroup registers a group: 201, or 200 if it was registered before with the same body.
+func (a *api) putGroup(r *request) (reply, error) {
+	c := ledger.RegisterGroup{ID: r.ids["group"], Actor: r.actor}
+	var sent echo
+	return answerWrite(r, &c, func(o *object) {
+		sent = o.echo(c.ID, "created_at", "actor")
+		c.Name = o.text("name", optional)
+		c.Description = o.text("description", optional)
+	}, func(ctx context.Context) (reply, error) {
+		if err := sent.check(r, func() (map[string]string, error) {
+			e, err := a.config.Commands.Group(ctx, c.ID)
+			return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
+		}); err != nil {
+			return reply{}, err
+		}
+		e, created, err := a.config.Commands.RegisterGroup(ctx, c)
+		return written(created, "/v1/groups/"+e.ID, showGroup(e)), err
+	})
+}
+
+// getGroup is strongly consistent.
+func (a *api) getGroup(r *request) (reply, error) {
+	return answerFact(r, r.ids["group"], a.config.Facts.Group, showGroup)
+}
+
+// listGroups lists groups by their ids. The index may lag behind registrations.
+func (a *api) listGroups(r *request) (reply, error) {
+	prefix := r.filter(paramPrefix, rulePrefix)
+	return answerList(r, listOf("/v1/groups", paramPrefix, prefix), prefix, a.config.Lists.Groups, nil, showListedGroup)
+}
+
+// putGrouped puts an account into a group: 201, or 200 if it is in it.
+func (a *api) putGrouped(r *request) (reply, error) { return a.group(r, false) }
+
+// deleteGrouped takes an account out of a group. The answer is the same when it was not in it.
+func (a *api) deleteGrouped(r *request) (reply, error) { return a.group(r, true) }
+
+func (a *api) group(r *request, out bool) (reply, error) {
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	c := ledger.GroupAccount{Group: r.ids["group"], Account: r.ids["account"], Out: out, Actor: r.actor}
+	groups, changed, err := a.config.Commands.GroupAccount(r.http.Context(), c)
+	if groups == nil {
+		groups = []string{}
+	}
+	return written(changed && !out, "", groupings{grouped{c.Group, c.Account}, groups}), err
+}
+
+// listGroupAccounts lists the accounts of a group by their ids.
+func (a *api) listGroupAccounts(r *request) (reply, error) {
+	id := r.ids["group"]
+	l := listOf("/v1/groups/" + id + "/accounts")
+	return answerList(r, l, id, a.config.Lists.GroupAccounts, a.groupExists, showGrouped)
+}
+
+// listGroupMembers lists the members of a group by their ids.
+func (a *api) listGroupMembers(r *request) (reply, error) {
+	id := r.ids["group"]
+	l := listOf("/v1/groups/" + id + "/members")
+	return answerList(r, l, id, a.config.Lists.GroupMembers, a.groupExists, showMembership)
+}
+
+// listAccountGroups lists the groups of an account by their ids.
+func (a *api) listAccountGroups(r *request) (reply, error) {
+	id := r.ids["account"]
+	l := listOf("/v1/accounts/" + id + "/groups")
+	return answerList(r, l, id, a.config.Lists.AccountGroups, a.accountExists, showGrouped)
+}
+
+// listGroupsOf lists the groups of a user by their ids.
+func (a *api) listGroupsOf(r *request) (reply, error) {
+	user := r.ids["user"]
+	return answerList(r, listOf("/v1/users/"+user+"/groups"), user, a.config.Lists.GroupsOf, nil, showMembership)
+}
+
+// getTotals answers with what the accounts of a group hold, by asset. The balances are read one by one, so the answer is
+// no snapshot.
+func (a *api) getTotals(r *request) (reply, error) {
+	id := r.ids["group"]
+	l := listOf("/v1/groups/" + id + "/balances")
+	s := r.slice(l, events.ValidID)
+	if err := r.check(); err != nil {
+		return reply{}, err
+	}
+	listed, accounts, err := a.config.Lists.GroupTotals(r.http.Context(), id, s)
+	if err == nil && accounts == 0 {
+		err = a.groupExists(r.http.Context(), id)
+	}
+	if errors.Is(err, projections.ErrTooManyAccounts) {
+		err = newProblem(codeGroupTooLarge, "The group has more than "+strconv.Itoa(projections.TotalsAccounts)+
+			" accounts, the most whose balances are added up.")
+	}
+	return reply{status: http.StatusOK, body: totals{id, accounts, pageOf(l, listed, showTotal)}}, err
+}
+
+// groupExists returns nil, or why the group cannot be read: group_not_found for one.
+func (a *api) groupExists(ctx context.Context, id string) error {
+	_, err := a.config.Facts.Group(ctx, id)
+	return err
+}

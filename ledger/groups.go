@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/store"
+)
+
+// Group returns a group. Groups are immutable, so they are cached.
+// Errors: CodeGroupNotFound, CodeThrottled, CodeUnavailable.
+func (l *Ledger) Group(ctx context.Context, id string) (events.GroupRegistered, error) {
+	if group, ok := l.groups.get(id); ok {
+		return *group, nil
+	}
+	found, err := l.lookupValid(ctx, id, LookupKeys{Groups: []string{id}})
+	group, ok := found.Groups[id]
+	if err == nil && !ok {
+		err = &Error{Code: CodeGroupNotFound, Detail: "There is no such group."}
+	}
+	return group, err
+}
+
+// RegisterGroup registers a group; created is false when it had been registered with the same body before.
+// Errors: CodeInvalidRequest, CodeGroupExists, CodeThrottled, CodeContention, CodeUnavailable, CodeOutcomeUnknown,
+// CodeInternal.
+func (l *Ledger) RegisterGroup(
+	ctx context.Context, r RegisterGroup,
+) (group events.GroupRegistered, created bool, err error) {
+	c, cancel, err := startCommand(ctx, r.Shape(), r.Actor)
+	if err != nil {
+		return group, false, err
+	}
+	defer cancel()
+	if refused := l.mayWriteLife(); refused != nil {
+		return group, false, refused
+	}
+	// The texts are cloned because the event is cached, and they may be parts of a whole request.
+	stored, created, err := define(c, l, l.groups, r.ID, events.GroupRegistered{
+		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Description: strings.Clone(r.Description),
+		Actor: strings.Clone(r.Actor), At: l.instant(),
+	})
+	if err != nil {
+		return group, false, err
+	}
+	if stored.Name != r.Name || stored.Description != r.Description {
+		return group, false, &Error{
+			Code: CodeGroupExists, Detail: "The group was registered before with another body.",
+		}
+	}
+	return *stored, created, nil
+}
+
+// GroupAccount puts an account into a group, or takes it out of one. It returns all groups of the account from then on,
+// sorted; changed is false when the account was in the group, or was not, already. Errors: CodeInvalidRequest,
+// CodeGroupNotFound, CodeAccountNotFound, CodeTooManyGroups, CodeThrottled, CodeContention, CodeUnavailable,
+// CodeOutcomeUnknown.
+func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []string, changed bool, err error) {
+	c, cancel, err := startCommand(ctx, r.Shape(), r.Actor)
+	if err != nil {
+		return nil, false, err
+	}
+	defer cancel()
+	if _, err := l.Group(c, r.Group); err != nil {
+		return nil, false, err
+	}
+	if _, err := l.KnownAccount(c, r.Account); err != nil {
+		return nil, false, err
+	}
+	if refused := l.mayWriteLife(); refused != nil {
+		return nil, false, refused
+	}
+	e := events.AccountGrouped{Account: r.Account, Actor: r.Actor, At: l.instant()}
+	changed, err = l.putNext(c, func() (events.Event, error) {
+		var number int64
+		if groups, number, err = l.newestGroups(c, r.Account); err != nil {
+			return nil, err
+		}
+		at, found := slices.BinarySearch(groups, r.Group)
+		switch {
+		case found != r.Out:
+			return nil, nil
+		case r.Out:
+			e.Removed = r.Group
+			groups = slices.Delete(groups, at, at+1)
+		case len(groups) >= events.AccountGroupsMax:
+			return nil, tooManyGroups()
+		default:
+			e.Added = r.Group
+			groups = slices.Insert(groups, at, r.Group)
+		}
+		if e.Number, e.Groups = number+1, groups; len(groups) == 0 {
+			e.Groups = nil // as it is read back
+		}
+		return e, nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return groups, changed, nil
+}
+
+// newestGroups reads the groups of an account, sorted, and the number of their newest change: 0 before the first.
+func (l *Ledger) newestGroups(ctx context.Context, account string) (groups []string, number int64, err error) {
+	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+		groups, number, err = l.journal.NewestGroups(ctx, account)
+		return time.Time{}, err
+	})
+	if errors.Is(err, store.ErrAbsent) {
+		return nil, 0, nil
+	}
+	if err == nil && number >= events.MemberNumberMax {
+		err = internalError(errors.New("numbers of changes of groups are used up"))
+	}
+	return groups, number, err
+}
+
+func tooManyGroups() *Error {
+	return &Error{
+		Code:   CodeTooManyGroups,
+		Detail: "The account is in " + strconv.Itoa(events.AccountGroupsMax) + " groups, the most that it may be in.",
+	}
+}

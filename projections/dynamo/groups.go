@@ -1,0 +1,238 @@
+package dynamo
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+const (
+	// groupsOfPage is the most groups that one page of a user's accounts goes through.
+	groupsOfPage = 10
+	// totalsAtOnce is how many accounts' balances are read in parallel for the totals of a group.
+	totalsAtOnce = 32
+)
+
+// Groups implements projections.Lists.
+func (l *Lists) Groups(ctx context.Context, prefix string, s projections.Slice) (
+	projections.Listed[events.GroupRegistered], error,
+) {
+	r := table.GroupsRange(prefix, s.After)
+	q := ddb.WithinInverse(table.GroupsPK2, r, &dynamodb.QueryInput{})
+	return list(ctx, l, "list groups", r, q, s.Limit, table.ParseGroup, decodeListed[events.GroupRegistered])
+}
+
+// GroupMembers implements projections.Lists.
+func (l *Lists) GroupMembers(ctx context.Context, group string, s projections.Slice) (
+	projections.Listed[projections.Membership], error,
+) {
+	return l.members(ctx, table.GroupKey(group).PK, s, table.ParseGroupMembership)
+}
+
+// GroupsOf implements projections.Lists.
+func (l *Lists) GroupsOf(ctx context.Context, user string, s projections.Slice) (
+	projections.Listed[projections.Membership], error,
+) {
+	return l.groupsOf(ctx, user, table.GroupsRange("", s.After), s.Limit)
+}
+
+func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit int) (
+	projections.Listed[projections.Membership], error,
+) {
+	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
+	group := firstOf(table.ParseGroupMembership)
+	groups, err := list(ctx, l, "list groups of a user", r, q, limit, group, decodeMembership)
+	return withoutRevoked(groups), err
+}
+
+// GroupAccounts implements projections.Lists.
+func (l *Lists) GroupAccounts(ctx context.Context, group string, s projections.Slice) (
+	projections.Listed[projections.Grouped], error,
+) {
+	r := table.AccountsRange("", s.After)
+	q := ddb.WithinInverse(table.GroupPK2(group), r, &dynamodb.QueryInput{})
+	return list(ctx, l, "list accounts of a group", r, q, s.Limit, firstOf(table.ParseGrouped), decodeGrouped)
+}
+
+// AccountGroups implements projections.Lists.
+func (l *Lists) AccountGroups(ctx context.Context, account string, s projections.Slice) (
+	projections.Listed[projections.Grouped], error,
+) {
+	r := table.GroupedRange(s.After)
+	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
+	groups, err := list(ctx, l, "list groups of an account", r, q, s.Limit, secondOf(table.ParseGrouped), decodeGrouped)
+	groups.Items = slices.DeleteFunc(groups.Items, func(g projections.Grouped) bool { return g.Out })
+	return groups, err
+}
+
+// AccountsOf implements projections.Lists. A position is that of the last account: its id or, behind a #, the group that
+// it was reached through, another # and its id. With the group alone all accounts of the group, and of those before it,
+// were returned; a # alone stands before the first group.
+func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (
+	page projections.Listed[projections.Reach], err error,
+) {
+	defer annotate(&err, "list accounts of a user")
+	position, behind := strings.CutPrefix(s.After, "#")
+	group, account, within := strings.Cut(position, "#")
+	r := table.GroupsRange("", "")
+	if behind {
+		r = table.GroupsRange("", group)
+	}
+	if within {
+		r.From = table.GroupKey(group).PK // it is not done with
+	}
+	var groups projections.Listed[projections.Membership]
+	both, bothCtx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		groups, err = l.groupsOf(bothCtx, user, r, groupsOfPage)
+		return err
+	})
+	if !behind {
+		both.Go(func() error {
+			direct, err := l.directOf(bothCtx, user, s)
+			for _, m := range direct.Items {
+				page.Items = append(page.Items, projections.Reach{Membership: m})
+			}
+			page.Next = direct.Next
+			return err
+		})
+	}
+	if err := both.Wait(); err != nil || page.Next != "" {
+		return page, err
+	}
+	if len(page.Items) >= s.Limit && len(groups.Items) > 0 {
+		page.Next = "#"
+		return page, nil
+	}
+	return page, l.through(ctx, groups, group, account, s.Limit, &page)
+}
+
+// directOf lists the current memberships of a user by account.
+func (l *Lists) directOf(ctx context.Context, user string, s projections.Slice) (
+	projections.Listed[projections.Membership], error,
+) {
+	r := table.AccountsRange("", s.After)
+	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
+	account := firstOf(table.ParseMembership)
+	members, err := list(ctx, l, "list accounts by membership", r, q, s.Limit, account, decodeMembership)
+	return withoutRevoked(members), err
+}
+
+// through adds the accounts of groups, after an account of the group begun, to a page of at most limit.
+func (l *Lists) through(ctx context.Context, groups projections.Listed[projections.Membership], begun, after string,
+	limit int, page *projections.Listed[projections.Reach],
+) error {
+	found := make([]projections.Listed[projections.Grouped], len(groups.Items))
+	reads, ctx := errgroup.WithContext(ctx)
+	for i, m := range groups.Items {
+		s := projections.Slice{Limit: limit - len(page.Items)}
+		if m.Group == begun {
+			s.After = after
+		}
+		reads.Go(func() (err error) {
+			found[i], err = l.GroupAccounts(ctx, m.Group, s)
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return err
+	}
+	for i, m := range groups.Items {
+		for n, g := range found[i].Items {
+			reached := m
+			reached.Account, reached.Group = g.Account, ""
+			page.Items = append(page.Items, projections.Reach{Membership: reached, Through: m.Group})
+			if rest := found[i].Next != "" || n+1 < len(found[i].Items); len(page.Items) == limit && rest {
+				page.Next = "#" + m.Group + "#" + g.Account
+				return nil
+			}
+		}
+		if len(page.Items) == limit && i+1 < len(groups.Items) {
+			page.Next = "#" + m.Group
+			return nil
+		}
+	}
+	if groups.Next != "" {
+		page.Next = "#" + groups.Next
+	}
+	return nil
+}
+
+// GroupTotals implements projections.Lists.
+func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Slice) (
+	totals projections.Listed[projections.Total], accounts int, err error,
+) {
+	defer annotate(&err, "add up balances of a group")
+	q := ddb.WithinInverse(table.GroupPK2(group), table.AccountsRange("", ""), &dynamodb.QueryInput{
+		ProjectionExpression: aws.String(keysOnly),
+	})
+	items, _, err := l.query(ctx, q, projections.TotalsAccounts+1)
+	switch {
+	case err != nil:
+		return totals, 0, err
+	case len(items) > projections.TotalsAccounts:
+		return totals, 0, projections.ErrTooManyAccounts
+	}
+	held := make([]projections.Listed[projections.Balance], len(items))
+	r := table.BalancesRange(s.After)
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(totalsAtOnce)
+	for i, item := range items {
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			return totals, 0, err
+		}
+		reads.Go(func() (err error) {
+			q := ddb.Within(key.PK, r, &dynamodb.QueryInput{})
+			held[i], err = list(ctx, l, "list balances", r, q, s.Limit, secondOf(table.ParseBalance), decodeBalance)
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return totals, 0, err
+	}
+	totals, err = addUp(held, s.Limit)
+	return totals, len(items), err
+}
+
+// addUp returns the totals of the first limit assets. Each of the pages, one of an account, has the first limit of its
+// assets, and so all that the first limit of all assets need.
+func addUp(held []projections.Listed[projections.Balance], limit int) (
+	totals projections.Listed[projections.Total], err error,
+) {
+	sums := make(map[string]projections.Total)
+	more := false
+	for _, page := range held {
+		more = more || page.Next != ""
+		for _, b := range page.Items {
+			sum := sums[b.Asset]
+			if sum.Fold, err = sum.Plus(b.Head); err != nil {
+				return totals, err
+			}
+			sum.Asset = b.Asset
+			sum.Accounts++
+			sums[b.Asset] = sum
+		}
+	}
+	assets := slices.Sorted(maps.Keys(sums))
+	if len(assets) > limit {
+		assets, more = assets[:limit], true
+	}
+	for _, asset := range assets {
+		totals.Items = append(totals.Items, sums[asset])
+	}
+	if more {
+		totals.Next = assets[len(assets)-1]
+	}
+	return totals, nil
+}
