@@ -29,9 +29,9 @@ func shapesOfAnswers(t *testing.T, s *caller.Caller) {
 		janeAAPL = `{"account":"~jane","asset":"~AAPL","quantity":"10","net_expenditure":"150000","credits":"10","debits":"0","pending_debits":"0","pending_credits":"0","available":"10","postings":1,"as_of":KSUID,"as_of_time":TIME,"consistency":"eventual"}`
 		noGOLD   = `{"account":"~jane","asset":"~GOLD","quantity":"0","net_expenditure":"0","credits":"0","debits":"0","pending_debits":"0","pending_credits":"0","available":"0","postings":0,"as_of":null,"as_of_time":null,"consistency":"eventual"}`
 
-		n1 = `{"id":"~n-1","kind":"transaction","status":"posted","posted_at":TIME,"actor":ACTOR,"description":"d","metadata":{"order":"1001"},"postings":[` +
+		n1 = `{"id":"~n-1","kind":"transaction","status":"posted","posted_at":TIME,"recorded_at":TIME,"actor":ACTOR,"description":"d","metadata":{"order":"1001"},"postings":[` +
 			`{"id":KSUID,"account":"~bank","asset":"~USD","quantity":"-7","cost":"0"},{"id":KSUID,"account":"~jane","asset":"~USD","quantity":"7","cost":"0"}]}`
-		t1 = `{"id":"~t-1","kind":"trade","status":"posted","posted_at":TIME,"actor":ACTOR,"description":"","metadata":{},"postings":[` +
+		t1 = `{"id":"~t-1","kind":"trade","status":"posted","posted_at":TIME,"recorded_at":TIME,"actor":ACTOR,"description":"","metadata":{},"postings":[` +
 			`{"id":KSUID,"account":"~jane","asset":"~AAPL","quantity":"10","cost":"150000"},{"id":KSUID,"account":"~market","asset":"~AAPL","quantity":"-10","cost":"-150000"},` +
 			`{"id":KSUID,"account":"~jane","asset":"~USD","quantity":"-150000","cost":"0"},{"id":KSUID,"account":"~market","asset":"~USD","quantity":"150000","cost":"0"}]}`
 		newest = `{"id":KSUID,"account":"~jane","asset":"~USD","quantity":"7","cost":"0","pending":"0","status":"posted","transaction":"~n-1","kind":"transaction","description":"d","posted_at":TIME}`

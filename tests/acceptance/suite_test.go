@@ -48,6 +48,7 @@ func scenarios() []scenario {
 		{"BadHolds", badHolds},
 		{"Holds", lifeOfHolds},
 		{"Changes", accountsChange},
+		{"EffectiveDates", effectiveDates},
 		{"Batches", batchesOfRequests},
 		{"DryRuns", dryRuns},
 		{"Queries", badQueries},
