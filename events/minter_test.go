@@ -238,7 +238,8 @@ func TestKSUIDTime(t *testing.T) {
 	}
 }
 
-// TestFirstKSUID: k >= FirstKSUID(t) exactly if k.Time() >= t cut to microseconds, for every KSUID and time.
+// TestFirstKSUID: k >= FirstKSUID(t) exactly if k.Time() >= t cut to microseconds, for every KSUID and time; and
+// k <= LastKSUIDBefore(t) exactly if not.
 func TestFirstKSUID(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := genAnyKSUID().Draw(t, "k")
@@ -254,6 +255,9 @@ func TestFirstKSUID(t *testing.T) {
 		if (k >= first) != !k.Time().Before(at.Truncate(time.Microsecond)) {
 			t.Fatalf("k %s of %v, first %s of %v", k, k.Time(), first, at)
 		}
+		if last := events.LastKSUIDBefore(at); k != leastKSUID && (k <= last) != (k < first) {
+			t.Fatalf("k %s, the last before %v is %s, and the first %s", k, at, last, first)
+		}
 		if !at.Before(epoch) && !first.Time().Equal(at.Truncate(time.Microsecond)) {
 			t.Fatalf("the first of %v is of %v", at, first.Time())
 		}
@@ -261,6 +265,9 @@ func TestFirstKSUID(t *testing.T) {
 }
 
 func TestFirstKSUIDOutsideTheRange(t *testing.T) {
+	if got := events.Epoch(); !got.Equal(epoch) {
+		t.Errorf("the epoch is %v", got)
+	}
 	for _, test := range []struct {
 		at   time.Time
 		want events.KSUID
@@ -272,6 +279,9 @@ func TestFirstKSUIDOutsideTheRange(t *testing.T) {
 		{last.Add(time.Microsecond), greatestKSUID},
 		{time.Unix(1<<62, 0), greatestKSUID},
 	} {
+		if got := events.LastKSUIDBefore(test.at); got != leastKSUID && (test.want == leastKSUID || got >= test.want) {
+			t.Errorf("LastKSUIDBefore(%v) = %s", test.at, got)
+		}
 		if got := events.FirstKSUID(test.at); got != test.want {
 			t.Errorf("FirstKSUID(%v) = %s, want %s", test.at, got, test.want)
 		}

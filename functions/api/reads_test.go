@@ -26,7 +26,8 @@ func TestAnswers(t *testing.T) {
 		replace = append(replace, fmt.Sprintf("{id %d}", i), string(leg.ID))
 	}
 	history := listOf("/v1/accounts/jane/postings")
-	replace = append(replace, "{top}", history.cursor(""), "{after id 2}", history.cursor(string(f.legs[2].ID)))
+	replace = append(replace, "{top}", history.cursor(""), "{after id 2}", history.cursor(string(f.legs[2].ID)),
+		"{past AAPL}", listOf("/v1/accounts/jane/balances", paramAt, "2026-11-21T09:06:40.000000Z").cursor("AAPL"))
 	for _, c := range blocks(t, "answers.txt", 2) {
 		w := f.do(t, "GET", c[0], "")
 		if got, want := strings.TrimSpace(w.Body.String()), strings.NewReplacer(replace...).Replace(c[1]); w.Code != 200 ||

@@ -32,6 +32,8 @@ func TestPostingRanges(t *testing.T) {
 		is("[from, to)", table.PostingsBetween(asset, low, high), own, k >= low && (high == "" || k < high))
 		is("all", table.PostingsAfter(asset, "", ""), own, true)
 		is("segments from", table.SegmentsFrom(asset, low), table.SegmentKey("x", asset, k).SK, k >= low)
+		is("segments through", table.SegmentsThrough(asset, low, k), table.SegmentKey("x", asset, k).SK, k > low)
+		is("segments through", table.SegmentsThrough(asset, "", low), table.SegmentKey("x", asset, k).SK, k <= low)
 		is("history", table.HistoryRange(low, high), table.PostingSK2(k), k >= low && (high == "" || k < high))
 		is("history", table.HistoryRange(low, high), table.ProfileSK2, false)
 		if other.kind != "posting" || other.second != asset {
@@ -40,6 +42,7 @@ func TestPostingRanges(t *testing.T) {
 		}
 		if other.kind != "segment" || other.second != asset {
 			is("segments from", table.SegmentsFrom(asset, low), other.key.SK, false)
+			is("segments through", table.SegmentsThrough(asset, low, k), other.key.SK, false)
 		}
 		skip := table.PostingAssetAfter(asset)
 		is("skip", skip, own, false)

@@ -28,6 +28,7 @@ func Conform(t *testing.T, open func(testing.TB) (client *dynamodb.Client, table
 		{"segments come back equal and are replaced", (*conformance).segments},
 		{"the most segments in one change", (*conformance).mostSegments},
 		{"the segment from a KSUID on", (*conformance).segmentFrom},
+		{"segments and whole postings in a range", (*conformance).past},
 		{"postings in a range", (*conformance).postings},
 		{"assets by skipping", (*conformance).assets},
 		{"the newest grant", (*conformance).grants},

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+)
+
+// A place in a statement comes back from a cursor as it was, whatever its sums are, and its cursor is short enough.
+func TestMarksComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fold := func() (f projections.Fold) {
+			for _, a := range markAmounts(&f) {
+				text := rapid.OneOf(rapid.Just("0"), rapid.Just("-"+strings.Repeat("9", events.FoldedDigits)),
+					rapid.StringMatching(`-?[1-9][0-9]{0,37}`)).Draw(t, "amount")
+				var err error
+				if *a, err = events.ParseAmount(text, events.FoldedDigits); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.Count = rapid.Int64Range(0, math.MaxInt64).Draw(t, "count")
+			return f
+		}
+		m := projections.StatementMark{Opening: fold(), Balance: fold(), Closing: fold()}
+		m.Balance.Through = events.FirstKSUID(instant)
+		text := formatMark(m)
+		if again, ok := parseMark(text); !ok || again != m {
+			t.Fatalf("%+v came back as %+v", m, again)
+		}
+		if cursor := listOf("/v1").cursor(text); len(cursor) >= cursorChars {
+			t.Fatalf("a cursor of %d characters", len(cursor))
+		}
+		cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
+		if other := text[:cut] + " " + text[cut+1:]; other != text && isMark(other) {
+			t.Fatalf("%q is taken for a place", other)
+		}
+	})
+}
+
+func TestWantsCSV(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "text/csv": true, "TEXT/CSV; header=present": true,
+		"text/csv, */*": true, "text/csv;q=0": false, "text/csv;q=0.5,application/json": false, "text/html, text/csv": true,
+		"application/json;q=0.5, text/csv;q=0.9": true, "text/csv;q=x": false, ";;": false,
+	} {
+		if got := wantsCSV(http.Header{"Accept": {accept}}); got != want {
+			t.Errorf("%q: %t", accept, got)
+		}
+	}
+}
+
+// A caller's clock may be ahead by as much as is tolerated.
+func TestFutureTimes(t *testing.T) {
+	f := newFixture(t)
+	for ahead, status := range map[time.Duration]int{0: 200, clockTolerance: 200, clockTolerance + time.Microsecond: 400} {
+		at := url.QueryEscape(instant.Add(ahead).Format(time.RFC3339Nano))
+		for target, field := range map[string]string{
+			"/v1/accounts/jane/balances/USD?at=" + at: "at", "/v1/accounts/jane/balances?at=" + at: "at",
+			"/v1/accounts/jane/statement?asset=USD&from=2020-01-01T00:00:00Z&to=" + at: "to",
+		} {
+			w := f.do(t, "GET", target, "")
+			if status == 400 {
+				if got := refused(t, w, 400, ledger.CodeInvalidRequest); got != field {
+					t.Errorf("%s: %s", target, got)
+				}
+			} else if w.Code != 200 {
+				t.Errorf("%s answered %d %s", target, w.Code, w.Body)
+			}
+		}
+	}
+}

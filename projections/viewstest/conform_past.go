@@ -1,0 +1,68 @@
+package viewstest
+
+import (
+	"slices"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+)
+
+// past tests what reads of the past read, in both consistencies.
+func (c *conformance) past() {
+	var segments []projections.Segment
+	var whole []events.PostingRecorded
+	for n := 10; n <= 200; n += 10 { // several pages of the store in memory
+		segments = append(segments, segment(jane, n-10, n, 7))
+		whole = append(whole, events.PostingRecorded{
+			Leg:         events.Leg{ID: id(n), Account: "jane", Asset: "USD", Quantity: events.NewAmount(int64(n))},
+			Transaction: "t", Kind: events.KindTransfer, Description: "é",
+		})
+		c.must(c.seed.Put(c.ctx, whole[len(whole)-1]))
+	}
+	other := events.Pair{Account: "jane", Asset: "USD:1"}
+	c.must(c.seed.Post(c.ctx, other, projections.Posting{ID: id(15)}))
+	c.write(projections.Change{Balance: projections.Balance{Pair: jane}, Segments: segments})
+	c.write(projections.Change{Balance: projections.Balance{Pair: other}, Segments: []projections.Segment{
+		segment(other, 0, 15, 1)}})
+	for _, r := range []struct {
+		after, through int // 0: from the first
+		from, to       int // of all
+	}{
+		{0, 200, 0, 20}, {0, 999, 0, 20}, {10, 200, 1, 20}, {15, 145, 1, 14}, {20, 30, 2, 3}, {0, 10, 0, 1}, {0, 9, 0, 0},
+		{20, 20, 2, 2}, {200, 200, 20, 20}, {30, 20, 3, 3},
+	} {
+		for _, views := range []projections.PastViews{c.Views, c.Eventual()} {
+			var gotSegments []projections.Segment
+			var gotWhole []events.PostingRecorded
+			var after events.KSUID
+			if r.after > 0 {
+				after = id(r.after)
+			}
+			for at, more := after, true; more; {
+				page, next, clock, err := views.Segments(c.ctx, jane, at, id(r.through))
+				c.must(err)
+				if more = next; len(page) > 0 {
+					at = page[len(page)-1].Through
+				}
+				if clock.IsZero() && r.after < r.through {
+					c.Error("segments came without the store's clock")
+				}
+				gotSegments = append(gotSegments, page...)
+			}
+			for at, more := after, true; more; {
+				page, next, clock, err := views.Entries(c.ctx, jane, at, id(r.through), 3)
+				c.must(err)
+				if more = next; len(page) > 0 {
+					at = page[len(page)-1].ID
+				}
+				if clock.IsZero() && r.after < r.through || len(page) > 3 {
+					c.Errorf("%d postings came at %v", len(page), clock)
+				}
+				gotWhole = append(gotWhole, page...)
+			}
+			if !slices.Equal(gotSegments, segments[r.from:r.to]) || !slices.Equal(gotWhole, whole[r.from:r.to]) {
+				c.Errorf("after %d through %d: %v, %v", r.after, r.through, gotSegments, gotWhole)
+			}
+		}
+	}
+}
