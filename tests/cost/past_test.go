@@ -1,0 +1,91 @@
+package cost
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+	views "ledger.example/projections/dynamo"
+)
+
+// TestThePast measures reads of the past by the postings that an account has: what grows is the pages of segments.
+func TestThePast(t *testing.T) {
+	f := figures{heading: "Balances and statements of the past", of: "postings"}
+	for _, n := range []int{10, 1000, 100_000, 1_000_000} {
+		f.add(thousands(n), thePast(t, n))
+		megabytes := (n/projections.StretchPostings*300)>>20 + 1
+		for _, l := range f.columns[len(f.columns)-1].lines {
+			most := megabytes + 1
+			if strings.HasPrefix(l.step, "statement") {
+				most = 3
+			}
+			if got, _ := strconv.Atoi(strings.Split(l.cost, ",")[0]); got > most && !strings.HasPrefix(l.step, "list") {
+				t.Errorf("%s of %d took %s, not at most %d", l.step, n, l.cost, most)
+			}
+		}
+	}
+	f.check(t)
+}
+
+// thePast measures an account with n settled postings in one asset. Of a large one only those postings are there that
+// are read: around the middle, and at the end.
+func thePast(t *testing.T, n int) []line {
+	b := newBank(t)
+	began := b.now()
+	at := func(i int) time.Time { return began.Add(time.Duration(i) * 10 * time.Microsecond) }
+	const stretch = projections.StretchPostings
+	b.segments(n/stretch, n, at)
+	middle := n/2/stretch*stretch + min(n, stretch)/2 // in the middle of a stretch
+	if n <= 4*stretch {
+		b.postings(share, 0, n, at)
+	} else {
+		b.postings(share, middle-stretch, middle+2*stretch, at)
+		b.postings(share, n/stretch*stretch, n, at)
+	}
+	b.tick()
+	s := &steps{bank: b}
+	when := func(i int) string { return url.QueryEscape(at(i).UTC().Format(time.RFC3339Nano)) }
+	const balances = "/v1/accounts/" + holder + "/balances"
+	s.get("one balance, as of the middle", balances+"/"+share+"?at="+when(middle))
+	s.get("one balance, as of the end", balances+"/"+share+"?at="+when(n))
+	s.get("one balance, as of the end, strong", balances+"/"+share+"?consistency=strong&at="+when(n))
+	s.get("list of balances, as of the middle", balances+"?at="+when(middle))
+	statement := "/v1/accounts/" + holder + "/statement?asset=" + share + "&limit=100&from=" + when(middle) + "&to="
+	s.get("statement of one page", statement+when(middle+100))
+	s.get("statement until the end, first page", statement+when(n))
+	s.get("statement until the end, next page", s.next(statement+when(n)))
+	return s.lines
+}
+
+// segments stores the first segments of the holder's share, and its balance of n postings.
+func (b *bank) segments(closed, n int, at func(i int) time.Time) {
+	b.t.Helper()
+	const stretch = projections.StretchPostings
+	fold := func(count, last int) projections.Fold {
+		return projections.Fold{Through: events.FirstKSUID(at(last - 1)), Count: int64(count),
+			Credits: events.NewAmount(32_000_000)}
+	}
+	k := events.Pair{Account: holder, Asset: share}
+	change := projections.Change{Balance: projections.Balance{Pair: k, First: events.FirstKSUID(at(0)), Head: fold(n, n)}}
+	write := func() {
+		if err := views.NewViews(b.Plain, b.Table).Write(b.t.Context(), change); err != nil {
+			b.t.Fatal(err)
+		}
+		change.Balance.Version++
+		change.Segments = nil
+	}
+	for i := range closed {
+		s := projections.Segment{Pair: k, Fold: fold(stretch, (i+1)*stretch)}
+		if i > 0 {
+			s.After = events.FirstKSUID(at(i*stretch - 1))
+		}
+		if change.Segments = append(change.Segments, s); len(change.Segments) == projections.SegmentsMax {
+			write()
+		}
+	}
+	write()
+}
