@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ type Record struct {
 	Removed        bool            // a REMOVE record; the ledger deletes nothing
 	Altered        bool            // a MODIFY record; the ledger alters no event
 	Figures        *events.Figures // of a posting, as the record shows them; nil: the table is read for them
+	Event          events.Event    // of a header or the end of a hold, as the record shows it; nil: likewise
 }
 
 // group is the work that records of one batch ask for: the refold of one balance, one membership, an account's places
@@ -75,11 +77,8 @@ func (k groupKey) lane() string {
 //
 // A record of an event that was altered or deleted is logged and counted, and changes nothing.
 func (p *Projector) Project(ctx context.Context, batch []Record) (failed string, err error) {
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-reportTime))
-		defer cancel()
-	}
+	ctx, cancel := untilReport(ctx)
+	defer cancel()
 	groups := p.groups(ctx, batch)
 	lanes := make(map[string][]*group)
 	for _, g := range groups {
@@ -102,6 +101,14 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 	_ = running.Wait()
 	p.logBatch(ctx, batch, groups)
 	return p.report(ctx, batch, groups)
+}
+
+// untilReport returns a context that ends when what is left of ctx is only enough to report what is done.
+func untilReport(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(ctx, deadline.Add(-reportTime))
+	}
+	return context.WithCancel(ctx)
 }
 
 // groups sorts the records of a batch into groups, in the order of their first records, and reports records that
@@ -169,7 +176,11 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 
 // alarm logs a record that somebody else caused, and counts it in a metric.
 func (p *Projector) alarm(ctx context.Context, what string, r Record, metric string) {
-	p.log.ErrorContext(ctx, what, "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber, metric, 1)
+	alarm(ctx, p.log, what, r, metric)
+}
+
+func alarm(ctx context.Context, log *slog.Logger, what string, r Record, metric string) {
+	log.ErrorContext(ctx, what, "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber, metric, 1)
 }
 
 func (p *Projector) apply(ctx context.Context, g *group) error {
@@ -193,16 +204,18 @@ func (p *Projector) apply(ctx context.Context, g *group) error {
 	return p.RefreshGrouped(ctx, g.account, g.from)
 }
 
-// isFinal reports whether a repetition would fail in the same way: because of an item that cannot be decoded, a fold
-// out of range, or missing postings or grants. Newer code's items can be decoded after a deployment, and what failed
-// because of the cache is read the next time: neither is final.
+// isFinal reports whether a repetition would fail in the same way. What failed because of the cache is read the next
+// time.
 func (g *group) isFinal() bool {
-	if errors.Is(g.err, events.ErrNewerEvent) {
-		return false
-	}
-	return errors.Is(g.err, ErrPostingsMissing) && !g.effort.cached || slices.ContainsFunc([]error{
+	return isFinal(g.err) || errors.Is(g.err, ErrPostingsMissing) && !g.effort.cached
+}
+
+// isFinal reports whether work would fail in the same way again: because of an item that cannot be decoded, a fold out
+// of range, or missing events. Newer code's items can be decoded after a deployment: they are not final.
+func isFinal(err error) bool {
+	return !errors.Is(err, events.ErrNewerEvent) && slices.ContainsFunc([]error{
 		store.ErrMalformedItem, events.ErrMalformedEvent, events.ErrUnknownEvent, events.ErrOverflow, store.ErrAbsent,
-	}, func(final error) bool { return errors.Is(g.err, final) })
+	}, func(final error) bool { return errors.Is(err, final) })
 }
 
 // report logs each group that failed, and returns what Project returns. Records of groups that failed for good are
@@ -225,12 +238,16 @@ func (p *Projector) report(ctx context.Context, batch []Record, groups []*group)
 		if failed != "" || err != nil {
 			continue
 		}
-		// An empty sequence number would read as success.
-		if g.first == 0 || number == "" {
-			err = fmt.Errorf("record %d of the batch: %w", g.first+1, g.err)
-		} else {
-			failed = number
-		}
+		failed, err = firstFailed(g.first, number, g.err)
 	}
 	return failed, err
+}
+
+// firstFailed returns how a batch reports the first record that failed, by its position and sequence number: by the
+// number, or by an error if it is the batch's first. An empty number would read as success.
+func firstFailed(record int, number string, cause error) (failed string, err error) {
+	if record == 0 || number == "" {
+		return "", fmt.Errorf("record %d of the batch: %w", record+1, cause)
+	}
+	return number, nil
 }

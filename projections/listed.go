@@ -1,6 +1,11 @@
 package projections
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"ledger.example/events"
@@ -14,6 +19,34 @@ type ListedEntry struct {
 	Held        bool         // the transaction is a hold: its outcome is to be read, too
 	Void        bool         // it was wrong and lists nothing: readers skip it
 }
+
+// Metadata is a pair of a transaction's metadata.
+type Metadata struct{ Key, Value string }
+
+// IndexedMax is the most metadata keys that can be indexed: each costs a write unit for each transaction that has it.
+const IndexedMax = 5
+
+// ParseIndexed reads the metadata keys that are indexed, with commas between them; "" are none.
+func ParseIndexed(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	keys := strings.Split(text, ",")
+	if len(keys) > IndexedMax {
+		return nil, fmt.Errorf("must have at most %d keys", IndexedMax)
+	}
+	for i, key := range keys {
+		switch {
+		case !indexedKey.MatchString(key):
+			return nil, errors.New("must be metadata keys of 1 to 40 of A-Z a-z 0-9 . _ -, with commas between them")
+		case slices.Contains(keys[:i], key):
+			return nil, fmt.Errorf("must not name %s twice", key)
+		}
+	}
+	return keys, nil
+}
+
+var indexedKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
 // Events of the journal. A hold's outcomes are named as events.Outcome has them.
 const (

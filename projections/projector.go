@@ -76,10 +76,13 @@ func (p *Projector) retryOnConflict(ctx context.Context, attempt func() error) e
 // be throttled for minutes while it grows; but a failed record is delivered a few times only before it becomes a dead
 // letter.
 func (p *Projector) RetryThrottled(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, p.pause, func(err error) int {
-		if errors.Is(err, store.ErrThrottled) {
-			return throttledAttempts
-		}
-		return 0
-	}, attempt)
+	return retry.Do(ctx, p.pause, whileThrottled, attempt)
+}
+
+// whileThrottled is how often work is tried that failed with err, if only throttling is waited for.
+func whileThrottled(err error) int {
+	if errors.Is(err, store.ErrThrottled) {
+		return throttledAttempts
+	}
+	return 0
 }

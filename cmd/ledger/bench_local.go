@@ -49,7 +49,7 @@ func (env *environment) benchLocal(
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	settings, err := dynamolocal.StreamSettings()
+	settings, _, err := dynamolocal.StreamSettings()
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -61,8 +61,9 @@ func (env *environment) benchLocal(
 		Serve: func(handler http.Handler) (string, func() error, error) { return serve(handler, log) },
 	}
 	if !o.noPump {
-		c.Local.Project = func(ctx context.Context, projector pump.Handler) error {
-			f, err := s.Feed(o.table, stream, projector, filepath.Join(aside, filepath.Base(defaultDeadLetters)), log)
+		c.Local.Project = func(ctx context.Context, projector, lister pump.Handler) error {
+			f, err := s.Feed(o.table, stream, projector, lister,
+				filepath.Join(aside, filepath.Base(defaultDeadLetters)), log)
 			if err != nil {
 				return err
 			}

@@ -84,7 +84,7 @@ func benched(t *testing.T, between func(ledger http.Handler) http.Handler) (url 
 	if _, err := s.CreateTable(t.Context(), defaultTable); err != nil {
 		t.Fatal(err)
 	}
-	service, err := openLedger(s, defaultTable, slog.New(slog.DiscardHandler))
+	service, err := openLedger(s, defaultTable, "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,6 +125,12 @@ func tableFlag(f *pflag.FlagSet, target *string) {
 	f.StringVar(target, "table", defaultTable, "name of the table")
 }
 
+// indexedFlag adds the flag that names the indexed metadata keys.
+func indexedFlag(f *pflag.FlagSet, target *string) {
+	f.StringVar(target, "indexed-metadata", "order",
+		"metadata keys to find transactions by: at most 5, with commas between them")
+}
+
 // noEmptyFlags refuses a flag with an empty text, as --id "$ORDER" has where ORDER is not set. It does not mean the
 // same as no flag. A description may be empty.
 func noEmptyFlags(flags *pflag.FlagSet) error {

@@ -15,18 +15,19 @@ import (
 // pumpCommand is `ledger pump`, the substitute for Lambda's event source mapping. Package internal/local/pump does the
 // work.
 func (env *environment) pumpCommand() *cobra.Command {
-	var endpoint, table, deadLetters string
+	var endpoint, table, deadLetters, indexed string
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "pump",
-		Short: "Feed a local table's stream to the projector",
+		Short: "Feed a local table's stream to the projector and the lister",
 		Long: `pump reads the stream of a table in DynamoDB Local and passes its records to the
-projector, as Lambda does in AWS. It uses the settings of template.yaml. It is
-for "sam local", which has no streams, and for "up --no-pump".
+projector and to the lister, as Lambda does in AWS. It uses the settings of
+template.yaml. It is for "sam local", which has no streams, and for
+"up --no-pump".
 
 Each start begins at the oldest record of the stream. Postings that were
-projected before are not counted twice. Records that the projector cannot
-process are written to the dead-letter file, --set-aside.
+projected before are not counted twice; the journal tells of them again. Records
+that neither can process are written to the dead-letter file, --set-aside.
 
 If DynamoDB Local stops, pump waits until it is back. If the table was created
 again in the meantime, pump follows the stream of the new table. It ends if
@@ -37,28 +38,31 @@ Ctrl-C or SIGTERM ends it after the batches that are under way.`,
   ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return env.pump(cmd.Context(), endpoint, table, deadLetters, verbose)
+			return env.pump(cmd.Context(), endpoint, table, deadLetters, indexed, verbose)
 		},
 	}
 	f := cmd.Flags()
 	endpointFlag(f, &endpoint, defaultEndpoint, "URL of DynamoDB Local")
 	tableFlag(f, &table)
 	f.StringVar(&deadLetters, "set-aside", defaultDeadLetters,
-		"dead-letter file for records that the projector cannot process")
+		"dead-letter file for records that cannot be processed")
+	indexedFlag(f, &indexed)
 	f.BoolVar(&verbose, "verbose", false, "log more")
 	return cmd
 }
 
 // pump runs until ctx ends, which is success, or until the table or its stream is gone. It retries everything else: the
 // store may be stopped and started while it runs.
-func (env *environment) pump(ctx context.Context, endpoint, table, deadLetters string, verbose bool) error {
+func (env *environment) pump(
+	ctx context.Context, endpoint, table, deadLetters, indexed string, verbose bool,
+) error {
 	// The store runs already: this only connects to it, and never stops it.
 	s, err := env.openStore(ctx, stack.Options{Endpoint: endpoint})
 	if err != nil {
 		return err
 	}
 	log := env.logger(verbosity(verbose))
-	ledger, err := openLedger(s, table, log)
+	ledger, err := openLedger(s, table, indexed, log)
 	if err != nil {
 		return err
 	}
@@ -70,12 +74,12 @@ func (env *environment) pump(ctx context.Context, endpoint, table, deadLetters s
 	case err != nil:
 		return unlessEnded(ctx, fmt.Errorf("%w; is `ledger dynamodb` running?", err))
 	}
-	f, err := s.Feed(table, stream, ledger.Stream(), deadLetters, log)
+	f, err := s.Feed(table, stream, ledger.Stream(), ledger.List(), deadLetters, log)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector. "+
-		"Ctrl-C ends it.\n", table, endpoint)
+	fmt.Fprintf(env.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector "+
+		"and the lister. Ctrl-C ends it.\n", table, endpoint)
 	parts, partsCtx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return f.Run(partsCtx) })
 	parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })

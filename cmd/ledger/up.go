@@ -16,6 +16,7 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/internal/app"
 	"ledger.example/internal/local/stack"
+	"ledger.example/projections"
 )
 
 const (
@@ -30,6 +31,7 @@ const (
 type upOptions struct {
 	port                    int
 	data, endpoint, table   string
+	indexed                 string
 	memory                  bool
 	noPump, demo, isVerbose bool
 }
@@ -42,7 +44,8 @@ func (env *environment) upCommand() *cobra.Command {
 		Short: "Run everything on this machine: store, table, API, stream pump",
 		Long: `up runs a ledger on this machine. It starts DynamoDB Local, creates the table of
 template.yaml, serves the API on 127.0.0.1, and passes the table's stream to the
-projector. It downloads DynamoDB Local once, and it needs Java 17 or newer.
+projector and the lister. It downloads DynamoDB Local once, and it needs Java 17
+or newer.
 
 --memory uses the built-in store instead, which needs neither Java nor a
 download. It is as strict as DynamoDB and much faster, but it keeps nothing: use
@@ -70,6 +73,7 @@ ends it at once.`,
 	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: data is lost at the end)")
 	endpointFlag(f, &o.endpoint, "", "URL of a DynamoDB Local that already runs")
 	tableFlag(f, &o.table)
+	indexedFlag(f, &o.indexed)
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the pump; run \"ledger pump\" beside it")
 	f.BoolVar(&o.demo, "demo", false, "load a small trading register")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
@@ -100,7 +104,7 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		return unlessEnded(ctx, err)
 	}
 	log := env.logger(verbosity(o.isVerbose))
-	ledger, err := openLedger(s, o.table, log)
+	ledger, err := openLedger(s, o.table, o.indexed, log)
 	if err != nil {
 		return err
 	}
@@ -113,7 +117,8 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 	defer endPump()
 	if !o.noPump {
 		dir, file := filepath.Split(defaultDeadLetters)
-		f, err := s.Feed(o.table, stream, ledger.Stream(), filepath.Join(cmp.Or(o.data, dir), file), log)
+		f, err := s.Feed(o.table, stream, ledger.Stream(), ledger.List(),
+			filepath.Join(cmp.Or(o.data, dir), file), log)
 		if err != nil {
 			return err
 		}
@@ -130,8 +135,14 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 }
 
 // openLedger returns the ledger on a table of a store on this machine.
-func openLedger(s *stack.Store, table string, log *slog.Logger) (*app.Service, error) {
-	return app.New(app.Config{Client: s.Client(), Table: table, Caller: api.LocalCaller, Version: version(), Log: log})
+func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.Service, error) {
+	keys, err := projections.ParseIndexed(indexed)
+	if err != nil {
+		return nil, fmt.Errorf("--indexed-metadata %w", err)
+	}
+	return app.New(app.Config{
+		Client: s.Client(), Table: table, Caller: api.LocalCaller, Version: version(), Log: log, Indexed: keys,
+	})
 }
 
 // welcome waits until the API answers, loads the demo if it is wanted, and prints where everything is. People read

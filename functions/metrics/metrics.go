@@ -32,17 +32,18 @@ func Metrics() []Metric {
 		{Name: "Throttled", Unit: count},                   // requests answered 503
 		{Name: "UnknownOutcomes", Unit: count},             // writes answered 504
 		{Name: "InternalErrors", Unit: count},              // requests answered 500
-		{Name: "ClockOff", Unit: count},                    // postings refused because the clocks differ
+		{Name: "ClockOff", Unit: count},                    // postings and pages refused because the clocks differ
 		{Name: "BelowLimit", Unit: count},                  // reads and refusals that saw an account below its limit
 		{Name: "RefoldDepth", Unit: count},                 // postings read by a refold
 		{Name: "ProjectionLag", Unit: "Milliseconds"},      // from a refold's newest posting to its write
 		{Name: "ProjectionConflicts", Unit: count},         // retries of a refold after a conflict
+		{Name: "ListingLag", Unit: "Milliseconds"},         // from the oldest transaction of a batch to the journal
 		{Name: "EventsDeleted", Unit: count},               // events that somebody deleted
 		{Name: "EventsAltered", Unit: count},               // changes that somebody made to events
 		{Name: "ItemsDeleted", Unit: count},                // projections and guards that somebody deleted
 		{Name: "HoldsExpired", Unit: count},                // holds that a sweep ended
 		{Name: "ExpiryDelay", Unit: "Milliseconds"},        // the longest that a sweep found a hold due; 0 for none
-		{Name: "RecordsMalformed", Unit: count},            // records that no retry can project, skipped
+		{Name: "RecordsMalformed", Unit: count},            // records that no retry can project or list, skipped
 	}
 }
 

@@ -17,7 +17,7 @@ func FuzzHandler(f *testing.F) {
 			return
 		}
 		p := &projector{}
-		out, err := Handler(p)(t.Context(), e)
+		out, err := Handler(p.Project)(t.Context(), e)
 		if err != nil || len(out.BatchItemFailures) != 0 || len(p.batch) != len(e.Records) {
 			t.Fatalf("%s: %d records of %d, %v, %v", text, len(p.batch), len(e.Records), out, err)
 		}

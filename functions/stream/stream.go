@@ -1,4 +1,4 @@
-// Package stream passes batches of the table's stream, as Lambda delivers them, to the projector.
+// Package stream passes batches of the table's stream, as Lambda delivers them, to the projector and to the lister.
 package stream
 
 import (
@@ -6,25 +6,24 @@ import (
 	"strconv"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
 
-// Projector is what the handler needs of projections.Projector.
-type Projector interface {
-	// Project applies a batch. It returns the sequence number of the first record that failed, "" for none. After an
-	// error the whole batch has to be delivered again.
-	Project(ctx context.Context, batch []projections.Record) (failed string, err error)
-}
+// Consumer applies a batch, as projections.Projector and projections.Lister do. It returns the sequence number of the
+// first record that failed, "" for none. After an error the whole batch has to be delivered again.
+type Consumer = func(ctx context.Context, batch []projections.Record) (failed string, err error)
 
 // Function is a Lambda function for a stream.
 type Function = func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
 
-// Handler returns the Lambda function for the stream of the table, mapped with ReportBatchItemFailures. The keys of a
-// record say what to project. Its image saves a read of the posting; an image that cannot be decoded is ignored.
-func Handler(p Projector) Function {
+// Handler returns a Lambda function for the stream of the table, mapped with ReportBatchItemFailures. The keys of a
+// record say what to project. Its image saves a read of the event; an image that cannot be decoded is ignored.
+func Handler(consume Consumer) Function {
 	return func(ctx context.Context, e lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error) {
 		batch := make([]projections.Record, len(e.Records))
 		for i, r := range e.Records {
@@ -35,9 +34,10 @@ func Handler(p Projector) Function {
 				Removed:        r.EventName == string(lambdaevents.DynamoDBOperationTypeRemove),
 				Altered:        r.EventName == string(lambdaevents.DynamoDBOperationTypeModify),
 				Figures:        figures(r),
+				Event:          event(r),
 			}
 		}
-		failed, err := p.Project(ctx, batch)
+		failed, err := consume(ctx, batch)
 		if err != nil {
 			return lambdaevents.DynamoDBEventResponse{}, err
 		}
@@ -49,9 +49,31 @@ func Handler(p Projector) Function {
 	}
 }
 
+func inserted(r lambdaevents.DynamoDBEventRecord) bool {
+	return r.EventName == string(lambdaevents.DynamoDBOperationTypeInsert)
+}
+
+// event returns the header or the end of a hold that was put, as its image shows it; nil for any other record.
+func event(r lambdaevents.DynamoDBEventRecord) events.Event {
+	sk := text(r.Change.Keys, table.AttrSK)
+	if !inserted(r) || !table.IsHeader(sk) && !table.IsOutcome(sk) {
+		return nil
+	}
+	image := itemOf(r.Change.NewImage)
+	key, err := ddb.KeyOf(image)
+	if err != nil || key != (table.Key{PK: text(r.Change.Keys, table.AttrPK), SK: sk}) {
+		return nil
+	}
+	e, err := ddb.DecodeEvent(image)
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
 // figures returns what a posting that was put adds to sums, as its image shows it; nil for any other record.
 func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
-	if r.EventName != string(lambdaevents.DynamoDBOperationTypeInsert) {
+	if !inserted(r) {
 		return nil
 	}
 	image, keys := r.Change.NewImage, r.Change.Keys
@@ -90,4 +112,35 @@ func text(item map[string]lambdaevents.DynamoDBAttributeValue, name string) stri
 		return v.String()
 	}
 	return ""
+}
+
+// itemOf returns an item in the SDK's form. What events don't hold, sets, binaries and nulls, is left out.
+func itemOf(image map[string]lambdaevents.DynamoDBAttributeValue) ddb.Item {
+	item := make(ddb.Item, len(image))
+	for name, v := range image {
+		if value := valueOf(v); value != nil {
+			item[name] = value
+		}
+	}
+	return item
+}
+
+func valueOf(v lambdaevents.DynamoDBAttributeValue) types.AttributeValue {
+	switch v.DataType() {
+	case lambdaevents.DataTypeString:
+		return ddb.String(v.String())
+	case lambdaevents.DataTypeNumber:
+		return &types.AttributeValueMemberN{Value: v.Number()}
+	case lambdaevents.DataTypeBoolean:
+		return ddb.Flag(v.Boolean())
+	case lambdaevents.DataTypeMap:
+		return ddb.Map(itemOf(v.Map()))
+	case lambdaevents.DataTypeList:
+		list := &types.AttributeValueMemberL{}
+		for _, element := range v.List() {
+			list.Value = append(list.Value, valueOf(element))
+		}
+		return list
+	}
+	return nil
 }

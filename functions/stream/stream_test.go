@@ -45,7 +45,7 @@ func TestResponse(t *testing.T) {
 		{projector{failed: "102"}, `{"batchItemFailures":[{"itemIdentifier":"102"}]}`},
 		{projector{failed: "100", err: broken}, ""},
 	} {
-		out, err := Handler(&c.projector)(t.Context(), lambdaevents.DynamoDBEvent{})
+		out, err := Handler(c.projector.Project)(t.Context(), lambdaevents.DynamoDBEvent{})
 		if !errors.Is(err, c.projector.err) {
 			t.Errorf("error %v, want %v", err, c.projector.err)
 		}

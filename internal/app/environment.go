@@ -12,6 +12,7 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/functions/metrics"
 	"ledger.example/internal/ddb"
+	"ledger.example/projections"
 )
 
 // The environment of the functions, as template.yaml sets it. store.go has the variables of the SDK.
@@ -28,6 +29,8 @@ const (
 	VariableMetrics = "LEDGER_METRICS"
 	// VariableNewestForm is the newest stored form that may be written. If it is empty, that is the newest there is.
 	VariableNewestForm = "LEDGER_NEWEST_FORM"
+	// VariableIndexed has the metadata keys by which transactions are listed, with commas between them.
+	VariableIndexed = "LEDGER_INDEXED_METADATA"
 )
 
 // Open returns the service that the environment describes. getenv is os.Getenv; a nil log is slog.Default(). The error
@@ -65,6 +68,10 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 			fault(VariableNewestForm, fmt.Sprintf("must be %d to %d", events.OlderForm, events.NewestForm))
 		}
 	}
+	indexed, err := projections.ParseIndexed(getenv(VariableIndexed))
+	if err != nil {
+		fault(VariableIndexed, err.Error())
+	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("environment: %s", strings.Join(faults, "; "))
 	}
@@ -79,6 +86,7 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 	}
 	return New(Config{
 		Client: client, Table: name, Version: version(), Log: log, Metrics: namespace, NewestForm: newestForm,
+		Indexed: indexed,
 		Caller: api.GatewayCaller(api.Callers{
 			Local: local, UserClaim: getenv(VariableUserClaim), AdminScope: getenv(VariableAdminScope),
 		}),

@@ -32,7 +32,8 @@ type Config struct {
 	Log     *slog.Logger // nil: slog.Default()
 	// NewestForm is the newest stored form that may be written: see ledger.Config.
 	NewestForm int
-	Metrics    string // CloudWatch namespace of the metrics in Log, which must write JSON; "": no metrics
+	Indexed    []string // metadata keys by which transactions are listed: see projections.ParseIndexed
+	Metrics    string   // CloudWatch namespace of the metrics in Log, which must write JSON; "": no metrics
 }
 
 // Service is the ledger on one table. It is safe for concurrent use, and needs no closing.
@@ -43,6 +44,7 @@ type Service struct {
 	reader    *projections.Reader
 	past      *projections.Past
 	projector *projections.Projector
+	lister    *projections.Lister
 }
 
 // New returns the service. It sends nothing to the store.
@@ -70,6 +72,7 @@ func New(c Config) (*Service, error) {
 		reader:    reader,
 		past:      projections.NewPast(v, v.Eventual(), lists, nil),
 		projector: projector,
+		lister:    projections.NewLister(v, c.Indexed, nil, c.Log),
 	}, nil
 }
 
@@ -96,8 +99,11 @@ func (s *Service) serve(writes, reads bool) http.Handler {
 	return api.New(c)
 }
 
-// Stream returns the Lambda function for the table's stream.
-func (s *Service) Stream() stream.Function { return stream.Handler(s.projector) }
+// Stream returns the Lambda function for the table's stream that projects.
+func (s *Service) Stream() stream.Function { return stream.Handler(s.projector.Project) }
+
+// List returns the one that lists transactions and writes the journal.
+func (s *Service) List() stream.Function { return stream.Handler(s.lister.List) }
 
 // Sweep is the Lambda function that a schedule invokes: it ends the holds whose time is over.
 func (s *Service) Sweep(ctx context.Context, _ json.RawMessage) (ledger.Swept, error) {
@@ -106,3 +112,6 @@ func (s *Service) Sweep(ctx context.Context, _ json.RawMessage) (ledger.Swept, e
 
 // Projector returns the projector, for programs that project without a stream.
 func (s *Service) Projector() *projections.Projector { return s.projector }
+
+// Lister returns the lister, likewise.
+func (s *Service) Lister() *projections.Lister { return s.lister }

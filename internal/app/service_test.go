@@ -49,6 +49,13 @@ func TestEnvironment(t *testing.T) {
 		{map[string]string{VariableNewestForm: "1"}, VariableNewestForm},
 		{map[string]string{VariableNewestForm: "4"}, VariableNewestForm},
 		{map[string]string{VariableNewestForm: "x"}, VariableNewestForm},
+		{map[string]string{VariableIndexed: "order,customer.id,a,b,c"}, ""},
+		{map[string]string{VariableIndexed: "a,b,c,d,e,f"}, VariableIndexed},
+		{map[string]string{VariableIndexed: "order,order"}, VariableIndexed},
+		{map[string]string{VariableIndexed: "order, customer"}, VariableIndexed},
+		{map[string]string{VariableIndexed: "order,"}, VariableIndexed},
+		{map[string]string{VariableIndexed: "a#b"}, VariableIndexed},
+		{map[string]string{VariableIndexed: strings.Repeat("x", 41)}, VariableIndexed},
 		{map[string]string{VariableMetrics: "AWS/books", VariableLocal: "perhaps"}, VariableMetrics + " " +
 			VariableLocal},
 	} {
@@ -91,8 +98,8 @@ func TestHandlers(t *testing.T) {
 			}
 		}
 	}
-	if s.Stream() == nil || s.Projector() == nil {
-		t.Error("no projector")
+	if s.Stream() == nil || s.Projector() == nil || s.List() == nil || s.Lister() == nil {
+		t.Error("no projector, or no lister")
 	}
 }
 

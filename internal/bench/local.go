@@ -25,8 +25,8 @@ type Local struct {
 	Twin string
 	// Serve serves on a port of the loopback interface until stop, which waits for requests in flight.
 	Serve func(handler http.Handler) (url string, stop func() error, err error)
-	// Project delivers the table's stream to a projector until ctx ends; nil: nothing is projected.
-	Project func(ctx context.Context, projector pump.Handler) error
+	// Project delivers the table's stream to a projector and a lister until ctx ends; nil: nothing is projected.
+	Project func(ctx context.Context, projector, lister pump.Handler) error
 	// Watch returns when ctx ends, or with an error if the store stops before that.
 	Watch   func(ctx context.Context) error
 	IsCold  bool // the store is a DynamoDB Local that was just started
@@ -59,10 +59,14 @@ func (l Local) open(ctx context.Context) (i *inside, err error) {
 	if err != nil {
 		return i, err
 	}
+	lister, err := i.service()
+	if err != nil {
+		return i, err
+	}
 	// It outlives ctx: what was posted is still projected then, and checked.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	var projecting errgroup.Group
-	projecting.Go(func() error { return l.Project(ctx, projector.Stream()) })
+	projecting.Go(func() error { return l.Project(ctx, projector.Stream(), lister.List()) })
 	i.stops = append(i.stops, func() error { end(); return projecting.Wait() })
 	return i, nil
 }

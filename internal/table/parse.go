@@ -14,6 +14,12 @@ func IsGrant(sk string) bool { return strings.HasPrefix(sk, GrantPrefix) }
 // IsGrouping reports whether an item with this SK is a change of an account's groups.
 func IsGrouping(sk string) bool { return strings.HasPrefix(sk, GroupsPrefix) }
 
+// IsHeader reports whether an item with this SK is a transaction's header.
+func IsHeader(sk string) bool { return strings.HasPrefix(sk, transactionPrefix) }
+
+// IsOutcome reports whether an item with this SK is the end of a hold.
+func IsOutcome(sk string) bool { return strings.HasPrefix(sk, outcomeSK) }
+
 // EventPrefixes returns the prefixes of events' SKs: first of postings, grants and changes of groups, which are
 // projected, then of headers, ends of holds, reversals, assets, accounts, their changes, and groups. No other item has
 // such an SK.

@@ -1,15 +1,50 @@
 package dynamo
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 )
+
+// Event implements projections.ListerViews.
+func (v *Views) Event(ctx context.Context, k table.Key) (events.Event, error) {
+	item, _, err := ddb.Get(ctx, v.client, v.table, k, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case item == nil:
+		return nil, store.ErrAbsent
+	}
+	return ddb.DecodeEvent(item)
+}
+
+// Clock implements projections.ListerViews. It asks for an item that is never there, which costs half a unit.
+func (v *Views) Clock(ctx context.Context) (time.Time, error) {
+	_, at, err := ddb.Get(ctx, v.client, v.table, table.JournalKey(""), false)
+	return at, err
+}
+
+// WriteListed implements projections.ListerViews.
+func (v *Views) WriteListed(ctx context.Context, m projections.Metadata, e projections.ListedEntry) (time.Time, error) {
+	item := listedItem(e)
+	if m.Key != "" {
+		item = listedMetadataItem(m.Key, m.Value, e)
+	}
+	return v.send(ctx, v.put(item, condition{}))
+}
+
+// WriteJournal implements projections.ListerViews.
+func (v *Views) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
+	return v.send(ctx, v.put(journalItem(p), condition{}))
+}
 
 // listedItem returns the item of an entry in the list of transactions by time.
 func listedItem(e projections.ListedEntry) ddb.Item {

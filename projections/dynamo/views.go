@@ -19,7 +19,7 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// Views implements projections.ProjectorViews, projections.ReaderViews and repair.Views on one table. It is safe for
+// Views implements projections.ProjectorViews, ListerViews and ReaderViews, and repair.Views, on one table. It is safe for
 // concurrent use. Errors that those don't name (the table is missing, access is denied) come back as they are: no
 // repetition would cure them, and nothing was written.
 type Views struct {
@@ -30,6 +30,7 @@ type Views struct {
 
 var (
 	_ projections.ProjectorViews = (*Views)(nil)
+	_ projections.ListerViews    = (*Views)(nil)
 	_ projections.ReaderViews    = (*Views)(nil)
 	_ projections.PastViews      = (*Views)(nil)
 	_ repair.Views               = (*Views)(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -90,10 +91,16 @@ var errCondition = fmt.Errorf("%w: the item is not what was read", store.ErrConf
 // putAlone sends a put as a request of its own, at half the price of a transaction. Errors: errCondition, and those
 // of ddb.WriteError.
 func (v *Views) putAlone(ctx context.Context, p *types.Put) error {
+	_, err := v.send(ctx, p)
+	return err
+}
+
+// send is putAlone, and also returns the store's clock.
+func (v *Views) send(ctx context.Context, p *types.Put) (time.Time, error) {
 	if err := ddb.Ready(ctx); err != nil {
-		return err
+		return time.Time{}, err
 	}
-	_, err := v.client.PutItem(ctx, &dynamodb.PutItemInput{
+	out, err := v.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                 p.TableName,
 		Item:                      p.Item,
 		ConditionExpression:       p.ConditionExpression,
@@ -101,8 +108,11 @@ func (v *Views) putAlone(ctx context.Context, p *types.Put) error {
 		ExpressionAttributeValues: p.ExpressionAttributeValues,
 	}, ddb.Once)
 	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
-		return errCondition
+	switch {
+	case errors.As(err, &failed):
+		return ddb.ErrorTime(err), errCondition
+	case err != nil:
+		return ddb.ErrorTime(err), ddb.WriteError(err)
 	}
-	return ddb.WriteError(err)
+	return ddb.StoreTime(out.ResultMetadata), nil
 }

@@ -64,7 +64,7 @@ var importRules = []importRule{
 	{"functions/*", "functions/api internal/app", sdk}, // the mains
 	{"functions/api", "events ledger projections internal/access internal/store", sdk | whole},
 	{"functions/api/*", "", sdk},
-	{"functions/stream", "events projections internal/store internal/table", sdk},
+	{"functions/stream", "events projections internal/store internal/table internal/ddb", sdk},
 	{"functions/stream/*", "functions/stream internal/table internal/ddb", sdk},
 	{"functions/metrics", "", sdk},
 	{"functions/metrics/*", "functions/metrics", pure},

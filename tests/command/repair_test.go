@@ -143,7 +143,7 @@ func deadLetters(s *system.System) (file string) {
 	s.T.Helper()
 	faults := fault.NewSet()
 	faults.All(fault.AnyOperation, fault.Refuses(400, "AccessDeniedException"))
-	settings, err := dynamolocal.StreamSettings()
+	settings, _, err := dynamolocal.StreamSettings()
 	if err != nil {
 		s.T.Fatal(err)
 	}

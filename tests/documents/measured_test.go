@@ -201,6 +201,10 @@ func situations() []situation {
 			b.Deliver(keys...)
 			b.Deliver(keys...) // again: read, and not written
 		}, measured{"RefoldDepth": nil, "ProjectionLag": nil}, ""},
+		{"listed", func(b bank) {
+			b.pay("p", 201)
+			streamtest.Deliver(b.T, b.Service.List(), streamtest.Keys(table.TransactionKey("p")))
+		}, measured{"TransactionsPosted": one, "ListingLag": nil}, ""},
 		{"others come first", func(b bank) {
 			b.faults.All("TransactWriteItems", fault.Cancels("ConditionalCheckFailed", "None"))
 			b.faults.All("PutItem", fault.Refuses(400, "ConditionalCheckFailedException"))

@@ -102,9 +102,13 @@ func namesSomething(whole map[string]any, name, value string) bool {
 		return kind == "AWS::Logs::LogGroup"
 	// SAM names the mapping after the function and its event, which counts only when asked
 	case "EventSourceMappingUUID":
-		counted := valueAt(whole, "Resources", "ProjectorFunction", "Properties", "Events", "Postings", "Properties",
-			"MetricsConfig", "Metrics")
-		return id == "ProjectorFunctionPostings" && slices.Contains(listOf(counted), any("EventCount"))
+		function, event := "ProjectorFunction", "Postings"
+		if strings.HasPrefix(id, "Lister") {
+			function, event = "ListerFunction", "Transactions"
+		}
+		counted := valueAt(whole, "Resources", function, "Properties", "Events", event, "Properties", "MetricsConfig",
+			"Metrics")
+		return id == function+event && slices.Contains(listOf(counted), any("EventCount"))
 	case "Code":
 		return value == "*" // all codes
 	}
@@ -171,7 +175,7 @@ func TestAlarms(t *testing.T) {
 
 // rollbackAlarms are the alarms of the ledger's own stack, on which deployments roll back.
 var rollbackAlarms = []string{"InternalErrorsAlarm", "CommandErrorsAlarm", "QueryErrorsAlarm", "ProjectorErrorsAlarm",
-	"SweeperErrorsAlarm"}
+	"ListerErrorsAlarm", "SweeperErrorsAlarm"}
 
 // watch.yaml is given each output of the ledger's stack as the parameter of that name: all of its parameters are there,
 // and each is what it is called.

@@ -111,6 +111,7 @@ func TestNoRouteIsOpen(t *testing.T) {
 			case "AWS::Serverless::Function":
 				if events := mapAt(r.Properties, "Events"); r.Properties["FunctionUrlConfig"] != nil ||
 					len(events) > 1 || len(events) == 1 && valueAt(events, "Postings", "Type") != "DynamoDB" &&
+					valueAt(events, "Transactions", "Type") != "DynamoDB" &&
 					valueAt(events, "Minute", "Type") != "Schedule" {
 					t.Errorf("%s is called by %v", id, events)
 				}

@@ -84,6 +84,16 @@ func mapAt(properties map[string]any, names ...string) map[string]any {
 func TestTheBooksAreKept(t *testing.T) {
 	whole := readTemplate(t)
 	resources := whole.section("Resources")
+	mapping := map[string]any{
+		"Stream": getAtt("LedgerTable.StreamArn"), "StartingPosition": "TRIM_HORIZON",
+		// an outage is ridden out, and one failing record stops its shard for half the stream's retention at most
+		"MaximumRetryAttempts": 1000, "MaximumRecordAgeInSeconds": int((12 * time.Hour).Seconds()),
+		"BisectBatchOnFunctionError": true, "FunctionResponseTypes": []any{"ReportBatchItemFailures"},
+		"BatchSize": 100, "MaximumBatchingWindowInSeconds": 1, "ParallelizationFactor": 1,
+		// only S3 keeps the record itself
+		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Type": "S3",
+			"Destination": getAtt("FailedRecords.Arn")}},
+	}
 	for path, want := range map[string]any{
 		"LedgerTable DeletionPolicy": "Retain", "LedgerTable UpdateReplacePolicy": "Retain",
 		"LedgerTable Properties DeletionProtectionEnabled": true,
@@ -91,16 +101,8 @@ func TestTheBooksAreKept(t *testing.T) {
 			"PointInTimeRecoveryEnabled": true, "RecoveryPeriodInDays": ref("RecoveryDays")},
 		"LedgerTable Properties StreamSpecification StreamViewType": "NEW_IMAGE",
 		"LedgerTable Properties SSESpecification SSEType":           "KMS",
-		"ProjectorFunction Properties Events Postings Properties": map[string]any{
-			"Stream": getAtt("LedgerTable.StreamArn"), "StartingPosition": "TRIM_HORIZON",
-			// an outage is ridden out, and one failing record stops its shard for half the stream's retention at most
-			"MaximumRetryAttempts": 1000, "MaximumRecordAgeInSeconds": int((12 * time.Hour).Seconds()),
-			"BisectBatchOnFunctionError": true, "FunctionResponseTypes": []any{"ReportBatchItemFailures"},
-			"BatchSize": 100, "MaximumBatchingWindowInSeconds": 1, "ParallelizationFactor": 1,
-			// only S3 keeps the record itself
-			"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Type": "S3",
-				"Destination": getAtt("FailedRecords.Arn")}},
-		},
+		"ProjectorFunction Properties Events Postings Properties":   mapping,
+		"ListerFunction Properties Events Transactions Properties":  mapping,
 		// what a minute leaves undone, the next one does
 		"SweeperFunction Properties Events Minute": map[string]any{"Type": "Schedule", "Properties": map[string]any{
 			"Schedule":    "rate(1 minute)",
@@ -113,7 +115,7 @@ func TestTheBooksAreKept(t *testing.T) {
 		for name := range strings.FieldsSeq(path) {
 			got = valueAt(got.(map[string]any), name)
 		}
-		if m, ok := got.(map[string]any); ok { // not compared: what else the projector's stream has
+		if m, ok := got.(map[string]any); ok { // not compared: what else the streams of functions have
 			delete(m, "FilterCriteria")
 			delete(m, "MetricsConfig")
 			delete(m, "Enabled")
@@ -183,7 +185,8 @@ func TestFunctionsAsDeployed(t *testing.T) {
 		"LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": "",
 		"LEDGER_TABLE": ref("LedgerTable"), "LEDGER_METRICS": sub(ownNamespace),
 		"LEDGER_NEWEST_FORM": ref("NewestForm"), "LEDGER_JWT_USER_CLAIM": ref("JwtUserClaim"),
-		"LEDGER_JWT_ADMIN_SCOPE": ref("JwtAdminScope"),
+		"LEDGER_JWT_ADMIN_SCOPE":  ref("JwtAdminScope"),
+		"LEDGER_INDEXED_METADATA": ref("IndexedMetadata"),
 	} {
 		if got := valueAt(whole, "Globals", "Function", "Environment", "Variables", name); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %v, want %v", name, got, want)
@@ -194,6 +197,7 @@ func TestFunctionsAsDeployed(t *testing.T) {
 		"CommandFunction":   {ref("CommandErrorsAlarm"), ref("InternalErrorsAlarm")},
 		"QueryFunction":     {ref("QueryErrorsAlarm"), ref("InternalErrorsAlarm")},
 		"ProjectorFunction": {ref("ProjectorErrorsAlarm")},
+		"ListerFunction":    {ref("ListerErrorsAlarm")},
 		"SweeperFunction":   {ref("SweeperErrorsAlarm")},
 	} {
 		f := resources[name].Properties

@@ -13,6 +13,7 @@ import (
 
 	template "ledger.example"
 	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/internal/table"
 	"ledger.example/tests/setup"
 )
 
@@ -31,7 +32,7 @@ func timeouts(t *testing.T) map[string]time.Duration {
 	}
 	limits := make(map[string]time.Duration)
 	for folder, name := range map[string]string{command: "CommandFunction", query: "QueryFunction",
-		projector: "ProjectorFunction", sweeper: "SweeperFunction"} {
+		projector: "ProjectorFunction", lister: "ListerFunction", sweeper: "SweeperFunction"} {
 		limits[folder] = time.Duration(stack.Resources[name].Properties.Timeout) * time.Second
 	}
 	return limits
@@ -60,8 +61,9 @@ func TestAStoreThatNeverAnswers(t *testing.T) {
 			}
 			s.silent()
 			deadline := time.Now().Add(limit)
-			if event := map[string][]byte{projector: postings(2), sweeper: []byte(minute)}[folder]; event != nil {
-				if folder == projector {
+			events := map[string][]byte{projector: postings(2), lister: headers(2), sweeper: []byte(minute)}
+			if event := events[folder]; event != nil {
+				if folder == projector || folder == lister {
 					deadline = time.Now().Add(5 * time.Second) // it uses all that it is given, but for a second
 				}
 				if a := f.await(f.offer(event, deadline)); !a.failed || !a.at.Before(deadline) {
@@ -92,6 +94,17 @@ func TestAStoreThatNeverAnswers(t *testing.T) {
 
 // postings is a batch of the stream with n postings, each of an account of its own.
 func postings(n int) []byte {
+	return batch(n, func(i int) table.Key {
+		return table.PostingKey("a"+strconv.Itoa(i), "USD", "2hWxyCXEg6UuyoQbkaYLRLjxbCy")
+	})
+}
+
+// headers is a batch of the stream with n headers of transactions.
+func headers(n int) []byte {
+	return batch(n, func(i int) table.Key { return table.TransactionKey("t-" + strconv.Itoa(i)) })
+}
+
+func batch(n int, key func(i int) table.Key) []byte {
 	var records []any
 	for i := range n {
 		records = append(records, map[string]any{
@@ -99,8 +112,8 @@ func postings(n int) []byte {
 			"dynamodb": map[string]any{
 				"SequenceNumber": strconv.Itoa(100000000000000000 + i),
 				"Keys": map[string]any{
-					"PK": map[string]string{"S": "ACCOUNT#a" + strconv.Itoa(i)},
-					"SK": map[string]string{"S": "POSTING#USD#2hWxyCXEg6UuyoQbkaYLRLjxbCy"},
+					"PK": map[string]string{"S": key(i).PK},
+					"SK": map[string]string{"S": key(i).SK},
 				},
 			},
 		})
@@ -257,7 +270,7 @@ func TestSweeper(t *testing.T) {
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	environment := deployed(newStore(t).url, newTable(t, nil))
-	for _, folder := range []string{command, query, projector} {
+	for _, folder := range []string{command, query, projector, lister} {
 		f := launch(t, folder, environment)
 		for _, event := range []string{``, `{`, `[]`, `{"version":2,"headers":[],"Records":"text"}`} {
 			if a := f.invoke([]byte(event), usualTime); !a.failed {

@@ -131,7 +131,7 @@ func TestAWrongStoreInAWS(t *testing.T) {
 				t.Errorf("%s, %s: the log does not name it: %s", name, folder, f.output)
 			}
 		}
-		for folder, event := range map[string][]byte{projector: postings(1), sweeper: []byte(minute)} {
+		for folder, event := range map[string][]byte{projector: postings(1), lister: headers(1), sweeper: []byte(minute)} {
 			f := launch(t, folder, deployed(c.endpoint, c.table))
 			if a := f.invoke(event, 5*time.Second); !a.failed || !f.output.has(c.named) {
 				t.Errorf("%s, %s: answered %s; the log: %s", name, folder, a.text, f.output)
@@ -148,7 +148,7 @@ func TestNothingIsAskedBeforeTheFirstInvocation(t *testing.T) {
 		f := launch(t, folder, deployed(s.url, newTable(t, nil)))
 		f.polled()
 		switch folder {
-		case projector:
+		case projector, lister:
 			f.invoke([]byte(`{"Records":[]}`), usualTime)
 		case sweeper: // it is there to ask
 		default:
@@ -170,7 +170,7 @@ func TestNothingIsAskedBeforeTheFirstInvocation(t *testing.T) {
 // YAML.
 func TestFunctionsLinkNothingNeedless(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/command", "./functions/query",
-		"./functions/projector", "./functions/sweeper")
+		"./functions/projector", "./functions/lister", "./functions/sweeper")
 	list.Dir = "../.."
 	out, err := list.Output()
 	if err != nil {

@@ -34,10 +34,11 @@ const (
 	command   = "functions/command"
 	query     = "functions/query"
 	projector = "functions/projector"
+	lister    = "functions/lister"
 	sweeper   = "functions/sweeper"
 )
 
-var functions = []string{command, query, projector, sweeper}
+var functions = []string{command, query, projector, lister, sweeper}
 
 // buildAll builds every binary with the flags of the Makefile, for this machine.
 var buildAll = sync.OnceValue(func() error {

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -78,30 +80,41 @@ func Service(t testing.TB, client *dynamodb.Client, table string, caller func(*h
 	return s
 }
 
-// Pump hands the records of a stream to a projector until t ends, by the settings of template.yaml but without its
-// batching window: tests wait for projections all the time.
-func Pump(t testing.TB, streams *dynamodbstreams.Client, stream string, projector *app.Service) *pump.Pump {
+// Pumps feed the functions behind a stream.
+type Pumps []*pump.Pump
+
+// CaughtUp reports whether every function is done with what was in the stream at t.
+func (p Pumps) CaughtUp(t time.Time) bool {
+	return !slices.ContainsFunc(p, func(p *pump.Pump) bool { return !p.CaughtUp(t) })
+}
+
+// Pump hands the records of a stream to a projector and a lister until t ends, by the settings of template.yaml but
+// without their batching windows: tests wait for projections all the time.
+func Pump(t testing.TB, streams *dynamodbstreams.Client, stream string, service *app.Service) Pumps {
 	t.Helper()
-	settings, err := dynamolocal.StreamSettings()
+	projector, lister, err := dynamolocal.StreamSettings()
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.Window = 0
-	p, err := pump.New(pump.Options{
-		Stream: streams, StreamARN: stream, Handler: projector.Stream(), Settings: settings,
-		DeadLetters: filepath.Join(t.TempDir(), "dead-letters.jsonl"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, end := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
-	t.Cleanup(func() {
-		end()
-		if err := <-ended; err != nil {
-			t.Error("pump:", err)
+	start := func(handler pump.Handler, settings pump.Settings) *pump.Pump {
+		settings.Window = 0
+		p, err := pump.New(pump.Options{
+			Stream: streams, StreamARN: stream, Handler: handler, Settings: settings,
+			DeadLetters: filepath.Join(t.TempDir(), "dead-letters.jsonl"),
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	return p
+		ctx, end := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(ctx) }()
+		t.Cleanup(func() {
+			end()
+			if err := <-ended; err != nil {
+				t.Error("pump:", err)
+			}
+		})
+		return p
+	}
+	return Pumps{start(service.Stream(), projector), start(service.List(), lister)}
 }

@@ -75,7 +75,7 @@ func (h *history) start(name string, n int) *process {
 	tuning := projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Unsealed: h.knobs.leave}
 	p.projector.Tune(tuning)
 	p.rebuilder.Tune(tuning)
-	p.handle = stream.Handler(p.projector)
+	p.handle = stream.Handler(p.projector.Project)
 	return p
 }
 

@@ -15,7 +15,6 @@ import (
 	"ledger.example/functions/api"
 	"ledger.example/internal/access"
 	"ledger.example/internal/app"
-	"ledger.example/internal/local/pump"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/fault"
 	"ledger.example/tests/setup"
@@ -35,7 +34,7 @@ type System struct {
 	Service  *app.Service
 	Log      *Log
 
-	pump *pump.Pump
+	pump setup.Pumps
 }
 
 // Option changes how a process of the ledger is made.
@@ -145,7 +144,7 @@ func listen(t testing.TB, h http.Handler) string {
 	return "http://" + listener.Addr().String()
 }
 
-// StartPump pumps the table's stream into the projector until the test ends.
+// StartPump pumps the table's stream into the projector and the lister until the test ends.
 func (s *System) StartPump() {
 	s.T.Helper()
 	s.pump = setup.Pump(s.T, s.Store.clients.Streams, s.Stream(), s.Service)

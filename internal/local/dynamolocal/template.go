@@ -30,17 +30,18 @@ type resources struct {
 			StreamSpecification types.StreamSpecification
 		}
 	}
-	ProjectorFunction struct {
-		Properties struct {
-			Timeout int // seconds
-			Events  struct {
-				Postings struct {
-					Properties struct { // package documents tests those that a pump takes as given
-						BatchSize, MaximumBatchingWindowInSeconds       int
-						MaximumRetryAttempts, MaximumRecordAgeInSeconds int
-						FilterCriteria                                  struct{ Filters []struct{ Pattern string } }
-					}
-				}
+	ProjectorFunction, ListerFunction consumer
+}
+
+// consumer is a function that the table's stream feeds.
+type consumer struct {
+	Properties struct {
+		Timeout int // seconds
+		Events  map[string]struct {
+			Properties struct { // package documents tests those that a pump takes as given
+				BatchSize, MaximumBatchingWindowInSeconds       int
+				MaximumRetryAttempts, MaximumRecordAgeInSeconds int
+				FilterCriteria                                  struct{ Filters []struct{ Pattern string } }
 			}
 		}
 	}
@@ -82,20 +83,24 @@ func Table() (*dynamodb.CreateTableInput, error) {
 	return in, err
 }
 
-// StreamSettings returns how template.yaml feeds the table's stream to the projector.
-func StreamSettings() (pump.Settings, error) {
+// StreamSettings returns how template.yaml feeds the table's stream to the projector and to the lister.
+func StreamSettings() (projector, lister pump.Settings, err error) {
 	r, err := readTemplate()
-	projector := r.ProjectorFunction.Properties
-	p := projector.Events.Postings.Properties
+	return r.ProjectorFunction.settings("Postings"), r.ListerFunction.settings("Transactions"), err
+}
+
+// settings returns how a function is fed by the named event source mapping.
+func (c consumer) settings(mapping string) pump.Settings {
+	p := c.Properties.Events[mapping].Properties
 	s := pump.Settings{
 		BatchSize:            p.BatchSize,
 		Window:               time.Duration(p.MaximumBatchingWindowInSeconds) * time.Second,
 		MaximumRetryAttempts: p.MaximumRetryAttempts,
 		MaximumRecordAge:     time.Duration(p.MaximumRecordAgeInSeconds) * time.Second,
-		Timeout:              time.Duration(projector.Timeout) * time.Second,
+		Timeout:              time.Duration(c.Properties.Timeout) * time.Second,
 	}
 	for _, f := range p.FilterCriteria.Filters {
 		s.Filters = append(s.Filters, f.Pattern)
 	}
-	return s, err
+	return s
 }

@@ -21,16 +21,18 @@ func TestTheTemplateOfTheStack(t *testing.T) {
 	if n := len(made.GlobalSecondaryIndexes); n != len(table.Indexes()) || made.StreamSpecification.StreamViewType != "NEW_IMAGE" {
 		t.Errorf("%d indexes, stream %+v", n, made.StreamSpecification)
 	}
-	settings, err := StreamSettings()
+	settings, lister, err := StreamSettings()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pump.New(pump.Options{Settings: settings}); err != nil {
-		t.Error(err)
-	}
-	for i, v := 0, reflect.ValueOf(settings); i < v.NumField(); i++ {
-		if v.Field(i).IsZero() {
-			t.Errorf("there is no %s", v.Type().Field(i).Name)
+	for _, s := range []pump.Settings{settings, lister} {
+		if _, err := pump.New(pump.Options{Settings: s}); err != nil {
+			t.Error(err)
+		}
+		for i, v := 0, reflect.ValueOf(s); i < v.NumField(); i++ {
+			if v.Field(i).IsZero() {
+				t.Errorf("there is no %s", v.Type().Field(i).Name)
+			}
 		}
 	}
 	// The table itself is compared with the layout whenever one is made.
@@ -48,6 +50,12 @@ func TestTheTemplateOfTheStack(t *testing.T) {
 	}
 	if got := settings.Filters; !slices.Equal(got, want) {
 		t.Errorf("filters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	want = []string{`{"eventName":["INSERT"],"dynamodb":{"Keys":{"` + table.AttrSK + `":{"S":[{"prefix":"` +
+		table.TransactionKey("").SK + `"},{"prefix":"` + table.OutcomeKey("").SK + `"}]}}}}`}
+	if got := lister.Filters; !slices.Equal(got, want) {
+		t.Errorf("the lister's filters are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
 	// The query role may read each index by name.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/segmentio/ksuid"
@@ -23,6 +24,9 @@ const (
 
 // deadLetterTime is the format of times in a dead letter.
 const deadLetterTime = "2006-01-02T15:04:05.000Z"
+
+// fileLock is held by whoever writes a dead letter file: several pumps may have the same.
+var fileLock sync.Mutex
 
 // giveUp appends the records of a batch to the dead letter file. It retries until they are on the disk, as nothing
 // else keeps them. It returns an error only when ctx ended before that.
@@ -86,8 +90,8 @@ func (p *Pump) newDeadLetter(
 // appendDeadLetter appends a line and returns when it is on the disk. A line that a crash cut short is left as it
 // is, and the new one begins on a line of its own. Safe for concurrent use.
 func (p *Pump) appendDeadLetter(line []byte) (err error) {
-	p.fileLock.Lock()
-	defer p.fileLock.Unlock()
+	fileLock.Lock()
+	defer fileLock.Unlock()
 	if err := os.MkdirAll(filepath.Dir(p.options.DeadLetters), 0o755); err != nil {
 		return err
 	}

@@ -70,9 +70,8 @@ type Options struct {
 
 // Pump feeds one stream to one handler.
 type Pump struct {
-	options  Options
-	filter   filter
-	fileLock sync.Mutex // of the dead letter file
+	options Options
+	filter  filter
 
 	mu       sync.Mutex // guards the rest
 	shards   map[string]*shard

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/pump"
@@ -27,56 +29,82 @@ const (
 // errNoTable says why a pump was ended.
 var errNoTable = errors.New("what its stream still had is not projected")
 
-// Feed brings what is written to a table to the projector, through one stream of the table after the other: a table
-// that is made anew has another stream.
-type Feed struct {
+// Feed brings what is written to a table to the projector and to the lister. Each has its own position, so that neither
+// holds up the other.
+type Feed []*consumer
+
+// consumer feeds one function through one stream of the table after the other: a table that is made anew has another
+// stream.
+type consumer struct {
 	store   *Store
 	table   string
 	options pump.Options // for the stream that the table has now
 	pump    *pump.Pump
 }
 
-// Feed returns the feed of a table, beginning with the stream that it has now.
+// Feed returns the feed of a table, beginning with the stream that it has now. Both functions' dead letters are in one
+// file.
 func (s *Store) Feed(
-	table, stream string, projector pump.Handler, deadLetters string, log *slog.Logger,
-) (*Feed, error) {
-	settings, err := dynamolocal.StreamSettings()
+	table, stream string, projector, lister pump.Handler, deadLetters string, log *slog.Logger,
+) (Feed, error) {
+	toProjector, toLister, err := dynamolocal.StreamSettings()
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{store: s, table: table, options: pump.Options{
-		Stream: s.streams, Handler: projector, Settings: settings, DeadLetters: deadLetters, Log: log,
-	}}
-	return f, f.follow(stream)
-}
-
-func (f *Feed) follow(stream string) (err error) {
-	f.options.StreamARN = stream
-	f.pump, err = pump.New(f.options)
-	return err
+	options := func(handler pump.Handler, settings pump.Settings, name string) pump.Options {
+		return pump.Options{
+			Stream: s.streams, Handler: handler, Settings: settings, DeadLetters: deadLetters,
+			Log: log.With("function", name),
+		}
+	}
+	f := Feed{
+		{store: s, table: table, options: options(projector, toProjector, "projector")},
+		{store: s, table: table, options: options(lister, toLister, "lister")},
+	}
+	for _, c := range f {
+		if err := c.follow(stream); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
 }
 
 // Run feeds until ctx ends, which is success, or the table or its stream is gone for good.
-func (f *Feed) Run(ctx context.Context) error {
+func (f Feed) Run(ctx context.Context) error {
+	running, ctx := errgroup.WithContext(ctx)
+	for _, c := range f {
+		running.Go(func() error { return c.run(ctx) })
+	}
+	return running.Wait()
+}
+
+func (c *consumer) follow(stream string) (err error) {
+	c.options.StreamARN = stream
+	c.pump, err = pump.New(c.options)
+	return err
+}
+
+// run feeds until ctx ends, which is success, or the table or its stream is gone for good.
+func (c *consumer) run(ctx context.Context) error {
 	for {
-		err := f.runPump(ctx)
+		err := c.runPump(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		gone := f.options.StreamARN
+		gone := c.options.StreamARN
 		if errors.Is(err, errNoTable) {
 			gone = "" // the table may come back, stream and all
 		}
-		next, lookErr := f.nextStream(ctx, gone)
+		next, lookErr := c.nextStream(ctx, gone)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case lookErr != nil:
 			return fmt.Errorf("%w (%w)", lookErr, err)
 		}
-		f.options.Log.Warn("going on with the stream that the table has now", "table", f.table, "stream", next, "was",
-			f.options.StreamARN)
-		if err := f.follow(next); err != nil {
+		c.options.Log.Warn("going on with the stream that the table has now", "table", c.table, "stream", next, "was",
+			c.options.StreamARN)
+		if err := c.follow(next); err != nil {
 			return err
 		}
 	}
@@ -84,19 +112,19 @@ func (f *Feed) Run(ctx context.Context) error {
 
 // runPump feeds from one stream until ctx ends or the stream does, or there is no table any more: what the stream still
 // has could not be projected then, and would become dead letters one by one. It returns which of them it was.
-func (f *Feed) runPump(ctx context.Context) error {
+func (c *consumer) runPump(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer end(nil)
 	watching.Go(func() {
 		for retry.Sleep(ctx, tablePoll) == nil {
-			if _, err := f.store.Stream(ctx, f.table); errors.Is(err, ddb.ErrNoTable) {
+			if _, err := c.store.Stream(ctx, c.table); errors.Is(err, ddb.ErrNoTable) {
 				end(errNoTable)
 			}
 		}
 	})
-	if err := f.pump.Run(ctx); err != nil {
+	if err := c.pump.Run(ctx); err != nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -104,16 +132,16 @@ func (f *Feed) runPump(ctx context.Context) error {
 
 // nextStream returns the stream that the table has in the place of the one that is gone. It waits for a store that does
 // not answer, and not long for a table or a stream that is missing in one that does.
-func (f *Feed) nextStream(ctx context.Context, gone string) (string, error) {
+func (c *consumer) nextStream(ctx context.Context, gone string) (string, error) {
 	var schema *ddb.SchemaError
 	giveUp := time.Now().Add(streamTimeout)
 	for {
-		next, err := f.store.Stream(ctx, f.table)
+		next, err := c.store.Stream(ctx, c.table)
 		switch {
 		case err == nil && next != gone:
 			return next, nil
 		case err == nil:
-			err = fmt.Errorf("table %s has no other stream", f.table)
+			err = fmt.Errorf("table %s has no other stream", c.table)
 		case !errors.Is(err, ddb.ErrNoTable) && !errors.As(err, &schema): // the store doesn't answer
 			giveUp = time.Now().Add(streamTimeout)
 		}

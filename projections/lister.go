@@ -1,0 +1,277 @@
+package projections
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/events"
+	"ledger.example/internal/retry"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+)
+
+const (
+	// listedAtOnce is how many transactions of a batch are listed in parallel.
+	listedAtOnce = 32
+	// pageEntries is the most entries of one page of the journal.
+	pageEntries = 100
+	// answerTime is how long the put of a page may take by the process's stopwatch. One that is answered later, or
+	// not at all, is repeated under a new KSUID: readers of the journal may have passed the old one.
+	answerTime = 3 * time.Second
+)
+
+// ListerViews is what a Lister needs of the store. Puts are unconditional, and return the store's clock. Errors of reads:
+// ErrThrottled, ErrUnavailable, ErrMalformedItem. Errors of puts: also ErrUnknownOutcome.
+type ListerViews interface {
+	// Event reads an event, strongly consistent. Errors: also ErrAbsent, and those of events.Decode.
+	Event(ctx context.Context, k table.Key) (events.Event, error)
+	// Clock reads the store's clock.
+	Clock(ctx context.Context) (time.Time, error)
+	// WriteListed puts an entry into the list of the transactions with that metadata, or into the list by time, if m
+	// is zero.
+	WriteListed(ctx context.Context, m Metadata, e ListedEntry) (time.Time, error)
+	// WriteJournal puts a page of the journal.
+	WriteJournal(ctx context.Context, p JournalPage) (time.Time, error)
+}
+
+// Lister writes the lists of transactions and the journal. It is safe for concurrent use.
+type Lister struct {
+	views   ListerViews
+	indexed []string // metadata keys
+	minter  *events.Minter
+	clock   store.Clock
+	now     func() time.Time
+	log     *slog.Logger
+	pause   func(ctx context.Context, failed int) error
+}
+
+// NewLister returns a lister that lists transactions by time and by the indexed metadata keys; now is its own clock
+// (nil: time.Now). A nil log is slog.Default().
+func NewLister(views ListerViews, indexed []string, now func() time.Time, log *slog.Logger) *Lister {
+	if now == nil {
+		now = time.Now
+	}
+	return &Lister{
+		views: views, indexed: indexed, minter: events.NewMinter(now, nil), now: now,
+		log: cmp.Or(log, slog.Default()), pause: backoff.Sleep,
+	}
+}
+
+// news is what one record of a batch tells the lister.
+type news struct {
+	record int // position in the batch
+	key    table.Key
+	event  events.Event // nil: the table is read
+	entry  JournalEntry
+	err    error
+}
+
+// List applies a batch: it puts the entries of each header into the lists, and then one page of the journal with what
+// the batch brought. It skips all records that are not of headers and ends of holds. A batch may be applied again: it
+// puts the same entries, and another page.
+//
+// List does all that it can. It returns the sequence number of the first record that failed, "" if none did; all
+// records before it are done. If that is the batch's first record, or the page could not be written, it returns an
+// error instead. It stops a second before ctx's deadline. What no repetition can cure does not fail: it is logged as an
+// error and counted in RecordsMalformed.
+func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err error) {
+	ctx, cancel := untilReport(ctx)
+	defer cancel()
+	all := l.newsOf(ctx, batch)
+	if len(all) == 0 {
+		return "", nil
+	}
+	var running errgroup.Group
+	running.SetLimit(listedAtOnce)
+	for _, n := range all {
+		running.Go(func() error {
+			n.err = l.list(ctx, n)
+			return nil // one failure stops no other
+		})
+	}
+	_ = running.Wait()
+	entries, failed, err := l.report(ctx, batch, all)
+	written := l.record(ctx, entries)
+	if written != nil {
+		l.log.ErrorContext(ctx, "the journal could not be written", "entries", len(entries), "error", written)
+		return "", fmt.Errorf("write the journal: %w", written)
+	}
+	l.logBatch(ctx, batch, entries)
+	return failed, err
+}
+
+// newsOf returns what the records of a batch tell.
+func (l *Lister) newsOf(ctx context.Context, batch []Record) (all []*news) {
+	for i, r := range batch {
+		key := table.Key{PK: r.PK, SK: r.SK}
+		_, isHeader := table.ParseTransaction(key)
+		_, isOutcome := table.ParseOutcome(key)
+		switch {
+		case r.Removed || r.Altered: // the projector tells of these
+		case isHeader || isOutcome:
+			all = append(all, &news{record: i, key: key, event: r.Event})
+		case table.IsHeader(r.SK) || table.IsOutcome(r.SK):
+			alarm(ctx, l.log, "key is malformed", r, "RecordsMalformed")
+		}
+	}
+	return all
+}
+
+// list puts the entries of a header, and sets n.entry.
+func (l *Lister) list(ctx context.Context, n *news) error {
+	if n.event == nil {
+		err := l.retry(ctx, func() (err error) {
+			n.event, err = l.views.Event(ctx, n.key)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read the event: %w", err)
+		}
+	}
+	switch e := n.event.(type) {
+	case events.HoldEnded:
+		n.entry = JournalEntry{Event: string(e.Outcome), At: e.EndedAt(), Transaction: e.Transaction}
+	case events.TransactionPosted:
+		n.entry = JournalEntry{Event: JournalPosted, At: e.Recorded(), Transaction: e.ID}
+		if e.IsHold() {
+			n.entry.Event = JournalHeld
+		}
+		return l.listHeader(ctx, e)
+	default:
+		return fmt.Errorf("%w: a %T is not listed", store.ErrMalformedItem, e)
+	}
+	return nil
+}
+
+func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
+	entry := ListedEntry{ID: header.Legs[0].ID, Transaction: header.ID, Held: header.IsHold()}
+	lists := []Metadata{{}}
+	for _, key := range l.indexed {
+		if value, ok := header.Metadata[key]; ok {
+			lists = append(lists, Metadata{Key: key, Value: value})
+		}
+	}
+	for _, m := range lists {
+		err := l.retry(ctx, func() error {
+			sent := time.Now()
+			at, err := l.views.WriteListed(ctx, m, entry)
+			l.clock.Observe(at, sent, time.Now())
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("list transaction %s by %s: %w", header.ID, cmp.Or(m.Key, "time"), err)
+		}
+	}
+	return nil
+}
+
+// report logs each failure, and returns the entries of the records before the first, and what List returns.
+func (l *Lister) report(ctx context.Context, batch []Record, all []*news) (
+	entries []JournalEntry, failed string, err error,
+) {
+	for _, n := range all {
+		r := batch[n.record]
+		about := []any{"pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber, "error", n.err}
+		isFirst := failed == "" && err == nil
+		switch {
+		case n.err == nil && isFirst:
+			entries = append(entries, n.entry)
+		case n.err == nil:
+		case isFinal(n.err):
+			l.log.ErrorContext(ctx, "transaction cannot be listed", append(about, "RecordsMalformed", 1)...)
+		default:
+			l.log.ErrorContext(ctx, "listing failed", about...)
+			if isFirst {
+				failed, err = firstFailed(n.record, r.SequenceNumber, n.err)
+			}
+		}
+	}
+	return entries, failed, err
+}
+
+// record writes entries into the journal.
+func (l *Lister) record(ctx context.Context, entries []JournalEntry) error {
+	for page := range slices.Chunk(entries, pageEntries) {
+		if err := l.retry(ctx, func() error { return l.writePage(ctx, page) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePage writes a page under a KSUID that it mints right before. Error: also store.ErrUnknownOutcome when the answer
+// came too late. Readers trail the store's clock by more than this page took to become visible, or else it comes again.
+func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
+	id, sent, err := l.mint(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(ctx, sent.Add(answerTime))
+	defer cancel()
+	at, err := l.views.WriteJournal(ctx, JournalPage{ID: id, Entries: entries})
+	answered := time.Now()
+	l.clock.Observe(at, sent, answered)
+	if err == nil && (answered.Sub(sent) > answerTime || at.Sub(id.Time()) > answerTime+table.ClockTolerance) {
+		return fmt.Errorf("page %s was answered too late: %w", id, store.ErrUnknownOutcome)
+	}
+	return err
+}
+
+// errClock is why a lister mints nothing.
+var errClock = errors.New("the clock is off the store's")
+
+// mint returns a KSUID and the stopwatch's time just before. In doubt it asks for the store's clock. Error: errClock.
+func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
+	off, at := l.clock.Off(l.now(), time.Now())
+	if off {
+		sent := time.Now()
+		read, err := l.views.Clock(ctx)
+		if err != nil {
+			return "", time.Time{}, err
+		}
+		l.clock.Observe(read, sent, time.Now())
+		off, at = l.clock.Off(l.now(), time.Now())
+	}
+	instant, start := l.now(), time.Now()
+	if !off {
+		ids, minted, err := l.minter.Mint(1)
+		if err != nil {
+			return "", time.Time{}, err
+		}
+		// A minter never goes back: it may still be ahead after the process's clock was set right.
+		if off, at = l.clock.Off(minted, start); !off {
+			return ids[0], start, nil
+		}
+		instant = minted
+	}
+	l.log.ErrorContext(ctx, "clock is off the store's", "clock", instant.UTC(), "store", at.UTC(), "ClockOff", 1)
+	return "", time.Time{}, errClock
+}
+
+// retry runs attempt again while the store throttles, and when the outcome of a put is unknown: the same entry can be put
+// again.
+func (l *Lister) retry(ctx context.Context, attempt func() error) error {
+	return retry.Do(ctx, l.pause, func(err error) int {
+		if store.NeedsReread(err) {
+			return conflictAttempts
+		}
+		return whileThrottled(err)
+	}, attempt)
+}
+
+// logBatch writes one line about a batch that had something to list. ListingLag becomes a metric.
+func (l *Lister) logBatch(ctx context.Context, batch []Record, entries []JournalEntry) {
+	if len(entries) == 0 {
+		return
+	}
+	oldest := slices.MinFunc(entries, func(a, b JournalEntry) int { return a.At.Compare(b.At) })
+	l.log.LogAttrs(ctx, slog.LevelInfo, "listed", slog.Int("records", len(batch)), slog.Int("entries", len(entries)),
+		slog.Int64("ListingLag", max(0, l.now().Sub(oldest.At).Milliseconds())))
+}
