@@ -21,9 +21,14 @@ func (l *Ledger) Group(ctx context.Context, id string) (events.GroupRegistered, 
 	found, err := l.lookupValid(ctx, id, LookupKeys{Groups: []string{id}})
 	group, ok := found.Groups[id]
 	if err == nil && !ok {
-		err = &Error{Code: CodeGroupNotFound, Detail: "There is no such group."}
+		err = GroupNotFound()
 	}
 	return group, err
+}
+
+// GroupNotFound is the error of a request for a group that does not exist.
+func GroupNotFound() *Error {
+	return &Error{Code: CodeGroupNotFound, Detail: "There is no such group."}
 }
 
 // RegisterGroup registers a group; created is false when it had been registered with the same body before.

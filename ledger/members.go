@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"time"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -106,16 +105,10 @@ func (l *Ledger) putNext(c *command, next func() (events.Event, error)) (put boo
 func (l *Ledger) newestRole(ctx context.Context, account, group, user string) (
 	role events.Role, number int64, err error,
 ) {
-	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		if group != "" {
-			role, number, err = l.journal.NewestGroupGrant(ctx, group, user)
-		} else {
-			role, number, err = l.journal.NewestGrant(ctx, account, user)
-		}
-		return time.Time{}, err
-	})
-	if errors.Is(err, store.ErrAbsent) {
-		return noRole, 0, nil
+	if group != "" {
+		role, number, err = l.NewestGroupGrant(ctx, group, user)
+	} else {
+		role, number, err = l.NewestGrant(ctx, account, user)
 	}
 	if err == nil && number >= events.MemberNumberMax {
 		err = internalError(errors.New("numbers of grants are used up"))

@@ -73,8 +73,8 @@ func rules() []rule {
 		{"GET", account + "/holds", onAccount, viewer, "legs of accounts without a role are left out"},
 		{"GET", account + "/groups", onAccount, viewer, ""},
 		{"GET", account + "/members", onAccount, viewer, ""},
-		{"PUT", account + "/members/{user}", onAccount, owner, "nobody grants to themselves; the last owner stays"},
-		{"DELETE", account + "/members/{user}", onAccount, owner, "the last owner stays"},
+		{"PUT", account + "/members/{user}", onAccount, owner, ownNote},
+		{"DELETE", account + "/members/{user}", onAccount, owner, ownNote},
 		{"GET", "/v1/users/{user}/accounts", onThemselves, nobody, ""},
 		{"GET", "/v1/users/{user}/groups", onThemselves, nobody, ""},
 
@@ -85,8 +85,8 @@ func rules() []rule {
 		{"PUT", group + "/accounts/{account}", onLedger, admin, ""},
 		{"DELETE", group + "/accounts/{account}", onLedger, admin, ""},
 		{"GET", group + "/members", onGroup, viewer, ""},
-		{"PUT", group + "/members/{user}", onGroup, owner, "nobody grants to themselves; the last owner stays"},
-		{"DELETE", group + "/members/{user}", onGroup, owner, "the last owner stays"},
+		{"PUT", group + "/members/{user}", onGroup, owner, ownNote},
+		{"DELETE", group + "/members/{user}", onGroup, owner, ownNote},
 		{"GET", group + "/balances", onGroup, viewer, ""},
 
 		{"POST", "/v1/transactions", onDebited, oper, effectiveNote},
@@ -103,6 +103,8 @@ func rules() []rule {
 		{"GET", "/v1/journal", onLedger, admin, ""},
 	}
 }
+
+const ownNote = "nobody changes their own role, so that the last owner stays"
 
 const effectiveNote = "administrators alone give effective_at"
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -47,17 +48,18 @@ func (a *api) putMember(r *request) (reply, error) {
 	})
 }
 
-// notToSelf refuses a user who grants to themselves: what they have through a group would outlast their membership.
+// notToSelf refuses a user who changes their own role. What they have through a group would outlast their membership;
+// and as an owner is revoked by another one, the last owner stays.
 func (r *request) notToSelf() error {
 	if r.caller.User != r.ids["user"] {
 		return nil
 	}
-	return forbidden(access.Administrator, "Nobody grants a role to themselves.")
+	return forbidden(access.Administrator, "Nobody changes their own role: another owner does, or an administrator.")
 }
 
 // deleteMember revokes a role. The answer is the same when the user had none.
 func (a *api) deleteMember(r *request) (reply, error) {
-	if err := r.check(); err != nil {
+	if err := cmp.Or(r.check(), r.notToSelf()); err != nil {
 		return reply{}, err
 	}
 	c := ledger.RevokeMember{Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Actor: r.actor}

@@ -72,11 +72,14 @@ func (r *request) begin() error {
 			return forbidden(access.Administrator, "Users ask for themselves alone.")
 		}
 		r.passed = true
-	case onAccount:
+	case onAccount, onGroup:
 		verdict := make(chan error, 1)
 		r.verdict = verdict
 		check := func() (err error) {
 			defer recoverTo(&err)
+			if rule.of == onGroup {
+				return r.inGroup(r.ids["group"], rule.role)
+			}
 			return r.onAccount(r.ids["account"], rule.role)
 		}
 		if r.route.writes() {
@@ -99,6 +102,22 @@ func (r *request) onAccount(account string, needed access.Role) error {
 		return ledger.AccountNotFound()
 	case role < needed:
 		return forbidden(needed, fmt.Sprintf("This needs the role %s on the account.", needed))
+	}
+	return nil
+}
+
+// inGroup is onAccount for a role in a group.
+func (r *request) inGroup(group string, needed access.Role) error {
+	ctx, cancel := context.WithTimeout(r.http.Context(), checkTimeout)
+	defer cancel()
+	role, err := access.Resolver{Grants: r.grants}.Within(ctx, r.caller.User, group)
+	switch {
+	case err != nil:
+		return unchecked(err)
+	case role == access.None:
+		return ledger.GroupNotFound()
+	case role < needed:
+		return forbidden(needed, fmt.Sprintf("This needs the role %s in the group.", needed))
 	}
 	return nil
 }

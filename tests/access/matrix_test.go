@@ -1,0 +1,196 @@
+// Package access tests who may do what, over HTTP: every route for every kind of caller and every role, what is said to
+// those who may not, and that a revocation binds every request that begins after it.
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ledger.example/functions/api"
+	"ledger.example/internal/access"
+	"ledger.example/tests/caller"
+	"ledger.example/tests/system"
+)
+
+// tokenHeader stands for a token in these tests: "admin", or the id of a user.
+const tokenHeader = "X-Token"
+
+// who takes a caller with tokenHeader for the bearer of a token, and others for a service.
+func who(r *http.Request) access.Caller {
+	switch token := r.Header.Get(tokenHeader); token {
+	case "":
+		return access.Caller{Service: "service", Admin: true}
+	case "admin":
+		return access.Caller{Service: "https://id.example.com/#admin", Admin: true}
+	default:
+		return access.Caller{Service: "https://id.example.com/", User: token}
+	}
+}
+
+// A party is a kind of caller: the headers by which it calls as a user.
+type party struct {
+	name string
+	as   func(user string) []string
+}
+
+var parties = []party{
+	{"a service for a user", func(user string) []string { return []string{"Ledger-User", user} }},
+	{"a token", func(user string) []string { return []string{tokenHeader, user} }},
+	{"an administrator's token for a user", func(user string) []string {
+		return []string{tokenHeader, "admin", "Ledger-User", user}
+	}},
+}
+
+// books opens an account, jane, on which users have the roles of their names: directly, and, where the name begins with
+// via-, through the group desk. clerk places holds.
+func books(t *testing.T) *system.System {
+	t.Helper()
+	s := system.New(t, system.Calls(who), system.Pumped)
+	s.OpenBooks()
+	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"jane","asset":"AAPL","quantity":"1000"}`)
+	s.Must(201, "PUT", "/v1/groups/desk", `{"name":"Desk"}`)
+	s.Must(201, "PUT", "/v1/groups/desk/accounts/jane", "")
+	for _, role := range []string{"viewer", "operator", "owner"} {
+		s.Must(201, "PUT", "/v1/accounts/jane/members/"+role, `{"role":"`+role+`"}`)
+		s.Must(201, "PUT", "/v1/groups/desk/members/via-"+role, `{"role":"`+role+`"}`)
+	}
+	s.Must(201, "PUT", "/v1/accounts/jane/members/clerk", `{"role":"operator"}`)
+	s.Must(201, "PUT", "/v1/accounts/jane/members/friend", `{"role":"viewer"}`)
+	s.Must(201, "PUT", "/v1/groups/desk/members/friend", `{"role":"viewer"}`)
+	return s
+}
+
+var roles = map[string]access.Role{
+	"": access.None, "viewer": access.Viewer, "operator": access.Operator, "owner": access.Owner,
+	"administrator": access.Administrator,
+}
+
+// roleOf returns the role of a user of books on what a rule is about.
+func roleOf(user, of string) access.Role {
+	name, through := strings.CutPrefix(user, "via-")
+	if of == "the group" && !through {
+		return access.None
+	}
+	return roles[name]
+}
+
+// request returns a request of a route that succeeds for those who may, and can be made again with another n. self is
+// the user who calls.
+func request(t *testing.T, s *system.System, r api.AccessRule, self string, n int) (method, path, body string) {
+	t.Helper()
+	id := fmt.Sprintf("n-%d", n)
+	hold := func() {
+		s.Must(201, "POST", "/v1/transfers", `{"id":"h-`+id+`","from":"jane","to":"shop","asset":"USD","quantity":"1",`+
+			`"hold":{}}`, "Ledger-User", "clerk")
+	}
+	path = strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{group}", "desk", "{id}", "t-1",
+		"{user}", self).Replace(r.Path)
+	transfer := `"from":"jane","to":"shop","asset":"USD","quantity":"1"`
+	switch line := r.Method + " " + r.Path; {
+	case r.Method == "GET" && strings.HasSuffix(r.Path, "/statement"):
+		path += "?asset=USD&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"
+	case r.Method == "GET":
+	case line == "PUT /v1/assets/{asset}":
+		path, body = "/v1/assets/"+id, `{"name":"x","scale":0}`
+	case line == "PUT /v1/accounts/{account}":
+		path, body = "/v1/accounts/"+id, `{}`
+	case line == "PUT /v1/groups/{group}":
+		path, body = "/v1/groups/"+id, `{}`
+	case line == "PATCH /v1/accounts/{account}":
+		body = `{"name":"` + id + `"}`
+	case strings.HasSuffix(r.Path, "/members/{user}"):
+		path = strings.Replace(r.Path, "{user}", "friend", 1)
+		path = strings.NewReplacer("{account}", "jane", "{group}", "desk").Replace(path)
+		if r.Method == "PUT" {
+			body = `{"role":"viewer"}`
+		}
+	case strings.HasSuffix(r.Path, "/groups/{group}/accounts/{account}"):
+		path = "/v1/groups/desk/accounts/shop"
+	case line == "POST /v1/transactions":
+		body = `{"id":"` + id + `","postings":[{"account":"jane","asset":"USD","quantity":"-1"},` +
+			`{"account":"shop","asset":"USD","quantity":"1"}]}`
+	case line == "POST /v1/transfers":
+		body = `{"id":"` + id + `",` + transfer + `}`
+	case line == "POST /v1/trades":
+		body = `{"id":"` + id + `","asset":"AAPL","buyer":"market","seller":"jane","quantity":"1","cost":"1"}`
+	case line == "POST /v1/batches":
+		body = `{"atomic":true,"requests":[{"transfer":{"id":"` + id + `",` + transfer + `}}]}`
+	case strings.HasSuffix(r.Path, "/capture"), strings.HasSuffix(r.Path, "/release"):
+		hold()
+		path, body = strings.Replace(r.Path, "{id}", "h-"+id, 1), `{}`
+	case strings.HasSuffix(r.Path, "/reversals"):
+		s.Must(201, "POST", "/v1/transfers", `{"id":"d-`+id+`","from":"bank","to":"jane","asset":"USD","quantity":"1"}`)
+		path, body = strings.Replace(r.Path, "{id}", "d-"+id, 1), `{"id":"`+id+`"}`
+	default:
+		t.Fatalf("nothing is known of %s: add a request that succeeds", line)
+	}
+	return r.Method, path, body
+}
+
+// The whole matrix: route × caller × role. What a user may not do for want of any role answers as if it did not exist,
+// what they may not for too weak a role says which is missing, and nothing else is ever refused.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	s.Project()
+	n := 0
+	users := []string{"stranger", "viewer", "operator", "owner", "via-viewer", "via-operator", "via-owner"}
+	for _, r := range api.AccessRules() {
+		name := r.Method + " " + r.Path
+		send := func(self string, headers ...string) caller.Reply {
+			n++
+			method, path, body := request(t, s, r, self, n)
+			return s.Send(method, path, body, headers...)
+		}
+		for _, headers := range [][]string{nil, {tokenHeader, "admin"}} {
+			if got := send("viewer", headers...); got.Status >= 300 {
+				t.Errorf("%s by an administrator (%v): %d %s", name, headers, got.Status, got.Body)
+			}
+		}
+		for _, by := range parties {
+			for _, user := range users {
+				got := send(user, by.as(user)...)
+				has, needs := roleOf(user, r.Of), roles[r.Role]
+				var ok bool
+				switch {
+				case r.Of == "the ledger":
+					ok = isForbidden(got, "administrator")
+				case has >= needs:
+					ok = got.Status < 300
+				case has > access.None:
+					ok = isForbidden(got, r.Role)
+				default:
+					ok = isQuiet(got, r)
+				}
+				if !ok {
+					t.Errorf("%s by %s, %s: %d %s", name, user, by.name, got.Status, got.Body)
+				}
+			}
+		}
+		if r.Of == "(the user themselves)" {
+			if got := send("viewer", "Ledger-User", "owner"); !isForbidden(got, "administrator") {
+				t.Errorf("%s of another user: %d %s", name, got.Status, got.Body)
+			}
+		}
+	}
+	t.Logf("%d requests of %d routes", n, len(api.AccessRules()))
+}
+
+func isForbidden(r caller.Reply, role string) bool {
+	return r.Status == 403 && r.Code() == "forbidden" && r.Text("role") == role
+}
+
+// isQuiet reports whether an answer says that what a rule is about does not exist.
+func isQuiet(r caller.Reply, of api.AccessRule) bool {
+	switch of.Of {
+	case "the account":
+		return r.Status == 404 && r.Code() == "account_not_found"
+	case "the group":
+		return r.Status == 404 && r.Code() == "group_not_found"
+	case "every account that the body debits":
+		return r.Status == 422 && r.Code() == "account_not_found"
+	}
+	return r.Status == 404 && r.Code() == "transaction_not_found"
+}
