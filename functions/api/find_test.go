@@ -197,6 +197,7 @@ func TestJournal(t *testing.T) {
 			t.Errorf("after %v: %s, want %s", after, got, want)
 		}
 	}
+	f.now = at.Add(time.Hour)
 	if got := f.follow(t, "?from="+events.FormatTime(at.Add(time.Second))); got != "posted d-1, posted t-1" {
 		t.Errorf("from the second page: %s", got)
 	}
