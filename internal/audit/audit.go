@@ -10,8 +10,9 @@
 //     holds and the reversals. It also checks that headers and ends have the same legs as the postings, and that the
 //     lists of holds show the holds, without holding any of these in memory. For each transaction it adds the hashes of
 //     the expected items and subtracts the hashes of the stored ones.
-//   - projections: reads each account in the order of its keys. It compares balances, segments, guards, summary and
-//     memberships with the sums of the postings, with the changes of the account and with the grants.
+//   - projections: reads each account in the order of its keys. It compares balances, segments, guards, summary,
+//     memberships and places in groups with the sums of the postings, with the changes of the account and of its
+//     groups, and with the grants. It reads the members of each group likewise.
 //
 // A read that fails ends the audit: it cancels the context of the audit with its error, and returns nothing. Therefore
 // no other function returns errors of reads. What they compute from nothing is never reported, because a canceled audit

@@ -61,26 +61,32 @@ type kind func(r *reader) (value any, known bool)
 
 // kinds are all kinds of items, by their type: how the key is read, and how the attributes are.
 var kinds = map[string]kind{
-	kindAsset:            one(table.ParseAsset, (*reader).asset),
-	kindAccount:          one(table.ParseAccount, (*reader).account),
-	kindHeader:           one(table.ParseTransaction, (*reader).header),
-	kindHeld:             one(table.ParseTransaction, (*reader).header),
-	kindCaptured:         one(table.ParseOutcome, (*reader).outcome),
-	kindReleased:         one(table.ParseOutcome, (*reader).outcome),
-	kindExpired:          one(table.ParseOutcome, (*reader).outcome),
-	kindReversed:         numbered(table.ParseReversal, (*reader).reversal),
-	kindChange:           numbered(table.ParseChange, (*reader).change),
-	kindPosting:          three(table.ParsePosting, (*reader).posting),
-	kindGrant:            three(table.ParseGrant, (*reader).grant),
-	kindRevoke:           three(table.ParseGrant, (*reader).revocation),
-	table.KindSpend:      two(table.ParseSpend, (*reader).guard),
-	table.KindBalance:    two(table.ParseBalance, (*reader).balance),
-	table.KindSegment:    three(table.ParseSegment, (*reader).segment),
-	table.KindSummary:    one(table.ParseSummary, (*reader).summary),
-	table.KindMembership: two(table.ParseMembership, (*reader).membership),
-	table.KindCurrent:    one(table.ParseCurrent, (*reader).current),
-	table.KindHold:       two(table.ParseHold, (*reader).holdEntry),
-	table.KindOpenHold:   two(table.ParseOpenHold, (*reader).openHold),
+	kindAsset:          one(table.ParseAsset, (*reader).asset),
+	kindAccount:        one(table.ParseAccount, (*reader).account),
+	kindHeader:         one(table.ParseTransaction, (*reader).header),
+	kindHeld:           one(table.ParseTransaction, (*reader).header),
+	kindCaptured:       one(table.ParseOutcome, (*reader).outcome),
+	kindReleased:       one(table.ParseOutcome, (*reader).outcome),
+	kindExpired:        one(table.ParseOutcome, (*reader).outcome),
+	kindReversed:       numbered(table.ParseReversal, (*reader).reversal),
+	kindChange:         numbered(table.ParseChange, (*reader).change),
+	kindPosting:        three(table.ParsePosting, (*reader).posting),
+	kindGroup:          one(table.ParseGroup, (*reader).group),
+	kindGrouping:       numbered(table.ParseGrouping, (*reader).grouping),
+	table.KindGrouped:  two(table.ParseGrouped, (*reader).grouped),
+	table.KindSpend:    two(table.ParseSpend, (*reader).guard),
+	table.KindBalance:  two(table.ParseBalance, (*reader).balance),
+	table.KindSegment:  three(table.ParseSegment, (*reader).segment),
+	table.KindSummary:  one(table.ParseSummary, (*reader).summary),
+	table.KindCurrent:  one(table.ParseCurrent, (*reader).current),
+	table.KindHold:     two(table.ParseHold, (*reader).holdEntry),
+	table.KindOpenHold: two(table.ParseOpenHold, (*reader).openHold),
+
+	kindGrant: either(three(table.ParseGrant, (*reader).grant), three(table.ParseGroupGrant, (*reader).grantInGroup)),
+	kindRevoke: either(three(table.ParseGrant, (*reader).revocation),
+		three(table.ParseGroupGrant, (*reader).revocationInGroup)),
+	table.KindMembership: either(two(table.ParseMembership, (*reader).membership),
+		two(table.ParseGroupMembership, (*reader).membershipOfGroup)),
 
 	table.KindBalanceWithHolds: two(table.ParseBalance, (*reader).balance),
 	table.KindSegmentWithHolds: three(table.ParseSegment, (*reader).segment),
@@ -110,7 +116,7 @@ func numbered[V any](parse func(table.Key) (string, int64, bool), read func(r *r
 	}
 }
 
-// two is a kind whose key has the id of an account and another one.
+// two is a kind whose key has two ids: mostly that of an account and another one.
 func two[V any](parse func(table.Key) (string, string, bool), read func(r *reader, account, id string) V) kind {
 	return func(r *reader) (any, bool) {
 		account, id, ok := parse(r.key)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -231,12 +230,11 @@ func (r *reader) posting(account, asset, ksuid string) posting {
 	return p
 }
 
-// grant gives a user a role in an account, or takes it away. Those of a user are numbered from 1.
+// grant gives a user a role on an account or in a group, or takes it away. Those of a user there are numbered from 1.
 type grant struct {
 	event
-	account, user string
-	number        int64
-	role          string // "" of a revocation
+	number int64
+	role   string // "" of a revocation
 }
 
 func (r *reader) grant(account, user string, number int64) grant {
@@ -247,11 +245,13 @@ func (r *reader) grant(account, user string, number int64) grant {
 
 // revocation reads the attributes of a revocation. A grant has a role beside these.
 func (r *reader) revocation(account, user string, number int64) grant {
-	g := grant{event: r.event("", ""), account: account, user: user, number: r.integer(table.AttrNumber, 1, grantsMax)}
-	if g.number != number && !r.broken {
-		r.fault(WrongKey, table.AttrNumber, strconv.FormatInt(number, 10))
-	}
-	r.same(table.AttrAccount, account)
+	return r.granted(table.AttrAccount, account, user, number)
+}
+
+// granted reads what grants and revocations have in common; the field owner names the account or the group.
+func (r *reader) granted(owner, id, user string, number int64) grant {
+	g := grant{event: r.event("", ""), number: r.counted(number, grantsMax)}
+	r.same(owner, id)
 	r.same(table.AttrUser, user)
 	r.actor()
 	g.at = r.instant("At")

@@ -46,6 +46,10 @@ func (r *reader) isOfLife() bool {
 		return textOf(r.item[fieldKind]) == reversal || r.has(fieldRecorded)
 	case kindPosting:
 		return r.has(fieldPhase) || textOf(r.item[fieldKind]) == reversal
+	case kindGrant, kindRevoke:
+		return r.has(fieldGroup)
+	case kindGroup, kindGrouping:
+		return true
 	case kindHeld, kindCaptured, kindReleased, kindExpired, kindReversed, kindChange:
 		return true
 	}

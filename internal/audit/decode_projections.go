@@ -117,19 +117,23 @@ func (r *reader) summary(string) summary {
 
 // membership shows the newest grant of a user. The role is "" after a revocation.
 type membership struct {
-	account, user string
-	number        int64
-	role          string
+	number int64
+	role   string
 }
 
-// membership reads the attributes of a membership.
-func (r *reader) membership(account, user string) membership {
-	m, pk2 := membership{account: account, user: user}, ""
+// membership reads the attributes of a membership of an account.
+func (r *reader) membership(account, user string) membership { return r.member(account, user) }
+
+// member reads the attributes of a membership, which names its account; that of a group names none.
+func (r *reader) member(account, user string) membership {
+	m, pk2 := membership{}, ""
 	if r.has(table.AttrRole) {
 		m.role, pk2 = r.role(), table.UserPK2(user) // a revoked one is in no index
 	}
 	r.keys("", pk2)
-	r.same(table.AttrAccount, account)
+	if account != "" {
+		r.same(table.AttrAccount, account)
+	}
 	r.same(table.AttrUser, user)
 	m.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no grant for it; nothing deletes it
 	return m

@@ -46,6 +46,9 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	if id, ok := table.ParseOwner(key); ok {
 		a.account(ctx, id, key)
 	}
+	if id, ok := table.ParseGroupOwner(key); ok {
+		a.group(ctx, id, key)
+	}
 	if _, asset, _, ok := table.ParsePosting(key); ok && value == nil {
 		a.legs.noteUnreadable(asset)
 	}
@@ -66,6 +69,13 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		for id := range v.limits {
 			a.asset(ctx, id, key)
 		}
+	case group:
+		a.checkGroup(ctx, v.id)
+	case grouping:
+		for _, id := range v.groups {
+			a.group(ctx, id, key)
+		}
+		a.group(ctx, v.changed(), key)
 	case openHoldOf:
 		a.noteOverdue(v)
 	case asset:

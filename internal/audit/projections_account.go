@@ -54,7 +54,8 @@ func (a *Audit) checkAccount(ctx context.Context, of account) {
 	if !unreadable {
 		a.checkSummary(ctx, of.id, p.summary, shown, counted)
 	}
-	a.checkMembers(ctx, of.id, p)
+	a.checkMembers(ctx, owner{account: of.id}, p)
+	a.checkGroups(ctx, of.id, p)
 }
 
 // add counts one balance, if it has a posting.

@@ -14,23 +14,52 @@ const (
 	memberPause  = 200 * time.Millisecond
 )
 
-// checkMembers compares the memberships of an account with its grants, user by user.
-func (a *Audit) checkMembers(ctx context.Context, account string, p partition) {
+// owner is what users have roles on: an account, or a group.
+type owner struct{ account, group string }
+
+// membership returns the key of a user's membership.
+func (o owner) membership(user string) table.Key {
+	if o.group != "" {
+		return table.GroupMembershipKey(o.group, user)
+	}
+	return table.MembershipKey(o.account, user)
+}
+
+// grant returns the key of a user's grant.
+func (o owner) grant(user string, number int64) table.Key {
+	if o.group != "" {
+		return table.GroupGrantKey(o.group, user, number)
+	}
+	return table.GrantKey(o.account, user, number)
+}
+
+// number returns the number in the key of a grant.
+func (o owner) number(key table.Key) int64 {
+	parse := table.ParseGrant
+	if o.group != "" {
+		parse = table.ParseGroupGrant
+	}
+	_, _, number, _ := parse(key)
+	return number
+}
+
+// checkMembers compares the memberships of an account or a group with its grants, user by user.
+func (a *Audit) checkMembers(ctx context.Context, of owner, p partition) {
 	for user := p.least(ctx, grants, members); user != ""; user = p.least(ctx, grants, members) {
 		member := p.take(members, user)(ctx)
-		if found := a.member(ctx, account, user, member, p.take(grants, user)); len(found) > 0 {
-			a.examineMember(ctx, account, user)
+		if found := a.member(ctx, of, user, member, p.take(grants, user)); len(found) > 0 {
+			a.examineMember(ctx, of, user)
 		}
 	}
 }
 
 // examineMember reads one user's grants by themselves until nothing looks wrong, and reports what remains.
-func (a *Audit) examineMember(ctx context.Context, account, user string) {
+func (a *Audit) examineMember(ctx context.Context, of owner, user string) {
 	a.repeat(ctx, memberRounds, memberPause, func(round, last int) (done bool) {
-		key := table.MembershipKey(account, user)
+		key := of.membership(user)
 		member := a.get(ctx, key)
 		grants := stream{audit: a, of: stretch{partition: key.PK, within: table.GrantsOf(user)}}
-		found := a.member(ctx, account, user, member, grants.next)
+		found := a.member(ctx, of, user, member, grants.next)
 		if round == last {
 			a.report(ctx, found...)
 		}
@@ -40,16 +69,16 @@ func (a *Audit) examineMember(ctx context.Context, account, user string) {
 
 // member compares one membership with the user's grants, which are read after it, in the order of their numbers. It
 // reads all of them.
-func (a *Audit) member(ctx context.Context, account, user string, stored attributes, grants items) (found []Finding) {
+func (a *Audit) member(ctx context.Context, of owner, user string, stored attributes, grants items) (found []Finding) {
 	m, ok := as[membership](stored)
 	readable := ok || len(stored) == 0
 	var newest, shown, unshown grant // shown has the membership's number, unshown is the first one after it
 	for item := range grants.all(ctx) {
-		_, _, number, _ := table.ParseGrant(keyOf(item))
+		number := of.number(keyOf(item))
 		g, can := as[grant](item)
 		readable = readable && can
 		if missing := newest.number + 1; missing < number { // one finding for a gap, by its first number
-			found = append(found, Finding{GrantMissing, table.GrantKey(account, user, missing), "", absent,
+			found = append(found, Finding{GrantMissing, of.grant(user, missing), "", absent,
 				"a grant: there is one of number " + strconv.FormatInt(number, 10)})
 		}
 		newest = g
@@ -63,7 +92,7 @@ func (a *Audit) member(ctx context.Context, account, user string, stored attribu
 	if !readable {
 		return nil // the scan reports it
 	}
-	key, is, ought := table.MembershipKey(account, user), absent, absent
+	key, is, ought := of.membership(user), absent, absent
 	if ok {
 		is = roleText(m.number, m.role)
 	}

@@ -82,6 +82,9 @@ var (
 	grants   = table.GrantPrefix
 	changes  = table.ChangesBefore(0).From
 	members  = table.MembersPrefix
+
+	groupings = table.GroupsPrefix
+	places    = table.GroupedRange("").From
 )
 
 // last sorts after every id.
@@ -101,7 +104,8 @@ func (a *Audit) open(ctx context.Context, account string) partition {
 	page, more := a.page(ctx, stretch{partition: summary.PK, within: table.Range{From: "!", To: last}}, nil)
 	whole := len(more) == 0
 	p := partition{families: make(map[string]*family)}
-	for _, prefix := range []string{changes, balances, segments, postings, guards, grants, members} {
+	for _, prefix := range []string{changes, balances, segments, postings, guards, grants, members,
+		places, groupings} {
 		p.families[prefix] = &family{prefix, stream{audit: a, begun: whole, of: stretch{partition: summary.PK,
 			within: table.Range{From: prefix, To: prefix + last}, figures: prefix == postings}}}
 	}

@@ -29,7 +29,7 @@ func newCode(code Code, meaning string) Code {
 // Codes returns all codes with their meanings, in the order of this file.
 func Codes() []CodeMeaning { return slices.Clone(codes) }
 
-// The codes: of single items, of transactions and definitions, and of projections, guards and grants.
+// The codes: of single items, of transactions and definitions, and of projections, guards, groups and grants.
 var (
 	UnknownItem      = newCode("unknown_item", "an item whose key or type the ledger does not have")
 	UnknownAttribute = newCode("unknown_attribute", "an attribute that such an item does not have")
@@ -93,6 +93,14 @@ var (
 		"an entry in a list of holds that is missing, or does not show the hold's end")
 	HoldEntryAlone = newCode("hold_entry_without_hold",
 		"an entry in a list of holds, of a hold or of an end that does not exist")
+
+	GroupMissing    = newCode("group_missing", "a group that has items or accounts but was never registered")
+	GroupingMissing = newCode("grouping_missing", "a gap in the numbers of the changes of an account's groups")
+	GroupingWrong   = newCode("grouping_wrong",
+		"a change of an account's groups that does not follow from the one before")
+	GroupedDiffers = newCode("grouped_differs", "a place in a group that differs from the change with its number")
+	GroupedAlone   = newCode("grouped_without_change", "a place in a group whose change does not exist")
+	GroupedBehind  = newCode("grouped_behind", "a place in a group that does not show the newest change of it")
 
 	GrantMissing      = newCode("grant_missing", "a gap in the numbers of a user's grants")
 	MembershipDiffers = newCode("membership_differs", "a membership that differs from the grant with its number")

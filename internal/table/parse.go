@@ -191,6 +191,9 @@ func ParseGrouped(k Key) (account, group string, ok bool) { return one(k, groupe
 // ParseOwner reads the account in whose partition a key is.
 func ParseOwner(k Key) (account string, ok bool) { return part(k.PK, accountPrefix) }
 
+// ParseGroupOwner reads the group in whose partition a key is.
+func ParseGroupOwner(k Key) (group string, ok bool) { return part(k.PK, groupPrefix) }
+
 // FirstID returns the part of an SK where its first id belongs, even if it is not an id.
 func FirstID(sk string) string {
 	_, rest, _ := strings.Cut(sk, "#")

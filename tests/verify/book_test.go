@@ -50,7 +50,7 @@ func about(id string) ledger.Annotation { return ledger.Annotation{ID: id, Actor
 type book map[table.Key]ddb.Item
 
 // made is a book that the real ledger and the real projector made: each kind of item, balances with segments and all
-// three folds, accounts without a limit, with one, below zero, changed and closed, holds of every status, and reversals.
+// three folds, accounts without a limit, with one, below zero, changed and closed, holds of every status, reversals, and groups.
 var made = sync.OnceValues(func() (book, error) {
 	ctx := context.Background()
 	var after atomic.Int64 // nanoseconds since the book was begun, an hour ago
@@ -79,6 +79,12 @@ var made = sync.OnceValues(func() (book, error) {
 		}
 		for _, user := range []string{"u-1", "u-2"} {
 			errs = append(errs, p.RefreshMembership(ctx, "jane", user))
+		}
+		for _, user := range []string{"u-1", "u-2"} {
+			errs = append(errs, p.RefreshGroupMembership(ctx, "desk", user))
+		}
+		for _, account := range []string{"jane", "bank"} {
+			errs = append(errs, p.RefreshGrouped(ctx, account, 1))
 		}
 		for _, hold := range holds {
 			errs = append(errs, p.RefreshHold(ctx, hold))
@@ -147,6 +153,7 @@ func write(ctx context.Context, l *ledger.Ledger) error {
 	_, err = l.Grant(ctx, ledger.GrantMember{Account: "jane", User: "u-2", Role: events.RoleOwner, Actor: "tester"})
 	keep(err)
 	keep(l.Revoke(ctx, ledger.RevokeMember{Account: "jane", User: "u-2", Actor: "tester"}))
+	keep(gather(ctx, l))
 	return errors.Join(errs...)
 }
 

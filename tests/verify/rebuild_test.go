@@ -74,7 +74,7 @@ func sameEvents(b, c book) bool {
 // A rebuild hides nothing that happened to events: it makes of them what they are now, and the audit still finds it.
 func TestARebuildHidesNothing(t *testing.T) {
 	tried := 0
-	for _, c := range slices.Concat(ofTransactions(), ofHolds(), ofReversals(), ofChanges()) {
+	for _, c := range slices.Concat(ofTransactions(), ofHolds(), ofReversals(), ofChanges(), ofGroups()) {
 		b := copyOfBook(t)
 		wanted := c.plant(b)
 		if sameEvents(b, copyOfBook(t)) {
