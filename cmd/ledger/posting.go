@@ -32,7 +32,7 @@ type annotation struct {
 func (a *annotation) flags(f *pflag.FlagSet) {
 	idFlag(f, &a.id, "id", "id of the transaction; the same id again posts nothing twice (default: a new KSUID)")
 	f.StringVar(&a.description, flagDescription, "", "description of the transaction")
-	f.TimeVar(&a.effective, "effective-at", time.Time{}, []string{time.RFC3339, time.DateOnly},
+	f.TimeVar(&a.effective, "effective-at", time.Time{}, timeFormats(),
 		"post it for this past time (default: now)")
 	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
 		key, value, ok := strings.Cut(pair, "=")
