@@ -46,7 +46,8 @@ The inner object is the body of the API's request, with the id in it. A line
 waits for the earlier lines that register its assets and open its accounts.
 Transactions that move the same limited account are posted in the order of the
 file. Transactions that wait for nothing are sent together, up to 100 in a
-request.
+request. What a line with "effective_at" brought can be spent a second or two
+later: lines that are refused until then are tried again after all others.
 
 You can run an import again at any time, also after it was interrupted. Lines
 that were posted before are counted as replayed. A bad line is reported with its

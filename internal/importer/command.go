@@ -18,6 +18,7 @@ import (
 type command struct {
 	client.Command
 	unlimited bool     // of an account: it may owe without limit
+	backdated bool     // of a transaction: it has an effective date
 	assets    []string // that must be registered before
 	accounts  []string // that must be opened before; those that a transaction moves
 }
@@ -70,6 +71,7 @@ func (c *command) need(body []byte) {
 		Currency, Asset, From, To, Buyer, Seller string
 		Overdraft                                json.RawMessage
 		Postings                                 []struct{ Account, Asset string }
+		EffectiveAt                              json.RawMessage `json:"effective_at"`
 	}
 	_ = json.Unmarshal(body, &b)
 	switch c.Kind {
@@ -81,6 +83,7 @@ func (c *command) need(body []byte) {
 		_ = json.Unmarshal(b.Overdraft, &limits)
 		c.assets = slices.Collect(maps.Keys(limits))
 	default: // the currency of a traded asset was registered before the asset
+		c.backdated = b.EffectiveAt != nil
 		c.assets, c.accounts = named(b.Asset), named(b.From, b.To, b.Buyer, b.Seller)
 		for _, p := range b.Postings {
 			c.assets = append(c.assets, named(p.Asset)...)

@@ -51,8 +51,12 @@ type Import struct {
 	batches  chan struct{}   // has room for those that are under way
 	policies map[string]bool // account to unlimited; the reading goroutine's
 
-	mu     sync.Mutex // also held while OnFailure is called
-	counts Counts
+	backdates atomic.Bool // a line has an effective date
+
+	mu       sync.Mutex // also held while OnFailure is called
+	counts   Counts
+	aside    []*job // see putAside
+	caughtUp bool   // no line is put aside any more
 }
 
 // New returns an import that has not run yet.
@@ -126,6 +130,7 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 	}
 	// The workers finish all that was read, tried or not, so the whole window comes back.
 	_ = i.window.Acquire(context.WithoutCancel(ctx), i.bytes)
+	i.retryAside(reading)
 	i.schedule.close()
 	workers.Wait()
 	if err == nil {
@@ -153,6 +158,9 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 		j := &job{number: l.number, bytes: l.bytes, weight: max(int64(len(l.text)), minLineWeight), command: c}
 		if i.window.Acquire(ctx, j.weight) != nil {
 			return context.Cause(ctx)
+		}
+		if j.backdated {
+			i.backdates.Store(true)
 		}
 		holds, waitsFor := i.keys(ctx, j.command)
 		i.schedule.add(j, holds, waitsFor)
@@ -236,6 +244,7 @@ func (i *Import) work(ctx, reading context.Context, first *job) (err error) {
 			i.count(j.bytes, func(c *Counts) { c.Replayed++ })
 		case ctx.Err() != nil, !isAnswer && !hasAnswers:
 			i.count(0, func(c *Counts) { c.CutOff++ })
+		case i.putAside(j, o.Err):
 		default:
 			tooMany := i.fail(Failure{Line: j.number, Kind: j.Kind, ID: j.ID, Err: o.Err}, j.bytes)
 			if !isAnswer {

@@ -1,0 +1,115 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ledger.example/client"
+)
+
+// lagging is a book on which what a backdated line credits can be spent after some time.
+func lagging(lag time.Duration) *book {
+	b := newBook()
+	since := make(map[string]time.Time) // account to its newest backdated credit
+	b.before = func(_ context.Context, cmd client.Command) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for account, at := range since {
+			if strings.Contains(string(cmd.Body), `"from":"`+account+`"`) && time.Since(at) < lag {
+				return refusal(client.CodeInsufficientFunds)
+			}
+		}
+		if strings.Contains(string(cmd.Body), "effective_at") {
+			_, to, _ := strings.Cut(string(cmd.Body), `"to":"`)
+			to, _, _ = strings.Cut(to, `"`)
+			since[to] = time.Now()
+		}
+		return nil
+	}
+	return b
+}
+
+func lagFile(date string) string {
+	var file strings.Builder
+	file.WriteString(opening + `{"account":{"id":"bank","overdraft":"unlimited"}}
+{"account":{"id":"jane"}}
+{"account":{"id":"joe"}}
+`)
+	line := func(id, from, to, quantity, more string) {
+		fmt.Fprintf(&file, `{"transfer":{"id":"%s","from":"%s","to":"%s","asset":"USD","quantity":"%s"%s}}`+"\n", id, from, to, quantity, more)
+	}
+	line("t-1", "bank", "jane", "10", date)
+	line("t-2", "jane", "joe", "7", date)
+	line("t-3", "joe", "bank", "7", date)
+	line("t-4", "jane", "bank", "3", "")
+	for n := range 200 {
+		line(fmt.Sprint("o-", n), "bank", "bank2", "1", "")
+	}
+	return strings.Replace(file.String(), `{"account":{"id":"jane"}}`, `{"account":{"id":"bank2","overdraft":"unlimited"}}
+{"account":{"id":"jane"}}`, 1)
+}
+
+// A line that spends what a backdated one brought waits for the projection, however long that takes if some progress is
+// made, and holds up no other.
+func TestLinesWaitForBackdatedCredits(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := lagging(15 * time.Second)
+			config := Config{Ledger: b, Clients: 4, OnFailure: func(f Failure) { t.Error(f) }}
+			if together {
+				config.Batches = newBatches(b)
+			}
+			i := New(config)
+			if err := i.Run(t.Context(), strings.NewReader(lagFile(`,"effective_at":"2020-01-01T00:00:00Z"`))); err != nil {
+				t.Fatal(err)
+			}
+			if c := i.Counts(); c.Failed > 0 || c.New < 204 || b.posted["transfer t-3"] == "" || b.sent[len(b.sent)-1] != "t-3" {
+				t.Errorf("%+v, the last are %v", c, b.sent[len(b.sent)-3:])
+			}
+		})
+	}
+}
+
+// What is short for good is refused in the end, once; without backdated lines at once.
+func TestShortLinesFailInTheEnd(t *testing.T) {
+	for date, wait := range map[string]time.Duration{`,"effective_at":"2020-01-01T00:00:00Z"`: lagTime, "": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBook()
+			tries := 0
+			b.before = func(_ context.Context, cmd client.Command) error {
+				if cmd.ID == "t-2" {
+					tries++
+					return refusal(client.CodeInsufficientFunds)
+				}
+				return nil
+			}
+			began := time.Now()
+			counts, f, err := run(t.Context(), b, 4, strings.NewReader(lagFile(date)))
+			took := time.Since(began)
+			if err != nil || counts.Failed != 2 || len(f.list) != 2 || f.list[0].ID != "t-2" || f.list[1].ID != "t-3" {
+				t.Errorf("%+v, %v, %v", counts, f.list, err)
+			}
+			if took < wait || took > wait+2*lagPause || tries > 2+int(wait/lagPause) {
+				t.Errorf("it took %v and %d tries", took, tries)
+			}
+		})
+	}
+}
+
+// An import that is ended doesn't wait for what it put aside.
+func TestAnEndedImportDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		began := time.Now()
+		counts, f, err := run(ctx, lagging(time.Hour), 4, strings.NewReader(lagFile(`,"effective_at":"2020-01-01T00:00:00Z"`)))
+		if !errors.Is(err, context.DeadlineExceeded) || counts.Failed != 0 || len(f.list) != 0 || time.Since(began) > 4*time.Second {
+			t.Errorf("%+v, %v, %v, after %v", counts, f.list, err, time.Since(began))
+		}
+	})
+}
