@@ -18,9 +18,11 @@ const (
 	KindTransaction Kind = "transaction"
 	KindTransfer    Kind = "transfer"
 	KindTrade       Kind = "trade"
+	KindChange      Kind = "change" // of an account, with its id: the body is an AccountPatch
 )
 
-// Command is one write with its id. It may be sent any number of times and has one effect at most.
+// Command is one write with its id. It may be sent any number of times and has one effect at most. A change is made
+// again if another one came between.
 type Command struct {
 	Kind Kind
 	ID   string
@@ -146,6 +148,10 @@ func callOf(r Request) (call, error) {
 	case cmd.Kind == KindAsset || cmd.Kind == KindAccount:
 		k.method = http.MethodPut
 		k.path, err = segments(string(cmd.Kind)+"s", cmd.ID)
+		k.about = []string{k.path}
+	case cmd.Kind == KindChange:
+		k.method = http.MethodPatch
+		k.path, err = segments("accounts", cmd.ID)
 		k.about = []string{k.path}
 	case k.path == "":
 		err = fmt.Errorf("unknown kind of command %q", cmd.Kind)

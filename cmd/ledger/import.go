@@ -42,7 +42,10 @@ for standard input. Each line is one JSON object:
   {"trade":{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market", …}}
   {"transaction":{"id":"t-3","postings":[{"account":"jane", …}, …]}}
 
-The inner object is the body of the API's request, with the id in it. A line
+  {"change":{"id":"jane","state":"frozen"}}
+
+The inner object is the body of the API's request, with the id in it. A change
+of an account waits for all earlier lines. A line
 waits for the earlier lines that register its assets and open its accounts.
 Transactions that move the same limited account are posted in the order of the
 file. Transactions that wait for nothing are sent together, up to 100 in a
@@ -152,9 +155,10 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 var fieldsOf = map[client.Kind]string{
 	client.KindAsset:       "id, name, description, scale, currency",
 	client.KindAccount:     "id, name, profile, overdraft",
-	client.KindTransaction: "id, description, metadata, hold, postings",
-	client.KindTransfer:    "id, description, metadata, hold, from, to, asset, quantity",
-	client.KindTrade:       "id, description, metadata, hold, asset, buyer, seller, quantity, cost, settle",
+	client.KindChange:      "id, name, profile, overdraft, state",
+	client.KindTransaction: "id, description, metadata, hold, effective_at, postings",
+	client.KindTransfer:    "id, description, metadata, hold, effective_at, from, to, asset, quantity",
+	client.KindTrade:       "id, description, metadata, hold, effective_at, asset, buyer, seller, quantity, cost, settle",
 }
 
 // describe names a bad line for people: where it stands, its kind and id if they could be read, and what is wrong.

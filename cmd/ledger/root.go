@@ -101,6 +101,7 @@ data.`,
 			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
 			env.transactionCommand(), env.findCommand(), env.tailCommand(),
 			env.transferCommand(), env.tradeCommand(), env.reverseCommand(), env.importCommand(),
+			env.exportCommand(),
 		}},
 		{"Set money aside, through the API:", []*cobra.Command{
 			env.holdCommand(), env.captureCommand(), env.releaseCommand(),

@@ -6,8 +6,9 @@ from collections import Counter
 
 sys.path = [folder for folder in sys.path if folder]  # no module of the current folder
 
-from beancount import loader  # noqa: E402
-from beancount.core import data  # noqa: E402
+from beancount import loader
+from beancount.core import data
+from beancount.core.amount import Amount
 
 HIDDEN = {"filename", "lineno"}
 
@@ -23,7 +24,9 @@ def amount(value):
 def text(value):
     if isinstance(value, str):
         return value
-    return "" if value is None else value.to_string() if hasattr(value, "to_string") else str(value)
+    if isinstance(value, Amount):
+        return number(value.number) + " " + value.currency
+    return "" if value is None else str(value)
 
 
 def meta(value):

@@ -39,9 +39,11 @@ func parse(text []byte) (command, error) {
 	}
 	kind, body := client.Kind(members[0].name), members[0].value
 	switch kind {
-	case client.KindAsset, client.KindAccount, client.KindTransaction, client.KindTransfer, client.KindTrade:
+	case client.KindAsset, client.KindAccount, client.KindTransaction, client.KindTransfer, client.KindTrade,
+		client.KindChange:
 	default:
-		return command{}, fmt.Errorf("%q is none of asset, account, transaction, transfer and trade", string(kind))
+		return command{}, fmt.Errorf("%q is none of asset, account, change, transaction, transfer and trade",
+			string(kind))
 	}
 	fields, err := object(body)
 	if err != nil {
@@ -52,7 +54,7 @@ func parse(text []byte) (command, error) {
 		return command{}, fmt.Errorf("%s.id: %w", kind, err)
 	}
 	c := command{Command: client.Command{Kind: kind, ID: id, Body: body}}
-	if kind == client.KindAsset || kind == client.KindAccount {
+	if kind == client.KindAsset || kind == client.KindAccount || kind == client.KindChange {
 		if !events.ValidID(id) { // it stands in the path
 			return command{}, fmt.Errorf("%s.id: %q is not an id: %w", kind, id, client.ErrID)
 		}
@@ -77,7 +79,7 @@ func (c *command) need(body []byte) {
 	switch c.Kind {
 	case client.KindAsset:
 		c.assets = named(b.Currency)
-	case client.KindAccount:
+	case client.KindAccount, client.KindChange:
 		c.unlimited = client.Unlimited(b.Overdraft)
 		var limits map[string]json.RawMessage
 		_ = json.Unmarshal(b.Overdraft, &limits)

@@ -141,6 +141,7 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 
 // read schedules every line.
 func (i *Import) read(ctx context.Context, file io.Reader) error {
+	changes := false // the line before was a change
 	for l, err := range lines(file) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -156,12 +157,19 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			continue
 		}
 		j := &job{number: l.number, bytes: l.bytes, weight: max(int64(len(l.text)), minLineWeight), command: c}
-		if i.window.Acquire(ctx, j.weight) != nil {
+		// Changes come after all that is before them: what an account may do changes with them.
+		weight := j.weight
+		if j.Kind == client.KindChange && !changes {
+			weight = i.bytes
+		}
+		if i.window.Acquire(ctx, weight) != nil {
 			return context.Cause(ctx)
 		}
 		if j.backdated {
 			i.backdates.Store(true)
 		}
+		i.window.Release(weight - j.weight)
+		changes = j.Kind == client.KindChange
 		holds, waitsFor := i.keys(ctx, j.command)
 		i.schedule.add(j, holds, waitsFor)
 	}
@@ -178,6 +186,8 @@ func (i *Import) keys(ctx context.Context, c command) (holds, waitsFor []key) {
 		return []key{{ofAsset, c.ID}}, waitsFor
 	case client.KindAccount:
 		i.cache(c.ID, c.unlimited)
+		return []key{{ofAccount, c.ID}}, waitsFor
+	case client.KindChange:
 		return []key{{ofAccount, c.ID}}, waitsFor
 	}
 	holds = []key{{ofTransaction, c.ID}}

@@ -79,6 +79,7 @@ var importRules = []importRule{
 	{"internal/audit", "internal/table", sdk}, // independent of what it audits
 	{"internal/importer", "client events", pure},
 	{"internal/books", "client events", pure},
+	{"internal/export", "client events internal/books internal/units", pure},
 	{"internal/units", "client events", pure},
 	{"internal/console", "client events internal/units", pure},
 	{"internal/bench", everything, sdk},

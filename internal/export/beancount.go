@@ -1,0 +1,128 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/books"
+)
+
+const (
+	// beancountDay is when accounts and commodities begin: no posting is older.
+	beancountDay = "2014-05-13"
+	// beancountRoot is before the names of accounts whose ids are no names of beancount's.
+	beancountRoot = "Equity:Ledger:"
+	// beancountChars is the most characters of a commodity's name in beancount 2.
+	beancountChars = 24
+)
+
+var (
+	beancountAccount = regexp.MustCompile(
+		`^(Assets|Liabilities|Equity|Income|Expenses)(:[A-Z0-9][A-Za-z0-9-]*)+$`)
+	beancountCommodity = regexp.MustCompile(`^[A-Z][A-Z0-9._-]{0,22}[A-Z0-9]$`)
+	beancountKey       = regexp.MustCompile(`^[a-z][a-zA-Z0-9_-]+$`)
+	beancountText      = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+	// beancountWords are not names of commodities.
+	beancountWords = []string{"TRUE", "FALSE", "NULL"}
+)
+
+// beancountFormat writes a book of beancount.
+type beancountFormat struct {
+	*exporter
+	commodities map[string]string // by asset
+	taken       map[string]bool
+}
+
+func newBeancount(e *exporter) format {
+	fmt.Fprintln(e.out, "; Exported from a ledger. The metadata of an entry has its id and its time.")
+	return &beancountFormat{e, make(map[string]string), make(map[string]bool)}
+}
+
+// quoted is a string of beancount's.
+func quoted(s string) string { return `"` + beancountText.Replace(s) + `"` }
+
+// asset names a commodity: by its id if that may be one, else by what is left of it.
+func (f *beancountFormat) asset(a client.Asset) error {
+	name := a.ID
+	if !beancountCommodity.MatchString(name) || slices.Contains(beancountWords, name) {
+		name = strings.Map(func(r rune) rune {
+			if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+				return r
+			}
+			return '-'
+		}, strings.ToUpper(name))
+		name = "X" + name[:min(len(name), beancountChars-8)] + "X" // begins and ends as it must, with room for a number
+	}
+	for n, first := 2, name; f.taken[name]; n++ {
+		name = fmt.Sprintf("%s%d", first, n)
+	}
+	f.commodities[a.ID], f.taken[name] = name, true
+	fmt.Fprintf(f.out, "\n%s commodity %s\n  %s: %s\n  name: %s\n", beancountDay, name, books.TagAsset, quoted(a.ID),
+		quoted(a.Name))
+	return nil
+}
+
+// accountName is the name of an account: its id if that may be one. Every other id has a name of its own too.
+func accountName(id string) string {
+	if beancountAccount.MatchString(id) && !strings.HasPrefix(id, beancountRoot) {
+		return id
+	}
+	var b strings.Builder
+	for part := range strings.SplitSeq(id, ":") {
+		if b.Len() > 0 {
+			b.WriteByte(':')
+		}
+		if part == "" || part[0] < '0' || part[0] > 'Z' || part[0] > '9' && part[0] < 'A' {
+			b.WriteString("X-")
+		}
+		for i := range len(part) {
+			switch c := part[i]; {
+			case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z':
+				b.WriteByte(c)
+			case c == '-':
+				b.WriteString("--")
+			default:
+				fmt.Fprintf(&b, "-%02x", c)
+			}
+		}
+	}
+	return beancountRoot + b.String()
+}
+
+func (f *beancountFormat) account(_ context.Context, accounts []client.Account) error {
+	for _, a := range accounts {
+		fmt.Fprintf(f.out, "\n%s open %s\n  %s: %s\n", beancountDay, accountName(a.ID), books.TagAccount, quoted(a.ID))
+		if a.Name != "" {
+			fmt.Fprintf(f.out, "  name: %s\n", quoted(a.Name))
+		}
+	}
+	return nil
+}
+
+func (f *beancountFormat) transaction(t posted) error {
+	fmt.Fprintf(f.out, "\n%s * %s\n  %s: %s\n  %s: %s\n", t.at.Format(time.DateOnly), quoted(t.Description), books.TagID,
+		quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
+	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
+		if !beancountKey.MatchString(key) || key == "filename" || key == "lineno" || strings.HasPrefix(key, "ledger-") {
+			f.tell("metadata whose key beancount doesn't take is left out")
+			continue
+		}
+		fmt.Fprintf(f.out, "  %s: %s\n", key, quoted(t.Metadata[key]))
+	}
+	for _, leg := range t.legs {
+		fmt.Fprintf(f.out, "  %s  %s %s\n", accountName(leg.Account), f.quantity(leg), f.commodities[leg.Asset])
+		if cost, currency := f.cost(leg); cost != "" {
+			fmt.Fprintf(f.out, "    %s: %s %s\n", books.TagCost, cost, f.commodities[currency])
+		}
+	}
+	return nil
+}
+
+func (f *beancountFormat) end(context.Context) error { return nil }

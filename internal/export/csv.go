@@ -1,0 +1,77 @@
+package export
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+
+	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/units"
+)
+
+// csvFormat writes a row for each posting (RFC 4180), amounts in decimals.
+type csvFormat struct {
+	*exporter
+	rows     *csv.Writer
+	isHeaded bool
+}
+
+func newCSV(e *exporter) format { return &csvFormat{exporter: e, rows: csv.NewWriter(e.out)} }
+
+func (f *csvFormat) asset(client.Asset) error                        { return nil }
+func (f *csvFormat) account(context.Context, []client.Account) error { return nil }
+
+func (f *csvFormat) heading() error {
+	if f.isHeaded {
+		return nil
+	}
+	f.isHeaded = true
+	return f.rows.Write([]string{"posted_at", "recorded_at", "transaction", "kind", "posting", "account", "asset",
+		"quantity", "cost", "currency", "description", "metadata"})
+}
+
+func (f *csvFormat) transaction(t posted) error {
+	if err := f.heading(); err != nil {
+		return err
+	}
+	metadata := ""
+	if len(t.Metadata) > 0 {
+		text, err := json.Marshal(t.Metadata)
+		if err != nil {
+			return err
+		}
+		metadata = string(text)
+	}
+	for _, leg := range t.legs {
+		cost, currency := f.cost(leg)
+		err := f.rows.Write([]string{events.FormatTime(t.at), t.RecordedAt, t.ID, t.Kind, leg.ID, leg.Account,
+			leg.Asset, f.quantity(leg), cost, currency, t.Description, metadata})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *csvFormat) end(context.Context) error {
+	if err := f.heading(); err != nil {
+		return err
+	}
+	f.rows.Flush()
+	return f.rows.Error()
+}
+
+// quantity is a leg's quantity in decimals.
+func (e *exporter) quantity(leg client.Posting) string {
+	return units.Format(leg.Quantity, e.assets[leg.Asset].Scale)
+}
+
+// cost is a leg's cost in decimals, and its currency; both are empty where there is no cost.
+func (e *exporter) cost(leg client.Posting) (cost, currency string) {
+	c := e.assets[leg.Asset].Currency
+	if c == nil || leg.Cost.IsZero() {
+		return "", ""
+	}
+	return units.Format(leg.Cost, e.assets[*c].Scale), *c
+}

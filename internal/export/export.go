@@ -1,0 +1,306 @@
+// Package export writes everything that a ledger has posted, as JSON lines that an import takes, as CSV, and as books of
+// hledger and beancount. It reads page by page, and holds a few pages, the assets, and a few bytes for each account and
+// transaction that it has written.
+package export
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ledger.example/client"
+)
+
+// pagesAhead is how many pages of the journal are read before they are needed.
+const pagesAhead = 2
+
+// Ledger is where the export reads. Errors are those of *client.Client.
+type Ledger struct {
+	Assets    iter.Seq2[client.Asset, error]
+	Accounts  iter.Seq2[client.Account, error] // without profiles; it is gone through twice
+	OpenHolds iter.Seq2[client.Transaction, error]
+	Account   func(ctx context.Context, id string) (client.Reply[client.Account], error)
+	Asset     func(ctx context.Context, id string) (client.Reply[client.Asset], error)
+	// Journal reads a page of the journal after a cursor, "" for its beginning. An empty page is the end.
+	Journal func(ctx context.Context, after string) (client.JournalPage, error)
+}
+
+// Config says what is written where.
+type Config struct {
+	Ledger Ledger
+	Format string // a key of formats
+	From   string // a cursor of the journal; "": from its beginning
+	Out    io.Writer
+}
+
+// Result says what was written.
+type Result struct {
+	Transactions, Postings int64
+	Cursor                 string   // where another export goes on; "": nothing was read
+	Notes                  []string // what is not in it, for people
+}
+
+// format writes one kind of file. Assets come before the accounts, and both before the transactions that use them.
+type format interface {
+	asset(a client.Asset) error
+	account(ctx context.Context, accounts []client.Account) error
+	transaction(t posted) error
+	end(ctx context.Context) error
+}
+
+// posted is what a transaction, or the capture of a hold, has posted.
+type posted struct {
+	client.Transaction
+	at   time.Time
+	legs []client.Posting // none is all zero
+}
+
+var formats = map[string]func(e *exporter) format{
+	"jsonl": newLines, "csv": newCSV, "hledger": newHledger, "beancount": newBeancount,
+}
+
+// Formats are the names of the formats.
+func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
+
+// exporter is one export.
+type exporter struct {
+	Config
+	out      *bufio.Writer
+	format   format
+	assets   map[string]client.Asset
+	accounts seen
+	posted   seen // transactions, where a second entry of one would count twice
+	told     map[string]int
+	result   Result
+}
+
+// seen remembers ids by a hash: 16 bytes each, too many for two to be the same by chance.
+type seen map[[16]byte]struct{}
+
+// isNew remembers an id, and reports whether it had not been seen.
+func (s seen) isNew(id string) bool {
+	h := sha256.Sum256([]byte(id))
+	key := [16]byte(h[:16])
+	_, known := s[key]
+	s[key] = struct{}{}
+	return !known
+}
+
+// Run exports. The result says what was written, also after an error.
+func Run(ctx context.Context, c Config) (Result, error) {
+	e := &exporter{
+		Config: c, out: bufio.NewWriterSize(c.Out, 64<<10), assets: make(map[string]client.Asset),
+		accounts: make(seen), posted: make(seen), told: make(map[string]int),
+	}
+	newFormat, ok := formats[c.Format]
+	if !ok {
+		return Result{}, fmt.Errorf("unknown format %q: it is none of %s", c.Format, strings.Join(Formats(), ", "))
+	}
+	e.format = newFormat(e)
+	err := e.run(ctx)
+	for _, note := range slices.Sorted(maps.Keys(e.told)) {
+		e.result.Notes = append(e.result.Notes, fmt.Sprintf("%s (%d)", note, e.told[note]))
+	}
+	return e.result, errors.Join(err, e.out.Flush())
+}
+
+// tell counts something that is not in the export.
+func (e *exporter) tell(note string) { e.told[note]++ }
+
+func (e *exporter) run(ctx context.Context) error {
+	if err := e.define(ctx); err != nil {
+		return err
+	}
+	for page, err := range e.pages(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, entry := range page.Data {
+			if err := e.entry(ctx, entry); err != nil {
+				return err
+			}
+		}
+		e.result.Cursor = page.NextCursor
+	}
+	if err := e.format.end(ctx); err != nil {
+		return err
+	}
+	for hold, err := range e.Ledger.OpenHolds {
+		if err != nil {
+			return err
+		}
+		e.result.Notes = append(e.result.Notes, fmt.Sprintf("hold %q is open, and not exported", hold.ID))
+	}
+	return nil
+}
+
+// define writes all assets, each after its currency, and all accounts.
+func (e *exporter) define(ctx context.Context) error {
+	for a, err := range e.Ledger.Assets {
+		if err != nil {
+			return err
+		}
+		e.assets[a.ID] = a
+	}
+	written := make(map[string]bool)
+	var write func(a client.Asset) error
+	write = func(a client.Asset) error {
+		if written[a.ID] {
+			return nil
+		}
+		written[a.ID] = true
+		if a.Currency != nil {
+			if err := write(e.assets[*a.Currency]); err != nil {
+				return err
+			}
+		}
+		return e.format.asset(a)
+	}
+	for _, id := range slices.Sorted(maps.Keys(e.assets)) {
+		if err := write(e.assets[id]); err != nil {
+			return err
+		}
+	}
+	for page, err := range e.accountPages() {
+		if err != nil {
+			return err
+		}
+		for _, a := range page {
+			e.accounts.isNew(a.ID)
+		}
+		if err := e.format.account(ctx, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accountPages goes through all accounts, so many at a time as a page has.
+func (e *exporter) accountPages() iter.Seq2[[]client.Account, error] {
+	return func(yield func([]client.Account, error) bool) {
+		var page []client.Account
+		for a, err := range e.Ledger.Accounts {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if page = append(page, a); len(page) == client.PageLimit {
+				if !yield(page, nil) {
+					return
+				}
+				page = nil
+			}
+		}
+		if len(page) > 0 {
+			yield(page, nil)
+		}
+	}
+}
+
+// pages reads the journal to its end, a few pages ahead of what is written.
+func (e *exporter) pages(ctx context.Context) iter.Seq2[client.JournalPage, error] {
+	type read struct {
+		page client.JournalPage
+		err  error
+	}
+	return func(yield func(client.JournalPage, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		pages := make(chan read, pagesAhead)
+		go func() {
+			defer close(pages)
+			for after := e.From; ; {
+				page, err := e.Ledger.Journal(ctx, after)
+				select {
+				case pages <- read{page, err}:
+				case <-ctx.Done():
+					return
+				}
+				if err != nil || len(page.Data) == 0 && page.NextCursor == after {
+					return
+				}
+				after = page.NextCursor
+			}
+		}()
+		for r := range pages {
+			if !yield(r.page, r.err) || r.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// entry writes what an entry of the journal has posted. What was set aside and given back, posted nothing.
+func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
+	p := posted{Transaction: entry.Transaction}
+	legs, at := p.Postings, p.PostedAt
+	switch entry.Event {
+	case client.StatusPosted:
+	case client.StatusCaptured:
+		legs, at = p.Captured, p.EndedAt
+		e.tell("captured holds are exported as transactions of their capture; what they held before is not")
+	case client.StatusHeld:
+		return nil
+	default:
+		e.tell("holds that were released or expired are not exported")
+		return nil
+	}
+	if !e.posted.isNew(p.ID) {
+		return nil
+	}
+	var err error
+	if p.at, err = time.Parse(time.RFC3339Nano, at); err != nil {
+		return fmt.Errorf("transaction %q: %w", p.ID, err)
+	}
+	for _, leg := range legs {
+		if leg.Quantity.IsZero() && leg.Cost.IsZero() {
+			continue
+		}
+		p.legs = append(p.legs, leg)
+		if err := e.defineLate(ctx, leg); err != nil {
+			return err
+		}
+	}
+	e.result.Transactions++
+	e.result.Postings += int64(len(p.legs))
+	return e.format.transaction(p)
+}
+
+// defineLate writes the account and the asset of a leg that were not there yet when the lists were read.
+func (e *exporter) defineLate(ctx context.Context, leg client.Posting) error {
+	if _, known := e.assets[leg.Asset]; !known {
+		for id := leg.Asset; ; {
+			r, err := e.Ledger.Asset(ctx, id)
+			if err != nil {
+				return err
+			}
+			e.assets[id] = r.Value
+			if r.Value.Currency == nil {
+				break
+			}
+			if _, known := e.assets[*r.Value.Currency]; known {
+				break
+			}
+			id = *r.Value.Currency
+		}
+		if err := e.format.asset(e.assets[leg.Asset]); err != nil {
+			return err
+		}
+	}
+	if !e.accounts.isNew(leg.Account) {
+		return nil
+	}
+	r, err := e.Ledger.Account(ctx, leg.Account)
+	if err != nil {
+		return err
+	}
+	return e.format.account(ctx, []client.Account{r.Value})
+}

@@ -1,0 +1,159 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// record writes testdata anew, instead of comparing: go test -record
+var record = flag.Bool("record", false, "write testdata anew")
+
+func each[T any](items ...T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+func read[T any](t *testing.T, text string) (value T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// sample is a ledger with something of everything.
+func sample(t *testing.T) Ledger {
+	t.Helper()
+	late := read[client.Account](t, `{"id":"late","overdraft":"unlimited","state":"open"}`)
+	accounts := read[[]client.Account](t, `[
+		{"id":"Assets:Bank","name":"The \"bank\"","overdraft":"unlimited","state":"open"},
+		{"id":"gone","overdraft":{},"state":"closed"},
+		{"id":"jane","name":"Jane","overdraft":{"USD":"500"},"state":"frozen"},
+		{"id":"users:jo_e@home","state":"open"}]`)
+	entry := func(n int, event, transaction string) client.JournalEntry {
+		e := read[client.JournalEntry](t, transaction)
+		e.Event, e.Cursor = event, fmt.Sprint("c", n)
+		return e
+	}
+	postedEntry := entry(1, "posted", `{"transaction":{"id":"t-1","kind":"transfer","status":"posted","posted_at":"2026-11-21T09:06:39.123456Z",
+		"recorded_at":"2026-11-21T09:06:39.123456Z","description":"Lunch; \"really\"","metadata":{"order":"1001","Über":"x","date":"no","list":"a,b"},
+		"postings":[{"id":"k1","account":"jane","asset":"USD","quantity":"-2500","cost":"0"},{"id":"k2","account":"users:jo_e@home","asset":"USD","quantity":"2500","cost":"0"}]}}`)
+	pages := map[string]client.JournalPage{
+		"": {Data: []client.JournalEntry{
+			postedEntry,
+			entry(2, "held", `{"transaction":{"id":"h-1","kind":"transfer","status":"held","posted_at":"2026-11-21T09:07:00.000000Z"}}`),
+			entry(3, "captured", `{"transaction":{"id":"h-1","kind":"transaction","status":"captured","posted_at":"2026-11-21T09:07:00.000000Z",
+				"ended_at":"2026-11-22T00:00:00.000001Z","recorded_at":"2026-11-21T09:07:00.000000Z","postings":[],
+				"captured":[{"id":"k3","account":"jane","asset":"usd_t","quantity":"-7","cost":"0"},{"id":"k4","account":"jane","asset":"usd_t","quantity":"0","cost":"0"},
+				{"id":"k5","account":"late","asset":"usd_t","quantity":"7","cost":"0"}]}}`),
+		}, NextCursor: "c3"},
+		"c3": {Data: []client.JournalEntry{
+			postedEntry, // a second time
+			entry(5, "released", `{"transaction":{"id":"h-2","kind":"transfer","status":"released"}}`),
+			entry(6, "posted", `{"transaction":{"id":"t-2","kind":"trade","status":"posted","posted_at":"2020-01-01T00:00:00.000000Z",
+				"recorded_at":"2026-11-22T00:00:00.000000Z","description":"Bought\nlate","metadata":{},
+				"postings":[{"id":"k6","account":"jane","asset":"AAPL","quantity":"10","cost":"150001"},{"id":"k7","account":"Assets:Bank","asset":"AAPL","quantity":"-10","cost":"-150001"},
+				{"id":"k8","account":"jane","asset":"GLD","quantity":"3","cost":"-5"},{"id":"k9","account":"Assets:Bank","asset":"GLD","quantity":"-3","cost":"5"}]}}`),
+		}, NextCursor: "c6"},
+		"c6": {NextCursor: "c6"},
+	}
+	return Ledger{
+		Assets: each(read[[]client.Asset](t, `[{"id":"AAPL","name":"Apple","scale":0,"currency":"USD"},{"id":"GLD","name":"Gold","scale":3,"currency":"USD"},
+			{"id":"USD","name":"US dollar","scale":2},{"id":"usd_t","name":"Tokens","scale":18}]`)...),
+		Accounts:  each(accounts...),
+		OpenHolds: each(client.Transaction{ID: "h-3"}),
+		Account: func(_ context.Context, id string) (client.Reply[client.Account], error) {
+			for _, a := range slices.Concat(accounts, []client.Account{late}) {
+				if a.ID == id {
+					a.Profile = json.RawMessage(`{}`)
+					if id == "jane" {
+						a.Profile = json.RawMessage(`{"email":"jane@example.com"}`)
+					}
+					return client.Reply[client.Account]{Value: a}, nil
+				}
+			}
+			return client.Reply[client.Account]{}, errors.New("no such account")
+		},
+		Journal: func(_ context.Context, after string) (client.JournalPage, error) { return pages[after], nil },
+	}
+}
+
+// Each format is as testdata has it; the notes stand at the end.
+func TestFormats(t *testing.T) {
+	for _, format := range Formats() {
+		var out strings.Builder
+		result, err := Run(t.Context(), Config{Ledger: sample(t), Format: format, Out: &out})
+		if err != nil || result.Transactions != 3 || result.Postings != 8 || result.Cursor != "c6" {
+			t.Fatalf("%s: %+v, %v", format, result, err)
+		}
+		got := out.String() + "---\n" + strings.Join(result.Notes, "\n") + "\n"
+		path := filepath.Join("testdata", "sample."+format)
+		if *record {
+			if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s:\n%s\nwant\n%s", format, got, want)
+		}
+	}
+}
+
+// An export goes on after a cursor, and an error of the ledger ends it.
+func TestAnExportGoesOn(t *testing.T) {
+	var out strings.Builder
+	result, err := Run(t.Context(), Config{Ledger: sample(t), Format: "csv", From: "c3", Out: &out})
+	if err != nil || result.Transactions != 2 || strings.Count(out.String(), "\nlate") != 4 {
+		t.Errorf("%+v, %v: %s", result, err, out.String())
+	}
+	l := sample(t)
+	broken := errors.New("broken")
+	l.Journal = func(context.Context, string) (client.JournalPage, error) { return client.JournalPage{}, broken }
+	if _, err := Run(t.Context(), Config{Ledger: l, Format: "csv", Out: &out}); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Run(t.Context(), Config{Ledger: l, Format: "xml", Out: &out}); err == nil {
+		t.Error("an unknown format")
+	}
+}
+
+// No two ids have the same account of beancount, and each is one that beancount takes.
+func TestNamesOfBeancount(t *testing.T) {
+	ids := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,12}|(Assets|Equity)(:[A-Z-]{1,3}){0,2}|Equity:Ledger:[A-Zx-]{0,5}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := ids.Draw(t, "a"), ids.Draw(t, "b")
+		if !events.ValidID(a) || !events.ValidID(b) {
+			t.Skip("no ids")
+		}
+		if !beancountAccount.MatchString(accountName(a)) {
+			t.Fatalf("%q becomes %q", a, accountName(a))
+		}
+		if a != b && accountName(a) == accountName(b) {
+			t.Fatalf("%q and %q both become %q", a, b, accountName(a))
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/events"
+	"ledger.example/internal/books"
+	"ledger.example/internal/units"
+)
+
+// hledgerFormat writes a journal of hledger, with everything declared.
+type hledgerFormat struct{ *exporter }
+
+func newHledger(e *exporter) format {
+	fmt.Fprintf(e.out, "; Exported from a ledger. The code of a transaction is its id.\ndecimal-mark .\n")
+	return hledgerFormat{e}
+}
+
+func (f hledgerFormat) asset(a client.Asset) error {
+	one := units.Format(events.NewAmount(0), a.Scale)
+	if a.Scale == 0 {
+		one += "."
+	}
+	_, err := fmt.Fprintf(f.out, "commodity %s %q\n", one, a.ID)
+	return err
+}
+
+func (f hledgerFormat) account(_ context.Context, accounts []client.Account) error {
+	for _, a := range accounts {
+		if _, err := fmt.Fprintf(f.out, "account %s\n", a.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hledgerTag matches keys that hledger reads as a tag's name, hledgerValue values that end where the tag does.
+var (
+	hledgerTag   = regexp.MustCompile(`^[^\s:,;\[\]]+$`)
+	hledgerValue = regexp.MustCompile(`^([^\s,\[\]]([^,\n\r\[\]]*[^\s,\[\]])?)?$`)
+	// hledgerText takes out what would end a description.
+	hledgerText = strings.NewReplacer("\n", " ", "\r", " ", ";", ",")
+)
+
+func (f hledgerFormat) transaction(t posted) error {
+	description := hledgerText.Replace(t.Description)
+	if description != t.Description {
+		f.tell("descriptions have ; and line breaks replaced")
+	}
+	fmt.Fprintf(f.out, "\n%s (%s) %s\n    ; %s:%s\n", t.at.Format(time.DateOnly), t.ID, description, books.TagAt,
+		events.FormatTime(t.at))
+	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
+		value := t.Metadata[key]
+		if !hledgerTag.MatchString(key) || !hledgerValue.MatchString(value) || key == "date" || key == "date2" {
+			f.tell("metadata that hledger has no way to write is left out")
+			continue
+		}
+		fmt.Fprintf(f.out, "    ; %s:%s\n", key, value)
+	}
+	priced := f.priced(t.legs)
+	for _, leg := range t.legs {
+		fmt.Fprintf(f.out, "    %s  %s %q", leg.Account, f.quantity(leg), leg.Asset)
+		cost, currency := f.cost(leg)
+		switch {
+		case cost == "":
+		case priced[leg.Asset]:
+			fmt.Fprintf(f.out, " @@ %s %q", strings.TrimPrefix(cost, "-"), currency)
+		default:
+			f.tell("costs that hledger cannot hold are in tags only")
+			fmt.Fprintf(f.out, "  ; %s:%s %s", books.TagCost, cost, currency)
+		}
+		fmt.Fprintln(f.out)
+	}
+	return nil
+}
+
+// priced reports the assets of which every leg has a cost of its quantity's sign: the legs of an asset balance by their
+// costs, or by their quantities, not some this way and some that.
+func (f hledgerFormat) priced(legs []client.Posting) map[string]bool {
+	priced := make(map[string]bool)
+	for _, leg := range legs {
+		if _, known := priced[leg.Asset]; !known {
+			priced[leg.Asset] = true
+		}
+		if leg.Quantity.Sign() != leg.Cost.Sign() {
+			priced[leg.Asset] = false
+		}
+	}
+	return priced
+}
+
+func (f hledgerFormat) end(context.Context) error { return nil }

@@ -1,0 +1,135 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// accountsAtOnce is how many accounts are asked for at the same time.
+const accountsAtOnce = 8
+
+// lifted is the limit with which a limited account is opened, so that its postings pass in any order: an import posts
+// them for times in the past, and they count only once they are projected. The real limit is the last thing written.
+var lifted = strings.Repeat("9", events.PostedDigits)
+
+// linesFormat writes the lines that an import takes.
+type linesFormat struct {
+	*exporter
+	lines *json.Encoder
+}
+
+func newLines(e *exporter) format {
+	lines := json.NewEncoder(e.out)
+	lines.SetEscapeHTML(false)
+	return &linesFormat{e, lines}
+}
+
+func (f *linesFormat) line(kind string, body any) error {
+	return f.lines.Encode(map[string]any{kind: body})
+}
+
+func (f *linesFormat) asset(a client.Asset) error {
+	return f.line("asset", struct {
+		ID          string  `json:"id"`
+		Name        string  `json:"name"`
+		Description string  `json:"description,omitempty"`
+		Scale       int     `json:"scale"`
+		Currency    *string `json:"currency,omitempty"`
+	}{a.ID, a.Name, a.Description, a.Scale, a.Currency})
+}
+
+// accountLine opens an account, or changes it.
+type accountLine struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name,omitempty"`
+	Profile   json.RawMessage `json:"profile,omitempty"`
+	Overdraft json.RawMessage `json:"overdraft,omitempty"`
+	State     string          `json:"state,omitempty"`
+}
+
+func (f *linesFormat) account(ctx context.Context, accounts []client.Account) error {
+	limits := make(map[string]string)
+	for _, id := range slices.Sorted(maps.Keys(f.assets)) {
+		if len(limits) < events.OverdraftAssets {
+			limits[id] = lifted
+		}
+	}
+	open, err := json.Marshal(limits)
+	if err != nil {
+		return err
+	}
+	profiles := make([]json.RawMessage, len(accounts))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(accountsAtOnce)
+	for n, a := range accounts {
+		g.Go(func() error {
+			r, err := f.Ledger.Account(ctx, a.ID) // lists leave profiles out
+			if profile := r.Value.Profile; string(profile) != "{}" {
+				profiles[n] = profile
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for n, a := range accounts {
+		overdraft := a.Overdraft
+		if !client.Unlimited(overdraft) {
+			overdraft = open
+		}
+		err := f.line("account", accountLine{ID: a.ID, Name: a.Name, Profile: profiles[n], Overdraft: overdraft})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *linesFormat) transaction(t posted) error {
+	if t.Kind != string(client.KindTransaction) {
+		f.tell("every " + t.Kind + " becomes a plain transaction")
+	}
+	r := client.TransactionRequest{
+		ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: t.at,
+		Postings: make([]client.Leg, len(t.legs)),
+	}
+	for n, leg := range t.legs {
+		r.Postings[n] = client.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}
+	}
+	return f.line("transaction", r)
+}
+
+// end writes the limits of limited accounts, and the states of those that are not open.
+func (f *linesFormat) end(context.Context) error {
+	f.result.Notes = append(f.result.Notes, "members and groups, and earlier versions of accounts, are not exported")
+	for a, err := range f.Ledger.Accounts {
+		if err != nil {
+			return err
+		}
+		change := accountLine{ID: a.ID}
+		if !client.Unlimited(a.Overdraft) {
+			if change.Overdraft = a.Overdraft; len(change.Overdraft) == 0 {
+				change.Overdraft = json.RawMessage("{}")
+			}
+		}
+		if a.State != client.StateOpen {
+			change.State = a.State
+		}
+		if change.Overdraft == nil && change.State == "" {
+			continue
+		}
+		if err := f.line(string(client.KindChange), change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
