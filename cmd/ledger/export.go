@@ -20,7 +20,7 @@ func (env *environment) exportCommand() *cobra.Command {
 	var format, output, from string
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write everything posted as JSON lines, CSV, or a book of hledger or beancount",
+		Short: "Write all transactions as JSON lines, CSV or a book",
 		Long: `export writes all assets, accounts and transactions, in the order in which they
 were recorded, up to some 20 seconds ago.
 
@@ -38,6 +38,9 @@ reverse, members and groups. So is the cursor with which --from goes on later.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(export.Formats(), format) {
 				return wrongUse("--format %s: it is none of %s", format, strings.Join(export.Formats(), ", "))
+			}
+			if env.json && output == "" {
+				return wrongUse("--json is for what was written to --output: the export itself has its format")
 			}
 			api, err := env.dial(0, units.LoadingAtOnce)
 			if err != nil {
@@ -77,10 +80,17 @@ func (env *environment) export(ctx context.Context, api *client.Client, c export
 	for _, note := range result.Notes {
 		_, _ = fmt.Fprintln(env.err, note)
 	}
+	if err != nil {
+		return err
+	}
+	if env.json {
+		return env.printFigures("transactions", result.Transactions, "postings", result.Postings, "cursor",
+			result.Cursor)
+	}
 	_, _ = fmt.Fprintf(env.err, "%s, %s\n", counted(result.Transactions, "transaction", "transactions"),
 		counted(result.Postings, "posting", "postings"))
 	if result.Cursor != "" {
 		_, _ = fmt.Fprintf(env.err, "Go on with: ledger export --format %s --from %s\n", c.Format, result.Cursor)
 	}
-	return err
+	return nil
 }

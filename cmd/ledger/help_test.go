@@ -42,7 +42,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 // Which API is called, and as whom, is said to the commands that call one, and JSON is asked for where there is some.
 func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
 	calling := []string{"show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
-		"import",
+		"import", "export",
 		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
 		"account freeze", "account unfreeze", "account close"}
 	printing := append([]string{"verify", "rebuild", "redrive"}, calling...)

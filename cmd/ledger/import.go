@@ -158,7 +158,8 @@ var fieldsOf = map[client.Kind]string{
 	client.KindChange:      "id, name, profile, overdraft, state",
 	client.KindTransaction: "id, description, metadata, hold, effective_at, postings",
 	client.KindTransfer:    "id, description, metadata, hold, effective_at, from, to, asset, quantity",
-	client.KindTrade:       "id, description, metadata, hold, effective_at, asset, buyer, seller, quantity, cost, settle",
+	client.KindTrade: "id, description, metadata, hold, effective_at, asset, buyer, seller, quantity, cost, " +
+		"settle",
 }
 
 // describe names a bad line for people: where it stands, its kind and id if they could be read, and what is wrong.

@@ -107,8 +107,8 @@ func (f *beancountFormat) account(_ context.Context, accounts []client.Account) 
 }
 
 func (f *beancountFormat) transaction(t posted) error {
-	fmt.Fprintf(f.out, "\n%s * %s\n  %s: %s\n  %s: %s\n", t.at.Format(time.DateOnly), quoted(t.Description), books.TagID,
-		quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
+	fmt.Fprintf(f.out, "\n%s * %s\n  %s: %s\n  %s: %s\n", t.at.Format(time.DateOnly), quoted(t.Description),
+		books.TagID, quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		if !beancountKey.MatchString(key) || key == "filename" || key == "lineno" || strings.HasPrefix(key, "ledger-") {
 			f.tell("metadata whose key beancount doesn't take is left out")

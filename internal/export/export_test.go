@@ -143,12 +143,10 @@ func TestAnExportGoesOn(t *testing.T) {
 
 // No two ids have the same account of beancount, and each is one that beancount takes.
 func TestNamesOfBeancount(t *testing.T) {
-	ids := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,12}|(Assets|Equity)(:[A-Z-]{1,3}){0,2}|Equity:Ledger:[A-Zx-]{0,5}`)
+	ids := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,12}|(Assets|Equity)(:[A-Z-]{1,3}){0,2}|Equity:Ledger:[A-Zx-]{0,5}`).
+		Filter(events.ValidID)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := ids.Draw(t, "a"), ids.Draw(t, "b")
-		if !events.ValidID(a) || !events.ValidID(b) {
-			t.Skip("no ids")
-		}
 		if !beancountAccount.MatchString(accountName(a)) {
 			t.Fatalf("%q becomes %q", a, accountName(a))
 		}
