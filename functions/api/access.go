@@ -71,7 +71,7 @@ func rules() []rule {
 		{"GET", account + "/postings", onAccount, viewer, ""},
 		{"GET", account + "/statement", onAccount, viewer, ""},
 		{"GET", account + "/holds", onAccount, viewer, "legs of accounts without a role are left out"},
-		{"GET", account + "/groups", onAccount, viewer, ""},
+		{"GET", account + "/groups", onAccount, viewer, "groups without a role are left out"},
 		{"GET", account + "/members", onAccount, viewer, ""},
 		{"PUT", account + "/members/{user}", onAccount, owner, ownNote},
 		{"DELETE", account + "/members/{user}", onAccount, owner, ownNote},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"ledger.example/events"
+	"ledger.example/internal/access"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -134,11 +136,26 @@ func (a *api) listGroupMembers(r *request) (reply, error) {
 	return answerList(r, l, id, a.config.Lists.GroupMembers, a.groupExists, showMembership)
 }
 
-// listAccountGroups lists the groups of an account by their ids.
+// listAccountGroups lists the groups of an account by their ids; to users those in which they have a role.
 func (a *api) listAccountGroups(r *request) (reply, error) {
 	id := r.ids["account"]
 	l := listOf("/v1/accounts/" + id + "/groups")
-	return answerList(r, l, id, a.config.Lists.AccountGroups, a.accountExists, showGrouped)
+	read := func(ctx context.Context, of string, s projections.Slice) (projections.Listed[projections.Grouped], error) {
+		listed, err := a.config.Lists.AccountGroups(ctx, of, s)
+		if err != nil || r.caller.Admin {
+			return listed, err
+		}
+		groups := make([]string, len(listed.Items))
+		for i, g := range listed.Items {
+			groups[i] = g.Group
+		}
+		roles, err := r.within(ctx, groups...)
+		listed.Items = slices.DeleteFunc(listed.Items, func(g projections.Grouped) bool {
+			return roles[g.Group] == access.None
+		})
+		return listed, err
+	}
+	return answerList(r, l, id, read, a.accountExists, showGrouped)
 }
 
 // listGroupsOf lists the groups of a user by their ids.

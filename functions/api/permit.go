@@ -39,12 +39,28 @@ func unchecked(err error) *problem {
 // roles returns the caller's roles on accounts, each as strong as it is needed at least, or weaker. Services and
 // administrators need no check, and must not get here.
 func (r *request) roles(ctx context.Context, needs map[string]access.Role) (map[string]access.Role, error) {
+	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Role, error) {
+		return all.Roles(ctx, r.caller.User, needs)
+	})
+}
+
+// within returns the caller's roles in groups, as roles does.
+func (r *request) within(ctx context.Context, groups ...string) (map[string]access.Role, error) {
+	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Role, error) {
+		return all.Within(ctx, r.caller.User, groups...)
+	})
+}
+
+// resolve finds out roles of the caller.
+func (r *request) resolve(
+	ctx context.Context, find func(context.Context, access.Resolver) (map[string]access.Role, error),
+) (map[string]access.Role, error) {
 	if r.caller.User == "" || r.grants == nil {
 		return nil, unchecked(errors.New("a check without a user, or without grants"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	roles, err := access.Resolver{Grants: r.grants}.Roles(ctx, r.caller.User, needs)
+	roles, err := find(ctx, access.Resolver{Grants: r.grants})
 	if err != nil {
 		return nil, unchecked(err)
 	}
@@ -108,12 +124,10 @@ func (r *request) onAccount(account string, needed access.Role) error {
 
 // inGroup is onAccount for a role in a group.
 func (r *request) inGroup(group string, needed access.Role) error {
-	ctx, cancel := context.WithTimeout(r.http.Context(), checkTimeout)
-	defer cancel()
-	role, err := access.Resolver{Grants: r.grants}.Within(ctx, r.caller.User, group)
-	switch {
+	roles, err := r.within(r.http.Context(), group)
+	switch role := roles[group]; {
 	case err != nil:
-		return unchecked(err)
+		return err
 	case role == access.None:
 		return ledger.GroupNotFound()
 	case role < needed:

@@ -3,7 +3,9 @@ package access
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -66,7 +68,7 @@ func (r Resolver) Roles(ctx context.Context, user string, needs map[string]Role)
 			}
 		}
 	}
-	within, err := r.within(ctx, user, wanted)
+	within, err := r.Within(ctx, user, slices.Collect(maps.Keys(wanted))...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,19 +80,13 @@ func (r Resolver) Roles(ctx context.Context, user string, needs map[string]Role)
 	return roles, nil
 }
 
-// Within returns a user's role in a group, in one round trip.
-func (r Resolver) Within(ctx context.Context, user, group string) (Role, error) {
-	roles, err := r.within(ctx, user, map[string]bool{group: true})
-	return roles[group], err
-}
-
-// within returns a user's role in each of the groups, in one round trip; in none, if there are none.
-func (r Resolver) within(ctx context.Context, user string, groups map[string]bool) (map[string]Role, error) {
+// Within returns a user's role in each of the groups, in one round trip; in none, if there are none.
+func (r Resolver) Within(ctx context.Context, user string, groups ...string) (map[string]Role, error) {
 	roles := make(map[string]Role, len(groups))
 	var mutex sync.Mutex
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(atOnce)
-	for group := range groups {
+	for _, group := range groups {
 		reads.Go(guarded(func() error {
 			granted, _, err := r.Grants.NewestGroupGrant(ctx, group, user)
 			mutex.Lock()
