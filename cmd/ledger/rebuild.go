@@ -31,9 +31,10 @@ func (env *environment) rebuildCommand() *cobra.Command {
 		Use:   "rebuild",
 		Short: "Compute projections again from their events",
 		Long: `rebuild adds up the postings of every account and asset again. It corrects
-balances, segments, summaries and memberships that differ. It never writes an
-event or a guard, and it deletes nothing: if only a deletion could repair an
-item, it names that item. It prints each item that was wrong, and its new value.
+balances, segments, summaries, memberships and places in groups that differ. It
+never writes an event or a guard, and it deletes nothing: if only a deletion
+could repair an item, it names that item. It prints each item that was wrong,
+and its new value.
 
 You can run rebuild while the ledger serves, and as often as you like. Ctrl-C or
 SIGTERM stops it after the current balances. It then prints the --from with
@@ -137,11 +138,18 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	return nil
 }
 
-// reportName names what a report is about: an account, one of its balances, or one of its memberships.
+// reportName names what a report is about: an account, a group, one of their memberships, or a balance or a place in a
+// group of an account.
 func reportName(p repair.Report) string {
 	switch {
 	case p.Asset != "":
 		return fmt.Sprintf("account %s, asset %s", p.Account, p.Asset)
+	case p.Group != "" && p.User != "":
+		return fmt.Sprintf("group %s, user %s", p.Group, p.User)
+	case p.Group != "" && p.Account != "":
+		return fmt.Sprintf("account %s, group %s", p.Account, p.Group)
+	case p.Group != "":
+		return "group " + p.Group
 	case p.User != "":
 		return fmt.Sprintf("account %s, user %s", p.Account, p.User)
 	}

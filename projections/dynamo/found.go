@@ -44,6 +44,20 @@ func foundMembership(account, user string, item ddb.Item) repair.Found[projectio
 	return f
 }
 
+// foundGroupMembership returns what the item shows of a membership of a group, likewise.
+func foundGroupMembership(group, user string, item ddb.Item) repair.Found[projections.Membership] {
+	f := foundMembership("", user, item)
+	f.Value.Group = group
+	return f
+}
+
+// foundGrouped returns what the item shows of a place in a group, likewise.
+func foundGrouped(account, group string, item ddb.Item) repair.Found[projections.Grouped] {
+	f := inspect(item, decodeGrouped, groupedItem)
+	f.Value.Account, f.Value.Group, f.Revision = account, group, revisionOf(item, table.AttrNumber)
+	return f
+}
+
 // inspect decodes an item, nil when it is absent, and compares it with what would be stored of what was decoded.
 func inspect[T any](item ddb.Item, decode func(ddb.Item) (T, error), encode func(T) ddb.Item) (f repair.Found[T]) {
 	if item == nil {

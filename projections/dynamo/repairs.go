@@ -11,6 +11,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -61,9 +62,19 @@ const cursorSeparator = "\n"
 
 // FirstKey implements repair.Views.
 func (v *Views) FirstKey(ctx context.Context, account string, within table.Range) (table.Key, error) {
-	item, err := v.first(ctx, account, within, &dynamodb.QueryInput{ProjectionExpression: aws.String(keysOnly)})
-	if err != nil {
+	return v.firstKey(ctx, table.AccountKey(account).PK, within)
+}
+
+func (v *Views) firstKey(ctx context.Context, partition string, within table.Range) (table.Key, error) {
+	q := &dynamodb.QueryInput{
+		TableName: &v.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String(keysOnly),
+	}
+	item, err := ddb.First(ctx, v.client, ddb.Within(partition, within, q))
+	switch {
+	case err != nil:
 		return table.Key{}, err
+	case item == nil:
+		return table.Key{}, store.ErrAbsent
 	}
 	return ddb.KeyOf(item)
 }
@@ -151,6 +162,48 @@ func (v *Views) WriteSummary(ctx context.Context, s projections.Summary, read pr
 // PutMembership implements repair.Views.
 func (v *Views) PutMembership(ctx context.Context, m projections.Membership, read projections.Revision) error {
 	return v.putAlone(ctx, v.put(membershipItem(m), ifRevision(read, table.AttrNumber)))
+}
+
+// StoredGroupMembership implements repair.Views.
+func (v *Views) StoredGroupMembership(ctx context.Context, group, user string) (
+	repair.Found[projections.Membership], error,
+) {
+	item, _, err := ddb.Get(ctx, v.client, v.table, table.GroupMembershipKey(group, user), true)
+	if err != nil {
+		return repair.Found[projections.Membership]{}, err
+	}
+	return foundGroupMembership(group, user, item), nil
+}
+
+// StoredGrouped implements repair.Views.
+func (v *Views) StoredGrouped(ctx context.Context, account, group string) (repair.Found[projections.Grouped], error) {
+	item, _, err := ddb.Get(ctx, v.client, v.table, table.GroupedKey(account, group), true)
+	if err != nil {
+		return repair.Found[projections.Grouped]{}, err
+	}
+	return foundGrouped(account, group, item), nil
+}
+
+// PutGrouped implements repair.Views.
+func (v *Views) PutGrouped(ctx context.Context, g projections.Grouped, read projections.Revision) error {
+	return v.putAlone(ctx, v.put(groupedItem(g), ifRevision(read, table.AttrNumber)))
+}
+
+// groupsPage is how many groups a page lists.
+const groupsPage = 1000
+
+// GroupsAfter implements repair.Views.
+func (v *Views) GroupsAfter(ctx context.Context, after string) (groups []string, next string, err error) {
+	listed, err := NewLists(v.client, v.table).Groups(ctx, "", projections.Slice{After: after, Limit: groupsPage})
+	for _, g := range listed.Items {
+		groups = append(groups, g.ID)
+	}
+	return groups, listed.Next, err
+}
+
+// FirstGroupKey implements repair.Views.
+func (v *Views) FirstGroupKey(ctx context.Context, group string, within table.Range) (table.Key, error) {
+	return v.firstKey(ctx, table.GroupKey(group).PK, within)
 }
 
 // StoredHold implements repair.Views.

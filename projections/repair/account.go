@@ -24,9 +24,9 @@ type Scope struct {
 	DropMissing bool   // balances that count more than there is are rebuilt, too; else they fail with ErrCountsMore
 }
 
-// Account rebuilds an account's balances, then its summary, then, unless one asset is asked for, its memberships and
-// the entries of its holds, and calls report for each. The assets are those of its postings, balances and segments; the
-// users, those of its grants and memberships. When ctx ends, it finishes what it is at. What fails stops nothing else,
+// Account rebuilds an account's balances, then its summary, then, unless one asset is asked for, its memberships, its
+// places in groups and the entries of its holds, and calls report for each. The assets are those of its postings,
+// balances and segments; the users, those of its grants and memberships. When ctx ends, it finishes what it is at. What fails stops nothing else,
 // but for the summary, which needs every balance. Error: that of ctx, or why assets or users cannot be listed.
 func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report)) error {
 	account, complete := scope.Account, context.WithoutCancel(ctx)
@@ -79,6 +79,9 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 		}
 		report(b.Membership(complete, account, user))
 	}
+	if err := b.places(ctx, complete, account, report); err != nil {
+		return err
+	}
 	return b.accountHolds(ctx, complete, account, noting.holds, report)
 }
 
@@ -89,26 +92,46 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 // others kept coming first.
 func (b *Rebuilder) Membership(ctx context.Context, account, user string) Report {
 	report := Report{Account: account, User: user}
+	return rebuildShown(ctx, b, report, shown[projections.Membership]{
+		key:    table.MembershipKey(account, user),
+		stored: func() (Found[projections.Membership], error) { return b.views.StoredMembership(ctx, account, user) },
+		newest: func() (projections.Membership, error) { return b.views.NewestGrant(ctx, account, user) },
+		none:   projections.Membership{Account: account, User: user},
+		put:    b.views.PutMembership,
+	})
+}
+
+// shown is a projection of the newest of numbered events, and how it is read and written.
+type shown[T comparable] struct {
+	key    table.Key
+	stored func() (Found[T], error)
+	newest func() (T, error) // what it should be. Error: also ErrAbsent, without any event
+	none   T                 // what it is made without any event: of number 0
+	put    func(ctx context.Context, v T, read projections.Revision) error
+}
+
+// rebuildShown makes a projection what its newest event says, as Membership describes.
+func rebuildShown[T comparable](ctx context.Context, b *Rebuilder, report Report, of shown[T]) Report {
 	attempt := func() error {
-		found, err := b.views.StoredMembership(ctx, account, user)
+		found, err := of.stored()
 		if err != nil {
-			return fmt.Errorf("read membership: %w", err)
+			return fmt.Errorf("read projection: %w", err)
 		}
-		m, err := b.views.NewestGrant(ctx, account, user)
+		v, err := of.newest()
 		switch {
 		case errors.Is(err, store.ErrAbsent) && !found.There:
 			return nil
 		case errors.Is(err, store.ErrAbsent):
-			m = projections.Membership{Account: account, User: user}
+			v = of.none
 		case err != nil:
-			return fmt.Errorf("read newest grant: %w", err)
+			return fmt.Errorf("read newest event: %w", err)
 		}
-		if found.There && found.Fault == nil && found.Value == m {
+		if found.There && found.Fault == nil && found.Value == v {
 			return nil
 		}
-		report.Differences = []Difference{differenceOf(table.MembershipKey(account, user), found, m)}
-		if err := b.views.PutMembership(ctx, m, found.Revision); err != nil {
-			return fmt.Errorf("write membership: %w", err)
+		report.Differences = []Difference{differenceOf(of.key, found, v)}
+		if err := of.put(ctx, v, found.Revision); err != nil {
+			return fmt.Errorf("write projection: %w", err)
 		}
 		return nil
 	}
@@ -124,18 +147,29 @@ func (b *Rebuilder) Membership(ctx context.Context, account, user string) Report
 func (b *Rebuilder) namesOf(
 	ctx context.Context, account string, ranges ...func(after string) table.Range,
 ) (names []string, strays []Stray, err error) {
+	first := func(r table.Range) (table.Key, error) { return b.views.FirstKey(ctx, account, r) }
+	if names, strays, err = b.namesBy(ctx, first, ranges...); err != nil {
+		err = fmt.Errorf("list what account %s has: %w", account, err)
+	}
+	return names, strays, err
+}
+
+// namesBy is namesOf in a partition in which first finds the first key of a range.
+func (b *Rebuilder) namesBy(
+	ctx context.Context, first func(table.Range) (table.Key, error), ranges ...func(after string) table.Range,
+) (names []string, strays []Stray, err error) {
 	for _, after := range ranges {
 		for name := ""; ; {
 			var key table.Key
 			err := b.retry(ctx, func() (err error) {
-				key, err = b.views.FirstKey(ctx, account, after(name))
+				key, err = first(after(name))
 				return err
 			})
 			if errors.Is(err, store.ErrAbsent) {
 				break
 			}
 			if err != nil {
-				return nil, nil, fmt.Errorf("list what account %s has: %w", account, err)
+				return nil, nil, err
 			}
 			if name = table.FirstID(key.SK); events.ValidID(name) {
 				names = append(names, name)

@@ -35,7 +35,7 @@ type Counts struct {
 
 	Balances    int64 // gone through
 	Unchanged   int64 // of them, those that were right
-	Memberships int64 // gone through
+	Memberships int64 // gone through, with places in groups
 	Holds       int64 // of each account, gone through
 	Postings    int64 // read
 	Different   int64 // items that were wrong
@@ -105,7 +105,11 @@ func (r *Run) Run(ctx context.Context) (err error) {
 			return err
 		})
 	}
-	return cmp.Or(running.Wait(), ctx.Err())
+	err = cmp.Or(running.Wait(), ctx.Err())
+	if err == nil && r.Scope.Account == "" {
+		err = r.groups(ctx)
+	}
+	return err
 }
 
 func (r *Run) count(change func(*Counts)) {
@@ -182,7 +186,7 @@ func (r *Run) report(p Report) {
 			if len(p.Differences) == 0 && p.Err == nil {
 				n.Unchanged++
 			}
-		case p.User != "":
+		case p.User != "", p.Group != "":
 			n.Memberships++
 		case p.Hold != "":
 			n.Holds++

@@ -14,8 +14,10 @@ import (
 type Views interface {
 	projections.PostingReader
 
-	// NewestGrant and Write are those of projections.ProjectorViews.
+	// These are those of projections.ProjectorViews.
 	NewestGrant(ctx context.Context, account, user string) (projections.Membership, error)
+	NewestGroupGrant(ctx context.Context, group, user string) (projections.Membership, error)
+	GroupedSince(ctx context.Context, account string, from int64) ([]projections.Grouped, error)
 	Write(ctx context.Context, c projections.Change) error
 
 	// Accounts reads the table page by page and returns the accounts that have any item on a page, in no order; other
@@ -40,8 +42,17 @@ type Views interface {
 	SnapshotAccount(ctx context.Context, account string, assets []string) (
 		Found[projections.Summary], []Found[projections.Balance], time.Time, error)
 
-	// StoredMembership reads a membership.
+	// StoredMembership reads a membership, StoredGroupMembership one of a group, StoredGrouped a place in a group.
 	StoredMembership(ctx context.Context, account, user string) (Found[projections.Membership], error)
+	StoredGroupMembership(ctx context.Context, group, user string) (Found[projections.Membership], error)
+	StoredGrouped(ctx context.Context, account, group string) (Found[projections.Grouped], error)
+
+	// GroupsAfter lists a page of the groups after one ("": from the first), by id. It is eventually consistent. next is
+	// the group to go on after, "" at the end.
+	GroupsAfter(ctx context.Context, after string) (groups []string, next string, err error)
+
+	// FirstGroupKey returns the first key of group within a range. Error: also ErrAbsent.
+	FirstGroupKey(ctx context.Context, group string, within table.Range) (table.Key, error)
 
 	// Hold is that of projections.ProjectorViews.
 	Hold(ctx context.Context, id string) (projections.Hold, error)
@@ -55,8 +66,9 @@ type Views interface {
 	// WriteSummary writes s as version s.Version+1 if the stored one still has that revision. Errors: those of Write.
 	WriteSummary(ctx context.Context, s projections.Summary, read projections.Revision) error
 
-	// PutMembership writes m if the stored one still has that revision. Errors: those of Write.
+	// PutMembership writes m if the stored one still has that revision. Errors: those of Write. PutGrouped likewise.
 	PutMembership(ctx context.Context, m projections.Membership, read projections.Revision) error
+	PutGrouped(ctx context.Context, g projections.Grouped, read projections.Revision) error
 }
 
 // Found is an item of a projection as it is stored, whoever wrote it. Refolds trust what they read; a rebuild does not.
@@ -115,5 +127,10 @@ func (*dryRun) PutHold(context.Context, projections.Hold, string, projections.Re
 
 // PutMembership implements Views.
 func (*dryRun) PutMembership(context.Context, projections.Membership, projections.Revision) error {
+	return nil
+}
+
+// PutGrouped implements Views.
+func (*dryRun) PutGrouped(context.Context, projections.Grouped, projections.Revision) error {
 	return nil
 }

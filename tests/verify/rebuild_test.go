@@ -21,6 +21,7 @@ import (
 var ofProjections = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
 	audit.SegmentMissing,
+	audit.GroupedBehind, audit.GroupedDiffers, audit.GroupedAlone,
 	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
 }
 
@@ -36,13 +37,17 @@ func rebuild(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays in
 			t.Fatal(err)
 		}
 	}
+	count := func(part repair.Report) { strays += len(part.Strays) }
+	if err := p.Group(t.Context(), "desk", false, count); err != nil {
+		t.Fatal(err)
+	}
 	return strays
 }
 
 // After a rebuild of what can be rebuilt, the audit finds nothing any more.
 func TestARebuildMendsWhatTheAuditFinds(t *testing.T) {
 	mended := 0
-	for _, c := range slices.Concat(ofBalances(), ofAccounts(), ofHolds(), ofHoldEntries()) {
+	for _, c := range slices.Concat(ofBalances(), ofAccounts(), ofHolds(), ofHoldEntries(), ofGroups()) {
 		b := copyOfBook(t)
 		if slices.ContainsFunc(c.plant(b), func(w want) bool { return !slices.Contains(ofProjections, w.code) }) {
 			continue

@@ -178,13 +178,19 @@ func recordOf(raw json.RawMessage) (record, error) {
 	return record{key: k, target: target}, nil
 }
 
-// Target is what one refold brings up to date: the balance of an account in an asset, or the membership of a user.
-type Target struct{ Account, Asset, User string }
+// Target is what one refold brings up to date: the balance of an account in an asset, the membership of a user of an
+// account or a group, or an account's places in groups.
+type Target struct{ Account, Group, Asset, User string }
 
-// String is "jane USD", or "jane, member u-17".
+// String is "jane USD", "jane, member u-17", "group desk, member u-17", or "jane, its groups".
 func (t Target) String() string {
-	if t.Asset == "" {
+	switch {
+	case t.Group != "":
+		return "group " + t.Group + ", member " + t.User
+	case t.User != "":
 		return t.Account + ", member " + t.User
+	case t.Asset == "":
+		return t.Account + ", its groups"
 	}
 	return t.Account + " " + t.Asset
 }
@@ -199,8 +205,14 @@ func targetOf(k table.Key) (t Target, ok bool) {
 		_, err := events.ParseKSUID(id)
 		return t, ok && err == nil && events.ValidID(t.Asset) && events.ValidID(t.Account)
 	case table.IsGrant(k.SK):
-		t.Account, t.User, _, ok = table.ParseGrant(k)
-		return t, ok && events.ValidID(t.User) && events.ValidID(t.Account)
+		if t.Account, t.User, _, ok = table.ParseGrant(k); ok {
+			return t, events.ValidID(t.User) && events.ValidID(t.Account)
+		}
+		t.Group, t.User, _, ok = table.ParseGroupGrant(k)
+		return t, ok && events.ValidID(t.User) && events.ValidID(t.Group)
+	case table.IsGrouping(k.SK):
+		t.Account, _, ok = table.ParseGrouping(k)
+		return t, ok && events.ValidID(t.Account)
 	}
 	return Target{}, true
 }

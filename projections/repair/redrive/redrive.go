@@ -272,7 +272,7 @@ func (r *Run) do(ctx context.Context, target Target, records []record) error {
 	return nil
 }
 
-// refold refolds the balance of target for the postings ids, or brings its membership up to date, and reports whether
+// refold refolds the balance of target for the postings ids, or brings its membership or places in groups up to date, and reports whether
 // a balance was written. Without ids it does nothing.
 func (r *Run) refold(ctx context.Context, target Target, ids []events.KSUID) (wrote bool, err error) {
 	views := &watchedViews{Views: r.config.Views, dry: r.config.DryRun, holds: make(map[string]bool)}
@@ -283,8 +283,12 @@ func (r *Run) refold(ctx context.Context, target Target, ids []events.KSUID) (wr
 		switch {
 		case len(ids) == 0:
 			return nil
-		case target.Asset == "":
+		case target.Group != "":
+			return p.RefreshGroupMembership(ctx, target.Group, target.User)
+		case target.User != "":
 			return p.RefreshMembership(ctx, target.Account, target.User)
+		case target.Asset == "":
+			return p.RefreshGrouped(ctx, target.Account, 1)
 		}
 		if err := p.Refold(ctx, events.Pair{Account: target.Account, Asset: target.Asset}, ids); err != nil {
 			return err
@@ -344,4 +348,12 @@ func (w *watchedViews) WriteMembership(ctx context.Context, m projections.Member
 		return nil
 	}
 	return w.Views.WriteMembership(ctx, m)
+}
+
+// WriteGrouped implements projections.ProjectorViews.
+func (w *watchedViews) WriteGrouped(ctx context.Context, g projections.Grouped) error {
+	if w.dry {
+		return nil
+	}
+	return w.Views.WriteGrouped(ctx, g)
 }

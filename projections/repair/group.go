@@ -1,0 +1,124 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// places rebuilds the places of an account in groups: those that its changes of groups name, and those that are stored.
+func (b *Rebuilder) places(ctx, complete context.Context, account string, report func(Report)) error {
+	groups, strays, err := b.namesOf(complete, account, table.GroupedAfter)
+	if err != nil {
+		return err
+	}
+	var named []projections.Grouped
+	err = b.retry(complete, func() (err error) {
+		named, err = b.views.GroupedSince(complete, account, 1)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrAbsent) {
+		report(Report{Account: account, Strays: strays, Err: fmt.Errorf("read groups: %w", err)})
+		return nil
+	}
+	if len(strays) > 0 {
+		report(Report{Account: account, Strays: strays})
+	}
+	for _, g := range named {
+		groups = append(groups, g.Group)
+	}
+	slices.Sort(groups)
+	for _, group := range slices.Compact(groups) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		report(b.Grouped(complete, account, group))
+	}
+	return nil
+}
+
+// Grouped makes account's place in group what its newest change of groups says, as Membership does with grants. A place
+// of which no change says anything becomes one outside the group, of number 0.
+func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
+	none := projections.Grouped{Account: account, Group: group, Out: true}
+	return rebuildShown(ctx, b, Report{Account: account, Group: group}, shown[projections.Grouped]{
+		key: table.GroupedKey(account, group), none: none, put: b.views.PutGrouped,
+		stored: func() (Found[projections.Grouped], error) { return b.views.StoredGrouped(ctx, account, group) },
+		newest: func() (projections.Grouped, error) {
+			named, err := b.views.GroupedSince(ctx, account, 1)
+			if err != nil {
+				return none, err
+			}
+			i := slices.IndexFunc(named, func(g projections.Grouped) bool { return g.Group == group })
+			if i < 0 {
+				return none, store.ErrAbsent
+			}
+			return named[i], nil
+		},
+	})
+}
+
+// Group rebuilds the memberships of a group, and calls report for each. Errors: as of Account.
+func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report func(Report)) error {
+	if dry {
+		b = b.dryRun()
+	}
+	complete := context.WithoutCancel(ctx)
+	first := func(r table.Range) (table.Key, error) { return b.views.FirstGroupKey(complete, group, r) }
+	users, strays, err := b.namesBy(complete, first, table.GrantUserAfter, table.MembershipAfter)
+	if err != nil {
+		return fmt.Errorf("list what group %s has: %w", group, err)
+	}
+	if len(strays) > 0 {
+		report(Report{Group: group, Strays: strays})
+	}
+	for _, user := range users {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		report(b.groupMembership(complete, group, user))
+	}
+	return nil
+}
+
+// groupMembership is Membership of user in group.
+func (b *Rebuilder) groupMembership(ctx context.Context, group, user string) Report {
+	return rebuildShown(ctx, b, Report{Group: group, User: user}, shown[projections.Membership]{
+		key:    table.GroupMembershipKey(group, user),
+		stored: func() (Found[projections.Membership], error) { return b.views.StoredGroupMembership(ctx, group, user) },
+		newest: func() (projections.Membership, error) { return b.views.NewestGroupGrant(ctx, group, user) },
+		none:   projections.Membership{Group: group, User: user},
+		put:    b.views.PutMembership,
+	})
+}
+
+// groups rebuilds the memberships of all groups, one after the other. Error: that of ctx, or one that is not of one group
+// alone.
+func (r *Run) groups(ctx context.Context) error {
+	for after, more := "", true; more; {
+		var groups []string
+		err := r.rebuilder.retry(ctx, func() (err error) {
+			groups, after, err = r.rebuilder.views.GroupsAfter(ctx, after)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("list groups: %w", err)
+		}
+		more = after != ""
+		for _, group := range groups {
+			err := r.rebuilder.Group(ctx, group, r.Scope.DryRun, r.report)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return ctx.Err()
+			case err != nil:
+				r.report(Report{Group: group, Err: err})
+			}
+		}
+	}
+	return nil
+}
