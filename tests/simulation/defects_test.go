@@ -31,7 +31,7 @@ type defect struct {
 
 // allDefects are those of all files.
 func allDefects() []defect {
-	all := slices.Clone(defects)
+	all := slices.Concat(defects, journalDefects)
 	for _, d := range lifeDefects {
 		d.lives = true
 		all = append(all, d)
