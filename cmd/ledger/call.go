@@ -28,6 +28,12 @@ const (
 
 // apiFlags adds the flags that say which API is called, as whom, and whether its JSON is printed.
 func (env *environment) apiFlags(cmd *cobra.Command) {
+	env.callFlags(cmd)
+	env.jsonFlag(cmd)
+}
+
+// callFlags adds the flags that say which API is called, and as whom.
+func (env *environment) callFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&env.url, flagURL, client.DefaultURL, "address of the API; else "+urlVariable)
 	f.BoolVar(&env.sign, flagSign, false,
@@ -35,7 +41,6 @@ func (env *environment) apiFlags(cmd *cobra.Command) {
 	f.StringVar(&env.token, flagToken, "", "bearer token, for an API with a JWT authorizer; else "+tokenVariable+
 		", which other users of this machine cannot see")
 	cmd.MarkFlagsMutuallyExclusive(flagSign, flagToken)
-	env.jsonFlag(cmd)
 }
 
 // apiCommand completes a command that calls the API and shows amounts. do finds env.api and env.units set.

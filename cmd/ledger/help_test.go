@@ -46,8 +46,11 @@ func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
 		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
 		"account freeze", "account unfreeze", "account close"}
 	printing := append([]string{"verify", "rebuild", "redrive"}, calling...)
+	calling = append(calling, "console")
 	each(t, func(cmd *cobra.Command) {
-		for flag, commands := range map[string][]string{"url": calling, "sign": calling, "token": calling, "json": printing} {
+		for flag, commands := range map[string][]string{
+			"url": calling, "sign": calling, "token": calling, "json": printing,
+		} {
 			has := cmd.Flags().Lookup(flag) != nil || cmd.InheritedFlags().Lookup(flag) != nil
 			if has != slices.Contains(commands, strings.TrimPrefix(cmd.CommandPath(), "ledger ")) {
 				t.Errorf("%s: --%s: %t", cmd.CommandPath(), flag, has)

@@ -61,7 +61,9 @@ func (p *partFlags) read(ctx context.Context, env *environment, id string, quant
 }
 
 // readPostings reads what each --posting takes.
-func (p *partFlags) readPostings(ctx context.Context, env *environment, id string, assets []string) (client.Part, error) {
+func (p *partFlags) readPostings(
+	ctx context.Context, env *environment, id string, assets []string,
+) (client.Part, error) {
 	if len(p.postings) != len(assets) && !env.minor {
 		return client.Part{}, wrongUse("--posting is given %s, and %s has %s",
 			counted(int64(len(p.postings)), "time", "times"), id, counted(int64(len(assets)), "posting", "postings"))

@@ -110,7 +110,7 @@ data.`,
 			env.accountCommand(),
 		}},
 		{"Run a ledger on this machine:", []*cobra.Command{
-			env.upCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),
+			env.upCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),
 		}},
 		{"Audit and repair a table:", []*cobra.Command{
 			env.verifyCommand(), env.rebuildCommand(), env.redriveCommand(),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"runtime/debug"
 
@@ -15,6 +16,7 @@ import (
 	"ledger.example/client"
 	"ledger.example/functions/api"
 	"ledger.example/internal/app"
+	"ledger.example/internal/console"
 	"ledger.example/internal/local/stack"
 	"ledger.example/projections"
 )
@@ -125,9 +127,16 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		parts.Go(func() error { return f.Run(pumpCtx) })
 		parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })
 	}
+	pages, err := localConsole(partsCtx, listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	site := http.NewServeMux()
+	site.Handle("/", ledger.API())
+	site.Handle(console.Path, pages)
 	parts.Go(func() error {
 		defer endPump()
-		return stack.Serve(partsCtx, "the API", listener, stack.OwnHost(ledger.API(), false), log)
+		return stack.Serve(partsCtx, "the API", listener, stack.OwnHost(site, false), log)
 	})
 	parts.Go(func() error { return s.Watch(partsCtx) })
 	parts.Go(func() error { return unlessEnded(partsCtx, env.welcome(partsCtx, listener.Addr().String(), s, o)) })
@@ -143,6 +152,16 @@ func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.S
 	return app.New(app.Config{
 		Client: s.Client(), Table: table, Caller: api.LocalCaller, Version: version(), Log: log, Indexed: keys,
 	})
+}
+
+// localConsole returns the console of the ledger that listens at an address.
+func localConsole(ctx context.Context, address string) (*console.Console, error) {
+	url := "http://" + address
+	api, err := client.New(client.Config{URL: url})
+	if err != nil {
+		return nil, err
+	}
+	return console.New(ctx, api, url), nil
 }
 
 // welcome waits until the API answers, loads the demo if it is wanted, and prints where everything is. People read
@@ -165,7 +184,8 @@ func (env *environment) welcome(ctx context.Context, address string, s *stack.St
 	if o.memory {
 		place = "in memory: nothing is kept when this ends"
 	}
-	fmt.Fprintf(env.err, "The ledger is ready at %s (table %s %s). Ctrl-C ends it. Try:\n", url, o.table, place)
+	fmt.Fprintf(env.err, "Look at the ledger in a browser: %s%s\n", url, console.Path)
+	fmt.Fprintf(env.err, "It is ready at %s (table %s %s). Ctrl-C ends it. Try:\n", url, o.table, place)
 	if url != client.DefaultURL { // the command line looks there
 		fmt.Fprintf(env.err, "  export %s=%s\n", urlVariable, url)
 	}

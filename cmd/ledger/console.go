@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/internal/console"
+	"ledger.example/internal/local/stack"
+)
+
+// consolePort is the console's, unless --port gives another.
+const consolePort = 8081
+
+// consoleCommand is `ledger console`.
+func (env *environment) consoleCommand() *cobra.Command {
+	var port int
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Show a ledger in a browser",
+		Long: `console serves web pages of the ledger at --url on this machine: what is in it,
+and forms that post. It asks the ledger with your credentials. Whoever can open
+the pages acts as you, so it listens on 127.0.0.1 only.
+
+"ledger up" serves the same pages at /console/.`,
+		Example: `  ledger console
+  ledger console --url https://ledger.example.com --sign`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			api, err := env.dial(0, 0)
+			if err != nil {
+				return err
+			}
+			listener, err := stack.Listen("127.0.0.1", port)
+			if err != nil {
+				return err
+			}
+			defer listener.Close()
+			fmt.Fprintf(env.out, "http://%s%s\n", listener.Addr(), console.Path)
+			if err := env.out.Flush(); err != nil {
+				return err
+			}
+			pages := stack.OwnHost(console.New(ctx, api, env.url), false)
+			return stack.Serve(ctx, "the console", listener, pages, env.logger(slog.LevelWarn))
+		},
+	}
+	env.callFlags(cmd)
+	portFlag(cmd.Flags(), &port, consolePort)
+	return cmd
+}

@@ -1,0 +1,194 @@
+// Package console serves web pages of a ledger for people: what is in it, and forms that post. It knows the ledger only
+// by the client of its HTTP API, so that it shows what the API's caller may see and does what the caller may do. Serve
+// it on loopback: whoever reaches it acts with the client's credentials.
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/internal/units"
+)
+
+// Path is below which all pages are.
+const Path = "/console/"
+
+//go:embed pages/*.html static/*
+var files embed.FS
+
+// Console is the handler of all pages. It is safe for concurrent use.
+type Console struct {
+	http.Handler
+
+	api   *client.Client
+	units *units.Units
+	pages map[string]*template.Template
+	token string          // stands in every form, and nowhere that another site could read
+	ended <-chan struct{} // when it is closed, no page is kept up to date any more
+	url   string          // of the API, for the commands that pages show
+}
+
+// New returns the console of the ledger that api calls at url. Pages are kept up to date until ctx ends.
+func New(ctx context.Context, api *client.Client, url string) *Console {
+	c := &Console{
+		api: api, units: units.New(api, false), pages: make(map[string]*template.Template), token: rand.Text(),
+		ended: ctx.Done(), url: url,
+	}
+	mux := http.NewServeMux()
+	for pattern, page := range map[string]func(*http.Request) (view, error){
+		"GET " + Path + "{$}":               c.home,
+		"GET " + Path + "newest":            c.newest,
+		"GET " + Path + "search":            c.search,
+		"GET " + Path + "accounts/{id}":     c.account,
+		"GET " + Path + "assets/{id}":       c.asset,
+		"GET " + Path + "transactions/{id}": c.transaction,
+		"GET " + Path + "do/{action}":       c.form,
+		"POST " + Path + "do/{action}":      c.act,
+		"GET " + Path:                       nowhere,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v, err := page(r)
+			c.show(w, r, v, err)
+		})
+	}
+	mux.HandleFunc("GET "+Path+"live", c.live)
+	mux.HandleFunc("GET "+Path+"accounts/{id}/chart.svg", c.chart)
+	mux.HandleFunc("GET "+Path+"accounts/{id}/statement.csv", c.statement)
+	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
+	c.Handler = http.NewCrossOriginProtection().Handler(secured(mux))
+	for _, name := range []string{"home", "search", "account", "asset", "transaction", "form", "problem"} {
+		c.pages[name] = template.Must(template.New("layout.html").Funcs(c.functions()).
+			ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/"+name+".html"))
+	}
+	c.pages["newest"] = template.Must(template.New("newest").Funcs(c.functions()).
+		ParseFS(files, "pages/parts.html"))
+	return c
+}
+
+// view is what a page shows.
+type view struct {
+	name     string // of the page
+	title    string
+	status   int // 0: 200
+	data     any
+	location string // where to go instead, "" for nowhere
+}
+
+// functions are what pages may call. Amounts are of assets that were loaded before.
+func (c *Console) functions() template.FuncMap {
+	return template.FuncMap{
+		"quantity":  c.units.Quantity,
+		"cost":      c.units.CostCell,
+		"available": c.units.Available,
+		"when":      when,
+		"token":     func() string { return c.token },
+	}
+}
+
+// when shows a time of the API for people: in UTC, to the second.
+func when(text string) string {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return at.UTC().Format("2006-01-02 15:04:05")
+}
+
+// secured adds the headers that keep pages to themselves. Nothing is loaded from elsewhere, and no other page may show
+// one of these in a frame.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
+			"connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// show answers with a page, or with the page of an error.
+func (c *Console) show(w http.ResponseWriter, r *http.Request, v view, err error) {
+	switch {
+	case err != nil:
+		v = c.problem(r.Context(), err)
+	case v.location != "":
+		http.Redirect(w, r, v.location, http.StatusSeeOther)
+		return
+	}
+	var page bytes.Buffer
+	if err := c.pages[v.name].Execute(&page, v.content()); err != nil {
+		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if v.status != 0 {
+		w.WriteHeader(v.status)
+	}
+	_, _ = page.WriteTo(w) // an error is that of a reader who left
+}
+
+// content is what a template gets: the data alone for a part of a page.
+func (v view) content() any {
+	return struct {
+		Title string
+		Data  any
+	}{v.title, v.data}
+}
+
+// errNowhere is of a path that leads nowhere.
+var errNowhere = errors.New("there is no such page")
+
+func nowhere(*http.Request) (view, error) { return view{}, errNowhere }
+
+// problem shows an error in the API's words.
+func (c *Console) problem(ctx context.Context, err error) view {
+	status := http.StatusBadGateway
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		status = refused.Status
+	}
+	if errors.Is(err, errNowhere) || errors.Is(err, client.ErrID) {
+		status = http.StatusNotFound
+	}
+	return view{name: "problem", title: http.StatusText(status), status: status, data: c.explain(ctx, err)}
+}
+
+// explain returns the text of an error, with amounts in decimals.
+func (c *Console) explain(ctx context.Context, err error) string {
+	return c.units.InDecimals(ctx, err).Error()
+}
+
+// live tells a page, by an event, whenever there is a newer transaction than before. It ends after a while, and the
+// browser asks again.
+func (c *Console) live(w http.ResponseWriter, r *http.Request) {
+	const every, most = time.Second, 30
+	w.Header().Set("Content-Type", "text/event-stream")
+	flush := http.NewResponseController(w)
+	newest := r.Header.Get("Last-Event-ID")
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for range most {
+		if id := c.newestID(r.Context()); id != newest {
+			newest = id
+			if _, err := fmt.Fprintf(w, "id: %s\ndata: newer\n\n", id); err != nil || flush.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		case <-c.ended:
+			return
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"ledger.example/tests/full"
+)
+
+// browser is one Chromium that shows the console, with what its console of errors got.
+type browser struct {
+	*site
+	ctx context.Context
+
+	mu     sync.Mutex
+	faults []string
+}
+
+// newBrowser starts a Chromium of the test's own. Without one on this machine the test is left out.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		full.Without(t, "Chromium (on Debian: apt-get install chromium)")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+		chromedp.WSURLReadTimeout(timeout), chromedp.WindowSize(1200, 900), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
+	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(end)
+	ctx, closed := chromedp.NewContext(ctx)
+	t.Cleanup(closed)
+	b := &browser{site: newSite(t), ctx: ctx}
+	err := chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.faults = append(b.faults, e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			if e.Entry.Level == "error" && !strings.Contains(e.Entry.Text, "422") { // a refused form is one
+				b.faults = append(b.faults, fmt.Sprint(e.Entry.Text))
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, fault := range b.faults {
+			t.Errorf("the browser says: %s", fault)
+		}
+	})
+	return b
+}
+
+// run does things in the browser, in order.
+func (b *browser) run(actions ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	evaluate(b, chromedp.Steps(actions...))
+}
+
+// evaluate does one thing in the browser, and returns what it brings.
+func evaluate[T any](b *browser, a chromedp.Action[T]) T {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, timeout)
+	defer cancel()
+	value, err := chromedp.Run(ctx, a)
+	if err != nil {
+		page, _ := chromedp.Run(b.ctx, chromedp.OuterHTML("main"))
+		b.Fatalf("%v\n%s", err, page)
+	}
+	return value
+}
+
+func (b *browser) open(path string) chromedp.Action[chromedp.Void] {
+	return chromedp.Navigate(b.url + path)
+}
+
+// click follows the link or presses the button with the text, and waits for the page behind it.
+func (b *browser) click(text string) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, timeout)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(`//main//*[self::a or self::button][normalize-space()="`+text+
+		`"]`)); err != nil {
+		b.Fatalf("%s: %v", text, err)
+	}
+}
+
+// shows waits for a text in the page.
+func (b *browser) shows(text string) {
+	b.Helper()
+	b.run(chromedp.Poll[chromedp.Void](fmt.Sprintf("document.body.innerText.includes(%q)", text),
+		chromedp.WithPollingTimeout(timeout)))
+}
+
+// picture keeps a screenshot among the test's artifacts.
+func (b *browser) picture(name string) {
+	b.Helper()
+	png := evaluate(b, chromedp.FullScreenshot(100))
+	if err := os.WriteFile(filepath.Join(b.ArtifactDir(), name+".png"), png, 0o644); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// A card payment by mouse: held, captured in part, seen in the balance.
+func TestCardPaymentInABrowser(t *testing.T) {
+	b := newBrowser(t)
+	b.fill()
+	b.run(b.open("accounts/jane"))
+	b.shows("100.00")
+	b.click("Transfer from it")
+	b.run(chromedp.SendKeys("#to", "shop"), chromedp.SendKeys("#asset", "USD"), chromedp.SendKeys("#quantity", "50.00"),
+		chromedp.Click(`input[name="hold"]`))
+	b.click("Look at it first")
+	b.shows("What will be posted")
+	b.picture("preview")
+	b.click("Post")
+	b.shows("The hold expires")
+	b.picture("held")
+	b.click("Capture")
+	b.run(chromedp.SendKeys("#quantity", "42.10"))
+	b.click("Look at it first")
+	b.click("Capture")
+	b.shows("How the hold ended")
+	b.picture("captured")
+	b.eventually("accounts/jane", "<strong>57.90</strong>")
+	b.run(b.open("accounts/jane"))
+	b.picture("account")
+}
+
+// The first page shows what others post, without being loaded again.
+func TestFirstPageIsLive(t *testing.T) {
+	b := newBrowser(t)
+	b.fill()
+	b.run(b.open(""))
+	b.shows("Newest transactions")
+	b.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.23"))
+	b.shows("1.23")
+	b.picture("home")
+}
+
+// Everything is reached by the keyboard: search, follow a link, fill in and send a form.
+func TestKeyboardOnly(t *testing.T) {
+	b := newBrowser(t)
+	b.fill()
+	b.run(b.open(""), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab))
+	b.run(chromedp.KeyEvent("jane"+kb.Enter), chromedp.WaitVisible("#balances-title"))
+	b.shows("Jane Doe")
+	b.run(b.open("do/transfer?from=jane&to=shop&asset=USD"), chromedp.Focus("#quantity"), chromedp.KeyEvent("1"+kb.Enter),
+		chromedp.WaitVisible("#preview-title"))
+	b.shows("What will be posted")
+}
+
+// On a phone nothing is wider than the screen, in the dark too.
+func TestPhone(t *testing.T) {
+	b := newBrowser(t)
+	b.fill()
+	for _, path := range []string{"", "accounts/jane", "assets/USD", "do/trade"} {
+		b.run(chromedp.EmulateViewport(375, 700), b.open(path))
+		if evaluate(b, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > 375`)) {
+			t.Errorf("%q is wider than a phone", path)
+			b.picture("phone")
+		}
+	}
+}

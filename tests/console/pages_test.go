@@ -1,0 +1,303 @@
+// Package console proves the console's pages on a whole ledger: by plain HTTP, as a browser without script sees them,
+// and in a real Chromium.
+package console
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/internal/console"
+	"ledger.example/tests/system"
+)
+
+// pageBytes is the most bytes that a page may have.
+const (
+	pageBytes = 100 << 10
+	timeout   = time.Minute // of a projection, and of what a browser does
+)
+
+// site is a console of a ledger of its own.
+type site struct {
+	*testing.T
+	ledger *system.System
+	url    string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := system.New(t, system.Pumped)
+	api, err := client.New(client.Config{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	server := httptest.NewServer(console.New(ctx, api, s.URL))
+	t.Cleanup(server.Close)
+	t.Cleanup(end) // first: a page that is kept up to date keeps its connection
+	return &site{T: t, ledger: s, url: server.URL + console.Path}
+}
+
+// get returns a page, which must have the status.
+func (s *site) get(path string, status int) string {
+	s.Helper()
+	r, err := http.Get(s.url + path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.read(r, status)
+}
+
+func (s *site) read(r *http.Response, status int) string {
+	s.Helper()
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if r.StatusCode != status {
+		s.Fatalf("%s: %d, want %d:\n%s", r.Request.URL, r.StatusCode, status, body)
+	}
+	if len(body) > pageBytes {
+		s.Errorf("%s has %d bytes, at most %d", r.Request.URL, len(body), pageBytes)
+	}
+	if csp := r.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {
+		s.Errorf("%s has the policy %q", r.Request.URL, csp)
+	}
+	return string(body)
+}
+
+var input = regexp.MustCompile(`<input[^>]*type="hidden"[^>]*name="([^"]*)"[^>]*value="([^"]*)"`)
+
+// send sends the form on a page with what is filled in, and returns the page that comes of it.
+func (s *site) send(action, page string, filled url.Values, status int) string {
+	s.Helper()
+	return s.read(s.post(action, page, filled), status)
+}
+
+func (s *site) post(action, page string, filled url.Values) *http.Response {
+	s.Helper()
+	values := url.Values{}
+	for _, hidden := range input.FindAllStringSubmatch(page, -1) {
+		values.Set(hidden[1], html.UnescapeString(hidden[2]))
+	}
+	for name, value := range filled {
+		values[name] = value
+	}
+	r, err := http.PostForm(s.url+"do/"+action, values)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// do fills in a form, looks at what it would do, and confirms it.
+func (s *site) do(action string, filled url.Values) string {
+	s.Helper()
+	preview := s.send(action, s.get("do/"+action, http.StatusOK), filled, http.StatusOK)
+	return s.send(action, preview, nil, http.StatusOK) // redirected to what came of it
+}
+
+// has fails unless a page has the texts, in their order.
+func (s *site) has(page string, texts ...string) {
+	s.Helper()
+	rest := page
+	for _, text := range texts {
+		_, after, ok := strings.Cut(rest, text)
+		if !ok {
+			s.Fatalf("the page has no %q in its place:\n%s", text, page)
+		}
+		rest = after
+	}
+}
+
+// eventually reads a page until it has a text: projections are a little behind.
+func (s *site) eventually(path, text string) string {
+	s.Helper()
+	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
+		page := s.get(path, http.StatusOK)
+		if strings.Contains(page, text) {
+			return page
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s never shows %q:\n%s", path, text, page)
+		}
+	}
+}
+
+func values(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v
+}
+
+// fill registers a currency and opens three accounts through forms, the first of which pays the second.
+func (s *site) fill() {
+	s.Helper()
+	s.do("asset", values("id", "USD", "name", "US dollar", "scale", "2"))
+	s.do("account", values("id", "bank", "name", "Bank", "unlimited", "yes"))
+	s.do("account", values("id", "jane", "name", "Jane Doe"))
+	s.do("account", values("id", "shop", "name", "Shop"))
+	s.do("transfer", values("from", "bank", "to", "jane", "asset", "USD", "quantity", "100.00"))
+}
+
+// An empty ledger says what to do first.
+func TestEmptyLedger(t *testing.T) {
+	s := newSite(t)
+	s.has(s.get("", http.StatusOK), "healthy", "nothing to project yet", "No transactions yet", "No assets yet", "No accounts")
+	s.has(s.get("search?q=nobody", http.StatusOK), "Nothing is found for")
+	for _, path := range []string{"accounts/nobody", "assets/none", "transactions/none", "accounts/a%2Fb", "do/nothing", "x"} {
+		s.has(s.get(path, http.StatusNotFound), `class="fault"`)
+	}
+}
+
+// A card payment: held, captured in part, and a part of it reversed.
+func TestCardPaymentByForms(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	page := s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "50.00", "hold", "yes"))
+	s.has(page, "held", "Capture", "Release", "jane", "50.00", "shop")
+	id := regexp.MustCompile(`do/capture\?transaction=([A-Za-z0-9]+)`).FindStringSubmatch(page)[1]
+	s.has(s.eventually("accounts/jane", "Open holds"), "100.00", "50.00", "50.00") // posted, pending, available
+
+	form := s.get("do/capture?transaction="+id, http.StatusOK)
+	s.has(s.send("capture", form, values("quantity", "60.00"), http.StatusUnprocessableEntity), `role="alert"`, "exceeds_hold")
+	preview := s.send("capture", form, values("quantity", "42.10"), http.StatusOK)
+	s.has(preview, "What will be posted", "42.10")
+	s.has(s.get("transactions/"+id, http.StatusOK), "held") // nothing was done yet
+	s.has(s.send("capture", preview, nil, http.StatusOK), "captured", "How the hold ended", "42.10")
+
+	form = s.get("do/reverse?transaction="+id, http.StatusOK)
+	preview = s.send("reverse", form, values("quantity", "2.10"), http.StatusOK)
+	s.has(s.send("reverse", preview, nil, http.StatusOK), "reversal", "reverses", id)
+	s.has(s.get("transactions/"+id, http.StatusOK), "Taken back by reversals", "2.10")
+	s.has(s.eventually("accounts/shop", "<strong>40.00</strong>"), "40.00")
+	s.has(s.eventually("", "balances are up to date"), id)
+	s.has(s.get("assets/USD", http.StatusOK), "jane", "60.00", "shop", "40.00")
+}
+
+// The past of an account: a chart, and a statement whose lines add up.
+func TestPast(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "0.50", "description", "a, b"))
+	s.has(s.eventually("accounts/jane?asset=USD", "chart.svg"), "statement.csv")
+	s.has(s.get("accounts/jane/chart.svg?asset=USD", http.StatusOK), "<svg", "<path")
+	lines := strings.Split(s.get("accounts/jane/statement.csv?asset=USD", http.StatusOK), "\n")
+	if len(lines) != 6 {
+		t.Fatalf("%q", lines)
+	}
+	for i, end := range []string{"quantity,balance", ",opening,,0.00,0.00", ",posted,,100.00,100.00", `,posted,"a, b",-0.50,99.50`,
+		",closing,,0.00,99.50", ""} {
+		if !strings.HasSuffix(lines[i], end) {
+			t.Errorf("line %d is %q, want it to end with %q", i+1, lines[i], end)
+		}
+	}
+	s.has(s.get("accounts/jane/statement.csv?asset=none", http.StatusNotFound), `class="fault"`)
+}
+
+// A form that is sent twice posts once.
+func TestDoubleClickPostsOnce(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	preview := s.send("transfer", s.get("do/transfer", http.StatusOK),
+		values("from", "jane", "to", "shop", "asset", "USD", "quantity", "30"), http.StatusOK)
+	first, second := s.post("transfer", preview, nil), s.post("transfer", preview, nil)
+	if first.Request.URL.Path != second.Request.URL.Path {
+		t.Errorf("%s and %s were posted", first.Request.URL, second.Request.URL)
+	}
+	s.read(first, http.StatusOK)
+	s.read(second, http.StatusOK)
+	s.has(s.eventually("accounts/jane", "<strong>70.00</strong>"), "70.00")
+}
+
+// What is refused is said in the API's words, in decimals, and the form keeps what was filled in.
+func TestRefusals(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	form := s.get("do/transfer", http.StatusOK)
+	filled := values("from", "jane", "to", "shop", "asset", "USD", "quantity", "100.01")
+	s.has(s.send("transfer", form, filled, http.StatusUnprocessableEntity), "insufficient_funds", "100.00", "100.01", `value="jane"`)
+	filled.Set("quantity", "1.001")
+	s.has(s.send("transfer", form, filled, http.StatusUnprocessableEntity), "decimal places", `value="1.001"`)
+	filled.Set("quantity", "1")
+	filled.Set("to", "nobody")
+	s.has(s.send("transfer", form, filled, http.StatusUnprocessableEntity), "account_not_found")
+	s.do("state", values("account", "jane", "state", "frozen"))
+	filled.Set("to", "shop")
+	s.has(s.send("transfer", form, filled, http.StatusUnprocessableEntity), "account_frozen")
+	s.has(s.get("accounts/jane", http.StatusOK), `class="status frozen"`)
+}
+
+// A form is taken from pages of this console only.
+func TestForgedForms(t *testing.T) {
+	s := newSite(t)
+	forged := values("id", "evil", "name", "Evil", "confirmed", "yes")
+	s.has(s.read(s.post("account", "", forged), http.StatusBadGateway), "not sent by a page of this console")
+	page := s.get("do/account", http.StatusOK)
+	r, err := http.NewRequest(http.MethodPost, s.url+"do/account", strings.NewReader(
+		values("token", input.FindStringSubmatch(page)[2], "id", "evil", "confirmed", "yes").Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a form of another site: %d", answer.StatusCode)
+	}
+	s.get("accounts/evil", http.StatusNotFound)
+}
+
+// Names that would be markup, or that turn the line around, are shown as they are.
+func TestHostileNames(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	id := "x" + strings.Repeat("-", 62) + "x"
+	s.do("account", values("id", id, "name", `<script>alert("1")</script>`+"\u202E"))
+	s.do("transfer", values("from", "jane", "to", id, "asset", "USD", "quantity", "1", "description", `"><img src=x onerror=alert(1)>`))
+	for _, path := range []string{"", "accounts/" + id, "accounts/jane", "search?q=%3Cscript%3E", "search?q=x---"} {
+		page := s.eventually(path, "<bdi>")
+		if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") {
+			t.Errorf("%s has markup of a name:\n%s", path, page)
+		}
+	}
+	s.has(s.eventually("", "&lt;script&gt;"), "&lt;script&gt;")
+	s.has(s.eventually("", "&lt;img"), "&lt;img")
+}
+
+// A thousand accounts are shown page by page.
+func TestManyAccounts(t *testing.T) {
+	s := newSite(t)
+	for i := range 120 {
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/"+fmt.Sprintf("many-%03d", i), `{"name":"Many"}`)
+	}
+	page, seen := "", 0
+	for path := "?prefix=many"; ; {
+		page = s.get(path, http.StatusOK)
+		seen += strings.Count(page, `<a href="/console/accounts/many`)
+		next := regexp.MustCompile(`cursor=([^#"]*)#accounts-title`).FindStringSubmatch(page)
+		if next == nil {
+			break
+		}
+		path = "?prefix=many&cursor=" + next[1]
+	}
+	if seen != 120 {
+		t.Errorf("%d accounts were shown, want 120", seen)
+	}
+}
