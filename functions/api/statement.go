@@ -85,8 +85,8 @@ func (s statement) csv(query url.Values, isFirst bool) (reply, error) {
 	}
 	var rows [][]string
 	if isFirst {
-		rows = append(rows, []string{"line", "posted_at", "transaction", "kind", "posting", "account", "asset", "quantity",
-			"cost", "description", "pending", "status", "balance_after"},
+		rows = append(rows, []string{"line", "posted_at", "transaction", "kind", "posting", "account", "asset",
+			"quantity", "cost", "description", "pending", "status", "balance_after"},
 			line("opening", s.From, s.Opening.Quantity.String()))
 	}
 	for _, p := range s.Data {

@@ -85,6 +85,17 @@ func past(t *testing.T, s *caller.Caller) {
 		map[string]any{"data 0": nil, "opening quantity": "349700", "closing quantity": "349700", "next_cursor": nil})
 	s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~GOLD&from="+times[4]+"&to="+times[5], "").Shows(t,
 		map[string]any{"data 0": nil, "opening quantity": "0", "closing quantity": "0", "next_cursor": nil})
+
+	// A transaction with an effective date changes what was, once it is projected; the revision tells.
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~b-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"11",`+
+		`"effective_at":"2021-03-31T23:59:59.999999Z"}`)
+	s.Must(200, "GET", balance+"?at=2021-03-31T23:59:59.999998Z", "").Shows(t, map[string]any{"revision": 0.0})
+	caller.Eventually(t, timeToProject, "what was is projected", func() bool {
+		return s.Must(200, "GET", balance+"?at=2021-03-31T23:59:59.999999Z", "").Value("revision") == 1.0
+	})
+	s.Must(200, "GET", balance+"?at="+times[7], "").Shows(t, map[string]any{"quantity": "348511", "revision": 9.0})
+	s.Must(200, "GET", statement, "").Shows(t, map[string]any{"opening quantity": "350011", "opening postings": 3.0,
+		"closing quantity": "348511", "data 0 balance_after": "349911"})
 }
 
 // asCSV returns the rows of a statement, some columns of each, following the links of its pages.
