@@ -57,6 +57,9 @@ func (c *Client) attempt(ctx context.Context, k call) attempted {
 	if k.tag != "" {
 		req.Header.Set("If-Match", k.tag)
 	}
+	if c.user != "" {
+		req.Header.Set("Ledger-User", c.user)
+	}
 	if c.sign != nil {
 		// Each attempt anew: the one before may be minutes old.
 		if err := c.sign.Sign(ctx, req, k.body, c.now()); err != nil {

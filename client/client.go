@@ -49,6 +49,7 @@ type Config struct {
 	Timeout     time.Duration // how long a write is retried; 0: DefaultTimeout
 	Connections int           // kept open for concurrent calls; 0: those of net/http
 	Sign        Signer        // nil: requests are not signed
+	User        string        // act for this user alone, as services and administrators may; "": as who signs
 }
 
 // Client calls one API. It is safe for concurrent use.
@@ -56,6 +57,7 @@ type Client struct {
 	base    string // without slashes at its end
 	http    *http.Client
 	sign    Signer
+	user    string // for whom it acts, "" for itself
 	timeout time.Duration
 	replied atomic.Bool // some reply has come from this address
 
@@ -65,7 +67,7 @@ type Client struct {
 	wait func(ctx context.Context, d time.Duration) error
 }
 
-// New returns a client. The error says what is wrong with the URL.
+// New returns a client. The error says what is wrong with the URL or the user.
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	switch {
@@ -75,6 +77,8 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("%q is not an http or https URL", c.URL)
 	case u.RawQuery != "", u.Fragment != "":
 		return nil, fmt.Errorf("%q has a query or a fragment", c.URL)
+	case c.User != "" && !events.ValidID(c.User):
+		return nil, fmt.Errorf("user %q is not an id: %w", c.User, ErrID)
 	case c.Sign != nil && !mayBeSigned(u.Scheme, u.Hostname()):
 		return nil, fmt.Errorf("%q is not https: requests with a signature or a token go over plain http to this "+
 			"machine only", c.URL)
@@ -92,10 +96,33 @@ func New(c Config) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		sign:    c.Sign,
+		user:    c.User,
 		timeout: cmp.Or(c.Timeout, DefaultTimeout),
 		now:     time.Now,
 		wait:    retry.Sleep,
 	}, nil
+}
+
+// WithUser returns a client that acts for one user alone: it may do what the user's roles allow. Only services and
+// administrators may have one. It knows nothing of what c sent without an answer. Error: ErrID.
+func (c *Client) WithUser(user string) (*Client, error) {
+	if !events.ValidID(user) {
+		return nil, fmt.Errorf("user %q is not an id: %w", user, ErrID)
+	}
+	return &Client{
+		base: c.base, http: c.http, sign: c.sign, user: user, timeout: c.timeout, now: c.now, wait: c.wait,
+	}, nil
+}
+
+// saysNoRole reports whether an answer to a user may say that a role is missing. It says nothing about the attempts
+// before: they may have been made with the role.
+func (c *Client) saysNoRole(err error) bool {
+	if _, isToken := c.sign.(bearer); c.user == "" && !isToken {
+		return false
+	}
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Status == http.StatusForbidden || e.Code == CodeAccountNotFound || e.Code == CodeTransactionNotFound ||
+		e.Code == CodeGroupNotFound)
 }
 
 // call is one request, sent as often as it takes.
@@ -133,6 +160,9 @@ func (c *Client) do(ctx context.Context, k call) (attempted, error) {
 	for attempt := 0; ; attempt++ {
 		a := c.attempt(ctx, k)
 		switch {
+		case a.verdict == answered && maybeApplied && c.saysNoRole(a.err):
+			// The role may have been revoked since an attempt that was applied.
+			return attempted{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
 		case a.verdict == answered && isRefusal(a.err):
 			if left := c.unanswered.left(k.about, c.now()); left > 0 {
 				if c.wait(ctx, left) != nil {

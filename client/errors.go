@@ -28,13 +28,17 @@ type Error struct {
 
 // Codes that callers tell apart.
 const (
-	CodeInsufficientFunds = "insufficient_funds" // it brings figures
-	CodeMalformedBody     = "malformed_body"     // among others: a field that the ledger does not know
-	CodeHoldEnded         = "hold_ended"         // the hold has ended in another way
-	CodeHoldExpired       = "hold_expired"
-	CodeExceedsHold       = "exceeds_hold"
-	CodeExceedsReversible = "exceeds_reversible"
-	CodeVersionMismatch   = "version_mismatch"
+	CodeInsufficientFunds   = "insufficient_funds" // it brings figures
+	CodeMalformedBody       = "malformed_body"     // among others: a field that the ledger does not know
+	CodeHoldEnded           = "hold_ended"         // the hold has ended in another way
+	CodeHoldExpired         = "hold_expired"
+	CodeExceedsHold         = "exceeds_hold"
+	CodeExceedsReversible   = "exceeds_reversible"
+	CodeAccountNotFound     = "account_not_found" // or the user has no role on it
+	CodeTransactionNotFound = "transaction_not_found"
+	CodeGroupNotFound       = "group_not_found"
+	CodeForbidden           = "forbidden" // the user's role is too weak
+	CodeVersionMismatch     = "version_mismatch"
 )
 
 // FieldError names a field of the request and the rule it broke.

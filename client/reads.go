@@ -28,6 +28,11 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
+// Me reads who the caller is taken for.
+func (c *Client) Me(ctx context.Context) (Reply[Me], error) {
+	return get[Me](ctx, c, nil, "me")
+}
+
 // Asset reads an asset. Errors: *Error (asset_not_found).
 func (c *Client) Asset(ctx context.Context, id string) (Reply[Asset], error) {
 	return get[Asset](ctx, c, nil, "assets", id)

@@ -83,7 +83,8 @@ type Transaction struct {
 	RecordedAt  string            `json:"recorded_at"` // RFC 3339: when it was really posted
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
-	Postings    []Posting         `json:"postings"` // of a hold: as planned
+	Postings    []Posting         `json:"postings"`        // of a hold: as planned
+	Hidden      int               `json:"hidden_postings"` // those of accounts on which the user has no role
 	Status      string            `json:"status"`
 
 	// Of a hold. Times are RFC 3339; the others but ExpiresAt are empty until it has ended.
@@ -179,4 +180,12 @@ type Page struct {
 	Summary  Summary       `json:"summary"`
 	Balances List[Balance] `json:"balances"`
 	Postings List[Posting] `json:"postings"`
+}
+
+// Me is who the caller is taken for, and as what.
+type Me struct {
+	As      string  `json:"as"` // administrator, who may do everything, or user, who may do what roles allow
+	User    *string `json:"user"`
+	Service string  `json:"service"` // what authenticated; of a user's token its issuer
+	Actor   string  `json:"actor"`   // the name under which events record the caller
 }

@@ -20,6 +20,7 @@ const (
 	flagURL   = "url"
 	flagSign  = "sign"
 	flagToken = "token"
+	flagUser  = "user"
 
 	urlVariable   = "LEDGER_URL"
 	signVariable  = "LEDGER_SIGN"
@@ -41,6 +42,7 @@ func (env *environment) callFlags(cmd *cobra.Command) {
 	f.StringVar(&env.token, flagToken, "", "bearer token, for an API with a JWT authorizer; else "+tokenVariable+
 		", which other users of this machine cannot see")
 	cmd.MarkFlagsMutuallyExclusive(flagSign, flagToken)
+	idFlag(f, &env.user, flagUser, "act for this user, with their roles alone; services and administrators may")
 }
 
 // apiCommand completes a command that calls the API and shows amounts. do finds env.api and env.units set.
@@ -115,7 +117,9 @@ func (env *environment) dial(timeout time.Duration, connections int) (*client.Cl
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(client.Config{URL: env.url, Timeout: timeout, Connections: connections, Sign: signer})
+	api, err := client.New(client.Config{
+		URL: env.url, Timeout: timeout, Connections: connections, Sign: signer, User: env.user,
+	})
 	if err != nil {
 		return nil, wrongUse("--url or %s: %w", urlVariable, err)
 	}

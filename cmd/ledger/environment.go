@@ -32,6 +32,7 @@ type environment struct {
 	url           string
 	sign          bool
 	token         string // a secret
+	user          string // for whom a service or an administrator acts, "" for themselves
 	json          bool
 	minor, strong bool // of the commands that show amounts, and balances
 	isDryRun      bool // of the commands that post

@@ -41,7 +41,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 
 // Which API is called, and as whom, is said to the commands that call one, and JSON is asked for where there is some.
 func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
-	calling := []string{"show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
+	calling := []string{"me", "show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
 		"import", "export",
 		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
 		"account freeze", "account unfreeze", "account close"}
@@ -49,7 +49,7 @@ func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
 	calling = append(calling, "console")
 	each(t, func(cmd *cobra.Command) {
 		for flag, commands := range map[string][]string{
-			"url": calling, "sign": calling, "token": calling, "json": printing,
+			"url": calling, "sign": calling, "token": calling, "user": calling, "json": printing,
 		} {
 			has := cmd.Flags().Lookup(flag) != nil || cmd.InheritedFlags().Lookup(flag) != nil
 			if has != slices.Contains(commands, strings.TrimPrefix(cmd.CommandPath(), "ledger ")) {

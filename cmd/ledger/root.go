@@ -107,7 +107,7 @@ data.`,
 			env.holdCommand(), env.captureCommand(), env.releaseCommand(),
 		}},
 		{"Accounts, through the API:", []*cobra.Command{
-			env.accountCommand(),
+			env.accountCommand(), env.meCommand(),
 		}},
 		{"Run a ledger on this machine:", []*cobra.Command{
 			env.upCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"ledger.example/internal/units"
+)
+
+// meCommand is `ledger me`: it shows who the API takes the caller for.
+func (env *environment) meCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "me",
+		Short: "Show who you are to the ledger",
+		Long: `Show who the ledger takes you for, and as what: a service or an administrator,
+who may do everything, or a user, who may do what roles allow.`,
+		Example: `  ledger me
+  ledger me --user u-17`,
+		Args: named,
+	}
+	env.apiFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		api, err := env.dial(0, units.LoadingAtOnce)
+		if err != nil {
+			return err
+		}
+		me, err := api.Me(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if env.json {
+			_, err := env.out.Write(me.Raw)
+			return err
+		}
+		t := newList(env.out)
+		t.row("as", me.Value.As)
+		if me.Value.User != nil {
+			t.row("user", *me.Value.User)
+		}
+		t.row("service", me.Value.Service)
+		t.row("recorded as", me.Value.Actor)
+		return t.flush()
+	}
+	return cmd
+}
