@@ -98,7 +98,7 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 	}
 	_ = running.Wait()
 	entries, failed, err := l.report(ctx, batch, all)
-	written := l.record(ctx, entries)
+	written := l.Append(ctx, entries)
 	if written != nil {
 		l.log.ErrorContext(ctx, "the journal could not be written", "entries", len(entries), "error", written)
 		return "", fmt.Errorf("write the journal: %w", written)
@@ -196,8 +196,8 @@ func (l *Lister) report(ctx context.Context, batch []Record, all []*news) (
 	return entries, failed, err
 }
 
-// record writes entries into the journal.
-func (l *Lister) record(ctx context.Context, entries []JournalEntry) error {
+// Append writes entries into the journal, at most 100 to a page.
+func (l *Lister) Append(ctx context.Context, entries []JournalEntry) error {
 	for page := range slices.Chunk(entries, pageEntries) {
 		if err := l.retry(ctx, func() error { return l.writePage(ctx, page) }); err != nil {
 			return err

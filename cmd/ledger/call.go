@@ -12,6 +12,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/client/sign"
+	"ledger.example/internal/app"
 	"ledger.example/internal/units"
 )
 
@@ -71,9 +72,14 @@ func (env *environment) strongFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVar(&env.strong, "strong", false, usage)
 }
 
-// applyVariables sets the API's flags that are not given from environment variables. A variable that excludes a flag
+// applyVariables sets the flags of the API, and that of indexed metadata, that are not given from environment variables. A variable that excludes a flag
 // that is given has no effect.
 func (env *environment) applyVariables(flags *pflag.FlagSet, getenv func(string) string) (err error) {
+	if f, keys := flags.Lookup(flagIndexed), getenv(app.VariableIndexed); f != nil && !f.Changed && keys != "" {
+		if err := f.Value.Set(keys); err != nil {
+			return err
+		}
+	}
 	if flags.Lookup(flagURL) == nil {
 		return nil
 	}

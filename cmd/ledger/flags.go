@@ -125,9 +125,11 @@ func tableFlag(f *pflag.FlagSet, target *string) {
 	f.StringVar(target, "table", defaultTable, "name of the table")
 }
 
+const flagIndexed = "indexed-metadata"
+
 // indexedFlag adds the flag that names the indexed metadata keys.
 func indexedFlag(f *pflag.FlagSet, target *string) {
-	f.StringVar(target, "indexed-metadata", "order",
+	f.StringVar(target, flagIndexed, "order",
 		"metadata keys to find transactions by: at most 5, with commas between them")
 }
 

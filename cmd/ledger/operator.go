@@ -14,8 +14,10 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 
+	"ledger.example/internal/app"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
+	"ledger.example/projections"
 )
 
 const (
@@ -33,6 +35,7 @@ type operator struct {
 	endpoint string // of DynamoDB Local; "": AWS, by the SDK's standard configuration
 	region   string
 	profile  string
+	indexed  string // metadata keys, with commas between them
 }
 
 // flags adds the flags that name the table.
@@ -42,6 +45,8 @@ func (o *operator) flags(cmd *cobra.Command) {
 	endpointFlag(f, &o.endpoint, "", "URL of DynamoDB Local (default: DynamoDB in AWS)")
 	f.StringVar(&o.region, "region", "", "AWS region of the table (default: the environment's, or the profile's)")
 	f.StringVar(&o.profile, "profile", "", "AWS profile (default: the environment's)")
+	f.StringVar(&o.indexed, flagIndexed, "", "the ledger's indexed metadata keys, with commas between them (default: "+
+		app.VariableIndexed+")")
 	cmd.MarkFlagsMutuallyExclusive("dynamodb-endpoint", "region")
 	cmd.MarkFlagsMutuallyExclusive("dynamodb-endpoint", "profile")
 }
@@ -51,13 +56,22 @@ func (o *operator) flags(cmd *cobra.Command) {
 func (o *operator) arguments() string {
 	text := ""
 	for _, f := range [][2]string{
-		{"--table", o.table}, {"--dynamodb-endpoint", o.endpoint}, {"--region", o.region}, {"--profile", o.profile},
+		{"--table", o.table}, {"--dynamodb-endpoint", o.endpoint}, {"--region", o.region}, {"--profile", o.profile}, {"--" + flagIndexed, o.indexed},
 	} {
 		if f[1] != "" {
 			text += " " + f[0] + " " + f[1]
 		}
 	}
 	return text
+}
+
+// keys returns the indexed metadata keys.
+func (o *operator) keys() ([]string, error) {
+	keys, err := projections.ParseIndexed(o.indexed)
+	if err != nil {
+		return nil, wrongUse("--%s %v", flagIndexed, err)
+	}
+	return keys, nil
 }
 
 // open returns a client of the store, once it is certain that it has credentials and that the table is the ledger's.

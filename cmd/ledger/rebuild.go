@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 )
@@ -36,6 +37,12 @@ never writes an event or a guard, and it deletes nothing: if only a deletion
 could repair an item, it names that item. It prints each item that was wrong,
 and its new value.
 
+Then it compares every transaction with the lists of transactions, by time and
+by the keys of --indexed-metadata, and with the journal. What is missing it
+writes, into new pages of the journal, and what is wrong it makes void. --lists
+does only this: after a metadata key was indexed, or to resume. It needs 20 MB
+of memory for each million entries of the journal.
+
 You can run rebuild while the ledger serves, and as often as you like. Ctrl-C or
 SIGTERM stops it after the current balances. It then prints the --from with
 which to continue.
@@ -56,6 +63,9 @@ something wrong, or if something failed, cannot be repaired or was not reached.`
 			if scope.Asset != "" && scope.Account == "" {
 				return wrongUse("--asset needs --account")
 			}
+			if scope.Account != "" && config.ListsOnly {
+				return wrongUse("--lists is not about one account")
+			}
 			config.Scope = scope
 			return env.rebuild(cmd.Context(), o, config)
 		},
@@ -66,6 +76,7 @@ something wrong, or if something failed, cannot be repaired or was not reached.`
 	idFlag(f, &scope.Asset, "asset", "rebuild only this asset of --account")
 	idFlag(f, &config.From, "from", "continue with this account; accounts are in the order of their ids")
 	cmd.MarkFlagsMutuallyExclusive("account", "from")
+	f.BoolVar(&config.ListsOnly, "lists", false, "only the lists of transactions and the journal, no account")
 	f.BoolVar(&scope.DryRun, "dry-run", false, "write nothing; print what rebuild would repair")
 	f.BoolVar(&scope.DropMissing, "drop-missing", false, "also rebuild balances that count more postings than exist")
 	numberFlag(f, &config.Rate, "rate", rebuildRate, 0, math.MaxInt,
@@ -76,11 +87,17 @@ something wrong, or if something failed, cannot be repaired or was not reached.`
 
 // rebuild runs a rebuild and prints what it found. Error: also what could not be repaired, and what a dry run found.
 func (env *environment) rebuild(ctx context.Context, o operator, config repair.Config) error {
+	keys, err := o.keys()
+	if err != nil {
+		return err
+	}
 	client, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	config.Views, config.Log = views.NewViews(client, o.table), env.logger(slog.LevelError)
+	v := views.NewViews(client, o.table)
+	config.Views, config.Lists, config.Indexed, config.Log = v, v, keys, env.logger(slog.LevelError)
+	config.Journal = projections.NewLister(v, keys, nil, config.Log)
 	dryRun := config.Scope.DryRun
 	// Reports come one at a time, while the rebuild goes on. Items that were wrong are data, problems are messages.
 	config.Report = func(r repair.Report) {
@@ -100,6 +117,10 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 		n := run.Counts()
 		text := fmt.Sprintf("%d of %d accounts, %d balances, %d postings, %d items wrong, %d failed", n.Done,
 			n.Accounts, n.Balances, n.Postings, n.Different, n.Failed)
+		if n.Transactions > 0 {
+			return fmt.Sprintf("%d transactions, %d items wrong, %d failed", n.Transactions, n.Different, n.Failed),
+				n.Transactions
+		}
 		if next := run.Next(); next != "" {
 			text += ", at " + next
 		} else if n.Done == 0 && config.Scope.Account == "" {
@@ -112,7 +133,7 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	nextStep := "run it again"
 	figures := []any{
 		"dry_run", dryRun, "accounts", n.Done, "balances", n.Balances, "unchanged", n.Unchanged,
-		"memberships", n.Memberships, "holds", n.Holds, "postings", n.Postings, "items", n.Different,
+		"memberships", n.Memberships, "holds", n.Holds, "postings", n.Postings, "transactions", n.Transactions, "items", n.Different,
 		"behind", n.Behind, "strays", n.Strays, "failed", n.Failed,
 	}
 	if next := run.Next(); next != "" {
@@ -152,6 +173,8 @@ func reportName(p repair.Report) string {
 		return "group " + p.Group
 	case p.User != "":
 		return fmt.Sprintf("account %s, user %s", p.Account, p.User)
+	case p.Account == "":
+		return "lists of transactions"
 	}
 	return "account " + p.Account
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair/redrive"
 )
@@ -19,15 +21,18 @@ func (env *environment) redriveCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "redrive FILE...",
-		Short: "Project the dead letters of the projector",
-		Long: `redrive reads dead letters: the records that the projector could not process.
+		Short: "Project and list dead letters",
+		Long: `redrive reads dead letters: the records that the projector or the lister could
+not process.
 They are in the file of the pump (.ledger/set-aside.jsonl), or in the bucket of
 the stack. Copy the objects of the bucket to this machine first. FILE can be a
 directory, which is read with all its subdirectories, or - for standard input.
 redrive does not change the files.
 
 redrive uses only the key of each record. It computes the balance or the
-membership that the key names from the table, and stores it. You can run it
+membership that the key names from the table, and stores it, or lists the
+transaction that it names: by time, by the keys of --indexed-metadata, and once
+more in the journal. You can run it
 while the ledger serves, and as often as you like. If redrive cannot read or
 process a record, it names the file and the line, continues with the others, and
 exits with status 1. The records that Lambda sends to queues and topics have no
@@ -57,12 +62,18 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 		return err
 	}
 	// The files come first: a wrong name is found before the table is asked anything.
+	keys, err := o.keys()
+	if err != nil {
+		return err
+	}
 	client, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
+	v := views.NewViews(client, o.table)
 	run := redrive.New(redrive.Config{
-		Views: views.NewViews(client, o.table), Present: redrive.Present(client, o.table), DryRun: dryRun,
+		Views: v, Present: redrive.Present(client, o.table), DryRun: dryRun,
+		List: projections.NewLister(v, keys, nil, env.logger(slog.LevelError)).List,
 		Open: func(ctx context.Context, name string) (io.ReadCloser, error) {
 			f, _, err := env.openInput(ctx, name)
 			return f, err
@@ -86,7 +97,7 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 	n := run.Counts()
 	if err := env.printFigures("dry_run", dryRun, "files", n.Files, "records", n.Records, "skipped", n.Skipped,
 		"balances", n.Balances, "refolded", n.Refolded, "counted", n.Counted, "memberships", n.Memberships,
-		"failed", n.Failed); err != nil {
+		"listed", n.Listed, "failed", n.Failed); err != nil {
 		return err
 	}
 	if err := ended(ctx, runErr, "run it again to continue"); err != nil {

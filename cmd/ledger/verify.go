@@ -71,8 +71,12 @@ ledger. It writes nothing, and you can run it while the ledger serves: it reads
 an item again, up to a few times, before it reports it. It takes two read units
 for each 4 KB. --rate limits the units a second.
 
-A balance that lacks only postings younger than --settle, and a list of holds
-that lacks only what is younger, is "unsettled". That is not a finding. Use
+It expects each transaction in the list by time, in the journal, and in the list
+of each key of --indexed-metadata that it has. A key that was indexed later is
+complete only after "ledger rebuild --lists".
+
+A balance that lacks only postings younger than --settle, and a list that lacks
+only what is younger, is "unsettled". That is not a finding. Use
 --settle 0 for a table to which nobody writes. Open holds that should have
 expired 15 minutes ago, and guards of before accounts could change, are counted.
 They are no findings either.
@@ -96,12 +100,16 @@ or if verify could not read all of it. It is 2 for wrong use.`
 // verify audits the table. Whatever ends it early is an error: only a table that was read to its end is sound.
 func (env *environment) verify(ctx context.Context, o operator, options audit.Options) error {
 	debug.SetMemoryLimit(verifyMemoryBytes)
+	keys, err := o.keys()
+	if err != nil {
+		return err
+	}
 	client, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
 	// From here on, whatever stops the audit is an error: a table that was read in part is not proved sound.
-	options.Store, options.Table = client, o.table
+	options.Store, options.Table, options.Indexed = client, o.table, keys
 	a := audit.New(options)
 	status := func(since time.Duration) (string, int64) {
 		n := a.Counts()
@@ -216,12 +224,17 @@ var rebuildable = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
 	audit.SegmentMissing,
 	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
+	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryAlone, audit.JournalBehind, audit.JournalWrong,
+	audit.ListsIncomplete,
 }
 
 // nextStep is the command that repairs what a finding is about, or where the operator reads what to do.
 func (o *operator) nextStep(f audit.Finding) string {
 	if !slices.Contains(rebuildable, f.Code) {
 		return "see docs/operations.md#audit, and don't rebuild before"
+	}
+	if strings.HasPrefix(string(f.Code), "list") || strings.HasPrefix(string(f.Code), "journal") {
+		return "ledger rebuild --lists" + o.arguments()
 	}
 	account, ok := table.ParseOwner(f.Key)
 	if !ok { // an entry by expiry, which belongs to no account

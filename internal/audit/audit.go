@@ -7,8 +7,9 @@
 //   - read: scans the table in parallel segments, and reads pages of single partitions.
 //   - decode: checks each item by itself: keys, types, canonical texts and numbers, and that nothing is unknown.
 //   - events: checks the checksum of each event, the sums, the shape and the fingerprint of each header, the ends of
-//     holds and the reversals. It also checks that headers and ends have the same legs as the postings, and that the
-//     lists of holds show the holds, without holding any of these in memory. For each transaction it adds the hashes of
+//     holds and the reversals. It also checks that headers and ends have the same legs as the postings, that the
+//     lists of holds show the holds, and that each header stands in the lists of transactions and in the journal, without
+//     holding any of these in memory. For each transaction it adds the hashes of
 //     the expected items and subtracts the hashes of the stored ones.
 //   - projections: reads each account in the order of its keys. It compares balances, segments, guards, summary,
 //     memberships and places in groups with the sums of the postings, with the changes of the account and of its
@@ -61,6 +62,7 @@ type Options struct {
 	Settle   time.Duration // the age from which an event must be projected; 0: any age
 	Findings int           // how many findings the report has; 0: none
 	Rate     float64       // read units a second; 0: no limit
+	Indexed  []string      // the metadata keys by which transactions are listed
 
 	Now   func() time.Time                           // nil: time.Now
 	Pause func(context.Context, time.Duration) error // nil: sleeps

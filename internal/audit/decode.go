@@ -81,6 +81,8 @@ var kinds = map[string]kind{
 	table.KindCurrent:  one(table.ParseCurrent, (*reader).current),
 	table.KindHold:     two(table.ParseHold, (*reader).holdEntry),
 	table.KindOpenHold: two(table.ParseOpenHold, (*reader).openHold),
+	table.KindListed:   readListed,
+	table.KindJournal:  one(table.ParseJournal, (*reader).page),
 
 	kindGrant: either(three(table.ParseGrant, (*reader).grant), three(table.ParseGroupGrant, (*reader).grantInGroup)),
 	kindRevoke: either(three(table.ParseGrant, (*reader).revocation),

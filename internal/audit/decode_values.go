@@ -74,6 +74,14 @@ func instantOf(ksuid string) (t time.Time, ok bool) {
 	return time.Unix(ksuidEpoch+int64(head>>ksuidMicros), micros*1000).UTC(), micros < 1e6
 }
 
+// ksuidBefore returns a text before every KSUID of the instant t or later, and after all earlier ones.
+func ksuidBefore(t time.Time) string {
+	n := big.NewInt(max(0, t.Unix()-ksuidEpoch))
+	n.Lsh(n, ksuidMicros).Add(n, big.NewInt(int64(t.Nanosecond()/1000))).Lsh(n, ksuidTail)
+	text := strings.Map(swapCase, n.Text(len(ksuidDigits)))
+	return strings.Repeat("0", ksuidChars-len(text)) + text
+}
+
 // swapCase turns a KSUID's digit into package big's, whose small letters come first.
 func swapCase(r rune) rune {
 	if unicode.IsUpper(r) {

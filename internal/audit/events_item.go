@@ -78,6 +78,8 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.group(ctx, v.changed(), key)
 	case openHoldOf:
 		a.noteOverdue(v)
+	case listed:
+		a.checkUnindexed(ctx, v, key)
 	case asset:
 		if v.currency != "" {
 			a.asset(ctx, v.currency, key)

@@ -25,8 +25,9 @@ const (
 	assetsMax = 50_000
 )
 
-// legCheck compares the legs in headers and in ends of holds with the postings, holds with their entries in lists, and
-// reversing transactions with the reversals that name them. It adds a hash of every item that must be there, keyed with
+// legCheck compares the legs in headers and in ends of holds with the postings, holds with their entries in lists,
+// reversing transactions with the reversals that name them, and all transactions with their entries in lists and in the
+// journal. It adds a hash of every item that must be there, keyed with
 // a secret of this audit, and subtracts one of every item that is: the rest of a transaction is zero if both are the
 // same.
 // Settled transactions share the rests of buckets. Recent ones, of which a scan may see a part, are kept by themselves.
@@ -44,6 +45,8 @@ type legCheck struct {
 	assets     sumsByAsset      // of the postings by asset; "" is that of the assets beyond assetsMax
 	unreadable map[string]bool  // assets with an unreadable posting: nothing is known of their sums
 	reported   map[Finding]bool // with neither value
+	listed     window           // entries of the journal in this scan
+	unlisted   map[digest]unlisted
 }
 
 // digest is a sum of hashes.
@@ -53,10 +56,31 @@ func (d *digest) add(e digest) { d[0], d[1] = d[0]+e[0], d[1]+e[1] }
 
 func (d digest) negated() digest { return digest{-d[0], -d[1]} }
 
-// bucket is the rest of the transactions that share it, and the number of their headers and postings.
+// part names what the sums of a transaction are about. Each has a rest of its own in a bucket.
+type part int
+
+const (
+	ofEvents  part = iota // postings, entries of holds, and reversals
+	ofLists               // entries in lists of transactions
+	ofJournal             // entries in the journal
+	partsCount
+)
+
+// bucket is the rests of the transactions that share it, and the number of what was added to them.
 type bucket struct {
-	rest  digest
-	items int
+	rests  [partsCount]digest
+	wanted digest // what the journal must have, without what it has
+	items  int
+}
+
+// isClean reports whether nothing is left of some parts.
+func (b bucket) isClean(parts ...part) bool {
+	for _, p := range parts {
+		if b.rests[p] != (digest{}) {
+			return false
+		}
+	}
+	return true
 }
 
 // partials are the transactions whose rest is not zero, by id.
@@ -85,7 +109,7 @@ func newLegCheck(a *Audit) *legCheck {
 	c := &legCheck{
 		audit: a, recentFrom: a.started.Add(-a.Settle), sumBefore: a.started.Add(-commandTimeout),
 		buckets: make([]bucket, bucketsCount), partials: make(partials), assets: make(sumsByAsset),
-		unreadable: make(map[string]bool), reported: make(map[Finding]bool),
+		unreadable: make(map[string]bool), reported: make(map[Finding]bool), unlisted: make(map[digest]unlisted),
 	}
 	rand.Read(c.key[:]) // never fails
 	return c
@@ -148,17 +172,27 @@ func (c *legCheck) noteUnreadable(asset string) {
 	c.unreadable[asset] = true
 }
 
-// add adds to the rest of a transaction. ksuid is one of its
-// postings'; "" if none is known.
+// add adds to the rest of a transaction. ksuid is one of its postings'; "" if none is known.
 func (c *legCheck) add(ctx context.Context, transaction, ksuid string, d digest, naming ...table.Key) {
-	i := c.bucketOf(transaction)
 	at, ok := instantOf(ksuid)
+	c.addTo(ctx, ofEvents, transaction, at, ok, d, naming...)
+}
+
+// addTo adds to the rest of a part of a transaction. at is an instant that all who add to it know; ok is false if none
+// is known.
+func (c *legCheck) addTo(ctx context.Context, of part, transaction string, at time.Time, ok bool, d digest,
+	naming ...table.Key,
+) {
+	i := c.bucketOf(transaction)
 	isFull := false
 	c.mu.Lock()
 	switch isFirst := c.rescanned == nil; {
 	case isFirst && ok && at.Before(c.recentFrom):
-		c.buckets[i].rest.add(d)
+		c.buckets[i].rests[of].add(d)
 		c.buckets[i].items++
+		if of == ofJournal && len(naming) == 0 {
+			c.buckets[i].wanted.add(d)
+		}
 	case isFirst && c.partials[transaction] == nil && len(c.partials) >= partialMax:
 		isFull = true
 	case isFirst || c.rescanned[i]:

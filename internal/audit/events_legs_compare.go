@@ -22,9 +22,10 @@ func (c *legCheck) examine(ctx context.Context, id string, naming []table.Key) {
 	slices.SortFunc(naming, compareKeys) // an entry names its hold twice: as it was placed, and ended
 	naming = slices.Compact(naming)
 	c.audit.repeat(ctx, examineRounds, examinePause, func(round, last int) (done bool) {
-		found, isMoving := c.compare(ctx, id, naming)
+		found, missing, isMoving := c.compare(ctx, id, naming)
 		if done = len(found) == 0; done || round == last {
 			c.audit.report(ctx, c.unreported(found)...)
+			c.noteUnlisted(missing)
 			if isMoving {
 				c.audit.noteUnsettled()
 			}
@@ -49,11 +50,14 @@ func (c *legCheck) unreported(all []Finding) []Finding {
 }
 
 // compare compares a transaction with the postings of its legs, a hold with its entries too, and with everything that
-// names it. isMoving is true if its entries are behind, and it is too young for that to be wrong.
-func (c *legCheck) compare(ctx context.Context, id string, naming []table.Key) (found []Finding, isMoving bool) {
+// names it. missing are the entries that none of the journal's pages in naming has. isMoving is true if its entries are
+// behind, and it is too young for that to be wrong.
+func (c *legCheck) compare(ctx context.Context, id string, naming []table.Key) (
+	found []Finding, missing []entryOf, isMoving bool,
+) {
 	l, readable := c.audit.life(ctx, id)
 	if !readable {
-		return nil, false // the scan reports it
+		return nil, nil, false // the scan reports it
 	}
 	var known []table.Key
 	if l.exists {
@@ -83,12 +87,16 @@ func (c *legCheck) compare(ctx context.Context, id string, naming []table.Key) (
 			}
 		}
 	}
+	keys, of, isBehind := c.compareLists(ctx, l)
+	known, found, isMoving = append(known, keys...), append(found, of...), isMoving || isBehind
+	missing, of, isBehind = c.compareJournal(ctx, l, naming)
+	found, isMoving = append(found, of...), isMoving || isBehind
 	for _, k := range naming {
 		if !slices.Contains(known, k) {
 			found = append(found, c.alone(ctx, k, l)...)
 		}
 	}
-	return found, isMoving
+	return found, missing, isMoving
 }
 
 // alone finds an item that names a transaction and does not belong to it.
@@ -115,6 +123,10 @@ func (c *legCheck) alone(ctx context.Context, k table.Key, l life) (found []Find
 	case openHold:
 		found = append(found, Finding{HoldEntryAlone, k, "", "an entry of " + strconv.Quote(l.id),
 			"no entry: there is no such hold that expires then"})
+	case listed:
+		if !v.void {
+			found = append(found, v.alone(k, l))
+		}
 	}
 	return found
 }

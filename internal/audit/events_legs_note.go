@@ -22,12 +22,17 @@ func transactionOf(value any) string {
 		return v.header.id
 	case openHold:
 		return v.hold
+	case listed:
+		return v.transaction
 	}
 	return ""
 }
 
 // isWanted reports whether an item belongs to what a rescan looks at.
 func (c *legCheck) isWanted(value any) bool {
+	if _, isPage := value.(page); isPage {
+		return true // each entry is looked at
+	}
 	id := transactionOf(value)
 	return id != "" && c.rescanned[c.bucketOf(id)]
 }
@@ -77,9 +82,12 @@ func (c *legCheck) note(ctx context.Context, value any, key table.Key) {
 			all.add(c.reversedFact(v.reverses, v.id))
 		}
 		c.add(ctx, v.id, v.legs[0].ksuid, all)
+		c.noteListed(ctx, v)
+		c.noteEntries(ctx, []entryOf{v.journaled()})
 	case posting:
 		c.add(ctx, v.transaction, v.ksuid, c.hash(v).negated(), key)
 	case endOf:
+		c.noteEntries(ctx, []entryOf{v.journaled()})
 		if v.of == nil || len(v.legs) != len(v.of.legs) {
 			return // the scan reports it
 		}
@@ -91,6 +99,13 @@ func (c *legCheck) note(ctx context.Context, value any, key table.Key) {
 			all.add(c.endedFact(account, v.outcome))
 		}
 		c.add(ctx, v.hold, v.legs[0].ksuid, all)
+	case listed:
+		if !v.void && c.audit.isIndexed(v) {
+			at, ok := instantOf(v.ksuid)
+			c.addTo(ctx, ofLists, v.transaction, at, ok, c.listFact(key, v.held).negated(), key)
+		}
+	case page:
+		c.noteEntries(ctx, v.entries, key)
 	case reversalBy:
 		ksuid := ""
 		if v.by != nil {

@@ -2,6 +2,9 @@ package audit
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -12,7 +15,8 @@ import (
 const rescanItems = 50_000
 
 // resolve examines what the scan left open: partial transactions, buckets that are not zero, and events too recent to
-// have no checksum. All but the first need another scan of the table. It also reports the assets whose sums are not
+// have no checksum. All but the first need another scan of the table, and the journal often no more than another
+// reading of itself. It also reports the assets whose sums are not
 // zero.
 func (c *legCheck) resolve(ctx context.Context) {
 	for id, s := range c.assets {
@@ -21,15 +25,12 @@ func (c *legCheck) resolve(ctx context.Context) {
 		}
 	}
 	c.examineAll(ctx)
-	var dirty []int
-	for i, b := range c.buckets {
-		if b.rest != (digest{}) {
-			dirty = append(dirty, i)
-		}
-	}
+	c.recount(ctx)
+	dirty := c.dirtyBuckets(ctx)
 	checksums := &c.audit.checksums
 	for isFirst := true; len(dirty) > 0 || isFirst && checksums.anyMissing(); isFirst = false {
 		c.rescanned, dirty = c.nextBuckets(dirty)
+		c.listed = window{}
 		c.audit.scan(ctx, func(ctx context.Context, item attributes) {
 			value, _ := decode(item)
 			if isFirst && checksums.isMissing(value) { // when checksums began is known after a whole scan only
@@ -41,6 +42,27 @@ func (c *legCheck) resolve(ctx context.Context) {
 		})
 		c.examineAll(ctx)
 	}
+}
+
+// dirtyBuckets returns the buckets that are not zero. Of those whose lists or journal alone are not, it returns what one
+// rescan can keep, and reports that there are more: lists that were never made would else take thousands of scans.
+func (c *legCheck) dirtyBuckets(ctx context.Context) (dirty []int) {
+	var ofListsAlone []int
+	for i, b := range c.buckets {
+		switch {
+		case !b.isClean(ofEvents):
+			dirty = append(dirty, i)
+		case !b.isClean(ofLists, ofJournal):
+			ofListsAlone = append(ofListsAlone, i)
+		}
+	}
+	now, later := c.nextBuckets(ofListsAlone)
+	if len(later) > 0 {
+		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.JournalPK}, "",
+			fmt.Sprintf("%d of %d groups of transactions lack entries, or have others", len(ofListsAlone), bucketsCount),
+			"all entries: only some of those that differ are named"})
+	}
+	return slices.AppendSeq(dirty, maps.Keys(now))
 }
 
 // nextBuckets takes as many buckets as one rescan can keep the transactions of.
@@ -67,4 +89,5 @@ func (c *legCheck) examineAll(ctx context.Context) {
 	}
 	_ = all.Wait()
 	clear(c.partials)
+	c.searchJournal(ctx)
 }

@@ -102,6 +102,17 @@ var (
 	GroupedAlone   = newCode("grouped_without_change", "a place in a group whose change does not exist")
 	GroupedBehind  = newCode("grouped_behind", "a place in a group that does not show the newest change of it")
 
+	ListEntryBehind = newCode("list_entry_behind",
+		"a transaction that is not in the list by time, or not in that of an indexed key that it has: one that was "+
+			"indexed later is complete only after a rebuild")
+	ListEntryWrong = newCode("list_entry_wrong", "an entry in a list of transactions that does not show a hold as one")
+	ListEntryAlone = newCode("list_entry_without_transaction",
+		"an entry in a list of transactions, of one that does not exist, or that does not belong there")
+	JournalBehind   = newCode("journal_behind", "a transaction, or an end of a hold, that is not in the journal")
+	JournalWrong    = newCode("journal_wrong", "an entry in the journal of what did not happen, or not then")
+	ListsIncomplete = newCode("lists_incomplete",
+		"more entries of lists or of the journal missing, or wrong, than can be named")
+
 	GrantMissing      = newCode("grant_missing", "a gap in the numbers of a user's grants")
 	MembershipDiffers = newCode("membership_differs", "a membership that differs from the grant with its number")
 	MembershipAlone   = newCode("membership_without_grant", "a membership whose grant does not exist")

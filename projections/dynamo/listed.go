@@ -63,14 +63,11 @@ func listedUnder(pk string, e projections.ListedEntry) ddb.Item {
 	return item
 }
 
-// decodeListedEntry reads an entry in any list of transactions.
+// decodeListedEntry reads an entry in any list of transactions: also one that is void because it is in the wrong one.
 func decodeListedEntry(item ddb.Item) (projections.ListedEntry, error) {
 	r, key := open(item, table.KindListed)
-	id, transaction, ok := table.ParseListed(key)
-	if !ok {
-		_, _, id, transaction, ok = table.ParseListedMetadata(key)
-	}
-	if _, err := events.ParseKSUID(id); !ok || err != nil {
+	id, transaction := table.FirstID(key.SK), table.LastID(key.SK)
+	if _, err := events.ParseKSUID(id); err != nil || key.SK != table.ListedSK(id, transaction) {
 		r.Fail(table.AttrSK, "is not that of an entry in a list of transactions")
 	}
 	return decoded(projections.ListedEntry{

@@ -2,8 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,12 +22,8 @@ func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, r
 		ConsistentRead:       aws.Bool(true),
 		ProjectionExpression: aws.String(keysOnly),
 	}
-	if from != "" {
-		pk, sk, ok := strings.Cut(from, cursorSeparator)
-		if !ok {
-			return nil, 0, "", fmt.Errorf("%q is no cursor of a scan", from)
-		}
-		in.ExclusiveStartKey = ddb.Key(table.Key{PK: pk, SK: sk})
+	if in.ExclusiveStartKey, err = startOf(from); err != nil {
+		return nil, 0, "", err
 	}
 	out, err := v.client.Scan(ctx, in)
 	if err != nil {
@@ -47,14 +41,8 @@ func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, r
 			last = account
 		}
 	}
-	if out.LastEvaluatedKey != nil {
-		key, err := ddb.KeyOf(out.LastEvaluatedKey)
-		if err != nil {
-			return nil, 0, "", err
-		}
-		next = key.PK + cursorSeparator + key.SK
-	}
-	return accounts, int(out.ScannedCount), next, nil
+	next, err = nextOf(out.LastEvaluatedKey)
+	return accounts, int(out.ScannedCount), next, err
 }
 
 // cursorSeparator stands between the two parts of a key in a scan's cursor. No key of the ledger has it.

@@ -22,6 +22,11 @@ type Config struct {
 	Scope Scope  // no account: all of them
 	From  string // of all accounts, those from this on, in byte order
 	Rate  int    // items read a second; 0: as many as can be
+
+	Lists     ListViews // of all accounts: also the lists of transactions and the journal, to which Journal appends
+	Journal   Journal
+	Indexed   []string // the metadata keys by which transactions are listed
+	ListsOnly bool     // no account
 	// Report is called for every projection in which something was wrong, by one goroutine at a time.
 	Report func(Report)
 	Log    *slog.Logger
@@ -37,11 +42,13 @@ type Counts struct {
 	Unchanged   int64 // of them, those that were right
 	Memberships int64 // gone through, with places in groups
 	Holds       int64 // of each account, gone through
-	Postings    int64 // read
-	Different   int64 // items that were wrong
-	Behind      int64 // items that lack nothing but postings of the last moments
-	Strays      int64 // items that no rebuild can make right
-	Failed      int64 // balances, summaries and memberships
+	// Transactions gone through for the lists of transactions and the journal.
+	Transactions int64
+	Postings     int64 // read
+	Different    int64 // items that were wrong
+	Behind       int64 // items that lack nothing but postings of the last moments
+	Strays       int64 // items that no rebuild can make right
+	Failed       int64 // balances, summaries and memberships
 }
 
 // Run rebuilds a table, or an account. It is run once.
@@ -85,6 +92,17 @@ func (r *Run) Next() string {
 // first. Error: that of ctx, or why the table cannot be used at all. What is wrong with one projection is reported, and
 // the others go on.
 func (r *Run) Run(ctx context.Context) (err error) {
+	if !r.ListsOnly {
+		err = r.all(ctx)
+	}
+	if err != nil || r.Lists == nil || r.Scope.Account != "" {
+		return err
+	}
+	return r.lists(ctx)
+}
+
+// all rebuilds the accounts.
+func (r *Run) all(ctx context.Context) (err error) {
 	accounts := []string{r.Scope.Account}
 	if accounts[0] == "" {
 		if accounts, err = r.list(ctx); err != nil {

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
+	"ledger.example/projections"
+	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
 )
 
@@ -85,9 +88,21 @@ func (h *history) finish() {
 	h.model.exact()
 }
 
+// listAll rebuilds the lists of transactions and the journal, all of them: nobody wrote them before.
+func (h *history) listAll() {
+	v, quiet := views.NewViews(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
+	err := repair.New(repair.Config{
+		Views: v, Lists: v, Journal: projections.NewLister(v, nil, nil, quiet), ListsOnly: true, Log: quiet,
+	}).Run(as("rebuild of lists"))
+	if err != nil {
+		h.broken("rebuild of lists: %w", err)
+	}
+}
+
 // audit asks the auditor, who shares no code with anybody here. It takes longer than a history.
 func (h *history) audit() {
 	h.count(&h.stats.Audited)
+	h.listAll()
 	report, err := audit.New(audit.Options{
 		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3,
 		Pause: func(context.Context, time.Duration) error { return nil },

@@ -24,6 +24,7 @@ import (
 	journal "ledger.example/ledger/dynamo"
 	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
+	"ledger.example/projections/repair"
 )
 
 const books = "books"
@@ -97,6 +98,7 @@ var made = sync.OnceValues(func() (book, error) {
 		func() error { after.Add(int64(20 * time.Minute)); return project() },
 		func() error { return trades(ctx, l, 100, 3) },
 		project, // before those are settled
+		func() error { return list(ctx, client, now) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -105,6 +107,25 @@ var made = sync.OnceValues(func() (book, error) {
 	}
 	return read(ctx, client)
 })
+
+// indexed are the metadata keys by which the book lists transactions.
+var indexed = []string{"order", "by"}
+
+// pages are the journal of a table.
+type pages struct {
+	*views.Views
+	now func() time.Time
+}
+
+func (p pages) Append(ctx context.Context, entries []projections.JournalEntry) error {
+	return p.PutPage(ctx, projections.JournalPage{ID: events.FirstKSUID(p.now()), Entries: entries})
+}
+
+// list makes the lists of transactions and the journal.
+func list(ctx context.Context, client *dynamodb.Client, now func() time.Time) error {
+	v := views.NewViews(client, books)
+	return repair.New(repair.Config{Views: v, Lists: v, Journal: pages{v, now}, Indexed: indexed, ListsOnly: true}).Run(ctx)
+}
 
 func amount(n int64) events.Amount { return events.NewAmount(n) }
 
@@ -303,7 +324,7 @@ func noPause(context.Context, time.Duration) error { return nil }
 func verify(t *testing.T, store audit.Store, settle time.Duration) audit.Report {
 	t.Helper()
 	report, err := audit.New(audit.Options{Store: store, Table: books, Findings: 1000, Settle: settle,
-		Pause: noPause}).Run(t.Context())
+		Indexed: indexed, Pause: noPause}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

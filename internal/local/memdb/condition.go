@@ -33,12 +33,12 @@ const keyCondition = "KeyConditionExpression"
 // attributeTypes are the names that attribute_type takes.
 var attributeTypes = []string{"S", "SS", "N", "NS", "B", "BS", "BOOL", "NULL", "L", "M"}
 
-// condition reads a ConditionExpression.
-func (p *placeholders) condition(text *string) (c condition, err error) {
+// condition reads an expression of that kind.
+func (p *placeholders) condition(kind string, text *string) (c condition, err error) {
 	if text == nil {
 		return nil, nil
 	}
-	parser := p.parser("ConditionExpression", *text)
+	parser := p.parser(kind, *text)
 	for more := true; more; more = parser.is("OR") {
 		c = append(c, parser.terms())
 	}

@@ -14,11 +14,11 @@ import (
 
 // A listing has the fields of a query and of a scan.
 type listing struct {
-	TableName, IndexName, KeyConditionExpression, ProjectionExpression *string
-	ConsistentRead, ScanIndexForward                                   *bool
-	ExpressionAttributeNames                                           map[string]string
-	ExpressionAttributeValues, ExclusiveStartKey                       ddb.Item
-	Limit, Segment, TotalSegments                                      *int32
+	TableName, IndexName, KeyConditionExpression, ProjectionExpression, FilterExpression *string
+	ConsistentRead, ScanIndexForward                                                     *bool
+	ExpressionAttributeNames                                                             map[string]string
+	ExpressionAttributeValues, ExclusiveStartKey                                         ddb.Item
+	Limit, Segment, TotalSegments                                                        *int32
 
 	isScan            bool
 	segment, segments int // of a scan: items whose partition's hash leaves that rest
@@ -29,6 +29,9 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.Q
 	l := listing{segments: 1}
 	if err := decode(in, &l); err != nil {
 		return nil, err
+	}
+	if l.FilterExpression != nil {
+		return nil, unsupported("a filter of a query")
 	}
 	return s.list(ctx, l)
 }
@@ -70,12 +73,13 @@ func (s *Store) list(ctx context.Context, l listing) (*dynamodb.QueryOutput, err
 		p.read = p.read[:n]
 	}
 	n := len(p.read)
-	out := &dynamodb.QueryOutput{
-		Count: int32(n), ScannedCount: int32(n), Items: make([]map[string]types.AttributeValue, n),
+	out := &dynamodb.QueryOutput{ScannedCount: int32(n), Items: make([]map[string]types.AttributeValue, 0, n)}
+	for _, i := range p.read {
+		if p.filter.holds(i) {
+			out.Items = append(out.Items, lend(i, p.projection))
+		}
 	}
-	for n, i := range p.read {
-		out.Items[n] = lend(i, p.projection)
-	}
+	out.Count = int32(len(out.Items))
 	switch {
 	case p.full && n > 0:
 		out.LastEvaluatedKey = lend(p.read[n-1], p.keys)
@@ -89,6 +93,7 @@ func (s *Store) list(ctx context.Context, l listing) (*dynamodb.QueryOutput, err
 type page struct {
 	projection map[string]bool // attributes that are shown; nil: all
 	keys       map[string]bool // attributes of a LastEvaluatedKey
+	filter     condition       // of the items that are shown
 	read       []ddb.Item      // each with all its attributes
 	full       bool            // there may be more behind it
 }
@@ -105,7 +110,7 @@ func (s *Store) find(l listing, at time.Time) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, to, projection, err := l.expressions(x)
+	from, to, projection, filter, err := l.expressions(x)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +129,7 @@ func (s *Store) find(l listing, at time.Time) (*page, error) {
 			to = start
 		}
 	}
-	p, bytes := &page{projection: projection, keys: x.keys}, 0
+	p, bytes := &page{projection: projection, filter: filter, keys: x.keys}, 0
 	x.visit(from, to, forward, func(e entry) bool {
 		i := e.row.as(at)
 		isStart := start.row != nil && !e.less(start) && !start.less(e)
@@ -141,26 +146,33 @@ func (s *Store) find(l listing, at time.Time) (*page, error) {
 }
 
 // expressions reads the expressions and the limit: the first and the last entry that the listing can have, and the
-// attributes that it shows.
-func (l listing) expressions(x *index) (from, to entry, projection map[string]bool, err error) {
+// attributes and the items that it shows.
+func (l listing) expressions(x *index) (
+	from, to entry, projection map[string]bool, filter condition, err error,
+) {
 	if l.Limit != nil && *l.Limit < 1 {
-		return from, to, nil, validation("Value '%d' at 'limit' failed to satisfy constraint: at least 1", *l.Limit)
+		err = validation("Value '%d' at 'limit' failed to satisfy constraint: at least 1", *l.Limit)
+		return from, to, nil, nil, err
 	}
 	p := &placeholders{names: l.ExpressionAttributeNames, values: l.ExpressionAttributeValues}
 	if l.isScan {
 		from, to = entry{row: firstRow}, entry{^uint64(0), afterAll, afterAll, lastRow}
 	} else if from, to, err = p.keyCondition(l.KeyConditionExpression, x); err != nil {
-		return from, to, nil, err
+		return from, to, nil, nil, err
 	}
 	if projection, err = p.projection(l.ProjectionExpression); err != nil {
-		return from, to, nil, err
+		return from, to, nil, nil, err
 	}
 	for name := range projection {
 		if x.projected != nil && !x.projected[name] {
-			return from, to, nil, validation("Global secondary index %s does not project %s", x.name, name)
+			err = validation("Global secondary index %s does not project %s", x.name, name)
+			return from, to, nil, nil, err
 		}
 	}
-	return from, to, projection, p.done()
+	if filter, err = p.condition("FilterExpression", l.FilterExpression); err != nil {
+		return from, to, nil, nil, err
+	}
+	return from, to, projection, filter, p.done()
 }
 
 // startEntry reads an ExclusiveStartKey. There need not be such an item: the position is where it would be. In an

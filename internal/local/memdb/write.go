@@ -93,7 +93,7 @@ func (s *Store) newWrite(r writeRequest) (*write, error) {
 	w := &write{table: t, action: r.action}
 	w.shows = r.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld
 	p := &placeholders{names: r.ExpressionAttributeNames, values: r.ExpressionAttributeValues}
-	if w.condition, err = p.condition(r.ConditionExpression); err != nil {
+	if w.condition, err = p.condition("ConditionExpression", r.ConditionExpression); err != nil {
 		return nil, err
 	}
 	if w.update, err = p.update(r.UpdateExpression, t.keys().keys); err != nil {

@@ -31,7 +31,7 @@ var (
 	ErrOnlyPointer   = errors.New("it names a stretch of the stream and holds no records, as queues and topics get " +
 		"it: run `ledger rebuild`")
 	ErrNoKey        = errors.New("the record has no key: run `ledger rebuild`")
-	ErrMalformedKey = errors.New("the key is that of a posting or a grant, and cannot be read")
+	ErrMalformedKey = errors.New("the key is that of an event that is projected, and cannot be read")
 )
 
 // Place is where something was found.
@@ -178,13 +178,18 @@ func recordOf(raw json.RawMessage) (record, error) {
 	return record{key: k, target: target}, nil
 }
 
-// Target is what one refold brings up to date: the balance of an account in an asset, the membership of a user of an
-// account or a group, or an account's places in groups.
-type Target struct{ Account, Group, Asset, User string }
+// Target is what is brought up to date at once: the balance of an account in an asset, the membership of a user of an
+// account or a group, an account's places in groups, or the lists of transactions and the journal.
+type Target struct {
+	Account, Group, Asset, User string
+	Lists                       bool
+}
 
-// String is "jane USD", "jane, member u-17", "group desk, member u-17", or "jane, its groups".
+// String is "jane USD", "jane, member u-17", "group desk, member u-17", "jane, its groups", or "lists of transactions".
 func (t Target) String() string {
 	switch {
+	case t.Lists:
+		return "lists of transactions"
 	case t.Group != "":
 		return "group " + t.Group + ", member " + t.User
 	case t.User != "":
@@ -213,6 +218,12 @@ func targetOf(k table.Key) (t Target, ok bool) {
 	case table.IsGrouping(k.SK):
 		t.Account, _, ok = table.ParseGrouping(k)
 		return t, ok && events.ValidID(t.Account)
+	case table.IsHeader(k.SK):
+		id, ok := table.ParseTransaction(k)
+		return Target{Lists: true}, ok && events.ValidID(id)
+	case table.IsOutcome(k.SK):
+		id, ok := table.ParseOutcome(k)
+		return Target{Lists: true}, ok && events.ValidID(id)
 	}
 	return Target{}, true
 }

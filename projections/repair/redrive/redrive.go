@@ -1,9 +1,10 @@
-// Package redrive refolds what the projector's dead letters name. Dead letters are stream records that the projector
-// could not process. Lambda stores them in the bucket that is the on-failure destination of its event source mapping,
+// Package redrive refolds and lists what dead letters name. Dead letters are stream records that the projector or the
+// lister could not process. Lambda stores them in the bucket that is the on-failure destination of its event source mapping,
 // and the pump stores them in a file.
 //
-// Only the key of a record is used. It names a posting or a grant, and so a balance or a membership. The projector's
-// own code brings the balance or membership up to date from the table, so it is safe to redrive any number of times.
+// Only the key of a record is used. It names a posting or a grant, and so a balance or a membership, which the
+// projector's own code brings up to date from the table; or it names a header or the end of a hold, which the lister's
+// own code lists. So it is safe to redrive any number of times, and no matter which of the two had the record.
 package redrive
 
 import (
@@ -12,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/events"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
@@ -34,6 +33,8 @@ const (
 	maxKeys = 50_000
 	// accountsAtOnce is how many accounts are done at the same time. Targets of one account meet in its summary.
 	accountsAtOnce = 8
+	// listedAtOnce is how many records are listed at a time: a page of the journal.
+	listedAtOnce = 100
 )
 
 // Stdin is the name that stands for standard input.
@@ -54,6 +55,8 @@ type Config struct {
 	Views Views
 	// Present returns the set of those of distinct keys whose items are in the table, by strongly consistent reads.
 	Present func(ctx context.Context, keys []table.Key) (map[table.Key]bool, error)
+	// List lists what records name, at most listedAtOnce, as projections.Lister does.
+	List func(ctx context.Context, batch []projections.Record) (failed string, err error)
 	// Open opens a file; its name may be Stdin.
 	Open   func(ctx context.Context, name string) (io.ReadCloser, error)
 	DryRun bool // nothing is written; the counts are those of what would be done
@@ -72,6 +75,7 @@ type Counts struct {
 	Refolded    int64 // had missed some of their postings
 	Counted     int64 // had counted all of them before
 	Memberships int64 // brought up to their newest grant
+	Listed      int64 // transactions, and ends of holds, that were listed
 	Failed      int64 // problems
 }
 
@@ -211,8 +215,14 @@ func (r *Run) flush(ctx context.Context) error {
 	for _, targets := range byAccount {
 		running.Go(func() error {
 			for _, target := range targets {
-				if err := r.do(runCtx, target, r.pending[target]); err != nil {
-					return err
+				records, atOnce := r.pending[target], len(r.pending[target])
+				if target.Lists {
+					atOnce = listedAtOnce
+				}
+				for some := range slices.Chunk(records, atOnce) {
+					if err := r.do(runCtx, target, some); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
@@ -240,23 +250,26 @@ func (r *Run) do(ctx context.Context, target Target, records []record) error {
 	if err != nil {
 		return fmt.Errorf("look up what the records name: %w", err)
 	}
-	var ids []events.KSUID
-	for k := range present {
-		ids = append(ids, events.KSUID(table.LastID(k.SK)))
+	wrote := false
+	if target.Lists {
+		err = r.list(ctx, present)
+	} else {
+		wrote, err = r.refold(ctx, target, idsOf(present))
 	}
-	wrote, err := r.refold(ctx, target, ids)
 	switch absent := slices.IndexFunc(keys, func(k table.Key) bool { return !present[k] }); {
 	case err != nil && (ctx.Err() != nil || ddb.IsTableWide(err)):
 		return fmt.Errorf("%s: %w", target, err)
 	case err != nil:
 		r.problem(records[0].place, fmt.Errorf("%s: %w", target, err))
 	case absent >= 0: // those that are there were done
-		r.problem(records[absent].place, fmt.Errorf("%s: %d of its %d records are %w", target, len(keys)-len(ids),
+		r.problem(records[absent].place, fmt.Errorf("%s: %d of its %d records are %w", target, len(keys)-len(present),
 			len(keys), ErrNotInTable))
 	}
-	done := err == nil && len(ids) > 0
+	done := err == nil && len(present) > 0
 	r.count(func(c *Counts) {
 		switch {
+		case target.Lists && done:
+			c.Listed += int64(len(present))
 		case target.Asset != "":
 			c.Balances++
 			if done && wrote {
@@ -270,90 +283,4 @@ func (r *Run) do(ctx context.Context, target Target, records []record) error {
 		}
 	})
 	return nil
-}
-
-// refold refolds the balance of target for the postings ids, or brings its membership or places in groups up to date, and reports whether
-// a balance was written. Without ids it does nothing.
-func (r *Run) refold(ctx context.Context, target Target, ids []events.KSUID) (wrote bool, err error) {
-	views := &watchedViews{Views: r.config.Views, dry: r.config.DryRun, holds: make(map[string]bool)}
-	quiet := slog.New(slog.DiscardHandler)
-	p := projections.NewProjector(views, nil, quiet)
-	p.RepairWith(repair.NewRebuilder(views, nil, quiet))
-	err = p.RetryThrottled(ctx, func() error {
-		switch {
-		case len(ids) == 0:
-			return nil
-		case target.Group != "":
-			return p.RefreshGroupMembership(ctx, target.Group, target.User)
-		case target.User != "":
-			return p.RefreshMembership(ctx, target.Account, target.User)
-		case target.Asset == "":
-			return p.RefreshGrouped(ctx, target.Account, 1)
-		}
-		if err := p.Refold(ctx, events.Pair{Account: target.Account, Asset: target.Asset}, ids); err != nil {
-			return err
-		}
-		for hold := range views.holds {
-			if err := p.RefreshHold(ctx, hold); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return views.wrote, err
-}
-
-// watchedViews are views that note whether a balance was written; dry ones write nothing. One goroutine uses them.
-type watchedViews struct {
-	Views
-	dry, wrote bool
-	holds      map[string]bool // whose postings were read
-}
-
-// Postings implements projections.PostingReader.
-func (w *watchedViews) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
-	[]projections.Posting, bool, error,
-) {
-	page, more, err := w.Views.Postings(ctx, k, after, through)
-	for _, p := range page {
-		if p.Hold != "" {
-			w.holds[p.Hold] = true
-		}
-	}
-	return page, more, err
-}
-
-// WriteHold implements projections.ProjectorViews.
-func (w *watchedViews) WriteHold(ctx context.Context, h projections.Hold) error {
-	if w.dry {
-		return nil
-	}
-	return w.Views.WriteHold(ctx, h)
-}
-
-// Write implements projections.Views.
-func (w *watchedViews) Write(ctx context.Context, c projections.Change) error {
-	if w.dry {
-		w.wrote = true
-		return nil
-	}
-	err := w.Views.Write(ctx, c)
-	w.wrote = w.wrote || err == nil
-	return err
-}
-
-// WriteMembership implements projections.Views.
-func (w *watchedViews) WriteMembership(ctx context.Context, m projections.Membership) error {
-	if w.dry {
-		return nil
-	}
-	return w.Views.WriteMembership(ctx, m)
-}
-
-// WriteGrouped implements projections.ProjectorViews.
-func (w *watchedViews) WriteGrouped(ctx context.Context, g projections.Grouped) error {
-	if w.dry {
-		return nil
-	}
-	return w.Views.WriteGrouped(ctx, g)
 }

@@ -1,0 +1,261 @@
+package repair
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/events"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// ListViews is the store as a rebuild of the lists of transactions and of the journal needs it. The rules for the ports
+// of package projections apply.
+type ListViews interface {
+	// Listable reads a page of one of `parts` parts of the table. from is "" for the first page.
+	Listable(ctx context.Context, part, parts int, from string) (Listable, error)
+
+	// Lives reads the transactions of those ids, at most half of table.BatchGetKeys. Absent ones are not in the map; one
+	// that cannot be read is an error.
+	Lives(ctx context.Context, ids []string) (map[string]projections.Hold, error)
+
+	// StoredEntries reads the entries in lists of transactions under those keys, at most table.BatchGetKeys. Absent ones
+	// are not in the map.
+	StoredEntries(ctx context.Context, keys []table.Key) (map[table.Key]Found[projections.ListedEntry], error)
+
+	// PutEntry writes an entry under a key, whatever is stored.
+	PutEntry(ctx context.Context, key table.Key, e projections.ListedEntry) error
+
+	// JournalPages reads a page of the journal's pages after a KSUID. more reports whether to go on after the last.
+	JournalPages(ctx context.Context, after events.KSUID) (pages []Found[projections.JournalPage], more bool, err error)
+
+	// PutPage writes a page of the journal, whatever is stored.
+	PutPage(ctx context.Context, p projections.JournalPage) error
+}
+
+// Journal appends entries to the journal, as one page that the newest cursor of any reader has not passed. Errors: those
+// of the ports of package projections.
+type Journal interface {
+	Append(ctx context.Context, entries []projections.JournalEntry) error
+}
+
+// Listable is what a page of the table has of transactions and of their lists.
+type Listable struct {
+	Headers []events.TransactionPosted
+	Ends    []events.HoldEnded
+	Entries map[table.Key]Found[projections.ListedEntry]
+	Faults  []error // of events that cannot be read
+	Read    int     // items gone through
+	Next    string  // where the next page begins; "" after the last
+}
+
+// listParts is how many parts of the table are read at the same time.
+const listParts = 4
+
+// lists rebuilds the lists of transactions and the journal.
+//
+// It remembers a hash of each entry of the journal, in some 20 MB a million of them.
+type lists struct {
+	run  *Run
+	pace *paced
+	seed maphash.Seed
+
+	appending sync.Mutex
+
+	mu      sync.Mutex
+	journal map[uint64]bool         // by the hash of an entry: whether its event was found
+	newest  events.KSUID            // of the pages that were read
+	wrong   []events.KSUID          // pages that cannot be read
+	missing map[uint64]missingEntry // by its hash
+}
+
+// lists rebuilds the lists of transactions and the journal: it reads the journal, then every item of the table, and
+// writes what is missing or wrong. Nothing is ever deleted: entries that belong to nothing become void. It may be broken
+// off and run again: what is right is not written. Error: that of ctx, or why the table cannot be used.
+func (r *Run) lists(ctx context.Context) error {
+	l := &lists{
+		run: r, pace: &paced{rate: r.Rate}, seed: maphash.MakeSeed(),
+		journal: make(map[uint64]bool), missing: make(map[uint64]missingEntry),
+	}
+	if err := l.readJournal(ctx, ""); err != nil {
+		return err
+	}
+	running, runCtx := errgroup.WithContext(ctx)
+	for part := range listParts {
+		running.Go(func() error { return l.part(runCtx, part) })
+	}
+	if err := running.Wait(); err != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	if err := l.append(ctx, 1); err != nil {
+		return err
+	}
+	return l.voidPages(ctx)
+}
+
+// request sends a request within the rate, again as the rebuilder does. items is how many it read.
+func (l *lists) request(ctx context.Context, send func() (items int, err error)) error {
+	return l.run.rebuilder.retry(ctx, func() error {
+		if err := l.pace.wait(ctx, 0); err != nil {
+			return err
+		}
+		items, err := send()
+		l.pace.charge(items)
+		return err
+	})
+}
+
+// part goes through one part of the table.
+func (l *lists) part(ctx context.Context, part int) error {
+	for from, more := "", true; more; {
+		var page Listable
+		err := l.request(ctx, func() (read int, err error) {
+			page, err = l.run.Lists.Listable(ctx, part, listParts, from)
+			return page.Read, err
+		})
+		if err != nil {
+			return err
+		}
+		from, more = page.Next, page.Next != ""
+		l.run.count(func(n *Counts) { n.Transactions += int64(len(page.Headers)) })
+		for _, fault := range page.Faults {
+			l.run.report(Report{Err: fault})
+		}
+		if err := l.page(ctx, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// page compares a page with the lists and the journal.
+func (l *lists) page(ctx context.Context, p Listable) error {
+	wanted, recorded := make(map[table.Key]projections.ListedEntry), make(map[table.Key]time.Time)
+	for _, h := range p.Headers {
+		l.find(entryOf(h), table.TransactionKey(h.ID))
+		for _, key := range l.run.keysOf(h) {
+			wanted[key], recorded[key] = listedOf(h), h.Recorded()
+		}
+	}
+	for _, e := range p.Ends {
+		l.find(endOf(e), table.OutcomeKey(e.Transaction))
+	}
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
+		var stored map[table.Key]Found[projections.ListedEntry]
+		err := l.request(ctx, func() (_ int, err error) {
+			stored, err = l.run.Lists.StoredEntries(ctx, keys)
+			return len(keys), err
+		})
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			isYoung := l.run.rebuilder.now().Sub(recorded[key]) < table.SettleWindow
+			if err := l.put(ctx, key, stored[key], wanted[key], isYoung); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.entries(ctx, p.Entries); err != nil {
+		return err
+	}
+	return l.append(ctx, entriesPerPage)
+}
+
+// listedOf returns the entry that a header must have in each list.
+func listedOf(h events.TransactionPosted) projections.ListedEntry {
+	return projections.ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
+}
+
+// keysOf returns the keys of the entries that a header must have in lists of transactions.
+func (r *Run) keysOf(h events.TransactionPosted) []table.Key {
+	sk := table.ListedSK(string(h.Legs[0].ID), h.ID)
+	keys := []table.Key{table.ListedKey(string(h.Legs[0].ID), h.ID)}
+	for _, name := range r.Indexed {
+		if value, ok := h.Metadata[name]; ok {
+			keys = append(keys, table.Key{PK: table.MetadataPK(name, value), SK: sk})
+		}
+	}
+	return keys
+}
+
+// put writes an entry unless it is stored.
+func (l *lists) put(ctx context.Context, key table.Key, found Found[projections.ListedEntry],
+	becomes projections.ListedEntry, isYoung bool,
+) error {
+	if found.There && found.Fault == nil && found.Value == becomes {
+		return nil
+	}
+	d := differenceOf(key, found, becomes)
+	d.Behind = !found.There && isYoung
+	return l.write(ctx, d, func() error { return l.run.Lists.PutEntry(ctx, key, becomes) })
+}
+
+// write writes an item, but not in a dry run, and reports what was wrong.
+func (l *lists) write(ctx context.Context, d Difference, send func() error) error {
+	if !l.run.Scope.DryRun {
+		if err := l.run.rebuilder.retry(ctx, send); err != nil {
+			return fmt.Errorf("write %s %s: %w", d.Key.PK, d.Key.SK, err)
+		}
+	}
+	l.run.report(Report{Differences: []Difference{d}})
+	return nil
+}
+
+// entries makes those entries void that no transaction needs. By metadata that is not indexed a transaction may be
+// listed, but need not.
+func (l *lists) entries(ctx context.Context, stored map[table.Key]Found[projections.ListedEntry]) error {
+	const livesAtOnce = table.BatchGetKeys / 2
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(stored)), livesAtOnce) {
+		lives, err := l.lives(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			header, there := lives[table.LastID(key.SK)]
+			wanted := projections.ListedEntry{ID: stored[key].Value.ID, Transaction: stored[key].Value.Transaction, Void: true}
+			if there && belongs(key, header.Header) {
+				if slices.Contains(l.run.keysOf(header.Header), key) {
+					continue // it was, or will be, compared with its header
+				}
+				wanted = listedOf(header.Header)
+			}
+			if err := l.put(ctx, key, stored[key], wanted, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lives reads the transactions that entries point to.
+func (l *lists) lives(ctx context.Context, keys []table.Key) (lives map[string]projections.Hold, err error) {
+	ids := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		ids[table.LastID(key.SK)] = true
+	}
+	err = l.request(ctx, func() (_ int, err error) {
+		lives, err = l.run.Lists.Lives(ctx, slices.Sorted(maps.Keys(ids)))
+		return len(keys), err
+	})
+	return lives, err
+}
+
+// belongs reports whether a header may have an entry under that key.
+func belongs(key table.Key, h events.TransactionPosted) bool {
+	id := string(h.Legs[0].ID)
+	if key == table.ListedKey(id, h.ID) {
+		return true
+	}
+	name, _, _, _, ok := table.ParseListedMetadata(key)
+	value, has := h.Metadata[name]
+	return ok && has && key == table.Key{PK: table.MetadataPK(name, value), SK: table.ListedSK(id, h.ID)}
+}

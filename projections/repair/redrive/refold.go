@@ -1,0 +1,122 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"ledger.example/events"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/repair"
+)
+
+// idsOf returns the KSUIDs at the end of postings' keys.
+func idsOf(keys map[table.Key]bool) (ids []events.KSUID) {
+	for k := range keys {
+		ids = append(ids, events.KSUID(table.LastID(k.SK)))
+	}
+	return ids
+}
+
+// list lists the headers and the ends of holds with those keys.
+func (r *Run) list(ctx context.Context, keys map[table.Key]bool) error {
+	if r.config.DryRun || len(keys) == 0 {
+		return nil
+	}
+	var batch []projections.Record
+	for k := range keys {
+		batch = append(batch, projections.Record{SequenceNumber: k.PK, PK: k.PK, SK: k.SK})
+	}
+	failed, err := r.config.List(ctx, batch)
+	if failed != "" {
+		err = fmt.Errorf("not all were listed: %s was not", failed)
+	}
+	return err
+}
+
+// refold refolds the balance of target for the postings ids, or brings its membership or places in groups up to date,
+// and reports whether a balance was written. Without ids it does nothing.
+func (r *Run) refold(ctx context.Context, target Target, ids []events.KSUID) (wrote bool, err error) {
+	views := &watchedViews{Views: r.config.Views, dry: r.config.DryRun, holds: make(map[string]bool)}
+	quiet := slog.New(slog.DiscardHandler)
+	p := projections.NewProjector(views, nil, quiet)
+	p.RepairWith(repair.NewRebuilder(views, nil, quiet))
+	err = p.RetryThrottled(ctx, func() error {
+		switch {
+		case len(ids) == 0:
+			return nil
+		case target.Group != "":
+			return p.RefreshGroupMembership(ctx, target.Group, target.User)
+		case target.User != "":
+			return p.RefreshMembership(ctx, target.Account, target.User)
+		case target.Asset == "":
+			return p.RefreshGrouped(ctx, target.Account, 1)
+		}
+		if err := p.Refold(ctx, events.Pair{Account: target.Account, Asset: target.Asset}, ids); err != nil {
+			return err
+		}
+		for hold := range views.holds {
+			if err := p.RefreshHold(ctx, hold); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return views.wrote, err
+}
+
+// watchedViews are views that note whether a balance was written; dry ones write nothing. One goroutine uses them.
+type watchedViews struct {
+	Views
+	dry, wrote bool
+	holds      map[string]bool // whose postings were read
+}
+
+// Postings implements projections.PostingReader.
+func (w *watchedViews) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
+	[]projections.Posting, bool, error,
+) {
+	page, more, err := w.Views.Postings(ctx, k, after, through)
+	for _, p := range page {
+		if p.Hold != "" {
+			w.holds[p.Hold] = true
+		}
+	}
+	return page, more, err
+}
+
+// WriteHold implements projections.ProjectorViews.
+func (w *watchedViews) WriteHold(ctx context.Context, h projections.Hold) error {
+	if w.dry {
+		return nil
+	}
+	return w.Views.WriteHold(ctx, h)
+}
+
+// Write implements projections.Views.
+func (w *watchedViews) Write(ctx context.Context, c projections.Change) error {
+	if w.dry {
+		w.wrote = true
+		return nil
+	}
+	err := w.Views.Write(ctx, c)
+	w.wrote = w.wrote || err == nil
+	return err
+}
+
+// WriteMembership implements projections.Views.
+func (w *watchedViews) WriteMembership(ctx context.Context, m projections.Membership) error {
+	if w.dry {
+		return nil
+	}
+	return w.Views.WriteMembership(ctx, m)
+}
+
+// WriteGrouped implements projections.ProjectorViews.
+func (w *watchedViews) WriteGrouped(ctx context.Context, g projections.Grouped) error {
+	if w.dry {
+		return nil
+	}
+	return w.Views.WriteGrouped(ctx, g)
+}
