@@ -41,22 +41,22 @@ func (c *conformance) past() {
 			for at, more := after, true; more; {
 				page, next, clock, err := views.Segments(c.ctx, jane, at, id(r.through))
 				c.must(err)
+				if clock.IsZero() && at < id(r.through) {
+					c.Error("segments came without the store's clock")
+				}
 				if more = next; len(page) > 0 {
 					at = page[len(page)-1].Through
-				}
-				if clock.IsZero() && r.after < r.through {
-					c.Error("segments came without the store's clock")
 				}
 				gotSegments = append(gotSegments, page...)
 			}
 			for at, more := after, true; more; {
 				page, next, clock, err := views.Entries(c.ctx, jane, at, id(r.through), 3)
 				c.must(err)
+				if clock.IsZero() && at < id(r.through) || len(page) > 3 {
+					c.Errorf("%d postings came at %v", len(page), clock)
+				}
 				if more = next; len(page) > 0 {
 					at = page[len(page)-1].ID
-				}
-				if clock.IsZero() && r.after < r.through || len(page) > 3 {
-					c.Errorf("%d postings came at %v", len(page), clock)
 				}
 				gotWhole = append(gotWhole, page...)
 			}
