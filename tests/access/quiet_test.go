@@ -1,0 +1,206 @@
+package access
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ledger.example/tests/caller"
+	"ledger.example/tests/system"
+)
+
+var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)
+
+// alike returns an answer without what differs between any two: its request id, and the id that was asked for.
+func alike(r caller.Reply, id string) string {
+	body := requestID.ReplaceAllString(string(r.Body), "")
+	headers := []string{}
+	for _, name := range []string{"Content-Type", "Cache-Control", "ETag", "Retry-After", "Allow", "Location"} {
+		headers = append(headers, r.Header.Get(name))
+	}
+	return strings.ReplaceAll(fmt.Sprint(r.Status, headers, body), id, "")
+}
+
+// What a user has no role on answers to the byte as what does not exist, in paths and in bodies: to them, and as it
+// would to a service.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"1","hold":{}}`,
+		"Ledger-User", "clerk")
+	transfer := func(from string) string {
+		return `{"id":"x","from":"` + from + `","to":"shop","asset":"USD","quantity":"1"}`
+	}
+	for _, c := range []struct{ method, path, body, there, absent string }{
+		{"GET", "/v1/accounts/#", "", "jane", "gone"},
+		{"HEAD", "/v1/accounts/#", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/changes", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/summary", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/balances", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/balances?consistency=strong", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/balances/USD", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/balances/USD?at=2026-01-01T00:00:00Z", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/statement?asset=USD&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/postings", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/holds", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/members", "", "jane", "gone"},
+		{"GET", "/v1/accounts/#/groups", "", "jane", "gone"},
+		{"PUT", "/v1/accounts/#/members/friend", `{"role":"viewer"}`, "jane", "gone"},
+		{"DELETE", "/v1/accounts/#/members/friend", "", "jane", "gone"},
+		{"GET", "/v1/groups/#", "", "desk", "gone"},
+		{"GET", "/v1/groups/#/members", "", "desk", "gone"},
+		{"GET", "/v1/groups/#/balances", "", "desk", "gone"},
+		{"DELETE", "/v1/groups/#/members/friend", "", "desk", "gone"},
+		{"GET", "/v1/transactions/#", "", "t-1", "gone"},
+		{"GET", "/v1/transactions/#/reversals", "", "t-1", "gone"},
+		{"POST", "/v1/transactions/#/capture", `{}`, "h-1", "gone"},
+		{"POST", "/v1/transactions/#/release", `{}`, "h-1", "gone"},
+		{"POST", "/v1/transactions/#/reversals", `{"id":"r"}`, "d-1", "gone"},
+		{"POST", "/v1/transfers", transfer("#"), "jane", "gone"},
+		{"POST", "/v1/transfers?dry_run=true", transfer("#"), "jane", "gone"},
+		{"POST", "/v1/trades", `{"id":"x","asset":"AAPL","buyer":"shop","seller":"#","quantity":"1","cost":"1"}`, "jane", "gone"},
+		{"POST", "/v1/transactions", `{"id":"x","postings":[{"account":"#","asset":"USD","quantity":"-1"},` +
+			`{"account":"#","asset":"USD","quantity":"1"}]}`, "jane", "gone"},
+		{"POST", "/v1/batches", `{"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
+		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
+	} {
+		ask := func(id string, headers ...string) string {
+			fill := func(text string) string { return strings.ReplaceAll(text, "#", id) }
+			return alike(s.Send(c.method, fill(c.path), fill(c.body), headers...), id)
+		}
+		there, absent := ask(c.there, "Ledger-User", "stranger"), ask(c.absent, "Ledger-User", "stranger")
+		if service := ask(c.absent); there != absent || there != service {
+			t.Errorf("%s %s is told apart:\n%s\n%s\na service gets\n%s", c.method, c.path, there, absent, service)
+		}
+	}
+}
+
+// The shape of a request is judged before the caller: a wrong one says so to everybody, and reads no role.
+func TestShapeComesFirst(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	s.Requests.Take()
+	as := []string{"Ledger-User", "stranger"}
+	s.Must(400, "PUT", "/v1/accounts/jane", `{"name":5}`, as...)
+	s.Must(400, "GET", "/v1/accounts/jane/balances?limit=0", "", as...)
+	s.Must(400, "GET", "/v1/holds?limit=0", "", as...)
+	s.Must(400, "PUT", "/v1/accounts/jane/members/ann", `{"role":"king"}`, as...)
+	s.Must(400, "POST", "/v1/transfers", `{"from":"jane","to":"shop","asset":"USD","quantity":"0"}`, as...)
+	s.Must(422, "POST", "/v1/transfers", `{"from":"jane","to":"jane","asset":"USD","quantity":"1"}`, as...).Shows(t,
+		map[string]any{"code": "invalid_transaction"})
+	s.Must(422, "POST", "/v1/transactions", `{"postings":[{"account":"jane","asset":"USD","quantity":"-1"},`+
+		`{"account":"shop","asset":"USD","quantity":"2"}]}`, as...).Shows(t, map[string]any{"code": "unbalanced"})
+	s.Must(400, "POST", "/v1/transactions/t-1/release", `{"description":5}`, as...)
+	if lines := system.Lines(s.Requests.Take()); len(lines) > 0 {
+		t.Errorf("asked for %q", lines)
+	}
+}
+
+// A header that names no user, or comes from one, is refused on every route.
+func TestLedgerUser(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	for _, user := range []string{"", "a b", "a,b", strings.Repeat("a", 65)} {
+		for _, path := range []string{"/v1/me", "/v1/accounts/jane", "/v1/assets"} {
+			r := s.Must(400, "GET", path, "", "Ledger-User", user)
+			if fmt.Sprint(r.Fields()) != "[Ledger-User]" {
+				t.Errorf("%q: %s", user, r.Body)
+			}
+		}
+		s.Must(400, "POST", "/v1/batches", `{"requests":[]}`, "Ledger-User", user)
+	}
+	s.Must(403, "GET", "/v1/me", "", tokenHeader, "viewer", "Ledger-User", "owner").Shows(t,
+		map[string]any{"code": "forbidden", "role": "administrator"})
+	s.Must(403, "GET", "/v1/me", "", tokenHeader, "viewer", "Ledger-User", "viewer")
+	s.Must(200, "GET", "/v1/me", "", tokenHeader, "viewer").Shows(t, map[string]any{"as": "user", "user": "viewer",
+		"actor": "viewer via https://id.example.com/"})
+	s.Must(200, "GET", "/v1/me", "", tokenHeader, "admin", "Ledger-User", "ann").Shows(t, map[string]any{"as": "user",
+		"user": "ann", "actor": "ann via https://id.example.com/#admin"})
+	s.Must(200, "GET", "/v1/me", "").Shows(t, map[string]any{"as": "administrator", "user": nil, "actor": "service"})
+}
+
+// Legs of accounts on which a user has no role are left out, wherever transactions are shown; their number is not.
+func TestHiddenLegs(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	as := []string{"Ledger-User", "operator"}
+	hides := func(r caller.Reply, path ...any) {
+		t.Helper()
+		shown, _ := r.Value(append(path, "postings")...).([]any)
+		for _, leg := range shown {
+			if account := leg.(map[string]any)["account"]; account != "jane" {
+				t.Errorf("shows a leg of %v: %s", account, r.Body)
+			}
+		}
+		if hidden := r.Value(append(path, "hidden_postings")...); len(shown) == 0 || hidden != 1.0 && hidden != 2.0 {
+			t.Errorf("%v are hidden: %s", hidden, r.Body)
+		}
+		if strings.Contains(string(r.Body), "shop") || strings.Contains(string(r.Body), "bank") {
+			t.Errorf("names another account: %s", r.Body)
+		}
+	}
+	hides(s.Must(200, "GET", "/v1/transactions/t-1", "", as...))
+	place := func(id string) {
+		s.Must(201, "POST", "/v1/transfers",
+			`{"id":"`+id+`","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`, as...)
+	}
+	place("h-1")
+	place("h-2")
+	s.Project()
+	hides(s.Must(200, "GET", "/v1/accounts/jane/holds", "", as...), "data", 0)
+	hides(s.Must(200, "POST", "/v1/transactions/h-1/capture?dry_run=true", `{}`, as...))
+	hides(s.Must(200, "POST", "/v1/transactions/h-1/capture", `{}`, as...))
+	hides(s.Must(200, "GET", "/v1/transactions/h-1", "", as...))
+	hides(s.Must(200, "POST", "/v1/transactions/h-2/release", `{}`, as...))
+	hides(s.Must(200, "POST", "/v1/transactions/d-1/reversals?dry_run=true", `{"id":"r-0","quantity":"7"}`, as...))
+	hides(s.Must(201, "POST", "/v1/transactions/d-1/reversals", `{"id":"r-1","quantity":"7"}`, as...))
+	hides(s.Must(200, "GET", "/v1/transactions/d-1/reversals", "", as...), "data", 0)
+	hides(s.Must(200, "GET", "/v1/transactions/d-1", "", as...))
+	// What is left to reverse is said of the user's own legs.
+	left := s.Must(422, "POST", "/v1/transactions/d-1/reversals", `{"id":"r-2","quantity":"500000"}`, as...)
+	if left.Code() != "exceeds_reversible" || left.Text("left", 0, "account") != "jane" ||
+		strings.Contains(string(left.Body), "bank") {
+		t.Errorf("refused with %s", left.Body)
+	}
+	s.Must(200, "GET", "/v1/transactions/t-1", "").Shows(t, map[string]any{"hidden_postings": nil})
+}
+
+// Users end only what a user placed, reverse only what debits accounts of theirs, post for no time in the past, and
+// change no role of their own.
+func TestWhatUsersMayNot(t *testing.T) {
+	t.Parallel()
+	s := books(t)
+	forbid := func(role, method, path, body, user string) {
+		t.Helper()
+		if r := s.Send(method, path, body, "Ledger-User", user); !isForbidden(r, role) {
+			t.Errorf("%s %s %s by %s: %d %s", method, path, body, user, r.Status, r.Body)
+		}
+	}
+	s.Must(201, "POST", "/v1/transfers", `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
+	forbid("administrator", "POST", "/v1/transactions/h-1/release", `{}`, "owner")
+	forbid("administrator", "POST", "/v1/transactions/h-1/capture", `{}`, "owner")
+	s.Must(201, "POST", "/v1/transfers", `{"id":"h-2","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`,
+		"Ledger-User", "clerk")
+	s.Must(201, "PUT", "/v1/accounts/shop/members/payee", `{"role":"owner"}`)
+	forbid("operator", "POST", "/v1/transactions/h-2/capture", `{}`, "payee")
+	s.Must(200, "POST", "/v1/transactions/h-2/capture", `{}`, "Ledger-User", "operator")
+	// A payer pulls nothing back, whoever may reverse it.
+	forbid("operator", "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "clerk")
+	s.Must(201, "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "Ledger-User", "payee")
+	// A hold that is open may be captured before a reversal comes: the same role is needed.
+	s.Must(201, "POST", "/v1/transfers", `{"id":"h-3","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
+	forbid("operator", "POST", "/v1/transactions/h-3/reversals", `{"id":"r-2"}`, "clerk")
+
+	const past = `"from":"jane","to":"shop","asset":"USD","quantity":"1","effective_at":"2026-01-01T00:00:00Z"}`
+	forbid("administrator", "POST", "/v1/transfers", `{"id":"e-1",`+past, "owner")
+	forbid("administrator", "POST", "/v1/batches", `{"atomic":true,"requests":[{"transfer":{"id":"e-1",`+past+`}]}`, "owner")
+	forbid("administrator", "POST", "/v1/transactions/d-1/reversals", `{"id":"e","effective_at":"2026-01-01T00:00:00Z"}`,
+		"owner")
+
+	for _, of := range []struct{ path, user string }{{"/v1/accounts/jane", "owner"}, {"/v1/groups/desk", "via-owner"}} {
+		forbid("administrator", "PUT", of.path+"/members/"+of.user, `{"role":"viewer"}`, of.user)
+		forbid("administrator", "DELETE", of.path+"/members/"+of.user, "", of.user)
+		s.Must(200, "DELETE", of.path+"/members/"+of.user, "") // by an administrator
+	}
+}
