@@ -77,7 +77,7 @@ ends it at once.`,
 	tableFlag(f, &o.table)
 	indexedFlag(f, &o.indexed)
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the pump; run \"ledger pump\" beside it")
-	f.BoolVar(&o.demo, "demo", false, "load a small trading register")
+	f.BoolVar(&o.demo, "demo", false, "load a week of a small trading platform")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
 	cmd.MarkFlagsMutuallyExclusive("memory", "data", "dynamodb-endpoint")
 	cmd.MarkFlagsMutuallyExclusive("memory", "no-pump") // no other process could reach the table to project it
@@ -176,7 +176,7 @@ func (env *environment) welcome(ctx context.Context, address string, s *stack.St
 		return err
 	}
 	if o.demo {
-		if err := loadDemo(ctx, ledger); err != nil {
+		if err := loadDemo(ctx, ledger, !o.noPump); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// demoTimeout is how long the demo waits until the deposits of its week count. They are posted for the past, so they
+// count once they are projected.
+const demoTimeout = 30 * time.Second
+
+// demoWeek is a week of a small trading platform, the one before the day on which its first account was opened: sent
+// again, all of it is replayed.
+type demoWeek struct {
+	api *client.Client
+	day time.Time // the last day of the week
+}
+
+// loadDemoWeek sends a week's life through the API: deposits, trades, card payments that were held, a reversal, and an
+// account that was frozen. It waits for the projection of what was posted for the past.
+func loadDemoWeek(ctx context.Context, api *client.Client) error {
+	for _, cmd := range []client.Command{
+		{Kind: client.KindAsset, ID: "TSLA", Body: []byte(`{"name":"Tesla, Inc.","scale":0,"currency":"USD"}`)},
+		{Kind: client.KindAccount, ID: "ann", Body: []byte(`{"name":"Ann Poe"}`)},
+		{Kind: client.KindAccount, ID: "ben", Body: []byte(`{"name":"Ben Roe"}`)},
+		{Kind: client.KindAccount, ID: "cara", Body: []byte(`{"name":"Cara Moe"}`)},
+		{Kind: client.KindAccount, ID: "shop", Body: []byte(`{"name":"Coffee shop"}`)},
+		{Kind: client.KindAccount, ID: "fees", Body: []byte(`{"name":"Fees of the platform"}`)},
+	} {
+		if _, err := api.Send(ctx, cmd); err != nil {
+			return fmt.Errorf("the demo: %s %s: %w", cmd.Kind, cmd.ID, err)
+		}
+	}
+	first, err := api.Account(ctx, "ann")
+	if err != nil {
+		return err
+	}
+	opened, err := time.Parse(time.RFC3339Nano, first.Value.CreatedAt)
+	if err != nil {
+		return err
+	}
+	w := demoWeek{api: api, day: opened.UTC().Truncate(24 * time.Hour)}
+	for _, part := range []func(context.Context) error{w.deposit, w.trade, w.pay, w.freeze} {
+		if err := part(ctx); err != nil {
+			return fmt.Errorf("the demo: %w", err)
+		}
+	}
+	return nil
+}
+
+// at is an hour so many days before the last day.
+func (w demoWeek) at(days, hour int) time.Time {
+	return w.day.AddDate(0, 0, -days).Add(time.Duration(hour) * time.Hour)
+}
+
+// deposit puts money into the customers' accounts, and waits until it counts.
+func (w demoWeek) deposit(ctx context.Context) error {
+	for i, customer := range []string{"ann", "ben", "cara"} {
+		if err := w.post(ctx, client.Transfer{
+			ID: "week-deposit-" + customer, From: "bank", To: customer, Asset: "USD", Quantity: minor(2_500_000),
+			Description: "Monthly deposit", EffectiveAt: w.at(7, 8+i),
+		}); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, demoTimeout)
+	defer cancel()
+	for _, customer := range []string{"ann", "ben", "cara"} {
+		for {
+			b, err := w.api.Balance(ctx, customer, "USD", true)
+			if err != nil {
+				return err
+			}
+			if b.Value.Credits.Cmp(minor(2_500_000)) >= 0 {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return errors.New("its deposits are not projected")
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// trade buys and sells shares on each day, at a price that moves.
+func (w demoWeek) trade(ctx context.Context) error {
+	prices := []int64{15_000, 15_120, 14_890, 15_240, 15_310, 15_180}
+	for i, price := range prices {
+		for j, buyer := range []string{"ann", "ben"} {
+			asset := []string{"AAPL", "TSLA"}[(i+j)%2]
+			shares := int64(2 + (i*3+j*5)%7)
+			if err := w.post(ctx, client.Trade{
+				ID: fmt.Sprintf("week-trade-%d-%s", i+1, buyer), Asset: asset, Buyer: buyer, Seller: "market",
+				Quantity: minor(shares), Cost: minor(shares * price), Settle: true,
+				Metadata:    map[string]string{"order": fmt.Sprint(1001 + 2*i + j)},
+				EffectiveAt: w.at(6-i, 10+j),
+			}); err != nil {
+				return err
+			}
+		}
+		if err := w.post(ctx, client.Transfer{
+			ID: fmt.Sprintf("week-fee-%d", i+1), From: "ann", To: "fees", Asset: "USD", Quantity: minor(100),
+			Description: "Fee of an order", EffectiveAt: w.at(6-i, 12),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pay leaves card payments in each of their states: held, captured in part, released, and reversed in part.
+func (w demoWeek) pay(ctx context.Context) error {
+	expires := w.day.AddDate(0, 0, 31)
+	for _, p := range []struct {
+		id, from string
+		amount   int64
+	}{
+		{"card-1", "ann", 5_000}, {"card-2", "ben", 1_250}, {"card-3", "ben", 990},
+	} {
+		if err := w.post(ctx, client.Transfer{
+			ID: p.id, From: p.from, To: "shop", Asset: "USD", Quantity: minor(p.amount), Description: "Card payment",
+			Hold: &client.Hold{ExpiresAt: expires},
+		}); err != nil {
+			return err
+		}
+	}
+	captured, refunded := minor(1_100), minor(300)
+	for _, p := range []client.Post{
+		client.Capture{Transaction: "card-2", Part: client.Part{Quantity: &captured}},
+		client.Release{Transaction: "card-3", Description: "The customer walked away"},
+		client.Reversal{Transaction: "card-2", ID: "refund-1", Description: "Cold coffee",
+			Part: client.Part{Quantity: &refunded}},
+	} {
+		if err := w.post(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeze freezes the account of a customer.
+func (w demoWeek) freeze(ctx context.Context) error {
+	_, err := w.api.PatchAccount(ctx, "cara", client.AccountPatch{State: client.StateFrozen})
+	return err
+}
+
+func (w demoWeek) post(ctx context.Context, p client.Post) error {
+	_, _, err := w.api.Post(ctx, p)
+	return err
+}
+
+// minor is an amount of minor units.
+func minor(n int64) events.Amount { return events.NewAmount(n) }
