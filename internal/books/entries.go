@@ -96,7 +96,7 @@ func (m *mapping) identify(t Transaction, r *request) {
 
 // annotate takes an entry's texts, as far as there is room.
 func (m *mapping) annotate(t Transaction, r *request) {
-	description := strings.ToValidUTF8(t.Description, "?")
+	description := strings.TrimSpace(strings.ToValidUTF8(t.Description, "?"))
 	if r.Description = cut(description, events.DescriptionChars); r.Description != description {
 		m.tell(fmt.Sprintf("descriptions are cut to %d characters", events.DescriptionChars))
 	}

@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,10 +63,13 @@ type hledgerAmount struct {
 		Mantissa json.Number `json:"decimalMantissa"`
 		Places   int         `json:"decimalPlaces"`
 	} `json:"aquantity"`
-	Price *struct {
-		Tag      string        `json:"tag"`
-		Contents hledgerAmount `json:"contents"`
-	} `json:"aprice"`
+	Price *hledgerPrice `json:"aprice"`
+	Cost  *hledgerPrice `json:"acost"` // as newer versions call it
+}
+
+type hledgerPrice struct {
+	Tag      string        `json:"tag"` // UnitPrice or TotalPrice; in newer versions, UnitCost or TotalCost
+	Contents hledgerAmount `json:"contents"`
 }
 
 func (a hledgerAmount) amount() (Amount, error) {
@@ -82,18 +86,19 @@ func (a hledgerAmount) amount() (Amount, error) {
 
 // weight is the price of all of an amount, with the amount's sign.
 func (a hledgerAmount) weight(quantity Number) (*Amount, error) {
-	if a.Price == nil {
+	price := cmp.Or(a.Price, a.Cost)
+	if price == nil {
 		return nil, nil //nolint:nilnil // it has none
 	}
-	w, err := a.Price.Contents.amount()
+	w, err := price.Contents.amount()
 	switch {
 	case err != nil:
 		return nil, err
-	case a.Price.Tag == "UnitPrice":
+	case strings.HasPrefix(price.Tag, "Unit"):
 		w.Number = w.Number.times(quantity)
-	case a.Price.Tag != "TotalPrice":
-		return nil, fmt.Errorf("unknown kind of price %q", a.Price.Tag)
-	case quantity.value().Sign() < 0:
+	case !strings.HasPrefix(price.Tag, "Total"):
+		return nil, fmt.Errorf("unknown kind of price %q", price.Tag)
+	case quantity.value().Sign() != w.Number.value().Sign(): // some versions write the sign, others don't
 		w.Number = w.Number.times(Number{units: big.NewInt(-1)})
 	}
 	return &w, nil

@@ -42,6 +42,11 @@ def weight(posting):
     return {"number": number(units.number * of.number), "commodity": of.currency}
 
 
+def place(posting):
+    """Booking puts postings in order of their currencies; what has no line stands last."""
+    return (posting.meta or {}).get("lineno") or sys.maxsize
+
+
 entries, errors, _ = loader.load_file(sys.argv[1])
 book = {"errors": [], "transactions": [], "accounts": [], "commodities": [], "left_out": Counter()}
 for error in errors:
@@ -61,7 +66,7 @@ for entry in entries:
             "postings": [{
                 "account": p.account, "units": amount(p.units), "weight": weight(p),
                 "line": (p.meta or {}).get("lineno", 0), "meta": meta(p.meta),
-            } for p in entry.postings],
+            } for p in sorted(entry.postings, key=place)],
         })
     else:
         book["left_out"][type(entry).__name__.lower()] += 1

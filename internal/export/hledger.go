@@ -50,9 +50,9 @@ var (
 )
 
 func (f hledgerFormat) transaction(t posted) error {
-	description := hledgerText.Replace(t.Description)
+	description := strings.TrimSpace(hledgerText.Replace(t.Description))
 	if description != t.Description {
-		f.tell("descriptions have ; and line breaks replaced")
+		f.tell("descriptions have ; and line breaks replaced, and no spaces around them")
 	}
 	fmt.Fprintf(f.out, "\n%s (%s) %s\n    ; %s:%s\n", t.at.Format(time.DateOnly), t.ID, description, books.TagAt,
 		events.FormatTime(t.at))

@@ -165,10 +165,13 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 		if i.window.Acquire(ctx, weight) != nil {
 			return context.Cause(ctx)
 		}
+		if weight > j.weight {
+			i.retryAside(ctx)
+		}
+		i.window.Release(weight - j.weight)
 		if j.backdated {
 			i.backdates.Store(true)
 		}
-		i.window.Release(weight - j.weight)
 		changes = j.Kind == client.KindChange
 		holds, waitsFor := i.keys(ctx, j.command)
 		i.schedule.add(j, holds, waitsFor)
