@@ -57,7 +57,6 @@ API's answers: one line for each page.`,
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only accounts whose ids begin with this")
 	limitFlags(cmd, &limit, "accounts")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		noAmounts := func([]client.Account) []string { return nil }
 		return printPages(ctx, env, limit, env.api.Accounts(prefix).Page, noAmounts, env.printAccounts)
 	})
 }

@@ -44,6 +44,8 @@ func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
 	calling := []string{"me", "show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
 		"import", "export",
 		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
+		"group register", "group list", "group show", "group add", "group remove", "group accounts", "group members",
+		"group balances", "member grant", "member revoke", "member list",
 		"account freeze", "account unfreeze", "account close"}
 	printing := append([]string{"verify", "rebuild", "redrive"}, calling...)
 	calling = append(calling, "console")

@@ -106,8 +106,8 @@ data.`,
 		{"Set money aside, through the API:", []*cobra.Command{
 			env.holdCommand(), env.captureCommand(), env.releaseCommand(),
 		}},
-		{"Accounts, through the API:", []*cobra.Command{
-			env.accountCommand(), env.meCommand(),
+		{"Accounts and users, through the API:", []*cobra.Command{
+			env.accountCommand(), env.groupCommand(), env.memberCommand(), env.meCommand(),
 		}},
 		{"Run a ledger on this machine:", []*cobra.Command{
 			env.upCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),

@@ -20,6 +20,9 @@ func IsHeader(sk string) bool { return strings.HasPrefix(sk, transactionPrefix) 
 // IsOutcome reports whether an item with this SK is the end of a hold.
 func IsOutcome(sk string) bool { return strings.HasPrefix(sk, outcomeSK) }
 
+// IsProjected reports whether an item with this SK is an event that is projected.
+func IsProjected(sk string) bool { return IsPosting(sk) || IsGrant(sk) || IsGrouping(sk) }
+
 // EventPrefixes returns the prefixes of events' SKs: first of postings, grants and changes of groups, which are
 // projected, then of headers, ends of holds, reversals, assets, accounts, their changes, and groups. No other item has
 // such an SK.

@@ -26,8 +26,9 @@ type Scope struct {
 
 // Account rebuilds an account's balances, then its summary, then, unless one asset is asked for, its memberships, its
 // places in groups and the entries of its holds, and calls report for each. The assets are those of its postings,
-// balances and segments; the users, those of its grants and memberships. When ctx ends, it finishes what it is at. What fails stops nothing else,
-// but for the summary, which needs every balance. Error: that of ctx, or why assets or users cannot be listed.
+// balances and segments; the users, those of its grants and memberships. When ctx ends, it finishes what it is at. What
+// fails stops nothing else, but for the summary, which needs every balance. Error: that of ctx, or why assets or users
+// cannot be listed.
 func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report)) error {
 	account, complete := scope.Account, context.WithoutCancel(ctx)
 	if scope.DryRun {

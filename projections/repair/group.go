@@ -89,16 +89,17 @@ func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report fu
 // groupMembership is Membership of user in group.
 func (b *Rebuilder) groupMembership(ctx context.Context, group, user string) Report {
 	return rebuildShown(ctx, b, Report{Group: group, User: user}, shown[projections.Membership]{
-		key:    table.GroupMembershipKey(group, user),
-		stored: func() (Found[projections.Membership], error) { return b.views.StoredGroupMembership(ctx, group, user) },
+		key: table.GroupMembershipKey(group, user), put: b.views.PutMembership,
+		stored: func() (Found[projections.Membership], error) {
+			return b.views.StoredGroupMembership(ctx, group, user)
+		},
 		newest: func() (projections.Membership, error) { return b.views.NewestGroupGrant(ctx, group, user) },
 		none:   projections.Membership{Group: group, User: user},
-		put:    b.views.PutMembership,
 	})
 }
 
-// groups rebuilds the memberships of all groups, one after the other. Error: that of ctx, or one that is not of one group
-// alone.
+// groups rebuilds the memberships of all groups, one after the other. Error: that of ctx, or one that is not of one
+// group alone.
 func (r *Run) groups(ctx context.Context) error {
 	for after, more := "", true; more; {
 		var groups []string

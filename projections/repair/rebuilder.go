@@ -1,7 +1,8 @@
 // Package repair computes projections again from events, while the ledger serves.
 //
 // A Rebuilder rebuilds one balance, summary, membership or the entries of a hold, or all of an account. A Run rebuilds
-// the accounts and groups of a table, at a limited rate. Package redrive, in a subdirectory, refolds what dead letters name.
+// the accounts and groups of a table, at a limited rate. Package redrive, in a subdirectory, refolds what dead letters
+// name.
 package repair
 
 import (
@@ -68,8 +69,8 @@ func (b *Rebuilder) on(views Views) *Rebuilder {
 }
 
 // Report is what rebuilding one projection found: a balance (Account and Asset are set), a membership (Account or Group,
-// and User), a place in a group (Account and Group), entries of a hold (Account and Hold), or a summary (Account alone). In a dry run Differences are what a
-// rebuild would write.
+// and User), a place in a group (Account and Group), entries of a hold (Account and Hold), or a summary (Account alone).
+// In a dry run Differences are what a rebuild would write.
 type Report struct {
 	Account, Group, Asset, User, Hold string
 

@@ -47,8 +47,8 @@ type Views interface {
 	StoredGroupMembership(ctx context.Context, group, user string) (Found[projections.Membership], error)
 	StoredGrouped(ctx context.Context, account, group string) (Found[projections.Grouped], error)
 
-	// GroupsAfter lists a page of the groups after one ("": from the first), by id. It is eventually consistent. next is
-	// the group to go on after, "" at the end.
+	// GroupsAfter lists a page of the groups after one ("": from the first), by id. It is eventually consistent. next
+	// is the group to go on after, "" at the end.
 	GroupsAfter(ctx context.Context, after string) (groups []string, next string, err error)
 
 	// FirstGroupKey returns the first key of group within a range. Error: also ErrAbsent.

@@ -190,7 +190,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if table.IsPosting(r.key.SK) || table.IsGrant(r.key.SK) || h.meets(Unfiltered, true) {
+		if table.IsProjected(r.key.SK) || h.meets(Unfiltered, true) {
 			wanted = append(wanted, r)
 		}
 	}
@@ -202,7 +202,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 		answer, err := p.handle(limited, event(wanted))
 		cancel()
 		h.observe()
-		ours := func(r record) bool { return !table.IsPosting(r.key.SK) && !table.IsGrant(r.key.SK) }
+		ours := func(r record) bool { return !table.IsProjected(r.key.SK) }
 		if n := h.requestsOf(ctx) - before; n > 0 &&
 			!slices.ContainsFunc(wanted, func(r record) bool { return !ours(r) }) {
 			h.broken("our own writes, of %v and others, are worked on: %d requests", wanted[0].key, n)

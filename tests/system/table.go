@@ -93,16 +93,16 @@ func (s *System) Deliver(keys ...table.Key) {
 	streamtest.Deliver(s.T, s.Service.Stream(), streamtest.Keys(keys...))
 }
 
-// Projected returns the keys of the events that are projected: postings and grants, in order.
+// Projected returns the keys of the events that are projected, in order.
 func (s *System) Projected() []table.Key {
 	s.T.Helper()
 	keys := slices.Collect(maps.Keys(s.Contents()))
-	keys = slices.DeleteFunc(keys, func(k table.Key) bool { return !table.IsPosting(k.SK) && !table.IsGrant(k.SK) })
+	keys = slices.DeleteFunc(keys, func(k table.Key) bool { return !table.IsProjected(k.SK) })
 	slices.SortFunc(keys, func(a, b table.Key) int { return strings.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
 	return keys
 }
 
-// DeliverAll projects a table without a pump: it delivers a record of each posting and grant there is.
+// DeliverAll projects a table without a pump: it delivers a record of each event that is projected.
 func (s *System) DeliverAll() {
 	s.T.Helper()
 	s.Deliver(s.Projected()...)

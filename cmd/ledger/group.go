@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+)
+
+// groupCommand is `ledger group` with its commands.
+func (env *environment) groupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "group",
+		Short: "Register groups, put accounts into them and take them out",
+		Long: `group puts accounts together. A user with a role in a group has it on all
+accounts of the group: "ledger member grant --group". An account is in at most
+10 groups.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(env.groupRegisterCommand(), env.groupListCommand(), env.groupShowCommand(),
+		env.groupPlaceCommand(false), env.groupPlaceCommand(true), env.groupAccountsCommand(),
+		env.groupMembersCommand(), env.groupBalancesCommand())
+	return cmd
+}
+
+// groupRegisterCommand is `ledger group register`.
+func (env *environment) groupRegisterCommand() *cobra.Command {
+	var g client.GroupRequest
+	cmd := &cobra.Command{
+		Use:     "register GROUP",
+		Short:   "Register a group",
+		Long:    `register names a group. Groups never change; the same again is no error.`,
+		Example: `  ledger group register desk --name "The desk"`,
+		Args:    named,
+	}
+	cmd.Flags().StringVar(&g.Name, "name", "", "a name for people")
+	cmd.Flags().StringVar(&g.Description, flagDescription, "", "what the group is for")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		g.ID = args[0]
+		group, w, err := env.api.RegisterGroup(ctx, g)
+		if err != nil {
+			return err
+		}
+		return env.printGroup(ctx, group, w.Raw)
+	})
+}
+
+// groupShowCommand is `ledger group show`.
+func (env *environment) groupShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show GROUP",
+		Short:   "Show what a group is",
+		Long:    `show prints a group. It is always strongly consistent.`,
+		Example: `  ledger group show desk`,
+		Args:    named,
+	}
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		r, err := env.api.Group(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return env.printGroup(ctx, r.Value, r.Raw)
+	})
+}
+
+func (env *environment) printGroup(ctx context.Context, g client.Group, raw []byte) error {
+	return env.print(ctx, raw, nil, func() error {
+		t := newList(env.out)
+		t.row("Group", g.ID)
+		t.row("Name", g.Name)
+		t.row("Description", g.Description)
+		t.row("Registered", g.CreatedAt)
+		return t.flush()
+	})
+}
+
+// groupListCommand is `ledger group list`.
+func (env *environment) groupListCommand() *cobra.Command {
+	var prefix, account, user string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List groups: all, those of an account, or those of a user",
+		Long: `list prints groups by id. It may be about a second behind. --json prints the
+API's answers: one line for each page.`,
+		Example: `  ledger group list
+  ledger group list --account jane
+  ledger group list --of-user u-17`,
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	f.StringVar(&prefix, "prefix", "", "only groups whose ids begin with this")
+	idFlag(f, &account, "account", "only groups that this account is in")
+	idFlag(f, &user, "of-user", "only groups in which this user has a role")
+	cmd.MarkFlagsMutuallyExclusive("prefix", "account", "of-user")
+	limitFlags(cmd, &limit, "groups")
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		switch {
+		case account != "":
+			return printPages(ctx, env, limit, env.api.AccountGroups(account).Page, noAmounts, env.printGrouped)
+		case user != "":
+			return printPages(ctx, env, limit, env.api.UserGroups(user).Page, noAmounts, env.printMembers)
+		}
+		return printPages(ctx, env, limit, env.api.Groups(prefix).Page, noAmounts, env.printGroups)
+	})
+}
+
+// noAmounts is for lists without amounts.
+func noAmounts[T any]([]T) []string { return nil }
+
+func (env *environment) printGroups(groups []client.Group, heading bool) error {
+	t := newTable(env.out, words("GROUP"), words("NAME"), words("DESCRIPTION"), times("REGISTERED (UTC)"))
+	t.isHeaded = heading
+	for _, g := range groups {
+		t.row(g.ID, g.Name, g.Description, shortTime(g.CreatedAt))
+	}
+	return t.flush()
+}
+
+func (env *environment) printGrouped(places []client.Grouped, heading bool) error {
+	t := newTable(env.out, words("GROUP"), words("ACCOUNT"))
+	t.isHeaded = heading
+	for _, g := range places {
+		t.row(g.Group, g.Account)
+	}
+	return t.flush()
+}
+
+// groupPlaceCommand is `ledger group add` or, with out, `ledger group remove`.
+func (env *environment) groupPlaceCommand(out bool) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "add GROUP ACCOUNT",
+		Short:   "Put an account into a group",
+		Long:    `add puts an account into a group, and prints all groups of the account.`,
+		Example: `  ledger group add desk jane`,
+		Args:    named,
+	}
+	if out {
+		cmd.Use, cmd.Short = "remove GROUP ACCOUNT", "Take an account out of a group"
+		cmd.Long = `remove takes an account out of a group, and prints all groups of the account.`
+		cmd.Example = `  ledger group remove desk jane`
+	}
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		do := env.api.PutInGroup
+		if out {
+			do = env.api.TakeOutOfGroup
+		}
+		is, w, err := do(ctx, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return env.print(ctx, w.Raw, nil, func() error {
+			places := make([]client.Grouped, len(is.Groups))
+			for i, group := range is.Groups {
+				places[i] = client.Grouped{Group: group, Account: is.Account}
+			}
+			return env.printGrouped(places, true)
+		})
+	})
+}
+
+// groupAccountsCommand is `ledger group accounts`.
+func (env *environment) groupAccountsCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "accounts GROUP",
+		Short:   "List the accounts of a group",
+		Long:    `accounts prints the accounts of a group by id. It may be about a second behind.`,
+		Example: `  ledger group accounts desk`,
+		Args:    named,
+	}
+	limitFlags(cmd, &limit, "accounts")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		return printPages(ctx, env, limit, env.api.GroupAccounts(args[0]).Page, noAmounts, env.printGrouped)
+	})
+}
+
+// groupMembersCommand is `ledger group members`.
+func (env *environment) groupMembersCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "members GROUP",
+		Short:   "List the members of a group",
+		Long:    `members prints the members of a group by id. It may be about a second behind.`,
+		Example: `  ledger group members desk`,
+		Args:    named,
+	}
+	limitFlags(cmd, &limit, "members")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		return printPages(ctx, env, limit, env.api.GroupMembers(args[0]).Page, noAmounts, env.printMembers)
+	})
+}
+
+// groupBalancesCommand is `ledger group balances`.
+func (env *environment) groupBalancesCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "balances GROUP",
+		Short: "Add up what the accounts of a group hold, by asset",
+		Long: `balances prints what all accounts of a group hold. The balances are added up one
+by one, so the totals are no snapshot: a transfer within the group may be
+counted on one side only. Each page reads every account once, at most 1,000.`,
+		Example: `  ledger group balances desk`,
+		Args:    named,
+	}
+	limitFlags(cmd, &limit, "assets")
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		page := func(ctx context.Context, cursor string, n int) (client.Reply[client.List[client.GroupTotal]], error) {
+			r, err := env.api.GroupTotals(ctx, args[0], cursor, n)
+			return client.Reply[client.List[client.GroupTotal]]{Value: r.Value.List, Raw: r.Raw}, err
+		}
+		assets := func(totals []client.GroupTotal) (all []string) {
+			for _, t := range totals {
+				all = append(all, t.Asset)
+			}
+			return all
+		}
+		return printPages(ctx, env, limit, page, assets, env.printTotals)
+	})
+}
+
+// printTotals prints totals as a table, and what is pending as another one where there is any.
+func (env *environment) printTotals(totals []client.GroupTotal, heading bool) error {
+	u := env.units
+	t := newTable(env.out, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
+		numbers("DEBITS"), numbers("ACCOUNTS"))
+	t.isHeaded = heading
+	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
+	for _, of := range totals {
+		t.row(of.Asset, u.Quantity(of.Asset, of.Quantity), u.CostCell(of.Asset, of.NetExpenditure),
+			u.Quantity(of.Asset, of.Credits), u.Quantity(of.Asset, of.Debits), fmt.Sprint(of.Accounts))
+		if !of.PendingDebits.IsZero() || !of.PendingCredits.IsZero() {
+			pending.row(of.Asset, u.Quantity(of.Asset, of.PendingDebits), u.Quantity(of.Asset, of.PendingCredits))
+		}
+	}
+	if err := t.flush(); err != nil || len(pending.rows) == 0 {
+		return err
+	}
+	fmt.Fprintln(env.out)
+	return pending.flush()
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+)
+
+// memberCommand is `ledger member` with its commands.
+func (env *environment) memberCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "member",
+		Short: "Grant users roles, on accounts and in groups",
+		Long: `member grants and revokes the roles of users. A viewer reads, an operator also
+posts, an owner also grants. A role in a group is a role on all its accounts.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(env.memberGrantCommand(), env.memberRevokeCommand(), env.memberListCommand())
+	return cmd
+}
+
+// ownerFlags adds the flags that say what a role is on: one of them is needed.
+func ownerFlags(cmd *cobra.Command, m *client.Member) {
+	idFlag(cmd.Flags(), &m.Account, "account", "the account that the role is on")
+	idFlag(cmd.Flags(), &m.Group, "group", "the group that the role is in")
+	cmd.MarkFlagsMutuallyExclusive("account", "group")
+	cmd.MarkFlagsOneRequired("account", "group")
+}
+
+// memberGrantCommand is `ledger member grant`.
+func (env *environment) memberGrantCommand() *cobra.Command {
+	var m client.Member
+	cmd := &cobra.Command{
+		Use:   "grant MEMBER ROLE",
+		Short: "Grant a user a role",
+		Long: `grant gives a user a role: viewer, operator or owner. It replaces the role that
+the user had there.`,
+		Example: `  ledger member grant u-17 viewer --account jane
+  ledger member grant u-17 operator --group desk`,
+		Args: named,
+	}
+	ownerFlags(cmd, &m)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		m.User, m.Role = args[0], args[1]
+		return env.printMember(ctx, m, env.api.Grant)
+	})
+}
+
+// memberRevokeCommand is `ledger member revoke`.
+func (env *environment) memberRevokeCommand() *cobra.Command {
+	var m client.Member
+	cmd := &cobra.Command{
+		Use:     "revoke MEMBER",
+		Short:   "Revoke a user's role",
+		Long:    `revoke takes a user's role away. It is no error when the user had none.`,
+		Example: `  ledger member revoke u-17 --account jane`,
+		Args:    named,
+	}
+	ownerFlags(cmd, &m)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		m.User = args[0]
+		return env.printMember(ctx, m, env.api.Revoke)
+	})
+}
+
+// printMember changes a membership, and prints it.
+func (env *environment) printMember(ctx context.Context, m client.Member,
+	change func(context.Context, client.Member) (client.Member, client.Written, error),
+) error {
+	is, w, err := change(ctx, m)
+	if err != nil {
+		return err
+	}
+	return env.print(ctx, w.Raw, nil, func() error { return env.printMembers([]client.Member{is}, true) })
+}
+
+// memberListCommand is `ledger member list`.
+func (env *environment) memberListCommand() *cobra.Command {
+	var m client.Member
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List members of an account or a group, or accounts of a user",
+		Long: `list prints who has a role on an account or in a group. With --of-user it prints
+the accounts that a user reaches: first by roles on them, then through groups.
+It may be about a second behind.`,
+		Example: `  ledger member list --account jane
+  ledger member list --of-user u-17`,
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	idFlag(f, &m.Account, "account", "members of this account")
+	idFlag(f, &m.Group, "group", "members of this group")
+	idFlag(f, &m.User, "of-user", "accounts of this user")
+	cmd.MarkFlagsMutuallyExclusive("account", "group", "of-user")
+	cmd.MarkFlagsOneRequired("account", "group", "of-user")
+	limitFlags(cmd, &limit, "members")
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		switch {
+		case m.User != "":
+			return printPages(ctx, env, limit, env.api.UserAccounts(m.User).Page, noAmounts, env.printReaches)
+		case m.Group != "":
+			return printPages(ctx, env, limit, env.api.GroupMembers(m.Group).Page, noAmounts, env.printMembers)
+		}
+		return printPages(ctx, env, limit, env.api.Members(m.Account).Page, noAmounts, env.printMembers)
+	})
+}
+
+func (env *environment) printMembers(members []client.Member, heading bool) error {
+	t := newTable(env.out, words("USER"), words("ROLE"), words("ACCOUNT"), words("GROUP"))
+	t.isHeaded = heading
+	for _, m := range members {
+		t.row(m.User, cmp.Or(m.Role, "none"), cmp.Or(m.Account, "-"), cmp.Or(m.Group, "-"))
+	}
+	return t.flush()
+}
+
+func (env *environment) printReaches(reaches []client.Reach, heading bool) error {
+	t := newTable(env.out, words("ACCOUNT"), words("ROLE"), words("THROUGH"))
+	t.isHeaded = heading
+	for _, r := range reaches {
+		t.row(r.Account, r.Role, orNone(r.Through))
+	}
+	return t.flush()
+}
