@@ -190,6 +190,46 @@ func TestWhatCannotBeDoneIsToldAndTheRestGoesOn(t *testing.T) {
 	w.wantPostings("jane", "USD", 2)
 }
 
+// Headers and ends of holds are listed, a page of the journal at a time, whichever function had set them aside. Those that
+// are not in the table are told of.
+func TestTransactionsAreListed(t *testing.T) {
+	w := newWorld(t)
+	usd := w.post("jane", "USD", 1)
+	var keys []table.Key
+	for i := range 150 {
+		keys = append(keys, table.TransactionKey(fmt.Sprint("t-", i)))
+	}
+	keys = append(keys, table.OutcomeKey("t-0"))
+	for _, k := range keys {
+		w.here[k] = true
+	}
+	gone := table.TransactionKey("gone")
+	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone))
+	for _, dry := range []bool{true, false} {
+		listed := make(map[table.Key]int)
+		r := w.run(0, func(c *Config) {
+			c.DryRun = dry
+			c.List = func(_ context.Context, batch []projections.Record) (string, error) {
+				if len(batch) > 100 {
+					t.Errorf("%d records at once", len(batch))
+				}
+				for _, record := range batch {
+					listed[table.Key{PK: record.PK, SK: record.SK}]++
+				}
+				return "", nil
+			}
+		})
+		if err := r.Run.Run(t.Context(), []string{name}); err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]int{true: 0, false: len(keys)}[dry]
+		if n := r.Counts(); n.Listed != int64(len(keys)) || n.Balances != 1 || n.Failed != 1 || n.Skipped != 0 ||
+			n.Memberships != 0 || len(listed) != want || listed[gone] > 0 {
+			t.Errorf("dry %t: %+v, %d listed, %q", dry, n, len(listed), r.problems)
+		}
+	}
+}
+
 // What befalls every pair ends the run: a table that cannot be reached is no reason to name each of its balances.
 func TestARunEndsWhenItIsNotServed(t *testing.T) {
 	w := newWorld(t)
