@@ -48,6 +48,7 @@ type history struct {
 	damaged                       bool          // somebody threw a projection away
 	lines                         []*shard
 	projectors                    [3]*process
+	ofLists                       int // changes that the stream has no record of: nobody wants those of lists
 	all                           []*process
 	asked                         []*posting
 	life                          []*ask       // of a history of a Mode

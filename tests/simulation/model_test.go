@@ -91,8 +91,12 @@ func (h *history) observe() {
 	for _, c := range h.store.Since(h.seen) {
 		h.seen++
 		h.model.take(c.Key, c.Before, c.After)
+		if kind := text(c.After, table.AttrType); kind == table.KindListed || kind == table.KindJournal {
+			h.ofLists++
+			continue
+		}
 		h.mu.Lock()
-		h.append(c.Key, h.seen, c.After)
+		h.append(c.Key, h.seen-h.ofLists, c.After)
 		h.mu.Unlock()
 	}
 	if h.committing.Load() == 0 && !h.damaged {

@@ -88,7 +88,7 @@ func (h *history) finish() {
 	h.model.exact()
 }
 
-// listAll rebuilds the lists of transactions and the journal, all of them: nobody wrote them before.
+// listAll rebuilds the lists of transactions and the journal, as records were lost.
 func (h *history) listAll() {
 	v, quiet := views.NewViews(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{
@@ -102,7 +102,9 @@ func (h *history) listAll() {
 // audit asks the auditor, who shares no code with anybody here. It takes longer than a history.
 func (h *history) audit() {
 	h.count(&h.stats.Audited)
-	h.listAll()
+	if h.forgotten > 0 {
+		h.listAll()
+	}
 	report, err := audit.New(audit.Options{
 		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3,
 		Pause: func(context.Context, time.Duration) error { return nil },

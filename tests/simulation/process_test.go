@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
-
 	"ledger.example/events"
 	"ledger.example/functions/stream"
 	"ledger.example/internal/local/dynamolocal"
@@ -42,7 +40,7 @@ type process struct {
 	lists     projections.Lists
 	projector *projections.Projector
 	rebuilder *repair.Rebuilder
-	handle    func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
+	handle    stream.Function
 }
 
 // start starts the n-th process of a name.

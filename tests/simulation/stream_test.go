@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -11,8 +12,11 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ledger.example/functions/stream"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
+	"ledger.example/projections"
+	views "ledger.example/projections/dynamo"
 )
 
 const (
@@ -172,6 +176,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		n := min(1+d.IntN(h.knobs.batch), len(records)-at)
 		batch := records[at : at+n]
 		at += n
+		h.list(batch)
 		h.deliver(ctx, batch)
 		if h.meets(Duplicate, d.chance(h.knobs.again)) {
 			h.count(&h.stats.Duplicates)
@@ -240,6 +245,37 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 			return
 		}
 	}
+}
+
+// list hands the headers and the ends of holds of a batch to a lister, beside the projector. Its own requests do not fail,
+// as it makes them in parallel and a history must be the same each time; but it dies before a batch and after it.
+func (h *history) list(batch []record) {
+	var wanted []record
+	for _, r := range batch {
+		if table.IsHeader(r.key.SK) || table.IsOutcome(r.key.SK) {
+			wanted = append(wanted, r)
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	h.deliveries.Go(func() {
+		ctx := as(fmt.Sprintf("lister from %d", wanted[0].number))
+		d := h.draw(ctx, "listings")
+		for died := true; died; {
+			if d.chance(.2) && !h.sleep(d.between(0, time.Minute)) {
+				return
+			}
+			v := views.NewViews(h.store.DynamoDB(), tableName)
+			lister := projections.NewLister(v, nil, nil, slog.New(slog.DiscardHandler))
+			answer, err := stream.Handler(lister.List)(ctx, event(wanted))
+			if err != nil || len(answer.BatchItemFailures) > 0 {
+				h.broken("the lister failed: %+v (%w)", answer, err)
+				return
+			}
+			died = d.chance(.2)
+		}
+	})
 }
 
 // checkLogged checks that each record that nothing can project was logged.
