@@ -17,3 +17,6 @@ func (p *Projector) Cached() (balances, weight int) {
 	defer p.cache.mu.Unlock()
 	return len(p.cache.entries), p.cache.weight
 }
+
+// Pause replaces the pauses between attempts.
+func (l *Lister) Pause(pause func(ctx context.Context, failed int) error) { l.pause = pause }

@@ -1,0 +1,476 @@
+package projections_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/viewstest"
+)
+
+// newsroom is a store with a lister on it, whose requests tests hook. A hook that is nil does nothing.
+type newsroom struct {
+	*viewstest.Store
+	time   time.Time
+	skew   time.Duration // of the lister's clock
+	shift  time.Duration // of what the store says of its own
+	lister *projections.Lister
+	log    bytes.Buffer
+	pauses int
+
+	beforeEntry func(projections.Metadata, projections.ListedEntry) error
+	beforePage  func(projections.JournalPage) error
+	afterPage   func(projections.JournalPage, time.Time) (time.Time, error)
+}
+
+func newNewsroom(t viewstest.T, indexed ...string) *newsroom {
+	n := &newsroom{time: morning.Add(time.Hour)}
+	n.Store = viewstest.NewStore(t, func() time.Time { return n.time })
+	n.lister = projections.NewLister(n, indexed, func() time.Time { return n.time.Add(n.skew) },
+		slog.New(slog.NewTextHandler(&n.log, nil)))
+	n.lister.Pause(func(ctx context.Context, _ int) error { n.pauses++; return ctx.Err() })
+	return n
+}
+
+// WriteListed implements projections.ListerViews.
+func (n *newsroom) WriteListed(ctx context.Context, m projections.Metadata, e projections.ListedEntry) (
+	time.Time, error,
+) {
+	if n.beforeEntry != nil {
+		if err := n.beforeEntry(m, e); err != nil {
+			return time.Time{}, err
+		}
+	}
+	at, err := n.Store.WriteListed(ctx, m, e)
+	return at.Add(n.shift), err
+}
+
+// WriteJournal implements projections.ListerViews.
+func (n *newsroom) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
+	if n.beforePage != nil {
+		if err := n.beforePage(p); err != nil {
+			return time.Time{}, err
+		}
+	}
+	at, err := n.Store.WriteJournal(context.WithoutCancel(ctx), p)
+	if n.afterPage != nil && err == nil {
+		return n.afterPage(p, at)
+	}
+	return at, err
+}
+
+// written returns the keys of the items of a type, in order.
+func (n *newsroom) written(t viewstest.T, kind string) (keys []string) {
+	t.Helper()
+	for _, item := range n.items(t) {
+		if r := ddb.Read(item); r.Text(table.AttrType) == kind {
+			held := ""
+			if r.OptionalFlag(table.AttrHeld) {
+				held = " held"
+			}
+			keys = append(keys, r.Text(table.AttrPK)+" "+r.Text(table.AttrSK)+held)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (n *newsroom) items(t viewstest.T) []ddb.Item {
+	t.Helper()
+	all, err := n.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &n.Table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.Items
+}
+
+// told returns what the journal says, page by page: the event and the transaction of each entry.
+func (n *newsroom) told(t viewstest.T) (pages []string) {
+	t.Helper()
+	byID := make(map[string]string)
+	for _, item := range n.items(t) {
+		key, err := ddb.KeyOf(item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := table.ParseJournal(key); ok {
+			var entries []string
+			for _, e := range item[table.AttrEntries].(*types.AttributeValueMemberL).Value {
+				r := ddb.Read(e.(*types.AttributeValueMemberM).Value)
+				entries = append(entries, r.Text(table.AttrEvent)+" "+r.Text(table.AttrTransaction))
+			}
+			byID[id] = strings.Join(entries, ", ")
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		pages = append(pages, byID[id])
+	}
+	return pages
+}
+
+// posted is a transaction of the given millisecond of the morning.
+func posted(id string, at int, metadata map[string]string) events.TransactionPosted {
+	h := viewstest.Held(id, at)
+	h.ExpiresAt, h.Metadata = time.Time{}, metadata
+	return h
+}
+
+// news returns a batch of records of events, numbered from 1000, with their images.
+func news(all ...events.Event) []projections.Record {
+	batch := make([]projections.Record, len(all))
+	for i, e := range all {
+		key := ddb.EventKey(e)
+		batch[i] = projections.Record{SequenceNumber: fmt.Sprint(1000 + i), PK: key.PK, SK: key.SK, Event: e}
+	}
+	return batch
+}
+
+// Headers are listed by time and by the indexed metadata that they have, holds are marked, and the journal tells of each
+// header and each end, from the image or from the table. A batch that comes again writes the same entries.
+func TestTransactionsAreListed(t *testing.T) {
+	for _, imaged := range []bool{true, false} {
+		n := newNewsroom(t, "order", "customer")
+		first := posted("t-1", 1, map[string]string{"order": "10#01", "customer": "", "other": "x"})
+		hold := viewstest.Held("h-1", 2)
+		hold.Metadata = map[string]string{"order": "7"}
+		ended := viewstest.Ended(hold, events.OutcomeReleased, 0, 30)
+		all := []events.Event{first, hold, ended}
+		if err := n.Put(t.Context(), all...); err != nil {
+			t.Fatal(err)
+		}
+		batch := news(all...)
+		for i := range batch {
+			if !imaged {
+				batch[i].Event = nil
+			}
+		}
+		batch = append(batch, records(of(jane, ksuid(1))...)...) // what is not its business
+		n.Requests()
+		for range 2 {
+			if failed, err := n.lister.List(t.Context(), batch); failed != "" || err != nil {
+				t.Fatalf("failed from %q, %v", failed, err)
+			}
+		}
+		at := func(h events.TransactionPosted) string { return " LISTED#" + string(h.Legs[0].ID) + "#" + h.ID }
+		want := []string{
+			"METADATA#customer#" + at(first), "METADATA#order#10#01" + at(first), "METADATA#order#7" + at(hold) + " held",
+			table.TransactionsPK(table.ListShard("t-1")) + at(first),
+			table.TransactionsPK(table.ListShard("h-1")) + at(hold) + " held",
+		}
+		slices.Sort(want)
+		viewstest.Same(t, "entries", n.written(t, table.KindListed), want)
+		page := "posted t-1, held h-1, released h-1"
+		viewstest.Same(t, "journal", n.told(t), []string{page, page})
+		gets := map[bool]int{true: 0, false: 6}[imaged]
+		viewstest.Same(t, "requests", n.Requests(), viewstest.Requests{Gets: gets, Puts: 12})
+	}
+}
+
+// A batch of more than fits a page makes several; one with nothing to list makes none.
+func TestPagesOfTheJournalAreBounded(t *testing.T) {
+	n := newNewsroom(t)
+	var all []events.Event
+	for i := range 250 {
+		all = append(all, posted(fmt.Sprint("t-", i), i, nil))
+	}
+	if failed, err := n.lister.List(t.Context(), news(all...)); failed != "" || err != nil {
+		t.Fatal(failed, err)
+	}
+	var sizes []int
+	for _, page := range n.told(t) {
+		sizes = append(sizes, strings.Count(page, ",")+1)
+	}
+	viewstest.Same(t, "pages", sizes, []int{100, 100, 50})
+	n.Requests()
+	if failed, err := n.lister.List(t.Context(), records(of(jane, ksuid(1))...)); failed != "" || err != nil {
+		t.Fatal(failed, err)
+	}
+	viewstest.Same(t, "requests", n.Requests(), viewstest.Requests{})
+}
+
+// A failure is reported with the first record that failed, or as an error if that is the batch's first. The journal tells
+// of what came before it alone, as the rest comes again. What no repetition cures is passed over, and counted.
+func TestListerReportsWhatFailed(t *testing.T) {
+	altered := table.TransactionKey("gone")
+	newer := fmt.Errorf("%w of version 9", events.ErrNewerEvent)
+	for _, c := range []struct {
+		name      string
+		broken    map[string]error // by transaction
+		change    func(batch []projections.Record)
+		failed    string
+		err       error
+		told      []string
+		malformed bool
+	}{
+		{name: "nothing", told: []string{"posted a, posted b, posted c"}},
+		{name: "the middle", broken: map[string]error{"b": errBroken}, failed: "1001", told: []string{"posted a"}},
+		{name: "the lower of two", broken: map[string]error{"b": errBroken, "c": errBroken}, failed: "1001",
+			told: []string{"posted a"}},
+		{name: "the first", broken: map[string]error{"a": errBroken}, err: errBroken},
+		{name: "no number", broken: map[string]error{"b": errBroken}, err: errBroken, told: []string{"posted a"},
+			change: func(batch []projections.Record) { batch[1].SequenceNumber = "" }},
+		{name: "of newer code", broken: map[string]error{"b": newer}, failed: "1001", told: []string{"posted a"}},
+		{name: "a key", told: []string{"posted a, posted c"}, malformed: true,
+			change: func(batch []projections.Record) { batch[1].SK = "TXN#other" }},
+		{name: "an end's key", told: []string{"posted a, posted c"}, malformed: true,
+			change: func(batch []projections.Record) { batch[1].SK = "OUTCOMES" }},
+		{name: "gone", told: []string{"posted a, posted c"}, malformed: true,
+			change: func(batch []projections.Record) {
+				batch[1] = projections.Record{PK: altered.PK, SK: altered.SK, SequenceNumber: "1001"}
+			}},
+		{name: "another event", told: []string{"posted a, posted c"}, malformed: true,
+			change: func(batch []projections.Record) { batch[1].Event = events.AssetRegistered{} }},
+		{name: "removed", told: []string{"posted a, posted c"},
+			change: func(batch []projections.Record) { batch[1].Removed = true }},
+		{name: "altered", told: []string{"posted a, posted c"},
+			change: func(batch []projections.Record) { batch[1].Altered = true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNewsroom(t)
+			n.beforeEntry = func(_ projections.Metadata, e projections.ListedEntry) error {
+				return c.broken[e.Transaction]
+			}
+			batch := news(posted("a", 1, nil), posted("b", 2, nil), posted("c", 3, nil))
+			if c.change != nil {
+				c.change(batch)
+			}
+			failed, err := n.lister.List(t.Context(), batch)
+			if failed != c.failed || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
+				t.Errorf("failed from %q, error %v", failed, err)
+			}
+			viewstest.Same(t, "journal", n.told(t), c.told)
+			if counted := strings.Contains(n.log.String(), "RecordsMalformed=1"); counted != c.malformed {
+				t.Errorf("log: %s", n.log.String())
+			}
+		})
+	}
+}
+
+// Batches that fail anywhere and are delivered again, as Lambda does, list everything, and the journal tells of
+// everything; of what was reported done, at once.
+func TestWhateverFailsEverythingIsListed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := newNewsroom(t, "order")
+		var all []events.Event
+		want := make(map[string]bool)
+		for i := range rapid.IntRange(1, 12).Draw(t, "transactions") {
+			id := fmt.Sprint("t-", i)
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
+				all = append(all, posted(id, i, map[string]string{"order": "1"}))
+				want["posted "+id] = true
+			case 1:
+				all = append(all, viewstest.Held(id, i))
+				want["held "+id] = true
+			case 2:
+				all = append(all, viewstest.Ended(viewstest.Held(id, i), events.OutcomeCaptured, 5, 50+i))
+				want["captured "+id] = true
+			}
+		}
+		n.beforeEntry = func(projections.Metadata, projections.ListedEntry) error { return nil }
+		fails := rapid.SliceOfN(rapid.Bool(), 40, 40).Draw(t, "fails")
+		fail := func() error {
+			if len(fails) == 0 || !fails[0] {
+				fails = fails[min(1, len(fails)):]
+				return nil
+			}
+			fails = fails[1:]
+			return errBroken
+		}
+		batch := news(all...)
+		deliveries := 0
+		for rest := batch; len(rest) > 0; {
+			if deliveries++; deliveries > 41 { // one for each failure, and one without
+				t.Fatalf("%d records fail for ever: %s", len(rest), n.log.String())
+			}
+			failing := make(map[string]bool)
+			for _, e := range rest {
+				failing[e.PK] = fail() != nil
+			}
+			n.beforeEntry = func(_ projections.Metadata, e projections.ListedEntry) error {
+				if failing[table.TransactionKey(e.Transaction).PK] {
+					return errBroken
+				}
+				return nil
+			}
+			n.beforePage = func(projections.JournalPage) error { return fail() }
+			failed, err := n.lister.List(t.Context(), rest)
+			done := len(rest)
+			if err != nil {
+				done = 0
+			} else if failed != "" {
+				done = slices.IndexFunc(rest, func(r projections.Record) bool { return r.SequenceNumber == failed })
+			}
+			told := strings.Join(n.told(t), ", ") + ","
+			for _, r := range rest[:done] {
+				_, id, _ := strings.Cut(r.PK, "#")
+				if !strings.Contains(told, " "+id+",") {
+					t.Fatalf("%s is done, and not told: %s", id, told)
+				}
+			}
+			rest = rest[done:]
+		}
+		told := make(map[string]bool)
+		for _, page := range n.told(t) {
+			for entry := range strings.SplitSeq(page, ", ") {
+				told[entry] = true
+			}
+		}
+		if !maps.Equal(told, want) {
+			t.Fatalf("told %v, want %v", told, want)
+		}
+		entries := 0
+		for _, e := range all {
+			if h, ok := e.(events.TransactionPosted); ok {
+				entries += 1 + len(h.Metadata)
+			}
+		}
+		if got := n.written(t, table.KindListed); len(got) != entries {
+			t.Fatalf("%d entries, want %d: %v", len(got), entries, got)
+		}
+	})
+}
+
+// A lister whose clock is off the store's writes no page and fails the batch; entries have no clock. One that knows
+// nothing of the store's clock asks once.
+func TestListerMintsNothingByAWrongClock(t *testing.T) {
+	for skew, wanted := range map[time.Duration]bool{
+		0: true, 4 * time.Second: true, -4 * time.Second: true, 7 * time.Second: false, -6 * time.Second: false,
+		-time.Hour: false,
+	} {
+		for _, e := range []events.Event{
+			posted("t-1", 1, nil), viewstest.Ended(viewstest.Held("t-1", 1), events.OutcomeExpired, 0, 2),
+		} {
+			n := newNewsroom(t)
+			n.skew = skew
+			failed, err := n.lister.List(t.Context(), news(e))
+			if failed != "" || (err == nil) != wanted || wanted != (len(n.told(t)) == 1) {
+				t.Errorf("%v, %T: failed %q, %v, told %v", skew, e, failed, err, n.told(t))
+			}
+			if off := strings.Contains(n.log.String(), "ClockOff=1"); off == wanted {
+				t.Errorf("%v: log: %s", skew, n.log.String())
+			}
+			gets := 0
+			if _, ends := e.(events.HoldEnded); ends || !wanted { // a put tells the clock; in doubt it is asked again
+				gets = 1
+			}
+			viewstest.Same(t, "reads", n.Requests().Gets, gets)
+			n.skew = 0
+			if failed, err := n.lister.List(t.Context(), news(e)); failed != "" || err != nil && skew <= 0 {
+				t.Errorf("%v: after that: %q, %v", skew, failed, err)
+			}
+		}
+	}
+}
+
+// A lister that minted by a clock that was ahead mints nothing until that time has come.
+func TestListerMintsNothingAhead(t *testing.T) {
+	n := newNewsroom(t)
+	for _, c := range []struct {
+		ahead  time.Duration // of both clocks
+		wanted bool
+	}{{10 * time.Second, true}, {0, false}, {10 * time.Second, true}} {
+		n.skew, n.shift = c.ahead, c.ahead
+		failed, err := n.lister.List(t.Context(), news(posted("t-1", 1, nil)))
+		if failed != "" || (err == nil) != c.wanted {
+			t.Errorf("%v ahead: failed %q, %v", c.ahead, failed, err)
+		}
+	}
+	viewstest.Same(t, "pages", len(n.told(t)), 2)
+}
+
+// A page that is not answered in time comes again under a new KSUID, whatever became of the first: by the stopwatch, or
+// by the store's clock against the KSUID.
+func TestAPageAnsweredLateComesAgain(t *testing.T) {
+	for name, late := range map[string]func(p projections.JournalPage, at time.Time) (time.Time, error){
+		"not answered": func(projections.JournalPage, time.Time) (time.Time, error) {
+			return time.Time{}, store.ErrUnknownOutcome
+		},
+		"by the stopwatch": func(_ projections.JournalPage, at time.Time) (time.Time, error) {
+			time.Sleep(3*time.Second + time.Millisecond)
+			return at, nil
+		},
+		"by the store's clock": func(p projections.JournalPage, _ time.Time) (time.Time, error) {
+			return p.ID.Time().Add(8*time.Second + time.Millisecond), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNewsroom(t)
+				var minted []events.KSUID
+				n.afterPage = func(p projections.JournalPage, at time.Time) (time.Time, error) {
+					if minted = append(minted, p.ID); len(minted) == 1 {
+						return late(p, at)
+					}
+					return at, nil
+				}
+				failed, err := n.lister.List(t.Context(), news(posted("t-1", 1, nil)))
+				if failed != "" || err != nil {
+					t.Fatalf("failed %q, %v", failed, err)
+				}
+				viewstest.Same(t, "journal", n.told(t), []string{"posted t-1", "posted t-1"})
+				if len(minted) != 2 || minted[0] >= minted[1] {
+					t.Errorf("minted %v", minted)
+				}
+			})
+		})
+	}
+}
+
+// The few deliveries that a record gets are not used up by a table that is throttled for a while.
+func TestListerWaitsForAThrottledStore(t *testing.T) {
+	for _, throttled := range []int{50, 1 << 30} {
+		n := newNewsroom(t)
+		left := throttled
+		throttle := func() error {
+			if left--; left >= 0 {
+				return fmt.Errorf("wrapped: %w", store.ErrThrottled)
+			}
+			return nil
+		}
+		n.beforeEntry = func(projections.Metadata, projections.ListedEntry) error { return throttle() }
+		n.beforePage = func(projections.JournalPage) error { return throttle() }
+		_, err := n.lister.List(t.Context(), news(posted("t-1", 1, nil)))
+		if (err == nil) != (throttled == 50) || err != nil && !errors.Is(err, store.ErrThrottled) {
+			t.Errorf("throttled %d times: %v after %d pauses", throttled, err, n.pauses)
+		}
+	}
+}
+
+func TestListerStopsShortOfItsDeadline(t *testing.T) {
+	n := newNewsroom(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if failed, err := n.lister.List(ctx, news(posted("t-1", 1, nil))); failed != "" || err == nil {
+		t.Errorf("failed %q, %v", failed, err)
+	}
+}
+
+func TestIndexedKeys(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "order": 1, "a,b.c,d_e,f-g,5": 5, strings.Repeat("k", 40): 1,
+		",": -1, "a,": -1, "a,a": -1, "a, b": -1, "a#b": -1, "é": -1, "a,b,c,d,e,f": -1, strings.Repeat("k", 41): -1,
+	} {
+		keys, err := projections.ParseIndexed(text)
+		if (err == nil) != (want >= 0) || err == nil && (len(keys) != want || strings.Join(keys, ",") != text) {
+			t.Errorf("%q: %q, %v", text, keys, err)
+		}
+	}
+}
