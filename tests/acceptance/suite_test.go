@@ -43,6 +43,7 @@ type scenario struct {
 // scenarios are independent of one another. The longest come first, as two run at once.
 func scenarios() []scenario {
 	return []scenario{
+		{"Journal", followed},
 		{"IDs", badIDsAnywhere},
 		{"AccountPage", accountPage},
 		{"BadHolds", badHolds},
@@ -56,6 +57,7 @@ func scenarios() []scenario {
 		{"Errors", errorsInTheirOrder},
 		{"History", history},
 		{"Past", past},
+		{"Finding", finding},
 		{"Lists", listsByPrefix},
 		{"Fields", badFields},
 		{"Cursors", badCursors},
@@ -84,7 +86,8 @@ func scenarios() []scenario {
 }
 
 // ofTheStore are the scenarios that depend on the store: on its conditions, its transactions, its indexes and its stream.
-var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds"}
+var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds",
+	"Finding"}
 
 // suite runs scenarios against the ledger at url, all unless some are named. It reports whether it ran all: -run may have
 // chosen some, too.

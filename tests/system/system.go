@@ -48,6 +48,7 @@ type config struct {
 	metrics string
 	form    int
 	caller  func(*http.Request) access.Caller
+	indexed []string
 }
 
 // On chooses the store; without it, each system has a store in memory.
@@ -69,6 +70,9 @@ func Metrics(namespace string) Option { return func(c *config) { c.metrics = nam
 
 // NewestForm sets the newest stored form that the ledger may write, as the parameter of template.yaml does.
 func NewestForm(form int) Option { return func(c *config) { c.form = form } }
+
+// Indexed sets the metadata keys by which transactions are listed; without it, there are none.
+func Indexed(keys ...string) Option { return func(c *config) { c.indexed = keys } }
 
 // Actor sets the service that calls the API; without it, the local caller does.
 func Actor(name string) Option {
@@ -118,8 +122,8 @@ func serve(t testing.TB, c config, table string) *System {
 	var err error
 	s.Service, err = app.New(app.Config{
 		Client: s.Client, Table: table, Caller: c.caller, Version: "test", Metrics: c.metrics,
-		NewestForm: c.form,
-		Log:        slog.New(slog.NewJSONHandler(s.Log, nil)),
+		NewestForm: c.form, Indexed: c.indexed,
+		Log: slog.New(slog.NewJSONHandler(s.Log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
