@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/internal/units"
+)
+
+// moved is a transaction as the API shows it, of two legs.
+func moved(id, status, more string) string {
+	return `{"id":"` + id + `","kind":"transfer","status":"` + status + `","posted_at":"2026-11-22T09:00:00.000000Z","description":"A \u001b[31mbook","postings":[{"account":"jane","asset":"USD","quantity":"-2500","cost":"0"},{"account":"shop","asset":"USD","quantity":"2500","cost":"0"}]` + more + `}`
+}
+
+func TestFind(t *testing.T) {
+	answers := register()
+	page := func(next string, ids ...string) string {
+		var all []string
+		for _, id := range ids {
+			all = append(all, moved(id, "posted", ""))
+		}
+		return `{"data":[` + strings.Join(all, ",") + `],"next_cursor":` + next + `}`
+	}
+	const day = "from=2026-11-22T00%3A00%3A00Z&"
+	for request, answer := range map[string]string{
+		"limit=20":                        page("null", "t-1", "t-2"),
+		"limit=20&metadata.order=10%3D01": page("null", "t-3"),
+		day + "limit=100&order=asc&to=2026-11-23T00%3A00%3A00Z":                page(`"c1"`, "t-4"),
+		"cursor=c1&" + day + "limit=100&order=asc&to=2026-11-23T00%3A00%3A00Z": page("null", "t-5"),
+		day + "limit=20&metadata.order=1":                                      page("null", "t-6"),
+		"limit=20&metadata.colour=red":                                         "400 invalid_request",
+	} {
+		answers["GET /v1/transactions?"+request] = answer
+	}
+	s := newStub(t, answers)
+	for args, want := range map[string][]string{
+		"":                                      {"POSTED AT (UTC)", "2026-11-22 09:00:00  t-1 (transfer) A \uFFFD[31mbook  jane     USD      -25.00\n", "t-2", "shop     USD       25.00"},
+		"--metadata order=10=01":                {"t-3"},
+		"--day 2026-11-22 --oldest-first --all": {"t-4", "t-5"},
+		"--from 2026-11-22 --metadata order=1":  {"t-6"},
+		"--json":                                {`"id":"t-1"`},
+		"--minor":                               {"-2500"},
+	} {
+		code, out, problems := ledger(t, s.URL, append([]string{"find"}, strings.Fields(args)...)...)
+		if code != exitDone || problems != "" {
+			t.Errorf("%s: exit %d, %s", args, code, problems)
+		}
+		says(t, out, want...)
+	}
+	for args, want := range map[string]int{
+		"--metadata order": exitWrongUse, "--metadata =1": exitWrongUse, "--metadata order=": exitWrongUse, "--day today": exitWrongUse,
+		"--day 2026-11-22 --from 2026-11-22": exitWrongUse, "--from 2026-11-23 --to 2026-11-22": exitWrongUse, "x": exitWrongUse,
+		"--metadata colour=red": exitFailed,
+	} {
+		if code, out, _ := ledger(t, s.URL, append([]string{"find"}, strings.Fields(args)...)...); code != want || out != "" {
+			t.Errorf("%s: exit %d, %s", args, code, out)
+		}
+	}
+}
+
+// tail prints what comes, page by page, waits for a ledger that is away, and goes on where it was. The end of its
+// context is success.
+func TestTail(t *testing.T) {
+	t.Parallel()
+	entry := func(event, cursor, transaction string) string {
+		return `{"event":"` + event + `","at":"2026-11-22T09:00:01.000000Z","cursor":"` + cursor + `","transaction":` + transaction + `}`
+	}
+	captured := moved("h-1", "captured", `,"captured":[{"account":"jane","asset":"USD","quantity":"-2000","cost":"0"}]`)
+	for _, asJSON := range []bool{true, false} {
+		t.Run(fmt.Sprintf("JSON %t", asJSON), func(t *testing.T) {
+			t.Parallel()
+			var away atomic.Int64 // answers that fail from now on
+			away.Store(-1)
+			asked := make(chan string, 1000)
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/v1/assets/") {
+					io.WriteString(w, `{"id":"USD","scale":2}`)
+					return
+				}
+				after := r.URL.Query().Get("after")
+				asked <- after
+				data, next := "", "c3"
+				switch after {
+				case "":
+					data, next = entry("posted", "c1", moved("t-1", "posted", ""))+","+entry("captured", "c2", captured), "c2"
+				case "c2":
+					if away.Add(1) < 2 { // the ledger is started anew
+						w.WriteHeader(http.StatusInternalServerError)
+						return
+					}
+					data = entry("released", "c3", moved("h-2", "released", ""))
+				}
+				fmt.Fprintf(w, `{"data":[%s],"next_cursor":"%s"}`, data, next)
+			}))
+			t.Cleanup(s.Close)
+			api, err := client.New(client.Config{URL: s.URL, Timeout: time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out, problems strings.Builder
+			env := &environment{out: bufio.NewWriter(&out), err: &problems, json: asJSON, api: api, units: units.New(api, false)}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- env.tail(ctx, client.JournalFrom{}) }()
+			for after := range asked {
+				if after == "c3" {
+					break
+				}
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			says(t, problems.String(), "Waiting for the ledger: ", "Go on with: ledger tail --after c3\n")
+			if strings.Count(problems.String(), "Waiting") != 1 {
+				t.Errorf("it says too much: %s", problems.String())
+			}
+			if asJSON {
+				lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+				if len(lines) != 3 || lines[1] != entry("captured", "c2", captured) {
+					t.Errorf("printed %q", lines)
+				}
+				return
+			}
+			says(t, out.String(), "RECORDED AT (UTC)", "t-1 (transfer, posted)", "-25.00", "h-1 (transfer, captured)", "-20.00",
+				"h-2 (transfer, released)")
+			if strings.Count(out.String(), "RECORDED") != 1 {
+				t.Errorf("more than one heading: %s", out.String())
+			}
+		})
+	}
+}
+
+// A refusal ends tail, as does a ledger that has never answered.
+func TestTailThatCannotBegin(t *testing.T) {
+	s := newStub(t, map[string]string{"GET /v1/journal?after=x&limit=100": "400 invalid_cursor"})
+	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x"); code != exitFailed {
+		t.Errorf("exit %d, %s", code, problems)
+	}
+	if code, _, problems := ledger(t, "http://"+freeAddress(t), "tail"); code != exitFailed {
+		t.Errorf("exit %d, %s", code, problems)
+	}
+	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x", "--from", "2026-11-22"); code != exitWrongUse {
+		t.Errorf("exit %d, %s", code, problems)
+	}
+}
