@@ -47,6 +47,7 @@ func main() {
 	trades := measureTrades()
 	all := loadsOf(trades, stack)
 	regions := map[string]fmt.Stringer{
+		"access":         accessTable(),
 		"parameters":     parameterTable(stack),
 		"permissions":    permissionTable(stack),
 		"million":        millionTable(trades, stack),
@@ -62,7 +63,7 @@ func main() {
 		"restored-table": stack.restored(),
 	}
 	used := make(map[string]bool)
-	for _, document := range []string{"deployment.md", "operations.md", "cost.md", "capacity.md", "performance.md"} {
+	for _, document := range []string{"access.md", "deployment.md", "operations.md", "cost.md", "capacity.md", "performance.md"} {
 		before, err := os.ReadFile(document)
 		check(err)
 		after := region.ReplaceAllStringFunc(string(before), func(part string) string {

@@ -71,12 +71,12 @@ const projectionTime = 30 * time.Second
 // serve matches a block that serves a ledger until it is interrupted.
 var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 
-// TestSnippets runs every snippet of the README and of two walks through the API, in order, each document on one `up`, in
+// TestSnippets runs every snippet of the README and of three walks through the API, in order, each document on one `up`, in
 // the short run on `up --memory`. A shell block must succeed. A JSON block is what the last command before it
 // answered ("…" stands for any text). A JSONL block is imported. A block that serves must become ready; the plain one
 // is the `up` that the others use. `go test` runs this test.
 func TestSnippets(t *testing.T) {
-	for _, document := range []string{"README.md", "docs/api.md", "docs/closing.md"} {
+	for _, document := range []string{"README.md", "docs/api.md", "docs/closing.md", "docs/access.md"} {
 		t.Run(document, func(t *testing.T) {
 			if document != "README.md" {
 				full.Only(t, "runs one more ledger on DynamoDB Local")
