@@ -19,7 +19,7 @@ const (
 	// chartPoints is the most balances of a chart.
 	chartPoints               = 1000
 	chartWidth, chartHeight   = 1100, 260
-	chartLabels, chartNumbers = 8, 5
+	chartLabels, chartNumbers = 6, 5
 )
 
 // pastOf asks for an account's statement of the last days in the asset that the request names.
