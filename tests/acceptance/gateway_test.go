@@ -19,6 +19,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/functions/api"
+	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/app"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
@@ -166,6 +167,7 @@ const (
 	commandFunction   = "CommandFunction"
 	queryFunction     = "QueryFunction"
 	projectorFunction = "ProjectorFunction"
+	listerFunction    = "ListerFunction"
 	sweeperFunction   = "SweeperFunction"
 )
 
@@ -186,17 +188,19 @@ func TestFunctions(t *testing.T) {
 	}
 	stream := setup.Table(t, store.Client(), books)
 	functions := make(map[string]function)
-	for _, name := range []string{commandFunction, queryFunction, projectorFunction, sweeperFunction} {
+	for _, name := range []string{commandFunction, queryFunction, projectorFunction, listerFunction, sweeperFunction} {
 		sent := &recorder{table: books, used: make(map[permission]bool)}
 		functions[name] = function{setup.Service(t, store.Client(sent.record), books, api.GatewayCaller(api.Callers{Local: false})), sent}
 	}
-	setup.Pump(t, store.Streams, stream, functions[projectorFunction].service)
+	setup.Pump(t, store.Streams, stream, functions[projectorFunction].service, functions[listerFunction].service)
 	url := serve(t, routesOfTemplate(t), map[string]invocation{
 		commandFunction: api.Gateway(functions[commandFunction].service.Commands()),
 		queryFunction:   api.Gateway(functions[queryFunction].service.Queries()),
 	})
 	if suite(t, url) {
 		sweep(t, store.Client(), books, functions[sweeperFunction].service)
+		// A record without an image: what it is about is read.
+		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(table.TransactionKey("due")))
 		checkRoles(t, functions)
 	}
 }

@@ -76,7 +76,7 @@ func head(t *testing.T, s *caller.Caller) {
 			t.Errorf("HEAD %s: length %s, GET: %d", path, got, len(sent))
 		}
 	}
-	if got := s.Send("HEAD", "/v1/transactions", ""); got.Status != http.StatusMethodNotAllowed ||
+	if got := s.Send("HEAD", "/v1/transfers", ""); got.Status != http.StatusMethodNotAllowed ||
 		got.Header.Get("Allow") != "POST" {
 		t.Errorf("HEAD where there is no GET: %d, allows %q", got.Status, got.Header.Get("Allow"))
 	}

@@ -47,13 +47,12 @@ const (
 // never uses them (AWS Lambda Developer Guide, "Process Amazon DynamoDB records with Lambda", the execution role's
 // permissions).
 func byLambda() map[string][]permission {
-	return map[string][]permission{
-		projectorFunction: {
-			{"dynamodb:DescribeStream", onStream}, {"dynamodb:GetRecords", onStream},
-			{"dynamodb:GetShardIterator", onStream},
-			{"dynamodb:ListStreams", onAll},
-		},
+	reads := []permission{
+		{"dynamodb:DescribeStream", onStream}, {"dynamodb:GetRecords", onStream},
+		{"dynamodb:GetShardIterator", onStream},
+		{"dynamodb:ListStreams", onAll},
 	}
+	return map[string][]permission{projectorFunction: reads, listerFunction: reads}
 }
 
 // checkRoles compares what each function may do to the table with what it was seen doing: it may do that, and nothing

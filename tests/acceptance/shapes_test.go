@@ -60,7 +60,7 @@ func shapesOfAnswers(t *testing.T, s *caller.Caller) {
 		{"/v1/transactions/~n-1", n1},
 		{"/v1/transactions/~t-1", t1},
 		{"/v1/accounts/~jane/members", `{"data":[` + member + `],"next_cursor":null}`},
-		{"/v1/users/~u-1/accounts", `{"data":[` + member + `],"next_cursor":null}`},
+		{"/v1/users/~u-1/accounts", `{"data":[{"account":"~jane","user":"~u-1","role":"viewer","through":null}],"next_cursor":null}`},
 		{"/v1/users/~nobody/accounts", `{"data":[],"next_cursor":null}`},
 		{"/v1/accounts/~jane/postings?to=2020-01-01T00:00:00Z", `{"data":[],"next_cursor":null}`},
 		{"/v1/accounts/~shop/summary", `{"account":{"id":"~shop","name":"Shop","profile":{},"state":"open","version":1,"created_at":TIME,"actor":ACTOR},"summary":{"holdings":0,"assets":0,"first_posting_at":null,"last_posting_at":null},` +

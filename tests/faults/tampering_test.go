@@ -61,7 +61,7 @@ func TestTamperingIsReported(t *testing.T) {
 	s.Project()
 	all := s.Contents()
 	handed := 0
-	for _, batch := range logged(s, "records") {
+	for _, batch := range logged(s, "groups") { // of the projector
 		handed += int(batch["records"].(float64))
 	}
 	if want := len(s.Projected()); handed != want {

@@ -52,7 +52,8 @@ func startSystem(t *testing.T, processes int, r *random) *system {
 	for range processes {
 		s.serve(s.faulty(setup.Service(t, s.store.Client(s.disturb), tableName, api.LocalCaller).API()))
 	}
-	setup.Pump(t, s.store.Streams, stream, setup.Service(t, s.store.Client(), tableName, api.LocalCaller))
+	pumped := setup.Service(t, s.store.Client(), tableName, api.LocalCaller)
+	setup.Pump(t, s.store.Streams, stream, pumped, pumped)
 	return s
 }
 

@@ -91,9 +91,9 @@ func (p Pumps) CaughtUp(t time.Time) bool {
 
 // Pump hands the records of a stream to a projector and a lister until t ends, by the settings of template.yaml but
 // without their batching windows: tests wait for projections all the time.
-func Pump(t testing.TB, streams *dynamodbstreams.Client, stream string, service *app.Service) Pumps {
+func Pump(t testing.TB, streams *dynamodbstreams.Client, stream string, projector, lister *app.Service) Pumps {
 	t.Helper()
-	projector, lister, err := dynamolocal.StreamSettings()
+	projecting, listing, err := dynamolocal.StreamSettings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,5 +117,5 @@ func Pump(t testing.TB, streams *dynamodbstreams.Client, stream string, service 
 		})
 		return p
 	}
-	return Pumps{start(service.Stream(), projector), start(service.List(), lister)}
+	return Pumps{start(projector.Stream(), projecting), start(lister.List(), listing)}
 }

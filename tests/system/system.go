@@ -151,7 +151,7 @@ func listen(t testing.TB, h http.Handler) string {
 // StartPump pumps the table's stream into the projector and the lister until the test ends.
 func (s *System) StartPump() {
 	s.T.Helper()
-	s.pump = setup.Pump(s.T, s.Store.clients.Streams, s.Stream(), s.Service)
+	s.pump = setup.Pump(s.T, s.Store.clients.Streams, s.Stream(), s.Service, s.Service)
 }
 
 // Stream returns the ARN of the table's stream.

@@ -37,7 +37,8 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 	client := store.Client()
 	stream := setup.Table(t, client, books)
 	b.write(t, client)
-	setup.Pump(t, store.Streams, stream, setup.Service(t, client, books, api.LocalCaller))
+	pumped := setup.Service(t, client, books, api.LocalCaller)
+	setup.Pump(t, store.Streams, stream, pumped, pumped)
 	l := newLedger(client, nil)
 	var all errgroup.Group
 	var done atomic.Int64
