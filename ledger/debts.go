@@ -19,7 +19,7 @@ type debt struct {
 // Posted one after the other, a request that debits a pair passes if what was spent before it is within the credits
 // known and those of the requests before it and of its own, less its debits. So all of them pass if what was spent
 // before the batch is within known credits and overdraft and the least that credits less debits sum up to, over all
-// beginnings of the batch that end with a debit.
+// beginnings of the batch that end with a debit. What a backdated request brings counts for itself alone.
 func (w *whole) limit() {
 	before := w.limits
 	w.limits, w.debts = nil, nil
@@ -69,6 +69,9 @@ func (w *whole) sum(l *limit) {
 		running = addSaturating(running, net)
 		if !debits.IsZero() && (first || running.Cmp(least) < 0) {
 			least, first = running, false
+		}
+		if p.draft.note.EffectiveAt != nil && net.Sign() > 0 { // no other may spend it before it is projected
+			running = addSaturating(running, net.Neg())
 		}
 	}
 	l.own = addSaturating(least, l.gross) // so that the bound counts the least

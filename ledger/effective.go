@@ -35,11 +35,14 @@ func (a Annotation) brokenByEffective() string {
 
 // mayBackdate returns nil, or why the effective date that is asked for may not be used now. It depends on the clock, so
 // it is judged after the id, as the expiry of a hold is.
-func (l *Ledger) mayBackdate(a Annotation) *Error {
+func (l *Ledger) mayBackdate(ctx context.Context, a Annotation) *Error {
 	if a.EffectiveAt == nil {
 		return nil
 	}
 	if !a.effective().Before(l.instant()) {
+		if _, err := l.mayMint(ctx, ""); err != nil { // it may be past by the right clock
+			return asError(err)
+		}
 		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"}, Rule: rulePast}})
 	}
 	return l.mayWriteLife()

@@ -190,3 +190,44 @@ func TestEffectiveDateInTheOlderForm(t *testing.T) {
 		r.stored("t-1", false)
 	})
 }
+
+// What a backdated request of an atomic batch brings is spent by no other of it: a strong read may miss it until it is
+// projected, and would show less than the limit. Its own legs may spend it.
+func TestAtomicBatchDoesNotSpendWhatIsBackdated(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "10")
+		requests := []ledger.PostingRequest{
+			backdated("b-1", "bank", "jane", "5", time.Hour), transfer("b-2", "jane", "shop", "11"),
+		}
+		_, err := r.PostBatch(t.Context(), requests, true)
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("10") {
+			t.Errorf("%+v, %+v", e, *e.Funds)
+		}
+		_, err = r.DryBatch(t.Context(), requests, true)
+		r.refused(err, ledger.CodeInsufficientFunds)
+		requests[0] = ledger.PostTransaction{Annotation: backdated("b-1", "", "", "0", time.Hour).Annotation,
+			Postings: []ledger.LegRequest{
+				{Account: "bank", Asset: "USD", Quantity: amount("-50")}, {Account: "jane", Asset: "USD", Quantity: amount("50")},
+				{Account: "jane", Asset: "USD", Quantity: amount("-53")}, {Account: "shop", Asset: "USD", Quantity: amount("53")},
+			}}
+		requests[1] = transfer("b-2", "jane", "shop", "8")
+		_, err = r.PostBatch(t.Context(), requests, true)
+		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("7") {
+			t.Errorf("%+v, %+v", e, *e.Funds)
+		}
+		requests[1] = transfer("b-2", "jane", "shop", "7")
+		if _, err := r.PostBatch(t.Context(), requests, true); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A process whose clock is far behind doesn't call the past the future.
+func TestEffectiveDateByAWrongClock(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.mustPost(transfer("warm", "bank", "shop", "1"))
+		r.skew = -time.Minute
+		_, err := r.post(backdated("t-1", "bank", "shop", "1", 30*time.Second))
+		r.refused(err, ledger.CodeUnavailable)
+	})
+}

@@ -64,7 +64,7 @@ func (p *posting) plan(ctx context.Context) (later *Error, err error) {
 			return later, nil
 		}
 	}
-	if later = p.ledger.mayBackdate(p.draft.note); later != nil {
+	if later = p.ledger.mayBackdate(ctx, p.draft.note); later != nil {
 		return later, nil
 	}
 	return p.forbidden(ctx, known), nil

@@ -103,7 +103,7 @@ func (p *posting) rebuild(ctx context.Context) (there bool, _ *Error) {
 	if refused := p.ledger.mayWriteLife(); refused != nil {
 		return false, refused
 	}
-	if refused := p.ledger.mayBackdate(p.draft.note); refused != nil {
+	if refused := p.ledger.mayBackdate(ctx, p.draft.note); refused != nil {
 		return false, refused
 	}
 	p.reversal.stale = false

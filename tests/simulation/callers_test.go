@@ -70,12 +70,13 @@ type posting struct {
 	request any // a ledger.PostingRequest or a ledger.ReverseRequest
 	other   any // another body under the same id
 
-	first    *events.TransactionPosted // as first acknowledged
-	unknown  bool                      // a call had no answer, or the answer that the outcome is unknown
-	refused  bool                      // a call was answered that nothing was written
-	declined string                    // the code of that answer
-	asking   int                       // callers who wait for an answer
-	calls    int                       // that were begun
+	first     *events.TransactionPosted // as first acknowledged
+	unknown   bool                      // a call had no answer, or the answer that the outcome is unknown
+	refused   bool                      // a call was answered that nothing was written
+	declined  string                    // the code of that answer
+	asking    int                       // callers who wait for an answer
+	calls     int                       // that were begun
+	effective time.Time                 // its effective date, zero for none
 	// the last was answered that funds are insufficient, and nobody else waited meanwhile
 	final bool
 }
@@ -142,6 +143,7 @@ func (h *history) startCallers() {
 	}
 	for _, n := range h.plan.Requests {
 		p := h.requestOf(n)
+		h.backdate(p, n)
 		h.asked = append(h.asked, p)
 		d := h.plan.draw("callers of", uint64(n))
 		begin := d.between(0, h.knobs.span)
@@ -265,22 +267,18 @@ func (h *history) judge(ctx context.Context, d dice, p *posting, a asked, c *cal
 		}
 		return true
 	}
+	if h.tooEarly(p, e) {
+		if had {
+			h.broken("%s: refused although it was acknowledged: %w", p.id, e)
+		}
+		return false
+	}
 	if final, ours := h.declinedLife(p, e, c, had); ours {
 		p.final = p.final && a.last(p)
 		return final
 	}
 	h.broken("%s: answered with %w", p.id, err)
 	return true
-}
-
-func isOther(p *posting, body any) bool {
-	switch t := body.(type) {
-	case ledger.PostTransfer:
-		return t.Description != "" && p.other != nil
-	case ledger.ReverseRequest:
-		return t.Description != "" && p.other != nil
-	}
-	return false
 }
 
 // send makes a request that is answered with a transaction.
@@ -311,7 +309,7 @@ func (h *history) acknowledged(p *posting, answer ledger.Posted, had bool) {
 }
 
 func sameTransaction(a, b events.TransactionPosted) bool {
-	if a.ID != b.ID || a.Fingerprint != b.Fingerprint || len(a.Legs) != len(b.Legs) {
+	if a.ID != b.ID || a.Fingerprint != b.Fingerprint || a.RecordedAt != b.RecordedAt || len(a.Legs) != len(b.Legs) {
 		return false
 	}
 	for i := range a.Legs {

@@ -23,6 +23,7 @@ type Stats struct {
 	Acknowledged, Replayed, Refused, Unanswered int
 	// of balances: written, segments closed, corrections, of these below the base, saved unfinished
 	Writes, Closed, Corrected, Late, Unfinished  int
+	Seen                                         int // postings of backdated transactions, shown after they were acknowledged
 	Bumped, Conflicts, Malformed, Reads, Rebuilt int
 	Duplicates, Audited                          int
 	Met                                          [len(hazards)]int // hazards, in their order

@@ -14,6 +14,11 @@ import (
 func (h *history) startLives() {
 	h.life = h.plan.asks(h.knobs)
 	h.expireHolds()
+	for n, a := range h.life {
+		if (a.kind == posts || a.kind == reverses) && !a.hold && !a.following && a.batch == nil {
+			h.backdate(a.posting, n)
+		}
+	}
 	wanted := map[int]bool{}
 	for _, n := range h.plan.Requests {
 		wanted[n] = true

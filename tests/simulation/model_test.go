@@ -70,6 +70,7 @@ type model struct {
 	newest      int64    // number of the newest grant
 	roles       []string // after so many grants
 	spent       map[pair]uint64
+	unseen      map[pair]map[events.KSUID]events.PostingRecorded // backdated, acknowledged, and not shown yet
 	lives
 }
 
@@ -80,7 +81,7 @@ func newModel(h *history) *model {
 		there: map[pair]legs{}, acked: map[pair]legs{}, ackedIDs: map[pair]map[events.KSUID]legs{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
-		lives: newLives(),
+		unseen: map[pair]map[events.KSUID]events.PostingRecorded{}, lives: newLives(),
 	}
 }
 
@@ -232,6 +233,10 @@ func (m *model) grants() int64 {
 func (m *model) acknowledge(t events.TransactionPosted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if t.IsBackdated() {
+		m.late(t)
+		return
+	}
 	m.acknowledgePostings(t.Postings())
 }
 

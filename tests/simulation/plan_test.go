@@ -56,12 +56,13 @@ const (
 	StrongReads Hazard = "strong reads"
 	Rebuilds    Hazard = "rebuilds" // while everything runs
 	Thrown      Hazard = "thrown"   // a balance is thrown away, and rebuilt
+	Backdated   Hazard = "backdated"
 )
 
 // hazards are all of them, in the order in which shrinking leaves them out.
 var hazards = [...]Hazard{
 	Rebuilds, Thrown, Retention, Poison, Split, Unfiltered, TwoAtOnce, Duplicate, Stall, Twins, OtherBody, Memberships,
-	Abandon,
+	Abandon, Backdated,
 	CutPages, StaleReads, Unprocessed, InProgress, WrongClock, CrashBefore, CrashAfter, NotSent, Throttled, Conflict,
 	Lost, AnswerLost, Late, ItemByItem, Slow, StrongReads,
 }
@@ -141,12 +142,13 @@ type knobs struct {
 	batch     int     // most records of one
 	again     float64 // chance that a batch is delivered again
 	stall     float64
-	overdraft int64 // of joe, in USD
-	forgets   bool  // the stream does
-	narrow    bool  // nearly everything happens to one pair
-	spending  bool  // most of the rest spends what there is
-	behind    bool  // those who project are slow
-	ahead     bool  // the clocks of those who project are minutes ahead
+	overdraft int64   // of joe, in USD
+	forgets   bool    // the stream does
+	narrow    bool    // nearly everything happens to one pair
+	spending  bool    // most of the rest spends what there is
+	behind    bool    // those who project are slow
+	ahead     bool    // the clocks of those who project are minutes ahead
+	backdated float64 // chance that a request has an effective date
 }
 
 func (p Plan) knobs() knobs {
@@ -174,6 +176,7 @@ func (p Plan) knobs() knobs {
 	}
 	k.dies = pick(p.draw("deaths", 0), .02, .1, .5)
 	k.leave = pick(p.draw("settled", 0), 0, 1, 4)
+	k.backdated = pick(p.draw("backdated", 0), 0, .1, .3, .8)
 	switch d.IntN(8) { // on some days the rare meets the rare
 	case 0: // late postings meet refolds under way, and segments that are becoming visible
 		k.span, k.late, k.latency, k.narrow, k.behind, k.shards = time.Minute, .9, 20*time.Millisecond, true, true, 4

@@ -94,6 +94,7 @@ func (m *model) takeBalance(key table.Key, item ddb.Item) {
 	m.right(k, "base", b.base)
 	m.right(k, "seal", b.seal)
 	m.right(k, "head", b.head)
+	m.seen()
 	m.readable(k)
 	if b.version != was.version+1 && was.version != 0 { // a rebuild makes an absent one at a version far above
 		m.broken("%v went from version %d to %d", k, was.version, b.version)
