@@ -46,6 +46,9 @@ func (k knobs) ofLife(p Plan) knobs {
 	k.visible = pick(d, time.Millisecond, briefly, 100*time.Millisecond, time.Second, 3*time.Second)
 	k.overdraft = pick(d, int64(0), 0, 50)
 	k.narrow, k.spending, k.ahead = false, false, false
+	if !slices.Contains([]Mode{Changing, Reversing, Batching}, p.Mode) {
+		k.backdated = 0
+	}
 	switch p.Mode {
 	case Changing, Raising: // changes are broken off, and earlier attempts still on their way
 		k.crash, k.late = pick(d, .005, .02, .06), pick(d, .1, .3, .5)
