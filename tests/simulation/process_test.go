@@ -37,6 +37,7 @@ type process struct {
 
 	ledger    *ledger.Ledger
 	reader    *projections.Reader
+	past      *projections.Past
 	lists     projections.Lists
 	projector *projections.Projector
 	rebuilder *repair.Rebuilder
@@ -53,6 +54,7 @@ func (h *history) start(name string, n int) *process {
 	v := views.NewViews(client, tableName)
 	p.reader = projections.NewReader(v, log)
 	p.lists = views.NewLists(client, tableName)
+	p.past = projections.NewPast(v, v.Eventual(), p.lists, p.clock)
 	p.ledger = ledger.New(ledger.Config{
 		Journal:     journal.NewJournal(client, tableName),
 		Projections: p.reader,

@@ -71,6 +71,20 @@ func (h *history) readOne(ctx context.Context, p *process, k pair) {
 	h.count(&h.stats.Reads)
 	h.observe()
 	h.model.read(b, must)
+	h.readPast(ctx, p, k)
+}
+
+// readPast reads strongly what a balance is as of a time that is not over: all that was acknowledged. It reads no
+// balance, but the segments and the postings behind them, whatever is being written meanwhile.
+func (h *history) readPast(ctx context.Context, p *process, k pair) {
+	must := h.model.acknowledgements()
+	was, err := p.past.Balance(ctx, k, p.clock().Add(time.Hour), true)
+	if err != nil || p.dead {
+		return
+	}
+	h.count(&h.stats.Reads)
+	h.observe()
+	h.model.read(projections.Balance{Pair: k, Head: was.Fold}, must)
 }
 
 // floor is how low an account may go; nil is as low as it likes.
