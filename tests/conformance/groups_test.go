@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+	projectionsdynamo "ledger.example/projections/dynamo"
+)
+
+// Lists of groups, of their accounts and of their members, in pages of every size, without what was taken out.
+func TestListsOfGroups(t *testing.T) {
+	onBothStores(t, func(t *testing.T, s *shelf) {
+		var all []events.GroupRegistered
+		for _, id := range []string{"desk", "desk-2", "desk:a", "idle", "pages"} {
+			g := events.GroupRegistered{ID: id, Name: "N", Actor: "tester", At: instant}
+			s.must(s.Put(t.Context(), g))
+			g.Actor = "" // the index does not hold it
+			all = append(all, g)
+		}
+		pages(t, s.Groups, "", all...)
+		pages(t, s.Groups, "desk", all[:3]...)
+		pages(t, s.Groups, "x")
+
+		place := func(account, group string, number int64, out bool) projections.Grouped {
+			g := projections.Grouped{Account: account, Group: group, Number: number, Out: out}
+			s.must(s.views.WriteGrouped(t.Context(), g))
+			g.Number = 0 // the index does not hold it
+			return g
+		}
+		janeDesk, janeIdle := place("jane", "desk", 1, false), place("jane", "idle", 2, false)
+		shopDesk := place("shop", "desk", 1, false)
+		for _, account := range []string{"ann", "jane-2", "zoo"} {
+			place(account, "desk", 1, false)
+			place(account, "desk", 2, true)
+		}
+		place("ann", "desk", 1, false) // late: it changes nothing
+		pages(t, s.GroupAccounts, "desk", janeDesk, shopDesk)
+		pages(t, s.GroupAccounts, "idle", janeIdle)
+		pages(t, s.GroupAccounts, "desk-2")
+		janeDesk.Number, janeIdle.Number = 1, 2
+		pages(t, s.AccountGroups, "jane", janeDesk, janeIdle)
+		pages(t, s.AccountGroups, "ann")
+
+		member := func(group, user string, role events.Role, number int64) projections.Membership {
+			m := projections.Membership{Group: group, User: user, Role: role, Number: number}
+			s.must(s.views.WriteMembership(t.Context(), m))
+			return m
+		}
+		annDesk, bobDesk := member("desk", "ann", events.RoleOwner, 1), member("desk", "bob", events.RoleViewer, 3)
+		annIdle := member("idle", "ann", events.RoleOperator, 1)
+		member("desk", "cal", "", 2)
+		direct := projections.Membership{Account: "shop", User: "ann", Role: events.RoleViewer, Number: 1}
+		s.must(s.views.WriteMembership(t.Context(), direct))
+		pages(t, s.GroupMembers, "desk", annDesk, bobDesk)
+		annDesk.Number, annIdle.Number, direct.Number = 0, 0, 0 // the index does not hold it
+		pages(t, s.GroupsOf, "ann", annDesk, annIdle)
+		pages(t, s.GroupsOf, "cal")
+
+		through := func(m projections.Membership, account string) projections.Reach {
+			group := m.Group
+			m.Account, m.Group = account, ""
+			return projections.Reach{Membership: m, Through: group}
+		}
+		pages(t, s.AccountsOf, "ann", projections.Reach{Membership: direct}, through(annDesk, "jane"),
+			through(annDesk, "shop"), through(annIdle, "jane"))
+		bobDesk.Number = 0
+		pages(t, s.AccountsOf, "bob", through(bobDesk, "jane"), through(bobDesk, "shop"))
+		pages(t, s.AccountsOf, "cal")
+		// More groups than one page of accounts goes through, some of them empty.
+		var many []projections.Reach
+		for i := range 13 {
+			group := fmt.Sprintf("g%02d", i)
+			m := member(group, "dan", events.RoleViewer, 1)
+			m.Number = 0
+			if i%4 == 1 {
+				place("jane", group, 1, false)
+				many = append(many, through(m, "jane"))
+			}
+		}
+		pages(t, s.AccountsOf, "dan", many...)
+	})
+}
+
+// Totals are those of all accounts, whatever the size of a page; too many accounts are refused, and so is a sum that is
+// out of range.
+func TestTotalsOfGroups(t *testing.T) {
+	onBothStores(t, func(t *testing.T, s *shelf) {
+		join := func(account, group string) {
+			s.must(s.views.WriteGrouped(t.Context(), projections.Grouped{Account: account, Group: group, Number: 1}))
+		}
+		hold := func(account, asset string, credits, debits, cost int64) {
+			s.must(s.views.Write(t.Context(), projections.Change{Balance: projections.Balance{
+				Pair: events.Pair{Account: account, Asset: asset}, First: "0", Head: projections.Fold{
+					Through: "0", Credits: events.NewAmount(credits), Debits: events.NewAmount(debits),
+					Expenditure: events.NewAmount(cost), Count: 2, PendingDebits: events.NewAmount(1),
+				},
+			}}))
+		}
+		for i, account := range []string{"a", "b", "c"} {
+			join(account, "desk")
+			hold(account, "USD", 10, int64(i), 0)
+		}
+		hold("a", "AAPL", 5, 0, 70)
+		hold("c", "EUR", 0, 3, -9)
+		hold("other", "USD", 1000, 0, 0)
+		total := func(asset string, accounts int, credits, debits, cost int64) projections.Total {
+			return projections.Total{Asset: asset, Accounts: accounts, Fold: projections.Fold{
+				Credits: events.NewAmount(credits), Debits: events.NewAmount(debits), Expenditure: events.NewAmount(cost),
+				Count: int64(2 * accounts), PendingDebits: events.NewAmount(int64(accounts)),
+			}}
+		}
+		totals := func(ctx context.Context, group string, p projections.Slice) (
+			projections.Listed[projections.Total], error,
+		) {
+			listed, accounts, err := s.GroupTotals(ctx, group, p)
+			if accounts != 3 && group == "desk" {
+				t.Errorf("%d accounts", accounts)
+			}
+			return listed, err
+		}
+		pages(t, totals, "desk", total("AAPL", 1, 5, 0, 70), total("EUR", 1, 0, 3, -9), total("USD", 3, 30, 3, 0))
+		pages(t, totals, "none")
+
+		most := events.MaxFolded()
+		for _, account := range []string{"x", "y"} {
+			join(account, "rich")
+			s.must(s.views.Write(t.Context(), projections.Change{Balance: projections.Balance{
+				Pair: events.Pair{Account: account, Asset: "USD"}, First: "0",
+				Head: projections.Fold{Through: "0", Credits: most, Count: 1},
+			}}))
+		}
+		if _, err := totals(t.Context(), "rich", projections.Slice{Limit: 1}); !errors.Is(err, events.ErrOverflow) {
+			t.Errorf("twice the most: %v", err)
+		}
+	})
+}
+
+// A group of more accounts than are added up is refused; one of as many is not.
+func TestTheMostAccountsOfTotals(t *testing.T) {
+	client, _, name := cutTable(t)
+	s := &shelf{Lists: projectionsdynamo.NewLists(client, name), views: projectionsdynamo.NewViews(client, name), t: t}
+	for i := range projections.TotalsAccounts {
+		g := projections.Grouped{Account: fmt.Sprintf("a%04d", i), Group: "desk", Number: 1}
+		s.must(s.views.WriteGrouped(t.Context(), g))
+	}
+	slice := projections.Slice{Limit: 1}
+	if _, n, err := s.GroupTotals(t.Context(), "desk", slice); n != projections.TotalsAccounts || err != nil {
+		t.Errorf("%d accounts: %v", n, err)
+	}
+	s.must(s.views.WriteGrouped(t.Context(), projections.Grouped{Account: "z", Group: "desk", Number: 1}))
+	if _, _, err := s.GroupTotals(t.Context(), "desk", slice); !errors.Is(err, projections.ErrTooManyAccounts) {
+		t.Errorf("one more: %v", err)
+	}
+}
