@@ -33,6 +33,8 @@ func Conform(t *testing.T, open func(testing.TB) (client *dynamodb.Client, table
 		{"assets by skipping", (*conformance).assets},
 		{"the newest grant", (*conformance).grants},
 		{"memberships never go back", (*conformance).memberships},
+		{"places in groups never go back", (*conformance).groups},
+		{"places in groups as they are stored", (*conformance).storedGroups},
 		{"accounts by going through everything", (*conformance).accounts},
 		{"assets and users by what there is of them", (*conformance).listings},
 		{"a balance and its segments at one instant", (*conformance).snapshots},

@@ -1,0 +1,60 @@
+package repair_test
+
+import (
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/projections"
+	"ledger.example/projections/repair"
+)
+
+// A run over the whole table rebuilds the memberships of groups and the places in them; a dry run before it says the
+// same and writes nothing, a second run finds nothing.
+func TestRunRebuildsGroups(t *testing.T) {
+	m, _ := books(t)
+	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Microsecond)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(m.Put(ctx, events.GroupRegistered{ID: "desk", Actor: "test", At: at},
+		events.MemberGranted{Group: "desk", User: "ann", Role: events.RoleOwner, Number: 1, Actor: "test", At: at},
+		events.AccountGrouped{Account: "a00", Number: 1, Groups: []string{"desk"}, Added: "desk", Actor: "test", At: at}))
+	// One that no change tells of, and one membership that no grant tells of.
+	must(m.WriteGrouped(ctx, projections.Grouped{Account: "a01", Group: "desk", Number: 7}))
+	must(m.WriteMembership(ctx, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))
+	ran(t, repair.Config{Views: m, Scope: repair.Scope{Account: "a19"}}) // which leaves groups alone
+	for _, c := range []struct {
+		dry       bool
+		different int64
+	}{{true, 4 + 19}, {false, 4 + 19}, {false, 0}} { // and the balances of the other accounts
+		n := ran(t, repair.Config{Views: m, Scope: repair.Scope{DryRun: c.dry}}).Counts()
+		if n.Different != c.different || n.Memberships != 4 || n.Failed+n.Strays > 0 {
+			t.Errorf("%+v: %+v", c, n)
+		}
+		_, err := m.Membership(ctx, "a00", "ann")
+		if err == nil {
+			t.Error("a membership of an account was made")
+		}
+	}
+	accounts, err := m.Lists.AccountsOf(ctx, "ann", projections.Slice{Limit: 10})
+	must(err)
+	if len(accounts.Items) != 1 || accounts.Items[0].Account != "a00" || accounts.Items[0].Through != "desk" {
+		t.Errorf("ann reaches %+v", accounts.Items)
+	}
+	members, err := m.Lists.GroupMembers(ctx, "desk", projections.Slice{Limit: 10})
+	must(err)
+	if len(members.Items) != 1 || members.Items[0].User != "ann" {
+		t.Errorf("members %+v", members.Items)
+	}
+	// What was made up is put over by the first change and the first grant.
+	must(m.WriteGrouped(ctx, projections.Grouped{Account: "a01", Group: "desk", Number: 1}))
+	places, err := m.Lists.GroupAccounts(ctx, "desk", projections.Slice{Limit: 10})
+	must(err)
+	if len(places.Items) != 2 {
+		t.Errorf("places %+v", places.Items)
+	}
+}
