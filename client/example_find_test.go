@@ -1,0 +1,42 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ledger.example/client"
+)
+
+// What was posted for an order.
+func ExampleClient_Transactions() {
+	ctx := context.Background()
+	ledger, stop := newLedger(ctx)
+	defer stop()
+	for one, err := range ledger.Transactions(client.Search{Key: "order", Value: "1001"}).All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(one.ID, one.Status)
+	}
+}
+
+// Everything that happened since a cursor that was kept. A program that follows the journal asks again after a pause.
+func ExampleClient_Journal() {
+	ctx := context.Background()
+	ledger, stop := newLedger(ctx)
+	defer stop()
+	cursor := "" // the journal's beginning
+	for ctx.Err() == nil {
+		for entry, err := range ledger.Journal(ctx, client.JournalFrom{After: cursor}) {
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Println(entry.At, entry.Event, entry.Transaction.ID)
+			cursor = entry.Cursor // keep it with what was done
+		}
+		time.Sleep(2 * time.Second)
+	}
+}
