@@ -121,8 +121,8 @@ func (c *Client) saysNoRole(err error) bool {
 		return false
 	}
 	e, ok := errors.AsType[*Error](err)
-	return ok && (e.Status == http.StatusForbidden || e.Code == CodeAccountNotFound || e.Code == CodeTransactionNotFound ||
-		e.Code == CodeGroupNotFound)
+	return ok && (e.Status == http.StatusForbidden || e.Code == CodeAccountNotFound ||
+		e.Code == CodeTransactionNotFound || e.Code == CodeGroupNotFound)
 }
 
 // call is one request, sent as often as it takes.

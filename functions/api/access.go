@@ -123,7 +123,10 @@ func AccessRules() []AccessRule {
 	may := ruled(served)
 	for i := range served {
 		if rule := may[&served[i]]; rule != nil {
-			lines = append(lines, AccessRule{rule.method, rule.pattern, rule.role.String(), subjects[rule.of], rule.note})
+			lines = append(lines, AccessRule{
+				Method: rule.method, Path: rule.pattern, Note: rule.note,
+				Role: rule.role.String(), Of: subjects[rule.of],
+			})
 		}
 	}
 	return lines
@@ -142,8 +145,8 @@ var subjects = map[subject]string{
 	onReversed:   "every account that the reversal debits",
 }
 
-// ruled returns the rule of each route under /v1. It panics if there is none: a route that nobody thought about must not
-// be served.
+// ruled returns the rule of each route under /v1. It panics if there is none: a route that nobody thought about must
+// not be served.
 func ruled(routes []route) map[*route]*rule {
 	all, found := rules(), make(map[*route]*rule, len(routes))
 	for i := range routes {

@@ -117,8 +117,8 @@ func (a *api) identify(r *request) error {
 	c := a.config.Caller(r.http)
 	if values, given := r.http.Header[userHeader]; given && c != (access.Caller{}) {
 		if !c.Admin {
-			return forbidden(access.Administrator, "Only services and administrators act for a user: leave out the header "+
-				userHeader+".")
+			return forbidden(access.Administrator,
+				"Only services and administrators act for a user: leave out the header "+userHeader+".")
 		}
 		switch {
 		case len(values) != 1:

@@ -84,8 +84,9 @@ type gatewayKey struct{}
 
 // gatewayInfo is what only the gateway knows about a request.
 type gatewayInfo struct {
-	id         string                                                            // the gateway's own id of the request, which is in its access log
-	authorizer *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription // nil: no authorizer vouches for it
+	id string // the gateway's own id of the request, which is in its access log
+	// authorizer vouches for the caller, nil for nobody.
+	authorizer *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription
 }
 
 // gatewayInfoOf returns the zero value for a request that no gateway sent.

@@ -107,12 +107,13 @@ func (a *api) permitLife(
 		return nil, err
 	}
 	_, byUser := access.UserOf(life.Header.Actor)
+	weak := func(leg events.Leg) bool { return needs(leg) == needed && v[leg.Account] < needed }
 	switch {
 	case !v.any(legs):
 		return nil, ledger.TransactionNotFound()
 	case r.rule.of == onHold && !byUser:
 		return nil, forbidden(access.Administrator, "A service posted this transaction: only services end it.")
-	case slices.ContainsFunc(legs, func(leg events.Leg) bool { return v[leg.Account] < needs(leg) && needs(leg) == needed }):
+	case slices.ContainsFunc(legs, weak):
 		return nil, forbidden(needed, "This needs the role operator on every account that it debits.")
 	}
 	r.passed = true

@@ -1,0 +1,64 @@
+package access
+
+import (
+	"context"
+	"testing"
+
+	"ledger.example/events"
+)
+
+// A user's name in an event is told from that of a service, whatever either is called.
+func TestActor(t *testing.T) {
+	for actor, want := range map[string]string{
+		Caller{Service: "arn:aws:iam::1:user/jane#AIDA", Admin: true}.Actor():  "",
+		Caller{Service: "arn:aws:iam::1:user/jane#AIDA", User: "u-17"}.Actor(): "u-17",
+		Caller{Service: "https://id.example.com/", User: "jwt:a_b-c"}.Actor():  "jwt:a_b-c",
+		Caller{Service: "https://id/#a via b", Admin: true}.Actor():            "",
+		"local": "", "": "", " via x": "", "a b via x": "", "u-17 via a via b": "u-17",
+	} {
+		if user, ok := UserOf(actor); user != want || ok != (want != "") {
+			t.Errorf("%q is of the user %q, %v", actor, user, ok)
+		}
+	}
+}
+
+// fixed are grants that do not change, by account or group.
+type fixed struct {
+	roles  map[string]events.Role
+	groups map[string][]string
+}
+
+func (f fixed) NewestGrant(_ context.Context, account, _ string) (events.Role, int64, error) {
+	return f.roles[account], 1, nil
+}
+
+func (f fixed) NewestGroupGrant(_ context.Context, group, _ string) (events.Role, int64, error) {
+	return f.roles["group "+group], 1, nil
+}
+
+func (f fixed) NewestGroups(_ context.Context, account string) ([]string, int64, error) {
+	return f.groups[account], 1, nil
+}
+
+// The strongest role counts, of an account's own groups alone; what no code knows allows nothing.
+func TestStrongestRole(t *testing.T) {
+	r := Resolver{fixed{
+		map[string]events.Role{"a": "viewer", "b": "owner", "c": "king", "group g": "operator", "group h": "owner",
+			"group k": "king"},
+		map[string][]string{"a": {"g"}, "b": {"g"}, "d": {"g", "h"}, "e": {"k"}},
+	}}
+	want := map[string]Role{"a": Operator, "b": Owner, "c": None, "d": Owner, "e": None, "f": None}
+	needs := make(map[string]Role)
+	for account := range want {
+		needs[account] = Owner
+	}
+	got, err := r.Roles(t.Context(), "u", needs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for account, role := range want {
+		if got[account] != role {
+			t.Errorf("%s: %v, want %v", account, got[account], role)
+		}
+	}
+}
