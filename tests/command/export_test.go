@@ -1,0 +1,257 @@
+package command
+
+import (
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/units"
+	"ledger.example/tests/books"
+	"ledger.example/tests/caller"
+	"ledger.example/tests/full"
+	"ledger.example/tests/process"
+)
+
+// journalTime is how long what is posted may take to be in the journal, which trails, and to be exported.
+const journalTime = 2 * time.Minute
+
+// export writes everything to a file, once the journal has so many transactions.
+func export(t *testing.T, from, format string, transactions int) (file, notes string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "exported."+format)
+	said := ""
+	caller.Eventually(t, journalTime, "the journal has it all", func() bool {
+		out, problems, status := process.Run(t, from, "export", "--format", format, "-o", file, "--json")
+		said, notes = out, problems
+		return status == 0 && strings.Contains(out, fmt.Sprintf(`"transactions":%d}`, transactions))
+	})
+	if said == "" {
+		t.Fatalf("nothing is said: %s", notes)
+	}
+	return file, notes
+}
+
+// takes imports a file, and says how many lines were new.
+func takes(t *testing.T, s *caller.Caller, want string, arguments ...string) {
+	t.Helper()
+	out, problems, status := process.Run(t, s.URL, append([]string{"import", "--json"}, arguments...)...)
+	if status != 0 || !strings.Contains(out, want) {
+		t.Fatalf("import %q: %d: %s%s", arguments, status, out, problems)
+	}
+}
+
+// without is an object without some members, as text.
+func without(object map[string]any, members ...string) string {
+	object = maps.Clone(object)
+	for _, m := range members {
+		delete(object, m)
+	}
+	return fmt.Sprint(object)
+}
+
+// state is all that a second ledger must have as the first has it: definitions, balances now and as of some times, and
+// statements. KSUIDs, times of recording, and what holds had set aside, are another ledger's own.
+func state(s *caller.Caller, times []string) string {
+	var b strings.Builder
+	own := []string{"as_of", "as_of_time", "postings", "revision", "id", "created_at", "version", "settled", "kind",
+		"status", "pending", "pending_debits", "pending_credits"}
+	for _, list := range []string{"/v1/assets", "/v1/accounts"} {
+		for _, item := range s.All(list, 100) {
+			fmt.Fprintln(&b, item["id"], without(item, "created_at", "version"))
+		}
+	}
+	for _, account := range caller.Column(s.All("/v1/accounts", 100), "id") {
+		path := "/v1/accounts/" + account
+		fmt.Fprintln(&b, s.Must(200, "GET", path, "").Value("profile"))
+		for _, balance := range s.All(path+"/balances", 100) {
+			if balance["postings"] == float64(0) || balance["credits"] == "0" && balance["debits"] == "0" {
+				continue // only held
+			}
+			fmt.Fprintln(&b, without(balance, own...))
+			asset := fmt.Sprint(balance["asset"])
+			for _, at := range times {
+				got := s.Must(200, "GET", path+"/balances/"+asset+"?at="+url.QueryEscape(at), "")
+				at, _ := got.Value().(map[string]any)
+				fmt.Fprintln(&b, "  at", without(at, own...))
+			}
+			for _, entry := range s.All(path+"/statement?asset="+asset+"&from="+times[0]+"&to="+
+				url.QueryEscape(times[len(times)-1]), 100) {
+				if entry["quantity"] != "0" || entry["cost"] != "0" {
+					fmt.Fprintln(&b, "  statement", without(entry, own...))
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// What is exported as lines is, in a second ledger, what it was in the first, now and at any time, and may be imported
+// again. What cannot be taken over is said. Hledger and beancount take the export, in the strictest way, and have the
+// same balances.
+func TestAnExportIsImportedAgain(t *testing.T) {
+	full.Only(t, "waits until the journal trails far enough")
+	t.Parallel()
+	s := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
+	b := books.New(12, 60, 8)
+	takes(t, s, `"failed":0`, b.File(t))
+	s.Must(201, "PUT", "/v1/accounts/jane", `{"name":"Jane","profile":{"email":"jane@example.com"},"overdraft":{"EUR":"500"}}`)
+	s.Must(201, "PUT", "/v1/accounts/gone", `{}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-1","from":"world","to":"jane","asset":"EUR","quantity":"1000",`+
+		`"description":"Pay; \"June\"","metadata":{"order":"1001","Note":"a, b"}}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-2","from":"jane","to":"world","asset":"EUR","quantity":"300","hold":{}}`)
+	s.Must(200, "POST", "/v1/transactions/x-2/capture", `{"quantity":"200"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-3","from":"jane","to":"world","asset":"EUR","quantity":"5","hold":{}}`)
+	s.Must(200, "POST", "/v1/transactions/x-3/release", `{}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-4","from":"jane","to":"world","asset":"EUR","quantity":"1200"}`)
+	s.Must(201, "POST", "/v1/transactions/x-1/reversals", `{"id":"x-5","quantity":"100"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-6","from":"world","to":"gone","asset":"GOLD","quantity":"7"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-7","from":"gone","to":"world","asset":"GOLD","quantity":"7"}`)
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-8","from":"world","to":"jane","asset":"GOLD","quantity":"3",`+
+		`"effective_at":"2020-02-29T12:00:00.000001Z"}`)
+	s.Must(200, "PATCH", "/v1/accounts/gone", `{"state":"closed"}`)
+	s.Must(200, "PATCH", "/v1/accounts/jane", `{"state":"frozen"}`)
+	times := []string{"2020-02-29T12:00:00Z", "2020-02-29T12:00:00.000001Z", time.Now().UTC().Format(time.RFC3339Nano)}
+	s.Must(201, "POST", "/v1/transfers", `{"id":"x-9","from":"world","to":"books:001","asset":"EUR","quantity":"1","hold":{}}`)
+
+	posted := -3 // the assets and the account of the world
+	for _, line := range b.Lines {
+		if !strings.HasPrefix(line, `{"account"`) {
+			posted++
+		}
+	}
+	posted += 1 + 7 // all of x but those that are released and open
+	lines, notes := export(t, s.URL, "jsonl", posted)
+	for _, note := range []string{`hold "x-9" is open`, "released or expired", "captured holds", "reversal"} {
+		if !strings.Contains(notes, note) {
+			t.Errorf("%q is not said: %s", note, notes)
+		}
+	}
+	second := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
+	want := state(s, times)
+	takes(t, second, `"failed":0`, lines)
+	got := ""
+	caller.Eventually(t, time.Minute, "the second ledger has caught up", func() bool {
+		got = state(second, times)
+		return got == want || t.Context().Err() != nil
+	})
+	takes(t, second, `"new":0`, lines)
+
+	if _, err := exec.LookPath("hledger"); err != nil {
+		full.Without(t, "hledger is not installed")
+	}
+	journal, _ := export(t, s.URL, "hledger", posted)
+	runs(t, "hledger", "-f", journal, "check", "--strict")
+	told := rows(t, runs(t, "hledger", "-f", journal, "balance", "--flat", "--no-total", "--layout=bare", "-O", "csv"))
+	if wrong := differences(t, s, told, nil); wrong != nil {
+		t.Errorf("hledger's balances: %q", wrong)
+	}
+	if _, err := exec.LookPath("bean-check"); err != nil {
+		full.Without(t, "beancount is not installed")
+	}
+	book, _ := export(t, s.URL, "beancount", posted)
+	runs(t, "bean-check", book)
+	third := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
+	takes(t, third, `"failed":0`, book)
+	caller.Eventually(t, time.Minute, "what beancount has made of it is the same", func() bool {
+		return balances(third) == balances(s)
+	})
+}
+
+// balances are the quantities and costs of all balances.
+func balances(s *caller.Caller) string {
+	var b strings.Builder
+	for _, account := range caller.Column(s.All("/v1/accounts", 100), "id") {
+		for _, balance := range s.All("/v1/accounts/"+account+"/balances", 100) {
+			if balance["credits"] != "0" || balance["debits"] != "0" {
+				fmt.Fprintln(&b, account, balance["asset"], balance["quantity"], balance["net_expenditure"])
+			}
+		}
+	}
+	return b.String()
+}
+
+// runs runs a program of this machine, and returns what it prints.
+func runs(t *testing.T, program string, arguments ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, arguments...)
+	var problems strings.Builder
+	command.Stderr = &problems
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v: %s%s", program, err, out, problems.String())
+	}
+	return string(out)
+}
+
+// rows reads CSV, and leaves its heading out.
+func rows(t *testing.T, text string) [][]string {
+	t.Helper()
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(all) < 2 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return all[1:]
+}
+
+// differences compares quantities that another program tells, as rows of account, asset, and the quantity at each of
+// some times, with the ledger's: at these times, or now when there are none. Every balance of an account that is told
+// must be told, or be zero.
+func differences(t *testing.T, s *caller.Caller, told [][]string, times []string) (wrong []string) {
+	t.Helper()
+	scales := make(map[string]int)
+	for _, asset := range s.All("/v1/assets", 100) {
+		scale, _ := asset["scale"].(float64)
+		scales[fmt.Sprint(asset["id"])] = int(scale)
+	}
+	want := make(map[string]map[string][]string) // by account and asset
+	for _, row := range told {
+		if want[row[0]] == nil {
+			want[row[0]] = make(map[string][]string)
+		}
+		want[row[0]][row[1]] = row[2:]
+	}
+	now := len(times) == 0
+	if now {
+		times = []string{""}
+	}
+	for _, account := range slices.Sorted(maps.Keys(want)) {
+		for n, at := range times {
+			path := "/v1/accounts/" + url.PathEscape(account) + "/balances"
+			if !now {
+				path += "?at=" + at
+			}
+			got := make(map[string]string)
+			for _, balance := range s.All(path, 100) {
+				got[fmt.Sprint(balance["asset"])] = fmt.Sprint(balance["quantity"])
+			}
+			for asset, quantities := range want[account] {
+				number := strings.TrimSpace(quantities[n])
+				if strings.Contains(number, ".") {
+					number = strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
+				}
+				quantity, err := units.Parse(number, scales[asset])
+				if err != nil {
+					t.Fatalf("%s %s: %v", account, asset, err)
+				}
+				if shown, ok := got[asset]; shown != quantity.String() && (ok || quantity != (events.Amount{})) {
+					wrong = append(wrong, fmt.Sprintf("%s %s at %s: %q, not %s", account, asset, at, shown, quantity))
+				}
+				delete(got, asset)
+			}
+			for asset, quantity := range got {
+				if quantity != "0" {
+					wrong = append(wrong, fmt.Sprintf("%s %s at %s: %q, not nothing", account, asset, at, quantity))
+				}
+			}
+		}
+	}
+	return wrong
+}
