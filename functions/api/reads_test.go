@@ -37,6 +37,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// large are lists with a group of too many accounts.
+type large struct{ projections.Lists }
+
+func (large) GroupTotals(context.Context, string, projections.Slice) (
+	projections.Listed[projections.Total], int, error,
+) {
+	return projections.Listed[projections.Total]{}, 0, fmt.Errorf("add up: %w", projections.ErrTooManyAccounts)
+}
+
+// A group that is too large to add up is called that.
+func TestGroupTooLarge(t *testing.T) {
+	f := newFixture(t)
+	f.config.Lists = large{f.config.Lists}
+	f.Handler = New(f.config)
+	refused(t, f.do(t, "GET", "/v1/groups/desk/balances", ""), 422, codeGroupTooLarge)
+}
+
 // What isn't projected yet is not called absent.
 func TestNothingProjectedYet(t *testing.T) {
 	f := unprojected(t)

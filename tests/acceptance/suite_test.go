@@ -71,6 +71,7 @@ func scenarios() []scenario {
 		{"Replays", replaysByMeaning},
 		{"Members", membersBothWays},
 		{"Callers", callersAndRoles},
+		{"Groups", groupsBothWays},
 		{"Shapes", shapesOfAnswers},
 		{"Holders", holders},
 		{"Transactions", badTransactions},
@@ -87,7 +88,7 @@ func scenarios() []scenario {
 
 // ofTheStore are the scenarios that depend on the store: on its conditions, its transactions, its indexes and its stream.
 var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds",
-	"Finding"}
+	"Finding", "Groups"}
 
 // suite runs scenarios against the ledger at url, all unless some are named. It reports whether it ran all: -run may have
 // chosen some, too.
@@ -225,8 +226,9 @@ func (c *coverage) answer(scenario, method, path string, r caller.Reply) {
 }
 
 // beyondCallers are the codes that no request can bring about by itself: they are about the store, a fault, or a
-// gateway without an authorizer.
-var beyondCallers = []string{"throttled", "contention", "unavailable", "outcome_unknown", "internal", "unauthenticated"}
+// gateway without an authorizer. One takes a thousand accounts.
+var beyondCallers = []string{"throttled", "contention", "unavailable", "outcome_unknown", "internal", "unauthenticated",
+	"group_too_large"}
 
 // check fails t unless every operation of the API's own description was done, and every code that a caller can bring
 // about was answered.
