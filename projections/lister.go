@@ -27,17 +27,17 @@ const (
 	answerTime = 3 * time.Second
 )
 
-// ListerViews is what a Lister needs of the store. Puts are unconditional, and return the store's clock. Errors of reads:
-// ErrThrottled, ErrUnavailable, ErrMalformedItem. Errors of puts: also ErrUnknownOutcome.
+// ListerViews is what a Lister needs of the store. Puts return the store's clock. Errors of reads: ErrThrottled,
+// ErrUnavailable, ErrMalformedItem. Errors of puts: also ErrUnknownOutcome.
 type ListerViews interface {
 	// Event reads an event, strongly consistent. Errors: also ErrAbsent, and those of events.Decode.
 	Event(ctx context.Context, k table.Key) (events.Event, error)
 	// Clock reads the store's clock.
 	Clock(ctx context.Context) (time.Time, error)
 	// WriteListed puts an entry into the list of the transactions with that metadata, or into the list by time, if m
-	// is zero.
+	// is zero. It replaces what is there.
 	WriteListed(ctx context.Context, m Metadata, e ListedEntry) (time.Time, error)
-	// WriteJournal puts a page of the journal.
+	// WriteJournal puts a page of the journal. Error: also ErrConflict, if there is a page of that KSUID.
 	WriteJournal(ctx context.Context, p JournalPage) (time.Time, error)
 }
 
@@ -255,8 +255,8 @@ func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
 	return "", time.Time{}, errClock
 }
 
-// retry runs attempt again while the store throttles, and when the outcome of a put is unknown: the same entry can be put
-// again.
+// retry runs attempt again while the store throttles, and when the outcome of a put is unknown: the same entry can be
+// put again.
 func (l *Lister) retry(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, l.pause, func(err error) int {
 		if store.NeedsReread(err) {

@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
@@ -76,55 +74,6 @@ func (n *newsroom) WriteJournal(ctx context.Context, p projections.JournalPage) 
 	return at, err
 }
 
-// written returns the keys of the items of a type, in order.
-func (n *newsroom) written(t viewstest.T, kind string) (keys []string) {
-	t.Helper()
-	for _, item := range n.items(t) {
-		if r := ddb.Read(item); r.Text(table.AttrType) == kind {
-			held := ""
-			if r.OptionalFlag(table.AttrHeld) {
-				held = " held"
-			}
-			keys = append(keys, r.Text(table.AttrPK)+" "+r.Text(table.AttrSK)+held)
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func (n *newsroom) items(t viewstest.T) []ddb.Item {
-	t.Helper()
-	all, err := n.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &n.Table})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all.Items
-}
-
-// told returns what the journal says, page by page: the event and the transaction of each entry.
-func (n *newsroom) told(t viewstest.T) (pages []string) {
-	t.Helper()
-	byID := make(map[string]string)
-	for _, item := range n.items(t) {
-		key, err := ddb.KeyOf(item)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if id, ok := table.ParseJournal(key); ok {
-			var entries []string
-			for _, e := range item[table.AttrEntries].(*types.AttributeValueMemberL).Value {
-				r := ddb.Read(e.(*types.AttributeValueMemberM).Value)
-				entries = append(entries, r.Text(table.AttrEvent)+" "+r.Text(table.AttrTransaction))
-			}
-			byID[id] = strings.Join(entries, ", ")
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		pages = append(pages, byID[id])
-	}
-	return pages
-}
-
 // posted is a transaction of the given millisecond of the morning.
 func posted(id string, at int, metadata map[string]string) events.TransactionPosted {
 	h := viewstest.Held(id, at)
@@ -175,9 +124,9 @@ func TestTransactionsAreListed(t *testing.T) {
 			table.TransactionsPK(table.ListShard("h-1")) + at(hold) + " held",
 		}
 		slices.Sort(want)
-		viewstest.Same(t, "entries", n.written(t, table.KindListed), want)
+		viewstest.Same(t, "entries", n.ListedKeys(t), want)
 		page := "posted t-1, held h-1, released h-1"
-		viewstest.Same(t, "journal", n.told(t), []string{page, page})
+		viewstest.Same(t, "journal", n.Told(t), []string{page, page})
 		gets := map[bool]int{true: 0, false: 6}[imaged]
 		viewstest.Same(t, "requests", n.Requests(), viewstest.Requests{Gets: gets, Puts: 12})
 	}
@@ -194,7 +143,7 @@ func TestPagesOfTheJournalAreBounded(t *testing.T) {
 		t.Fatal(failed, err)
 	}
 	var sizes []int
-	for _, page := range n.told(t) {
+	for _, page := range n.Told(t) {
 		sizes = append(sizes, strings.Count(page, ",")+1)
 	}
 	viewstest.Same(t, "pages", sizes, []int{100, 100, 50})
@@ -255,7 +204,7 @@ func TestListerReportsWhatFailed(t *testing.T) {
 			if failed != c.failed || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
 				t.Errorf("failed from %q, error %v", failed, err)
 			}
-			viewstest.Same(t, "journal", n.told(t), c.told)
+			viewstest.Same(t, "journal", n.Told(t), c.told)
 			if counted := strings.Contains(n.log.String(), "RecordsMalformed=1"); counted != c.malformed {
 				t.Errorf("log: %s", n.log.String())
 			}
@@ -318,7 +267,7 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 			} else if failed != "" {
 				done = slices.IndexFunc(rest, func(r projections.Record) bool { return r.SequenceNumber == failed })
 			}
-			told := strings.Join(n.told(t), ", ") + ","
+			told := strings.Join(n.Told(t), ", ") + ","
 			for _, r := range rest[:done] {
 				_, id, _ := strings.Cut(r.PK, "#")
 				if !strings.Contains(told, " "+id+",") {
@@ -328,7 +277,7 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 			rest = rest[done:]
 		}
 		told := make(map[string]bool)
-		for _, page := range n.told(t) {
+		for _, page := range n.Told(t) {
 			for entry := range strings.SplitSeq(page, ", ") {
 				told[entry] = true
 			}
@@ -342,7 +291,7 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 				entries += 1 + len(h.Metadata)
 			}
 		}
-		if got := n.written(t, table.KindListed); len(got) != entries {
+		if got := n.ListedKeys(t); len(got) != entries {
 			t.Fatalf("%d entries, want %d: %v", len(got), entries, got)
 		}
 	})
@@ -361,8 +310,8 @@ func TestListerMintsNothingByAWrongClock(t *testing.T) {
 			n := newNewsroom(t)
 			n.skew = skew
 			failed, err := n.lister.List(t.Context(), news(e))
-			if failed != "" || (err == nil) != wanted || wanted != (len(n.told(t)) == 1) {
-				t.Errorf("%v, %T: failed %q, %v, told %v", skew, e, failed, err, n.told(t))
+			if failed != "" || (err == nil) != wanted || wanted != (len(n.Told(t)) == 1) {
+				t.Errorf("%v, %T: failed %q, %v, told %v", skew, e, failed, err, n.Told(t))
 			}
 			if off := strings.Contains(n.log.String(), "ClockOff=1"); off == wanted {
 				t.Errorf("%v: log: %s", skew, n.log.String())
@@ -393,7 +342,7 @@ func TestListerMintsNothingAhead(t *testing.T) {
 			t.Errorf("%v ahead: failed %q, %v", c.ahead, failed, err)
 		}
 	}
-	viewstest.Same(t, "pages", len(n.told(t)), 2)
+	viewstest.Same(t, "pages", len(n.Told(t)), 2)
 }
 
 // A page that is not answered in time comes again under a new KSUID, whatever became of the first: by the stopwatch, or
@@ -425,7 +374,7 @@ func TestAPageAnsweredLateComesAgain(t *testing.T) {
 				if failed != "" || err != nil {
 					t.Fatalf("failed %q, %v", failed, err)
 				}
-				viewstest.Same(t, "journal", n.told(t), []string{"posted t-1", "posted t-1"})
+				viewstest.Same(t, "journal", n.Told(t), []string{"posted t-1", "posted t-1"})
 				if len(minted) != 2 || minted[0] >= minted[1] {
 					t.Errorf("minted %v", minted)
 				}

@@ -64,7 +64,7 @@ func (l *ledger) projectNew(seen map[table.Key]bool) {
 			images = append(images, item)
 		}
 	}
-	streamtest.Deliver(command{}, l.Beside(l.options()...).Service.Stream(), streamtest.Postings(command{}, images...))
+	streamtest.Deliver(command{}, l.Beside(l.options()...).Service.Stream(), streamtest.Images(command{}, images...))
 }
 
 // lifeTable is what each step takes of the table.

@@ -149,7 +149,7 @@ func measureTrade(settle bool) (c trade) {
 		if table.IsPosting(k.SK) {
 			c.postings++
 			l.meter.Take()
-			streamtest.Deliver(command{}, projector.Service.Stream(), streamtest.Postings(command{}, item))
+			streamtest.Deliver(command{}, projector.Service.Stream(), streamtest.Images(command{}, item))
 			tally := l.meter.Take()
 			c.refoldUnits = max(c.refoldUnits, float64(tally.WriteUnits))
 			c.refoldReads = max(c.refoldReads, float64(tally.ReadHalves)/2)
@@ -193,7 +193,7 @@ func measureSteady(rate, seconds int) float64 {
 		}
 		l.now = l.now.Add(time.Second)
 		l.PutPostings(postings)
-		streamtest.Deliver(command{}, l.Service.Stream(), streamtest.Postings(command{}, images...))
+		streamtest.Deliver(command{}, l.Service.Stream(), streamtest.Images(command{}, images...))
 	}
 	tally := l.meter.Take()
 	if tally.Guessed > 0 {

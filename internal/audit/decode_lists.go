@@ -12,7 +12,7 @@ import (
 // listed is an entry in a list of transactions. It points to a header.
 type listed struct {
 	ksuid, transaction string
-	name, value        string // the metadata by which it is listed; none in the list by time
+	name               string // the metadata key by which it is listed; none in the list by time
 	held               bool   // it is of a hold
 	void               bool   // it was wrong, and lists nothing
 }
@@ -22,7 +22,7 @@ type listed struct {
 func readListed(r *reader) (any, bool) {
 	v := listed{ksuid: table.FirstID(r.key.SK), transaction: table.LastID(r.key.SK)}
 	var ok bool
-	if v.name, v.value, _, _, ok = table.ParseListedMetadata(r.key); !ok {
+	if v.name, _, _, _, ok = table.ParseListedMetadata(r.key); !ok {
 		for shard := range table.ListShards {
 			ok = ok || r.key.PK == table.TransactionsPK(shard)
 		}

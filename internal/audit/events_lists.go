@@ -33,7 +33,7 @@ func (a *Audit) checkUnindexed(ctx context.Context, v listed, key table.Key) {
 	l, readable := a.life(ctx, v.transaction)
 	switch value, ok := l.metadata[v.name]; {
 	case !readable: // the scan reports it
-	case !l.exists, !ok, value != v.value, l.legs[0].ksuid != v.ksuid:
+	case !l.exists, !ok, table.MetadataPK(v.name, value) != key.PK, l.legs[0].ksuid != v.ksuid:
 		a.report(ctx, v.alone(key, l))
 	case v.held != l.isHold():
 		a.report(ctx, v.wrong(key))

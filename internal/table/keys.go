@@ -1,6 +1,7 @@
 package table
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -110,8 +111,15 @@ func TransactionsPK(shard int) string { return listPrefix + strconv.Itoa(shard) 
 func ListShard(transaction string) int { return shard(transaction, ListShards) }
 
 // MetadataPK is the partition that lists the transactions with that value, any text, under that metadata key, which
-// has no '#'.
-func MetadataPK(key, value string) string { return metadataPrefix + key + "#" + value }
+// has no '#'. A value that is too long for a key is there as its hash: a text like that could be a value, too, so
+// readers compare the header.
+func MetadataPK(key, value string) string {
+	pk := metadataPrefix + key + "#" + value
+	if len(pk) > IndexKeyBytes {
+		pk = fmt.Sprintf("%s%s#sha256:%x", metadataPrefix, key, sha256.Sum256([]byte(value)))
+	}
+	return pk
+}
 
 // ListedSK is the place of a transaction in every list of transactions. ksuid is that of its first leg.
 func ListedSK(ksuid, transaction string) string { return listedPrefix + ksuid + "#" + transaction }

@@ -172,6 +172,23 @@ func TestKeysRoundTrip(t *testing.T) {
 	})
 }
 
+// Any value of metadata is listed under a key that DynamoDB takes, and values under keys of their own.
+func TestMetadataOfAnyLengthIsListed(t *testing.T) {
+	known := make(map[string]string)
+	for length := range 1100 {
+		for _, value := range []string{strings.Repeat("v", length), strings.Repeat("v", length) + "w"} {
+			pk := table.MetadataPK("order", value)
+			if before, ok := known[pk]; len(pk) > table.IndexKeyBytes || ok && before != value {
+				t.Fatalf("%q and %q are listed at %q", before, value, pk)
+			}
+			known[pk] = value
+			if key, _, _, _, ok := table.ParseListedMetadata(table.Key{PK: pk, SK: table.ListedSK("k", "t")}); key != "order" || !ok {
+				t.Fatalf("%q is listed by %q, %v", pk, key, ok)
+			}
+		}
+	}
+}
+
 // Whatever parses is exactly a key that would be built, and nothing panics.
 func FuzzParse(f *testing.F) {
 	f.Add("ACCOUNT#jane", "POSTING#AAPL#2h3vKAaVzJZ8mP0eMqk1kT9xYzA")

@@ -10,6 +10,7 @@ const (
 	BatchGetKeys       = 100       // BatchGetItem
 	QueryPageBytes     = 1 << 20   // of what a query reads before it is filtered
 	NumberDigits       = 38        // significant digits of a number
+	IndexKeyBytes      = 1 << 10   // of a PK: it is the sort key of IndexInverse, even of items that are not in it
 )
 
 // VersionMax is the greatest version of a projection. Versions count writes, from 1 or from the milliseconds since

@@ -113,7 +113,7 @@ func ParseListed(k Key) (ksuid, transaction string, ok bool) {
 	return ksuid, transaction, true
 }
 
-// ParseListedMetadata reads the key of an entry in a list of transactions by metadata.
+// ParseListedMetadata reads the key of an entry in a list of transactions by metadata. The value is as the key has it.
 func ParseListedMetadata(k Key) (key, value, ksuid, transaction string, ok bool) {
 	rest, cut := strings.CutPrefix(k.PK, metadataPrefix)
 	key, value, both := strings.Cut(rest, "#")

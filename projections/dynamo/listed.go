@@ -43,7 +43,7 @@ func (v *Views) WriteListed(ctx context.Context, m projections.Metadata, e proje
 
 // WriteJournal implements projections.ListerViews.
 func (v *Views) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
-	return v.send(ctx, v.put(journalItem(p), condition{}))
+	return v.send(ctx, v.put(journalItem(p), condition{expression: ddb.IfAbsent}))
 }
 
 // listedItem returns the item of an entry in the list of transactions by time.

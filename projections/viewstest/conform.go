@@ -40,6 +40,7 @@ func Conform(t *testing.T, open func(testing.TB) (client *dynamodb.Client, table
 		{"a balance and its segments at one instant", (*conformance).snapshots},
 		{"writes on a revision", (*conformance).revisions},
 		{"memberships as they are stored", (*conformance).storedMemberships},
+		{"entries of lists, and pages of the journal", (*conformance).listed},
 	}
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {

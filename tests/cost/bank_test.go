@@ -165,7 +165,7 @@ func projectAll(process *system.System, postings []events.PostingRecorded) {
 	for i, p := range postings {
 		items[i] = ddb.EventItem(p)
 	}
-	streamtest.Deliver(process.T, process.Service.Stream(), streamtest.Postings(process.T, items...))
+	streamtest.Deliver(process.T, process.Service.Stream(), streamtest.Images(process.T, items...))
 }
 
 // cost is what a step takes.

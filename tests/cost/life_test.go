@@ -159,7 +159,7 @@ func (l *lives) projectNew() {
 			images = append(images, all[key])
 		}
 	}
-	streamtest.Deliver(l.t, l.Service.Stream(), streamtest.Postings(l.t, images...))
+	streamtest.Deliver(l.t, l.Service.Stream(), streamtest.Images(l.t, images...))
 }
 
 // taken is what a step takes: its cost, its requests, and its reads and writes among them.

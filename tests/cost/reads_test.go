@@ -229,7 +229,7 @@ func deliver(s *system.System, keys ...table.Key) {
 	for i, key := range keys {
 		images[i] = all[key]
 	}
-	streamtest.Deliver(s.T, s.Service.Stream(), streamtest.Postings(s.T, images...))
+	streamtest.Deliver(s.T, s.Service.Stream(), streamtest.Images(s.T, images...))
 }
 
 // postingsIn returns the keys of an account's postings of one asset, oldest first.

@@ -21,24 +21,41 @@ func Keys(keys ...table.Key) (batch lambdaevents.DynamoDBEvent) {
 	return batch
 }
 
-// Postings returns a batch of records of postings that were put, with their images.
-func Postings(t testing.TB, items ...ddb.Item) (batch lambdaevents.DynamoDBEvent) {
+// Images returns a batch of records of events that were put, with their images.
+func Images(t testing.TB, items ...ddb.Item) (batch lambdaevents.DynamoDBEvent) {
 	t.Helper()
 	for _, item := range items {
-		image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
-		for name, v := range item {
-			switch v := v.(type) {
-			case *types.AttributeValueMemberS:
-				image[name] = lambdaevents.NewStringAttribute(v.Value)
-			case *types.AttributeValueMemberN:
-				image[name] = lambdaevents.NewNumberAttribute(v.Value)
-			default:
-				t.Fatalf("%s of a posting is a %T", name, v)
-			}
-		}
+		image := imageOf(t, item)
 		put(&batch, image[table.AttrPK], image[table.AttrSK], image)
 	}
 	return batch
+}
+
+func imageOf(t testing.TB, item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
+	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
+	for name, v := range item {
+		image[name] = valueOf(t, v)
+	}
+	return image
+}
+
+func valueOf(t testing.TB, v types.AttributeValue) (none lambdaevents.DynamoDBAttributeValue) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return lambdaevents.NewStringAttribute(v.Value)
+	case *types.AttributeValueMemberN:
+		return lambdaevents.NewNumberAttribute(v.Value)
+	case *types.AttributeValueMemberM:
+		return lambdaevents.NewMapAttribute(imageOf(t, v.Value))
+	case *types.AttributeValueMemberL:
+		var list []lambdaevents.DynamoDBAttributeValue
+		for _, element := range v.Value {
+			list = append(list, valueOf(t, element))
+		}
+		return lambdaevents.NewListAttribute(list)
+	}
+	t.Fatalf("no event holds a %T", v)
+	return none
 }
 
 func put(

@@ -1,0 +1,71 @@
+package viewstest
+
+import (
+	"strings"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/store"
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+)
+
+// listed tests what a lister needs: it reads events, and puts entries, which replace what is there, and pages, which do
+// not. The store's clock comes with each.
+func (c *conformance) listed() {
+	hold := Held("h-1", 1)
+	hold.Metadata = map[string]string{"order": "#1"}
+	ended := Ended(hold, events.OutcomeCaptured, 5, 2)
+	_, err := c.Event(c.ctx, ddb.EventKey(hold))
+	c.is("event that is not there", err, store.ErrAbsent)
+	c.must(c.seed.Put(c.ctx, hold, ended))
+	for _, e := range []events.Event{hold, ended} {
+		got, err := c.Event(c.ctx, ddb.EventKey(e))
+		c.must(err)
+		Same(c.T, "event", got, e)
+	}
+
+	clock, err := c.Clock(c.ctx)
+	c.must(err)
+	told := func(at time.Time, err error) {
+		c.Helper()
+		c.must(err)
+		if at.Before(clock.Add(-time.Second)) || clock.IsZero() {
+			c.Errorf("the store's clock shows %v, after %v", at, clock)
+		}
+	}
+	is := func(k table.Key, want ddb.Item) {
+		c.Helper()
+		got, _, err := ddb.Get(c.ctx, c.seed.Client, c.seed.Table, k, true)
+		c.must(err)
+		for name, value := range ddb.Key(k) {
+			want[name] = value
+		}
+		Same(c.T, k.PK, got, want)
+	}
+	entry := projections.ListedEntry{ID: hold.Legs[0].ID, Transaction: hold.ID, Held: true}
+	byTime := table.ListedKey(string(entry.ID), entry.Transaction)
+	long := strings.Repeat("\U0001D11E", events.MetadataValueChars)
+	for _, value := range []string{"#1", "", long} {
+		byValue := table.Key{PK: table.MetadataPK("order", value), SK: byTime.SK}
+		for _, void := range []bool{true, false} {
+			entry.Void = void
+			item := ddb.Item{table.AttrType: ddb.String(table.KindListed), table.AttrHeld: ddb.Flag(true)}
+			if void {
+				item[table.AttrVoid] = ddb.Flag(true)
+			}
+			told(c.WriteListed(c.ctx, projections.Metadata{}, entry))
+			told(c.WriteListed(c.ctx, projections.Metadata{Key: "order", Value: value}, entry))
+			is(byTime, item)
+			is(byValue, item)
+		}
+	}
+
+	page := projections.JournalPage{ID: id(9), Entries: []projections.JournalEntry{
+		{Event: projections.JournalHeld, At: hold.Recorded(), Transaction: hold.ID},
+	}}
+	told(c.WriteJournal(c.ctx, page))
+	_, err = c.WriteJournal(c.ctx, projections.JournalPage{ID: page.ID})
+	c.is("page of a KSUID that is there", err, store.ErrConflict)
+}

@@ -1,0 +1,56 @@
+package viewstest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+)
+
+// ListedKeys returns the keys of all entries in lists of transactions, in order, those of holds with " held" behind.
+func (s Seed) ListedKeys(t T) (entries []string) {
+	t.Helper()
+	for _, item := range s.ofKind(t, table.KindListed) {
+		r := ddb.Read(item)
+		entry := r.Text(table.AttrPK) + " " + r.Text(table.AttrSK)
+		if r.OptionalFlag(table.AttrHeld) {
+			entry += " held"
+		}
+		entries = append(entries, entry)
+	}
+	slices.Sort(entries)
+	return entries
+}
+
+// Told returns the pages of the journal, in order: the event and the transaction of each entry.
+func (s Seed) Told(t T) (pages []string) {
+	t.Helper()
+	byKey := make(map[string]string)
+	for _, item := range s.ofKind(t, table.KindJournal) {
+		var entries []string
+		for _, e := range item[table.AttrEntries].(*types.AttributeValueMemberL).Value {
+			r := ddb.Read(e.(*types.AttributeValueMemberM).Value)
+			entries = append(entries, r.Text(table.AttrEvent)+" "+r.Text(table.AttrTransaction))
+		}
+		byKey[ddb.Read(item).Text(table.AttrSK)] = strings.Join(entries, ", ")
+	}
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		pages = append(pages, byKey[key])
+	}
+	return pages
+}
+
+// ofKind reads the items of one type of a small table.
+func (s Seed) ofKind(t T, kind string) []ddb.Item {
+	t.Helper()
+	all, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.Table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all.Items, func(i ddb.Item) bool { return ddb.Read(i).Text(table.AttrType) != kind })
+}
