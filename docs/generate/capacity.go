@@ -29,9 +29,13 @@ func tradeTable(kinds [2]trade) markdown {
 	perPosting("read units of its projection, each posting by itself, with a cold cache", kinds[0].refoldReads)
 	perPosting("the same, with a warm cache", refold.single/steadySingle)
 	perPosting(inBatch, refold.hot/(steadyHot*hotBatch))
-	n("bytes kept in the table", func(k trade) float64 { return k.tableBytes })
+	n("write units of its lists, in a page of the journal by itself", func(k trade) float64 { return k.listing.single })
+	line(fmt.Sprintf("the same, %d transactions in a page", hotBatch), cents,
+		func(k trade) float64 { return k.listing.hot })
+	n("bytes kept in the table, lists included", func(k trade) float64 { return k.tableBytes + k.listing.bytes })
 	n("and in GSI1", func(k trade) float64 { return k.indexBytes })
-	n("records in the stream, projection included", func(k trade) float64 { return k.records + k.postings })
+	n("records in the stream, projection and lists included",
+		func(k trade) float64 { return k.records + k.postings + listRecords })
 	return result
 }
 
@@ -53,10 +57,12 @@ func loadTable(all loads) markdown {
 		{"write units, commands", load.commandWrites},
 		{"write units, GSI1", load.historyWrites},
 		{"write units, projections", load.projectionWrites},
+		{"write units, lists and journal", load.listWrites},
 		{"read units, projections", load.reads},
 		{"partitions and shards, to take the double at once", load.shards},
 		{"invocations of the projector", load.invocations},
-		{"instances of both functions at work", load.instances},
+		{"invocations of the lister", load.listings},
+		{"instances of all functions at work", load.instances},
 		{"GB more in a year", func(l load) float64 { return l.storedBytes() * 12 * secondsInMonth / gigabyte }},
 	})
 }

@@ -35,20 +35,22 @@ type charge struct {
 // charges are those of transactions.
 func charges(t template) []charge {
 	command, projector := t.memory("CommandFunction")/megabytesInGB, t.memory("ProjectorFunction")/megabytesInGB
+	lister := t.memory("ListerFunction") / megabytesInGB
 	return []charge{
 		{"DynamoDB: write units", load.allWrites, price.WriteUnits},
 		{"DynamoDB: read units", load.reads, price.ReadUnits},
 		{"DynamoDB: bytes stored, each month", load.storedBytes, price.Stored},
-		{"Point-in-time recovery: bytes, each month", func(l load) float64 { return l.trades * l.tableBytes },
-			price.Recovery},
+		{"Point-in-time recovery: bytes, each month", func(l load) float64 {
+			return l.trades * (l.tableBytes + l.listing.bytes)
+		}, price.Recovery},
 		{"HTTP API: requests", func(l load) float64 { return l.trades }, price.Gateway},
 		{"Lambda: requests", load.functionRequests, price.Invocations},
 		{"Lambda: GB-seconds", func(l load) float64 {
-			return l.trades*commandSeconds*command + l.projecting()*projector
+			return l.trades*commandSeconds*command + l.projecting()*projector + l.listingSeconds()*lister
 		}, price.GBSeconds},
 		{"CloudWatch Logs: bytes", func(l load) float64 {
 			return l.trades*(commandLogBytes+accessLogBytes+lambdaLogBytes) +
-				l.invocations()*(projectorLogBytes+lambdaLogBytes)
+				(l.invocations()+l.listings())*(projectorLogBytes+lambdaLogBytes)
 		}, price.Logs},
 		{"Sent to the internet: bytes", func(l load) float64 { return l.trades * (l.replyBytes + replyHeaderBytes) },
 			price.Sent},

@@ -23,7 +23,8 @@ const (
 // What is assumed, besides what the costs assume.
 const (
 	accountsAtOnce   = 32    // accounts of a batch that are refolded at the same time
-	batchPartSeconds = 0.040 // for which so many take, most of it CPU
+	batchPartSeconds = 0.040 // for which so many take, most of it CPU; and so many transactions that are listed
+	listRecords      = 2     // of the stream, from the entry by time and the page of a transaction
 	hoursInMonth     = 730
 	secondsInMonth   = hoursInMonth * 3_600
 )
@@ -120,9 +121,13 @@ func (l load) allPostings() float64 { return l.trades * l.postings }
 func (l load) projectionWrites() float64 {
 	return l.allPostings() * (l.refoldUnits + l.refold.closing/projections.StretchPostings)
 }
+
+// listWrites are those of the lists and the journal, each transaction in a page by itself.
+func (l load) listWrites() float64 { return l.trades * l.listing.single }
+
 func (l load) reads() float64 { return l.allPostings() * l.refoldReads }
 
-func (l load) tableWrites() float64 { return l.commandWrites() + l.projectionWrites() }
+func (l load) tableWrites() float64 { return l.commandWrites() + l.projectionWrites() + l.listWrites() }
 func (l load) allWrites() float64   { return l.tableWrites() + l.historyWrites() }
 
 // shards are the partitions of a table that takes the load's double at once, and one shard for each.
@@ -131,19 +136,32 @@ func (l load) shards() float64 {
 }
 
 // invocations of the projector: a lane waits a second for a batch to fill.
-func (l load) invocations() float64 {
-	return max(l.allPostings()/l.batch, min(l.allPostings(), l.shards()*l.lanes))
+func (l load) invocations() float64 { return l.batches(l.allPostings()) }
+
+// listings are the invocations of the lister.
+func (l load) listings() float64 { return l.batches(l.trades) }
+
+func (l load) batches(records float64) float64 {
+	return max(records/l.batch, min(records, l.shards()*l.lanes))
 }
 
 // projecting is how many seconds invocations of the projector take, each posting of another account.
-func (l load) projecting() float64 {
-	postings := math.Ceil(l.allPostings() / l.invocations())
-	return l.invocations() * batchPartSeconds * math.Ceil(postings/accountsAtOnce)
+func (l load) projecting() float64 { return batchSeconds(l.allPostings(), l.invocations()) }
+
+// listingSeconds is how many those of the lister take.
+func (l load) listingSeconds() float64 { return batchSeconds(l.trades, l.listings()) }
+
+func batchSeconds(records, batches float64) float64 {
+	return batches * batchPartSeconds * math.Ceil(math.Ceil(records/batches)/accountsAtOnce)
 }
 
-// functionRequests are those of both functions, instances theirs at work at once.
-func (l load) functionRequests() float64 { return l.trades + l.invocations() }
-func (l load) instances() float64        { return l.trades*commandSeconds + l.projecting() }
+// functionRequests are those of all functions, instances theirs at work at once.
+func (l load) functionRequests() float64 { return l.trades + l.invocations() + l.listings() }
+func (l load) instances() float64 {
+	return l.trades*commandSeconds + l.projecting() + l.listingSeconds()
+}
 
 // storedBytes are those of the table and its indexes.
-func (l load) storedBytes() float64 { return l.trades * (l.tableBytes + l.indexBytes) }
+func (l load) storedBytes() float64 {
+	return l.trades * (l.tableBytes + l.listing.bytes + l.indexBytes)
+}

@@ -74,6 +74,14 @@ type trade struct {
 	replyBytes  float64
 	records     float64 // of the stream, from the command's items
 	refold      *refolds
+	listing     listing
+}
+
+// listing is what the lists of transactions and the journal take for each transaction, the same for every kind.
+type listing struct {
+	single float64 // write units of one in a page of the journal by itself
+	hot    float64 // and of one of hotBatch in a page
+	bytes  float64 // stored, overhead included, in a page by itself
 }
 
 // refolds are what refolds of one balance take, the same for every kind of trade.
@@ -89,6 +97,8 @@ func measureTrades() [2]trade {
 	plain, settled := measureTrade(false), measureTrade(true)
 	all.closing = measureClosing() - plain.refoldUnits
 	plain.refold, settled.refold = all, all
+	plain.listing = measureListing()
+	settled.listing = plain.listing
 	return [2]trade{plain, settled}
 }
 
@@ -156,6 +166,34 @@ func measureTrade(settle bool) (c trade) {
 		}
 	}
 	return c
+}
+
+// measureListing lists a trade in a batch by itself, and hotBatch of them in one. Their keys alone are delivered, so that
+// the table is read for them, which images make needless: reads are not counted.
+func measureListing() (m listing) {
+	l := newLedger(time.Now())
+	l.openLimited()
+	var keys []table.Key
+	for i := range 1 + hotBatch {
+		id := fmt.Sprintf("orders:%09d", 1000+i)
+		l.Must(201, "POST", "/v1/trades", fmt.Sprintf(`{"id":%q,"asset":%q,"buyer":%q,"seller":%q,"quantity":"10",`+
+			`"cost":"150000"}`, id, share, buyer, seller))
+		keys = append(keys, table.TransactionKey(id))
+	}
+	deliver := func(keys []table.Key) float64 {
+		l.meter.Take()
+		streamtest.Deliver(command{}, l.Service.List(), streamtest.Keys(keys...))
+		return float64(l.meter.Take().WriteUnits)
+	}
+	before := l.Contents()
+	m.single = deliver(keys[:1])
+	for k, item := range l.Contents() {
+		if before[k] == nil {
+			m.bytes += float64(ddb.ItemBytes(item) + storedOverheadBytes)
+		}
+	}
+	m.hot = deliver(keys[1:]) / hotBatch
+	return m
 }
 
 // measureClosing returns the write units of a refold that closes a segment.
