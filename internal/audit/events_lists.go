@@ -24,8 +24,8 @@ func (a *Audit) listKeys(h header) []table.Key {
 // isIndexed reports whether all transactions that belong into an entry's list must be there.
 func (a *Audit) isIndexed(v listed) bool { return v.name == "" || slices.Contains(a.Indexed, v.name) }
 
-// checkUnindexed compares an entry by metadata that is not indexed, or no longer, with its header. No other header needs
-// one.
+// checkUnindexed compares an entry by metadata that is not indexed, or no longer, with its header. A header need not
+// have one.
 func (a *Audit) checkUnindexed(ctx context.Context, v listed, key table.Key) {
 	if v.void || a.isIndexed(v) {
 		return

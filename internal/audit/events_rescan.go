@@ -44,8 +44,8 @@ func (c *legCheck) resolve(ctx context.Context) {
 	}
 }
 
-// dirtyBuckets returns the buckets that are not zero. Of those whose lists or journal alone are not, it returns what one
-// rescan can keep, and reports that there are more: lists that were never made would else take thousands of scans.
+// dirtyBuckets returns the buckets that are not zero. Of those whose lists or journal alone are not, it returns what
+// one rescan can keep, and reports that there are more: lists that were never made would else take thousands of scans.
 func (c *legCheck) dirtyBuckets(ctx context.Context) (dirty []int) {
 	var ofListsAlone []int
 	for i, b := range c.buckets {
@@ -59,7 +59,8 @@ func (c *legCheck) dirtyBuckets(ctx context.Context) (dirty []int) {
 	now, later := c.nextBuckets(ofListsAlone)
 	if len(later) > 0 {
 		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.JournalPK}, "",
-			fmt.Sprintf("%d of %d groups of transactions lack entries, or have others", len(ofListsAlone), bucketsCount),
+			fmt.Sprintf("%d of %d groups of transactions lack entries, or have others", len(ofListsAlone),
+				bucketsCount),
 			"all entries: only some of those that differ are named"})
 	}
 	return slices.AppendSeq(dirty, maps.Keys(now))

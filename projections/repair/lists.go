@@ -23,12 +23,12 @@ type ListViews interface {
 	// Listable reads a page of one of `parts` parts of the table. from is "" for the first page.
 	Listable(ctx context.Context, part, parts int, from string) (Listable, error)
 
-	// Lives reads the transactions of those ids, at most half of table.BatchGetKeys. Absent ones are not in the map; one
-	// that cannot be read is an error.
+	// Lives reads the transactions of those ids, at most half of table.BatchGetKeys. Absent ones are not in the map;
+	// one that cannot be read is an error.
 	Lives(ctx context.Context, ids []string) (map[string]projections.Hold, error)
 
-	// StoredEntries reads the entries in lists of transactions under those keys, at most table.BatchGetKeys. Absent ones
-	// are not in the map.
+	// StoredEntries reads the entries in lists of transactions under those keys, at most table.BatchGetKeys. Absent
+	// ones are not in the map.
 	StoredEntries(ctx context.Context, keys []table.Key) (map[table.Key]Found[projections.ListedEntry], error)
 
 	// PutEntry writes an entry under a key, whatever is stored.
@@ -41,8 +41,8 @@ type ListViews interface {
 	PutPage(ctx context.Context, p projections.JournalPage) error
 }
 
-// Journal appends entries to the journal, as one page that the newest cursor of any reader has not passed. Errors: those
-// of the ports of package projections.
+// Journal appends entries to the journal, as one page that the newest cursor of any reader has not passed. Errors:
+// those of the ports of package projections.
 type Journal interface {
 	Append(ctx context.Context, entries []projections.JournalEntry) error
 }
@@ -78,8 +78,8 @@ type lists struct {
 }
 
 // lists rebuilds the lists of transactions and the journal: it reads the journal, then every item of the table, and
-// writes what is missing or wrong. Nothing is ever deleted: entries that belong to nothing become void. It may be broken
-// off and run again: what is right is not written. Error: that of ctx, or why the table cannot be used.
+// writes what is missing or wrong. Nothing is ever deleted: entries that belong to nothing become void. It may be
+// broken off and run again: what is right is not written. Error: that of ctx, or why the table cannot be used.
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
 		run: r, pace: &paced{rate: r.Rate}, seed: maphash.MakeSeed(),
@@ -221,7 +221,8 @@ func (l *lists) entries(ctx context.Context, stored map[table.Key]Found[projecti
 		}
 		for _, key := range keys {
 			header, there := lives[table.LastID(key.SK)]
-			wanted := projections.ListedEntry{ID: stored[key].Value.ID, Transaction: stored[key].Value.Transaction, Void: true}
+			wanted := stored[key].Value
+			wanted.Held, wanted.Void = false, true
 			if there && belongs(key, header.Header) {
 				if slices.Contains(l.run.keysOf(header.Header), key) {
 					continue // it was, or will be, compared with its header

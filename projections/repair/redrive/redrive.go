@@ -1,6 +1,6 @@
 // Package redrive refolds and lists what dead letters name. Dead letters are stream records that the projector or the
-// lister could not process. Lambda stores them in the bucket that is the on-failure destination of its event source mapping,
-// and the pump stores them in a file.
+// lister could not process. Lambda stores them in the bucket that is the on-failure destination of its event source
+// mapping, and the pump stores them in a file.
 //
 // Only the key of a record is used. It names a posting or a grant, and so a balance or a membership, which the
 // projector's own code brings up to date from the table; or it names a header or the end of a hold, which the lister's

@@ -1,0 +1,127 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ledger.example/internal/table"
+)
+
+// pages are a store that has a journal, a page at a time.
+type pages struct {
+	Store
+	all   []attributes
+	reads int
+}
+
+func (p *pages) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (
+	*dynamodb.QueryOutput, error,
+) {
+	p.reads++
+	at := 0
+	for at < len(p.all) && textOf(p.all[at][table.AttrSK]) <= textOf(in.ExclusiveStartKey[table.AttrSK]) {
+		at++
+	}
+	out := &dynamodb.QueryOutput{Items: p.all[at:min(at+1, len(p.all))]}
+	if at+1 < len(p.all) {
+		out.LastEvaluatedKey = p.all[at]
+	}
+	return out, nil
+}
+
+// add appends a page of entries to the journal.
+func (p *pages) add(entries ...entryOf) {
+	var list []types.AttributeValue
+	for _, e := range entries {
+		list = append(list, &types.AttributeValueMemberM{Value: attributes{
+			table.AttrEvent: stringOf(e.event), table.AttrAt: stringOf(e.at.Format(instantForm)),
+			table.AttrTransaction: stringOf(e.transaction),
+		}})
+	}
+	item := itemKey(table.JournalKey(fmt.Sprintf("2h3vKAaVzJZ8mP0eMqk1kT9x%03d", len(p.all))))
+	item[table.AttrType] = stringOf(table.KindJournal)
+	item[table.AttrEntries] = &types.AttributeValueMemberL{Value: list}
+	p.all = append(p.all, item)
+}
+
+// What stands in the journal again is passed over within a window, and beyond it counted once by reading the journal
+// again. What is missing, or of nothing, is not.
+func TestEntriesFarApartCountOnce(t *testing.T) {
+	store := &pages{}
+	a := New(Options{Store: store})
+	a.started = time.Now()
+	c := newLegCheck(a)
+	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	entry := func(id string) entryOf { return entryOf{posted, at, id} }
+	key := table.JournalKey("x")
+	dirty := func() (ids []string) {
+		for _, id := range []string{"once", "twice", "far", "missing", "nothing"} {
+			if !c.buckets[c.bucketOf(id)].isClean(ofJournal) {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	for _, id := range []string{"once", "twice", "far", "missing"} {
+		c.noteEntries(t.Context(), []entryOf{entry(id)})
+	}
+	written := []entryOf{entry("once"), entry("twice"), entry("twice"), entry("far"), entry("nothing")}
+	store.add(written...)
+	store.add(entry("far"))
+	c.noteEntries(t.Context(), written, key)
+	for i := range uint64(2 * windowEntries) { // others between the two
+		c.listed.isNew(digest{i})
+	}
+	c.noteEntries(t.Context(), []entryOf{entry("far")}, key)
+	if got := fmt.Sprint(dirty()); got != "[far missing nothing]" {
+		t.Errorf("before: %s", got)
+	}
+	c.recount(t.Context())
+	if got := fmt.Sprint(dirty()); got != "[missing nothing]" || store.reads != 2 {
+		t.Errorf("after %d reads: %s", store.reads, got)
+	}
+}
+
+// Lists that were never made are not rescanned for, but for some: they are one finding.
+func TestListsThatLackMuchAreNotRescanned(t *testing.T) {
+	a := New(Options{Findings: 9})
+	a.started = time.Now()
+	c := newLegCheck(a)
+	for i := range 10 {
+		c.buckets[i] = bucket{items: rescanItems / 4}
+		c.buckets[i].rests[ofLists][0] = 1
+	}
+	c.buckets[9].rests[ofEvents][0] = 1
+	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 5 || a.soFar().ByCode[ListsIncomplete] != 1 {
+		t.Errorf("%d buckets, %+v", len(dirty), a.soFar())
+	}
+	for i := range 6 {
+		c.buckets[i] = bucket{}
+	}
+	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 4 || a.soFar().ByCode[ListsIncomplete] != 1 {
+		t.Errorf("%d buckets, %+v", len(dirty), a.soFar())
+	}
+}
+
+// A bound made of an instant is before the KSUIDs of that instant, and after those before it.
+func TestBoundsOfInstants(t *testing.T) {
+	const ksuid = "2h3vKAaVzJZ8mP0eMqk1kT9xYzA"
+	at, ok := instantOf(ksuid)
+	if !ok {
+		at = time.Unix(ksuidEpoch+5, 0)
+	}
+	for _, at := range []time.Time{at, time.Unix(ksuidEpoch, 0), time.Unix(ksuidEpoch+1, 999_999_000)} {
+		bound := ksuidBefore(at)
+		if got, ok := instantOf(bound); !ok || !got.Equal(at) || len(bound) != ksuidChars {
+			t.Errorf("%s of %s is of %s", bound, at, got)
+		}
+		if next := ksuidBefore(at.Add(time.Microsecond)); bound >= next {
+			t.Errorf("%s is not before %s", bound, next)
+		}
+	}
+}
