@@ -101,8 +101,8 @@ func (c *Client) grouped(ctx context.Context, method, group, account string) (Ac
 	return set(ctx, c, method, nil, isIt, "groups", group, "accounts", account)
 }
 
-// Grant gives a user the role that m says, on its account or in its group, in place of any other. Errors: those of Send;
-// *Error has account_not_found, group_not_found.
+// Grant gives a user the role that m says, on its account or in its group, in place of any other. Errors: those of
+// Send; *Error has account_not_found, group_not_found.
 func (c *Client) Grant(ctx context.Context, m Member) (Member, Written, error) {
 	body := struct {
 		Role string `json:"role"`
@@ -210,8 +210,8 @@ func (c *Client) UserGroups(user string) Listing[Member] {
 	return listing[Member](c, "", "", "users", user, "groups")
 }
 
-// UserAccounts lists the accounts that a user reaches: first by roles on them, by account, then through groups, by group
-// and account. An account comes once for each way to it.
+// UserAccounts lists the accounts that a user reaches: first by roles on them, by account, then through groups, by
+// group and account. An account comes once for each way to it.
 func (c *Client) UserAccounts(user string) Listing[Reach] {
 	return listing[Reach](c, "", "", "users", user, "accounts")
 }

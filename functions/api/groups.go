@@ -62,7 +62,8 @@ type total struct {
 
 func showTotal(t projections.Total) total {
 	return total{
-		t.Asset, t.Accounts, t.Quantity(), t.Expenditure, t.Credits, t.Debits, t.PendingDebits, t.PendingCredits, t.Count,
+		t.Asset, t.Accounts, t.Quantity(), t.Expenditure, t.Credits, t.Debits, t.PendingDebits, t.PendingCredits,
+		t.Count,
 	}
 }
 
@@ -164,8 +165,8 @@ func (a *api) listGroupsOf(r *request) (reply, error) {
 	return answerList(r, listOf("/v1/users/"+user+"/groups"), user, a.config.Lists.GroupsOf, nil, showMembership)
 }
 
-// getTotals answers with what the accounts of a group hold, by asset. The balances are read one by one, so the answer is
-// no snapshot.
+// getTotals answers with what the accounts of a group hold, by asset. The balances are read one by one, so the answer
+// is no snapshot.
 func (a *api) getTotals(r *request) (reply, error) {
 	id := r.ids["group"]
 	l := listOf("/v1/groups/" + id + "/balances")

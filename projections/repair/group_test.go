@@ -22,7 +22,9 @@ func TestRunRebuildsGroups(t *testing.T) {
 	}
 	must(m.Put(ctx, events.GroupRegistered{ID: "desk", Actor: "test", At: at},
 		events.MemberGranted{Group: "desk", User: "ann", Role: events.RoleOwner, Number: 1, Actor: "test", At: at},
-		events.AccountGrouped{Account: "a00", Number: 1, Groups: []string{"desk"}, Added: "desk", Actor: "test", At: at}))
+		events.AccountGrouped{
+			Account: "a00", Number: 1, Groups: []string{"desk"}, Added: "desk", Actor: "test", At: at,
+		}))
 	// One that no change tells of, and one membership that no grant tells of.
 	must(m.WriteGrouped(ctx, projections.Grouped{Account: "a01", Group: "desk", Number: 7}))
 	must(m.WriteMembership(ctx, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))

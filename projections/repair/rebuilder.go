@@ -68,8 +68,9 @@ func (b *Rebuilder) on(views Views) *Rebuilder {
 	return &other
 }
 
-// Report is what rebuilding one projection found: a balance (Account and Asset are set), a membership (Account or Group,
-// and User), a place in a group (Account and Group), entries of a hold (Account and Hold), or a summary (Account alone).
+// Report is what rebuilding one projection found: a balance (Account and Asset are set), a membership (Account or
+// Group, and User), a place in a group (Account and Group), entries of a hold (Account and Hold), or a summary (Account
+// alone).
 // In a dry run Differences are what a rebuild would write.
 type Report struct {
 	Account, Group, Asset, User, Hold string

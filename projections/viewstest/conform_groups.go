@@ -13,7 +13,8 @@ import (
 func (c *conformance) grouped() {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	for i, change := range []events.AccountGrouped{
-		{Groups: []string{"a"}, Added: "a"}, {Groups: []string{"a", "b"}, Added: "b"}, {Groups: []string{"b"}, Removed: "a"},
+		{Groups: []string{"a"}, Added: "a"}, {Groups: []string{"a", "b"}, Added: "b"},
+		{Groups: []string{"b"}, Removed: "a"},
 	} {
 		change.Account, change.Number, change.Actor, change.At = "jane", int64(i+1), "test", at
 		c.must(c.seed.Put(c.ctx, change))
@@ -50,7 +51,8 @@ func (c *conformance) groups() {
 		Same(c.T, "place", found.Value, shown)
 	}
 	granted := events.MemberGranted{
-		Group: "a", User: "ann", Role: events.RoleOwner, Number: 3, Actor: "test", At: time.Unix(1_700_000_000, 0).UTC(),
+		Group: "a", User: "ann", Role: events.RoleOwner, Number: 3, Actor: "test",
+		At: time.Unix(1_700_000_000, 0).UTC(),
 	}
 	c.must(c.seed.Put(c.ctx, granted))
 	newest, err := c.NewestGroupGrant(c.ctx, "a", "ann")

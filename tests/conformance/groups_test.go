@@ -109,8 +109,8 @@ func TestTotalsOfGroups(t *testing.T) {
 		hold("other", "USD", 1000, 0, 0)
 		total := func(asset string, accounts int, credits, debits, cost int64) projections.Total {
 			return projections.Total{Asset: asset, Accounts: accounts, Fold: projections.Fold{
-				Credits: events.NewAmount(credits), Debits: events.NewAmount(debits), Expenditure: events.NewAmount(cost),
-				Count: int64(2 * accounts), PendingDebits: events.NewAmount(int64(accounts)),
+				Credits: events.NewAmount(credits), Debits: events.NewAmount(debits),
+				Expenditure: events.NewAmount(cost), Count: int64(2 * accounts), PendingDebits: events.NewAmount(int64(accounts)),
 			}}
 		}
 		totals := func(ctx context.Context, group string, p projections.Slice) (
