@@ -110,7 +110,7 @@ func hledgerBook(t *testing.T, months int) string {
 		"income:salary", "equity:opening", "liabilities:card"}
 	var b strings.Builder
 	for n := range months * 20 {
-		day := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, n/20, n%20+random.IntN(12))
+		day := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, n/20, random.IntN(31))
 		fmt.Fprintf(&b, "%s %s\n", day.Format(time.DateOnly), []string{"* shopping", "(17) rent", "salary ; for:work"}[random.IntN(3)])
 		picked := random.Perm(len(accounts))
 		sign := 1 - 2*random.IntN(2)
