@@ -91,26 +91,37 @@ func (r *request) begin() error {
 	case onAccount, onGroup:
 		verdict := make(chan error, 1)
 		r.verdict = verdict
+		ctx := r.http.Context()
 		check := func() (err error) {
 			defer recoverTo(&err)
 			if rule.of == onGroup {
-				return r.inGroup(r.ids["group"], rule.role)
+				return r.inGroup(ctx, r.ids["group"], rule.role)
 			}
-			return r.onAccount(r.ids["account"], rule.role)
+			return r.onAccount(ctx, r.ids["account"], rule.role)
 		}
 		if r.route.writes() {
 			err := check()
 			verdict <- err
 			return err
 		}
-		go func() { verdict <- check() }()
+		// A denial ends the reads under way: how long it takes does not tell what there is to read.
+		data, end := context.WithCancel(ctx)
+		r.http = r.http.WithContext(data)
+		go func() {
+			denied := check()
+			if denied != nil {
+				end()
+			}
+			verdict <- denied
+		}()
+		context.AfterFunc(ctx, end)
 	}
 	return nil
 }
 
 // onAccount returns nil if the caller has a role on an account. To callers without any, it does not exist.
-func (r *request) onAccount(account string, needed access.Role) error {
-	roles, err := r.roles(r.http.Context(), map[string]access.Role{account: needed})
+func (r *request) onAccount(ctx context.Context, account string, needed access.Role) error {
+	roles, err := r.roles(ctx, map[string]access.Role{account: needed})
 	switch role := roles[account]; {
 	case err != nil:
 		return err
@@ -123,8 +134,8 @@ func (r *request) onAccount(account string, needed access.Role) error {
 }
 
 // inGroup is onAccount for a role in a group.
-func (r *request) inGroup(group string, needed access.Role) error {
-	roles, err := r.within(r.http.Context(), group)
+func (r *request) inGroup(ctx context.Context, group string, needed access.Role) error {
+	roles, err := r.within(ctx, group)
 	switch role := roles[group]; {
 	case err != nil:
 		return err

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,15 +100,9 @@ type rights struct {
 	grouped map[string]bool        // the account is in it
 }
 
-// role is the strongest.
-func (r rights) role() access.Role {
-	strongest := r.direct
-	for group, role := range r.member {
-		if r.grouped[group] {
-			strongest = max(strongest, role)
-		}
-	}
-	return strongest
+// now returns a copy.
+func (r rights) now() rights {
+	return rights{r.direct, maps.Clone(r.member), maps.Clone(r.grouped)}
 }
 
 // step makes one change, by a request that do sends.
@@ -153,24 +149,26 @@ func (a attempt) need() access.Role {
 	return access.Operator
 }
 
-// change is what the user's role became.
+// change is what the user's rights became.
 type change struct {
 	from, to int64
-	role     access.Role
+	rights
 }
 
-// verdict returns what is wrong with an attempt, "" if nothing: the roles that the user may have had meanwhile are the
-// last acknowledged before it began, and all that were under way.
+// verdict returns what is wrong with an attempt, "" if nothing: the rights that the user may have had meanwhile are the
+// last acknowledged before it began, and all that were under way. While several change, an attempt reads each at a moment
+// of its own.
 func verdict(a attempt, changes []change, posted bool) string {
-	weakest, strongest := access.None, access.None
+	meanwhile := []rights{{}}
 	for _, c := range changes {
 		switch {
 		case c.to < a.from:
-			weakest, strongest = c.role, c.role
+			meanwhile = []rights{c.rights}
 		case c.from < a.to:
-			weakest, strongest = min(weakest, c.role), max(strongest, c.role)
+			meanwhile = append(meanwhile, c.rights)
 		}
 	}
+	weakest, strongest := bounds(meanwhile)
 	ok := a.status < 300
 	switch {
 	case strongest < a.need() && (ok || posted):
@@ -181,6 +179,32 @@ func verdict(a attempt, changes []change, posted bool) string {
 		return fmt.Sprintf("was refused and done: %+v", a)
 	}
 	return ""
+}
+
+// bounds returns the weakest and the strongest role that can be read while rights change.
+func bounds(meanwhile []rights) (weakest, strongest access.Role) {
+	direct := func(r rights) access.Role { return r.direct }
+	weakest, strongest = span(meanwhile, direct)
+	for _, group := range []string{"a", "b"} {
+		low, high := span(meanwhile, func(r rights) access.Role { return r.member[group] })
+		in := func(r rights) bool { return r.grouped[group] }
+		if slices.ContainsFunc(meanwhile, in) {
+			strongest = max(strongest, high)
+		}
+		if !slices.ContainsFunc(meanwhile, func(r rights) bool { return !in(r) }) {
+			weakest = max(weakest, low)
+		}
+	}
+	return weakest, strongest
+}
+
+// span returns the least and the greatest role of several rights.
+func span(all []rights, role func(rights) access.Role) (least, most access.Role) {
+	least = access.Administrator
+	for _, r := range all {
+		least, most = min(least, role(r)), max(most, role(r))
+	}
+	return least, most
 }
 
 // try makes one attempt through a process.
@@ -209,7 +233,7 @@ func (f *fleet) play(random *rand.Rand, steps int) string {
 	for i := range steps {
 		from := clock.Add(1)
 		r.step(random, f.must)
-		changes = append(changes, change{from, clock.Add(1), r.role()})
+		changes = append(changes, change{from, clock.Add(1), r.now()})
 		if random.IntN(2) == 0 { // else the projections lag
 			_ = f.projector.RefreshMembership(f.t.Context(), "jane", "u") // there may be no grant yet
 		}
@@ -260,7 +284,7 @@ func TestRolesCountWhileTheyChange(t *testing.T) {
 		}
 		from := clock.Add(1)
 		r.step(random, f.must)
-		changes = append(changes, change{from, clock.Add(1), r.role()})
+		changes = append(changes, change{from, clock.Add(1), r.now()})
 	}
 	done.Store(true)
 	posting.Wait()

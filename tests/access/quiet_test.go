@@ -79,7 +79,7 @@ func TestQuiet(t *testing.T) {
 // The shape of a request is judged before the caller: a wrong one says so to everybody, and reads no role.
 func TestShapeComesFirst(t *testing.T) {
 	t.Parallel()
-	s := books(t)
+	s := books(t).Beside(system.Calls(who)) // which projects nothing by itself
 	s.Requests.Take()
 	as := []string{"Ledger-User", "stranger"}
 	s.Must(400, "PUT", "/v1/accounts/jane", `{"name":5}`, as...)

@@ -132,3 +132,12 @@ func TestCheckThatFails(t *testing.T) {
 	broken.Must(503, "GET", "/v1/transactions/t-1", "", "Ledger-User", "ann")
 	s.Must(404, "GET", "/v1/transactions/x", "")
 }
+
+// A denial does not wait for the data: how long it takes tells nothing of what there is.
+func TestDenialDoesNotWaitForTheData(t *testing.T) {
+	t.Parallel()
+	s := openRoles(t)
+	f := fault.NewSet()
+	f.All("BatchGetItem", fault.Hangs)
+	s.Beside(system.WithFaults(f)).Must(404, "GET", "/v1/accounts/jane/balances/USD", "", "Ledger-User", "nobody")
+}
