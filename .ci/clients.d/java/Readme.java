@@ -21,11 +21,11 @@ public class Readme {
         AccountsApi accounts = new AccountsApi(client);
         TransactionsApi transactions = new TransactionsApi(client);
 
-        var usd = assets.registerAssetWithHttpInfo("USD", new RegisterAsset().name("US dollar").scale(2), null);
+        var usd = assets.registerAssetWithHttpInfo("USD", new RegisterAsset().name("US dollar").scale(2), null, null);
         expect(usd.getStatusCode(), 201);
         expect(usd.getData().getCurrency(), null);
         var stock = new RegisterAsset().name("Apple Inc.").description("Common stock").scale(0).currency("USD");
-        expect(assets.registerAsset("AAPL", stock, null).getCurrency(), "USD");
+        expect(assets.registerAsset("AAPL", stock, null, null).getCurrency(), "USD");
 
         Profile profile = new Profile();
         profile.setAddresses(List.of(
@@ -38,20 +38,20 @@ public class Readme {
             "bank", new OpenAccount().name("Bank").overdraft(unlimited),
             "market", new OpenAccount().name("Market").overdraft(unlimited),
             "margin", new OpenAccount().name("Margin").overdraft(new Overdraft(Map.of("USD", "500000")))).entrySet()) {
-            expect(accounts.openAccountWithHttpInfo(open.getKey(), open.getValue(), null).getStatusCode(), 201);
+            expect(accounts.openAccountWithHttpInfo(open.getKey(), open.getValue(), null, null).getStatusCode(), 201);
         }
 
         var deposit = new PostTransfer().id("deposit:1@bank").from("bank").to("jane").asset("USD").quantity("500000");
-        expect(transactions.postTransferWithHttpInfo(deposit, null, null, null).getStatusCode(), 201);
+        expect(transactions.postTransferWithHttpInfo(deposit, null, null, null, null).getStatusCode(), 201);
         var trade = new PostTrade().id("t-1").asset("AAPL").buyer("jane").seller("market")
             .quantity("10").cost("150000").settle(true);
-        var posted = transactions.postTradeWithHttpInfo(trade, null, null, null);
+        var posted = transactions.postTradeWithHttpInfo(trade, null, null, null, null);
         expect(posted.getStatusCode(), 201);
-        var replayed = transactions.postTradeWithHttpInfo(trade, null, null, null);
+        var replayed = transactions.postTradeWithHttpInfo(trade, null, null, null, null);
         expect(replayed.getStatusCode(), 200);
         expect(replayed.getData(), posted.getData());
         try {
-            transactions.postTrade(trade.id("t-2").cost("1500000"), null, null, null);
+            transactions.postTrade(trade.id("t-2").cost("1500000"), null, null, null, null);
             throw new AssertionError("a trade beyond the funds was posted");
         } catch (ApiException e) {
             Problem problem = Problem.fromJson(e.getResponseBody());
@@ -59,22 +59,22 @@ public class Readme {
             expect(problem.getAvailable(), "350000");
         }
 
-        Account jane = accounts.getAccount("jane", null, null);
+        Account jane = accounts.getAccount("jane", null, null, null);
         expect(jane.getProfile().getAdditionalProperty("email"), "jane@example.com");
         expect(jane.getProfile().getAddresses().size(), 2);
         expect(((Map<?, ?>) jane.getProfile().getAddresses().get(1)).get("city"), "Shelbyville");
         expect(jane.getOverdraft(), null);
-        expect(accounts.getAccount("margin", null, null).getOverdraft().getMapStringString(), Map.of("USD", "500000"));
+        expect(accounts.getAccount("margin", null, null, null).getOverdraft().getMapStringString(), Map.of("USD", "500000"));
 
-        Transaction read = transactions.getTransaction("t-1", null, null);
+        Transaction read = transactions.getTransaction("t-1", null, null, null);
         expect(read.getPostings().size(), 4);
         expect(read.getPostings().get(0).getCost(), "150000");
-        expect(transactions.getTransaction("deposit:1@bank", null, null).getId(), "deposit:1@bank");
-        BalanceList balances = accounts.listBalances("jane", Consistency.STRONG, null, null, null);
+        expect(transactions.getTransaction("deposit:1@bank", null, null, null).getId(), "deposit:1@bank");
+        BalanceList balances = accounts.listBalances("jane", null, Consistency.STRONG, null, null, null, null);
         expect(balances.getData().size(), 2);
         expect(balances.getData().get(0).getQuantity(), "10");
         expect(balances.getNextCursor(), null);
-        var history = accounts.listPostingsWithHttpInfo("jane", null, null, null, null, null, null, null);
+        var history = accounts.listPostingsWithHttpInfo("jane", null, null, null, null, null, null, null, null);
         expect(history.getStatusCode(), 200);
     }
 }
