@@ -19,7 +19,8 @@ type checksums struct {
 	last  event     // the newest event without one
 }
 
-// note takes an event of the scan. The time of one that is not sound by itself proves nothing about others.
+// note takes an event of the scan. The time of one that is not sound by itself proves nothing about others, nor does
+// that of a posting, which may be an effective date.
 func (c *checksums) note(value any, sound bool) {
 	d, ok := value.(dated)
 	if !ok {
@@ -27,11 +28,12 @@ func (c *checksums) note(value any, sound bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	_, isPosting := value.(posting)
 	switch e := d.written(); {
 	case e.at.IsZero(): // a reversal
 	case !e.sealed && e.at.After(c.last.at):
 		c.last = e
-	case e.sealed && sound && (c.first.IsZero() || e.at.Before(c.first)):
+	case e.sealed && sound && !isPosting && (c.first.IsZero() || e.at.Before(c.first)):
 		c.first = e.at
 	}
 }

@@ -36,7 +36,7 @@ type legCheck struct {
 	audit      *Audit
 	key        [16]byte
 	recentFrom time.Time // transactions from this instant on are kept by themselves
-	sumBefore  time.Time // the sums of assets are of postings before this instant, which are all committed
+	sumBefore  time.Time // the sums of assets are of postings before this instant: all are committed but backdated ones
 
 	mu         sync.Mutex
 	buckets    []bucket
@@ -45,6 +45,7 @@ type legCheck struct {
 	assets     sumsByAsset      // of the postings by asset; "" is that of the assets beyond assetsMax
 	unreadable map[string]bool  // assets with an unreadable posting: nothing is known of their sums
 	reported   map[Finding]bool // with neither value
+	backdated  bool             // a transaction before sumBefore was recorded after it
 	listed     window           // entries of the journal in this scan
 	unlisted   map[digest]unlisted
 }
@@ -202,4 +203,11 @@ func (c *legCheck) addTo(ctx context.Context, of part, transaction string, at ti
 	if isFull {
 		c.examine(ctx, transaction, naming)
 	}
+}
+
+// noteBackdated notes a transaction that may be in the sums in part.
+func (c *legCheck) noteBackdated(h header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.backdated = c.backdated || h.effective != "" && !h.at.Before(c.sumBefore)
 }

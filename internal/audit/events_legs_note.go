@@ -81,6 +81,7 @@ func (c *legCheck) note(ctx context.Context, value any, key table.Key) {
 		if v.kind == reversal {
 			all.add(c.reversedFact(v.reverses, v.id))
 		}
+		c.noteBackdated(v)
 		c.add(ctx, v.id, v.legs[0].ksuid, all)
 		c.noteListed(ctx, v)
 		c.noteEntries(ctx, []entryOf{v.journaled()})
