@@ -66,7 +66,7 @@ var made = sync.OnceValues(func() (book, error) {
 	p.Tune(projections.Tuning{Stretch: stretch, Segments: 90})
 	project := func() error {
 		var errs []error
-		for _, account := range []string{"bank", "market", "jane", "margin", "ann", "shop", "firm", "old"} {
+		for _, account := range []string{"bank", "market", "jane", "margin", "ann", "shop", "firm", "old", "past"} {
 			for _, asset := range []string{"USD", "AAPL", "GOLD"} {
 				first := events.KSUID("")
 				for i := range 2 { // the second time to the end, with a segment closed
@@ -244,10 +244,25 @@ func live(ctx context.Context, l *ledger.Ledger, pass func(time.Duration)) error
 	pay("f-1", "firm", "bank", 300, nil)
 	change(ledger.ChangeAccount{ID: "firm", State: new(events.StateFrozen)})
 	change(ledger.ChangeAccount{ID: "firm", State: new(events.StateOpen), Overdraft: &events.Overdraft{Limits: map[string]events.Amount{"USD": amount(100)}}})
+	keep(backdate(ctx, l, time.Now().Add(-1000*time.Hour)))
 	pay("o-1", "bank", "old", 5, nil)
 	pay("o-2", "old", "bank", 5, nil)
 	change(ledger.ChangeAccount{ID: "old", State: new(events.StateClosed)})
 	return errors.Join(errs...)
+}
+
+// backdate writes transactions with an effective date, to an account of their own.
+func backdate(ctx context.Context, l *ledger.Ledger, at time.Time) error {
+	note := func(id string) ledger.Annotation {
+		n := about(id)
+		n.EffectiveAt = &at
+		return n
+	}
+	_, _, err := l.OpenAccount(ctx, ledger.OpenAccount{ID: "past", Actor: "tester"})
+	_, paid := l.Post(ctx, ledger.PostTransfer{Annotation: note("e-1"), From: "market", To: "past", Asset: "GOLD", Quantity: amount(70)})
+	_, back := l.Reverse(ctx, ledger.ReverseRequest{Annotation: note("e-2"), Transaction: "e-1", Part: ledger.Part{Quantity: new(amount(20))}})
+	_, gift := l.Post(ctx, ledger.PostTrade{Annotation: note("e-3"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(2)})
+	return errors.Join(err, paid, back, gift)
 }
 
 // trades posts n trades; every second one settles.

@@ -123,12 +123,19 @@ func drawEvent(t *rapid.T) events.Event {
 // drawLife draws an event of holds, reversals and changes of accounts, nil for none.
 func drawLife(t *rapid.T, at time.Time, legs func(n int) []events.Leg) events.Event {
 	some := rapid.IntRange(events.PostingsMin, 4)
-	switch rapid.IntRange(0, 6).Draw(t, "life") {
+	switch rapid.IntRange(0, 7).Draw(t, "life") {
 	case 0:
 		return events.TransactionPosted{
 			ID: drawID(t), Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),
 			Fingerprint: "2:abc", Actor: drawText(t, 1, 20), ExpiresAt: at.Add(time.Hour),
 		}
+	case 6:
+		e := events.TransactionPosted{
+			ID: drawID(t), Kind: events.KindTransaction, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),
+			Fingerprint: "2:abc", Actor: drawText(t, 1, 20),
+		}
+		e.RecordedAt = e.PostedAt().Add(time.Hour)
+		return e
 	case 1:
 		return events.TransactionPosted{
 			ID: drawID(t), Kind: events.KindReversal, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),

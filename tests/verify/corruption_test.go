@@ -174,7 +174,7 @@ func gone(name string, k table.Key, code audit.Code, found string) corruption {
 
 func corruptions() []corruption {
 	return slices.Concat(ofItems(), ofEvents(), ofDowngrades(), ofTransactions(), ofBalances(), ofAccounts(),
-		ofHolds(), ofHoldEntries(), ofReversals(), ofChanges(), ofGroups(), ofLists())
+		ofHolds(), ofHoldEntries(), ofReversals(), ofEffectiveDates(), ofChanges(), ofGroups(), ofLists())
 }
 
 var minusZero = regexp.MustCompile(`(^|[^0-9A-Za-z])-0([^0-9]|$)`)
