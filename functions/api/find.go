@@ -40,7 +40,8 @@ func (a *api) listTransactions(r *request) (reply, error) {
 	}
 	l := listOf("/v1/transactions", paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
 		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger)
-	return answerPage(r, l, isListed, func(t projections.Transaction) transaction { return showHold(projections.Hold(t)) },
+	show := func(t projections.Transaction) transaction { return showHold(projections.Hold(t)) }
+	return answerPage(r, l, isListed, show,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Transaction], error) {
 			listed, err := a.config.Lists.Transactions(ctx, by, s)
 			return within(listed, func(t projections.Transaction) (string, int) {

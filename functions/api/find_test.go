@@ -96,11 +96,8 @@ func (f *fixture) ids(t *testing.T, path string) (ids string, pages int) {
 func TestTransactionsByTimeAndMetadata(t *testing.T) {
 	f := newFixture(t)
 	day := instant.AddDate(0, 0, 1)
-	var all []string
 	for i := range 9 {
-		id := fmt.Sprintf("o-%d", i)
-		all = append(all, id)
-		f.postAt(t, day.Add(time.Duration(i)*time.Hour), id,
+		f.postAt(t, day.Add(time.Duration(i)*time.Hour), fmt.Sprintf("o-%d", i),
 			fmt.Sprintf(`,"metadata":{"order":"%d","other":"1"}`, i%3))
 	}
 	f.must(t, 201, "POST", "/v1/transfers", placed)
