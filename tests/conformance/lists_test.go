@@ -103,7 +103,7 @@ func pages[T any](t *testing.T, list listing[T], of string, wanted ...T) {
 		var got []T
 		for after, turns := "", 0; ; turns++ {
 			page, err := list(t.Context(), of, projections.Slice{After: after, Limit: limit})
-			if err != nil || len(page.Items) > limit || turns > 20 {
+			if err != nil || len(page.Items) > limit || turns > 30 {
 				t.Fatalf("%q by %d: page %d has %d items, %v", of, limit, turns, len(page.Items), err)
 			}
 			got = append(got, page.Items...)
