@@ -19,8 +19,8 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// Views implements projections.ProjectorViews, ListerViews and ReaderViews, and repair.Views, on one table. It is safe for
-// concurrent use. Errors that those don't name (the table is missing, access is denied) come back as they are: no
+// Views implements projections.ProjectorViews, ListerViews and ReaderViews, and repair.Views, on one table. It is safe
+// for concurrent use. Errors that those don't name (the table is missing, access is denied) come back as they are: no
 // repetition would cure them, and nothing was written.
 type Views struct {
 	client   *dynamodb.Client
