@@ -157,6 +157,11 @@ func (f *formData) view(status int) view {
 var errForged = errors.New("this form was not sent by a page of this console, or the console was restarted: go back, " +
 	"load the page again, and send it again")
 
+// sent reports whether a form came with the token that every form of this console has.
+func (c *Console) sent(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) == 1
+}
+
 // act shows what a form would do, and does it once that was confirmed. A refusal shows the form again, with the same
 // id.
 func (c *Console) act(r *http.Request) (view, error) {
@@ -165,7 +170,7 @@ func (c *Console) act(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := r.PostForm
-	if subtle.ConstantTimeCompare([]byte(v.Get("token")), []byte(c.token)) != 1 {
+	if !c.sent(v.Get("token")) {
 		return view{}, errForged
 	}
 	f, err := newForm(r.PathValue("action"), v)

@@ -34,6 +34,7 @@ type Console struct {
 	token string          // stands in every form, and nowhere that another site could read
 	ended <-chan struct{} // when it is closed, no page is kept up to date any more
 	url   string          // of the API, for the commands that pages show
+	user  string          // as whom the API is asked; "" for the caller alone
 }
 
 // New returns the console of the ledger that api calls at url. Pages are kept up to date until ctx ends.
@@ -43,28 +44,34 @@ func New(ctx context.Context, api *client.Client, url string) *Console {
 		ended: ctx.Done(), url: url,
 	}
 	mux := http.NewServeMux()
-	for pattern, page := range map[string]func(*http.Request) (view, error){
-		"GET " + Path + "{$}":               c.home,
-		"GET " + Path + "newest":            c.newest,
-		"GET " + Path + "search":            c.search,
-		"GET " + Path + "accounts/{id}":     c.account,
-		"GET " + Path + "assets/{id}":       c.asset,
-		"GET " + Path + "transactions/{id}": c.transaction,
-		"GET " + Path + "do/{action}":       c.form,
-		"POST " + Path + "do/{action}":      c.act,
-		"GET " + Path:                       nowhere,
+	for pattern, page := range map[string]func(*Console, *http.Request) (view, error){
+		"GET " + Path + "{$}":               (*Console).home,
+		"GET " + Path + "newest":            (*Console).newest,
+		"GET " + Path + "search":            (*Console).search,
+		"GET " + Path + "accounts/{id}":     (*Console).account,
+		"GET " + Path + "assets/{id}":       (*Console).asset,
+		"GET " + Path + "transactions/{id}": (*Console).transaction,
+		"GET " + Path + "do/{action}":       (*Console).form,
+		"POST " + Path + "do/{action}":      (*Console).act,
+		"GET " + Path:                       (*Console).nowhere,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			v, err := page(r)
-			c.show(w, r, v, err)
+			as := c.as(r)
+			v, err := page(as, r)
+			as.show(w, r, v, err)
 		})
 	}
-	mux.HandleFunc("GET "+Path+"live", c.live)
-	mux.HandleFunc("GET "+Path+"accounts/{id}/chart.svg", c.chart)
-	mux.HandleFunc("GET "+Path+"accounts/{id}/statement.csv", c.statement)
+	for pattern, answer := range map[string]func(*Console, http.ResponseWriter, *http.Request){
+		"GET " + Path + "live":                        (*Console).live,
+		"GET " + Path + "accounts/{id}/chart.svg":     (*Console).chart,
+		"GET " + Path + "accounts/{id}/statement.csv": (*Console).statement,
+		"POST " + Path + "user":                       (*Console).setUser,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { answer(c.as(r), w, r) })
+	}
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
 	c.Handler = http.NewCrossOriginProtection().Handler(secured(mux))
-	for _, name := range []string{"home", "search", "account", "asset", "transaction", "form", "problem"} {
+	for _, name := range []string{"home", "search", "account", "asset", "transaction", "user", "form", "problem"} {
 		c.pages[name] = template.Must(template.New("layout.html").Funcs(c.functions()).
 			ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/"+name+".html"))
 	}
@@ -126,7 +133,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v view, err error
 		return
 	}
 	var page bytes.Buffer
-	if err := c.pages[v.name].Execute(&page, v.content()); err != nil {
+	if err := c.pages[v.name].Execute(&page, c.content(v)); err != nil {
 		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -137,18 +144,18 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v view, err error
 	_, _ = page.WriteTo(w) // an error is that of a reader who left
 }
 
-// content is what a template gets: the data alone for a part of a page.
-func (v view) content() any {
+// content is what a template gets.
+func (c *Console) content(v view) any {
 	return struct {
-		Title string
-		Data  any
-	}{v.title, v.data}
+		Title, User string
+		Data        any
+	}{v.title, c.user, v.data}
 }
 
 // errNowhere is of a path that leads nowhere.
 var errNowhere = errors.New("there is no such page")
 
-func nowhere(*http.Request) (view, error) { return view{}, errNowhere }
+func (c *Console) nowhere(*http.Request) (view, error) { return view{}, errNowhere }
 
 // problem shows an error in the API's words.
 func (c *Console) problem(ctx context.Context, err error) view {

@@ -19,8 +19,11 @@ const (
 	holders = client.PageLimit
 )
 
-// home shows what is in the ledger.
+// home shows what is in the ledger; to a user, the accounts and groups of the user.
 func (c *Console) home(r *http.Request) (view, error) {
+	if c.user != "" {
+		return c.homeOfUser(r)
+	}
 	ctx, q := r.Context(), r.URL.Query()
 	data := struct {
 		Assets       []client.Asset
@@ -53,6 +56,19 @@ func (c *Console) home(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	return view{name: "home", title: "Ledger", data: data}, c.loadAll(ctx, append(data.Newest, data.Open...))
+}
+
+func (c *Console) homeOfUser(r *http.Request) (view, error) {
+	accounts, err := c.api.UserAccounts(c.user).Page(r.Context(), r.URL.Query().Get("cursor"), listed)
+	if err != nil {
+		return view{}, err
+	}
+	groups, err := c.api.UserGroups(c.user).Page(r.Context(), "", listed)
+	return view{name: "user", title: "Accounts of " + c.user, data: struct {
+		Accounts []client.Reach
+		More     string
+		Groups   []client.Member
+	}{accounts.Value.Data, cursor(accounts.Value.NextCursor), groups.Value.Data}}, err
 }
 
 // newest is the part of home that is kept up to date.
@@ -109,6 +125,8 @@ func (c *Console) account(r *http.Request) (view, error) {
 		client.Page
 		Holds       []client.Transaction
 		Changes     []client.Change
+		Members     []client.Member
+		Groups      []client.Grouped
 		History     []client.Posting
 		Older       string // where the next page of the history begins
 		Asset       string // of the history, "" for all
@@ -129,6 +147,16 @@ func (c *Console) account(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	data.Changes = changes.Value.Data
+	members, err := c.api.Members(id).Page(ctx, "", listed)
+	if err != nil {
+		return view{}, err
+	}
+	data.Members = members.Value.Data
+	groups, err := c.api.AccountGroups(id).Page(ctx, "", listed)
+	if err != nil {
+		return view{}, err
+	}
+	data.Groups = groups.Value.Data
 	var assets []string
 	for _, b := range page.Value.Balances.Data {
 		assets = append(assets, b.Asset)

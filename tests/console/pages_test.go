@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
@@ -29,8 +30,9 @@ const (
 // site is a console of a ledger of its own.
 type site struct {
 	*testing.T
-	ledger *system.System
-	url    string
+	ledger  *system.System
+	url     string
+	browser http.Client
 }
 
 func newSite(t *testing.T) *site {
@@ -50,7 +52,7 @@ func newSite(t *testing.T) *site {
 // get returns a page, which must have the status.
 func (s *site) get(path string, status int) string {
 	s.Helper()
-	r, err := http.Get(s.url + path)
+	r, err := s.browser.Get(s.url + path)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -86,6 +88,12 @@ func (s *site) send(action, page string, filled url.Values, status int) string {
 
 func (s *site) post(action, page string, filled url.Values) *http.Response {
 	s.Helper()
+	return s.submit("do/"+action, page, filled)
+}
+
+// submit sends the form on a page to a path.
+func (s *site) submit(path, page string, filled url.Values) *http.Response {
+	s.Helper()
 	values := url.Values{}
 	for _, hidden := range input.FindAllStringSubmatch(page, -1) {
 		values.Set(hidden[1], html.UnescapeString(hidden[2]))
@@ -93,7 +101,7 @@ func (s *site) post(action, page string, filled url.Values) *http.Response {
 	for name, value := range filled {
 		values[name] = value
 	}
-	r, err := http.PostForm(s.url+"do/"+action, values)
+	r, err := s.browser.PostForm(s.url+path, values)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -205,6 +213,28 @@ func TestPast(t *testing.T) {
 		}
 	}
 	s.has(s.get("accounts/jane/statement.csv?asset=none", http.StatusNotFound), `class="fault"`)
+}
+
+// As a user, the console shows what that user's roles allow, until everything is asked for again.
+func TestAsAUser(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
+	s.has(s.eventually("accounts/jane", "Who may"), "u-17", "viewer")
+	var err error
+	if s.browser.Jar, err = cookiejar.New(nil); err != nil {
+		t.Fatal(err)
+	}
+	choose := func(user string) string {
+		return s.read(s.submit("user", s.get("do/transfer", http.StatusOK), values("user", user)), http.StatusOK)
+	}
+	s.has(choose("u-17"), "You see what", "u-17", "Accounts of u-17", "jane", "viewer")
+	s.has(s.get("accounts/jane", http.StatusOK), "100.00")
+	s.get("accounts/bank", http.StatusNotFound)
+	form := s.get("do/transfer", http.StatusOK)
+	s.has(s.send("transfer", form, values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"),
+		http.StatusUnprocessableEntity), "forbidden")
+	s.has(choose(""), "Newest transactions")
 }
 
 // A form that is sent twice posts once.
