@@ -30,6 +30,7 @@ type Record struct {
 	Removed        bool            // a REMOVE record; the ledger deletes nothing
 	Altered        bool            // a MODIFY record; the ledger alters no event
 	Figures        *events.Figures // of a posting, as the record shows them; nil: the table is read for them
+	Written        time.Time       // about when the item changed; zero: unknown
 	Event          events.Event    // of a header or the end of a hold, as the record shows it; nil: likewise
 }
 
@@ -143,7 +144,7 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 				continue
 			}
 			g := groupOf(i, groupKey{account: account, asset: asset})
-			g.dirty = append(g.dirty, dirtyPosting{id, r.Figures})
+			g.dirty = append(g.dirty, dirtyPosting{id, r.Figures, r.Written})
 			if r.Figures != nil && r.Figures.Hold != "" {
 				hold := groupOf(i, groupKey{hold: r.Figures.Hold})
 				hold.ended = hold.ended || r.Figures.Phase.Ends()

@@ -40,6 +40,18 @@ func TestBatchesLogWhatTheyTook(t *testing.T) {
 	}
 }
 
+// What was posted for a time in the past lags since it was written.
+func TestBackdatedPostingsLagSinceTheyWereWritten(t *testing.T) {
+	b := newBook(t)
+	batch := records(of(jane, b.PostOnes(jane, 1)...)...)
+	b.Time = morning.Add(time.Hour)
+	batch[0].Written = b.Time.Add(-3 * time.Second)
+	b.project(batch)
+	if got := b.lastLine(); !strings.HasSuffix(got, "RefoldDepth=[1] ProjectionLag=[3000]") {
+		t.Error(got)
+	}
+}
+
 func TestBatchesLogConflicts(t *testing.T) {
 	b := newBook(t)
 	ids := b.PostOnes(jane, 5000)

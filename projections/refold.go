@@ -29,6 +29,17 @@ var ErrFiguresDiffer = errors.New("posting was counted with other figures")
 type dirtyPosting struct {
 	id      events.KSUID
 	figures *events.Figures // nil: the record shows none
+	written time.Time       // see Record
+}
+
+// lag returns how long the posting has been there at a time. One with an effective date was written long after the
+// time in its KSUID.
+func (d dirtyPosting) lag(now time.Time) time.Duration {
+	since := d.id.Time()
+	if d.written.Sub(since) > table.SettleWindow {
+		since = d.written
+	}
+	return max(0, now.Sub(since))
 }
 
 // Refold counts the postings with these KSUIDs, and all others that it meets, in the balance of k. The postings are
@@ -85,7 +96,7 @@ func (p *Projector) refold(ctx context.Context, k events.Pair, dirty []dirtyPost
 		}
 		p.cache.Commit(r.entry, r.stored, r.tail, r.read)
 		if e.written && len(dirty) > 0 {
-			e.lag = max(0, p.now().Sub(dirty[len(dirty)-1].id.Time()))
+			e.lag = dirty[len(dirty)-1].lag(p.now())
 		}
 		return nil
 	})

@@ -34,6 +34,7 @@ func Handler(consume Consumer) Function {
 				Removed:        r.EventName == string(lambdaevents.DynamoDBOperationTypeRemove),
 				Altered:        r.EventName == string(lambdaevents.DynamoDBOperationTypeModify),
 				Figures:        figures(r),
+				Written:        r.Change.ApproximateCreationDateTime.Time,
 				Event:          event(r),
 			}
 		}
