@@ -190,6 +190,36 @@ func TestWritesOfATrade(t *testing.T) {
 	}
 }
 
+// A trade for a time in the past asks for what any other does, also when it is replayed long after: nothing is made sure
+// of.
+func TestWritesOfABackdatedTrade(t *testing.T) {
+	t.Parallel()
+	s := system.New(t)
+	s.OpenRegister()
+	s.Must(201, "POST", "/v1/trades", trade("t-0", "jane", 1, 0, false))
+	past := func(id string) string {
+		return strings.Replace(trade(id, "jane", 10, 1500, false), "{", `{"effective_at":"2020-01-31T12:00:00Z",`, 1)
+	}
+	var id string
+	post := func(status int) func(int) []system.Request {
+		return func(try int) []system.Request {
+			if status == 201 {
+				id = fmt.Sprintf("t-%d", try+1)
+			}
+			s.Requests.Take()
+			s.Must(status, "POST", "/v1/trades", past(id))
+			return s.Requests.Take()
+		}
+	}
+	written := "TransactWriteItems put TXN#%[1]s TXN#%[1]s" + ifAbsent + ", put ACCOUNT#jane POSTING#AAPL#ksuid" + ifAbsent +
+		", put ACCOUNT#market POSTING#AAPL#ksuid" + ifAbsent
+	requests := system.Promptly(t, post(201))
+	system.WantRequests(t, requests, fmt.Sprintf(written, id))
+	if again := system.Promptly(t, post(200)); len(again) != 2 {
+		t.Errorf("a replay asked for %q", system.Lines(again))
+	}
+}
+
 // A balance is made when its first posting is projected; the next posting changes it, and nothing else.
 func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
 	t.Parallel()
