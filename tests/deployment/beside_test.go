@@ -151,6 +151,10 @@ func TestOlderFormBesideOldCode(t *testing.T) {
 		t.Errorf("a rebuild by the older release would change %s%s", out, problems)
 	}
 	r.knowsNothingElse()
+	// What was posted while no lister ran is listed by a rebuild.
+	if out, problems, status := r.operator(process.Binary(t), "rebuild", "--lists"); status != 0 {
+		t.Errorf("rebuild: %s%s", out, problems)
+	}
 	r.sound(process.Binary(t))
 }
 
