@@ -85,7 +85,7 @@ var importRules = []importRule{
 	{"internal/bench", everything, sdk},
 	{"internal/meter", "internal/store internal/table internal/ddb", sdk | whole},
 	{"internal/price", "", pure},
-	{"internal/local/stack", "functions/api internal/ddb internal/retry internal/local/*", sdk},
+	{"internal/local/stack", "functions/api internal/table internal/ddb internal/retry internal/local/*", sdk},
 	{"internal/local/*", ". internal/store internal/table internal/ddb internal/retry internal/local/*", sdk | whole},
 	{"client", "events internal/retry", whole},
 	{"client/*", "", sdk | whole},
