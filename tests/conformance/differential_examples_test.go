@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,6 +102,34 @@ func TestAPositionBetweenEqualsOfAnIndex(t *testing.T) {
 	}
 	if !strings.HasPrefix(inMemory, "1 of 1: ") || !strings.Contains(inMemory, `SK="c"`) {
 		t.Errorf("in memory: %s", inMemory)
+	}
+}
+
+// A filtered scan shows what passes, and counts what it went through.
+func TestScansAreFiltered(t *testing.T) {
+	for filter, want := range map[string]string{
+		"#type = :a OR #type = :b": "2 of 3", "#type = :a AND SK = :b": "0 of 3", "Count = :a": "error ValidationException",
+	} {
+		ask := func(client *dynamodb.Client, name *string) string {
+			for _, kind := range []string{"a", "b", "c"} {
+				item := ddb.Key(table.Key{PK: kind, SK: kind})
+				item[table.AttrType] = ddb.String(kind)
+				if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in := &dynamodb.ScanInput{TableName: name, FilterExpression: &filter,
+				ExpressionAttributeValues: ddb.Item{":a": ddb.String("a")}}
+			if strings.Contains(filter, "#type") {
+				in.ExpressionAttributeNames = map[string]string{"#type": table.AttrType}
+				in.ExpressionAttributeValues[":b"] = ddb.String("b")
+			}
+			out, err := client.Scan(t.Context(), in, ddb.Once)
+			return shown(err, func() string { return fmt.Sprintf("%d of %d", out.Count, out.ScannedCount) })
+		}
+		if real, inMemory := askBoth(t, ask); real != want || inMemory != want {
+			t.Errorf("%s: DynamoDB Local: %s, in memory: %s", filter, real, inMemory)
+		}
 	}
 }
 

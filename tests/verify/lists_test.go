@@ -2,6 +2,7 @@ package verify
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,10 @@ import (
 	"ledger.example/internal/audit"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
+	"ledger.example/ledger"
+	"ledger.example/projections"
+	views "ledger.example/projections/dynamo"
+	"ledger.example/projections/repair"
 )
 
 // ofListCodes are the codes of lists of transactions and of the journal, whose pages are not named by their accounts.
@@ -200,6 +205,56 @@ func TestWhatIsYoungNeedNotBeListed(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, report)
 		}
 	}
+}
+
+// A transaction with an effective date is listed at that date, and in the journal when it was recorded. A dry run of a
+// rebuild writes nothing, and a second run finds nothing.
+func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
+	b := copyOfBook(t)
+	client := b.client(t)
+	effective := long()
+	note := about("back-1")
+	note.EffectiveAt = &effective
+	if _, err := newLedger(client, nil).Post(t.Context(), ledger.PostTransfer{Annotation: note, From: "bank", To: "market",
+		Asset: "USD", Quantity: amount(1)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false, false} {
+		v := views.NewViews(client, books)
+		before, err := read(t.Context(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := repair.New(repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, nil, nil), Indexed: indexed,
+			ListsOnly: true, Scope: repair.Scope{DryRun: dry}})
+		if err := run.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		after, err := read(t.Context(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := int64(2) // the entry by time, and that of the journal
+		if before[table.ListedKey(ksuidOf(before, "back-1"), "back-1")] != nil {
+			want = 0
+		}
+		n := run.Counts()
+		if n.Different+n.Behind != want || n.Failed > 0 || dry && !reflect.DeepEqual(before, after) ||
+			!dry && len(after)-len(before) != int(want) {
+			t.Errorf("dry %t: %+v, %d items and then %d", dry, n, len(before), len(after))
+		}
+	}
+	report := verify(t, client, 0)
+	for _, code := range ofListCodes {
+		if report.ByCode[code] > 0 {
+			t.Errorf("%+v", report)
+		}
+	}
+}
+
+// ksuidOf is the KSUID of a transaction's first leg.
+func ksuidOf(b book, transaction string) string {
+	return textOf(b.leg(table.TransactionKey(transaction), 0), "ID")
 }
 
 // What is void is no defect, nor is what stands in the journal twice, nor an entry of metadata that was indexed once.
