@@ -23,7 +23,7 @@ type TransactionPosted struct {
 	Actor       string            // who posted it, 1 to ActorChars characters
 	ExpiresAt   time.Time         // of a hold: from when on it may expire, UTC, whole microseconds; else zero
 	Reverses    string            // of KindReversal: the id of the transaction that it reverses; else ""
-	RecordedAt  time.Time         // of one with an effective date: when it was posted, UTC, whole microseconds; else zero
+	RecordedAt  time.Time         // of one with an effective date: when it was posted, UTC, microseconds; else zero
 }
 
 // Leg is one posting as its header carries it.
