@@ -7,10 +7,10 @@
 //   - read: scans the table in parallel segments, and reads pages of single partitions.
 //   - decode: checks each item by itself: keys, types, canonical texts and numbers, and that nothing is unknown.
 //   - events: checks the checksum of each event, the sums, the shape and the fingerprint of each header, the ends of
-//     holds and the reversals. It also checks that headers and ends have the same legs as the postings, that the
-//     lists of holds show the holds, and that each header stands in the lists of transactions and in the journal, without
-//     holding any of these in memory. For each transaction it adds the hashes of
-//     the expected items and subtracts the hashes of the stored ones.
+//     holds and the reversals. It also checks that headers and ends have the same legs as the postings, that the lists
+//     of holds show the holds, and that headers and ends stand in the lists of transactions and in the journal, without
+//     holding any of these in memory. For each transaction it adds the hashes of the expected items and subtracts the
+//     hashes of the stored ones.
 //   - projections: reads each account in the order of its keys. It compares balances, segments, guards, summary,
 //     memberships and places in groups with the sums of the postings, with the changes of the account and of its
 //     groups, and with the grants. It reads the members of each group likewise.
