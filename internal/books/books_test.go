@@ -3,6 +3,7 @@ package books
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -130,5 +131,50 @@ func TestBooksBecomeLines(t *testing.T) {
 			}
 			golden(t, file+".lines", strings.ReplaceAll(told(t, b, Options{}), here+string(filepath.Separator), "testdata/"))
 		})
+	}
+}
+
+// A program that isn't there is named, with how it is installed.
+func TestAMissingProgramIsNamed(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for file, wanted := range map[string][]string{
+		"sample.journal":   {"hledger", "apt-get install hledger"},
+		"sample.ledger":    {"ledger", "apt-get install ledger"},
+		"sample.beancount": {"beancount", "pip install beancount"},
+	} {
+		_, err := Read(t.Context(), wanted[0], filepath.Join("testdata", file))
+		missing, ok := errors.AsType[*MissingError](err)
+		if !ok || missing.Program != wanted[0] || !strings.Contains(err.Error(), wanted[1]) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// What the ledger has already binds the book: scales, limits and states.
+func TestTheLedgerBindsTheBook(t *testing.T) {
+	posting := func(account string, number string) Posting {
+		n, err := ParseNumber(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Posting{Line: 2, Account: account, Quantity: Amount{n, "EUR"}}
+	}
+	b := Book{Transactions: []Transaction{{Position: Position{"a.journal", 1}, Date: "2024-01-01",
+		Postings: []Posting{posting("limited", "1.25"), posting("frozen", "-1.25")}}}}
+	got := told(t, b, Options{Ledger: stored{
+		assets: map[string]client.Asset{"EUR": {ID: "EUR", Scale: 1}},
+		accounts: map[string]client.Account{
+			"limited": {ID: "limited", State: client.StateOpen},
+			"frozen":  {ID: "frozen", State: client.StateFrozen, Overdraft: []byte(`"unlimited"`)},
+		},
+	}})
+	for _, want := range []string{
+		"a.journal:2: 1.25 EUR has more decimals than the 1 of the asset",
+		`a.journal:2: account "limited" is in the ledger already, with a limit`,
+		`a.journal:2: account "frozen" is in the ledger already, and frozen`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not said: %s", want, got)
+		}
 	}
 }

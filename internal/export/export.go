@@ -1,6 +1,6 @@
 // Package export writes everything that a ledger has posted, as JSON lines that an import takes, as CSV, and as books
-// of hledger and beancount. It reads page by page, and holds a few pages, the assets, and a few bytes for each account and
-// transaction that it has written.
+// of hledger and beancount. It reads page by page, and holds a few pages, the assets, and a few bytes for each account
+// and transaction that it has written.
 package export
 
 import (

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -443,5 +444,32 @@ func TestAccountsAreLookedUpOnlyWhenLinesMeet(t *testing.T) {
 	}
 	if counts, _, err := run(t.Context(), b, 4, strings.NewReader(file.String())); err != nil || counts.New != 100 || b.asked != 0 {
 		t.Errorf("%+v, %d look-ups, %v", counts, b.asked, err)
+	}
+}
+
+// A change of an account comes after all that stands before it, whatever that waits for, and before what follows.
+func TestChangesComeAfterWhatIsBefore(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(`{"asset":{"id":"EUR"}}` + "\n" + `{"account":{"id":"a","overdraft":"unlimited"}}` + "\n" +
+		`{"account":{"id":"b","overdraft":"unlimited"}}` + "\n")
+	for n := range 50 {
+		fmt.Fprintf(&text, `{"transfer":{"id":"t-%d","from":"a","to":"b","asset":"EUR","quantity":"1"}}`+"\n", n)
+	}
+	text.WriteString(`{"change":{"id":"a","state":"frozen"}}` + "\n" + `{"change":{"id":"b","state":"closed"}}` + "\n")
+	var mu sync.Mutex
+	var sent []string
+	b := newBook()
+	b.before = func(_ context.Context, cmd client.Command) error {
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, string(cmd.Kind))
+		return nil
+	}
+	run := New(Config{Ledger: b, Clients: 8, OnFailure: func(f Failure) { t.Logf("line %d: %v", f.Line, f.Err) }})
+	if err := run.Run(t.Context(), strings.NewReader(text.String())); err != nil {
+		t.Fatal(err)
+	}
+	if len(sent) != 55 || slices.Index(sent, string(client.KindChange)) != 53 {
+		t.Errorf("%d sent: %q", len(sent), sent)
 	}
 }
