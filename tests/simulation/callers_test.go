@@ -57,6 +57,11 @@ func (h *history) open() error {
 			return err
 		}
 	}
+	for _, team := range teams {
+		if _, _, err := p.ledger.RegisterGroup(ctx, ledger.RegisterGroup{ID: team, Actor: beforehand}); err != nil {
+			return err
+		}
+	}
 	h.model.opened()
 	for n := range h.knobs.processes {
 		h.commands = append(h.commands, h.born("command", n))
@@ -162,6 +167,7 @@ func (h *history) startCallers() {
 	}
 	if h.meets(Memberships, true) {
 		h.startMembers()
+		h.startGroups()
 	}
 }
 

@@ -41,7 +41,7 @@ var lifeDefects = []defect{
 		old: "		case ended && h.Ended == nil:",
 		new: "		case ended && h.Ended == nil && !planted(\"end of a hold listed too early\"):"},
 	// G12: no more is reversed than was posted.
-	{name: "number of a reversal without its condition", guarantee: "G12", file: "ledger/dynamo/append.go",
+	{name: "number of a reversal without its condition", within: 150, guarantee: "G12", file: "ledger/dynamo/append.go",
 		old: "		puts[i] = j.putAbsent(maker, head)\n",
 		new: "		puts[i] = j.putAbsent(maker, head)\n		if _, number := head.(events.TransactionReversed); number && planted(\"number of a reversal without its condition\") {\n			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, \"\"\n		}\n"},
 	{name: "more reversed than is left", guarantee: "G12", file: "ledger/reverse.go",

@@ -69,6 +69,7 @@ type model struct {
 	memberships map[string]int64
 	newest      int64    // number of the newest grant
 	roles       []string // after so many grants
+	grouped     []events.AccountGrouped
 	spent       map[pair]uint64
 	unseen      map[pair]map[events.KSUID]events.PostingRecorded // backdated, acknowledged, and not shown yet
 	lives
@@ -80,7 +81,8 @@ func newModel(h *history) *model {
 		headers: map[string]events.TransactionPosted{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
 		there: map[pair]legs{}, acked: map[pair]legs{}, ackedIDs: map[pair]map[events.KSUID]legs{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
-		roles: []string{""}, summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
+		roles: []string{""}, grouped: []events.AccountGrouped{{}},
+		summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]uint64{},
 		unseen: map[pair]map[events.KSUID]events.PostingRecorded{}, lives: newLives(),
 	}
 }
@@ -142,10 +144,10 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 	case table.KindSummary:
 		account, _ := table.ParseSummary(key)
 		m.summaries[account] = summaryOf(after)
-	case table.KindMembership:
+	case table.KindMembership, table.KindGrouped:
 		number := int64(unsigned(after, table.AttrNumber))
 		if number < m.memberships[key.SK] {
-			m.broken("the membership %s went back from grant %d to %d", key.SK, m.memberships[key.SK], number)
+			m.broken("%s went back from number %d to %d", key.SK, m.memberships[key.SK], number)
 		}
 		m.memberships[key.SK] = number
 	case table.KindListed, table.KindJournal: // the audit judges them
@@ -199,6 +201,8 @@ func (m *model) takeEvent(key table.Key, item ddb.Item) {
 		m.ended(e)
 	case events.TransactionReversed:
 		m.reversed(e)
+	case events.AccountGrouped:
+		m.grouping(e)
 	case events.MemberGranted:
 		m.grant(key, e.Number, string(e.Role))
 	case events.MemberRevoked:

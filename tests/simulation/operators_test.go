@@ -214,7 +214,9 @@ func (m *model) takeDamaged(key table.Key, after ddb.Item) {
 			m.summaries[account] = summaryOf(after)
 		}
 	}
-	if _, _, ok := table.ParseMembership(key); ok && after != nil {
+	_, _, isMembership := table.ParseMembership(key)
+	_, _, isPlace := table.ParseGrouped(key)
+	if (isMembership || isPlace) && after != nil {
 		m.memberships[key.SK] = int64(unsigned(after, table.AttrNumber))
 	}
 }

@@ -308,6 +308,7 @@ func (m *model) exact() {
 	if m.newest > 0 {
 		m.member()
 	}
+	m.placed()
 	m.livesAtRest()
 	for k, there := range m.there {
 		spent, guarded := m.spent[k]
