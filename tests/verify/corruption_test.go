@@ -177,7 +177,7 @@ func corruptions() []corruption {
 		ofHolds(), ofHoldEntries(), ofReversals(), ofEffectiveDates(), ofChanges(), ofGroups(), ofLists())
 }
 
-var minusZero = regexp.MustCompile(`(^|[^0-9A-Za-z])-0([^0-9]|$)`)
+var minusZero = regexp.MustCompile(`(^|[^0-9A-Za-z_-])-0([^0-9A-Za-z_-]|$)`)
 
 // expect fails t unless a report's findings are those, in any order.
 func expect(t *testing.T, report audit.Report, wanted []want) {
