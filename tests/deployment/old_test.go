@@ -1,5 +1,5 @@
 // Package deployment runs the commands of two releases on one table, as they meet in a deployment: the last release
-// that knows no holds, reversals and changes of accounts, and this one. Both run on one DynamoDB Local.
+// that knows no groups, lists and dates in the past, and this one. Both run on one DynamoDB Local.
 package deployment
 
 import (
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 const reason = "builds an older release, and runs its command on DynamoDB Local"
 
-// older is the last commit that reads no stored form beyond events.OlderForm.
-const older = "078d7529342626b783b3495a8d12fd9264293c09"
+// older is the commit of that release.
+const older = "2c0a32992fc0d5b9f8b8ae50f189c3930319cf81"
 
 // errNoHistory says that this is a copy of the source in which older commits cannot be.
 var errNoHistory = errors.New("this copy of the source has no history: the commit " + older + " cannot be built. " +
@@ -39,7 +39,7 @@ var oldBinary = sync.OnceValues(func() (string, error) {
 	if err := git(io.Discard, "cat-file", "-e", older+"^{commit}"); err != nil {
 		var shallow bytes.Buffer
 		if git(&shallow, "rev-parse", "--is-shallow-repository") == nil && strings.TrimSpace(shallow.String()) != "true" {
-			return "", fmt.Errorf("the history lacks the commit %s, the last release before form 3: %w", older, err)
+			return "", fmt.Errorf("the history lacks the commit %s, the older release: %w", older, err)
 		}
 		return "", errNoHistory
 	}
