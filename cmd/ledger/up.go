@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -131,12 +132,9 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	site := http.NewServeMux()
-	site.Handle("/", ledger.API())
-	site.Handle(console.Path, pages)
 	parts.Go(func() error {
 		defer endPump()
-		return stack.Serve(partsCtx, "the API", listener, stack.OwnHost(site, false), log)
+		return stack.Serve(partsCtx, "the API", listener, stack.OwnHost(site(ledger.API(), pages), false), log)
 	})
 	parts.Go(func() error { return s.Watch(partsCtx) })
 	parts.Go(func() error { return unlessEnded(partsCtx, env.welcome(partsCtx, listener.Addr().String(), s, o)) })
@@ -162,6 +160,20 @@ func localConsole(ctx context.Context, address string) (*console.Console, error)
 		return nil, err
 	}
 	return console.New(ctx, api, url), nil
+}
+
+// site serves the API, and the console below its path. A ServeMux would answer paths that the API knows nothing of.
+func site(ledger, pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path+"/" == console.Path:
+			http.Redirect(w, r, console.Path, http.StatusMovedPermanently)
+		case strings.HasPrefix(r.URL.Path, console.Path):
+			pages.ServeHTTP(w, r)
+		default:
+			ledger.ServeHTTP(w, r)
+		}
+	})
 }
 
 // welcome waits until the API answers, loads the demo if it is wanted, and prints where everything is. People read
