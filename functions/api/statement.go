@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"math/big"
 	"mime"
 	"net/http"
@@ -52,6 +53,11 @@ func (a *api) getStatement(r *request) (reply, error) {
 		from = &mark
 	}
 	page, err := a.config.Past.Statement(r.http.Context(), k, span, from, s.Limit)
+	if from != nil && errors.Is(err, events.ErrOverflow) { // no statement has such sums
+		r.fail(paramCursor, errCursorAltered.Error())
+		r.badCursor = true
+		return reply{}, r.check()
+	}
 	if err == nil && page.Closing.Count == 0 {
 		err = a.historyExists(r.http.Context(), k)
 	}

@@ -78,3 +78,23 @@ func TestFutureTimes(t *testing.T) {
 		}
 	}
 }
+
+// A forged cursor whose sums leave no room for what follows is refused as every other forged one.
+func TestForgedSums(t *testing.T) {
+	f := newFixture(t)
+	const from = "2020-01-01T00:00:00.000000Z"
+	to := events.FormatTime(instant.Add(time.Second))
+	l := listOf("/v1/accounts/jane/statement", paramAsset, "USD", paramFrom, from, paramTo, to)
+	target := "/v1/accounts/jane/statement?asset=USD&from=" + from + "&to=" + to + "&cursor="
+	most, err := events.ParseAmount(strings.Repeat("9", events.FoldedDigits), events.FoldedDigits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, forged := range []projections.Fold{{Credits: most}, {Count: math.MaxInt64}} {
+		forged.Through = events.FirstKSUID(instant.AddDate(-1, 0, 0))
+		cursor := l.cursor(formatMark(projections.StatementMark{Balance: forged}))
+		if got := refused(t, f.do(t, "GET", target+cursor, ""), 400, codeInvalidCursor); got != paramCursor {
+			t.Errorf("at fault: %s", got)
+		}
+	}
+}
