@@ -15,8 +15,9 @@ const (
 	// after a reader may have passed its KSUID. The clock that minted that is at most 5 s off the store's, and a put
 	// that isn't answered within seconds is repeated under a new KSUID: the trail is longer than both together.
 	JournalTrail = 15 * time.Second
-	// journalPages is the most pages of the journal that one request reads.
-	journalPages = 25
+	// journalFirst is how many pages of the journal a reader asks for at first: any two that are full have as many
+	// entries as an answer. journalPages is the most that it asks for when those are not enough.
+	journalFirst, journalPages = 2, 25
 )
 
 // JournalViews is the store as the reader of the journal needs it. All reads are strongly consistent. Errors:
@@ -74,8 +75,9 @@ func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
 }
 
 // After returns at most s.Limit entries after a position. It trails the clocks by JournalTrail. Next is always where to
-// go on. It makes two requests, one when nothing is new. A page may be short, also in the middle. Errors: those of the
-// views; one for a position that is none.
+// go on. It makes one request when nothing is new, else two, and a third when the first pages have too few entries: their
+// mean tells how many more to read. A page may be short, also in the middle. Errors: those of the views; one for a
+// position that is none.
 func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[Happened], error) {
 	listed := Listed[Happened]{Next: s.After}
 	page, read, ok := JournalPosition(s.After)
@@ -86,11 +88,22 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[Happened], e
 	if read > 0 {
 		after = after[:len(after)-1] // a text that sorts before it, and after nearly every other page
 	}
-	pages, storeTime, err := r.views.JournalPages(ctx, after, min(s.Limit, journalPages))
+	asked := min(s.Limit, journalFirst)
+	pages, storeTime, err := r.views.JournalPages(ctx, after, asked)
 	if err != nil {
 		return listed, fmt.Errorf("read journal: %w", err)
 	}
-	entries := s.read(pages, page, read, before(begun, storeTime, JournalTrail), &listed.Next)
+	bound := before(begun, storeTime, JournalTrail)
+	entries := s.read(pages, page, read, bound, &listed.Next)
+	if missing := s.Limit - len(entries); missing > 0 && len(pages) == asked && pages[asked-1].ID < bound {
+		mean := max(1, len(entries)/asked)
+		after = string(pages[asked-1].ID)
+		pages, _, err = r.views.JournalPages(ctx, after, min((missing+mean-1)/mean, journalPages))
+		if err != nil {
+			return listed, fmt.Errorf("read more of the journal: %w", err)
+		}
+		entries = append(entries, Slice{Limit: missing}.read(pages, "", -1, bound, &listed.Next)...)
+	}
 	if len(entries) == 0 {
 		return listed, nil
 	}

@@ -88,11 +88,8 @@ func TestFindingByMetadataIsOneQuery(t *testing.T) {
 	wantsAsked(t, s, "BatchGetItem strong TXN#o-", "Query eventual newest first, 21 of PK = METADATA#order#7 AND SK BETWEEN LISTED#")
 }
 
-// A page of the journal is one query and one read, and only the query when nothing is new.
-func TestJournalIsOneQuery(t *testing.T) {
-	t.Parallel()
-	s, headers := newListed(t)
-	then := time.Now().Add(-time.Hour)
+// writePage puts a page of the journal, minted at a time: headers that were posted then.
+func writePage(s *system.System, then time.Time, headers ...table.Key) {
 	entries := &types.AttributeValueMemberL{}
 	for _, key := range headers {
 		id, _ := table.ParseTransaction(key)
@@ -101,8 +98,32 @@ func TestJournalIsOneQuery(t *testing.T) {
 	}
 	page := ddb.Key(table.JournalKey(string(events.FirstKSUID(then))))
 	page[table.AttrType], page[table.AttrEntries] = ddb.String(table.KindJournal), entries
-	s.Put(page) // the pages that were written just now are too new to be read
-	const query = "Query strong 20 of PK = JOURNAL AND SK BETWEEN ENTRIES#"
+	s.Put(page)
+}
+
+// When the first pages of the journal have too few entries, one more query reads as many pages as are likely to have
+// the others, and no more than that.
+func TestJournalReadsFewPages(t *testing.T) {
+	t.Parallel()
+	s, headers := newListed(t)
+	then := time.Now().Add(-time.Hour)
+	for i := range 10 {
+		writePage(s, then.Add(time.Duration(i)*time.Second), headers[3*i:3*i+3]...)
+	}
+	s.Requests.Take()
+	page := s.Must(200, "GET", "/v1/journal?limit=15", "")
+	if got := len(page.Each("event", "data")); got != 15 {
+		t.Errorf("read %d entries, want 15", got)
+	}
+	wantsAsked(t, s, "Query strong 2 of PK = JOURNAL", "Query strong 3 of PK = JOURNAL", "BatchGetItem strong TXN#o-")
+}
+
+// A page of the journal is one query and one read, and only the query when nothing is new.
+func TestJournalIsOneQuery(t *testing.T) {
+	t.Parallel()
+	s, headers := newListed(t)
+	writePage(s, time.Now().Add(-time.Hour), headers...) // those that were written just now are too new to be read
+	const query = "Query strong 2 of PK = JOURNAL AND SK BETWEEN ENTRIES#"
 	after := ""
 	for _, want := range []int{20, 10, 0} {
 		s.Requests.Take()

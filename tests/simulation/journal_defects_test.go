@@ -44,9 +44,9 @@ var journalDefects = []defect{
 		new:  "before(begun, storeTime, map[bool]time.Duration{false: JournalTrail}[planted(\"journal read without a trail\")])"},
 	{name: "journal trails the reader's clock alone", by: "projections.TestJournalMissesNothing", guarantee: "journal",
 		file: "projections/journal.go",
-		old:  "	entries := s.read(pages",
+		old:  "	bound := before(begun",
 		new: `	if planted("journal trails the reader's clock alone") {
 		storeTime = begun
 	}
-	entries := s.read(pages`},
+	bound := before(begun`},
 }
