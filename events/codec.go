@@ -25,8 +25,8 @@ type Number string
 type List []any
 
 // The versions of stored forms. Everything that could be written before holds, reversals, changes of accounts and
-// groups is still written as it was then, so that older code can read it. An event of version 1 has the fields of plainVersion
-// and no checksum.
+// groups is still written as it was then, so that older code can read it. An event of version 1 has the fields of
+// plainVersion and no checksum.
 //
 // During a release, and after a rollback, older code reads events that newer code wrote. It waits for those, and takes
 // everything else that it does not know for malformed. So a release that changes an event, or puts a new kind of event

@@ -72,8 +72,8 @@ func (env *environment) strongFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVar(&env.strong, "strong", false, usage)
 }
 
-// applyVariables sets the flags of the API, and that of indexed metadata, that are not given from environment variables. A variable that excludes a flag
-// that is given has no effect.
+// applyVariables sets the flags of the API, and that of indexed metadata, that are not given from environment
+// variables. A variable that excludes a flag that is given has no effect.
 func (env *environment) applyVariables(flags *pflag.FlagSet, getenv func(string) string) (err error) {
 	if f, keys := flags.Lookup(flagIndexed), getenv(app.VariableIndexed); f != nil && !f.Changed && keys != "" {
 		if err := f.Value.Set(keys); err != nil {

@@ -56,7 +56,8 @@ func (o *operator) flags(cmd *cobra.Command) {
 func (o *operator) arguments() string {
 	text := ""
 	for _, f := range [][2]string{
-		{"--table", o.table}, {"--dynamodb-endpoint", o.endpoint}, {"--region", o.region}, {"--profile", o.profile}, {"--" + flagIndexed, o.indexed},
+		{"--table", o.table}, {"--dynamodb-endpoint", o.endpoint}, {"--region", o.region}, {"--profile", o.profile},
+		{"--" + flagIndexed, o.indexed},
 	} {
 		if f[1] != "" {
 			text += " " + f[0] + " " + f[1]

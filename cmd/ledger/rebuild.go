@@ -133,7 +133,8 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	nextStep := "run it again"
 	figures := []any{
 		"dry_run", dryRun, "accounts", n.Done, "balances", n.Balances, "unchanged", n.Unchanged,
-		"memberships", n.Memberships, "holds", n.Holds, "postings", n.Postings, "transactions", n.Transactions, "items", n.Different,
+		"memberships", n.Memberships, "holds", n.Holds, "postings", n.Postings,
+		"transactions", n.Transactions, "items", n.Different,
 		"behind", n.Behind, "strays", n.Strays, "failed", n.Failed,
 	}
 	if next := run.Next(); next != "" {

@@ -63,7 +63,9 @@ func main() {
 		"restored-table": stack.restored(),
 	}
 	used := make(map[string]bool)
-	for _, document := range []string{"access.md", "deployment.md", "operations.md", "cost.md", "capacity.md", "performance.md"} {
+	for _, document := range []string{
+		"access.md", "deployment.md", "operations.md", "cost.md", "capacity.md", "performance.md",
+	} {
 		before, err := os.ReadFile(document)
 		check(err)
 		after := region.ReplaceAllStringFunc(string(before), func(part string) string {

@@ -168,8 +168,8 @@ func measureTrade(settle bool) (c trade) {
 	return c
 }
 
-// measureListing lists a trade in a batch by itself, and hotBatch of them in one. Their keys alone are delivered, so that
-// the table is read for them, which images make needless: reads are not counted.
+// measureListing lists a trade in a batch by itself, and hotBatch of them in one. Their keys alone are delivered, so
+// that the table is read for them, which images make needless: reads are not counted.
 func measureListing() (m listing) {
 	l := newLedger(time.Now())
 	l.openLimited()

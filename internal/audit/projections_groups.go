@@ -125,8 +125,8 @@ func (a *Audit) checkGroup(ctx context.Context, id string) {
 	a.checkMembers(ctx, owner{group: id}, p)
 }
 
-// group looks up a group that the item at key by names. One without a registration is reported once, and its members are
-// checked all the same.
+// group looks up a group that the item at key by names. One without a registration is reported once, and its members
+// are checked all the same.
 func (a *Audit) group(ctx context.Context, id string, by table.Key) {
 	k := table.GroupKey(id)
 	if _, isMissing := a.definition(ctx, k); isMissing {

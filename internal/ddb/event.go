@@ -77,8 +77,8 @@ func DecodeEvent(i Item) (events.Event, error) {
 	return e, s.checkAddress(addressOf(e))
 }
 
-// DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from its entry in the inverse index. The index lacks Actor,
-// Profile and the checksum; the first two come back empty. Errors: those of DecodeEvent.
+// DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from its entry in the inverse index. The
+// index lacks Actor, Profile and the checksum; the first two come back empty. Errors: those of DecodeEvent.
 func DecodeListed(i Item) (events.Event, error) {
 	s, err := split(i)
 	if err != nil {

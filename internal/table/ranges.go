@@ -144,8 +144,8 @@ func JournalAfter(last, to string) Range { return beyond(pagePrefix, last, to) }
 // SpendsAfter returns the SKs of an account's guards of assets whose id is greater than asset; an empty one means all.
 func SpendsAfter(asset string) Range { return after(spendPrefix, asset) }
 
-// MembersRange returns the SKs of memberships, of one account or group, of users whose id is greater than afterUser; an empty one
-// means all.
+// MembersRange returns the SKs of memberships, of one account or group, of users whose id is greater than afterUser; an
+// empty one means all.
 func MembersRange(afterUser string) Range { return after(MembersPrefix, afterUser) }
 
 // HistoryRange returns the SK2s in IndexHistory of an account's postings in [from, to). An empty from means from the
@@ -153,8 +153,8 @@ func MembersRange(afterUser string) Range { return after(MembersPrefix, afterUse
 func HistoryRange(from, to string) Range { return between(PostingPrefix, from, to) }
 
 // AccountsRange returns the PKs, in a partition of IndexInverse, of accounts whose id begins with prefix and is
-// greater than afterAccount. Empty ones mean all. It serves lists of accounts, of holders, and of the accounts of a user
-// or a group.
+// greater than afterAccount. Empty ones mean all. It serves lists of accounts, of holders, and of the accounts of a
+// user or a group.
 func AccountsRange(prefix, afterAccount string) Range {
 	return listed(accountPrefix, prefix, afterAccount)
 }
@@ -163,8 +163,8 @@ func AccountsRange(prefix, afterAccount string) Range {
 // afterAsset. Empty ones mean all.
 func AssetsRange(prefix, afterAsset string) Range { return listed(assetPrefix, prefix, afterAsset) }
 
-// GroupsRange returns the PKs, in a partition of IndexInverse, of groups whose id begins with prefix and is greater than
-// afterGroup. Empty ones mean all. It serves lists of groups and of a user's groups.
+// GroupsRange returns the PKs, in a partition of IndexInverse, of groups whose id begins with prefix and is greater
+// than afterGroup. Empty ones mean all. It serves lists of groups and of a user's groups.
 func GroupsRange(prefix, afterGroup string) Range { return listed(groupPrefix, prefix, afterGroup) }
 
 func listed(kind, prefix, last string) Range {

@@ -99,5 +99,7 @@ const StreamView = "NEW_IMAGE"
 // The two indexes. DynamoDB offers no consistent reads of them.
 const (
 	IndexHistory = "GSI1" // (PK, SK2): an account's postings over all assets, and above them the account
-	IndexInverse = "GSI2" // (PK2, PK): assets, accounts, groups, holders of an asset, accounts and groups of a user, accounts of a group
+	// IndexInverse is by (PK2, PK): assets, accounts, groups, holders of an asset, accounts and groups of a user, and
+	// accounts of a group.
+	IndexInverse = "GSI2"
 )

@@ -75,9 +75,9 @@ func (l *Lists) AccountGroups(ctx context.Context, account string, s projections
 	return groups, err
 }
 
-// AccountsOf implements projections.Lists. A position is that of the last account: its id or, behind a #, the group that
-// it was reached through, another # and its id. With the group alone all accounts of the group, and of those before it,
-// were returned; a # alone stands before the first group.
+// AccountsOf implements projections.Lists. A position is that of the last account: its id or, behind a #, the group
+// that it was reached through, another # and its id. With the group alone all accounts of the group, and of those
+// before it, were returned; a # alone stands before the first group.
 func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (
 	page projections.Listed[projections.Reach], err error,
 ) {
