@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"ledger.example/events"
-	"ledger.example/internal/access"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -123,11 +121,12 @@ func (a *api) group(r *request, out bool) (reply, error) {
 	return written(changed && !out, "", groupings{grouped{c.Group, c.Account}, groups}), err
 }
 
-// listGroupAccounts lists the accounts of a group by their ids.
+// listGroupAccounts lists the accounts of a group by their ids; to users those on which they have a role.
 func (a *api) listGroupAccounts(r *request) (reply, error) {
 	id := r.ids["group"]
 	l := listOf("/v1/groups/" + id + "/accounts")
-	return answerList(r, l, id, a.config.Lists.GroupAccounts, a.groupExists, showGrouped)
+	read := shownTo(r, a.config.Lists.GroupAccounts, r.toSee, func(g projections.Grouped) string { return g.Account })
+	return answerList(r, l, id, read, a.groupExists, showGrouped)
 }
 
 // listGroupMembers lists the members of a group by their ids.
@@ -141,28 +140,15 @@ func (a *api) listGroupMembers(r *request) (reply, error) {
 func (a *api) listAccountGroups(r *request) (reply, error) {
 	id := r.ids["account"]
 	l := listOf("/v1/accounts/" + id + "/groups")
-	read := func(ctx context.Context, of string, s projections.Slice) (projections.Listed[projections.Grouped], error) {
-		listed, err := a.config.Lists.AccountGroups(ctx, of, s)
-		if err != nil || r.caller.Admin {
-			return listed, err
-		}
-		groups := make([]string, len(listed.Items))
-		for i, g := range listed.Items {
-			groups[i] = g.Group
-		}
-		roles, err := r.within(ctx, groups...)
-		listed.Items = slices.DeleteFunc(listed.Items, func(g projections.Grouped) bool {
-			return roles[g.Group] == access.None
-		})
-		return listed, err
-	}
+	read := shownTo(r, a.config.Lists.AccountGroups, r.within, func(g projections.Grouped) string { return g.Group })
 	return answerList(r, l, id, read, a.accountExists, showGrouped)
 }
 
-// listGroupsOf lists the groups of a user by their ids.
+// listGroupsOf lists the groups of a user by their ids; to users those in which they have a role.
 func (a *api) listGroupsOf(r *request) (reply, error) {
 	user := r.ids["user"]
-	return answerList(r, listOf("/v1/users/"+user+"/groups"), user, a.config.Lists.GroupsOf, nil, showMembership)
+	read := shownTo(r, a.config.Lists.GroupsOf, r.within, func(m projections.Membership) string { return m.Group })
+	return answerList(r, listOf("/v1/users/"+user+"/groups"), user, read, nil, showMembership)
 }
 
 // getTotals answers with what the accounts of a group hold, by asset. The balances are read one by one, so the answer

@@ -75,11 +75,12 @@ func (a *api) listMembers(r *request) (reply, error) {
 }
 
 // listAccountsOf lists the accounts that a user reaches. Users are not registered: one without memberships has an empty
-// list.
+// list. Users see those on which they have a role.
 func (a *api) listAccountsOf(r *request) (reply, error) {
 	user := r.ids["user"]
 	l := listOf("/v1/users/" + user + "/accounts")
-	return answerNamed(r, l, isReach, user, a.config.Lists.AccountsOf, nil, showReach)
+	read := shownTo(r, a.config.Lists.AccountsOf, r.toSee, func(m projections.Reach) string { return m.Account })
+	return answerNamed(r, l, isReach, user, read, nil, showReach)
 }
 
 // isReach reports whether text can be a position in the list of a user's accounts: an id, or a #, a group and perhaps

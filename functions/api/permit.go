@@ -44,6 +44,15 @@ func (r *request) roles(ctx context.Context, needs map[string]access.Role) (map[
 	})
 }
 
+// toSee returns the caller's roles on accounts, as strong as reading needs at least.
+func (r *request) toSee(ctx context.Context, accounts ...string) (map[string]access.Role, error) {
+	needs := make(map[string]access.Role, len(accounts))
+	for _, account := range accounts {
+		needs[account] = access.Viewer
+	}
+	return r.roles(ctx, needs)
+}
+
 // within returns the caller's roles in groups, as roles does.
 func (r *request) within(ctx context.Context, groups ...string) (map[string]access.Role, error) {
 	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Role, error) {

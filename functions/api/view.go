@@ -10,6 +10,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/access"
 	"ledger.example/ledger"
+	"ledger.example/projections"
 )
 
 // view is what a caller sees of transactions: the accounts on which they have a role. A nil view sees everything.
@@ -37,6 +38,30 @@ func (r *request) view(ctx context.Context, legs []events.Leg, need func(events.
 
 // toRead is the role that is needed on every leg to read it.
 func toRead(events.Leg) access.Role { return access.Viewer }
+
+// shownTo returns a reading of a list without what users have no role on at that moment: lists come from projections,
+// which lag. name returns the account or the group of an item, and roles the caller's roles on those.
+func shownTo[T any](
+	r *request, read reading[T], roles func(context.Context, ...string) (map[string]access.Role, error),
+	name func(T) string,
+) reading[T] {
+	if r.caller.Admin {
+		return read
+	}
+	return func(ctx context.Context, of string, s projections.Slice) (projections.Listed[T], error) {
+		listed, err := read(ctx, of, s)
+		if err != nil {
+			return listed, err
+		}
+		names := make([]string, len(listed.Items))
+		for i, item := range listed.Items {
+			names[i] = name(item)
+		}
+		held, err := roles(ctx, names...)
+		listed.Items = slices.DeleteFunc(listed.Items, func(item T) bool { return held[name(item)] == access.None })
+		return listed, err
+	}
+}
 
 // to returns what of t a view shows. What reversals took of legs that are not shown is left out, too.
 func (t transaction) to(v view) transaction {
