@@ -75,9 +75,9 @@ func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
 }
 
 // After returns at most s.Limit entries after a position. It trails the clocks by JournalTrail. Next is always where to
-// go on. It makes one request when nothing is new, else two, and a third when the first pages have too few entries: their
-// mean tells how many more to read. A page may be short, also in the middle. Errors: those of the views; one for a
-// position that is none.
+// go on. It makes one request when nothing is new, else two, and a third when the first pages have too few entries:
+// their mean tells how many more to read. A page may be short, also in the middle. Errors: those of the views; one for
+// a position that is none.
 func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[Happened], error) {
 	listed := Listed[Happened]{Next: s.After}
 	page, read, ok := JournalPosition(s.After)
