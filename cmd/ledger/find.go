@@ -61,7 +61,7 @@ for each page.`,
 	})
 }
 
-// printTransactions prints a line for each leg of each transaction.
+// printTransactions prints a line for each leg of each transaction: of a captured hold, for what was captured.
 func (env *environment) printTransactions(transactions []client.Transaction, heading bool) error {
 	t := env.legTable("POSTED AT (UTC)", heading)
 	for _, one := range transactions {
@@ -69,7 +69,11 @@ func (env *environment) printTransactions(transactions []client.Transaction, hea
 		if one.Status != client.StatusPosted {
 			what += ", " + one.Status
 		}
-		env.legRows(t, one.PostedAt, what, one, one.Postings)
+		legs := one.Postings
+		if one.Status == client.StatusCaptured {
+			legs = one.Captured // less than was held, perhaps
+		}
+		env.legRows(t, one.PostedAt, what, one, legs)
 	}
 	return t.flush()
 }

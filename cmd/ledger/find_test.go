@@ -37,7 +37,9 @@ func TestFind(t *testing.T) {
 		day + "limit=100&order=asc&to=2026-11-23T00%3A00%3A00Z":                page(`"c1"`, "t-4"),
 		"cursor=c1&" + day + "limit=100&order=asc&to=2026-11-23T00%3A00%3A00Z": page("null", "t-5"),
 		day + "limit=20&metadata.order=1":                                      page("null", "t-6"),
-		"limit=20&metadata.colour=red":                                         "400 invalid_request",
+		"limit=20&metadata.order=2": `{"data":[` + moved("h-1", "captured", `,"captured":[{"account":"jane","asset":"USD","quantity":"-2000","cost":"0"}]`) +
+			`],"next_cursor":null}`,
+		"limit=20&metadata.colour=red": "400 invalid_request",
 	} {
 		answers["GET /v1/transactions?"+request] = answer
 	}
@@ -45,6 +47,7 @@ func TestFind(t *testing.T) {
 	for args, want := range map[string][]string{
 		"":                                      {"POSTED AT (UTC)", "2026-11-22 09:00:00  t-1 (transfer) A \uFFFD[31mbook  jane     USD      -25.00\n", "t-2", "shop     USD       25.00"},
 		"--metadata order=10=01":                {"t-3"},
+		"--metadata order=2":                    {"h-1 (transfer, captured) A", "jane     USD      -20.00\n"},
 		"--day 2026-11-22 --oldest-first --all": {"t-4", "t-5"},
 		"--from 2026-11-22 --metadata order=1":  {"t-6"},
 		"--json":                                {`"id":"t-1"`},
@@ -143,7 +146,8 @@ func TestTail(t *testing.T) {
 // A refusal ends tail, as does a ledger that has never answered.
 func TestTailThatCannotBegin(t *testing.T) {
 	s := newStub(t, map[string]string{"GET /v1/journal?after=x&limit=100": "400 invalid_cursor"})
-	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x"); code != exitFailed {
+	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x"); code != exitFailed ||
+		strings.Contains(problems, "Go on with") {
 		t.Errorf("exit %d, %s", code, problems)
 	}
 	if code, _, problems := ledger(t, "http://"+freeAddress(t), "tail"); code != exitFailed {

@@ -49,9 +49,10 @@ entry may come twice.
 }
 
 // tail prints the journal until ctx ends, which is success. Once the API has answered, it is waited for.
-func (env *environment) tail(ctx context.Context, from client.JournalFrom) error {
+func (env *environment) tail(ctx context.Context, from client.JournalFrom) (err error) {
 	defer func() {
-		if from.After != "" {
+		refused, ok := errors.AsType[*client.Error](err)
+		if from.After != "" && (!ok || refused.Code != "invalid_cursor") {
 			fmt.Fprintf(env.err, "Go on with: ledger tail --after %s\n", from.After)
 		}
 	}()
