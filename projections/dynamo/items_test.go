@@ -67,10 +67,11 @@ func everyStored() []stored {
 			table.AttrNumber),
 		storedAs(projections.Membership{Account: "jane", User: "ann", Number: 8}, membershipItem, decodeMembership,
 			table.AttrPK2, table.AttrAccount, table.AttrUser, table.AttrNumber),
-		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1", Held: true, Void: true}, listedItem, decodeListedEntry),
+		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1", Held: true, Void: true}, listedItem,
+			decodeListedEntry, table.AttrPK),
 		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1"}, func(e projections.ListedEntry) ddb.Item {
 			return listedMetadataItem("order", "#1001", e)
-		}, decodeListedEntry),
+		}, decodeListedEntry, table.AttrPK),
 		storedAs(projections.JournalPage{ID: id, Void: true, Entries: []projections.JournalEntry{
 			{Event: projections.JournalPosted, At: id.Time(), Transaction: "t-1"},
 			{Event: projections.JournalHeld, At: id.Time().Add(time.Microsecond), Transaction: "t-2"},

@@ -331,10 +331,10 @@ var defects = []defect{
 		old: "	if !r.worthSealing() {\n",
 		new: "	if planted(\"sealed from the cache\") && !r.worthSealing() {\n		return func(yield func(Posting, error) bool) {\n			for _, p := range cached {\n				if !yield(p, nil) {\n					return\n				}\n			}\n		}\n	}\n	if !r.worthSealing() {\n"},
 	// G6, G7: whatever any clock says.
-	{name: "settle window 0", within: 150, guarantee: "G6, G7", file: "projections/refold.go",
+	{name: "settle window 0", within: 150, guarantee: "G6, G7", file: "projections/settled.go",
 		old: "	return before(begun, storeTime, table.SettleWindow)",
 		new: "	if planted(\"settle window 0\") {\n		return before(begun, storeTime, 0)\n	}\n	return before(begun, storeTime, table.SettleWindow)"},
-	{name: "settled by its own clock", within: 30, guarantee: "G7", file: "projections/refold.go",
+	{name: "settled by its own clock", within: 30, guarantee: "G7", file: "projections/settled.go",
 		old: "	if storeTime.Before(begun) {",
 		new: "	if storeTime.Before(begun) && !planted(\"settled by its own clock\") {"},
 	{name: "settled at the end of the read", by: "tests/simulation.TestSettledWhenTheReadBegan", guarantee: "G7", file: "projections/refold.go",
