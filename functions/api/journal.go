@@ -33,11 +33,11 @@ type journalPage struct {
 func (a *api) listJournal(r *request) (reply, error) {
 	l := listOf("/v1/journal", "ledger", a.config.Ledger)
 	s := r.sliceAfter(paramAfter, l, isJournalPosition)
-	if from := r.time(paramFrom); !from.IsZero() {
+	if from, given := a.past(r, paramFrom); given {
 		if _, both := r.query[paramAfter]; both {
 			r.failOnce(paramFrom, ruleFromAfter)
 		}
-		s.After = projections.JournalFrom(from)
+		s.After = projections.JournalFrom(wholeMicros(from))
 	}
 	if err := r.check(); err != nil {
 		return reply{}, err
