@@ -45,7 +45,7 @@ func FuzzDecodeEvent(f *testing.F) {
 			delete(whole, "Actor")
 			delete(whole, "Profile")
 			delete(whole, table.AttrChecksum)
-			if !reflect.DeepEqual(whole, item) {
+			if name != table.AttrEventVersion && !reflect.DeepEqual(whole, item) { // of an older version it is not
 				t.Errorf("%v was taken for the listed %#v", item, e)
 			}
 		} else {
@@ -97,7 +97,14 @@ func checkRefusal(t *testing.T, e events.Event, err error, name string) {
 		t.Errorf("%v is %d of the kinds of error", err, kinds)
 	}
 	namesIt := errors.Is(err, events.ErrMalformedEvent) && !errors.Is(err, events.ErrChecksum)
-	if other := reportedAt[name]; other != "" && strings.Contains(err.Error(), other) {
+	for _, fields := range related {
+		if slices.Contains(fields, name) && slices.ContainsFunc(fields, func(other string) bool {
+			return strings.Contains(err.Error(), other)
+		}) {
+			return
+		}
+	}
+	if strings.Contains(err.Error(), "has the fields of") { // of another event
 		return
 	}
 	if namesIt && name != table.AttrType && isPlain(name) && !strings.Contains(err.Error(), name) {
@@ -105,11 +112,11 @@ func checkRefusal(t *testing.T, e events.Event, err error, name string) {
 	}
 }
 
-// reportedAt are the fields of which another one is named, when they do not fit that one: figures that disagree with
-// what is pending, and a grant that is neither in a group nor on an account.
-var reportedAt = map[string]string{
-	events.FigureQuantity: events.FigurePending, events.FigureCost: events.FigurePending,
-	events.FigurePhase: events.FigurePending, "Group": "Account",
+// related are fields that have to fit each other: any of them may be named. They are the figures of a posting, what a
+// grant is on, and the groups that a change of an account's groups made.
+var related = [][]string{
+	{events.FigureQuantity, events.FigureCost, events.FigurePending, events.FigurePhase},
+	{"Account", "Group"}, {"Added", "Groups", "Removed"},
 }
 
 // isPlain reports whether errors show a name unquoted.
