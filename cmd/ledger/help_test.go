@@ -41,7 +41,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 
 // Which API is called, and as whom, is said to the commands that call one, and JSON is asked for where there is some.
 func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
-	calling := []string{"me", "show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
+	calling := []string{"me", "post", "asset add", "asset list", "show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
 		"import", "export",
 		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
 		"group register", "group list", "group show", "group add", "group remove", "group accounts", "group members",

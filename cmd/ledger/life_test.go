@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,10 @@ func life() map[string]string {
 		"POST /v1/transactions/stay-7/reversals":                      `{"id":"ID","kind":"reversal","reverses":"stay-7","status":"posted","postings":[]}`,
 		"POST /v1/transactions/stay-7/reversals?dry_run=true":         `{"id":"ID","dry_run":true,"kind":"reversal","postings":[]}`,
 		"POST /v1/transfers?dry_run=true":                             `{"id":"ID","dry_run":true,"kind":"transfer","postings":[` + leg + `]}`,
+		"POST /v1/transactions?dry_run=true":                          `{"id":"ID","dry_run":true,"kind":"transaction","postings":[` + leg + `]}`,
+		"PUT /v1/assets/USD":                                          `{"id":"USD","name":"Dollar","scale":2,"currency":null}`,
+		"PUT /v1/assets/AAPL":                                         `{"id":"AAPL","name":"Apple","scale":0,"currency":"USD"}`,
+		"GET /v1/assets?limit=20":                                     `{"data":[{"id":"AAPL","name":"Apple","scale":0,"currency":"USD"},{"id":"USD","name":"Dollar","scale":2}],"next_cursor":null}`,
 		"GET /v1/accounts/jane/holds?limit=20":                        `{"data":[` + held + `],"next_cursor":null}`,
 		"GET /v1/accounts/jane/holds?limit=100&status=held":           `{"data":[` + held + `],"next_cursor":"c1"}`,
 		"GET /v1/accounts/jane/holds?cursor=c1&limit=100&status=held": `{"data":[` + held + `],"next_cursor":null}`,
@@ -65,6 +71,11 @@ func life() map[string]string {
 
 func TestWhatIsSentOfTheLifeOfMoney(t *testing.T) {
 	s := newStub(t, life())
+	file := filepath.Join(t.TempDir(), "transaction.json")
+	if err := os.WriteFile(file, []byte(`{"id":"f-1","postings":[{"account":"a","asset":"USD","quantity":"-5"},`+
+		`{"account":"b","asset":"USD","quantity":"5"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for args, want := range map[string]string{
 		"transfer jane shop 25.5 USD --id t-1 --hold":                                                        `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2550","hold":{}}`,
 		"transfer jane shop 25 USD --id t-1 --hold --expires 2026-12-24T18:00:00+01:00":                      `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2500","hold":{"expires_at":"2026-12-24T17:00:00Z"}}`,
@@ -88,7 +99,13 @@ func TestWhatIsSentOfTheLifeOfMoney(t *testing.T) {
 		"account change jane --name Jane --overdraft none":           `PATCH /v1/accounts/jane {"name":"Jane","overdraft":{}}`,
 		"account change jane --overdraft USD:25 --overdraft AAPL:3":  `PATCH /v1/accounts/jane {"overdraft":{"AAPL":"3","USD":"2500"}}`,
 		"account open jane":                                          `PUT /v1/accounts/jane {}`,
-		`account open jane --profile {"a":1} --overdraft unlimited`:  `PUT /v1/accounts/jane {"profile":{"a":1},"overdraft":"unlimited"}`,
+		"post --debit users:jane:USD:25 --credit a:USD:24 --credit b:USD:1.00 --id t-1 --dry-run": `POST /v1/transactions?dry_run=true {"id":"t-1","postings":[` +
+			`{"account":"users:jane","asset":"USD","quantity":"-2500","cost":"0"},{"account":"a","asset":"USD","quantity":"2400","cost":"0"},{"account":"b","asset":"USD","quantity":"100","cost":"0"}]}`,
+		"post " + file + " --dry-run": `POST /v1/transactions?dry_run=true {"id":"f-1","postings":[` +
+			`{"account":"a","asset":"USD","quantity":"-5","cost":"0"},{"account":"b","asset":"USD","quantity":"5","cost":"0"}]}`,
+		"asset add USD --name Dollar --scale 2":                     `PUT /v1/assets/USD {"name":"Dollar","scale":2}`,
+		"asset add AAPL --name Apple --scale 0 --currency USD":      `PUT /v1/assets/AAPL {"name":"Apple","scale":0,"currency":"USD"}`,
+		`account open jane --profile {"a":1} --overdraft unlimited`: `PUT /v1/accounts/jane {"profile":{"a":1},"overdraft":"unlimited"}`,
 	} {
 		s.sent = nil
 		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
@@ -113,6 +130,7 @@ func TestWhatIsShownOfTheLifeOfMoney(t *testing.T) {
 		"reverse stay-7 --id r-1":                {"Reverses     stay-7"},
 		"account show jane":                      {"Jane Roe", "2500.00 USD", "State      frozen", "Version    4"},
 		"account show jane --json":               {`"version":4`},
+		"asset list":                             {"AAPL   Apple       0  USD", "USD    Dollar      2  -"},
 		"account list":                           {"jane     Jane Roe  frozen  1 asset", "bank               open    unlimited"},
 		"account list --prefix users: --limit 3": {"ACCOUNT"},
 		"account changes jane":                   {"2  2026-11-22 09:00:00  ann  state frozen, overdraft 25.00 USD", `1  2026-11-21 09:00:00  bob  name "Jane Doe", overdraft unlimited`},
@@ -214,5 +232,32 @@ func TestAHoldExpiresInSoMuchTime(t *testing.T) {
 	hold, err := h.hold()
 	if err != nil || h.again() != " --expires "+hold.ExpiresAt.Format(time.RFC3339) {
 		t.Errorf("%+v, %v: again with %s", hold, err, h.again())
+	}
+}
+
+// What a post is told twice, or cannot be, is wrong use, and nothing is sent.
+func TestPostIsToldOnce(t *testing.T) {
+	s := newStub(t, life())
+	for args, want := range map[string]string{
+		"post":                               "either a FILE",
+		"post file --debit a:USD:1":          "either a FILE",
+		"post file --id t-1":                 "--id stands in FILE",
+		"post --debit a:USD":                 "account:asset:quantity",
+		"post --debit a:USD:-1":              "above zero",
+		"post --debit a:USD:1.001 --id t-1":  "decimal places",
+		"post --credit a:-x:1":               "begins with a letter",
+		"asset add USD --scale 2":            "name",
+		"asset add USD --name n --scale 19":  "scale",
+		"asset add USD --name n --scale 1.5": "scale",
+	} {
+		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
+		if code != exitWrongUse || out != "" || !strings.Contains(problems, want) {
+			t.Errorf("%s: exit %d, %s%s", args, code, out, problems)
+		}
+	}
+	for _, request := range s.sent {
+		if !strings.HasPrefix(request, "GET ") {
+			t.Error(request)
+		}
 	}
 }

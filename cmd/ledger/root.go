@@ -100,14 +100,14 @@ data.`,
 		{"Read and post, through the API:", []*cobra.Command{
 			env.showCommand(), env.balanceCommand(), env.historyCommand(), env.statementCommand(),
 			env.transactionCommand(), env.findCommand(), env.tailCommand(),
-			env.transferCommand(), env.tradeCommand(), env.reverseCommand(), env.importCommand(),
-			env.exportCommand(),
+			env.transferCommand(), env.tradeCommand(), env.postCommand(), env.reverseCommand(),
+			env.importCommand(), env.exportCommand(),
 		}},
 		{"Set money aside, through the API:", []*cobra.Command{
 			env.holdCommand(), env.captureCommand(), env.releaseCommand(),
 		}},
-		{"Accounts and users, through the API:", []*cobra.Command{
-			env.accountCommand(), env.groupCommand(), env.memberCommand(), env.meCommand(),
+		{"Assets, accounts and users, through the API:", []*cobra.Command{
+			env.assetCommand(), env.accountCommand(), env.groupCommand(), env.memberCommand(), env.meCommand(),
 		}},
 		{"Run a ledger on this machine:", []*cobra.Command{
 			env.upCommand(), env.consoleCommand(), env.dynamodbCommand(), env.pumpCommand(), env.benchCommand(),

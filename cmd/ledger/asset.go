@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// assetCommand is `ledger asset` with its commands.
+func (env *environment) assetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "asset",
+		Short: "Register assets and list them",
+		Long:  `asset registers what is counted: currencies, shares, goods.`,
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(env.assetAddCommand(), env.assetListCommand())
+	return cmd
+}
+
+// assetAddCommand is `ledger asset add`.
+func (env *environment) assetAddCommand() *cobra.Command {
+	var asset struct {
+		Name        string `json:"name"`
+		Scale       int    `json:"scale"`
+		Description string `json:"description,omitempty"`
+		Currency    string `json:"currency,omitempty"`
+	}
+	cmd := &cobra.Command{
+		Use:   "add ASSET",
+		Short: "Register an asset",
+		Long: `add registers an asset and prints it. An asset cannot be changed. Added again
+in the same way, it stays as it is. --scale is the number of decimal places: 2
+for most currencies, 0 for what is counted in whole pieces. Without --currency,
+postings of the asset have no cost.`,
+		Example: `  ledger asset add USD --name 'US dollar' --scale 2
+  ledger asset add AAPL --name 'Apple Inc.' --scale 0 --currency USD`,
+		Args: named,
+	}
+	f := cmd.Flags()
+	f.StringVar(&asset.Name, "name", "", "name, such as 'US dollar'")
+	numberFlag(f, &asset.Scale, "scale", 0, 0, events.ScaleMax, "decimal places")
+	f.StringVar(&asset.Description, flagDescription, "", "description of the asset")
+	idFlag(f, &asset.Currency, "currency", "asset that its costs are counted in (default: it has no costs)")
+	for _, required := range []string{"name", "scale"} {
+		_ = cmd.MarkFlagRequired(required) // it is defined above
+	}
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		body, err := json.Marshal(asset)
+		if err != nil {
+			return err
+		}
+		w, err := env.api.Send(ctx, client.Command{Kind: client.KindAsset, ID: args[0], Body: body})
+		if err != nil {
+			return err
+		}
+		if !w.New {
+			fmt.Fprintf(env.err, "%s had been registered before, in the same way\n", args[0])
+		}
+		var a client.Asset
+		if err := json.Unmarshal(w.Raw, &a); err != nil {
+			return fmt.Errorf("%q was registered, but the reply cannot be read: %w", args[0], err)
+		}
+		return env.print(ctx, w.Raw, nil, func() error { return env.printAssets([]client.Asset{a}, true) })
+	})
+}
+
+// assetListCommand is `ledger asset list`.
+func (env *environment) assetListCommand() *cobra.Command {
+	var prefix string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List assets by id",
+		Long: `list prints assets by id. It may be about a second behind. --json prints the
+API's answers: one line for each page.`,
+		Example: `  ledger asset list
+  ledger asset list --prefix stocks: --all`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only assets whose ids begin with this")
+	limitFlags(cmd, &limit, "assets")
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		return printPages(ctx, env, limit, env.api.Assets(prefix).Page, noAmounts, env.printAssets)
+	})
+}
+
+// printAssets prints assets as a table.
+func (env *environment) printAssets(assets []client.Asset, heading bool) error {
+	t := newTable(env.out, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"), words("DESCRIPTION"))
+	t.isHeaded = heading
+	for _, a := range assets {
+		currency := "-"
+		if a.Currency != nil {
+			currency = *a.Currency
+		}
+		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), currency, a.Description)
+	}
+	return t.flush()
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// postCommand is `ledger post`.
+func (env *environment) postCommand() *cobra.Command {
+	var note annotation
+	var holding holding
+	var legs []legFlag
+	cmd := &cobra.Command{
+		Use:   "post [FILE]",
+		Short: "Post a transaction of any number of postings",
+		Long: `post posts a transaction and prints it. Each --debit takes a quantity from an
+account, each --credit gives one: account, asset and quantity, with colons
+between them. For each asset, what is taken must be what is given.
+
+Instead, FILE holds the transaction as JSON, as the API takes it, with amounts
+in minor units; "-" is standard input. Then --id and the other flags of the
+transaction stand in it.` + holdHelp + idHelp,
+		Example: `  ledger post --debit jane:USD:25.00 --credit shop:USD:24.00 \
+    --credit fees:USD:1.00 --id order-1001
+  ledger post transaction.json --dry-run`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	f := cmd.Flags()
+	for name, sign := range map[string]string{"debit": "-", "credit": ""} {
+		f.Func(name, "`account:asset:quantity` to "+map[string]string{"-": "take", "": "give"}[sign]+"; may be repeated",
+			func(text string) error {
+				leg, err := parseLeg(text)
+				leg.sign = sign
+				legs = append(legs, leg)
+				return err
+			})
+	}
+	holding.flags(f)
+	env.dryRunFlag(f)
+	note.flags(f)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		if (len(args) == 1) == (len(legs) > 0) {
+			return wrongUse("give either a FILE, or each posting as --debit or --credit")
+		}
+		if len(args) == 1 {
+			for _, name := range []string{"id", flagDescription, "metadata", "hold", "expires", "effective-at"} {
+				if f.Changed(name) {
+					return wrongUse("--%s stands in FILE", name)
+				}
+			}
+			t, err := env.transactionFrom(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return env.post(ctx, t, "run the same command again")
+		}
+		hold, err := holding.hold()
+		if err != nil {
+			return err
+		}
+		t := client.TransactionRequest{
+			Description: note.description, Metadata: note.metadata, Hold: hold, EffectiveAt: note.effective,
+		}
+		for _, l := range legs {
+			quantity, err := env.units.Parse(ctx, "quantity", l.asset, l.sign+l.quantity)
+			if err != nil {
+				return err
+			}
+			t.Postings = append(t.Postings, client.Leg{Account: l.account, Asset: l.asset, Quantity: quantity})
+		}
+		if err := note.mint(); err != nil {
+			return err
+		}
+		t.ID = note.id
+		return env.post(ctx, t, note.again()+holding.again())
+	})
+}
+
+// legFlag is a posting as a flag gives it.
+type legFlag struct{ sign, account, asset, quantity string }
+
+// parseLeg reads account:asset:quantity. An account's id may hold colons. An asset's may not here: FILE takes it.
+func parseLeg(text string) (l legFlag, err error) {
+	end := strings.LastIndex(text, ":")
+	middle := strings.LastIndex(text[:max(end, 0)], ":")
+	if middle < 0 {
+		return l, fmt.Errorf("%q is not account:asset:quantity", text)
+	}
+	l = legFlag{account: text[:middle], asset: text[middle+1 : end], quantity: text[end+1:]}
+	if strings.HasPrefix(l.quantity, "-") {
+		return l, errors.New("a quantity is above zero: --debit takes it, --credit gives it")
+	}
+	for _, id := range []string{l.account, l.asset} {
+		if !events.ValidID(id) {
+			return l, fmt.Errorf("%q: %w", id, client.ErrID)
+		}
+	}
+	return l, nil
+}
+
+// transactionBytes is the most bytes of a transaction's file: as much as the API takes.
+const transactionBytes = 256 << 10
+
+// transactionFrom reads a transaction from a file, "-" for standard input.
+func (env *environment) transactionFrom(ctx context.Context, name string) (t client.TransactionRequest, err error) {
+	file, _, err := env.openInput(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	defer file.Close()
+	d := json.NewDecoder(io.LimitReader(file, transactionBytes))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return t, fmt.Errorf("%s holds no transaction: %w", name, err)
+	}
+	if d.More() {
+		return t, fmt.Errorf("%s holds something after the transaction", name)
+	}
+	if t.ID == "" {
+		return t, fmt.Errorf("%s: id is missing, and without one it could not be sent again safely", name)
+	}
+	return t, nil
+}
