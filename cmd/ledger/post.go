@@ -35,15 +35,16 @@ transaction stand in it.` + holdHelp + idHelp,
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := cmd.Flags()
-	for name, sign := range map[string]string{"debit": "-", "credit": ""} {
-		f.Func(name, "`account:asset:quantity` to "+map[string]string{"-": "take", "": "give"}[sign]+"; may be repeated",
-			func(text string) error {
-				leg, err := parseLeg(text)
-				leg.sign = sign
-				legs = append(legs, leg)
-				return err
-			})
+	legFlags := func(name, sign, usage string) {
+		f.Func(name, usage+"; may be repeated", func(text string) error {
+			leg, err := parseLeg(text)
+			leg.sign = sign
+			legs = append(legs, leg)
+			return err
+		})
 	}
+	legFlags("debit", "-", "`account:asset:quantity` to take")
+	legFlags("credit", "", "`account:asset:quantity` to give")
 	holding.flags(f)
 	env.dryRunFlag(f)
 	note.flags(f)
