@@ -215,6 +215,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("TRANSACTIONS#0", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
 	f.Add("TRANSACTIONS#3", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
 	f.Add("METADATA#order#10#01", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
+	f.Add("METADATA#"+strings.Repeat("k", 1100)+"#", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
 	f.Add("METADATA#order", "LISTED#2h3vKAaVzJZ8mP0eMqk1kT9xYzA#order-1001")
 	f.Add("JOURNAL", "ENTRIES#2h3vKAaVzJZ8mP0eMqk1kT9xYzA")
 	f.Add("JOURNAL", "ENTRIES#a#b")

@@ -118,7 +118,7 @@ func ParseListedMetadata(k Key) (key, value, ksuid, transaction string, ok bool)
 	rest, cut := strings.CutPrefix(k.PK, metadataPrefix)
 	key, value, both := strings.Cut(rest, "#")
 	ksuid, transaction, ok = parseListedSK(k.SK)
-	if !cut || !both || key == "" || !ok {
+	if !cut || !both || key == "" || !ok || MetadataPK(key, value) != k.PK {
 		return "", "", "", "", false
 	}
 	return key, value, ksuid, transaction, true
