@@ -248,8 +248,10 @@ func TestOutcomesOfPuts(t *testing.T) {
 		if k.method == "DELETE" {
 			well = 200
 		}
-		if want := map[bool]int{true: well, false: o.status}[o.status == 201]; got.Status != want ||
-			!says(got, o.code, start) {
+		// Of an attempt that is under way when the time ends nobody knows what became.
+		cut := o.code == "contention" && got.Code() == "outcome_unknown"
+		if want := map[bool]int{true: well, false: o.status}[o.status == 201]; !cut && (got.Status != want ||
+			!says(got, o.code, start)) {
 			t.Errorf("%s, %s: %d %s instead of %d %s: %s", k.path, o.name, got.Status, got.Code(), want, o.code, got.Body)
 		}
 		if got.Status >= 400 {
