@@ -43,22 +43,7 @@ holds that were placed before are still captured and released.`},
 
 // accountListCommand is `ledger account list`.
 func (env *environment) accountListCommand() *cobra.Command {
-	var prefix string
-	var limit int
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List accounts by id",
-		Long: `list prints accounts by id. It may be about a second behind. --json prints the
-API's answers: one line for each page.`,
-		Example: `  ledger account list
-  ledger account list --prefix users: --all`,
-		Args: cobra.NoArgs,
-	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only accounts whose ids begin with this")
-	limitFlags(cmd, &limit, "accounts")
-	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		return printPages(ctx, env, limit, env.api.Accounts(prefix).Page, noAmounts, env.printAccounts)
-	})
+	return listCommand(env, "account", "accounts", "users:", (*client.Client).Accounts, env.printAccounts)
 }
 
 // printAccounts prints accounts as a table.

@@ -73,22 +73,7 @@ postings of the asset have no cost.`,
 
 // assetListCommand is `ledger asset list`.
 func (env *environment) assetListCommand() *cobra.Command {
-	var prefix string
-	var limit int
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List assets by id",
-		Long: `list prints assets by id. It may be about a second behind. --json prints the
-API's answers: one line for each page.`,
-		Example: `  ledger asset list
-  ledger asset list --prefix stocks: --all`,
-		Args: cobra.NoArgs,
-	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only assets whose ids begin with this")
-	limitFlags(cmd, &limit, "assets")
-	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
-		return printPages(ctx, env, limit, env.api.Assets(prefix).Page, noAmounts, env.printAssets)
-	})
+	return listCommand(env, "asset", "assets", "stocks:", (*client.Client).Assets, env.printAssets)
 }
 
 // printAssets prints assets as a table.

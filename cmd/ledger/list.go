@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ledger.example/client"
+)
+
+// listCommand is a command `list` of what has ids, such as accounts, that begin with a prefix. idPrefix is one for the
+// examples. print prints some of them as a table.
+func listCommand[T any](
+	env *environment, parent, what, idPrefix string, list func(*client.Client, string) client.Listing[T],
+	print func(items []T, heading bool) error,
+) *cobra.Command {
+	var prefix string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: fmt.Sprintf("List %s by id", what),
+		Long: fmt.Sprintf(`list prints %s by id. It may be about a second behind. --json prints the
+API's answers: one line for each page.`, what),
+		Example: fmt.Sprintf("  ledger %[1]s list\n  ledger %[1]s list --prefix %[2]s --all", parent, idPrefix),
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", fmt.Sprintf("only %s whose ids begin with this", what))
+	limitFlags(cmd, &limit, what)
+	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
+		return printPages(ctx, env, limit, list(env.api, prefix).Page, noAmounts, print)
+	})
+}
