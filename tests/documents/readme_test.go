@@ -104,7 +104,7 @@ func TestSnippets(t *testing.T) {
 						other := process.Start(t, append([]string{"up", "--port", "0"}, strings.Fields(matched[1])...)...)
 						caller.New(t, other.URL).Must(200, "GET", "/healthz", "")
 					default:
-						if strings.Contains(s.text, "--dry-run") {
+						if strings.Contains(s.text, "ledger rebuild ") {
 							waitForProjection(t, ledger)
 						}
 						answer = shell(t, ledger, where, s.text)
