@@ -62,10 +62,11 @@ func New(ctx context.Context, api *client.Client, url string) *Console {
 		})
 	}
 	for pattern, answer := range map[string]func(*Console, http.ResponseWriter, *http.Request){
-		"GET " + Path + "live":                        (*Console).live,
-		"GET " + Path + "accounts/{id}/chart.svg":     (*Console).chart,
-		"GET " + Path + "accounts/{id}/statement.csv": (*Console).statement,
-		"POST " + Path + "user":                       (*Console).setUser,
+		"GET " + Path + "live":                         (*Console).live,
+		"GET " + Path + "accounts/{id}/chart.svg":      (*Console).chart,
+		"GET " + Path + "accounts/{id}/statement.csv":  (*Console).statementCSV,
+		"GET " + Path + "accounts/{id}/statement.json": (*Console).statementJSON,
+		"POST " + Path + "user":                        (*Console).setUser,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { answer(c.as(r), w, r) })
 	}
@@ -159,14 +160,22 @@ func (c *Console) nowhere(*http.Request) (view, error) { return view{}, errNowhe
 
 // problem shows an error in the API's words.
 func (c *Console) problem(ctx context.Context, err error) view {
-	status := http.StatusBadGateway
+	status := statusOf(err)
+	return view{name: "problem", title: http.StatusText(status), status: status, data: c.explain(ctx, err)}
+}
+
+// statusOf returns the status of the page of an error.
+func statusOf(err error) int {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
-		status = refused.Status
+		return refused.Status
+	}
+	if _, ok := errors.AsType[pastError](err); ok {
+		return http.StatusBadRequest
 	}
 	if errors.Is(err, errNowhere) || errors.Is(err, client.ErrID) {
-		status = http.StatusNotFound
+		return http.StatusNotFound
 	}
-	return view{name: "problem", title: http.StatusText(status), status: status, data: c.explain(ctx, err)}
+	return http.StatusBadGateway
 }
 
 // explain returns the text of an error, with amounts in decimals.

@@ -1,125 +1,102 @@
 package console
 
 import (
-	"encoding/csv"
-	"errors"
+	"fmt"
+	"html/template"
 	"net/http"
-	"strconv"
+	"net/url"
+	"strings"
 	"time"
-
-	"github.com/go-analyze/charts"
 
 	"ledger.example/client"
 	"ledger.example/events"
 )
 
-const (
-	// pastDays is how many days the chart and the statement of an account show.
-	pastDays = 30
-	// chartPoints is the most balances of a chart.
-	chartPoints               = 1000
-	chartWidth, chartHeight   = 1100, 260
-	chartLabels, chartNumbers = 6, 5
-)
+// pastDays is how many days the chart and the statement of an account show, unless days are chosen.
+const pastDays = 30
 
-// pastOf asks for an account's statement of the last days in the asset that the request names.
-func pastOf(r *http.Request) client.StatementQuery {
-	now := time.Now().UTC()
-	return client.StatementQuery{
-		Account: r.PathValue("id"), Asset: r.URL.Query().Get("asset"), From: now.AddDate(0, 0, -pastDays), To: now,
-	}
+// pastError says, for people, what is wrong with the days that were chosen.
+type pastError string
+
+func (e pastError) Error() string { return string(e) }
+
+// past is what is asked of an account's past: of one asset or all, between two days.
+type past struct {
+	account         string
+	Asset, From, To string    // as they stand in the form, "" where nothing is chosen
+	from, to        time.Time // from included, to excluded; zero times leave a side open
 }
 
-// statement answers with a statement as CSV, in decimals.
-func (c *Console) statement(w http.ResponseWriter, r *http.Request) {
-	ctx, s := r.Context(), pastOf(r)
-	if err := c.units.Load(ctx, s.Asset); err != nil {
-		c.show(w, r, view{}, err)
-		return
-	}
-	out := csv.NewWriter(w)
-	row := func(at, transaction, status, description string, quantity, balance events.Amount) {
-		_ = out.Write([]string{at, transaction, status, description, // an error is that of a reader who left
-			c.units.Quantity(s.Asset, quantity), c.units.Quantity(s.Asset, balance)})
-	}
-	first := true
-	var closing client.Sums
-	for page, err := range c.api.StatementPages(ctx, s) {
-		switch {
-		case err != nil && first:
-			c.show(w, r, view{}, err)
-			return
-		case err != nil:
-			panic(http.ErrAbortHandler) // a part must not be taken for the whole
-		case first:
-			w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-			w.Header().Set("Content-Disposition", `attachment; filename="`+s.Account+"-"+s.Asset+`.csv"`)
-			_ = out.Write([]string{"time", "transaction", "status", "description", "quantity", "balance"})
-			row(page.Value.From, "", "opening", "", events.Amount{}, page.Value.Opening.Quantity)
-		}
-		first, closing = false, page.Value.Closing
-		for _, l := range page.Value.Data {
-			row(l.PostedAt, l.Transaction, l.Status, l.Description, l.Quantity, l.BalanceAfter)
-		}
-	}
-	row(s.To.Format(time.RFC3339), "", "closing", "", events.Amount{}, closing.Quantity)
-	out.Flush()
-}
+// latest is the last time that a day may be chosen of.
+var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// chart answers with a picture of an account's balance over the last days.
-func (c *Console) chart(w http.ResponseWriter, r *http.Request) {
-	ctx, s := r.Context(), pastOf(r)
-	if err := c.units.Load(ctx, s.Asset); err != nil {
-		c.show(w, r, view{}, err)
-		return
+// pastOf reads which part of an account's past a request asks for. Days are whole days in UTC, both included. The error
+// is a pastError.
+func pastOf(r *http.Request) (past, error) {
+	q := r.URL.Query()
+	p := past{
+		account: r.PathValue("id"), Asset: strings.TrimSpace(q.Get("asset")), From: strings.TrimSpace(q.Get("from")),
+		To: strings.TrimSpace(q.Get("to")),
 	}
-	var times []string
-	var balances []float64
-	add := func(at string, balance events.Amount) {
-		value, err := strconv.ParseFloat(c.units.Quantity(s.Asset, balance), 64) // for the picture only
-		if err == nil {
-			times, balances = append(times, when(at)[5:16]), append(balances, value)
+	for _, day := range []struct {
+		label, text string
+		at          *time.Time
+		days        int // after its beginning
+	}{{"From", p.From, &p.from, 0}, {"To", p.To, &p.to, 1}} {
+		if day.text == "" {
+			continue
 		}
-	}
-	for page, err := range c.api.StatementPages(ctx, s) {
+		at, err := time.Parse(time.DateOnly, day.text)
 		if err != nil {
-			c.show(w, r, view{}, err)
-			return
+			return p, pastError(fmt.Sprintf("%s is %q: it must be a day such as 2026-11-21", day.label, day.text))
 		}
-		if len(times) == 0 {
-			add(page.Value.From, page.Value.Opening.Quantity)
-		}
-		for _, l := range page.Value.Data {
-			add(l.PostedAt, l.BalanceAfter)
-		}
-		if len(times) >= chartPoints {
-			break
-		}
+		*day.at = within(at.AddDate(0, 0, day.days), events.Epoch(), latest)
 	}
-	svg, err := drawn(times, balances)
-	if err != nil {
-		c.show(w, r, view{}, err)
-		return
+	if p.To != "" && p.From > p.To {
+		return p, pastError(fmt.Sprintf("From, %s, is after To, %s: choose an earlier day", p.From, p.To))
 	}
-	w.Header().Set("Content-Type", "image/svg+xml")
-	_, _ = w.Write(svg) // an error is that of a reader who left
+	return p, nil
 }
 
-// drawn draws a line through values.
-func drawn(labels []string, values []float64) ([]byte, error) {
-	if len(values) < 2 {
-		labels, values = append(labels, ""), append(values, values...)
+// within returns the time between two others that is nearest to t.
+func within(t, least, most time.Time) time.Time {
+	if t.Before(least) {
+		return least
 	}
-	o := charts.NewLineChartOptionWithData([][]float64{values})
-	o.XAxis.Labels, o.XAxis.LabelCount = labels, chartLabels
-	o.YAxis[0].LabelCount = chartNumbers
-	o.Symbol = charts.Symbol{Shape: charts.SymbolNone}
-	o.Theme = charts.GetTheme(charts.ThemeLight)
-	p := charts.NewPainter(charts.PainterOptions{
-		OutputFormat: charts.ChartOutputSVG, Width: chartWidth, Height: chartHeight,
-	})
-	if err := p.LineChart(o); err != nil {
-		return nil, errors.Join(errors.New("the chart cannot be drawn"), err)
+	if t.After(most) {
+		return most
 	}
-	return p.Bytes()
+	return t
+}
+
+// URL is where a part of an account's page is, of the same past, from a cursor on.
+func (p past) URL(part, cursor string) template.URL {
+	q := url.Values{}
+	for name, value := range map[string]string{"asset": p.Asset, "from": p.From, "to": p.To, "cursor": cursor} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	address := url.URL{Path: Path + "accounts/" + p.account + part, RawQuery: q.Encode()}
+	return template.URL(address.String()) // every part of it is escaped
+}
+
+// Days says between which days charts and statements are.
+func (p past) Days() string {
+	s := p.statement()
+	return s.From.Format(time.DateOnly) + " to " + s.To.Add(-time.Microsecond).Format(time.DateOnly)
+}
+
+// statement asks for what is over: the last days, where nothing else is chosen.
+func (p past) statement() client.StatementQuery {
+	now := time.Now().UTC()
+	s := client.StatementQuery{Account: p.account, Asset: p.Asset, From: p.from, To: now}
+	if !p.to.IsZero() {
+		s.To = within(p.to, events.Epoch(), now)
+	}
+	if s.From.IsZero() {
+		s.From = s.To.AddDate(0, 0, -pastDays)
+	}
+	s.From = within(s.From, events.Epoch(), s.To)
+	return s
 }

@@ -2,11 +2,13 @@ package console
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -19,155 +21,84 @@ const (
 	holders = client.PageLimit
 )
 
-// home shows what is in the ledger; to a user, the accounts and groups of the user.
-func (c *Console) home(r *http.Request) (view, error) {
-	if c.user != "" {
-		return c.homeOfUser(r)
-	}
-	ctx, q := r.Context(), r.URL.Query()
-	data := struct {
-		Assets       []client.Asset
-		Accounts     []client.Account
-		MoreAccounts string // where the next page begins
-		Newest       []client.Transaction
-		Open         []client.Transaction
-		Prefix       string
-		Trails       string
-	}{Prefix: q.Get("prefix")}
-	assets, err := c.api.Assets("").Page(ctx, "", listed)
-	if err != nil {
-		return view{}, err
-	}
-	data.Assets = assets.Value.Data
-	accounts, err := c.api.Accounts(data.Prefix).Page(ctx, q.Get("cursor"), listed)
-	if err != nil {
-		return view{}, err
-	}
-	data.Accounts, data.MoreAccounts = accounts.Value.Data, cursor(accounts.Value.NextCursor)
-	open, err := c.api.OpenHolds().Page(ctx, "", history)
-	if err != nil {
-		return view{}, err
-	}
-	data.Open = open.Value.Data
-	if data.Newest, err = c.newestTransactions(ctx); err != nil {
-		return view{}, err
-	}
-	if data.Trails, err = c.trails(ctx, data.Newest); err != nil {
-		return view{}, err
-	}
-	return view{name: "home", title: "Ledger", data: data}, c.loadAll(ctx, append(data.Newest, data.Open...))
-}
-
-func (c *Console) homeOfUser(r *http.Request) (view, error) {
-	accounts, err := c.api.UserAccounts(c.user).Page(r.Context(), r.URL.Query().Get("cursor"), listed)
-	if err != nil {
-		return view{}, err
-	}
-	groups, err := c.api.UserGroups(c.user).Page(r.Context(), "", listed)
-	return view{name: "user", title: "Accounts of " + c.user, data: struct {
-		Accounts []client.Reach
-		More     string
-		Groups   []client.Member
-	}{accounts.Value.Data, cursor(accounts.Value.NextCursor), groups.Value.Data}}, err
-}
-
-// newest is the part of home that is kept up to date.
-func (c *Console) newest(r *http.Request) (view, error) {
-	newest, err := c.newestTransactions(r.Context())
-	if err != nil {
-		return view{}, err
-	}
-	return view{name: "newest", data: newest}, c.loadAll(r.Context(), newest)
-}
-
-func (c *Console) newestTransactions(ctx context.Context) ([]client.Transaction, error) {
-	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", history)
-	return page.Value.Data, err
-}
-
-// newestID is the id of the newest transaction that is listed, "" if there is none or it cannot be read.
-func (c *Console) newestID(ctx context.Context) string {
-	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", 1)
-	if err != nil || len(page.Value.Data) == 0 {
-		return ""
-	}
-	return page.Value.Data[0].ID
-}
-
-// trails says by how much projections trail: whether the balance of the newest transaction's first leg counts it.
-func (c *Console) trails(ctx context.Context, newest []client.Transaction) (string, error) {
-	if len(newest) == 0 || len(newest[0].Postings) == 0 {
-		return "nothing to project yet", nil
-	}
-	leg := newest[0].Postings[0]
-	b, err := c.api.Balance(ctx, leg.Account, leg.Asset, false)
-	if err != nil {
-		return "", err
-	}
-	if b.Value.AsOf != nil && *b.Value.AsOf >= leg.ID {
-		return "balances are up to date", nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, newest[0].PostedAt)
-	if err != nil {
-		return "", err
-	}
-	return "balances trail by " + time.Since(at).Truncate(time.Second).String(), nil
-}
-
 // account shows one account: what it holds, what is held, and its history.
 func (c *Console) account(r *http.Request) (view, error) {
-	ctx, q, id := r.Context(), r.URL.Query(), r.PathValue("id")
-	page, err := c.api.Page(ctx, id, 0)
-	if err != nil {
-		return view{}, err
-	}
+	q, id := r.URL.Query(), r.PathValue("id")
 	data := struct {
 		client.Page
 		Holds       []client.Transaction
 		Changes     []client.Change
 		Members     []client.Member
 		Groups      []client.Grouped
+		Past        past
+		Fault       string // why there is no history
 		History     []client.Posting
 		Older       string // where the next page of the history begins
-		Asset       string // of the history, "" for all
 		FirstOfPage bool
-	}{Page: page.Value, Asset: q.Get("asset"), FirstOfPage: q.Get("cursor") == ""}
-	entries, err := c.api.History(ctx, id, client.HistoryQuery{Asset: data.Asset}, q.Get("cursor"), history)
-	if err != nil {
+		Assets      []string // to choose one of
+	}{FirstOfPage: q.Get("cursor") == ""}
+	var refused error
+	if data.Past, refused = pastOf(r); refused != nil {
+		data.Fault = refused.Error()
+	}
+	g, ctx := errgroup.WithContext(r.Context())
+	g.Go(func() error {
+		page, err := c.api.Page(ctx, id, 0)
+		if err != nil || q.Get("balances") == "" {
+			data.Page = page.Value
+			return err
+		}
+		balances, err := c.api.Balances(ctx, id, q.Get("balances"), false)
+		data.Page, data.Balances = page.Value, balances.Value
+		return err
+	})
+	if refused == nil {
+		g.Go(func() error {
+			h := client.HistoryQuery{Asset: data.Past.Asset, From: data.Past.from, To: data.Past.to}
+			entries, err := c.api.History(ctx, id, h, q.Get("cursor"), history)
+			data.History, data.Older = entries.Value.Data, cursor(entries.Value.NextCursor)
+			if _, ok := errors.AsType[*client.Error](err); ok { // the account may be shown all the same
+				refused = err
+				return nil
+			}
+			return err
+		})
+	}
+	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), history))
+	g.Go(into(ctx, &data.Changes, c.api.Changes(id), history))
+	g.Go(into(ctx, &data.Members, c.api.Members(id), listed))
+	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), listed))
+	if err := g.Wait(); err != nil {
 		return view{}, err
 	}
-	data.History, data.Older = entries.Value.Data, cursor(entries.Value.NextCursor)
-	open, err := c.api.Holds(id, client.StatusHeld).Page(ctx, "", history)
-	if err != nil {
-		return view{}, err
+	v := view{name: "account", title: "Account " + id}
+	if refused != nil {
+		data.Fault, v.status = c.explain(r.Context(), refused), statusOf(refused)
 	}
-	data.Holds = open.Value.Data
-	changes, err := c.api.Changes(id).Page(ctx, "", history)
-	if err != nil {
-		return view{}, err
+	for _, b := range data.Balances.Data {
+		data.Assets = append(data.Assets, b.Asset)
 	}
-	data.Changes = changes.Value.Data
-	members, err := c.api.Members(id).Page(ctx, "", listed)
-	if err != nil {
-		return view{}, err
-	}
-	data.Members = members.Value.Data
-	groups, err := c.api.AccountGroups(id).Page(ctx, "", listed)
-	if err != nil {
-		return view{}, err
-	}
-	data.Groups = groups.Value.Data
-	var assets []string
-	for _, b := range page.Value.Balances.Data {
-		assets = append(assets, b.Asset)
+	assets := slices.Clone(data.Assets)
+	if chosen := data.Past.Asset; chosen != "" && !slices.Contains(assets, chosen) {
+		data.Assets = append(data.Assets, chosen)
 	}
 	for _, p := range data.History {
 		assets = append(assets, p.Asset)
 	}
-	if err := c.loadAll(ctx, data.Holds); err != nil {
+	if err := c.loadAll(r.Context(), data.Holds, assets...); err != nil {
 		return view{}, err
 	}
-	return view{name: "account", title: "Account " + id, data: data}, c.units.Load(ctx, assets...)
+	v.data = data
+	return v, nil
+}
+
+// into returns what reads the first items of a list.
+func into[T any](ctx context.Context, items *[]T, l client.Listing[T], limit int) func() error {
+	return func() error {
+		page, err := l.Page(ctx, "", limit)
+		*items = page.Value.Data
+		return err
+	}
 }
 
 // asset shows one asset and who holds it.
@@ -208,12 +139,15 @@ func (c *Console) transaction(r *http.Request) (view, error) {
 		client.Transaction
 		Moves         []move
 		CapturedMoves []move
-		JSON, Curl    string
+		JSON          string
+		Commands      commands
 	}{
 		Transaction: t.Value, Moves: moves(t.Value.Postings), CapturedMoves: moves(t.Value.Captured),
 		JSON: indented(t.Raw),
 	}
-	data.Curl = fmt.Sprintf("curl %s/v1/transactions/%s", c.url, url.PathEscape(id))
+	if data.Commands, err = c.commandsOf(ctx, t.Value); err != nil {
+		return view{}, err
+	}
 	return view{name: "transaction", title: "Transaction " + id, data: data},
 		c.loadAll(ctx, []client.Transaction{t.Value})
 }
@@ -261,9 +195,8 @@ func (c *Console) search(r *http.Request) (view, error) {
 	return view{name: "search", title: "Search", data: data}, nil
 }
 
-// loadAll learns the scales of all assets of transactions.
-func (c *Console) loadAll(ctx context.Context, all []client.Transaction) error {
-	var assets []string
+// loadAll learns the scales of all assets of transactions, and of others.
+func (c *Console) loadAll(ctx context.Context, all []client.Transaction, assets ...string) error {
 	for _, t := range all {
 		for _, p := range t.Postings {
 			assets = append(assets, p.Asset)

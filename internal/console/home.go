@@ -1,0 +1,191 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ledger.example/client"
+)
+
+const (
+	// trailing is of how many balances the first page says by how much they trail.
+	trailing = 4
+	// healthWait is how long the first page waits for a sign of life.
+	healthWait = 2 * time.Second
+)
+
+// home shows what is in the ledger; to a user, the accounts and groups of the user.
+func (c *Console) home(r *http.Request) (view, error) {
+	if c.user != "" {
+		return c.homeOfUser(r)
+	}
+	q := r.URL.Query()
+	data := struct {
+		Assets   client.List[client.Asset]
+		Accounts client.List[client.Account]
+		Newest   []client.Transaction
+		Open     client.List[client.Transaction]
+		Prefix   string
+		Sick     string // what is wrong with the API, "" for nothing
+		Trails   string
+		Counts   string // of the first page of the lists: what is in the ledger
+	}{Prefix: q.Get("prefix")}
+	g, ctx := errgroup.WithContext(r.Context())
+	g.Go(func() error {
+		page, err := c.api.Assets("").Page(ctx, q.Get("assets"), listed)
+		data.Assets = page.Value
+		return err
+	})
+	g.Go(func() error {
+		page, err := c.api.Accounts(data.Prefix).Page(ctx, q.Get("cursor"), listed)
+		data.Accounts = page.Value
+		return err
+	})
+	g.Go(func() error {
+		page, err := c.api.OpenHolds().Page(ctx, "", history)
+		data.Open = page.Value
+		return err
+	})
+	g.Go(func() (err error) {
+		if data.Newest, err = c.newestTransactions(ctx); err == nil {
+			data.Trails = c.trails(ctx, data.Newest)
+		}
+		return err
+	})
+	g.Go(func() error {
+		ctx, cancel := context.WithTimeout(ctx, healthWait)
+		defer cancel()
+		if err := c.api.Ping(ctx); err != nil {
+			data.Sick = err.Error()
+		}
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return view{}, err
+	}
+	if data.Prefix == "" && q.Get("cursor") == "" && q.Get("assets") == "" {
+		data.Counts = counted(data.Assets, "asset", "assets") + ", " + counted(data.Accounts, "account", "accounts") +
+			", " + counted(data.Open, "open hold", "open holds")
+	}
+	return view{name: "home", title: "Ledger", data: data},
+		c.loadAll(r.Context(), slices.Concat(data.Newest, data.Open.Data))
+}
+
+func (c *Console) homeOfUser(r *http.Request) (view, error) {
+	accounts, err := c.api.UserAccounts(c.user).Page(r.Context(), r.URL.Query().Get("cursor"), listed)
+	if err != nil {
+		return view{}, err
+	}
+	groups, err := c.api.UserGroups(c.user).Page(r.Context(), "", listed)
+	return view{name: "user", title: "Accounts of " + c.user, data: struct {
+		Accounts []client.Reach
+		More     string
+		Groups   []client.Member
+	}{accounts.Value.Data, cursor(accounts.Value.NextCursor), groups.Value.Data}}, err
+}
+
+// newest is the part of home that is kept up to date.
+func (c *Console) newest(r *http.Request) (view, error) {
+	newest, err := c.newestTransactions(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	return view{name: "newest", data: newest}, c.loadAll(r.Context(), newest)
+}
+
+func (c *Console) newestTransactions(ctx context.Context) ([]client.Transaction, error) {
+	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", history)
+	return page.Value.Data, err
+}
+
+// newestID is the id of the newest transaction that is listed, "" if there is none or it cannot be read.
+func (c *Console) newestID(ctx context.Context) string {
+	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", 1)
+	if err != nil || len(page.Value.Data) == 0 {
+		return ""
+	}
+	return page.Value.Data[0].ID
+}
+
+// trails says by how much projections trail: what the newest transaction's balances, as they are shown, leave out of
+// what is posted. A strong read knows that. One that is posted for an earlier time says nothing.
+func (c *Console) trails(ctx context.Context, newest []client.Transaction) string {
+	i := slices.IndexFunc(newest, func(t client.Transaction) bool { return t.PostedAt == t.RecordedAt })
+	if i < 0 {
+		return "nothing to project yet"
+	}
+	legs := slices.Clone(newest[i].Postings)
+	order := func(a, b client.Posting) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Asset, b.Asset))
+	}
+	slices.SortFunc(legs, order)
+	legs = slices.CompactFunc(legs, func(a, b client.Posting) bool { return order(a, b) == 0 })
+	legs = legs[:min(len(legs), trailing)]
+	all := make([]lag, len(legs))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, leg := range legs {
+		g.Go(func() (err error) {
+			all[i], err = c.lagOf(ctx, leg.Account, leg.Asset)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return "by how much balances trail is not known: " + err.Error()
+	}
+	worst := slices.MaxFunc(all, func(a, b lag) int { return cmp.Compare(a.by, b.by) })
+	switch by := worst.by.Truncate(time.Second); {
+	case worst.postings == 0:
+		return "balances are up to date"
+	case by == 0:
+		return "balances trail by less than a second"
+	case worst.postings > client.PageLimit:
+		return fmt.Sprintf("balances trail by more than %s (%d postings)", by, worst.postings)
+	default:
+		return fmt.Sprintf("balances trail by %s (%d postings)", by, worst.postings)
+	}
+}
+
+// lag is what a balance, as it is shown, leaves out.
+type lag struct {
+	postings int64
+	by       time.Duration // since the oldest of the postings, at most a page of them
+}
+
+// lagOf compares a balance as it is shown with what is posted.
+func (c *Console) lagOf(ctx context.Context, account, asset string) (of lag, err error) {
+	shown, err := c.api.Balance(ctx, account, asset, false)
+	if err != nil {
+		return of, err
+	}
+	posted, err := c.api.Balance(ctx, account, asset, true)
+	if of.postings = posted.Value.Postings - shown.Value.Postings; err != nil || of.postings <= 0 {
+		return lag{}, err
+	}
+	left, err := c.api.History(ctx, account, client.HistoryQuery{Asset: asset, Strong: true}, "",
+		int(min(of.postings, client.PageLimit)))
+	if err != nil || len(left.Value.Data) == 0 {
+		return of, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, left.Value.Data[len(left.Value.Data)-1].PostedAt)
+	of.by = max(time.Since(at), 1) // a posted balance was posted before now, whatever this machine's clock says
+	return of, err
+}
+
+// counted says how many items there are. A list that goes on has as many or more.
+func counted[T any](l client.List[T], one, many string) string {
+	switch n := len(l.Data); {
+	case l.NextCursor != nil:
+		return strconv.Itoa(n) + " or more " + many
+	case n == 1:
+		return "1 " + one
+	default:
+		return strconv.Itoa(n) + " " + many
+	}
+}

@@ -1,0 +1,232 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ledger.example/client"
+)
+
+// backdate posts a cent from bank to jane for a time, under an id.
+func (s *site) backdate(id, asset, at string) {
+	s.Helper()
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers",
+		`{"id":"`+id+`","from":"bank","to":"jane","asset":"`+asset+`","quantity":"1","effective_at":"`+at+`"}`)
+}
+
+var entry = regexp.MustCompile(`<a href="/console/transactions/([^"]*)">`)
+
+// entries are the transactions to which a page has links, in its order.
+func entries(page string) (ids []string) {
+	_, section, _ := strings.Cut(page, `id="history-title"`)
+	for _, found := range entry.FindAllStringSubmatch(section, -1) {
+		ids = append(ids, found[1])
+	}
+	return ids
+}
+
+// link is where the link with a text leads to, "" when there is none.
+func link(page, text string) string {
+	found := regexp.MustCompile(`<a href="/console/([^"]*)">` + text + `</a>`).FindStringSubmatch(page)
+	if found == nil {
+		return ""
+	}
+	address, _, _ := strings.Cut(html.UnescapeString(found[1]), "#")
+	return address
+}
+
+// The history, the statement and the chart of an account are of the days that are chosen.
+func TestHistoryOfDays(t *testing.T) {
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	for id, at := range map[string]string{
+		"before": "2026-01-01T23:59:59.999999Z", "first": "2026-01-02T00:00:00Z", "noon": "2026-01-02T12:00:00Z",
+		"last": "2026-01-02T23:59:59.999999Z", "after": "2026-01-03T00:00:00Z",
+	} {
+		s.backdate(id, "USD", at)
+		s.backdate(id+"-gold", "GOLD", at)
+	}
+	s.ledger.Project()
+	for query, want := range map[string]string{
+		"from=2026-01-02&to=2026-01-02&asset=USD": "last noon first",
+		"from=2026-01-02&to=2026-01-02":           "last last-gold noon noon-gold first first-gold",
+		"from=2026-01-03&to=2026-01-05&asset=USD": "after",
+		"from=2026-01-03&asset=USD":               "t-1 d-1 after",
+		"to=2026-01-01&asset=USD":                 "before",
+		"to=2026-01-01&asset=":                    "before before-gold",
+		"from=2026-01-04&to=2026-01-05":           "",
+		"from=0001-01-01&to=0001-01-02":           "",
+		"from=9999-12-31&to=9999-12-31":           "",
+		"from=0001-01-01&to=9999-12-31&asset=USD": "t-1 d-1 after last noon first before",
+	} {
+		page := s.get("accounts/jane?"+query, http.StatusOK)
+		if got := strings.Join(sortedGold(entries(page)), " "); got != want {
+			t.Errorf("%s has %q, want %q", query, got, want)
+		}
+		chosen, _ := url.ParseQuery(query)
+		asset := chosen.Get("asset")
+		if file := link(page, "CSV"); asset == "" && file != "" {
+			t.Errorf("%s has a statement of no asset", query)
+		} else if asset != "" {
+			s.has(s.get(file, http.StatusOK), "time,transaction", ",opening,", ",closing,")
+			s.get(strings.Replace(file, "statement.csv", "chart.svg", 1), http.StatusOK)
+		}
+	}
+	page := s.get("accounts/jane?asset=USD&from=2026-01-02&to=2026-01-02", http.StatusOK)
+	s.has(page, "<option selected>USD", `value="2026-01-02"`, `value="2026-01-02"`, "2026-01-02 to 2026-01-02",
+		`alt="Chart of the balance in USD, 2026-01-02 to 2026-01-02"`)
+	var quantities []string
+	for _, line := range strings.Split(s.get(link(page, "CSV"), http.StatusOK), "\n") {
+		fields := strings.Split(line, ",")
+		quantities = append(quantities, fields[len(fields)-1])
+	}
+	if want := []string{"balance", "0.01", "0.02", "0.03", "0.04", "0.04", ""}; !slices.Equal(quantities, want) {
+		t.Errorf("the statement has the balances %q, want %q", quantities, want)
+	}
+	var whole client.Statement
+	text := s.get(link(page, "JSON"), http.StatusOK)
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if whole.Opening.Quantity.String() != "1" || whole.Closing.Quantity.String() != "4" || len(whole.Data) != 3 ||
+		whole.Data[2].Transaction != "last" || whole.Data[2].BalanceAfter.String() != "4" || !whole.Settled ||
+		whole.From != "2026-01-02T00:00:00.000000Z" || whole.To != "2026-01-03T00:00:00.000000Z" {
+		t.Errorf("%+v", whole)
+	}
+}
+
+// sortedGold puts the entries in gold behind those of the same time in other assets: no order is promised of them.
+func sortedGold(ids []string) []string {
+	for i := 1; i < len(ids); i++ {
+		if ids[i-1] == ids[i]+"-gold" {
+			ids[i-1], ids[i] = ids[i], ids[i-1]
+		}
+	}
+	return ids
+}
+
+// Pages of a history keep what was chosen. A long statement is downloaded whole, and has a chart.
+func TestPagesOfAHistory(t *testing.T) {
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	const many = 410
+	for first := 0; first < many; first += 82 {
+		var requests []string
+		for i := range 82 {
+			requests = append(requests, fmt.Sprintf(`{"transfer":{"id":"m-%03d","from":"bank","to":"jane","asset":"USD",`+
+				`"quantity":"1","effective_at":"2026-02-%02dT00:00:00.%06dZ"}}`, first+i, 1+(first+i)%28, first+i))
+		}
+		s.ledger.Must(http.StatusOK, "POST", "/v1/batches", `{"requests":[`+strings.Join(requests, ",")+`]}`)
+	}
+	s.ledger.Project()
+	path := "accounts/jane?asset=USD&from=2026-02-01&to=2026-02-07"
+	first := s.get(path, http.StatusOK)
+	seen := map[string]bool{}
+	for page := first; ; {
+		for _, id := range entries(page) {
+			if seen[id] {
+				t.Errorf("%s is shown twice", id)
+			}
+			seen[id] = true
+		}
+		s.has(page, "<option selected>USD", `value="2026-02-01"`, `value="2026-02-07"`)
+		older := link(page, "Older")
+		if older == "" {
+			if newest := link(page, "Newest"); newest != path {
+				t.Errorf("the last page leads to %q, want %q", newest, path)
+			}
+			break
+		}
+		page = s.get(older, http.StatusOK)
+	}
+	if len(seen) != 105 { // 7 of 28 days, to which 14 times 28 and 18 more are dealt out
+		t.Errorf("%d entries are shown, want 105", len(seen))
+	}
+	all := strings.Replace(link(first, "CSV"), "to=2026-02-07", "to=2026-02-28", 1)
+	if lines := strings.Count(s.get(all, http.StatusOK), "\n"); lines != many+3 {
+		t.Errorf("the statement has %d lines, want %d", lines, many+3)
+	}
+	var whole client.Statement
+	if err := json.Unmarshal([]byte(s.get(strings.Replace(all, ".csv", ".json", 1), http.StatusOK)), &whole); err != nil ||
+		len(whole.Data) != many || whole.Closing.Quantity.String() != fmt.Sprint(many) {
+		t.Errorf("%v: %d lines, closing %s", err, len(whole.Data), whole.Closing.Quantity)
+	}
+	s.has(s.get(strings.Replace(all, "statement.csv", "chart.svg", 1), http.StatusOK), "<svg", "<path")
+}
+
+// What is wrong with the days, the asset or the page that is chosen is said in the page, which shows the rest.
+func TestBadHistory(t *testing.T) {
+	s := newSite(t)
+	s.ledger.OpenBooks()
+	s.ledger.Project()
+	for query, c := range map[string]struct {
+		status int
+		text   string
+	}{
+		"from=2026-13-01":               {http.StatusBadRequest, `From is &#34;2026-13-01&#34;: it must be a day`},
+		"to=yesterday":                  {http.StatusBadRequest, `To is &#34;yesterday&#34;: it must be a day`},
+		"to=2026-02-30":                 {http.StatusBadRequest, `To is`},
+		"from=2026-02-02T00:00:00Z":     {http.StatusBadRequest, `From is`},
+		"from=2026-02-02&to=2026-02-01": {http.StatusBadRequest, `From, 2026-02-02, is after To, 2026-02-01`},
+		`from="><script>alert(1)`:       {http.StatusBadRequest, `&lt;script&gt;`},
+		"cursor=x":                      {http.StatusBadRequest, `cursor`},
+		"asset=NONE":                    {http.StatusNotFound, `asset_not_found`},
+		"asset=a/b":                     {http.StatusBadRequest, `invalid_request`},
+	} {
+		at, value, _ := strings.Cut(query, "=")
+		if strings.ContainsAny(query, "<") {
+			query = at + "=" + url.QueryEscape(value)
+		}
+		page := s.get("accounts/jane?"+query, c.status)
+		s.has(page, "Jane Doe", "3500.00", `role="alert"`, c.text)
+		if len(entries(page)) > 0 || strings.Contains(page, "<script>alert") {
+			t.Errorf("%s: %s", query, page)
+		}
+		if at == "from" {
+			s.has(s.get("accounts/jane/statement.csv?asset=USD&"+query, c.status), c.text)
+			s.get("accounts/jane/statement.json?asset=USD&"+query, c.status)
+			s.get("accounts/jane/chart.svg?asset=USD&"+query, c.status)
+		}
+	}
+	s.get("accounts/nobody?from=x", http.StatusNotFound)
+	s.get("accounts/jane/statement.csv", http.StatusNotFound)
+}
+
+// An account of more assets than fit on a page leads to the others.
+func TestManyBalances(t *testing.T) {
+	s := newSite(t)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane", `{"name":"Jane Doe"}`)
+	const many, legs = 130, 13
+	for first := 0; first < many; first += legs {
+		var postings []string
+		for i := first; i < first+legs; i++ {
+			asset := fmt.Sprintf("A%03d", i)
+			s.ledger.Must(http.StatusCreated, "PUT", "/v1/assets/"+asset, `{"name":"One of many","scale":2}`)
+			for account, quantity := range map[string]string{"bank": "-1", "jane": "1"} {
+				postings = append(postings, fmt.Sprintf(`{"account":%q,"asset":%q,"quantity":%q}`, account, asset, quantity))
+			}
+		}
+		s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions", `{"postings":[`+strings.Join(postings, ",")+`]}`)
+	}
+	s.ledger.Project()
+	seen, pages := map[string]bool{}, 0
+	for path := "accounts/jane"; path != ""; pages++ {
+		page := s.get(path, http.StatusOK)
+		balances, _, _ := strings.Cut(page, `id="history-title"`)
+		for _, found := range regexp.MustCompile(`<a href="/console/assets/(A\d+)">`).FindAllStringSubmatch(balances, -1) {
+			seen[found[1]] = true
+		}
+		path = link(page, "More balances")
+	}
+	if len(seen) != many || pages != 2 {
+		t.Errorf("%d balances were shown on %d pages, want %d on 2", len(seen), pages, many)
+	}
+}
