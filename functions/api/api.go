@@ -101,13 +101,11 @@ func New(c Config) http.Handler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	served := routes()
-	return &api{config: c, routes: served, rules: ruled(served)}
+	return &api{config: c, routes: decided(routes())}
 }
 
 // api serves every route. It does not change after New.
 type api struct {
 	config Config
 	routes []route
-	rules  map[*route]*rule // who may; nil for what is public
 }

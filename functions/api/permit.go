@@ -84,7 +84,7 @@ func (r *request) begin() error {
 	switch {
 	case r.caller.Admin, r.passed, r.verdict != nil:
 		return nil
-	case rule == nil:
+	case rule.of == undecided:
 		return errors.New("a request of a user without a rule")
 	}
 	switch rule.of {

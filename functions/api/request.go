@@ -24,7 +24,7 @@ type request struct {
 	badCursor bool              // one of wrong is a cursor that does not belong to the list
 	dry       bool              // nothing is to be written
 
-	rule    *rule         // who may
+	rule    rule          // who may
 	grants  access.Grants // the roles of users
 	passed  bool          // a user's roles were checked, and are enough
 	verdict chan error    // what a check under way says; nil: there is none

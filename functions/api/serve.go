@@ -50,7 +50,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 		p.allow = allow
 		return reply{}, p
 	}
-	r.route, r.ids, r.rule, r.grants = found, ids, a.rules[found], a.config.Grants
+	r.route, r.ids, r.rule, r.grants = found, ids, found.may, a.config.Grants
 	if found.public() {
 		return found.handle(a, r)
 	}
