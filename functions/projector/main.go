@@ -1,21 +1,8 @@
 // Projector is the Lambda function that refolds the balances and memberships that the table's stream names.
 package main
 
-import (
-	"context"
-	"os"
-
-	"github.com/aws/aws-lambda-go/lambdacontext"
-
-	"ledger.example/internal/app"
-)
+import "ledger.example/internal/app"
 
 func main() {
-	log := lambdacontext.NewLogger()
-	s, err := app.Open(context.Background(), os.Getenv, log)
-	if err != nil {
-		log.Error("the function cannot start", "error", err)
-		os.Exit(1)
-	}
-	app.Start(s.Stream())
+	app.Main(func(s *app.Service) { app.Start(s.Stream()) })
 }

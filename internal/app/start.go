@@ -10,7 +10,20 @@ import (
 	"syscall"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 )
+
+// Main is the main of a function. It opens the service that the environment describes, and start is to call Start. If
+// the service cannot be opened, the process ends with the reason in its log.
+func Main(start func(*Service)) {
+	log := lambdacontext.NewLogger()
+	s, err := Open(context.Background(), os.Getenv, log)
+	if err != nil {
+		log.Error("the function cannot start", "error", err)
+		os.Exit(1)
+	}
+	start(s)
+}
 
 // Start hands invocations to handle until the process gets SIGTERM. Then it waits until Lambda has taken the answers of
 // the running invocations, starts no more, and returns. Nothing is buffered, so nothing else needs to be closed.
