@@ -93,7 +93,6 @@ func (w *whole) fits() *Error {
 // run appends what is open until all of it is there, or it is proved that it never will be, or the time is up. What is
 // said follows the rules of posting.run.
 func (w *whole) run(c *command) error {
-	declines := 0
 	for failed := 1; len(w.open) > 0; failed++ {
 		commit, minted, err := w.commit(c)
 		switch {
@@ -123,14 +122,8 @@ func (w *whole) run(c *command) error {
 			if again {
 				continue
 			}
-			err = store.ErrConflict
-			if cancelled.onlyThrottled() {
-				err = store.ErrThrottled
-				declines++
-			}
-		case declined(err):
-			declines++
-		case errors.Is(err, store.ErrConflict):
+			err = cancelled.cause()
+		case declined(err), errors.Is(err, store.ErrConflict):
 		case errors.Is(err, store.ErrUnknownOutcome):
 			w.setUnknown()
 			w.ledger.log.WarnContext(c, "outcome of a batch is unknown; its headers are read",
@@ -141,10 +134,9 @@ func (w *whole) run(c *command) error {
 		default:
 			return w.fail(c, internalError(err))
 		}
-		if len(w.open) > 0 && (declines >= maxDeclines && !w.unknown || !pause(c, failed)) {
+		if len(w.open) > 0 && !w.again(c, failed, err) {
 			return w.fail(c, storeError(err))
 		}
-		w.last = err
 	}
 	return nil
 }

@@ -19,10 +19,11 @@ const visibleAge = table.SettleWindow/2 - store.DateStep
 
 // attempts are those of one command to append.
 type attempts struct {
-	ledger  *Ledger
-	sent    []attempt
-	unknown bool  // one may have been applied, or may yet be
-	last    error // of the attempt before
+	ledger   *Ledger
+	sent     []attempt
+	unknown  bool  // one may have been applied, or may yet be
+	declines int   // how many the store did not take
+	last     error // of the attempt before
 }
 
 // attempt is one that was sent.
@@ -44,6 +45,18 @@ func (a *attempts) append(
 		return at, err
 	})
 	return at, cancelled, err
+}
+
+// again waits before the attempt after one that failed with err, and reports whether there is to be one.
+func (a *attempts) again(ctx context.Context, failed int, err error) bool {
+	if declined(err) {
+		a.declines++
+	}
+	if a.declines >= maxDeclines && !a.unknown || !pause(ctx, failed) {
+		return false
+	}
+	a.last = err
+	return true
 }
 
 // wrote reports whether an attempt became these legs.

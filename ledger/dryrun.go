@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -64,10 +63,7 @@ func (p *posting) wouldReplay(stored events.TransactionPosted) (Posted, error) {
 	case !same:
 		return Posted{}, idReused()
 	}
-	stored.Legs = slices.Clone(stored.Legs)
-	for i := range stored.Legs {
-		stored.Legs[i].ID = ""
-	}
+	stored.Legs = withoutIDs(stored.Legs)
 	return Posted{Transaction: stored, Replayed: true}, nil
 }
 

@@ -88,7 +88,6 @@ func (e *ending) start(
 // run reads what became of the hold and appends its end, until one is there or the time is up. The outcome's key is
 // what makes the end happen once: whoever comes second finds it.
 func (e *ending) run(ctx *command) (Ended, error) {
-	declines := 0
 	for failed := 1; ; failed++ {
 		life, err := e.ledger.readLife(ctx, e.id)
 		if err != nil {
@@ -119,14 +118,8 @@ func (e *ending) run(ctx *command) (Ended, error) {
 					return e.found(ctx, hold, stored, taken)
 				}
 			}
-			err = store.ErrConflict
-			if cancelled.onlyThrottled() {
-				err = store.ErrThrottled
-				declines++
-			}
-		case declined(err):
-			declines++
-		case errors.Is(err, store.ErrConflict):
+			err = cancelled.cause()
+		case declined(err), errors.Is(err, store.ErrConflict):
 		case errors.Is(err, store.ErrUnknownOutcome):
 			e.unknown = true
 			e.ledger.log.WarnContext(ctx, "outcome of a hold's end is unknown; it is read",
@@ -134,10 +127,9 @@ func (e *ending) run(ctx *command) (Ended, error) {
 		default:
 			return Ended{}, e.fail(ctx, internalError(err))
 		}
-		if declines >= maxDeclines && !e.unknown || !pause(ctx, failed) {
+		if !e.again(ctx, failed, err) {
 			return Ended{}, e.fail(ctx, storeError(err))
 		}
-		e.last = err
 	}
 }
 

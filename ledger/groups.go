@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
 )
 
 // Group returns a group. Groups are immutable, so they are cached.
@@ -112,13 +110,7 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 
 // newestGroups reads the groups of an account, sorted, and the number of their newest change: 0 before the first.
 func (l *Ledger) newestGroups(ctx context.Context, account string) (groups []string, number int64, err error) {
-	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		groups, number, err = l.journal.NewestGroups(ctx, account)
-		return time.Time{}, err
-	})
-	if errors.Is(err, store.ErrAbsent) {
-		return nil, 0, nil
-	}
+	groups, number, err = l.NewestGroups(ctx, account)
 	if err == nil && number >= events.MemberNumberMax {
 		err = internalError(errors.New("numbers of changes of groups are used up"))
 	}

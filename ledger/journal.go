@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 )
 
 // Journal is the append-only book of events, with the spending guards beside it. Package ledger/dynamo keeps it.
@@ -179,18 +180,21 @@ func (c *Cancelled) head(i int) HeadReason {
 	return c.Heads[i]
 }
 
-// onlyThrottled reports whether nothing but throttling cancelled the attempt.
-func (c *Cancelled) onlyThrottled() bool {
+// cause is what cancelled the attempt: ErrThrottled if nothing but throttling did, else ErrConflict.
+func (c *Cancelled) cause() error {
 	throttled := c.Throttled
 	for _, head := range c.Heads {
 		switch head.Is {
 		case HeadThrottled:
 			throttled = true
 		case HeadConflict:
-			return false
+			return store.ErrConflict
 		}
 	}
-	return throttled && !c.Conflict && len(c.Refused) == 0
+	if throttled && !c.Conflict && len(c.Refused) == 0 {
+		return store.ErrThrottled
+	}
+	return store.ErrConflict
 }
 
 // Projections is what a command needs of the read side. It is safe for concurrent use.

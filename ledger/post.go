@@ -84,7 +84,6 @@ type posting struct {
 // Once an attempt's outcome is unknown, only what is proved is said: that the transaction is there, that its id belongs
 // to another body, or a refusal (see refusal). Everything else is CodeOutcomeUnknown.
 func (p *posting) run(ctx *command) (Posted, error) {
-	declines := 0
 	for failed := 1; ; failed++ {
 		if p.reversal != nil && p.reversal.stale {
 			if there, err := p.rebuild(ctx); there || err != nil {
@@ -124,14 +123,8 @@ func (p *posting) run(ctx *command) (Posted, error) {
 					continue // the refusal taught what was missing: that is no contention yet
 				}
 			}
-			err = store.ErrConflict
-			if cancelled.onlyThrottled() {
-				err = store.ErrThrottled
-				declines++
-			}
-		case declined(err):
-			declines++
-		case errors.Is(err, store.ErrConflict):
+			err = cancelled.cause()
+		case declined(err), errors.Is(err, store.ErrConflict):
 		case errors.Is(err, store.ErrUnknownOutcome):
 			p.unknown = true
 			p.ledger.log.WarnContext(ctx, "outcome of a transaction is unknown; its header is read",
@@ -142,10 +135,9 @@ func (p *posting) run(ctx *command) (Posted, error) {
 		default:
 			return Posted{}, p.fail(ctx, internalError(err))
 		}
-		if declines >= maxDeclines && !p.unknown || !pause(ctx, failed) {
+		if !p.again(ctx, failed, err) {
 			return Posted{}, p.fail(ctx, storeError(err))
 		}
-		p.last = err
 	}
 }
 
