@@ -163,7 +163,7 @@ func (c *changing) next(a Account) events.AccountChanged {
 // sameAsBefore reports whether a change changes nothing.
 func sameAsBefore(a Account, next events.AccountChanged) bool {
 	return a.Name == next.Name && a.State == next.State && sameProfile(a.Profile, next.Profile) &&
-		sameOverdraft(a.Overdraft, next.Overdraft)
+		SameOverdraft(a.Overdraft, next.Overdraft)
 }
 
 // matches reports whether the account is of the version that the request names, or has become another one by this very

@@ -99,7 +99,7 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 		}
 	}
 	if opening.Name != wanted.Name || !sameProfile(opening.Profile, wanted.Profile) ||
-		!sameOverdraft(opening.Overdraft, wanted.Overdraft) {
+		!SameOverdraft(opening.Overdraft, wanted.Overdraft) {
 		return account, false, &Error{
 			Code: CodeAccountExists, Detail: "The account was opened before with another body.",
 		}
@@ -193,8 +193,8 @@ func (l *Ledger) missingAssets(ctx context.Context, ids []string) (missing []str
 	return slices.DeleteFunc(ids, registered), nil
 }
 
-// sameOverdraft compares by meaning: a limit of zero is no limit at all.
-func sameOverdraft(a, b events.Overdraft) bool {
+// SameOverdraft compares two policies by meaning: a limit of zero is no limit at all.
+func SameOverdraft(a, b events.Overdraft) bool {
 	within := func(a, b events.Overdraft) bool {
 		for asset, limit := range a.Limits {
 			if b.Limits[asset] != limit {

@@ -205,7 +205,7 @@ func showChange(v projections.AccountVersion) change {
 	if v.Was == nil || !sameJSON(v.Was.Profile, v.Is.Profile) {
 		to.Profile = json.RawMessage(v.Is.Profile)
 	}
-	if v.Was == nil || !sameOverdraft(v.Was.Overdraft, v.Is.Overdraft) {
+	if v.Was == nil || !ledger.SameOverdraft(v.Was.Overdraft, v.Is.Overdraft) {
 		if to.Overdraft = showOverdraft(v.Is.Overdraft); to.Overdraft == nil && v.Was != nil {
 			to.Overdraft = map[string]events.Amount{}
 		}
@@ -225,19 +225,4 @@ func sameJSON(a, b string) bool {
 		return v
 	}
 	return a == b || reflect.DeepEqual(read(a), read(b))
-}
-
-// sameOverdraft compares two policies: a limit of zero is none.
-func sameOverdraft(a, b events.Overdraft) bool {
-	for asset := range a.Limits {
-		if a.Limits[asset] != b.Limits[asset] {
-			return false
-		}
-	}
-	for asset := range b.Limits {
-		if a.Limits[asset] != b.Limits[asset] {
-			return false
-		}
-	}
-	return a.Unlimited == b.Unlimited
 }
