@@ -179,7 +179,7 @@ func (b *batched) read(r *request, n *node) error {
 		case n.kind != anObject || len(malformed) == errorsMax:
 		case n.member(m.key) != m:
 			malformed = append(malformed, fieldError{m.key, ruleOnce})
-		case m.key == "transaction", m.key == "transfer", m.key == "trade":
+		case postingKinds[m.key] != nil:
 			body = m
 			kinds++
 		default:
@@ -195,27 +195,14 @@ func (b *batched) read(r *request, n *node) error {
 	var twice repeats
 	twice.find(body)
 	b.kind, b.own = body.key, request{http: r.http, body: body, twice: twice.fields}
-	note := ledger.Annotation{Actor: r.actor}
-	withID := func(o *object) {
+	var c beingRead
+	err := b.own.decode(&c, func(o *object) {
+		c.PostingRequest, _ = postingKinds[b.kind](o, ledger.Annotation{Actor: r.actor})
 		if o.n.member("id") == nil {
 			o.fail(o.n.end, "id", ruleRequired)
 		}
-	}
-	switch b.kind {
-	case "transaction":
-		c := ledger.PostTransaction{Annotation: note}
-		err := b.own.decode(&c, func(o *object) { o.transaction(&c); withID(o) })
-		b.posting = c
-		return err
-	case "transfer":
-		c := ledger.PostTransfer{Annotation: note}
-		err := b.own.decode(&c, func(o *object) { o.transfer(&c); withID(o) })
-		b.posting = c
-		return err
-	}
-	c := ledger.PostTrade{Annotation: note}
-	err := b.own.decode(&c, func(o *object) { o.trade(&c); withID(o) })
-	b.posting = c
+	})
+	b.posting = c.PostingRequest
 	return err
 }
 

@@ -69,37 +69,38 @@ func (o *object) part() (p ledger.Part) {
 // capture posts what is held, in whole or in part. The same capture again is answered as the first.
 func (a *api) capture(r *request) (reply, error) {
 	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor}
-	r.dry = r.isDry()
-	return answerWrite(r, &c, func(o *object) { c.Part = o.part() }, func(ctx context.Context) (reply, error) {
-		v, err := a.permitLife(ctx, r, c.Transaction, debitedByHold)
-		if err != nil {
-			return reply{}, err
-		}
-		do := a.config.Commands.Capture
+	read := func(o *object) { c.Part = o.part() }
+	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
 		if r.dry {
-			do = a.config.Commands.DryCapture
+			return a.config.Commands.DryCapture(ctx, c)
 		}
-		out, err := showEnded(do(ctx, c))
-		return out.to(v), err
+		return a.config.Commands.Capture(ctx, c)
 	})
 }
 
 // release gives back what is held. The answer is the same when it was released before.
 func (a *api) release(r *request) (reply, error) {
 	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor}
+	read := func(o *object) { c.Description = o.text("description", optional) }
+	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
+		if r.dry {
+			return a.config.Commands.DryRelease(ctx, c)
+		}
+		return a.config.Commands.Release(ctx, c)
+	})
+}
+
+// endHold ends the hold of the path by end, once its body was read.
+func (a *api) endHold(
+	r *request, c command, read func(*object), end func(context.Context) (ledger.Ended, error),
+) (reply, error) {
 	r.dry = r.isDry()
-	return answerWrite(r, &c, func(o *object) {
-		c.Description = o.text("description", optional)
-	}, func(ctx context.Context) (reply, error) {
-		v, err := a.permitLife(ctx, r, c.Transaction, debitedByHold)
+	return answerWrite(r, c, read, func(ctx context.Context) (reply, error) {
+		v, err := a.permitLife(ctx, r, r.ids["id"], debitedByHold)
 		if err != nil {
 			return reply{}, err
 		}
-		do := a.config.Commands.Release
-		if r.dry {
-			do = a.config.Commands.DryRelease
-		}
-		out, err := showEnded(do(ctx, c))
+		out, err := showEnded(end(ctx))
 		return out.to(v), err
 	})
 }

@@ -126,38 +126,25 @@ func (a *api) getTransaction(r *request) (reply, error) {
 }
 
 // postTransaction posts any number of legs. The ledger checks that they balance.
-func (a *api) postTransaction(r *request) (reply, error) {
-	c := ledger.PostTransaction{Annotation: ledger.Annotation{Actor: r.actor}}
-	r.dry = r.isDry()
-	return answerWrite(r, &c, func(o *object) {
-		o.transaction(&c)
-		r.idempotencyKey(o, &c.Annotation)
-	}, func(ctx context.Context) (reply, error) { return a.post(ctx, r, c) })
-}
+func (a *api) postTransaction(r *request) (reply, error) { return a.post(r, (*object).transaction) }
 
 // postTransfer moves a quantity of one asset between two accounts.
-func (a *api) postTransfer(r *request) (reply, error) {
-	c := ledger.PostTransfer{Annotation: ledger.Annotation{Actor: r.actor}}
-	r.dry = r.isDry()
-	return answerWrite(r, &c, func(o *object) {
-		o.transfer(&c)
-		r.idempotencyKey(o, &c.Annotation)
-	}, func(ctx context.Context) (reply, error) { return a.post(ctx, r, c) })
-}
+func (a *api) postTransfer(r *request) (reply, error) { return a.post(r, (*object).transfer) }
 
 // postTrade moves an asset from seller to buyer for a cost. With settle it also moves the cost in the asset's
 // currency.
-func (a *api) postTrade(r *request) (reply, error) {
-	c := ledger.PostTrade{Annotation: ledger.Annotation{Actor: r.actor}}
-	r.dry = r.isDry()
-	return answerWrite(r, &c, func(o *object) {
-		o.trade(&c)
-		r.idempotencyKey(o, &c.Annotation)
-	}, func(ctx context.Context) (reply, error) { return a.post(ctx, r, c) })
+func (a *api) postTrade(r *request) (reply, error) { return a.post(r, (*object).trade) }
+
+// readPosting reads the body of a posting, of which note is known. It also returns where the annotation is.
+type readPosting func(o *object, note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation)
+
+// postingKinds are the kinds of posting, by their names in a batch.
+var postingKinds = map[string]readPosting{
+	"transaction": (*object).transaction, "transfer": (*object).transfer, "trade": (*object).trade,
 }
 
-// transaction reads the body of a transaction.
-func (o *object) transaction(c *ledger.PostTransaction) {
+func (o *object) transaction(note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation) {
+	c := &ledger.PostTransaction{Annotation: note}
 	o.annotation(&c.Annotation)
 	c.Hold = o.hold()
 	o.each("postings", func(item *object) {
@@ -169,35 +156,49 @@ func (o *object) transaction(c *ledger.PostTransaction) {
 			c.Postings = append(c.Postings, leg)
 		}
 	})
+	return c, &c.Annotation
 }
 
-// transfer reads the body of a transfer.
-func (o *object) transfer(c *ledger.PostTransfer) {
+func (o *object) transfer(note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation) {
+	c := &ledger.PostTransfer{Annotation: note}
 	o.annotation(&c.Annotation)
 	c.Hold = o.hold()
 	c.From, c.To, c.Asset = o.id("from", required), o.id("to", required), o.id("asset", required)
 	c.Quantity = o.amount("quantity", required)
+	return c, &c.Annotation
 }
 
-// trade reads the body of a trade.
-func (o *object) trade(c *ledger.PostTrade) {
+func (o *object) trade(note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation) {
+	c := &ledger.PostTrade{Annotation: note}
 	o.annotation(&c.Annotation)
 	c.Hold = o.hold()
 	c.Asset, c.Buyer, c.Seller = o.id("asset", required), o.id("buyer", required), o.id("seller", required)
 	c.Quantity, c.Cost = o.amount("quantity", required), o.amount("cost", required)
 	c.Settle = o.flag("settle")
+	return c, &c.Annotation
 }
 
-// post carries out a posting request. A replay is answered with the first answer.
-func (a *api) post(ctx context.Context, r *request, c ledger.PostingRequest) (reply, error) {
-	if r.dry {
-		return showDry(a.config.Commands.DryRun(ctx, c))
-	}
-	posted, err := a.config.Commands.Post(ctx, c)
-	if err != nil {
-		return reply{}, err
-	}
-	return showPosted(posted), nil
+// beingRead is a posting that is there once its body was read.
+type beingRead struct{ ledger.PostingRequest }
+
+// post posts what read reads. A replay is answered with the first answer.
+func (a *api) post(r *request, read readPosting) (reply, error) {
+	r.dry = r.isDry()
+	var c beingRead
+	return answerWrite(r, &c, func(o *object) {
+		var note *ledger.Annotation
+		c.PostingRequest, note = read(o, ledger.Annotation{Actor: r.actor})
+		r.idempotencyKey(o, note)
+	}, func(ctx context.Context) (reply, error) {
+		if r.dry {
+			return showDry(a.config.Commands.DryRun(ctx, c.PostingRequest))
+		}
+		posted, err := a.config.Commands.Post(ctx, c.PostingRequest)
+		if err != nil {
+			return reply{}, err
+		}
+		return showPosted(posted), nil
+	})
 }
 
 // showDry shows what would be posted.
