@@ -9,12 +9,15 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Hold is the projection of one hold: its header and how it ended. Each account in its legs has an entry of it; one
-// more lists it by expiry while it is open.
-type Hold struct {
+// Transaction is a transaction as lists have it.
+type Transaction struct {
 	Header events.TransactionPosted
-	Ended  *events.HoldEnded // nil while it is open
+	Ended  *events.HoldEnded // of a hold that has ended, else nil
 }
+
+// Hold is a transaction that is a hold. Each account in its legs has an entry of it; one more lists it by expiry while
+// it is open.
+type Hold = Transaction
 
 // StatusHeld is the status of an open hold. That of an ended one is its outcome.
 const StatusHeld = "held"

@@ -14,12 +14,6 @@ type Reversal struct {
 	Header events.TransactionPosted
 }
 
-// Transaction is a transaction as lists have it.
-type Transaction struct {
-	Header events.TransactionPosted
-	Ended  *events.HoldEnded // of a hold that has ended, else nil
-}
-
 // Search says which transactions are listed.
 type Search struct {
 	Span               // posted in it

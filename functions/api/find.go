@@ -40,12 +40,11 @@ func (a *api) listTransactions(r *request) (reply, error) {
 	}
 	l := listOf("/v1/transactions", paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
 		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger)
-	show := func(t projections.Transaction) transaction { return showHold(projections.Hold(t)) }
-	return answerPage(r, l, isListed, show,
+	return answerPage(r, l, isListed, showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Transaction], error) {
 			listed, err := a.config.Lists.Transactions(ctx, by, s)
 			return within(listed, func(t projections.Transaction) (string, int) {
-				return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, weight(projections.Hold(t))
+				return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, weight(t)
 			}), err
 		})
 }

@@ -47,12 +47,12 @@ func (a *api) listJournal(r *request) (reply, error) {
 		return reply{}, err
 	}
 	listed = within(listed, func(h projections.Happened) (string, int) {
-		return h.Position, weight(projections.Hold(h.Transaction))
+		return h.Position, weight(h.Transaction)
 	})
 	page := journalPage{Data: make([]happened, len(listed.Items)), Next: l.cursor(listed.Next)}
 	for i, h := range listed.Items {
 		page.Data[i] = happened{
-			h.Event, events.FormatTime(h.At), l.cursor(h.Position), showHold(projections.Hold(h.Transaction)),
+			h.Event, events.FormatTime(h.At), l.cursor(h.Position), showHold(h.Transaction),
 		}
 	}
 	return ok(page)

@@ -24,31 +24,55 @@ const entriesAtOnce = 8
 
 // Hold implements projections.ProjectorViews.
 func (v *Views) Hold(ctx context.Context, id string) (h projections.Hold, err error) {
-	keys := []table.Key{table.TransactionKey(id), table.OutcomeKey(id)}
-	items, _, err := ddb.BatchGet(ctx, v.client, v.table, keys, true)
+	found, err := lives(ctx, v.client, v.table, lifeKeys([]string{id}), true)
 	if err != nil {
 		return h, err
 	}
-	found := false
-	for _, item := range items {
-		e, err := ddb.DecodeEvent(item)
-		if err != nil {
-			return h, err
-		}
-		switch e := e.(type) {
-		case events.TransactionPosted:
-			h.Header, found = e, true
-		case events.HoldEnded:
-			h.Ended = &e
-		}
-	}
+	h = found[id]
 	switch {
-	case !found:
-		return h, store.ErrAbsent
+	case h.Header.ID == "":
+		return projections.Hold{}, store.ErrAbsent
 	case !h.Header.IsHold():
 		return h, fmt.Errorf("%w: transaction %s is no hold", store.ErrMalformedItem, id)
 	}
 	return h, nil
+}
+
+// lifeKeys returns the keys of transactions and of how holds ended.
+func lifeKeys(ids []string) []table.Key {
+	keys := make([]table.Key, 0, 2*len(ids))
+	for _, id := range ids {
+		keys = append(keys, table.TransactionKey(id), table.OutcomeKey(id))
+	}
+	return keys
+}
+
+// lives reads transactions, and how holds ended, by their keys. Of an end without its header there is the end alone.
+func lives(
+	ctx context.Context, client *dynamodb.Client, name string, keys []table.Key, strong bool,
+) (map[string]projections.Transaction, error) {
+	items, _, err := ddb.BatchGet(ctx, client, name, keys, strong)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]projections.Transaction, len(items))
+	for _, item := range items {
+		e, err := ddb.DecodeEvent(item)
+		if err != nil {
+			return nil, err
+		}
+		switch e := e.(type) {
+		case events.TransactionPosted:
+			t := found[e.ID]
+			t.Header = e
+			found[e.ID] = t
+		case events.HoldEnded:
+			t := found[e.Transaction]
+			t.Ended = &e
+			found[e.Transaction] = t
+		}
+	}
+	return found, nil
 }
 
 // WriteHold implements projections.ProjectorViews.
@@ -148,33 +172,18 @@ func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
 	if err != nil {
 		return page, err
 	}
-	wanted := make([]table.Key, 0, 2*len(keys))
-	for _, key := range keys {
-		_, id, _ := table.ParseOpenHold(key)
-		wanted = append(wanted, table.TransactionKey(id), table.OutcomeKey(id))
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		_, ids[i], _ = table.ParseOpenHold(key)
 	}
-	items, _, err := ddb.BatchGet(ctx, l.client, l.table, wanted, false)
+	found, err := lives(ctx, l.client, l.table, lifeKeys(ids), false)
 	if err != nil {
 		return page, err
 	}
-	found, ended := make(map[string]events.TransactionPosted), make(map[string]bool)
-	for _, item := range items {
-		e, err := ddb.DecodeEvent(item)
-		if err != nil {
-			return page, err
-		}
-		switch e := e.(type) {
-		case events.TransactionPosted:
-			found[e.ID] = e
-		case events.HoldEnded:
-			ended[e.Transaction] = true
-		}
-	}
 	page.Next = next
-	for _, key := range keys {
-		_, id, _ := table.ParseOpenHold(key)
-		if header, ok := found[id]; ok && !ended[id] { // the list trails the holds
-			page.Items = append(page.Items, projections.Hold{Header: header})
+	for _, id := range ids {
+		if h := found[id]; h.Header.ID != "" && h.Ended == nil { // the list trails the holds
+			page.Items = append(page.Items, h)
 		}
 	}
 	return page, nil

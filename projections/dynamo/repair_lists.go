@@ -100,37 +100,16 @@ func foundEntry(key table.Key, item ddb.Item) repair.Found[projections.ListedEnt
 
 // Lives implements repair.ListViews.
 func (v *Views) Lives(ctx context.Context, ids []string) (map[string]projections.Hold, error) {
-	var keys []table.Key
-	for _, id := range ids {
-		keys = append(keys, table.TransactionKey(id), table.OutcomeKey(id))
-	}
-	items, _, err := ddb.BatchGet(ctx, v.client, v.table, keys, true)
+	found, err := lives(ctx, v.client, v.table, lifeKeys(ids), true)
 	if err != nil {
 		return nil, err
 	}
-	lives := make(map[string]projections.Hold)
-	for _, item := range items {
-		e, err := ddb.DecodeEvent(item)
-		if err != nil {
-			return nil, err
-		}
-		switch e := e.(type) {
-		case events.TransactionPosted:
-			l := lives[e.ID]
-			l.Header = e
-			lives[e.ID] = l
-		case events.HoldEnded:
-			l := lives[e.Transaction]
-			l.Ended = &e
-			lives[e.Transaction] = l
-		}
-	}
-	for id, l := range lives {
+	for id, l := range found {
 		if l.Header.ID == "" { // an end without its hold
-			delete(lives, id)
+			delete(found, id)
 		}
 	}
-	return lives, nil
+	return found, nil
 }
 
 // StoredEntries implements repair.ListViews.

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"ledger.example/events"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
@@ -138,26 +137,5 @@ func (l *Lists) TransactionsByID(ctx context.Context, ended map[string]bool) (
 			keys = append(keys, table.OutcomeKey(id))
 		}
 	}
-	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, true)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]projections.Transaction, len(ended))
-	for _, item := range items {
-		e, err := ddb.DecodeEvent(item)
-		if err != nil {
-			return nil, err
-		}
-		switch e := e.(type) {
-		case events.TransactionPosted:
-			t := found[e.ID]
-			t.Header = e
-			found[e.ID] = t
-		case events.HoldEnded:
-			t := found[e.Transaction]
-			t.Ended = &e
-			found[e.Transaction] = t
-		}
-	}
-	return found, nil
+	return lives(ctx, l.client, l.table, keys, true)
 }
