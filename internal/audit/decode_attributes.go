@@ -186,6 +186,27 @@ func (r *reader) nested(name string) (*reader, bool) {
 	return r.inner(name, v.Value), true
 }
 
+// maps reads a list of least to most maps, which are named by what in a finding, and finishes each after read.
+func (r *reader) maps(name, what string, least, most int, read func(one *reader)) {
+	list, ok := take[*types.AttributeValueMemberL](r, name, "a list")
+	if !ok {
+		return
+	}
+	if n := len(list.Value); n < least || n > most {
+		r.fault(WrongValue, name, fmt.Sprintf("%d to %d %s", least, most, what))
+	}
+	for i, v := range list.Value {
+		m, ok := v.(*types.AttributeValueMemberM)
+		if !ok {
+			r.fault(WrongType, name, "a list of maps")
+			return
+		}
+		one := r.inner(name+"["+strconv.Itoa(i)+"]", m.Value)
+		read(one)
+		one.finish()
+	}
+}
+
 // same checks an attribute that repeats a part of the key.
 func (r *reader) same(name, want string) {
 	if s, ok := r.string(name); ok && s != want {

@@ -2,10 +2,7 @@ package audit
 
 import (
 	"math/big"
-	"strconv"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/internal/table"
 )
@@ -84,35 +81,21 @@ func (r *reader) metadata(name string) map[string]string {
 }
 
 // legs returns a header's legs, whose KSUIDs must increase and be of one instant.
-func (r *reader) legs() []leg {
-	list, ok := take[*types.AttributeValueMemberL](r, fieldLegs, "a list")
-	if !ok {
-		return nil
-	}
-	if len(list.Value) < 2 || len(list.Value) > 48 {
-		r.fault(WrongValue, fieldLegs, "2 to 48 legs")
-	}
-	legs := make([]leg, len(list.Value))
+func (r *reader) legs() (legs []leg) {
 	var instant time.Time
-	for i, v := range list.Value {
-		m, ok := v.(*types.AttributeValueMemberM)
-		if !ok {
-			r.fault(WrongType, fieldLegs, "a list of maps")
-			return nil
-		}
-		one := r.inner(fieldLegs+"["+strconv.Itoa(i)+"]", m.Value)
+	before := ""
+	r.maps(fieldLegs, "legs", 2, 48, func(one *reader) {
 		l := leg{ksuid: one.ksuid(fieldID), account: one.id(table.AttrAccount), asset: one.id(table.AttrAsset)}
 		one.amounts(&l)
-		one.finish()
 		at, ok := instantOf(l.ksuid)
 		switch {
 		case !ok: // a fault by itself
-		case i == 0:
+		case len(legs) == 0:
 			instant = at
-		case l.ksuid <= legs[i-1].ksuid, !at.Equal(instant):
+		case l.ksuid <= before, !at.Equal(instant):
 			one.fault(WrongValue, fieldID, "a KSUID after the one before, of the instant of the first")
 		}
-		legs[i] = l
-	}
+		before, legs = l.ksuid, append(legs, l)
+	})
 	return legs
 }

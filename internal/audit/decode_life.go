@@ -124,24 +124,11 @@ func (r *reader) reversal(transaction string, number int64) reversed {
 	v := reversed{event: r.event("", ""), transaction: transaction, by: r.id("By")}
 	v.number = r.counted(number, reversalsMax)
 	r.same(fieldTransaction, transaction)
-	list, _ := take[*types.AttributeValueMemberL](r, fieldTaken, "a list")
-	if list == nil {
-		return v
-	}
-	if len(list.Value) < 2 || len(list.Value) > 48 {
-		r.fault(WrongValue, fieldTaken, "2 to 48 legs")
-	}
-	v.taken = make([]leg, len(list.Value))
-	for i, of := range list.Value {
-		m, ok := of.(*types.AttributeValueMemberM)
-		if !ok {
-			r.fault(WrongType, fieldTaken, "a list of maps")
-			return v
-		}
-		one := r.inner(fieldTaken+"["+strconv.Itoa(i)+"]", m.Value)
-		one.amounts(&v.taken[i])
-		one.finish()
-	}
+	r.maps(fieldTaken, "legs", 2, 48, func(one *reader) {
+		var l leg
+		one.amounts(&l)
+		v.taken = append(v.taken, l)
+	})
 	return v
 }
 

@@ -68,26 +68,15 @@ func (r *reader) page(ksuid string) (p page) {
 	if _, ok := instantOf(ksuid); !ok {
 		r.fault(WrongKey, table.AttrSK, "a KSUID at its end")
 	}
-	isVoid := r.flag(table.AttrVoid)
-	list, ok := take[*types.AttributeValueMemberL](r, table.AttrEntries, "a list")
-	if !ok || isVoid {
+	if r.flag(table.AttrVoid) {
+		take[*types.AttributeValueMemberL](r, table.AttrEntries, "a list")
 		return p
 	}
-	if len(list.Value) < 1 || len(list.Value) > entriesMax {
-		r.fault(WrongValue, table.AttrEntries, "1 to "+strconv.Itoa(entriesMax)+" entries")
-	}
-	for i, v := range list.Value {
-		m, ok := v.(*types.AttributeValueMemberM)
-		if !ok {
-			r.fault(WrongType, table.AttrEntries, "a list of maps")
-			return p
-		}
-		one := r.inner(table.AttrEntries+"["+strconv.Itoa(i)+"]", m.Value)
+	r.maps(table.AttrEntries, "entries", 1, entriesMax, func(one *reader) {
 		p.entries = append(p.entries, entryOf{
 			event: one.oneOf(table.AttrEvent, posted, held, captured, released, expired),
 			at:    one.instant(table.AttrAt), transaction: one.id(table.AttrTransaction),
 		})
-		one.finish()
-	}
+	})
 	return p
 }
