@@ -188,6 +188,17 @@ func (a *Audit) repeat(ctx context.Context, rounds int, pause time.Duration, loo
 	}
 }
 
+// confirm repeats look until it finds nothing, and reports what its last call finds.
+func (a *Audit) confirm(ctx context.Context, rounds int, pause time.Duration, look func() []Finding) {
+	a.repeat(ctx, rounds, pause, func(round, last int) (done bool) {
+		found := look()
+		if round == last {
+			a.report(ctx, found...)
+		}
+		return len(found) == 0
+	})
+}
+
 // sleep waits for d. An error of Pause ends the audit.
 func (a *Audit) sleep(ctx context.Context, d time.Duration) {
 	if err := a.Pause(ctx, d); err != nil {

@@ -120,8 +120,7 @@ func (c *legCheck) recount(ctx context.Context) {
 // journal iterates over the entries of the journal's pages after a text, a KSUID or not.
 func (a *Audit) journal(ctx context.Context, after string) iter.Seq[entryOf] {
 	return func(yield func(entryOf) bool) {
-		pages := &stream{audit: a, of: stretch{partition: table.JournalPK, within: table.JournalAfter(after, "")}}
-		for item := range items(pages.next).all(ctx) {
+		for item := range a.itemsOf(table.JournalPK, table.JournalAfter(after, "")).all(ctx) {
 			p, _ := as[page](item)
 			for _, e := range p.entries {
 				if !yield(e) {

@@ -8,22 +8,16 @@ import (
 	"ledger.example/internal/table"
 )
 
-// reversalsRange are the keys of a transaction's reversals.
-func reversalsRange(transaction string) stretch {
+// reversalsOf reads a transaction's reversals.
+func (a *Audit) reversalsOf(transaction string) items {
 	first, last := table.ReversalKey(transaction, 1), table.ReversalKey(transaction, grantsMax)
-	return stretch{partition: first.PK, within: table.Range{From: first.SK, To: last.SK}}
+	return a.itemsOf(first.PK, table.Range{From: first.SK, To: last.SK})
 }
 
 // checkReversals compares the reversals of a transaction with each other, with what was posted and with the reversing
 // transactions.
 func (a *Audit) checkReversals(ctx context.Context, id string) {
-	a.repeat(ctx, examineRounds, examinePause, func(round, last int) (done bool) {
-		found := a.reversals(ctx, id)
-		if round == last {
-			a.report(ctx, found...)
-		}
-		return len(found) == 0
-	})
+	a.confirm(ctx, examineRounds, examinePause, func() []Finding { return a.reversals(ctx, id) })
 }
 
 // reversals reads and compares them once.
@@ -34,9 +28,8 @@ func (a *Audit) reversals(ctx context.Context, id string) (found []Finding) {
 	}
 	posted := l.posted()
 	taken := make([]sums, len(posted))
-	stream := stream{audit: a, of: reversalsRange(id)}
 	newest := int64(0)
-	for item := range items(stream.next).all(ctx) {
+	for item := range a.reversalsOf(id).all(ctx) {
 		key := keyOf(item)
 		_, number, _ := table.ParseReversal(key)
 		if missing := newest + 1; missing < number { // one finding for a gap, by its first number
@@ -125,8 +118,7 @@ func (a *Audit) unrecorded(ctx context.Context, h header) (found []Finding) {
 		return nil
 	}
 	records := 0
-	stream := stream{audit: a, of: reversalsRange(h.reverses)}
-	for item := range items(stream.next).all(ctx) {
+	for item := range a.reversalsOf(h.reverses).all(ctx) {
 		v, ok := as[reversed](item)
 		if !ok {
 			return nil // the scan reports it

@@ -118,8 +118,8 @@ func (a *Audit) quietSummary(ctx context.Context, account string) (item attribut
 	key := table.SummaryKey(account)
 	for range pairRounds {
 		before, _ := as[summary](a.get(ctx, key))
-		shown, balances := summary{}, stream{audit: a, of: stretch{partition: key.PK, within: table.BalancesRange("")}}
-		for item := range items(balances.next).all(ctx) {
+		shown := summary{}
+		for item := range a.itemsOf(key.PK, table.BalancesRange("")).all(ctx) {
 			b, ok := as[balance](item)
 			if !ok {
 				return nil, shown, false, false

@@ -14,15 +14,10 @@ import (
 func (a *Audit) checkChanges(ctx context.Context, of account, p partition) account {
 	now, found := a.changed(ctx, of, p.current, p.families[changes].next)
 	if len(found) > 0 {
-		a.repeat(ctx, memberRounds, memberPause, func(round, last int) (done bool) {
+		a.confirm(ctx, memberRounds, memberPause, func() []Finding {
 			key := table.CurrentKey(of.id)
-			item := a.get(ctx, key)
-			stream := stream{audit: a, of: stretch{partition: key.PK, within: table.ChangesBefore(0)}}
-			now, found = a.changed(ctx, of, item, stream.next)
-			if round == last {
-				a.report(ctx, found...)
-			}
-			return len(found) == 0
+			now, found = a.changed(ctx, of, a.get(ctx, key), a.itemsOf(key.PK, table.ChangesBefore(0)))
+			return found
 		})
 	}
 	return now
@@ -95,8 +90,7 @@ func (a *Audit) refreshed(ctx context.Context, of account) account {
 		return of // nothing is judged by its limits
 	}
 	newer := table.Range{From: table.ChangeKey(of.id, of.version+1).SK, To: table.ChangesBefore(0).To}
-	stream := stream{audit: a, of: stretch{partition: table.AccountKey(of.id).PK, within: newer}}
-	for item := range items(stream.next).all(ctx) {
+	for item := range a.itemsOf(table.AccountKey(of.id).PK, newer).all(ctx) {
 		_, number, _ := table.ParseChange(keyOf(item))
 		c, can := as[change](item)
 		of.become(c, number)

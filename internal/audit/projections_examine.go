@@ -157,9 +157,8 @@ func (a *Audit) following(p pair) pair {
 	if after != "" {
 		segmentsAfter.From += "!" // the one that ends there was compared
 	}
-	segments := &stream{audit: a, of: stretch{partition: partition, within: segmentsAfter}}
 	postings := &stream{audit: a, of: stretch{partition: partition, within: table.PostingsAfter(p.asset, after, ""),
 		figures: true}}
-	p.segments, p.postings = segments.next, postings.next
+	p.segments, p.postings = a.itemsOf(partition, segmentsAfter), postings.next
 	return p
 }

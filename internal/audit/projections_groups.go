@@ -16,15 +16,10 @@ func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
 	if len(a.grouped(ctx, account, p.families[places].next, p.families[groupings].next)) == 0 {
 		return
 	}
-	a.repeat(ctx, memberRounds, memberPause, func(round, last int) (done bool) {
+	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
 		partition := table.AccountKey(account).PK
-		stored := stream{audit: a, of: stretch{partition: partition, within: table.GroupedRange("")}}
-		changes := stream{audit: a, of: stretch{partition: partition, within: table.GroupingsFrom(1)}}
-		found := a.grouped(ctx, account, stored.next, changes.next)
-		if round == last {
-			a.report(ctx, found...)
-		}
-		return len(found) == 0
+		return a.grouped(ctx, account, a.itemsOf(partition, table.GroupedRange("")),
+			a.itemsOf(partition, table.GroupingsFrom(1)))
 	})
 }
 

@@ -55,15 +55,9 @@ func (a *Audit) checkMembers(ctx context.Context, of owner, p partition) {
 
 // examineMember reads one user's grants by themselves until nothing looks wrong, and reports what remains.
 func (a *Audit) examineMember(ctx context.Context, of owner, user string) {
-	a.repeat(ctx, memberRounds, memberPause, func(round, last int) (done bool) {
+	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
 		key := of.membership(user)
-		member := a.get(ctx, key)
-		grants := stream{audit: a, of: stretch{partition: key.PK, within: table.GrantsOf(user)}}
-		found := a.member(ctx, of, user, member, grants.next)
-		if round == last {
-			a.report(ctx, found...)
-		}
-		return len(found) == 0
+		return a.member(ctx, of, user, a.get(ctx, key), a.itemsOf(key.PK, table.GrantsOf(user)))
 	})
 }
 

@@ -38,6 +38,12 @@ func (s *stream) next(ctx context.Context) attributes {
 	return item
 }
 
+// itemsOf reads the items of a stretch in order.
+func (a *Audit) itemsOf(partition string, within table.Range) items {
+	s := &stream{audit: a, of: stretch{partition: partition, within: within}}
+	return s.next
+}
+
 // items consumes one item a call, and returns nil at the end.
 type items func(context.Context) attributes
 
