@@ -112,6 +112,7 @@ type formData struct {
 	Name    string
 	ID      string // of the transaction to post
 	Fault   string // why it was refused
+	AtFault string // the field that is the reason, "" if it is none
 	Unknown bool   // whether it was posted is not known
 	Preview *client.Transaction
 	Moves   []move
@@ -181,10 +182,13 @@ func (c *Console) act(r *http.Request) (view, error) {
 	for i := range f.Fields {
 		v.Set(f.Fields[i].Name, f.Fields[i].Value)
 	}
+	if v.Get("change") != "" {
+		return f.view(http.StatusOK), nil
+	}
 	path, err := c.carryOut(r.Context(), f, v)
 	if err != nil {
 		_, f.Unknown = errors.AsType[*client.UnknownError](err)
-		f.Fault, f.Confirm = c.explain(r.Context(), err), f.Unknown
+		f.Fault, f.AtFault, f.Confirm = c.explain(r.Context(), err), f.atFault(err), f.Unknown
 		return f.view(http.StatusUnprocessableEntity), nil
 	}
 	if path != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +20,10 @@ const (
 	// times instead, as far from each other.
 	chartPages, chartTimes    = 3, 60
 	chartWidth, chartHeight   = 1100, 260
+	chartPoints               = 240 // of the line, as far from each other
 	chartLabels, chartNumbers = 6, 5
+	chartFill                 = 40 // opacity below the line, of 255
+	chartDays                 = 2  // below so many, labels are times of the day
 )
 
 // chart answers with a picture of an account's balance.
@@ -29,7 +33,7 @@ func (c *Console) chart(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var of curve
 		if of, err = c.curveOf(r.Context(), s); err == nil {
-			svg, err = of.drawn()
+			svg, err = of.drawn(s.To, r.URL.Query().Has("dark"))
 		}
 	}
 	if err != nil {
@@ -40,15 +44,19 @@ func (c *Console) chart(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(svg) // an error is that of a reader who left
 }
 
-// curve is a balance over time.
+// curve is a balance over time: each holds from its time on.
 type curve struct {
-	times    []string
+	since    []time.Time
 	balances []float64 // for the picture only
 }
 
 func (v *curve) add(at, balance string) {
+	since, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return
+	}
 	if value, err := strconv.ParseFloat(balance, 64); err == nil {
-		v.times, v.balances = append(v.times, when(at)[5:16]), append(v.balances, value)
+		v.since, v.balances = append(v.since, since.UTC()), append(v.balances, value)
 	}
 }
 
@@ -60,7 +68,7 @@ func (c *Console) curveOf(ctx context.Context, s client.StatementQuery) (v curve
 		if err != nil {
 			return v, err
 		}
-		if pages++; pages == 1 {
+		if pages++; pages == 1 && (!page.Value.Opening.Quantity.IsZero() || len(page.Value.Data) == 0) {
 			v.add(page.Value.From, c.units.Quantity(s.Asset, page.Value.Opening.Quantity))
 		}
 		for _, l := range page.Value.Data {
@@ -93,17 +101,42 @@ func (c *Console) sampled(ctx context.Context, s client.StatementQuery) (v curve
 	return v, err
 }
 
-// drawn draws a line through the balances.
-func (v curve) drawn() ([]byte, error) {
-	labels, values := v.times, v.balances
-	if len(values) < 2 {
-		labels, values = append(labels, ""), append(values, values...)
+// points are the balances at times as far from each other, from the first on, with their labels.
+func (v curve) points(until time.Time) (labels []string, balances []float64) {
+	if len(v.since) == 0 {
+		v.since, v.balances = []time.Time{until}, []float64{0}
 	}
-	o := charts.NewLineChartOptionWithData([][]float64{values})
+	span, layout, i := until.Sub(v.since[0]), time.DateOnly, 0
+	if span < chartDays*24*time.Hour {
+		layout = time.TimeOnly
+	}
+	for n := range chartPoints {
+		at := v.since[0].Add(span / (chartPoints - 1) * time.Duration(n))
+		for i+1 < len(v.since) && !v.since[i+1].After(at) {
+			i++
+		}
+		labels, balances = append(labels, at.Format(layout)), append(balances, v.balances[i])
+	}
+	return labels, balances
+}
+
+// drawn draws the balances until a time, for a light or a dark page.
+func (v curve) drawn(until time.Time, dark bool) ([]byte, error) {
+	labels, balances := v.points(until)
+	o := charts.NewLineChartOptionWithData([][]float64{balances})
 	o.XAxis.Labels, o.XAxis.LabelCount = labels, chartLabels
 	o.YAxis[0].LabelCount = chartNumbers
+	if slices.Min(balances) >= 0 {
+		o.YAxis[0].Min = new(0.0)
+	}
 	o.Symbol = charts.Symbol{Shape: charts.SymbolNone}
-	o.Theme = charts.GetTheme(charts.ThemeLight)
+	theme, line := charts.ThemeLight, "#0d5f4e"
+	if dark {
+		theme, line = charts.ThemeDark, "#75d5bf"
+	}
+	o.Theme = charts.GetTheme(theme).WithBackgroundColor(charts.ColorTransparent).
+		WithSeriesColors([]charts.Color{charts.ColorFromHex(line)})
+	o.FillArea, o.FillOpacity = new(true), chartFill
 	p := charts.NewPainter(charts.PainterOptions{
 		OutputFormat: charts.ChartOutputSVG, Width: chartWidth, Height: chartHeight,
 	})

@@ -37,7 +37,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := system.New(t, system.Pumped)
+	s := system.New(t, system.Pumped, system.Indexed("order"))
 	api, err := client.New(client.Config{URL: s.URL})
 	if err != nil {
 		t.Fatal(err)

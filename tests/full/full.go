@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 
 	_ "pgregory.net/rapid" // registers its flags before init
@@ -42,11 +43,16 @@ func Only(t testing.TB, why string) {
 	t.Skipf("left out: %s (%s=full runs it)", why, variable)
 }
 
+// missing has what Without was called for.
+var missing sync.Map
+
 // Without skips t, whatever is asked for, because what it needs is not on this machine and cannot be fetched. It says so
-// as Only does.
+// as Only does, once for all tests that need it.
 func Without(t testing.TB, what string) {
 	t.Helper()
-	tell(fmt.Sprintf("%s: left out %s: %s\n", filepath.Base(os.Args[0]), t.Name(), what))
+	if _, told := missing.LoadOrStore(what, true); !told {
+		tell(fmt.Sprintf("%s: left out %s, and others that need it: %s\n", filepath.Base(os.Args[0]), t.Name(), what))
+	}
 	t.Skipf("left out: %s", what)
 }
 

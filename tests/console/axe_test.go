@@ -1,0 +1,157 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"ledger.example/tests/full"
+)
+
+// axeVariable names the environment variable with the path of axe-core's script.
+const axeVariable = "AXE_CORE"
+
+// axeRun holds the page against WCAG 2.2, levels A and AA, and axe-core's best practices. It returns a text for each
+// rule that is broken.
+const axeRun = `axe.run(document, {resultTypes: ["violations"],
+	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then(r => r.violations.map(v =>
+	v.id + ": " + v.help + v.nodes.slice(0, 3).map(n => "\n  " + n.html + "\n  " + n.failureSummary).join("")))`
+
+// look is how a page is shown.
+type look struct {
+	scheme string
+	width  int64
+}
+
+func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
+
+const (
+	desktop = 1200
+	phone   = 360
+)
+
+var looks = []look{{"light", desktop}, {"dark", desktop}, {"dark", phone}, {"light", phone}}
+
+// as shows what the browser has open in a look.
+func (b *browser) as(l look) {
+	b.Helper()
+	b.run(chromedp.EmulateViewport(l.width, 800), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
+		})
+		return err
+	}))
+}
+
+// No page breaks a rule of accessibility, dark or light, on a desktop or a phone.
+func TestAccessibility(t *testing.T) {
+	path := os.Getenv(axeVariable)
+	if path == "" {
+		full.Without(t, "axe-core ("+axeVariable+" says where its axe.min.js is; .ci/run installs it)")
+	}
+	script, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t)
+	b.everyPage(func(name string) {
+		b.run(chromedp.Evaluate[chromedp.Void](string(script) + ";null"))
+		broken := make(map[string][]look)
+		for _, l := range looks {
+			b.as(l)
+			for _, rule := range evaluate(b, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise)) {
+				broken[rule] = append(broken[rule], l)
+			}
+			b.picture(name + "-" + l.String())
+		}
+		for rule, in := range broken {
+			t.Errorf("%s %s breaks %s", name, in, rule)
+		}
+	})
+}
+
+// On a phone no page is wider than the screen, and what one taps is not too small.
+func TestPhone(t *testing.T) {
+	b := newBrowser(t)
+	b.as(look{"light", phone})
+	b.everyPage(func(name string) {
+		wide := fmt.Sprintf(`document.documentElement.scrollWidth > %d`, phone)
+		if evaluate(b, chromedp.Evaluate[bool](wide)) {
+			t.Errorf("%s is wider than a phone", name)
+			b.picture(name)
+		}
+		small := evaluate(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll(
+			"button, select, .actions a, header a:not(.skip), input:not([type=hidden], [type=checkbox])")]
+			.filter(e => e.getBoundingClientRect().height < 32).map(e => e.outerHTML)`))
+		if len(small) > 0 {
+			t.Errorf("%s has small targets: %q", name, small)
+		}
+	})
+}
+
+// everyPage opens a page of each kind and in each state, and has visit look at it.
+func (b *browser) everyPage(visit func(name string)) {
+	b.Helper()
+	open := func(name, path string) {
+		b.run(b.open(path))
+		visit(name)
+	}
+	open("empty", "")
+	open("empty-search", "search?q=nobody")
+	open("problem", "accounts/nobody")
+	b.fill()
+	for _, post := range []string{
+		`{"id":"held","from":"jane","to":"shop","asset":"USD","quantity":"1200","hold":{}}`,
+		`{"id":"captured","from":"jane","to":"shop","asset":"USD","quantity":"900","hold":{},"description":"Card payment"}`,
+		`{"id":"released","from":"jane","to":"shop","asset":"USD","quantity":"300","hold":{}}`,
+		`{"id":"posted","from":"jane","to":"shop","asset":"USD","quantity":"450","metadata":{"order":"1001"}}`,
+	} {
+		b.ledger.Must(201, "POST", "/v1/transfers", post)
+	}
+	b.ledger.Must(200, "POST", "/v1/transactions/captured/capture", `{"quantity":"800"}`)
+	b.ledger.Must(200, "POST", "/v1/transactions/released/release", `{}`)
+	b.ledger.Must(201, "POST", "/v1/transactions/posted/reversals", `{"id":"reversal","quantity":"100"}`)
+	b.ledger.Must(201, "PUT", "/v1/accounts/frozen", `{"name":"Frozen"}`)
+	b.ledger.Must(200, "PATCH", "/v1/accounts/frozen", `{"state":"frozen"}`)
+	b.ledger.Must(201, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
+	b.eventually("accounts/jane", "u-17")
+	b.eventually("", "up to date")
+	open("home", "")
+	open("account", "accounts/jane")
+	open("account-in-asset", "accounts/jane?asset=USD")
+	open("account-of-days", "accounts/jane?from=2026-02-01&to=2026-01-01")
+	open("account-frozen", "accounts/frozen")
+	open("asset", "assets/USD")
+	open("search", "search?q=ja")
+	open("search-metadata", "search?q=order%3D1001")
+	for _, id := range []string{"held", "captured", "released", "posted", "reversal"} {
+		open("transaction-"+id, "transactions/"+id)
+	}
+	for _, f := range []struct{ action, good, bad string }{
+		{"transfer", "from=jane&to=shop&asset=USD&quantity=1", "from=jane&to=shop&asset=USD&quantity=1000"},
+		{"trade", "asset=USD&buyer=jane&seller=shop&quantity=1&cost=0", "asset=USD&buyer=jane&seller=shop&quantity=1&cost=x"},
+		{"capture", "transaction=held&quantity=12", "transaction=held&quantity=13"},
+		{"release", "transaction=held", "transaction=released"},
+		{"reverse", "transaction=posted", "transaction=held"},
+		{"account", "id=new&name=New", ""},
+		{"asset", "id=NEW&name=New&scale=2", ""},
+		{"state", "account=frozen", ""},
+	} {
+		open(f.action, "do/"+f.action+"?"+f.good)
+		b.click("Look at it first")
+		visit(f.action + "-preview")
+		if f.bad != "" {
+			b.run(b.open("do/" + f.action + "?" + f.bad))
+			b.click("Look at it first")
+			visit(f.action + "-refused")
+		}
+	}
+	b.run(chromedp.Evaluate[chromedp.Void](`document.cookie = "ledger-user=u-17; path=/console/"`))
+	open("user", "")
+	b.run(chromedp.Evaluate[chromedp.Void](`document.cookie = "ledger-user=; path=/console/; max-age=0"`))
+}
