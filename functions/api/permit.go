@@ -36,16 +36,16 @@ func unchecked(err error) *problem {
 	return p
 }
 
-// roles returns the caller's roles on accounts, each as strong as it is needed at least, or weaker. Services and
+// roles returns the caller's rights on accounts, each as strong as it is needed at least, or weaker. Services and
 // administrators need no check, and must not get here.
-func (r *request) roles(ctx context.Context, needs map[string]access.Role) (map[string]access.Role, error) {
-	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Role, error) {
-		return all.Roles(ctx, r.caller.User, needs)
+func (r *request) roles(ctx context.Context, needs map[string]access.Role) (map[string]access.Right, error) {
+	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Right, error) {
+		return all.Rights(ctx, r.caller.User, needs)
 	})
 }
 
-// toSee returns the caller's roles on accounts, as strong as reading needs at least.
-func (r *request) toSee(ctx context.Context, accounts ...string) (map[string]access.Role, error) {
+// toSee returns the caller's rights on accounts, as strong as reading needs at least.
+func (r *request) toSee(ctx context.Context, accounts ...string) (map[string]access.Right, error) {
 	needs := make(map[string]access.Role, len(accounts))
 	for _, account := range accounts {
 		needs[account] = access.Viewer
@@ -53,17 +53,17 @@ func (r *request) toSee(ctx context.Context, accounts ...string) (map[string]acc
 	return r.roles(ctx, needs)
 }
 
-// within returns the caller's roles in groups, as roles does.
-func (r *request) within(ctx context.Context, groups ...string) (map[string]access.Role, error) {
-	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Role, error) {
+// within returns the caller's rights in groups, as roles does.
+func (r *request) within(ctx context.Context, groups ...string) (map[string]access.Right, error) {
+	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Right, error) {
 		return all.Within(ctx, r.caller.User, groups...)
 	})
 }
 
-// resolve finds out roles of the caller.
+// resolve finds out rights of the caller.
 func (r *request) resolve(
-	ctx context.Context, find func(context.Context, access.Resolver) (map[string]access.Role, error),
-) (map[string]access.Role, error) {
+	ctx context.Context, find func(context.Context, access.Resolver) (map[string]access.Right, error),
+) (map[string]access.Right, error) {
 	if r.caller.User == "" || r.grants == nil {
 		return nil, unchecked(errors.New("a check without a user, or without grants"))
 	}
@@ -101,15 +101,8 @@ func (r *request) begin() error {
 		verdict := make(chan error, 1)
 		r.verdict = verdict
 		ctx := r.http.Context()
-		check := func() (err error) {
-			defer recoverTo(&err)
-			if rule.of == onGroup {
-				return r.inGroup(ctx, r.ids["group"], rule.role)
-			}
-			return r.onAccount(ctx, r.ids["account"], rule.role)
-		}
 		if r.route.writes() {
-			err := check()
+			err := r.look(ctx)
 			verdict <- err
 			return err
 		}
@@ -117,7 +110,7 @@ func (r *request) begin() error {
 		data, end := context.WithCancel(ctx)
 		r.http = r.http.WithContext(data)
 		go func() {
-			denied := check()
+			denied := r.look(ctx)
 			if denied != nil {
 				end()
 			}
@@ -128,10 +121,20 @@ func (r *request) begin() error {
 	return nil
 }
 
+// look reads the caller's right on the account or in the group of the path, and returns nil if it is enough.
+func (r *request) look(ctx context.Context) (err error) {
+	defer recoverTo(&err)
+	if r.rule.of == onGroup {
+		return r.inGroup(ctx, r.ids["group"], r.rule.role)
+	}
+	return r.onAccount(ctx, r.ids["account"], r.rule.role)
+}
+
 // onAccount returns nil if the caller has a role on an account. To callers without any, it does not exist.
 func (r *request) onAccount(ctx context.Context, account string, needed access.Role) error {
 	roles, err := r.roles(ctx, map[string]access.Role{account: needed})
-	switch role := roles[account]; {
+	r.right = roles[account]
+	switch role := r.right.Role; {
 	case err != nil:
 		return err
 	case role == access.None:
@@ -145,7 +148,8 @@ func (r *request) onAccount(ctx context.Context, account string, needed access.R
 // inGroup is onAccount for a role in a group.
 func (r *request) inGroup(ctx context.Context, group string, needed access.Role) error {
 	roles, err := r.within(ctx, group)
-	switch role := roles[group]; {
+	r.right = roles[group]
+	switch role := r.right.Role; {
 	case err != nil:
 		return err
 	case role == access.None:
@@ -225,15 +229,15 @@ func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role
 }
 
 // mayPost returns nil if the caller has a role on all that a posting debits. Accounts without any role do not exist.
-func mayPost(p ledger.PostingRequest, roles map[string]access.Role, needed access.Role) error {
+func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed access.Role) error {
 	if ledger.IsBackdated(p) {
 		return backdating()
 	}
-	missing := func(account string) bool { role, asked := roles[account]; return asked && role == access.None }
+	missing := func(account string) bool { held, asked := roles[account]; return asked && held.Role == access.None }
 	if err := ledger.NamesNoAccount(p, missing); err != nil {
 		return err
 	}
-	weak := func(account string) bool { role, asked := roles[account]; return asked && role < needed }
+	weak := func(account string) bool { held, asked := roles[account]; return asked && held.Role < needed }
 	if fields := ledger.Naming(p, weak, ruleRole(needed)); len(fields) > 0 {
 		return forbidden(needed, "This needs a stronger role on an account that it debits.", fieldErrors(fields)...)
 	}

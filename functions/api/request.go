@@ -27,6 +27,7 @@ type request struct {
 	rule    rule          // who may
 	grants  access.Grants // the roles of users
 	passed  bool          // a user's roles were checked, and are enough
+	right   access.Right  // what look found
 	verdict chan error    // what a check under way says; nil: there is none
 }
 

@@ -14,10 +14,10 @@ import (
 )
 
 // view is what a caller sees of transactions: the accounts on which they have a role. A nil view sees everything.
-type view map[string]access.Role
+type view map[string]access.Right
 
 // sees reports whether what stands in an account is shown.
-func (v view) sees(account string) bool { return v == nil || v[account] > access.None }
+func (v view) sees(account string) bool { return v == nil || v[account].Role > access.None }
 
 // any reports whether v sees any of the legs.
 func (v view) any(legs []events.Leg) bool {
@@ -42,7 +42,7 @@ func toRead(events.Leg) access.Role { return access.Viewer }
 // shownTo returns a reading of a list without what users have no role on at that moment: lists come from projections,
 // which lag. name returns the account or the group of an item, and roles the caller's roles on those.
 func shownTo[T any](
-	r *request, read reading[T], roles func(context.Context, ...string) (map[string]access.Role, error),
+	r *request, read reading[T], roles func(context.Context, ...string) (map[string]access.Right, error),
 	name func(T) string,
 ) reading[T] {
 	if r.caller.Admin {
@@ -58,7 +58,7 @@ func shownTo[T any](
 			names[i] = name(item)
 		}
 		held, err := roles(ctx, names...)
-		listed.Items = slices.DeleteFunc(listed.Items, func(item T) bool { return held[name(item)] == access.None })
+		listed.Items = slices.DeleteFunc(listed.Items, func(item T) bool { return held[name(item)].Role == access.None })
 		return listed, err
 	}
 }
@@ -132,7 +132,7 @@ func (a *api) permitLife(
 		return nil, err
 	}
 	_, byUser := access.UserOf(life.Header.Actor)
-	weak := func(leg events.Leg) bool { return needs(leg) == needed && v[leg.Account] < needed }
+	weak := func(leg events.Leg) bool { return needs(leg) == needed && v[leg.Account].Role < needed }
 	switch {
 	case !v.any(legs):
 		return nil, ledger.TransactionNotFound()

@@ -52,12 +52,12 @@ func TestStrongestRole(t *testing.T) {
 	for account := range want {
 		needs[account] = Owner
 	}
-	got, err := r.Roles(t.Context(), "u", needs)
+	got, err := r.Rights(t.Context(), "u", needs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for account, role := range want {
-		if got[account] != role {
+		if got[account].Role != role {
 			t.Errorf("%s: %v, want %v", account, got[account], role)
 		}
 	}

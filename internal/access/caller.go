@@ -55,6 +55,14 @@ var names = [...]string{"", string(events.RoleViewer), string(events.RoleOperato
 
 func (r Role) String() string { return names[r] }
 
+// Right is a role on an account or in a group, and what gives it.
+type Right struct {
+	Role   Role
+	Group  string // through which group; "": by a grant on the account itself
+	Grant  int64  // the number of the newest grant or revocation, on the account or in Group
+	Groups int64  // of an account, through Group: the number of the newest change of its groups
+}
+
 // RoleOf returns the role of a grant. An unknown one allows nothing.
 func RoleOf(granted events.Role) Role {
 	switch granted {

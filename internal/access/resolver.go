@@ -30,30 +30,31 @@ const atOnce = 128
 // Resolver finds the roles of users. It is safe for concurrent use.
 type Resolver struct{ Grants Grants }
 
-// Roles returns a user's role on each account, direct or through the account's groups: the strongest counts. needs
+// Rights returns a user's right on each account, direct or through the account's groups: the strongest counts. needs
 // names the accounts, each with the role that is enough for the caller. A role that is at least that may be weaker than
 // the user's strongest; none is ever stronger.
 //
 // It makes one round trip: the grant on each account and its groups, all at the same time. It makes another one for the
 // user's grants in the groups of those accounts on which the direct role is too weak.
-func (r Resolver) Roles(ctx context.Context, user string, needs map[string]Role) (map[string]Role, error) {
-	roles, groups := make(map[string]Role, len(needs)), make(map[string][]string, len(needs))
+func (r Resolver) Rights(ctx context.Context, user string, needs map[string]Role) (map[string]Right, error) {
+	rights, groups := make(map[string]Right, len(needs)), make(map[string][]string, len(needs))
+	changes := make(map[string]int64, len(needs)) // of groups
 	var mutex sync.Mutex
 	reads, readsCtx := errgroup.WithContext(ctx)
 	reads.SetLimit(atOnce)
 	for account := range needs {
 		reads.Go(guarded(func() error {
-			granted, _, err := r.Grants.NewestGrant(readsCtx, account, user)
+			granted, number, err := r.Grants.NewestGrant(readsCtx, account, user)
 			mutex.Lock()
 			defer mutex.Unlock()
-			roles[account] = RoleOf(granted)
+			rights[account] = Right{Role: RoleOf(granted), Grant: number}
 			return err
 		}))
 		reads.Go(guarded(func() error {
-			in, _, err := r.Grants.NewestGroups(readsCtx, account)
+			in, number, err := r.Grants.NewestGroups(readsCtx, account)
 			mutex.Lock()
 			defer mutex.Unlock()
-			groups[account] = in
+			groups[account], changes[account] = in, number
 			return err
 		}))
 	}
@@ -62,7 +63,7 @@ func (r Resolver) Roles(ctx context.Context, user string, needs map[string]Role)
 	}
 	wanted := make(map[string]bool)
 	for account, need := range needs {
-		if roles[account] < need {
+		if rights[account].Role < need {
 			for _, group := range groups[account] {
 				wanted[group] = true
 			}
@@ -74,31 +75,34 @@ func (r Resolver) Roles(ctx context.Context, user string, needs map[string]Role)
 	}
 	for account := range needs {
 		for _, group := range groups[account] {
-			roles[account] = max(roles[account], within[group])
+			if through := within[group]; through.Role > rights[account].Role {
+				through.Groups = changes[account]
+				rights[account] = through
+			}
 		}
 	}
-	return roles, nil
+	return rights, nil
 }
 
-// Within returns a user's role in each of the groups, in one round trip; in none, if there are none.
-func (r Resolver) Within(ctx context.Context, user string, groups ...string) (map[string]Role, error) {
-	roles := make(map[string]Role, len(groups))
+// Within returns a user's right in each of the groups, in one round trip; in none, if there are none.
+func (r Resolver) Within(ctx context.Context, user string, groups ...string) (map[string]Right, error) {
+	rights := make(map[string]Right, len(groups))
 	var mutex sync.Mutex
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(atOnce)
 	for _, group := range groups {
 		reads.Go(guarded(func() error {
-			granted, _, err := r.Grants.NewestGroupGrant(ctx, group, user)
+			granted, number, err := r.Grants.NewestGroupGrant(ctx, group, user)
 			mutex.Lock()
 			defer mutex.Unlock()
-			roles[group] = RoleOf(granted)
+			rights[group] = Right{Role: RoleOf(granted), Group: group, Grant: number}
 			return err
 		}))
 	}
 	if err := reads.Wait(); err != nil {
 		return nil, fmt.Errorf("roles of a user in groups: %w", err)
 	}
-	return roles, nil
+	return rights, nil
 }
 
 // guarded turns a panic into an error, so that it ends one request and not the process.
