@@ -95,9 +95,12 @@ func declined(err error) bool {
 
 // put puts an event on the condition of its absence. It retries when the store declines, and when the outcome is
 // unknown: putting the same event twice is harmless. It puts nothing once the caller is gone. It returns what is
-// stored; created is true when this command put it. The error is an *Error.
-func (l *Ledger) put(c *command, e events.Event) (stored events.Event, created bool, _ error) {
-	unknown, declines := false, 0
+// stored; created is true when this command put it. The error is an *Error: with CodeContention, it wraps
+// store.ErrOutdated if any of unless is stored.
+func (l *Ledger) put(
+	c *command, e events.Event, unless ...events.Event,
+) (stored events.Event, created bool, _ error) {
+	unknown, outdated, declines := false, false, 0
 	failure := func(err error) error {
 		if unknown {
 			return unknownError("", err)
@@ -109,7 +112,7 @@ func (l *Ledger) put(c *command, e events.Event) (stored events.Event, created b
 			return nil, false, failure(err)
 		}
 		err := l.call(c, func(ctx context.Context) (_ time.Time, err error) {
-			stored, err = l.journal.Put(ctx, e)
+			stored, err = l.journal.Put(ctx, e, unless...)
 			return time.Time{}, err
 		})
 		switch {
@@ -117,6 +120,10 @@ func (l *Ledger) put(c *command, e events.Event) (stored events.Event, created b
 			return stored, true, nil
 		case errors.Is(err, store.ErrExists):
 			return stored, unknown && reflect.DeepEqual(stored, e), nil
+		case errors.Is(err, store.ErrOutdated) && (outdated || !unknown):
+			return nil, false, storeError(err)
+		case errors.Is(err, store.ErrOutdated): // but an earlier attempt may have come before that
+			outdated = true
 		case declined(err):
 			declines++
 		case errors.Is(err, store.ErrConflict):

@@ -138,7 +138,7 @@ func storeError(err error) *Error {
 	case errors.Is(err, store.ErrThrottled):
 		return &Error{Code: CodeThrottled, RetryAfter: retryAfter, Err: err,
 			Detail: "The service is over its capacity at the moment. Nothing was written."}
-	case errors.Is(err, store.ErrConflict):
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrOutdated):
 		return &Error{Code: CodeContention, RetryAfter: retryAfter, Err: err,
 			Detail: "Other requests kept coming first. Nothing was written."}
 	case errors.Is(err, store.ErrUnavailable),

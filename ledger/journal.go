@@ -41,10 +41,11 @@ type Journal interface {
 	// and why; ErrThrottled and ErrUnavailable when this attempt wrote nothing; ErrUnknownOutcome.
 	Append(ctx context.Context, c Commit) (time.Time, error)
 
-	// Put puts an event that is no part of a transaction, if none is stored under its key, in one request. It returns
-	// what is stored: e or, with ErrExists, the event that was there. Other errors: ErrThrottled, ErrUnavailable,
-	// ErrUnknownOutcome.
-	Put(ctx context.Context, e events.Event) (stored events.Event, err error)
+	// Put puts an event that is no part of a transaction, if none is stored under its key, and none under a key of
+	// unless, of which only the keys count, in one request. It returns what is stored: e or, with ErrExists, the event
+	// that was there. Other errors: ErrOutdated when there is one of unless, and none under the key of e; ErrConflict,
+	// ErrThrottled, ErrUnavailable, ErrUnknownOutcome.
+	Put(ctx context.Context, e events.Event, unless ...events.Event) (stored events.Event, err error)
 
 	// PutChange puts a change of an account, and makes it the newest, if the newest until then has the number before,
 	// in one request. Errors: ErrConflict when it has not; ErrThrottled, ErrUnavailable, ErrUnknownOutcome.

@@ -12,24 +12,26 @@ import (
 const noRole events.Role = ""
 
 // Grant records a role; created is true for the user's first role there (also after a revocation). Errors:
-// CodeInvalidRequest, CodeAccountNotFound, CodeGroupNotFound, CodeThrottled, CodeContention, CodeUnavailable,
-// CodeOutcomeUnknown.
+// CodeInvalidRequest, CodeAccountNotFound, CodeGroupNotFound, CodeThrottled, CodeContention (it wraps store.ErrOutdated
+// when r.By is), CodeUnavailable, CodeOutcomeUnknown.
 func (l *Ledger) Grant(ctx context.Context, r GrantMember) (created bool, err error) {
-	return l.setRole(ctx, r.Shape(), events.MemberGranted{
+	return l.setRole(ctx, r.Shape(), r.By, events.MemberGranted{
 		Account: r.Account, Group: r.Group, User: r.User, Role: r.Role, Actor: r.Actor,
 	})
 }
 
 // Revoke records that a user has no role; it is no error when there was none. Errors: those of Grant.
 func (l *Ledger) Revoke(ctx context.Context, r RevokeMember) error {
-	_, err := l.setRole(ctx, r.Shape(), events.MemberGranted{
+	_, err := l.setRole(ctx, r.Shape(), r.By, events.MemberGranted{
 		Account: r.Account, Group: r.Group, User: r.User, Role: noRole, Actor: r.Actor,
 	})
 	return err
 }
 
 // setRole puts the next grant of the user, or a revocation when its role is noRole, unless the newest says the same.
-func (l *Ledger) setRole(ctx context.Context, shape []FieldError, wanted events.MemberGranted) (created bool, _ error) {
+func (l *Ledger) setRole(
+	ctx context.Context, shape []FieldError, by Standing, wanted events.MemberGranted,
+) (created bool, _ error) {
 	c, cancel, err := startCommand(ctx, shape, wanted.Actor)
 	if err != nil {
 		return false, err
@@ -50,7 +52,7 @@ func (l *Ledger) setRole(ctx context.Context, shape []FieldError, wanted events.
 		}
 		before, wanted.Number = role, number+1
 		return grantEvent(wanted), nil
-	})
+	}, by.next(wanted.Account)...)
 	return put && before == noRole, err
 }
 
@@ -71,8 +73,11 @@ func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error 
 
 // putNext puts the next of events that are numbered. next reads the newest of them and returns the one after it, nil
 // when there is nothing to put; its error is the store's or an *Error. Each is put on the absence of its number. So a
-// write that arrives late cannot follow one that was made later and saw more.
-func (l *Ledger) putNext(c *command, next func() (events.Event, error)) (put bool, _ error) {
+// write that arrives late cannot follow one that was made later and saw more. Nothing is put once any of unless is
+// stored: see put.
+func (l *Ledger) putNext(
+	c *command, next func() (events.Event, error), unless ...events.Event,
+) (put bool, _ error) {
 	var last error // of the attempt before
 	for failed := 1; ; failed++ {
 		e, err := next()
@@ -89,7 +94,7 @@ func (l *Ledger) putNext(c *command, next func() (events.Event, error)) (put boo
 		}
 		// An unknown outcome is found out under the event's own number: the newest may be a later one by then, made by
 		// somebody who saw this one.
-		_, ours, err := l.put(c, e)
+		_, ours, err := l.put(c, e, unless...)
 		if err != nil || ours {
 			return ours, err
 		}

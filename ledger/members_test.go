@@ -134,3 +134,90 @@ func TestPutByAnotherMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+// by is the standing of ann, who owns jane by her first grant.
+var by = ledger.Standing{User: "ann", Grant: 1}
+
+// outdate revokes ann.
+func outdate(t *testing.T, r *rig) {
+	if err := r.another().Revoke(t.Context(), ledger.RevokeMember{Account: "jane", User: "ann", Actor: "tester"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// inBubbleOfAnn is inBubble with ann as an owner of jane.
+func inBubbleOfAnn(t *testing.T, f func(t *testing.T, r *rig, wanted ledger.GrantMember)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, r *rig) {
+		first := grant(events.RoleOwner)
+		first.User = "ann"
+		if _, err := r.Grant(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		r.journal.written = 0
+		wanted := grant(events.RoleViewer)
+		wanted.By = by
+		f(t, r, wanted)
+	})
+}
+
+// A right that was lost after it was looked at gives nothing, and is not tried again.
+func TestGrantByARightThatIsOutdated(t *testing.T) {
+	inBubbleOfAnn(t, func(t *testing.T, r *rig, wanted ledger.GrantMember) {
+		r.journal.puts = []put{func(apply func() error) error {
+			outdate(t, r)
+			return apply()
+		}}
+		_, err := r.Grant(t.Context(), wanted)
+		r.refused(err, ledger.CodeContention)
+		if !errors.Is(err, store.ErrOutdated) || r.newest() != "none" || r.journal.written != 1 {
+			t.Errorf("%v; newest %s, after %d puts", err, r.newest(), r.journal.written)
+		}
+	})
+}
+
+// The right is lost while nobody knows whether the grant was written: it was, it was not, or it arrives after that was
+// asked.
+func TestUnknownGrantByARightThatIsOutdated(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps  func(t *testing.T, r *rig, keep *func() error) []put
+		newest string
+	}{
+		"written": {func(t *testing.T, r *rig, _ *func() error) []put {
+			return []put{func(apply func() error) error {
+				err := apply()
+				outdate(t, r)
+				return errors.Join(err, errUnknown)
+			}}
+		}, "1 viewer"},
+		"not written": {func(t *testing.T, r *rig, _ *func() error) []put {
+			return []put{func(func() error) error {
+				outdate(t, r)
+				return errUnknown
+			}}
+		}, "none"},
+		"written late": {func(t *testing.T, r *rig, first *func() error) []put {
+			return []put{func(apply func() error) error {
+				*first = apply
+				return errUnknown
+			}, func(func() error) error { // it met the head before the first attempt came, and ann's grant after that
+				err := (*first)()
+				outdate(t, r)
+				return errors.Join(err, fmt.Errorf("scripted: %w", store.ErrOutdated))
+			}}
+		}, "1 viewer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubbleOfAnn(t, func(t *testing.T, r *rig, wanted ledger.GrantMember) {
+				var first func() error
+				r.journal.puts = c.steps(t, r, &first)
+				created, err := r.Grant(t.Context(), wanted)
+				written := c.newest != "none"
+				if created != written || (err == nil) != written || !written && !errors.Is(err, store.ErrOutdated) ||
+					r.newest() != c.newest {
+					t.Errorf("created %v, %v; newest %s", created, err, r.newest())
+				}
+			})
+		})
+	}
+}

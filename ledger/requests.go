@@ -57,6 +57,7 @@ type GrantMember struct {
 	User           string // id
 	Role           events.Role
 	Actor          string // who asks, 1 to events.ActorChars characters
+	By             Standing
 }
 
 // RevokeMember asks that a user have no role, on an account or in a group.
@@ -64,6 +65,31 @@ type RevokeMember struct {
 	Account, Group string // ids, one of them empty
 	User           string // id
 	Actor          string // who asks, 1 to events.ActorChars characters
+	By             Standing
+}
+
+// Standing is what gives a user the right to grant, as it was read: nothing is written if it is not the newest any
+// more. The zero Standing is that of a service or an administrator, and relies on nothing.
+type Standing struct {
+	User   string // id of who grants
+	Group  string // id of the group that gives the role; "": it was granted on the account itself
+	Grant  int64  // number of their newest grant, on the account or in Group
+	Groups int64  // with a grant on an account, and Group: number of the newest change of the account's groups
+}
+
+// next returns the events that would change what a user's right on an account, or "" for one in a group, relies on.
+func (s Standing) next(account string) []events.Event {
+	if s.User == "" {
+		return nil
+	}
+	if s.Group == "" {
+		return []events.Event{events.MemberGranted{Account: account, User: s.User, Number: s.Grant + 1}}
+	}
+	next := []events.Event{events.MemberGranted{Group: s.Group, User: s.User, Number: s.Grant + 1}}
+	if account != "" {
+		next = append(next, events.AccountGrouped{Account: account, Number: s.Groups + 1})
+	}
+	return next
 }
 
 // PostingRequest is one of PostTransaction, PostTransfer and PostTrade. Each stands for one transaction.

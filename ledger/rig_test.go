@@ -220,11 +220,11 @@ func (f *faulty) EnsureVisible(ctx context.Context, account, asset string, id ev
 	return f.book.EnsureVisible(ctx, account, asset, id)
 }
 
-func (f *faulty) Put(ctx context.Context, e events.Event) (events.Event, error) {
+func (f *faulty) Put(ctx context.Context, e events.Event, unless ...events.Event) (events.Event, error) {
 	var mu sync.Mutex // a late write comes when nobody waits for it any more
 	var stored events.Event
 	apply := func() error {
-		was, err := f.book.Put(context.WithoutCancel(ctx), e)
+		was, err := f.book.Put(context.WithoutCancel(ctx), e, unless...)
 		mu.Lock()
 		defer mu.Unlock()
 		stored = was

@@ -3,11 +3,13 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
 	"ledger.example/events"
 	"ledger.example/internal/access"
+	"ledger.example/internal/store"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
@@ -43,7 +45,12 @@ func (a *api) putMember(r *request) (reply, error) {
 		if err := r.notToSelf(); err != nil {
 			return reply{}, err
 		}
-		created, err := a.config.Commands.Grant(ctx, c)
+		var created bool
+		err := r.byRight(func(by ledger.Standing) (err error) {
+			c.By = by
+			created, err = a.config.Commands.Grant(ctx, c)
+			return err
+		})
 		return written(created, "", membership{c.Account, c.Group, c.User, orNull(string(c.Role))}), err
 	})
 }
@@ -57,13 +64,34 @@ func (r *request) notToSelf() error {
 	return forbidden(access.Administrator, "Nobody changes their own role: another owner does, or an administrator.")
 }
 
+// byRight carries out a grant by the right that the caller was found to have. If that changed meanwhile, nothing was
+// written, and it looks at the right again, once.
+func (r *request) byRight(grant func(by ledger.Standing) error) error {
+	by := func() ledger.Standing {
+		return ledger.Standing{
+			User: r.caller.User, Group: r.right.Group, Grant: r.right.Grant, Groups: r.right.Groups,
+		}
+	}
+	err := grant(by())
+	if !errors.Is(err, store.ErrOutdated) {
+		return err
+	}
+	if denied := r.look(r.http.Context()); denied != nil {
+		return denied
+	}
+	return grant(by())
+}
+
 // deleteMember revokes a role. The answer is the same when the user had none.
 func (a *api) deleteMember(r *request) (reply, error) {
 	if err := cmp.Or(r.check(), r.notToSelf()); err != nil {
 		return reply{}, err
 	}
 	c := ledger.RevokeMember{Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Actor: r.actor}
-	err := a.config.Commands.Revoke(r.http.Context(), c)
+	err := r.byRight(func(by ledger.Standing) error {
+		c.By = by
+		return a.config.Commands.Revoke(r.http.Context(), c)
+	})
 	return reply{status: http.StatusOK, body: membership{Account: c.Account, Group: c.Group, User: c.User}}, err
 }
 

@@ -16,11 +16,12 @@ import (
 // numberBytesMax is the largest size of a number: 38 digits and a sign. An update may grow a number to it.
 const numberBytesMax = 21
 
-// A write is a put or an update of one item.
+// A write is a put, an update or, in a transaction, a check of one item.
 type write struct {
 	key       table.Key
 	condition string
 	put       bool
+	check     bool
 	after     image // of a put
 	growth    int   // of an update: the most bytes that it adds
 }
@@ -61,8 +62,8 @@ func (m *Meter) countWrites(t *Tally, request any, err error) {
 	}
 }
 
-// transaction returns the writes of the actions on the meter's table. A deletion or a check, which the ledger never
-// sends, counts as guessed.
+// transaction returns the writes of the actions on the meter's table. A deletion, which the ledger never sends, counts
+// as guessed.
 func (m *Meter) transaction(actions []types.TransactWriteItem) (writes []write, guessed int64) {
 	writes = make([]write, 0, len(actions))
 	for _, a := range actions {
@@ -73,7 +74,9 @@ func (m *Meter) transaction(actions []types.TransactWriteItem) (writes []write, 
 			u := a.Update
 			writes = append(writes, updateOf(u.Key, u.ConditionExpression, u.ExpressionAttributeNames,
 				u.ExpressionAttributeValues))
-		case a.Delete != nil || a.ConditionCheck != nil:
+		case a.ConditionCheck != nil && aws.ToString(a.ConditionCheck.TableName) == m.table:
+			writes = append(writes, write{key: keyOf(a.ConditionCheck.Key), check: true})
+		case a.Delete != nil:
 			guessed++
 		}
 	}
@@ -117,7 +120,9 @@ func (m *Meter) found(k table.Key, item ddb.Item) {
 
 // applied counts a write that was applied.
 func (m *Meter) applied(t *Tally, w write, transactional bool) {
-	t.ItemsWritten++
+	if !w.check {
+		t.ItemsWritten++
+	}
 	if !w.put {
 		t.WriteUnits += m.updated(t, w, transactional)
 		return
@@ -139,11 +144,14 @@ func (m *Meter) applied(t *Tally, w write, transactional bool) {
 	t.WriteUnits += int64(w.after.units(before, transactional))
 }
 
-// updated returns the units of an update. An item that is not cached is taken to have only its key.
+// updated returns the units of an update, or of a check. An item that is not cached is taken to have only its key.
 func (m *Meter) updated(t *Tally, w write, transactional bool) int64 {
 	before, _ := m.cache.get(w.key)
 	least := max(before.bytes, keyBytes(w.key))
 	units := table.TableUnits(least+w.growth, transactional)
+	if w.check {
+		return int64(units)
+	}
 	if units != table.TableUnits(least, transactional) || before.entries != [indexes]entry{} {
 		t.Guessed++
 	}

@@ -12,6 +12,9 @@ var (
 	// ErrConflict: another transaction was in progress on one of the items, or the version compared had changed.
 	// Nothing of this attempt was written; it proves nothing about earlier attempts.
 	ErrConflict = errors.New("conflicting write")
+	// ErrOutdated: something that the write relies on is the newest no more. Nothing of this attempt was written; of
+	// earlier ones it proves that as soon as it is said a second time.
+	ErrOutdated = errors.New("what the write relies on is outdated")
 	// ErrThrottled: the store rejected the request because of its load; nothing of this attempt was written.
 	ErrThrottled = errors.New("store is throttling")
 	// ErrUnavailable: the store could not be reached, or a read failed; nothing of this attempt was written.

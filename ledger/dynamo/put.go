@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -14,8 +16,8 @@ import (
 )
 
 // Put implements ledger.Journal.
-func (j *Journal) Put(ctx context.Context, e events.Event) (events.Event, error) {
-	stored, err := j.putOnce(ctx, e)
+func (j *Journal) Put(ctx context.Context, e events.Event, unless ...events.Event) (events.Event, error) {
+	stored, err := j.putOnce(ctx, e, unless)
 	if err != nil {
 		name, _ := e.EventName()
 		err = fmt.Errorf("put %s: %w", name, err)
@@ -23,11 +25,15 @@ func (j *Journal) Put(ctx context.Context, e events.Event) (events.Event, error)
 	return stored, err
 }
 
-func (j *Journal) putOnce(ctx context.Context, e events.Event) (events.Event, error) {
+func (j *Journal) putOnce(ctx context.Context, e events.Event, unless []events.Event) (events.Event, error) {
 	if err := ddb.Ready(ctx); err != nil {
 		return nil, err
 	}
-	put := j.putAbsent(ddb.NewItemEncoder(1), e)
+	m := ddb.NewItemEncoder(1 + len(unless))
+	put := j.putAbsent(m, e)
+	if len(unless) > 0 {
+		return j.putUnless(ctx, m, put, e, unless)
+	}
 	_, err := j.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                           put.TableName,
 		Item:                                put.Item,
@@ -41,11 +47,49 @@ func (j *Journal) putOnce(ctx context.Context, e events.Event) (events.Event, er
 	case !ok:
 		return nil, ddb.WriteError(err)
 	}
-	stored, err := ddb.DecodeEvent(exists.Item)
+	return existing(exists.Item)
+}
+
+// existing returns the event that is there already, with ErrExists.
+func existing(item ddb.Item) (events.Event, error) {
+	stored, err := ddb.DecodeEvent(item)
 	if err != nil {
 		return nil, fmt.Errorf("stored event: %w", err)
 	}
 	return stored, store.ErrExists
+}
+
+// putUnless makes a put of e in one transaction with checks that none of unless is there.
+func (j *Journal) putUnless(
+	ctx context.Context, m *ddb.ItemEncoder, put types.Put, e events.Event, unless []events.Event,
+) (events.Event, error) {
+	actions := []types.TransactWriteItem{{Put: &put}}
+	for _, other := range unless {
+		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &j.table, Key: m.Key(ddb.EventKey(other)), ConditionExpression: &ifAbsent,
+		}})
+	}
+	_, err := j.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, ddb.Once)
+	if err == nil {
+		return e, nil
+	}
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok || len(cancelled.CancellationReasons) != len(actions) {
+		return nil, ddb.WriteError(err)
+	}
+	reasons := cancelled.CancellationReasons
+	if _, _, fault := ddb.Reasons(reasons); fault != nil {
+		return nil, ddb.WriteError(err)
+	}
+	failed := func(r types.CancellationReason) bool { return aws.ToString(r.Code) == ddb.ReasonCondition }
+	switch {
+	case failed(reasons[0]):
+		return existing(reasons[0].Item)
+	// A conflict of the put may be with an earlier attempt of it.
+	case aws.ToString(reasons[0].Code) == ddb.ReasonNone && slices.ContainsFunc(reasons[1:], failed):
+		return nil, fmt.Errorf("%w: %w", store.ErrOutdated, err)
+	}
+	return nil, ddb.WriteError(err)
 }
 
 // NewestGrant implements ledger.Journal.

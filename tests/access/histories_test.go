@@ -33,34 +33,45 @@ import (
 
 const processes = 3
 
+var tables atomic.Int64
+
 // fleet is several processes of the API on one table, which share no memory.
 type fleet struct {
 	t         testing.TB
 	all       []http.Handler
 	admin     http.Handler // another one, without defects
 	projector *projections.Projector
+	grants    access.Grants // of the journal
 }
 
 // newFleet starts the processes; plant exchanges parts of each.
 func newFleet(t testing.TB, plant func(*api.Config)) *fleet {
 	t.Helper()
-	store := setup.Memory(memdb.Options{})
-	setup.Table(t, store.Client(), "books")
+	return newFleetOn(t, setup.Memory(memdb.Options{}), plant)
+}
+
+// newFleetOn is newFleet on a store. Its puts of single events wait where a turn of their request says so.
+func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet {
+	t.Helper()
+	books := fmt.Sprintf("access-%d", tables.Add(1))
+	setup.Table(t, store.Client(), books)
+	var grants access.Grants
 	process := func(plant func(*api.Config)) http.Handler {
 		client := store.Client()
-		v := views.NewViews(client, "books")
+		v := views.NewViews(client, books)
 		reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
-		l := ledger.New(ledger.Config{Journal: journal.NewJournal(client, "books"), Projections: reader})
+		l := ledger.New(ledger.Config{Journal: inTurn{journal.NewJournal(client, books)}, Projections: reader})
 		c := api.Config{
-			Commands: l, Facts: l, Lists: views.NewLists(client, "books"), Strong: reader, Caller: who, Grants: l,
+			Commands: l, Facts: l, Lists: views.NewLists(client, books), Strong: reader, Caller: who, Grants: l,
 		}
+		grants = l
 		if plant != nil {
 			plant(&c)
 		}
 		return api.New(c)
 	}
-	f := &fleet{t: t, admin: process(nil)}
-	f.projector = projections.NewProjector(views.NewViews(store.Client(), "books"), nil, slog.New(slog.DiscardHandler))
+	f := &fleet{t: t, admin: process(nil), grants: grants}
+	f.projector = projections.NewProjector(views.NewViews(store.Client(), books), nil, slog.New(slog.DiscardHandler))
 	for range processes {
 		f.all = append(f.all, process(plant))
 	}
@@ -75,9 +86,14 @@ func newFleet(t testing.TB, plant func(*api.Config)) *fleet {
 }
 
 func send(h http.Handler, line, user string) *httptest.ResponseRecorder {
+	return sendIn(context.Background(), h, line, user)
+}
+
+// sendIn sends a request whose context has what ctx has.
+func sendIn(ctx context.Context, h http.Handler, line, user string) *httptest.ResponseRecorder {
 	method, rest, _ := strings.Cut(line, " ")
 	path, body, _ := strings.Cut(rest, " ")
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	if user != "" {
 		r.Header.Set("Ledger-User", user)

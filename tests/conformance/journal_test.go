@@ -58,6 +58,7 @@ func conform(t *testing.T, client *dynamodb.Client, table string) {
 		{"complete", (*suite).complete},
 		{"grants", (*suite).grants},
 		{"groups", (*suite).groups},
+		{"put unless", (*suite).putUnless},
 		{"a hold ends", (*suite).holdEnds},
 		{"reversals", (*suite).reversals},
 		{"due holds", func(s *suite) { s.dueHolds(client, table) }},
@@ -625,6 +626,45 @@ func (s *suite) groups() {
 	found, err := s.Lookup(s.Context(), ledger.LookupKeys{Groups: []string{group, group, "none"}})
 	s.must(err)
 	s.same(found.Groups, map[string]events.GroupRegistered{group: registered})
+}
+
+// A put is refused when something that it relies on is outdated; what is there already comes first.
+func (s *suite) putUnless() {
+	jane, desk := s.id("jane"), s.id("desk")
+	grant := func(user string, number int64) events.MemberGranted {
+		return events.MemberGranted{
+			Account: jane, User: user, Role: events.RoleOwner, Number: number, Actor: "tester", At: instant,
+		}
+	}
+	inDesk := grant("ann", 1)
+	inDesk.Account, inDesk.Group = "", desk
+	grouped := events.AccountGrouped{
+		Account: jane, Number: 1, Groups: []string{desk}, Added: desk, Actor: "tester", At: instant,
+	}
+	put := func(e events.Event, unless ...events.Event) error {
+		s.Helper()
+		stored, err := s.Put(s.Context(), e, unless...)
+		if err == nil {
+			s.same(stored, e)
+		}
+		return err
+	}
+	s.must(put(grant("bob", 1), grant("ann", 1), inDesk, grouped))
+	stored, err := s.Put(s.Context(), grant("bob", 1), grant("ann", 1))
+	s.is("put again", err, store.ErrExists)
+	s.same(stored, grant("bob", 1))
+	for i, there := range []events.Event{grant("ann", 1), inDesk, grouped} {
+		next := grant("bob", int64(i)+2)
+		s.must(put(next, there)) // the key alone counts, and it is absent
+		s.must(put(there))
+		s.is("outdated", put(grant("bob", int64(i)+3), grant("none", 1), there), store.ErrOutdated)
+		_, number, err := s.NewestGrant(s.Context(), jane, "bob")
+		s.must(err)
+		s.same(number, next.Number)
+		stored, err = s.Put(s.Context(), next, there)
+		s.is("both", err, store.ErrExists)
+		s.same(stored, next)
+	}
 }
 
 // A context that is over lets nothing be written, and is no proof of absence.

@@ -144,6 +144,32 @@ func TestRequestsOfGroupCommands(t *testing.T) {
 	}
 }
 
+// A grant by a user relies on their own right: on the grant that gives it, and on what groups the account is in if it
+// comes through one.
+func TestRequestsOfAGrantByAUser(t *testing.T) {
+	t.Parallel()
+	s := newGroups(t)
+	s.Must(201, "PUT", "/v1/groups/clients/members/gina", `{"role":"owner"}`)
+	const absent = " if attribute_not_exists(PK)"
+	newest := func(account, user string) string {
+		return "Query strong newest first, 1 of PK = " + account + " AND SK BETWEEN GRANT#" + user + "# AND GRANT#" + user + "#~"
+	}
+	const groups = "Query strong newest first, 1 of PK = ACCOUNT#jane AND SK BETWEEN GROUPS#000000000001 AND GROUPS#~"
+	same(t, "an owner", asked(s, 201, "PUT", "/v1/accounts/jane/members/new", `{"role":"viewer"}`, "ann"),
+		newest("ACCOUNT#jane", "ann"), groups, newest("ACCOUNT#jane", "new"),
+		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000001"+absent+
+			", check ACCOUNT#jane GRANT#ann#000000000002"+absent)
+	same(t, "an owner through a group", asked(s, 200, "DELETE", "/v1/accounts/jane/members/new", "", "gina"),
+		newest("ACCOUNT#jane", "gina"), groups, newest("GROUP#clients", "gina"), newest("GROUP#desk", "gina"),
+		newest("ACCOUNT#jane", "new"),
+		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000002"+absent+
+			", check GROUP#clients GRANT#gina#000000000002"+absent+", check ACCOUNT#jane GROUPS#000000000003"+absent)
+	same(t, "an owner of a group", asked(s, 201, "PUT", "/v1/groups/clients/members/new", `{"role":"viewer"}`, "gina"),
+		newest("GROUP#clients", "gina"), newest("GROUP#clients", "new"),
+		"TransactWriteItems put GROUP#clients GRANT#new#000000000001"+absent+
+			", check GROUP#clients GRANT#gina#000000000002"+absent)
+}
+
 // The pages of a user's accounts fit together, whatever their size: each way to an account comes once, in order.
 func TestPagesOfAUsersAccounts(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,9 @@ func actionLine(a types.TransactWriteItem) string {
 	case a.Delete != nil:
 		return " delete" + KeyText(a.Delete.Key)
 	}
-	return " check" + KeyText(a.ConditionCheck.Key)
+	c := a.ConditionCheck
+	return " check" + KeyText(c.Key) + condition(c.ConditionExpression, c.ExpressionAttributeNames,
+		c.ExpressionAttributeValues)
 }
 
 func consistency(strong *bool) string {
