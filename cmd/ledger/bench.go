@@ -38,7 +38,7 @@ type benchOptions struct {
 	clients, seconds, count, rounds, accounts int
 	seed                                      uint64
 	memory, noPump, quick                     bool
-	endpoint, table, mean                     string
+	endpoint, table, mean, plots              string
 }
 
 // benchCommand is `ledger bench`. Package internal/bench does the work; the report is printed here.
@@ -96,6 +96,8 @@ stream is gathered for a time before that.
 for microseconds, _ms for milliseconds. The list "failed" is empty if every
 check passed.
 
+--plot draws rates.svg, latencies.svg and, if something projects, lag.svg.
+
 Ctrl-C ends the load. bench also ends it if the ledger does nothing for 20 s.
 Then it checks what was posted, and the report says that it was cut short.`,
 		Example: `  ledger bench
@@ -110,6 +112,9 @@ Then it checks what was posted, and the report says that it was cut short.`,
 			}
 			if len(workloads) == 0 {
 				workloads = bench.Workloads()
+			}
+			if err := mayPlot(o.plots); err != nil {
+				return err
 			}
 			return env.bench(cmd.Context(), o, workloads, isElsewhere)
 		},
@@ -128,6 +133,7 @@ Then it checks what was posted, and the report says that it was cut short.`,
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the projector")
 	f.BoolVar(&o.quick, "quick", false, fmt.Sprintf("%d requests of each workload on --memory: a test of a few "+
 		"seconds", quickCount))
+	plotFlag(f, &o.plots, "rates, latencies and lag")
 	cmd.MarkFlagsMutuallyExclusive("memory", "dynamodb-endpoint", "quick")
 	cmd.MarkFlagsMutuallyExclusive("count", "seconds", "quick")
 	for _, other := range []string{"rounds", "accounts", "table", "no-pump"} {
@@ -259,7 +265,8 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 	case report == nil:
 		return ended
 	}
-	defer func() { err = errors.Join(err, ended) }()
+	// What was measured is printed first: it does not depend on a plot.
+	defer func() { err = errors.Join(err, ended, env.plot(o.plots, report.Plots())) }()
 	printed := env.printBenchTable
 	if env.json {
 		printed = func(r *bench.Report) error { return env.printJSON(r) }

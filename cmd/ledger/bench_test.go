@@ -272,7 +272,8 @@ func TestBenchFindsWhatIsNoAnswer(t *testing.T) {
 
 // In this process it also says what was asked of the store, and compares itself with its ceilings.
 func TestBenchQuick(t *testing.T) {
-	code, out, problems := ledger(t, "http://ledger.example", "bench", "--quick", "--json", bench.HotReceiver, bench.Read, bench.Import)
+	folder := t.ArtifactDir()
+	code, out, problems := ledger(t, "http://ledger.example", "bench", "--quick", "--json", "--plot", folder, bench.HotReceiver, bench.Read, bench.Import)
 	var r bench.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitDone || len(r.Workloads) != 3 || len(r.Warnings) != 0 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, problems)
@@ -289,6 +290,9 @@ func TestBenchQuick(t *testing.T) {
 			f["projection_writes_per_posting"] == 0 || f["projection_writes_per_posting"] > 2 || f["lag_postings"] == 0):
 			t.Errorf("%+v", w)
 		}
+	}
+	for name, each := range map[string]string{"rates": ": the ledger ", "latencies": ": p50 ", "lag": ": p50 "} {
+		says(t, plotted(t, folder, name), bench.HotReceiver+each, bench.Import+each)
 	}
 	if !r.Projected || r.WindowMS <= 0 {
 		t.Errorf("projected %v, window %d", r.Projected, r.WindowMS)

@@ -28,6 +28,7 @@ func (env *environment) verifyCommand() *cobra.Command {
 	var o operator
 	var options audit.Options
 	var rate int
+	var plots string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Audit the table: recompute everything with separate code",
@@ -41,7 +42,10 @@ func (env *environment) verifyCommand() *cobra.Command {
 				return wrongUse("--settle must not be negative")
 			}
 			options.Rate = float64(rate)
-			return env.verify(cmd.Context(), o, options)
+			if err := mayPlot(plots); err != nil {
+				return err
+			}
+			return env.verify(cmd.Context(), o, options, plots)
 		},
 	}
 	f := cmd.Flags()
@@ -53,6 +57,7 @@ func (env *environment) verifyCommand() *cobra.Command {
 	numberFlag(f, &options.Findings, "max", audit.DefaultFindings, 0, math.MaxInt,
 		"greatest number of findings to print; all are counted")
 	numberFlag(f, &rate, "rate", 0, 0, math.MaxInt, "greatest number of read units a second (default: no limit)")
+	plotFlag(f, &plots, "what was read and found")
 	env.jsonFlag(cmd)
 	return cmd
 }
@@ -87,18 +92,20 @@ rebuild as the next step, do not rebuild before you know the cause: a rebuild
 would hide that events were changed or deleted. These are the codes:
 
 ` + codes.String() + `
---json prints one object on one line. It has "sound", "by_code", "counts"
-(items, transactions, postings, accounts, findings, unsettled,
-without_checksum, overdue_holds, guards_without_version), and the first --max
-findings (code, pk, sk, attribute, stored, recomputed). A finding about a whole
-item has no attribute.
+--json prints one object on one line. It has "sound", "by_code", "by_kind" (the
+items that were read), "counts" (items, transactions, postings, accounts,
+findings, unsettled, without_checksum, overdue_holds, guards_without_version),
+and the first --max findings (code, pk, sk, attribute, stored, recomputed). A
+finding about a whole item has no attribute.
+
+--plot draws items.svg, the items by kind, and findings.svg, if there are any.
 
 The exit status is 0 if the table is sound. It is 1 if the table is not sound,
 or if verify could not read all of it. It is 2 for wrong use.`
 }
 
 // verify audits the table. Whatever ends it early is an error: only a table that was read to its end is sound.
-func (env *environment) verify(ctx context.Context, o operator, options audit.Options) error {
+func (env *environment) verify(ctx context.Context, o operator, options audit.Options, plots string) error {
 	debug.SetMemoryLimit(verifyMemoryBytes)
 	keys, err := o.keys()
 	if err != nil {
@@ -127,13 +134,11 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 	case err != nil:
 		return fmt.Errorf("the audit did not come to its end, and nothing is proved: %w", err)
 	}
-	if err := env.printReport(report, o); err != nil {
-		return err
-	}
+	err = errors.Join(env.printReport(report, o), env.plot(plots, auditPlots(report)))
 	if n := report.Counts.Findings; n > 0 {
-		return fmt.Errorf("the table is not sound: %s", counted(n, "finding", "findings"))
+		err = errors.Join(err, fmt.Errorf("the table is not sound: %s", counted(n, "finding", "findings")))
 	}
-	return nil
+	return err
 }
 
 // itemCount is about how many items the table has, -1 when that is not known. It is only for the progress: DynamoDB
@@ -160,7 +165,7 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 			}
 		}
 		return env.printJSON(map[string]any{
-			"sound": r.Sound(), "by_code": r.ByCode, "findings": findings,
+			"sound": r.Sound(), "by_code": r.ByCode, "by_kind": r.ByKind, "findings": findings,
 			"counts": map[string]int64{
 				"items": n.Items, "transactions": n.Transactions, "postings": n.Postings, "accounts": n.Accounts,
 				"findings": n.Findings, "unsettled": r.Unsettled, "without_checksum": r.WithoutChecksum,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -33,13 +34,15 @@ func TestVerifySaysWhatItFound(t *testing.T) {
 		code        int
 		says        []string // on standard output, as text
 		found       []string // codes
+		plots       map[string]string
 	}{
-		{"sound", noItems, exitDone, []string{"Sound: 0 items"}, []string{}},
+		{"sound", noItems, exitDone, []string{"Sound: 0 items"}, []string{}, nil},
 		{"old", `{"Items":[{"PK":{"S":"ASSET#USD"},"SK":{"S":"ASSET#USD"},"PK2":{"S":"ASSETS"},"Type":{"S":"AssetRegistered"},"V":{"N":"1"},` +
 			`"ID":{"S":"USD"},"Name":{"S":"US dollar"},"Scale":{"N":"2"},"Actor":{"S":"local"},"At":{"S":"2026-11-21T09:06:39.123456Z"}}],"Count":1,"ScannedCount":1}`,
-			exitDone, []string{"Sound: 1 items", "Events without a checksum: 1."}, []string{}},
+			exitDone, []string{"Sound: 1 items", "Events without a checksum: 1."}, []string{}, map[string]string{"items": "items. AssetRegistered: 1"}},
 		{"unknown", fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y\u001b[2J"},%q:{"S":"Note"}}],"Count":1,"ScannedCount":1}`, names.AttrPK, names.AttrSK, names.AttrType),
-			exitFailed, []string{"unknown_item", "X#1", "stored:", `"Note"`, "recomputed:", "next:       see docs/operations.md#audit", "NOT SOUND"}, []string{"unknown_item"}},
+			exitFailed, []string{"unknown_item", "X#1", "stored:", `"Note"`, "recomputed:", "next:       see docs/operations.md#audit", "NOT SOUND"}, []string{"unknown_item"},
+			map[string]string{"items": "items. unknown: 1", "findings": "findings. unknown_item: 1"}},
 	} {
 		url := scanned(t, func() string { return c.items })
 		code, out, problems := ledger(t, "", "verify", "--dynamodb-endpoint", url, "--segments", "1")
@@ -47,7 +50,8 @@ func TestVerifySaysWhatItFound(t *testing.T) {
 		if code != c.code || (problems != "") != (c.code != exitDone) || strings.Contains(out, "\x1b") {
 			t.Errorf("%s: exit %d: %q %s", c.name, code, out, problems)
 		}
-		code, out, _ = ledger(t, "", "verify", "--dynamodb-endpoint", url, "--segments", "1", "--json", "--max", "1")
+		folder := t.TempDir()
+		code, out, _ = ledger(t, "", "verify", "--dynamodb-endpoint", url, "--segments", "1", "--json", "--max", "1", "--plot", folder)
 		var report struct {
 			Sound    bool
 			Counts   map[string]int64
@@ -63,6 +67,14 @@ func TestVerifySaysWhatItFound(t *testing.T) {
 		if code != c.code || report.Sound != (c.code == exitDone) || report.Counts["findings"] != int64(len(c.found)) ||
 			(report.Counts["without_checksum"] > 0) != (c.name == "old") || fmt.Sprint(codes) != fmt.Sprint(c.found) {
 			t.Errorf("%s: exit %d: %s", c.name, code, out)
+		}
+		for name, want := range c.plots {
+			if got := plotted(t, folder, name); got != want {
+				t.Errorf("%s: %s shows %q", c.name, name, got)
+			}
+		}
+		if files, err := os.ReadDir(folder); err != nil || len(files) != len(c.plots) {
+			t.Errorf("%s: %v, %v", c.name, files, err)
 		}
 	}
 }

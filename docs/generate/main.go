@@ -4,8 +4,8 @@
 //	| price | of | …
 //	<!-- end -->
 //
-// It measures the requests that the ledger sends to a store in memory, and it reads the templates. go generate runs it
-// in the folder docs.
+// It measures the requests that the ledger sends to a store in memory, and it reads the templates. Tables of what was
+// measured by hand are drawn as plots. go generate runs it in the folder docs.
 package main
 
 import (
@@ -62,9 +62,12 @@ func main() {
 		"dollars-month":  dollarTable(all, stack),
 		"restored-table": stack.restored(),
 	}
+	for name, plot := range plots() {
+		regions[name] = plot
+	}
 	used := make(map[string]bool)
 	for _, document := range []string{
-		"access.md", "deployment.md", "operations.md", "cost.md", "capacity.md", "performance.md",
+		"access.md", "deployment.md", "operations.md", "cost.md", "capacity.md", performance,
 	} {
 		before, err := os.ReadFile(document)
 		check(err)

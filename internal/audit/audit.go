@@ -76,12 +76,13 @@ type Counts struct {
 // Report is the result of an audit.
 type Report struct {
 	Counts          Counts
-	WithoutChecksum int64          // events without a checksum: those of version 1
-	Untold          int64          // guards that were told of no version: those of before accounts could change
-	Overdue         int64          // holds that should have expired long ago: nothing ends them
-	Unsettled       int64          // balances that kept changing; nothing about them is proved wrong
-	ByCode          map[Code]int64 // findings by code
-	Findings        []Finding      // the first that were found, sorted by key
+	WithoutChecksum int64            // events without a checksum: those of version 1
+	Untold          int64            // guards that were told of no version: those of before accounts could change
+	Overdue         int64            // holds that should have expired long ago: nothing ends them
+	Unsettled       int64            // balances that kept changing; nothing about them is proved wrong
+	ByCode          map[Code]int64   // findings by code
+	ByKind          map[string]int64 // items of the scan by their type, "unknown" for those that the ledger does not have
+	Findings        []Finding        // the first that were found, sorted by key
 }
 
 // Sound reports whether there are no findings.
@@ -114,7 +115,8 @@ func New(o Options) *Audit {
 	if o.Pause == nil {
 		o.Pause = pause
 	}
-	a := &Audit{Options: o, accounts: make(chan account, o.Segments), made: Report{ByCode: make(map[Code]int64)}}
+	a := &Audit{Options: o, accounts: make(chan account, o.Segments),
+		made: Report{ByCode: make(map[Code]int64), ByKind: make(map[string]int64)}}
 	a.limiter = limiter{rate: o.Rate, now: o.Now, pause: a.sleep}
 	a.known = definitions{cache: make(map[table.Key]definition), missing: make(map[table.Key]bool)}
 	return a

@@ -17,8 +17,13 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	value = a.joined(ctx, value)
 	a.checksums.note(value, len(found) == 0)
 	id, isAccount := table.ParseAccount(key)
+	kind := textOf(item[table.AttrType])
+	if kinds[kind] == nil {
+		kind = "unknown"
+	}
 	a.count(func(r *Report) {
 		r.Counts.Items++
+		r.ByKind[kind]++
 		if isAccount {
 			r.Counts.Accounts++
 		}

@@ -146,7 +146,7 @@ func (a *Audit) soFar() Report {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	report := a.made
-	report.ByCode = maps.Clone(report.ByCode)
+	report.ByCode, report.ByKind = maps.Clone(report.ByCode), maps.Clone(report.ByKind)
 	report.Findings = slices.SortedFunc(slices.Values(report.Findings), Finding.compare)
 	return report
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"ledger.example/internal/audit"
+	"ledger.example/internal/plot"
+)
+
+// plotFlag adds the flag that names a folder for plots.
+func plotFlag(f *pflag.FlagSet, folder *string, what string) {
+	f.StringVar(folder, "plot", "", "folder in which to draw "+what+" as SVG")
+}
+
+// mayPlot returns an error if plots could not be written into a folder: then nothing need be run first.
+func mayPlot(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	err := os.MkdirAll(folder, 0o755)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(folder, ".plot-"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return nil
+}
+
+// plot writes plots, if a folder for them is given.
+func (env *environment) plot(folder string, plots []plot.Plot) error {
+	if folder == "" {
+		return nil
+	}
+	if err := plot.Write(folder, plots...); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	fmt.Fprintln(env.err, "The plots are in "+folder)
+	return nil
+}
+
+// auditPlots are pictures of what an audit read, and of what it found.
+func auditPlots(r audit.Report) []plot.Plot {
+	note := "The table is sound."
+	if !r.Sound() {
+		note = "The table is NOT SOUND."
+	}
+	return []plot.Plot{
+		countPlot("items", "What the table holds", note, "kind", r.ByKind),
+		countPlot("findings", "Findings", note, "code", r.ByCode),
+	}
+}
+
+func countPlot[K ~string](name, title, note, of string, counts map[K]int64) plot.Plot {
+	p := plot.Plot{Name: name, Title: title, Note: note, Of: of, Unit: name, Log: true, Series: make([]plot.Series, 1)}
+	for _, label := range slices.Sorted(maps.Keys(counts)) {
+		p.Labels = append(p.Labels, string(label))
+		p.Series[0].Values = append(p.Series[0].Values, float64(counts[label]))
+	}
+	return p
+}
