@@ -197,10 +197,8 @@ func (p *Projector) apply(ctx context.Context, g *group) error {
 			return err
 		}
 		return p.refreshUnnamed(ctx, k, g.dirty)
-	case g.team != "":
-		return p.RefreshGroupMembership(ctx, g.team, g.user)
 	case g.user != "":
-		return p.RefreshMembership(ctx, g.account, g.user)
+		return p.RefreshMembership(ctx, Membership{Account: g.account, Group: g.team, User: g.user})
 	}
 	return p.RefreshGrouped(ctx, g.account, g.from)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ledger.example/events"
+	"ledger.example/internal/table"
 )
 
 // Membership is the projection of one user's role on one account or in one group.
@@ -22,21 +23,20 @@ type Grouped struct {
 	Number         int64 // of the change of the account's groups that it shows
 }
 
-// RefreshMembership makes the membership of user on account what the newest grant or revocation says. A membership
-// never replaces one of a higher number, so late and repeated calls do no harm. Errors: store.ErrAbsent when there is
-// no grant; those of the ports; store.ErrConflict when others kept writing first.
-func (p *Projector) RefreshMembership(ctx context.Context, account, user string) error {
-	return p.refreshMembership(ctx, func() (Membership, error) { return p.views.NewestGrant(ctx, account, user) })
+// Key is the key of the membership.
+func (m Membership) Key() table.Key {
+	if m.Group != "" {
+		return table.GroupMembershipKey(m.Group, m.User)
+	}
+	return table.MembershipKey(m.Account, m.User)
 }
 
-// RefreshGroupMembership is RefreshMembership of user in group.
-func (p *Projector) RefreshGroupMembership(ctx context.Context, group, user string) error {
-	return p.refreshMembership(ctx, func() (Membership, error) { return p.views.NewestGroupGrant(ctx, group, user) })
-}
-
-func (p *Projector) refreshMembership(ctx context.Context, newest func() (Membership, error)) error {
+// RefreshMembership makes the membership of a user on an account or in a group what the newest grant or revocation
+// says. A membership never replaces one of a higher number, so late and repeated calls do no harm. Errors:
+// store.ErrAbsent when there is no grant; those of the ports; store.ErrConflict when others kept writing first.
+func (p *Projector) RefreshMembership(ctx context.Context, of Membership) error {
 	return p.retryOnConflict(ctx, func() error {
-		m, err := newest()
+		m, err := p.views.NewestGrant(ctx, of)
 		if err != nil {
 			return fmt.Errorf("read newest grant: %w", err)
 		}

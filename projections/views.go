@@ -48,11 +48,9 @@ type ProjectorViews interface {
 	// Summary reads an account's summary, the zero summary when there is none.
 	Summary(ctx context.Context, account string) (Summary, error)
 
-	// NewestGrant reads the newest grant or revocation of user on account as a membership. Error: also ErrAbsent.
-	NewestGrant(ctx context.Context, account, user string) (Membership, error)
-
-	// NewestGroupGrant is NewestGrant of user in group.
-	NewestGroupGrant(ctx context.Context, group, user string) (Membership, error)
+	// NewestGrant reads the newest grant or revocation of a user on an account or in a group as a membership. Error:
+	// also ErrAbsent.
+	NewestGrant(ctx context.Context, of Membership) (Membership, error)
 
 	// GroupedSince reads the changes of account's groups from a number on, and returns the account's place in each
 	// group that they name as the newest change says it, by group. It makes one request for each page. Error: also

@@ -38,16 +38,10 @@ func foundSummary(account string, item ddb.Item) repair.Found[projections.Summar
 }
 
 // foundMembership returns what the item shows of a membership. Its revision is that of its Number.
-func foundMembership(account, user string, item ddb.Item) repair.Found[projections.Membership] {
+func foundMembership(of projections.Membership, item ddb.Item) repair.Found[projections.Membership] {
 	f := inspect(item, decodeMembership, membershipItem)
-	f.Value.Account, f.Value.User, f.Revision = account, user, revisionOf(item, table.AttrNumber)
-	return f
-}
-
-// foundGroupMembership returns what the item shows of a membership of a group, likewise.
-func foundGroupMembership(group, user string, item ddb.Item) repair.Found[projections.Membership] {
-	f := foundMembership("", user, item)
-	f.Value.Group = group
+	f.Value.Account, f.Value.Group, f.Value.User = of.Account, of.Group, of.User
+	f.Revision = revisionOf(item, table.AttrNumber)
 	return f
 }
 

@@ -155,11 +155,7 @@ func versionOf(item ddb.Item) int64 {
 // membershipItem returns the item of a membership. A revoked one is kept, for its number, but is not in the inverse
 // index.
 func membershipItem(m projections.Membership) ddb.Item {
-	key := table.MembershipKey(m.Account, m.User)
-	if m.Group != "" {
-		key = table.GroupMembershipKey(m.Group, m.User)
-	}
-	item := begin(key, table.KindMembership)
+	item := begin(m.Key(), table.KindMembership)
 	putText(item, table.AttrAccount, m.Account)
 	item[table.AttrUser] = ddb.String(m.User)
 	item[table.AttrNumber] = ddb.Integer(m.Number)

@@ -49,11 +49,7 @@ func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, r
 const cursorSeparator = "\n"
 
 // FirstKey implements repair.Views.
-func (v *Views) FirstKey(ctx context.Context, account string, within table.Range) (table.Key, error) {
-	return v.firstKey(ctx, table.AccountKey(account).PK, within)
-}
-
-func (v *Views) firstKey(ctx context.Context, partition string, within table.Range) (table.Key, error) {
+func (v *Views) FirstKey(ctx context.Context, partition string, within table.Range) (table.Key, error) {
 	q := &dynamodb.QueryInput{
 		TableName: &v.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String(keysOnly),
 	}
@@ -131,14 +127,14 @@ func (v *Views) snapshot(ctx context.Context, keys ...table.Key) ([]ddb.Item, ti
 }
 
 // StoredMembership implements repair.Views.
-func (v *Views) StoredMembership(ctx context.Context, account, user string) (
+func (v *Views) StoredMembership(ctx context.Context, of projections.Membership) (
 	repair.Found[projections.Membership], error,
 ) {
-	item, _, err := ddb.Get(ctx, v.client, v.table, table.MembershipKey(account, user), true)
+	item, _, err := ddb.Get(ctx, v.client, v.table, of.Key(), true)
 	if err != nil {
 		return repair.Found[projections.Membership]{}, err
 	}
-	return foundMembership(account, user, item), nil
+	return foundMembership(of, item), nil
 }
 
 // WriteSummary implements repair.Views.
@@ -150,17 +146,6 @@ func (v *Views) WriteSummary(ctx context.Context, s projections.Summary, read pr
 // PutMembership implements repair.Views.
 func (v *Views) PutMembership(ctx context.Context, m projections.Membership, read projections.Revision) error {
 	return v.putAlone(ctx, v.put(membershipItem(m), ifRevision(read, table.AttrNumber)))
-}
-
-// StoredGroupMembership implements repair.Views.
-func (v *Views) StoredGroupMembership(ctx context.Context, group, user string) (
-	repair.Found[projections.Membership], error,
-) {
-	item, _, err := ddb.Get(ctx, v.client, v.table, table.GroupMembershipKey(group, user), true)
-	if err != nil {
-		return repair.Found[projections.Membership]{}, err
-	}
-	return foundGroupMembership(group, user, item), nil
 }
 
 // StoredGrouped implements repair.Views.
@@ -187,11 +172,6 @@ func (v *Views) GroupsAfter(ctx context.Context, after string) (groups []string,
 		groups = append(groups, g.ID)
 	}
 	return groups, listed.Next, err
-}
-
-// FirstGroupKey implements repair.Views.
-func (v *Views) FirstGroupKey(ctx context.Context, group string, within table.Range) (table.Key, error) {
-	return v.firstKey(ctx, table.GroupKey(group).PK, within)
 }
 
 // StoredHold implements repair.Views.

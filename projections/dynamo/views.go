@@ -121,21 +121,17 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 }
 
 // NewestGrant implements projections.ProjectorViews.
-func (v *Views) NewestGrant(ctx context.Context, account, user string) (projections.Membership, error) {
-	role, number, err := ddb.NewestGrant(ctx, v.client, v.table, account, user)
+func (v *Views) NewestGrant(ctx context.Context, of projections.Membership) (m projections.Membership, err error) {
+	m = projections.Membership{Account: of.Account, Group: of.Group, User: of.User}
+	if of.Group != "" {
+		m.Role, m.Number, err = ddb.NewestGroupGrant(ctx, v.client, v.table, of.Group, of.User)
+	} else {
+		m.Role, m.Number, err = ddb.NewestGrant(ctx, v.client, v.table, of.Account, of.User)
+	}
 	if err != nil {
 		return projections.Membership{}, err
 	}
-	return projections.Membership{Account: account, User: user, Role: role, Number: number}, nil
-}
-
-// NewestGroupGrant implements projections.ProjectorViews.
-func (v *Views) NewestGroupGrant(ctx context.Context, group, user string) (projections.Membership, error) {
-	role, number, err := ddb.NewestGroupGrant(ctx, v.client, v.table, group, user)
-	if err != nil {
-		return projections.Membership{}, err
-	}
-	return projections.Membership{Group: group, User: user, Role: role, Number: number}, nil
+	return m, nil
 }
 
 // GroupedSince implements projections.ProjectorViews.

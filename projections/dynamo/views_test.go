@@ -67,14 +67,14 @@ func errorsOfReads(ctx context.Context, v *dynamo.Views) []error {
 	_, segment := v.SegmentFrom(ctx, jane, id)
 	_, _, both := v.BalanceWithSegment(ctx, jane, id)
 	_, asset := v.NextAsset(ctx, "jane", "")
-	_, grant := v.NewestGrant(ctx, "jane", "ann")
+	_, grant := v.NewestGrant(ctx, projections.Membership{Account: "jane", User: "ann"})
 	_, _, _, accounts := v.Accounts(ctx, "")
-	_, first := v.FirstKey(ctx, "jane", table.GrantUserAfter(""))
+	_, first := v.FirstKey(ctx, table.AccountKey("jane").PK, table.GrantUserAfter(""))
 	_, _, segments := v.StoredSegments(ctx, jane, "")
 	_, _, _, alone := v.Snapshot(ctx, jane, nil)
 	_, _, _, snapshot := v.Snapshot(ctx, jane, []events.KSUID{id})
 	_, _, _, account := v.SnapshotAccount(ctx, "jane", []string{"USD"})
-	_, membership := v.StoredMembership(ctx, "jane", "ann")
+	_, membership := v.StoredMembership(ctx, projections.Membership{Account: "jane", User: "ann"})
 	return []error{
 		balance, summary, postings, segment, both, asset, grant, accounts, first, segments, alone, snapshot, account,
 		membership,

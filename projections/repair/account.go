@@ -78,7 +78,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		report(b.Membership(complete, account, user))
+		report(b.Membership(complete, projections.Membership{Account: account, User: user}))
 	}
 	if err := b.places(ctx, complete, account, report); err != nil {
 		return err
@@ -86,18 +86,18 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	return b.accountHolds(ctx, complete, account, noting.holds, report)
 }
 
-// Membership makes the membership of user on account what the newest grant or revocation says, whatever is stored. One
-// without any grant becomes a revoked one of number 0, which any grant is put over. It is written only if nobody wrote
-// it since it was read. By a wrong number a projector may have taken a grant for shown that came after the rebuild had
-// read the grants: so what was wrong is rebuilt once more. Errors in the report: those of Views; store.ErrConflict when
-// others kept coming first.
-func (b *Rebuilder) Membership(ctx context.Context, account, user string) Report {
-	report := Report{Account: account, User: user}
+// Membership makes the membership of a user on an account or in a group what the newest grant or revocation says,
+// whatever is stored. One without any grant becomes a revoked one of number 0, which any grant is put over. It is
+// written only if nobody wrote it since it was read. By a wrong number a projector may have taken a grant for shown that
+// came after the rebuild had read the grants: so what was wrong is rebuilt once more. Errors in the report: those of
+// Views; store.ErrConflict when others kept coming first.
+func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) Report {
+	report := Report{Account: of.Account, Group: of.Group, User: of.User}
 	return rebuildShown(ctx, b, report, shown[projections.Membership]{
-		key:    table.MembershipKey(account, user),
-		stored: func() (Found[projections.Membership], error) { return b.views.StoredMembership(ctx, account, user) },
-		newest: func() (projections.Membership, error) { return b.views.NewestGrant(ctx, account, user) },
-		none:   projections.Membership{Account: account, User: user},
+		key:    of.Key(),
+		stored: func() (Found[projections.Membership], error) { return b.views.StoredMembership(ctx, of) },
+		newest: func() (projections.Membership, error) { return b.views.NewestGrant(ctx, of) },
+		none:   of,
 		put:    b.views.PutMembership,
 	})
 }
@@ -148,22 +148,21 @@ func rebuildShown[T comparable](ctx context.Context, b *Rebuilder, report Report
 func (b *Rebuilder) namesOf(
 	ctx context.Context, account string, ranges ...func(after string) table.Range,
 ) (names []string, strays []Stray, err error) {
-	first := func(r table.Range) (table.Key, error) { return b.views.FirstKey(ctx, account, r) }
-	if names, strays, err = b.namesBy(ctx, first, ranges...); err != nil {
+	if names, strays, err = b.namesIn(ctx, table.AccountKey(account).PK, ranges...); err != nil {
 		err = fmt.Errorf("list what account %s has: %w", account, err)
 	}
 	return names, strays, err
 }
 
-// namesBy is namesOf in a partition in which first finds the first key of a range.
-func (b *Rebuilder) namesBy(
-	ctx context.Context, first func(table.Range) (table.Key, error), ranges ...func(after string) table.Range,
+// namesIn is namesOf in a partition.
+func (b *Rebuilder) namesIn(
+	ctx context.Context, partition string, ranges ...func(after string) table.Range,
 ) (names []string, strays []Stray, err error) {
 	for _, after := range ranges {
 		for name := ""; ; {
 			var key table.Key
 			err := b.retry(ctx, func() (err error) {
-				key, err = first(after(name))
+				key, err = b.views.FirstKey(ctx, partition, after(name))
 				return err
 			})
 			if errors.Is(err, store.ErrAbsent) {

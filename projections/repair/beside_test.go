@@ -72,11 +72,11 @@ func TestRebuildLooksAtGrantsOnceMore(t *testing.T) {
 	_, rebuilder := on(&viewstest.Hooked{Store: b.Store, AfterGrant: func() {
 		once.Do(func() {
 			b.Must(b.Grant(t.Context(), m))
-			b.Must(b.Projector.RefreshMembership(t.Context(), "jane", "ann"))
+			b.Must(b.Projector.RefreshMembership(t.Context(), projections.Membership{Account: "jane", User: "ann"}))
 		})
 	}}, b.Clock, tuning)
-	b.Must(rebuilder.Membership(t.Context(), "jane", "ann").Err)
-	found, err := b.StoredMembership(t.Context(), "jane", "ann")
+	b.Must(rebuilder.Membership(t.Context(), projections.Membership{Account: "jane", User: "ann"}).Err)
+	found, err := b.StoredMembership(t.Context(), projections.Membership{Account: "jane", User: "ann"})
 	b.Must(err)
 	viewstest.Same(t, "membership", found.Value, m)
 }

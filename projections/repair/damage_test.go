@@ -65,7 +65,7 @@ func newDamaged(t *rapid.T) *damaged {
 		}
 		d.must(d.store.Grant(t.Context(), m))
 		d.members[user] = m
-		d.must(d.projector.RefreshMembership(t.Context(), "jane", user))
+		d.must(d.projector.RefreshMembership(t.Context(), projections.Membership{Account: "jane", User: user}))
 	}
 	return d
 }
@@ -226,7 +226,7 @@ func (d *damaged) exact() {
 		}
 	}
 	for _, user := range []string{"ann", "ann.b", "bob", "eve"} {
-		found, err := d.store.StoredMembership(d.Context(), "jane", user)
+		found, err := d.store.StoredMembership(d.Context(), projections.Membership{Account: "jane", User: user})
 		d.must(err)
 		m, granted := d.members[user]
 		if !granted {

@@ -69,8 +69,7 @@ func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report fu
 		b = b.dryRun()
 	}
 	complete := context.WithoutCancel(ctx)
-	first := func(r table.Range) (table.Key, error) { return b.views.FirstGroupKey(complete, group, r) }
-	users, strays, err := b.namesBy(complete, first, table.GrantUserAfter, table.MembershipAfter)
+	users, strays, err := b.namesIn(complete, table.GroupKey(group).PK, table.GrantUserAfter, table.MembershipAfter)
 	if err != nil {
 		return fmt.Errorf("list what group %s has: %w", group, err)
 	}
@@ -81,21 +80,9 @@ func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report fu
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		report(b.groupMembership(complete, group, user))
+		report(b.Membership(complete, projections.Membership{Group: group, User: user}))
 	}
 	return nil
-}
-
-// groupMembership is Membership of user in group.
-func (b *Rebuilder) groupMembership(ctx context.Context, group, user string) Report {
-	return rebuildShown(ctx, b, Report{Group: group, User: user}, shown[projections.Membership]{
-		key: table.GroupMembershipKey(group, user), put: b.views.PutMembership,
-		stored: func() (Found[projections.Membership], error) {
-			return b.views.StoredGroupMembership(ctx, group, user)
-		},
-		newest: func() (projections.Membership, error) { return b.views.NewestGroupGrant(ctx, group, user) },
-		none:   projections.Membership{Group: group, User: user},
-	})
 }
 
 // groups rebuilds the memberships of all groups, one after the other. Error: that of ctx, or one that is not of one

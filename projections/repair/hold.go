@@ -56,7 +56,7 @@ func (b *Rebuilder) accountHolds(
 	for last := ""; ; {
 		var key table.Key
 		err := b.retry(complete, func() (err error) {
-			key, err = b.views.FirstKey(complete, account, table.HoldsAfter(last))
+			key, err = b.views.FirstKey(complete, table.AccountKey(account).PK, table.HoldsAfter(last))
 			return err
 		})
 		if errors.Is(err, store.ErrAbsent) {

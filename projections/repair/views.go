@@ -15,8 +15,7 @@ type Views interface {
 	projections.PostingReader
 
 	// These are those of projections.ProjectorViews.
-	NewestGrant(ctx context.Context, account, user string) (projections.Membership, error)
-	NewestGroupGrant(ctx context.Context, group, user string) (projections.Membership, error)
+	NewestGrant(ctx context.Context, of projections.Membership) (projections.Membership, error)
 	GroupedSince(ctx context.Context, account string, from int64) ([]projections.Grouped, error)
 	Write(ctx context.Context, c projections.Change) error
 
@@ -24,8 +23,8 @@ type Views interface {
 	// pages may have more items of them. from is "" for the first page, next is "" after the last. read counts items.
 	Accounts(ctx context.Context, from string) (accounts []string, read int, next string, err error)
 
-	// FirstKey returns the first key of account within a range. Error: also ErrAbsent.
-	FirstKey(ctx context.Context, account string, within table.Range) (table.Key, error)
+	// FirstKey returns the first key of a partition within a range. Error: also ErrAbsent.
+	FirstKey(ctx context.Context, partition string, within table.Range) (table.Key, error)
 
 	// StoredSegments reads a page of the segments of k that end after `after`, ascending; more reports whether to go on
 	// after the last. The Through of each is that of its key, which need not be a KSUID.
@@ -42,17 +41,13 @@ type Views interface {
 	SnapshotAccount(ctx context.Context, account string, assets []string) (
 		Found[projections.Summary], []Found[projections.Balance], time.Time, error)
 
-	// StoredMembership reads a membership, StoredGroupMembership one of a group, StoredGrouped a place in a group.
-	StoredMembership(ctx context.Context, account, user string) (Found[projections.Membership], error)
-	StoredGroupMembership(ctx context.Context, group, user string) (Found[projections.Membership], error)
+	// StoredMembership reads a membership of an account or of a group, StoredGrouped a place in a group.
+	StoredMembership(ctx context.Context, of projections.Membership) (Found[projections.Membership], error)
 	StoredGrouped(ctx context.Context, account, group string) (Found[projections.Grouped], error)
 
 	// GroupsAfter lists a page of the groups after one ("": from the first), by id. It is eventually consistent. next
 	// is the group to go on after, "" at the end.
 	GroupsAfter(ctx context.Context, after string) (groups []string, next string, err error)
-
-	// FirstGroupKey returns the first key of group within a range. Error: also ErrAbsent.
-	FirstGroupKey(ctx context.Context, group string, within table.Range) (table.Key, error)
 
 	// Hold is that of projections.ProjectorViews.
 	Hold(ctx context.Context, id string) (projections.Hold, error)

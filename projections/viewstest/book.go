@@ -137,8 +137,10 @@ func (h *Hooked) Postings(ctx context.Context, k events.Pair, after, through eve
 }
 
 // NewestGrant implements projections.ProjectorViews.
-func (h *Hooked) NewestGrant(ctx context.Context, account, user string) (projections.Membership, error) {
-	m, err := h.Store.NewestGrant(ctx, account, user)
+func (h *Hooked) NewestGrant(
+	ctx context.Context, of projections.Membership,
+) (projections.Membership, error) {
+	m, err := h.Store.NewestGrant(ctx, of)
 	if h.AfterGrant != nil {
 		h.AfterGrant()
 	}

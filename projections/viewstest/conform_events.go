@@ -114,11 +114,11 @@ func (c *conformance) grants() {
 		{Account: "jane", User: "ann", Number: 11},
 		{Account: "jane", User: "ann.b", Role: events.RoleOwner, Number: 20},
 	} {
-		got, err := c.NewestGrant(c.ctx, "jane", wanted.User)
+		got, err := c.NewestGrant(c.ctx, projections.Membership{Account: "jane", User: wanted.User})
 		c.must(err)
 		Same(c.T, "newest grant", got, wanted)
 	}
-	_, err := c.NewestGrant(c.ctx, "jane", "an")
+	_, err := c.NewestGrant(c.ctx, projections.Membership{Account: "jane", User: "an"})
 	c.is("grant of another user", err, store.ErrAbsent)
 }
 

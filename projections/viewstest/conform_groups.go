@@ -55,11 +55,11 @@ func (c *conformance) groups() {
 		At: time.Unix(1_700_000_000, 0).UTC(),
 	}
 	c.must(c.seed.Put(c.ctx, granted))
-	newest, err := c.NewestGroupGrant(c.ctx, "a", "ann")
+	newest, err := c.NewestGrant(c.ctx, projections.Membership{Group: "a", User: "ann"})
 	c.must(err)
 	Same(c.T, "newest grant in a group", newest,
 		projections.Membership{Group: "a", User: "ann", Role: events.RoleOwner, Number: 3})
-	_, err = c.NewestGroupGrant(c.ctx, "a", "an")
+	_, err = c.NewestGrant(c.ctx, projections.Membership{Group: "a", User: "an"})
 	c.is("grant of another user", err, store.ErrAbsent)
 }
 
@@ -79,7 +79,7 @@ func (c *conformance) storedGroups() {
 	}
 	m := projections.Membership{Group: "a", User: "ann", Role: events.RoleViewer, Number: 2}
 	c.must(c.WriteMembership(c.ctx, m))
-	stored, err := c.StoredGroupMembership(c.ctx, "a", "ann")
+	stored, err := c.StoredMembership(c.ctx, projections.Membership{Group: "a", User: "ann"})
 	c.must(err)
 	if !stored.There || stored.Fault != nil || stored.Value != m {
 		c.Errorf("the membership came as %+v", stored)
@@ -91,9 +91,9 @@ func (c *conformance) storedGroups() {
 	c.must(err)
 	Same(c.T, "groups", groups, []string{"a"})
 	Same(c.T, "next", next, "")
-	key, err := c.FirstGroupKey(c.ctx, "a", table.MembershipAfter(""))
+	key, err := c.FirstKey(c.ctx, table.GroupKey("a").PK, table.MembershipAfter(""))
 	c.must(err)
 	Same(c.T, "first member", key, table.GroupMembershipKey("a", "ann"))
-	_, err = c.FirstGroupKey(c.ctx, "a", table.MembershipAfter("ann"))
+	_, err = c.FirstKey(c.ctx, table.GroupKey("a").PK, table.MembershipAfter("ann"))
 	c.is("a member after the last", err, store.ErrAbsent)
 }

@@ -47,7 +47,7 @@ func (c *conformance) accounts() {
 func (c *conformance) names(after func(string) table.Range) (names []string) {
 	c.Helper()
 	for name := ""; len(names) < 100; {
-		key, err := c.FirstKey(c.ctx, "jane", after(name))
+		key, err := c.FirstKey(c.ctx, table.AccountKey("jane").PK, after(name))
 		if errors.Is(err, store.ErrAbsent) {
 			return names
 		}
@@ -206,7 +206,7 @@ func (c *conformance) revisions() {
 }
 
 func (c *conformance) storedMemberships() {
-	absent, err := c.StoredMembership(c.ctx, "jane", "ann")
+	absent, err := c.StoredMembership(c.ctx, projections.Membership{Account: "jane", User: "ann"})
 	c.must(err)
 	m := member("ann", events.RoleOwner, 9)
 	if absent.There || absent.Fault != nil {
@@ -214,7 +214,7 @@ func (c *conformance) storedMemberships() {
 	}
 	c.must(c.PutMembership(c.ctx, m, absent.Revision))
 	c.is("a membership on the revision of nothing", c.PutMembership(c.ctx, m, absent.Revision), store.ErrConflict)
-	found, err := c.StoredMembership(c.ctx, "jane", "ann")
+	found, err := c.StoredMembership(c.ctx, projections.Membership{Account: "jane", User: "ann"})
 	c.must(err)
 	if !found.There || found.Fault != nil || found.Value != m {
 		c.Errorf("membership came as %+v", found)

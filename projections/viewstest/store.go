@@ -210,7 +210,8 @@ func (s Seed) Grant(ctx context.Context, m projections.Membership) error {
 
 // Membership reads the stored membership of user on account. Error: store.ErrAbsent.
 func (s Seed) Membership(ctx context.Context, account, user string) (projections.Membership, error) {
-	found, err := dynamo.NewViews(s.Client, s.Table).StoredMembership(ctx, account, user)
+	found, err := dynamo.NewViews(s.Client, s.Table).StoredMembership(
+		ctx, projections.Membership{Account: account, User: user})
 	if err == nil && !found.There {
 		err = store.ErrAbsent
 	}

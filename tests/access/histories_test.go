@@ -251,7 +251,7 @@ func (f *fleet) play(random *rand.Rand, steps int) string {
 		r.step(random, f.must)
 		changes = append(changes, change{from, clock.Add(1), r.now()})
 		if random.IntN(2) == 0 { // else the projections lag
-			_ = f.projector.RefreshMembership(f.t.Context(), "jane", "u") // there may be no grant yet
+			_ = f.projector.RefreshMembership(f.t.Context(), projections.Membership{Account: "jane", User: "u"}) // there may be no grant yet
 		}
 		for n := range 3 {
 			a := f.try(random, fmt.Sprintf("p-%d-%d", i, n), &clock)

@@ -79,10 +79,10 @@ var made = sync.OnceValues(func() (book, error) {
 			}
 		}
 		for _, user := range []string{"u-1", "u-2"} {
-			errs = append(errs, p.RefreshMembership(ctx, "jane", user))
+			errs = append(errs, p.RefreshMembership(ctx, projections.Membership{Account: "jane", User: user}))
 		}
 		for _, user := range []string{"u-1", "u-2"} {
-			errs = append(errs, p.RefreshGroupMembership(ctx, "desk", user))
+			errs = append(errs, p.RefreshMembership(ctx, projections.Membership{Group: "desk", User: user}))
 		}
 		for _, account := range []string{"jane", "bank"} {
 			errs = append(errs, p.RefreshGrouped(ctx, account, 1))

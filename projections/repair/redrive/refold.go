@@ -46,10 +46,9 @@ func (r *Run) refold(ctx context.Context, target Target, ids []events.KSUID) (wr
 		switch {
 		case len(ids) == 0:
 			return nil
-		case target.Group != "":
-			return p.RefreshGroupMembership(ctx, target.Group, target.User)
 		case target.User != "":
-			return p.RefreshMembership(ctx, target.Account, target.User)
+			of := projections.Membership{Account: target.Account, Group: target.Group, User: target.User}
+			return p.RefreshMembership(ctx, of)
 		case target.Asset == "":
 			return p.RefreshGrouped(ctx, target.Account, 1)
 		}
