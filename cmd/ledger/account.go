@@ -22,10 +22,8 @@ func (env *environment) accountCommand() *cobra.Command {
 		Short: "Open accounts, list, change, freeze and close them",
 		Long: `account opens accounts and changes what they are. "ledger show" prints what an
 account holds.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(env.accountOpenCommand(), env.accountListCommand(), env.accountShowCommand(),
+	parent(cmd, env.accountOpenCommand(), env.accountListCommand(), env.accountShowCommand(),
 		env.accountChangeCommand(), env.accountChangesCommand())
 	for _, state := range []stateChange{
 		{"freeze", "Let an account pay nothing, until it is unfrozen", client.StateFrozen,
@@ -70,7 +68,6 @@ func (env *environment) accountShowCommand() *cobra.Command {
 		Short:   "Show what an account is: its name, limits and state",
 		Long:    `show prints an account as it is now. It is always strongly consistent.`,
 		Example: `  ledger account show jane`,
-		Args:    named,
 	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		r, err := env.api.Account(ctx, args[0])
@@ -108,20 +105,14 @@ func (env *environment) accountRows(t *grid, a client.Account) {
 
 // accountChangesCommand is `ledger account changes`.
 func (env *environment) accountChangesCommand() *cobra.Command {
-	var limit int
-	cmd := &cobra.Command{
+	return pagesCommand(env, &cobra.Command{
 		Use:   "changes ACCOUNT",
 		Short: "List what was changed of an account, by whom and when",
 		Long: `changes lists an account's opening and its changes, newest first, with what
 each made of the account. --json prints the API's answers: one line for each
 page.`,
 		Example: `  ledger account changes jane`,
-		Args:    named,
-	}
-	limitFlags(cmd, &limit, "changes")
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		return printPages(ctx, env, limit, env.api.Changes(args[0]).Page, assetsOfChanges, env.printChanges)
-	})
+	}, "changes", (*client.Client).Changes, assetsOfChanges, env.printChanges)
 }
 
 // assetsOfChanges returns the assets that have a limit.

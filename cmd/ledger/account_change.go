@@ -87,7 +87,6 @@ outside world.`,
 		Example: `  ledger account open jane --name 'Jane Doe'
   ledger account open margin --overdraft USD:5000.00 --overdraft EUR:4000.00
   ledger account open bank --overdraft unlimited`,
-		Args: named,
 	}
 	d.flags(cmd.Flags())
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
@@ -126,7 +125,6 @@ as a whole, and the rest stays: give all limits of --overdraft that it shall
 have, or none. An account never changes from unlimited to limited, or back.`,
 		Example: `  ledger account change jane --name 'Jane Roe'
   ledger account change margin --overdraft USD:2500.00 --if-version 3`,
-		Args: named,
 	}
 	d.flags(cmd.Flags())
 	versionFlag(cmd.Flags(), &version)
@@ -152,7 +150,6 @@ func (env *environment) accountStateCommand(s stateChange) *cobra.Command {
 		Short:   s.short,
 		Long:    s.long,
 		Example: "  ledger account " + s.name + " jane",
-		Args:    named,
 	}
 	versionFlag(cmd.Flags(), &version)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {

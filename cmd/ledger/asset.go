@@ -13,15 +13,11 @@ import (
 
 // assetCommand is `ledger asset` with its commands.
 func (env *environment) assetCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return parent(&cobra.Command{
 		Use:   "asset",
 		Short: "Register assets and list them",
 		Long:  `asset registers what is counted: currencies, shares, goods.`,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(env.assetAddCommand(), env.assetListCommand())
-	return cmd
+	}, env.assetAddCommand(), env.assetListCommand())
 }
 
 // assetAddCommand is `ledger asset add`.
@@ -41,7 +37,6 @@ for most currencies, 0 for what is counted in whole pieces. Without --currency,
 postings of the asset have no cost.`,
 		Example: `  ledger asset add USD --name 'US dollar' --scale 2
   ledger asset add AAPL --name 'Apple Inc.' --scale 0 --currency USD`,
-		Args: named,
 	}
 	f := cmd.Flags()
 	f.StringVar(&asset.Name, "name", "", "name, such as 'US dollar'")

@@ -31,7 +31,6 @@ ten seconds, so that only late or backdated postings can change it.`,
 		Example: `  ledger balance jane USD
   ledger balance jane USD --at 2026-03-01
   ledger balance jane AAPL --strong --json`,
-		Args: named,
 	}
 	cmd.Flags().TimeVar(&at, "at", time.Time{}, timeFormats(), "what it was at this time")
 	env.strongFlag(cmd, "include every acknowledged transaction")

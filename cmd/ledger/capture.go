@@ -23,7 +23,6 @@ hold ends once. The same capture again posts nothing twice.` + partHelp,
   ledger capture stay-7 312.50
   ledger capture t-1 8 --cost 1200.00
   ledger capture payroll-9 --posting -300.00 --posting 100.00 --posting 200.00`,
-		Args: named,
 	}
 	part.flags(cmd)
 	env.dryRunFlag(cmd.Flags())

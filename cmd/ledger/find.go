@@ -31,7 +31,6 @@ for each page.`,
 		Example: `  ledger find --metadata order=1001
   ledger find --day 2026-11-22 --all
   ledger find --from 2026-11-01 --to 2026-12-01 --oldest-first`,
-		Args: named,
 	}
 	f := cmd.Flags()
 	var metadata string

@@ -11,19 +11,15 @@ import (
 
 // groupCommand is `ledger group` with its commands.
 func (env *environment) groupCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return parent(&cobra.Command{
 		Use:   "group",
 		Short: "Register groups, put accounts into them and take them out",
 		Long: `group puts accounts together. A user with a role in a group has it on all
 accounts of the group: "ledger member grant --group". An account is in at most
 10 groups.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(env.groupRegisterCommand(), env.groupListCommand(), env.groupShowCommand(),
+	}, env.groupRegisterCommand(), env.groupListCommand(), env.groupShowCommand(),
 		env.groupPlaceCommand(false), env.groupPlaceCommand(true), env.groupAccountsCommand(),
 		env.groupMembersCommand(), env.groupBalancesCommand())
-	return cmd
 }
 
 // groupRegisterCommand is `ledger group register`.
@@ -34,7 +30,6 @@ func (env *environment) groupRegisterCommand() *cobra.Command {
 		Short:   "Register a group",
 		Long:    `register names a group. Groups never change; the same again is no error.`,
 		Example: `  ledger group register desk --name "The desk"`,
-		Args:    named,
 	}
 	cmd.Flags().StringVar(&g.Name, "name", "", "a name for people")
 	cmd.Flags().StringVar(&g.Description, flagDescription, "", "what the group is for")
@@ -55,7 +50,6 @@ func (env *environment) groupShowCommand() *cobra.Command {
 		Short:   "Show what a group is",
 		Long:    `show prints a group. It is always strongly consistent.`,
 		Example: `  ledger group show desk`,
-		Args:    named,
 	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		r, err := env.api.Group(ctx, args[0])
@@ -136,7 +130,6 @@ func (env *environment) groupPlaceCommand(out bool) *cobra.Command {
 		Short:   "Put an account into a group",
 		Long:    `add puts an account into a group, and prints all groups of the account.`,
 		Example: `  ledger group add desk jane`,
-		Args:    named,
 	}
 	if out {
 		cmd.Use, cmd.Short = "remove GROUP ACCOUNT", "Take an account out of a group"
@@ -164,34 +157,22 @@ func (env *environment) groupPlaceCommand(out bool) *cobra.Command {
 
 // groupAccountsCommand is `ledger group accounts`.
 func (env *environment) groupAccountsCommand() *cobra.Command {
-	var limit int
-	cmd := &cobra.Command{
+	return pagesCommand(env, &cobra.Command{
 		Use:     "accounts GROUP",
 		Short:   "List the accounts of a group",
 		Long:    `accounts prints the accounts of a group by id. It may be about a second behind.`,
 		Example: `  ledger group accounts desk`,
-		Args:    named,
-	}
-	limitFlags(cmd, &limit, "accounts")
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		return printPages(ctx, env, limit, env.api.GroupAccounts(args[0]).Page, noAmounts, env.printGrouped)
-	})
+	}, "accounts", (*client.Client).GroupAccounts, noAmounts, env.printGrouped)
 }
 
 // groupMembersCommand is `ledger group members`.
 func (env *environment) groupMembersCommand() *cobra.Command {
-	var limit int
-	cmd := &cobra.Command{
+	return pagesCommand(env, &cobra.Command{
 		Use:     "members GROUP",
 		Short:   "List the members of a group",
 		Long:    `members prints the members of a group by id. It may be about a second behind.`,
 		Example: `  ledger group members desk`,
-		Args:    named,
-	}
-	limitFlags(cmd, &limit, "members")
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		return printPages(ctx, env, limit, env.api.GroupMembers(args[0]).Page, noAmounts, env.printMembers)
-	})
+	}, "members", (*client.Client).GroupMembers, noAmounts, env.printMembers)
 }
 
 // groupBalancesCommand is `ledger group balances`.
@@ -204,7 +185,6 @@ func (env *environment) groupBalancesCommand() *cobra.Command {
 by one, so the totals are no snapshot: a transfer within the group may be
 counted on one side only. Each page reads every account once, at most 1,000.`,
 		Example: `  ledger group balances desk`,
-		Args:    named,
 	}
 	limitFlags(cmd, &limit, "assets")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {

@@ -38,7 +38,6 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 		Example: `  ledger history jane
   ledger history jane --asset USD --from 2026-01-01 --to 2026-02-01 --all
   ledger history jane --csv --all > jane.csv`,
-		Args: named,
 	}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")

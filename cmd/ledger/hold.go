@@ -32,7 +32,6 @@ for each page.`,
 		Example: `  ledger hold jane
   ledger hold jane --status held --all
   ledger hold --id stay-7`,
-		Args: named,
 	}
 	f := cmd.Flags()
 	idFlag(f, &id, "id", "show the hold with this id")

@@ -31,3 +31,24 @@ API's answers: one line for each page.`, what),
 		return printPages(ctx, env, limit, list(env.api, prefix).Page, noAmounts, print)
 	})
 }
+
+// parent completes a command that only has commands below it.
+func parent(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// pagesCommand completes a command that prints a list of what its argument names. list returns that list, and assets and
+// print are as of printPages.
+func pagesCommand[T any](
+	env *environment, cmd *cobra.Command, items string, list func(*client.Client, string) client.Listing[T],
+	assets func([]T) []string, print func(items []T, heading bool) error,
+) *cobra.Command {
+	var limit int
+	limitFlags(cmd, &limit, items)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		return printPages(ctx, env, limit, list(env.api, args[0]).Page, assets, print)
+	})
+}

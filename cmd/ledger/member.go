@@ -11,16 +11,12 @@ import (
 
 // memberCommand is `ledger member` with its commands.
 func (env *environment) memberCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return parent(&cobra.Command{
 		Use:   "member",
 		Short: "Grant users roles, on accounts and in groups",
 		Long: `member grants and revokes the roles of users. A viewer reads, an operator also
 posts, an owner also grants. A role in a group is a role on all its accounts.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(env.memberGrantCommand(), env.memberRevokeCommand(), env.memberListCommand())
-	return cmd
+	}, env.memberGrantCommand(), env.memberRevokeCommand(), env.memberListCommand())
 }
 
 // ownerFlags adds the flags that say what a role is on: one of them is needed.
@@ -41,7 +37,6 @@ func (env *environment) memberGrantCommand() *cobra.Command {
 the user had there.`,
 		Example: `  ledger member grant u-17 viewer --account jane
   ledger member grant u-17 operator --group desk`,
-		Args: named,
 	}
 	ownerFlags(cmd, &m)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
@@ -58,7 +53,6 @@ func (env *environment) memberRevokeCommand() *cobra.Command {
 		Short:   "Revoke a user's role",
 		Long:    `revoke takes a user's role away. It is no error when the user had none.`,
 		Example: `  ledger member revoke u-17 --account jane`,
-		Args:    named,
 	}
 	ownerFlags(cmd, &m)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {

@@ -18,7 +18,6 @@ func (env *environment) releaseCommand() *cobra.Command {
 was captured cannot be released: reverse it instead.`,
 		Example: `  ledger release stay-7
   ledger release stay-7 --description 'The guest did not come'`,
-		Args: named,
 	}
 	cmd.Flags().StringVar(&description, flagDescription, "", "why it is released")
 	env.dryRunFlag(cmd.Flags())

@@ -21,7 +21,6 @@ is named has the signs of the postings that it takes back.` + partHelp + idHelp,
 		Example: `  ledger reverse order-1001 --id refund-1001
   ledger reverse order-1001 5.00 --description 'One item came back'
   ledger reverse t-1 2 --cost 300.00 --dry-run`,
-		Args: named,
 	}
 	part.flags(cmd)
 	env.dryRunFlag(cmd.Flags())

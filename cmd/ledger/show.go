@@ -30,7 +30,6 @@ The summary and the postings still come from the projections and the index.`,
 		Example: `  ledger show jane
   ledger show jane --strong
   ledger show jane --json`,
-		Args: named,
 	}
 	env.strongFlag(cmd, "balances that include every acknowledged transaction")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error { return env.show(ctx, args[0]) })

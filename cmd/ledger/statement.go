@@ -39,7 +39,6 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 --json prints the API's answers: one line for each page.`,
 		Example: `  ledger statement jane USD --month 2026-03
   ledger statement jane USD --from 2026-01-01 --to 2026-02-01 --csv > jane.csv`,
-		Args: named,
 	}
 	f := cmd.Flags()
 	f.TimeVar(&q.From, "from", events.Epoch(), timeFormats(), "posted at this time or later")

@@ -34,7 +34,6 @@ entry may come twice.
 		Example: `  ledger tail
   ledger tail --from 2026-11-22T09:00:00Z
   ledger tail --json --after CURSOR`,
-		Args: named,
 	}
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "go on behind the entry with this cursor")

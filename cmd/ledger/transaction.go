@@ -21,7 +21,6 @@ of a hold how it ended and what was captured, and what reversals took back. It
 is always strongly consistent.`,
 		Example: `  ledger transaction order-1001
   ledger transaction order-1001 --json`,
-		Args: named,
 	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		r, err := env.api.Transaction(ctx, args[0])

@@ -23,7 +23,6 @@ func (env *environment) transferCommand() *cobra.Command {
   ledger transfer jane hotel 400.00 USD --hold --expires 3d --id stay-7
   ledger transfer bank jane 100.00 USD --effective-at 2026-01-31T12:00:00Z
   ledger transfer jane shop 2500 USD --minor --dry-run`,
-		Args: named,
 	}
 	holding.flags(cmd.Flags())
 	env.dryRunFlag(cmd.Flags())
