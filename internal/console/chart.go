@@ -20,6 +20,7 @@ const (
 	// times instead, as far from each other.
 	chartPages, chartTimes    = 3, 60
 	chartWidth, chartHeight   = 1100, 260
+	chartNarrow               = 420 // the width on a phone
 	chartPoints               = 240 // of the line, as far from each other
 	chartLabels, chartNumbers = 6, 5
 	chartFill                 = 40 // opacity below the line, of 255
@@ -33,7 +34,8 @@ func (c *Console) chart(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var of curve
 		if of, err = c.curveOf(r.Context(), s); err == nil {
-			svg, err = of.drawn(s.To, r.URL.Query().Has("dark"))
+			q := r.URL.Query()
+			svg, err = of.drawn(s.To, q.Has("dark"), q.Has("narrow"))
 		}
 	}
 	if err != nil {
@@ -120,11 +122,15 @@ func (v curve) points(until time.Time) (labels []string, balances []float64) {
 	return labels, balances
 }
 
-// drawn draws the balances until a time, for a light or a dark page.
-func (v curve) drawn(until time.Time, dark bool) ([]byte, error) {
+// drawn draws the balances until a time, for a light or a dark page, on a desktop or a phone.
+func (v curve) drawn(until time.Time, dark, narrow bool) ([]byte, error) {
 	labels, balances := v.points(until)
 	o := charts.NewLineChartOptionWithData([][]float64{balances})
-	o.XAxis.Labels, o.XAxis.LabelCount = labels, chartLabels
+	width, times := chartWidth, chartLabels
+	if narrow {
+		width, times = chartNarrow, times/2
+	}
+	o.XAxis.Labels, o.XAxis.LabelCount = labels, times
 	o.YAxis[0].LabelCount = chartNumbers
 	if slices.Min(balances) >= 0 {
 		o.YAxis[0].Min = new(0.0)
@@ -138,7 +144,7 @@ func (v curve) drawn(until time.Time, dark bool) ([]byte, error) {
 		WithSeriesColors([]charts.Color{charts.ColorFromHex(line)})
 	o.FillArea, o.FillOpacity = new(true), chartFill
 	p := charts.NewPainter(charts.PainterOptions{
-		OutputFormat: charts.ChartOutputSVG, Width: chartWidth, Height: chartHeight,
+		OutputFormat: charts.ChartOutputSVG, Width: width, Height: chartHeight,
 	})
 	if err := p.LineChart(o); err != nil {
 		return nil, errors.Join(errors.New("the chart cannot be drawn"), err)
