@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,9 @@ func TestFiguresOfAReport(t *testing.T) {
 	m.postings = 400
 	m.own = measurement{elapsed: 2 * time.Second, latencies: make([]time.Duration, 201), cpu: time.Second,
 		allocations: 2000}
+	for i := range m.own.latencies {
+		m.own.latencies[i] = time.Duration(i) * time.Millisecond
+	}
 	m.command = meter.Tally{Requests: map[string]int64{"TransactWriteItems": 203, "GetItem": 1}, WriteUnits: 2000,
 		ReadHalves: 4}
 	m.projection = meter.Tally{Requests: map[string]int64{"PutItem": 10, "Query": 6}, ItemsWritten: 10, WriteUnits: 20,
@@ -45,6 +50,20 @@ func TestFiguresOfAReport(t *testing.T) {
 		if value, ok := figures[name]; !ok || value != want {
 			t.Errorf("%s: %v, wanted %v", name, value, want)
 		}
+	}
+	for i, want := range []string{"[100 150 NaN]", "[100 198 200]", "[1 3 3]"} { // NaN draws nothing
+		var drawn []float64
+		p := got.Plots()[i]
+		for _, s := range p.Series {
+			drawn = append(drawn, s.Values[0])
+		}
+		if fmt.Sprint(drawn) != want || !slices.Equal(p.Labels, []string{HotReceiver, Read}) {
+			t.Errorf("%s: %v of %v, wanted %s", p.Name, drawn, p.Labels, want)
+		}
+	}
+	got.CutShort, got.Failed = true, make([]Failed, 2)
+	if note := got.Plots()[0].Note; !strings.Contains(note, "CUT SHORT") || !strings.Contains(note, "FAILED: 2") {
+		t.Error(note)
 	}
 	for _, unknown := range []string{"lag_p50_ms", "projection_writes_per_posting", "store_ratio", "uniform_ratio"} {
 		if value, ok := got.Workloads[1].Figures[unknown]; ok {

@@ -70,6 +70,9 @@ func see(t rapid.TB, svg []byte) drawn {
 						s.top, s.bottom = min(s.top, n), max(s.bottom, n)
 					}
 				}
+				if s.left < -1 || s.top < -1 || s.right > plotWidth+1 || s.bottom > 10_000 {
+					t.Errorf("beyond the picture: %+v", s)
+				}
 				for _, m := range fill.FindAllStringSubmatch(attributes["style"], -1) {
 					d.shapes[m[1]] = append(d.shapes[m[1]], s)
 				}
