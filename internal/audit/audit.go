@@ -81,7 +81,7 @@ type Report struct {
 	Overdue         int64            // holds that should have expired long ago: nothing ends them
 	Unsettled       int64            // balances that kept changing; nothing about them is proved wrong
 	ByCode          map[Code]int64   // findings by code
-	ByKind          map[string]int64 // items of the scan by their type, "unknown" for those that the ledger does not have
+	ByKind          map[string]int64 // items of the scan by type, "unknown" for those of no type of ours
 	Findings        []Finding        // the first that were found, sorted by key
 }
 

@@ -230,7 +230,8 @@ func (p Plot) scaled() (Plot, scale, error) {
 	if len(of.Series) == 0 {
 		return p, scale{}, ErrNothing
 	}
-	s := scale{axis: charts.ValueAxisOption{Title: p.Unit, ValueFormatter: text, LabelFontStyle: font, TitleFontStyle: font}}
+	var s scale
+	s.axis = charts.ValueAxisOption{Title: p.Unit, ValueFormatter: text, LabelFontStyle: font, TitleFontStyle: font}
 	to := func(v float64) float64 { return v }
 	if p.Log && least >= 0 && most >= wide*low {
 		floor, top := math.Floor(math.Log10(low)), math.Ceil(math.Log10(most))
