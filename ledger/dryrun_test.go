@@ -1,7 +1,9 @@
 package ledger_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -10,57 +12,158 @@ import (
 	"ledger.example/ledger"
 )
 
-// A dry run says what the request would be answered, and writes nothing.
+// dryAndWet is one request, first as a dry run and then in earnest. Each returns its answer as text.
+type dryAndWet struct {
+	dry, wet func(context.Context) (string, error)
+}
+
+// both makes a dryAndWet of a request and the two ways to send it.
+func both[Q, A any](request Q, dry, wet func(context.Context, Q) (A, error), text func(A) string) dryAndWet {
+	by := func(send func(context.Context, Q) (A, error)) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) {
+			answer, err := send(ctx, request)
+			if err != nil {
+				return "", err
+			}
+			return text(answer), nil
+		}
+	}
+	return dryAndWet{by(dry), by(wet)}
+}
+
+func (r *rig) posting(request ledger.PostingRequest) dryAndWet {
+	dry := func(ctx context.Context, request ledger.PostingRequest) (ledger.Posted, error) {
+		posted, err := r.DryRun(ctx, request)
+		for _, leg := range posted.Transaction.Legs {
+			if leg.ID != "" {
+				r.t.Errorf("a dry run has leg %+v", leg)
+			}
+		}
+		return posted, err
+	}
+	return both(request, dry, r.Post, postedText)
+}
+
+func (r *rig) capturing(id string, part ledger.Part) dryAndWet {
+	return both(capture(id, part), r.DryCapture, r.Capture, endedText)
+}
+
+func (r *rig) releasing(id string) dryAndWet {
+	return both(release(id), r.DryRelease, r.Release, endedText)
+}
+
+func (r *rig) reversing(id, of string, part ledger.Part) dryAndWet {
+	return both(reversal(id, of, part), r.DryReverse, r.Reverse, postedText)
+}
+
+func (r *rig) batching(atomic bool, requests ...ledger.PostingRequest) dryAndWet {
+	by := func(send func(context.Context, []ledger.PostingRequest, bool) ([]ledger.BatchResult, error),
+	) func(context.Context, []ledger.PostingRequest) ([]ledger.BatchResult, error) {
+		return func(ctx context.Context, all []ledger.PostingRequest) ([]ledger.BatchResult, error) {
+			return send(ctx, all, atomic)
+		}
+	}
+	return both(requests, by(r.DryBatch), by(r.PostBatch),
+		func(results []ledger.BatchResult) string { return fmt.Sprint(outcomes(results)) })
+}
+
+func postedText(p ledger.Posted) string {
+	return fmt.Sprint(p.Replayed, " ", p.Status(), " ", p.Transaction.Fingerprint, " ", legsText(p.Transaction.Legs))
+}
+
+func endedText(e ledger.Ended) string {
+	return fmt.Sprint(e.Replayed, " ", e.Status(), " ", legsText(e.End.Legs))
+}
+
+// checkDryRuns sends requests one after the other. Each dry run says what the request is answered right after it, and
+// writes nothing.
+func (r *rig) checkDryRuns(requests ...dryAndWet) {
+	r.t.Helper()
+	for i, request := range requests {
+		before := r.journal.store.Since(0)
+		dry, dryErr := request.dry(r.t.Context())
+		if after := r.journal.store.Since(0); len(after) != len(before) {
+			r.t.Fatalf("%d wrote %+v", i, after[len(before):])
+		}
+		wet, wetErr := request.wet(r.t.Context())
+		var want, got *ledger.Error
+		errors.As(wetErr, &want)
+		errors.As(dryErr, &got)
+		switch {
+		case (want == nil) != (got == nil),
+			want != nil && (want.Code != got.Code || want.Request != got.Request || !reflect.DeepEqual(want.Funds, got.Funds)):
+			r.t.Errorf("%d: dry %v, wet %v", i, dryErr, wetErr)
+		case dry != wet:
+			r.t.Errorf("%d: dry %s, wet %s", i, dry, wet)
+		}
+	}
+}
+
 func TestDryRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.mustPost(transfer("t-1", "jane", "shop", "30"))
 		r.state("bob", isFrozen)
 		r.restart()
-		requests := []ledger.PostingRequest{
-			transfer("t-2", "jane", "shop", "70"), transfer("", "jane", "shop", "70"), transfer("t-2", "jane", "shop", "71"),
-			transfer("t-1", "jane", "shop", "30"), transfer("t-1", "jane", "shop", "31"), transfer("t-3", "jane", "nobody", "1"),
-			transfer("t-3", "jane", "jane", "1"), transfer("t-3", "bob", "jane", "1"), transfer("t-3", "bank", "bob", "1"),
-			transfer("t-3", "shop", "jane", "30"), transfer("t-3", "fees", "jane", "1"), held("t-3", "jane", "shop", "70", time.Hour),
-			held("t-3", "jane", "shop", "70", -time.Hour), transfer("*", "jane", "shop", "1"),
-		}
-		before := r.journal.store.Since(0)
-		for i, request := range requests {
-			dry, dryErr := r.DryRun(t.Context(), request)
-			if got := r.journal.store.Since(0); len(got) != len(before) {
-				t.Fatalf("request %d wrote %+v", i, got[len(before):])
-			}
-			for _, leg := range dry.Transaction.Legs {
-				if leg.ID != "" {
-					t.Errorf("request %d: leg %+v", i, leg)
-				}
-			}
-			inTheEnd, err := r.post(request)
-			var want, got *ledger.Error
-			errors.As(err, &want)
-			errors.As(dryErr, &got)
-			if (want == nil) != (got == nil) || want != nil && (want.Code != got.Code || !reflect.DeepEqual(want.Funds, got.Funds)) {
-				t.Errorf("request %d: dry %v, wet %v", i, dryErr, err)
-			}
-			if want == nil && (dry.Replayed != inTheEnd.Replayed || dry.Transaction.Fingerprint != inTheEnd.Transaction.Fingerprint) {
-				t.Errorf("request %d: dry %+v, wet %+v", i, dry, inTheEnd)
-			}
-			if want == nil && !inTheEnd.Replayed { // undone, for the next one
-				legs := inTheEnd.Transaction.Legs
-				back := transfer("", legs[1].Account, legs[0].Account, legs[1].Quantity.String())
-				if inTheEnd.Transaction.IsHold() {
-					if _, err := r.Release(t.Context(), release(inTheEnd.Transaction.ID)); err != nil {
-						t.Fatal(err)
-					}
-				} else if legs[1].Account != "bob" {
-					r.mustPost(back)
-				}
-			}
-			before = r.journal.store.Since(0)
-		}
+		r.checkDryRuns(
+			r.posting(transfer("t-1", "jane", "shop", "30")), // again
+			r.posting(transfer("t-1", "jane", "shop", "31")),
+			r.posting(transfer("t-2", "jane", "nobody", "1")),
+			r.posting(transfer("t-2", "jane", "jane", "1")),
+			r.posting(transfer("t-2", "bob", "jane", "1")),
+			r.posting(transfer("t-2", "shop", "jane", "31")),
+			r.posting(transfer("t-2", "fees", "jane", "1")),
+			r.posting(transfer("*", "jane", "shop", "1")),
+			r.posting(held("t-2", "jane", "shop", "71", time.Hour)),
+			r.posting(held("t-2", "jane", "shop", "70", -time.Hour)),
+			r.posting(transfer("t-2", "bank", "bob", "1")),
+			r.posting(held("t-3", "jane", "shop", "20", time.Hour)),
+			r.posting(transfer("", "jane", "shop", "49")),
+			r.posting(transfer("t-4", "jane", "shop", "2")),
+			r.posting(transfer("t-4", "jane", "shop", "1")),
+		)
 		if dry, err := r.DryRun(t.Context(), transfer("", "bank", "jane", "1")); err != nil || dry.Transaction.ID != "" {
 			t.Errorf("%+v, %v", dry, err)
 		}
+	})
+}
+
+func TestDryRunsOfTheLifeOfMoney(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		for i := range 4 {
+			r.mustPost(held(fmt.Sprint("h-", i), "jane", "shop", "10", time.Hour))
+		}
+		if _, err := r.Release(t.Context(), release("h-1")); err != nil {
+			t.Fatal(err)
+		}
+		r.mustPost(transfer("t-1", "jane", "shop", "5"))
+		all := ledger.Part{}
+		first, second := transfer("b-1", "bank", "jane", "5"), transfer("b-2", "jane", "shop", "85")
+		r.checkDryRuns(
+			r.capturing("h-0", some("11")),
+			r.capturing("h-0", some("7")),
+			r.capturing("h-0", some("7")), // again
+			r.capturing("h-0", some("8")),
+			r.capturing("h-1", all),
+			r.releasing("h-1"),
+			r.releasing("h-2"),
+			r.releasing("t-1"),
+			r.releasing("none"),
+			r.reversing("r-1", "t-1", some("6")),
+			r.reversing("r-1", "t-1", some("2")),
+			r.reversing("r-1", "t-1", some("2")), // again
+			r.reversing("r-1", "t-1", all),       // another body
+			r.reversing("", "t-1", all),
+			r.reversing("", "t-1", all), // nothing is left
+			r.reversing("", "h-3", all),
+			r.reversing("", "none", all),
+			r.batching(true, second),
+			r.batching(true, first, second),
+			r.batching(true, first, second), // again
+			r.batching(false, first, second, transfer("b-3", "jane", "shop", "999")),
+			r.batching(false, first, second, first),
+		)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
+	"ledger.example/tests/openapi"
 )
 
 // Every function knows every route, and answers those of another function with an internal error.
@@ -117,14 +118,14 @@ func TestReadsThatFail(t *testing.T) {
 	}
 	ids := strings.NewReplacer("{account}", "jane", "{asset}", "USD", "{user}", "u-17", "{id}", "t-1",
 		"{group}", "desk")
-	d, f := readDocument(t), newFixture(t)
+	d, f := openapi.Read(t, openAPI), newFixture(t)
 	f.fails = errors.New("x")
 	for _, known := range routes() {
 		if known.writes() || known.public() || known.pattern == "/v1/me" {
 			continue
 		}
 		o := d.Paths[known.pattern]["get"]
-		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.needed(o).Encode(), "")
+		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.Needed(o).Encode(), "")
 		if (w.Code == 503) != (w.Header().Get("Retry-After") != "") || w.Code != 503 && w.Code != 500 {
 			t.Errorf("%s answered %d %s", known.pattern, w.Code, w.Body)
 		}

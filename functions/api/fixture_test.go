@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 
-	"ledger.example/events"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
@@ -31,6 +30,9 @@ import (
 var instant = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
 
 const goodTransfer = `{"from":"jane","to":"shop","asset":"USD","quantity":"1"}`
+
+// placed is the body of a hold that jane places for the shop.
+const placed = `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"5000","hold":{}}`
 
 // register is what a fixture holds: jane has 10 AAPL and 350000 USD, market is unlimited, shop and fees are empty,
 // margin may owe 500000 USD. The group desk has jane and market.
@@ -172,26 +174,6 @@ func (f *fixture) items(t testing.TB) map[table.Key]ddb.Item {
 	return all
 }
 
-// project projects every posting and change of the table.
-func (f *fixture) project(t testing.TB) {
-	t.Helper()
-	var records []projections.Record
-	for key, item := range f.items(t) {
-		if strings.HasPrefix(key.SK, table.PostingPrefix) {
-			p, err := ddb.Only[events.PostingRecorded](ddb.DecodeEvent(item))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := record(key)
-			r.Figures = new(p.Figures())
-			records = append(records, r)
-		}
-	}
-	if failed, err := f.projector.Project(t.Context(), records); failed != "" || err != nil {
-		t.Fatal(failed, err)
-	}
-}
-
 // record is what the table's stream says of a new item.
 func record(k table.Key) projections.Record {
 	return projections.Record{SequenceNumber: k.SK, PK: k.PK, SK: k.SK}
@@ -215,16 +197,21 @@ func (f *fixture) do(t testing.TB, method, target, body string, headers ...strin
 	return w
 }
 
+// must sends a request, fails unless it is answered with the status, and returns the answer.
+func (f *fixture) must(t *testing.T, status int, method, target, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := f.do(t, method, target, body)
+	if w.Code != status {
+		t.Fatalf("%s %s %s answered %d %s, want %d", method, target, body, w.Code, w.Body, status)
+	}
+	return w
+}
+
 // answer decodes a reply's body.
 func answer[T any](t testing.TB, w *httptest.ResponseRecorder) (v T) {
 	t.Helper()
-	return answerOf[T](t, w.Body.Bytes())
-}
-
-func answerOf[T any](t testing.TB, body []byte) (v T) {
-	t.Helper()
-	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatalf("%v in %s", err, body)
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
+		t.Fatalf("%v in %s", err, w.Body)
 	}
 	return v
 }

@@ -59,6 +59,10 @@ func TestMetricOfARequest(t *testing.T) {
 		{"PUT", "/v1/assets/EUR", `{"name":`, map[string]any{"Refusals": 1.0, "Code": "malformed_body"}},
 		{"PUT", "/v1/accounts/jane/members/u", `{"role":"king"}`, map[string]any{"Refusals": 1.0,
 			"Code": "invalid_request"}},
+		{"POST", "/v1/batches", `{"requests":[{"transfer":` + placed + `},{"transfer":{"id":"b-1",` +
+			goodTransfer[1:] + `},{"transfer":{"id":"b-2","from":"fees","to":"jane","asset":"USD","quantity":"1"}}]}`,
+			map[string]any{"TransactionsPosted": 2.0, "TransactionsReplayed": 0.0}},
+		{"POST", "/v1/transfers?dry_run=true", goodTransfer, nil},
 		{"GET", "/v1/transactions/t-1", "", nil},
 		{"GET", "/v1/accounts/nobody", "", nil},
 		{"GET", "/v1/accounts?limit=0", "", nil},

@@ -12,12 +12,13 @@ import (
 	"testing"
 
 	"ledger.example/ledger"
+	"ledger.example/tests/openapi"
 )
 
 // Every route is in the document with its parameters and its body, and the document has no others.
 func TestDocumentHasTheRoutes(t *testing.T) {
-	d := readDocument(t)
-	described := map[string]operation{}
+	d := openapi.Read(t, openAPI)
+	described := map[string]openapi.Operation{}
 	ids := map[string]bool{}
 	for path, operations := range d.Paths {
 		for method, o := range operations {
@@ -132,7 +133,7 @@ func TestDocumentReferences(t *testing.T) {
 
 // Every code that the API answers with is listed, with its status, and shown in an example; and no other is.
 func TestDocumentHasTheCodes(t *testing.T) {
-	d := readDocument(t)
+	d := openapi.Read(t, openAPI)
 	var listed struct {
 		Enum []ledger.Code `json:"enum"`
 	}
@@ -152,7 +153,7 @@ func TestDocumentHasTheCodes(t *testing.T) {
 	for path, operations := range d.Paths {
 		for method, o := range operations {
 			for status, r := range o.Responses {
-				for _, example := range d.response(t, r).Content[problemType].Examples {
+				for _, example := range d.Response(t, r).Content[problemType].Examples {
 					var p problem
 					if err := json.Unmarshal(example.Value, &p); err != nil {
 						t.Fatal(err)
@@ -178,7 +179,7 @@ func TestDocumentHasTheCodes(t *testing.T) {
 
 // Every example is valid against its schema, and every example of a body is taken by the API.
 func TestDocumentExamples(t *testing.T) {
-	d, s := readDocument(t), newSchemas(t)
+	d := openapi.Read(t, openAPI)
 	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new")
 	checked := 0
 	for path, operations := range d.Paths {
@@ -189,7 +190,7 @@ func TestDocumentExamples(t *testing.T) {
 					t.Errorf("%s %s has no example of its body", method, path)
 				}
 				for name, example := range m.Examples {
-					s.check(t, m.Schema.Ref, example.Value)
+					d.Check(t, m.Schema.Ref, example.Value)
 					f := newFixture(t)
 					if w := f.do(t, strings.ToUpper(method), ids.Replace(path), string(example.Value)); w.Code == 400 {
 						t.Errorf("%s %s does not take %s: %s", method, path, name, w.Body)
@@ -198,7 +199,7 @@ func TestDocumentExamples(t *testing.T) {
 				}
 			}
 			for status, r := range o.Responses {
-				r = d.response(t, r)
+				r = d.Response(t, r)
 				if r.Description == "" || r.Headers["X-Request-Id"] == nil {
 					t.Errorf("%s %s: response %s has no description or no X-Request-Id", method, path, status)
 				}
@@ -210,7 +211,7 @@ func TestDocumentExamples(t *testing.T) {
 						t.Errorf("%s %s: response %s is of %s", method, path, status, mediaType)
 					}
 					for _, example := range m.Examples {
-						s.check(t, m.Schema.Ref, example.Value)
+						d.Check(t, m.Schema.Ref, example.Value)
 						checked++
 					}
 				}
@@ -228,7 +229,7 @@ func TestDocumentExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, example := range own.Examples {
-			s.check(t, "#/components/schemas/"+name, example)
+			d.Check(t, "#/components/schemas/"+name, example)
 		}
 	}
 	var cursor struct {
@@ -247,7 +248,7 @@ func TestDocumentExamples(t *testing.T) {
 // What the API answers is valid against the schema that the document has for it, and it takes the defaults of its own
 // parameters, which some clients send.
 func TestAnswersFitTheDocument(t *testing.T) {
-	d, s, f := readDocument(t), newSchemas(t), newFixture(t)
+	d, f := openapi.Read(t, openAPI), newFixture(t)
 	for _, known := range routes() {
 		if known.public() && known.pattern != "/healthz" { // pages for people, and the document
 			continue
@@ -259,7 +260,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 				bodies = append(bodies, string(example.Value))
 			}
 		}
-		defaults := d.needed(o)
+		defaults := d.Needed(o)
 		for _, ref := range o.Parameters {
 			p := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
 			if p.In == "query" && p.Schema.Default != nil {
@@ -277,7 +278,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 						t.Errorf("%s %s?%s answered %d: %s", known.method, path, query, w.Code, w.Body)
 						continue
 					}
-					s.check(t, d.response(t, r).Content[w.Header().Get("Content-Type")].Schema.Ref, w.Body.Bytes())
+					d.Check(t, d.Response(t, r).Content[w.Header().Get("Content-Type")].Schema.Ref, w.Body.Bytes())
 				}
 			}
 		}
@@ -286,7 +287,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 
 // A request that its schema refuses is refused by the API, and one that the schema takes is taken: field by field.
 func TestBodiesFitTheDocument(t *testing.T) {
-	d, s, f := readDocument(t), newSchemas(t), newFixture(t)
+	d, f := openapi.Read(t, openAPI), newFixture(t)
 	values := []string{
 		`null`, `true`, `0`, `-1`, `18`, `19`, `1.5`, `""`, `"x"`, `"-x"`, `"\u0000"`, `"unlimited"`, `"viewer"`,
 		`"1"`, `"0"`, `"-1"`, `"01"`, `"` + strings.Repeat("9", 28) + `"`, `"` + strings.Repeat("9", 29) + `"`,
@@ -322,7 +323,7 @@ func TestBodiesFitTheDocument(t *testing.T) {
 						t.Fatal(err)
 					}
 					w := f.do(t, known.method, ids.Replace(known.pattern), string(text))
-					if fits, taken := s.validate(t, m.Schema.Ref, text) == nil, w.Code != 400; fits != taken {
+					if fits, taken := d.Validate(t, m.Schema.Ref, text) == nil, w.Code != 400; fits != taken {
 						t.Errorf("%s: %s fits the schema: %t, but answered %s", known.pattern, text, fits,
 							fmt.Sprint(w.Code, w.Body))
 					}
@@ -334,7 +335,7 @@ func TestBodiesFitTheDocument(t *testing.T) {
 
 // A field that a request may not set to null is not null in answers: a caller may send what it read.
 func TestDocumentNulls(t *testing.T) {
-	d, s := readDocument(t), newSchemas(t)
+	d := openapi.Read(t, openAPI)
 	properties := func(schema string) map[string]json.RawMessage {
 		var o struct{ Properties map[string]json.RawMessage }
 		if err := json.Unmarshal(d.Components.Schemas[schema], &o); err != nil || len(o.Properties) == 0 {
@@ -343,7 +344,7 @@ func TestDocumentNulls(t *testing.T) {
 		return o.Properties
 	}
 	mayBeNull := func(schema, field string) bool {
-		return s.validate(t, "#/components/schemas/"+schema+"/properties/"+field, []byte("null")) == nil
+		return d.Validate(t, "#/components/schemas/"+schema+"/properties/"+field, []byte("null")) == nil
 	}
 	for answer, request := range map[string]string{
 		"Asset": "RegisterAsset", "ListedAsset": "RegisterAsset", "Account": "OpenAccount", "ListedAccount": "OpenAccount",

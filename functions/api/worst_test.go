@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/ledger"
+	"ledger.example/projections"
 )
 
 // A worstBody is a body that costs a reader as much as it can, and what it is answered with.
@@ -246,5 +248,39 @@ func TestAnswersFitIntoLambdas(t *testing.T) {
 	}
 	if most < 1<<20 {
 		t.Errorf("the largest answer is said to have %d bytes only", most)
+	}
+}
+
+// A page of the largest transactions fits into the answer of a Lambda function, and the next one goes on behind it.
+func TestPagesOfTransactionsAreBounded(t *testing.T) {
+	text := func(chars int) string { return strings.Repeat("\x01", chars) }
+	id := strings.Repeat("x", events.IDChars)
+	most := events.MaxFolded().Neg()
+	h := projections.Hold{Header: events.TransactionPosted{
+		ID: id, Kind: events.KindTransaction, Description: text(events.DescriptionChars), ExpiresAt: instant,
+		Actor: text(events.ActorChars), Metadata: map[string]string{},
+	}, Ended: &events.HoldEnded{
+		Transaction: id, Outcome: events.OutcomeCaptured, Description: text(events.DescriptionChars),
+		Actor: text(events.ActorChars),
+	}}
+	for i := range events.MetadataPairs {
+		h.Header.Metadata[fmt.Sprint("k", i)] = text(200)
+	}
+	for range events.PostingsMax {
+		leg := events.Leg{ID: events.FirstKSUID(instant), Account: id, Asset: id, Quantity: most, Cost: most}
+		h.Header.Legs, h.Ended.Legs = append(h.Header.Legs, leg), append(h.Ended.Legs, leg)
+	}
+	var listed projections.Listed[projections.Hold]
+	for range limitMax {
+		listed.Items = append(listed.Items, h)
+	}
+	asked := 0
+	cut := within(listed, func(h projections.Hold) (string, int) { asked++; return fmt.Sprint(asked), weight(h) })
+	if n := len(cut.Items); n < 20 || n == limitMax || cut.Next != fmt.Sprint(n) {
+		t.Fatalf("a page of %d, and the next behind %s", n, cut.Next)
+	}
+	sent := sentByLambda(t, pageOf(listOf("/v1/holds"), cut, showHold))
+	if sent > answerBytes || sent < answerBytes/4 {
+		t.Errorf("%d transactions take %d bytes", len(cut.Items), sent)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"ledger.example/tests/caller"
 )
 
+// batchMax is the most bytes of a batch: more than another body may have.
+const batchMax = 1 << 20
+
 // oneOfBatch is a transfer in USD as a request of a batch.
 func oneOfBatch(id, from, to string, quantity int) string {
 	return fmt.Sprintf(`{"transfer":{"id":"%s","from":"%s","to":"%s","asset":"~USD","quantity":"%d"}}`, id, from, to,
@@ -28,16 +31,21 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 	mixed := batchOf(false, oneOfBatch("~b-1", "~bank", "~shop", 10), oneOfBatch("~b-2", "~bank", "~nobody", 1), `7`,
 		`{"batch":{"requests":[]}}`, `{"transfer":{"from":"~bank","to":"~shop","asset":"~USD","quantity":"1"}}`,
 		oneOfBatch("~b-3", "~shop", "~jane", 9999), oneOfBatch("~t-1", "~bank", "~jane", 1),
-		`{"trade":{"id":"~b-4","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"1","cost":"5","settle":true}}`)
+		`{"trade":{"id":"~b-4","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"1","cost":"5","settle":true}}`,
+		`{"transfer":{},"trade":{}}`, `{}`, `{"trade":[]}`, `{"trade":{},"trade":{}}`,
+		`{"transfer":{"id":"~b-5","from":"~bank","to":"~shop","asset":"~USD","quantity":5,"from":"x","x":1}}`)
 	first := s.Must(200, "POST", "/v1/batches", mixed)
-	if got := statusesOf(first); got != "[201 422 400 400 400 422 409 201]" {
+	if got := statusesOf(first); got != "[201 422 400 400 400 422 409 201 400 400 400 400 400]" {
 		t.Fatalf("answered %s: %s", got, first.Body)
 	}
 	first.Shows(t, map[string]any{"results 0 body id": "~b-1", "results 1 body code": "account_not_found",
 		"results 1 body errors 0 field": "to", "results 4 body errors 0 field": "id",
-		"results 5 body available": "10", "results 7 body postings 3 quantity": "5"})
+		"results 3 body errors 0 field": "batch", "results 5 body available": "10",
+		"results 7 body postings 3 quantity": "5", "results 10 body code": "malformed_body",
+		"results 12 body errors 0 field": "from",
+		"results 12 body errors 1 field": "x", "results 12 body request_id": first.Header.Get("X-Request-Id")})
 	again := s.Must(200, "POST", "/v1/batches", mixed)
-	if got := statusesOf(again); got != "[200 422 400 400 400 422 409 200]" {
+	if got := statusesOf(again); got != "[200 422 400 400 400 422 409 200 400 400 400 400 400]" {
 		t.Errorf("answered again %s: %s", got, again.Body)
 	}
 	if got := s.Must(200, "GET", "/v1/transactions/~b-1", ""); !bytes.Contains(first.Body, bytes.TrimSpace(got.Body)) {
@@ -51,6 +59,10 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 	if got := statusesOf(s.Must(200, "POST", "/v1/batches", atomic)); got != "[200 200]" {
 		t.Errorf("posted again %s", got)
 	}
+	more := batchOf(true, oneOfBatch("~a-1", "~bank", "~shop", 100), oneOfBatch("~a-3", "~bank", "~jane", 1))
+	if got := statusesOf(s.Must(201, "POST", "/v1/batches", more)); got != "[200 201]" {
+		t.Errorf("posted in part %s", got)
+	}
 	before := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", "")
 	refuseAll(t, s, "batches.txt")
 	var many []string
@@ -59,7 +71,7 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 	}
 	refuse(t, s, []caller.Refusal{
 		refusal("34 transfers, atomic", "POST /v1/batches", batchOf(true, many...), 422, "batch_too_large"),
-		refusal("a byte too many", "POST /v1/batches", mixed+strings.Repeat(" ", 1<<20+1-len(mixed)), 413, "body_too_large"),
+		refusal("a byte too many", "POST /v1/batches", strings.Repeat(" ", batchMax+1), 413, "body_too_large"),
 	})
 	if after := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", ""); !bytes.Equal(before.Body,
 		after.Body) {
@@ -69,9 +81,9 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 		s.Must(404, "GET", "/v1/transactions/"+id, "")
 	}
 	s.Must(201, "POST", "/v1/batches", batchOf(true, many[:33]...))
-	larger := batchOf(false, `{"transaction":{"id":"~l-1","description":"`+strings.Repeat(" ", 256)+`","postings":[`+
-		`{"account":"~bank","asset":"~USD","quantity":"-1"},{"account":"~jane","asset":"~USD","quantity":"1"}]}}`)
-	s.Must(200, "POST", "/v1/batches", larger+strings.Repeat(" ", 500<<10)) // more than another body may have
+	largest := strings.ReplaceAll(batchOf(false, `{"transaction":{"id":"~l-1","description":"`+strings.Repeat(" ", 256)+`","postings":[`+
+		`{"account":"~bank","asset":"~USD","quantity":"-1"},{"account":"~jane","asset":"~USD","quantity":"1"}]}}`), "~", s.Prefix)
+	s.Must(200, "POST", "/v1/batches", largest+strings.Repeat(" ", batchMax-len(largest)))
 }
 
 // A dry run of any POST is answered as the request would be, and writes nothing.
@@ -80,6 +92,7 @@ func dryRuns(t *testing.T, s *caller.Caller) {
 	s.Must(201, "POST", "/v1/transfers", hold("~h-1"))
 	before := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", "")
 	for _, c := range [][3]string{
+		{"transfers", hold("~h-1"), "held"}, // once more
 		{"transfers", `{"id":"~d-7","from":"~jane","to":"~shop","asset":"~USD","quantity":"1"}`, "posted"},
 		{"transfers", `{"from":"~jane","to":"~shop","asset":"~USD","quantity":"1","hold":{}}`, "held"},
 		{"trades", `{"asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"1","cost":"5"}`, "posted"},
@@ -92,6 +105,12 @@ func dryRuns(t *testing.T, s *caller.Caller) {
 		got := s.Must(200, "POST", "/v1/"+c[0]+"?dry_run=true", c[1])
 		got.Shows(t, map[string]any{"dry_run": true, "status": c[2], "posted_at": nil, "expires_at": nil, "ended_at": nil,
 			"postings 0 id": nil})
+		if strings.Contains(c[1], `"id"`) == (got.Value("id") == nil) && !strings.HasPrefix(c[0], "transactions/~h-1") {
+			t.Errorf("a dry run of %s made up an id: %s", c[1], got.Body)
+		}
+		if where := got.Header.Get("Location"); where != "" {
+			t.Errorf("a dry run of %s is at %s", c[1], where)
+		}
 	}
 	batch := s.Must(200, "POST", "/v1/batches?dry_run=true", batchOf(true, oneOfBatch("~d-7", "~jane", "~shop", 1)))
 	batch.Shows(t, map[string]any{"dry_run": true, "results 0 status": 201.0, "results 0 body id": "~d-7"})

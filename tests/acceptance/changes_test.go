@@ -2,7 +2,7 @@ package acceptance
 
 import (
 	"bytes"
-	"fmt"
+	"strings"
 	"testing"
 
 	"ledger.example/tests/caller"
@@ -11,6 +11,12 @@ import (
 // An account is changed, frozen, opened again and closed. Who changed what is listed.
 func accountsChange(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
+	for _, path := range []string{"/v1/assets/~AAPL", "/v1/assets/~USD", "/v1/accounts/~jane", "/v1/accounts/~market"} {
+		shown := s.Must(200, "GET", path, "")
+		if again := s.Must(200, "PUT", path, string(shown.Body)); !bytes.Equal(again.Body, shown.Body) {
+			t.Errorf("%s sent back: %s", path, again.Body)
+		}
+	}
 	opening := s.Must(200, "GET", "/v1/accounts/~shop", "")
 	if tag := opening.Header.Get("ETag"); tag != `"1"` {
 		t.Errorf("tagged %s", tag)
@@ -24,7 +30,13 @@ func accountsChange(t *testing.T, s *caller.Caller) {
 	s.Must(200, "GET", "/v1/accounts/~shop/balances/~USD?consistency=strong", "").Shows(t,
 		map[string]any{"quantity": "0", "available": "300"})
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~c-1","from":"~shop","to":"~bank","asset":"~USD","quantity":"300"}`)
-	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"state":"frozen"}`)
+	for _, same := range []string{`{}`, `{"name":"Corner shop"}`} {
+		s.Must(200, "PATCH", "/v1/accounts/~shop", same).Shows(t, map[string]any{"version": 2.0})
+	}
+	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"profile":{"a":1,"b":[]}}`, "If-Match", `"7", "2"`)
+	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"profile":{"b":[],"a":1}}`).Shows(t, map[string]any{"version": 3.0})
+	s.Must(304, "GET", "/v1/accounts/~shop", "", "If-None-Match", `"3"`)
+	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"state":"frozen"}`, "If-Match", `*`)
 	s.Must(422, "POST", "/v1/transfers", `{"from":"~shop","to":"~bank","asset":"~GOLD","quantity":"1"}`).Shows(t,
 		map[string]any{"code": "account_frozen"})
 	s.Must(200, "POST", "/v1/transfers", `{"id":"~c-1","from":"~shop","to":"~bank","asset":"~USD","quantity":"300"}`)
@@ -32,13 +44,24 @@ func accountsChange(t *testing.T, s *caller.Caller) {
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"state":"open"}`)
 	s.Must(200, "PATCH", "/v1/accounts/~shop", `{"state":"closed"}`).Shows(t, map[string]any{"state": "closed"})
 	versions := s.All("/v1/accounts/~shop/changes", 2)
-	first, last := versions[len(versions)-1], versions[0]
-	if first["version"] != 1.0 || fmt.Sprint(first["changed"]) != "map[name:Shop profile:map[] state:open]" ||
-		fmt.Sprint(last["changed"]) != "map[state:closed]" || last["actor"] == "" {
-		t.Errorf("changes: %v", versions)
+	if got := strings.Join(caller.Column(versions, "changed"), "\n"); got != `map[state:closed]
+map[state:frozen]
+map[state:open]
+map[state:frozen]
+map[profile:map[a:1 b:[]]]
+map[name:Corner shop overdraft:map[~USD:300]]
+map[name:Shop profile:map[] state:open]` {
+		t.Errorf("changes: %s", got)
+	}
+	last := versions[0]
+	if last["version"] != 7.0 || last["actor"] == "" {
+		t.Errorf("the last change: %v", last)
 	}
 	parseTime(t, last["at"])
 	s.Must(200, "PUT", "/v1/accounts/~shop", `{"name":"Shop"}`).Shows(t, map[string]any{"state": "closed"})
+	caller.Eventually(t, timeToProject, "the list has the account as it is now", func() bool {
+		return s.Must(200, "GET", "/v1/accounts?prefix=~shop", "").Value("data", 0, "state") == "closed"
+	})
 	s.Must(404, "GET", "/v1/accounts/~none/changes", "")
 
 	s.Must(201, "PUT", "/v1/accounts/~gone", `{}`)

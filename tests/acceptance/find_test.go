@@ -48,12 +48,16 @@ func finding(t *testing.T, s *caller.Caller) {
 	slices.Reverse(newest)
 	for path, want := range map[string]string{
 		since: strings.Join(newest, " "),
+		since + "&to=" + first.Format(time.RFC3339Nano):                       "",
 		since + "&to=" + first.Add(time.Microsecond).Format(time.RFC3339Nano): "~d-1",
 		"/v1/transactions?metadata.order=~0":                                  "~o-4 ~o-2 ~o-0",
 		"/v1/transactions?metadata.order=~1&order=asc":                        "~o-1 ~o-3",
 		"/v1/transactions?metadata.order=~2":                                  "",
 	} {
-		caller.Eventually(t, timeToProject, path+" lists "+want, func() bool { return ours(path, 2) == want })
+		for _, limit := range []int{1, 2, 5} {
+			caller.Eventually(t, timeToProject, fmt.Sprintf("%s by %d lists %s", path, limit, want),
+				func() bool { return ours(path, limit) == want })
+		}
 	}
 	found := s.Must(200, "GET", "/v1/transactions?metadata.order=~1&limit=1", "")
 	if one := s.Must(200, "GET", "/v1/transactions/~o-3", ""); !strings.Contains(string(found.Body),

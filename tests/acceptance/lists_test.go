@@ -225,9 +225,19 @@ func badCursors(t *testing.T, s *caller.Caller) {
 		"/v1/accounts/~jane/postings?asset=~USD&from=2026-01-01T00:00:00Z&to=2126-01-01T00:00:00Z": next("/v1/accounts/~jane/postings?asset=~USD&limit=2&from=2026-01-01T00:00:00Z&to=2126-01-01T00:00:01Z"),
 		"/v1/accounts/~jane/postings?from=2026-01-01T00:00:00Z":                                    next("/v1/accounts/~jane/postings?limit=2&to=2126-01-01T00:00:00Z"),
 	}
+	caller.Eventually(t, timeToProject, "there are transactions to go on from", func() bool {
+		return s.Must(200, "GET", "/v1/transactions?limit=1", "").Value("next_cursor") != nil
+	})
+	listed, journal := next("/v1/transactions?limit=1"), next("/v1/journal")
+	for _, query := range []string{"order=asc", "metadata.order=1", "to=2020-01-01T00:00:00Z"} {
+		foreign["/v1/transactions?"+query] = listed
+	}
+	foreign["/v1/transactions"] = journal
 	for path, cursor := range foreign {
 		add("foreign at "+path, path, cursor)
 	}
+	all = append(all, refusal("a list's cursor after which the journal goes on", "GET /v1/journal?after="+listed, "", 400,
+		"invalid_cursor", "after"))
 	refuse(t, s, all)
 
 	// limit and consistency are no filters, nor are the order and the spelling of parameters.
@@ -236,6 +246,7 @@ func badCursors(t *testing.T, s *caller.Caller) {
 		"/v1/accounts?prefix=~users:&limit=100&cursor=" + cursor,
 		"/v1/accounts/~jane/postings?asset=~USD&consistency=strong&cursor=" + history,
 		"/v1/accounts/~jane/postings?cursor=" + history + "&limit=7&asset=~USD&consistency=eventual",
+		"/v1/transactions?order=desc&cursor=" + listed, "/v1/journal?limit=1&after=" + journal,
 	} {
 		s.Must(200, "GET", path, "")
 	}

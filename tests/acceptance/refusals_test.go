@@ -34,7 +34,8 @@ func expanded(line string) string {
 // refuseAll sends every request in a file of testdata, and holds the answer to what stands there and to what the API
 // promises of an error. Between empty lines stand, for each request: its name after #, if it has one; method and path;
 // headers (one of "-" is not sent); the body; status, code and the fields at fault ("" is one without a name); and
-// then headers and members that the answer must have. Lines after ## are titles.
+// then headers and members that the answer must have. Lines after ## are titles. What is refused for what the ledger has
+// is refused as a dry run, too.
 func refuseAll(t *testing.T, s *caller.Caller, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
@@ -84,6 +85,10 @@ func refuseAll(t *testing.T, s *caller.Caller, file string) {
 				if got.Header.Get(name) != want {
 					t.Errorf("%s is %q instead of %q", name, got.Header.Get(name), want)
 				}
+			}
+			if r.Method == "POST" && !caller.ByRequestAlone(r.Code) && !strings.Contains(r.Path, "?") {
+				r.Path += "?dry_run=true"
+				s.Refuse(t, r).Shows(t, members)
 			}
 		})
 	}

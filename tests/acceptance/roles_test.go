@@ -276,9 +276,11 @@ func (x *exchange) check(t *testing.T, request *http.Request, r caller.Reply) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	code := r.Code()
-	// The clock is judged after the id, a part by the transaction that it is of, and a change by what it changes.
-	reads := request.Method == http.MethodPatch || strings.Contains(string(r.Body), `"hold.expires_at"`) ||
+	// The clock is judged after the id, a part by the transaction that it is of, and a change by what it changes, as is
+	// what an answer has that is sent back.
+	reads := request.Method == http.MethodPatch || strings.Contains(string(r.Body), `hold.expires_at"`) ||
 		strings.Contains(string(r.Body), `"effective_at","rule":"must be in the past"`) ||
+		strings.Contains(string(r.Body), `"rule":"must be what is stored"`) ||
 		strings.HasSuffix(request.URL.Path, "/capture") || strings.HasSuffix(request.URL.Path, "/reversals")
 	if caller.ByRequestAlone(code) && len(x.sent) > 0 && !reads {
 		t.Errorf("%s %s: %s only after %q", request.Method, request.URL, code, x.sent)

@@ -24,6 +24,7 @@ import (
 
 	"ledger.example/tests/caller"
 	"ledger.example/tests/full"
+	"ledger.example/tests/openapi"
 	"ledger.example/tests/process"
 )
 
@@ -95,6 +96,7 @@ var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "Strong
 func suite(t *testing.T, url string, names ...string) (all bool) {
 	began := time.Now()
 	seen := newCoverage()
+	document := openapi.Read(t, caller.New(t, url).Must(200, "GET", "/openapi.json", "").Body)
 	t.Run("Scenarios", func(t *testing.T) {
 		for _, one := range scenarios() {
 			if len(names) > 0 && !slices.Contains(names, one.name) {
@@ -104,7 +106,11 @@ func suite(t *testing.T, url string, names ...string) (all bool) {
 				t.Parallel()
 				s := caller.New(t, url)
 				s.Prefix = strings.ToLower(rand.Text()[:prefixChars-1]) + "."
-				s.Answered = func(method, path string, r caller.Reply) { seen.answer(one.name, method, path, r) }
+				s.Answered = func(method, path string, r caller.Reply) {
+					seen.answer(one.name, method, path, r)
+					sent := strings.ReplaceAll(string(r.Body), "~", s.Prefix)
+					document.CheckAnswer(t, method, path, r.Status, r.Header.Get("Content-Type"), []byte(sent))
+				}
 				began := time.Now()
 				one.run(t, s)
 				t.Logf("%d requests in %v", seen.of(one.name), time.Since(began).Round(time.Millisecond))
@@ -113,7 +119,7 @@ func suite(t *testing.T, url string, names ...string) (all bool) {
 	})
 	t.Logf("%d requests in %v", seen.all(), time.Since(began).Round(100*time.Millisecond))
 	if all = seen.scenarios() == len(scenarios()); all {
-		seen.check(t, caller.New(t, url))
+		seen.check(t, document)
 	}
 	return all
 }
@@ -232,46 +238,29 @@ var beyondCallers = []string{"throttled", "contention", "unavailable", "outcome_
 
 // check fails t unless every operation of the API's own description was done, and every code that a caller can bring
 // about was answered.
-func (c *coverage) check(t *testing.T, s *caller.Caller) {
+func (c *coverage) check(t *testing.T, d *openapi.Document) {
 	t.Helper()
-	var document struct {
-		Paths      map[string]map[string]json.RawMessage
-		Components struct {
-			Schemas map[string]struct{ Enum []any }
-		}
-	}
-	if err := json.Unmarshal(s.Must(200, "GET", "/openapi.json", "").Body, &document); err != nil {
+	var codes struct{ Enum []string }
+	if err := json.Unmarshal(d.Components.Schemas["Code"], &codes); err != nil {
 		t.Fatal(err)
 	}
-	codes := document.Components.Schemas["Code"].Enum
-	if len(document.Paths) == 0 || len(codes) == 0 {
+	if len(d.Paths) == 0 || len(codes.Enum) == 0 {
 		t.Fatal("the API doesn't describe its paths and codes")
 	}
-	for pattern, operations := range document.Paths {
+	for pattern, operations := range d.Paths {
 		for method := range operations {
 			method = strings.ToUpper(method)
-			if !slices.Contains([]string{"GET", "PUT", "PATCH", "POST", "DELETE"}, method) {
-				continue // what all of a path's operations share
-			}
 			done := slices.ContainsFunc(slices.Collect(maps.Keys(c.asked)), func(asked [2]string) bool {
-				return asked[0] == method && fits(pattern, asked[1])
+				return asked[0] == method && openapi.Fits(pattern, asked[1])
 			})
 			if !done {
 				t.Errorf("nothing was done by %s %s", method, pattern)
 			}
 		}
 	}
-	for _, code := range codes {
-		if name, _ := code.(string); !c.codes[name] && !slices.Contains(beyondCallers, name) {
+	for _, code := range codes.Enum {
+		if !c.codes[code] && !slices.Contains(beyondCallers, code) {
 			t.Errorf("nothing was answered with %v", code)
 		}
 	}
-}
-
-// fits reports whether a path is one of a pattern's, in which names in braces stand for ids.
-func fits(pattern, path string) bool {
-	wanted, given := strings.Split(pattern, "/"), strings.Split(path, "/")
-	return slices.EqualFunc(wanted, given, func(wanted, given string) bool {
-		return strings.HasPrefix(wanted, "{") && given != "" || wanted == given
-	})
 }

@@ -1,0 +1,175 @@
+// Package openapi holds what the API answers to the description that it gives of itself.
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Document is what tests read of openapi.json. Its methods are safe for concurrent use.
+type Document struct {
+	Paths      map[string]map[string]Operation `json:"paths"`
+	Components struct {
+		Schemas    map[string]json.RawMessage `json:"schemas"`
+		Parameters map[string]Parameter       `json:"parameters"`
+		Responses  map[string]Response        `json:"responses"`
+	} `json:"components"`
+
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+}
+
+// Reference leads to a part of the document: "#/components/…".
+type Reference struct {
+	Ref string `json:"$ref"`
+}
+
+// Operation is what is described of a method of a path.
+type Operation struct {
+	OperationID string      `json:"operationId"`
+	Summary     string      `json:"summary"`
+	Parameters  []Reference `json:"parameters"`
+	RequestBody *struct {
+		Required bool             `json:"required"`
+		Content  map[string]Media `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]Response `json:"responses"`
+}
+
+// Parameter is one of a query, a path or the headers.
+type Parameter struct {
+	Name     string `json:"name"`
+	In       string `json:"in"`
+	Required bool   `json:"required"`
+	Example  string `json:"example"`
+	Schema   struct{ Default any }
+}
+
+// Response is what is answered with one status.
+type Response struct {
+	Reference
+	Description string           `json:"description"`
+	Headers     map[string]any   `json:"headers"`
+	Content     map[string]Media `json:"content"`
+}
+
+// Media is a body of one media type.
+type Media struct {
+	Schema   Reference `json:"schema"`
+	Examples map[string]struct {
+		Value json.RawMessage `json:"value"`
+	} `json:"examples"`
+}
+
+// Read reads the document.
+func Read(t testing.TB, text []byte) *Document {
+	t.Helper()
+	d := &Document{compiler: jsonschema.NewCompiler()}
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = json.Unmarshal(text, d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.compiler.DefaultDraft(jsonschema.Draft2020)
+	d.compiler.AssertFormat()
+	if err := d.compiler.AddResource("openapi.json", content); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Response follows a reference to a response.
+func (d *Document) Response(t testing.TB, r Response) Response {
+	t.Helper()
+	if r.Ref == "" {
+		return r
+	}
+	found, ok := d.Components.Responses[strings.TrimPrefix(r.Ref, "#/components/responses/")]
+	if !ok {
+		t.Fatalf("no response %s", r.Ref)
+	}
+	return found
+}
+
+// Needed returns the query of an operation that has its required parameters, with the document's examples.
+func (d *Document) Needed(o Operation) url.Values {
+	query := url.Values{}
+	for _, ref := range o.Parameters {
+		p := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
+		if p.In == "query" && p.Required {
+			query.Set(p.Name, p.Example)
+		}
+	}
+	return query
+}
+
+// Fits reports whether a path is one of a pattern's, in which names in braces stand for ids.
+func Fits(pattern, path string) bool {
+	for {
+		wanted, restOfPattern, moreWanted := strings.Cut(pattern, "/")
+		given, restOfPath, moreGiven := strings.Cut(path, "/")
+		if moreWanted != moreGiven || wanted != given && (given == "" || !strings.HasPrefix(wanted, "{")) {
+			return false
+		}
+		if !moreWanted {
+			return true
+		}
+		pattern, path = restOfPattern, restOfPath
+	}
+}
+
+// CheckAnswer fails t unless the document has the answer to a request, with its status, media type and schema. Of a
+// path or a method that the document doesn't have, there is nothing to check.
+func (d *Document) CheckAnswer(t testing.TB, method, path string, status int, mediaType string, body []byte) {
+	t.Helper()
+	for pattern, operations := range d.Paths {
+		operation, known := operations[strings.ToLower(method)]
+		if !known || !Fits(pattern, path) {
+			continue
+		}
+		response, ok := operation.Responses[strconv.Itoa(status)]
+		if !ok {
+			response, ok = operation.Responses["default"]
+		}
+		bare, _, _ := strings.Cut(mediaType, ";") // without its charset
+		media, described := d.Response(t, response).Content[bare]
+		if !ok || len(body) > 0 && !described {
+			t.Errorf("%s %s has no answer %d of %q", method, pattern, status, mediaType)
+		} else if media.Schema.Ref != "" {
+			d.Check(t, media.Schema.Ref, body)
+		}
+	}
+}
+
+// Check fails t unless text is valid against the schema at ref.
+func (d *Document) Check(t testing.TB, ref string, text []byte) {
+	t.Helper()
+	if err := d.Validate(t, ref, text); err != nil {
+		t.Errorf("%s is not valid against %s: %v", text, ref, err)
+	}
+}
+
+// Validate tells why text is not valid against the schema at ref; nil if it is.
+func (d *Document) Validate(t testing.TB, ref string, text []byte) error {
+	t.Helper()
+	d.mu.Lock()
+	schema, err := d.compiler.Compile("openapi.json" + ref)
+	d.mu.Unlock()
+	if err != nil {
+		t.Fatalf("%s: %v", ref, err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return schema.Validate(value)
+}
