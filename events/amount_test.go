@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	"ledger.example/events/eventstest"
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
@@ -48,13 +49,13 @@ func FuzzParseAmount(f *testing.F) {
 
 // TestAmountIsTheWholeNumbers compares every operation with math/big.
 func TestAmountIsTheWholeNumbers(t *testing.T) {
-	most := amountOf(new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), big.NewInt(1)))
+	most := eventstest.AmountOf(new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), big.NewInt(1)))
 	if events.MaxFolded() != most {
 		t.Fatalf("MaxFolded() = %v", events.MaxFolded())
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		x, y := genWhole(events.FoldedDigits).Draw(t, "x"), genWhole(events.FoldedDigits).Draw(t, "y")
-		a, b := amountOf(x), amountOf(y)
+		x, y := eventstest.Whole(events.FoldedDigits).Draw(t, "x"), eventstest.Whole(events.FoldedDigits).Draw(t, "y")
+		a, b := eventstest.AmountOf(x), eventstest.AmountOf(y)
 		same := func(what string, got events.Amount, err error, want *big.Int) {
 			t.Helper()
 			overflows := len(new(big.Int).Abs(want).String()) > events.FoldedDigits
@@ -78,7 +79,7 @@ func TestAmountIsTheWholeNumbers(t *testing.T) {
 
 func TestAmountText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := genAmount(events.FoldedDigits).Draw(t, "a")
+		a := eventstest.Amount(events.FoldedDigits).Draw(t, "a")
 		type carrier struct{ A events.Amount }
 		text, err := json.Marshal(carrier{a})
 		if want := `{"A":"` + a.String() + `"}`; err != nil || string(text) != want {

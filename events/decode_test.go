@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	"ledger.example/events/eventstest"
 )
 
 // TestDecodeRefuses goes through the rules of the fields: a good event with one value changed.
@@ -193,7 +194,7 @@ func TestDecodeOfDamage(t *testing.T) {
 	leaf := rapid.OneOf(
 		rapid.Just(any(nil)), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
 		rapid.Map(rapid.String(), func(s string) any { return s }),
-		rapid.Map(genID(), func(s string) any { return s }),
+		rapid.Map(eventstest.ID(), func(s string) any { return s }),
 		rapid.Map(rapid.StringMatching(`[+-]?[0-9]{0,40}(e[0-9])?`), func(s string) any { return events.Number(s) }),
 		rapid.Just(any(events.List{})), rapid.Just(any(events.Fields{})), rapid.Just(any(events.Fields{"ID": "x"})), rapid.Just(any(events.List{"x", nil})),
 	)
@@ -226,7 +227,7 @@ func TestDecodeOfDamage(t *testing.T) {
 		return leaf.Draw(t, "value")
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		e := genEvent().Draw(t, "event")
+		e := eventstest.Event().Draw(t, "event")
 		name, version := e.EventName()
 		f := encode(e)
 		for range rapid.IntRange(1, 3).Draw(t, "times") {
@@ -271,7 +272,7 @@ func TestDecodeFigures(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = events.DecodeFigures(usual) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
-	drawn := rapid.Map(genPostingRecorded(), stored)
+	drawn := rapid.Map(eventstest.PostingRecorded(), stored)
 	rapid.Check(t, func(t *rapid.T) {
 		s, other := drawn.Draw(t, "stored"), drawn.Draw(t, "other")
 		if f, err := events.DecodeFigures(s); err != nil || f.Quantity.String() != string(s.Quantity) || f.Cost.String() != string(s.Cost) {
@@ -295,7 +296,7 @@ func TestDecodeFigures(t *testing.T) {
 // Two events have one checksum only if they are stored alike.
 func TestChecksumsTellEventsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := genEvent().Draw(t, "one"), genEvent().Draw(t, "another")
+		a, b := eventstest.Event().Draw(t, "one"), eventstest.Event().Draw(t, "another")
 		nameA, _ := a.EventName()
 		nameB, _ := b.EventName()
 		alike := nameA == nameB && reflect.DeepEqual(encode(a), encode(b))

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	"ledger.example/events/eventstest"
 )
 
 func TestValidID(t *testing.T) {
@@ -17,7 +18,7 @@ func TestValidID(t *testing.T) {
 		odd := rapid.SampledFrom([]string{
 			"", ".a", "-a", "a b", "a\x00", "a\n", "a#b", "a/b", "a~", "a+b", "aé", "a\u202eb", "\xff", "а" /* Cyrillic */, strings.Repeat("x", 65),
 		})
-		id := rapid.OneOf(odd, rapid.StringN(0, 70, -1), rapid.StringMatching(`[ -~]{0,70}`), genID()).Draw(t, "id")
+		id := rapid.OneOf(odd, rapid.StringN(0, 70, -1), rapid.StringMatching(`[ -~]{0,70}`), eventstest.ID()).Draw(t, "id")
 		if got := events.ValidID(id); got != (grammar.MatchString(id) && !strings.HasSuffix(id, "\n")) {
 			t.Fatalf("ValidID(%q) = %t", id, got)
 		}
@@ -44,7 +45,7 @@ func TestFormatTime(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := genTime().Draw(t, "a"), genTime().Draw(t, "b")
+		a, b := eventstest.Time().Draw(t, "a"), eventstest.Time().Draw(t, "b")
 		if a.Compare(b) != strings.Compare(events.FormatTime(a), events.FormatTime(b)) {
 			t.Fatalf("%v and %v are ordered otherwise than their texts", a, b)
 		}

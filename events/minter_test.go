@@ -16,6 +16,16 @@ import (
 	"ledger.example/events"
 )
 
+var (
+	epoch = time.Date(2014, 5, 13, 16, 53, 20, 0, time.UTC)               // the first instant of KSUIDs
+	last  = epoch.Add((1<<32-1)*time.Second + 999_999*time.Microsecond)   // the last
+	year  = int64(365 * 24 * time.Hour / time.Microsecond)                // in microseconds
+	span  = int64((1<<32-1)*1_000_000 + 999_999)                          // from epoch to last, in microseconds
+	after = func(micros int64) time.Time { return epoch.Add(us(micros)) } // an instant after epoch
+)
+
+func us(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
+
 // filled is a source of randomness that always gives the same byte. 0xff uses up the tails of an instant at once.
 func filled(with byte) func([]byte) error {
 	return func(b []byte) error {

@@ -50,6 +50,7 @@ const (
 var importRules = []importRule{
 	{".", "", pure}, // only carries template.yaml and watch.yaml
 	{"events", "", pure},
+	{"events/*", "events", pure},
 	// The write side and the read side don't know each other.
 	{"ledger", "events internal/store internal/table internal/retry", whole},
 	{"ledger/dynamo", "events ledger internal/store internal/table internal/ddb", sdk | whole},

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ledger.example/events"
+	"ledger.example/events/eventstest"
 	"ledger.example/internal/audit"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
@@ -37,138 +38,6 @@ func faults(t *testing.T, b book) map[table.Key][]audit.Finding {
 	return found
 }
 
-func drawID(t *rapid.T) string {
-	return rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,12}`).Draw(t, "id")
-}
-
-// drawText draws any text of at most most characters, but NUL.
-func drawText(t *rapid.T, least, most int) string {
-	return strings.ReplaceAll(rapid.StringN(least, most, -1).Draw(t, "text"), "\x00", "0")
-}
-
-func drawAmount(t *rapid.T) events.Amount {
-	a, err := events.ParseAmount(rapid.StringMatching(`0|-?[1-9][0-9]{0,27}`).Draw(t, "amount"), events.PostedDigits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// drawEvent draws a valid event of any kind. A header comes with nothing between its legs that an audit would accept.
-func drawEvent(t *rapid.T) events.Event {
-	at := time.UnixMicro(rapid.Int64Range(1_500_000_000_000_000, 2_500_000_000_000_000).Draw(t, "at")).UTC()
-	number := rapid.Int64Range(1, events.MemberNumberMax)
-	legs := func(n int) (all []events.Leg) {
-		ids, _, err := events.NewMinter(func() time.Time { return at }, nil).Mint(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, id := range ids {
-			all = append(all, events.Leg{ID: id, Account: drawID(t), Asset: drawID(t), Quantity: drawAmount(t),
-				Cost: drawAmount(t)})
-		}
-		return all
-	}
-	kind := rapid.SampledFrom([]events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade})
-	switch rapid.IntRange(0, 9).Draw(t, "kind of event") {
-	case 0:
-		return events.AssetRegistered{
-			ID: drawID(t) + "1", Name: drawText(t, 1, 20), Description: drawText(t, 0, 20),
-			Scale:    rapid.IntRange(0, events.ScaleMax).Draw(t, "scale"),
-			Currency: drawID(t) + "2", Actor: drawText(t, 1, 20), At: at,
-		}
-	case 1:
-		e := events.AccountOpened{
-			ID: drawID(t), Name: drawText(t, 0, 20), Actor: drawText(t, 1, 20), At: at,
-			Profile: rapid.SampledFrom([]string{"{}", `{"é":"\u2028"}`,
-				`{"addresses":[{"city":"Springfield"}]}`}).Draw(t, "profile"),
-		}
-		switch rapid.IntRange(0, 2).Draw(t, "overdraft") {
-		case 1:
-			e.Overdraft.Unlimited = true
-		case 2:
-			e.Overdraft.Limits = map[string]events.Amount{}
-			for range rapid.IntRange(1, 12).Draw(t, "limits") {
-				e.Overdraft.Limits[drawID(t)] = drawAmount(t).Abs()
-			}
-		}
-		return e
-	case 2:
-		e := events.TransactionPosted{
-			ID: drawID(t), Kind: kind.Draw(t, "kind"), Description: drawText(t, 0, 20), Metadata: map[string]string{},
-			Legs: legs(rapid.IntRange(events.PostingsMin, 5).Draw(t, "legs")), Fingerprint: "1:abc",
-			Actor: drawText(t, 1, 20),
-		}
-		for range rapid.IntRange(0, 12).Draw(t, "pairs") {
-			e.Metadata[drawText(t, 1, 10)] = drawText(t, 0, 10)
-		}
-		return e
-	case 3:
-		return events.PostingRecorded{Leg: legs(1)[0], Transaction: drawID(t), Kind: kind.Draw(t, "kind"),
-			Description: drawText(t, 0, 20)}
-	case 4:
-		role := rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner})
-		return events.MemberGranted{
-			Account: drawID(t), User: drawID(t), Role: role.Draw(t, "role"), Number: number.Draw(t, "number"),
-			Actor: drawText(t, 1, 20), At: at,
-		}
-	}
-	if e := drawLife(t, at, legs); e != nil {
-		return e
-	}
-	return events.MemberRevoked{Account: drawID(t), User: drawID(t), Number: number.Draw(t, "number"),
-		Actor: drawText(t, 1, 20), At: at}
-}
-
-// drawLife draws an event of holds, reversals and changes of accounts, nil for none.
-func drawLife(t *rapid.T, at time.Time, legs func(n int) []events.Leg) events.Event {
-	some := rapid.IntRange(events.PostingsMin, 4)
-	switch rapid.IntRange(0, 7).Draw(t, "life") {
-	case 0:
-		return events.TransactionPosted{
-			ID: drawID(t), Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),
-			Fingerprint: "2:abc", Actor: drawText(t, 1, 20), ExpiresAt: at.Add(time.Hour),
-		}
-	case 6:
-		e := events.TransactionPosted{
-			ID: drawID(t), Kind: events.KindTransaction, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),
-			Fingerprint: "2:abc", Actor: drawText(t, 1, 20),
-		}
-		e.RecordedAt = e.PostedAt().Add(time.Hour)
-		return e
-	case 1:
-		return events.TransactionPosted{
-			ID: drawID(t), Kind: events.KindReversal, Metadata: map[string]string{}, Legs: legs(some.Draw(t, "legs")),
-			Fingerprint: "2:abc", Actor: drawText(t, 1, 20), Reverses: drawID(t),
-		}
-	case 2:
-		e := events.PostingRecorded{Leg: legs(1)[0], Transaction: drawID(t), Kind: events.KindTrade}
-		e.Phase = rapid.SampledFrom([]events.Phase{events.PhasePlaced, events.PhaseCaptured, events.PhaseReleased, events.PhaseExpired}).Draw(t, "phase")
-		if e.Pending = e.Quantity.Neg(); e.Phase != events.PhaseCaptured {
-			e.Quantity, e.Cost = events.Amount{}, events.Amount{}
-		}
-		return e
-	case 3:
-		return events.HoldEnded{
-			Transaction: drawID(t), Legs: legs(some.Draw(t, "legs")), Description: drawText(t, 0, 20), Actor: drawText(t, 1, 20),
-			Outcome: rapid.SampledFrom([]events.Outcome{events.OutcomeCaptured, events.OutcomeReleased, events.OutcomeExpired}).Draw(t, "outcome"),
-		}
-	case 4:
-		e := events.TransactionReversed{Transaction: drawID(t), By: drawID(t), Number: rapid.Int64Range(1, events.ReversalsMax).Draw(t, "number")}
-		for i := range some.Draw(t, "taken") { // no two alike: they are exchanged
-			e.Taken = append(e.Taken, events.Taken{Quantity: drawAmount(t), Cost: amount(int64(i))})
-		}
-		return e
-	case 5:
-		return events.AccountChanged{
-			ID: drawID(t), Number: rapid.Int64Range(2, events.ChangesMax).Draw(t, "number"), Name: drawText(t, 0, 20), Profile: "{}",
-			Overdraft: events.Overdraft{Limits: map[string]events.Amount{drawID(t): drawAmount(t).Abs()}}, Actor: drawText(t, 1, 20), At: at,
-			State: rapid.SampledFrom([]events.AccountState{events.StateOpen, events.StateFrozen, events.StateClosed}).Draw(t, "state"),
-		}
-	}
-	return nil
-}
-
 // eventsEach is how many events are in one table, which is audited once.
 const eventsEach = 25
 
@@ -178,7 +47,7 @@ func TestTheLedgerAndTheAuditAgreeOnChecksums(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		b := make(book)
 		for range eventsEach {
-			e := drawEvent(r)
+			e := eventstest.Event().Draw(r, "event")
 			b[ddb.EventKey(e)] = ddb.EventItem(e)
 		}
 		for k, f := range faults(t, b) {
@@ -193,7 +62,7 @@ func TestEveryChangeOfAnEventIsFound(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		b := make(book)
 		for range eventsEach {
-			item := ddb.EventItem(drawEvent(r))
+			item := ddb.EventItem(eventstest.Event().Draw(r, "event"))
 			change(r, item, true)
 			key, err := ddb.KeyOf(item)
 			if err != nil {
@@ -219,8 +88,7 @@ var inKeys = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2}
 // change changes, removes or adds one attribute of an item, or one in a map or list in it.
 func change(t *rapid.T, item ddb.Item, outermost bool) {
 	if rapid.IntRange(0, 9).Draw(t, "adds") == 0 {
-		name := "New" + drawID(t)
-		item[name] = ddb.String("new")
+		item["New"+eventstest.ID().Draw(t, "name")] = ddb.String("new")
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(item))).Draw(t, "attribute")
