@@ -18,7 +18,7 @@ const (
 	// trailing is of how many balances the first page says by how much they trail.
 	trailing = 4
 	// healthWait is how long the first page waits for a sign of life.
-	healthWait = 2 * time.Second
+	healthWait = time.Second
 )
 
 // home shows what is in the ledger; to a user, the accounts and groups of the user.
@@ -119,7 +119,7 @@ func (c *Console) newestID(ctx context.Context) string {
 func (c *Console) trails(ctx context.Context, newest []client.Transaction) string {
 	i := slices.IndexFunc(newest, func(t client.Transaction) bool { return t.PostedAt == t.RecordedAt })
 	if i < 0 {
-		return "nothing to project yet"
+		return "no transaction is listed yet"
 	}
 	legs := slices.Clone(newest[i].Postings)
 	order := func(a, b client.Posting) int {
@@ -140,16 +140,17 @@ func (c *Console) trails(ctx context.Context, newest []client.Transaction) strin
 		return "by how much balances trail is not known: " + err.Error()
 	}
 	worst := slices.MaxFunc(all, func(a, b lag) int { return cmp.Compare(a.by, b.by) })
-	switch by := worst.by.Truncate(time.Second); {
-	case worst.postings == 0:
+	if worst.postings == 0 {
 		return "balances are up to date"
-	case by == 0:
-		return "balances trail by less than a second"
-	case worst.postings > client.PageLimit:
-		return fmt.Sprintf("balances trail by more than %s (%d postings)", by, worst.postings)
-	default:
-		return fmt.Sprintf("balances trail by %s (%d postings)", by, worst.postings)
 	}
+	by := "less than a second"
+	if whole := worst.by.Truncate(time.Second); whole > 0 {
+		by = whole.String()
+	}
+	if worst.postings > client.PageLimit {
+		by = "more than " + by
+	}
+	return fmt.Sprintf("balances trail by %s (%d postings)", by, worst.postings)
 }
 
 // lag is what a balance, as it is shown, leaves out.
