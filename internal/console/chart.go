@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// chartPages is how many pages of a statement a chart is drawn of. Of a longer one it shows the balances at so many
+	// chartLines is of how many postings a chart shows the balance after each. Of more it shows the balances at so many
 	// times instead, as far from each other.
-	chartPages, chartTimes    = 3, 60
+	chartLines, chartTimes    = 300, 48
 	chartWidth, chartHeight   = 1100, 260
 	chartNarrow               = 420 // the width on a phone
 	chartPoints               = 240 // of the line, as far from each other
@@ -65,19 +65,23 @@ func (v *curve) add(at, balance string) {
 // curveOf returns the balance after each posting of a statement, or, when those are many, at times that are as far from
 // each other. It asks the API no more often for a long statement.
 func (c *Console) curveOf(ctx context.Context, s client.StatementQuery) (v curve, err error) {
-	pages := 0
 	for page, err := range c.api.StatementPages(ctx, s) {
 		if err != nil {
 			return v, err
 		}
-		if pages++; pages == 1 && (!page.Value.Opening.Quantity.IsZero() || len(page.Value.Data) == 0) {
+		if page.Value.Closing.Postings-page.Value.Opening.Postings > chartLines {
+			if first := page.Value.Data; page.Value.Opening.Quantity.IsZero() && len(first) > 0 {
+				if s.From, err = time.Parse(time.RFC3339Nano, first[0].PostedAt); err != nil {
+					return v, err
+				}
+			}
+			return c.sampled(ctx, s)
+		}
+		if len(v.since) == 0 && (!page.Value.Opening.Quantity.IsZero() || len(page.Value.Data) == 0) {
 			v.add(page.Value.From, c.units.Quantity(s.Asset, page.Value.Opening.Quantity))
 		}
 		for _, l := range page.Value.Data {
 			v.add(l.PostedAt, c.units.Quantity(s.Asset, l.BalanceAfter))
-		}
-		if pages == chartPages && page.Value.NextCursor != nil {
-			return c.sampled(ctx, s)
 		}
 	}
 	return v, nil

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -115,7 +114,7 @@ func (c *Console) newestID(ctx context.Context) string {
 }
 
 // trails says by how much projections trail: what the newest transaction's balances, as they are shown, leave out of
-// what is posted. A strong read knows that. One that is posted for an earlier time says nothing.
+// what is posted. What is posted for an earlier time says nothing.
 func (c *Console) trails(ctx context.Context, newest []client.Transaction) string {
 	i := slices.IndexFunc(newest, func(t client.Transaction) bool { return t.PostedAt == t.RecordedAt })
 	if i < 0 {
@@ -140,43 +139,43 @@ func (c *Console) trails(ctx context.Context, newest []client.Transaction) strin
 		return "by how much balances trail is not known: " + err.Error()
 	}
 	worst := slices.MaxFunc(all, func(a, b lag) int { return cmp.Compare(a.by, b.by) })
-	if worst.postings == 0 {
+	if worst.postings == "" {
 		return "balances are up to date"
 	}
 	by := "less than a second"
 	if whole := worst.by.Truncate(time.Second); whole > 0 {
 		by = whole.String()
 	}
-	if worst.postings > client.PageLimit {
-		by = "more than " + by
-	}
-	return fmt.Sprintf("balances trail by %s (%d postings)", by, worst.postings)
+	return "balances trail by " + by + " (" + worst.postings + ")"
 }
 
 // lag is what a balance, as it is shown, leaves out.
 type lag struct {
-	postings int64
-	by       time.Duration // since the oldest of the postings, at most a page of them
+	by       time.Duration // since the oldest of the postings, of those that were read
+	postings string        // how many, "" for none
 }
 
-// lagOf compares a balance as it is shown with what is posted.
+// lagOf looks for the postings of a pair that are newer than the newest that its balance, as it is shown, counts. It
+// reads the newest alone, strongly: a strong balance would read all that were posted lately.
 func (c *Console) lagOf(ctx context.Context, account, asset string) (of lag, err error) {
 	shown, err := c.api.Balance(ctx, account, asset, false)
 	if err != nil {
 		return of, err
 	}
-	posted, err := c.api.Balance(ctx, account, asset, true)
-	if of.postings = posted.Value.Postings - shown.Value.Postings; err != nil || of.postings <= 0 {
-		return lag{}, err
-	}
-	left, err := c.api.History(ctx, account, client.HistoryQuery{Asset: asset, Strong: true}, "",
-		int(min(of.postings, client.PageLimit)))
-	if err != nil || len(left.Value.Data) == 0 {
+	posted, err := c.api.History(ctx, account, client.HistoryQuery{Asset: asset, Strong: true}, "", history)
+	if err != nil {
 		return of, err
 	}
-	at, err := time.Parse(time.RFC3339Nano, left.Value.Data[len(left.Value.Data)-1].PostedAt)
-	of.by = max(time.Since(at), 1) // a posted balance was posted before now, whatever this machine's clock says
-	return of, err
+	left := posted.Value
+	counts := func(p client.Posting) bool { return shown.Value.AsOf != nil && p.ID <= *shown.Value.AsOf }
+	if i := slices.IndexFunc(left.Data, counts); i >= 0 {
+		left.Data, left.NextCursor = left.Data[:i], nil
+	}
+	if len(left.Data) == 0 {
+		return of, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, left.Data[len(left.Data)-1].PostedAt)
+	return lag{max(time.Since(at), 1), counted(left, "posting", "postings")}, err
 }
 
 // counted says how many items there are. A list that goes on has as many or more.
