@@ -14,6 +14,9 @@ import (
 // count once they are projected.
 const demoTimeout = 30 * time.Second
 
+// demoAdvisor is a user of the demo who reaches accounts through a group.
+const demoAdvisor = "u-advisor"
+
 // demoWeek is a week of a small trading platform, the one before the day on which its first account was opened: sent
 // again, all of it is replayed.
 type demoWeek struct {
@@ -21,8 +24,8 @@ type demoWeek struct {
 	day time.Time // the last day of the week
 }
 
-// loadDemoWeek sends a week's life through the API: deposits, trades, card payments that were held, a reversal, and an
-// account that was frozen. It waits for the projection of what was posted for the past.
+// loadDemoWeek sends a week's life through the API: deposits, trades, card payments that were held, a reversal, an
+// account that was frozen, and who may do what. It waits for the projection of what was posted for the past.
 func loadDemoWeek(ctx context.Context, api *client.Client) error {
 	for _, cmd := range []client.Command{
 		{Kind: client.KindAsset, ID: "TSLA", Body: []byte(`{"name":"Tesla, Inc.","scale":0,"currency":"USD"}`)},
@@ -45,7 +48,7 @@ func loadDemoWeek(ctx context.Context, api *client.Client) error {
 		return err
 	}
 	w := demoWeek{api: api, day: opened.UTC().Truncate(24 * time.Hour)}
-	for _, part := range []func(context.Context) error{w.deposit, w.trade, w.pay, w.freeze} {
+	for _, part := range []func(context.Context) error{w.deposit, w.trade, w.pay, w.freeze, w.grant} {
 		if err := part(ctx); err != nil {
 			return fmt.Errorf("the demo: %w", err)
 		}
@@ -149,6 +152,32 @@ func (w demoWeek) pay(ctx context.Context) error {
 func (w demoWeek) freeze(ctx context.Context) error {
 	_, err := w.api.PatchAccount(ctx, "cara", client.AccountPatch{State: client.StateFrozen})
 	return err
+}
+
+// grant puts the customers of a branch into a group, and gives users roles there and on single accounts.
+func (w demoWeek) grant(ctx context.Context) error {
+	const branch = "springfield"
+	if _, _, err := w.api.RegisterGroup(ctx, client.GroupRequest{
+		ID: branch, Name: "Springfield", Description: "Customers of the branch",
+	}); err != nil {
+		return err
+	}
+	for _, customer := range []string{"ann", "ben", "cara"} {
+		if _, _, err := w.api.PutInGroup(ctx, branch, customer); err != nil {
+			return err
+		}
+	}
+	for _, m := range []client.Member{
+		{Group: branch, User: demoAdvisor, Role: client.RoleOperator},
+		{Account: "ann", User: "u-ann", Role: client.RoleOwner},
+		{Account: "ann", User: "u-accountant", Role: client.RoleViewer},
+		{Account: "shop", User: "u-accountant", Role: client.RoleViewer},
+	} {
+		if _, _, err := w.api.Grant(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w demoWeek) post(ctx context.Context, p client.Post) error {

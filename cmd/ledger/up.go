@@ -187,8 +187,9 @@ func (env *environment) welcome(ctx context.Context, address string, s *stack.St
 	if err := ledger.Ping(ctx); err != nil {
 		return err
 	}
+	week := o.demo && !o.noPump
 	if o.demo {
-		if err := loadDemo(ctx, ledger, !o.noPump); err != nil {
+		if err := loadDemo(ctx, ledger, week); err != nil {
 			return err
 		}
 	}
@@ -197,6 +198,9 @@ func (env *environment) welcome(ctx context.Context, address string, s *stack.St
 		place = "in memory: nothing is kept when this ends"
 	}
 	fmt.Fprintf(env.err, "Look at the ledger in a browser: %s%s\n", url, console.Path)
+	if week {
+		fmt.Fprintf(env.err, "There, see it as the user %s, who may act for the customers of a branch.\n", demoAdvisor)
+	}
 	fmt.Fprintf(env.err, "It is ready at %s (table %s %s). Ctrl-C ends it. Try:\n", url, o.table, place)
 	if url != client.DefaultURL { // the command line looks there
 		fmt.Fprintf(env.err, "  export %s=%s\n", urlVariable, url)

@@ -32,10 +32,10 @@ var (
 	assetField       = field{Name: "asset", Label: "Asset"}
 	quantityField    = field{Name: "quantity", Label: "Quantity", Kind: "amount", Hint: "such as 12.50"}
 	descriptionField = field{Name: "description", Label: "Description", Optional: true}
-	holdField        = field{Name: "hold", Label: "Only hold the money", Kind: "check", Optional: true,
-		Hint: "Capture or release it later. It expires after 7 days."}
-	postedField = field{Name: "transaction", Label: "Transaction", Kind: "fixed"}
-	idField     = field{Name: "id", Label: "Id", Hint: "1 to 64 letters, digits and . _ : @ -"}
+	fromField        = field{Name: "from", Label: "From"}
+	toField          = field{Name: "to", Label: "To"}
+	postedField      = field{Name: "transaction", Label: "Transaction", Kind: "fixed"}
+	idField          = field{Name: "id", Label: "Id", Hint: "1 to 64 letters, digits and . _ : @ -"}
 )
 
 // An action is something that people may do. Either request or send carries it out.
@@ -55,8 +55,7 @@ type action struct {
 var actions = map[string]action{
 	"transfer": {
 		Title: "Transfer", Verb: "Post", HasID: true, request: transfer,
-		Fields: []field{{Name: "from", Label: "From"}, {Name: "to", Label: "To"}, assetField, quantityField,
-			descriptionField, holdField},
+		Fields: []field{fromField, toField, assetField, quantityField, descriptionField},
 	},
 	"trade": {
 		Title: "Trade", Verb: "Post", HasID: true, request: trade,
@@ -99,6 +98,14 @@ var actions = map[string]action{
 				Choices: []string{client.StateFrozen, client.StateOpen, client.StateClosed}}},
 		Note: "A frozen account cannot pay. A closed one stays closed.",
 	},
+	"hold":           holdAction,
+	"group":          groupAction,
+	"group-add":      groupAddAction,
+	"group-remove":   groupRemoveAction,
+	"grant-account":  grantAccountAction,
+	"grant-group":    grantGroupAction,
+	"revoke-account": revokeAccountAction,
+	"revoke-group":   revokeGroupAction,
 }
 
 var (
@@ -227,19 +234,15 @@ func (c *Console) carryOut(ctx context.Context, f *formData, v url.Values) (path
 	return "", c.loadAll(ctx, []client.Transaction{would.Value})
 }
 
-// hold returns the hold that a form asks for, nil for none.
-func hold(v url.Values) *client.Hold {
-	if v.Get("hold") == "" {
-		return nil
-	}
-	return &client.Hold{}
+func transfer(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
+	return c.transferOf(ctx, v)
 }
 
-func transfer(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
+func (c *Console) transferOf(ctx context.Context, v url.Values) (client.Transfer, error) {
 	quantity, err := c.units.Parse(ctx, "Quantity", v.Get("asset"), v.Get("quantity"))
 	return client.Transfer{
 		ID: v.Get("id"), Description: v.Get("description"), From: v.Get("from"), To: v.Get("to"), Asset: v.Get("asset"),
-		Quantity: quantity, Hold: hold(v),
+		Quantity: quantity,
 	}, err
 }
 
@@ -248,11 +251,12 @@ func trade(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
 	if err != nil {
 		return nil, err
 	}
+	hold, invalid := holdOf(v)
 	cost, err := c.units.ParseCost(ctx, "Cost", v.Get("asset"), v.Get("cost"))
 	return client.Trade{
 		ID: v.Get("id"), Description: v.Get("description"), Asset: v.Get("asset"), Buyer: v.Get("buyer"),
-		Seller: v.Get("seller"), Quantity: quantity, Cost: cost, Settle: v.Get("settle") != "", Hold: hold(v),
-	}, err
+		Seller: v.Get("seller"), Quantity: quantity, Cost: cost, Settle: v.Get("settle") != "", Hold: hold,
+	}, errors.Join(err, invalid)
 }
 
 func capture(ctx context.Context, c *Console, v url.Values) (client.Post, error) {

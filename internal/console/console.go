@@ -51,6 +51,8 @@ func New(ctx context.Context, api *client.Client, url string) *Console {
 		"GET " + Path + "accounts/{id}":     (*Console).account,
 		"GET " + Path + "assets/{id}":       (*Console).asset,
 		"GET " + Path + "transactions/{id}": (*Console).transaction,
+		"GET " + Path + "groups":            (*Console).groups,
+		"GET " + Path + "groups/{id}":       (*Console).group,
 		"GET " + Path + "do/{action}":       (*Console).form,
 		"POST " + Path + "do/{action}":      (*Console).act,
 		"GET " + Path:                       (*Console).nowhere,
@@ -72,9 +74,10 @@ func New(ctx context.Context, api *client.Client, url string) *Console {
 	}
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
 	c.Handler = http.NewCrossOriginProtection().Handler(secured(mux))
-	for _, name := range []string{"home", "search", "account", "asset", "transaction", "user", "form", "problem"} {
+	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user", "form",
+		"problem"} {
 		c.pages[name] = template.Must(template.New("layout.html").Funcs(c.functions()).
-			ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/"+name+".html"))
+			ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html", "pages/"+name+".html"))
 	}
 	c.pages["newest"] = template.Must(template.New("newest").Funcs(c.functions()).
 		ParseFS(files, "pages/parts.html"))
@@ -97,6 +100,7 @@ func (c *Console) functions() template.FuncMap {
 		"cost":      c.units.CostCell,
 		"available": c.units.Available,
 		"when":      when,
+		"whole":     c.whole,
 		"token":     func() string { return c.token },
 	}
 }

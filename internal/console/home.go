@@ -31,6 +31,7 @@ func (c *Console) home(r *http.Request) (view, error) {
 		Accounts client.List[client.Account]
 		Newest   []client.Transaction
 		Open     client.List[client.Transaction]
+		Groups   client.List[client.Group]
 		Prefix   string
 		Sick     string // what is wrong with the API, "" for nothing
 		Trails   string
@@ -52,6 +53,11 @@ func (c *Console) home(r *http.Request) (view, error) {
 		data.Open = page.Value
 		return err
 	})
+	g.Go(func() error {
+		page, err := c.api.Groups("").Page(ctx, "", history)
+		data.Groups = page.Value
+		return err
+	})
 	g.Go(func() (err error) {
 		if data.Newest, err = c.newestTransactions(ctx); err == nil {
 			data.Trails = c.trails(ctx, data.Newest)
@@ -71,7 +77,7 @@ func (c *Console) home(r *http.Request) (view, error) {
 	}
 	if data.Prefix == "" && q.Get("cursor") == "" && q.Get("assets") == "" {
 		data.Counts = counted(data.Assets, "asset", "assets") + ", " + counted(data.Accounts, "account", "accounts") +
-			", " + counted(data.Open, "open hold", "open holds")
+			", " + counted(data.Open, "open hold", "open holds") + ", " + counted(data.Groups, "group", "groups")
 	}
 	return view{name: "home", title: "Ledger", data: data},
 		c.loadAll(r.Context(), slices.Concat(data.Newest, data.Open.Data))
@@ -82,12 +88,13 @@ func (c *Console) homeOfUser(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	groups, err := c.api.UserGroups(c.user).Page(r.Context(), "", listed)
+	groups, err := c.api.UserGroups(c.user).Page(r.Context(), r.URL.Query().Get("groups"), listed)
 	return view{name: "user", title: "Accounts of " + c.user, data: struct {
-		Accounts []client.Reach
-		More     string
-		Groups   []client.Member
-	}{accounts.Value.Data, cursor(accounts.Value.NextCursor), groups.Value.Data}}, err
+		Accounts   []client.Reach
+		More       string
+		Groups     []client.Member
+		MoreGroups string
+	}{accounts.Value.Data, cursor(accounts.Value.NextCursor), groups.Value.Data, cursor(groups.Value.NextCursor)}}, err
 }
 
 // newest is the part of home that is kept up to date.

@@ -28,7 +28,7 @@ func (c *Console) account(r *http.Request) (view, error) {
 		client.Page
 		Holds       []client.Transaction
 		Changes     []client.Change
-		Members     []client.Member
+		Members     members
 		Groups      []client.Grouped
 		Past        past
 		Fault       string // why there is no history
@@ -66,7 +66,10 @@ func (c *Console) account(r *http.Request) (view, error) {
 	}
 	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), history))
 	g.Go(into(ctx, &data.Changes, c.api.Changes(id), history))
-	g.Go(into(ctx, &data.Members, c.api.Members(id), listed))
+	g.Go(func() (err error) {
+		data.Members, err = membersOf(ctx, q, "account", id, c.api.Members(id))
+		return err
+	})
 	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), listed))
 	if err := g.Wait(); err != nil {
 		return view{}, err
@@ -152,13 +155,14 @@ func (c *Console) transaction(r *http.Request) (view, error) {
 		c.loadAll(ctx, []client.Transaction{t.Value})
 }
 
-// search goes to the transaction or the account of an id, and else lists the accounts that begin with it, or the
-// transactions with a key=value of metadata.
+// search goes to the transaction, account, asset or group of an id, and else lists the accounts and groups that begin
+// with it, or the transactions with a key=value of metadata.
 func (c *Console) search(r *http.Request) (view, error) {
 	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
 	data := struct {
 		Text         string
 		Accounts     []client.Account
+		Groups       []client.Group
 		Transactions []client.Transaction
 	}{Text: text}
 	if key, value, ok := strings.Cut(text, "="); ok {
@@ -179,6 +183,7 @@ func (c *Console) search(r *http.Request) (view, error) {
 		{"transactions/", func() error { _, err := c.api.Transaction(ctx, text); return err }},
 		{"accounts/", func() error { _, err := c.api.Account(ctx, text); return err }},
 		{"assets/", func() error { _, err := c.api.Asset(ctx, text); return err }},
+		{"groups/", func() error { _, err := c.api.Group(ctx, text); return err }},
 	} {
 		switch err := where.read(); {
 		case err == nil:
@@ -191,8 +196,9 @@ func (c *Console) search(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	data.Accounts = found.Value.Data
-	return view{name: "search", title: "Search", data: data}, nil
+	groups, err := c.api.Groups(text).Page(ctx, "", listed)
+	data.Accounts, data.Groups = found.Value.Data, groups.Value.Data
+	return view{name: "search", title: "Search", data: data}, err
 }
 
 // loadAll learns the scales of all assets of transactions, and of others.

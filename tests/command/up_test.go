@@ -90,6 +90,13 @@ func TestUpInMemoryNeedsNothing(t *testing.T) {
 	}
 	s := caller.New(t, up.URL)
 	wantDemo(t, s)
+	if !strings.Contains(up.Said(), "see it as the user u-advisor") {
+		t.Errorf("it doesn't say as which user to look: %s", up.Said())
+	}
+	caller.Eventually(t, time.Minute, "the advisor reaches the customers of the branch", func() bool {
+		accounts := s.Must(200, "GET", "/v1/users/u-advisor/accounts", "").Body
+		return strings.Count(string(accounts), `"through":"springfield"`) == 3
+	})
 	b := books.New(12, 60, 8)
 	if _, problems, status := process.Run(t, up.URL, "import", b.File(t)); status != 0 {
 		t.Fatalf("import: %d: %s", status, problems)

@@ -119,7 +119,12 @@ func (b *browser) everyPage(visit func(name string)) {
 	b.ledger.Must(201, "PUT", "/v1/accounts/frozen", `{"name":"Frozen"}`)
 	b.ledger.Must(200, "PATCH", "/v1/accounts/frozen", `{"state":"frozen"}`)
 	b.ledger.Must(201, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
+	b.ledger.Must(201, "PUT", "/v1/groups/desk", `{"name":"Front desk"}`)
+	b.ledger.Must(201, "PUT", "/v1/groups/desk/accounts/jane", "")
+	b.ledger.Must(201, "PUT", "/v1/groups/desk/members/u-17", `{"role":"operator"}`)
 	b.eventually("accounts/jane", "u-17")
+	b.eventually("accounts/jane", "groups/desk")
+	b.eventually("groups/desk", "u-17")
 	b.eventually("", "up to date")
 	open("home", "")
 	open("account", "accounts/jane")
@@ -127,6 +132,8 @@ func (b *browser) everyPage(visit func(name string)) {
 	open("account-of-days", "accounts/jane?from=2026-02-01&to=2026-01-01")
 	open("account-frozen", "accounts/frozen")
 	open("asset", "assets/USD")
+	open("groups", "groups")
+	open("group", "groups/desk")
 	open("search", "search?q=ja")
 	open("search-metadata", "search?q=order%3D1001")
 	for _, id := range []string{"held", "captured", "released", "posted", "reversal"} {
@@ -135,6 +142,11 @@ func (b *browser) everyPage(visit func(name string)) {
 	for _, f := range []struct{ action, good, bad string }{
 		{"transfer", "from=jane&to=shop&asset=USD&quantity=1", "from=jane&to=shop&asset=USD&quantity=1000"},
 		{"trade", "asset=USD&buyer=jane&seller=shop&quantity=1&cost=0", "asset=USD&buyer=jane&seller=shop&quantity=1&cost=x"},
+		{"hold", "from=jane&to=shop&asset=USD&quantity=1", "from=jane&to=shop&asset=USD&quantity=1000"},
+		{"group", "id=new", ""},
+		{"group-add", "group=desk&account=shop", ""},
+		{"grant-group", "group=desk&user=u-18", ""},
+		{"revoke-account", "account=jane&user=u-17", ""},
 		{"capture", "transaction=held&quantity=12", "transaction=held&quantity=13"},
 		{"release", "transaction=held", "transaction=released"},
 		{"reverse", "transaction=posted", "transaction=held"},

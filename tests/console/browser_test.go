@@ -132,30 +132,75 @@ func (b *browser) picture(name string) {
 	}
 }
 
-// A card payment by mouse: held, captured in part, seen in the balance.
+// A card payment by mouse: held, captured in part, a part of that refunded, seen in the balance.
 func TestCardPaymentInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	b.fill()
 	b.run(b.open("accounts/jane"))
 	b.shows("100.00")
-	b.click("Transfer from it")
-	b.run(chromedp.SendKeys("#to", "shop"), chromedp.SendKeys("#asset", "USD"), chromedp.SendKeys("#quantity", "50.00"),
-		chromedp.Click(`input[name="hold"]`))
+	b.click("Hold money on it")
+	b.run(chromedp.SendKeys("#to", "shop"), chromedp.SendKeys("#asset", "USD"), chromedp.SendKeys("#quantity", "50.00"))
 	b.click("Look at it first")
 	b.shows("What will be posted")
 	b.picture("preview")
-	b.click("Post")
+	b.click("Hold")
 	b.shows("The hold expires")
 	b.picture("held")
 	b.click("Capture")
-	b.run(chromedp.SendKeys("#quantity", "42.10"))
+	if held := evaluate(b, chromedp.Value("#quantity")); held != "50.00" {
+		t.Errorf("the capture begins with %q, want all that is held", held)
+	}
+	b.run(chromedp.SetValue("#quantity", "42.10"))
 	b.click("Look at it first")
 	b.click("Capture")
 	b.shows("How the hold ended")
 	b.picture("captured")
-	b.eventually("accounts/jane", "<strong>57.90</strong>")
+	b.click("Reverse")
+	b.run(chromedp.SendKeys("#quantity", "2.10"), chromedp.SendKeys("#description", "Cold coffee"))
+	b.click("Look at it first")
+	b.click("Reverse")
+	b.shows("reverses")
+	b.eventually("accounts/jane", "<strong>60.00</strong>")
 	b.run(b.open("accounts/jane"))
 	b.picture("account")
+}
+
+// A role is granted by mouse, and its user sees what it gives, and may no more than that.
+func TestGrantInABrowser(t *testing.T) {
+	b := newBrowser(t)
+	b.fill()
+	b.run(b.open("groups"))
+	b.click("Register a group")
+	b.run(chromedp.SendKeys("#id", "desk"), chromedp.SendKeys("#name", "Front desk"))
+	b.click("Look at it first")
+	b.click("Register")
+	b.click("Put an account in")
+	b.run(chromedp.SendKeys("#account", "jane"))
+	b.click("Look at it first")
+	b.click("Put it in")
+	b.shows("100.00")
+	b.click("Grant a role")
+	b.run(chromedp.SendKeys("#user", "u-7"), chromedp.SetValue("#role", "operator"))
+	b.click("Look at it first")
+	b.shows("This one replaces any other")
+	b.click("Grant")
+	b.shows("operator")
+	b.picture("group")
+	b.click("See it as u-7")
+	b.shows("Accounts of u-7")
+	b.picture("user")
+	b.click("jane")
+	b.click("Transfer from it")
+	b.run(chromedp.SendKeys("#to", "shop"), chromedp.SendKeys("#asset", "USD"), chromedp.SendKeys("#quantity", "1.00"))
+	b.click("Look at it first")
+	b.click("Post")
+	b.shows("Who gave what to whom")
+	b.run(b.open("accounts/jane"))
+	b.click("Grant a role")
+	b.run(chromedp.SendKeys("#user", "u-7"))
+	b.click("Look at it first")
+	b.click("Grant")
+	b.shows("forbidden")
 }
 
 // The first page shows what others post, without being loaded again.

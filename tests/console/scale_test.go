@@ -63,10 +63,11 @@ func (s *site) walk(path, text, what string) (found map[string]int) {
 
 // bounds are the most requests that each page may make, however much is in the ledger.
 var bounds = map[string]int{
-	"":                                    13, // four lists and health, and two for each of four balances
-	"?prefix=many-0005":                   13,
+	"":                                    14, // five lists and health, and two for each of four balances
+	"?prefix=many-0005":                   14,
 	"newest":                              1,
-	"search?q=many-0":                     4,
+	"search?q=many-0":                     6,
+	"groups":                              1,
 	"search?q=paid-00007":                 3, // it goes to the transaction
 	"accounts/market":                     6,
 	"accounts/market?asset=USD":           6,

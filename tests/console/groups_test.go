@@ -1,0 +1,269 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/tests/caller"
+)
+
+// look has the browser see the ledger as a user, "" for everything again.
+func (s *site) look(user string) string {
+	s.Helper()
+	if s.browser.Jar == nil {
+		var err error
+		if s.browser.Jar, err = cookiejar.New(nil); err != nil {
+			s.Fatal(err)
+		}
+	}
+	return s.read(s.submit("user", s.get("do/transfer", http.StatusOK), values("user", user)), http.StatusOK)
+}
+
+// A group by forms: registered, filled, with a member, seen as the member, and emptied again.
+func TestGroupByForms(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.has(s.get("groups", http.StatusOK), "No groups")
+	s.has(s.do("group", values("id", "desk", "name", "Front desk", "description", "Those who serve")),
+		"Group desk", "Front desk", "Those who serve", "Nothing was posted", "No accounts are in it", "No user has a role here")
+	s.has(s.do("group-add", values("group", "desk", "account", "jane")), "Group desk", `href="/console/accounts/jane"`)
+	s.do("group-add", values("group", "desk", "account", "shop"))
+	s.has(s.do("grant-group", values("group", "desk", "user", "u-7", "role", "viewer")), "Group desk", "u-7", "viewer")
+	s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "30.00"))
+	s.eventually("accounts/jane", "<strong>70.00</strong>")
+	s.eventually("accounts/shop", "<strong>30.00</strong>")
+	s.has(s.get("groups/desk", http.StatusOK), `href="/console/assets/USD"`, "<strong>100.00</strong>", "0.00", ">2</td>",
+		`href="/console/accounts/jane"`, "group-remove?group=desk&amp;account=shop", "See it as u-7")
+	s.has(s.eventually("accounts/jane", "groups/desk"), "No user has a role here", `href="/console/groups/desk"`, "Put it into a group")
+	s.has(s.eventually("", "Front desk"), `href="/console/groups/desk"`)
+	s.has(s.get("groups?prefix=de", http.StatusOK), "Front desk")
+	s.has(s.get("groups?prefix=x", http.StatusOK), "No groups")
+	s.has(s.get("search?q=desk", http.StatusOK), "<h1>Group desk</h1>")
+	s.has(s.get("search?q=des", http.StatusOK), "Groups whose ids begin with", "Front desk")
+
+	s.has(s.look("u-7"), "Accounts of u-7", "jane", "viewer", `href="/console/groups/desk">desk</a>`, "shop", `href="/console/groups/desk">desk</a>: viewer`)
+	s.has(s.get("groups/desk", http.StatusOK), "<strong>100.00</strong>", "u-7")
+	s.get("groups", http.StatusForbidden)
+	form := s.get("do/group-add", http.StatusOK)
+	s.has(s.refused("group-add", form, values("group", "desk", "account", "bank")), "forbidden")
+	s.has(s.refused("grant-group", form, values("group", "desk", "user", "u-8", "role", "viewer")), "forbidden")
+	s.has(s.refused("grant-account", form, values("account", "jane", "user", "u-8", "role", "viewer")), "forbidden")
+	s.look("")
+
+	s.do("group-remove", values("group", "desk", "account", "jane"))
+	page := s.do("revoke-group", values("group", "desk", "user", "u-7"))
+	s.has(page, "No user has a role here")
+	if strings.Contains(page, "accounts/jane") {
+		t.Errorf("jane was taken out, and the group still has her:\n%s", page)
+	}
+	s.has(s.look("u-7"), "This user has a role on no account")
+	s.get("groups/desk", http.StatusNotFound)
+}
+
+// refused sends a form to its end, where the API refuses it, and returns the page that says so.
+func (s *site) refused(action, page string, filled map[string][]string) string {
+	s.Helper()
+	preview := s.send(action, page, filled, http.StatusOK)
+	return s.send(action, preview, nil, http.StatusUnprocessableEntity)
+}
+
+// What the API refuses of groups and members is said in its words, and the form keeps what was filled in.
+func TestRefusalsOfGroups(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.do("group", values("id", "desk", "name", "Front desk"))
+	for _, c := range []struct {
+		action string
+		filled map[string][]string
+		says   string
+	}{
+		{"group", values("id", "desk", "name", "Back office"), "group_exists"},
+		{"group", values("id", "a/b"), "is not an id"},
+		{"group", values("id", "x", "name", strings.Repeat("x", 257)), "name"},
+		{"group-add", values("group", "none", "account", "jane"), "group_not_found"},
+		{"group-add", values("group", "desk", "account", "nobody"), "account_not_found"},
+		{"group-remove", values("group", "none", "account", "jane"), "group_not_found"},
+		{"grant-account", values("account", "nobody", "user", "u-1", "role", "viewer"), "account_not_found"},
+		{"grant-account", values("account", "jane", "user", "u 1", "role", "viewer"), "is not an id"},
+		{"grant-account", values("account", "jane", "user", "u-1", "role", "king"), "role"},
+		{"grant-account", values("account", "", "user", "u-1", "role", "viewer"), "is not an id"},
+		{"grant-group", values("group", "none", "user", "u-1", "role", "viewer"), "group_not_found"},
+		{"revoke-account", values("account", "nobody", "user", "u-1"), "account_not_found"},
+		{"revoke-group", values("group", "none", "user", "u-1"), "group_not_found"},
+	} {
+		page := s.refused(c.action, s.get("do/"+c.action, http.StatusOK), c.filled)
+		s.has(page, `role="alert"`, c.says)
+		for name, value := range c.filled {
+			if name != "role" && value[0] != "" {
+				s.has(page, `name="`+name+`" value="`+value[0]+`"`)
+			}
+		}
+	}
+	for i := range 10 {
+		id := fmt.Sprintf("g-%d", i)
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/"+id, `{}`)
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/"+id+"/accounts/jane", "")
+	}
+	s.has(s.refused("group-add", s.get("do/group-add", http.StatusOK), values("group", "desk", "account", "jane")), "too_many_groups")
+	for _, path := range []string{"groups/none", "groups/a%2Fb"} {
+		s.has(s.get(path, http.StatusNotFound), `class="fault"`)
+	}
+	for _, path := range []string{"groups?cursor=x", "groups/desk?accounts=x", "groups/desk?members=x", "groups/desk?totals=x", "accounts/jane?members=x"} {
+		s.has(s.get(path, http.StatusBadRequest), "invalid_cursor")
+	}
+}
+
+// The last owner stays: nobody changes their own role.
+func TestOwnersGrantByForms(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.has(s.do("grant-account", values("account", "jane", "user", "u-1", "role", "owner")), "Account jane", "u-1", "owner")
+	s.look("u-1")
+	form := s.get("do/revoke-account?account=jane&user=u-1", http.StatusOK)
+	s.has(form, `name="account" value="jane"`, `name="user" value="u-1"`)
+	s.has(s.refused("revoke-account", form, values("account", "jane", "user", "u-1")), "Nobody changes their own role")
+	s.has(s.do("grant-account", values("account", "jane", "user", "u-2", "role", "operator")), "u-1", "owner", "u-2", "operator")
+	s.has(s.do("grant-account", values("account", "jane", "user", "u-2", "role", "viewer")), "u-2", "viewer")
+	page := s.do("revoke-account", values("account", "jane", "user", "u-2"))
+	if strings.Contains(page, "u-2") {
+		t.Errorf("u-2's role was revoked and is still shown:\n%s", page)
+	}
+}
+
+// Names of a group that would be markup are shown as they are, and its longest lists stay small and page.
+func TestLargeAndHostileGroup(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	long := func(name string, i int) string { return fmt.Sprintf("%s%03d%s", name, i, strings.Repeat("-", 60))[:64] }
+	group := long("gang-", 0)
+	s.do("group", values("id", group, "name", `<script>alert("1")</script>`+"\u202E", "description", `"><img src=x onerror=alert(1)>`))
+	const many = 60
+	for i := range many {
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/"+long("acc", i), `{"overdraft":"unlimited"}`)
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/"+group+"/accounts/"+long("acc", i), "")
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/"+group+"/members/"+long("usr", i), `{"role":"operator"}`)
+		asset := long("ast", i)
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/assets/"+asset, `{"name":"Asset","scale":18}`)
+		s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", fmt.Sprintf(`{"from":%q,"to":"bank","asset":%q,"quantity":"9999999999999999999999999999"}`,
+			long("acc", i), asset))
+	}
+	for _, path := range []string{"groups/" + group, "groups", "", "search?q=gang"} {
+		page := s.eventually(path, "&lt;script&gt;")
+		if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") {
+			t.Errorf("%s has markup of a name:\n%s", path, page)
+		}
+	}
+	for query, row := range map[string]string{"accounts": "Take out<", "members": "<button>See it as", "totals": `<td><a href="/console/assets/ast`} {
+		s.pages("groups/"+group, query, row, many)
+	}
+	account := "accounts/" + long("acc", 0)
+	for i := range many {
+		s.ledger.Must(http.StatusCreated, "PUT", "/v1/"+account+"/members/"+long("usr", i), `{"role":"owner"}`)
+	}
+	s.pages(account, "members", "<button>See it as", many)
+}
+
+// pages goes through the pages of a list of a page, which end with all its rows. Projections are a little behind.
+func (s *site) pages(path, query, row string, want int) {
+	s.Helper()
+	next := regexp.MustCompile(`\?` + query + `=([^#"]*)`)
+	seen := 0
+	caller.Eventually(s, timeout, "all of "+query+" is listed", func() bool {
+		seen = 0
+		for page := path; ; {
+			text := s.get(page, http.StatusOK)
+			seen += strings.Count(text, row)
+			more := next.FindStringSubmatch(text)
+			if more == nil {
+				return seen == want
+			}
+			page = path + "?" + query + "=" + more[1]
+		}
+	})
+}
+
+// A group of more accounts than can be added up still shows them.
+func TestGroupWithoutTotals(t *testing.T) {
+	s := newSite(t)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/crowd", `{}`)
+	for i := range 1001 {
+		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/accounts/c-%d", i), `{}`)
+		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/groups/crowd/accounts/c-%d", i), "")
+	}
+	s.has(s.eventually("groups/crowd", "group_too_large"), "group_too_large", `href="/console/accounts/c-0"`, "More accounts")
+}
+
+// Money is held for a term and captured by part; a form that is sent twice holds once.
+func TestHoldByForms(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.has(s.get("", http.StatusOK), `href="/console/do/hold"`)
+	s.has(s.get("accounts/jane", http.StatusOK), "do/hold?from=jane")
+	form := s.get("do/hold?from=jane", http.StatusOK)
+	filled := values("to", "shop", "asset", "USD", "quantity", "50.00", "hold", "forever", "from", "jane")
+	s.has(s.send("hold", form, filled, http.StatusUnprocessableEntity), "must be one of 1 hour")
+	filled.Set("hold", "no")
+	s.has(s.send("hold", form, filled, http.StatusUnprocessableEntity), "must be one of 1 hour")
+	filled.Set("hold", "30 days")
+	filled.Set("quantity", "100.01")
+	s.has(s.send("hold", form, filled, http.StatusUnprocessableEntity), "insufficient_funds", "<option selected>30 days</option>")
+	filled.Set("quantity", "50.00")
+	preview := s.send("hold", form, filled, http.StatusOK)
+	s.has(preview, "What will be posted", "50.00", "30 days", ">Hold</button>")
+	first, second := s.post("hold", preview, nil), s.post("hold", preview, nil)
+	if first.Request.URL.Path != second.Request.URL.Path {
+		t.Errorf("%s and %s were posted", first.Request.URL, second.Request.URL)
+	}
+	page := s.read(first, http.StatusOK)
+	s.read(second, http.StatusOK)
+	s.has(page, "held", "The hold expires")
+	posted, expires := timeIn(t, page, "posted"), timeIn(t, page, "expires")
+	if term := expires.Sub(posted).Hours() / 24; term < 29.99 || term > 30 {
+		t.Errorf("it expires after %v days, want 30", term)
+	}
+	capture := regexp.MustCompile(`/console/(do/capture[^"]*)"`).FindStringSubmatch(page)[1]
+	form = s.get(strings.ReplaceAll(capture, "&amp;", "&"), http.StatusOK)
+	s.has(form, `name="quantity" value="50.00"`, `name="cost" value=""`)
+	preview = s.send("capture", form, values("quantity", "50.00"), http.StatusOK)
+	s.has(s.send("capture", preview, nil, http.StatusOK), "captured")
+}
+
+// timeIn is the time in a page that stands after a word.
+func timeIn(t *testing.T, page, word string) time.Time {
+	t.Helper()
+	found := regexp.MustCompile(word + ` <time datetime="([^"]*)"`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("the page has no time after %q:\n%s", word, page)
+	}
+	at, err := time.Parse(time.RFC3339Nano, found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// A trade is held, too, and all of it is what its capture begins with.
+func TestHeldTradeByForms(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.do("asset", values("id", "AAPL", "name", "Apple", "scale", "0", "currency", "USD"))
+	s.do("account", values("id", "market", "unlimited", "yes"))
+	filled := values("asset", "AAPL", "buyer", "jane", "seller", "market", "quantity", "4", "cost", "60.00", "settle", "yes")
+	s.has(s.do("trade", filled), `class="status posted"`)
+	filled.Set("quantity", "2")
+	filled.Set("cost", "30.00")
+	filled.Set("hold", "soon")
+	s.has(s.send("trade", s.get("do/trade", http.StatusOK), filled, http.StatusUnprocessableEntity), "must be one of")
+	filled.Set("hold", "1 day")
+	page := s.do("trade", filled)
+	s.has(page, `class="status held"`, "quantity=2&amp;cost=30.00")
+	form := s.get("do/capture?transaction="+regexp.MustCompile(`do/capture\?transaction=([A-Za-z0-9]+)`).FindStringSubmatch(page)[1]+
+		"&quantity=2&cost=30.00", http.StatusOK)
+	preview := s.send("capture", form, values("quantity", "2", "cost", "30.00"), http.StatusOK)
+	s.has(s.send("capture", preview, nil, http.StatusOK), "captured", "How the hold ended", "30.00")
+}
