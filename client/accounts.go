@@ -8,11 +8,40 @@ import (
 	"strconv"
 )
 
+// AssetRequest says what an asset is. Assets never change.
+type AssetRequest struct {
+	ID          string `json:"-"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Scale       int    `json:"scale"`              // decimal places, 0 to 18
+	Currency    string `json:"currency,omitempty"` // the asset that its costs are counted in; "": it has no costs
+}
+
+// AccountRequest says how an account is opened. The zero Overdraft is none.
+type AccountRequest struct {
+	ID        string          `json:"-"`
+	Name      string          `json:"name,omitempty"`
+	Profile   json.RawMessage `json:"profile,omitempty"` // an object, at most 4 KB
+	Overdraft Overdraft       `json:"overdraft,omitzero"`
+}
+
+// RegisterAsset registers an asset. The same again is no error. Errors: those of Send; *Error has asset_exists,
+// asset_not_found (its currency).
+func (c *Client) RegisterAsset(ctx context.Context, a AssetRequest) (Asset, Written, error) {
+	return set(ctx, c, http.MethodPut, a, func(is Asset) bool { return is.ID == a.ID }, "assets", a.ID)
+}
+
+// OpenAccount opens an account. The same again is no error, and is answered with the account as it is now. Errors:
+// those of Send; *Error has account_exists, asset_not_found (of a limit).
+func (c *Client) OpenAccount(ctx context.Context, a AccountRequest) (Account, Written, error) {
+	return set(ctx, c, http.MethodPut, a, func(is Account) bool { return is.ID == a.ID }, "accounts", a.ID)
+}
+
 // AccountPatch says what to change of an account. What is not set stays as it is; each part is replaced whole.
 type AccountPatch struct {
 	Name      *string         `json:"name,omitempty"`
 	Profile   json.RawMessage `json:"profile,omitempty"`   // an object
-	Overdraft json.RawMessage `json:"overdraft,omitempty"` // an amount for each asset; none may become unlimited
+	Overdraft *Overdraft      `json:"overdraft,omitempty"` // what has limits cannot become unlimited, nor back
 	State     string          `json:"state,omitempty"`     // StateOpen, StateFrozen or StateClosed
 
 	// IfMatch is the version that the account must have for the change, 0 for any.

@@ -93,7 +93,11 @@ func (c *Client) judge(k call, resp *http.Response, text []byte) attempted {
 	status := resp.StatusCode
 	if status >= 200 && status < 300 {
 		if err := k.accept(text); err != nil {
-			return attempted{verdict: unknown, err: fmt.Errorf("the reply cannot be read: %w", err)}
+			err = fmt.Errorf("the answer is not a ledger's, check the address of the API (%s): %w", c.base, err)
+			if isJSON := isType(resp, "application/json"); !isJSON && !k.writes() {
+				return attempted{verdict: barred, err: err}
+			}
+			return attempted{verdict: unknown, err: err}
 		}
 		replay := resp.Header.Get("Idempotent-Replayed") == "true"
 		return attempted{verdict: answered, status: status, body: text, isReplay: replay}
@@ -131,8 +135,7 @@ func judgeProblem(problem *Error, after time.Duration) attempted {
 
 // readProblem reads a problem document of ours: one that has a code.
 func readProblem(resp *http.Response, text []byte) (*Error, bool) {
-	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil ||
-		kind != "application/problem+json" {
+	if !isType(resp, "application/problem+json") {
 		return nil, false
 	}
 	problem := &Error{}
@@ -141,6 +144,12 @@ func readProblem(resp *http.Response, text []byte) (*Error, bool) {
 	}
 	problem.Status = resp.StatusCode
 	return problem, true
+}
+
+// isType reports whether a reply says that it is of a media type.
+func isType(resp *http.Response, media string) bool {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && kind == media
 }
 
 // neverSent reports whether a transport's error proves that no request left: no connection was made.

@@ -72,9 +72,11 @@ func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("not a URL: %w", err)
+		return nil, errors.New("not a URL, such as https://ledger.example.com") // a parser's error may have a password
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, fmt.Errorf("%q is not an http or https URL", c.URL)
+	case u.User != nil:
+		return nil, errors.New("the URL has a user name, which the API does not know: leave out what stands before @")
 	case u.RawQuery != "", u.Fragment != "":
 		return nil, fmt.Errorf("%q has a query or a fragment", c.URL)
 	case c.User != "" && !events.ValidID(c.User):
@@ -188,8 +190,11 @@ func (c *Client) do(ctx context.Context, k call) (attempted, error) {
 		pause := max(backoff.Delay(attempt+1), a.retryAfter)
 		over := c.now().Add(pause).After(deadline) || ctx.Err() != nil
 		if over || c.wait(ctx, pause) != nil {
-			if maybeApplied {
+			switch {
+			case maybeApplied:
 				return attempted{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
+			case a.verdict == notSent && ctx.Err() == nil:
+				return attempted{}, &UnreachableError{URL: c.base, Err: a.err}
 			}
 			return attempted{}, a.err
 		}

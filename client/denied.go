@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,7 +56,9 @@ func (c *Client) denied(resp *http.Response, text []byte) *DeniedError {
 		return e
 	}
 	if _, isToken := c.sign.(bearer); isToken {
-		e.Advice = "the token may have expired, be of another issuer or audience, or lack the scope of this request"
+		e.Message = cmp.Or(challenge(resp.Header), e.Message)
+		e.Advice = "the token may have expired, be of another issuer or audience, or lack the scope of this request: " +
+			"get a new one"
 		return e
 	}
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
@@ -69,21 +72,35 @@ func (c *Client) denied(resp *http.Response, text []byte) *DeniedError {
 			return e
 		}
 	}
-	e.Advice = "the credentials that signed it need the permission execute-api:Invoke on this API"
+	e.Advice = "the credentials that signed it need the permission execute-api:Invoke on this API, in its region; " +
+		"temporary ones may have expired, and must be renewed"
 	return e
 }
 
-// message is what a gateway says in JSON, as {"message":"Forbidden"}, with nothing in it that a terminal would act
-// upon.
+// challenge returns what a gateway says about a token (RFC 6750, 3), "" for nothing.
+func challenge(h http.Header) string {
+	_, rest, _ := strings.Cut(h.Get("WWW-Authenticate"), `error_description="`)
+	text, _, _ := strings.Cut(rest, `"`)
+	return printable(text)
+}
+
+// message is what a gateway says in JSON, as {"message":"Forbidden"}. Only the first line is shown: behind it, API
+// Gateway may repeat what was signed, with the session token.
 func message(text []byte) string {
 	var said struct{ Message string }
 	_ = json.Unmarshal(text, &said) // not JSON: it said nothing that is known how to show
+	line, _, _ := strings.Cut(said.Message, "\n")
+	return printable(line)
+}
+
+// printable returns the beginning of a text, with nothing in it that a terminal would act upon.
+func printable(text string) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, said.Message))
+	}, text))
 	return string(runes[:min(len(runes), messageRunes)])
 }
 

@@ -22,8 +22,11 @@ type Error struct {
 	Available events.Amount `json:"available"`
 	Requested events.Amount `json:"requested"`
 
-	HoldStatus string `json:"hold_status"` // with hold_ended: how the hold ended
-	Left       []Leg  `json:"left"`        // with exceeds_reversible: what may still be taken back of each posting
+	HoldStatus    string `json:"hold_status"`    // with hold_ended: how the hold ended
+	Left          []Leg  `json:"left"`           // with exceeds_reversible: what may still be taken back of each posting
+	Version       int64  `json:"version"`        // with version_mismatch: what the account has
+	Role          string `json:"role"`           // with forbidden: the weakest that is enough
+	TransactionID string `json:"transaction_id"` // with outcome_unknown
 }
 
 // Codes that callers tell apart.
@@ -94,8 +97,14 @@ func (e *StatusError) Error() string {
 	if e.Message != "" {
 		said += fmt.Sprintf(" (%s)", e.Message)
 	}
-	return fmt.Sprintf("the answer was %d %s, without a code of the ledger's API: it comes from a gateway, or "+
-		"another program listens there", e.Status, said)
+	text := fmt.Sprintf("the answer was %d %s, without a code of the ledger's API: ", e.Status, said)
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		return text + "the gateway takes no more requests for now; wait a moment, and ask again"
+	case e.Status >= http.StatusInternalServerError:
+		return text + "it comes from a gateway, or another program listens there"
+	}
+	return text + "it comes from a gateway, or another program listens there; check the address of the API"
 }
 
 // UnknownError says that a write may have been applied or not, after as many attempts as the timeout allowed. The same

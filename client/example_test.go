@@ -35,12 +35,14 @@ func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	for _, cmd := range []client.Command{
-		{Kind: client.KindAsset, ID: "USD", Body: []byte(`{"name":"US dollar","scale":2}`)},
-		{Kind: client.KindAccount, ID: "bank", Body: []byte(`{"name":"Bank","overdraft":"unlimited"}`)},
-		{Kind: client.KindAccount, ID: "jane", Body: []byte(`{"name":"Jane Doe"}`)},
+	if _, _, err := ledger.RegisterAsset(ctx, client.AssetRequest{ID: "USD", Name: "US dollar", Scale: 2}); err != nil {
+		panic(err)
+	}
+	for _, account := range []client.AccountRequest{
+		{ID: "bank", Name: "Bank", Overdraft: client.Overdraft{Unlimited: true}},
+		{ID: "jane", Name: "Jane Doe"},
 	} {
-		if _, err := ledger.Send(ctx, cmd); err != nil {
+		if _, _, err := ledger.OpenAccount(ctx, account); err != nil {
 			panic(err)
 		}
 	}
@@ -71,7 +73,7 @@ func ExampleClient_PostTransfer() {
 	// jane has 2500
 }
 
-// An asset is registered by its command; the same command again is answered with what is stored.
+// A command is a request whose JSON is made elsewhere, such as a line of a file.
 func ExampleClient_Send() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -84,6 +86,26 @@ func ExampleClient_Send() {
 	// Output:
 	// true <nil>
 	// Apple Inc. USD <nil>
+}
+
+// An account may fall below zero as far as its overdraft says. Opened again in the same way, it stays as it is.
+func ExampleClient_OpenAccount() {
+	ctx := context.Background()
+	ledger, stop := newLedger(ctx)
+	defer stop()
+	margin := client.AccountRequest{ID: "margin", Overdraft: client.Overdraft{
+		Limits: map[string]events.Amount{"USD": events.NewAmount(50_000)},
+	}}
+	for range 2 {
+		account, written, err := ledger.OpenAccount(ctx, margin)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(account.ID, account.State, account.Overdraft.Limits["USD"], "new:", written.New)
+	}
+	// Output:
+	// margin open 50000 new: true
+	// margin open 50000 new: false
 }
 
 // A refusal is an *Error with the API's code. It wrote nothing.
@@ -99,8 +121,8 @@ func ExampleError() {
 	// Output: 422 insufficient_funds jane 0 1
 }
 
-// An account's history comes page by page, newest first.
-func ExampleClient_History() {
+// An account's history comes newest first. A loop over all of it reads pages as it gets to them, and may end early.
+func ExampleListing_All() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
 	defer stop()
@@ -110,20 +132,38 @@ func ExampleClient_History() {
 			panic(err)
 		}
 	}
-	for cursor, more := "", true; more; {
-		page, err := ledger.History(ctx, "jane", client.HistoryQuery{Asset: "USD"}, cursor, 2)
+	for posting, err := range ledger.History("jane", client.HistoryQuery{Asset: "USD"}).All(ctx) {
 		if err != nil {
 			panic(err)
 		}
-		for _, posting := range page.Value.Data {
-			fmt.Println(posting.Transaction, posting.Quantity)
+		fmt.Println(posting.Transaction, posting.Quantity)
+		if posting.Transaction == "t-2" {
+			break
+		}
+	}
+	// Output:
+	// t-3 100
+	// t-2 100
+}
+
+// A page is read from the cursor of the one before, which can be kept and gone on from at any time.
+func ExampleListing_Page() {
+	ctx := context.Background()
+	ledger, stop := newLedger(ctx)
+	defer stop()
+	for cursor, more := "", true; more; {
+		page, err := ledger.Accounts("").Page(ctx, cursor, 1)
+		if err != nil {
+			panic(err)
+		}
+		for _, account := range page.Value.Data {
+			fmt.Println(account.ID, account.Name)
 		}
 		if more = page.Value.NextCursor != nil; more {
 			cursor = *page.Value.NextCursor
 		}
 	}
 	// Output:
-	// t-3 100
-	// t-2 100
-	// t-1 100
+	// bank Bank
+	// jane Jane Doe
 }

@@ -44,7 +44,9 @@ type Member struct {
 
 // Reach is an account that a user reaches, with the role there.
 type Reach struct {
-	Member
+	Account string  `json:"account"`
+	User    string  `json:"user"`
+	Role    string  `json:"role"`
 	Through *string `json:"through"` // the group; nil for a role on the account itself
 }
 

@@ -43,7 +43,7 @@ func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (
 // may see an entry twice. An error ends it.
 func (c *Client) Journal(ctx context.Context, from JournalFrom) iter.Seq2[JournalEntry, error] {
 	return func(yield func(JournalEntry, error) bool) {
-		for {
+		for from := from; ; { // each loop begins anew
 			r, err := c.JournalPage(ctx, from, PageLimit)
 			if err != nil {
 				yield(JournalEntry{}, err)

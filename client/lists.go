@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -30,11 +31,10 @@ func (l Listing[T]) Page(ctx context.Context, cursor string, limit int) (Reply[L
 	return get[List[T]](ctx, l.client, query, l.parts...)
 }
 
-// All goes through all items, and reads pages as it gets to them. An error ends it.
+// All goes through all items, and reads pages as it gets to them. An error comes once, with the zero item, and ends it.
 func (l Listing[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for cursor := ""; ; {
-			r, err := l.Page(ctx, cursor, PageLimit)
+		for r, err := range pages(func(cursor string) (Reply[List[T]], error) { return l.Page(ctx, cursor, PageLimit) }) {
 			if err != nil {
 				yield(*new(T), err)
 				return
@@ -44,25 +44,58 @@ func (l Listing[T]) All(ctx context.Context) iter.Seq2[T, error] {
 					return
 				}
 			}
-			if r.Value.NextCursor == nil {
-				return
-			}
-			cursor = *r.Value.NextCursor
 		}
 	}
 }
 
-// StatementPages goes through the pages of a statement, from its beginning to its end. An error ends it.
-func (c *Client) StatementPages(ctx context.Context, s StatementQuery) iter.Seq2[Reply[Statement], error] {
-	return func(yield func(Reply[Statement], error) bool) {
+// pages goes through all pages of a list. An error ends it.
+func pages[P interface{ next() *string }](read func(cursor string) (Reply[P], error)) iter.Seq2[Reply[P], error] {
+	return func(yield func(Reply[P], error) bool) {
 		for cursor := ""; ; {
-			r, err := c.Statement(ctx, s, cursor, PageLimit)
-			if !yield(r, err) || err != nil || r.Value.NextCursor == nil {
+			r, err := read(cursor)
+			if !yield(r, err) || err != nil || r.Value.next() == nil {
 				return
 			}
-			cursor = *r.Value.NextCursor
+			cursor = *r.Value.next()
 		}
 	}
+}
+
+func (l List[T]) next() *string   { return l.NextCursor }
+func (s Statement) next() *string { return s.NextCursor }
+
+// StatementPages goes through the pages of a statement, from its beginning to its end. An error ends it.
+func (c *Client) StatementPages(ctx context.Context, s StatementQuery) iter.Seq2[Reply[Statement], error] {
+	return pages(func(cursor string) (Reply[Statement], error) { return c.Statement(ctx, s, cursor, PageLimit) })
+}
+
+// GroupTotalsPages goes through the pages of a group's totals, by asset. An error ends it.
+func (c *Client) GroupTotalsPages(ctx context.Context, group string) iter.Seq2[Reply[GroupTotals], error] {
+	return pages(func(cursor string) (Reply[GroupTotals], error) {
+		return c.GroupTotals(ctx, group, cursor, PageLimit)
+	})
+}
+
+// Balances lists an account's balances, by asset.
+func (c *Client) Balances(account string, strong bool) Listing[Balance] {
+	return Listing[Balance]{client: c, parts: []string{"accounts", account, "balances"}, filter: queryOf(strong, "", 0)}
+}
+
+// HistoryQuery bounds a history.
+type HistoryQuery struct {
+	Asset    string    // "" for all
+	From, To time.Time // from included, to excluded; zero times leave a side open
+	Strong   bool      // offered with Asset only
+}
+
+// History lists an account's postings, newest first.
+func (c *Client) History(account string, h HistoryQuery) Listing[Posting] {
+	l := Listing[Posting]{client: c, parts: []string{"accounts", account, "postings"}, filter: spanOf(h.From, h.To)}
+	if h.Asset != "" {
+		l.filter.Set("asset", h.Asset)
+	}
+	maps.Copy(l.filter, queryOf(h.Strong, "", 0))
+	return l
 }
 
 // BalancesAt lists what an account held of each asset at a time, by asset. Those without a posting by then are left

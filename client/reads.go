@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -58,11 +57,6 @@ func (c *Client) Balance(ctx context.Context, account, asset string, strong bool
 	return get[Balance](ctx, c, queryOf(strong, "", 0), "accounts", account, "balances", asset)
 }
 
-// Balances reads one page of an account's balances from cursor ("" for the first), by asset.
-func (c *Client) Balances(ctx context.Context, account, cursor string, strong bool) (Reply[List[Balance]], error) {
-	return get[List[Balance]](ctx, c, queryOf(strong, cursor, PageLimit), "accounts", account, "balances")
-}
-
 // BalanceAt reads what account held of asset at a time: every posting at that time or before. The time must be over.
 func (c *Client) BalanceAt(
 	ctx context.Context, account, asset string, at time.Time, strong bool,
@@ -88,25 +82,6 @@ func (c *Client) Statement(
 	q.Set("from", s.From.Format(time.RFC3339Nano))
 	q.Set("to", s.To.Format(time.RFC3339Nano))
 	return get[Statement](ctx, c, q, "accounts", s.Account, "statement")
-}
-
-// HistoryQuery bounds a history.
-type HistoryQuery struct {
-	Asset    string    // "" for all
-	From, To time.Time // from included, to excluded; zero times leave a side open
-	Strong   bool      // offered with Asset only
-}
-
-// History reads one page of at most limit (1 to PageLimit) postings, newest first, from cursor ("" for the top).
-func (c *Client) History(
-	ctx context.Context, account string, h HistoryQuery, cursor string, limit int,
-) (Reply[List[Posting]], error) {
-	q := queryOf(h.Strong, cursor, limit)
-	if h.Asset != "" {
-		q.Set("asset", h.Asset)
-	}
-	maps.Copy(q, spanOf(h.From, h.To))
-	return get[List[Posting]](ctx, c, q, "accounts", account, "postings")
 }
 
 // queryOf is the query of a read; a limit of 0 is for what has no pages.

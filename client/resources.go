@@ -14,17 +14,19 @@ type Asset struct {
 	Scale       int     `json:"scale"`    // decimal places
 	Currency    *string `json:"currency"` // nil: its costs are always zero
 	CreatedAt   string  `json:"created_at"`
+	Actor       string  `json:"actor"` // who registered it; not in lists
 }
 
 // Account is an account as the API answers it.
 type Account struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
-	Profile   json.RawMessage `json:"profile"`   // an object
-	Overdraft json.RawMessage `json:"overdraft"` // absent, "unlimited" or an amount for each asset
-	State     string          `json:"state"`     // StateOpen, StateFrozen or StateClosed
-	Version   int64           `json:"version"`   // 1 when it was opened; each change adds 1
+	Profile   json.RawMessage `json:"profile"` // an object; not in lists
+	Overdraft Overdraft       `json:"overdraft"`
+	State     string          `json:"state"`   // StateOpen, StateFrozen or StateClosed
+	Version   int64           `json:"version"` // 1 when it was opened; each change adds 1
 	CreatedAt string          `json:"created_at"`
+	Actor     string          `json:"actor"` // who opened it; not in lists
 }
 
 // The states of an account.
@@ -34,10 +36,33 @@ const (
 	StateClosed = "closed" // for ever
 )
 
-// Unlimited reports whether an overdraft policy in JSON is "unlimited".
-func Unlimited(overdraft json.RawMessage) bool {
-	var policy string
-	return json.Unmarshal(overdraft, &policy) == nil && policy == "unlimited"
+// Overdraft says how far below zero an account's balances may fall. The zero value means not at all.
+type Overdraft struct {
+	Unlimited bool
+	Limits    map[string]events.Amount // by asset, in minor units, not negative; ignored when Unlimited
+}
+
+// unlimited is the JSON of an Overdraft without a limit. Others are an object.
+const unlimited = `"unlimited"`
+
+// MarshalJSON writes the overdraft as the API has it.
+func (o Overdraft) MarshalJSON() ([]byte, error) {
+	switch {
+	case o.Unlimited:
+		return []byte(unlimited), nil
+	case o.Limits == nil:
+		return []byte("{}"), nil
+	}
+	return json.Marshal(o.Limits)
+}
+
+// UnmarshalJSON reads an overdraft of the API's.
+func (o *Overdraft) UnmarshalJSON(text []byte) error {
+	*o = Overdraft{Unlimited: string(text) == unlimited}
+	if o.Unlimited {
+		return nil
+	}
+	return json.Unmarshal(text, &o.Limits)
 }
 
 // Posting is one leg of a transaction. In a history the fields of its transaction stand with it.
@@ -81,6 +106,7 @@ type Transaction struct {
 	Kind        string            `json:"kind"`
 	PostedAt    string            `json:"posted_at"`   // RFC 3339; the effective date, if it has one
 	RecordedAt  string            `json:"recorded_at"` // RFC 3339: when it was really posted
+	Actor       string            `json:"actor"`       // who posted it
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
 	Postings    []Posting         `json:"postings"`        // of a hold: as planned

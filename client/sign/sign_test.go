@@ -1,14 +1,10 @@
 package sign_test
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,23 +13,29 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"ledger.example/client"
 	"ledger.example/client/sign"
 	"ledger.example/internal/importer"
+	"ledger.example/tests/gateway"
 )
 
 // account gives the test credentials and a region, of its own and no others.
-func account(t *testing.T, token string) verifier {
+func account(t *testing.T, token string) gateway.IAM {
 	t.Helper()
 	nobody(t)
-	v := verifier{accessKey: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", token: token, region: "eu-central-1"}
-	t.Setenv("AWS_ACCESS_KEY_ID", v.accessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", v.secret)
-	t.Setenv("AWS_SESSION_TOKEN", v.token)
-	t.Setenv("AWS_REGION", v.region)
+	v := identity("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", token)
+	t.Setenv("AWS_ACCESS_KEY_ID", v.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", v.SecretAccessKey)
+	t.Setenv("AWS_SESSION_TOKEN", v.SessionToken)
+	t.Setenv("AWS_REGION", v.Region)
 	return v
+}
+
+func identity(secret, token string) gateway.IAM {
+	return gateway.IAM{
+		Credentials: aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: secret, SessionToken: token}, Region: "eu-central-1",
+	}
 }
 
 // nobody takes away all credentials and configuration.
@@ -50,27 +52,27 @@ func nobody(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "credentials"))
 }
 
-// gateway is an API behind a check of signatures.
-type gateway struct {
+// api answers what is signed as it must be.
+type api struct {
 	*httptest.Server
-	verifier
+	gateway.IAM
 
 	mu      sync.Mutex
 	asked   int
 	refused []error
 }
 
-func newGateway(t *testing.T, v verifier) *gateway {
-	g := &gateway{verifier: v}
+func newAPI(t *testing.T, v gateway.IAM) *api {
+	g := &api{IAM: v}
 	g.Server = httptest.NewServer(g)
 	t.Cleanup(g.Close)
 	return g
 }
 
-func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		err = g.verify(r, body)
+		err = g.Verify(r, body)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,7 +88,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"id":"users:al@x-1","data":[],"next_cursor":null}`)
 }
 
-func (g *gateway) client(t *testing.T, path string) *client.Client {
+func (g *api) client(t *testing.T, path string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{URL: g.URL + path, Sign: sign.New()})
 	if err != nil {
@@ -105,9 +107,9 @@ func calls(t *testing.T, c *client.Client) map[string]func() error {
 		"ping":    func() error { return c.Ping(ctx) },
 		"id":      func() error { _, err := c.Account(ctx, oddID); return err },
 		"two ids": func() error { _, err := c.Balance(ctx, oddID, "A.b_c:d@e", true); return err },
-		"cursor":  func() error { _, err := c.Balances(ctx, oddID, "a+b/c=d~e f&g%h", true); return err },
+		"cursor":  func() error { _, err := c.Balances(oddID, true).Page(ctx, "a+b/c=d~e f&g%h", 100); return err },
 		"times": func() error {
-			_, err := c.History(ctx, oddID, client.HistoryQuery{Asset: oddID, From: from}, "", 7)
+			_, err := c.History(oddID, client.HistoryQuery{Asset: oddID, From: from}).Page(ctx, "", 7)
 			return err
 		},
 		"put":     func() error { _, err := c.Send(ctx, command(client.KindAccount, `{"name":"Æ ☃"}`)); return err },
@@ -126,7 +128,7 @@ func command(kind client.Kind, body string) client.Command {
 
 func TestSignaturesAreRight(t *testing.T) {
 	for _, token := range []string{"", "FwoGZXIvYXdzEXAMPLE//+token=="} {
-		g := newGateway(t, account(t, token))
+		g := newAPI(t, account(t, token))
 		for _, path := range []string{"", "/", "/prod", "/prod/"} {
 			for name, call := range calls(t, g.client(t, path)) {
 				if err := call(); err != nil {
@@ -146,18 +148,18 @@ func settings(t *testing.T, text string) {
 }
 
 // vending makes a profile whose credentials come from a program, good for a while; it returns how often that has run.
-func vending(t *testing.T, v verifier, good time.Duration) func() int {
+func vending(t *testing.T, v gateway.IAM, good time.Duration) func() int {
 	t.Helper()
 	dir := t.TempDir()
 	runs, program := filepath.Join(dir, "runs"), filepath.Join(dir, "vend")
 	script := fmt.Sprintf(`#!/bin/sh
 echo x >>%s
 echo '{"Version":1,"AccessKeyId":%q,"SecretAccessKey":%q,"Expiration":%q}'
-`, runs, v.accessKey, v.secret, time.Now().Add(good).UTC().Format(time.RFC3339))
+`, runs, v.AccessKeyID, v.SecretAccessKey, time.Now().Add(good).UTC().Format(time.RFC3339))
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	settings(t, fmt.Sprintf("[profile books]\nregion = %s\ncredential_process = %s\n", v.region, program))
+	settings(t, fmt.Sprintf("[profile books]\nregion = %s\ncredential_process = %s\n", v.Region, program))
 	t.Setenv("AWS_PROFILE", "books")
 	return func() int {
 		text, err := os.ReadFile(runs)
@@ -171,9 +173,9 @@ echo '{"Version":1,"AccessKeyId":%q,"SecretAccessKey":%q,"Expiration":%q}'
 // Eight importing clients sign at once, with credentials that are fetched once.
 func TestManySignAtOnce(t *testing.T) {
 	nobody(t)
-	v := verifier{accessKey: "AKIDEXAMPLE", secret: "secret", region: "eu-central-1"}
+	v := identity("secret", "")
 	runs := vending(t, v, time.Hour)
-	g := newGateway(t, v)
+	g := newAPI(t, v)
 	c := g.client(t, "")
 	if runs() != 0 {
 		t.Error("credentials were fetched before a request was signed")
@@ -191,9 +193,9 @@ func TestManySignAtOnce(t *testing.T) {
 
 func TestCredentialsThatRunOutAreFetchedAnew(t *testing.T) {
 	nobody(t)
-	v := verifier{accessKey: "AKIDEXAMPLE", secret: "secret", region: "eu-central-1"}
+	v := identity("secret", "")
 	runs := vending(t, v, 30*time.Second)
-	g := newGateway(t, v)
+	g := newAPI(t, v)
 	c := g.client(t, "")
 	for range 2 {
 		if err := c.Ping(t.Context()); err != nil {
@@ -242,50 +244,11 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			nobody(t)
 			c.set(t)
-			g := newGateway(t, verifier{})
+			g := newAPI(t, gateway.IAM{})
 			_, err := g.client(t, "").Send(t.Context(), command(client.KindAsset, "{}"))
 			if err == nil || !strings.Contains(err.Error(), c.says) || g.asked != 0 {
 				t.Errorf("after %d requests: %v", g.asked, err)
 			}
 		})
 	}
-}
-
-// verifier checks signatures as API Gateway does: it signs what was received once more.
-type verifier struct{ accessKey, secret, token, region string }
-
-// verify returns nil, or how the signature of a request differs from the one that it must have.
-func (v verifier) verify(r *http.Request, body []byte) error {
-	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
-	if err != nil || time.Since(at).Abs() > 5*time.Minute {
-		return fmt.Errorf("signed at %q: %v", r.Header.Get("X-Amz-Date"), err)
-	}
-	if got := r.Header.Get("X-Amz-Security-Token"); got != v.token {
-		return fmt.Errorf("session token %q, want %q", got, v.token)
-	}
-	// A gateway may sign the path as it came, or decode it first: segments must be escaped in the one canonical way.
-	path, _, _ := strings.Cut(r.RequestURI, "?")
-	for segment := range strings.SplitSeq(path, "/") {
-		if decoded, err := url.PathUnescape(segment); err != nil || url.QueryEscape(decoded) != segment {
-			return fmt.Errorf("path %s: %q is not canonical", path, segment)
-		}
-	}
-	again, err := http.NewRequest(r.Method, "http://"+r.Host+r.RequestURI, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"Content-Type", "Accept"} {
-		if value := r.Header.Get(name); value != "" {
-			again.Header.Set(name, value)
-		}
-	}
-	sum := sha256.Sum256(body)
-	credentials := aws.Credentials{AccessKeyID: v.accessKey, SecretAccessKey: v.secret, SessionToken: v.token}
-	if err := v4.NewSigner().SignHTTP(r.Context(), credentials, again, hex.EncodeToString(sum[:]), "execute-api", v.region, at); err != nil {
-		return err
-	}
-	if got, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); got != want {
-		return fmt.Errorf("authorization %s, want %s", got, want)
-	}
-	return nil
 }

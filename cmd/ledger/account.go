@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ledger.example/client"
-	"ledger.example/events"
 )
 
 // accountCommand is `ledger account` with its commands.
@@ -51,9 +49,9 @@ func (env *environment) printAccounts(accounts []client.Account, heading bool) e
 	t.isHeaded = heading
 	for _, a := range accounts {
 		overdraft := "none"
-		if client.Unlimited(a.Overdraft) {
+		if a.Overdraft.Unlimited {
 			overdraft = "unlimited"
-		} else if limits := limitsOf(a.Overdraft); len(limits) > 0 {
+		} else if limits := a.Overdraft.Limits; len(limits) > 0 {
 			overdraft = counted(int64(len(limits)), "asset", "assets")
 		}
 		t.row(a.ID, a.Name, a.State, overdraft, shortTime(a.CreatedAt))
@@ -80,7 +78,7 @@ func (env *environment) accountShowCommand() *cobra.Command {
 
 // printAccount prints an account, which came as raw, as JSON or for people.
 func (env *environment) printAccount(ctx context.Context, a client.Account, raw []byte) error {
-	return env.print(ctx, raw, slices.Collect(maps.Keys(limitsOf(a.Overdraft))), func() error {
+	return env.print(ctx, raw, slices.Collect(maps.Keys(a.Overdraft.Limits)), func() error {
 		t := newList(env.out)
 		env.accountRows(t, a)
 		return t.flush()
@@ -118,7 +116,9 @@ page.`,
 // assetsOfChanges returns the assets that have a limit.
 func assetsOfChanges(changes []client.Change) (assets []string) {
 	for _, c := range changes {
-		assets = slices.AppendSeq(assets, maps.Keys(limitsOf(c.Changed.Overdraft)))
+		if to := c.Changed.Overdraft; to != nil {
+			assets = slices.AppendSeq(assets, maps.Keys(to.Limits))
+		}
 	}
 	return assets
 }
@@ -137,7 +137,7 @@ func (env *environment) printChanges(changes []client.Change, heading bool) erro
 			parts = append(parts, "state "+to.State)
 		}
 		if to.Overdraft != nil {
-			parts = append(parts, "overdraft "+env.overdraft(to.Overdraft))
+			parts = append(parts, "overdraft "+env.overdraft(*to.Overdraft))
 		}
 		if to.Profile != nil {
 			parts = append(parts, "profile "+string(to.Profile))
@@ -148,22 +148,14 @@ func (env *environment) printChanges(changes []client.Change, heading bool) erro
 }
 
 // overdraft shows an overdraft policy. The assets that it limits must be loaded.
-func (env *environment) overdraft(policy json.RawMessage) string {
-	if client.Unlimited(policy) {
+func (env *environment) overdraft(o client.Overdraft) string {
+	if o.Unlimited {
 		return "unlimited"
 	}
 	var parts []string
-	for asset, limit := range limitsOf(policy) {
+	for asset, limit := range o.Limits {
 		parts = append(parts, env.units.Quantity(asset, limit)+" "+asset)
 	}
 	slices.Sort(parts)
 	return cmp.Or(strings.Join(parts, ", "), "none")
-}
-
-// limitsOf returns a policy's limit for each asset: none when it is unlimited, or none is set.
-func limitsOf(policy json.RawMessage) (limits map[string]events.Amount) {
-	if json.Unmarshal(policy, &limits) != nil {
-		return nil
-	}
-	return limits
 }

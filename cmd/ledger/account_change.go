@@ -51,9 +51,9 @@ func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet)
 	switch {
 	case len(d.overdraft) == 0:
 	case len(d.overdraft) == 1 && d.overdraft[0] == "unlimited":
-		p.Overdraft = json.RawMessage(`"unlimited"`)
+		p.Overdraft = &client.Overdraft{Unlimited: true}
 	case len(d.overdraft) == 1 && d.overdraft[0] == "none":
-		p.Overdraft = json.RawMessage(`{}`)
+		p.Overdraft = &client.Overdraft{}
 	default:
 		limits := make(map[string]events.Amount)
 		for _, text := range d.overdraft {
@@ -69,7 +69,7 @@ func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet)
 				return p, err
 			}
 		}
-		p.Overdraft, err = json.Marshal(limits)
+		p.Overdraft = &client.Overdraft{Limits: limits}
 	}
 	return p, err
 }
@@ -94,20 +94,16 @@ outside world.`,
 		if err != nil {
 			return err
 		}
-		body, err := json.Marshal(p)
-		if err != nil {
-			return err
+		request := client.AccountRequest{ID: args[0], Name: d.name, Profile: p.Profile}
+		if p.Overdraft != nil {
+			request.Overdraft = *p.Overdraft
 		}
-		w, err := env.api.Send(ctx, client.Command{Kind: client.KindAccount, ID: args[0], Body: body})
+		a, w, err := env.api.OpenAccount(ctx, request)
 		if err != nil {
 			return err
 		}
 		if !w.New {
 			fmt.Fprintf(env.err, "%s had been opened before, in the same way\n", args[0])
-		}
-		var a client.Account
-		if err := json.Unmarshal(w.Raw, &a); err != nil {
-			return fmt.Errorf("%q was opened, but the reply cannot be read: %w", args[0], err)
 		}
 		return env.printAccount(ctx, a, w.Raw)
 	})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -22,12 +21,7 @@ func (env *environment) assetCommand() *cobra.Command {
 
 // assetAddCommand is `ledger asset add`.
 func (env *environment) assetAddCommand() *cobra.Command {
-	var asset struct {
-		Name        string `json:"name"`
-		Scale       int    `json:"scale"`
-		Description string `json:"description,omitempty"`
-		Currency    string `json:"currency,omitempty"`
-	}
+	var asset client.AssetRequest
 	cmd := &cobra.Command{
 		Use:   "add ASSET",
 		Short: "Register an asset",
@@ -47,20 +41,13 @@ postings of the asset have no cost.`,
 		_ = cmd.MarkFlagRequired(required) // it is defined above
 	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		body, err := json.Marshal(asset)
-		if err != nil {
-			return err
-		}
-		w, err := env.api.Send(ctx, client.Command{Kind: client.KindAsset, ID: args[0], Body: body})
+		asset.ID = args[0]
+		a, w, err := env.api.RegisterAsset(ctx, asset)
 		if err != nil {
 			return err
 		}
 		if !w.New {
 			fmt.Fprintf(env.err, "%s had been registered before, in the same way\n", args[0])
-		}
-		var a client.Asset
-		if err := json.Unmarshal(w.Raw, &a); err != nil {
-			return fmt.Errorf("%q was registered, but the reply cannot be read: %w", args[0], err)
 		}
 		return env.print(ctx, w.Raw, nil, func() error { return env.printAssets([]client.Asset{a}, true) })
 	})

@@ -51,7 +51,7 @@ func TestBenchWrongUse(t *testing.T) {
 		"bench --url http://ledger.example --i-mean http://ledger.example/":        "--i-mean is http://ledger.example/, and --url is http://ledger.example",
 		"bench --url http://127.0.0.1:1 --i-mean http://127.0.0.1:2":               "--i-mean is http://127.0.0.1:2",
 		"bench --url http://127.0.0.1.ledger.example":                              "is not this machine",
-		"bench --url http://127.0.0.1@ledger.example":                              "is not this machine",
+		"bench --url http://127.0.0.1@ledger.example":                              "the URL has a user name",
 		"bench --url http://10.0.0.1":                                              "is not this machine",
 		"bench --dynamodb-endpoint http://store.example":                           "is not this machine: if that is meant, add --i-mean http://store.example",
 		"bench --dynamodb-endpoint http://store.example --i-mean http://a.example": "--i-mean is http://a.example, and --dynamodb-endpoint is http://store.example",

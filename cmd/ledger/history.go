@@ -65,10 +65,7 @@ func (env *environment) history(
 	if asCSV {
 		show = env.printPostingsCSV
 	}
-	page := func(ctx context.Context, cursor string, most int) (client.Reply[client.List[client.Posting]], error) {
-		return env.api.History(ctx, account, q, cursor, most)
-	}
-	return printPages(ctx, env, limit, page, assetsOf, show)
+	return printPages(ctx, env, limit, env.api.History(account, q).Page, assetsOf, show)
 }
 
 // printPages prints a list page by page, at most limit items. assets are those whose amounts show prints, with a

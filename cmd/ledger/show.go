@@ -54,7 +54,7 @@ func (env *environment) show(ctx context.Context, account string) error {
 			return err
 		}
 	}
-	assets := slices.AppendSeq(assetsOf(page.Postings.Data), maps.Keys(limitsOf(page.Account.Overdraft)))
+	assets := slices.AppendSeq(assetsOf(page.Postings.Data), maps.Keys(page.Account.Overdraft.Limits))
 	for _, b := range page.Balances.Data {
 		assets = append(assets, b.Asset)
 	}
@@ -101,17 +101,13 @@ func trailing(p client.Page) []string {
 
 // allBalances reads all of an account's balances.
 func (env *environment) allBalances(ctx context.Context, account string) (all []client.Balance, err error) {
-	for cursor := ""; ; {
-		r, err := env.api.Balances(ctx, account, cursor, env.strong)
+	for b, err := range env.api.Balances(account, env.strong).All(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, r.Value.Data...)
-		if r.Value.NextCursor == nil {
-			return all, nil
-		}
-		cursor = *r.Value.NextCursor
+		all = append(all, b)
 	}
+	return all, nil
 }
 
 // withBalances puts other balances into an account's page, the rest of which stays as the API gave it.

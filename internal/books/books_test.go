@@ -165,7 +165,7 @@ func TestTheLedgerBindsTheBook(t *testing.T) {
 		assets: map[string]client.Asset{"EUR": {ID: "EUR", Scale: 1}},
 		accounts: map[string]client.Account{
 			"limited": {ID: "limited", State: client.StateOpen},
-			"frozen":  {ID: "frozen", State: client.StateFrozen, Overdraft: []byte(`"unlimited"`)},
+			"frozen":  {ID: "frozen", State: client.StateFrozen, Overdraft: client.Overdraft{Unlimited: true}},
 		},
 	}})
 	for _, want := range []string{

@@ -196,7 +196,7 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 				"id": accountID, "name": nameOf(name, accountID), "overdraft": "unlimited"})
 		case err != nil:
 			return err
-		case !client.Unlimited(r.Value.Overdraft):
+		case !r.Value.Overdraft.Unlimited:
 			m.wrong(m.first[name], "account %q is in the ledger already, with a limit: it could refuse postings",
 				accountID)
 		case r.Value.State != client.StateOpen:

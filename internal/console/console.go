@@ -193,11 +193,21 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request) {
 	const every, most = time.Second, 30
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
+	_ = flush.Flush() // the browser learns that it is heard; an error comes again
 	newest := r.Header.Get("Last-Event-ID")
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	go func() { // a request to a ledger that does not answer must not hold up the end
+		select {
+		case <-c.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for range most {
-		if id := c.newestID(r.Context()); id != newest {
+		if id, err := c.newestID(ctx); err == nil && id != newest {
 			newest = id
 			if _, err := fmt.Fprintf(w, "id: %s\ndata: newer\n\n", id); err != nil || flush.Flush() != nil {
 				return
@@ -205,9 +215,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case <-tick.C:
-		case <-r.Context().Done():
-			return
-		case <-c.ended:
+		case <-ctx.Done():
 			return
 		}
 	}

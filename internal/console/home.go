@@ -22,8 +22,12 @@ const (
 
 // home shows what is in the ledger; to a user, the accounts and groups of the user.
 func (c *Console) home(r *http.Request) (view, error) {
-	if c.user != "" {
-		return c.homeOfUser(r)
+	me, err := c.api.Me(r.Context())
+	switch {
+	case err != nil:
+		return view{}, err
+	case me.Value.User != nil:
+		return c.homeOfUser(r, *me.Value.User)
 	}
 	q := r.URL.Query()
 	data := struct {
@@ -83,13 +87,13 @@ func (c *Console) home(r *http.Request) (view, error) {
 		c.loadAll(r.Context(), slices.Concat(data.Newest, data.Open.Data))
 }
 
-func (c *Console) homeOfUser(r *http.Request) (view, error) {
-	accounts, err := c.api.UserAccounts(c.user).Page(r.Context(), r.URL.Query().Get("cursor"), listed)
+func (c *Console) homeOfUser(r *http.Request, user string) (view, error) {
+	accounts, err := c.api.UserAccounts(user).Page(r.Context(), r.URL.Query().Get("cursor"), listed)
 	if err != nil {
 		return view{}, err
 	}
-	groups, err := c.api.UserGroups(c.user).Page(r.Context(), r.URL.Query().Get("groups"), listed)
-	return view{name: "user", title: "Accounts of " + c.user, data: struct {
+	groups, err := c.api.UserGroups(user).Page(r.Context(), r.URL.Query().Get("groups"), listed)
+	return view{name: "user", title: "Accounts of " + user, data: struct {
 		Accounts   []client.Reach
 		More       string
 		Groups     []client.Member
@@ -111,13 +115,13 @@ func (c *Console) newestTransactions(ctx context.Context) ([]client.Transaction,
 	return page.Value.Data, err
 }
 
-// newestID is the id of the newest transaction that is listed, "" if there is none or it cannot be read.
-func (c *Console) newestID(ctx context.Context) string {
+// newestID is the id of the newest transaction that is listed, "" if there is none.
+func (c *Console) newestID(ctx context.Context) (string, error) {
 	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", 1)
 	if err != nil || len(page.Value.Data) == 0 {
-		return ""
+		return "", err
 	}
-	return page.Value.Data[0].ID
+	return page.Value.Data[0].ID, nil
 }
 
 // trails says by how much projections trail: what the newest transaction's balances, as they are shown, leave out of
@@ -169,7 +173,7 @@ func (c *Console) lagOf(ctx context.Context, account, asset string) (of lag, err
 	if err != nil {
 		return of, err
 	}
-	posted, err := c.api.History(ctx, account, client.HistoryQuery{Asset: asset, Strong: true}, "", history)
+	posted, err := c.api.History(account, client.HistoryQuery{Asset: asset, Strong: true}).Page(ctx, "", history)
 	if err != nil {
 		return of, err
 	}

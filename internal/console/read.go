@@ -48,14 +48,14 @@ func (c *Console) account(r *http.Request) (view, error) {
 			data.Page = page.Value
 			return err
 		}
-		balances, err := c.api.Balances(ctx, id, q.Get("balances"), false)
+		balances, err := c.api.Balances(id, false).Page(ctx, q.Get("balances"), client.PageLimit)
 		data.Page, data.Balances = page.Value, balances.Value
 		return err
 	})
 	if refused == nil {
 		g.Go(func() error {
 			h := client.HistoryQuery{Asset: data.Past.Asset, From: data.Past.from, To: data.Past.to}
-			entries, err := c.api.History(ctx, id, h, q.Get("cursor"), history)
+			entries, err := c.api.History(id, h).Page(ctx, q.Get("cursor"), history)
 			data.History, data.Older = entries.Value.Data, cursor(entries.Value.NextCursor)
 			if _, ok := errors.AsType[*client.Error](err); ok { // the account may be shown all the same
 				refused = err

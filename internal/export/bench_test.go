@@ -28,7 +28,7 @@ func BenchmarkRun(b *testing.B) {
 
 // many is a ledger with so many pages of transfers between two accounts.
 func many(pages int) Ledger {
-	bank := client.Account{ID: "bank", Overdraft: []byte(`"unlimited"`), State: client.StateOpen}
+	bank := client.Account{ID: "bank", Overdraft: client.Overdraft{Unlimited: true}, State: client.StateOpen}
 	return Ledger{
 		Assets:    func(yield func(client.Asset, error) bool) { yield(client.Asset{ID: "USD", Scale: 2}, nil) },
 		Accounts:  func(yield func(client.Account, error) bool) { yield(bank, nil) },

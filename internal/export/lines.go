@@ -18,7 +18,7 @@ const accountsAtOnce = 8
 
 // lifted is the limit with which a limited account is opened, so that its postings pass in any order: an import posts
 // them for times in the past, and they count only once they are projected. The real limit is the last thing written.
-var lifted = strings.Repeat("9", events.PostedDigits)
+var lifted, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigits), events.PostedDigits) // it is one
 
 // linesFormat writes the lines that an import takes.
 type linesFormat struct {
@@ -48,23 +48,19 @@ func (f *linesFormat) asset(a client.Asset) error {
 
 // accountLine opens an account, or changes it.
 type accountLine struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name,omitempty"`
-	Profile   json.RawMessage `json:"profile,omitempty"`
-	Overdraft json.RawMessage `json:"overdraft,omitempty"`
-	State     string          `json:"state,omitempty"`
+	ID        string            `json:"id"`
+	Name      string            `json:"name,omitempty"`
+	Profile   json.RawMessage   `json:"profile,omitempty"`
+	Overdraft *client.Overdraft `json:"overdraft,omitempty"`
+	State     string            `json:"state,omitempty"`
 }
 
 func (f *linesFormat) account(ctx context.Context, accounts []client.Account) error {
-	limits := make(map[string]string)
+	open := client.Overdraft{Limits: make(map[string]events.Amount)}
 	for _, id := range slices.Sorted(maps.Keys(f.assets)) {
-		if len(limits) < events.OverdraftAssets {
-			limits[id] = lifted
+		if len(open.Limits) < events.OverdraftAssets {
+			open.Limits[id] = lifted
 		}
-	}
-	open, err := json.Marshal(limits)
-	if err != nil {
-		return err
 	}
 	profiles := make([]json.RawMessage, len(accounts))
 	g, ctx := errgroup.WithContext(ctx)
@@ -83,10 +79,10 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 	}
 	for n, a := range accounts {
 		overdraft := a.Overdraft
-		if !client.Unlimited(overdraft) {
+		if !overdraft.Unlimited {
 			overdraft = open
 		}
-		err := f.line("account", accountLine{ID: a.ID, Name: a.Name, Profile: profiles[n], Overdraft: overdraft})
+		err := f.line("account", accountLine{ID: a.ID, Name: a.Name, Profile: profiles[n], Overdraft: &overdraft})
 		if err != nil {
 			return err
 		}
@@ -116,10 +112,8 @@ func (f *linesFormat) end(context.Context) error {
 			return err
 		}
 		change := accountLine{ID: a.ID}
-		if !client.Unlimited(a.Overdraft) {
-			if change.Overdraft = a.Overdraft; len(change.Overdraft) == 0 {
-				change.Overdraft = json.RawMessage("{}")
-			}
+		if !a.Overdraft.Unlimited {
+			change.Overdraft = &a.Overdraft
 		}
 		if a.State != client.StateOpen {
 			change.State = a.State

@@ -80,10 +80,9 @@ func (c *command) need(body []byte) {
 	case client.KindAsset:
 		c.assets = named(b.Currency)
 	case client.KindAccount, client.KindChange:
-		c.unlimited = client.Unlimited(b.Overdraft)
-		var limits map[string]json.RawMessage
-		_ = json.Unmarshal(b.Overdraft, &limits)
-		c.assets = slices.Collect(maps.Keys(limits))
+		var o client.Overdraft
+		_ = json.Unmarshal(b.Overdraft, &o)
+		c.unlimited, c.assets = o.Unlimited, slices.Collect(maps.Keys(o.Limits))
 	default: // the currency of a traded asset was registered before the asset
 		c.backdated = b.EffectiveAt != nil
 		c.assets, c.accounts = named(b.Asset), named(b.From, b.To, b.Buyer, b.Seller)

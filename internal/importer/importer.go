@@ -212,7 +212,7 @@ func (i *Import) unlimited(ctx context.Context, account string) bool {
 		return unlimited
 	}
 	r, err := i.config.Ledger.Account(ctx, account)
-	unlimited = err == nil && client.Unlimited(r.Value.Overdraft)
+	unlimited = err == nil && r.Value.Overdraft.Unlimited
 	i.cache(account, unlimited)
 	return unlimited
 }

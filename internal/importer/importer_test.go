@@ -48,10 +48,7 @@ func (b *book) Account(_ context.Context, id string) (client.Reply[client.Accoun
 	if !ok {
 		return client.Reply[client.Account]{}, refusal("account_not_found")
 	}
-	a := client.Account{ID: id, Overdraft: json.RawMessage(`null`)}
-	if unlimited {
-		a.Overdraft = json.RawMessage(`"unlimited"`)
-	}
+	a := client.Account{ID: id, Overdraft: client.Overdraft{Unlimited: unlimited}}
 	return client.Reply[client.Account]{Value: a}, nil
 }
 
@@ -81,7 +78,7 @@ func (b *book) Send(ctx context.Context, cmd client.Command) (client.Written, er
 func (b *book) apply(cmd client.Command) error {
 	var body struct {
 		Currency        string
-		Overdraft       json.RawMessage
+		Overdraft       client.Overdraft
 		From, To, Asset string
 		Quantity        int `json:",string"`
 	}
@@ -95,7 +92,7 @@ func (b *book) apply(cmd client.Command) error {
 		}
 		b.assets[cmd.ID] = true
 	case client.KindAccount:
-		b.accounts[cmd.ID] = client.Unlimited(body.Overdraft)
+		b.accounts[cmd.ID] = body.Overdraft.Unlimited
 	case client.KindTransfer:
 		unlimited, from := b.accounts[body.From]
 		_, to := b.accounts[body.To]

@@ -2,10 +2,7 @@ package acceptance
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"io"
-	"mime"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -27,30 +24,27 @@ import (
 	"ledger.example/ledger"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/full"
+	"ledger.example/tests/gateway"
 	"ledger.example/tests/setup"
 )
 
-// invocation is a function behind the gateway.
-type invocation = func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (lambdaevents.APIGatewayV2HTTPResponse,
-	error)
-
-// gateway answers HTTP as an API Gateway HTTP API does, which authorizes by IAM: by an event to one of the functions.
-type gateway struct {
+// router answers HTTP as an API Gateway HTTP API does, which authorizes by IAM: by an event to one of the functions.
+type router struct {
 	t         *testing.T
 	routes    []gatewayRoute
-	functions map[string]invocation
+	functions map[string]gateway.Function
 }
 
 // serve starts a gateway for t, and returns its URL.
-func serve(t *testing.T, routes []gatewayRoute, functions map[string]invocation) string {
+func serve(t *testing.T, routes []gatewayRoute, functions map[string]gateway.Function) string {
 	t.Helper()
-	server := httptest.NewServer(&gateway{t, routes, functions})
+	server := httptest.NewServer(&router{t, routes, functions})
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
 // ServeHTTP implements http.Handler.
-func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, `{"message":"Bad Request"}`, http.StatusBadRequest)
@@ -61,54 +55,28 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 	defer cancel()
 	var x exchange
-	out, err := g.functions[name](x.within(ctx), g.event(r, body))
+	event, err := gateway.Event(r, body, clerk)
+	if err != nil {
+		g.t.Error(err)
+	}
+	out, err := g.functions[name](x.within(ctx), event)
 	if err != nil {
 		g.t.Errorf("%s %s: %s failed: %v", r.Method, r.URL, name, err)
 		http.Error(w, `{"message":"Internal Server Error"}`, http.StatusInternalServerError)
 		return
 	}
-	answer := []byte(out.Body)
-	if out.IsBase64Encoded {
-		if answer, err = base64.StdEncoding.DecodeString(out.Body); err != nil {
-			g.t.Errorf("%s %s: a body that is no base64: %v", r.Method, r.URL, err)
-		}
+	answer, err := gateway.Body(out)
+	if err != nil {
+		g.t.Errorf("%s %s: a body that is no base64: %v", r.Method, r.URL, err)
 	}
 	x.check(g.t, r, caller.Reply{Status: out.StatusCode, Body: answer})
-	for name, value := range out.Headers {
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(out.StatusCode)
-	w.Write(answer)
+	gateway.Write(w, out, answer)
 }
 
-// event is what the gateway makes of a request (payload format 2.0): the path decoded once, names of headers in lower
-// case, values of one name joined by commas, and a body in base64 unless its type is one of text.
-func (g *gateway) event(r *http.Request, body []byte) (e lambdaevents.APIGatewayV2HTTPRequest) {
-	e.Version, e.RawPath, e.RawQueryString = "2.0", r.URL.Path, r.URL.RawQuery
-	e.Headers = map[string]string{"host": r.Host}
-	for name, values := range r.Header {
-		e.Headers[strings.ToLower(name)] = strings.Join(values, ",")
-	}
-	e.Body = string(body)
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if media != "application/json" && !strings.HasPrefix(media, "text/") {
-		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
-	}
-	e.RequestContext.Stage, e.RequestContext.DomainName = "$default", r.Host
-	e.RequestContext.HTTP.Method, e.RequestContext.HTTP.Path, e.RequestContext.HTTP.SourceIP = r.Method, r.URL.Path, "203.0.113.1"
-	e.RequestContext.Authorizer = &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription{
-		IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::111122223333:user/acceptance", UserID: "AIDACKCEVSQ6C2EXAMPLE"},
-	}
-	text, err := json.Marshal(e) // an event travels as JSON
-	if err == nil {
-		e = lambdaevents.APIGatewayV2HTTPRequest{}
-		err = json.Unmarshal(text, &e)
-	}
-	if err != nil {
-		g.t.Error(err)
-	}
-	return e
-}
+// clerk is who signs the requests of the suite.
+var clerk = &gateway.Identity{IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
+	UserARN: "arn:aws:iam::111122223333:user/acceptance", UserID: "AIDACKCEVSQ6C2EXAMPLE",
+}}
 
 // gatewayRoute is a route of template.yaml; without a path it is the default one.
 type gatewayRoute struct{ method, path, function string }
@@ -193,7 +161,7 @@ func TestFunctions(t *testing.T) {
 		functions[name] = function{setup.Service(t, store.Client(sent.record), books, api.GatewayCaller(api.Callers{Local: false})), sent}
 	}
 	setup.Pump(t, store.Streams, stream, functions[projectorFunction].service, functions[listerFunction].service)
-	url := serve(t, routesOfTemplate(t), map[string]invocation{
+	url := serve(t, routesOfTemplate(t), map[string]gateway.Function{
 		commandFunction: api.Gateway(functions[commandFunction].service.Commands()),
 		queryFunction:   api.Gateway(functions[queryFunction].service.Queries()),
 	})
