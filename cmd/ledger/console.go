@@ -8,6 +8,7 @@ import (
 
 	"ledger.example/internal/console"
 	"ledger.example/internal/local/stack"
+	"ledger.example/internal/units"
 )
 
 // consolePort is the console's, unless --port gives another.
@@ -20,16 +21,19 @@ func (env *environment) consoleCommand() *cobra.Command {
 		Use:   "console",
 		Short: "Show a ledger in a browser",
 		Long: `console serves web pages of the ledger at --url on this machine: what is in it,
-and forms that post. It asks the ledger with your credentials. Whoever can open
-the pages acts as you, so it listens on 127.0.0.1 only.
+and forms that post. It asks the ledger with your credentials, which stand in no
+page. Whoever can open the pages acts as you, so it listens on 127.0.0.1 only.
+
+Standard output gets the address of the pages. Ctrl-C or SIGTERM ends it.
 
 "ledger up" serves the same pages at /console/.`,
 		Example: `  ledger console
-  ledger console --url https://ledger.example.com --sign`,
+  ledger console --url https://ledger.example.com --sign
+  LEDGER_TOKEN=… ledger console --url https://ledger.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			api, err := env.dial(0, 0)
+			api, err := env.dial(0, units.LoadingAtOnce)
 			if err != nil {
 				return err
 			}
@@ -42,6 +46,7 @@ the pages acts as you, so it listens on 127.0.0.1 only.
 			if err := env.out.Flush(); err != nil {
 				return err
 			}
+			fmt.Fprintf(env.err, "The console of the ledger at %s is ready. Ctrl-C ends it.\n", env.url)
 			pages := stack.OwnHost(console.New(ctx, api, env.url), false)
 			return stack.Serve(ctx, "the console", listener, pages, env.logger(slog.LevelWarn))
 		},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ func Binary(t testing.TB) string {
 
 // Process is the command in a process of its own.
 type Process struct {
-	URL     string // of up or dynamodb, once it is ready
+	URL     string // of up, dynamodb or console, once it is ready
 	command *exec.Cmd
 	exited  chan struct{} // closed when the process has ended
 	err     error         // of the process, once it has ended
@@ -65,8 +66,8 @@ type Process struct {
 	problems strings.Builder // its standard error
 }
 
-// Start starts the command and returns when it says on standard error that it is ready; with up and dynamodb, URL is
-// set. It is killed at the end of t if it still runs.
+// Start starts the command and returns when it says on standard error that it is ready; with up, dynamodb and
+// console, URL is set. It is killed at the end of t if it still runs.
 func Start(t testing.TB, arguments ...string) *Process {
 	t.Helper()
 	return StartOf(t, Binary(t), arguments...)
@@ -138,7 +139,7 @@ func try(t testing.TB, binary string, arguments ...string) (*Process, error) {
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("ledger %s was not ready in time: %s", arguments, l.Said())
 	}
-	if arguments[0] == "up" || arguments[0] == "dynamodb" {
+	if slices.Contains([]string{"up", "dynamodb", "console"}, arguments[0]) {
 		l.URL = <-address
 	}
 	return l, nil

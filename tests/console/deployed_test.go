@@ -1,0 +1,396 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"ledger.example/functions/api"
+	"ledger.example/internal/console"
+	"ledger.example/tests/full"
+	"ledger.example/tests/gateway"
+	"ledger.example/tests/process"
+	"ledger.example/tests/system"
+)
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+
+// What authenticates the callers of a deployed ledger. The keys are AWS's examples.
+const (
+	accessKey    = "AKIDEXAMPLE"
+	secretKey    = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+	sessionToken = "FwoGZXIvYXdzEXAMPLE//+token=="
+	adminToken   = "eyJhbGciOi.YWRtaW4.c2ln-_~+/=="
+	userToken    = "eyJhbGciOi.dS0xNw.c2ln"
+	expiredToken = "eyJhbGciOi.b2xk.c2ln"
+	region       = "eu-central-1"
+)
+
+var clerk = gateway.IAM{Region: region, Credentials: aws.Credentials{
+	AccessKeyID: accessKey, SecretAccessKey: secretKey, SessionToken: sessionToken,
+}}
+
+var tokens = gateway.Tokens{
+	adminToken:   {"iss": "https://issuer.example", "sub": "ops", "scope": "ledger/admin"},
+	userToken:    {"iss": "https://issuer.example", "sub": "u-17"},
+	expiredToken: {"expired": "yes"},
+}
+
+// signs are the environment of somebody who has the clerk's credentials.
+func signs() map[string]string {
+	return map[string]string{
+		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": sessionToken, "AWS_REGION": region,
+	}
+}
+
+// deployed is a ledger behind a gateway that authenticates. Tests also call it past the gateway.
+func deployed(t *testing.T, a gateway.Authorizer) (*system.System, *gateway.Gateway) {
+	t.Helper()
+	s := system.New(t, system.Pumped, system.Calls(api.GatewayCaller(api.Callers{Local: true, AdminScope: "ledger/admin"})))
+	return s, gateway.New(t, a, api.Gateway(s.Service.API()))
+}
+
+// inEnvironment sets variables, and none of AWS's or the ledger's but those.
+func inEnvironment(t *testing.T, variables map[string]string) {
+	t.Helper()
+	for _, setting := range os.Environ() {
+		name, value, _ := strings.Cut(setting, "=")
+		if strings.HasPrefix(name, "AWS_") || slices.Contains([]string{"LEDGER_URL", "LEDGER_SIGN", "LEDGER_TOKEN"}, name) {
+			t.Setenv(name, value) // to have it back
+			os.Unsetenv(name)
+		}
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "config"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "credentials"))
+	for name, value := range variables {
+		t.Setenv(name, value)
+	}
+}
+
+// started is `ledger console` in a process of its own, and a browser that looks at it.
+type started struct {
+	*site
+	*process.Process
+}
+
+// start starts the console of the ledger at a URL. Nothing that it writes or shows may have a secret.
+func start(t *testing.T, ledger *system.System, url string, arguments ...string) *started {
+	t.Helper()
+	p := process.Start(t, append([]string{"console", "--port", "0", "--url", url}, arguments...)...)
+	s := &started{&site{TB: t, ledger: ledger, url: p.URL}, p}
+	s.browser.Transport = discreet{t}
+	t.Cleanup(func() { concealed(t, "its log", p.Said()) })
+	return s
+}
+
+// discreet fails the test when an answer has a secret.
+type discreet struct{ t *testing.T }
+
+func (d discreet) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || answer.Header.Get("Content-Type") == "text/event-stream" {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	concealed(d.t, r.URL.String(), string(body))
+	for name, values := range answer.Header {
+		concealed(d.t, name, strings.Join(values, " "))
+	}
+	return answer, err
+}
+
+func concealed(t *testing.T, where, text string) {
+	t.Helper()
+	for _, secret := range []string{accessKey, secretKey, sessionToken, adminToken, userToken, expiredToken, "AWS4-HMAC", "Bearer "} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s shows %q:\n%s", where, secret, text)
+		}
+	}
+}
+
+// listen opens the events that keep the first page up to date. The lines come until the console closes them.
+func (s *started) listen() <-chan string {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.site.url+"live", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	answer, err := s.browser.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	lines := make(chan string, 100)
+	go func() {
+		defer close(lines)
+		defer answer.Body.Close()
+		for text := bufio.NewScanner(answer.Body); text.Scan(); {
+			lines <- text.Text()
+		}
+	}()
+	return lines
+}
+
+// heard waits for an event.
+func (s *started) heard(events <-chan string) {
+	s.Helper()
+	for {
+		select {
+		case line, open := <-events:
+			if !open {
+				s.Fatal("the events ended")
+			}
+			if line == "data: newer" {
+				return
+			}
+		case <-time.After(timeout):
+			s.Fatal("no event came")
+		}
+	}
+}
+
+// end presses Ctrl-C. The console ends in good order, whatever is open.
+func (s *started) end() {
+	s.Helper()
+	if status := s.Stop(s.TB, os.Interrupt); status != 0 || strings.Contains(s.Said(), "cut off") {
+		s.Errorf("exit status %d: %s", status, s.Said())
+	}
+}
+
+// The console of a deployed ledger, with the caller's credentials: by signature, and by token.
+func TestDeployedLedger(t *testing.T) {
+	for name, c := range map[string]struct {
+		authorizer  gateway.Authorizer
+		environment map[string]string
+		flags       []string
+		actor       string
+	}{
+		"signed":        {clerk, signs(), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
+		"token":         {tokens, map[string]string{"LEDGER_TOKEN": adminToken}, nil, "https://issuer.example#ops"},
+		"token by flag": {tokens, nil, []string{"--token", adminToken}, "https://issuer.example#ops"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEnvironment(t, c.environment)
+			ledger, g := deployed(t, c.authorizer)
+			s := start(t, ledger, g.URL, c.flags...)
+			s.fill() // with dry runs before
+			events := s.listen()
+			s.heard(events) // of what is there already
+			s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "0.50", "description", "Æ a/b & c"))
+			s.heard(events)
+			s.has(s.eventually("", "Æ a/b &amp; c"), "Newest transactions", "jane", "Jane Doe")
+			s.has(s.eventually("accounts/jane?asset=USD", "<strong>99.50</strong>"), c.actor)
+			s.has(s.get("accounts/jane/statement.csv?asset=USD", http.StatusOK), "closing,,0.00,99.50")
+			s.has(s.get("search?q=jan", http.StatusOK), "jane")
+
+			ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
+			s.eventually("accounts/jane", "u-17")
+			var err error
+			if s.browser.Jar, err = cookiejar.New(nil); err != nil {
+				t.Fatal(err)
+			}
+			s.has(s.read(s.submit("user", s.get("do/transfer", http.StatusOK), values("user", "u-17")), http.StatusOK),
+				"You see what", "Accounts of u-17", "jane")
+			s.get("accounts/bank", http.StatusNotFound)
+			if refused := g.Refused(); len(refused) > 0 {
+				t.Errorf("the gateway refused %s", refused)
+			}
+			s.end()
+		})
+	}
+}
+
+// The bearer of a token that is no administrator's sees what the user's roles allow.
+func TestTokenOfAUser(t *testing.T) {
+	inEnvironment(t, map[string]string{"LEDGER_TOKEN": userToken})
+	ledger, g := deployed(t, tokens)
+	ledger.OpenRegister()
+	ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"operator"}`)
+	s := start(t, ledger, g.URL)
+	s.has(s.eventually("", ">operator<"), "Accounts of u-17", "jane")
+	s.has(s.get("accounts/jane", http.StatusOK), "Jane")
+	s.get("accounts/market", http.StatusNotFound)
+	s.has(s.get("search?q=jane", http.StatusOK), "Jane")
+	s.has(s.send("transfer", s.get("do/transfer", http.StatusOK), values("from", "jane", "to", "bank", "asset", "USD", "quantity", "1"),
+		http.StatusUnprocessableEntity), "insufficient_funds")
+	s.has(s.send("transfer", s.get("do/transfer", http.StatusOK), values("from", "bank", "to", "jane", "asset", "USD", "quantity", "1"),
+		http.StatusUnprocessableEntity), "account_not_found")
+}
+
+// mismatch is what API Gateway may say of a signature: it repeats what it thinks was signed.
+var mismatch = gateway.Message(http.StatusForbidden, "The request signature we calculated does not match.\n\nThe Canonical String "+
+	"for this request should have been\n'GET\nx-amz-security-token:"+sessionToken+"'")
+
+// An error page says what is wrong, and what to do.
+func TestWhatThePagesSayOfAGateway(t *testing.T) {
+	denied := gateway.Answer{Status: http.StatusForbidden,
+		Body: `{"Message":"User: arn:aws:iam::111122223333:user/clerk is not authorized to perform: execute-api:Invoke"}`}
+	expired := gateway.Message(http.StatusForbidden, "The security token included in the request is expired")
+	noRoute := gateway.Message(http.StatusNotFound, "Not Found")
+	other := clerk
+	other.SecretAccessKey = "another"
+	old := clerk
+	old.CanExpire, old.Expires = true, time.Now().Add(-time.Minute)
+	for name, c := range map[string]struct {
+		authorizer  gateway.Authorizer
+		environment map[string]string
+		flags       string
+		fault       *gateway.Answer
+		says        []string
+	}{
+		"no credentials":    {clerk, map[string]string{"AWS_REGION": region}, "--sign", nil, []string{"there are no AWS credentials", "AWS_ACCESS_KEY_ID", "aws sso login"}},
+		"no region":         {clerk, without(signs(), "AWS_REGION"), "--sign", nil, []string{"the API&#39;s region is not known", "AWS_REGION"}},
+		"not signed":        {clerk, nil, "", nil, []string{"403 Forbidden", "give --sign", "LEDGER_TOKEN"}},
+		"another secret":    {other, signs(), "--sign", nil, []string{"403 Forbidden", "execute-api:Invoke"}},
+		"expired":           {old, signs(), "--sign", nil, []string{"403 Forbidden", "expired, and must be renewed"}},
+		"expired, and said": {clerk, signs(), "--sign", &expired, []string{"is expired", "must be renewed"}},
+		"denied by IAM":     {clerk, signs(), "--sign", &denied, []string{"user/clerk is not authorized", "need the permission execute-api:Invoke"}},
+		"mismatch":          {clerk, signs(), "--sign", &mismatch, []string{"does not match", "execute-api:Invoke"}},
+		"expired token":     {tokens, nil, "--token=" + expiredToken, nil, []string{"the token has expired", "get a new one"}},
+		"unknown token":     {tokens, nil, "--token=nobodys", nil, []string{"the token is unknown", "get a new one"}},
+		"no token":          {tokens, nil, "", nil, []string{"401 Unauthorized", "LEDGER_TOKEN"}},
+		"no such route":     {clerk, signs(), "--sign", &noRoute, []string{"404 Not Found", "check the address"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEnvironment(t, c.environment)
+			ledger, g := deployed(t, c.authorizer)
+			g.Fail(c.fault)
+			s := start(t, ledger, g.URL, strings.Fields(c.flags)...)
+			for _, path := range []string{"", "accounts/jane", "accounts/jane/chart.svg?asset=USD", "search?q=jane"} {
+				s.has(s.get(path, http.StatusBadGateway), append([]string{`class="fault"`}, c.says...)...)
+			}
+			s.get("do/transfer", http.StatusOK)
+			page := s.send("transfer", s.get("do/transfer", http.StatusOK),
+				values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"), http.StatusUnprocessableEntity)
+			s.has(page, append([]string{`role="alert"`}, c.says...)...)
+			s.end()
+		})
+	}
+}
+
+func without(all map[string]string, name string) map[string]string {
+	maps.DeleteFunc(all, func(n, _ string) bool { return n == name })
+	return all
+}
+
+// A ledger that is not there, or is something else.
+func TestWhatThePagesSayOfAWrongAddress(t *testing.T) {
+	inEnvironment(t, signs())
+	website := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "<html>Welcome</html>")
+	}))
+	t.Cleanup(website.Close)
+	nobody := "http://" + unused(t)
+	for url, says := range map[string][]string{
+		nobody:                  {"no ledger answers at " + nobody, "--url"},
+		"https://none.invalid/": {"no ledger answers at https://none.invalid", "--url"},
+		website.URL:             {"the answer is not a ledger&#39;s, check the address", website.URL},
+	} {
+		s := start(t, nil, url, "--sign")
+		s.has(s.get("", http.StatusBadGateway), append([]string{`class="fault"`}, says...)...)
+		s.end()
+	}
+}
+
+// unused is an address at which nobody listens.
+func unused(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// While a gateway throttles or is away, pages say so after some seconds, the events go on, and nothing holds up the end.
+func TestGatewayThatGoesAway(t *testing.T) {
+	full.Only(t, "waits until the client gives up, several times")
+	inEnvironment(t, signs())
+	ledger, g := deployed(t, clerk)
+	ledger.OpenRegister()
+	s := start(t, ledger, g.URL, "--sign")
+	events := s.listen()
+	s.get("", http.StatusOK)
+	throttled := gateway.Message(http.StatusTooManyRequests, "Too Many Requests")
+	unavailable := gateway.Message(http.StatusServiceUnavailable, "Service Unavailable")
+	for _, c := range []struct {
+		fault *gateway.Answer
+		says  []string
+	}{
+		{&throttled, []string{"429 Too Many Requests", "wait a moment, and ask again"}},
+		{&unavailable, []string{"503 Service Unavailable", "it comes from a gateway"}},
+	} {
+		g.Fail(c.fault)
+		s.has(s.get("", http.StatusBadGateway), append([]string{`class="fault"`}, c.says...)...)
+	}
+	g.Fail(nil)
+	s.do("transfer", values("from", "market", "to", "jane", "asset", "USD", "quantity", "1"))
+	s.heard(events)
+	g.Close()
+	s.has(s.get("", http.StatusBadGateway), `class="fault"`, "no ledger answers at "+g.URL)
+	events = s.listen()
+	s.end()
+	for range events { // closed by the console
+	}
+}
+
+// The console takes one port of 127.0.0.1, and answers only under names of this machine.
+func TestWhereTheConsoleListens(t *testing.T) {
+	inEnvironment(t, nil)
+	ledger, _ := deployed(t, clerk)
+	s := start(t, ledger, ledger.URL)
+	if !strings.HasPrefix(s.site.url, "http://127.0.0.1:") {
+		t.Errorf("it listens at %s", s.site.url)
+	}
+	for host, status := range map[string]int{"localhost": 200, "[::1]:80": 200, "127.0.0.1": 200, "ledger.example.com": 403, "localhost.example.com": 403} {
+		r, err := http.NewRequest(http.MethodGet, s.site.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		answer, err := s.browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != status {
+			t.Errorf("Host %s: %d, want %d", host, answer.StatusCode, status)
+		}
+	}
+	port := strings.TrimSuffix(s.site.url[strings.LastIndexByte(s.site.url, ':')+1:], console.Path)
+	out, problems, status := process.Run(t, ledger.URL, "console", "--port", port)
+	if status != 1 || out != "" || !strings.Contains(problems, "port "+port+" is in use") || !strings.Contains(problems, "--port") {
+		t.Errorf("a second console on port %s: exit status %d, %q, %q", port, status, out, problems)
+	}
+	if status := s.Stop(t, syscall.SIGTERM); status != 0 {
+		t.Errorf("exit status %d: %s", status, s.Said())
+	}
+	// What a URL has of secrets is not repeated.
+	for password, says := range map[string]string{"AWS4-HMAC": "leave out what stands before @", secretKey: "not a URL"} {
+		_, problems, status = process.Run(t, "", "console", "--url", "https://clerk:"+password+"@host.example")
+		if status != 2 || !strings.Contains(problems, says) {
+			t.Errorf("exit status %d: %s", status, problems)
+		}
+		concealed(t, "the message", problems)
+	}
+}
