@@ -101,8 +101,37 @@ func (c *Console) functions() template.FuncMap {
 		"available": c.units.Available,
 		"when":      when,
 		"whole":     c.whole,
+		"brief":     brief,
+		"legs":      func(of []client.Posting) some[client.Posting] { return someOf(of, fewLegs) },
+		"moves":     func(of []move) some[move] { return someOf(of, fewMoves) },
 		"token":     func() string { return c.token },
 	}
+}
+
+// In lists, a transaction shows so many of its legs, and a text so many characters: on its own page it shows all. The
+// picture of a transaction shows so many moves.
+const fewLegs, briefChars, fewMoves = 3, 60, 12
+
+// some are the first of a list, and how many others there are.
+type some[T any] struct {
+	First  []T
+	Others int
+}
+
+func someOf[T any](all []T, most int) some[T] {
+	n := min(len(all), most)
+	return some[T]{all[:n], len(all) - n}
+}
+
+// brief is the beginning of a text.
+func brief(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > briefChars {
+			return text[:i] + "…"
+		}
+	}
+	return text
 }
 
 // when shows a time of the API for people: in UTC, to the second.

@@ -43,17 +43,17 @@ func (c *Console) home(r *http.Request) (view, error) {
 	}{Prefix: q.Get("prefix")}
 	g, ctx := errgroup.WithContext(r.Context())
 	g.Go(func() error {
-		page, err := c.api.Assets("").Page(ctx, q.Get("assets"), listed)
+		page, err := c.api.Assets("").Page(ctx, q.Get("assets"), history)
 		data.Assets = page.Value
 		return err
 	})
 	g.Go(func() error {
-		page, err := c.api.Accounts(data.Prefix).Page(ctx, q.Get("cursor"), listed)
+		page, err := c.api.Accounts(data.Prefix).Page(ctx, q.Get("cursor"), history)
 		data.Accounts = page.Value
 		return err
 	})
 	g.Go(func() error {
-		page, err := c.api.OpenHolds().Page(ctx, "", history)
+		page, err := c.api.OpenHolds().Page(ctx, "", few)
 		data.Open = page.Value
 		return err
 	})

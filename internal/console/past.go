@@ -38,6 +38,11 @@ func pastOf(r *http.Request) (past, error) {
 		account: r.PathValue("id"), Asset: strings.TrimSpace(q.Get("asset")), From: strings.TrimSpace(q.Get("from")),
 		To: strings.TrimSpace(q.Get("to")),
 	}
+	if p.Asset != "" && !events.ValidID(p.Asset) {
+		asset := p.Asset
+		p.Asset = ""
+		return p, pastError(fmt.Sprintf("Asset is %q, which is no id", asset))
+	}
 	for _, day := range []struct {
 		label, text string
 		at          *time.Time

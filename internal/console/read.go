@@ -18,6 +18,7 @@ import (
 const (
 	listed  = 50
 	history = 25
+	few     = 10
 	holders = client.PageLimit
 )
 
@@ -64,7 +65,7 @@ func (c *Console) account(r *http.Request) (view, error) {
 			return err
 		})
 	}
-	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), history))
+	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), few))
 	g.Go(into(ctx, &data.Changes, c.api.Changes(id), history))
 	g.Go(func() (err error) {
 		data.Members, err = membersOf(ctx, q, "account", id, c.api.Members(id))

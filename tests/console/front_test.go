@@ -28,7 +28,7 @@ type front struct {
 // newFronted returns a console with a front before its ledger.
 func newFronted(t testing.TB) (*site, *front) {
 	t.Helper()
-	s := system.New(t, system.Pumped)
+	s := system.New(t, system.Pumped, system.Indexed("order"))
 	at, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)

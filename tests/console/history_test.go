@@ -178,7 +178,7 @@ func TestBadHistory(t *testing.T) {
 		`from="><script>alert(1)`:       {http.StatusBadRequest, `&lt;script&gt;`},
 		"cursor=x":                      {http.StatusBadRequest, `cursor`},
 		"asset=NONE":                    {http.StatusNotFound, `asset_not_found`},
-		"asset=a/b":                     {http.StatusBadRequest, `invalid_request`},
+		"asset=a/b":                     {http.StatusBadRequest, `Asset is &#34;a/b&#34;`},
 	} {
 		at, value, _ := strings.Cut(query, "=")
 		if strings.ContainsAny(query, "<") {
