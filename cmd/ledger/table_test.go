@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"pgregory.net/rapid"
+
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 func TestTablesInPrint(t *testing.T) {

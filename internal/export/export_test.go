@@ -17,6 +17,7 @@ import (
 
 	"ledger.example/client"
 	"ledger.example/events"
+	_ "ledger.example/tests/full" // fixes the seed
 )
 
 // record writes testdata anew, instead of comparing: go test -record

@@ -41,12 +41,13 @@ func (b *batches) Batch(ctx context.Context, batch client.Batch) ([]client.Outco
 	}
 	b.mu.Lock()
 	b.sizes = append(b.sizes, len(commands))
+	order := rand.New(rand.NewPCG(1, uint64(len(b.sizes)))).Perm(len(commands))
 	b.mu.Unlock()
 	if err := b.before(ctx, ids); err != nil {
 		return nil, err
 	}
 	outcomes := make([]client.Outcome, len(commands))
-	for _, n := range rand.Perm(len(commands)) {
+	for _, n := range order {
 		outcomes[n].Written, outcomes[n].Err = b.book.Send(ctx, commands[n])
 	}
 	return outcomes, nil

@@ -1,5 +1,5 @@
 // Package architecture checks rules that the compiler does not check: which package may import which, that amounts use
-// no floating point, and that only one switch leaves tests out.
+// no floating point, that only one switch leaves tests out, and that drawn input is the same in every run.
 package architecture
 
 import (
@@ -253,6 +253,26 @@ func TestOneSwitchSkips(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// Tests that draw their input draw the same in every run: whoever draws imports the package that fixes the seed.
+func TestDrawsAreTheSameInEveryRun(t *testing.T) {
+	draws, fixed := make(map[string]bool), make(map[string]bool)
+	for _, f := range goFiles(t) {
+		for _, spec := range f.ast.Imports {
+			switch spec.Path.Value {
+			case `"pgregory.net/rapid"`:
+				draws[f.folder()] = draws[f.folder()] || f.test
+			case `"` + modulePath + `/tests/full"`:
+				fixed[f.folder()] = true
+			}
+		}
+	}
+	for folder, inTest := range draws {
+		if inTest && !fixed[folder] {
+			t.Errorf("the tests of %s draw with another seed in each run: import %s/tests/full", folder, modulePath)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,10 +55,8 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 					request = ledger.PostTrade{Annotation: id, Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount(1), Cost: amount(3), Settle: true}
 				}
 				_, err := l.Post(ctx, request)
-				var refused *ledger.Error
-				if errors.As(err, &refused) &&
-					(refused.Code == ledger.CodeContention || refused.Code == ledger.CodeOutcomeUnknown) {
-					continue // they get in each other's way
+				if inTheWay(err) {
+					continue
 				}
 				if err != nil && ctx.Err() == nil {
 					return fmt.Errorf("post: %w", err)
@@ -71,7 +70,7 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 		for i := 0; ctx.Err() == nil; i++ {
 			role := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}[i%3]
 			_, err := l.Grant(ctx, ledger.GrantMember{Account: "jane", User: "u-9", Role: role, Actor: "tester"})
-			if err != nil && ctx.Err() == nil {
+			if err != nil && !inTheWay(err) && ctx.Err() == nil {
 				return fmt.Errorf("grant: %w", err)
 			}
 			time.Sleep(10 * time.Millisecond) // a rate, not a wait
@@ -86,7 +85,7 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 				}
 				done.Add(1)
 				if writer == 0 && i == 10 { // one that was placed long ago
-					if _, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"}); err != nil && ctx.Err() == nil {
+					if _, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"}); err != nil && !inTheWay(err) && ctx.Err() == nil {
 						return fmt.Errorf("release: %w", err)
 					}
 				}
@@ -99,6 +98,12 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 	if err := all.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// inTheWay reports whether a command was refused because others were in its way until its time was over.
+func inTheWay(err error) bool {
+	refused, ok := errors.AsType[*ledger.Error](err)
+	return ok && slices.Contains([]ledger.Code{ledger.CodeContention, ledger.CodeOutcomeUnknown, ledger.CodeUnavailable}, refused.Code)
 }
 
 // liveOnce holds some of ann's for shop and ends the hold in one of the ways, or leaves it. What was captured is taken
@@ -140,12 +145,9 @@ func liveOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 		})
 	}
 	for _, step := range steps {
-		err := step()
-		var refused *ledger.Error
-		if errors.As(err, &refused) && (refused.Code == ledger.CodeContention || refused.Code == ledger.CodeOutcomeUnknown) {
-			return nil // they get in each other's way
-		}
-		if err != nil {
+		if err := step(); inTheWay(err) {
+			return nil
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}
 	}
