@@ -4,14 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
+
+	"ledger.example/internal/retry"
 )
 
-// obtainTimeout bounds obtaining DynamoDB Local in all ways together: 50 MB over a slow line.
-const obtainTimeout = 15 * time.Minute
+const (
+	// obtainTimeout bounds obtaining DynamoDB Local in all ways together: 50 MB over a slow line.
+	obtainTimeout = 15 * time.Minute
+	// tellEvery is how often the log says how far that is.
+	tellEvery = 5 * time.Second
+)
 
 // A way obtains DynamoDB Local. fetch puts files somewhere in the empty directory scratch, and returns the
 // directory that holds the program.
@@ -53,9 +61,9 @@ func obtain(ctx context.Context, log *slog.Logger, cache string, ways []way) (st
 	}
 	failures := []error{errors.New("DynamoDB Local could not be obtained:")}
 	for _, w := range ways {
-		log.Info("obtaining DynamoDB Local", "way", w.name)
+		log.Info("downloading DynamoDB Local, about 50 MB, this once", "way", w.name)
 		start := time.Now()
-		err := obtainBy(ctx, w, cache, dir)
+		err := obtainBy(ctx, log, w, cache, dir)
 		if err == nil {
 			log.Info("DynamoDB Local obtained", "directory", dir, "duration_ms", time.Since(start).Milliseconds())
 			return dir, nil
@@ -74,17 +82,38 @@ func obtain(ctx context.Context, log *slog.Logger, cache string, ways []way) (st
 // scratchPattern matches the directories in the cache that are being filled.
 const scratchPattern = "obtaining-*"
 
-func obtainBy(ctx context.Context, w way, cache, dir string) error {
+func obtainBy(ctx context.Context, log *slog.Logger, w way, cache, dir string) error {
 	scratch, err := os.MkdirTemp(cache, scratchPattern)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
+	telling, fetched := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	told.Go(func() { tell(telling, log, scratch) })
 	staged, err := w.fetch(ctx, scratch)
+	fetched()
+	told.Wait()
 	if err != nil {
 		return err
 	}
 	return publish(staged, dir, w.name)
+}
+
+// tell logs now and then how much is in a directory, until ctx ends.
+func tell(ctx context.Context, log *slog.Logger, dir string) {
+	for retry.Sleep(ctx, tellEvery) == nil {
+		var bytes int64
+		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files come and go meanwhile
+			if err == nil {
+				if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+					bytes += info.Size()
+				}
+			}
+			return nil
+		})
+		log.Info("still downloading DynamoDB Local", "megabytes", bytes>>20)
+	}
 }
 
 // removeScratch deletes what killed processes left behind. The cache must be locked, so that no process fills one.

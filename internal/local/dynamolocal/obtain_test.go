@@ -11,6 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"ledger.example/internal/retry"
 )
 
 var silent = slog.New(slog.DiscardHandler)
@@ -51,6 +55,23 @@ func TestObtain(t *testing.T) {
 	if second.Load() != 1 || third.Load() != 0 {
 		t.Errorf("the second way was used %d times, the third %d times", second.Load(), third.Load())
 	}
+}
+
+// A download that takes long says how far it is.
+func TestObtainTellsHowFarItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := way{"slow", func(ctx context.Context, scratch string) (string, error) {
+			err := os.WriteFile(filepath.Join(scratch, "archive"), make([]byte, 3<<20), 0o644)
+			return "", errors.Join(err, retry.Sleep(ctx, tellEvery+time.Second), errors.New("not wanted"))
+		}}
+		var said strings.Builder
+		if _, err := obtain(t.Context(), slog.New(slog.NewTextHandler(&said, nil)), t.TempDir(), []way{slow}); err == nil {
+			t.Error("obtained")
+		}
+		if n := strings.Count(said.String(), "megabytes=3"); n != 1 {
+			t.Errorf("it was said %d times: %s", n, &said)
+		}
+	})
 }
 
 func TestObtainReplacesWhatIsHalfDone(t *testing.T) {
