@@ -47,11 +47,24 @@ Standard output gets the address of the pages. Ctrl-C or SIGTERM ends it.
 				return err
 			}
 			fmt.Fprintf(env.err, "The console of the ledger at %s is ready. Ctrl-C ends it.\n", env.url)
-			pages := stack.OwnHost(console.New(ctx, api, env.url), false)
+			pages := stack.OwnHost(console.New(ctx, api, console.Address{URL: env.url, Curl: env.curl(), User: env.user}), false)
 			return stack.Serve(ctx, "the console", listener, pages, env.logger(slog.LevelWarn))
 		},
 	}
 	env.callFlags(cmd)
 	portFlag(cmd.Flags(), &port, consolePort)
 	return cmd
+}
+
+// curl is what curl needs to be let in as this command is, in the words of a shell. Credentials stay in the variables
+// that they are in.
+func (env *environment) curl() string {
+	switch {
+	case env.sign:
+		return `--aws-sigv4 "aws:amz:$AWS_REGION:execute-api" --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" ` +
+			`-H "X-Amz-Security-Token: $AWS_SESSION_TOKEN"`
+	case env.token != "":
+		return `-H "Authorization: Bearer $` + tokenVariable + `"`
+	}
+	return ""
 }

@@ -19,6 +19,7 @@ import (
 	"ledger.example/internal/app"
 	"ledger.example/internal/console"
 	"ledger.example/internal/local/stack"
+	"ledger.example/internal/units"
 	"ledger.example/projections"
 )
 
@@ -155,11 +156,11 @@ func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.S
 // localConsole returns the console of the ledger that listens at an address.
 func localConsole(ctx context.Context, address string) (*console.Console, error) {
 	url := "http://" + address
-	api, err := client.New(client.Config{URL: url})
+	api, err := client.New(client.Config{URL: url, Connections: units.LoadingAtOnce})
 	if err != nil {
 		return nil, err
 	}
-	return console.New(ctx, api, url), nil
+	return console.New(ctx, api, console.Address{URL: url}), nil
 }
 
 // site serves the API, and the console below its path. A ServeMux would answer paths that the API knows nothing of.

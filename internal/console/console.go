@@ -33,15 +33,22 @@ type Console struct {
 	pages map[string]*template.Template
 	token string          // stands in every form, and nowhere that another site could read
 	ended <-chan struct{} // when it is closed, no page is kept up to date any more
-	url   string          // of the API, for the commands that pages show
-	user  string          // as whom the API is asked; "" for the caller alone
+	at    Address
+	user  string // as whom the API is asked; "" for the caller alone
 }
 
-// New returns the console of the ledger that api calls at url. Pages are kept up to date until ctx ends.
-func New(ctx context.Context, api *client.Client, url string) *Console {
+// Address says how the API is called, for the commands that pages show.
+type Address struct {
+	URL  string // of the API without /v1
+	Curl string // what curl needs to be let in, as words for a shell: without a secret; "" for nothing
+	User string // as whom the client asks; "" for the caller alone
+}
+
+// New returns the console of the ledger that api calls. Pages are kept up to date until ctx ends.
+func New(ctx context.Context, api *client.Client, at Address) *Console {
 	c := &Console{
 		api: api, units: units.New(api, false), pages: make(map[string]*template.Template), token: rand.Text(),
-		ended: ctx.Done(), url: url,
+		ended: ctx.Done(), at: at, user: at.User,
 	}
 	mux := http.NewServeMux()
 	for pattern, page := range map[string]func(*Console, *http.Request) (view, error){

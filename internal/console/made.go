@@ -194,13 +194,16 @@ func transactionPath(id string) string { return "/v1/transactions/" + url.QueryE
 // curl returns the line that reads a path, or that posts a body of JSON to it.
 func (c *Console) curl(path, body string) string {
 	words := []string{"curl"}
+	if c.at.Curl != "" {
+		words = append(words, c.at.Curl)
+	}
 	if c.user != "" {
 		words = append(words, "-H", quoted("Ledger-User: "+c.user))
 	}
 	if body != "" {
 		words = append(words, "-H", quoted("Content-Type: application/json"), "-d", quoted(ascii(body)))
 	}
-	return strings.Join(append(words, quoted(strings.TrimRight(c.url, "/")+path)), " ")
+	return strings.Join(append(words, quoted(strings.TrimRight(c.at.URL, "/")+path)), " ")
 }
 
 // plain matches a word that a shell takes as it is.

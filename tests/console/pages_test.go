@@ -48,7 +48,7 @@ func siteOf(t testing.TB, s *system.System, url string) *site {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	server := httptest.NewServer(console.New(ctx, api, s.URL))
+	server := httptest.NewServer(console.New(ctx, api, console.Address{URL: s.URL}))
 	t.Cleanup(server.Close)
 	t.Cleanup(end) // first: a page that is kept up to date keeps its connection
 	return &site{TB: t, ledger: s, url: server.URL + console.Path}
