@@ -154,13 +154,13 @@ func (b *browser) everyPage(visit func(name string)) {
 		{"asset", "id=NEW&name=New&scale=2", ""},
 		{"state", "account=frozen", ""},
 	} {
-		open(f.action, "do/"+f.action+"?"+f.good)
+		open("do-"+f.action, "do/"+f.action+"?"+f.good)
 		b.click("Look at it first")
-		visit(f.action + "-preview")
+		visit("do-" + f.action + "-preview")
 		if f.bad != "" {
 			b.run(b.open("do/" + f.action + "?" + f.bad))
 			b.click("Look at it first")
-			visit(f.action + "-refused")
+			visit("do-" + f.action + "-refused")
 		}
 	}
 	b.run(chromedp.Evaluate[chromedp.Void](`document.cookie = "ledger-user=u-17; path=/console/"`))
