@@ -81,8 +81,8 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	}
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
 	c.Handler = http.NewCrossOriginProtection().Handler(secured(mux))
-	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user", "form",
-		"problem"} {
+	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user",
+		"form", "problem"} {
 		c.pages[name] = template.Must(template.New("layout.html").Funcs(c.functions()).
 			ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/access.html", "pages/"+name+".html"))
 	}

@@ -25,8 +25,8 @@ var (
 var (
 	termField = field{Name: "hold", Label: "Expires in", Kind: "choice", Choices: termNames, Value: "7 days",
 		Hint: "from when this form was opened"}
-	holdField = field{Name: "hold", Label: "Hold it for", Kind: "choice", Choices: append([]string{noHold}, termNames...),
-		Value: noHold, Hint: "no: it is posted at once"}
+	holdField = field{Name: "hold", Label: "Hold it for", Kind: "choice", Value: noHold,
+		Choices: append([]string{noHold}, termNames...), Hint: "no: it is posted at once"}
 )
 
 // holdAction sets money aside. Its page has the capture and the release.

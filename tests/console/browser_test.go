@@ -141,7 +141,7 @@ func TestCardPaymentInABrowser(t *testing.T) {
 	b.click("Hold money on it")
 	b.run(chromedp.SendKeys("#to", "shop"), chromedp.SendKeys("#asset", "USD"), chromedp.SendKeys("#quantity", "50.00"))
 	b.click("Look at it first")
-	b.shows("What will be posted")
+	b.shows("What will be held")
 	b.picture("preview")
 	b.click("Hold")
 	b.shows("The hold expires")

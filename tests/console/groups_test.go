@@ -214,7 +214,7 @@ func TestHoldByForms(t *testing.T) {
 	s.has(s.send("hold", form, filled, http.StatusUnprocessableEntity), "insufficient_funds", "<option selected>30 days</option>")
 	filled.Set("quantity", "50.00")
 	preview := s.send("hold", form, filled, http.StatusOK)
-	s.has(preview, "What will be posted", "50.00", "30 days", ">Hold</button>")
+	s.has(preview, "What will be held", "50.00", "30 days", ">Hold</button>")
 	first, second := s.post("hold", preview, nil), s.post("hold", preview, nil)
 	if first.Request.URL.Path != second.Request.URL.Path {
 		t.Errorf("%s and %s were posted", first.Request.URL, second.Request.URL)
