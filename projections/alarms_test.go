@@ -1,6 +1,7 @@
 package projections_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,6 +27,53 @@ func (b *book) alarmed(metric string, n int, about ...string) bool {
 		}
 	}
 	return false
+}
+
+// A credit that came after its account was closed is told of once, and not what is taken back of it.
+func TestAlarmOfACreditAfterTheClose(t *testing.T) {
+	for _, c := range []struct {
+		state      events.AccountState
+		quantities []int64
+		alarms     int
+	}{
+		{events.StateClosed, []int64{5, 3}, 1},
+		{events.StateClosed, []int64{5, -5, 7}, 2},
+		{events.StateClosed, []int64{-5, 5}, 0}, // of an account without a limit
+		{events.StateFrozen, []int64{5}, 0},
+		{"", []int64{5}, 0},
+	} {
+		b := newBook(t)
+		if c.state != "" {
+			b.Must(b.Change(t.Context(), events.AccountChanged{
+				ID: "jane", Number: 1, State: c.state, Actor: "test", At: b.Time,
+			}))
+		}
+		for i, quantity := range c.quantities {
+			b.Must(b.Post(t.Context(), jane, posting(i+1, quantity)))
+			b.project(records(of(jane, ksuid(i+1))...))
+			b.project(records(of(jane, ksuid(i+1))...)) // again
+		}
+		if got := strings.Count(b.log.String(), "CreditsAfterClose=1\n"); got != c.alarms ||
+			got > 0 && !b.alarmed("CreditsAfterClose", 1, "account=jane", "asset=USD", "quantity=") {
+			t.Errorf("%s account, %v: %d alarms, want %d: %s", c.state, c.quantities, got, c.alarms, b.log.String())
+		}
+	}
+}
+
+// unsure is a store that cannot tell whether an account is closed.
+type unsure struct{ *viewstest.Store }
+
+func (unsure) IsClosed(context.Context, string) (bool, error) { return false, errBroken }
+
+// Without knowing it, nothing is written: the record comes again.
+func TestNoCreditIsCountedUnlessItCanBeToldOf(t *testing.T) {
+	b := newBook(t)
+	b.on(unsure{b.Store})
+	ids := b.PostOnes(jane, 1)
+	if _, err := b.Projector.Project(t.Context(), records(of(jane, ids...)...)); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	viewstest.Same(t, "count", b.Stored(jane).Head.Count, 0)
 }
 
 // Nobody of ours deletes anything or changes an event: who does is told of, and nothing is counted by it. What the

@@ -50,7 +50,7 @@ func TestBatchRefoldsEachBalanceOnce(t *testing.T) {
 	b.Requests()
 	b.project(records(batch...))
 	r := b.Requests()
-	if r.Gets != 4 || r.Writes() != 2 { // a balance and a summary each
+	if r.Gets != 6 || r.Writes() != 2 { // a balance, a summary and whether the account is closed each
 		t.Errorf("%+v", r)
 	}
 	viewstest.Same(t, "jane", b.Stored(jane).Head, ones(50, 50))

@@ -315,6 +315,19 @@ func (r *refold) mayBeLost() bool {
 	return made && r.projector.repairer != nil && (len(r.dirty) == 0 || r.dirty[0].id != r.balance.First)
 }
 
+// creditsClosed reports whether what is shown becomes more than zero on an account that is closed: it was zero when the
+// account was closed.
+func (r *refold) creditsClosed(ctx context.Context) (bool, error) {
+	if !r.stored.Head.Quantity().IsZero() || r.balance.Head.Quantity().Sign() <= 0 {
+		return false, nil
+	}
+	closed, err := r.projector.views.IsClosed(ctx, r.balance.Account)
+	if err != nil {
+		return false, fmt.Errorf("read account: %w", err)
+	}
+	return closed, nil
+}
+
 // save writes the balance and the segments so far, with the summary if what is shown changes it.
 func (r *refold) save(ctx context.Context) error {
 	change := Change{Balance: r.balance, Segments: r.segments, Revision: r.revision}
@@ -327,8 +340,16 @@ func (r *refold) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	late, err := r.creditsClosed(ctx)
+	if err != nil {
+		return err
+	}
 	if err := r.projector.views.Write(ctx, change); err != nil {
 		return fmt.Errorf("write balance: %w", err)
+	}
+	if late {
+		r.projector.log.ErrorContext(ctx, "credit reached a closed account", "account", r.balance.Account,
+			"asset", r.balance.Asset, "quantity", r.balance.Head.Quantity(), "CreditsAfterClose", 1)
 	}
 	r.effort.written = true
 	r.balance.Version++

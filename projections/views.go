@@ -48,6 +48,9 @@ type ProjectorViews interface {
 	// Summary reads an account's summary, the zero summary when there is none.
 	Summary(ctx context.Context, account string) (Summary, error)
 
+	// IsClosed reports whether account is closed.
+	IsClosed(ctx context.Context, account string) (bool, error)
+
 	// NewestGrant reads the newest grant or revocation of a user on an account or in a group as a membership. Error:
 	// also ErrAbsent.
 	NewestGrant(ctx context.Context, of Membership) (Membership, error)

@@ -34,6 +34,7 @@ func Metrics() []Metric {
 		{Name: "InternalErrors", Unit: count},              // requests answered 500
 		{Name: "ClockOff", Unit: count},                    // postings and pages refused because the clocks differ
 		{Name: "BelowLimit", Unit: count},                  // reads and refusals that saw an account below its limit
+		{Name: "CreditsAfterClose", Unit: count},           // balances of closed accounts that were zero, and are more
 		{Name: "RefoldDepth", Unit: count},                 // postings read by a refold
 		{Name: "ProjectionLag", Unit: "Milliseconds"},      // from a refold's newest posting to its write
 		{Name: "ProjectionConflicts", Unit: count},         // retries of a refold after a conflict

@@ -63,6 +63,15 @@ func (v *Views) Summary(ctx context.Context, account string) (projections.Summar
 	return decodeOr(projections.Summary{Account: account}, item, writable(decodeSummary))
 }
 
+// IsClosed implements projections.ProjectorViews. It reads no more than the state: newer code may add to a change.
+func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
+	item, _, err := ddb.Get(ctx, v.client, v.table, table.CurrentKey(account), true)
+	if err != nil {
+		return false, err
+	}
+	return item != nil && ddb.Read(item).Text("State") == string(events.StateClosed), nil
+}
+
 // decodeOr decodes an item; when it is absent, it is what absent says.
 func decodeOr[T any](absent T, item ddb.Item, decode func(ddb.Item) (T, error)) (T, error) {
 	if item == nil {

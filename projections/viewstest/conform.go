@@ -34,6 +34,7 @@ func Conform(t *testing.T, open func(testing.TB) (client *dynamodb.Client, table
 		{"the newest grant", (*conformance).grants},
 		{"memberships never go back", (*conformance).memberships},
 		{"places in groups never go back", (*conformance).groups},
+		{"what an account is now says whether it is closed", (*conformance).closed},
 		{"places in groups as they are stored", (*conformance).storedGroups},
 		{"accounts by going through everything", (*conformance).accounts},
 		{"assets and users by what there is of them", (*conformance).listings},
@@ -162,6 +163,22 @@ func (c *conformance) race() {
 		}
 		b.Version++
 		Same(c.T, "balance", c.stored(jane), b)
+	}
+}
+
+func (c *conformance) closed() {
+	is := func(wanted bool) {
+		c.Helper()
+		closed, err := c.IsClosed(c.ctx, "jane")
+		c.must(err)
+		Same(c.T, "closed", closed, wanted)
+	}
+	is(false)
+	for i, state := range []events.AccountState{events.StateFrozen, events.StateOpen, events.StateClosed} {
+		c.must(c.seed.Change(c.ctx, events.AccountChanged{
+			ID: "jane", Number: int64(i) + 1, State: state, Actor: "test", At: Morning,
+		}))
+		is(state == events.StateClosed)
 	}
 }
 

@@ -176,6 +176,13 @@ func (s Seed) Put(ctx context.Context, facts ...events.Event) error {
 	return nil
 }
 
+// Change makes c what its account is now.
+func (s Seed) Change(ctx context.Context, c events.AccountChanged) error {
+	item := ddb.NewItemEncoder(1).Current(c)
+	_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: item})
+	return err
+}
+
 // Post puts postings of k.
 func (s Seed) Post(ctx context.Context, k events.Pair, postings ...projections.Posting) error {
 	for _, p := range postings {

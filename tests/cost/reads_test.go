@@ -236,6 +236,7 @@ func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
 		"Query strong 0 of PK = ACCOUNT#jane AND SK BETWEEN SEGMENT#AAPL# AND SEGMENT#AAPL#~",
 		"Query strong 1000 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#AAPL# AND POSTING#AAPL#~",
 		"GetItem strong ACCOUNT#jane ACCOUNT_SUMMARY",
+		"GetItem strong ACCOUNT#jane ACCOUNT_CURRENT", // it was zero before, as that of a closed account is
 		"TransactWriteItems put ACCOUNT#jane BALANCE#AAPL"+ifAbsent+", put ACCOUNT#jane ACCOUNT_SUMMARY"+ifAbsent)
 	s.Must(200, "GET", "/v1/accounts/jane/balances/AAPL", "").Shows(t, map[string]any{
 		"quantity": "10", "net_expenditure": "150000", "credits": "10", "debits": "0", "postings": 1.0,

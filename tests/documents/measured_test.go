@@ -196,6 +196,14 @@ func situations() []situation {
 			b.leg("payee", -1)
 			b.Must(200, "GET", "/v1/accounts/payee/balances/USD?consistency=strong", "")
 		}, measured{"BelowLimit": one}, "BelowLimitAlarm"},
+		{"a credit after the close", func(b bank) {
+			b.pay("p", 201) // now its process knows the payee
+			b.Must(201, "POST", "/v1/transactions/p/reversals", `{"id":"back"}`)
+			b.Beside().Must(200, "PATCH", "/v1/accounts/payee", `{"state":"closed"}`)
+			b.pay("late", 201)
+			b.Deliver(b.Projected()...)
+		}, measured{"TransactionsPosted": nil, "CreditsAfterClose": one, "RefoldDepth": nil, "ProjectionLag": nil},
+			"CreditsAfterCloseAlarm"},
 		{"projected", func(b bank) {
 			keys := append(b.Projected(), b.leg("source", -1))
 			b.Deliver(keys...)
