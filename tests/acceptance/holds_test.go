@@ -108,6 +108,8 @@ func badHolds(t *testing.T, s *caller.Caller) {
 	s.Must(201, "POST", "/v1/transactions", `{"id":"~legs","hold":{},"postings":[`+
 		`{"account":"~jane","asset":"~USD","quantity":"-9"},{"account":"~shop","asset":"~USD","quantity":"5"},`+
 		`{"account":"~bank","asset":"~USD","quantity":"4"}]}`)
+	s.Must(201, "POST", "/v1/trades", `{"id":"~gift","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"2",`+
+		`"cost":"0","hold":{}}`)
 	s.Must(201, "POST", "/v1/trades", `{"id":"~trade","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"2",`+
 		`"cost":"30","settle":true,"hold":{}}`)
 	s.Must(201, "POST", "/v1/transactions", `{"id":"~posted","postings":[{"account":"~jane","asset":"~USD","quantity":"-9"},`+

@@ -32,9 +32,9 @@ func TestBatchWritesWhatItsRequestsWrite(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
 	s.OpenRegister()
-	cold := s.Beside()
-	body, _ := batchOf("b", ledger.BatchMax)
-	requests := system.Promptly(t, func(int) []system.Request {
+	requests := system.Promptly(t, func(try int) []system.Request {
+		cold := s.Beside()
+		body, _ := batchOf(fmt.Sprint("b-", try), ledger.BatchMax)
 		cold.Must(200, "POST", "/v1/batches", body)
 		return cold.Requests.Take()
 	})
