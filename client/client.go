@@ -1,4 +1,28 @@
-// Package client calls the ledger's HTTP API, version 1.
+// Package client calls the ledger's HTTP API, version 1. Each route has a method.
+//
+// Make one Client with New, and keep it: it holds connections open, and knows which of its writes got no answer. All its
+// methods are safe for concurrent use. A context ends those that send something. A nil request panics, and nothing else.
+//
+// # Amounts, times and ids
+//
+// Amounts are whole numbers of an asset's minor units (cents of a dollar with a scale of 2), as package events has them:
+// events.NewAmount(2500) are 25.00 dollars. Times in answers are texts in RFC 3339 with six decimals, in UTC. A field
+// that is a pointer is nil where the API answers null; a text that an answer does not have is "". Ids are the caller's:
+// 1 to 64 of A-Z a-z 0-9 . _ : @ -. The id of a transaction is what makes it unique, so choose one before the first
+// attempt and keep it, such as the number of an order.
+//
+// # Lists
+//
+// A Listing goes through all items by its iterator All, which reads pages as a loop gets to them, or brings one page
+// after the cursor of another.
+//
+// # Errors
+//
+// Error is the API's own refusal of a request, with a code: it wrote nothing. UnknownError says that a write may have been applied:
+// send the same again, with the same id. DeniedError, StatusError and UnreachableError come from what stands before the
+// API. Find them with errors.As.
+//
+// # Retries
 //
 // The client retries where the API allows it. A write carries an id that is chosen before the first attempt, so it
 // never has two effects. It ends with an answer, or with an UnknownError.
@@ -52,7 +76,7 @@ type Config struct {
 	User        string        // act for this user alone, as services and administrators may; "": as who signs
 }
 
-// Client calls one API. It is safe for concurrent use.
+// Client calls one API. It is safe for concurrent use. Make it with New.
 type Client struct {
 	base    string // without slashes at its end
 	http    *http.Client

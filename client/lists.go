@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Listing is a list of the API that is read page by page. Errors of its methods: those of a read, such as
-// account_not_found.
+// Listing is a list of the API that is read page by page. Methods of a Client return it, which ask for nothing yet; the
+// zero Listing is of no use. It may be read any number of times, from its top each time. Errors of its methods: ErrID,
+// and those of a read, such as *Error (account_not_found).
 type Listing[T any] struct {
 	client *Client
 	parts  []string // of the path

@@ -12,7 +12,7 @@ import (
 // PageLimit is the most items of one page of a list.
 const PageLimit = 100
 
-// Reply is an answer of the API.
+// Reply is an answer of the API. Fields of later versions are in Raw alone.
 type Reply[T any] struct {
 	Value T
 	Raw   []byte // the JSON as it came

@@ -194,7 +194,7 @@ type Summary struct {
 	LastPostingAt  *string `json:"last_posting_at"`
 }
 
-// List is one page of a list.
+// List is one page of a list. To go on, ask for the page from NextCursor.
 type List[T any] struct {
 	Data       []T     `json:"data"`
 	NextCursor *string `json:"next_cursor"` // nil at the end only

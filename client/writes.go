@@ -29,7 +29,7 @@ type Command struct {
 	Body []byte // JSON as the API wants it; of a transaction, transfer or trade it holds the same id
 }
 
-// Written is the answer to a command.
+// Written is the answer to a command, or to any other write.
 type Written struct {
 	New bool   // this request wrote it; false: the same had been written before
 	Raw []byte // the API's JSON: the asset or account as it is now, the transaction as it was first answered
