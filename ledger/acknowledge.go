@@ -15,7 +15,7 @@ import (
 func (p *posting) found(ctx context.Context, stored events.TransactionPosted) (Posted, error) {
 	var err error
 	if stored.ID == "" {
-		if stored, _, err = p.ledger.readHeader(ctx, p.header.ID); err != nil {
+		if stored, err = p.ledger.readHeader(ctx, p.header.ID); err != nil {
 			return Posted{}, p.fail(ctx, unknownError(p.header.ID, err))
 		}
 	}

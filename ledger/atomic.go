@@ -33,7 +33,7 @@ func (b *batch) postAll(c *command) error {
 		if refused == nil {
 			continue
 		}
-		switch stored, _, err := b.ledger.readHeader(c, b.items[i].header.ID); {
+		switch stored, err := b.ledger.readHeader(c, b.items[i].header.ID); {
 		case err == nil:
 			if err := w.found(c, i, stored); err != nil {
 				return err
@@ -238,7 +238,7 @@ func (w *whole) look(c *command) (any bool, unread, refused error) {
 	group.SetLimit(maxRequests)
 	for n, i := range open {
 		group.Go(func() error {
-			stored[n], _, reads[n] = w.ledger.readHeader(c, w.batch.items[i].header.ID)
+			stored[n], reads[n] = w.ledger.readHeader(c, w.batch.items[i].header.ID)
 			return nil
 		})
 	}

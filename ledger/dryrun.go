@@ -34,7 +34,7 @@ func (p *posting) dry(ctx context.Context) (Posted, error) {
 // requests can change, or what the funds say.
 func (p *posting) conclude(ctx context.Context, later *Error) (Posted, error) {
 	if p.header.ID != "" {
-		stored, _, err := p.ledger.readHeader(ctx, p.header.ID)
+		stored, err := p.ledger.readHeader(ctx, p.header.ID)
 		switch {
 		case err == nil:
 			return p.wouldReplay(stored)

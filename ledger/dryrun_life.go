@@ -125,7 +125,7 @@ func (b *batch) dryAll(ctx context.Context) error {
 		return err
 	}
 	for i, p := range b.items {
-		stored, _, err := b.ledger.readHeader(ctx, p.header.ID)
+		stored, err := b.ledger.readHeader(ctx, p.header.ID)
 		switch {
 		case err == nil:
 			posted, err := p.wouldReplay(stored)

@@ -67,7 +67,7 @@ func New(c Config) *Ledger {
 func (l *Ledger) Transaction(ctx context.Context, id string) (events.TransactionPosted, error) {
 	t, err := events.TransactionPosted{}, store.ErrAbsent
 	if events.ValidID(id) {
-		t, _, err = l.readHeader(ctx, id)
+		t, err = l.readHeader(ctx, id)
 	}
 	switch {
 	case errors.Is(err, store.ErrAbsent):
@@ -104,13 +104,13 @@ func (l *Ledger) lookup(ctx context.Context, keys LookupKeys) (found LookupResul
 	return found, nil
 }
 
-// readHeader reads one transaction, with retries. The time is the store's.
-func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, at time.Time, err error) {
+// readHeader reads one transaction, with retries.
+func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
+	err = l.read(ctx, func(ctx context.Context) (at time.Time, err error) {
 		t, at, err = l.journal.Transaction(ctx, id)
 		return at, err
 	})
-	return t, at, err
+	return t, err
 }

@@ -129,7 +129,7 @@ func (p *posting) run(ctx *command) (Posted, error) {
 			p.unknown = true
 			p.ledger.log.WarnContext(ctx, "outcome of a transaction is unknown; its header is read",
 				"transaction", p.header.ID, "error", err)
-			if stored, _, err := p.ledger.readHeader(ctx, p.header.ID); err == nil {
+			if stored, err := p.ledger.readHeader(ctx, p.header.ID); err == nil {
 				return p.found(ctx, stored)
 			}
 		default:
@@ -143,7 +143,7 @@ func (p *posting) run(ctx *command) (Posted, error) {
 
 // failUnlessThere reads the header, strongly consistent, and ends the command with err only if it is absent.
 func (p *posting) failUnlessThere(ctx context.Context, err error) (Posted, error) {
-	switch stored, _, absent := p.ledger.readHeader(ctx, p.header.ID); {
+	switch stored, absent := p.ledger.readHeader(ctx, p.header.ID); {
 	case absent == nil:
 		return p.found(ctx, stored)
 	case !errors.Is(absent, store.ErrAbsent):
@@ -156,7 +156,7 @@ func (p *posting) failUnlessThere(ctx context.Context, err error) (Posted, error
 // is unknown it reads the header until the time is up.
 func (p *posting) await(ctx context.Context, failed int, cause error) (Posted, error) {
 	for ; p.unknown && pause(ctx, failed); failed++ {
-		if stored, _, err := p.ledger.readHeader(ctx, p.header.ID); err == nil {
+		if stored, err := p.ledger.readHeader(ctx, p.header.ID); err == nil {
 			return p.found(ctx, stored)
 		}
 	}

@@ -97,6 +97,5 @@ func versionTag(version int64) string { return `"` + strconv.FormatInt(version, 
 // listAccounts lists accounts by their ids. The index may lag behind openings.
 func (a *api) listAccounts(r *request) (reply, error) {
 	prefix := r.filter(paramPrefix, rulePrefix)
-	l := listOf("/v1/accounts", paramPrefix, prefix)
-	return answerList(r, l, prefix, a.config.Lists.Accounts, nil, showListedAccount)
+	return answerList(r, r.list(paramPrefix, prefix), prefix, a.config.Lists.Accounts, nil, showListedAccount)
 }

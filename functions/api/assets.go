@@ -60,14 +60,12 @@ func (a *api) getAsset(r *request) (reply, error) {
 // listAssets lists assets by their ids. The index may lag behind registrations.
 func (a *api) listAssets(r *request) (reply, error) {
 	prefix := r.filter(paramPrefix, rulePrefix)
-	return answerList(r, listOf("/v1/assets", paramPrefix, prefix), prefix, a.config.Lists.Assets, nil, showListedAsset)
+	return answerList(r, r.list(paramPrefix, prefix), prefix, a.config.Lists.Assets, nil, showListedAsset)
 }
 
 // listHolders lists the balances in an asset of all accounts that hold or held it.
 func (a *api) listHolders(r *request) (reply, error) {
-	id := r.ids["asset"]
-	l := listOf("/v1/assets/" + id + "/holders")
-	return answerList(r, l, id, a.holders, a.assetExists, func(h projections.Holding) balance {
+	return answerList(r, r.list(), r.ids["asset"], a.holders, a.assetExists, func(h projections.Holding) balance {
 		return showBalance(ledger.NewAccount(*h.Opened, h.Newest), eventual)(h.Balance)
 	})
 }

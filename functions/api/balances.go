@@ -125,7 +125,7 @@ func (a *api) listBalances(r *request) (reply, error) {
 		return a.listPast(r, r.ids["account"], at)
 	}
 	id, consistency := r.ids["account"], r.consistency()
-	l := balancesOf(id)
+	l := r.list()
 	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err
@@ -175,6 +175,3 @@ func isBelow(b projections.Balance, of ledger.Account) bool {
 	floor := of.Floor(b.Asset)
 	return floor != nil && b.Head.Quantity().Cmp(*floor) < 0
 }
-
-// balancesOf is the list of an account's balances.
-func balancesOf(account string) list { return listOf("/v1/accounts/" + account + "/balances") }

@@ -191,9 +191,7 @@ type changed struct {
 
 // listChanges lists the versions of an account, newest first. It is strongly consistent.
 func (a *api) listChanges(r *request) (reply, error) {
-	id := r.ids["account"]
-	l := listOf("/v1/accounts/" + id + "/changes")
-	return answerNamed(r, l, isNumber, id, a.config.Lists.Changes, a.accountExists, showChange)
+	return answerNamed(r, r.list(), isNumber, r.ids["account"], a.config.Lists.Changes, a.accountExists, showChange)
 }
 
 func showChange(v projections.AccountVersion) change {

@@ -39,6 +39,15 @@ func listOf(path string, filters ...string) list {
 	return list(b.String())
 }
 
+// list returns the list at the path of the request.
+func (r *request) list(filters ...string) list {
+	path := r.route.pattern
+	for name, id := range r.ids {
+		path = strings.Replace(path, "{"+name+"}", id, 1)
+	}
+	return listOf(path, filters...)
+}
+
 // hash returns what stands for l in its cursors.
 func (l list) hash() []byte {
 	sum := sha256.Sum256([]byte(l))

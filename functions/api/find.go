@@ -38,7 +38,7 @@ func (a *api) listTransactions(r *request) (reply, error) {
 	if !by.OldestFirst {
 		order = "" // as if it were not given
 	}
-	l := listOf("/v1/transactions", paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
+	l := r.list(paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
 		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger)
 	return answerPage(r, l, isListed, showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Transaction], error) {

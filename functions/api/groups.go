@@ -47,23 +47,12 @@ type groupings struct {
 
 // total is what the accounts of a group hold of one asset.
 type total struct {
-	Asset          string        `json:"asset"`
-	Accounts       int           `json:"accounts"` // that hold or held it
-	Quantity       events.Amount `json:"quantity"`
-	NetExpenditure events.Amount `json:"net_expenditure"`
-	Credits        events.Amount `json:"credits"`
-	Debits         events.Amount `json:"debits"`
-	PendingDebits  events.Amount `json:"pending_debits"`
-	PendingCredits events.Amount `json:"pending_credits"`
-	Postings       int64         `json:"postings"`
+	Asset    string `json:"asset"`
+	Accounts int    `json:"accounts"` // that hold or held it
+	sums
 }
 
-func showTotal(t projections.Total) total {
-	return total{
-		t.Asset, t.Accounts, t.Quantity(), t.Expenditure, t.Credits, t.Debits, t.PendingDebits, t.PendingCredits,
-		t.Count,
-	}
-}
+func showTotal(t projections.Total) total { return total{t.Asset, t.Accounts, showSums(t.Fold)} }
 
 // totals is a page of totals.
 type totals struct {
@@ -100,7 +89,7 @@ func (a *api) getGroup(r *request) (reply, error) {
 // listGroups lists groups by their ids. The index may lag behind registrations.
 func (a *api) listGroups(r *request) (reply, error) {
 	prefix := r.filter(paramPrefix, rulePrefix)
-	return answerList(r, listOf("/v1/groups", paramPrefix, prefix), prefix, a.config.Lists.Groups, nil, showListedGroup)
+	return answerList(r, r.list(paramPrefix, prefix), prefix, a.config.Lists.Groups, nil, showListedGroup)
 }
 
 // putGrouped puts an account into a group: 201, or 200 if it is in it.
@@ -123,39 +112,32 @@ func (a *api) group(r *request, out bool) (reply, error) {
 
 // listGroupAccounts lists the accounts of a group by their ids; to users those on which they have a role.
 func (a *api) listGroupAccounts(r *request) (reply, error) {
-	id := r.ids["group"]
-	l := listOf("/v1/groups/" + id + "/accounts")
 	read := shownTo(r, a.config.Lists.GroupAccounts, r.toSee, func(g projections.Grouped) string { return g.Account })
-	return answerList(r, l, id, read, a.groupExists, showGrouped)
+	return answerList(r, r.list(), r.ids["group"], read, a.groupExists, showGrouped)
 }
 
 // listGroupMembers lists the members of a group by their ids.
 func (a *api) listGroupMembers(r *request) (reply, error) {
-	id := r.ids["group"]
-	l := listOf("/v1/groups/" + id + "/members")
-	return answerList(r, l, id, a.config.Lists.GroupMembers, a.groupExists, showMembership)
+	return answerList(r, r.list(), r.ids["group"], a.config.Lists.GroupMembers, a.groupExists, showMembership)
 }
 
 // listAccountGroups lists the groups of an account by their ids; to users those in which they have a role.
 func (a *api) listAccountGroups(r *request) (reply, error) {
-	id := r.ids["account"]
-	l := listOf("/v1/accounts/" + id + "/groups")
 	read := shownTo(r, a.config.Lists.AccountGroups, r.within, func(g projections.Grouped) string { return g.Group })
-	return answerList(r, l, id, read, a.accountExists, showGrouped)
+	return answerList(r, r.list(), r.ids["account"], read, a.accountExists, showGrouped)
 }
 
 // listGroupsOf lists the groups of a user by their ids; to users those in which they have a role.
 func (a *api) listGroupsOf(r *request) (reply, error) {
-	user := r.ids["user"]
 	read := shownTo(r, a.config.Lists.GroupsOf, r.within, func(m projections.Membership) string { return m.Group })
-	return answerList(r, listOf("/v1/users/"+user+"/groups"), user, read, nil, showMembership)
+	return answerList(r, r.list(), r.ids["user"], read, nil, showMembership)
 }
 
 // getTotals answers with what the accounts of a group hold, by asset. The balances are read one by one, so the answer
 // is no snapshot.
 func (a *api) getTotals(r *request) (reply, error) {
 	id := r.ids["group"]
-	l := listOf("/v1/groups/" + id + "/balances")
+	l := r.list()
 	s := r.slice(l, events.ValidID)
 	if err := r.check(); err != nil {
 		return reply{}, err

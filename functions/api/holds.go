@@ -147,8 +147,6 @@ func (a *api) postReversal(r *request) (reply, error) {
 
 // listReversals lists the transactions that took back one, oldest first.
 func (a *api) listReversals(r *request) (reply, error) {
-	id := r.ids["id"]
-	l := listOf("/v1/transactions/" + id + "/reversals")
 	exists := func(ctx context.Context, id string) error {
 		_, err := a.config.Facts.Life(ctx, id)
 		return err
@@ -167,7 +165,7 @@ func (a *api) listReversals(r *request) (reply, error) {
 		}), err
 	}
 	show := func(v projections.Reversal) transaction { return showTransaction(v.Header).to(seen) }
-	return answerNamed(r, l, isNumber, id, read, exists, show)
+	return answerNamed(r, r.list(), isNumber, r.ids["id"], read, exists, show)
 }
 
 // showHold shows a hold in a list, which leaves out what reversals took back.
@@ -182,7 +180,6 @@ var statuses = []ledger.Status{
 
 // listHolds lists the holds that have legs on an account, newest first.
 func (a *api) listHolds(r *request) (reply, error) {
-	id := r.ids["account"]
 	status, given := r.query[paramStatus]
 	if given && !slices.Contains(statuses, ledger.Status(status)) {
 		r.failOnce(paramStatus, ruleStatus)
@@ -204,13 +201,12 @@ func (a *api) listHolds(r *request) (reply, error) {
 		return listed, err
 	}
 	show := func(h projections.Hold) transaction { return showHold(h).to(seen) }
-	l := listOf("/v1/accounts/"+id+"/holds", paramStatus, status)
-	return answerNamed(r, l, isKSUID, id, read, a.accountExists, show)
+	return answerNamed(r, r.list(paramStatus, status), isKSUID, r.ids["account"], read, a.accountExists, show)
 }
 
 // listOpenHolds lists all holds that have not ended, those that expire first first.
 func (a *api) listOpenHolds(r *request) (reply, error) {
-	return answerPage(r, listOf("/v1/holds"), isOpenHold, showHold,
+	return answerPage(r, r.list(), isOpenHold, showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Hold], error) {
 			listed, err := a.config.Lists.OpenHolds(ctx, s)
 			return within(listed, func(h projections.Hold) (string, int) {

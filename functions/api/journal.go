@@ -31,7 +31,7 @@ type journalPage struct {
 
 // listJournal lists what happened after a cursor, or from a time on, else from the beginning.
 func (a *api) listJournal(r *request) (reply, error) {
-	l := listOf("/v1/journal", "ledger", a.config.Ledger)
+	l := r.list("ledger", a.config.Ledger)
 	s := r.sliceAfter(paramAfter, l, isJournalPosition)
 	if from, given := a.past(r, paramFrom); given {
 		if _, both := r.query[paramAfter]; both {

@@ -97,18 +97,14 @@ func (a *api) deleteMember(r *request) (reply, error) {
 
 // listMembers lists the members of an account by their ids.
 func (a *api) listMembers(r *request) (reply, error) {
-	id := r.ids["account"]
-	l := listOf("/v1/accounts/" + id + "/members")
-	return answerList(r, l, id, a.config.Lists.Members, a.accountExists, showMembership)
+	return answerList(r, r.list(), r.ids["account"], a.config.Lists.Members, a.accountExists, showMembership)
 }
 
 // listAccountsOf lists the accounts that a user reaches. Users are not registered: one without memberships has an empty
 // list. Users see those on which they have a role.
 func (a *api) listAccountsOf(r *request) (reply, error) {
-	user := r.ids["user"]
-	l := listOf("/v1/users/" + user + "/accounts")
 	read := shownTo(r, a.config.Lists.AccountsOf, r.toSee, func(m projections.Reach) string { return m.Account })
-	return answerNamed(r, l, isReach, user, read, nil, showReach)
+	return answerNamed(r, r.list(), isReach, r.ids["user"], read, nil, showReach)
 }
 
 // isReach reports whether text can be a position in the list of a user's accounts: an id, or a #, a group and perhaps

@@ -101,7 +101,7 @@ func (a *api) getPast(r *request, k events.Pair, at time.Time) (reply, error) {
 // listPast lists what the balances of an account were, by asset.
 func (a *api) listPast(r *request, account string, at time.Time) (reply, error) {
 	consistency := r.consistency()
-	l := listOf("/v1/accounts/"+account+"/balances", paramAt, events.FormatTime(at))
+	l := r.list(paramAt, events.FormatTime(at))
 	return answerPage(r, l, events.ValidID, showPast(at, consistency),
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.PastBalance], error) {
 			listed, err := a.config.Past.Balances(ctx, account, at, consistency == strong, s)

@@ -42,7 +42,7 @@ func (a *api) getStatement(r *request) (reply, error) {
 		r.failOnce(paramAsset, ruleRequired)
 	}
 	span := a.span(r)
-	l := listOf("/v1/accounts/"+k.Account+"/statement", paramAsset, k.Asset,
+	l := r.list(paramAsset, k.Asset,
 		paramFrom, events.FormatTime(span.From), paramTo, events.FormatTime(span.To))
 	s := r.slice(l, isMark)
 	if err := r.check(); err != nil {

@@ -62,7 +62,7 @@ func (a *api) getSummary(r *request) (reply, error) {
 	out := accountPage{
 		Account:  showAccount(holder),
 		Summary:  summary{totals.Holdings, totals.Assets, timeOf(totals.First), nil},
-		Balances: pageOf(balancesOf(id), held.Balances, showBalance(holder, eventual)),
+		Balances: pageOf(listOf("/v1/accounts/"+id+"/balances"), held.Balances, showBalance(holder, eventual)),
 	}
 	if totals.First != "" {
 		out.Summary.LastPostingAt = out.Summary.FirstPostingAt // until the index has one
