@@ -60,23 +60,10 @@ func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput)
 	return out.Items[0], nil
 }
 
-// NewestGrant reads the newest grant or revocation of a user on an account, strongly consistent: the role, "" after a
-// revocation, and its number. The command numbers the next one after it, and the projector derives the membership from
-// it. Errors: store.ErrAbsent, ErrMalformedItem, ErrThrottled, ErrUnavailable.
+// NewestGrant reads the newest grant or revocation of a user in the partition of an account or a group, strongly
+// consistent: the role, "" after a revocation, and its number. The command numbers the next one after it, and the
+// projector derives the membership from it. Errors: store.ErrAbsent, ErrMalformedItem, ErrThrottled, ErrUnavailable.
 func NewestGrant(
-	ctx context.Context, client *dynamodb.Client, tableName, account, user string,
-) (events.Role, int64, error) {
-	return newestGrant(ctx, client, tableName, table.AccountKey(account).PK, user)
-}
-
-// NewestGroupGrant is NewestGrant of a user in a group.
-func NewestGroupGrant(
-	ctx context.Context, client *dynamodb.Client, tableName, group, user string,
-) (events.Role, int64, error) {
-	return newestGrant(ctx, client, tableName, table.GroupKey(group).PK, user)
-}
-
-func newestGrant(
 	ctx context.Context, client *dynamodb.Client, tableName, partition, user string,
 ) (events.Role, int64, error) {
 	e, err := newestEvent(ctx, client, tableName, partition, table.GrantsOf(user))

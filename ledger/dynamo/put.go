@@ -13,6 +13,7 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Put implements ledger.Journal.
@@ -94,12 +95,12 @@ func (j *Journal) putUnless(
 
 // NewestGrant implements ledger.Journal.
 func (j *Journal) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	return named(ddb.NewestGrant(ctx, j.client, j.table, account, user))
+	return named(ddb.NewestGrant(ctx, j.client, j.table, table.AccountKey(account).PK, user))
 }
 
 // NewestGroupGrant implements ledger.Journal.
 func (j *Journal) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
-	return named(ddb.NewestGroupGrant(ctx, j.client, j.table, group, user))
+	return named(ddb.NewestGrant(ctx, j.client, j.table, table.GroupKey(group).PK, user))
 }
 
 // named says of an error that it is about a newest grant.

@@ -132,12 +132,7 @@ func (v *Views) NextAsset(ctx context.Context, account, after string) (string, e
 // NewestGrant implements projections.ProjectorViews.
 func (v *Views) NewestGrant(ctx context.Context, of projections.Membership) (m projections.Membership, err error) {
 	m = projections.Membership{Account: of.Account, Group: of.Group, User: of.User}
-	if of.Group != "" {
-		m.Role, m.Number, err = ddb.NewestGroupGrant(ctx, v.client, v.table, of.Group, of.User)
-	} else {
-		m.Role, m.Number, err = ddb.NewestGrant(ctx, v.client, v.table, of.Account, of.User)
-	}
-	if err != nil {
+	if m.Role, m.Number, err = ddb.NewestGrant(ctx, v.client, v.table, of.Key().PK, of.User); err != nil {
 		return projections.Membership{}, err
 	}
 	return m, nil
