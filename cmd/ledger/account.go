@@ -44,9 +44,8 @@ func (env *environment) accountListCommand() *cobra.Command {
 
 // printAccounts prints accounts as a table.
 func (env *environment) printAccounts(accounts []client.Account, heading bool) error {
-	t := newTable(env.out, words("ACCOUNT"), words("NAME"), words("STATE"), words("OVERDRAFT"),
+	t := newPage(env.out, heading, words("ACCOUNT"), words("NAME"), words("STATE"), words("OVERDRAFT"),
 		times("OPENED (UTC)"))
-	t.isHeaded = heading
 	for _, a := range accounts {
 		overdraft := "none"
 		if a.Overdraft.Unlimited {
@@ -125,8 +124,7 @@ func assetsOfChanges(changes []client.Change) (assets []string) {
 
 // printChanges prints changes as a table.
 func (env *environment) printChanges(changes []client.Change, heading bool) error {
-	t := newTable(env.out, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("BECAME"))
-	t.isHeaded = heading
+	t := newPage(env.out, heading, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("BECAME"))
 	for _, c := range changes {
 		var parts []string
 		to := c.Changed

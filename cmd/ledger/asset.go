@@ -60,14 +60,10 @@ func (env *environment) assetListCommand() *cobra.Command {
 
 // printAssets prints assets as a table.
 func (env *environment) printAssets(assets []client.Asset, heading bool) error {
-	t := newTable(env.out, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"), words("DESCRIPTION"))
-	t.isHeaded = heading
+	t := newPage(env.out, heading, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"),
+		words("DESCRIPTION"))
 	for _, a := range assets {
-		currency := "-"
-		if a.Currency != nil {
-			currency = *a.Currency
-		}
-		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), currency, a.Description)
+		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), orNone(a.Currency), a.Description)
 	}
 	return t.flush()
 }

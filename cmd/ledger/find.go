@@ -79,9 +79,8 @@ func (env *environment) printTransactions(transactions []client.Transaction, hea
 
 // legTable is a table of transactions, with a line for each leg.
 func (env *environment) legTable(when string, heading bool) *grid {
-	t := newTable(env.out, times(when), words("TRANSACTION"), words("ACCOUNT"), words("ASSET"), numbers("QUANTITY"))
-	t.isHeaded = heading
-	return t
+	return newPage(env.out, heading, times(when), words("TRANSACTION"), words("ACCOUNT"), words("ASSET"),
+		numbers("QUANTITY"))
 }
 
 // legRows adds the lines of a transaction: at least one, of which the first says what it is.

@@ -106,8 +106,7 @@ API's answers: one line for each page.`,
 func noAmounts[T any]([]T) []string { return nil }
 
 func (env *environment) printGroups(groups []client.Group, heading bool) error {
-	t := newTable(env.out, words("GROUP"), words("NAME"), words("DESCRIPTION"), times("REGISTERED (UTC)"))
-	t.isHeaded = heading
+	t := newPage(env.out, heading, words("GROUP"), words("NAME"), words("DESCRIPTION"), times("REGISTERED (UTC)"))
 	for _, g := range groups {
 		t.row(g.ID, g.Name, g.Description, shortTime(g.CreatedAt))
 	}
@@ -115,8 +114,7 @@ func (env *environment) printGroups(groups []client.Group, heading bool) error {
 }
 
 func (env *environment) printGrouped(places []client.Grouped, heading bool) error {
-	t := newTable(env.out, words("GROUP"), words("ACCOUNT"))
-	t.isHeaded = heading
+	t := newPage(env.out, heading, words("GROUP"), words("ACCOUNT"))
 	for _, g := range places {
 		t.row(g.Group, g.Account)
 	}
@@ -205,9 +203,8 @@ counted on one side only. Each page reads every account once, at most 1,000.`,
 // printTotals prints totals as a table, and what is pending as another one where there is any.
 func (env *environment) printTotals(totals []client.GroupTotal, heading bool) error {
 	u := env.units
-	t := newTable(env.out, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
+	t := newPage(env.out, heading, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
 		numbers("DEBITS"), numbers("ACCOUNTS"))
-	t.isHeaded = heading
 	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
 	for _, of := range totals {
 		t.row(of.Asset, u.Quantity(of.Asset, of.Quantity), u.CostCell(of.Asset, of.NetExpenditure),
@@ -216,9 +213,5 @@ func (env *environment) printTotals(totals []client.GroupTotal, heading bool) er
 			pending.row(of.Asset, u.Quantity(of.Asset, of.PendingDebits), u.Quantity(of.Asset, of.PendingCredits))
 		}
 	}
-	if err := t.flush(); err != nil || len(pending.rows) == 0 {
-		return err
-	}
-	fmt.Fprintln(env.out)
-	return pending.flush()
+	return t.flushWith(pending)
 }

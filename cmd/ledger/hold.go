@@ -79,9 +79,8 @@ func (env *environment) printHolds(holds []client.Transaction, account string, h
 	if account == "" {
 		third = "ACCOUNT"
 	}
-	t := newTable(env.out, times("UNTIL (UTC)"), words("TRANSACTION"), words(third), words("ASSET"),
+	t := newPage(env.out, heading, times("UNTIL (UTC)"), words("TRANSACTION"), words(third), words("ASSET"),
 		numbers("QUANTITY"))
-	t.isHeaded = heading
 	for _, h := range holds {
 		until := h.ExpiresAt
 		if h.EndedAt != "" {

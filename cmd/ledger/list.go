@@ -40,7 +40,7 @@ func parent(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// pagesCommand completes a command that prints a list of what its argument names. list returns that list, and assets and
+// pagesCommand completes a command that prints a list of what its argument names. list returns that list; assets and
 // print are as of printPages.
 func pagesCommand[T any](
 	env *environment, cmd *cobra.Command, items string, list func(*client.Client, string) client.Listing[T],

@@ -105,8 +105,7 @@ It may be about a second behind.`,
 }
 
 func (env *environment) printMembers(members []client.Member, heading bool) error {
-	t := newTable(env.out, words("USER"), words("ROLE"), words("ACCOUNT"), words("GROUP"))
-	t.isHeaded = heading
+	t := newPage(env.out, heading, words("USER"), words("ROLE"), words("ACCOUNT"), words("GROUP"))
 	for _, m := range members {
 		t.row(m.User, cmp.Or(m.Role, "none"), cmp.Or(m.Account, "-"), cmp.Or(m.Group, "-"))
 	}
@@ -114,8 +113,7 @@ func (env *environment) printMembers(members []client.Member, heading bool) erro
 }
 
 func (env *environment) printReaches(reaches []client.Reach, heading bool) error {
-	t := newTable(env.out, words("ACCOUNT"), words("ROLE"), words("THROUGH"))
-	t.isHeaded = heading
+	t := newPage(env.out, heading, words("ACCOUNT"), words("ROLE"), words("THROUGH"))
 	for _, r := range reaches {
 		t.row(r.Account, r.Role, orNone(r.Through))
 	}

@@ -159,9 +159,5 @@ func (env *environment) printBalances(balances []client.Balance) error {
 			pending.row(b.Asset, u.Quantity(b.Asset, b.PendingDebits), u.Quantity(b.Asset, b.PendingCredits))
 		}
 	}
-	if err := t.flush(); err != nil || len(pending.rows) == 0 {
-		return err
-	}
-	fmt.Fprintln(env.out)
-	return pending.flush()
+	return t.flushWith(pending)
 }

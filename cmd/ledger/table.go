@@ -45,6 +45,11 @@ func newTable(out io.Writer, columns ...column) *grid {
 	return &grid{out: out, columns: columns, isHeaded: true}
 }
 
+// newPage returns a table of one page of a list, with a heading or without.
+func newPage(out io.Writer, isHeaded bool, columns ...column) *grid {
+	return &grid{out: out, columns: columns, isHeaded: isHeaded}
+}
+
 // newList returns a table of names and their values, without a heading.
 func newList(out io.Writer) *grid {
 	return &grid{out: out, columns: []column{words(""), words("")}}
@@ -83,6 +88,15 @@ func (g *grid) flush() error {
 	w.AppendRows(g.rows)
 	_, err := fmt.Fprintln(g.out, w.Render())
 	return err
+}
+
+// flushWith prints the table and, after an empty line, another one that has rows.
+func (g *grid) flushWith(other *grid) error {
+	if err := g.flush(); err != nil || len(other.rows) == 0 {
+		return err
+	}
+	fmt.Fprintln(g.out)
+	return other.flush()
 }
 
 // wrap breaks a text into lines of at most that many columns. The library lets a character of two columns begin in the
