@@ -69,20 +69,18 @@ func ParseGrant(k Key) (account, user string, number int64, ok bool) { return gr
 func ParseGroupGrant(k Key) (group, user string, number int64, ok bool) { return grant(k, groupPrefix) }
 
 // ParseChange reads the key of a change of an account.
-func ParseChange(k Key) (account string, number int64, ok bool) { return change(k, changePrefix) }
+func ParseChange(k Key) (account string, number int64, ok bool) {
+	return change(k, accountPrefix, changePrefix)
+}
 
 // ParseGrouping reads the key of a change of an account's groups.
-func ParseGrouping(k Key) (account string, number int64, ok bool) { return change(k, GroupsPrefix) }
+func ParseGrouping(k Key) (account string, number int64, ok bool) {
+	return change(k, accountPrefix, GroupsPrefix)
+}
 
 // ParseReversal reads the key of a reversal.
 func ParseReversal(k Key) (transaction string, number int64, ok bool) {
-	transaction, ok = part(k.PK, transactionPrefix)
-	digits, cut := strings.CutPrefix(k.SK, reversalPrefix)
-	number, numbered := parseNumber(digits)
-	if !ok || !cut || !numbered {
-		return "", 0, false
-	}
-	return transaction, number, true
+	return change(k, transactionPrefix, reversalPrefix)
 }
 
 // ParseOutcome reads the key of how a hold ended.
@@ -92,7 +90,7 @@ func ParseOutcome(k Key) (hold string, ok bool) { return fixed(k, transactionPre
 func ParseCurrent(k Key) (account string, ok bool) { return fixed(k, accountPrefix, currentSK) }
 
 // ParseHold reads the key of an account's entry of a hold.
-func ParseHold(k Key) (account, ksuid string, ok bool) { return one(k, HoldPrefix) }
+func ParseHold(k Key) (account, ksuid string, ok bool) { return one(k, accountPrefix, HoldPrefix) }
 
 // ParseOpenHold reads the key of a hold's entry by expiry.
 func ParseOpenHold(k Key) (expiresAt, hold string, ok bool) {
@@ -160,10 +158,12 @@ func fixed(k Key, prefix, sk string) (id string, ok bool) {
 }
 
 // ParseSpend reads a spend's key.
-func ParseSpend(k Key) (account, asset string, ok bool) { return one(k, spendPrefix) }
+func ParseSpend(k Key) (account, asset string, ok bool) { return one(k, accountPrefix, spendPrefix) }
 
 // ParseBalance reads a balance's key.
-func ParseBalance(k Key) (account, asset string, ok bool) { return one(k, balancePrefix) }
+func ParseBalance(k Key) (account, asset string, ok bool) {
+	return one(k, accountPrefix, balancePrefix)
+}
 
 // ParseSegment reads a segment's key.
 func ParseSegment(k Key) (account, asset, through string, ok bool) {
@@ -176,20 +176,19 @@ func ParseSummary(k Key) (account string, ok bool) {
 }
 
 // ParseMembership reads a membership's key.
-func ParseMembership(k Key) (account, user string, ok bool) { return one(k, MembersPrefix) }
+func ParseMembership(k Key) (account, user string, ok bool) {
+	return one(k, accountPrefix, MembersPrefix)
+}
 
 // ParseGroupMembership reads the key of a membership of a group.
 func ParseGroupMembership(k Key) (group, user string, ok bool) {
-	group, ok = part(k.PK, groupPrefix)
-	user, both := part(k.SK, MembersPrefix)
-	if !ok || !both {
-		return "", "", false
-	}
-	return group, user, true
+	return one(k, groupPrefix, MembersPrefix)
 }
 
 // ParseGrouped reads the key of an account's place in a group.
-func ParseGrouped(k Key) (account, group string, ok bool) { return one(k, groupedPrefix) }
+func ParseGrouped(k Key) (account, group string, ok bool) {
+	return one(k, accountPrefix, groupedPrefix)
+}
 
 // ParseOwner reads the account in whose partition a key is.
 func ParseOwner(k Key) (account string, ok bool) { return part(k.PK, accountPrefix) }
@@ -229,16 +228,16 @@ func root(k Key, prefix string) (id string, ok bool) {
 	return part(k.PK, prefix)
 }
 
-// one reads a key in an account's partition whose SK has one id.
-func one(k Key, prefix string) (account, id string, ok bool) {
-	account, ok = part(k.PK, accountPrefix)
+// one reads a key in a partition whose PK begins with owner, and whose SK has one id.
+func one(k Key, owner, prefix string) (of, id string, ok bool) {
+	of, ok = part(k.PK, owner)
 	if !ok {
 		return "", "", false
 	}
 	if id, ok = part(k.SK, prefix); !ok {
 		return "", "", false
 	}
-	return account, id, true
+	return of, id, true
 }
 
 // grant reads the key of a grant in a partition whose PK begins with owner.
@@ -251,14 +250,14 @@ func grant(k Key, owner string) (id, user string, number int64, ok bool) {
 	return id, user, number, true
 }
 
-// change reads a key in an account's partition whose SK has a number.
-func change(k Key, prefix string) (account string, number int64, ok bool) {
-	account, digits, ok := one(k, prefix)
+// change reads a key in a partition whose PK begins with owner, and whose SK has a number.
+func change(k Key, owner, prefix string) (of string, number int64, ok bool) {
+	of, digits, ok := one(k, owner, prefix)
 	number, numbered := parseNumber(digits)
 	if !ok || !numbered {
 		return "", 0, false
 	}
-	return account, number, true
+	return of, number, true
 }
 
 // two reads a key in a partition whose PK begins with owner, and whose SK has two ids.
