@@ -88,9 +88,9 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 
 // Membership makes the membership of a user on an account or in a group what the newest grant or revocation says,
 // whatever is stored. One without any grant becomes a revoked one of number 0, which any grant is put over. It is
-// written only if nobody wrote it since it was read. By a wrong number a projector may have taken a grant for shown that
-// came after the rebuild had read the grants: so what was wrong is rebuilt once more. Errors in the report: those of
-// Views; store.ErrConflict when others kept coming first.
+// written only if nobody wrote it since it was read. By a wrong number a projector may have taken a grant for shown
+// that came after the rebuild had read the grants: so what was wrong is rebuilt once more. Errors in the report: those
+// of Views; store.ErrConflict when others kept coming first.
 func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) Report {
 	report := Report{Account: of.Account, Group: of.Group, User: of.User}
 	return rebuildShown(ctx, b, report, shown[projections.Membership]{
