@@ -115,8 +115,8 @@ func (c *Console) functions() template.FuncMap {
 	}
 }
 
-// In lists, a transaction shows so many of its legs, the four of a trade, and a text so many characters: on its own page
-// it shows all. The picture of a transaction shows so many moves.
+// In lists, a transaction shows so many of its legs, the four of a trade, and a text so many characters. On its own
+// page it shows all. The picture of a transaction shows so many moves.
 const fewLegs, briefChars, fewMoves = 4, 60, 12
 
 // some are the first of a list, and how many others there are.
