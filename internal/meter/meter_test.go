@@ -107,6 +107,18 @@ func TestWhatIsGuessed(t *testing.T) {
 			})
 		return m.Take()
 	}
+	check := func(m *meter.Meter, err error) meter.Tally { // two, beside a put
+		checks := types.ConditionCheck{
+			TableName: aws.String(books), Key: ddb.Key(table.GrantKey("jane", "ann", 2)),
+			ConditionExpression: aws.String(ddb.IfAbsent),
+		}
+		_, _ = client(m, &dynamodb.TransactWriteItemsOutput{}, err).TransactWriteItems(t.Context(),
+			&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+				{Put: &types.Put{TableName: aws.String(books), Item: large(10), ConditionExpression: aws.String(ddb.IfAbsent)}},
+				{ConditionCheck: &checks}, {ConditionCheck: &checks},
+			}})
+		return m.Take()
+	}
 	page := func(m *meter.Meter, projection *string) meter.Tally {
 		_, _ = client(m, &dynamodb.QueryOutput{Items: []ddb.Item{ddb.Key(table.BalanceKey("jane", "USD"))}},
 			nil).Query(t.Context(), &dynamodb.QueryInput{
@@ -137,6 +149,10 @@ func TestWhatIsGuessed(t *testing.T) {
 		{"replaced, in no index", func(m *meter.Meter) meter.Tally { return put(t, m, large(10), "", nil) }, 0, 1},
 		{"updated", func(m *meter.Meter) meter.Tally { return update(m, ddb.Item{":value": ddb.Integer(1)}) }, 0, 2},
 		{"updated, to 1 KB or more", func(m *meter.Meter) meter.Tally { return update(m, large(1000)) }, 1, 4},
+		{"checked", func(m *meter.Meter) meter.Tally { return check(m, nil) }, 0, 6},
+		{"checked in vain", func(m *meter.Meter) meter.Tally {
+			return check(m, &types.TransactionCanceledException{})
+		}, 0, 6},
 		{"read in part", func(m *meter.Meter) meter.Tally { return page(m, aws.String(table.AttrPK)) }, 1, 1},
 		{"read in part, seen", func(m *meter.Meter) meter.Tally {
 			put(t, m, large(5000), "", nil)

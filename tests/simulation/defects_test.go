@@ -374,4 +374,14 @@ var defects = []defect{
 	{name: "refused on a stale read", guarantee: "G8", file: "ledger/funding.go",
 		old: "				funds, err := l.projections.Funds(ctx, r.Pair.Account, r.Pair.Asset)",
 		new: "				if planted(\"refused on a stale read\") {\n					return nil\n				}\n				funds, err := l.projections.Funds(ctx, r.Pair.Account, r.Pair.Asset)"},
+	// G10: a grant is written by who may grant at that moment.
+	{name: "right of a granter not checked", by: "tests/access.TestOwnersRevokeEachOther", guarantee: "G10", file: "ledger/dynamo/put.go",
+		old: "	if len(unless) > 0 {",
+		new: "	if len(unless) > 0 && !planted(\"right of a granter not checked\") {"},
+	{name: "group that gives the right not checked", by: "tests/access.TestOwnersRevokeEachOther", guarantee: "G10", file: "ledger/requests.go",
+		old: "	if account != \"\" {\n		next = append",
+		new: "	if account != \"\" && !planted(\"group that gives the right not checked\") {\n		next = append"},
+	{name: "outdated right believed at once", by: "ledger.TestUnknownGrantByARightThatIsOutdated", guarantee: "G10", file: "ledger/command.go",
+		old: "store.ErrOutdated) && (outdated || !unknown):",
+		new: "store.ErrOutdated) && (outdated || !unknown || planted(\"outdated right believed at once\")):"},
 }
