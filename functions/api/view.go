@@ -58,7 +58,8 @@ func shownTo[T any](
 			names[i] = name(item)
 		}
 		held, err := roles(ctx, names...)
-		listed.Items = slices.DeleteFunc(listed.Items, func(item T) bool { return held[name(item)].Role == access.None })
+		hidden := func(item T) bool { return held[name(item)].Role == access.None }
+		listed.Items = slices.DeleteFunc(listed.Items, hidden)
 		return listed, err
 	}
 }
