@@ -73,7 +73,7 @@ func scenarios() []scenario {
 		{"Members", membersBothWays},
 		{"Callers", callersAndRoles},
 		{"Groups", groupsBothWays},
-		{"Shapes", shapesOfAnswers},
+		{"WhoAndWhen", whoAndWhen},
 		{"Holders", holders},
 		{"Transactions", badTransactions},
 		{"Draws", drawsAtOnce},

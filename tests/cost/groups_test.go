@@ -31,88 +31,10 @@ func newGroups(t testing.TB) *system.System {
 	return s
 }
 
-// Each access pattern of users and groups takes these requests of a process that has cached nothing, and shows this.
-// What was taken out or revoked is in none of them.
+// What was taken out or revoked is in none of the lists.
 func TestAccessPatternsOfGroups(t *testing.T) {
 	t.Parallel()
-	register := newGroups(t)
-	const (
-		groupsOfAnn   = "Query GSI2 eventual 11 of PK2 = USER#ann AND PK BETWEEN GROUP# AND GROUP#~"
-		accountsOfAnn = "Query GSI2 eventual 21 of PK2 = USER#ann AND PK BETWEEN ACCOUNT# AND ACCOUNT#~"
-	)
-	for _, c := range []struct {
-		name, path string
-		requests   []string
-		shows      map[string]any
-	}{
-		{
-			"Users of an account", "/v1/accounts/jane/members",
-			[]string{"Query eventual 21 of PK = ACCOUNT#jane AND SK BETWEEN MEMBER# AND MEMBER#~"},
-			map[string]any{"data 0 user": "ann", "data 0 role": "owner", "data 1 user": "bob", "data 2": nil},
-		},
-		{
-			"groups of an account", "/v1/accounts/jane/groups",
-			[]string{"Query eventual 21 of PK = ACCOUNT#jane AND SK BETWEEN GROUPED# AND GROUPED#~"},
-			map[string]any{"data 0 group": "clients", "data 1 group": "desk", "data 1 account": "jane", "data 2": nil},
-		},
-		{
-			"groups of an account that left one", "/v1/accounts/market/groups",
-			[]string{"Query eventual 21 of PK = ACCOUNT#market AND SK BETWEEN GROUPED# AND GROUPED#~"},
-			map[string]any{"data 0 group": "desk", "data 1": nil},
-		},
-		{
-			"groups of a user", "/v1/users/ann/groups",
-			[]string{"Query GSI2 eventual 21 of PK2 = USER#ann AND PK BETWEEN GROUP# AND GROUP#~"},
-			map[string]any{"data 0 group": "clients", "data 0 role": "owner", "data 1 group": "desk",
-				"data 1 role": "viewer", "data 2": nil},
-		},
-		{
-			"users of a group (inverse index)", "/v1/groups/desk/members",
-			[]string{"Query eventual 21 of PK = GROUP#desk AND SK BETWEEN MEMBER# AND MEMBER#~"},
-			map[string]any{"data 0 user": "ann", "data 1 user": "cal", "data 1 role": "operator", "data 2": nil},
-		},
-		{
-			"accounts of a group", "/v1/groups/desk/accounts",
-			[]string{"Query GSI2 eventual 21 of PK2 = GROUP#desk AND PK BETWEEN ACCOUNT# AND ACCOUNT#~"},
-			map[string]any{"data 0 account": "jane", "data 1 account": "market", "data 1 group": "desk", "data 2": nil},
-		},
-		{
-			"accounts of a user, direct and through groups", "/v1/users/ann/accounts", []string{
-				groupsOfAnn, accountsOfAnn,
-				"Query GSI2 eventual 19 of PK2 = GROUP#clients AND PK BETWEEN ACCOUNT# AND ACCOUNT#~",
-				"Query GSI2 eventual 19 of PK2 = GROUP#desk AND PK BETWEEN ACCOUNT# AND ACCOUNT#~",
-			},
-			map[string]any{
-				"data 0 account": "jane", "data 0 role": "owner", "data 0 through": nil,
-				"data 1 account": "market", "data 1 role": "operator", "data 1 through": nil,
-				"data 2 account": "jane", "data 2 role": "owner", "data 2 through": "clients",
-				"data 3 account": "jane", "data 3 role": "viewer", "data 3 through": "desk",
-				"data 4 account": "market", "data 4 through": "desk", "data 5": nil, "next_cursor": nil,
-			},
-		},
-		{
-			"a group", "/v1/groups/desk", []string{"BatchGetItem strong GROUP#desk GROUP#desk"},
-			map[string]any{"id": "desk"},
-		},
-		{
-			"groups by prefix", "/v1/groups?prefix=d",
-			[]string{"Query GSI2 eventual 21 of PK2 = GROUPS AND PK BETWEEN GROUP#d AND GROUP#d~"},
-			map[string]any{"data 0 id": "desk", "data 1": nil},
-		},
-		{
-			"totals of a group", "/v1/groups/desk/balances", []string{
-				"Query GSI2 eventual 1001 of PK2 = GROUP#desk AND PK BETWEEN ACCOUNT# AND ACCOUNT#~",
-				"Query eventual 21 of PK = ACCOUNT#jane AND SK BETWEEN BALANCE# AND BALANCE#~",
-				"Query eventual 21 of PK = ACCOUNT#market AND SK BETWEEN BALANCE# AND BALANCE#~",
-			},
-			map[string]any{"accounts": 2.0, "data 0 asset": "AAPL", "data 0 quantity": "0", "data 1 asset": "USD",
-				"data 1 quantity": "499000", "data 2": nil},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			reads(register.Beside(), c.path, c.requests...).Shows(t, c.shows)
-		})
-	}
+	checkPatterns(t, newGroups(t), "groups.txt")
 }
 
 // Commands of a warm process read the newest event and put the next one; the same again only reads.

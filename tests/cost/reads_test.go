@@ -1,8 +1,11 @@
 package cost
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,94 +45,36 @@ func reads(s *system.System, path string, wanted ...string) caller.Reply {
 	return r
 }
 
-// Each access pattern takes these requests of a process that has cached nothing, and shows this.
-func TestAccessPatterns(t *testing.T) {
-	t.Parallel()
-	register := newRegister(t)
-	for _, c := range []struct {
-		name, path string
-		requests   []string
-		shows      map[string]any
-		cached     bool // a second read takes no request
-	}{
-		{
-			"asset by id", "/v1/assets/AAPL", []string{"BatchGetItem strong ASSET#AAPL ASSET#AAPL"},
-			map[string]any{"id": "AAPL", "currency": "USD"}, true,
-		},
-		{
-			"account by id, with its embedded profile", "/v1/accounts/jane",
-			[]string{"BatchGetItem strong ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT"},
-			map[string]any{"id": "jane", "profile email": "jane@example.com",
-				"profile addresses 1 street": "2 Lake Rd"}, false,
-		},
-		{
-			"account page", "/v1/accounts/jane/summary?newest=3", []string{
-				"Query eventual 104 of PK = ACCOUNT#jane AND SK BETWEEN ACCOUNT AND BALANCE~",
-				"Query GSI1 eventual newest first, 4 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND PROFILE",
-			}, map[string]any{
-				"account name": "Jane Doe", "summary holdings": 2.0, "balances data 0 quantity": "15",
-				"balances data 1 quantity": "349000", "postings data 2 transaction": "t-1",
-			}, false,
-		},
-		{
-			"all balances of an account", "/v1/accounts/jane/balances",
-			[]string{"Query eventual 24 of PK = ACCOUNT#jane AND SK BETWEEN ACCOUNT AND BALANCE~"},
-			map[string]any{"data 0 asset": "AAPL", "data 0 quantity": "15", "data 1 asset": "USD", "data 2": nil,
-				"next_cursor": nil}, false,
-		},
-		{
-			"one balance", "/v1/accounts/jane/balances/USD", []string{"BatchGetItem eventual ACCOUNT#jane ACCOUNT#jane, " +
-				"ACCOUNT#jane ACCOUNT_CURRENT, ACCOUNT#jane BALANCE#USD"},
-			map[string]any{"quantity": "349000", "credits": "500000", "debits": "151000", "postings": 3.0,
-				"consistency": "eventual"}, false,
-		},
-		{
-			"history of one asset", "/v1/accounts/jane/postings?asset=USD",
-			[]string{"Query eventual newest first, 21 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#USD# AND " +
-				"POSTING#USD#~"},
-			map[string]any{"data 0 transaction": "w-1", "data 2 transaction": "d-1", "data 3": nil}, false,
-		},
-		{
-			"history over all assets", "/v1/accounts/jane/postings",
-			[]string{"Query GSI1 eventual newest first, 21 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND " +
-				"POSTING#~"},
-			map[string]any{"data 0 transaction": "w-1", "data 4 transaction": "d-1", "data 5": nil}, false,
-		},
-		{
-			"transaction with its legs", "/v1/transactions/t-1", []string{"Query strong 0 of PK = TXN#t-1 AND SK BETWEEN OUTCOME AND TXN#~"},
-			map[string]any{"id": "t-1", "postings 3 quantity": "150000", "postings 4": nil}, false,
-		},
-		{
-			"holders of an asset", "/v1/assets/AAPL/holders", []string{
-				"Query GSI2 eventual 21 of PK2 = ASSET#AAPL AND PK BETWEEN ACCOUNT# AND ACCOUNT#~",
-				"BatchGetItem eventual ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT, " +
-					"ACCOUNT#jane BALANCE#AAPL, ACCOUNT#market ACCOUNT#market, ACCOUNT#market ACCOUNT_CURRENT, " +
-					"ACCOUNT#market BALANCE#AAPL",
-			}, map[string]any{"data 0 account": "jane", "data 0 quantity": "15", "data 1 account": "market",
-				"data 1 quantity": "-15", "data 2": nil}, false,
-		},
-		{
-			"members of an account", "/v1/accounts/jane/members",
-			[]string{"Query eventual 21 of PK = ACCOUNT#jane AND SK BETWEEN MEMBER# AND MEMBER#~"},
-			map[string]any{"data 0 user": "ann", "data 0 role": "owner", "data 1 user": "bob", "data 1 role": "viewer",
-				"data 2": nil}, false,
-		},
-		{
-			"accounts of a user", "/v1/users/ann/accounts", []string{
-				"Query GSI2 eventual 11 of PK2 = USER#ann AND PK BETWEEN GROUP# AND GROUP#~",
-				"Query GSI2 eventual 21 of PK2 = USER#ann AND PK BETWEEN ACCOUNT# AND ACCOUNT#~",
-			}, map[string]any{"data 0 account": "jane", "data 0 role": "owner", "data 1 account": "market",
-				"data 1 role": "operator", "data 2": nil}, false,
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+// checkPatterns reads what a file of testdata has, each time by a process that has cached nothing. Between empty lines
+// stand, for each access pattern: its name after #; the request; the requests to the table that it takes; and the members
+// that the answer must show. "again: nothing" says that a second read by the same process takes no request.
+func checkPatterns(t *testing.T, register *system.System, file string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		block, cached := strings.CutSuffix(block, "\nagain: nothing")
+		lines := strings.Split(block, "\n")
+		path, members := strings.TrimPrefix(lines[1], "GET "), lines[len(lines)-1]
+		t.Run(strings.TrimPrefix(lines[0], "# "), func(t *testing.T) {
+			var shows map[string]any
+			if err := json.Unmarshal([]byte(members), &shows); err != nil {
+				t.Fatal(err)
+			}
 			cold := register.Beside()
-			reads(cold, c.path, c.requests...).Shows(t, c.shows)
-			if c.cached {
-				reads(cold, c.path)
+			reads(cold, path, lines[2:len(lines)-1]...).Shows(t, shows)
+			if cached {
+				reads(cold, path)
 			}
 		})
 	}
+}
+
+func TestAccessPatterns(t *testing.T) {
+	t.Parallel()
+	checkPatterns(t, newRegister(t), "patterns.txt")
 }
 
 // A page of a history costs what its first one does, wherever it is.
