@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 
 	"ledger.example/client"
+	"ledger.example/client/sign"
 	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/internal/app"
@@ -47,6 +48,25 @@ func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
 		}
 	}
 	return ledger, server.Close
+}
+
+// A deployed ledger asks for signed requests, or for a token of its issuer (Bearer).
+func ExampleNew() {
+	ledger, err := client.New(client.Config{
+		URL:  "https://abc123.execute-api.eu-central-1.amazonaws.com",
+		Sign: sign.New(), // with the AWS credentials of the environment
+	})
+	fmt.Println(ledger != nil, err)
+	// A token must not travel where others can read it.
+	token, err := client.Bearer("eyJhbGciOi.eyJzdWIi.c2ln")
+	if err != nil {
+		panic(err)
+	}
+	_, err = client.New(client.Config{URL: "http://ledger.example.com", Sign: token})
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// "http://ledger.example.com" is not https: requests with a signature or a token go over plain http to this machine only
 }
 
 // A transfer has one effect, however often it is sent. Amounts are in minor units: these are 25.00 dollars.

@@ -62,7 +62,7 @@ func (env *environment) curl() string {
 	switch {
 	case env.sign:
 		return `--aws-sigv4 "aws:amz:$AWS_REGION:execute-api" --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" ` +
-			`-H "X-Amz-Security-Token: $AWS_SESSION_TOKEN"`
+			`-H "X-Amz-Security-Token: ${AWS_SESSION_TOKEN-}"`
 	case env.token != "":
 		return `-H "Authorization: Bearer $` + tokenVariable + `"`
 	}

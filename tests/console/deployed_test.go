@@ -179,15 +179,18 @@ func (s *started) end() {
 
 // The console of a deployed ledger, with the caller's credentials: by signature, and by token.
 func TestDeployedLedger(t *testing.T) {
+	lasting := clerk
+	lasting.SessionToken = ""
 	for name, c := range map[string]struct {
 		authorizer  gateway.Authorizer
 		environment map[string]string
 		flags       []string
 		actor       string
 	}{
-		"signed":        {clerk, signs(), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
-		"token":         {tokens, map[string]string{"LEDGER_TOKEN": adminToken}, nil, "https://issuer.example#ops"},
-		"token by flag": {tokens, nil, []string{"--token", adminToken}, "https://issuer.example#ops"},
+		"signed with keys that last": {lasting, without(signs(), "AWS_SESSION_TOKEN"), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
+		"signed":                     {clerk, signs(), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
+		"token":                      {tokens, map[string]string{"LEDGER_TOKEN": adminToken}, nil, "https://issuer.example#ops"},
+		"token by flag":              {tokens, nil, []string{"--token", adminToken}, "https://issuer.example#ops"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inEnvironment(t, c.environment)
