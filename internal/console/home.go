@@ -125,13 +125,13 @@ func (c *Console) newestID(ctx context.Context) (string, error) {
 }
 
 // trails says by how much projections trail: what the newest transaction's balances, as they are shown, leave out of
-// what is posted. What is posted for an earlier time says nothing.
+// what is posted. If all were posted for an earlier time, it does not say since when.
 func (c *Console) trails(ctx context.Context, newest []client.Transaction) string {
-	i := slices.IndexFunc(newest, func(t client.Transaction) bool { return t.PostedAt == t.RecordedAt })
-	if i < 0 {
+	if len(newest) == 0 {
 		return "no transaction is listed yet"
 	}
-	legs := slices.Clone(newest[i].Postings)
+	i := slices.IndexFunc(newest, func(t client.Transaction) bool { return t.PostedAt == t.RecordedAt })
+	legs := slices.Clone(newest[max(i, 0)].Postings)
 	order := func(a, b client.Posting) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Asset, b.Asset))
 	}
@@ -152,6 +152,9 @@ func (c *Console) trails(ctx context.Context, newest []client.Transaction) strin
 	worst := slices.MaxFunc(all, func(a, b lag) int { return cmp.Compare(a.by, b.by) })
 	if worst.postings == "" {
 		return "balances are up to date"
+	}
+	if i < 0 {
+		return "balances leave out " + worst.postings
 	}
 	by := "less than a second"
 	if whole := worst.by.Truncate(time.Second); whole > 0 {

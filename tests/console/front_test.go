@@ -114,6 +114,19 @@ func TestHowFarBalancesTrail(t *testing.T) {
 	s.has(s.get("", http.StatusOK), "by how much balances trail is not known", "The test broke it.", "Newest transactions")
 }
 
+// Of what is posted for an earlier time alone, the first page does not say since when it is left out.
+func TestHowFarBalancesTrailAfterAnImport(t *testing.T) {
+	s, f := newFronted(t)
+	s.ledger.OpenRegister()
+	s.backdate("t-1", "USD", "2026-01-02T00:00:00Z")
+	s.ledger.Project()
+	s.eventually("", "balances are up to date")
+	f.keep(s, "/v1/accounts/jane/balances/USD")
+	s.backdate("t-2", "USD", "2026-01-03T00:00:00Z")
+	s.ledger.Project()
+	s.eventually("", "balances leave out 1 posting")
+}
+
 // A ledger that says that it is not well is shown all the same.
 func TestHealth(t *testing.T) {
 	s, f := newFronted(t)
