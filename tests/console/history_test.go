@@ -218,7 +218,7 @@ func TestManyBalances(t *testing.T) {
 	}
 	s.ledger.Project()
 	seen, pages := map[string]bool{}, 0
-	for path := "accounts/jane"; path != ""; pages++ {
+	for path := "accounts/jane"; path != "" && pages < 3; pages++ {
 		page := s.get(path, http.StatusOK)
 		balances, _, _ := strings.Cut(page, `id="history-title"`)
 		for _, found := range regexp.MustCompile(`<a href="/console/assets/(A\d+)">`).FindAllStringSubmatch(balances, -1) {

@@ -64,7 +64,7 @@ func TestHostileTexts(t *testing.T) {
 	paths := []string{
 		"", "?prefix=a&assets=", "newest", "search?q=order=" + url.QueryEscape(markup[0]), "search?q=a", "search?q=s",
 		"accounts/" + account(0), "accounts/" + account(1), "accounts/" + account(0) + "?asset=" + asset(3), "assets/" + asset(0),
-		"transactions/" + longest("t03"), "transactions/" + longest("h03"), "transactions/" + ended, "transactions/" + longest("h01"),
+		"transactions/" + longest("t01"), "transactions/" + longest("t02"), "transactions/" + longest("h03"), "transactions/" + ended, "transactions/" + longest("h01"),
 		"do/transfer", "do/state?account=" + account(0), "do/reverse?transaction=" + longest("t03"),
 	}
 	for _, m := range markup { // what a link may bring along
