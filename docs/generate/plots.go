@@ -23,7 +23,8 @@ const (
 type image struct{ plot.Plot }
 
 func (i image) String() string {
-	return "![" + i.Title + ", as in the table above](" + plotFolder + "/" + i.Name + ".svg)\n"
+	alt := strings.TrimSpace(i.Title + ", as in the table above. " + i.Note)
+	return "![" + alt + "](" + plotFolder + "/" + i.Name + ".svg)\n"
 }
 
 // plots draw the tables of figures that were measured: each draws the table that stands above it.
