@@ -62,7 +62,7 @@ func holdOf(v url.Values) (*client.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Hold{ExpiresAt: id.Time().Truncate(time.Second).Add(term)}, nil
+	return &client.Hold{ExpiresAt: id.Time().Add(term)}, nil
 }
 
 // whole is the part of a transfer or a trade that is all of it, as the form of a capture has it. The assets were loaded
