@@ -175,7 +175,8 @@ func (s *site) pages(path, query, row string, want int) {
 	seen := 0
 	caller.Eventually(s, timeout, "all of "+query+" is listed", func() bool {
 		seen = 0
-		for page := path; ; {
+		page := path
+		for range want {
 			text := s.get(page, http.StatusOK)
 			seen += strings.Count(text, row)
 			more := next.FindStringSubmatch(text)
@@ -184,6 +185,8 @@ func (s *site) pages(path, query, row string, want int) {
 			}
 			page = path + "?" + query + "=" + more[1]
 		}
+		s.Fatalf("%s: %s does not end", path, query)
+		return false
 	})
 }
 
