@@ -54,10 +54,7 @@ func finding(t *testing.T, s *caller.Caller) {
 		"/v1/transactions?metadata.order=~1&order=asc":                        "~o-1 ~o-3",
 		"/v1/transactions?metadata.order=~2":                                  "",
 	} {
-		for _, limit := range []int{1, 2, 5} {
-			caller.Eventually(t, timeToProject, fmt.Sprintf("%s by %d lists %s", path, limit, want),
-				func() bool { return ours(path, limit) == want })
-		}
+		caller.Eventually(t, timeToProject, path+" lists "+want, func() bool { return ours(path, 2) == want })
 	}
 	found := s.Must(200, "GET", "/v1/transactions?metadata.order=~1&limit=1", "")
 	if one := s.Must(200, "GET", "/v1/transactions/~o-3", ""); !strings.Contains(string(found.Body),
