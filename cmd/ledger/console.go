@@ -47,7 +47,8 @@ Standard output gets the address of the pages. Ctrl-C or SIGTERM ends it.
 				return err
 			}
 			fmt.Fprintf(env.err, "The console of the ledger at %s is ready. Ctrl-C ends it.\n", env.url)
-			pages := stack.OwnHost(console.New(ctx, api, console.Address{URL: env.url, Curl: env.curl(), User: env.user}), false)
+			at := console.Address{URL: env.url, Curl: env.curl(), User: env.user}
+			pages := stack.OwnHost(console.New(ctx, api, at), false)
 			return stack.Serve(ctx, "the console", listener, pages, env.logger(slog.LevelWarn))
 		},
 	}
