@@ -137,12 +137,9 @@ func (l *Lister) list(ctx context.Context, n *news) error {
 	}
 	switch e := n.event.(type) {
 	case events.HoldEnded:
-		n.entry = JournalEntry{Event: string(e.Outcome), At: e.EndedAt(), Transaction: e.Transaction}
+		n.entry = EntryOfEnd(e)
 	case events.TransactionPosted:
-		n.entry = JournalEntry{Event: JournalPosted, At: e.Recorded(), Transaction: e.ID}
-		if e.IsHold() {
-			n.entry.Event = JournalHeld
-		}
+		n.entry = EntryOf(e)
 		return l.listHeader(ctx, e)
 	default:
 		return fmt.Errorf("%w: a %T is not listed", store.ErrMalformedItem, e)
@@ -150,8 +147,27 @@ func (l *Lister) list(ctx context.Context, n *news) error {
 	return nil
 }
 
+// EntryOf returns the entry that the journal must have of a header.
+func EntryOf(h events.TransactionPosted) JournalEntry {
+	e := JournalEntry{Event: JournalPosted, At: h.Recorded(), Transaction: h.ID}
+	if h.IsHold() {
+		e.Event = JournalHeld
+	}
+	return e
+}
+
+// EntryOfEnd returns the entry that the journal must have of a hold's end.
+func EntryOfEnd(e events.HoldEnded) JournalEntry {
+	return JournalEntry{Event: string(e.Outcome), At: e.EndedAt(), Transaction: e.Transaction}
+}
+
+// ListedOf returns the entry that a header must have in each list.
+func ListedOf(h events.TransactionPosted) ListedEntry {
+	return ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
+}
+
 func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
-	entry := ListedEntry{ID: header.Legs[0].ID, Transaction: header.ID, Held: header.IsHold()}
+	entry := ListedOf(header)
 	lists := []Metadata{{}}
 	for _, key := range l.indexed {
 		if value, ok := header.Metadata[key]; ok {

@@ -140,13 +140,13 @@ func (l *lists) part(ctx context.Context, part int) error {
 func (l *lists) page(ctx context.Context, p Listable) error {
 	wanted, recorded := make(map[table.Key]projections.ListedEntry), make(map[table.Key]time.Time)
 	for _, h := range p.Headers {
-		l.find(entryOf(h), table.TransactionKey(h.ID))
+		l.find(projections.EntryOf(h), table.TransactionKey(h.ID))
 		for _, key := range l.run.keysOf(h) {
-			wanted[key], recorded[key] = listedOf(h), h.Recorded()
+			wanted[key], recorded[key] = projections.ListedOf(h), h.Recorded()
 		}
 	}
 	for _, e := range p.Ends {
-		l.find(endOf(e), table.OutcomeKey(e.Transaction))
+		l.find(projections.EntryOfEnd(e), table.OutcomeKey(e.Transaction))
 	}
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
 		var stored map[table.Key]Found[projections.ListedEntry]
@@ -168,11 +168,6 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 		return err
 	}
 	return l.append(ctx, entriesPerPage)
-}
-
-// listedOf returns the entry that a header must have in each list.
-func listedOf(h events.TransactionPosted) projections.ListedEntry {
-	return projections.ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
 }
 
 // keysOf returns the keys of the entries that a header must have in lists of transactions.
@@ -227,7 +222,7 @@ func (l *lists) entries(ctx context.Context, stored map[table.Key]Found[projecti
 				if slices.Contains(l.run.keysOf(header.Header), key) {
 					continue // it was, or will be, compared with its header
 				}
-				wanted = listedOf(header.Header)
+				wanted = projections.ListedOf(header.Header)
 			}
 			if err := l.put(ctx, key, stored[key], wanted, false); err != nil {
 				return err

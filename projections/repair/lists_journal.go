@@ -33,20 +33,6 @@ type missingEntry struct {
 	event table.Key
 }
 
-// entryOf returns the entry that the journal must have of a header.
-func entryOf(h events.TransactionPosted) projections.JournalEntry {
-	e := projections.JournalEntry{Event: projections.JournalPosted, At: h.Recorded(), Transaction: h.ID}
-	if h.IsHold() {
-		e.Event = projections.JournalHeld
-	}
-	return e
-}
-
-// endOf returns the entry that the journal must have of a hold's end.
-func endOf(e events.HoldEnded) projections.JournalEntry {
-	return projections.JournalEntry{Event: string(e.Outcome), At: e.EndedAt(), Transaction: e.Transaction}
-}
-
 // hashOf returns a hash of an entry. That two of 100 million have the same one is as likely as 1 in 3,000.
 func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 	return maphash.Comparable(l.seed, struct {
@@ -206,7 +192,7 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 				return err
 			}
 			h, there := lives[e.Transaction]
-			known = there && entryOf(h.Header) == e || there && h.Ended != nil && endOf(*h.Ended) == e
+			known = there && projections.EntryOf(h.Header) == e || there && h.Ended != nil && projections.EntryOfEnd(*h.Ended) == e
 		}
 		if known {
 			right = append(right, missingEntry{e, key})
