@@ -84,9 +84,10 @@ var kinds = map[string]kind{
 	table.KindListed:   readListed,
 	table.KindJournal:  one(table.ParseJournal, (*reader).page),
 
-	kindGrant: either(three(table.ParseGrant, (*reader).grant), three(table.ParseGroupGrant, (*reader).grantInGroup)),
-	kindRevoke: either(three(table.ParseGrant, (*reader).revocation),
-		three(table.ParseGroupGrant, (*reader).revocationInGroup)),
+	kindGrant: either(three(table.ParseGrant, granted(table.AttrAccount, true)),
+		three(table.ParseGroupGrant, granted(fieldGroup, true))),
+	kindRevoke: either(three(table.ParseGrant, granted(table.AttrAccount, false)),
+		three(table.ParseGroupGrant, granted(fieldGroup, false))),
 	table.KindMembership: either(two(table.ParseMembership, (*reader).membership),
 		two(table.ParseGroupMembership, (*reader).membershipOfGroup)),
 

@@ -237,25 +237,20 @@ type grant struct {
 	role   string // "" of a revocation
 }
 
-func (r *reader) grant(account, user string, number int64) grant {
-	g := r.revocation(account, user, number)
-	g.role = r.role()
-	return g
-}
-
-// revocation reads the attributes of a revocation. A grant has a role beside these.
-func (r *reader) revocation(account, user string, number int64) grant {
-	return r.granted(table.AttrAccount, account, user, number)
-}
-
-// granted reads what grants and revocations have in common; the field owner names the account or the group.
-func (r *reader) granted(owner, id, user string, number int64) grant {
-	g := grant{event: r.event("", ""), number: r.counted(number, grantsMax)}
-	r.same(owner, id)
-	r.same(table.AttrUser, user)
-	r.actor()
-	g.at = r.instant("At")
-	return g
+// granted reads the attributes of a grant, or of a revocation, which has no role. The field owner names the account or
+// the group.
+func granted(owner string, hasRole bool) func(r *reader, id, user string, number int64) grant {
+	return func(r *reader, id, user string, number int64) grant {
+		g := grant{event: r.event("", ""), number: r.counted(number, grantsMax)}
+		r.same(owner, id)
+		r.same(table.AttrUser, user)
+		r.actor()
+		g.at = r.instant("At")
+		if hasRole {
+			g.role = r.role()
+		}
+		return g
+	}
 }
 
 func (r *reader) role() string { return r.oneOf(table.AttrRole, "viewer", "operator", "owner") }

@@ -108,19 +108,8 @@ func (r *reader) grouped(account, group string) grouped {
 	return g
 }
 
-// grantInGroup and revocationInGroup read the attributes of grants and revocations in groups.
-func (r *reader) grantInGroup(group, user string, number int64) grant {
-	g := r.revocationInGroup(group, user, number)
-	g.role = r.role()
-	return g
-}
-
-func (r *reader) revocationInGroup(group, user string, number int64) grant {
-	return r.granted(fieldGroup, group, user, number)
-}
-
 // fieldGroup is the field of a grant that names a group, in place of an account.
 const fieldGroup = "Group"
 
 // membershipOfGroup reads the attributes of a membership of a group.
-func (r *reader) membershipOfGroup(_, user string) membership { return r.member("", user) }
+func (r *reader) membershipOfGroup(_, user string) membership { return r.membership("", user) }

@@ -121,11 +121,8 @@ type membership struct {
 	role   string
 }
 
-// membership reads the attributes of a membership of an account.
-func (r *reader) membership(account, user string) membership { return r.member(account, user) }
-
-// member reads the attributes of a membership, which names its account; that of a group names none.
-func (r *reader) member(account, user string) membership {
+// membership reads the attributes of a membership, which names its account; that of a group names none.
+func (r *reader) membership(account, user string) membership {
 	m, pk2 := membership{}, ""
 	if r.has(table.AttrRole) {
 		m.role, pk2 = r.role(), table.UserPK2(user) // a revoked one is in no index
