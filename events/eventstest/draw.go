@@ -19,7 +19,9 @@ func ID() *rapid.Generator[string] {
 
 // Text draws texts of so many characters, of which none is NUL.
 func Text(least, most int) *rapid.Generator[string] {
-	return rapid.Map(rapid.StringN(least, most, -1), func(s string) string { return strings.ReplaceAll(s, "\x00", "0") })
+	return rapid.Map(rapid.StringN(least, most, -1), func(s string) string {
+		return strings.ReplaceAll(s, "\x00", "0")
+	})
 }
 
 // Whole draws whole numbers of at most the given digits, of every length, often at the seams of the representation.
@@ -82,7 +84,12 @@ func KSUIDs(n int) *rapid.Generator[[]events.KSUID] {
 
 // Event draws valid events of all kinds.
 func Event() *rapid.Generator[events.Event] {
-	return rapid.OneOf(transactionPosted(), PostingRecorded(), life(), group(), rapid.Custom(func(t *rapid.T) events.Event {
+	return rapid.OneOf(transactionPosted(), PostingRecorded(), life(), group(), definition())
+}
+
+// definition draws assets, accounts and their members.
+func definition() *rapid.Generator[events.Event] {
+	return rapid.Custom(func(t *rapid.T) events.Event {
 		draw := drawing{t}
 		id, at, actor := draw.id("id"), Time().Draw(t, "at"), draw.text("actor", 1, 100)
 		switch rapid.IntRange(0, 3).Draw(t, "kind of event") {
@@ -95,17 +102,18 @@ func Event() *rapid.Generator[events.Event] {
 			}
 		case 1:
 			return events.AccountOpened{
-				ID: id, Name: draw.text("name", 0, events.NameChars), Profile: draw.profile(), Overdraft: draw.overdraft(),
-				Actor: actor, At: at,
+				ID: id, Name: draw.text("name", 0, events.NameChars), Profile: draw.profile(),
+				Overdraft: draw.overdraft(), Actor: actor, At: at,
 			}
 		case 2:
 			role := rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner})
 			return events.MemberGranted{
-				Account: id, User: draw.id("user"), Role: role.Draw(t, "role"), Number: draw.number(), Actor: actor, At: at,
+				Account: id, User: draw.id("user"), Role: role.Draw(t, "role"), Number: draw.number(),
+				Actor: actor, At: at,
 			}
 		}
 		return events.MemberRevoked{Account: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
-	}))
+	})
 }
 
 func transactionPosted() *rapid.Generator[events.Event] {
@@ -125,7 +133,8 @@ func transactionPosted() *rapid.Generator[events.Event] {
 		case 0, 1:
 			e.ExpiresAt = Time().Draw(t, "expires")
 		case 2:
-			e.RecordedAt = e.PostedAt().Add(time.Duration(rapid.Int64Range(1, year).Draw(t, "recorded after")) * time.Microsecond)
+			micros := rapid.Int64Range(1, year).Draw(t, "recorded after")
+			e.RecordedAt = e.PostedAt().Add(time.Duration(micros) * time.Microsecond)
 		}
 		if rapid.IntRange(0, 3).Draw(t, "reversal") == 0 {
 			e.Kind, e.Reverses = events.KindReversal, draw.id("reverses")
@@ -181,7 +190,8 @@ func group() *rapid.Generator[events.Event] {
 		case 2:
 			role := rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner})
 			return events.MemberGranted{
-				Group: id, User: draw.id("user"), Role: role.Draw(t, "role"), Number: draw.number(), Actor: actor, At: at,
+				Group: id, User: draw.id("user"), Role: role.Draw(t, "role"), Number: draw.number(),
+				Actor: actor, At: at,
 			}
 		}
 		return events.MemberRevoked{Group: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
@@ -257,7 +267,8 @@ func (d drawing) number() int64 {
 }
 
 func (d drawing) kind() events.Kind {
-	return rapid.SampledFrom([]events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}).Draw(d.t, "kind")
+	kinds := []events.Kind{events.KindTransaction, events.KindTransfer, events.KindTrade}
+	return rapid.SampledFrom(kinds).Draw(d.t, "kind")
 }
 
 func (d drawing) leg(id events.KSUID) events.Leg {
