@@ -131,7 +131,7 @@ func TestHowFarBalancesTrailAfterAnImport(t *testing.T) {
 func TestHealth(t *testing.T) {
 	s, f := newFronted(t)
 	s.fill()
-	s.has(s.get("", http.StatusOK), `<span class="status open">healthy`)
+	s.eventually("", `<span class="status open">healthy`)
 	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable} {
 		f.fails("/healthz", status)
 		page := s.get("", http.StatusOK)
