@@ -49,8 +49,8 @@ func (env *environment) callFlags(cmd *cobra.Command) {
 // apiCommand completes a command that calls the API and shows amounts. do finds env.api and env.units set.
 //
 // A new command is a short file: a cobra.Command with its texts, flags of its own, and apiCommand with a function that
-// calls env.api and prints the answer. It needs Args only if its arguments are not those that Use names. An example that
-// reads is `ledger balance`, one that posts `ledger transfer`.
+// calls env.api and prints the answer. It needs Args only if its arguments are not those that Use names. An example
+// that reads is `ledger balance`, one that posts `ledger transfer`.
 func (env *environment) apiCommand(
 	cmd *cobra.Command, do func(ctx context.Context, args []string) error,
 ) *cobra.Command {
