@@ -1,15 +1,16 @@
 // Package client calls the ledger's HTTP API, version 1. Each route has a method.
 //
-// Make one Client with New, and keep it: it holds connections open, and knows which of its writes got no answer. All its
-// methods are safe for concurrent use. A context ends those that send something. A nil request panics, and nothing else.
+// Make one Client with New, and keep it: it holds connections open, and knows which of its writes got no answer. All
+// its methods are safe for concurrent use. A context ends those that send something. A nil request panics, and nothing
+// else.
 //
 // # Amounts, times and ids
 //
-// Amounts are whole numbers of an asset's minor units (cents of a dollar with a scale of 2), as package events has them:
-// events.NewAmount(2500) are 25.00 dollars. Times in answers are texts in RFC 3339 with six decimals, in UTC. A field
-// that is a pointer is nil where the API answers null; a text that an answer does not have is "". Ids are the caller's:
-// 1 to 64 of A-Z a-z 0-9 . _ : @ -. The id of a transaction is what makes it unique, so choose one before the first
-// attempt and keep it, such as the number of an order.
+// Amounts are whole numbers of an asset's minor units (cents of a dollar with a scale of 2), as package events has
+// them: events.NewAmount(2500) are 25.00 dollars. Times in answers are texts in RFC 3339 with six decimals, in UTC. A
+// field that is a pointer is nil where the API answers null; a text that an answer does not have is "". Ids are the
+// caller's: 1 to 64 of A-Z a-z 0-9 . _ : @ -. The id of a transaction is what makes it unique, so choose one before
+// the first attempt and keep it, such as the number of an order.
 //
 // # Lists
 //
@@ -18,9 +19,9 @@
 //
 // # Errors
 //
-// Error is the API's own refusal of a request, with a code: it wrote nothing. UnknownError says that a write may have been applied:
-// send the same again, with the same id. DeniedError, StatusError and UnreachableError come from what stands before the
-// API. Find them with errors.As.
+// Error is the API's own refusal of a request, with a code: it wrote nothing. UnknownError says that a write may have
+// been applied: send the same again, with the same id. DeniedError, StatusError and UnreachableError come from what
+// stands before the API. Find them with errors.As.
 //
 // # Retries
 //

@@ -23,7 +23,7 @@ type Error struct {
 	Requested events.Amount `json:"requested"`
 
 	HoldStatus    string `json:"hold_status"`    // with hold_ended: how the hold ended
-	Left          []Leg  `json:"left"`           // with exceeds_reversible: what may still be taken back of each posting
+	Left          []Leg  `json:"left"`           // with exceeds_reversible: what may yet be taken back of each posting
 	Version       int64  `json:"version"`        // with version_mismatch: what the account has
 	Role          string `json:"role"`           // with forbidden: the weakest that is enough
 	TransactionID string `json:"transaction_id"` // with outcome_unknown

@@ -35,7 +35,8 @@ func (l Listing[T]) Page(ctx context.Context, cursor string, limit int) (Reply[L
 // All goes through all items, and reads pages as it gets to them. An error comes once, with the zero item, and ends it.
 func (l Listing[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for r, err := range pages(func(cursor string) (Reply[List[T]], error) { return l.Page(ctx, cursor, PageLimit) }) {
+		page := func(cursor string) (Reply[List[T]], error) { return l.Page(ctx, cursor, PageLimit) }
+		for r, err := range pages(page) {
 			if err != nil {
 				yield(*new(T), err)
 				return

@@ -7,8 +7,8 @@ import (
 	"ledger.example/events"
 )
 
-// Transfer asks to move a quantity of an asset from one account to another. Its ID is the transaction's: sent again with
-// the same, it is answered as the first time.
+// Transfer asks to move a quantity of an asset from one account to another. Its ID is the transaction's: sent again
+// with the same, it is answered as the first time.
 type Transfer struct {
 	ID          string            `json:"id"`
 	Description string            `json:"description,omitempty"`
