@@ -192,7 +192,8 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 				return err
 			}
 			h, there := lives[e.Transaction]
-			known = there && projections.EntryOf(h.Header) == e || there && h.Ended != nil && projections.EntryOfEnd(*h.Ended) == e
+			known = there && projections.EntryOf(h.Header) == e ||
+				there && h.Ended != nil && projections.EntryOfEnd(*h.Ended) == e
 		}
 		if known {
 			right = append(right, missingEntry{e, key})
