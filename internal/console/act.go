@@ -331,10 +331,10 @@ func changeState(ctx context.Context, c *Console, v url.Values) (string, error) 
 	return Path + "accounts/" + url.PathEscape(id), err
 }
 
-// isNotFound reports whether the API does not know what was asked for.
-func isNotFound(err error) bool {
+// isRefused reports whether the API refused with a status.
+func isRefused(err error, status int) bool {
 	refused, ok := errors.AsType[*client.Error](err)
-	return ok && refused.Status == http.StatusNotFound
+	return ok && refused.Status == status
 }
 
 // indented shows JSON for people.

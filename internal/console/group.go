@@ -14,8 +14,8 @@ import (
 const (
 	// membersShown is how many members a page shows: each comes with what can be done with the membership.
 	membersShown = 25
-	// patience is how long a form waits until a list shows what it changed, and look how often it asks.
-	patience, look = 2 * time.Second, 50 * time.Millisecond
+	// awaitTimeout is how long a form waits until a list shows what it changed, and awaitInterval how often it asks.
+	awaitTimeout, awaitInterval = 2 * time.Second, 50 * time.Millisecond
 )
 
 var (
@@ -114,7 +114,7 @@ func member(
 // await waits a little until a list shows what was written, so that the next page does. An error ends it: what was
 // written is written.
 func await(ctx context.Context, shown func(context.Context) (bool, error)) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
 	defer cancel()
 	for {
 		if is, err := shown(ctx); is || err != nil {
@@ -123,7 +123,7 @@ func await(ctx context.Context, shown func(context.Context) (bool, error)) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(look):
+		case <-time.After(awaitInterval):
 		}
 	}
 }

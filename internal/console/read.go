@@ -189,11 +189,14 @@ func (c *Console) search(r *http.Request) (view, error) {
 		switch err := where.read(); {
 		case err == nil:
 			return view{location: Path + where.path + url.PathEscape(text)}, nil
-		case !isNotFound(err):
+		case !isRefused(err, http.StatusNotFound):
 			return view{}, err
 		}
 	}
 	found, err := c.api.Accounts(text).Page(ctx, "", listed)
+	if isRefused(err, http.StatusForbidden) { // a user finds by whole ids alone
+		return view{name: "search", title: "Search", data: data}, nil
+	}
 	if err != nil {
 		return view{}, err
 	}

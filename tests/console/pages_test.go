@@ -229,6 +229,9 @@ func TestAsAUser(t *testing.T) {
 	s.has(s.look("u-17"), "You see what", "u-17", "Accounts of u-17", "jane", "viewer")
 	s.has(s.get("accounts/jane", http.StatusOK), "100.00")
 	s.get("accounts/bank", http.StatusNotFound)
+	for _, unseen := range []string{"bank", "ban"} {
+		s.has(s.get("search?q="+unseen, http.StatusOK), "Nothing is found")
+	}
 	form := s.get("do/transfer", http.StatusOK)
 	s.has(s.send("transfer", form, values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"),
 		http.StatusUnprocessableEntity), "forbidden")
