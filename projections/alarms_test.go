@@ -1,6 +1,7 @@
 package projections_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,47 @@ func TestAlarmOfACreditAfterTheClose(t *testing.T) {
 			got > 0 && !b.alarmed("CreditsAfterClose", 1, "account=jane", "asset=USD", "quantity=") {
 			t.Errorf("%s account, %v: %d alarms, want %d: %s", c.state, c.quantities, got, c.alarms, b.log.String())
 		}
+	}
+}
+
+// The debit that empties an account may be projected only after the close, with the credit that came late or before it.
+func TestAlarmOfACreditAfterADebitThatTrails(t *testing.T) {
+	for _, batches := range [][]int{{2, 3}, {3}} {
+		b := newBook(t)
+		b.Must(b.Post(t.Context(), jane, posting(1, 50)))
+		b.project(records(of(jane, ksuid(1))...))
+		b.Must(b.Post(t.Context(), jane, posting(2, -50)))
+		b.Must(b.Change(t.Context(), events.AccountChanged{
+			ID: "jane", Number: 1, State: events.StateClosed, Actor: "test", At: b.Time,
+		}))
+		b.Must(b.Post(t.Context(), jane, posting(3, 30)))
+		for _, i := range batches {
+			b.project(records(of(jane, ksuid(i))...))
+		}
+		if !b.alarmed("CreditsAfterClose", 1, "account=jane", "quantity=30") {
+			t.Errorf("%v: no alarm: %s", batches, b.log.String())
+		}
+	}
+}
+
+// silent is a store whose answers to writes are lost.
+type silent struct{ *viewstest.Store }
+
+func (s silent) Write(ctx context.Context, c projections.Change) error {
+	return cmp.Or(s.Store.Write(ctx, c), store.ErrUnknownOutcome)
+}
+
+// A write whose answer is lost does not silence the alarm: when its record comes again, all is counted.
+func TestAlarmThoughTheAnswerIsLost(t *testing.T) {
+	b := newBook(t)
+	b.on(silent{b.Store})
+	b.Must(b.Change(t.Context(), events.AccountChanged{
+		ID: "jane", Number: 1, State: events.StateClosed, Actor: "test", At: b.Time,
+	}))
+	b.Must(b.Post(t.Context(), jane, posting(1, 30)))
+	_, _ = b.Projector.Project(t.Context(), records(of(jane, ksuid(1))...)) // fails
+	if !b.alarmed("CreditsAfterClose", 1, "account=jane", "quantity=30") {
+		t.Errorf("no alarm: %s", b.log.String())
 	}
 }
 

@@ -315,17 +315,23 @@ func (r *refold) mayBeLost() bool {
 	return made && r.projector.repairer != nil && (len(r.dirty) == 0 || r.dirty[0].id != r.balance.First)
 }
 
-// creditsClosed reports whether what is shown becomes more than zero on an account that is closed: it was zero when the
-// account was closed.
-func (r *refold) creditsClosed(ctx context.Context) (bool, error) {
-	if !r.stored.Head.Quantity().IsZero() || r.balance.Head.Quantity().Sign() <= 0 {
-		return false, nil
+// tellLateCredit tells of a credit that came after its account was closed. All balances were zero then. So such a
+// credit is seen first in a balance above zero whose debits are at least all credits that were counted before. Only
+// then the account is read. Told before the write: an answer that is lost must not silence it.
+func (r *refold) tellLateCredit(ctx context.Context) error {
+	head := r.balance.Head
+	if head.Quantity().Sign() <= 0 || head.Debits.Cmp(r.stored.Head.Credits) < 0 {
+		return nil
 	}
 	closed, err := r.projector.views.IsClosed(ctx, r.balance.Account)
 	if err != nil {
-		return false, fmt.Errorf("read account: %w", err)
+		return fmt.Errorf("read account: %w", err)
 	}
-	return closed, nil
+	if closed {
+		r.projector.log.ErrorContext(ctx, "credit reached a closed account", "account", r.balance.Account,
+			"asset", r.balance.Asset, "quantity", head.Quantity(), "CreditsAfterClose", 1)
+	}
+	return nil
 }
 
 // save writes the balance and the segments so far, with the summary if what is shown changes it.
@@ -340,16 +346,11 @@ func (r *refold) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	late, err := r.creditsClosed(ctx)
-	if err != nil {
+	if err := r.tellLateCredit(ctx); err != nil {
 		return err
 	}
 	if err := r.projector.views.Write(ctx, change); err != nil {
 		return fmt.Errorf("write balance: %w", err)
-	}
-	if late {
-		r.projector.log.ErrorContext(ctx, "credit reached a closed account", "account", r.balance.Account,
-			"asset", r.balance.Asset, "quantity", r.balance.Head.Quantity(), "CreditsAfterClose", 1)
 	}
 	r.effort.written = true
 	r.balance.Version++
