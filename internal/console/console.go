@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"time"
 
 	"ledger.example/client"
@@ -65,8 +66,11 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path:                       (*Console).nowhere,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			as := c.as(r)
-			v, err := page(as, r)
+			as, err := c.as(r)
+			var v view
+			if err == nil {
+				v, err = page(as, r)
+			}
 			as.show(w, r, v, err)
 		})
 	}
@@ -75,10 +79,17 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "accounts/{id}/chart.svg":      (*Console).chart,
 		"GET " + Path + "accounts/{id}/statement.csv":  (*Console).statementCSV,
 		"GET " + Path + "accounts/{id}/statement.json": (*Console).statementJSON,
-		"POST " + Path + "user":                        (*Console).setUser,
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { answer(c.as(r), w, r) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			as, err := c.as(r)
+			if err != nil {
+				as.show(w, r, view{}, err)
+				return
+			}
+			answer(as, w, r)
+		})
 	}
+	mux.HandleFunc("POST "+Path+"user", c.setUser)
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
 	c.Handler = http.NewCrossOriginProtection().Handler(secured(mux))
 	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user",
@@ -189,8 +200,9 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v view, err error
 func (c *Console) content(v view) any {
 	return struct {
 		Title, User string
+		IsOwn       bool // the console shows what its own user sees, and nothing else
 		Data        any
-	}{v.title, c.user, v.data}
+	}{v.title, c.user, c.at.User != "", v.data}
 }
 
 // errNowhere is of a path that leads nowhere.
@@ -209,11 +221,18 @@ func statusOf(err error) int {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return refused.Status
 	}
-	if _, ok := errors.AsType[pastError](err); ok {
+	_, isPast := errors.AsType[pastError](err)
+	_, isEscape := errors.AsType[url.EscapeError](err)
+	_, isLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case isPast, isEscape, errors.Is(err, errUser):
 		return http.StatusBadRequest
-	}
-	if errors.Is(err, errNowhere) || errors.Is(err, client.ErrID) {
+	case errors.Is(err, errForged):
+		return http.StatusForbidden
+	case errors.Is(err, errNowhere), errors.Is(err, client.ErrID):
 		return http.StatusNotFound
+	case isLarge:
+		return http.StatusRequestEntityTooLarge
 	}
 	return http.StatusBadGateway
 }

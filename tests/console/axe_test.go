@@ -163,7 +163,7 @@ func (b *browser) everyPage(visit func(name string)) {
 			visit("do-" + f.action + "-refused")
 		}
 	}
-	b.run(chromedp.Evaluate[chromedp.Void](`document.cookie = "ledger-user=u-17; path=/console/"`))
+	b.run(chromedp.Evaluate[chromedp.Void](`document.cookie = "ledger-user-" + location.port + "=u-17; path=/console/"`))
 	open("user", "")
-	b.run(chromedp.Evaluate[chromedp.Void](`document.cookie = "ledger-user=; path=/console/; max-age=0"`))
+	b.run(chromedp.Evaluate[chromedp.Void](`document.cookie = "ledger-user-" + location.port + "=; path=/console/; max-age=0"`))
 }

@@ -43,12 +43,18 @@ func newSite(t testing.TB) *site {
 // siteOf returns a console that asks for a ledger at a URL.
 func siteOf(t testing.TB, s *system.System, url string) *site {
 	t.Helper()
-	api, err := client.New(client.Config{URL: url, Connections: units.LoadingAtOnce})
+	return siteAs(t, s, url, "")
+}
+
+// siteAs is siteOf a user, "" for the caller alone.
+func siteAs(t testing.TB, s *system.System, url, user string) *site {
+	t.Helper()
+	api, err := client.New(client.Config{URL: url, Connections: units.LoadingAtOnce, User: user})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	server := httptest.NewServer(console.New(ctx, api, console.Address{URL: s.URL}))
+	server := httptest.NewServer(console.New(ctx, api, console.Address{URL: s.URL, User: user}))
 	t.Cleanup(server.Close)
 	t.Cleanup(end) // first: a page that is kept up to date keeps its connection
 	return &site{TB: t, ledger: s, url: server.URL + console.Path}
@@ -275,7 +281,7 @@ func TestRefusals(t *testing.T) {
 func TestForgedForms(t *testing.T) {
 	s := newSite(t)
 	forged := values("id", "evil", "name", "Evil", "confirmed", "yes")
-	s.has(s.read(s.post("account", "", forged), http.StatusBadGateway), "not sent by a page of this console")
+	s.has(s.read(s.post("account", "", forged), http.StatusForbidden), "not sent by a page of this console")
 	page := s.get("do/account", http.StatusOK)
 	r, err := http.NewRequest(http.MethodPost, s.url+"do/account", strings.NewReader(
 		values("token", input.FindStringSubmatch(page)[2], "id", "evil", "confirmed", "yes").Encode()))
