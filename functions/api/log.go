@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -28,7 +30,7 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 	if p != nil {
 		attrs = append(attrs, slog.String("code", string(p.Code)))
 		transaction = p.Transaction
-		if status >= http.StatusInternalServerError {
+		if status >= http.StatusInternalServerError && !r.left() {
 			level = slog.LevelWarn
 			if p.cause != nil {
 				attrs = append(attrs, slog.String("error", p.cause.Error()))
@@ -43,6 +45,11 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 	}
 	attrs = measure(attrs, r, status, out, p)
 	a.config.Log.LogAttrs(r.http.Context(), level, "request", attrs...)
+}
+
+// left reports whether the reader has gone. What could not be read then is nobody's loss.
+func (r *request) left() bool {
+	return r.http.Method == http.MethodGet && errors.Is(r.http.Context().Err(), context.Canceled)
 }
 
 // attrsMost is how many attributes a line has at most.
@@ -65,7 +72,7 @@ func measure(attrs []slog.Attr, r *request, status int, out reply, p *problem) [
 		return append(attrs, one("UnknownOutcomes"))
 	case p.Code == ledger.CodeInternal:
 		return append(attrs, one("InternalErrors"))
-	case status == http.StatusServiceUnavailable:
+	case status == http.StatusServiceUnavailable && !r.left():
 		return append(attrs, one("Throttled"))
 	case write && status < http.StatusInternalServerError:
 		// The code is the metric's dimension. There are as many as kinds, whatever callers send.

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -73,6 +75,32 @@ func TestMetricOfARequest(t *testing.T) {
 		f.do(t, c.method, c.path, c.body)
 		if got := f.metricsOf(t); !maps.Equal(got, c.want) {
 			t.Errorf("%s %s is counted as %v, want %v", c.method, c.path, got, c.want)
+		}
+	}
+}
+
+// A read whose reader has gone is no trouble of the store. A write counts: somebody may want to know.
+func TestReaderWhoLeft(t *testing.T) {
+	f := newFixture(t)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	f.commands.failWith = &ledger.Error{Code: ledger.CodeUnavailable, Detail: "d"}
+	for _, c := range []struct {
+		method, path string
+		want         map[string]any
+	}{
+		{"GET", "/v1/assets/USD", nil},
+		{"POST", "/v1/transfers", map[string]any{"Throttled": 1.0}},
+	} {
+		r := httptest.NewRequestWithContext(gone, c.method, c.path, strings.NewReader(goodTransfer))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set(idempotencyKey, "m-1")
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, r)
+		level := strings.Contains(f.log.String(), `"level":"WARN"`)
+		if got := f.metricsOf(t); w.Code != http.StatusServiceUnavailable || level != (c.want != nil) ||
+			!maps.Equal(got, c.want) {
+			t.Errorf("%s %s: %d, counted as %v, want %v", c.method, c.path, w.Code, got, c.want)
 		}
 	}
 }
