@@ -5,9 +5,11 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ledger.example/client"
@@ -17,119 +19,29 @@ import (
 // formBytes is the most bytes of a form that is sent.
 const formBytes = 64 << 10
 
-// A field is one input of a form.
-type field struct {
-	Name, Label string
-	Kind        string // text, amount, check, choice, or fixed: shown and sent, not changed
-	Choices     []string
-	Hint        string
-	Value       string
-	Optional    bool
-}
-
-// The fields that several forms have.
-var (
-	assetField       = field{Name: "asset", Label: "Asset"}
-	quantityField    = field{Name: "quantity", Label: "Quantity", Kind: "amount", Hint: "such as 12.50"}
-	descriptionField = field{Name: "description", Label: "Description", Optional: true}
-	fromField        = field{Name: "from", Label: "From"}
-	toField          = field{Name: "to", Label: "To"}
-	postedField      = field{Name: "transaction", Label: "Transaction", Kind: "fixed"}
-	idField          = field{Name: "id", Label: "Id", Hint: "1 to 64 letters, digits and . _ : @ -"}
-)
-
-// An action is something that people may do. Either request or send carries it out.
-type action struct {
-	Title, Verb string
-	Fields      []field
-	HasID       bool // of the transaction that it posts: it is made with the form, so that sending twice posts once
-	Note        string
-
-	// request returns what to post. What it would be answered is shown before it is sent.
-	request func(ctx context.Context, c *Console, v url.Values) (client.Post, error)
-	// send writes what the API has no dry run of, and returns where to go then.
-	send func(ctx context.Context, c *Console, v url.Values) (path string, err error)
-}
-
-// actions are all that people may do, by the name in the path.
-var actions = map[string]action{
-	"transfer": {
-		Title: "Transfer", Verb: "Post", HasID: true, request: transfer,
-		Fields: []field{fromField, toField, assetField, quantityField, descriptionField},
-	},
-	"trade": {
-		Title: "Trade", Verb: "Post", HasID: true, request: trade,
-		Fields: []field{assetField, {Name: "buyer", Label: "Buyer"}, {Name: "seller", Label: "Seller"}, quantityField,
-			{Name: "cost", Label: "Cost", Kind: "amount", Hint: "in the asset's currency; 0 for a gift"},
-			{Name: "settle", Label: "Move the cash as well", Kind: "check", Optional: true},
-			descriptionField, holdField},
-	},
-	"capture": {
-		Title: "Capture a hold", Verb: "Capture", request: capture,
-		Fields: []field{postedField, partField, partCostField},
-		Note:   "What is not captured is given back.",
-	},
-	"release": {
-		Title: "Release a hold", Verb: "Release", Fields: []field{postedField, descriptionField}, request: release,
-		Note: "All that is held is given back.",
-	},
-	"reverse": {
-		Title: "Reverse a transaction", Verb: "Reverse", HasID: true, request: reverse,
-		Fields: []field{postedField, partField, partCostField, descriptionField},
-	},
-	"account": {
-		Title: "Open an account", Verb: "Open", send: openAccount,
-		Fields: []field{idField, {Name: "name", Label: "Name", Optional: true},
-			{Name: "unlimited", Label: "May owe without limit", Kind: "check", Optional: true,
-				Hint: "For issuers and the outside world. It cannot be changed later."}},
-	},
-	"asset": {
-		Title: "Register an asset", Verb: "Register", send: registerAsset,
-		Fields: []field{idField, {Name: "name", Label: "Name"},
-			{Name: "scale", Label: "Decimal places", Kind: "number", Hint: "2 for most currencies", Value: "2"},
-			{Name: "currency", Label: "Currency of costs", Optional: true, Hint: "another asset, for shares and goods"},
-			descriptionField},
-		Note: "An asset cannot be changed later.",
-	},
-	"state": {
-		Title: "Freeze, open or close an account", Verb: "Change", send: changeState,
-		Fields: []field{{Name: "account", Label: "Account", Kind: "fixed"},
-			{Name: "state", Label: "State", Kind: "choice",
-				Choices: []string{client.StateFrozen, client.StateOpen, client.StateClosed}}},
-		Note: "A frozen account cannot pay. A closed one stays closed.",
-	},
-	"hold":           holdAction,
-	"group":          groupAction,
-	"group-add":      groupAddAction,
-	"group-remove":   groupRemoveAction,
-	"grant-account":  grantAccountAction,
-	"grant-group":    grantGroupAction,
-	"revoke-account": revokeAccountAction,
-	"revoke-group":   revokeGroupAction,
-}
-
-var (
-	partField     = field{Name: "quantity", Label: "Quantity", Kind: "amount", Optional: true, Hint: "empty: all of it"}
-	partCostField = field{Name: "cost", Label: "Cost", Kind: "amount", Optional: true, Hint: "of a part of a trade"}
-)
-
 // formData is what the page of a form shows.
 type formData struct {
 	action
 	Name    string
+	User    string // as whom it is sent; "" for the caller alone
 	ID      string // of the transaction to post
 	Fault   string // why it was refused
 	AtFault string // the field that is the reason, "" if it is none
+	Again   string // where the form can be opened anew, if it is too old
 	Unknown bool   // whether it was posted is not known
-	Preview *client.Transaction
-	Moves   []move
+	Preview *preview
 	Confirm bool // what is shown is what will be sent
+
+	of client.Transaction // of which a part may be taken
 }
 
 // form shows an empty form, or one that is filled in by the link that leads to it.
 func (c *Console) form(r *http.Request) (view, error) {
-	f, err := newForm(r.PathValue("action"), r.URL.Query())
+	f, err := c.newForm(r.PathValue("action"), r.URL.Query())
 	if err != nil {
+		return view{}, err
+	}
+	if err := c.fit(r.Context(), f); err != nil {
 		return view{}, err
 	}
 	if f.HasID {
@@ -143,7 +55,7 @@ func (c *Console) form(r *http.Request) (view, error) {
 }
 
 // newForm returns the form of an action with the given values.
-func newForm(name string, v url.Values) (*formData, error) {
+func (c *Console) newForm(name string, v url.Values) (*formData, error) {
 	a, ok := actions[name]
 	if !ok {
 		return nil, errNowhere
@@ -154,7 +66,30 @@ func newForm(name string, v url.Values) (*formData, error) {
 			a.Fields[i].Value = strings.TrimSpace(given[0])
 		}
 	}
-	return &formData{action: a, Name: name}, nil
+	return &formData{action: a, Name: name, User: c.user}, nil
+}
+
+// values are those of all fields.
+func (f *formData) values() url.Values {
+	v := url.Values{}
+	for _, field := range f.Fields {
+		v.Set(field.Name, field.Value)
+	}
+	return v
+}
+
+// broken returns an error that begins with the label of the first field that cannot be as it is.
+func (f *formData) broken() error {
+	for _, field := range f.Fields {
+		if field.Value == "" && !field.Optional {
+			return errors.New(field.Label + ": must not be blank")
+		}
+		n, err := strconv.Atoi(field.Value)
+		if field.Kind == "number" && (err != nil || n < 0 || n > field.Most || strconv.Itoa(n) != field.Value) {
+			return fmt.Errorf("%s: must be a whole number from 0 to %d", field.Label, field.Most)
+		}
+	}
+	return nil
 }
 
 func (f *formData) view(status int) view {
@@ -177,36 +112,49 @@ func (c *Console) act(r *http.Request) (view, error) {
 	if err := r.ParseForm(); err != nil {
 		return view{}, err
 	}
-	v := r.PostForm
+	v, ctx := r.PostForm, r.Context()
 	if !c.sent(v.Get("token")) {
 		return view{}, errForged
 	}
-	f, err := newForm(r.PathValue("action"), v)
+	f, err := c.newForm(r.PathValue("action"), v)
 	if err != nil {
 		return view{}, err
 	}
 	f.ID = v.Get("transaction_id")
-	for i := range f.Fields {
-		v.Set(f.Fields[i].Name, f.Fields[i].Value)
+	path := ""
+	switch err = c.fit(ctx, f); {
+	case err != nil:
+	case v.Get("change") != "":
+	case v.Get("acting") != c.user:
+		err = fmt.Errorf("this form was opened as %s, and would now be sent as %s: look at it again",
+			acting(v.Get("acting")), acting(c.user))
+	default:
+		path, err = c.carryOut(ctx, f, v.Get("confirmed") != "")
 	}
-	if v.Get("change") != "" {
-		return f.view(http.StatusOK), nil
-	}
-	path, err := c.carryOut(r.Context(), f, v)
-	if err != nil {
-		_, f.Unknown = errors.AsType[*client.UnknownError](err)
-		f.Fault, f.AtFault, f.Confirm = c.explain(r.Context(), err), f.atFault(err), f.Unknown
+	switch {
+	case err != nil:
+		c.refuse(ctx, f, err)
 		return f.view(http.StatusUnprocessableEntity), nil
-	}
-	if path != "" {
+	case path != "":
 		return view{location: path}, nil
 	}
 	return f.view(http.StatusOK), nil
 }
 
+// acting names as whom a form is sent.
+func acting(user string) string {
+	if user == "" {
+		return "the caller alone"
+	}
+	return "the user " + user
+}
+
 // carryOut sends the form if it is confirmed and returns where to go; else it finds out what would be answered.
-func (c *Console) carryOut(ctx context.Context, f *formData, v url.Values) (path string, err error) {
-	confirmed := v.Get("confirmed") != ""
+func (c *Console) carryOut(ctx context.Context, f *formData, confirmed bool) (path string, err error) {
+	if err := f.broken(); err != nil {
+		return "", err
+	}
+	v := f.values()
 	if f.send != nil {
 		if confirmed {
 			return f.send(ctx, c, v)
@@ -215,6 +163,9 @@ func (c *Console) carryOut(ctx context.Context, f *formData, v url.Values) (path
 		return "", nil
 	}
 	v.Set("id", f.ID)
+	if len(f.of.Postings) > 0 {
+		v.Set("asset", f.of.Postings[0].Asset)
+	}
 	request, err := f.request(ctx, c, v)
 	if err != nil {
 		return "", err
@@ -227,9 +178,9 @@ func (c *Console) carryOut(ctx context.Context, f *formData, v url.Values) (path
 	if err != nil {
 		return "", err
 	}
-	f.Preview, f.Moves, f.Confirm = &would.Value, moves(would.Value.Postings), true
-	if would.Value.Captured != nil {
-		f.Moves = moves(would.Value.Captured)
+	f.Preview, f.Confirm = previewOf(would.Value), true
+	if hold, err := holdOf(v); err == nil && hold != nil { // a dry run has no times
+		f.Preview.ExpiresAt = events.FormatTime(hold.ExpiresAt)
 	}
 	return "", c.loadAll(ctx, []client.Transaction{would.Value})
 }
@@ -257,44 +208,6 @@ func trade(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
 		ID: v.Get("id"), Description: v.Get("description"), Asset: v.Get("asset"), Buyer: v.Get("buyer"),
 		Seller: v.Get("seller"), Quantity: quantity, Cost: cost, Settle: v.Get("settle") != "", Hold: hold,
 	}, errors.Join(err, invalid)
-}
-
-func capture(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
-	part, err := c.part(ctx, v)
-	return client.Capture{Transaction: v.Get("transaction"), Part: part}, err
-}
-
-func release(_ context.Context, _ *Console, v url.Values) (client.Post, error) {
-	return client.Release{Transaction: v.Get("transaction"), Description: v.Get("description")}, nil
-}
-
-func reverse(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
-	part, err := c.part(ctx, v)
-	return client.Reversal{
-		ID: v.Get("id"), Transaction: v.Get("transaction"), Description: v.Get("description"), Part: part,
-	}, err
-}
-
-// part reads how much is taken of a transaction: all of it, if no quantity is given. The quantity is of its first leg's
-// asset.
-func (c *Console) part(ctx context.Context, v url.Values) (client.Part, error) {
-	text := v.Get("quantity")
-	if text == "" {
-		return client.Part{}, nil
-	}
-	t, err := c.api.Transaction(ctx, v.Get("transaction"))
-	if err != nil {
-		return client.Part{}, err
-	}
-	asset := t.Value.Postings[0].Asset
-	quantity, err := c.units.Parse(ctx, "Quantity", asset, text)
-	part := client.Part{Quantity: &quantity}
-	if text := v.Get("cost"); text != "" && err == nil {
-		var cost events.Amount
-		cost, err = c.units.ParseCost(ctx, "Cost", asset, text)
-		part.Cost = &cost
-	}
-	return part, err
 }
 
 func openAccount(ctx context.Context, c *Console, v url.Values) (string, error) {

@@ -1,0 +1,163 @@
+package console
+
+import (
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+)
+
+// held posts a hold of jane's for the shop, and returns its id.
+func (s *site) held(quantity string) string {
+	s.Helper()
+	page := s.do("hold", values("from", "jane", "to", "shop", "asset", "USD", "quantity", quantity))
+	return regexp.MustCompile(`do/capture\?transaction=([A-Za-z0-9]+)`).FindStringSubmatch(page)[1]
+}
+
+// lacks fails if a page has one of the texts.
+func (s *site) lacks(page string, texts ...string) {
+	s.Helper()
+	for _, text := range texts {
+		if strings.Contains(page, text) {
+			s.Errorf("the page has %q:\n%s", text, page)
+		}
+	}
+}
+
+// What a form shows before it is sent is what it then does: of holds what is set aside and given back, of captures and
+// reversals the part that is posted.
+func TestPreviews(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	form := s.get("do/hold", http.StatusOK)
+	preview := s.send("hold", form, values("from", "jane", "to", "shop", "asset", "USD", "quantity", "50.00"), http.StatusOK)
+	opened, err := events.ParseKSUID(regexp.MustCompile(`name="transaction_id" value="([^"]*)"`).FindStringSubmatch(form)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.has(preview, "What will be held", "The hold expires", opened.Time().AddDate(0, 0, 7).UTC().Format("2006-01-02 15:04:05"), ">jane<", ">50.00<",
+		"when all of it is captured", ">-50.00<", ">50.00<")
+
+	id := s.held("50.00")
+	preview = s.send("capture", s.get("do/capture?transaction="+id, http.StatusOK), values("quantity", "30.00"), http.StatusOK)
+	s.has(preview, "What will be posted", ">-30.00<", ">30.00<")
+	s.lacks(preview, "50.00")
+
+	preview = s.send("release", s.get("do/release?transaction="+id, http.StatusOK), nil, http.StatusOK)
+	s.has(preview, "What will be given back", ">jane<", ">50.00<")
+	s.lacks(preview, "What will be posted", "-50.00", ">shop<")
+
+	s.send("capture", s.send("capture", s.get("do/capture?transaction="+id, http.StatusOK), values("quantity", "30.00"), http.StatusOK), nil, http.StatusOK)
+	preview = s.send("reverse", s.get("do/reverse?transaction="+id, http.StatusOK), values("quantity", "1.00"), http.StatusOK)
+	s.has(preview, "What will be posted to take it back", "shop", ">1.00<", "jane", ">1.00<", ">-1.00<")
+}
+
+// A field with blanks alone, and a number that is none, are refused before anything is shown, at the field.
+func TestBlankFields(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	form := s.get("do/asset", http.StatusOK)
+	for _, scale := range []string{"abc", "02", "19", "-1", "1.5", "1e1"} {
+		page := s.send("asset", form, values("id", "X", "name", "X", "scale", scale), http.StatusUnprocessableEntity)
+		s.has(page, "Decimal places: must be a whole number from 0 to 18", `name="scale" value="`+scale+`"`, `aria-invalid="true"`)
+	}
+	for _, c := range []struct{ action, name, says string }{
+		{"asset", "scale", "Decimal places: must not be blank"},
+		{"asset", "name", "Name: must not be blank"},
+		{"account", "id", "Id: must not be blank"},
+		{"transfer", "quantity", "Quantity: must not be blank"},
+		{"grant-account", "user", "User: must not be blank"},
+	} {
+		filled := values("id", "X", "name", "X", "scale", "2", "from", "jane", "to", "shop", "asset", "USD", "quantity", "1", "account", "jane", "user", "u-1")
+		filled.Set(c.name, " \t\u00A0")
+		page := s.send(c.action, s.get("do/"+c.action, http.StatusOK), filled, http.StatusUnprocessableEntity)
+		s.has(page, c.says, `name="`+c.name+`"`, `aria-invalid="true"`)
+		filled.Set("confirmed", "yes")
+		s.send(c.action, page, filled, http.StatusUnprocessableEntity)
+	}
+	s.get("assets/X", http.StatusNotFound)
+	s.has(s.do("asset", values("id", "X", "name", "X", "scale", "18")), "Asset X")
+}
+
+// What was looked at as one user is not sent as another, nor as the caller alone.
+func TestFormOfAnotherUser(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.do("grant-account", values("account", "jane", "user", "u-1", "role", "operator"))
+	s.do("grant-account", values("account", "shop", "user", "u-1", "role", "operator"))
+	s.look("u-1")
+	filled := values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.00")
+	preview := s.send("transfer", s.get("do/transfer", http.StatusOK), filled, http.StatusOK)
+	s.look("")
+	refused := s.send("transfer", preview, nil, http.StatusUnprocessableEntity)
+	s.has(refused, `role="alert"`, "opened as the user u-1", "as the caller alone", `value="jane"`)
+	id := regexp.MustCompile(`name="transaction_id" value="([^"]*)"`).FindStringSubmatch(preview)[1]
+	s.get("transactions/"+id, http.StatusNotFound)
+	again := s.send("transfer", refused, filled, http.StatusOK)
+	s.look("u-1")
+	s.has(s.send("transfer", again, nil, http.StatusUnprocessableEntity), "opened as the caller alone", "as the user u-1")
+	s.has(s.send("transfer", preview, nil, http.StatusOK), "Who gave what to whom")
+}
+
+// Of a transaction the form asks only for what the ledger takes as a part of it, and it says in decimals how much there
+// is.
+func TestFormsOfParts(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	const quantity, cost, unprocessable = `name="quantity"`, `name="cost"`, http.StatusUnprocessableEntity
+	id := s.held("40.00")
+	form := s.get("do/capture?transaction="+id, http.StatusOK)
+	s.has(form, quantity)
+	s.lacks(form, cost)
+	page := s.send("capture", form, values("quantity", "41"), unprocessable)
+	s.has(page, "exceeds_hold", "quantity: must not be beyond 40.00 USD", `aria-invalid="true"`)
+	s.lacks(page, "minor units", "4000")
+	s.send("capture", s.send("capture", form, values("quantity", "39"), http.StatusOK), nil, http.StatusOK)
+	page = s.send("reverse", s.get("do/reverse?transaction="+id, http.StatusOK), values("quantity", "40"), unprocessable)
+	s.has(page, "exceeds_reversible", "quantity: must not be beyond 39.00 USD", `aria-invalid="true"`)
+	s.lacks(page, "minor units", "3900", "cost -")
+
+	s.do("asset", values("id", "AAPL", "name", "Apple", "scale", "0", "currency", "USD"))
+	s.do("account", values("id", "market", "unlimited", "yes"))
+	s.has(s.do("trade", values("asset", "AAPL", "buyer", "jane", "seller", "market", "quantity", "4", "cost", "20", "settle", "yes", "hold", "1 day")), "do/capture")
+	page = s.eventually("accounts/market", "Open holds")
+	id = regexp.MustCompile(`/console/transactions/([A-Za-z0-9]{27})`).FindStringSubmatch(page)[1]
+	form = s.get("do/capture?transaction="+id, http.StatusOK)
+	s.has(form, quantity, cost)
+	s.has(s.send("capture", form, values("cost", "3"), unprocessable),
+		"Quantity: must be given with a cost", quantity, `aria-invalid="true"`, cost, `value="3"`)
+	s.has(s.send("capture", form, values("quantity", "1", "cost", "21"), unprocessable), "cost: must not be beyond 20.00 USD", cost, `aria-invalid="true"`)
+
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions", `{"id":"legs","postings":[{"account":"bank","asset":"USD","quantity":"-3"},
+		{"account":"jane","asset":"USD","quantity":"1"},{"account":"shop","asset":"USD","quantity":"2"}]}`)
+	form = s.get("do/reverse?transaction=legs", http.StatusOK)
+	s.lacks(form, quantity, cost)
+	s.has(s.send("reverse", s.send("reverse", form, nil, http.StatusOK), nil, http.StatusOK), "reverses")
+	page = s.send("reverse", s.get("do/reverse?transaction=legs", http.StatusOK), nil, unprocessable)
+	s.has(page, `role="alert"`)
+	s.lacks(page, "minor units", "cost -")
+	s.get("do/reverse?transaction=none", http.StatusNotFound)
+}
+
+// A hold whose term is over before its form is sent has to be opened again, with what was filled in.
+func TestOldForm(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	old, err := events.NewMinter(nil, nil).MintAt(time.Now().Add(-2*time.Hour), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := values("from", "jane", "to", "shop", "asset", "USD", "quantity", "5.00", "hold", "1 hour", "transaction_id", string(old[0]))
+	page := s.send("hold", s.get("do/hold", http.StatusOK), filled, http.StatusUnprocessableEntity)
+	s.has(page, "this form is too old", "open it again")
+	s.lacks(page, "expires_at")
+	link := regexp.MustCompile(`/console/(do/hold\?[^"]*)">open it again`).FindStringSubmatch(page)[1]
+	form := s.get(html.UnescapeString(link), http.StatusOK)
+	s.has(form, `value="jane"`, `value="5.00"`, "<option selected>1 hour")
+	filled.Del("transaction_id")
+	s.has(s.send("hold", s.send("hold", form, filled, http.StatusOK), nil, http.StatusOK), "The hold expires")
+}
