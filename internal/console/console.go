@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"ledger.example/client"
@@ -237,9 +238,10 @@ func statusOf(err error) int {
 	return http.StatusBadGateway
 }
 
-// explain returns the text of an error, with amounts in decimals.
+// explain returns the text of an error, with amounts in decimals. What the API calls its errors stands in the lines
+// below. Texts of others in it, such as keys of metadata, do not turn lines around.
 func (c *Console) explain(ctx context.Context, err error) string {
-	return c.units.InDecimals(ctx, err).Error()
+	return ascii(strings.Replace(c.units.InDecimals(ctx, err).Error(), "; see errors.", ":", 1))
 }
 
 // live tells a page, by an event, whenever there is a newer transaction than before. It ends after a while, and the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ledger.example/client"
+	"ledger.example/events"
 )
 
 // refuse has the form say why it was refused.
@@ -22,7 +23,7 @@ func (c *Console) refuse(ctx context.Context, f *formData, err error) {
 		return
 	}
 	if f.Fault = c.beyond(ctx, f.of, err); f.Fault == "" {
-		f.Fault = c.explain(ctx, err)
+		f.Fault = f.labelled(err, c.explain(ctx, err))
 	}
 }
 
@@ -32,7 +33,7 @@ func (f *formData) atFault(err error) string {
 	for _, field := range f.Fields {
 		switch {
 		case field.Kind == "fixed":
-		case strings.HasPrefix(err.Error(), field.Label+": "), // an amount that cannot be read
+		case f.isNoID(field, err), strings.HasPrefix(err.Error(), field.Label+": "), // an amount that cannot be read
 			refused != nil && (refused.Code == field.Name+"_not_found" ||
 				refused.Code == client.CodeInsufficientFunds && field.Kind == "amount" ||
 				slices.ContainsFunc(refused.Fields, func(e client.FieldError) bool { return e.Field == field.Name })):
@@ -40,4 +41,22 @@ func (f *formData) atFault(err error) string {
 		}
 	}
 	return ""
+}
+
+// isNoID reports whether an error says of a field, without its name, that it is no id.
+func (f *formData) isNoID(of field, err error) bool {
+	ids := []string{"id", "account", "group", "user", "asset"} // what stands in a path
+	return errors.Is(err, client.ErrID) && slices.Contains(ids, of.Name) && !events.ValidID(of.Value)
+}
+
+// labelled returns the text of an error with the fields of the form named as people see them.
+func (f *formData) labelled(err error, text string) string {
+	for _, field := range f.Fields {
+		if f.isNoID(field, err) {
+			return field.Label + ": " + text
+		}
+		text = strings.ReplaceAll(text, "\n  "+field.Name+": ", "\n  "+field.Label+": ")
+		text = strings.ReplaceAll(text, ": must differ from "+field.Name, ": must differ from “"+field.Label+"”")
+	}
+	return text
 }

@@ -53,7 +53,7 @@ func (c *Console) home(r *http.Request) (view, error) {
 		return err
 	})
 	g.Go(func() error {
-		page, err := c.api.OpenHolds().Page(ctx, "", few)
+		page, err := c.api.OpenHolds().Page(ctx, q.Get("holds"), few)
 		data.Open = page.Value
 		return err
 	})
@@ -79,7 +79,7 @@ func (c *Console) home(r *http.Request) (view, error) {
 	if err := g.Wait(); err != nil {
 		return view{}, err
 	}
-	if data.Prefix == "" && q.Get("cursor") == "" && q.Get("assets") == "" {
+	if data.Prefix == "" && q.Get("cursor") == "" && q.Get("assets") == "" && q.Get("holds") == "" {
 		data.Counts = counted(data.Assets, "asset", "assets") + ", " + counted(data.Accounts, "account", "accounts") +
 			", " + counted(data.Open, "open hold", "open holds") + ", " + counted(data.Groups, "group", "groups")
 	}

@@ -92,6 +92,9 @@ func (p past) Days() string {
 	return s.From.Format(time.DateOnly) + " to " + s.To.Add(-time.Microsecond).Format(time.DateOnly)
 }
 
+// IsToCome reports whether no part of it is over.
+func (p past) IsToCome() bool { return p.from.After(time.Now()) }
+
 // statement asks for what is over: the last days, where nothing else is chosen.
 func (p past) statement() client.StatementQuery {
 	now := time.Now().UTC()

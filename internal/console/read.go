@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,10 +25,10 @@ func (c *Console) account(r *http.Request) (view, error) {
 	q, id := r.URL.Query(), r.PathValue("id")
 	data := struct {
 		client.Page
-		Holds       []client.Transaction
-		Changes     []client.Change
+		Holds       client.List[client.Transaction]
+		Changes     client.List[client.Change]
 		Members     members
-		Groups      []client.Grouped
+		Groups      client.List[client.Grouped]
 		Past        past
 		Fault       string // why there is no history
 		History     []client.Posting
@@ -65,13 +63,13 @@ func (c *Console) account(r *http.Request) (view, error) {
 			return err
 		})
 	}
-	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), few))
-	g.Go(into(ctx, &data.Changes, c.api.Changes(id), history))
+	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), q.Get("holds"), few))
+	g.Go(into(ctx, &data.Changes, c.api.Changes(id), q.Get("changes"), history))
 	g.Go(func() (err error) {
 		data.Members, err = membersOf(ctx, q, "account", id, c.api.Members(id))
 		return err
 	})
-	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), listed))
+	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), "", listed)) // it is in ten at most
 	if err := g.Wait(); err != nil {
 		return view{}, err
 	}
@@ -89,23 +87,25 @@ func (c *Console) account(r *http.Request) (view, error) {
 	for _, p := range data.History {
 		assets = append(assets, p.Asset)
 	}
-	if err := c.loadAll(r.Context(), data.Holds, assets...); err != nil {
+	if err := c.loadAll(r.Context(), data.Holds.Data, assets...); err != nil {
 		return view{}, err
 	}
 	v.data = data
 	return v, nil
 }
 
-// into returns what reads the first items of a list.
-func into[T any](ctx context.Context, items *[]T, l client.Listing[T], limit int) func() error {
+// into returns what reads the page of a list from a cursor on.
+func into[T any](
+	ctx context.Context, read *client.List[T], l client.Listing[T], cursor string, limit int,
+) func() error {
 	return func() error {
-		page, err := l.Page(ctx, "", limit)
-		*items = page.Value.Data
+		page, err := l.Page(ctx, cursor, limit)
+		*read = page.Value
 		return err
 	}
 }
 
-// asset shows one asset and who holds it.
+// asset shows one asset and who holds it. Users may not list holders.
 func (c *Console) asset(r *http.Request) (view, error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	asset, err := c.api.Asset(ctx, id)
@@ -113,15 +113,17 @@ func (c *Console) asset(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	held, err := c.api.Holders(id).Page(ctx, r.URL.Query().Get("cursor"), holders)
-	if err != nil {
+	isUnseen := isRefused(err, http.StatusForbidden)
+	if err != nil && !isUnseen {
 		return view{}, err
 	}
 	data := struct {
 		client.Asset
-		Holders []client.Balance
-		More    string
-		Out     events.Amount // what the shown holders have together, those below zero left out
-	}{Asset: asset.Value, Holders: held.Value.Data, More: cursor(held.Value.NextCursor)}
+		IsUnseen bool // who holds it
+		Holders  []client.Balance
+		More     string
+		Out      events.Amount // what the shown holders have together, those below zero left out
+	}{Asset: asset.Value, IsUnseen: isUnseen, Holders: held.Value.Data, More: cursor(held.Value.NextCursor)}
 	for _, b := range data.Holders {
 		if b.Quantity.Sign() > 0 {
 			if data.Out, err = data.Out.Add(b.Quantity); err != nil {
@@ -144,10 +146,11 @@ func (c *Console) transaction(r *http.Request) (view, error) {
 		Moves         []move
 		CapturedMoves []move
 		JSON          string
+		CanReverse    bool
 		Commands      commands
 	}{
 		Transaction: t.Value, Moves: moves(t.Value.Postings), CapturedMoves: moves(t.Value.Captured),
-		JSON: indented(t.Raw),
+		JSON: ascii(indented(t.Raw)), CanReverse: canReverse(t.Value),
 	}
 	if data.Commands, err = c.commandsOf(ctx, t.Value); err != nil {
 		return view{}, err
@@ -156,53 +159,19 @@ func (c *Console) transaction(r *http.Request) (view, error) {
 		c.loadAll(ctx, []client.Transaction{t.Value})
 }
 
-// search goes to the transaction, account, asset or group of an id, and else lists the accounts and groups that begin
-// with it, or the transactions with a key=value of metadata.
-func (c *Console) search(r *http.Request) (view, error) {
-	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
-	data := struct {
-		Text         string
-		Accounts     []client.Account
-		Groups       []client.Group
-		Transactions []client.Transaction
-	}{Text: text}
-	if key, value, ok := strings.Cut(text, "="); ok {
-		found, err := c.api.Transactions(client.Search{Key: key, Value: value}).Page(ctx, "", listed)
-		if err != nil {
-			return view{}, err
-		}
-		data.Transactions = found.Value.Data
-		return view{name: "search", title: "Search", data: data}, c.loadAll(ctx, data.Transactions)
+// canReverse reports whether anything of a transaction may yet be taken back.
+func canReverse(t client.Transaction) bool {
+	posted := t.Postings
+	switch t.Status {
+	case client.StatusCaptured:
+		posted = t.Captured
+	case client.StatusPosted:
+	default:
+		return false
 	}
-	if text == "" || !events.ValidID(text) {
-		return view{name: "search", title: "Search", data: data}, nil
-	}
-	for _, where := range []struct {
-		path string
-		read func() error
-	}{
-		{"transactions/", func() error { _, err := c.api.Transaction(ctx, text); return err }},
-		{"accounts/", func() error { _, err := c.api.Account(ctx, text); return err }},
-		{"assets/", func() error { _, err := c.api.Asset(ctx, text); return err }},
-		{"groups/", func() error { _, err := c.api.Group(ctx, text); return err }},
-	} {
-		switch err := where.read(); {
-		case err == nil:
-			return view{location: Path + where.path + url.PathEscape(text)}, nil
-		case !isRefused(err, http.StatusNotFound):
-			return view{}, err
-		}
-	}
-	found, err := c.api.Accounts(text).Page(ctx, "", listed)
-	if isRefused(err, http.StatusForbidden) { // a user finds by whole ids alone
-		return view{name: "search", title: "Search", data: data}, nil
-	}
-	if err != nil {
-		return view{}, err
-	}
-	groups, err := c.api.Groups(text).Page(ctx, "", listed)
-	data.Accounts, data.Groups = found.Value.Data, groups.Value.Data
-	return view{name: "search", title: "Search", data: data}, err
+	return !slices.EqualFunc(posted, t.Reversed, func(p client.Posting, back client.Leg) bool {
+		return p.Quantity == back.Quantity && p.Cost == back.Cost
+	})
 }
 
 // loadAll learns the scales of all assets of transactions, and of others.

@@ -27,7 +27,11 @@ func Parse(s string, scale int) (events.Amount, error) {
 	digits, negative := strings.CutPrefix(s, "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	if len(fraction) > scale {
-		return events.Amount{}, amountError("%q has %d decimal places, and there are at most %d", s, len(fraction),
+		places := "places"
+		if len(fraction) == 1 {
+			places = "place"
+		}
+		return events.Amount{}, amountError("%q has %d decimal %s, and there are at most %d", s, len(fraction), places,
 			scale)
 	}
 	canonical := strings.TrimLeft(whole+fraction+strings.Repeat("0", scale-len(fraction)), "0")

@@ -231,7 +231,7 @@ func TestAsAUser(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
-	s.has(s.eventually("accounts/jane", "u-17"), "Who may", "u-17", "viewer")
+	s.has(s.eventually("accounts/jane", "u-17"), "Users and roles", "u-17", "viewer")
 	s.has(s.look("u-17"), "You see what", "u-17", "Accounts of u-17", "jane", "viewer")
 	s.has(s.get("accounts/jane", http.StatusOK), "100.00")
 	s.get("accounts/bank", http.StatusNotFound)

@@ -1,0 +1,146 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// section is the part of a page below a title, all of it if the title is "".
+func section(page, title string) string {
+	if title == "" {
+		return page
+	}
+	_, page, _ = strings.Cut(page, `id="`+title+`"`)
+	page, _, _ = strings.Cut(page, "</section>")
+	return page
+}
+
+// A list that goes on says so, and leads to the rest.
+func TestListsGoOn(t *testing.T) {
+	s := newSite(t)
+	const many = 60
+	s.crowd(many, many)
+	var requests []string
+	for i := range many {
+		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/groups/many-%02d", i), `{}`)
+		s.ledger.Must(http.StatusOK, "PATCH", "/v1/accounts/many-00001", fmt.Sprintf(`{"name":"Name %02d"}`, i))
+		requests = append(requests, fmt.Sprintf(`{"transfer":{"id":"held-%02d","from":"market","to":"many-00000",`+
+			`"asset":"USD","quantity":"1","hold":{},"metadata":{"order":"many"}}}`, i))
+	}
+	s.ledger.Must(http.StatusOK, "POST", "/v1/batches", `{"requests":[`+strings.Join(requests, ",")+`]}`)
+	s.ledger.Project()
+	const held, group = `<a href="/console/transactions/(held-\d+)">`, `<a href="/console/groups/(many-\d+)">`
+	for _, c := range []struct {
+		path, title, text, what string
+		want                    int
+	}{
+		{"search?q=many", "", "More accounts", `<a href="/console/accounts/(many-\d+)">`, many},
+		{"search?q=many", "", "More groups", group, many},
+		{"search?q=order%3Dmany", "", "More transactions", held, many},
+		{"accounts/many-00000", "holds-title", "More holds", held, many},
+		{"accounts/many-00001", "changes-title", "More changes", `<td class="number">(\d+)</td>`, many + 1},
+		{"", "open-title", "More holds", held, many},
+	} {
+		found := map[string]bool{}
+		for path, pages := c.path, 0; (path != "" || pages == 0) && pages < many; pages++ {
+			page := section(s.get(path, http.StatusOK), c.title)
+			for _, one := range regexp.MustCompile(c.what).FindAllStringSubmatch(page, -1) {
+				found[one[1]] = true
+			}
+			path = link(page, c.text)
+		}
+		if len(found) != c.want {
+			t.Errorf("%s leads by %q to %d, want %d", c.path, c.text, len(found), c.want)
+		}
+	}
+	s.has(section(s.get("accounts/many-00001", http.StatusOK), "changes-title"), "name", "Name 59", "name", "Name 58")
+}
+
+// What is searched for is trimmed on both sides of the sign. No key finds nothing.
+func TestSearchOfMetadata(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers",
+		`{"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"1","metadata":{"order":"many"}}`)
+	s.ledger.Project()
+	s.eventually("search?q=order%3Dmany", "transactions/t-1")
+	for _, text := range []string{"=", "=zzz", " = many"} {
+		page := s.get("search?q="+url.QueryEscape(text), http.StatusOK)
+		s.has(page, "Nothing is found for", "indexed metadata")
+		if strings.Contains(page, "console/transactions/") {
+			t.Errorf("%q finds\n%s", text, page)
+		}
+	}
+	s.has(s.get("search?q="+url.QueryEscape(" order  =  many "), http.StatusOK), "transactions/t-1")
+	if page := s.get("search?q=", http.StatusOK); strings.Contains(page, "Nothing is found") {
+		t.Errorf("nothing was searched for:\n%s", page)
+	}
+	page := s.get("search?q="+url.QueryEscape("a\u202Eb=c"), http.StatusBadRequest)
+	if s.has(page, `\u202e`); strings.Contains(page, "\u202E") {
+		t.Errorf("a key turns its line around:\n%s", page)
+	}
+}
+
+// A user who searches for what may not be seen finds nothing, sees assets without their holders, and is told of the
+// legs that are left out.
+func TestWhatAUserDoesNotSee(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions", `{"id":"t-1","postings":[{"account":"bank","asset":"USD","quantity":"-3"},`+
+		`{"account":"jane","asset":"USD","quantity":"2"},{"account":"shop","asset":"USD","quantity":"1"}]}`)
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"t-2","from":"bank","to":"jane","asset":"USD","quantity":"1"}`)
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"t-3","from":"bank","to":"shop","asset":"USD","quantity":"1"}`)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/desk", `{}`)
+	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
+	s.look("u-17")
+	for _, text := range []string{"a", "nope", "bank", "desk", "t-3", "order=1001", "=", "US"} {
+		s.has(s.get("search?q="+url.QueryEscape(text), http.StatusOK), "Nothing is found")
+	}
+	s.has(s.get("search?q=nope", http.StatusOK), "Users find")
+	s.has(s.get("search?q=USD", http.StatusOK), "Asset USD", "US dollar", "Users do not see who holds")
+	s.has(s.get("transactions/t-1", http.StatusOK), "jane", "2 more postings are of accounts that you may not see.")
+	s.has(s.get("transactions/t-2", http.StatusOK), "jane", "1 more posting is of an account that you may not see.")
+}
+
+// What the console says by itself reads well.
+func TestWords(t *testing.T) {
+	s, f := newFronted(t)
+	s.has(s.get("", http.StatusOK), "This ledger is empty. Three steps")
+	s.do("asset", values("id", "USD", "name", "US dollar", "scale", "1"))
+	s.has(s.get("assets/USD", http.StatusOK), "1 decimal place<")
+	if page := s.eventually("", "console/assets/USD"); strings.Contains(page, "is empty") {
+		t.Errorf("a ledger with an asset is not empty:\n%s", page)
+	}
+	s.do("account", values("id", "bank", "unlimited", "yes"))
+	s.do("account", values("id", "jane"))
+	s.ledger.Project()
+	f.keep(s, "/v1/accounts/jane/summary?newest=0")
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`)
+	s.ledger.Project()
+	s.has(s.eventually("accounts/jane", "Balances are not there yet"), "Users and roles")
+
+	refused := func(action string, filled url.Values, texts ...string) {
+		t.Helper()
+		page := s.send(action, s.get("do/"+action, http.StatusOK), filled, http.StatusUnprocessableEntity)
+		s.has(page, append([]string{`role="alert"`}, texts...)...)
+		if strings.Contains(page, "see errors") {
+			t.Errorf("there are no errors to see:\n%s", page)
+		}
+	}
+	refused("transfer", values("from", "jane", "to", "jane", "asset", "USD", "quantity", "1"), "From: must differ from “To”")
+	refused("transfer", values("from", "jane", "to", "bank", "asset", "a b", "quantity", "1"), "Asset: &#34;a b&#34; is not an id")
+	refused("transfer", values("from", "a b", "to", "bank", "asset", "USD", "quantity", "1"), "at fault:\n  From: ")
+	refused("transfer", values("from", "jane", "to", "bank", "asset", "USD", "quantity", "1.25"), "2 decimal places")
+
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-2","quantity":"2"}`)
+	s.has(s.get("transactions/t-1", http.StatusOK), "do/reverse?transaction=t-1")
+	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-3"}`)
+	if page := s.get("transactions/t-1", http.StatusOK); strings.Contains(page, "do/reverse") {
+		t.Errorf("all was taken back, and may be taken back:\n%s", page)
+	}
+	s.has(s.get("accounts/jane?asset=USD&from=9000-01-01", http.StatusOK), "no statement yet")
+}
