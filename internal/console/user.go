@@ -18,7 +18,7 @@ func userCookie(r *http.Request) string {
 	return "ledger-user-" + port
 }
 
-// as returns the console as the user sees it whom the browser chose, unless the console is a user's own. Error: errUser.
+// as returns the console as the user sees it whom the browser chose, unless the console is a user's. Error: errUser.
 func (c *Console) as(r *http.Request) (*Console, error) {
 	cookie, err := r.Cookie(userCookie(r))
 	if err != nil || c.at.User != "" {
