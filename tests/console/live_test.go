@@ -1,0 +1,105 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// watched has each page keep its streams of events, and count what they bring.
+const watched = `window.streams = []; window.heard = 0;
+window.EventSource = class extends EventSource {
+	constructor(url) { super(url); streams.push(this); this.addEventListener("message", () => heard++); }
+};`
+
+// A page that nobody sees keeps no connection: a browser has six to one server. Once it is seen, it is up to date.
+func TestAHiddenPageListensToNothing(t *testing.T) {
+	b := newBrowser(t)
+	b.watch()
+	b.fill()
+	b.run(b.open(""))
+	b.poll("heard > 0")
+	b.hide(true)
+	b.poll("streams.every(s => s.readyState === EventSource.CLOSED)")
+	b.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.23"))
+	b.hide(false)
+	b.shows("1.23")
+}
+
+// The list of the newest transactions is not taken from under the focus, and is up to date as soon as the focus left.
+func TestAListInUseIsNewAfterwards(t *testing.T) {
+	b := newBrowser(t)
+	b.watch()
+	b.fill()
+	b.eventually("newest", "100.00")
+	b.run(b.open(""))
+	b.poll("heard > 0")
+	const link = `[data-live] td a[href^='/console/transactions/']`
+	b.poll(fmt.Sprintf("(document.querySelector(%q)?.focus(), document.activeElement.matches(%[1]q))", link))
+	before := evaluate(b, chromedp.Evaluate[int]("heard"))
+	b.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.23"))
+	b.poll(fmt.Sprintf("heard > %d", before))
+	b.hasFocus(link)
+	b.run(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur()"))
+	b.shows("1.23")
+}
+
+// watch has the pages that are opened from now on be watched.
+func (b *browser) watch() {
+	b.Helper()
+	b.run(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watched})
+		if err == nil { // or the focus comes and goes without events
+			_, err = cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		}
+		return err
+	}))
+}
+
+// hide tells the page whether it is hidden, as the browser does when another is chosen.
+func (b *browser) hide(hidden bool) {
+	b.Helper()
+	b.run(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %t, configurable: true});
+		document.dispatchEvent(new Event("visibilitychange"))`, hidden)))
+}
+
+// poll waits until an expression is true in the page.
+func (b *browser) poll(expression string) {
+	b.Helper()
+	b.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(timeout)))
+}
+
+// No page is wider than the screen, whatever words are in it.
+func TestLongWords(t *testing.T) {
+	b := newBrowser(t)
+	b.fill()
+	word := strings.Repeat("w", 256)
+	long := longest("a")
+	b.ledger.Must(201, "PUT", "/v1/assets/"+long, `{"name":"`+word+`","scale":2,"description":"`+word+`"}`)
+	b.ledger.Must(201, "PUT", "/v1/accounts/"+long, `{"name":"`+word+`","overdraft":"unlimited"}`)
+	b.ledger.Must(201, "PUT", "/v1/groups/"+long, `{"name":"`+word+`","description":"`+word+`"}`)
+	b.ledger.Must(201, "POST", "/v1/transfers", `{"id":"`+long+`","from":"`+long+`","to":"jane","asset":"`+long+
+		`","quantity":"1","description":"`+word+`","metadata":{"`+strings.Repeat("k", 40)+`":"`+word+`"}}`)
+	b.ledger.Must(201, "POST", "/v1/transactions/"+long+"/reversals", `{"description":"`+word+`"}`)
+	b.ledger.Must(201, "PUT", "/v1/groups/"+long+"/accounts/"+long, "")
+	b.ledger.Must(201, "PUT", "/v1/groups/"+long+"/members/"+long, `{"role":"owner"}`)
+	b.ledger.Must(201, "PUT", "/v1/accounts/"+long+"/members/"+long, `{"role":"owner"}`)
+	b.ledger.Project()
+	for _, path := range []string{"", "accounts/" + long, "accounts/" + long + "?asset=" + long, "transactions/" + long, "assets/" + long,
+		"groups", "groups/" + long, "search?q=" + strings.Repeat("w", 300), "search?q=" + word + "%3D" + word, "do/state?account=" + long,
+		"do/transfer?from=" + word, "accounts/jane?to=" + word} {
+		for _, width := range []int64{320, 390, desktop} {
+			b.as(look{"light", width})
+			b.run(b.open(path))
+			if is := evaluate(b, chromedp.Evaluate[int64]("document.documentElement.scrollWidth")); is > width {
+				t.Errorf("%.40s is %d wide on a screen of %d", path, is, width)
+			}
+		}
+	}
+}
