@@ -77,6 +77,7 @@ func TestAccessibility(t *testing.T) {
 
 // On a phone no page is wider than the screen, and what one taps is not too small.
 func TestPhone(t *testing.T) {
+	full.Only(t, "opens every page in Chromium")
 	b := newBrowser(t)
 	b.as(look{"light", phone})
 	b.everyPage(func(name string) {

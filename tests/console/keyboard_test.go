@@ -7,6 +7,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"ledger.example/tests/full"
 )
 
 // tabs is the most presses of the tabulator from anything of a page to anything else.
@@ -107,6 +109,7 @@ func (b *browser) goTo(action string) {
 
 // Every action is done by the keyboard alone, from the first page on.
 func TestKeyboardOnly(t *testing.T) {
+	full.Only(t, "does every action in Chromium by keyboard")
 	b := newBrowser(t)
 	b.run(b.open(""))
 	b.goTo("asset")

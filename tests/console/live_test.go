@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"ledger.example/tests/full"
 )
 
 // watched has each page keep its streams of events, and count what they bring.
@@ -77,6 +79,7 @@ func (b *browser) poll(expression string) {
 
 // No page is wider than the screen, whatever words are in it.
 func TestLongWords(t *testing.T) {
+	full.Only(t, "opens many pages in Chromium")
 	b := newBrowser(t)
 	b.fill()
 	word := strings.Repeat("w", 256)
