@@ -41,8 +41,11 @@ type action struct {
 	// request returns what to post. What it would be answered is shown before it is sent.
 	request func(ctx context.Context, c *Console, v url.Values) (client.Post, error)
 	// send writes what the API has no dry run of, and returns where to go then.
-	send func(ctx context.Context, c *Console, v url.Values) (path string, err error)
+	send sender
 }
+
+// sender is how an action without a dry run is sent.
+type sender func(ctx context.Context, c *Console, v url.Values) (path string, err error)
 
 // actions are all that people may do, by the name in the path.
 var actions = map[string]action{

@@ -53,6 +53,16 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		ended: ctx.Done(), at: at, user: at.User,
 	}
 	mux := http.NewServeMux()
+	serve := func(pattern string, answer func(*Console, http.ResponseWriter, *http.Request)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			as, err := c.as(r)
+			if err != nil {
+				as.show(w, r, view{}, err)
+				return
+			}
+			answer(as, w, r)
+		})
+	}
 	for pattern, page := range map[string]func(*Console, *http.Request) (view, error){
 		"GET " + Path + "{$}":               (*Console).home,
 		"GET " + Path + "newest":            (*Console).newest,
@@ -66,12 +76,8 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"POST " + Path + "do/{action}":      (*Console).act,
 		"GET " + Path:                       (*Console).nowhere,
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			as, err := c.as(r)
-			var v view
-			if err == nil {
-				v, err = page(as, r)
-			}
+		serve(pattern, func(as *Console, w http.ResponseWriter, r *http.Request) {
+			v, err := page(as, r)
 			as.show(w, r, v, err)
 		})
 	}
@@ -81,14 +87,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "accounts/{id}/statement.csv":  (*Console).statementCSV,
 		"GET " + Path + "accounts/{id}/statement.json": (*Console).statementJSON,
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			as, err := c.as(r)
-			if err != nil {
-				as.show(w, r, view{}, err)
-				return
-			}
-			answer(as, w, r)
-		})
+		serve(pattern, answer)
 	}
 	mux.HandleFunc("POST "+Path+"user", c.setUser)
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))

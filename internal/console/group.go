@@ -61,9 +61,6 @@ var (
 	}
 )
 
-// sender is how an action without a dry run is sent.
-type sender = func(ctx context.Context, c *Console, v url.Values) (path string, err error)
-
 func registerGroup(ctx context.Context, c *Console, v url.Values) (string, error) {
 	g, _, err := c.api.RegisterGroup(ctx, client.GroupRequest{
 		ID: v.Get("id"), Name: v.Get("name"), Description: v.Get("description"),

@@ -68,7 +68,7 @@ func holdOf(v url.Values) (*client.Hold, error) {
 // whole is the part of a transfer or a trade that is all of it, as the form of a capture has it. The assets were loaded
 // before. Of other transactions no part can be named by one quantity.
 func (c *Console) whole(t client.Transaction) url.Values {
-	if len(t.Postings) == 0 || t.Kind != string(client.KindTransfer) && t.Kind != string(client.KindTrade) {
+	if len(t.Postings) == 0 || !hasParts(t) {
 		return nil
 	}
 	first := t.Postings[0]

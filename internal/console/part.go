@@ -39,11 +39,15 @@ func (c *Console) fit(ctx context.Context, f *formData) error {
 	}
 	f.of = t.Value
 	f.Fields = slices.DeleteFunc(f.Fields, func(field field) bool {
-		isTrade := f.of.Kind == string(client.KindTrade)
-		isShort := isTrade || f.of.Kind == string(client.KindTransfer)
-		return field.Name == partCostField.Name && !isTrade || field.Name == partField.Name && !isShort
+		return field.Name == partCostField.Name && f.of.Kind != string(client.KindTrade) ||
+			field.Name == partField.Name && !hasParts(f.of)
 	})
 	return nil
+}
+
+// hasParts reports whether one quantity names a part of a transaction.
+func hasParts(t client.Transaction) bool {
+	return t.Kind == string(client.KindTransfer) || t.Kind == string(client.KindTrade)
 }
 
 var errCostAlone = errors.New(partField.Label + ": must be given with a cost; for all of it leave both empty")
