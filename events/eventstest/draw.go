@@ -106,9 +106,8 @@ func definition() *rapid.Generator[events.Event] {
 				Overdraft: draw.overdraft(), Actor: actor, At: at,
 			}
 		case 2:
-			role := rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner})
 			return events.MemberGranted{
-				Account: id, User: draw.id("user"), Role: role.Draw(t, "role"), Number: draw.number(),
+				Account: id, User: draw.id("user"), Role: draw.role(), Number: draw.number(),
 				Actor: actor, At: at,
 			}
 		}
@@ -188,9 +187,8 @@ func group() *rapid.Generator[events.Event] {
 			}
 			return e
 		case 2:
-			role := rapid.SampledFrom([]events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner})
 			return events.MemberGranted{
-				Group: id, User: draw.id("user"), Role: role.Draw(t, "role"), Number: draw.number(),
+				Group: id, User: draw.id("user"), Role: draw.role(), Number: draw.number(),
 				Actor: actor, At: at,
 			}
 		}
@@ -260,6 +258,11 @@ func (d drawing) overdraft() (o events.Overdraft) {
 		o.Limits = limits
 	}
 	return o
+}
+
+func (d drawing) role() events.Role {
+	roles := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}
+	return rapid.SampledFrom(roles).Draw(d.t, "role")
 }
 
 func (d drawing) number() int64 {
