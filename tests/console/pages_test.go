@@ -188,7 +188,9 @@ func TestCardPaymentByForms(t *testing.T) {
 	page := s.do("hold", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "50.00"))
 	s.has(page, "held", "Capture", "Release", "jane", "50.00", "shop")
 	id := regexp.MustCompile(`do/capture\?transaction=([A-Za-z0-9]+)`).FindStringSubmatch(page)[1]
-	s.has(s.eventually("accounts/jane", "Open holds"), "100.00", "50.00", "50.00") // posted, pending, available
+	s.eventually("accounts/jane", "Open holds")
+	s.has(s.eventually("accounts/jane", `<td class="number">50.00</td>`),
+		"<strong>100.00", "50.00</td>", "50.00</td>") // posted, pending, available
 
 	form := s.get("do/capture?transaction="+id, http.StatusOK)
 	s.has(s.send("capture", form, values("quantity", "60.00"), http.StatusUnprocessableEntity), `role="alert"`, "exceeds_hold")
