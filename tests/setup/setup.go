@@ -28,6 +28,7 @@ import (
 // Store is where tables are: in this process, or in DynamoDB Local.
 type Store struct {
 	Streams *dynamodbstreams.Client
+	Memory  *memdb.Store // nil: it is DynamoDB Local
 
 	client func(...func(*dynamodb.Options)) *dynamodb.Client
 }
@@ -41,7 +42,7 @@ func (s Store) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
 // memdb.Store.DynamoDB).
 func Memory(o memdb.Options) Store {
 	store := memdb.New(o)
-	return Store{client: store.DynamoDB, Streams: store.Streams()}
+	return Store{client: store.DynamoDB, Streams: store.Streams(), Memory: store}
 }
 
 // DynamoDBLocal is the DynamoDB Local of this test process.

@@ -39,9 +39,9 @@ type consumer struct {
 		Timeout int // seconds
 		Events  map[string]struct {
 			Properties struct { // package documents tests those that a pump takes as given
-				BatchSize, MaximumBatchingWindowInSeconds       int
-				MaximumRetryAttempts, MaximumRecordAgeInSeconds int
-				FilterCriteria                                  struct{ Filters []struct{ Pattern string } }
+				BatchSize, MaximumBatchingWindowInSeconds int
+				MaximumRetryAttempts                      int
+				FilterCriteria                            struct{ Filters []struct{ Pattern string } }
 			}
 		}
 	}
@@ -96,7 +96,6 @@ func (c consumer) settings(mapping string) pump.Settings {
 		BatchSize:            p.BatchSize,
 		Window:               time.Duration(p.MaximumBatchingWindowInSeconds) * time.Second,
 		MaximumRetryAttempts: p.MaximumRetryAttempts,
-		MaximumRecordAge:     time.Duration(p.MaximumRecordAgeInSeconds) * time.Second,
 		Timeout:              time.Duration(c.Properties.Timeout) * time.Second,
 	}
 	for _, f := range p.FilterCriteria.Filters {

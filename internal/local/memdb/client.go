@@ -35,16 +35,25 @@ func (s *Store) answerRequests(stack *middleware.Stack) error {
 	return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("DynamoDBInMemory", func(
 		ctx context.Context, in middleware.SerializeInput, _ middleware.SerializeHandler,
 	) (out middleware.SerializeOutput, metadata middleware.Metadata, err error) {
-		if ctx.Err() != nil {
-			return out, metadata, &aws.RequestCanceledError{Err: ctx.Err()}
-		}
-		if out.Result, err = s.answer(ctx, in.Parameters); err != nil {
-			return middleware.SerializeOutput{}, metadata, &awshttp.ResponseError{
-				ResponseError: &smithyhttp.ResponseError{Response: reply(http.StatusBadRequest, s.time()), Err: err},
-			}
+		if out.Result, err = s.Answer(ctx, in.Parameters); err != nil {
+			return middleware.SerializeOutput{}, metadata, err
 		}
 		return out, successMetadata(ctx, s.time()), nil
 	}), middleware.Before)
+}
+
+// Answer carries out one request of the SDK's, such as *dynamodb.QueryInput, and returns its output. An error is one
+// that a client would return, without the name of the operation.
+func (s *Store) Answer(ctx context.Context, request any) (output any, err error) {
+	if ctx.Err() != nil {
+		return nil, &aws.RequestCanceledError{Err: ctx.Err()}
+	}
+	if output, err = s.answer(ctx, request); err != nil {
+		return nil, &awshttp.ResponseError{
+			ResponseError: &smithyhttp.ResponseError{Response: reply(http.StatusBadRequest, s.time()), Err: err},
+		}
+	}
+	return output, nil
 }
 
 // answer carries out one request. Its errors are those of the service.

@@ -2,6 +2,7 @@ package memdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,11 +10,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/table"
 )
+
+// invalid reports whether an error says that the request is wrong.
+func invalid(err error) bool {
+	var e smithy.APIError
+	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
+}
 
 // At each limit, one more is refused, as DynamoDB and DynamoDB Local refuse it.
 func TestLimits(t *testing.T) {

@@ -37,7 +37,6 @@ type get struct {
 	table      *tableState
 	key        table.Key
 	projection map[string]bool
-	fault      error // a ValidationException: the key cannot be one of this table
 }
 
 // get reads what a request asks for. The lock is held.
@@ -52,16 +51,13 @@ func (s *Store) get(r readRequest) (g get, err error) {
 	if err := p.done(); err != nil {
 		return g, err
 	}
-	g.key, g.fault, err = g.table.keyOf(r.Key, true)
+	g.key, err = g.table.keyOf(r.Key, true)
 	return g, err
 }
 
 // read reads an item as it was at a time, nil if it is absent. The lock is held.
 func (s *Store) read(r readRequest, at time.Time) (ddb.Item, table.Key, error) {
 	g, err := s.get(r)
-	if err == nil {
-		err = g.fault
-	}
 	if err != nil {
 		return nil, g.key, err
 	}
@@ -135,7 +131,7 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := make(map[place]bool)
-	faults := make([]error, len(all.TransactItems))
+	conflicts := make([]error, len(all.TransactItems))
 	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(all.TransactItems))}
 	refused, size := false, 0
 	for n, action := range all.TransactItems {
@@ -149,13 +145,10 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		}
 		at := place{g.table, g.key}
 		switch {
-		case g.fault != nil:
-			faults[n], refused = g.fault, true
-			continue
 		case seen[at]:
 			return nil, errTwice
 		case g.table.busy[g.key]:
-			faults[n], refused = errConflict(), true
+			conflicts[n], refused = errConflict(), true
 			continue
 		}
 		seen[at] = true
@@ -165,7 +158,7 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 	}
 	switch {
 	case refused:
-		return nil, cancelled(faults)
+		return nil, cancelled(conflicts)
 	case size > table.TransactionBytes:
 		return nil, validation("Collection size of items exceeds %d bytes", table.TransactionBytes)
 	}

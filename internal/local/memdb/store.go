@@ -27,8 +27,8 @@ const shardsDefault = 4
 // store that is used for long doesn't grow. AWS keeps those of a day in a stream.
 const changesKept = 200_000
 
-// Options say how the store behaves. With the zero Options, it is never behind. The functions are called without a
-// lock, and with the context of the request that they disturb.
+// Options say how the store behaves. With the zero Options, it is never behind. The functions that take a context get
+// that of the request that they disturb, and are called without a lock.
 type Options struct {
 	// Now is the store's clock, which its answers carry; nil: time.Now.
 	Now func() time.Time
@@ -42,7 +42,8 @@ type Options struct {
 	// Page is how many of n items a page of a query or scan holds; nil: all. If fewer, the answer has a
 	// LastEvaluatedKey. The first page holds one at least.
 	Page func(ctx context.Context, n int) int
-	// Violation gets the write that would change or delete an event, before it is carried out; nil: it panics.
+	// Violation gets the write that would change or delete an event, before it is carried out; nil: it panics. It must
+	// not use the store, whose lock is held.
 	Violation func(error)
 	// Shards is how many a stream has; 0: 4.
 	Shards int

@@ -70,23 +70,11 @@ func (s *Store) show(writes []*write) {
 }
 
 // write decides writes that are made together or not at all. With atOnce it carries them out, otherwise it makes
-// their items busy. refuse makes an error of the reasons why writes cannot be made, nil for one that can. A
-// violation is reported first, without the lock, and the writes are then decided anew.
+// their items busy. refuse makes an error of the reasons why writes cannot be made, nil for one that can. A violation
+// is reported before it is carried out.
 func (s *Store) write(
 	requests []writeRequest, refuse func(reasons []error) error, atOnce bool,
-) ([]*write, error) {
-	writes, violation, err := s.decide(requests, refuse, atOnce, false)
-	if violation != nil {
-		s.options.Violation(violation)
-		writes, _, err = s.decide(requests, refuse, atOnce, true)
-	}
-	return writes, err
-}
-
-// decide is write, but returns a violation instead of carrying it out, unless it is permitted.
-func (s *Store) decide(
-	requests []writeRequest, refuse func([]error) error, atOnce, permitted bool,
-) (writes []*write, violation, err error) {
+) (writes []*write, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := make(map[place]bool, len(requests))
@@ -94,20 +82,21 @@ func (s *Store) decide(
 	for _, r := range requests {
 		w, err := s.newWrite(r)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		at := place{w.table, w.key}
-		if seen[at] && w.fault == nil {
-			return nil, nil, errTwice
+		if seen[at] {
+			return nil, errTwice
 		}
 		seen[at] = true
 		writes = append(writes, w)
 	}
+	var violation error
 	size, reasons := 0, make([]error, len(writes))
 	for n, w := range writes {
 		before := w.table.row(w.key).current()
-		if w.after, reasons[n] = w.decide(before); reasons[n] == errOperand { // the answer to all of it
-			return nil, nil, errOperand
+		if w.after, reasons[n], err = w.decide(before); err != nil {
+			return nil, err
 		}
 		size += max(ddb.ItemBytes(before), ddb.ItemBytes(w.after))
 		if w.action != checking && before[table.AttrEventVersion] != nil {
@@ -117,11 +106,11 @@ func (s *Store) decide(
 	}
 	switch {
 	case errors.Join(reasons...) != nil:
-		return nil, nil, refuse(reasons)
+		return nil, refuse(reasons)
 	case size > table.TransactionBytes:
-		return nil, nil, validation("Aggregate size of all items cannot exceed %d bytes", table.TransactionBytes)
-	case violation != nil && !permitted:
-		return nil, violation, nil
+		return nil, validation("Aggregate size of all items cannot exceed %d bytes", table.TransactionBytes)
+	case violation != nil:
+		s.options.Violation(violation)
 	}
 	for _, w := range writes {
 		if atOnce {
@@ -130,7 +119,7 @@ func (s *Store) decide(
 			w.table.busy[w.key] = true
 		}
 	}
-	return writes, nil, nil
+	return writes, nil
 }
 
 // A place is one item of one table. A transaction may have each place once.
@@ -164,8 +153,6 @@ func cancelled(reasons []error) error {
 			r.Code, r.Message, r.Item = aws.String(ddb.ReasonCondition), failed.Message, failed.Item
 		case errors.As(reason, &conflict):
 			r.Code, r.Message = aws.String(ddb.ReasonConflict), conflict.Message
-		default:
-			r.Code, r.Message = aws.String("ValidationError"), aws.String(reason.Error())
 		}
 		out.CancellationReasons = append(out.CancellationReasons, r)
 		codes = append(codes, *r.Code)

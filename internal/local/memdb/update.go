@@ -21,8 +21,7 @@ type step struct {
 	isKey bool // it cannot be updated, which is seen after the condition
 }
 
-// errOperand is the answer to an addition to something other than a number, or one whose sum cannot be kept. A
-// transaction is refused with it by DynamoDB Local, not cancelled.
+// errOperand is the answer to an addition to something other than a number, or one whose sum cannot be kept.
 var errOperand = validation("An operand in the update expression has an incorrect data type, or a sum too many digits")
 
 // update reads an UpdateExpression:

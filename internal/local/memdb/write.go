@@ -1,7 +1,6 @@
 package memdb
 
 import (
-	"cmp"
 	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,7 +78,6 @@ type write struct {
 	item      ddb.Item // to put, otherwise its key, which is the request's
 	update    update
 	shows     bool     // the item is shown if the condition fails
-	fault     error    // a ValidationException: the key or the item cannot be one of this table
 	after     ddb.Item // what the item became, once it is decided
 }
 
@@ -106,51 +104,43 @@ func (s *Store) newWrite(r writeRequest) (*write, error) {
 	if r.action == putting {
 		given = r.Item
 	}
-	if w.key, w.fault, err = t.keyOf(given, r.action != putting); err != nil {
+	if w.key, err = t.keyOf(given, r.action != putting); err != nil {
 		return nil, err
 	}
 	if w.item = given; r.action == putting { // what an update makes of the item is checked when that is known
-		if w.item, err = keepItem(given); err != nil {
-			return nil, err
-		}
-		fault, err := t.check(w.item)
-		if w.fault = cmp.Or(w.fault, fault); w.fault == nil && err != nil {
-			return nil, err
+		if w.item, err = keepItem(given); err == nil {
+			err = t.check(w.item)
 		}
 	}
-	return w, nil
+	return w, err
 }
 
-// decide returns what the item becomes, or why the write cannot be made: a ValidationException, a conflict with a
-// transaction under way, or a condition that doesn't hold, in this order. It changes nothing.
-func (w *write) decide(before ddb.Item) (after ddb.Item, reason error) {
+// decide returns what the item becomes, or the reason why the write cannot be made: a conflict with a transaction under
+// way, or a condition that doesn't hold. The error is a ValidationException. It changes nothing.
+func (w *write) decide(before ddb.Item) (after ddb.Item, reason, err error) {
 	switch {
-	case w.fault != nil:
-		return before, w.fault
 	case w.table.busy[w.key]:
-		return before, errConflict()
+		return before, errConflict(), nil
 	case !w.condition.holds(before):
 		failed := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
 		if w.shows {
 			failed.Item = lend(before, nil)
 		}
-		return before, failed
+		return before, failed, nil
 	}
 	switch w.action {
 	case putting:
-		return w.item, nil
+		return w.item, nil, nil
 	case deleting:
-		return nil, nil
+		return nil, nil, nil
 	case checking:
-		return before, nil
+		return before, nil, nil
 	}
 	if after = before; after == nil {
 		after, _ = keepItem(w.item) // two strings
 	}
-	after, err := w.update.of(after)
-	if err != nil {
-		return before, err
+	if after, err = w.update.of(after); err == nil {
+		err = w.table.check(after)
 	}
-	fault, err := w.table.check(after)
-	return after, cmp.Or(fault, err)
+	return after, nil, err
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/segmentio/ksuid"
 )
 
-// Why records became a dead letter, in Lambda's words.
+// Why records became a dead letter. The first is Lambda's word. The other is our own: the record has an attribute of an
+// unknown type.
 const (
 	retriesExhausted = "RetryAttemptsExhausted"
-	ageExceeded      = "RecordAgeExceeded"
-	// unreadable is our own: the record has an attribute of an unknown type.
-	unreadable = "Unreadable"
+	unreadable       = "Unreadable"
 )
 
 // deadLetterTime is the format of times in a dead letter.

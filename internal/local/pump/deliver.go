@@ -9,6 +9,7 @@ import (
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/segmentio/ksuid"
 )
 
@@ -16,48 +17,43 @@ import (
 type delivery struct {
 	pump     *Pump
 	shard    string
-	records  <-chan record
-	failures int // invocations that failed in a row
+	waiting  []record // for their batch to be full, or for its window to end
+	failures int      // invocations that failed in a row
 }
 
-// run delivers until the records end or ctx does.
-func (d *delivery) run(ctx context.Context) {
-	for {
-		batch := d.nextBatch(ctx)
-		if len(batch) == 0 || d.deliver(ctx, batch, 0) != nil {
-			return
+// take lets the records of a page wait that pass the filters. It returns an error only when ctx ended before a dead
+// letter of one that cannot be read was written.
+func (d *delivery) take(ctx context.Context, page []types.Record) error {
+	seen := time.Now()
+	for _, r := range page {
+		c, err := convert(r, d.pump.options.StreamARN, seen)
+		if err == nil && !d.pump.filter.matches(c.event) {
+			continue
+		}
+		d.pump.addPending(1)
+		if err == nil {
+			d.waiting = append(d.waiting, c)
+		} else if err := d.pump.giveUp(ctx, d.shard, []record{c}, unreadable, 0, err); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// nextBatch waits for a record, and then until the batch is full or its first record has waited for the window. It
-// is empty when the records or ctx have ended.
-func (d *delivery) nextBatch(ctx context.Context) (batch []record) {
-	var window <-chan time.Time // of the first record
-	for len(batch) < d.pump.options.Settings.BatchSize {
-		var r record
-		var ok bool
-		select {
-		case r, ok = <-d.records: // a record that is there is taken, however late
-		default:
-			select {
-			case r, ok = <-d.records:
-			case <-window:
-				return batch
-			case <-ctx.Done():
-				return nil
-			}
-		}
-		if !ok {
-			return batch
-		}
-		if batch = append(batch, r); len(batch) == 1 {
-			timer := time.NewTimer(time.Until(r.seen.Add(d.pump.options.Settings.Window)))
-			defer timer.Stop()
-			window = timer.C
+// deliverDue delivers the batches that are full, and those whose first record has waited for the window, or all when
+// the shard is over. It returns an error only when ctx ended before that.
+func (d *delivery) deliverDue(ctx context.Context, isOver bool) error {
+	s, now := d.pump.options.Settings, time.Now() // what came after that waits for its turn
+	isDue := func(first record) bool { return isOver || now.Sub(first.seen) >= s.Window }
+	for len(d.waiting) >= s.BatchSize || len(d.waiting) > 0 && isDue(d.waiting[0]) {
+		n := min(len(d.waiting), s.BatchSize)
+		batch := d.waiting[:n]
+		d.waiting = d.waiting[n:]
+		if err := d.deliver(ctx, batch, 0); err != nil {
+			return err
 		}
 	}
-	return batch
+	return nil
 }
 
 // deliver hands a batch to the handler until each record of it is done or a dead letter. It returns an error only
@@ -69,13 +65,9 @@ func (d *delivery) nextBatch(ctx context.Context) (batch []record) {
 //     batch failed. It is halved if it has more than one record, which uses up no retry. Otherwise it is retried.
 //   - Failures reported by sequence number: the records before the lowest one are done, all others are delivered
 //     again. If the lowest is the first of the batch, that is a retry.
-//   - A batch out of retries and a record that is too old become dead letters, and the shard goes on.
+//   - A batch out of retries becomes a dead letter, and the shard goes on.
 func (d *delivery) deliver(ctx context.Context, batch []record, invocations int) error {
 	for retries := 0; ; {
-		var err error
-		if batch, err = d.dropOld(ctx, batch, invocations); err != nil || len(batch) == 0 {
-			return err
-		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -164,30 +156,4 @@ func checkpoint(batch []record, response lambdaevents.DynamoDBEventResponse) (do
 		done = min(done, i)
 	}
 	return done, fmt.Errorf("%w, the first is %s", errReported, batch[done].sequenceNumber())
-}
-
-// dropOld makes dead letters of the records that are too old, and returns the others.
-//
-// A record that is older than this run counts from the beginning of the run: it may have been delivered by the run
-// before, and had no chance in this one. For the same reason, ages count from the end of an outage of the stream,
-// and not at all during one.
-func (d *delivery) dropOld(ctx context.Context, batch []record, invocations int) ([]record, error) {
-	from, counts := d.pump.ageCountsFrom()
-	if !counts {
-		return batch, nil
-	}
-	old := 0
-	for ; old < len(batch); old++ {
-		since := batch[old].event.Change.ApproximateCreationDateTime.Time
-		if since.Before(from) {
-			since = from
-		}
-		if time.Since(since) <= d.pump.options.Settings.MaximumRecordAge {
-			break
-		}
-	}
-	if old == 0 {
-		return batch, nil
-	}
-	return batch[old:], d.pump.giveUp(ctx, d.shard, batch[:old], ageExceeded, invocations, nil)
 }

@@ -7,8 +7,8 @@
 // The handler must therefore accept records that it has seen before, which Lambda requires, too.
 //
 // It differs from Lambda where that helps on a developer's machine. It polls more often, and its backoff is shorter.
-// It writes no dead letters while the stream cannot be reached, because then the handler cannot reach the table
-// either.
+// It gives up records by their retries alone, not by their age. It writes no dead letters while the stream cannot be
+// reached, because then the handler cannot reach the table either.
 package pump
 
 import (
@@ -77,7 +77,6 @@ type Pump struct {
 	shards   map[string]*shard
 	complete bool      // no shard is missing from shards
 	pending  int       // records that were read and are neither done nor dead letters
-	ageFrom  time.Time // when this run began, or its last outage ended
 	outage   time.Time // when the present outage of the stream began; zero: there is none
 	reported time.Time // when the outage was logged last
 }
@@ -153,7 +152,7 @@ func (p *Pump) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shards, p.complete, p.pending = make(map[string]*shard), false, 0
-	p.ageFrom, p.outage, p.reported = time.Now(), time.Time{}, time.Time{}
+	p.outage, p.reported = time.Time{}, time.Time{}
 }
 
 // CaughtUp reports whether every record that was in the stream at t is done or a dead letter. It is meant to be
@@ -205,15 +204,7 @@ func (p *Pump) streamAnswered() {
 	if p.outage.IsZero() {
 		return
 	}
-	now := time.Now()
 	p.options.Log.Warn("the stream can be read again",
-		"stream", p.options.StreamARN, "after_ms", now.Sub(p.outage).Milliseconds())
-	p.ageFrom, p.outage, p.reported = now, time.Time{}, time.Time{}
-}
-
-// ageCountsFrom returns the earliest time from which the age of a record counts, and whether it counts now.
-func (p *Pump) ageCountsFrom() (from time.Time, counts bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ageFrom, p.outage.IsZero()
+		"stream", p.options.StreamARN, "after_ms", time.Since(p.outage).Milliseconds())
+	p.outage, p.reported = time.Time{}, time.Time{}
 }

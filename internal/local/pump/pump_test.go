@@ -113,7 +113,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 		})
 	})
 	t.Run("waits for no retry", func(t *testing.T) {
-		simulate(t, func(s *Settings) { s.MaximumRetryAttempts = manyRetries }, func(t *testing.T, r *rig) {
+		simulate(t, func(s *Settings) { s.MaximumRetryAttempts = 10_000 }, func(t *testing.T, r *rig) {
 			r.put("A", "a1")
 			r.handle = failOn("a1")
 			r.start()

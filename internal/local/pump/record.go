@@ -53,9 +53,9 @@ func convert(r types.Record, streamARN string, seen time.Time) (record, error) {
 	return record{event: e, seen: seen}, errors.Join(keysErr, imageErr)
 }
 
-// latestCreation is the latest time at which a record can have been made. AWS rounds down to the second, and its
-// time is kept. DynamoDB Local rounds down to the minute: the record was made within that minute, and before it was
-// seen.
+// latestCreation is the latest time at which a record can have been made, from which the functions count its lag. AWS
+// rounds down to the second, and its time is kept. DynamoDB Local rounds down to the minute: the record was made within
+// that minute, and before it was seen.
 func latestCreation(t, seen time.Time) time.Time {
 	if t != t.Truncate(time.Minute) {
 		return t

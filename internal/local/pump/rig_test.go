@@ -47,8 +47,7 @@ func simulate(t *testing.T, change func(*Settings), run func(t *testing.T, r *ri
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		set := Settings{
-			BatchSize: 4, Window: 50 * time.Millisecond, MaximumRetryAttempts: 2, MaximumRecordAge: longAge,
-			Timeout: 10 * time.Minute,
+			BatchSize: 4, Window: 50 * time.Millisecond, MaximumRetryAttempts: 2, Timeout: 10 * time.Minute,
 		}
 		if change != nil {
 			change(&set)
@@ -184,12 +183,6 @@ type deadLetter struct {
 	// Payload is the event as JSON text: {"Records":[...]}.
 	Payload string `json:"payload"`
 }
-
-// manyRetries and longAge are the most that Lambda takes.
-const (
-	manyRetries = 10_000
-	longAge     = 604_800 * time.Second
-)
 
 // letters reads the dead letter file.
 func (r *rig) letters(t *testing.T) []deadLetter {

@@ -6,7 +6,8 @@ import "time"
 // Lambda's (CreateEventSourceMapping), and not checked here.
 //
 // Three settings of Lambda are fixed, as the ledger's mapping has them: a failed batch is bisected, the function
-// reports failed items, and each shard has one batch under way at a time.
+// reports failed items, and each shard has one batch under way at a time. One is left out, the greatest age of a
+// record: it is for functions that nobody watches for hours.
 type Settings struct {
 	// Filters are the patterns of FilterCriteria, as JSON text. A record that matches any of them is delivered.
 	// Without a pattern, every record is.
@@ -18,10 +19,6 @@ type Settings struct {
 	Window time.Duration
 	// MaximumRetryAttempts is how often a failed batch is retried before it becomes a dead letter: 0 to 10,000.
 	MaximumRetryAttempts int
-	// MaximumRecordAge is the age at which a record becomes a dead letter without being delivered: 60 s to 7 days.
-	// It counts from the beginning of the run, or from the end of the last outage of the stream, if the record is
-	// older than that.
-	MaximumRecordAge time.Duration
 	// Timeout of one invocation: more than 0.
 	Timeout time.Duration
 }

@@ -21,8 +21,6 @@ const (
 	// there is nothing. Balances lag by it, and it keeps an idle machine idle.
 	minPoll = 20 * time.Millisecond
 	maxPoll = 100 * time.Millisecond
-	// readAheadBatches is how many batches are read ahead of the handler, beside the page that is being read.
-	readAheadBatches = 2
 )
 
 // shardState is how far a shard has come.
@@ -119,22 +117,10 @@ func (p *Pump) shardEnded(ctx context.Context, sh *shard) {
 	p.options.Log.Debug("shard ended", "shard", sh.id)
 }
 
-// runShard reads a shard and delivers its records in order, until it ends or ctx does.
+// runShard reads a shard from the trim horizon and delivers its records in order, until it ends or ctx does. Nothing is
+// read while records are delivered.
 func (p *Pump) runShard(ctx context.Context, sh *shard) {
-	records := make(chan record, readAheadBatches*p.options.Settings.BatchSize)
-	delivered := make(chan struct{})
-	go func() {
-		defer close(delivered)
-		d := &delivery{pump: p, shard: sh.id, records: records}
-		d.run(ctx)
-	}()
-	p.read(ctx, sh, records)
-	close(records)
-	<-delivered
-}
-
-// read reads a shard from the trim horizon, until it ends or ctx does.
-func (p *Pump) read(ctx context.Context, sh *shard, records chan<- record) {
+	d := &delivery{pump: p, shard: sh.id}
 	var iterator *string
 	position := "" // sequence number of the last record read
 	idle := minPoll
@@ -144,6 +130,7 @@ func (p *Pump) read(ctx context.Context, sh *shard, records chan<- record) {
 		if err != nil {
 			iterator = nil
 			if p.readFailed(ctx, sh.id, err, &position) {
+				_ = d.deliverDue(ctx, true) // it fails when ctx ends
 				return
 			}
 			failures++
@@ -155,15 +142,16 @@ func (p *Pump) read(ctx context.Context, sh *shard, records chan<- record) {
 		if n := len(out.Records); n > 0 {
 			position = aws.ToString(out.Records[n-1].Dynamodb.SequenceNumber)
 			idle = minPoll
-			if !p.enqueue(ctx, sh.id, out.Records, records) {
-				return
-			}
 		} else {
 			p.mu.Lock()
 			sh.readTo = began
 			p.mu.Unlock()
 		}
-		if iterator = out.NextShardIterator; iterator == nil {
+		if d.take(ctx, out.Records) != nil {
+			return
+		}
+		iterator = out.NextShardIterator
+		if d.deliverDue(ctx, iterator == nil) != nil || iterator == nil {
 			return
 		}
 		if len(out.Records) < pageRecords {
@@ -219,32 +207,4 @@ func (p *Pump) readFailed(ctx context.Context, id string, err error, position *s
 		p.streamFailed(fmt.Errorf("shard %s: %w", id, err))
 	}
 	return false
-}
-
-// enqueue hands over the records that pass the filters, and waits while the queue is full. It reports whether ctx
-// is still alive. The records of a page are pending before the first of them is delivered.
-func (p *Pump) enqueue(ctx context.Context, id string, page []types.Record, records chan<- record) bool {
-	seen := time.Now()
-	passed := make([]record, 0, len(page))
-	for _, r := range page {
-		c, err := convert(r, p.options.StreamARN, seen)
-		switch {
-		case err != nil:
-			p.addPending(1)
-			if p.giveUp(ctx, id, []record{c}, unreadable, 0, err) != nil {
-				return false
-			}
-		case p.filter.matches(c.event):
-			passed = append(passed, c)
-		}
-	}
-	p.addPending(len(passed))
-	for _, r := range passed {
-		select {
-		case records <- r:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
 }
