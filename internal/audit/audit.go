@@ -7,17 +7,16 @@
 //   - read: scans the table in parallel segments, and reads pages of single partitions.
 //   - decode: checks each item by itself: keys, types, canonical texts and numbers, and that nothing is unknown.
 //   - events: checks the checksum of each event, the sums, the shape and the fingerprint of each header, the ends of
-//     holds and the reversals. It also checks that headers and ends have the same legs as the postings, that the lists
-//     of holds show the holds, and that headers and ends stand in the lists of transactions and in the journal, without
-//     holding any of these in memory. For each transaction it adds the hashes of the expected items and subtracts the
-//     hashes of the stored ones.
+//     holds and the reversals. It also compares headers and ends with the postings, the lists of holds, the lists of
+//     transactions and the journal. It holds none of these in memory: for each transaction it adds the hashes of the
+//     expected items and subtracts the hashes of the stored ones.
 //   - projections: reads each account in the order of its keys. It compares balances, segments, guards, summary,
 //     memberships and places in groups with the sums of the postings, with the changes of the account and of its
 //     groups, and with the grants. It reads the members of each group likewise.
 //
 // A read that fails ends the audit: it cancels the context of the audit with its error, and returns nothing. Therefore
-// no other function returns errors of reads. What they compute from nothing is never reported, because a canceled audit
-// takes no more findings and has no report.
+// no other function returns errors of reads. A function may go on with an empty answer. That does no harm: a canceled
+// audit takes no more findings and has no report.
 //
 // Memory depends on the size of a page, not of the table. The ledger may serve requests during an audit, so a scan
 // does not see one instant. An item that looks wrong is therefore read again several times, with pauses, before it is
@@ -207,3 +206,6 @@ func (a *Audit) sleep(ctx context.Context, d time.Duration) {
 		a.fail(err)
 	}
 }
+
+// isYoung reports whether what happened at that time may still be projected.
+func (a *Audit) isYoung(at time.Time) bool { return at.After(a.Now().Add(-a.Settle)) }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -68,11 +69,11 @@ var kinds = map[string]kind{
 	kindCaptured:       one(table.ParseOutcome, (*reader).outcome),
 	kindReleased:       one(table.ParseOutcome, (*reader).outcome),
 	kindExpired:        one(table.ParseOutcome, (*reader).outcome),
-	kindReversed:       numbered(table.ParseReversal, (*reader).reversal),
-	kindChange:         numbered(table.ParseChange, (*reader).change),
+	kindReversed:       two(table.ParseReversal, (*reader).reversal),
+	kindChange:         two(table.ParseChange, (*reader).change),
 	kindPosting:        three(table.ParsePosting, (*reader).posting),
 	kindGroup:          one(table.ParseGroup, (*reader).group),
-	kindGrouping:       numbered(table.ParseGrouping, (*reader).grouping),
+	kindGrouping:       two(table.ParseGrouping, (*reader).grouping),
 	table.KindGrouped:  two(table.ParseGrouped, (*reader).grouped),
 	table.KindSpend:    two(table.ParseSpend, (*reader).guard),
 	table.KindBalance:  two(table.ParseBalance, (*reader).balance),
@@ -107,27 +108,15 @@ func one[V any](parse func(table.Key) (string, bool), read func(r *reader, id st
 	}
 }
 
-// numbered is a kind whose key has one id, and a number, which read checks.
-func numbered[V any](parse func(table.Key) (string, int64, bool), read func(r *reader, id string, n int64) V) kind {
+// two is a kind whose key has an id, mostly that of an account, and another one or a number.
+func two[T, V any](parse func(table.Key) (string, T, bool), read func(r *reader, id string, end T) V) kind {
 	return func(r *reader) (any, bool) {
-		id, n, ok := parse(r.key)
+		id, end, ok := parse(r.key)
 		if !ok {
 			return nil, false
 		}
-		r.checkIDs(id)
-		return read(r, id, n), true
-	}
-}
-
-// two is a kind whose key has two ids: mostly that of an account and another one.
-func two[V any](parse func(table.Key) (string, string, bool), read func(r *reader, account, id string) V) kind {
-	return func(r *reader) (any, bool) {
-		account, id, ok := parse(r.key)
-		if !ok {
-			return nil, false
-		}
-		r.checkIDs(account, id)
-		return read(r, account, id), true
+		r.checkIDs(id, fmt.Sprint(end)) // as a text, a number is an id, too
+		return read(r, id, end), true
 	}
 }
 

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"math/big"
 	"time"
 
 	"ledger.example/internal/table"
@@ -21,17 +20,6 @@ type header struct {
 
 // isHold reports whether the transaction is a hold.
 func (h header) isHold() bool { return h.expires != "" }
-
-// posting returns what the item of the header's leg i must contain.
-func (h header) posting(i int) posting {
-	p := posting{event: h.event, leg: h.legs[i], transaction: h.id, description: h.description}
-	p.kind, p.pending = h.kind, new(big.Int)
-	if h.isHold() {
-		p.phase, p.pending = placed, p.quantity
-		p.quantity, p.cost = new(big.Int), new(big.Int)
-	}
-	return p
-}
 
 // header reads the attributes of a header. Its time is in the KSUIDs of its legs unless it has an effective date.
 func (r *reader) header(id string) header {

@@ -104,13 +104,6 @@ func (r *reader) outcome(hold string) outcome {
 	return o
 }
 
-// posting returns what the item of the outcome's leg i must contain. The outcome fits its hold.
-func (o outcome) posting(of header, i int) posting {
-	p := posting{event: o.event, leg: o.legs[i], transaction: o.hold, description: of.description}
-	p.kind, p.phase, p.pending = of.kind, o.how, new(big.Int).Neg(of.legs[i].quantity)
-	return p
-}
-
 // reversed is what one reversal took back of a transaction.
 type reversed struct {
 	event

@@ -1,88 +1,193 @@
 package audit
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"slices"
+	"strconv"
+	"time"
 
 	"ledger.example/internal/table"
 )
 
-// entry is a hold's entry in one of its lists: in that of an account, or in the one by expiry.
+// entry is an entry in a list of holds or of transactions: as it is stored, or as its transaction demands it.
 type entry struct {
-	key     table.Key
-	account string // "" of the one by expiry
+	key         table.Key
+	transaction string
+	steps       []step // what it shows, the newest last; none: it is absent, or lists nothing
+	*listing
 }
 
-// entriesOf returns the entries that a hold must have.
-func (a *Audit) entriesOf(l life) (all []entry) {
-	for _, account := range l.accounts() {
-		all = append(all, entry{table.HoldKey(account, l.legs[0].ksuid), account})
+// step is what an entry shows of one event: that a transaction was posted, that a hold was placed, or how it ended.
+type step struct {
+	text  string    // what findings show of an entry whose newest step it is
+	ksuid string    // of the event's first leg; "" if the event is not known
+	at    time.Time // of the event; zero in a stored entry
+}
+
+// listing is what the entries of some lists have in common.
+type listing struct {
+	of                   part
+	wrong, behind, alone Code
+	wrongIn              string // the attribute that makes an entry wrong; "" for any
+}
+
+var (
+	ofHolds        = &listing{ofEvents, HoldEntryWrong, HoldEntryBehind, HoldEntryAlone, ""}
+	ofTransactions = &listing{ofLists, ListEntryWrong, ListEntryBehind, ListEntryAlone, table.AttrHeld}
+)
+
+// copies returns the steps of a hold in the list of an account. Its entry has copies of the events, which their
+// checksums identify.
+func copies(h header, end *outcome) []step {
+	all := []step{{"open, header " + h.checksum, h.legs[0].ksuid, h.at}}
+	if end != nil {
+		all = append(all, step{"ended, header " + h.checksum + ", end " + end.checksum, end.legs[0].ksuid, end.at})
 	}
-	return append(all, entry{table.OpenHoldKey(l.expires, l.id), ""})
+	return all
 }
 
-// judge compares an entry with its hold, which was read before: right, moving, behind, wrong, or beyond if it shows an
-// end that does not exist.
-func (e entry) judge(ctx context.Context, a *Audit, l life) (found Finding, s state) {
-	item := a.get(ctx, e.key)
-	value, _ := decode(item)
-	version, placedAs, endedAs := int64(0), "", "" // 0: there is no entry
+// statusTexts are the texts of the steps of a hold in the list by expiry.
+var statusTexts = [...]string{"open", "ended"}
+
+// statuses returns the steps of a hold in the list by expiry.
+func statuses(h header, end *outcome) []step {
+	all := copies(h, end)
+	for i := range all {
+		all[i].text = statusTexts[i]
+	}
+	return all
+}
+
+// listedAs returns the one step in a list of transactions.
+func listedAs(isHold bool, ksuid string, at time.Time) []step {
+	if isHold {
+		return []step{{"a hold", ksuid, at}}
+	}
+	return []step{{"no hold", ksuid, at}}
+}
+
+// entries returns the entries that a transaction must have. Of the lists by metadata, those by the given keys count.
+func (l life) entries(indexed []string) (all []entry) {
+	if !l.exists {
+		return nil
+	}
+	ksuid := l.legs[0].ksuid
+	demand := func(k table.Key, steps []step, of *listing) { all = append(all, entry{k, l.id, steps, of}) }
+	if l.isHold() {
+		for _, account := range l.accounts() {
+			demand(table.HoldKey(account, ksuid), copies(l.header, l.end), ofHolds)
+		}
+		demand(table.OpenHoldKey(l.expires, l.id), statuses(l.header, l.end), ofHolds)
+	}
+	demand(table.ListedKey(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), ofTransactions)
+	for _, name := range indexed {
+		if value, ok := l.metadata[name]; ok {
+			k := table.Key{PK: table.MetadataPK(name, value), SK: table.ListedSK(ksuid, l.id)}
+			demand(k, listedAs(l.isHold(), ksuid, l.at), ofTransactions)
+		}
+	}
+	return all
+}
+
+// entryIn returns the entry that a decoded item is. ok is false if it is none. l is what is known of its transaction.
+func entryIn(value any, key table.Key, l life) (e entry, ok bool) {
 	switch v := value.(type) {
 	case holdEntry:
-		version, placedAs = v.version, v.header.checksum
-		if v.end != nil {
-			endedAs = v.end.checksum
-		}
+		return entry{key, v.header.id, copies(v.header, v.end), ofHolds}, true
 	case openHold:
-		version, placedAs = v.version, l.checksum
-	default:
-		if len(item) > 0 {
-			return found, right // the scan reports it
+		steps := []step{{text: statusTexts[0]}, {text: statusTexts[1]}}
+		if l.isHold() {
+			copy(steps, statuses(l.header, l.end))
+		}
+		return entry{key, v.hold, steps[:v.version], ofHolds}, true
+	case listed:
+		e = entry{key, v.transaction, nil, ofTransactions}
+		if !v.void {
+			e.steps = listedAs(v.held, v.ksuid, time.Time{})
+		}
+		return e, true
+	}
+	return e, false
+}
+
+func (e entry) String() string {
+	if len(e.steps) == 0 {
+		return absent
+	}
+	return e.steps[len(e.steps)-1].text
+}
+
+// judge compares a stored entry with the one that its transaction demands: right, moving, behind, wrong, or beyond if
+// it shows an end that does not exist.
+func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
+	finding := func(code Code, attribute string) Finding {
+		return Finding{code, wanted.key, attribute, stored.String(), wanted.String()}
+	}
+	switch shown := len(stored.steps); {
+	case shown > len(wanted.steps):
+		return finding(wanted.alone, ""), beyond
+	case shown > 0 && stored.steps[shown-1].text != wanted.steps[shown-1].text:
+		return finding(wanted.wrong, wanted.wrongIn), wrong
+	case shown == len(wanted.steps):
+		return found, right
+	case a.isYoung(wanted.steps[shown].at):
+		return found, moving
+	}
+	return finding(wanted.behind, ""), behind
+}
+
+// compareEntries compares the entries that a transaction must have with the stored ones, and returns their keys.
+// isMoving is true if one of them is behind, and too young for that to be wrong.
+func (a *Audit) compareEntries(ctx context.Context, l life) (keys []table.Key, found []Finding, isMoving bool) {
+	for _, wanted := range l.entries(a.Indexed) {
+		keys = append(keys, wanted.key)
+		item := a.get(ctx, wanted.key)
+		value, _ := decode(item)
+		stored, ok := entryIn(value, wanted.key, l)
+		if !ok && len(item) > 0 {
+			continue // the scan reports it
+		}
+		switch f, s := a.judge(stored, wanted); s {
+		case moving:
+			isMoving = true
+		case behind, wrong, beyond:
+			found = append(found, f)
 		}
 	}
-	wanted, at := int64(openVersion), l.at
-	if l.end != nil {
-		wanted = endedVersion
-	}
-	if version == openVersion && l.end != nil {
-		at = l.end.at
-	}
-	code := HoldEntryWrong
-	switch {
-	case version > wanted:
-		code, s = HoldEntryAlone, beyond
-	case version > 0 && placedAs != l.checksum, version == endedVersion && e.account != "" && endedAs != l.end.checksum:
-		s = wrong
-	case version == wanted:
-		return found, right
-	case at.After(a.Now().Add(-a.Settle)):
-		return found, moving
-	default:
-		code, s = HoldEntryBehind, behind
-	}
-	return Finding{code, e.key, "", entryText(version, placedAs, endedAs), l.entryText(wanted)}, s
+	return keys, found, isMoving
 }
 
-// entryText returns what the hold's entries must show.
-func (l life) entryText(version int64) string {
-	ended := ""
-	if l.end != nil {
-		ended = l.end.checksum
+// belongsNowhere is the finding of an entry that its transaction does not demand.
+func (e entry) belongsNowhere(l life) Finding {
+	id := strconv.Quote(e.transaction)
+	right := "no entry: there is no transaction " + id
+	if l.exists {
+		right = "no entry: transaction " + id + " does not belong there"
 	}
-	return entryText(version, l.checksum, ended)
+	return Finding{e.alone, e.key, "", "an entry of " + id, right}
 }
 
-// entryText shows an entry, of which the events are told by their checksums.
-func entryText(version int64, placed, ended string) string {
-	switch version {
-	case 0:
-		return absent
-	case openVersion:
-		return fmt.Sprintf("open, header %s", placed)
-	}
-	return fmt.Sprintf("ended, header %s, end %s", placed, ended)
-}
+// isIndexed reports whether all transactions that belong into an entry's list must be there.
+func (a *Audit) isIndexed(v listed) bool { return v.name == "" || slices.Contains(a.Indexed, v.name) }
 
-// compareKeys orders keys as the table does.
-func compareKeys(k, l table.Key) int { return cmp.Or(cmp.Compare(k.PK, l.PK), cmp.Compare(k.SK, l.SK)) }
+// checkUnindexed checks an entry by a metadata key that is not indexed, or not any more. A transaction need not have
+// such an entry. One that is stored must be right.
+func (a *Audit) checkUnindexed(ctx context.Context, v listed, key table.Key) {
+	if v.void || a.isIndexed(v) {
+		return
+	}
+	l := a.life(ctx, v.transaction)
+	if l.unreadable {
+		return // the scan reports it
+	}
+	stored, _ := entryIn(v, key, l)
+	for _, wanted := range l.entries([]string{v.name}) {
+		if wanted.key == key {
+			if found, s := a.judge(stored, wanted); s != right {
+				a.report(ctx, found)
+			}
+			return
+		}
+	}
+	a.report(ctx, stored.belongsNowhere(l))
+}

@@ -14,7 +14,6 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	key := keyOf(item)
 	value, found := decode(item)
 	a.report(ctx, found...)
-	value = a.joined(ctx, value)
 	a.checksums.note(value, len(found) == 0)
 	id, isAccount := table.ParseAccount(key)
 	kind := textOf(item[table.AttrType])
@@ -57,16 +56,17 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	if _, asset, _, ok := table.ParsePosting(key); ok && value == nil {
 		a.legs.noteUnreadable(asset)
 	}
-	a.legs.note(ctx, value, key)
+	l := a.lifeOf(ctx, value)
+	a.legs.note(ctx, value, l, key)
 	switch v := value.(type) {
 	case header:
 		a.header(ctx, v, key)
 	case posting:
 		a.asset(ctx, v.asset, key)
 		a.legs.sum(v)
-	case endOf:
-		a.end(ctx, v, key)
-	case reversalBy:
+	case outcome:
+		a.checkEnd(ctx, l, key)
+	case reversed:
 		if a.reversed.isNew(v.transaction) {
 			a.checkReversals(ctx, v.transaction)
 		}
@@ -81,8 +81,8 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 			a.group(ctx, id, key)
 		}
 		a.group(ctx, v.changed(), key)
-	case openHoldOf:
-		a.noteOverdue(v)
+	case openHold:
+		a.noteOverdue(v, l)
 	case listed:
 		a.checkUnindexed(ctx, v, key)
 	case asset:

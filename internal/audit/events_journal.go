@@ -83,7 +83,7 @@ func (c *legCheck) noteEntries(ctx context.Context, entries []entryOf, page ...t
 			}
 			d = d.negated()
 		}
-		c.addTo(ctx, ofJournal, e.transaction, e.at, true, d, page...)
+		c.addAt(ctx, ofJournal, e.transaction, e.at, true, d, page...)
 	}
 }
 
@@ -104,8 +104,9 @@ func (c *legCheck) recount(ctx context.Context) {
 		seen, taken := make(map[uint64]bool), make(map[int]bool)
 		for room := windowEntries; len(dirty) > 0 && room > 0; dirty = dirty[1:] {
 			taken[dirty[0]] = true
-			room -= c.buckets[dirty[0]].items
-			c.buckets[dirty[0]].rests[ofJournal] = c.buckets[dirty[0]].wanted
+			b := c.buckets[dirty[0]]
+			room -= b.items
+			b.rests[ofJournal] = b.wanted
 		}
 		for e := range c.audit.journal(ctx, "") {
 			i, d := c.bucketOf(e.transaction), c.journalFact(e)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"math/big"
 	"strconv"
 	"sync"
 	"time"
@@ -39,8 +38,8 @@ type legCheck struct {
 	sumBefore  time.Time // the sums of assets are of postings before this instant: all are committed but backdated ones
 
 	mu         sync.Mutex
-	buckets    []bucket
-	rescanned  map[int]bool // buckets; nil in the first scan
+	buckets    map[int]*bucket // by index; the nil ones are zero
+	rescanned  map[int]bool    // buckets; nil in the first scan
 	partials   partials
 	assets     sumsByAsset      // of the postings by asset; "" is that of the assets beyond assetsMax
 	unreadable map[string]bool  // assets with an unreadable posting: nothing is known of their sums
@@ -109,25 +108,20 @@ func (p partials) add(transaction string, d digest, naming []table.Key) {
 func newLegCheck(a *Audit) *legCheck {
 	c := &legCheck{
 		audit: a, recentFrom: a.started.Add(-a.Settle), sumBefore: a.started.Add(-commandTimeout),
-		buckets: make([]bucket, bucketsCount), partials: make(partials), assets: make(sumsByAsset),
+		buckets: make(map[int]*bucket), partials: make(partials), assets: make(sumsByAsset),
 		unreadable: make(map[string]bool), reported: make(map[Finding]bool), unlisted: make(map[digest]unlisted),
 	}
 	rand.Read(c.key[:]) // never fails
 	return c
 }
 
-// hash covers everything in a posting, and whether it has a checksum.
-func (c *legCheck) hash(p posting) digest {
-	var buffer [512]byte
-	b := append(buffer[:0], c.key[:]...)
-	for _, s := range [...]string{p.transaction, p.account, p.asset, p.ksuid, p.kind, p.description, p.phase} {
-		b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
-		b = append(b, s...)
+// hashOf is the sum of the hashes of postings. Each covers everything in a posting, and whether it has a checksum.
+func (c *legCheck) hashOf(postings ...posting) (all digest) {
+	for _, p := range postings {
+		all.add(c.fact(p.transaction, p.account, p.asset, p.ksuid, p.kind, p.description, p.phase, p.quantity.String(),
+			p.cost.String(), p.pending.String(), strconv.FormatBool(p.sealed)))
 	}
-	for _, amount := range [...]*big.Int{p.quantity, p.cost, p.pending} {
-		b = append(amount.Append(b, 10), ';')
-	}
-	return digestOf(strconv.AppendBool(b, p.sealed))
+	return all
 }
 
 func digestOf(b []byte) digest {
@@ -135,18 +129,20 @@ func digestOf(b []byte) digest {
 	return digest{binary.BigEndian.Uint64(hash[:]), binary.BigEndian.Uint64(hash[8:])}
 }
 
-// hashOf is the sum of the hashes of a header's legs.
-func (c *legCheck) hashOf(h header) (all digest) {
-	for i := range h.legs {
-		all.add(c.hash(h.posting(i)))
-	}
-	return all
-}
-
 // bucketOf returns the index of the bucket that a transaction shares.
 func (c *legCheck) bucketOf(transaction string) int {
 	hash := sha256.Sum256(append(c.key[:], transaction...))
 	return int(binary.BigEndian.Uint32(hash[:]) % bucketsCount)
+}
+
+// bucket returns the bucket of an index, to be changed.
+func (c *legCheck) bucket(i int) *bucket {
+	b := c.buckets[i]
+	if b == nil {
+		b = new(bucket)
+		c.buckets[i] = b
+	}
+	return b
 }
 
 // sum adds a posting to its asset's sum.
@@ -173,15 +169,14 @@ func (c *legCheck) noteUnreadable(asset string) {
 	c.unreadable[asset] = true
 }
 
-// add adds to the rest of a transaction. ksuid is one of its postings'; "" if none is known.
-func (c *legCheck) add(ctx context.Context, transaction, ksuid string, d digest, naming ...table.Key) {
+// add adds to the rest of a part of a transaction. ksuid is one that all who add to it know; "" if none is known.
+func (c *legCheck) add(ctx context.Context, of part, transaction, ksuid string, d digest, naming ...table.Key) {
 	at, ok := instantOf(ksuid)
-	c.addTo(ctx, ofEvents, transaction, at, ok, d, naming...)
+	c.addAt(ctx, of, transaction, at, ok, d, naming...)
 }
 
-// addTo adds to the rest of a part of a transaction. at is an instant that all who add to it know; ok is false if none
-// is known.
-func (c *legCheck) addTo(ctx context.Context, of part, transaction string, at time.Time, ok bool, d digest,
+// addAt is add with an instant; ok is false if none is known.
+func (c *legCheck) addAt(ctx context.Context, of part, transaction string, at time.Time, ok bool, d digest,
 	naming ...table.Key,
 ) {
 	i := c.bucketOf(transaction)
@@ -189,10 +184,11 @@ func (c *legCheck) addTo(ctx context.Context, of part, transaction string, at ti
 	c.mu.Lock()
 	switch isFirst := c.rescanned == nil; {
 	case isFirst && ok && at.Before(c.recentFrom):
-		c.buckets[i].rests[of].add(d)
-		c.buckets[i].items++
+		b := c.bucket(i)
+		b.rests[of].add(d)
+		b.items++
 		if of == ofJournal && len(naming) == 0 {
-			c.buckets[i].wanted.add(d)
+			b.wanted.add(d)
 		}
 	case isFirst && c.partials[transaction] == nil && len(c.partials) >= partialMax:
 		isFull = true

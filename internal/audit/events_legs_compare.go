@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,42 +56,24 @@ func (c *legCheck) unreported(all []Finding) []Finding {
 func (c *legCheck) compare(ctx context.Context, id string, naming []table.Key) (
 	found []Finding, missing []entryOf, isMoving bool,
 ) {
-	l, readable := c.audit.life(ctx, id)
-	if !readable {
+	l := c.audit.life(ctx, id)
+	if l.unreadable {
 		return nil, nil, false // the scan reports it
 	}
-	var known []table.Key
+	known, found, isMoving := c.audit.compareEntries(ctx, l)
+	compareLegs := func(key table.Key, of dated, postings []posting) {
+		keys, differing := c.compareLegs(ctx, key, of, postings)
+		known, found = append(known, keys...), append(found, differing...)
+	}
 	if l.exists {
-		wanted := make([]posting, len(l.legs))
-		for i := range wanted {
-			wanted[i] = l.posting(i)
-		}
-		known, found = c.compareLegs(ctx, table.TransactionKey(id), l.header, wanted)
+		compareLegs(table.TransactionKey(id), l.header, l.postings())
 		found = append(found, c.audit.unrecorded(ctx, l.header)...)
 	}
 	if l.end != nil {
-		wanted := make([]posting, len(l.end.legs))
-		for i := range wanted {
-			wanted[i] = l.end.posting(l.header, i)
-		}
-		keys, of := c.compareLegs(ctx, table.OutcomeKey(id), *l.end, wanted)
-		known, found = append(known, keys...), append(found, of...)
+		compareLegs(table.OutcomeKey(id), *l.end, l.endPostings())
 	}
-	if l.isHold() {
-		for _, e := range c.audit.entriesOf(l) {
-			known = append(known, e.key)
-			switch f, s := e.judge(ctx, c.audit, l); s {
-			case moving:
-				isMoving = true
-			case behind, wrong, beyond:
-				found = append(found, f)
-			}
-		}
-	}
-	keys, of, isBehind := c.compareLists(ctx, l)
-	known, found, isMoving = append(known, keys...), append(found, of...), isMoving || isBehind
-	missing, of, isBehind = c.compareJournal(ctx, l, naming)
-	found, isMoving = append(found, of...), isMoving || isBehind
+	missing, untrue, isBehind := c.compareJournal(ctx, l, naming)
+	found, isMoving = append(found, untrue...), isMoving || isBehind
 	for _, k := range naming {
 		if !slices.Contains(known, k) {
 			found = append(found, c.alone(ctx, k, l)...)
@@ -102,31 +85,18 @@ func (c *legCheck) compare(ctx context.Context, id string, naming []table.Key) (
 // alone finds an item that names a transaction and does not belong to it.
 func (c *legCheck) alone(ctx context.Context, k table.Key, l life) (found []Finding) {
 	value, _ := decode(c.audit.get(ctx, k))
-	right := ": there is no transaction " + strconv.Quote(l.id)
-	if l.exists {
-		right = ": transaction " + strconv.Quote(l.id) + " has no such leg"
+	if e, ok := entryIn(value, k, l); ok && e.transaction == l.id && len(e.steps) > 0 {
+		found = append(found, e.belongsNowhere(l))
 	}
-	switch v := value.(type) {
-	case posting:
-		code := PostingAlone
-		if v.endsHeld() && l.isHold() && l.end == nil {
-			code, right = PostingNoEnd, ": hold "+strconv.Quote(l.id)+" has not ended"
+	if p, ok := value.(posting); ok && p.transaction == l.id {
+		code, why := PostingAlone, ": there is no transaction "+strconv.Quote(l.id)
+		switch {
+		case p.endsHeld() && l.isHold() && l.end == nil:
+			code, why = PostingNoEnd, ": hold "+strconv.Quote(l.id)+" has not ended"
+		case l.exists:
+			why = ": transaction " + strconv.Quote(l.id) + " has no such leg"
 		}
-		if v.transaction == l.id {
-			found = append(found, Finding{code, k, "", v.String(), "no posting" + right})
-		}
-	case holdEntry:
-		if v.header.id == l.id {
-			found = append(found, Finding{HoldEntryAlone, k, "", "an entry of " + strconv.Quote(l.id),
-				"no entry" + right})
-		}
-	case openHold:
-		found = append(found, Finding{HoldEntryAlone, k, "", "an entry of " + strconv.Quote(l.id),
-			"no entry: there is no such hold that expires then"})
-	case listed:
-		if !v.void {
-			found = append(found, v.alone(k, l))
-		}
+		found = append(found, Finding{code, k, "", p.String(), "no posting" + why})
 	}
 	return found
 }
@@ -167,18 +137,14 @@ func (c *legCheck) compareLegs(ctx context.Context, key table.Key, of dated, wan
 // equal reports whether two postings are the same, with a checksum or without.
 func (c *legCheck) equal(p, q posting) bool {
 	p.sealed = q.sealed
-	return c.hash(p) == c.hash(q)
+	return c.hashOf(p) == c.hashOf(q)
 }
 
 // isLegOfItsOwn reports whether the transaction that a posting names has it among its legs, or those of its end.
 func (c *legCheck) isLegOfItsOwn(ctx context.Context, p posting) bool {
-	l, readable := c.audit.life(ctx, p.transaction)
-	for i := range l.legs {
-		if c.equal(l.posting(i), p) || readable && l.end != nil && c.equal(l.end.posting(l.header, i), p) {
-			return true
-		}
-	}
-	return false
+	l := c.audit.life(ctx, p.transaction)
+	isSame := func(q posting) bool { return c.equal(p, q) }
+	return slices.ContainsFunc(l.postings(), isSame) || slices.ContainsFunc(l.endPostings(), isSame)
 }
 
 func (p posting) String() string {
@@ -189,3 +155,6 @@ func (p posting) String() string {
 	return fmt.Sprintf("quantity %s, cost %s%s of %s %q, description %q", p.quantity, p.cost, pending, p.kind,
 		p.transaction, p.description)
 }
+
+// compareKeys orders keys as the table does.
+func compareKeys(k, l table.Key) int { return cmp.Or(cmp.Compare(k.PK, l.PK), cmp.Compare(k.SK, l.SK)) }

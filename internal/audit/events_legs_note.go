@@ -48,87 +48,61 @@ func (c *legCheck) fact(parts ...string) digest {
 	return digestOf(b)
 }
 
-// The facts of holds and reversals. An entry of a hold has copies of header and end, whose checksums say what is in
-// them; the entry by expiry only says that the hold is there, and whether it has ended.
-func (c *legCheck) placedFact(account, ksuid string, h header) digest {
-	return c.fact("placed", account, ksuid, h.id, h.checksum)
-}
-
-func (c *legCheck) endedFact(account string, o outcome) digest {
-	return c.fact("ended", account, o.hold, o.checksum)
-}
-
-func (c *legCheck) listedFact(hold, expires string) digest { return c.fact("listed", hold, expires) }
-
-func (c *legCheck) closedFact(hold string) digest { return c.fact("closed", hold) }
+// shows is the fact that an entry shows a step.
+func (c *legCheck) shows(e entry, s step) digest { return c.fact(e.key.PK, e.key.SK, s.text) }
 
 func (c *legCheck) reversedFact(transaction, by string) digest {
 	return c.fact("reversed", transaction, by)
 }
 
 // note adds what a header and an end of a hold demand, and subtracts what is stored beside them. It ignores all other
-// values. Each is added as of the age of the KSUID that both sides know.
-func (c *legCheck) note(ctx context.Context, value any, key table.Key) {
+// values. l is what lifeOf read of the value's transaction. Each is added as of the age of the KSUID that both sides
+// know.
+func (c *legCheck) note(ctx context.Context, value any, l life, key table.Key) {
+	if l.unreadable {
+		return // the scan reports it
+	}
 	switch v := value.(type) {
 	case header:
-		all := c.hashOf(v)
-		if v.isHold() {
-			for _, account := range v.accounts() {
-				all.add(c.placedFact(account, v.legs[0].ksuid, v))
-			}
-			all.add(c.listedFact(v.id, v.expires))
-		}
+		demands := [partsCount]digest{ofEvents: c.hashOf(v.postings()...)}
 		if v.kind == reversal {
-			all.add(c.reversedFact(v.reverses, v.id))
+			demands[ofEvents].add(c.reversedFact(v.reverses, v.id))
+		}
+		for _, e := range (life{header: v, exists: true}).entries(c.audit.Indexed) {
+			demands[e.of].add(c.shows(e, e.steps[0]))
 		}
 		c.noteBackdated(v)
-		c.add(ctx, v.id, v.legs[0].ksuid, all)
-		c.noteListed(ctx, v)
+		c.add(ctx, ofEvents, v.id, v.legs[0].ksuid, demands[ofEvents])
+		c.add(ctx, ofLists, v.id, v.legs[0].ksuid, demands[ofLists])
 		c.noteEntries(ctx, []entryOf{v.journaled()})
 	case posting:
-		c.add(ctx, v.transaction, v.ksuid, c.hash(v).negated(), key)
-	case endOf:
+		c.add(ctx, ofEvents, v.transaction, v.ksuid, c.hashOf(v).negated(), key)
+	case outcome:
 		c.noteEntries(ctx, []entryOf{v.journaled()})
-		if v.of == nil || len(v.legs) != len(v.of.legs) {
-			return // the scan reports it
+		if postings := l.endPostings(); postings != nil {
+			demands := c.hashOf(postings...)
+			for _, e := range l.entries(nil) {
+				if len(e.steps) > 1 {
+					demands.add(c.shows(e, e.steps[1]))
+				}
+			}
+			c.add(ctx, ofEvents, v.hold, v.legs[0].ksuid, demands)
 		}
-		all := c.closedFact(v.hold)
-		for i := range v.legs {
-			all.add(c.hash(v.posting(*v.of, i)))
+	case reversed:
+		ksuid := ""
+		if l.exists {
+			ksuid = l.legs[0].ksuid
 		}
-		for _, account := range v.of.accounts() {
-			all.add(c.endedFact(account, v.outcome))
-		}
-		c.add(ctx, v.hold, v.legs[0].ksuid, all)
-	case listed:
-		if !v.void && c.audit.isIndexed(v) {
-			at, ok := instantOf(v.ksuid)
-			c.addTo(ctx, ofLists, v.transaction, at, ok, c.listFact(key, v.held).negated(), key)
-		}
+		c.add(ctx, ofEvents, v.by, ksuid, c.reversedFact(v.transaction, v.by).negated(), key)
 	case page:
 		c.noteEntries(ctx, v.entries, key)
-	case reversalBy:
-		ksuid := ""
-		if v.by != nil {
-			ksuid = v.by.legs[0].ksuid
-		}
-		c.add(ctx, v.reversed.by, ksuid, c.reversedFact(v.transaction, v.reversed.by).negated(), key)
-	case holdEntry:
-		c.add(ctx, v.header.id, v.header.legs[0].ksuid, c.placedFact(v.account, v.ksuid, v.header).negated(), key)
-		if v.end != nil {
-			c.add(ctx, v.header.id, v.end.legs[0].ksuid, c.endedFact(v.account, *v.end).negated(), key)
-		}
-	case openHoldOf:
-		placed, ended := "", ""
-		if v.of != nil {
-			placed = v.of.legs[0].ksuid
-		}
-		if v.end != nil {
-			ended = v.end.legs[0].ksuid
-		}
-		c.add(ctx, v.hold, placed, c.listedFact(v.hold, v.expires).negated(), key)
-		if v.version == endedVersion {
-			c.add(ctx, v.hold, ended, c.closedFact(v.hold).negated(), key)
+	}
+	if v, ok := value.(listed); ok && !c.audit.isIndexed(v) {
+		return // its transaction need not demand it
+	}
+	if e, ok := entryIn(value, key, l); ok {
+		for _, s := range e.steps {
+			c.add(ctx, e.of, e.transaction, s.ksuid, c.shows(e, s).negated(), key)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"math/big"
 	"strconv"
 	"sync"
 	"time"
@@ -14,26 +15,77 @@ type life struct {
 	header
 	exists bool
 	end    *outcome // nil: it has not ended
+
+	// unreadable: the header or the end cannot be read, or they do not fit. Then there is nothing to compare with, and
+	// the scan reports them.
+	unreadable bool
 }
 
-// life reads a transaction. readable is false if its header or its end cannot be read, or do not fit: then there is
-// nothing to compare with, and the scan reports them.
-func (a *Audit) life(ctx context.Context, id string) (l life, readable bool) {
+// life reads a transaction.
+func (a *Audit) life(ctx context.Context, id string) life {
+	l := a.begun(ctx, id)
+	if !l.isHold() {
+		return l
+	}
+	item := a.get(ctx, table.OutcomeKey(id))
+	if end, ok := as[outcome](item); ok {
+		l.end = &end
+	}
+	l.unreadable = l.end == nil && len(item) > 0 || l.end != nil && len(l.end.legs) != len(l.legs)
+	return l
+}
+
+// begun reads a transaction without its end.
+func (a *Audit) begun(ctx context.Context, id string) (l life) {
 	item := a.get(ctx, table.TransactionKey(id))
 	if l.header, l.exists = as[header](item); !l.exists {
-		l.id = id
-		return l, len(item) == 0
+		l.id, l.unreadable = id, len(item) > 0
 	}
-	if !l.isHold() {
-		return l, true
+	return l
+}
+
+// lifeOf reads the transaction that says how old an item is, if the item does not say it: of an end its hold, of a
+// reversal the reversing transaction, of an entry by expiry its hold.
+func (a *Audit) lifeOf(ctx context.Context, value any) (l life) {
+	switch v := value.(type) {
+	case outcome:
+		l = a.begun(ctx, v.hold)
+		l.end = &v
+	case reversed:
+		l = a.begun(ctx, v.by)
+	case openHold:
+		l = a.life(ctx, v.hold)
 	}
-	item = a.get(ctx, table.OutcomeKey(id))
-	end, ok := as[outcome](item)
-	if !ok {
-		return l, len(item) == 0
+	return l
+}
+
+// postings returns what the items of the legs must contain.
+func (h header) postings() []posting {
+	all := make([]posting, len(h.legs))
+	for i, leg := range h.legs {
+		p := posting{event: h.event, leg: leg, transaction: h.id, description: h.description}
+		p.kind, p.pending = h.kind, new(big.Int)
+		if h.isHold() {
+			p.phase, p.pending = placed, p.quantity
+			p.quantity, p.cost = new(big.Int), new(big.Int)
+		}
+		all[i] = p
 	}
-	l.end = &end
-	return l, len(end.legs) == len(l.legs)
+	return all
+}
+
+// endPostings returns what the items of the end's legs must contain: nothing if it has none that fit the hold.
+func (l life) endPostings() []posting {
+	if !l.isHold() || l.end == nil || len(l.end.legs) != len(l.legs) {
+		return nil
+	}
+	all := make([]posting, len(l.legs))
+	for i, leg := range l.end.legs {
+		p := posting{event: l.end.event, leg: leg, transaction: l.id, description: l.description}
+		p.kind, p.phase, p.pending = l.kind, l.end.how, new(big.Int).Neg(l.legs[i].quantity)
+		all[i] = p
+	}
+	return all
 }
 
 // posted returns the legs that were posted: of a hold what was captured. Of an open hold, and of one that was given
@@ -60,91 +112,49 @@ func (h header) accounts() (all []string) {
 	return all
 }
 
-// Items of the scan together with what they belong to, which says how old they are.
-type (
-	// endOf is an outcome. of is nil if there is no such hold.
-	endOf struct {
-		outcome
-		of *header
-	}
-	// reversalBy is a reversal. by is nil if its reversing transaction cannot be read.
-	reversalBy struct {
-		reversed
-		by *header
-	}
-	// openHoldOf is a hold's entry by expiry. of and end are nil if they cannot be read, or do not exist.
-	openHoldOf struct {
-		openHold
-		of  *header
-		end *outcome
-	}
-)
-
-// joined reads what an item belongs to, if it does not say when it was written.
-func (a *Audit) joined(ctx context.Context, value any) any {
-	switch v := value.(type) {
-	case outcome:
-		item := a.get(ctx, table.TransactionKey(v.hold))
-		h, ok := as[header](item)
-		if ok && h.isHold() {
-			return endOf{v, &h}
-		}
-		if ok || len(item) == 0 { // the scan reports one that cannot be read
-			return endOf{v, nil}
-		}
-	case reversed:
-		if h, ok := as[header](a.get(ctx, table.TransactionKey(v.by))); ok {
-			return reversalBy{v, &h}
-		}
-		return reversalBy{v, nil}
-	case openHold:
-		e := openHoldOf{openHold: v}
-		if l, readable := a.life(ctx, v.hold); readable && l.exists && l.isHold() {
-			e.of, e.end = &l.header, l.end
-		}
-		return e
-	}
-	return value
-}
-
-// end checks an outcome by itself, and against its hold.
-func (a *Audit) end(ctx context.Context, e endOf, key table.Key) {
-	if e.of == nil {
+// checkEnd checks an end by itself, and against its hold.
+func (a *Audit) checkEnd(ctx context.Context, l life, key table.Key) {
+	e := l.end
+	switch {
+	case l.unreadable: // the scan reports it
+		return
+	case !l.isHold():
 		a.report(ctx, Finding{EndWithoutHold, key, "", e.how, "no end: there is no hold " + strconv.Quote(e.hold)})
 		return
 	}
 	a.balanced(ctx, e.legs, key)
-	if wrong := e.wrong(); wrong != "" {
+	if right := l.rightEnd(); right != "" {
 		a.report(ctx, Finding{EndWrong, key, fieldLegs, e.how + " at " + e.at.Format(instantForm) + ": " +
-			legsText(e.legs), wrong})
+			legsText(e.legs), right})
 	}
 }
 
-// wrong returns how the end does not fit its hold, "" if it does.
-func (e endOf) wrong() string {
-	if len(e.legs) != len(e.of.legs) {
-		return "the legs of the hold: " + legsText(e.of.legs)
+// rightEnd returns what the end should be, if it does not fit its hold, else "".
+func (l life) rightEnd() string {
+	e := l.end
+	if len(e.legs) != len(l.legs) {
+		return "the legs of the hold: " + legsText(l.legs)
 	}
 	isNothing := true
-	for i, l := range e.legs {
-		planned := e.of.legs[i]
-		if l.account != planned.account || l.asset != planned.asset || !within(l.quantity, planned.quantity) ||
-			!within(l.cost, planned.cost) {
-			return "the legs of the hold, each with its sign and at most what was held: " + legsText(e.of.legs)
+	for i, leg := range e.legs {
+		planned := l.legs[i]
+		if leg.account != planned.account || leg.asset != planned.asset || !within(leg.quantity, planned.quantity) ||
+			!within(leg.cost, planned.cost) {
+			return "the legs of the hold, each with its sign and at most what was held: " + legsText(l.legs)
 		}
-		isNothing = isNothing && l.quantity.Sign() == 0 && l.cost.Sign() == 0
+		isNothing = isNothing && leg.quantity.Sign() == 0 && leg.cost.Sign() == 0
 	}
-	expires, _ := time.Parse(instantForm, e.of.expires)
-	switch last := e.of.legs[len(e.of.legs)-1].ksuid; {
+	expires, _ := time.Parse(instantForm, l.expires)
+	switch last := l.legs[len(l.legs)-1].ksuid; {
 	case e.legs[0].ksuid <= last:
 		return "KSUIDs after the last of the hold, " + last
 	case isNothing != (e.how != captured):
 		return "something in each leg that is captured, and nothing in the others"
 	case e.how == captured && !e.at.Before(expires):
-		return "captured before " + e.of.expires
+		return "captured before " + l.expires
 	case e.how == expired && e.at.Before(expires.Add(-commandTimeout)):
-		return "expired from " + e.of.expires + " on"
-	case e.of.kind == trade && len(e.legs) == 4 && (!opposite(e.legs[2].quantity, e.legs[0].cost) ||
+		return "expired from " + l.expires + " on"
+	case l.kind == trade && len(e.legs) == 4 && (!opposite(e.legs[2].quantity, e.legs[0].cost) ||
 		e.legs[3].quantity.Cmp(e.legs[0].cost) != 0):
 		return "cash as much as the cost"
 	}
@@ -155,8 +165,8 @@ func (e endOf) wrong() string {
 const overdueAfter = 15 * time.Minute
 
 // noteOverdue counts an open hold that should have expired.
-func (a *Audit) noteOverdue(e openHoldOf) {
-	if e.of != nil && e.end == nil && e.expires < a.Now().UTC().Add(-overdueAfter).Format(instantForm) {
+func (a *Audit) noteOverdue(e openHold, l life) {
+	if !l.unreadable && l.isHold() && l.end == nil && e.expires < a.Now().UTC().Add(-overdueAfter).Format(instantForm) {
 		a.count(func(r *Report) { r.Overdue++ })
 	}
 }

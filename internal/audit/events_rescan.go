@@ -31,7 +31,7 @@ func (c *legCheck) resolve(ctx context.Context) {
 				c.audit.report(ctx, checksumMissing(keyOf(item), checksums.since()))
 			}
 			if c.isWanted(value) {
-				c.note(ctx, c.audit.joined(ctx, value), keyOf(item))
+				c.note(ctx, value, c.audit.lifeOf(ctx, value), keyOf(item))
 			}
 		})
 		c.examineAll(ctx)

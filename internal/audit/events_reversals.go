@@ -22,8 +22,8 @@ func (a *Audit) checkReversals(ctx context.Context, id string) {
 
 // reversals reads and compares them once.
 func (a *Audit) reversals(ctx context.Context, id string) (found []Finding) {
-	l, readable := a.life(ctx, id)
-	if !readable {
+	l := a.life(ctx, id)
+	if l.unreadable {
 		return nil
 	}
 	posted := l.posted()

@@ -61,7 +61,7 @@ func TestEntriesFarApartCountOnce(t *testing.T) {
 	key := table.JournalKey("x")
 	dirty := func() (ids []string) {
 		for _, id := range []string{"once", "twice", "far", "missing", "nothing"} {
-			if !c.buckets[c.bucketOf(id)].isClean(ofJournal) {
+			if !c.bucket(c.bucketOf(id)).isClean(ofJournal) {
 				ids = append(ids, id)
 			}
 		}
@@ -93,15 +93,15 @@ func TestListsThatLackMuchAreNotRescanned(t *testing.T) {
 	a.started = time.Now()
 	c := newLegCheck(a)
 	for i := range 10 {
-		c.buckets[i] = bucket{items: rescanItems / 4}
-		c.buckets[i].rests[ofLists][0] = 1
+		c.bucket(i).items = rescanItems / 4
+		c.bucket(i).rests[ofLists][0] = 1
 	}
 	c.buckets[9].rests[ofEvents][0] = 1
 	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 5 || a.soFar().ByCode[ListsIncomplete] != 1 {
 		t.Errorf("%d buckets, %+v", len(dirty), a.soFar())
 	}
 	for i := range 6 {
-		c.buckets[i] = bucket{}
+		delete(c.buckets, i)
 	}
 	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 4 || a.soFar().ByCode[ListsIncomplete] != 1 {
 		t.Errorf("%d buckets, %+v", len(dirty), a.soFar())

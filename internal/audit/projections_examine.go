@@ -60,9 +60,12 @@ func (a *Audit) examine(ctx context.Context, of account, asset string, lost bool
 		// well.
 		unsettled := false
 		for _, i := range result.issues {
-			isQuiet := before.balance.version == after.balance.version ||
-				streaks[issueKey{i.Code, i.Key}] >= min(last, streakRounds)
-			if i.state == moving || !i.isProved && (isOfGuard(i) || !isQuiet) {
+			isLasting := streaks[issueKey{i.Code, i.Key}] >= min(last, streakRounds)
+			isSure := i.isProved || isLasting || before.balance.version == after.balance.version
+			if isOfGuard(i) { // a slow commit may last for all the quiet moments of one round
+				isSure = i.isProved && isLasting
+			}
+			if i.state == moving || !isSure {
 				unsettled = true
 				continue
 			}

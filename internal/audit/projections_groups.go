@@ -96,7 +96,7 @@ func (a *Audit) judgePlace(p groupPlace, newest grouping) []Finding {
 		code = GroupedAlone
 	case p.number > 0 && slices.Contains(p.shown.groups, p.group) != p.in:
 		code, ought = GroupedDiffers, placeText(p.number, !p.in)
-	case p.unshown.IsZero(), p.unshown.After(a.Now().Add(-a.Settle)): // it may still be projected
+	case p.unshown.IsZero(), a.isYoung(p.unshown):
 		return nil
 	}
 	return []Finding{{code, table.GroupedKey(p.account, p.group), "", is, ought}}

@@ -99,9 +99,7 @@ func (a *Audit) member(ctx context.Context, of owner, user string, stored attrib
 		report(MembershipAlone, ought)
 	case m.role != shown.role:
 		report(MembershipDiffers, roleText(shown.number, shown.role))
-	case m.number == newest.number:
-	case unshown.at.After(a.Now().Add(-a.Settle)):
-		// It may still be projected.
+	case m.number == newest.number, a.isYoung(unshown.at):
 	default:
 		report(MembershipBehind, ought)
 	}

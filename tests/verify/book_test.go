@@ -4,20 +4,20 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
 	"ledger.example/internal/ddb"
-	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/memdb"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
@@ -25,6 +25,8 @@ import (
 	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
+	"ledger.example/tests/setup"
+	"ledger.example/tests/system"
 )
 
 const books = "books"
@@ -33,10 +35,11 @@ const books = "books"
 const stretch = 4
 
 // newTable makes a table in a store in memory, which lets everything be written.
-func newTable(ctx context.Context, now func() time.Time) (*dynamodb.Client, error) {
+func newTable(t testing.TB, now func() time.Time) *dynamodb.Client {
+	t.Helper()
 	client := memdb.New(memdb.Options{Now: now, Violation: func(error) {}}).DynamoDB()
-	_, err := dynamolocal.CreateTable(ctx, client, books)
-	return client, err
+	setup.Table(t, client, books)
+	return client
 }
 
 // newLedger is the real write side on a table. now may be nil.
@@ -50,113 +53,164 @@ func about(id string) ledger.Annotation { return ledger.Annotation{ID: id, Actor
 // book is every item of a table.
 type book map[table.Key]ddb.Item
 
-// made is a book that the real ledger and the real projector made: each kind of item, balances with segments and all
-// three folds, accounts without a limit, with one, below zero, changed and closed, holds of every status, reversals, and groups.
-var made = sync.OnceValues(func() (book, error) {
-	ctx := context.Background()
+// newBook returns a book that the real ledger and the real projector made: each kind of item, balances with segments
+// and all three folds, accounts without a limit, with one, below zero, changed and closed, holds of every status,
+// reversals, and groups.
+func newBook(t testing.TB) book {
 	var after atomic.Int64 // nanoseconds since the book was begun, an hour ago
 	began := time.Now().Add(-time.Hour)
-	now := func() time.Time { return began.Add(time.Duration(after.Add(int64(time.Millisecond)))) }
-	client, err := newTable(ctx, now)
-	if err != nil {
-		return nil, err
-	}
-	l := newLedger(client, now)
+	pass := func(d time.Duration) time.Time { return began.Add(time.Duration(after.Add(int64(d)))) }
+	now := func() time.Time { return pass(time.Millisecond) }
+	client := newTable(t, now)
 	p := projections.NewProjector(views.NewViews(client, books), now, nil)
 	p.Tune(projections.Tuning{Stretch: stretch, Segments: 90})
-	project := func() error {
-		var errs []error
-		for _, account := range []string{"bank", "market", "jane", "margin", "ann", "shop", "firm", "old", "past"} {
-			for _, asset := range []string{"USD", "AAPL", "GOLD"} {
-				first := events.KSUID("")
-				for i := range 2 { // the second time to the end, with a segment closed
-					if i == 0 {
-						first = events.FirstKSUID(now())
-					}
-					errs = append(errs, p.Refold(ctx, events.Pair{Account: account, Asset: asset},
-						[]events.KSUID{first}))
-				}
-			}
-		}
-		for _, user := range []string{"u-1", "u-2"} {
-			errs = append(errs, p.RefreshMembership(ctx, projections.Membership{Account: "jane", User: user}))
-		}
-		for _, user := range []string{"u-1", "u-2"} {
-			errs = append(errs, p.RefreshMembership(ctx, projections.Membership{Group: "desk", User: user}))
-		}
-		for _, account := range []string{"jane", "bank"} {
-			errs = append(errs, p.RefreshGrouped(ctx, account, 1))
-		}
-		for _, hold := range holds {
-			errs = append(errs, p.RefreshHold(ctx, hold))
-		}
-		return errors.Join(errs...)
+	w := writer{t, newLedger(client, now)}
+	w.define()
+	w.move()
+	w.gather()
+	w.live(pass)
+	w.backdate()
+	pass(20 * time.Minute)
+	project(t, client, p)
+	w.trade(100, 3)
+	project(t, client, p) // before those are settled
+	if err := list(t, client, now); err != nil {
+		t.Fatal(err)
 	}
-	steps := []func() error{
-		func() error { return write(ctx, l) },
-		func() error { return live(ctx, l, func(d time.Duration) { after.Add(int64(d)) }) },
-		func() error { after.Add(int64(20 * time.Minute)); return project() },
-		func() error { return trades(ctx, l, 100, 3) },
-		project, // before those are settled
-		func() error { return list(ctx, client, now) },
+	return system.Contents(t, client, books)
+}
+
+// project projects all that is in the table, as if the stream had brought it, twice: the second time to the end.
+func project(t testing.TB, client *dynamodb.Client, p *projections.Projector) {
+	t.Helper()
+	var batch []projections.Record
+	for k := range system.Contents(t, client, books) {
+		batch = append(batch, projections.Record{SequenceNumber: k.PK + " " + k.SK, PK: k.PK, SK: k.SK})
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
+	for range 2 {
+		if failed, err := p.Project(t.Context(), batch); failed != "" || err != nil {
+			t.Fatalf("%s failed: %v", failed, err)
 		}
 	}
-	return read(ctx, client)
-})
+}
 
 // indexed are the metadata keys by which the book lists transactions.
 var indexed = []string{"order", "by"}
 
-// pages are the journal of a table.
-type pages struct {
-	*views.Views
-	now func() time.Time
-}
-
-func (p pages) Append(ctx context.Context, entries []projections.JournalEntry) error {
-	return p.PutPage(ctx, projections.JournalPage{ID: events.FirstKSUID(p.now()), Entries: entries})
-}
-
-// list makes the lists of transactions and the journal.
-func list(ctx context.Context, client *dynamodb.Client, now func() time.Time) error {
+// list makes the lists of transactions and the journal. Error: events.ErrMalformedEvent of one that cannot be read.
+func list(t testing.TB, client *dynamodb.Client, now func() time.Time) error {
+	t.Helper()
 	v := views.NewViews(client, books)
-	return repair.New(repair.Config{Views: v, Lists: v, Journal: pages{v, now}, Indexed: indexed, ListsOnly: true}).Run(ctx)
+	c := repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, now, nil), Indexed: indexed,
+		ListsOnly: true}
+	return repair.New(c).Run(t.Context())
 }
 
 func amount(n int64) events.Amount { return events.NewAmount(n) }
 
-func write(ctx context.Context, l *ledger.Ledger) error {
-	var errs []error
-	keep := func(err error) { errs = append(errs, err) }
+// transfer is a request to move an amount.
+func transfer(note ledger.Annotation, from, to, asset string, n int64) ledger.PostTransfer {
+	return ledger.PostTransfer{Annotation: note, From: from, To: to, Asset: asset, Quantity: amount(n)}
+}
+
+// writer writes to a ledger until something fails.
+type writer struct {
+	testing.TB
+	*ledger.Ledger
+}
+
+func (w writer) keep(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w writer) ended(_ ledger.Ended, err error) { w.keep(err) }
+
+func (w writer) open(a ledger.OpenAccount) {
+	a.Actor = "tester"
+	_, _, err := w.OpenAccount(w.Context(), a)
+	w.keep(err)
+}
+
+func (w writer) change(c ledger.ChangeAccount) {
+	c.Actor = "tester"
+	_, err := w.ChangeAccount(w.Context(), c)
+	w.keep(err)
+}
+
+func (w writer) grant(g ledger.GrantMember) {
+	g.Actor = "tester"
+	_, err := w.Grant(w.Context(), g)
+	w.keep(err)
+}
+
+func (w writer) post(r ledger.PostingRequest) {
+	_, err := w.Post(w.Context(), r)
+	w.keep(err)
+}
+
+// pay moves USD.
+func (w writer) pay(id, from, to string, n int64) { w.post(transfer(about(id), from, to, "USD", n)) }
+
+func (w writer) reverse(note ledger.Annotation, of string, part ledger.Part) {
+	_, err := w.Reverse(w.Context(), ledger.ReverseRequest{Annotation: note, Transaction: of, Part: part})
+	w.keep(err)
+}
+
+// trade posts n trades; every second one settles.
+func (w writer) trade(from, n int) {
+	for i := from; i < from+n; i++ {
+		w.post(ledger.PostTrade{Annotation: about(fmt.Sprint("t-", i)), Asset: "AAPL", Buyer: "jane", Seller: "market",
+			Quantity: amount(int64(1 + i)), Cost: amount(int64(1000 * (i % 4))), Settle: i%2 == 1})
+	}
+}
+
+// part is a part of a transfer or of a trade.
+func part(quantity, cost int64) ledger.Part {
+	return ledger.Part{Quantity: new(amount(quantity)), Cost: amount(cost)}
+}
+
+// limit is one of USD.
+func limit(n int64) events.Overdraft {
+	return events.Overdraft{Limits: map[string]events.Amount{"USD": amount(n)}}
+}
+
+// define registers assets, opens accounts and grants roles.
+func (w writer) define() {
 	for _, a := range []ledger.RegisterAsset{
-		{ID: "USD", Name: "US dollar", Scale: 2}, {ID: "AAPL", Name: "Apple Inc.", Description: "Common stock",
-			Currency: "USD"},
+		{ID: "USD", Name: "US dollar", Scale: 2},
+		{ID: "AAPL", Name: "Apple Inc.", Description: "Common stock", Currency: "USD"},
 		{ID: "GOLD", Name: "Gold", Scale: 3, Currency: "USD"},
 	} {
 		a.Actor = "tester"
-		_, _, err := l.RegisterAsset(ctx, a)
-		keep(err)
+		_, _, err := w.RegisterAsset(w.Context(), a)
+		w.keep(err)
 	}
 	unlimited := events.Overdraft{Unlimited: true}
-	for _, a := range []ledger.OpenAccount{
-		{ID: "bank", Overdraft: unlimited}, {ID: "market", Name: "Market", Overdraft: unlimited},
-		{ID: "jane", Name: "Jane Doe", Profile: `{"email":"jane@example.com","addresses":[{"city":"Springfield"}]}`},
-		{ID: "margin", Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": amount(50_000)}}},
-	} {
-		a.Actor = "tester"
-		_, _, err := l.OpenAccount(ctx, a)
-		keep(err)
+	w.open(ledger.OpenAccount{ID: "bank", Overdraft: unlimited})
+	w.open(ledger.OpenAccount{ID: "market", Name: "Market", Overdraft: unlimited})
+	w.open(ledger.OpenAccount{ID: "jane", Name: "Jane Doe",
+		Profile: `{"email":"jane@example.com","addresses":[{"city":"Springfield"}]}`})
+	w.open(ledger.OpenAccount{ID: "margin", Overdraft: limit(50_000)})
+	for _, id := range []string{"ann", "shop", "firm", "old", "past"} {
+		w.open(ledger.OpenAccount{ID: id})
 	}
+	for _, role := range []events.Role{events.RoleViewer, events.RoleOperator, events.RoleViewer} {
+		w.grant(ledger.GrantMember{Account: "jane", User: "u-1", Role: role})
+	}
+	w.grant(ledger.GrantMember{Account: "jane", User: "u-2", Role: events.RoleOwner})
+	w.keep(w.Revoke(w.Context(), ledger.RevokeMember{Account: "jane", User: "u-2", Actor: "tester"}))
+}
+
+// move posts transactions of each kind.
+func (w writer) move() {
 	for i := range 6 {
-		_, err := l.Post(ctx, ledger.PostTransfer{Annotation: about(fmt.Sprint("d-", i)), From: "bank", To: "jane", Asset: "USD", Quantity: amount(100_000)})
-		keep(err)
+		w.pay(fmt.Sprint("d-", i), "bank", "jane", 100_000)
 	}
-	keep(trades(ctx, l, 0, 8))
-	_, err := l.Post(ctx, ledger.PostTransaction{
+	w.trade(0, 8)
+	w.post(ledger.PostTransaction{
 		Annotation: ledger.Annotation{ID: "x-1", Description: "Gold",
 			Metadata: map[string]string{"order": "7", "by": "phone"}, Actor: "tester"},
 		Postings: []ledger.LegRequest{
@@ -164,148 +218,83 @@ func write(ctx context.Context, l *ledger.Ledger) error {
 			{Account: "market", Asset: "GOLD", Quantity: amount(-3), Cost: amount(-300)},
 			{Account: "bank", Asset: "GOLD", Quantity: amount(-2), Cost: amount(-400)},
 		}})
-	keep(err)
-	_, err = l.Post(ctx, ledger.PostTransfer{Annotation: about("m-1"), From: "margin", To: "bank", Asset: "USD", Quantity: amount(30_000)})
-	keep(err)
-	for _, role := range []events.Role{events.RoleViewer, events.RoleOperator, events.RoleViewer} {
-		_, err := l.Grant(ctx, ledger.GrantMember{Account: "jane", User: "u-1", Role: role, Actor: "tester"})
-		keep(err)
-	}
-	_, err = l.Grant(ctx, ledger.GrantMember{Account: "jane", User: "u-2", Role: events.RoleOwner, Actor: "tester"})
-	keep(err)
-	keep(l.Revoke(ctx, ledger.RevokeMember{Account: "jane", User: "u-2", Actor: "tester"}))
-	keep(gather(ctx, l))
-	return errors.Join(errs...)
+	w.pay("m-1", "margin", "bank", 30_000)
 }
 
-// holds are the holds of the book.
-var holds = []string{"h-open", "h-whole", "h-part", "h-back", "h-some", "h-late", "h-trade"}
-
-// live writes holds and their ends, reversals and changes of accounts. pass lets time pass.
-func live(ctx context.Context, l *ledger.Ledger, pass func(time.Duration)) error {
-	var errs []error
-	keep := func(err error) { errs = append(errs, err) }
-	for _, id := range []string{"ann", "shop", "firm", "old"} {
-		_, _, err := l.OpenAccount(ctx, ledger.OpenAccount{ID: id, Actor: "tester"})
-		keep(err)
-	}
-	pay := func(id, from, to string, n int64, hold *ledger.HoldRequest) {
+// live writes holds and their ends, reversals and changes of accounts. pass lets time pass, and returns the time.
+func (w writer) live(pass func(time.Duration) time.Time) {
+	held := func(id string, expires *time.Time) ledger.Annotation {
 		note := about(id)
-		note.Hold = hold
-		_, err := l.Post(ctx, ledger.PostTransfer{Annotation: note, From: from, To: to, Asset: "USD", Quantity: amount(n)})
-		keep(err)
+		note.Hold = &ledger.HoldRequest{ExpiresAt: expires}
+		return note
 	}
-	ended := func(end ledger.Ended, err error) { keep(err) }
-	change := func(c ledger.ChangeAccount) {
-		c.Actor = "tester"
-		_, err := l.ChangeAccount(ctx, c)
-		keep(err)
+	w.pay("a-1", "bank", "ann", 1000)
+	for _, id := range []string{"h-open", "h-whole", "h-part", "h-back", "h-some"} {
+		w.post(transfer(held(id, nil), "ann", "shop", "USD", 100))
 	}
-	reverse := func(id, of string, part ledger.Part) {
-		_, err := l.Reverse(ctx, ledger.ReverseRequest{Annotation: about(id), Transaction: of, Part: part})
-		keep(err)
+	w.post(transfer(held("h-late", new(pass(0).Add(10*time.Second))), "ann", "shop", "USD", 30))
+	w.post(ledger.PostTrade{Annotation: held("h-trade", nil), Asset: "AAPL", Buyer: "ann", Seller: "market",
+		Quantity: amount(9), Cost: amount(90), Settle: true})
+	for id, part := range map[string]ledger.Part{
+		"h-whole": {}, "h-part": part(40, 0), "h-some": part(40, 0), "h-trade": part(5, 50),
+	} {
+		w.ended(w.Capture(w.Context(), ledger.CaptureRequest{Transaction: id, Part: part, Actor: "tester"}))
 	}
-	pay("a-1", "bank", "ann", 1000, nil)
-	for _, id := range holds[:5] {
-		pay(id, "ann", "shop", 100, &ledger.HoldRequest{})
-	}
-	soon := time.Now().Add(-time.Hour + 10*time.Second)
-	pay("h-late", "ann", "shop", 30, &ledger.HoldRequest{ExpiresAt: &soon})
-	bought := about("h-trade")
-	bought.Hold = &ledger.HoldRequest{}
-	_, err := l.Post(ctx, ledger.PostTrade{Annotation: bought, Asset: "AAPL", Buyer: "ann", Seller: "market", Quantity: amount(9), Cost: amount(90), Settle: true})
-	keep(err)
-	part := func(quantity, cost int64) ledger.Part {
-		return ledger.Part{Quantity: new(amount(quantity)), Cost: amount(cost)}
-	}
-	ended(l.Capture(ctx, ledger.CaptureRequest{Transaction: "h-whole", Actor: "tester"}))
-	ended(l.Capture(ctx, ledger.CaptureRequest{Transaction: "h-part", Part: part(40, 0), Actor: "tester"}))
-	ended(l.Capture(ctx, ledger.CaptureRequest{Transaction: "h-some", Part: part(40, 0), Actor: "tester"}))
-	ended(l.Capture(ctx, ledger.CaptureRequest{Transaction: "h-trade", Part: part(5, 50), Actor: "tester"}))
-	ended(l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-back", Description: "Left early", Actor: "tester"}))
+	w.ended(w.Release(w.Context(), ledger.ReleaseRequest{Transaction: "h-back", Description: "Left early",
+		Actor: "tester"}))
 	pass(time.Minute)
-	ended(l.Expire(ctx, "h-late"))
+	w.ended(w.Expire(w.Context(), "h-late"))
 
-	pay("p-1", "ann", "shop", 50, nil)
-	reverse("r-1", "p-1", part(20, 0))
-	reverse("r-2", "p-1", ledger.Part{})
-	reverse("r-3", "h-some", part(10, 0))
-	reverse("r-4", "h-trade", part(1, 10))
-	_, err = l.Post(ctx, ledger.PostTransaction{Annotation: about("x-7"), Postings: []ledger.LegRequest{
+	w.pay("p-1", "ann", "shop", 50)
+	w.reverse(about("r-1"), "p-1", part(20, 0))
+	w.reverse(about("r-2"), "p-1", ledger.Part{})
+	w.reverse(about("r-3"), "h-some", part(10, 0))
+	w.reverse(about("r-4"), "h-trade", part(1, 10))
+	w.post(ledger.PostTransaction{Annotation: about("x-7"), Postings: []ledger.LegRequest{
 		{Account: "ann", Asset: "AAPL", Quantity: amount(5), Cost: amount(700)},
 		{Account: "market", Asset: "AAPL", Quantity: amount(-3), Cost: amount(-300)},
 		{Account: "bank", Asset: "AAPL", Quantity: amount(-2), Cost: amount(-400)},
 	}})
-	keep(err)
-	reverse("r-5", "x-7", ledger.Part{Postings: []events.Taken{{Quantity: amount(2), Cost: amount(300)}, {}, {Quantity: amount(-2), Cost: amount(-300)}}})
-	reverse("r-6", "r-1", ledger.Part{})
+	w.reverse(about("r-5"), "x-7", ledger.Part{Postings: []events.Taken{{Quantity: amount(2), Cost: amount(300)}, {},
+		{Quantity: amount(-2), Cost: amount(-300)}}})
+	w.reverse(about("r-6"), "r-1", ledger.Part{})
 
-	change(ledger.ChangeAccount{ID: "firm", Name: new("Firm"), Overdraft: &events.Overdraft{Limits: map[string]events.Amount{"USD": amount(500)}}})
-	pay("f-1", "firm", "bank", 300, nil)
-	change(ledger.ChangeAccount{ID: "firm", State: new(events.StateFrozen)})
-	change(ledger.ChangeAccount{ID: "firm", State: new(events.StateOpen), Overdraft: &events.Overdraft{Limits: map[string]events.Amount{"USD": amount(100)}}})
-	keep(backdate(ctx, l, time.Now().Add(-1000*time.Hour)))
-	pay("o-1", "bank", "old", 5, nil)
-	pay("o-2", "old", "bank", 5, nil)
-	change(ledger.ChangeAccount{ID: "old", State: new(events.StateClosed)})
-	return errors.Join(errs...)
+	w.change(ledger.ChangeAccount{ID: "firm", Name: new("Firm"), Overdraft: new(limit(500))})
+	w.pay("f-1", "firm", "bank", 300)
+	w.change(ledger.ChangeAccount{ID: "firm", State: new(events.StateFrozen)})
+	w.change(ledger.ChangeAccount{ID: "firm", State: new(events.StateOpen), Overdraft: new(limit(100))})
+	w.pay("o-1", "bank", "old", 5)
+	w.pay("o-2", "old", "bank", 5)
+	w.change(ledger.ChangeAccount{ID: "old", State: new(events.StateClosed)})
 }
 
 // backdate writes transactions with an effective date, to an account of their own.
-func backdate(ctx context.Context, l *ledger.Ledger, at time.Time) error {
+func (w writer) backdate() {
+	at := time.Now().Add(-1000 * time.Hour)
 	note := func(id string) ledger.Annotation {
 		n := about(id)
 		n.EffectiveAt = &at
 		return n
 	}
-	_, _, err := l.OpenAccount(ctx, ledger.OpenAccount{ID: "past", Actor: "tester"})
-	_, paid := l.Post(ctx, ledger.PostTransfer{Annotation: note("e-1"), From: "market", To: "past", Asset: "GOLD", Quantity: amount(70)})
-	_, back := l.Reverse(ctx, ledger.ReverseRequest{Annotation: note("e-2"), Transaction: "e-1", Part: ledger.Part{Quantity: new(amount(20))}})
-	_, gift := l.Post(ctx, ledger.PostTrade{Annotation: note("e-3"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(2)})
-	return errors.Join(err, paid, back, gift)
+	w.post(transfer(note("e-1"), "market", "past", "GOLD", 70))
+	w.reverse(note("e-2"), "e-1", part(20, 0))
+	w.post(ledger.PostTrade{Annotation: note("e-3"), Asset: "GOLD", Buyer: "past", Seller: "market", Quantity: amount(2)})
 }
 
-// trades posts n trades; every second one settles.
-func trades(ctx context.Context, l *ledger.Ledger, from, n int) error {
-	for i := from; i < from+n; i++ {
-		_, err := l.Post(ctx, ledger.PostTrade{Annotation: about(fmt.Sprint("t-", i)), Asset: "AAPL", Buyer: "jane",
-			Seller: "market", Quantity: amount(int64(1 + i)), Cost: amount(int64(1000 * (i % 4))), Settle: i%2 == 1})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+var (
+	bookOnce sync.Once
+	made     book
+)
 
-// read returns every item of a table.
-func read(ctx context.Context, client *dynamodb.Client) (book, error) {
-	b := make(book)
-	pages := dynamodb.NewScanPaginator(client, &dynamodb.ScanInput{TableName: new(books)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range page.Items {
-			key, err := ddb.KeyOf(item)
-			if err != nil {
-				return nil, err
-			}
-			b[key] = item
-		}
-	}
-	return b, nil
-}
-
-// copyOfBook is made, to be altered.
-func copyOfBook(t *testing.T) book {
+// copyOfBook is a book to be altered.
+func copyOfBook(t testing.TB) book {
 	t.Helper()
-	b, err := made()
-	if err != nil {
-		t.Fatal(err)
+	bookOnce.Do(func() { made = newBook(t) })
+	if made == nil {
+		t.Fatal("there is no book")
 	}
-	copied := make(book, len(b))
-	for key, item := range b {
+	copied := make(book, len(made))
+	for key, item := range made {
 		copied[key] = maps.Clone(item)
 	}
 	return copied
@@ -314,10 +303,7 @@ func copyOfBook(t *testing.T) book {
 // client writes the book to a table of its own.
 func (b book) client(t *testing.T) *dynamodb.Client {
 	t.Helper()
-	client, err := newTable(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := newTable(t, nil)
 	b.write(t, client)
 	return client
 }
@@ -325,9 +311,13 @@ func (b book) client(t *testing.T) *dynamodb.Client {
 // write puts the book into a table.
 func (b book) write(t *testing.T, client *dynamodb.Client) {
 	t.Helper()
-	for _, item := range b {
-		if _, err := client.PutItem(t.Context(),
-			&dynamodb.PutItemInput{TableName: new(books), Item: item}); err != nil {
+	for items := range slices.Chunk(slices.Collect(maps.Values(b)), table.TransactionActions) {
+		in := &dynamodb.TransactWriteItemsInput{}
+		for _, item := range items {
+			put := &types.Put{TableName: new(books), Item: item}
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: put})
+		}
+		if _, err := client.TransactWriteItems(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -352,7 +342,9 @@ type scans struct {
 	n atomic.Int64
 }
 
-func (s *scans) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+func (s *scans) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (
+	*dynamodb.ScanOutput, error,
+) {
 	s.n.Add(1)
 	return s.Store.Scan(ctx, in, o...)
 }

@@ -63,7 +63,7 @@ func TestEveryChangeOfAnEventIsFound(t *testing.T) {
 		b := make(book)
 		for range eventsEach {
 			item := ddb.EventItem(eventstest.Event().Draw(r, "event"))
-			change(r, item, true)
+			alter(r, item, true)
 			key, err := ddb.KeyOf(item)
 			if err != nil {
 				r.Fatal(err)
@@ -85,15 +85,15 @@ func TestEveryChangeOfAnEventIsFound(t *testing.T) {
 // inKeys can be other texts only, or no such item can be put.
 var inKeys = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2}
 
-// change changes, removes or adds one attribute of an item, or one in a map or list in it.
-func change(t *rapid.T, item ddb.Item, outermost bool) {
+// alter changes, removes or adds one attribute of an item, or one in a map or list in it.
+func alter(t *rapid.T, item ddb.Item, outermost bool) {
 	if rapid.IntRange(0, 9).Draw(t, "adds") == 0 {
 		item["New"+eventstest.ID().Draw(t, "name")] = ddb.String("new")
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(item))).Draw(t, "attribute")
 	if outermost && slices.Contains(inKeys, name) {
-		item[name] = ddb.String(textOf(item, name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
+		item[name] = ddb.String(ddb.Read(item).Text(name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
 		return
 	}
 	if rapid.IntRange(0, 5).Draw(t, "removes") == 0 {
@@ -108,7 +108,7 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberM:
 		inner := maps.Clone(v.Value)
-		change(t, inner, false)
+		alter(t, inner, false)
 		return ddb.Map(inner)
 	case *types.AttributeValueMemberL:
 		list := slices.Clone(v.Value)
@@ -145,62 +145,47 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 }
 
 // downgrade takes the checksums of events away and sets their version back to 1.
-func (b book) downgrade(keys ...table.Key) (wanted []want) {
-	for _, k := range keys {
-		b[k] = withoutChecksum(b[k])
-		wanted = append(wanted, want{audit.ChecksumMissing, k, table.AttrChecksum})
+func downgrade(keys ...table.Key) change {
+	return func(b book) {
+		for _, k := range keys {
+			b[k] = withoutChecksum(b[k])
+		}
 	}
-	return wanted
 }
 
 // registered sets the time of an asset, as if it had been registered at it.
-func (b book) registered(k table.Key, at time.Time) {
-	b.set(k, "At", ddb.String(at.UTC().Format("2006-01-02T15:04:05.000000Z")))
-	if e, ok := event(b[k]); ok && b[k][table.AttrChecksum] != nil {
-		b[k] = ddb.EventItem(e)
+func registered(k table.Key, at time.Time) change {
+	return func(b book) {
+		b.set(k, "At", ddb.String(events.FormatTime(at)))
+		if e, ok := event(b[k]); ok && b[k][table.AttrChecksum] != nil {
+			b[k] = ddb.EventItem(e)
+		}
 	}
 }
 
 // long is before any event of the book, by more than a deployment takes.
 func long() time.Time { return time.Now().Add(-48 * time.Hour) }
 
-// transaction lists a header and its postings.
-func (b book) transaction(header table.Key, postings int) []table.Key {
-	keys := []table.Key{header}
-	for i := range postings {
-		keys = append(keys, b.postingOf(header, i))
-	}
-	return keys
-}
-
 // ofDowngrades are events that say they are older than checksums.
-func ofDowngrades() []corruption {
-	// since is a downgrade of an event in a table that has had checksums for long.
-	since := func(name string, k table.Key, attribute, text string) corruption {
-		return corruption{name, func(b book) []want {
-			b.registered(usd, long())
-			b.set(k, attribute, ddb.String(text))
-			return b.downgrade(k)
-		}}
+func (b book) ofDowngrades() []corruption {
+	downgraded := func(name string, before change, keys ...table.Key) corruption {
+		return corruption{name, all(before, downgrade(keys...)), ofChecksums(audit.ChecksumMissing, keys...)}
 	}
+	// since is one in a table that has had checksums for long.
+	since := func(name string, before change, keys ...table.Key) corruption {
+		return downgraded(name, all(registered(usd, long()), before), keys...)
+	}
+	nothing := all()
+	revocation, postings := table.GrantKey("jane", "u-2", 2), b.postingsOf(gold)
 	return []corruption{
-		since("revocation altered, its checksum taken away", table.GrantKey("jane", "u-2", 2), "Actor", "nobody"),
-		since("header altered, its checksum taken away", gold, "Actor", "nobody"),
-		{"checksum of a header taken away", func(b book) []want { return b.downgrade(gold) }},
-		{"checksum of a posting taken away", func(b book) []want { return b.downgrade(b.postingOf(gold, 1)) }},
-		{"checksums of all postings taken away",
-			func(b book) []want { return b.downgrade(b.transaction(gold, 3)[1:]...) }},
-		{"checksums of a header and a posting taken away", func(b book) []want {
-			return b.downgrade(b.transaction(gold, 3)[:2]...)
-		}},
-		{"checksum of a posting taken away long after the first", func(b book) []want {
-			b.registered(usd, long())
-			return b.downgrade(b.postingOf(gold, 1))
-		}},
-		{"checksums of a transaction taken away", func(b book) []want {
-			b.registered(usd, long())
-			return b.downgrade(b.transaction(gold, 3)...)
-		}},
+		since("revocation altered, its checksum taken away", set(revocation, "Actor", ddb.String("nobody")), revocation),
+		since("header altered, its checksum taken away", set(gold, "Actor", ddb.String("nobody")), gold),
+		downgraded("checksum of a header taken away", nothing, gold),
+		downgraded("checksum of a posting taken away", nothing, postings[1]),
+		downgraded("checksums of all postings taken away", nothing, postings...),
+		downgraded("checksums of a header and a posting taken away", nothing, gold, postings[0]),
+		since("checksum of a posting taken away long after the first", nothing, postings[1]),
+		since("checksums of a transaction taken away", nothing, append(postings, gold)...),
 	}
 }
 
@@ -209,8 +194,8 @@ func ofDowngrades() []corruption {
 func TestAnAlteredPostingWithoutItsChecksumIsNamed(t *testing.T) {
 	b := copyOfBook(t)
 	k := b.postingOf(gold, 0)
-	more(b[k], "Quantity", 1)
-	wanted := append(b.downgrade(k), want{audit.PostingDiffers, k, ""},
+	all(add(k, "Quantity", 1), downgrade(k))(b)
+	wanted := append(ofChecksums(audit.ChecksumMissing, k), want{audit.PostingDiffers, k, ""},
 		want{audit.AssetUnbalanced, table.AssetKey("GOLD"), ""}, want{audit.BalanceWrong, janeGOLD, ""})
 	client := b.client(t)
 	expect(t, verify(t, client, 0), wanted)
@@ -224,18 +209,12 @@ func TestAnAlteredPostingWithoutItsChecksumIsNamed(t *testing.T) {
 // What versions before checksums wrote is sound: all that is older than the first checksum, or little younger.
 func TestABookThatGotChecksumsIsSound(t *testing.T) {
 	// The events of the book are of less than an hour: with a checksum on the newest, on the oldest and on one between.
-	for _, kept := range [][]table.Key{{gold}, {usd}, {table.GrantKey("jane", "u-2", 2)}} {
+	sound := copyOfBook(t)
+	for _, kept := range [][]table.Key{append(sound.postingsOf(gold), gold), {usd}, {table.GrantKey("jane", "u-2", 2)}} {
 		b := copyOfBook(t)
-		if kept[0] == gold {
-			kept = b.transaction(gold, 3)
-		}
-		sealed := make(book)
-		for _, k := range kept {
-			sealed[k] = b[k]
-		}
 		b.downgradeAll()
-		for k, item := range sealed {
-			b[k] = item
+		for _, k := range kept {
+			b[k] = sound[k]
 		}
 		for _, settle := range []time.Duration{0, 2 * time.Hour} {
 			if report := verify(t, b.client(t), settle); !report.Sound() || report.WithoutChecksum == 0 {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,69 +15,86 @@ import (
 	"ledger.example/internal/audit"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
+	"ledger.example/tests/full"
 )
 
-func (b book) set(k table.Key, name string, v types.AttributeValue) {
+// inside returns the map in an item that has the attribute at a path, such as "Legs[2].ID" or "Head.Count", and the
+// attribute's name. The maps and lists on the way become the item's own.
+func (b book) inside(k table.Key, path string) (item ddb.Item, name string) {
+	if item = b[k]; item == nil {
+		panic("there is no " + k.PK + " " + k.SK)
+	}
+	for {
+		outer, rest, isInner := strings.Cut(path, ".")
+		if !isInner {
+			return item, path
+		}
+		path = rest
+		name, index, isList := strings.Cut(strings.TrimSuffix(outer, "]"), "[")
+		if !isList {
+			copied := maps.Clone(item[name].(*types.AttributeValueMemberM).Value)
+			item[name], item = ddb.Map(copied), copied
+			continue
+		}
+		i, err := strconv.Atoi(index)
+		if err != nil {
+			panic(err)
+		}
+		list := slices.Clone(item[name].(*types.AttributeValueMemberL).Value)
+		copied := maps.Clone(list[i].(*types.AttributeValueMemberM).Value)
+		list[i] = ddb.Map(copied)
+		item[name], item = &types.AttributeValueMemberL{Value: list}, copied
+	}
+}
+
+// value returns an attribute, which must be there.
+func (b book) value(k table.Key, path string) types.AttributeValue {
+	item, name := b.inside(k, path)
+	if item[name] == nil {
+		panic("there is no " + path + " in " + k.PK + " " + k.SK)
+	}
+	return item[name]
+}
+
+func (b book) text(k table.Key, path string) string {
+	return b.value(k, path).(*types.AttributeValueMemberS).Value
+}
+
+func (b book) set(k table.Key, path string, v types.AttributeValue) {
+	item, name := b.inside(k, path)
+	item[name] = v
+}
+
+func (b book) unset(k table.Key, path string) {
+	b.value(k, path)
+	item, name := b.inside(k, path)
+	delete(item, name)
+}
+
+// add adds to a number.
+func (b book) add(k table.Key, path string, n int64) {
+	stored, err := events.ParseAmount(b.value(k, path).(*types.AttributeValueMemberN).Value, events.FoldedDigits)
+	if err != nil {
+		panic(err)
+	}
+	sum, err := stored.Add(amount(n))
+	if err != nil {
+		panic(err)
+	}
+	b.set(k, path, ddb.Amount(sum))
+}
+
+func (b book) drop(k table.Key) {
 	if b[k] == nil {
 		panic("there is no " + k.PK + " " + k.SK)
 	}
-	b[k][name] = v
-}
-
-func (b book) unset(k table.Key, name string) {
-	if b[k][name] == nil {
-		panic("there is no " + name + " in " + k.PK + " " + k.SK)
-	}
-	delete(b[k], name)
-}
-
-// drop removes an item and returns it.
-func (b book) drop(k table.Key) ddb.Item {
-	item := b[k]
-	if item == nil {
-		panic("there is no " + k.PK + " " + k.SK)
-	}
 	delete(b, k)
-	return item
 }
 
 func (b book) put(k table.Key, item ddb.Item) {
 	copied := maps.Clone(item)
 	copied[table.AttrPK], copied[table.AttrSK] = ddb.String(k.PK), ddb.String(k.SK)
 	b[k] = copied
-}
-
-// within returns a copy of a map in an item, which becomes the item's.
-func (b book) within(k table.Key, name string) ddb.Item {
-	copied := maps.Clone(b[k][name].(*types.AttributeValueMemberM).Value)
-	b.set(k, name, ddb.Map(copied))
-	return copied
-}
-
-// leg returns a copy of a header's leg, which becomes the header's.
-func (b book) leg(k table.Key, i int) ddb.Item {
-	legs := slices.Clone(b[k]["Legs"].(*types.AttributeValueMemberL).Value)
-	copied := maps.Clone(legs[i].(*types.AttributeValueMemberM).Value)
-	legs[i] = ddb.Map(copied)
-	b.set(k, "Legs", &types.AttributeValueMemberL{Value: legs})
-	return copied
-}
-
-// more adds to a number.
-func more(item ddb.Item, name string, n int64) {
-	stored, err := events.ParseAmount(item[name].(*types.AttributeValueMemberN).Value, events.FoldedDigits)
-	if err != nil {
-		panic(err)
-	}
-	sum, err := stored.Add(events.NewAmount(n))
-	if err != nil {
-		panic(err)
-	}
-	item[name] = ddb.Amount(sum)
-}
-
-func textOf(item ddb.Item, name string) string {
-	return item[name].(*types.AttributeValueMemberS).Value
 }
 
 // in returns the keys of an account's items whose sort keys begin alike, in order.
@@ -121,68 +139,84 @@ type want struct {
 	attribute string
 }
 
-func one(code audit.Code, k table.Key, attribute string) []want { return []want{{code, k, attribute}} }
+type wants []want
 
-// corruption is something planted, and all that must be found.
+// each are findings of one kind about whole items.
+func each(code audit.Code, keys ...table.Key) (all wants) {
+	for _, k := range keys {
+		all = append(all, want{code, k, ""})
+	}
+	return all
+}
+
+// ofChecksums are findings of one kind about checksums.
+func ofChecksums(code audit.Code, keys ...table.Key) (all wants) {
+	for _, k := range keys {
+		all = append(all, want{code, k, table.AttrChecksum})
+	}
+	return all
+}
+
+// corruption is something planted in the book, and all that must be found.
 type corruption struct {
-	name  string
-	plant func(b book) []want
+	name   string
+	plant  change
+	wanted wants
 }
 
-// set is an attribute of an item with another value, which is what must be found.
-func set(name string, k table.Key, attribute string, v types.AttributeValue, code audit.Code, found string) corruption {
-	return corruption{name, func(b book) []want {
-		b.set(k, attribute, v)
-		return one(code, k, found)
-	}}
+// wrong is a value that is wrong by itself.
+func wrong(name string, k table.Key, path string, v types.AttributeValue, code audit.Code) corruption {
+	return corruption{name, set(k, path, v), wants{{code, k, path}}}
 }
 
-// unset is an item without one of its attributes.
-func unset(name string, k table.Key, attribute string, code audit.Code, found string) corruption {
-	return corruption{name, func(b book) []want {
-		b.unset(k, attribute)
-		return one(code, k, found)
-	}}
+// change alters a book.
+type change func(b book)
+
+// all makes several changes, one after the other.
+func all(changes ...change) change {
+	return func(b book) {
+		for _, do := range changes {
+			do(b)
+		}
+	}
 }
 
-// inner is an attribute of a map in an item with another value.
-func inner(name string, k table.Key, within, attribute string, v types.AttributeValue, wanted ...want) corruption {
-	return corruption{name, func(b book) []want {
-		b.within(k, within)[attribute] = v
-		return slices.Clone(wanted)
-	}}
+func set(k table.Key, path string, v types.AttributeValue) change {
+	return func(b book) { b.set(k, path, v) }
 }
+
+func unset(k table.Key, path string) change { return func(b book) { b.unset(k, path) } }
+
+func add(k table.Key, path string, n int64) change { return func(b book) { b.add(k, path, n) } }
+
+func drop(keys ...table.Key) change {
+	return func(b book) {
+		for _, k := range keys {
+			b.drop(k)
+		}
+	}
+}
+
+// put puts a copy of an item under another key, which its other attributes don't fit.
+func put(k, from table.Key) change { return func(b book) { b.put(k, b[from]) } }
 
 // digits38 is more than any count or version can be.
 var digits38 = &types.AttributeValueMemberN{Value: strings.Repeat("9", 38)}
 
-// add is a number of an item with n added.
-func add(name string, k table.Key, attribute string, n int64, code audit.Code, found string) corruption {
-	return corruption{name, func(b book) []want {
-		more(b[k], attribute, n)
-		return one(code, k, found)
-	}}
-}
-
-// gone is an item that is not there any more.
-func gone(name string, k table.Key, code audit.Code, found string) corruption {
-	return corruption{name, func(b book) []want {
-		b.drop(k)
-		return one(code, k, found)
-	}}
-}
-
-func corruptions() []corruption {
-	return slices.Concat(ofItems(), ofEvents(), ofDowngrades(), ofTransactions(), ofBalances(), ofAccounts(),
-		ofHolds(), ofHoldEntries(), ofReversals(), ofEffectiveDates(), ofChanges(), ofGroups(), ofLists())
+// corruptions are all of them. The tables are made of the sound book, which says the keys of its items.
+func corruptions(t *testing.T) []corruption {
+	b := copyOfBook(t)
+	return slices.Concat(b.ofItems(), b.ofEvents(), b.ofDowngrades(), b.ofTransactions(), b.ofBalances(),
+		b.ofAccounts(), b.ofHolds(), b.ofHoldEntries(), b.ofReversals(), b.ofEffectiveDates(), b.ofChanges(),
+		b.ofGroups(), b.ofLists())
 }
 
 var minusZero = regexp.MustCompile(`(^|[^0-9A-Za-z_-])-0([^0-9A-Za-z_-]|$)`)
 
 // expect fails t unless a report's findings are those, in any order.
-func expect(t *testing.T, report audit.Report, wanted []want) {
+func expect(t *testing.T, report audit.Report, wanted wants) {
 	t.Helper()
-	var found []want
+	var found wants
 	isOfLists := func(w want) bool { return slices.Contains(ofListCodes, w.code) }
 	for _, f := range report.Findings {
 		if isOfLists(want{code: f.Code}) && !slices.ContainsFunc(wanted, isOfLists) {
@@ -220,42 +254,44 @@ func (b book) each(do func(k table.Key, e events.Event)) {
 }
 
 // unsealed is what must be found of events that were altered and whose checksums were not, or were taken away.
-func (b book) unsealed() (wanted []want) {
+func (b book) unsealed() (wanted wants) {
 	b.each(func(k table.Key, e events.Event) {
 		switch {
 		case b[k][table.AttrChecksum] == nil:
-			wanted = append(wanted, want{audit.ChecksumMissing, k, table.AttrChecksum})
-		case textOf(b[k], table.AttrChecksum) != events.Checksum(e):
-			wanted = append(wanted, want{audit.ChecksumDiffers, k, table.AttrChecksum})
+			wanted = append(wanted, ofChecksums(audit.ChecksumMissing, k)...)
+		case b.text(k, table.AttrChecksum) != events.Checksum(e):
+			wanted = append(wanted, ofChecksums(audit.ChecksumDiffers, k)...)
 		}
 	})
 	return wanted
 }
 
 // unmarked leaves out what only a checksum shows.
-func unmarked(wanted []want) []want {
-	return slices.DeleteFunc(wanted, func(w want) bool {
+func unmarked(wanted wants) wants {
+	return slices.DeleteFunc(slices.Clone(wanted), func(w want) bool {
 		return w.code == audit.ChecksumDiffers || w.code == audit.ChecksumMissing
 	})
 }
 
 // What somebody alters who knows of checksums is found as well, and so it is in books that have none.
 func TestEachCorruptionIsFoundWithoutChecksums(t *testing.T) {
-	for _, c := range corruptions() {
+	full.Only(t, "plants each corruption of an event in two more books")
+	sound := copyOfBook(t)
+	sound.downgradeAll()
+	if report := verify(t, sound.client(t), 0); !report.Sound() || report.WithoutChecksum == 0 {
+		t.Fatalf("%+v", report)
+	}
+	for _, c := range corruptions(t) {
 		sealed, old := copyOfBook(t), copyOfBook(t)
-		wanted := unmarked(c.plant(sealed))
-		if len(sealed.unsealed()) == 0 {
+		if c.plant(sealed); len(sealed.unsealed()) == 0 {
 			continue // no event was altered
 		}
 		t.Run(c.name, func(t *testing.T) {
 			sealed.seal()
-			expect(t, verify(t, sealed.client(t), 0), wanted)
+			expect(t, verify(t, sealed.client(t), 0), unmarked(c.wanted))
 			old.downgradeAll()
-			report := verify(t, old.client(t), 0)
-			if !report.Sound() || report.WithoutChecksum == 0 {
-				t.Fatalf("%+v", report)
-			}
-			wanted := unmarked(c.plant(old))
+			c.plant(old)
+			wanted := unmarked(c.wanted)
 			for _, w := range old.unsealed() {
 				if w.code == audit.ChecksumDiffers {
 					wanted = append(wanted, w) // of an event of a version that always had one
@@ -266,25 +302,17 @@ func TestEachCorruptionIsFoundWithoutChecksums(t *testing.T) {
 	}
 }
 
+// isBehind reports whether time makes it right.
+func isBehind(w want) bool { return strings.HasSuffix(string(w.code), "_behind") }
+
 func TestEachCorruptionIsFoundAndNamed(t *testing.T) {
 	planted := make(map[audit.Code]bool)
-	for _, c := range corruptions() {
+	for _, c := range corruptions(t) {
 		t.Run(c.name, func(t *testing.T) {
 			b := copyOfBook(t)
-			wanted := c.plant(b)
-			wanted = append(unmarked(wanted), b.unsealed()...)
-			client := b.client(t)
-			expect(t, verify(t, client, 0), wanted)
-			// What is so young may still be counted; what nothing can make right is found all the same.
-			lasting := slices.DeleteFunc(slices.Clone(wanted),
-				func(w want) bool { return strings.HasSuffix(string(w.code), "_behind") })
-			report := verify(t, client, 2*time.Hour)
-			expect(t, report, lasting)
-			if moves := slices.ContainsFunc(wanted,
-				func(w want) bool { return w.code == audit.BalanceBehind }); moves && len(lasting) == 0 &&
-				report.Unsettled == 0 {
-				t.Error("nothing is said to be unsettled")
-			}
+			c.plant(b)
+			wanted := append(unmarked(c.wanted), b.unsealed()...)
+			expect(t, verify(t, b.client(t), 0), wanted)
 			for _, w := range wanted {
 				planted[w.code] = true
 			}
@@ -297,49 +325,55 @@ func TestEachCorruptionIsFoundAndNamed(t *testing.T) {
 	}
 }
 
+// What is so young may still be counted. What nothing can make right is found all the same.
+func TestEachCorruptionIsFoundInAYoungBook(t *testing.T) {
+	full.Only(t, "plants each corruption in one more book")
+	for _, c := range corruptions(t) {
+		t.Run(c.name, func(t *testing.T) {
+			b := copyOfBook(t)
+			c.plant(b)
+			lasting := slices.DeleteFunc(append(unmarked(c.wanted), b.unsealed()...), isBehind)
+			report := verify(t, b.client(t), 2*time.Hour)
+			expect(t, report, lasting)
+			isBalance := func(w want) bool { return w.code == audit.BalanceBehind }
+			if slices.ContainsFunc(c.wanted, isBalance) && len(lasting) == 0 && report.Unsettled == 0 {
+				t.Error("nothing is said to be unsettled")
+			}
+		})
+	}
+}
+
 // ofItems are seen in one item by itself.
-func ofItems() []corruption {
-	grant := table.GrantKey("jane", "u-1", 1)
-	posting := func(name, attribute string, v types.AttributeValue, code audit.Code) corruption {
-		return corruption{name, func(b book) []want {
-			k := b.postings("bank", "USD")[0]
-			b.set(k, attribute, v)
-			return one(code, k, attribute)
-		}}
-	}
-	lastLeg := func(name, ksuid string) corruption {
-		return corruption{name, func(b book) []want {
-			b.leg(gold, 2)["ID"] = ddb.String(ksuid)
-			return one(audit.WrongValue, gold, "Legs[2].ID")
-		}}
-	}
+func (b book) ofItems() []corruption {
+	grant, posting := table.GrantKey("jane", "u-1", 1), b.postings("bank", "USD")[0]
+	note, nobody := table.Key{PK: bank.PK, SK: "NOTE#1"}, table.AccountKey("no one")
 	return []corruption{
-		{"unknown kind of item", func(b book) []want {
-			k := table.Key{PK: bank.PK, SK: "NOTE#1"}
-			b.put(k, ddb.Item{table.AttrType: ddb.String("Note")})
-			return one(audit.UnknownItem, k, table.AttrType)
-		}},
-		set("type of another item", table.SummaryKey("bank"), table.AttrType, ddb.String(table.KindBalance), audit.UnknownItem, table.AttrType),
-		inner("unknown attribute of a fold", bankUSD, table.AttrHead, "Note", ddb.String("mine"), want{audit.UnknownAttribute, bankUSD, "Head.Note"}),
-		unset("header without an actor", gold, "Actor", audit.MissingAttribute, "Actor"),
-		set("kind that is a number", gold, "Kind", ddb.Integer(1), audit.WrongType, "Kind"),
-		posting("quantity that is not whole", "Quantity", &types.AttributeValueMemberN{Value: "-100000.5"}, audit.WrongValue),
-		set("empty text that should be absent", usd, "Description", ddb.String(""), audit.WrongValue, "Description"),
-		set("time without its decimals", grant, "At", ddb.String("2026-11-21T09:06:39Z"), audit.WrongValue, "At"),
-		set("profile that is not compact", table.AccountKey("jane"), "Profile", ddb.String(`{"email": "jane@example.com"}`), audit.WrongValue, "Profile"),
-		lastLeg("KSUID that nobody can have minted", strings.Repeat("z", 27)),
-		lastLeg("legs of two instants", future),
-		posting("version of a future form", table.AttrEventVersion, ddb.Integer(3), audit.WrongValue),
-		set("unfinished that is false", bankUSD, table.AttrUnfinished, ddb.Flag(false), audit.WrongValue, table.AttrUnfinished),
-		posting("posting elsewhere in the history", table.AttrSK2, ddb.String(table.PostingSK2(strings.Repeat("0", 27))), audit.WrongKey),
-		unset("balance outside the inverse index", bankUSD, table.AttrPK2, audit.WrongKey, table.AttrPK2),
-		set("revoked membership in the inverse index", table.MembershipKey("jane", "u-2"), table.AttrPK2, ddb.String(table.UserPK2("u-2")), audit.WrongKey, table.AttrPK2),
-		set("header of another id", gold, "ID", ddb.String("x-2"), audit.WrongKey, "ID"),
-		{"id that is none", func(b book) []want {
-			k := table.AccountKey("no one")
-			b.put(k, b[bank])
-			b.set(k, "ID", ddb.String("no one"))
-			return one(audit.WrongKey, k, table.AttrSK)
-		}},
+		{"unknown kind of item", func(b book) { b.put(note, ddb.Item{table.AttrType: ddb.String("Note")}) },
+			wants{{audit.UnknownItem, note, table.AttrType}}},
+		wrong("type of another item", table.SummaryKey("bank"), table.AttrType, ddb.String(table.KindBalance),
+			audit.UnknownItem),
+		wrong("unknown attribute of a fold", bankUSD, "Head.Note", ddb.String("mine"), audit.UnknownAttribute),
+		{"header without an actor", unset(gold, "Actor"), wants{{audit.MissingAttribute, gold, "Actor"}}},
+		wrong("kind that is a number", gold, "Kind", ddb.Integer(1), audit.WrongType),
+		wrong("quantity that is not whole", posting, "Quantity", &types.AttributeValueMemberN{Value: "-100000.5"},
+			audit.WrongValue),
+		wrong("empty text that should be absent", usd, "Description", ddb.String(""), audit.WrongValue),
+		wrong("time without its decimals", grant, "At", ddb.String("2026-11-21T09:06:39Z"), audit.WrongValue),
+		wrong("profile that is not compact", table.AccountKey("jane"), "Profile",
+			ddb.String(`{"email": "jane@example.com"}`), audit.WrongValue),
+		wrong("KSUID that nobody can have minted", gold, "Legs[2].ID", ddb.String(strings.Repeat("z", 27)),
+			audit.WrongValue),
+		wrong("legs of two instants", gold, "Legs[2].ID", ddb.String(future), audit.WrongValue),
+		wrong("version of a future form", posting, table.AttrEventVersion, ddb.Integer(3), audit.WrongValue),
+		wrong("unfinished that is false", bankUSD, table.AttrUnfinished, ddb.Flag(false), audit.WrongValue),
+		wrong("posting elsewhere in the history", posting, table.AttrSK2,
+			ddb.String(table.PostingSK2(strings.Repeat("0", 27))), audit.WrongKey),
+		{"balance outside the inverse index", unset(bankUSD, table.AttrPK2),
+			wants{{audit.WrongKey, bankUSD, table.AttrPK2}}},
+		wrong("revoked membership in the inverse index", table.MembershipKey("jane", "u-2"), table.AttrPK2,
+			ddb.String(table.UserPK2("u-2")), audit.WrongKey),
+		wrong("header of another id", gold, "ID", ddb.String("x-2"), audit.WrongKey),
+		{"id that is none", all(put(nobody, bank), set(nobody, "ID", ddb.String("no one"))),
+			wants{{audit.WrongKey, nobody, table.AttrSK}}},
 	}
 }

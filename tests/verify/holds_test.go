@@ -1,10 +1,11 @@
 package verify
 
 import (
-	"maps"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
 	"ledger.example/internal/audit"
@@ -23,12 +24,12 @@ var (
 
 // entry is the key of an account's entry of a hold.
 func (b book) entry(account, hold string) table.Key {
-	return table.HoldKey(account, textOf(b.leg(table.TransactionKey(hold), 0), "ID"))
+	return table.HoldKey(account, b.text(table.TransactionKey(hold), "Legs[0].ID"))
 }
 
 // expiry is the key of a hold's entry by expiry.
 func (b book) expiry(hold string) table.Key {
-	return table.OpenHoldKey(textOf(b[table.TransactionKey(hold)], "ExpiresAt"), hold)
+	return table.OpenHoldKey(b.text(table.TransactionKey(hold), "ExpiresAt"), hold)
 }
 
 // entries are the keys of the entries of a hold of ann's for shop.
@@ -37,9 +38,9 @@ func (b book) entries(hold string) []table.Key {
 }
 
 // counted is what is found of the folds that count a posting which was altered or deleted.
-func (b book) counted(k table.Key, ofBalance, ofSegment audit.Code) []want {
+func (b book) counted(k table.Key, ofBalance, ofSegment audit.Code) wants {
 	account, asset, id, _ := table.ParsePosting(k)
-	wanted := one(ofBalance, table.BalanceKey(account, asset), "")
+	wanted := each(ofBalance, table.BalanceKey(account, asset))
 	for _, s := range b.segments(account, asset) {
 		if table.LastID(s.SK) >= id {
 			return append(wanted, want{ofSegment, s, ""})
@@ -48,261 +49,158 @@ func (b book) counted(k table.Key, ofBalance, ofSegment audit.Code) []want {
 	return wanted
 }
 
-func each(code audit.Code, keys ...table.Key) (wanted []want) {
-	for _, k := range keys {
-		wanted = append(wanted, want{code, k, ""})
-	}
-	return wanted
+// uncounted is what is found of a posting that was deleted and counted.
+func (b book) uncounted(k table.Key) wants {
+	return b.counted(k, audit.BalanceCountsMore, audit.SegmentCountsMore)
 }
 
-// expires gives a hold another time of expiry, which its entry by expiry is not under.
-func (b book) expires(hold string, at time.Time) []want {
-	was := b.expiry(hold)
-	b.set(table.TransactionKey(hold), "ExpiresAt", ddb.String(events.FormatTime(at)))
-	return append(one(audit.HoldEntryBehind, b.expiry(hold), ""), want{audit.HoldEntryAlone, was, ""})
+// expires is a hold with another time of expiry, which its entry by expiry is not under.
+func (b book) expires(name, hold string, at time.Time, more ...want) corruption {
+	expires := events.FormatTime(at)
+	return corruption{name, set(table.TransactionKey(hold), "ExpiresAt", ddb.String(expires)),
+		append(wants{{audit.HoldEntryBehind, table.OpenHoldKey(expires, hold), ""},
+			{audit.HoldEntryAlone, b.expiry(hold), ""}}, more...)}
 }
 
 // ofHolds are seen between a hold, its end and their postings.
-func ofHolds() []corruption {
-	// ended is an end of h-part, of which other quantities were captured than are in the postings.
-	ended := func(name string, from, to int64, wanted ...want) corruption {
-		return corruption{name, func(b book) []want {
-			b.leg(partEnd, 0)["Quantity"], b.leg(partEnd, 1)["Quantity"] = ddb.Integer(from), ddb.Integer(to)
-			found := slices.Clone(wanted)
-			for i, n := range []int64{from, to} {
-				if n != []int64{-40, 40}[i] {
-					found = append(found, want{audit.PostingDiffers, b.postingOf(partEnd, i), ""})
-				}
+func (b book) ofHolds() []corruption {
+	opened, part, back := b.postingsOf(openHold), b.postingsOf(partEnd), b.postingsOf(backEnd)
+	wrongEnd := want{audit.EndWrong, partEnd, "Legs"}
+	// captured is an end of h-part, of which other quantities were captured than are in the postings.
+	captured := func(name string, from, to int64, wanted ...want) corruption {
+		for i, isOther := range []bool{from != -40, to != 40} {
+			if isOther {
+				wanted = append(wanted, want{audit.PostingDiffers, part[i], ""})
 			}
-			return found
-		}}
+		}
+		return corruption{name, all(set(partEnd, "Legs[0].Quantity", ddb.Integer(from)),
+			set(partEnd, "Legs[1].Quantity", ddb.Integer(to))), wanted}
 	}
-	wrong := want{audit.EndWrong, partEnd, "Legs"}
 	endOf := func(name, id string) corruption {
-		return corruption{name, func(b book) []want {
-			k := table.OutcomeKey(id)
-			b.put(k, b[backEnd])
-			b.set(k, "Transaction", ddb.String(id))
-			return one(audit.EndWithoutHold, k, "")
-		}}
+		k := table.OutcomeKey(id)
+		return corruption{name, all(put(k, backEnd), set(k, "Transaction", ddb.String(id))),
+			each(audit.EndWithoutHold, k)}
 	}
+	early, _, err := events.NewMinter(long, nil).Mint(2)
+	if err != nil {
+		panic(err)
+	}
+	trade, late, claiming := table.OutcomeKey("h-trade"), table.TransactionKey("h-late"), table.OutcomeKey("h-open")
+	segment, guard := b.segments("shop", "USD")[0], table.SpendKey("ann", "USD")
 	return []corruption{
-		{"placing posting gone", func(b book) []want {
-			k := b.postingOf(openHold, 1)
-			b.drop(k)
-			return append(b.counted(k, audit.BalanceCountsMore, audit.SegmentCountsMore),
-				want{audit.PostingMissing, k, ""}, want{audit.AssetUnbalanced, usd, ""})
-		}},
-		{"placing posting of less", func(b book) []want {
-			k := b.postingOf(openHold, 0)
-			more(b[k], "Pending", 10)
-			return append(b.counted(k, audit.BalanceWrong, audit.SegmentWrong), want{audit.PostingDiffers, k, ""},
-				want{audit.AssetUnbalanced, usd, ""}, want{audit.GuardWrong, table.SpendKey("ann", "USD"), table.AttrSpent})
-		}},
-		{"ending posting gone", func(b book) []want {
-			k := b.postingOf(partEnd, 1)
-			b.drop(k)
-			return append(b.counted(k, audit.BalanceCountsMore, audit.SegmentCountsMore),
-				want{audit.PostingMissing, k, ""}, want{audit.AssetUnbalanced, usd, ""})
-		}},
-		{"ending posting of more than was held", func(b book) []want {
-			k := b.postingOf(partEnd, 1)
-			b.set(k, "Quantity", ddb.Integer(101))
-			return one(audit.WrongValue, k, "Pending")
-		}},
-		{"ending posting of another end", func(b book) []want {
-			k := b.postingOf(backEnd, 0)
-			b.set(k, "Phase", ddb.String("expired"))
-			return one(audit.PostingDiffers, k, "")
-		}},
-		{"posting of a hold with the version of others", func(b book) []want {
-			k := b.postingOf(openHold, 0)
-			b.set(k, table.AttrEventVersion, ddb.Integer(2))
-			return one(audit.WrongValue, k, table.AttrEventVersion)
-		}},
-		{"end gone", func(b book) []want {
-			postings := []table.Key{b.postingOf(backEnd, 0), b.postingOf(backEnd, 1)}
-			b.drop(backEnd)
-			return append(each(audit.PostingNoEnd, postings...), each(audit.HoldEntryAlone, b.entries("h-back")...)...)
-		}},
-		{"end and its postings gone", func(b book) []want {
-			var wanted []want
-			for i := range 2 {
-				k := b.postingOf(backEnd, i)
-				b.drop(k)
-				wanted = append(wanted, b.counted(k, audit.BalanceCountsMore, audit.SegmentCountsMore)...)
-			}
-			b.drop(backEnd)
-			return append(wanted, each(audit.HoldEntryAlone, b.entries("h-back")...)...)
-		}},
-		ended("end of more than was held", -140, 140, wrong),
-		ended("end of another sign", 40, -40, wrong),
-		ended("end of nothing captured", 0, 0, wrong),
-		ended("end that doesn't balance", -41, 40, want{audit.TransactionUnbalanced, partEnd, "Legs"}),
-		{"end before its hold", func(b book) []want {
-			wanted := one(audit.EndWrong, partEnd, "Legs")
-			ids, _, err := events.NewMinter(long, nil).Mint(2)
-			if err != nil {
-				panic(err)
-			}
-			for i, id := range ids {
-				wanted = append(wanted, want{audit.PostingAlone, b.postingOf(partEnd, i), ""})
-				b.leg(partEnd, i)["ID"] = ddb.String(string(id))
-				wanted = append(wanted, want{audit.PostingMissing, b.postingOf(partEnd, i), ""})
-			}
-			return wanted
-		}},
-		{"end of other accounts", func(b book) []want {
-			wanted := one(audit.EndWrong, partEnd, "Legs")
-			was := b.postingOf(partEnd, 1)
-			b.leg(partEnd, 1)["Account"] = ddb.String("bank")
-			return append(wanted, want{audit.PostingAlone, was, ""}, want{audit.PostingMissing, b.postingOf(partEnd, 1), ""})
-		}},
-		{"captured after it expired", func(b book) []want {
-			return append(b.expires("h-part", time.Now().Add(-3*time.Hour)), wrong)
-		}},
-		{"expired before its time", func(b book) []want {
-			return append(b.expires("h-late", time.Now().Add(time.Hour)), want{audit.EndWrong, table.OutcomeKey("h-late"), "Legs"},
-				want{audit.FingerprintDiffers, table.TransactionKey("h-late"), "Fingerprint"})
-		}},
-		{"cash that is not the cost", func(b book) []want {
-			k := table.OutcomeKey("h-trade")
-			more(b.leg(k, 2), "Quantity", 1)
-			more(b.leg(k, 3), "Quantity", -1)
-			return append(each(audit.PostingDiffers, b.postingOf(k, 2), b.postingOf(k, 3)), want{audit.EndWrong, k, "Legs"})
-		}},
+		{"placing posting gone", drop(opened[1]), append(b.uncounted(opened[1]),
+			want{audit.PostingMissing, opened[1], ""}, want{audit.AssetUnbalanced, usd, ""})},
+		{"placing posting of less", add(opened[0], "Pending", 10),
+			append(b.counted(opened[0], audit.BalanceWrong, audit.SegmentWrong),
+				want{audit.PostingDiffers, opened[0], ""}, want{audit.AssetUnbalanced, usd, ""},
+				want{audit.GuardWrong, guard, table.AttrSpent})},
+		{"ending posting gone", drop(part[1]), append(b.uncounted(part[1]),
+			want{audit.PostingMissing, part[1], ""}, want{audit.AssetUnbalanced, usd, ""})},
+		{"ending posting of more than was held", set(part[1], "Quantity", ddb.Integer(101)),
+			wants{{audit.WrongValue, part[1], "Pending"}}},
+		{"ending posting of another end", set(back[0], "Phase", ddb.String("expired")),
+			each(audit.PostingDiffers, back[0])},
+		wrong("posting of a hold with the version of others", opened[0], table.AttrEventVersion, ddb.Integer(2),
+			audit.WrongValue),
+		{"end gone", drop(backEnd), append(each(audit.PostingNoEnd, back...),
+			each(audit.HoldEntryAlone, b.entries("h-back")...)...)},
+		{"end that cannot be read", unset(backEnd, "Actor"), wants{{audit.MissingAttribute, backEnd, "Actor"}}},
+		{"end and its postings gone", drop(append(back, backEnd)...), slices.Concat(b.uncounted(back[0]),
+			b.uncounted(back[1]), each(audit.HoldEntryAlone, b.entries("h-back")...))},
+		captured("end of more than was held", -140, 140, wrongEnd),
+		captured("end of another sign", 40, -40, wrongEnd),
+		captured("end of nothing captured", 0, 0, wrongEnd),
+		captured("end that doesn't balance", -41, 40, want{audit.TransactionUnbalanced, partEnd, "Legs"}),
+		{"end before its hold", all(set(partEnd, "Legs[0].ID", ddb.String(string(early[0]))),
+			set(partEnd, "Legs[1].ID", ddb.String(string(early[1])))),
+			slices.Concat(wants{wrongEnd}, each(audit.PostingAlone, part...), each(audit.PostingMissing,
+				table.PostingKey("ann", "USD", string(early[0])), table.PostingKey("shop", "USD", string(early[1]))))},
+		{"end of other accounts", set(partEnd, "Legs[1].Account", ddb.String("bank")),
+			wants{wrongEnd, {audit.PostingAlone, part[1], ""}, {audit.PostingMissing, moved(part[1], "bank"), ""}}},
+		b.expires("captured after it expired", "h-part", time.Now().Add(-3*time.Hour), wrongEnd),
+		b.expires("expired before its time", "h-late", time.Now().Add(time.Hour),
+			want{audit.EndWrong, table.OutcomeKey("h-late"), "Legs"},
+			want{audit.FingerprintDiffers, late, "Fingerprint"}),
+		{"cash that is not the cost", all(add(trade, "Legs[2].Quantity", 1), add(trade, "Legs[3].Quantity", -1)),
+			append(each(audit.PostingDiffers, b.postingsOf(trade)[2:]...), want{audit.EndWrong, trade, "Legs"})},
 		endOf("end of a transaction that is no hold", "d-0"),
 		endOf("end of a transaction that there isn't", "nothing"),
-		{"second claim on the end of another hold", func(b book) []want {
-			k := table.OutcomeKey("h-open")
-			b.put(k, b[wholeEnd])
-			b.set(k, "Transaction", ddb.String("h-open"))
-			return append(each(audit.HoldEntryBehind, b.entries("h-open")...), want{audit.TransactionClaims, k, "Legs"})
-		}},
-		{"hold for too long", func(b book) []want {
-			return append(b.expires("h-open", time.Now().Add(40*24*time.Hour)), want{audit.TransactionShape, openHold, "ExpiresAt"})
-		}},
-		{"hold that was asked for otherwise", func(b book) []want {
-			b.set(openHold, "Fingerprint", b[table.TransactionKey("h-back")]["Fingerprint"])
-			b.set(openHold, "Description", ddb.String("Dinner"))
-			var wanted []want
-			for i := range 2 {
-				wanted = append(wanted, want{audit.PostingDiffers, b.postingOf(openHold, i), ""})
-			}
-			return append(wanted, want{audit.FingerprintDiffers, openHold, "Fingerprint"})
-		}},
-		{"pending debits of a balance", func(b book) []want {
-			more(b.within(annUSD, table.AttrHead), table.AttrPendingDebits, 1)
-			return one(audit.BalanceWrong, annUSD, "")
-		}},
-		{"pending credits of a balance", func(b book) []want {
-			more(b.within(shopUSD, table.AttrSeal), table.AttrPendingCredits, -1)
-			return one(audit.BalanceWrong, shopUSD, "")
-		}},
-		{"what a balance was given back", func(b book) []want {
-			more(b.within(annUSD, table.AttrHead), table.AttrReturned, -60)
-			return one(audit.BalanceWrong, annUSD, "")
-		}},
-		{"pending credits of a segment", func(b book) []want {
-			k := b.segments("shop", "USD")[0]
-			more(b[k], table.AttrPendingCredits, 1)
-			return one(audit.SegmentWrong, k, "")
-		}},
-		set("balance that doesn't say it counts holds", annUSD, table.AttrType, ddb.String(table.KindBalance), audit.WrongValue, table.AttrType),
-		set("balance that says it counts holds", bankUSD, table.AttrType, ddb.String(table.KindBalanceWithHolds), audit.WrongValue, table.AttrType),
-		{"segment that doesn't say it counts holds", func(b book) []want {
-			k := b.segments("shop", "USD")[0]
-			b.set(k, table.AttrType, ddb.String(table.KindSegment))
-			return one(audit.WrongValue, k, table.AttrType)
-		}},
-		inner("sum of nothing that should be absent", shopUSD, table.AttrHead, table.AttrReturned, ddb.Integer(0), want{audit.WrongValue, shopUSD, "Head.Returned"}),
-		add("guard lowered by what was given back", table.SpendKey("ann", "USD"), table.AttrSpent, -60, audit.GuardWrong, table.AttrSpent),
+		{"second claim on the end of another hold", all(put(claiming, wholeEnd),
+			set(claiming, "Transaction", ddb.String("h-open"))),
+			append(each(audit.HoldEntryBehind, b.entries("h-open")...), want{audit.TransactionClaims, claiming, "Legs"})},
+		b.expires("hold for too long", "h-open", time.Now().Add(40*24*time.Hour),
+			want{audit.TransactionShape, openHold, "ExpiresAt"}),
+		{"hold that was asked for otherwise", all(
+			set(openHold, "Fingerprint", b.value(table.TransactionKey("h-back"), "Fingerprint")),
+			set(openHold, "Description", ddb.String("Dinner"))),
+			append(each(audit.PostingDiffers, opened...), want{audit.FingerprintDiffers, openHold, "Fingerprint"})},
+		{"pending debits of a balance", add(annUSD, "Head.PendingDebits", 1), each(audit.BalanceWrong, annUSD)},
+		{"pending credits of a balance", add(shopUSD, "Seal.PendingCredits", -1), each(audit.BalanceWrong, shopUSD)},
+		{"what a balance was given back", add(annUSD, "Head.Returned", -60), each(audit.BalanceWrong, annUSD)},
+		{"pending credits of a segment", add(segment, table.AttrPendingCredits, 1), each(audit.SegmentWrong, segment)},
+		wrong("balance that doesn't say it counts holds", annUSD, table.AttrType, ddb.String(table.KindBalance),
+			audit.WrongValue),
+		wrong("balance that says it counts holds", bankUSD, table.AttrType, ddb.String(table.KindBalanceWithHolds),
+			audit.WrongValue),
+		wrong("segment that doesn't say it counts holds", segment, table.AttrType, ddb.String(table.KindSegment),
+			audit.WrongValue),
+		wrong("sum of nothing that should be absent", shopUSD, "Head.Returned", ddb.Integer(0), audit.WrongValue),
+		{"guard lowered by what was given back", add(guard, table.AttrSpent, -60),
+			wants{{audit.GuardWrong, guard, table.AttrSpent}}},
+	}
+}
+
+// sealed gives a copy of an event, in an entry of a hold, the checksum of what it is now.
+func sealed(k table.Key, name string) change {
+	return func(b book) {
+		b.set(k, name+"."+table.AttrChecksum, ddb.String(checksumOf(b[k][name].(*types.AttributeValueMemberM).Value)))
 	}
 }
 
 // ofHoldEntries are seen between holds and their lists.
-func ofHoldEntries() []corruption {
-	entry := func(name, account, hold string, code audit.Code, found string, do func(b book, k table.Key)) corruption {
-		return corruption{name, func(b book) []want {
-			k := b.expiry(hold)
-			if account != "" {
-				k = b.entry(account, hold)
-			}
-			do(b, k)
-			return one(code, k, found)
-		}}
-	}
-	drop := func(b book, k table.Key) { b.drop(k) }
+func (b book) ofHoldEntries() []corruption {
+	ofOpen, ofPart := b.entry("ann", "h-open"), b.entry("ann", "h-part")
+	openAtShop, partAtShop := b.entry("shop", "h-open"), b.entry("shop", "h-part")
+	openByExpiry, partByExpiry := b.expiry("h-open"), b.expiry("h-part")
+	openID, partID := table.FirstID(ofOpen.SK), table.FirstID(ofPart.SK)
+	inIndex := ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("h-part")))
+	elsewhere := table.HoldKey("bank", openID)
+	expiring := table.OpenHoldKey(events.FormatTime(long()), "h-open")
+	ofNothing := table.OpenHoldKey(events.FormatTime(long()), "nothing")
 	return []corruption{
-		entry("entry of an open hold gone", "shop", "h-open", audit.HoldEntryBehind, "", drop),
-		entry("entry of an ended hold gone", "ann", "h-part", audit.HoldEntryBehind, "", drop),
-		entry("entry by expiry gone", "", "h-open", audit.HoldEntryBehind, "", drop),
-		entry("entry that is still open", "ann", "h-part", audit.HoldEntryBehind, "", func(b book, k table.Key) {
-			b.unset(k, table.AttrEnded)
-			b.set(k, table.AttrVersion, ddb.Integer(1))
-			b.set(k, table.AttrSK2, ddb.String(table.HoldSK2("held", table.FirstID(k.SK))))
-		}),
-		entry("entry by expiry that is still open", "", "h-part", audit.HoldEntryBehind, "", func(b book, k table.Key) {
-			b.set(k, table.AttrVersion, ddb.Integer(1))
-			b.set(k, table.AttrPK2, ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("h-part"))))
-		}),
-		entry("entry by expiry of an ended hold in the index", "", "h-part", audit.WrongKey, table.AttrPK2, func(b book, k table.Key) {
-			b.set(k, table.AttrPK2, ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("h-part"))))
-		}),
-		entry("entry by expiry of an open hold outside the index", "", "h-open", audit.WrongKey, table.AttrPK2, func(b book, k table.Key) {
-			b.unset(k, table.AttrPK2)
-		}),
-		entry("status of an entry", "ann", "h-part", audit.WrongKey, table.AttrSK2, func(b book, k table.Key) {
-			b.set(k, table.AttrSK2, ddb.String(table.HoldSK2("released", table.FirstID(k.SK))))
-		}),
-		entry("copy of a header", "ann", "h-open", audit.HoldEntryWrong, table.AttrHeader, func(b book, k table.Key) {
-			b.within(k, table.AttrHeader)["Description"] = ddb.String("Dinner")
-		}),
-		entry("copy of a header, with its checksum", "ann", "h-open", audit.HoldEntryWrong, "", func(b book, k table.Key) {
-			header := b.within(k, table.AttrHeader)
-			header["Description"] = ddb.String("Dinner")
-			header[table.AttrChecksum] = ddb.String(checksumOf(header))
-		}),
-		entry("copy of an end", "shop", "h-part", audit.HoldEntryWrong, table.AttrEnded, func(b book, k table.Key) {
-			b.within(k, table.AttrEnded)["Actor"] = ddb.String("nobody")
-		}),
-		entry("copy of an end, with its checksum", "shop", "h-part", audit.HoldEntryWrong, "", func(b book, k table.Key) {
-			end := b.within(k, table.AttrEnded)
-			end["Actor"] = ddb.String("nobody")
-			end[table.AttrChecksum] = ddb.String(checksumOf(end))
-		}),
-		entry("entry with the end of another hold", "shop", "h-part", audit.HoldEntryWrong, table.AttrEnded, func(b book, k table.Key) {
-			b.set(k, table.AttrEnded, ddb.Map(b[wholeEnd]))
-		}),
-		entry("entry of an end that there isn't", "shop", "h-open", audit.HoldEntryAlone, "", func(b book, k table.Key) {
-			end := maps.Clone(b[wholeEnd])
-			end[table.AttrPK], end["Transaction"] = ddb.String(openHold.PK), ddb.String("h-open")
-			end[table.AttrChecksum] = ddb.String(checksumOf(end))
-			b.set(k, table.AttrEnded, ddb.Map(end))
-			b.set(k, table.AttrVersion, ddb.Integer(2))
-			b.set(k, table.AttrSK2, ddb.String(table.HoldSK2("captured", table.FirstID(k.SK))))
-		}),
-		{"entry in an account that isn't of the hold", func(b book) []want {
-			k := table.HoldKey("bank", table.FirstID(b.entry("ann", "h-open").SK))
-			b.put(k, b[b.entry("ann", "h-open")])
-			return one(audit.HoldEntryAlone, k, "")
-		}},
-		{"second entry by expiry", func(b book) []want {
-			k := table.OpenHoldKey(events.FormatTime(long()), "h-open")
-			b.put(k, b[b.expiry("h-open")])
-			return one(audit.HoldEntryAlone, k, "")
-		}},
-		{"entry by expiry of a hold that there isn't", func(b book) []want {
-			k := table.OpenHoldKey(events.FormatTime(long()), "nothing")
-			b.put(k, b[b.expiry("h-open")])
-			b.set(k, table.AttrPK2, ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("nothing"))))
-			return one(audit.HoldEntryAlone, k, "")
-		}},
-		{"entry of another hold", func(b book) []want {
-			k := b.entry("ann", "h-open")
-			b.set(k, table.AttrHeader, ddb.Map(b[table.TransactionKey("h-back")]))
-			return []want{{audit.HoldEntryWrong, k, ""}, {audit.HoldEntryAlone, k, ""}}
-		}},
+		{"entry of an open hold gone", drop(openAtShop), each(audit.HoldEntryBehind, openAtShop)},
+		{"entry of an ended hold gone", drop(ofPart), each(audit.HoldEntryBehind, ofPart)},
+		{"entry by expiry gone", drop(openByExpiry), each(audit.HoldEntryBehind, openByExpiry)},
+		{"entry that is still open", all(unset(ofPart, table.AttrEnded), set(ofPart, table.AttrVersion, ddb.Integer(1)),
+			set(ofPart, table.AttrSK2, ddb.String(table.HoldSK2("held", partID)))), each(audit.HoldEntryBehind, ofPart)},
+		{"entry by expiry that is still open", all(set(partByExpiry, table.AttrVersion, ddb.Integer(1)),
+			set(partByExpiry, table.AttrPK2, inIndex)), each(audit.HoldEntryBehind, partByExpiry)},
+		wrong("entry by expiry of an ended hold in the index", partByExpiry, table.AttrPK2, inIndex, audit.WrongKey),
+		{"entry by expiry of an open hold outside the index", unset(openByExpiry, table.AttrPK2),
+			wants{{audit.WrongKey, openByExpiry, table.AttrPK2}}},
+		wrong("status of an entry", ofPart, table.AttrSK2, ddb.String(table.HoldSK2("released", partID)), audit.WrongKey),
+		{"copy of a header", set(ofOpen, "Header.Description", ddb.String("Dinner")),
+			wants{{audit.HoldEntryWrong, ofOpen, table.AttrHeader}}},
+		{"copy of a header, with its checksum", all(set(ofOpen, "Header.Description", ddb.String("Dinner")),
+			sealed(ofOpen, table.AttrHeader)), each(audit.HoldEntryWrong, ofOpen)},
+		{"copy of an end", set(partAtShop, "Ended.Actor", ddb.String("nobody")),
+			wants{{audit.HoldEntryWrong, partAtShop, table.AttrEnded}}},
+		{"copy of an end, with its checksum", all(set(partAtShop, "Ended.Actor", ddb.String("nobody")),
+			sealed(partAtShop, table.AttrEnded)), each(audit.HoldEntryWrong, partAtShop)},
+		wrong("entry with the end of another hold", partAtShop, table.AttrEnded, ddb.Map(b[wholeEnd]),
+			audit.HoldEntryWrong),
+		{"entry of an end that there isn't", all(set(openAtShop, table.AttrEnded, ddb.Map(b[wholeEnd])),
+			set(openAtShop, "Ended.PK", ddb.String(openHold.PK)), set(openAtShop, "Ended.Transaction", ddb.String("h-open")),
+			sealed(openAtShop, table.AttrEnded), set(openAtShop, table.AttrVersion, ddb.Integer(2)),
+			set(openAtShop, table.AttrSK2, ddb.String(table.HoldSK2("captured", openID)))),
+			each(audit.HoldEntryAlone, openAtShop)},
+		{"entry in an account that isn't of the hold", put(elsewhere, ofOpen), each(audit.HoldEntryAlone, elsewhere)},
+		{"second entry by expiry", put(expiring, openByExpiry), each(audit.HoldEntryAlone, expiring)},
+		{"entry by expiry of a hold that there isn't", all(put(ofNothing, openByExpiry),
+			set(ofNothing, table.AttrPK2, ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("nothing"))))),
+			each(audit.HoldEntryAlone, ofNothing)},
+		{"entry of another hold", set(ofOpen, table.AttrHeader, ddb.Map(b[table.TransactionKey("h-back")])),
+			wants{{audit.HoldEntryWrong, ofOpen, ""}, {audit.HoldEntryAlone, ofOpen, ""}}},
 	}
 }
 
@@ -318,7 +216,7 @@ func TestNotes(t *testing.T) {
 		}
 		return report
 	}
-	expires, err := events.ParseTime(textOf(b[openHold], "ExpiresAt"))
+	expires, err := events.ParseTime(b.text(openHold, "ExpiresAt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,10 +15,10 @@ import (
 	"ledger.example/internal/audit"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
-	"ledger.example/ledger"
 	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
 	"ledger.example/projections/repair"
+	"ledger.example/tests/system"
 )
 
 // ofListCodes are the codes of lists of transactions and of the journal, whose pages are not named by their accounts.
@@ -25,14 +26,9 @@ var ofListCodes = []audit.Code{
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryAlone, audit.JournalBehind, audit.JournalWrong,
 }
 
-// listed is the key of a transaction's entry in the list by time, or in that of some metadata.
-func (b book) listed(transaction string, metadata ...string) table.Key {
-	ksuid := textOf(b.leg(table.TransactionKey(transaction), 0), "ID")
-	k := table.ListedKey(ksuid, transaction)
-	if len(metadata) > 0 {
-		k.PK = table.MetadataPK(metadata[0], metadata[1])
-	}
-	return k
+// listed is the key of a transaction's entry in the list by time.
+func (b book) listed(transaction string) table.Key {
+	return table.ListedKey(b.text(table.TransactionKey(transaction), "Legs[0].ID"), transaction)
 }
 
 // pages are the keys of the journal, in order.
@@ -46,25 +42,17 @@ func (b book) pages() (keys []table.Key) {
 	return keys
 }
 
-// journal are copies of a page's entries. What do returns becomes the page's.
-func (b book) journal(k table.Key, do func(all []ddb.Item) []ddb.Item) {
-	var all []ddb.Item
-	for _, e := range b[k][table.AttrEntries].(*types.AttributeValueMemberL).Value {
-		all = append(all, maps.Clone(e.(*types.AttributeValueMemberM).Value))
-	}
-	var values []types.AttributeValue
-	for _, e := range do(all) {
-		values = append(values, ddb.Map(e))
-	}
-	b.set(k, table.AttrEntries, &types.AttributeValueMemberL{Value: values})
+// entriesIn are the entries of a page of the journal.
+func (b book) entriesIn(page table.Key) []types.AttributeValue {
+	return b[page][table.AttrEntries].(*types.AttributeValueMemberL).Value
 }
 
 // pageOf is the page, and the place in it, where the journal has an event of a transaction.
 func (b book) pageOf(event, transaction string) (page table.Key, at int) {
 	for _, k := range b.pages() {
-		for i, e := range b[k][table.AttrEntries].(*types.AttributeValueMemberL).Value {
-			item := e.(*types.AttributeValueMemberM).Value
-			if textOf(item, table.AttrEvent) == event && textOf(item, table.AttrTransaction) == transaction {
+		for i, e := range b.entriesIn(k) {
+			entry := ddb.Read(e.(*types.AttributeValueMemberM).Value)
+			if entry.Text(table.AttrEvent) == event && entry.Text(table.AttrTransaction) == transaction {
 				return k, i
 			}
 		}
@@ -73,134 +61,87 @@ func (b book) pageOf(event, transaction string) (page table.Key, at int) {
 }
 
 // unlisted are the findings of a page of the journal that is lost.
-func (b book) unlisted(page table.Key) (wanted []want) {
-	b.journal(page, func(all []ddb.Item) []ddb.Item {
-		for _, e := range all {
-			k := table.TransactionKey(textOf(e, table.AttrTransaction))
-			if event := textOf(e, table.AttrEvent); event != "posted" && event != "held" {
-				k.SK = table.OutcomeKey("").SK
-			}
-			wanted = append(wanted, want{audit.JournalBehind, k, ""})
+func (b book) unlisted(page table.Key) (wanted wants) {
+	for _, e := range b.entriesIn(page) {
+		entry := ddb.Read(e.(*types.AttributeValueMemberM).Value)
+		k := table.TransactionKey(entry.Text(table.AttrTransaction))
+		if event := entry.Text(table.AttrEvent); event != "posted" && event != "held" {
+			k = table.OutcomeKey(entry.Text(table.AttrTransaction))
 		}
-		return all
-	})
+		wanted = append(wanted, want{audit.JournalBehind, k, ""})
+	}
 	return wanted
 }
 
 // ofLists are seen between transactions and their lists, and the journal.
-func ofLists() []corruption {
-	entry := func(name, transaction string, metadata []string, code audit.Code, found string, do func(b book, k table.Key)) corruption {
-		return corruption{name, func(b book) []want {
-			k := b.listed(transaction, metadata...)
-			do(b, k)
-			return one(code, k, found)
-		}}
-	}
+func (b book) ofLists() []corruption {
+	deposited, bought, byOrder := b.listed("d-0"), b.listed("x-1"), b.listed("x-1")
+	byOrder.PK = table.MetadataPK("order", "7")
+	ofOpen, ofPart := b.listed("h-open"), b.listed("h-part")
 	// other is an entry under another key, of which the right one stays.
-	other := func(name, transaction string, change func(b book, k *table.Key)) corruption {
-		return corruption{name, func(b book) []want {
-			from := b.listed(transaction)
-			to := from
-			change(b, &to)
-			b.put(to, b[from])
-			return one(audit.ListEntryAlone, to, "")
-		}}
+	other := func(name string, from, to table.Key) corruption {
+		return corruption{name, put(to, from), each(audit.ListEntryAlone, to)}
+	}
+	by := func(entry table.Key, key, value string) table.Key {
+		return table.Key{PK: table.MetadataPK(key, value), SK: entry.SK}
 	}
 	// changed is an entry of the journal that is another: the right one is missing then.
-	changed := func(name, event, transaction string, of table.Key, do func(e ddb.Item)) corruption {
-		return corruption{name, func(b book) []want {
-			page, at := b.pageOf(event, transaction)
-			b.journal(page, func(all []ddb.Item) []ddb.Item { do(all[at]); return all })
-			return []want{{audit.JournalWrong, page, ""}, {audit.JournalBehind, of, ""}}
-		}}
+	changed := func(name, event, transaction string, of table.Key, attribute, value string) corruption {
+		page, at := b.pageOf(event, transaction)
+		return corruption{name, set(page, fmt.Sprintf("Entries[%d].%s", at, attribute), ddb.String(value)),
+			wants{{audit.JournalWrong, page, ""}, {audit.JournalBehind, of, ""}}}
 	}
-	drop := func(b book, k table.Key) { b.drop(k) }
-	order := []string{"order", "7"}
+	mistimed := table.ListedKey("nothing", "d-0")
+	ofBought, at := b.pageOf("posted", "x-1")
+	ofHeld, _ := b.pageOf("held", "h-part")
+	ofCaptured, _ := b.pageOf("captured", "h-part")
+	entries := func(of ...types.AttributeValue) change {
+		return set(ofBought, table.AttrEntries, &types.AttributeValueMemberL{Value: of})
+	}
+	journaled := b.entriesIn(ofBought)
+	nothing := maps.Clone(journaled[at].(*types.AttributeValueMemberM).Value)
+	nothing[table.AttrTransaction] = ddb.String("nothing")
 	return []corruption{
-		entry("entry by time gone", "d-0", nil, audit.ListEntryBehind, "", drop),
-		entry("entry by time of a hold gone", "h-open", nil, audit.ListEntryBehind, "", drop),
-		entry("entry by metadata gone", "x-1", order, audit.ListEntryBehind, "", drop),
-		entry("entry made void", "d-0", nil, audit.ListEntryBehind, "", func(b book, k table.Key) {
-			b.set(k, table.AttrVoid, ddb.Flag(true))
-		}),
-		entry("hold listed as none", "h-part", nil, audit.ListEntryWrong, table.AttrHeld, func(b book, k table.Key) {
-			b.unset(k, table.AttrHeld)
-		}),
-		entry("transaction listed as a hold", "x-1", order, audit.ListEntryWrong, table.AttrHeld, func(b book, k table.Key) {
-			b.set(k, table.AttrHeld, ddb.Flag(true))
-		}),
-		other("entry of no transaction", "d-0", func(_ book, k *table.Key) {
-			*k = table.ListedKey(table.FirstID(k.SK), "nothing")
-		}),
-		other("entry at another time", "d-0", func(_ book, k *table.Key) { *k = table.ListedKey(future, "d-0") }),
-		other("entry in another part of the list", "d-0", func(_ book, k *table.Key) {
-			k.PK = table.TransactionsPK((table.ListShard("d-0") + 1) % table.ListShards)
-		}),
-		other("entry of another value", "x-1", func(_ book, k *table.Key) { k.PK = table.MetadataPK("order", "8") }),
-		other("entry of metadata that it lacks", "d-0", func(_ book, k *table.Key) { k.PK = table.MetadataPK("order", "7") }),
-		other("entry of metadata that is not indexed", "x-1", func(_ book, k *table.Key) { k.PK = table.MetadataPK("city", "#") }),
-		entry("unknown attribute of an entry", "d-0", nil, audit.UnknownAttribute, "Note", func(b book, k table.Key) {
-			b.set(k, "Note", ddb.String("x"))
-		}),
-		{"entry without a KSUID", func(b book) []want {
-			k := b.listed("d-0")
-			item := b.drop(k)
-			bad := table.ListedKey("nothing", "d-0")
-			b.put(bad, item)
-			return []want{{audit.WrongKey, bad, table.AttrSK}, {audit.ListEntryAlone, bad, ""}, {audit.ListEntryBehind, k, ""}}
-		}},
-		{"entry of the journal gone", func(b book) []want {
-			page, at := b.pageOf("posted", "x-1")
-			b.journal(page, func(all []ddb.Item) []ddb.Item { return slices.Delete(all, at, at+1) })
-			return one(audit.JournalBehind, gold, "")
-		}},
-		{"page of the journal gone", func(b book) []want {
-			page, _ := b.pageOf("held", "h-part")
-			wanted := b.unlisted(page)
-			b.drop(page)
-			return wanted
-		}},
-		{"page of the journal made void", func(b book) []want {
-			page, _ := b.pageOf("captured", "h-part")
-			wanted := b.unlisted(page)
-			b.set(page, table.AttrVoid, ddb.Flag(true))
-			return wanted
-		}},
-		{"page of the journal without entries", func(b book) []want {
-			page, _ := b.pageOf("posted", "x-1")
-			wanted := b.unlisted(page)
-			b.unset(page, table.AttrEntries)
-			return append(wanted, want{audit.MissingAttribute, page, table.AttrEntries})
-		}},
-		{"entry of the journal of nothing", func(b book) []want {
-			page, at := b.pageOf("posted", "x-1")
-			b.journal(page, func(all []ddb.Item) []ddb.Item {
-				bad := maps.Clone(all[at])
-				bad[table.AttrTransaction] = ddb.String("nothing")
-				return append(all[:len(all):len(all)], bad)
-			})
-			return one(audit.JournalWrong, page, "")
-		}},
-		changed("entry of the journal of another time", "posted", "x-1", gold, func(e ddb.Item) {
-			e[table.AttrAt] = ddb.String(events.FormatTime(long()))
-		}),
-		changed("entry of the journal of another event", "held", "h-part", table.TransactionKey("h-part"), func(e ddb.Item) {
-			e[table.AttrEvent] = ddb.String("posted")
-		}),
-		changed("entry of the journal of another end", "captured", "h-part", partEnd, func(e ddb.Item) {
-			e[table.AttrEvent] = ddb.String("expired")
-		}),
+		{"entry by time gone", drop(deposited), each(audit.ListEntryBehind, deposited)},
+		{"entry by time of a hold gone", drop(ofOpen), each(audit.ListEntryBehind, ofOpen)},
+		{"entry by metadata gone", drop(byOrder), each(audit.ListEntryBehind, byOrder)},
+		{"entry made void", set(deposited, table.AttrVoid, ddb.Flag(true)), each(audit.ListEntryBehind, deposited)},
+		{"hold listed as none", unset(ofPart, table.AttrHeld), wants{{audit.ListEntryWrong, ofPart, table.AttrHeld}}},
+		wrong("transaction listed as a hold", byOrder, table.AttrHeld, ddb.Flag(true), audit.ListEntryWrong),
+		other("entry of no transaction", deposited, table.ListedKey(table.FirstID(deposited.SK), "nothing")),
+		other("entry at another time", deposited, table.ListedKey(future, "d-0")),
+		other("entry in another part of the list", deposited,
+			table.Key{PK: table.TransactionsPK((table.ListShard("d-0") + 1) % table.ListShards), SK: deposited.SK}),
+		other("entry of another value", bought, by(bought, "order", "8")),
+		other("entry of metadata that it lacks", deposited, by(deposited, "order", "7")),
+		other("entry of metadata that is not indexed", bought, by(bought, "city", "#")),
+		wrong("unknown attribute of an entry", deposited, "Note", ddb.String("x"), audit.UnknownAttribute),
+		{"entry without a KSUID", all(put(mistimed, deposited), drop(deposited)),
+			wants{{audit.WrongKey, mistimed, table.AttrSK}, {audit.ListEntryAlone, mistimed, ""},
+				{audit.ListEntryBehind, deposited, ""}}},
+		{"entry of the journal gone", entries(slices.Delete(slices.Clone(journaled), at, at+1)...),
+			each(audit.JournalBehind, gold)},
+		{"page of the journal gone", drop(ofHeld), b.unlisted(ofHeld)},
+		{"page of the journal made void", set(ofCaptured, table.AttrVoid, ddb.Flag(true)), b.unlisted(ofCaptured)},
+		{"page of the journal without entries", unset(ofBought, table.AttrEntries),
+			append(b.unlisted(ofBought), want{audit.MissingAttribute, ofBought, table.AttrEntries})},
+		{"entry of the journal of nothing", entries(append(slices.Clone(journaled), ddb.Map(nothing))...),
+			each(audit.JournalWrong, ofBought)},
+		changed("entry of the journal of another time", "posted", "x-1", gold, table.AttrAt, events.FormatTime(long())),
+		changed("entry of the journal of another event", "held", "h-part", table.TransactionKey("h-part"),
+			table.AttrEvent, "posted"),
+		changed("entry of the journal of another end", "captured", "h-part", partEnd, table.AttrEvent, "expired"),
 	}
 }
 
 // What is so young may still be listed.
 func TestWhatIsYoungNeedNotBeListed(t *testing.T) {
-	for _, c := range ofLists() {
-		b := copyOfBook(t)
-		isBehind := func(w want) bool { return strings.HasSuffix(string(w.code), "_behind") }
-		if wanted := c.plant(b); slices.ContainsFunc(wanted, func(w want) bool { return !isBehind(w) }) {
+	for _, c := range copyOfBook(t).ofLists() {
+		if slices.ContainsFunc(c.wanted, func(w want) bool { return !isBehind(w) }) {
 			continue
 		}
+		b := copyOfBook(t)
+		c.plant(b)
 		if report := verify(t, b.client(t), 2*time.Hour); !report.Sound() || report.Unsettled == 0 {
 			t.Errorf("%s: %+v", c.name, report)
 		}
@@ -215,27 +156,21 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 	effective := long()
 	note := about("back-1")
 	note.EffectiveAt = &effective
-	if _, err := newLedger(client, nil).Post(t.Context(), ledger.PostTransfer{Annotation: note, From: "bank", To: "market",
-		Asset: "USD", Quantity: amount(1)}); err != nil {
+	_, err := newLedger(client, nil).Post(t.Context(), transfer(note, "bank", "market", "USD", 1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, dry := range []bool{true, false, false} {
 		v := views.NewViews(client, books)
-		before, err := read(t.Context(), client)
-		if err != nil {
-			t.Fatal(err)
-		}
-		run := repair.New(repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, nil, nil), Indexed: indexed,
-			ListsOnly: true, Scope: repair.Scope{DryRun: dry}})
+		before := book(system.Contents(t, client, books))
+		run := repair.New(repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, nil, nil),
+			Indexed: indexed, ListsOnly: true, Scope: repair.Scope{DryRun: dry}})
 		if err := run.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		after, err := read(t.Context(), client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := book(system.Contents(t, client, books))
 		want := int64(2) // the entry by time, and that of the journal
-		if before[table.ListedKey(ksuidOf(before, "back-1"), "back-1")] != nil {
+		if before[before.listed("back-1")] != nil {
 			want = 0
 		}
 		n := run.Counts()
@@ -252,11 +187,6 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 	}
 }
 
-// ksuidOf is the KSUID of a transaction's first leg.
-func ksuidOf(b book, transaction string) string {
-	return textOf(b.leg(table.TransactionKey(transaction), 0), "ID")
-}
-
 // What is void is no defect, nor is what stands in the journal twice, nor an entry of metadata that was indexed once.
 func TestWhatListsMayHave(t *testing.T) {
 	b := copyOfBook(t)
@@ -266,10 +196,10 @@ func TestWhatListsMayHave(t *testing.T) {
 		b.put(k, b[entry])
 		b.set(k, table.AttrVoid, ddb.Flag(true))
 	}
-	for _, at := range []string{textOf(b.leg(deposit, 0), "ID"), future} {
+	for _, at := range []string{b.text(deposit, "Legs[0].ID"), future} {
 		b.put(table.JournalKey(at), b[page])
 	}
-	void := table.JournalKey(textOf(b.leg(deposit, 1), "ID"))
+	void := table.JournalKey(b.text(deposit, "Legs[1].ID"))
 	b.put(void, b[page])
 	b.set(void, table.AttrVoid, ddb.Flag(true))
 	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})

@@ -47,12 +47,13 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 		all.Go(func() error {
 			for i := 0; ctx.Err() == nil; i++ {
 				id := about(fmt.Sprintf("load-%d-%d", writer, i))
-				var request ledger.PostingRequest = ledger.PostTransfer{Annotation: id, From: "bank", To: "jane", Asset: "USD", Quantity: amount(7)}
+				var request ledger.PostingRequest = transfer(id, "bank", "jane", "USD", 7)
 				switch rand.IntN(3) {
 				case 0:
-					request = ledger.PostTransfer{Annotation: id, From: "jane", To: "bank", Asset: "USD", Quantity: amount(5)}
+					request = transfer(id, "jane", "bank", "USD", 5)
 				case 1:
-					request = ledger.PostTrade{Annotation: id, Asset: "AAPL", Buyer: "jane", Seller: "market", Quantity: amount(1), Cost: amount(3), Settle: true}
+					request = ledger.PostTrade{Annotation: id, Asset: "AAPL", Buyer: "jane", Seller: "market",
+						Quantity: amount(1), Cost: amount(3), Settle: true}
 				}
 				_, err := l.Post(ctx, request)
 				if inTheWay(err) {
@@ -85,7 +86,8 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 				}
 				done.Add(1)
 				if writer == 0 && i == 10 { // one that was placed long ago
-					if _, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"}); err != nil && !inTheWay(err) && ctx.Err() == nil {
+					_, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"})
+					if err != nil && !inTheWay(err) && ctx.Err() == nil {
 						return fmt.Errorf("release: %w", err)
 					}
 				}
@@ -103,7 +105,8 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 // inTheWay reports whether a command was refused because others were in its way until its time was over.
 func inTheWay(err error) bool {
 	refused, ok := errors.AsType[*ledger.Error](err)
-	return ok && slices.Contains([]ledger.Code{ledger.CodeContention, ledger.CodeOutcomeUnknown, ledger.CodeUnavailable}, refused.Code)
+	busy := []ledger.Code{ledger.CodeContention, ledger.CodeOutcomeUnknown, ledger.CodeUnavailable}
+	return ok && slices.Contains(busy, refused.Code)
 }
 
 // liveOnce holds some of ann's for shop and ends the hold in one of the ways, or leaves it. What was captured is taken
@@ -113,11 +116,11 @@ func liveOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 	note.Hold = &ledger.HoldRequest{}
 	steps := []func() error{
 		func() error {
-			_, err := l.Post(ctx, ledger.PostTransfer{Annotation: earned, From: "bank", To: "ann", Asset: "USD", Quantity: amount(9)})
+			_, err := l.Post(ctx, transfer(earned, "bank", "ann", "USD", 9))
 			return err
 		},
 		func() error {
-			_, err := l.Post(ctx, ledger.PostTransfer{Annotation: note, From: "ann", To: "shop", Asset: "USD", Quantity: amount(9)})
+			_, err := l.Post(ctx, transfer(note, "ann", "shop", "USD", 9))
 			return err
 		},
 	}
@@ -130,11 +133,11 @@ func liveOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 		})
 	default:
 		steps = append(steps, func() error {
-			_, err := l.Capture(ctx, ledger.CaptureRequest{Transaction: id, Part: ledger.Part{Quantity: new(amount(4))}, Actor: "tester"})
+			_, err := l.Capture(ctx, ledger.CaptureRequest{Transaction: id, Part: part(4, 0), Actor: "tester"})
 			return err
 		}, func() error {
 			_, err := l.Reverse(ctx, ledger.ReverseRequest{Annotation: about(id + "-back"), Transaction: id,
-				Part: ledger.Part{Quantity: new(amount(int64(1 + rand.IntN(4))))}})
+				Part: part(int64(1+rand.IntN(4)), 0)})
 			return err
 		})
 	}
@@ -191,12 +194,12 @@ func TestASoundTableUnderLoadGivesNoFindings(t *testing.T) {
 // What is wrong below what moves is found all the same, and nothing else.
 func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	b := copyOfBook(t)
-	more(b[table.SpendKey("jane", "USD")], table.AttrSpent, -1)
+	b.add(table.SpendKey("jane", "USD"), table.AttrSpent, -1)
 	segment := b.segments("jane", "USD")[1]
-	more(b[segment], table.AttrCredits, 1)
+	b.add(segment, table.AttrCredits, 1)
 	balance := table.BalanceKey("market", "AAPL")
 	for _, fold := range []string{table.AttrBase, table.AttrSeal, table.AttrHead} {
-		more(b.within(balance, fold), table.AttrCredits, 1)
+		b.add(balance, fold+"."+table.AttrCredits, 1)
 	}
 	gap := b.segments("jane", "AAPL")[0]
 	b.drop(gap)

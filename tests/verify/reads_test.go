@@ -20,6 +20,7 @@ import (
 	"ledger.example/ledger"
 	"ledger.example/projections"
 	views "ledger.example/projections/dynamo"
+	"ledger.example/tests/system"
 )
 
 // reads are a store whose scans and queries call before first, with their number.
@@ -86,35 +87,22 @@ func TestAFailedReadIsNoVerdict(t *testing.T) {
 	}
 }
 
-// transfersTable returns a table with so many transfers, which nothing projected. One of ten is a hold that was released.
+// transfersTable returns a table with so many transfers, which nothing projected. One of ten is a hold that was
+// released.
 func transfersTable(t *testing.T, transfers int) *dynamodb.Client {
 	t.Helper()
-	ctx := t.Context()
-	client, err := newTable(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newLedger(client, nil)
-	_, _, err = l.RegisterAsset(ctx, ledger.RegisterAsset{ID: "USD", Name: "US dollar", Scale: 2, Actor: "tester"})
-	for _, id := range []string{"bank", "market"} {
-		_, _, failed := l.OpenAccount(ctx, ledger.OpenAccount{ID: id, Overdraft: events.Overdraft{Unlimited: true},
-			Actor: "tester"})
-		err = errors.Join(err, failed)
-	}
+	client := newTable(t, nil)
+	w := writer{t, newLedger(client, nil)}
+	w.define()
 	for i := range transfers {
 		note := about(fmt.Sprint("t-", i))
-		if i%10 == 0 {
-			note.Hold = &ledger.HoldRequest{}
+		if i%10 > 0 {
+			w.post(transfer(note, "bank", "market", "USD", 1))
+			continue
 		}
-		_, failed := l.Post(ctx, ledger.PostTransfer{Annotation: note, From: "bank", To: "market", Asset: "USD", Quantity: amount(1)})
-		err = errors.Join(err, failed)
-		if note.Hold != nil {
-			_, failed = l.Release(ctx, ledger.ReleaseRequest{Transaction: note.ID, Actor: "tester"})
-			err = errors.Join(err, failed)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
+		note.Hold = &ledger.HoldRequest{}
+		w.post(transfer(note, "bank", "market", "USD", 1))
+		w.ended(w.Release(w.Context(), ledger.ReleaseRequest{Transaction: note.ID, Actor: "tester"}))
 	}
 	return client
 }
@@ -157,13 +145,12 @@ func TestAnAlteredAccountBoundsNoDebit(t *testing.T) {
 	jane := table.AccountKey("jane")
 	b.set(jane, "Overdraft", ddb.String("unlimited"))
 	client := b.client(t)
-	_, err := newLedger(client, nil).Post(t.Context(), ledger.PostTransfer{Annotation: about("much"), From: "jane", To: "bank", Asset: "USD", Quantity: amount(1_000_000_000)})
+	_, err := newLedger(client, nil).Post(t.Context(), transfer(about("much"), "jane", "bank", "USD", 1_000_000_000))
 	if !errors.Is(err, events.ErrChecksum) {
 		t.Errorf("%v", err)
 	}
-	after, err := read(t.Context(), client)
-	if err != nil || after[table.TransactionKey("much")] != nil {
-		t.Errorf("it was posted: %v", err)
+	if system.Contents(t, client, books)[table.TransactionKey("much")] != nil {
+		t.Error("it was posted")
 	}
 }
 
@@ -172,7 +159,7 @@ func TestAnAlteredPostingIsNotCounted(t *testing.T) {
 	b := copyOfBook(t)
 	shown := b[janeUSD]
 	postings := b.postings("jane", "USD")
-	more(b[postings[len(postings)-1]], "Quantity", 1_000_000)
+	b.add(postings[len(postings)-1], "Quantity", 1_000_000)
 	b.set(janeUSD, table.AttrHead, b[janeUSD][table.AttrSeal]) // it is still to be counted
 	client := b.client(t)
 	v := views.NewViews(client, books)
@@ -186,10 +173,7 @@ func TestAnAlteredPostingIsNotCounted(t *testing.T) {
 		events.ErrChecksum) {
 		t.Errorf("strong read: %+v, %v", strong, err)
 	}
-	after, err := read(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := system.Contents(t, client, books)
 	was, is := ddb.Read(shown).Integer(table.AttrVersion), ddb.Read(after[janeUSD]).Integer(table.AttrVersion)
 	if was != is {
 		t.Errorf("the balance was written: %d, %d", was, is)

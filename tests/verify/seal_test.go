@@ -39,10 +39,12 @@ func isOfLife(item ddb.Item) bool {
 // checksumOf is the checksum that the fields of an event have as they are.
 func checksumOf(item ddb.Item) string {
 	fields := maps.Clone(item)
-	for _, beside := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrEventVersion, table.AttrChecksum} {
+	for _, beside := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType,
+		table.AttrEventVersion, table.AttrChecksum} {
 		delete(fields, beside)
 	}
-	hash := sha256.Sum256([]byte("l" + bencoded(item[table.AttrType]) + bencoded(item[table.AttrEventVersion]) + bencoded(ddb.Map(fields)) + "e"))
+	hash := sha256.Sum256([]byte("l" + bencoded(item[table.AttrType]) + bencoded(item[table.AttrEventVersion]) +
+		bencoded(ddb.Map(fields)) + "e"))
 	return base64.RawURLEncoding.EncodeToString(hash[:16])
 }
 
@@ -83,7 +85,7 @@ func (b book) seal() {
 	before := make(map[table.Key]string) // checksums
 	b.each(func(k table.Key, e events.Event) {
 		if b[k][table.AttrChecksum] != nil {
-			before[k] = textOf(b[k], table.AttrChecksum)
+			before[k] = b.text(k, table.AttrChecksum)
 		}
 		b[k] = ddb.EventItem(e)
 	})
@@ -94,7 +96,7 @@ func (b book) seal() {
 				if !ok {
 					continue
 				}
-				if of, err := ddb.KeyOf(m.Value); err == nil && before[of] == textOf(m.Value, table.AttrChecksum) {
+				if of, err := ddb.KeyOf(m.Value); err == nil && before[of] == ddb.Read(m.Value).Text(table.AttrChecksum) {
 					item[name] = ddb.Map(b[of])
 				}
 			}
@@ -102,7 +104,7 @@ func (b book) seal() {
 		if account, isCurrent := table.ParseCurrent(k); isCurrent {
 			number := ddb.Read(item).Integer(table.AttrNumber)
 			of := table.ChangeKey(account, number)
-			if e, ok := event(b[of]); ok && before[of] == textOf(item, table.AttrChecksum) {
+			if e, ok := event(b[of]); ok && before[of] == b.text(k, table.AttrChecksum) {
 				b[k] = ddb.NewItemEncoder(1).Current(e.(events.AccountChanged))
 			}
 		}
