@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 )
@@ -61,24 +60,17 @@ type Change struct {
 // account_not_found. Under IfMatch, version_mismatch after an attempt without an answer is an UnknownError: somebody
 // else changed the account, before that attempt or after it. Changes tells.
 func (c *Client) PatchAccount(ctx context.Context, account string, p AccountPatch) (Reply[Account], error) {
-	path, err := segments("accounts", account)
+	cmd, err := command(KindChange, account, p)
 	if err != nil {
 		return Reply[Account]{}, err
 	}
-	k := call{method: http.MethodPatch, path: path, id: account, about: []string{path}, accept: names(account)}
-	if k.body, err = json.Marshal(p); err != nil {
+	k, err := cmd.call()
+	if err != nil {
 		return Reply[Account]{}, err
 	}
 	if p.IfMatch > 0 {
 		k.tag = `"` + strconv.FormatInt(p.IfMatch, 10) + `"`
 	}
-	r, err := c.do(ctx, k)
-	if err != nil {
-		return Reply[Account]{}, err
-	}
-	reply := Reply[Account]{Raw: r.body}
-	if err := json.Unmarshal(r.body, &reply.Value); err != nil {
-		return Reply[Account]{}, fmt.Errorf("%q was changed, but the reply cannot be read: %w", account, err)
-	}
-	return reply, nil
+	is, r, err := ask(ctx, c, k, about(account, func(is Account) bool { return is.ID == account }))
+	return Reply[Account]{is, r.body}, err
 }

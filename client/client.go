@@ -1,8 +1,9 @@
-// Package client calls the ledger's HTTP API, version 1. Each route has a method.
+// Package client calls the ledger's HTTP API, version 1. Each route has a method. The routes that post one
+// transaction, reverse one or end a hold share a method: Post takes a request for each.
 //
 // Make one Client with New, and keep it: it holds connections open, and knows which of its writes got no answer. All
-// its methods are safe for concurrent use. A context ends those that send something. A nil request panics, and nothing
-// else.
+// its methods are safe for concurrent use. A method that sends something ends with its context. Only a nil request
+// panics.
 //
 // # Amounts, times and ids
 //
@@ -14,8 +15,8 @@
 //
 // # Lists
 //
-// A Listing goes through all items by its iterator All, which reads pages as a loop gets to them, or brings one page
-// after the cursor of another.
+// A Listing is read in one of two ways. All goes through all items, and reads each page when the loop gets to it. Page
+// reads one page, from the cursor of the page before.
 //
 // # Errors
 //

@@ -275,6 +275,11 @@ func TestPathsAndQueries(t *testing.T) {
 		if _, err := c.Send(ctx, Command{KindAsset, id, []byte("{}")}); !errors.Is(err, ErrID) {
 			t.Errorf("asset %q: %v", id, err)
 		}
+		for _, p := range []Post{Capture{Transaction: id}, Release{Transaction: id}, Reversal{Transaction: id, ID: "t-1"}} {
+			if _, err := c.DryRun(ctx, p); !errors.Is(err, ErrID) {
+				t.Errorf("%#v: %v", p, err)
+			}
+		}
 	}
 	if len(s.asked) > 0 {
 		t.Errorf("it asked %q", s.asked)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,57 +24,22 @@ import (
 	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/tests/caller"
+	"ledger.example/tests/openapi"
 	"ledger.example/tests/system"
 )
 
-// document is what is read of the API's OpenAPI document.
-type document struct {
-	Paths      map[string]map[string]operation
-	Components struct {
-		Schemas    map[string]schema
-		Parameters map[string]parameter
-	}
-}
-
-type operation struct {
-	OperationID string
-	Parameters  []parameter
-	RequestBody struct {
-		Content map[string]struct{ Schema schema }
-	}
-	Responses map[string]struct {
-		Content map[string]struct{ Schema schema }
-	}
-}
-
-type parameter struct {
-	Ref      string `json:"$ref"`
-	Name, In string
-}
-
-type schema struct {
-	Ref                 string `json:"$ref"`
-	Properties          map[string]schema
-	Items               *schema
-	AllOf, AnyOf, OneOf []schema
-	Description         string
-}
-
-func readDocument(t *testing.T) (d document) {
+func readDocument(t *testing.T) *openapi.Document {
 	t.Helper()
 	text, err := os.ReadFile("../functions/api/openapi.json")
-	if err == nil {
-		err = json.Unmarshal(text, &d)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return openapi.Read(t, text)
 }
 
 // operations returns the operations for programs, by "METHOD /path". Those outside /v1 are for people, but for health.
-func (d document) operations() map[string]operation {
-	all := make(map[string]operation)
+func operations(d *openapi.Document) map[string]openapi.Operation {
+	all := make(map[string]openapi.Operation)
 	for path, methods := range d.Paths {
 		for method, o := range methods {
 			if strings.HasPrefix(path, "/v1/") || path == "/healthz" {
@@ -85,11 +51,8 @@ func (d document) operations() map[string]operation {
 }
 
 // parameters returns "in name" of an operation's parameters, without those of its path.
-func (d document) parameters(o operation) (all []string) {
-	for _, p := range o.Parameters {
-		if p.Ref != "" {
-			p = d.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]]
-		}
+func parameters(t *testing.T, d *openapi.Document, o openapi.Operation) (all []string) {
+	for _, p := range d.ParametersOf(t, o) {
 		if p.In != "path" {
 			all = append(all, p.In+" "+p.Name)
 		}
@@ -108,7 +71,7 @@ var notSent = []string{
 type recorder struct {
 	http.Handler // the ledger
 	t            *testing.T
-	document     document
+	document     *openapi.Document
 
 	mu      sync.Mutex
 	sent    map[string]map[string]bool // parameters, by operation
@@ -145,21 +108,15 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.replies[name] = append(r.replies[name], answer.Body.Bytes())
 }
 
-// of returns the operation of a request. Parts of a path in braces stand for any segment; others go first.
-func (r *recorder) of(q *http.Request) (found string) {
-	asked := strings.Split(q.URL.Path, "/")
-	for name := range r.document.operations() {
-		method, path, _ := strings.Cut(name, " ")
-		parts := strings.Split(path, "/")
-		fits := method == q.Method && len(parts) == len(asked)
-		for i := 0; fits && i < len(parts); i++ {
-			fits = parts[i] == asked[i] || strings.HasPrefix(parts[i], "{")
-		}
-		if fits && (found == "" || strings.Count(path, "{") < strings.Count(found, "{")) {
-			found = name
+// of returns the operation of a request.
+func (r *recorder) of(q *http.Request) string {
+	for name := range operations(r.document) {
+		method, pattern, _ := strings.Cut(name, " ")
+		if method == q.Method && openapi.Fits(pattern, q.URL.Path) {
+			return name
 		}
 	}
-	return found
+	return ""
 }
 
 // replies are the types that the client reads the answers of operations as: one for each form of an answer.
@@ -239,11 +196,11 @@ func TestClientIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := map[string]bool{}
-	for name, o := range r.document.operations() {
+	for name, o := range operations(r.document) {
 		if r.sent[name] == nil {
 			t.Errorf("no method calls %s (%s)", name, o.OperationID)
 		}
-		allowed := r.document.parameters(o)
+		allowed := parameters(t, r.document, o)
 		for parameter := range r.sent[name] {
 			sent[parameter] = true
 			if strings.HasPrefix(parameter, "query ") && !slices.Contains(allowed, parameter) {
@@ -262,8 +219,8 @@ func TestClientIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range r.document.operations() {
-		for _, parameter := range r.document.parameters(o) {
+	for _, o := range operations(r.document) {
+		for _, parameter := range parameters(t, r.document, o) {
 			if !sent[parameter] && !slices.Contains(notSent, parameter) {
 				t.Errorf("%s: %s is never sent", o.OperationID, parameter)
 			}
@@ -461,20 +418,21 @@ func list[T any](ctx context.Context, t *testing.T, l client.Listing[T]) {
 func TestFieldsOfTheDocument(t *testing.T) {
 	d := readDocument(t)
 	w := walk{t, d, make(map[reflect.Type]map[string]bool)}
-	for name, o := range d.operations() {
+	for name, o := range operations(d) {
 		for status, answer := range o.Responses {
-			if content, ok := answer.Content["application/json"]; ok && status[0] == '2' {
+			if content, ok := d.Response(t, answer).Content["application/json"]; ok && status[0] == '2' {
 				if len(replies[o.OperationID]) == 0 {
 					t.Errorf("%s: what its answer is read as is not known", name)
 				}
-				w.check(name, content.Schema, typesOf(replies[o.OperationID]...))
+				w.check(name, schema{Ref: content.Schema.Ref}, typesOf(replies[o.OperationID]...))
 			}
 		}
-		if content, ok := o.RequestBody.Content["application/json"]; ok {
-			w.check(name, content.Schema, typesOf(requests[o.OperationID]))
+		if o.RequestBody != nil {
+			body := schema{Ref: o.RequestBody.Content["application/json"].Schema.Ref}
+			w.check(name, body, typesOf(requests[o.OperationID]))
 		}
 	}
-	w.check("problem", d.Components.Schemas["Problem"], typesOf(client.Error{}, struct{ Type, Title, Status string }{}))
+	w.check("problem", schema{Ref: "#/components/schemas/Problem"}, typesOf(client.Error{}, struct{ Type, Title, Status string }{}))
 	for of, seen := range w.seen {
 		for field := range fieldsOf(of) {
 			if !seen[field] {
@@ -499,10 +457,19 @@ func bare(of reflect.Type) reflect.Type {
 	return of
 }
 
+// schema is what is read of a schema of the document.
+type schema struct {
+	Ref                 string `json:"$ref"`
+	Properties          map[string]schema
+	Items               *schema
+	AllOf, AnyOf, OneOf []schema
+	Description         string
+}
+
 // walk goes through schemas and the types that stand for them.
 type walk struct {
 	t        *testing.T
-	document document
+	document *openapi.Document
 	seen     map[reflect.Type]map[string]bool // fields
 }
 
@@ -548,7 +515,11 @@ func (w walk) properties(s schema) map[string]schema {
 	}
 	parts := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
 	if s.Ref != "" {
-		parts = append(parts, w.document.Components.Schemas[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]])
+		var to schema
+		if err := json.Unmarshal(w.document.Components.Schemas[path.Base(s.Ref)], &to); err != nil {
+			w.t.Fatal(s.Ref, err)
+		}
+		parts = append(parts, to)
 	}
 	if s.Items != nil {
 		parts = append(parts, *s.Items)

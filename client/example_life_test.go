@@ -11,7 +11,7 @@ import (
 
 // deposit puts 50.00 dollars on an account of newLedger's.
 func deposit(ctx context.Context, ledger *client.Client, account string) {
-	_, _, err := ledger.PostTransfer(ctx, client.Transfer{
+	_, _, err := ledger.Post(ctx, client.Transfer{
 		ID: "deposit-1", From: "bank", To: account, Asset: "USD", Quantity: events.NewAmount(5000),
 	})
 	if err != nil {
@@ -20,12 +20,12 @@ func deposit(ctx context.Context, ledger *client.Client, account string) {
 }
 
 // A hold sets money aside. A capture posts a part of it, and gives the rest back.
-func ExampleClient_Capture() {
+func ExampleCapture() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
 	defer stop()
 	deposit(ctx, ledger, "jane")
-	held, _, err := ledger.PostTransfer(ctx, client.Transfer{
+	held, _, err := ledger.Post(ctx, client.Transfer{
 		ID: "stay-7", From: "jane", To: "bank", Asset: "USD", Quantity: events.NewAmount(4000), Hold: &client.Hold{},
 	})
 	if err != nil {
@@ -41,13 +41,13 @@ func ExampleClient_Capture() {
 	}
 	show()
 	quantity := events.NewAmount(3000)
-	ended, _, err := ledger.Capture(ctx, client.Capture{Transaction: "stay-7", Part: client.Part{Quantity: &quantity}})
+	ended, _, err := ledger.Post(ctx, client.Capture{Transaction: "stay-7", Part: client.Part{Quantity: &quantity}})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(ended.Status, ended.Captured[0].Quantity)
 	show()
-	_, _, err = ledger.Release(ctx, client.Release{Transaction: "stay-7"})
+	_, _, err = ledger.Post(ctx, client.Release{Transaction: "stay-7"})
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		fmt.Println(refused.Code, refused.HoldStatus)
 	}
@@ -60,20 +60,20 @@ func ExampleClient_Capture() {
 }
 
 // A transaction is taken back in parts, until nothing is left of it.
-func ExampleClient_Reverse() {
+func ExampleReversal() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
 	defer stop()
 	deposit(ctx, ledger, "jane")
 	quantity := events.NewAmount(1000)
 	refund := client.Reversal{Transaction: "deposit-1", ID: "refund-1", Part: client.Part{Quantity: &quantity}}
-	posted, _, err := ledger.Reverse(ctx, refund)
+	posted, _, err := ledger.Post(ctx, refund)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(posted.Kind, "of", posted.Reverses, posted.Postings[0].Quantity)
 	quantity, refund.ID = events.NewAmount(9000), "refund-2"
-	_, _, err = ledger.Reverse(ctx, refund)
+	_, _, err = ledger.Post(ctx, refund)
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		fmt.Println(refused.Code, refused.Left[0].Account, refused.Left[0].Quantity)
 	}

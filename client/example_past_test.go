@@ -16,7 +16,7 @@ func ExampleClient_StatementPages() {
 	defer stop()
 	march, april := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2025, 4, 1, 0, 0, 0, 0, time.UTC)
 	for day, at := range []time.Time{march.AddDate(0, -1, 0), march, march.AddDate(0, 0, 30), april} {
-		_, _, err := ledger.PostTransfer(ctx, client.Transfer{
+		_, _, err := ledger.Post(ctx, client.Transfer{
 			ID: fmt.Sprint("t-", day), From: "bank", To: "jane", Asset: "USD", Quantity: events.NewAmount(100),
 			EffectiveAt: at,
 		})

@@ -70,13 +70,13 @@ func ExampleNew() {
 }
 
 // A transfer has one effect, however often it is sent. Amounts are in minor units: these are 25.00 dollars.
-func ExampleClient_PostTransfer() {
+func ExampleClient_Post() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
 	defer stop()
 	transfer := client.Transfer{ID: "deposit-1", From: "bank", To: "jane", Asset: "USD", Quantity: events.NewAmount(2500)}
 	for range 2 {
-		posted, written, err := ledger.PostTransfer(ctx, transfer)
+		posted, written, err := ledger.Post(ctx, transfer)
 		if err != nil {
 			panic(err)
 		}
@@ -102,7 +102,7 @@ func ExampleClient_Send() {
 	written, err := ledger.Send(ctx, stock)
 	fmt.Println(written.New, err)
 	asset, err := ledger.Asset(ctx, "AAPL")
-	fmt.Println(asset.Value.Name, *asset.Value.Currency, err)
+	fmt.Println(asset.Value.Name, asset.Value.Currency, err)
 	// Output:
 	// true <nil>
 	// Apple Inc. USD <nil>
@@ -133,7 +133,7 @@ func ExampleError() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
 	defer stop()
-	_, _, err := ledger.PostTransfer(ctx, client.Transfer{ID: "t-1", From: "jane", To: "bank", Asset: "USD", Quantity: events.NewAmount(1)})
+	_, _, err := ledger.Post(ctx, client.Transfer{ID: "t-1", From: "jane", To: "bank", Asset: "USD", Quantity: events.NewAmount(1)})
 	var refused *client.Error
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Status, refused.Code, refused.Account, refused.Available, refused.Requested)
@@ -148,7 +148,7 @@ func ExampleListing_All() {
 	defer stop()
 	for _, id := range []string{"t-1", "t-2", "t-3"} {
 		transfer := client.Transfer{ID: id, From: "bank", To: "jane", Asset: "USD", Quantity: events.NewAmount(100)}
-		if _, _, err := ledger.PostTransfer(ctx, transfer); err != nil {
+		if _, _, err := ledger.Post(ctx, transfer); err != nil {
 			panic(err)
 		}
 	}

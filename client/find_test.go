@@ -34,13 +34,14 @@ func answering(t *testing.T, answers map[string]string) (*client.Client, *[]stri
 	return c, &asked
 }
 
-// A search is sent as the API wants it, and its pages are read to their end.
+// A search is sent as the API wants it, and its pages are read to their end, also behind one that is empty.
 func TestTransactionsAreSearched(t *testing.T) {
 	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	const first = "/v1/transactions?from=2026-11-22T00%3A00%3A00Z&limit=100&metadata.order=10%3D01&order=asc&to=2026-11-23T00%3A00%3A00Z"
-	next := strings.Replace(first, "?", "?cursor=c1&", 1)
+	after := func(cursor string) string { return strings.Replace(first, "?", "?cursor="+cursor+"&", 1) }
 	c, asked := answering(t, map[string]string{
-		first: `{"data":[{"id":"a"}],"next_cursor":"c1"}`, next: `{"data":[{"id":"b"}],"next_cursor":null}`,
+		first: `{"data":[{"id":"a"}],"next_cursor":"c1"}`, after("c1"): `{"data":[],"next_cursor":"c2"}`,
+		after("c2"):                  `{"data":[{"id":"b"}],"next_cursor":null}`,
 		"/v1/transactions?limit=100": `{"data":[],"next_cursor":null}`,
 	})
 	var ids []string
@@ -55,7 +56,7 @@ func TestTransactionsAreSearched(t *testing.T) {
 	for one, err := range c.Transactions(client.Search{}).All(t.Context()) {
 		t.Errorf("found %v, %v", one, err)
 	}
-	if !slices.Equal(ids, []string{"a", "b"}) || len(*asked) != 3 {
+	if !slices.Equal(ids, []string{"a", "b"}) || len(*asked) != 4 {
 		t.Errorf("found %q by %q", ids, *asked)
 	}
 }

@@ -3,12 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"ledger.example/events"
 )
 
 // The roles of users, on accounts and in groups.
@@ -30,8 +27,8 @@ type Group struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	CreatedAt   string `json:"created_at"` // RFC 3339
-	Actor       string `json:"actor"`      // who registered it; not in lists
+	CreatedAt   string `json:"created_at"`      // RFC 3339
+	Actor       string `json:"actor,omitempty"` // who registered it; not in lists
 }
 
 // Member names a user's role on an account or, with Group in its place, in a group.
@@ -64,15 +61,9 @@ type AccountGroups struct {
 
 // GroupTotal is what the accounts of a group hold of one asset.
 type GroupTotal struct {
-	Asset          string        `json:"asset"`
-	Accounts       int           `json:"accounts"` // that hold or held it
-	Quantity       events.Amount `json:"quantity"`
-	NetExpenditure events.Amount `json:"net_expenditure"`
-	Credits        events.Amount `json:"credits"`
-	Debits         events.Amount `json:"debits"`
-	PendingDebits  events.Amount `json:"pending_debits"`
-	PendingCredits events.Amount `json:"pending_credits"`
-	Postings       int64         `json:"postings"`
+	Asset    string `json:"asset"`
+	Accounts int    `json:"accounts"` // that hold or held it
+	Sums
 }
 
 // GroupTotals is a page of totals by asset. They are added up at the request, balance by balance: no snapshot.
@@ -150,21 +141,8 @@ func set[T any](
 			return value, w, err
 		}
 	}
-	k.accept = func(text []byte) error {
-		value = *new(T)
-		if err := json.Unmarshal(text, &value); err != nil {
-			return err
-		}
-		if !isIt(value) {
-			return fmt.Errorf("it is about something else than %q", path)
-		}
-		return nil
-	}
-	r, err := c.do(ctx, k)
-	if err != nil {
-		return *new(T), w, err
-	}
-	return value, Written{New: isNew(k, r), Raw: r.body}, nil
+	value, r, err := ask(ctx, c, k, about(path, isIt))
+	return value, Written{New: isNew(k, r), Raw: r.body}, err
 }
 
 // Group reads a group. Errors: *Error (group_not_found).

@@ -44,10 +44,10 @@ func TestActingForAUser(t *testing.T) {
 	}
 	transfer := Transfer{ID: "t", From: "a", To: "b", Asset: "USD"}
 	var unknown *UnknownError
-	if _, _, err := c.PostTransfer(t.Context(), transfer); !errors.As(err, &unknown) {
+	if _, _, err := c.Post(t.Context(), transfer); !errors.As(err, &unknown) {
 		t.Errorf("a 403 after a 502 is %v", err)
 	}
-	if _, _, err := c.PostTransfer(t.Context(), transfer); !isCode(err, CodeForbidden) {
+	if _, _, err := c.Post(t.Context(), transfer); !isCode(err, CodeForbidden) {
 		t.Errorf("a 403 is %v", err)
 	}
 	for _, user := range []string{"", "a b"} {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -104,18 +105,36 @@ func get[T any](ctx context.Context, c *Client, query url.Values, parts ...strin
 	if err != nil {
 		return Reply[T]{}, err
 	}
-	var value T
-	accept := func(text []byte) error { // what the API adds in later versions is ignored
-		value = *new(T)
-		return json.Unmarshal(text, &value)
-	}
-	k := call{method: http.MethodGet, path: path, query: query, about: []string{path}, accept: accept}
+	k := call{method: http.MethodGet, path: path, query: query, about: []string{path}}
 	if len(parts) > 1 {
 		k.id = parts[1]
 	}
-	r, err := c.do(ctx, k)
-	if err != nil {
-		return Reply[T]{}, err
+	value, r, err := ask(ctx, c, k, func(T) error { return nil })
+	return Reply[T]{value, r.body}, err
+}
+
+// ask sends a call whose answer must be readable, and pass a check. What the API adds in later versions is ignored.
+// Beside an error the value is zero, and so is the attempt.
+func ask[T any](ctx context.Context, c *Client, k call, check func(T) error) (value T, r attempted, err error) {
+	k.accept = func(text []byte) error {
+		value = *new(T)
+		if err := json.Unmarshal(text, &value); err != nil {
+			return err
+		}
+		return check(value)
 	}
-	return Reply[T]{Value: value, Raw: r.body}, nil
+	if r, err = c.do(ctx, k); err != nil {
+		return *new(T), attempted{}, err
+	}
+	return value, r, nil
+}
+
+// about returns a check that an answer is about what was asked for, which isIt reports.
+func about[T any](what string, isIt func(T) bool) func(T) error {
+	return func(value T) error {
+		if !isIt(value) {
+			return fmt.Errorf("it is about something else than %q", what)
+		}
+		return nil
+	}
 }

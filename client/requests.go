@@ -66,19 +66,22 @@ type Taken struct {
 	Cost     events.Amount `json:"cost"`
 }
 
-// Capture asks to post what a hold has set aside, in whole or in part. What is not captured is given back.
+// Capture asks to post what a hold has set aside, in whole or in part. What is not captured is given back. A hold ends
+// once: the same capture again is answered as the first. Errors: *Error has hold_ended with HoldStatus, hold_expired,
+// exceeds_hold, not_a_hold, nothing_captured.
 type Capture struct {
 	Transaction string `json:"-"` // id of the hold
 	Part
 }
 
-// Release asks to give back what a hold has set aside.
+// Release asks to give back what a hold has set aside, once. Errors: *Error has hold_ended with HoldStatus, not_a_hold.
 type Release struct {
 	Transaction string `json:"-"` // id of the hold
 	Description string `json:"description,omitempty"`
 }
 
-// Reversal asks for a transaction that takes back another one, in whole or in part.
+// Reversal asks for a transaction that takes back another one, in whole or in part. Errors: *Error has
+// exceeds_reversible with Left, nothing_to_reverse.
 type Reversal struct {
 	Transaction string            `json:"-"`  // id of what is taken back
 	ID          string            `json:"id"` // of the reversing transaction
@@ -114,6 +117,12 @@ func (cmd Command) Command() (Command, error) { return cmd, nil }
 func command(kind Kind, id string, request any) (Command, error) {
 	body, err := json.Marshal(request)
 	return Command{Kind: kind, ID: id, Body: body}, err
+}
+
+// Sent returns to which path a request is posted, and what: for those who show it.
+func Sent(p Post) (path string, body []byte, err error) {
+	k, err := p.call()
+	return k.path, k.body, err
 }
 
 func (t Transfer) call() (call, error)           { return callOf(t) }

@@ -8,25 +8,25 @@ import (
 
 // Asset is an asset as the API answers it.
 type Asset struct {
-	ID          string  `json:"id"`
-	Name        string  `json:"name"`
-	Description string  `json:"description"`
-	Scale       int     `json:"scale"`    // decimal places
-	Currency    *string `json:"currency"` // nil: its costs are always zero
-	CreatedAt   string  `json:"created_at"`
-	Actor       string  `json:"actor"` // who registered it; not in lists
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Scale       int    `json:"scale"`              // decimal places
+	Currency    string `json:"currency,omitempty"` // "": its costs are always zero
+	CreatedAt   string `json:"created_at"`
+	Actor       string `json:"actor,omitempty"` // who registered it; not in lists
 }
 
 // Account is an account as the API answers it.
 type Account struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
-	Profile   json.RawMessage `json:"profile"` // an object; not in lists
-	Overdraft Overdraft       `json:"overdraft"`
+	Profile   json.RawMessage `json:"profile,omitempty"` // an object; not in lists
+	Overdraft Overdraft       `json:"overdraft,omitzero"`
 	State     string          `json:"state"`   // StateOpen, StateFrozen or StateClosed
 	Version   int64           `json:"version"` // 1 when it was opened; each change adds 1
 	CreatedAt string          `json:"created_at"`
-	Actor     string          `json:"actor"` // who opened it; not in lists
+	Actor     string          `json:"actor,omitempty"` // who opened it; not in lists
 }
 
 // The states of an account.
@@ -90,6 +90,15 @@ type Leg struct {
 	Cost     events.Amount `json:"cost"`     // signed
 }
 
+// Legs returns what postings move, as a request asks for it.
+func Legs(postings []Posting) []Leg {
+	legs := make([]Leg, len(postings))
+	for i, p := range postings {
+		legs[i] = Leg{Account: p.Account, Asset: p.Asset, Quantity: p.Quantity, Cost: p.Cost}
+	}
+	return legs
+}
+
 // The statuses of a transaction. A hold is held until it ends; every other transaction is posted.
 const (
 	StatusPosted   = "posted"
@@ -123,6 +132,14 @@ type Transaction struct {
 	Reverses string `json:"reverses"` // of a reversal: the id of what it takes back
 	Reversed []Leg  `json:"reversed"` // what reversals took back of each posting, with its sign; nil: nothing
 	DryRun   bool   `json:"dry_run"`  // nothing was written
+}
+
+// AsPosted returns the postings of a captured hold as they were captured, else Postings.
+func (t Transaction) AsPosted() []Posting {
+	if t.Status == StatusCaptured {
+		return t.Captured
+	}
+	return t.Postings
 }
 
 // Balance is what one account holds of one asset.

@@ -41,37 +41,17 @@ func (c *Client) Send(ctx context.Context, cmd Command) (Written, error) {
 	return c.write(ctx, cmd)
 }
 
-// PostTransfer posts a transfer. Errors: those of Send.
-func (c *Client) PostTransfer(ctx context.Context, t Transfer) (Transaction, Written, error) {
-	return c.Post(ctx, t)
-}
-
-// PostTrade posts a trade. Errors: those of Send.
-func (c *Client) PostTrade(ctx context.Context, t Trade) (Transaction, Written, error) {
-	return c.Post(ctx, t)
-}
-
-// PostTransaction posts a transaction. Errors: those of Send.
-func (c *Client) PostTransaction(ctx context.Context, t TransactionRequest) (Transaction, Written, error) {
-	return c.Post(ctx, t)
-}
-
-// Capture posts what a hold has set aside. A hold ends once: the same capture again is answered as the first. Errors:
-// those of Send; *Error has hold_ended with HoldStatus, hold_expired, exceeds_hold, not_a_hold, nothing_captured.
-func (c *Client) Capture(ctx context.Context, r Capture) (Transaction, Written, error) {
-	return c.Post(ctx, r)
-}
-
-// Release gives back what a hold has set aside, once. Errors: those of Send; *Error has hold_ended with HoldStatus,
-// not_a_hold.
-func (c *Client) Release(ctx context.Context, r Release) (Transaction, Written, error) {
-	return c.Post(ctx, r)
-}
-
-// Reverse posts a transaction that takes back another one. Errors: those of Send; *Error has exceeds_reversible with
-// Left, nothing_to_reverse.
-func (c *Client) Reverse(ctx context.Context, r Reversal) (Transaction, Written, error) {
-	return c.Post(ctx, r)
+// Post posts a transaction, or ends a hold. Errors: those of Send, and those of the request.
+func (c *Client) Post(ctx context.Context, p Post) (Transaction, Written, error) {
+	w, err := c.write(ctx, p)
+	if err != nil {
+		return Transaction{}, Written{}, err
+	}
+	var t Transaction
+	if err := json.Unmarshal(w.Raw, &t); err != nil {
+		return Transaction{}, Written{}, fmt.Errorf("it was done, but the reply cannot be read: %w", err)
+	}
+	return t, w, nil
 }
 
 // DryRun asks what a request would be answered, and writes nothing. The answer promises nothing: what is stored may
@@ -83,22 +63,13 @@ func (c *Client) DryRun(ctx context.Context, p Post) (Reply[Transaction], error)
 		return Reply[Transaction]{}, err
 	}
 	k.isDry, k.query = true, url.Values{"dry_run": {"true"}}
-	k.accept = func(text []byte) error {
-		var t Transaction
-		if err := json.Unmarshal(text, &t); err != nil {
-			return err
-		}
+	t, r, err := ask(ctx, c, k, func(t Transaction) error {
 		if !t.DryRun {
 			return errNotDry
 		}
 		return nil
-	}
-	r, err := c.do(ctx, k)
-	if err != nil {
-		return Reply[Transaction]{}, err
-	}
-	reply := Reply[Transaction]{Raw: r.body}
-	return reply, json.Unmarshal(r.body, &reply.Value)
+	})
+	return Reply[Transaction]{t, r.body}, err
 }
 
 func (c *Client) write(ctx context.Context, p Post) (Written, error) {
@@ -117,19 +88,6 @@ func (c *Client) write(ctx context.Context, p Post) (Written, error) {
 // and a change make nothing.
 func isNew(k call, r attempted) bool {
 	return r.status == http.StatusCreated || k.makesNothing && !r.isReplay
-}
-
-// Post sends any request that posts. Errors: those of Send.
-func (c *Client) Post(ctx context.Context, p Post) (Transaction, Written, error) {
-	w, err := c.write(ctx, p)
-	if err != nil {
-		return Transaction{}, Written{}, err
-	}
-	var t Transaction
-	if err := json.Unmarshal(w.Raw, &t); err != nil {
-		return Transaction{}, Written{}, fmt.Errorf("it was done, but the reply cannot be read: %w", err)
-	}
-	return t, w, nil
 }
 
 // postPaths are where commands with an id of their own are posted.

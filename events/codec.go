@@ -122,12 +122,8 @@ func decode(name string, version int, f Fields) (e Event, _ error) {
 		var a AccountGrouped
 		a.fields(&c)
 		e = a
-	case memberGranted:
+	case memberGranted, memberRevoked:
 		var m MemberGranted
-		m.fields(&c)
-		e = m
-	case memberRevoked:
-		var m MemberRevoked
 		m.fields(&c)
 		e = m
 	default:

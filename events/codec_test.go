@@ -16,10 +16,10 @@ import (
 // kinds has a value of every event that is stored under a name of its own.
 var kinds = []events.Event{
 	events.AssetRegistered{}, events.AccountOpened{}, events.AccountChanged{}, events.TransactionPosted{},
-	events.TransactionPosted{ExpiresAt: epoch}, events.PostingRecorded{}, events.MemberGranted{}, events.MemberRevoked{},
+	events.TransactionPosted{ExpiresAt: epoch}, events.PostingRecorded{}, events.MemberGranted{Role: events.RoleOwner}, events.MemberGranted{},
 	events.HoldEnded{Outcome: events.OutcomeCaptured}, events.HoldEnded{Outcome: events.OutcomeReleased},
 	events.HoldEnded{Outcome: events.OutcomeExpired}, events.TransactionReversed{},
-	events.GroupRegistered{}, events.AccountGrouped{}, events.MemberGranted{Group: "g"}, events.MemberRevoked{Group: "g"},
+	events.GroupRegistered{}, events.AccountGrouped{}, events.MemberGranted{Group: "g", Role: events.RoleOwner}, events.MemberGranted{Group: "g"},
 }
 
 func TestEventsComeBack(t *testing.T) {

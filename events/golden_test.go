@@ -82,7 +82,7 @@ var golden = inBothVersions(map[string]events.Event{
 	"MemberGranted.v1.owner.json": events.MemberGranted{
 		Account: "jane", User: "u-17", Role: events.RoleOwner, Number: 999999999999, Actor: "local", At: goldenAt,
 	},
-	"MemberRevoked.v1.json": events.MemberRevoked{Account: "jane", User: "u-17", Number: 3, Actor: "local", At: goldenAt},
+	"MemberRevoked.v1.json": events.MemberGranted{Account: "jane", User: "u-17", Number: 3, Actor: "local", At: goldenAt},
 })
 
 // ofVersion3 are holds and their ends, reversals, changes of accounts and groups, which version 3 added.
@@ -148,7 +148,7 @@ var ofVersion3 = map[string]events.Event{
 	"MemberGranted.v3.json": events.MemberGranted{
 		Group: "desk", User: "u-17", Role: events.RoleOperator, Number: 1, Actor: "local", At: goldenAt,
 	},
-	"MemberRevoked.v3.json": events.MemberRevoked{Group: "desk", User: "u-17", Number: 2, Actor: "local", At: goldenAt},
+	"MemberRevoked.v3.json": events.MemberGranted{Group: "desk", User: "u-17", Number: 2, Actor: "local", At: goldenAt},
 	"AccountChanged.v3.least.json": events.AccountChanged{
 		ID: "jane", Number: 999999999999, Profile: "{}", State: events.StateClosed, Actor: "local", At: goldenAt,
 	},

@@ -7,7 +7,8 @@ const (
 	memberRevoked = "MemberRevoked"
 )
 
-// MemberGranted: a user was given a role on an account or in a group.
+// MemberGranted: a user was given a role on an account or in a group. With NoRole, the user's role was taken away: then
+// it is stored as MemberRevoked.
 type MemberGranted struct {
 	Account string    // id of the account; "": it is a group
 	Group   string    // id of the group; "": it is an account
@@ -16,16 +17,6 @@ type MemberGranted struct {
 	Number  int64     // of this user's grants and revocations there: 1, 2 … MemberNumberMax
 	Actor   string    // who granted it, 1 to ActorChars characters
 	At      time.Time // UTC, whole microseconds; set by the command. Order is that of Number, not of At
-}
-
-// MemberRevoked: a user's role was taken away. Its fields are those of MemberGranted.
-type MemberRevoked struct {
-	Account string
-	Group   string
-	User    string
-	Number  int64
-	Actor   string
-	At      time.Time
 }
 
 // Role is what a member may do.
@@ -38,18 +29,19 @@ const (
 	RoleOwner    Role = "owner"    // also grants
 )
 
-// EventName implements Event.
-func (e MemberGranted) EventName() (string, int) { return memberGranted, memberVersion(e.Group) }
+// NoRole is the role of a user who was never granted one, or whose role was revoked.
+const NoRole Role = ""
 
-// EventName implements Event.
-func (e MemberRevoked) EventName() (string, int) { return memberRevoked, memberVersion(e.Group) }
-
-// memberVersion returns the version of a grant or revocation: groups came later than accounts.
-func memberVersion(group string) int {
-	if group == "" {
-		return plainVersion
+// EventName implements Event. Groups came later than accounts.
+func (e MemberGranted) EventName() (string, int) {
+	name, version := memberGranted, plainVersion
+	if e.Role == NoRole {
+		name = memberRevoked
 	}
-	return lifeVersion
+	if e.Group != "" {
+		version = lifeVersion
+	}
+	return name, version
 }
 
 func (e MemberGranted) write(f FieldEncoder) { e.fields(&coder{out: f}) }
@@ -60,21 +52,9 @@ func (e *MemberGranted) fields(c *coder) {
 	c.time("At", &e.At)
 	text(c, "Group", &e.Group, optionalID)
 	integer(c, "Number", &e.Number, 1, MemberNumberMax)
-	text(c, "Role", &e.Role, role)
-	text(c, "User", &e.User, requiredID)
-	if c.out == nil {
-		c.either("Account", e.Account, "Group", e.Group)
+	if e.Role != NoRole || c.has("Role") {
+		text(c, "Role", &e.Role, role)
 	}
-}
-
-func (e MemberRevoked) write(f FieldEncoder) { e.fields(&coder{out: f}) }
-
-func (e *MemberRevoked) fields(c *coder) {
-	text(c, "Account", &e.Account, optionalID)
-	text(c, "Actor", &e.Actor, actor)
-	c.time("At", &e.At)
-	text(c, "Group", &e.Group, optionalID)
-	integer(c, "Number", &e.Number, 1, MemberNumberMax)
 	text(c, "User", &e.User, requiredID)
 	if c.out == nil {
 		c.either("Account", e.Account, "Group", e.Group)

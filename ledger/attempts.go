@@ -28,15 +28,15 @@ type attempts struct {
 
 // attempt is one that was sent.
 type attempt struct {
-	first  events.KSUID // of its first leg
-	minted time.Time    // by the stopwatch
+	postings []events.PostingRecorded
+	minted   time.Time // by the stopwatch
 }
 
 // append makes one attempt. When it was cancelled, err is not nil either.
 func (a *attempts) append(
 	ctx context.Context, c Commit, minted time.Time,
 ) (at time.Time, cancelled *Cancelled, err error) {
-	a.sent = append(a.sent, attempt{first: c.Postings[0].ID, minted: minted})
+	a.sent = append(a.sent, attempt{c.Postings, minted})
 	err = a.ledger.call(ctx, func(ctx context.Context) (time.Time, error) {
 		at, err = a.ledger.journal.Append(ctx, c)
 		if c, ok := errors.AsType[*Cancelled](err); ok {
@@ -61,7 +61,12 @@ func (a *attempts) again(ctx context.Context, failed int, err error) bool {
 
 // wrote reports whether an attempt became these legs.
 func (a *attempts) wrote(legs []events.Leg) bool {
-	return slices.ContainsFunc(a.sent, func(a attempt) bool { return a.first == legs[0].ID })
+	return slices.ContainsFunc(a.sent, func(a attempt) bool { return a.has(legs[0].ID) })
+}
+
+// has reports whether the attempt has a posting.
+func (a attempt) has(id events.KSUID) bool {
+	return slices.ContainsFunc(a.postings, func(p events.PostingRecorded) bool { return p.ID == id })
 }
 
 // acknowledge returns nil when it may be said that legs are committed, as the store said at the given time of its
@@ -69,7 +74,7 @@ func (a *attempts) wrote(legs []events.Leg) bool {
 func (a *attempts) acknowledge(ctx context.Context, legs []events.Leg, at time.Time) error {
 	old := at.IsZero() || at.Sub(legs[0].ID.Time()) > visibleAge
 	for _, sent := range a.sent {
-		old = old || sent.first == legs[0].ID && time.Since(sent.minted) > visibleAge
+		old = old || sent.has(legs[0].ID) && time.Since(sent.minted) > visibleAge
 	}
 	if !old {
 		return nil

@@ -32,95 +32,116 @@ const (
 // Errors of the batch as a whole: CodeInvalidTransaction (how many they are, or an id that is given twice),
 // CodeInternal.
 func (l *Ledger) PostBatch(ctx context.Context, requests []PostingRequest, atomic bool) ([]BatchResult, error) {
-	b, c, cancel, err := l.startBatch(ctx, requests)
+	return l.postBatch(ctx, requests, atomic, false)
+}
+
+func (l *Ledger) postBatch(
+	ctx context.Context, requests []PostingRequest, atomic, dry bool,
+) ([]BatchResult, error) {
+	if n := len(requests); n == 0 || n > BatchMax {
+		return nil, invalidTransaction([]FieldError{{
+			Field: Field{Name: "requests"}, Rule: fmt.Sprintf("must be 1 to %d, not %d", BatchMax, n),
+		}})
+	}
+	b := &batch{ledger: l, dry: dry, results: make([]BatchResult, len(requests))}
+	for _, r := range requests {
+		b.drafts = append(b.drafts, r.expand())
+	}
+	if err := b.rules(); err != nil {
+		return nil, err
+	}
+	for i, d := range b.drafts {
+		b.results[i].Err = d.itself()
+	}
+	c, cancel, err := startCommand(ctx, nil, b.drafts[0].note.Actor)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
-	if !atomic {
+	if atomic {
+		err = b.postAll(c)
+	} else {
 		b.postEach(c)
-		return b.results, nil
 	}
-	if err := b.postAll(c); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return b.results, nil
 }
 
-// startBatch begins the command of a batch. What is wrong with a request by itself is its result.
-func (l *Ledger) startBatch(
-	ctx context.Context, requests []PostingRequest,
-) (*batch, *command, context.CancelFunc, error) {
-	if len(requests) == 0 || len(requests) > BatchMax {
-		return nil, nil, nil, invalidTransaction([]FieldError{{
-			Field: Field{Name: "requests"}, Rule: fmt.Sprintf("must be 1 to %d, not %d", BatchMax, len(requests)),
-		}})
-	}
-	b := &batch{ledger: l, items: make([]*posting, len(requests)), results: make([]BatchResult, len(requests))}
-	for i, r := range requests {
-		b.items[i] = &posting{attempts: attempts{ledger: l}, draft: r.expand()}
-		if b.items[i].draft.note.Actor != b.items[0].draft.note.Actor {
-			return nil, nil, nil, internalError(errors.New("a batch of several actors"))
-		}
-	}
-	if err := b.distinct(); err != nil {
-		return nil, nil, nil, err
-	}
-	for i, p := range b.items {
-		b.results[i].Err = p.itself()
-	}
-	c, cancel, err := startCommand(ctx, nil, b.items[0].draft.note.Actor)
-	return b, c, cancel, err
-}
-
 // batch is one PostBatch on its way.
 type batch struct {
 	ledger  *Ledger
-	items   []*posting
+	dry     bool // nothing is written
+	drafts  []draft
 	results []BatchResult
 }
 
-// distinct returns nil, or CodeInvalidTransaction for ids that are given twice.
-func (b *batch) distinct() *Error {
+// rules returns nil, or what breaks the rules over several requests.
+func (b *batch) rules() error {
 	var f faults
-	seen := make(map[string]bool, len(b.items))
-	for i, p := range b.items {
-		id := p.draft.note.ID
-		if id != "" && seen[id] {
+	seen := make(map[string]bool, len(b.drafts))
+	for i, d := range b.drafts {
+		if d.note.Actor != b.drafts[0].note.Actor {
+			return internalError(errors.New("a batch of several actors"))
+		}
+		if d.note.ID != "" && seen[d.note.ID] {
 			f.check(Field{Request: i + 1, Name: "id"}, "is that of an earlier request of the batch")
 		}
-		seen[id] = true
+		seen[d.note.ID] = true
 	}
-	return invalidTransaction(f)
+	if f != nil {
+		return invalidTransaction(f)
+	}
+	return nil
 }
 
 // itself returns nil, or what is wrong with a request of a batch by itself.
-func (p *posting) itself() *Error {
-	shape := p.draft.shape()
-	if p.draft.note.ID == "" {
-		f := faults(shape)
+func (d draft) itself() *Error {
+	f := faults(d.shape())
+	if d.note.ID == "" {
 		f.check(Field{Name: "id"}, "must be given in a batch")
-		shape = f
 	}
-	if len(shape) > 0 {
-		return invalidRequest(shape)
+	if len(f) > 0 {
+		return invalidRequest(f)
 	}
-	return p.draft.rules()
+	return d.rules()
+}
+
+// postAll posts all requests in one transaction of the store, or returns the error of the first that is refused.
+func (b *batch) postAll(c *command) error {
+	for i, result := range b.results {
+		if result.Err != nil {
+			return ofRequest(result.Err, i)
+		}
+	}
+	b.warm(c)
+	items := make([]*posting, len(b.drafts))
+	for i, d := range b.drafts {
+		items[i] = &posting{draft: d, request: i + 1, dry: b.dry}
+	}
+	if err := b.ledger.postWhole(c, items...); err != nil {
+		return err
+	}
+	for i, p := range items {
+		b.results[i].Posted = p.answer
+	}
+	return nil
 }
 
 // warm looks up what the requests name, all at once. What it does not find, each request looks up for itself.
 func (b *batch) warm(ctx context.Context) {
 	var keys LookupKeys
 	all := &definitions{}
-	for i, p := range b.items {
+	for i, p := range b.drafts {
 		if b.results[i].Err != nil {
 			continue
 		}
-		d, missing := b.ledger.cached(p.draft)
+		d, missing := b.ledger.cached(p)
 		all.accounts = append(all.accounts, d.accounts...)
 		keys.Accounts = append(keys.Accounts, missing.Accounts...)
 		keys.Assets = append(keys.Assets, missing.Assets...)
-		keys.Credits = append(keys.Credits, b.ledger.unknownCredits(p.draft, d)...)
+		keys.Credits = append(keys.Credits, b.ledger.unknownCredits(p, d)...)
 	}
 	if keys.empty() {
 		return
@@ -158,31 +179,31 @@ func (b *batch) postOne(c *command, i int) BatchResult {
 			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
 		}}
 	}
-	posted, err := b.items[i].post(c)
-	if err != nil {
+	p := &posting{draft: b.drafts[i], dry: b.dry}
+	if err := b.ledger.postWhole(c, p); err != nil {
 		return BatchResult{Err: asError(err)}
 	}
-	return BatchResult{Posted: posted}
+	return BatchResult{Posted: p.answer}
 }
 
 // chains returns the requests that must follow each other, by index, in their order: those that debit the same pairs of
-// accounts with limits. Accounts that are not known are taken for such.
+// accounts with limits. Accounts that are not known are taken for such. Requests of a dry run spend nothing.
 func (b *batch) chains() [][]int {
 	of := make(map[events.Pair]int) // to a request that debits it
-	root := make([]int, len(b.items))
+	root := make([]int, len(b.drafts))
 	find := func(i int) int {
 		for root[i] != i {
 			i = root[i]
 		}
 		return i
 	}
-	for i, p := range b.items {
+	for i, p := range b.drafts {
 		root[i] = i
-		if b.results[i].Err != nil {
+		if b.results[i].Err != nil || b.dry {
 			continue
 		}
-		d, _ := b.ledger.cached(p.draft)
-		for _, leg := range d.legs(p.draft) {
+		d, _ := b.ledger.cached(p)
+		for _, leg := range d.legs(p) {
 			pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
 			if leg.Quantity.Sign() >= 0 || d.overdraft(pair.Account).Unlimited {
 				continue
@@ -196,7 +217,7 @@ func (b *batch) chains() [][]int {
 	}
 	var chains [][]int
 	at := make(map[int]int) // from a root to its chain
-	for i := range b.items {
+	for i := range b.drafts {
 		r := find(i)
 		n, ok := at[r]
 		if !ok {

@@ -212,30 +212,32 @@ func TestAtomicBatchIsBounded(t *testing.T) {
 	})
 }
 
-// However an attempt ends, the batch is there once or not at all, and nothing else is said.
+// A store that is not available is not asked about every request of an atomic batch.
+func TestAtomicBatchInAnOutage(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		requests := func(n int) (all []ledger.PostingRequest) {
+			for i := range n {
+				all = append(all, transfer(fmt.Sprint("t-", i), "jane", "shop", "1"))
+			}
+			return all
+		}
+		var asked []int
+		for _, n := range []int{1, 30} {
+			r.journal.fail = failing("Lookup", errUnavailable)
+			_, err := r.batch(true, requests(n)...)
+			r.refused(err, ledger.CodeUnavailable)
+			asked = append(asked, len(r.journal.calls))
+			r.journal.forget()
+		}
+		if asked[0] != asked[1] {
+			t.Errorf("%d requests for a batch of one, %d for one of 30", asked[0], asked[1])
+		}
+	})
+}
+
+// A batch is refused only if it is certain that nothing of it is there, and never will be.
 func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
 	requests := []ledger.PostingRequest{transfer("t-1", "jane", "shop", "60"), transfer("t-2", "jane", "bob", "40")}
-	for name, step := range map[string]appended{"applied": applied(errUnknown), "not applied": answers(errUnknown), "throttled": answers(errThrottled)} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.fund("jane", "USD", "100")
-				r.journal.steps = []appended{step}
-				r.results(true, "posted posted", requests...)
-				if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("100") {
-					t.Errorf("spent %v", spent)
-				}
-			})
-		})
-	}
-	t.Run("never known", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, r *rig) {
-			r.journal.forever = answers(errUnknown)
-			_, err := r.batch(true, requests...)
-			if e := r.refused(err, ledger.CodeOutcomeUnknown); e.Transaction != "t-1" {
-				t.Errorf("%+v", e)
-			}
-		})
-	})
 	t.Run("applied, refused, and nothing can be read", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", "100")

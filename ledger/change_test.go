@@ -100,15 +100,6 @@ func TestChangeAccount(t *testing.T) {
 	})
 }
 
-// A ledger that may not write the newest forms changes nothing.
-func TestNoChangesWhileOlderCodeRuns(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		old := ledger.New(ledger.Config{Journal: r.journal, Projections: r.journal, Now: storeNow, NewestForm: events.NewestForm - 1})
-		_, err := old.ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isFrozen, Actor: "tester"})
-		r.refused(err, ledger.CodeUnavailable)
-	})
-}
-
 // Processes that know an account as it was learn of a change from the guard: of a limit that is raised or lowered, and
 // of a freeze. A raised limit may be used at once, a lowered one may not be exceeded.
 func TestDebitsLearnOfChanges(t *testing.T) {

@@ -6,35 +6,39 @@ import (
 	"ledger.example/events"
 )
 
-// debt is what one request of an atomic batch asks of a pair.
+// debt is what one item asks of a pair that it debits.
 type debt struct {
-	pair    events.Pair
-	request int           // by index
-	before  events.Amount // credits less debits of the requests before it, those of which the bound counts
-	net     events.Amount // its own
+	item   *posting
+	before events.Amount // credits less debits of the items before it, those of which the bound counts
+	gross  events.Amount // its own debits
+	net    events.Amount // its own credits less debits
 }
 
 // limit makes the limits of what is open: one for each pair.
 //
-// Posted one after the other, a request that debits a pair passes if what was spent before it is within the credits
-// known and those of the requests before it and of its own, less its debits. So all of them pass if what was spent
-// before the batch is within known credits and overdraft and the least that credits less debits sum up to, over all
-// beginnings of the batch that end with a debit. What a backdated request brings counts for itself alone.
+// Posted one after the other, an item that debits a pair passes if what was spent before it is within the credits known
+// and those of the items before it and of its own, less its debits. So all of them pass if what was spent before the
+// whole is within known credits and overdraft and the least that credits less debits sum up to, over all beginnings of
+// the whole that end with a debit. What a backdated item brings counts for itself alone.
 func (w *whole) limit() {
 	before := w.limits
-	w.limits, w.debts = nil, nil
-	for _, i := range w.open {
-		for _, l := range w.batch.items[i].limits {
-			if !slices.ContainsFunc(w.limits, func(of limit) bool { return of.pair == l.pair }) {
-				l.gross, l.own = events.Amount{}, events.Amount{}
-				w.limits = append(w.limits, l)
-			}
-		}
+	w.limits = nil
+	for _, p := range w.open {
+		w.limits = appendLimits(w.limits, p.header, p.known)
 	}
 	for at := range w.limits {
 		l := &w.limits[at]
-		w.sum(l)
-		for _, known := range before { // what a command knows never falls
+		var least events.Amount
+		first := true
+		w.debts(l.pair, func(d debt) bool {
+			l.gross = addSaturating(l.gross, d.gross)
+			if after := addSaturating(d.before, d.net); first || after.Cmp(least) < 0 {
+				least, first = after, false
+			}
+			return true
+		})
+		l.own = addSaturating(least, l.gross) // so that the bound counts the least
+		for _, known := range before {        // what a command knows never falls
 			if known.pair == l.pair {
 				l.raise(known.known)
 				if known.account.Version > l.account.Version {
@@ -45,16 +49,14 @@ func (w *whole) limit() {
 	}
 }
 
-// sum adds up the debts of one pair.
-func (w *whole) sum(l *limit) {
-	var running, least events.Amount
-	first := true
-	for _, i := range w.open {
-		p := w.batch.items[i]
+// debts goes through what is asked of a pair, in the order of the items.
+func (w *whole) debts(pair events.Pair, do func(debt) bool) {
+	var running events.Amount
+	for _, p := range w.open {
 		var credits, debits events.Amount
 		for _, leg := range p.header.Legs {
 			switch {
-			case leg.Account != l.pair.Account || leg.Asset != l.pair.Asset:
+			case leg.Account != pair.Account || leg.Asset != pair.Asset:
 			case leg.Quantity.Sign() < 0:
 				debits = addSaturating(debits, leg.Quantity.Neg())
 			case !p.header.IsHold(): // what a hold would bring counts for nothing
@@ -62,50 +64,40 @@ func (w *whole) sum(l *limit) {
 			}
 		}
 		net := addSaturating(credits, debits.Neg())
-		if !debits.IsZero() {
-			w.debts = append(w.debts, debt{pair: l.pair, request: i, before: running, net: net})
-			l.gross = addSaturating(l.gross, debits)
+		if !debits.IsZero() && !do(debt{item: p, before: running, gross: debits, net: net}) {
+			return
 		}
-		running = addSaturating(running, net)
-		if !debits.IsZero() && (first || running.Cmp(least) < 0) {
-			least, first = running, false
-		}
-		if p.draft.note.EffectiveAt != nil && net.Sign() > 0 { // no other may spend it before it is projected
-			running = addSaturating(running, net.Neg())
+		if p.draft.note.EffectiveAt == nil || net.Sign() < 0 { // what is backdated is spent once it is projected
+			running = addSaturating(running, net)
 		}
 	}
-	l.own = addSaturating(least, l.gross) // so that the bound counts the least
 }
 
-// refusal is the error of the first request that is not covered.
+// refusal is the error of the first item that is not covered.
 func (w *whole) refusal(short []shortfall) *Error {
 	var s shortfall
 	var d debt
 	for _, of := range short {
-		if first := w.uncovered(of); s.limit == nil || first.request < d.request {
+		first := w.uncovered(of)
+		if s.limit == nil || slices.Index(w.open, first.item) < slices.Index(w.open, d.item) {
 			s, d = of, first
 		}
 	}
 	if !s.limit.isOpen() {
-		return ofRequest(barred(w.batch.items[d.request].draft, s.limit.account), d.request)
+		return d.item.named(barred(d.item.draft, s.limit.account))
 	}
 	e := insufficientFunds(*s.limit, s.spent)
 	e.Funds.Available = addSaturating(e.Funds.Available, d.before)
 	e.Funds.Requested = d.net.Neg()
-	return ofRequest(e, d.request)
+	return d.item.named(e)
 }
 
 // uncovered returns the first debt that is not covered in a pair that is short.
 func (w *whole) uncovered(s shortfall) (found debt) {
-	for _, d := range w.debts {
-		if d.pair != s.limit.pair {
-			continue
-		}
+	w.debts(s.limit.pair, func(d debt) bool {
 		found = d // beyond what sums can hold, the last counts
 		left := addSaturating(s.limit.available(s.spent), addSaturating(d.before, d.net))
-		if !s.limit.isOpen() || left.Sign() < 0 {
-			break
-		}
-	}
+		return s.limit.isOpen() && left.Sign() >= 0
+	})
 	return found
 }

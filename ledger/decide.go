@@ -12,6 +12,15 @@ import (
 type definitions struct {
 	accounts []*Account // each once
 	assets   []*events.AssetRegistered
+
+	fewAccounts [4]*Account // room for those of most requests
+	fewAssets   [2]*events.AssetRegistered
+}
+
+func newDefinitions() *definitions {
+	d := &definitions{}
+	d.accounts, d.assets = d.fewAccounts[:0], d.fewAssets[:0]
+	return d
 }
 
 // account returns an account, nil if it is not known.
@@ -89,9 +98,8 @@ func brokenByCurrency(asset string) string {
 	return "needs an asset with a currency, which " + asset + " has not"
 }
 
-// decide returns the transaction that a draft becomes, without KSUIDs, and the limits that it has to keep. The draft
-// has passed shape, rules and check.
-func (d *definitions) decide(p draft) (events.TransactionPosted, []limit) {
+// decide returns the transaction that a draft becomes, without KSUIDs. The draft has passed shape, rules and check.
+func (d *definitions) decide(p draft) events.TransactionPosted {
 	legs := d.legs(p)
 	t := events.TransactionPosted{
 		ID:          p.note.ID,
@@ -109,16 +117,5 @@ func (d *definitions) decide(p draft) (events.TransactionPosted, []limit) {
 	for i, leg := range legs {
 		t.Legs[i] = events.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}
 	}
-	limits := limitsOf(legs, d.account)
-	if p.kind == events.KindReversal {
-		for i := range limits {
-			limits[i].takesBack = true
-		}
-	}
-	if p.note.Hold != nil { // what a hold would bring counts for nothing
-		for i := range limits {
-			limits[i].own = events.Amount{}
-		}
-	}
-	return t, limits
+	return t
 }

@@ -80,6 +80,13 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// limitsAlone returns the limits of a transaction that is posted alone, with their figures.
+func limitsAlone(t events.TransactionPosted, known *definitions) []limit {
+	w := whole{open: []*posting{{header: t, known: known}}}
+	w.limit()
+	return w.limits
+}
+
 // The legs of each request, and the limits: "account asset gross own overdraft".
 func TestDecide(t *testing.T) {
 	n := events.NewAmount
@@ -111,7 +118,7 @@ func TestDecide(t *testing.T) {
 		"costs alone":          {PostTransaction{Postings: parseLegs(costs)}, costs, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tx, limits := known().decide(test.r.expand())
+			tx := known().decide(test.r.expand())
 			var legs, kept []string
 			for _, l := range tx.Legs {
 				if l.ID != "" {
@@ -119,7 +126,7 @@ func TestDecide(t *testing.T) {
 				}
 				legs = append(legs, fmt.Sprint(l.Account, " ", l.Asset, " ", l.Quantity, " ", l.Cost))
 			}
-			for _, l := range limits {
+			for _, l := range limitsAlone(tx, known()) {
 				kept = append(kept, fmt.Sprint(l.pair.Account, " ", l.pair.Asset, " ", l.gross, " ", l.own, " ", l.overdraft))
 			}
 			if got := strings.Join(legs, ", "); got != test.legs {
@@ -137,7 +144,7 @@ func TestDecide(t *testing.T) {
 
 func TestDecideKeepsWhatTheRequestSays(t *testing.T) {
 	a := Annotation{ID: "t-1", Description: "d", Metadata: map[string]string{"k": "v"}, Actor: "me"}
-	tx, _ := known().decide(PostTransfer{Annotation: a, From: "jane", To: "bob", Asset: "USD", Quantity: events.NewAmount(1)}.expand())
+	tx := known().decide(PostTransfer{Annotation: a, From: "jane", To: "bob", Asset: "USD", Quantity: events.NewAmount(1)}.expand())
 	if tx.ID != "t-1" || tx.Description != "d" || tx.Actor != "me" || !reflect.DeepEqual(tx.Metadata, a.Metadata) {
 		t.Errorf("header %+v", tx)
 	}
@@ -182,17 +189,18 @@ func TestBoundNeverAllowsOverspending(t *testing.T) {
 		small := rapid.Int64Range(0, 30)
 		overdraft := events.NewAmount(small.Draw(t, "overdraft"))
 		account := &Account{
-			Version: 1, State: events.StateOpen, Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": overdraft}},
+			ID: "jane", Version: 1, State: events.StateOpen, Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": overdraft}},
 		}
 		var spent, credits events.Amount // the truth
 		history := []events.Amount{{}}   // what the credits ever were
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			out, in := events.NewAmount(small.Draw(t, "debit")), events.NewAmount(small.Draw(t, "credit"))
-			limits := limitsOf([]LegRequest{
+			known := &definitions{accounts: []*Account{account}}
+			tx := known.decide(draft{legs: []LegRequest{
 				{Account: "jane", Asset: "USD", Quantity: in}, {Account: "jane", Asset: "USD", Quantity: out.Neg()},
-			}, func(string) *Account { return account })
+			}})
 			if !out.IsZero() {
-				l := limits[0]
+				l := limitsAlone(tx, known)[0]
 				l.known = rapid.SampledFrom(history).Draw(t, "known") // some process knows some earlier figure
 				d := l.debit()
 				if passes := spent.Cmp(d.Bound) <= 0; !passes {

@@ -2,69 +2,73 @@ package ledger
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"ledger.example/events"
-	"ledger.example/internal/store"
 )
 
-// DryRun judges a posting request on what is stored, and writes nothing. It returns what Post would answer, without
-// KSUIDs, and without an id that the ledger would make. It promises nothing: what is stored may change.
-// Errors: those of Post.
-func (l *Ledger) DryRun(ctx context.Context, r PostingRequest) (Posted, error) {
-	p := posting{attempts: attempts{ledger: l}, draft: r.expand()}
-	c, cancel, err := startCommand(ctx, p.draft.shape(), p.draft.note.Actor)
-	if err != nil {
-		return Posted{}, err
-	}
-	defer cancel()
-	return p.dry(c)
+// A DryRun judges requests on what is stored, and writes nothing. Its methods return what those of the ledger would,
+// without KSUIDs, and without an id that the ledger would make, and have their errors. They promise nothing: what is
+// stored may change.
+type DryRun struct{ ledger *Ledger }
+
+// DryRun returns the dry run of l.
+func (l *Ledger) DryRun() DryRun { return DryRun{l} }
+
+// Post judges a posting request.
+func (d DryRun) Post(ctx context.Context, r PostingRequest) (Posted, error) {
+	p := &posting{draft: r.expand(), dry: true}
+	return d.ledger.postAlone(ctx, p.draft.shape(), p)
 }
 
-// dry judges a request whose fields are right by themselves.
-func (p *posting) dry(ctx context.Context) (Posted, error) {
-	later, err := p.plan(ctx)
-	if err != nil {
-		return Posted{}, err
-	}
-	return p.conclude(ctx, later)
+// Reverse judges a reversal.
+func (d DryRun) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
+	p := r.posting()
+	p.dry = true
+	return d.ledger.postAlone(ctx, r.Shape(), p)
 }
 
-// conclude answers a dry run: what was posted before comes first, and then later, the refusal that time or other
-// requests can change, or what the funds say.
-func (p *posting) conclude(ctx context.Context, later *Error) (Posted, error) {
-	if p.header.ID != "" {
-		stored, err := p.ledger.readHeader(ctx, p.header.ID)
-		switch {
-		case err == nil:
-			return p.wouldReplay(stored)
-		case !errors.Is(err, store.ErrAbsent):
-			return Posted{}, storeError(err)
-		}
-	}
-	if later == nil {
-		var short []shortfall
-		if short, later = p.wouldRefuse(ctx, p.ledger); len(short) > 0 {
-			later = p.refusal(short[0])
-		}
-	}
-	if later != nil {
-		return Posted{}, later
-	}
-	return Posted{Transaction: p.header}, nil
+// PostBatch judges a batch.
+func (d DryRun) PostBatch(ctx context.Context, requests []PostingRequest, atomic bool) ([]BatchResult, error) {
+	return d.ledger.postBatch(ctx, requests, atomic, true)
 }
 
-// wouldReplay is the answer to a request whose id was used before.
-func (p *posting) wouldReplay(stored events.TransactionPosted) (Posted, error) {
-	same, err := sameRequest(stored.Fingerprint, p.draft)
+// Capture judges a capture.
+func (d DryRun) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
+	e := r.ending()
+	e.dry = true
+	return d.ledger.end(ctx, r.Shape(), e)
+}
+
+// Release judges a release.
+func (d DryRun) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
+	e := r.ending()
+	e.dry = true
+	return d.ledger.end(ctx, r.Shape(), e)
+}
+
+// judge answers a dry run of what was planned: the items that are open would be posted, unless the funds say otherwise.
+func (w *whole) judge(ctx context.Context) error {
+	short, err := w.wouldRefuse(ctx, w.ledger)
 	switch {
 	case err != nil:
-		return Posted{}, internalError(err)
-	case !same:
-		return Posted{}, idReused()
+		return err
+	case len(short) > 0:
+		return w.refusal(short)
 	}
-	stored.Legs = withoutIDs(stored.Legs)
-	return Posted{Transaction: stored, Replayed: true}, nil
+	for _, p := range w.open {
+		p.answer = Posted{Transaction: p.header}
+	}
+	return nil
+}
+
+// withoutIDs returns legs without their KSUIDs.
+func withoutIDs(legs []events.Leg) []events.Leg {
+	legs = slices.Clone(legs)
+	for i := range legs {
+		legs[i].ID = ""
+	}
+	return legs
 }
 
 // wouldRefuse returns the pairs that are short, by the funds and the states of accounts as they are now. It reads what

@@ -33,7 +33,7 @@ func both[Q, A any](request Q, dry, wet func(context.Context, Q) (A, error), tex
 
 func (r *rig) posting(request ledger.PostingRequest) dryAndWet {
 	dry := func(ctx context.Context, request ledger.PostingRequest) (ledger.Posted, error) {
-		posted, err := r.DryRun(ctx, request)
+		posted, err := r.DryRun().Post(ctx, request)
 		for _, leg := range posted.Transaction.Legs {
 			if leg.ID != "" {
 				r.t.Errorf("a dry run has leg %+v", leg)
@@ -45,15 +45,15 @@ func (r *rig) posting(request ledger.PostingRequest) dryAndWet {
 }
 
 func (r *rig) capturing(id string, part ledger.Part) dryAndWet {
-	return both(capture(id, part), r.DryCapture, r.Capture, endedText)
+	return both(capture(id, part), r.DryRun().Capture, r.Capture, endedText)
 }
 
 func (r *rig) releasing(id string) dryAndWet {
-	return both(release(id), r.DryRelease, r.Release, endedText)
+	return both(release(id), r.DryRun().Release, r.Release, endedText)
 }
 
 func (r *rig) reversing(id, of string, part ledger.Part) dryAndWet {
-	return both(reversal(id, of, part), r.DryReverse, r.Reverse, postedText)
+	return both(reversal(id, of, part), r.DryRun().Reverse, r.Reverse, postedText)
 }
 
 func (r *rig) batching(atomic bool, requests ...ledger.PostingRequest) dryAndWet {
@@ -63,7 +63,7 @@ func (r *rig) batching(atomic bool, requests ...ledger.PostingRequest) dryAndWet
 			return send(ctx, all, atomic)
 		}
 	}
-	return both(requests, by(r.DryBatch), by(r.PostBatch),
+	return both(requests, by(r.DryRun().PostBatch), by(r.PostBatch),
 		func(results []ledger.BatchResult) string { return fmt.Sprint(outcomes(results)) })
 }
 
@@ -122,7 +122,7 @@ func TestDryRun(t *testing.T) {
 			r.posting(transfer("t-4", "jane", "shop", "2")),
 			r.posting(transfer("t-4", "jane", "shop", "1")),
 		)
-		if dry, err := r.DryRun(t.Context(), transfer("", "bank", "jane", "1")); err != nil || dry.Transaction.ID != "" {
+		if dry, err := r.DryRun().Post(t.Context(), transfer("", "bank", "jane", "1")); err != nil || dry.Transaction.ID != "" {
 			t.Errorf("%+v, %v", dry, err)
 		}
 	})
@@ -172,7 +172,7 @@ func TestDryRunIsNotBehind(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.journal.Project(pair("jane", "USD"), events.Amount{})
-		if _, err := r.DryRun(t.Context(), transfer("", "jane", "shop", "100")); err != nil {
+		if _, err := r.DryRun().Post(t.Context(), transfer("", "jane", "shop", "100")); err != nil {
 			t.Error(err)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"ledger.example/events"
 	"ledger.example/ledger"
 )
 
@@ -82,7 +81,7 @@ func TestEffectiveDatesThatAreRefused(t *testing.T) {
 			if c.hold {
 				request.Hold = &ledger.HoldRequest{}
 			}
-			dry, dryErr := r.DryRun(t.Context(), request)
+			dry, dryErr := r.DryRun().Post(t.Context(), request)
 			posted, err := r.post(request)
 			if c.rule == "" {
 				if err != nil || dryErr != nil || !posted.Transaction.PostedAt().Equal(c.at) || dry.Transaction.Legs[0].ID != "" {
@@ -131,7 +130,7 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		r.mustPost(backdated("t-1", "jane", "shop", "60", 9*day))
 		back := reversal("r-1", "t-1", ledger.Part{})
 		back.EffectiveAt = new(storeNow().Add(-9 * day))
-		if dry, err := r.DryReverse(t.Context(), back); err != nil || dry.Replayed {
+		if dry, err := r.DryRun().Reverse(t.Context(), back); err != nil || dry.Replayed {
 			t.Fatal(dry, err)
 		}
 		for n := range 2 {
@@ -179,18 +178,6 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 	})
 }
 
-// While older code may read the table, nothing is backdated.
-func TestEffectiveDateInTheOlderForm(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		older := ledger.New(ledger.Config{
-			Journal: r.journal, Projections: r.journal, Now: storeNow, NewestForm: events.OlderForm,
-		})
-		_, err := older.Post(t.Context(), backdated("t-1", "bank", "shop", "1", time.Hour))
-		r.refused(err, ledger.CodeUnavailable)
-		r.stored("t-1", false)
-	})
-}
-
 // What a backdated request of an atomic batch brings is spent by no other of it: a strong read may miss it until it is
 // projected, and would show less than the limit. Its own legs may spend it.
 func TestAtomicBatchDoesNotSpendWhatIsBackdated(t *testing.T) {
@@ -203,7 +190,7 @@ func TestAtomicBatchDoesNotSpendWhatIsBackdated(t *testing.T) {
 		if e := r.refused(err, ledger.CodeInsufficientFunds); e.Request != 2 || e.Funds.Available != amount("10") {
 			t.Errorf("%+v, %+v", e, *e.Funds)
 		}
-		_, err = r.DryBatch(t.Context(), requests, true)
+		_, err = r.DryRun().PostBatch(t.Context(), requests, true)
 		r.refused(err, ledger.CodeInsufficientFunds)
 		requests[0] = ledger.PostTransaction{Annotation: backdated("b-1", "", "", "0", time.Hour).Annotation,
 			Postings: []ledger.LegRequest{

@@ -19,21 +19,27 @@ const expiryActor = "expiry"
 // CodeNotAHold, CodeUnbalanced, CodeNothingCaptured, CodeHoldEnded, CodeExceedsHold, CodeHoldExpired, CodeThrottled,
 // CodeContention, CodeUnavailable, CodeOutcomeUnknown (also when the hold is about to expire), CodeInternal.
 func (l *Ledger) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
-	e := ending{outcome: events.OutcomeCaptured, part: r.Part}
-	return l.end(ctx, r.Shape(), r.Transaction, r.Actor, e)
+	return l.end(ctx, r.Shape(), r.ending())
+}
+
+func (r CaptureRequest) ending() ending {
+	return ending{id: r.Transaction, outcome: events.OutcomeCaptured, part: r.Part, actor: r.Actor}
 }
 
 // Release gives back all that was held, also when its time is over. The same again is answered as the first release.
 // Errors: those of Capture but CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured, CodeExceedsHold and
 // CodeHoldExpired.
 func (l *Ledger) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
-	e := ending{outcome: events.OutcomeReleased, description: r.Description}
-	return l.end(ctx, r.Shape(), r.Transaction, r.Actor, e)
+	return l.end(ctx, r.Shape(), r.ending())
+}
+
+func (r ReleaseRequest) ending() ending {
+	return ending{id: r.Transaction, outcome: events.OutcomeReleased, description: r.Description, actor: r.Actor}
 }
 
 // Expire ends a hold whose time is over. Errors: those of Release; CodeOutcomeUnknown also while it is not over.
 func (l *Ledger) Expire(ctx context.Context, hold string) (Ended, error) {
-	return l.end(ctx, nil, hold, expiryActor, ending{outcome: events.OutcomeExpired})
+	return l.end(ctx, nil, ending{id: hold, outcome: events.OutcomeExpired, actor: expiryActor})
 }
 
 // Shape returns the fields whose value alone is at fault; nil when there are none.
@@ -57,32 +63,20 @@ type ending struct {
 	outcome            events.Outcome
 	part               Part // of a capture
 	description, actor string
+	dry                bool // nothing is written
 }
 
-func (l *Ledger) end(ctx context.Context, shape []FieldError, id, actor string, e ending) (Ended, error) {
-	c, cancel, err := e.start(ctx, l, shape, id, actor)
+func (l *Ledger) end(ctx context.Context, shape []FieldError, e ending) (Ended, error) {
+	c, cancel, err := startCommand(ctx, shape, e.actor)
 	if err != nil {
 		return Ended{}, err
 	}
 	defer cancel()
-	return e.run(c)
-}
-
-// start starts the command that ends the hold with an id, or judges that. Errors: those of startCommand, and
-// CodeInvalidTransaction.
-func (e *ending) start(
-	ctx context.Context, l *Ledger, shape []FieldError, id, actor string,
-) (*command, context.CancelFunc, error) {
-	c, cancel, err := startCommand(ctx, shape, actor)
-	if err != nil {
-		return nil, nil, err
-	}
 	if err := e.part.rules(); err != nil {
-		cancel()
-		return nil, nil, err
+		return Ended{}, err
 	}
-	e.attempts, e.id, e.actor = attempts{ledger: l}, id, actor
-	return c, cancel, nil
+	e.ledger = l
+	return e.run(c)
 }
 
 // run reads what became of the hold and appends its end, until one is there or the time is up. The outcome's key is
@@ -107,6 +101,9 @@ func (e *ending) run(ctx *command) (Ended, error) {
 		end, minted, err := e.commit(ctx, hold, taken)
 		if err != nil {
 			return Ended{}, e.fail(ctx, err)
+		}
+		if e.dry {
+			return e.judged(ctx, hold, end, taken, false)
 		}
 		at, cancelled, err := e.append(ctx, Commit{Heads: []events.Event{end}, Postings: end.Postings(hold)}, minted)
 		switch {
@@ -202,6 +199,9 @@ var errClose = errors.New("the time of expiry is too close to tell whether it is
 func (e *ending) found(
 	ctx context.Context, hold events.TransactionPosted, stored events.HoldEnded, taken []events.Taken,
 ) (Ended, error) {
+	if e.dry {
+		return e.judged(ctx, hold, stored, taken, true)
+	}
 	if !e.same(stored, taken) {
 		return Ended{}, e.other(ctx, stored)
 	}
@@ -245,6 +245,17 @@ func (e *ending) answer(
 		return Ended{}, e.fail(ctx, unknownError(e.id, err))
 	}
 	return Ended{Transaction: hold, End: end, Replayed: !e.wrote(end.Legs)}, nil
+}
+
+// judged answers a dry run with the end that is stored, which is replayed, or would be written.
+func (e *ending) judged(
+	ctx context.Context, hold events.TransactionPosted, end events.HoldEnded, taken []events.Taken, replayed bool,
+) (Ended, error) {
+	if !e.same(end, taken) {
+		return Ended{}, e.other(ctx, end)
+	}
+	end.Legs, hold.Legs = withoutIDs(end.Legs), withoutIDs(hold.Legs)
+	return Ended{Transaction: hold, End: end, Replayed: replayed}, nil
 }
 
 // await ends the command of a caller that is gone, with cause, and makes no further attempt. While the outcome of one

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -203,59 +202,6 @@ func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
 		_, err = r.Release(t.Context(), request)
 		r.refused(err, ledger.CodeInvalidRequest)
 	})
-}
-
-// An end is found out like a transaction: what is there is answered, and what is not proved is not said.
-func TestOutcomesOfAnEnd(t *testing.T) {
-	type steps = []appended
-	exists := ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadExists}}}
-	conflict := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadConflict}}})
-	throttled := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadThrottled}}})
-	for name, c := range map[string]struct {
-		steps   steps
-		forever appended
-		code    ledger.Code // "": captured by this command
-	}{
-		"applied, answer lost":               {steps: steps{applied(errUnknown)}},
-		"lost":                               {steps: steps{answers(errUnknown)}},
-		"late, after another attempt":        {steps: steps{late(20 * time.Second)}},
-		"late, before another attempt":       {steps: steps{late(time.Millisecond), conflict}},
-		"conflict":                           {steps: steps{conflict, conflict}},
-		"throttled":                          {steps: steps{throttled, answers(errThrottled), answers(errUnavailable)}},
-		"applied, and its item is not shown": {steps: steps{applied(errUnknown), cancelled(exists)}},
-		"always in conflict":                 {forever: conflict, code: ledger.CodeContention},
-		"always throttled":                   {forever: throttled, code: ledger.CodeThrottled},
-		"always unavailable":                 {forever: answers(errUnavailable), code: ledger.CodeUnavailable},
-		"lost, then throttled":               {steps: steps{answers(errUnknown)}, forever: throttled, code: ledger.CodeOutcomeUnknown},
-		"never answered":                     {forever: hangs, code: ledger.CodeOutcomeUnknown},
-		"refused for no known reason":        {forever: answers(errors.New("odd")), code: ledger.CodeInternal},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.placed(time.Hour)
-				r.journal.steps, r.journal.forever = c.steps, c.forever
-				begun := time.Now()
-				got, err := r.Capture(t.Context(), capture("h-1", some("60")))
-				if took := time.Since(begun); took > 8*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				if c.code != "" {
-					r.refused(err, c.code)
-				} else if err != nil || got.Replayed {
-					t.Errorf("%+v, %v", got, err)
-				}
-				r.journal.steps, r.journal.forever = nil, nil
-				time.Sleep(time.Minute)
-				again, err := r.Capture(t.Context(), capture("h-1", some("60")))
-				if err != nil || c.code == "" && !reflect.DeepEqual(again.End, got.End) {
-					t.Errorf("again: %+v, %v", again, err)
-				}
-				if spent, _ := r.journal.Spent(pair("jane", "USD")); spent != amount("100") {
-					t.Errorf("an end changed the guard to %v", spent)
-				}
-			})
-		})
-	}
 }
 
 // When its answer was lost, an end is refused only for another one that is there.

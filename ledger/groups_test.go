@@ -165,21 +165,3 @@ func TestGroupIsNotChangedTwice(t *testing.T) {
 		}
 	})
 }
-
-// A ledger that may not write the newest forms registers no group and grants nothing in one.
-func TestGroupsAreOfTheNewestForm(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.group("a")
-		older := ledger.New(ledger.Config{
-			Journal: r.journal, Projections: r.journal, Now: storeNow, NewestForm: events.OlderForm,
-		})
-		_, _, err := older.RegisterGroup(t.Context(), ledger.RegisterGroup{ID: "b", Actor: "tester"})
-		r.refused(err, ledger.CodeUnavailable)
-		_, _, err = older.GroupAccount(t.Context(), into("a"))
-		r.refused(err, ledger.CodeUnavailable)
-		_, err = older.Grant(t.Context(), ledger.GrantMember{
-			Group: "a", User: "u", Role: events.RoleOwner, Actor: "tester",
-		})
-		r.refused(err, ledger.CodeUnavailable)
-	})
-}

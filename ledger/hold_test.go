@@ -163,15 +163,23 @@ func TestOlderFormsOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := len(r.journal.sent)
+		r.group("a")
+		before, put := len(r.journal.sent), r.journal.written
 		older := ledger.New(ledger.Config{Journal: r.journal, Projections: r.journal, Now: storeNow, NewestForm: events.OlderForm})
 		_, held1 := older.Post(t.Context(), held("h-3", "jane", "shop", "1", time.Hour))
 		_, captured := older.Capture(t.Context(), capture("h-1", ledger.Part{}))
 		_, reversed := older.Reverse(t.Context(), reversal("r-1", "t-1", ledger.Part{}))
-		for _, err := range []error{held1, captured, reversed} {
+		_, changed := older.ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isFrozen, Actor: "tester"})
+		_, backdated := older.Post(t.Context(), backdated("t-2", "bank", "shop", "1", time.Hour))
+		_, _, registered := older.RegisterGroup(t.Context(), ledger.RegisterGroup{ID: "b", Actor: "tester"})
+		_, _, grouped := older.GroupAccount(t.Context(), into("a"))
+		inGroup := grant(events.RoleOwner)
+		inGroup.Account, inGroup.Group = "", "a"
+		_, granted := older.Grant(t.Context(), inGroup)
+		for _, err := range []error{held1, captured, reversed, changed, backdated, registered, grouped, granted} {
 			r.refused(err, ledger.CodeUnavailable)
 		}
-		if len(r.journal.sent) != before {
+		if len(r.journal.sent) != before || r.journal.written != put || r.journal.count("PutChange") > 0 {
 			t.Error("something was written")
 		}
 		if again, err := older.Post(t.Context(), placed); err != nil || !again.Replayed {

@@ -124,6 +124,16 @@ func NewCommit(header events.TransactionPosted, debits ...Debit) Commit {
 	return Commit{Heads: []events.Event{header}, Postings: header.Postings(), Debits: debits}
 }
 
+// add adds a transaction.
+func (c *Commit) add(header events.TransactionPosted) {
+	c.Heads = append(c.Heads, header)
+	if postings := header.Postings(); c.Postings == nil {
+		c.Postings = postings
+	} else {
+		c.Postings = append(c.Postings, postings...)
+	}
+}
+
 // Actions returns how many actions the commit has in one transaction of the store, which takes
 // table.TransactionActions.
 func (c Commit) Actions() int { return len(c.Heads) + len(c.Postings) + len(c.Debits) }

@@ -17,43 +17,22 @@ type limit struct {
 	takesBack bool          // the debit takes back what reached the account: that is allowed when it is closed
 }
 
-// limitsOf returns the limits that legs have to keep, in the order of each pair's first leg, debit or credit: a refusal
-// names the first of them that is not covered.
-func limitsOf(legs []LegRequest, account func(id string) *Account) []limit {
-	var limits []limit
-	find := func(leg LegRequest) int {
+// appendLimits appends the limits that a transaction has to keep, without figures, and that are not among limits yet,
+// in the order of each pair's first leg, debit or credit: a refusal names the first of them that is not covered.
+func appendLimits(limits []limit, t events.TransactionPosted, known *definitions) []limit {
+	for _, leg := range t.Legs {
 		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-		return slices.IndexFunc(limits, func(l limit) bool { return l.pair == pair })
-	}
-	for _, leg := range legs {
-		if leg.Quantity.Sign() >= 0 {
+		isDebit := func(leg events.Leg) bool {
+			return leg.Account == pair.Account && leg.Asset == pair.Asset && leg.Quantity.Sign() < 0
+		}
+		isKept := func(l limit) bool { return l.pair == pair }
+		a := known.account(leg.Account)
+		if a.Overdraft.Unlimited || slices.ContainsFunc(limits, isKept) || !slices.ContainsFunc(t.Legs, isDebit) {
 			continue
 		}
-		i := find(leg)
-		if i < 0 {
-			a := account(leg.Account)
-			if a.Overdraft.Unlimited {
-				continue
-			}
-			i = len(limits)
-			limits = append(limits, limit{pair: events.Pair{Account: leg.Account, Asset: leg.Asset}})
-			limits[i].adopt(a)
-		}
-		limits[i].gross = addSaturating(limits[i].gross, leg.Quantity.Neg())
-	}
-	ordered := 0 // how many limits are in their place
-	for _, leg := range legs {
-		i := find(leg)
-		if i < 0 {
-			continue
-		}
-		if leg.Quantity.Sign() > 0 {
-			limits[i].own = addSaturating(limits[i].own, leg.Quantity)
-		}
-		if i >= ordered {
-			limits[i], limits[ordered] = limits[ordered], limits[i]
-			ordered++
-		}
+		l := limit{pair: pair, takesBack: t.Kind == events.KindReversal}
+		l.adopt(a)
+		limits = append(limits, l)
 	}
 	return limits
 }

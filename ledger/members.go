@@ -8,9 +8,6 @@ import (
 	"ledger.example/internal/store"
 )
 
-// noRole is the role of a user who was never granted one, or whose role was revoked.
-const noRole events.Role = ""
-
 // Grant records a role; created is true for the user's first role there (also after a revocation). Errors:
 // CodeInvalidRequest, CodeAccountNotFound, CodeGroupNotFound, CodeThrottled, CodeContention (it wraps store.ErrOutdated
 // when r.By is), CodeUnavailable, CodeOutcomeUnknown.
@@ -23,12 +20,13 @@ func (l *Ledger) Grant(ctx context.Context, r GrantMember) (created bool, err er
 // Revoke records that a user has no role; it is no error when there was none. Errors: those of Grant.
 func (l *Ledger) Revoke(ctx context.Context, r RevokeMember) error {
 	_, err := l.setRole(ctx, r.Shape(), r.By, events.MemberGranted{
-		Account: r.Account, Group: r.Group, User: r.User, Role: noRole, Actor: r.Actor,
+		Account: r.Account, Group: r.Group, User: r.User, Role: events.NoRole, Actor: r.Actor,
 	})
 	return err
 }
 
-// setRole puts the next grant of the user, or a revocation when its role is noRole, unless the newest says the same.
+// setRole puts the next grant of the user, or a revocation when its role is events.NoRole, unless the newest says the
+// same.
 func (l *Ledger) setRole(
 	ctx context.Context, shape []FieldError, by Standing, wanted events.MemberGranted,
 ) (created bool, _ error) {
@@ -51,9 +49,9 @@ func (l *Ledger) setRole(
 			return nil, nil
 		}
 		before, wanted.Number = role, number+1
-		return grantEvent(wanted), nil
+		return wanted, nil
 	}, by.next(wanted.Account)...)
-	return put && before == noRole, err
+	return put && before == events.NoRole, err
 }
 
 // ownerExists returns nil if there is the account or the group of a grant.
@@ -105,8 +103,8 @@ func (l *Ledger) putNext(
 	}
 }
 
-// newestRole reads the newest grant or revocation, in a group unless that is empty. Before the first, there is noRole,
-// with number 0.
+// newestRole reads the newest grant or revocation, in a group unless that is empty. Before the first, there is
+// events.NoRole, with number 0.
 func (l *Ledger) newestRole(ctx context.Context, account, group, user string) (
 	role events.Role, number int64, err error,
 ) {
@@ -119,13 +117,4 @@ func (l *Ledger) newestRole(ctx context.Context, account, group, user string) (
 		err = internalError(errors.New("numbers of grants are used up"))
 	}
 	return role, number, err
-}
-
-func grantEvent(g events.MemberGranted) events.Event {
-	if g.Role == noRole {
-		return events.MemberRevoked{
-			Account: g.Account, Group: g.Group, User: g.User, Number: g.Number, Actor: g.Actor, At: g.At,
-		}
-	}
-	return g
 }

@@ -35,10 +35,7 @@ func (l *Ledger) resolve(ctx context.Context, p draft) (*definitions, error) {
 
 // cached returns the definitions that are cached, and the keys of the others.
 func (l *Ledger) cached(p draft) (d *definitions, keys LookupKeys) {
-	d = &definitions{
-		accounts: make([]*Account, 0, len(p.legs)),
-		assets:   make([]*events.AssetRegistered, 0, len(p.legs)),
-	}
+	d = newDefinitions()
 	for _, leg := range p.legs {
 		if d.account(leg.Account) == nil {
 			if account := l.accounts.of(leg.Account, p.debits(leg.Account), p.credits(leg.Account)); account != nil {

@@ -197,6 +197,30 @@ func TestReversalsMeetOnANumber(t *testing.T) {
 	}
 }
 
+// What a reversal names may have to be read again when it is made anew: without it nothing is written.
+func TestAReversalIsMadeAnewInAnOutage(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.fund("jane", "USD", "100")
+		r.mustPost(transfer("t-1", "jane", "market", "100"))
+		time.Sleep(ledger.DebitAge - time.Second)
+		r.journal.forget()
+		r.journal.steps = []appended{func(_ context.Context, commit ledger.Commit, b *book) (time.Time, error) {
+			if _, err := r.another().Reverse(t.Context(), reversal("other", "t-1", some("1"))); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+			r.journal.fail = failing("Lookup", errUnavailable)
+			return b.Append(t.Context(), commit)
+		}}
+		_, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("30")))
+		r.refused(err, ledger.CodeUnavailable)
+		if strings.Join(r.journal.calls[:4], " ") != "Life Append Life Lookup" {
+			t.Errorf("requests: %v", r.journal.calls)
+		}
+		r.stored("r-1", false)
+	})
+}
+
 // A reversal that took all that is left, and whose answer was lost, is not refused by itself: it is answered, also
 // while its header is not to be seen yet.
 func TestAReversalIsNotRefusedByItself(t *testing.T) {
@@ -242,49 +266,6 @@ func TestAReversalIsNotRefusedByItself(t *testing.T) {
 			r.refused(err, ledger.CodeOutcomeUnknown)
 		})
 	})
-}
-
-func TestOutcomesOfAReversal(t *testing.T) {
-	type steps = []appended
-	number := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadNone}, {Is: ledger.HeadConflict}}})
-	for name, c := range map[string]struct {
-		steps   steps
-		forever appended
-		code    ledger.Code
-	}{
-		"applied, answer lost":   {steps: steps{applied(errUnknown)}},
-		"lost":                   {steps: steps{answers(errUnknown)}},
-		"late":                   {steps: steps{late(20 * time.Second)}},
-		"throttled":              {steps: steps{answers(errThrottled)}},
-		"number in conflict":     {steps: steps{number, number}},
-		"always in conflict":     {forever: number, code: ledger.CodeContention},
-		"never answered":         {forever: hangs, code: ledger.CodeOutcomeUnknown},
-		"lost, then in conflict": {steps: steps{answers(errUnknown)}, forever: number, code: ledger.CodeOutcomeUnknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.paid()
-				r.journal.steps, r.journal.forever = c.steps, c.forever
-				got, err := r.Reverse(t.Context(), reversal("r-1", "t-1", ledger.Part{}))
-				if c.code != "" {
-					r.refused(err, c.code)
-				} else if err != nil || got.Replayed {
-					t.Errorf("%+v, %v", got, err)
-				}
-				r.journal.steps, r.journal.forever = nil, nil
-				time.Sleep(time.Minute)
-				if again, err := r.Reverse(t.Context(), reversal("r-1", "t-1", ledger.Part{})); err != nil || c.code == "" && !again.Replayed {
-					t.Errorf("again: %+v, %v", again, err)
-				}
-				if life, err := r.Life(t.Context(), "t-1"); err != nil || len(life.Reversals) != 1 {
-					t.Errorf("%+v, %v", life, err)
-				}
-				if spent, _ := r.journal.Spent(pair("shop", "USD")); spent != amount("100") {
-					t.Errorf("shop spent %v", spent)
-				}
-			})
-		})
-	}
 }
 
 // What a reversal knows of credits never falls while it is made anew: a refusal is judged by no lower bound than an

@@ -21,13 +21,10 @@ func allowsDebit(a *Account, takesBack bool) bool {
 // forbidden returns nil, or the error of a transaction that the state of an account forbids and no guard can refuse:
 // CodeAccountClosed for a credit, and for a debit without a limit also CodeAccountFrozen. It is judged by what is
 // known of the accounts, which may be as old as creditAge and debitAge; only a freeze is read anew, as it may be over.
-// Another request of this id may be in progress and pass. While an attempt of this one may, nothing is forbidden.
-func (p *posting) forbidden(ctx context.Context, d *definitions) *Error {
-	if p.unknown {
-		return nil
-	}
+// Another request of this id may be in progress and pass.
+func (p *posting) forbidden(ctx context.Context, l *Ledger) *Error {
 	for _, leg := range p.header.Legs {
-		a := d.account(leg.Account)
+		a := p.known.account(leg.Account)
 		if a.State == events.StateOpen {
 			continue
 		}
@@ -39,7 +36,7 @@ func (p *posting) forbidden(ctx context.Context, d *definitions) *Error {
 		case !debited, !a.Overdraft.Unlimited, allowsDebit(a, takesBack):
 			continue
 		}
-		now, err := p.ledger.Account(ctx, a.ID)
+		now, err := l.Account(ctx, a.ID)
 		if err != nil {
 			return asError(err)
 		}

@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"fmt"
+	"iter"
 	"time"
 
 	"ledger.example/events"
@@ -35,6 +37,36 @@ func (b *Balance) SettleAt(f Fold, every int64) (closed Segment, ok bool, err er
 	closed = Segment{Pair: b.Pair, After: b.Base.Through, Fold: open}
 	b.Base = f
 	return closed, true, nil
+}
+
+// CountOn counts the postings that follow the seal, all of them and in order. The seal follows through those below
+// settled. Each segment that this closes goes to closed, which may write b as it is then. Errors: those of postings,
+// Add, SettleAt and closed.
+func (b *Balance) CountOn(
+	postings iter.Seq2[Posting, error], settled events.KSUID, every int64, closed func(Segment) error,
+) error {
+	f := b.Seal
+	for p, err := range postings {
+		if err != nil {
+			return err
+		}
+		if f, err = f.Add(p); err != nil {
+			return fmt.Errorf("fold posting %s: %w", p.ID, err)
+		}
+		b.First = Earlier(b.First, p.ID)
+		if p.ID >= settled {
+			continue
+		}
+		segment, ok, err := b.SettleAt(f, every)
+		if err == nil && ok {
+			err = closed(segment)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.Head, b.Unfinished = f, false
+	return nil
 }
 
 // Corrected returns b with late in every fold that covers the stretch through `through`: what a recount of the

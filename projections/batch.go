@@ -34,32 +34,27 @@ type Record struct {
 	Event          events.Event    // of a header or the end of a hold, as the record shows it; nil: likewise
 }
 
-// group is the work that records of one batch ask for: the refold of one balance, one membership, an account's places
-// in groups, or the entries of one hold.
+// group is the work that records of one batch ask for.
 type group struct {
-	groupKey
+	Target
 	first   int            // position in the batch of its first record
 	records int            // how many there are
-	dirty   []dirtyPosting // of a refold
+	dirty   []dirtyPosting // of a balance
 	ended   bool           // of a hold: one of its records is of its end
 	from    int64          // of places in groups: the least number of a change
-	effort  effort         // of a refold
+	effort  effort         // of a balance
 	err     error
 }
 
-// groupKey has an account and the asset of a refold; an account or a team, which is a group of accounts, and the user
-// of a membership; an account alone for its places in groups; or a hold alone.
-type groupKey struct{ account, team, asset, user, hold string }
-
-// lane returns what groups of one lane have in common: they run one after another.
-func (k groupKey) lane() string {
+// lane returns what targets of one lane have in common: they are done one after another.
+func (t Target) lane() string {
 	switch {
-	case k.hold != "":
-		return "#" + k.hold // no account has such an id
-	case k.team != "":
-		return "%" + k.team // likewise
+	case t.Hold != "":
+		return "#" + t.Hold // no account has such an id
+	case t.Group != "":
+		return "%" + t.Group // likewise
 	}
-	return k.account
+	return t.Account
 }
 
 // Project applies a batch: it refolds each balance once whose postings the batch names, brings memberships, places in
@@ -116,12 +111,12 @@ func untilReport(ctx context.Context) (context.Context, context.CancelFunc) {
 // nobody should have caused.
 func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 	var groups []*group
-	known := make(map[groupKey]*group)
-	groupOf := func(i int, key groupKey) *group {
-		g := known[key]
+	known := make(map[Target]*group)
+	groupOf := func(i int, t Target) *group {
+		g := known[t]
 		if g == nil {
-			g = &group{groupKey: key, first: i}
-			known[key] = g
+			g = &group{Target: t, first: i}
+			known[t] = g
 			groups = append(groups, g)
 		}
 		g.records++
@@ -129,6 +124,7 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 	}
 	for i, r := range batch {
 		key := table.Key{PK: r.PK, SK: r.SK}
+		target, ok := TargetOf(key)
 		switch {
 		case r.Removed && table.IsEvent(r.SK):
 			p.alarm(ctx, "event was deleted", r, "EventsDeleted")
@@ -136,38 +132,21 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 			p.alarm(ctx, "item was deleted", r, "ItemsDeleted")
 		case r.Altered && table.IsEvent(r.SK):
 			p.alarm(ctx, "event was altered", r, "EventsAltered")
-		case table.IsPosting(r.SK):
-			account, asset, text, ok := table.ParsePosting(key)
-			id, err := events.ParseKSUID(text)
-			if !ok || err != nil {
-				p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
-				continue
-			}
-			g := groupOf(i, groupKey{account: account, asset: asset})
-			g.dirty = append(g.dirty, dirtyPosting{id, r.Figures, r.Written})
+		case target.Lists:
+		case !ok:
+			p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
+		case target.Asset != "":
+			g := groupOf(i, target)
+			g.dirty = append(g.dirty, dirtyPosting{events.KSUID(table.LastID(r.SK)), r.Figures, r.Written})
 			if r.Figures != nil && r.Figures.Hold != "" {
-				hold := groupOf(i, groupKey{hold: r.Figures.Hold})
+				hold := groupOf(i, Target{Hold: r.Figures.Hold})
 				hold.ended = hold.ended || r.Figures.Phase.Ends()
 			}
-		case table.IsGrant(r.SK):
-			account, user, _, ok := table.ParseGrant(key)
-			team, member, _, isTeam := table.ParseGroupGrant(key)
-			switch {
-			case ok:
-				groupOf(i, groupKey{account: account, user: user})
-			case isTeam:
-				groupOf(i, groupKey{team: team, user: member})
-			default:
-				p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
-			}
-		case table.IsGrouping(r.SK):
-			account, number, ok := table.ParseGrouping(key)
-			if !ok {
-				p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
-				continue
-			}
-			g := groupOf(i, groupKey{account: account})
-			if g.from == 0 || number < g.from {
+		case target.User != "":
+			groupOf(i, target)
+		case target.Account != "":
+			g := groupOf(i, target)
+			if _, number, _ := table.ParseGrouping(key); g.from == 0 || number < g.from {
 				g.from = number
 			}
 		}
@@ -189,18 +168,18 @@ func (p *Projector) apply(ctx context.Context, g *group) error {
 		return err
 	}
 	switch {
-	case g.hold != "":
-		return p.refreshHold(ctx, g.hold, g.ended)
-	case g.asset != "":
-		k := events.Pair{Account: g.account, Asset: g.asset}
+	case g.Hold != "":
+		return p.refreshHold(ctx, g.Hold, g.ended)
+	case g.Asset != "":
+		k := events.Pair{Account: g.Account, Asset: g.Asset}
 		if err := p.refold(ctx, k, g.dirty, &g.effort); err != nil {
 			return err
 		}
 		return p.refreshUnnamed(ctx, k, g.dirty)
-	case g.user != "":
-		return p.RefreshMembership(ctx, Membership{Account: g.account, Group: g.team, User: g.user})
+	case g.User != "":
+		return p.RefreshMembership(ctx, g.Membership())
 	}
-	return p.RefreshGrouped(ctx, g.account, g.from)
+	return p.RefreshGrouped(ctx, g.Account, g.from)
 }
 
 // isFinal reports whether a repetition would fail in the same way. What failed because of the cache is read the next
@@ -226,7 +205,7 @@ func (p *Projector) report(ctx context.Context, batch []Record, groups []*group)
 		}
 		number := batch[g.first].SequenceNumber
 		about := []any{
-			"account", g.account, "group", g.team, "asset", g.asset, "user", g.user, "hold", g.hold,
+			"account", g.Account, "group", g.Group, "asset", g.Asset, "user", g.User, "hold", g.Hold,
 			"sequence_number", number, "error", g.err,
 		}
 		if g.isFinal() {

@@ -1,5 +1,5 @@
-// Package projections computes balances and account summaries from postings, and memberships from grants. It also
-// reads them.
+// Package projections computes balances and account summaries from postings, and memberships from grants. It lists
+// holds, transactions, the accounts of groups, and all that happened: the journal. It also reads what it stores.
 //
 // Everything that it stores can be computed again from events. A fold is the sum of an account's postings in one
 // asset, up to one KSUID. A balance stores three folds, each including the one before: base, seal and head. A segment

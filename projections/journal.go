@@ -26,8 +26,8 @@ type JournalViews interface {
 	// JournalPages reads at most limit pages of the journal, by KSUID: those after one, which may be any text, "" for
 	// the first. It also returns the store's clock.
 	JournalPages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error)
-	// TransactionsByID reads the headers of transactions by their ids, and the ends of those of which that is asked.
-	// What is absent is left out.
+	// TransactionsByID reads the headers of transactions by their ids, and the ends of those of which that is asked. It
+	// makes one request for each hundred of both. What is absent is left out, and so is an end without its header.
 	TransactionsByID(ctx context.Context, ended map[string]bool) (map[string]Transaction, error)
 }
 

@@ -71,7 +71,7 @@ func (e *ether) Clock(context.Context) (time.Time, error) {
 }
 
 // WriteListed takes long, or is throttled, now and then.
-func (e *ether) WriteListed(_ context.Context, _ projections.Metadata, _ projections.ListedEntry) (time.Time, error) {
+func (e *ether) WriteListed(context.Context, table.Key, projections.ListedEntry) (time.Time, error) {
 	switch e.chance(8) {
 	case 0:
 		e.takes(30 * time.Second)

@@ -20,9 +20,6 @@ type ListedEntry struct {
 	Void        bool         // it was wrong and lists nothing: readers skip it
 }
 
-// Metadata is a pair of a transaction's metadata.
-type Metadata struct{ Key, Value string }
-
 // IndexedMax is the most metadata keys that can be indexed: each costs a write unit for each transaction that has it.
 const IndexedMax = 5
 

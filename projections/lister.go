@@ -34,9 +34,8 @@ type ListerViews interface {
 	Event(ctx context.Context, k table.Key) (events.Event, error)
 	// Clock reads the store's clock.
 	Clock(ctx context.Context) (time.Time, error)
-	// WriteListed puts an entry into the list of the transactions with that metadata, or into the list by time, if m
-	// is zero. It replaces what is there.
-	WriteListed(ctx context.Context, m Metadata, e ListedEntry) (time.Time, error)
+	// WriteListed puts an entry under one of its transaction's ListedKeys. It replaces what is there.
+	WriteListed(ctx context.Context, key table.Key, e ListedEntry) (time.Time, error)
 	// WriteJournal puts a page of the journal. Error: also ErrConflict, if there is a page of that KSUID.
 	WriteJournal(ctx context.Context, p JournalPage) (time.Time, error)
 }
@@ -111,14 +110,13 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 func (l *Lister) newsOf(ctx context.Context, batch []Record) (all []*news) {
 	for i, r := range batch {
 		key := table.Key{PK: r.PK, SK: r.SK}
-		_, isHeader := table.ParseTransaction(key)
-		_, isOutcome := table.ParseOutcome(key)
+		target, ok := TargetOf(key)
 		switch {
-		case r.Removed || r.Altered: // the projector tells of these
-		case isHeader || isOutcome:
-			all = append(all, &news{record: i, key: key, event: r.Event})
-		case table.IsHeader(r.SK) || table.IsOutcome(r.SK):
+		case !target.Lists, r.Removed, r.Altered: // the projector tells of these
+		case !ok:
 			alarm(ctx, l.log, "key is malformed", r, "RecordsMalformed")
+		default:
+			all = append(all, &news{record: i, key: key, event: r.Event})
 		}
 	}
 	return all
@@ -166,23 +164,30 @@ func ListedOf(h events.TransactionPosted) ListedEntry {
 	return ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
 }
 
-func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
-	entry := ListedOf(header)
-	lists := []Metadata{{}}
-	for _, key := range l.indexed {
-		if value, ok := header.Metadata[key]; ok {
-			lists = append(lists, Metadata{Key: key, Value: value})
+// ListedKeys returns the keys of the entries that a header must have in lists: in the one by time, and in one for each
+// indexed metadata key that it has.
+func ListedKeys(h events.TransactionPosted, indexed []string) []table.Key {
+	byTime := table.ListedKey(string(h.Legs[0].ID), h.ID)
+	keys := []table.Key{byTime}
+	for _, name := range indexed {
+		if value, ok := h.Metadata[name]; ok {
+			keys = append(keys, table.Key{PK: table.MetadataPK(name, value), SK: byTime.SK})
 		}
 	}
-	for _, m := range lists {
+	return keys
+}
+
+func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted) error {
+	entry := ListedOf(header)
+	for _, key := range ListedKeys(header, l.indexed) {
 		err := l.retry(ctx, func() error {
 			sent := time.Now()
-			at, err := l.views.WriteListed(ctx, m, entry)
+			at, err := l.views.WriteListed(ctx, key, entry)
 			l.clock.Observe(at, sent, time.Now())
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("list transaction %s by %s: %w", header.ID, cmp.Or(m.Key, "time"), err)
+			return fmt.Errorf("list transaction %s in %s: %w", header.ID, key.PK, err)
 		}
 	}
 	return nil
@@ -274,12 +279,7 @@ func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
 // retry runs attempt again while the store throttles, and when the outcome of a put is unknown: the same entry can be
 // put again.
 func (l *Lister) retry(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, l.pause, func(err error) int {
-		if store.NeedsReread(err) {
-			return conflictAttempts
-		}
-		return whileThrottled(err)
-	}, attempt)
+	return retry.Do(ctx, l.pause, store.Attempts(conflictAttempts, throttledAttempts), attempt)
 }
 
 // logBatch writes one line about a batch that had something to list. ListingLag becomes a metric.

@@ -33,7 +33,7 @@ type newsroom struct {
 	log    bytes.Buffer
 	pauses int
 
-	beforeEntry func(projections.Metadata, projections.ListedEntry) error
+	beforeEntry func(projections.ListedEntry) error
 	beforePage  func(projections.JournalPage) error
 	afterPage   func(projections.JournalPage, time.Time) (time.Time, error)
 }
@@ -48,15 +48,13 @@ func newNewsroom(t viewstest.T, indexed ...string) *newsroom {
 }
 
 // WriteListed implements projections.ListerViews.
-func (n *newsroom) WriteListed(ctx context.Context, m projections.Metadata, e projections.ListedEntry) (
-	time.Time, error,
-) {
+func (n *newsroom) WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error) {
 	if n.beforeEntry != nil {
-		if err := n.beforeEntry(m, e); err != nil {
+		if err := n.beforeEntry(e); err != nil {
 			return time.Time{}, err
 		}
 	}
-	at, err := n.Store.WriteListed(ctx, m, e)
+	at, err := n.Store.WriteListed(ctx, key, e)
 	return at.Add(n.shift), err
 }
 
@@ -193,7 +191,7 @@ func TestListerReportsWhatFailed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNewsroom(t)
-			n.beforeEntry = func(_ projections.Metadata, e projections.ListedEntry) error {
+			n.beforeEntry = func(e projections.ListedEntry) error {
 				return c.broken[e.Transaction]
 			}
 			batch := news(posted("a", 1, nil), posted("b", 2, nil), posted("c", 3, nil))
@@ -233,7 +231,7 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 				want["captured "+id] = true
 			}
 		}
-		n.beforeEntry = func(projections.Metadata, projections.ListedEntry) error { return nil }
+		n.beforeEntry = func(projections.ListedEntry) error { return nil }
 		fails := rapid.SliceOfN(rapid.Bool(), 40, 40).Draw(t, "fails")
 		fail := func() error {
 			if len(fails) == 0 || !fails[0] {
@@ -253,7 +251,7 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 			for _, e := range rest {
 				failing[e.PK] = fail() != nil
 			}
-			n.beforeEntry = func(_ projections.Metadata, e projections.ListedEntry) error {
+			n.beforeEntry = func(e projections.ListedEntry) error {
 				if failing[table.TransactionKey(e.Transaction).PK] {
 					return errBroken
 				}
@@ -394,7 +392,7 @@ func TestListerWaitsForAThrottledStore(t *testing.T) {
 			}
 			return nil
 		}
-		n.beforeEntry = func(projections.Metadata, projections.ListedEntry) error { return throttle() }
+		n.beforeEntry = func(projections.ListedEntry) error { return throttle() }
 		n.beforePage = func(projections.JournalPage) error { return throttle() }
 		_, err := n.lister.List(t.Context(), news(posted("t-1", 1, nil)))
 		if (err == nil) != (throttled == 50) || err != nil && !errors.Is(err, store.ErrThrottled) {

@@ -6,8 +6,6 @@ import (
 	"iter"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ledger.example/events"
 )
 
@@ -84,16 +82,10 @@ func (p *Past) Balances(ctx context.Context, account string, at time.Time, stron
 	if err != nil {
 		return listed, err
 	}
-	found := make([]PastBalance, len(assets))
-	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(balancesAtOnce)
-	for i, asset := range assets {
-		reads.Go(func() (err error) {
-			found[i], err = p.Balance(ctx, events.Pair{Account: account, Asset: asset}, at, strong)
-			return err
-		})
-	}
-	if err := reads.Wait(); err != nil {
+	found, err := readEach(ctx, assets, func(ctx context.Context, asset string) (PastBalance, error) {
+		return p.Balance(ctx, events.Pair{Account: account, Asset: asset}, at, strong)
+	})
+	if err != nil {
 		return Listed[PastBalance]{}, err
 	}
 	for _, b := range found {

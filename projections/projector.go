@@ -3,7 +3,6 @@ package projections
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -64,25 +63,12 @@ func (p *Projector) Tune(t Tuning) { p.tuning = t }
 // retryOnConflict runs attempt again, from its beginning, while others write first or a write's outcome is unknown:
 // reading again shows it.
 func (p *Projector) retryOnConflict(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, p.pause, func(err error) int {
-		if store.NeedsReread(err) {
-			return conflictAttempts
-		}
-		return 0
-	}, attempt)
+	return retry.Do(ctx, p.pause, store.Attempts(conflictAttempts, 0), attempt)
 }
 
 // RetryThrottled runs attempt again while the store throttles. That is no fault of a batch's records, and a table may
 // be throttled for minutes while it grows; but a failed record is delivered a few times only before it becomes a dead
 // letter.
 func (p *Projector) RetryThrottled(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, p.pause, whileThrottled, attempt)
-}
-
-// whileThrottled is how often work is tried that failed with err, if only throttling is waited for.
-func whileThrottled(err error) int {
-	if errors.Is(err, store.ErrThrottled) {
-		return throttledAttempts
-	}
-	return 0
+	return retry.Do(ctx, p.pause, store.Attempts(0, throttledAttempts), attempt)
 }

@@ -84,23 +84,33 @@ func (r *Reader) Balances(
 	if err != nil {
 		return Listed[Balance]{}, err
 	}
-	listed := Listed[Balance]{Items: make([]Balance, len(assets)), Next: next}
+	balances, err := readEach(ctx, assets, func(ctx context.Context, asset string) (Balance, error) {
+		var lowest *events.Amount
+		if floor != nil {
+			lowest = floor(asset)
+		}
+		return r.Balance(ctx, events.Pair{Account: account, Asset: asset}, lowest)
+	})
+	if err != nil {
+		return Listed[Balance]{}, err
+	}
+	return Listed[Balance]{Items: balances, Next: next}, nil
+}
+
+// readEach reads something of each asset, several at once. The first error ends it.
+func readEach[T any](
+	ctx context.Context, assets []string, read func(ctx context.Context, asset string) (T, error),
+) ([]T, error) {
+	found := make([]T, len(assets))
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(balancesAtOnce)
 	for i, asset := range assets {
 		reads.Go(func() (err error) {
-			var lowest *events.Amount
-			if floor != nil {
-				lowest = floor(asset)
-			}
-			listed.Items[i], err = r.Balance(ctx, events.Pair{Account: account, Asset: asset}, lowest)
+			found[i], err = read(ctx, asset)
 			return err
 		})
 	}
-	if err := reads.Wait(); err != nil {
-		return Listed[Balance]{}, err
-	}
-	return listed, nil
+	return found, reads.Wait()
 }
 
 // assetsOf finds the assets of one page, and returns the last of them as next if there are more.

@@ -224,37 +224,26 @@ func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 // forward counts the postings after the seal, and saves whenever there are as many segments as one change takes.
 func (r *refold) forward(ctx context.Context) error {
 	b := &r.balance
-	f := b.Seal
-	r.tail = &tail{after: f.Through}
-	for p, err := range r.postings(ctx) {
-		if err != nil {
-			return err
-		}
-		if f, err = f.Add(p); err != nil {
-			return fmt.Errorf("fold posting %s: %w", p.ID, err)
-		}
-		b.First = Earlier(b.First, p.ID)
-		r.tail.add(p, b.Seal.Through)
-		if p.ID >= r.settled {
-			continue
-		}
-		closed, ok, err := b.SettleAt(f, r.projector.tuning.Stretch)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		r.segments = append(r.segments, closed)
-		if len(r.segments) == r.projector.tuning.Segments {
-			b.Unfinished = true
-			if err := r.save(ctx); err != nil {
-				return err
+	r.tail = &tail{after: b.Seal.Through}
+	postings := r.postings(ctx) // may put off what is settled
+	remembered := func(yield func(Posting, error) bool) {
+		for p, err := range postings {
+			if err == nil {
+				r.tail.add(p, b.Seal.Through)
+			}
+			if !yield(p, err) {
+				return
 			}
 		}
 	}
-	b.Head, b.Unfinished = f, false
-	return nil
+	return b.CountOn(remembered, r.settled, r.projector.tuning.Stretch, func(closed Segment) error {
+		r.segments = append(r.segments, closed)
+		if len(r.segments) < r.projector.tuning.Segments {
+			return nil
+		}
+		b.Unfinished = true
+		return r.save(ctx)
+	})
 }
 
 // postings returns the postings after the seal.

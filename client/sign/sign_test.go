@@ -1,17 +1,17 @@
 package sign_test
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"ledger.example/client"
@@ -54,38 +54,22 @@ func nobody(t *testing.T) {
 
 // api answers what is signed as it must be.
 type api struct {
-	*httptest.Server
-	gateway.IAM
-
-	mu      sync.Mutex
-	asked   int
-	refused []error
+	*gateway.Gateway
+	passed atomic.Int64
 }
 
 func newAPI(t *testing.T, v gateway.IAM) *api {
-	g := &api{IAM: v}
-	g.Server = httptest.NewServer(g)
-	t.Cleanup(g.Close)
+	g := &api{}
+	g.Gateway = gateway.New(t, v, func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (
+		lambdaevents.APIGatewayV2HTTPResponse, error,
+	) {
+		g.passed.Add(1)
+		return lambdaevents.APIGatewayV2HTTPResponse{
+			StatusCode: http.StatusOK, Headers: map[string]string{"Content-Type": "application/json"},
+			Body: `{"id":"users:al@x-1","data":[],"next_cursor":null}`, // what every call can read as its answer
+		}, nil
+	})
 	return g
-}
-
-func (g *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = g.Verify(r, body)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.asked++
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		g.refused = append(g.refused, fmt.Errorf("%s %s: %w", r.Method, r.RequestURI, err))
-		w.WriteHeader(http.StatusForbidden)
-		io.WriteString(w, `{"message":"Forbidden"}`)
-		return
-	}
-	// What every call of the client can read as its answer.
-	io.WriteString(w, `{"id":"users:al@x-1","data":[],"next_cursor":null}`)
 }
 
 func (g *api) client(t *testing.T, path string) *client.Client {
@@ -132,7 +116,7 @@ func TestSignaturesAreRight(t *testing.T) {
 		for _, path := range []string{"", "/", "/prod", "/prod/"} {
 			for name, call := range calls(t, g.client(t, path)) {
 				if err := call(); err != nil {
-					t.Errorf("token %q, path %q, %s: %v\n%v", token, path, name, err, g.refused)
+					t.Errorf("token %q, path %q, %s: %v\n%v", token, path, name, err, g.Refused())
 				}
 			}
 		}
@@ -186,8 +170,8 @@ func TestManySignAtOnce(t *testing.T) {
 	if err := run.Run(t.Context(), strings.NewReader(strings.Repeat(line, lines))); err != nil {
 		t.Error(err)
 	}
-	if g.asked != lines || runs() != 1 {
-		t.Errorf("%d requests, signed with credentials that were fetched %d times", g.asked, runs())
+	if n := g.passed.Load(); n != lines || runs() != 1 {
+		t.Errorf("%d requests, signed with credentials that were fetched %d times", n, runs())
 	}
 }
 
@@ -246,8 +230,8 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			c.set(t)
 			g := newAPI(t, gateway.IAM{})
 			_, err := g.client(t, "").Send(t.Context(), command(client.KindAsset, "{}"))
-			if err == nil || !strings.Contains(err.Error(), c.says) || g.asked != 0 {
-				t.Errorf("after %d requests: %v", g.asked, err)
+			if n := len(g.Refused()); err == nil || !strings.Contains(err.Error(), c.says) || n != 0 {
+				t.Errorf("after %d requests: %v", n, err)
 			}
 		})
 	}

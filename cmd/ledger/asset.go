@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -63,7 +64,7 @@ func (env *environment) printAssets(assets []client.Asset, heading bool) error {
 	t := newPage(env.out, heading, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"),
 		words("DESCRIPTION"))
 	for _, a := range assets {
-		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), orNone(a.Currency), a.Description)
+		t.row(a.ID, a.Name, fmt.Sprint(a.Scale), cmp.Or(a.Currency, "-"), a.Description)
 	}
 	return t.flush()
 }

@@ -32,7 +32,7 @@ ten seconds, so that only late or backdated postings can change it.`,
   ledger balance jane USD --at 2026-03-01
   ledger balance jane AAPL --strong --json`,
 	}
-	cmd.Flags().TimeVar(&at, "at", time.Time{}, timeFormats(), "what it was at this time")
+	timeFlag(cmd.Flags(), &at, "at", timeFormats(), "what it was at this time")
 	env.strongFlag(cmd, "include every acknowledged transaction")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if !at.IsZero() {

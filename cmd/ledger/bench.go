@@ -71,7 +71,7 @@ These are the workloads. Without arguments, bench runs all of them:
   market        trades settled in cash against 4 market makers
   read          summaries, histories and balances of accounts, by turns
   import        transactions as in uniform, from a generated file, which is read
-                and scheduled as "ledger import" does it
+                and scheduled as "ledger import" does it, in a request each
 
 Each round runs one slice of every workload. If the ledger is in this process,
 bench also measures two ceilings after each slice. For STORE, the SDK alone
@@ -120,11 +120,11 @@ Then it checks what was posted, and the report says that it was cut short.`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.clients, "clients", benchClients, "requests at the same time")
-	f.IntVar(&o.seconds, "seconds", benchSeconds, "length of each slice")
-	f.IntVar(&o.count, "count", 0, "requests of each slice, instead of --seconds")
-	f.IntVar(&o.rounds, "rounds", benchRounds, "slices of each workload")
-	f.IntVar(&o.accounts, "accounts", benchAccounts, "accounts that pay each other")
+	numberFlag(f, &o.clients, "clients", benchClients, 1, benchClientsMax, "requests at the same time")
+	numberFlag(f, &o.seconds, "seconds", benchSeconds, 1, benchSecondsMax, "length of each slice")
+	numberFlag(f, &o.count, "count", 0, 1, benchCountMax, "requests of each slice, instead of --seconds")
+	numberFlag(f, &o.rounds, "rounds", benchRounds, 1, benchRoundsMax, "slices of each workload")
+	numberFlag(f, &o.accounts, "accounts", benchAccounts, 2, benchAccountMax, "accounts that pay each other")
 	f.Uint64Var(&o.seed, "seed", 1, "the same seed makes the same requests")
 	f.BoolVar(&o.memory, "memory", false, "use the memory of this process as the store")
 	endpointFlag(f, &o.endpoint, "", "URL of a DynamoDB Local that already runs")
@@ -157,24 +157,6 @@ func (o *benchOptions) check(env *environment, workloads []string, isGiven func(
 	}
 	if o.quick {
 		o.memory, o.count, o.rounds, o.accounts = true, quickCount, 1, quickAccounts
-	}
-	leastCount := 0 // --seconds is the bound
-	if isGiven("count") {
-		leastCount = 1
-	}
-	for _, bounded := range []struct {
-		flag              string
-		value, least, max int
-	}{
-		{"clients", o.clients, 1, benchClientsMax},
-		{"seconds", o.seconds, 1, benchSecondsMax},
-		{"count", o.count, leastCount, benchCountMax},
-		{"rounds", o.rounds, 1, benchRoundsMax},
-		{"accounts", o.accounts, 2, benchAccountMax},
-	} {
-		if bounded.value < bounded.least || bounded.value > bounded.max {
-			return wrongUse("--%s must be %d to %d", bounded.flag, max(bounded.least, 1), bounded.max)
-		}
 	}
 	if isGiven("url") {
 		if o.memory || o.endpoint != "" || isGiven("table") {

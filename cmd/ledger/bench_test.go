@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -18,18 +17,18 @@ import (
 	"testing"
 
 	"ledger.example/internal/bench"
-	"ledger.example/internal/local/stack"
+	"ledger.example/tests/system"
 )
 
 func TestBenchWrongUse(t *testing.T) {
 	for args, problem := range map[string]string{
 		"bench nonsense":                              `"nonsense" is none of the workloads uniform, hot-receiver, hot-spender, market, read, import`,
 		"bench market market":                         "workload market is given twice",
-		"bench --clients 0":                           "--clients must be 1 to 512",
-		"bench --accounts 1":                          "--accounts must be 2 to 10000",
-		"bench --rounds 0":                            "--rounds must be 1 to 100",
-		"bench --seconds 0":                           "--seconds must be 1 to 3600",
-		"bench --count -1":                            "--count must be 1 to",
+		"bench --clients 0":                           `"--clients" flag: it must be a whole number from 1 to 512`,
+		"bench --accounts 1":                          `"--accounts" flag: it must be a whole number from 2 to 10000`,
+		"bench --rounds 0":                            `"--rounds" flag: it must be a whole number from 1 to 100`,
+		"bench --seconds 0":                           `"--seconds" flag: it must be a whole number from 1 to 3600`,
+		"bench --count -1":                            `"--count" flag: it must be a whole number from 1 to`,
 		"bench --count 5 --seconds 5":                 "[count seconds] were all set",
 		"bench --quick --count 5":                     "[count quick] were all set",
 		"bench --quick --memory":                      "[memory quick] were all set",
@@ -42,7 +41,7 @@ func TestBenchWrongUse(t *testing.T) {
 		"bench --url=":                                "--url is given, and empty",
 		"bench --i-mean http://127.0.0.1:1":           "neither is given",
 
-		"bench --count 0":                          "--count must be 1 to",
+		"bench --count 0":                          `"--count" flag: it must be a whole number from 1 to`,
 		"bench --url http://127.0.0.1:1 --table t": "cannot be used with --memory, --dynamodb-endpoint, --table",
 		"bench --memory --sign":                    "--sign is for the requests to a --url",
 
@@ -76,18 +75,7 @@ func TestBenchMayGoWhereItIsMeantTo(t *testing.T) {
 // benched serves a ledger in memory, which nothing projects, behind what may change its requests and answers.
 func benched(t *testing.T, between func(ledger http.Handler) http.Handler) (url string) {
 	t.Helper()
-	s, err := stack.Open(t.Context(), stack.Options{Memory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.CreateTable(t.Context(), defaultTable); err != nil {
-		t.Fatal(err)
-	}
-	service, err := openLedger(s, defaultTable, "", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(between(service.API()))
+	server := httptest.NewServer(between(system.New(t).Service.API()))
 	t.Cleanup(server.Close)
 	return server.URL
 }

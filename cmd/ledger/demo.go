@@ -22,16 +22,21 @@ func demo() []client.Command {
 	}
 }
 
-// loadDemo sends the demo through the API, in order: what a command names must exist before. It may not be projected
-// yet when loadDemo returns. The week needs a projector that runs.
+// loadDemo sends the demo through the API. It may not be projected yet when loadDemo returns. The week needs a
+// projector that runs.
 func loadDemo(ctx context.Context, api *client.Client, week bool) error {
-	for _, cmd := range demo() {
+	if err := sendAll(ctx, api, demo()); err != nil || !week {
+		return err
+	}
+	return loadDemoWeek(ctx, api)
+}
+
+// sendAll sends commands in order: what a command names must exist before.
+func sendAll(ctx context.Context, api *client.Client, commands []client.Command) error {
+	for _, cmd := range commands {
 		if _, err := api.Send(ctx, cmd); err != nil {
 			return fmt.Errorf("the demo: %s %s: %w", cmd.Kind, cmd.ID, err)
 		}
-	}
-	if week {
-		return loadDemoWeek(ctx, api)
 	}
 	return nil
 }

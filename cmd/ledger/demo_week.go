@@ -27,17 +27,15 @@ type demoWeek struct {
 // loadDemoWeek sends a week's life through the API: deposits, trades, card payments that were held, a reversal, an
 // account that was frozen, and who may do what. It waits for the projection of what was posted for the past.
 func loadDemoWeek(ctx context.Context, api *client.Client) error {
-	for _, cmd := range []client.Command{
+	if err := sendAll(ctx, api, []client.Command{
 		{Kind: client.KindAsset, ID: "TSLA", Body: []byte(`{"name":"Tesla, Inc.","scale":0,"currency":"USD"}`)},
 		{Kind: client.KindAccount, ID: "ann", Body: []byte(`{"name":"Ann Poe"}`)},
 		{Kind: client.KindAccount, ID: "ben", Body: []byte(`{"name":"Ben Roe"}`)},
 		{Kind: client.KindAccount, ID: "cara", Body: []byte(`{"name":"Cara Moe"}`)},
 		{Kind: client.KindAccount, ID: "shop", Body: []byte(`{"name":"Coffee shop"}`)},
 		{Kind: client.KindAccount, ID: "fees", Body: []byte(`{"name":"Fees of the platform"}`)},
-	} {
-		if _, err := api.Send(ctx, cmd); err != nil {
-			return fmt.Errorf("the demo: %s %s: %w", cmd.Kind, cmd.ID, err)
-		}
+	}); err != nil {
+		return err
 	}
 	first, err := api.Account(ctx, "ann")
 	if err != nil {

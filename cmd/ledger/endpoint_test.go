@@ -14,7 +14,7 @@ func TestAWrongEndpoint(t *testing.T) {
 	}
 	t.Cleanup(func() { swallows.Close() })
 	for name, endpoint := range map[string]string{
-		"refuses": "http://" + freeAddress(t), "has no address": "http://ledger.invalid:8000", "swallows": "http://" + swallows.Addr().String(),
+		"refuses": nobody, "has no address": "http://ledger.invalid:8000", "swallows": "http://" + swallows.Addr().String(),
 	} {
 		for _, command := range [][]string{{"up", "--port", "0"}, {"pump"}} {
 			t.Run(command[0]+" "+name, func(t *testing.T) {

@@ -41,10 +41,9 @@ for each page.`,
 		}
 		return text, nil
 	}}, "metadata", "only transactions with this metadata, KEY=VALUE")
-	formats := []string{time.RFC3339, time.DateOnly}
-	f.TimeVar(&by.From, "from", time.Time{}, formats, "posted at this time or later")
-	f.TimeVar(&by.To, "to", time.Time{}, formats, "posted before this time")
-	f.TimeVar(&day, "day", time.Time{}, []string{time.DateOnly}, "posted on this day")
+	timeFlag(f, &by.From, "from", timeFormats(), "posted at this time or later")
+	timeFlag(f, &by.To, "to", timeFormats(), "posted before this time")
+	timeFlag(f, &day, "day", []string{time.DateOnly}, "posted on this day")
 	f.BoolVar(&by.OldestFirst, "oldest-first", false, "print the oldest first")
 	limitFlags(cmd, &limit, "transactions")
 	cmd.MarkFlagsMutuallyExclusive("day", "from")
@@ -68,11 +67,7 @@ func (env *environment) printTransactions(transactions []client.Transaction, hea
 		if one.Status != client.StatusPosted {
 			what += ", " + one.Status
 		}
-		legs := one.Postings
-		if one.Status == client.StatusCaptured {
-			legs = one.Captured // less than was held, perhaps
-		}
-		env.legRows(t, one.PostedAt, what, one, legs)
+		env.legRows(t, one.PostedAt, what, one, one.AsPosted())
 	}
 	return t.flush()
 }

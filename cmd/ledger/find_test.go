@@ -21,55 +21,6 @@ func moved(id, status, more string) string {
 	return `{"id":"` + id + `","kind":"transfer","status":"` + status + `","posted_at":"2026-11-22T09:00:00.000000Z","description":"A \u001b[31mbook","postings":[{"account":"jane","asset":"USD","quantity":"-2500","cost":"0"},{"account":"shop","asset":"USD","quantity":"2500","cost":"0"}]` + more + `}`
 }
 
-func TestFind(t *testing.T) {
-	answers := register()
-	page := func(next string, ids ...string) string {
-		var all []string
-		for _, id := range ids {
-			all = append(all, moved(id, "posted", ""))
-		}
-		return `{"data":[` + strings.Join(all, ",") + `],"next_cursor":` + next + `}`
-	}
-	const day = "from=2026-11-22T00%3A00%3A00Z&"
-	for request, answer := range map[string]string{
-		"limit=20":                        page("null", "t-1", "t-2"),
-		"limit=20&metadata.order=10%3D01": page("null", "t-3"),
-		day + "limit=100&order=asc&to=2026-11-23T00%3A00%3A00Z":                page(`"c1"`, "t-4"),
-		"cursor=c1&" + day + "limit=100&order=asc&to=2026-11-23T00%3A00%3A00Z": page("null", "t-5"),
-		day + "limit=20&metadata.order=1":                                      page("null", "t-6"),
-		"limit=20&metadata.order=2": `{"data":[` + moved("h-1", "captured", `,"captured":[{"account":"jane","asset":"USD","quantity":"-2000","cost":"0"}]`) +
-			`],"next_cursor":null}`,
-		"limit=20&metadata.colour=red": "400 invalid_request",
-	} {
-		answers["GET /v1/transactions?"+request] = answer
-	}
-	s := newStub(t, answers)
-	for args, want := range map[string][]string{
-		"":                                      {"POSTED AT (UTC)", "2026-11-22 09:00:00  t-1 (transfer) A \uFFFD[31mbook  jane     USD      -25.00\n", "t-2", "shop     USD       25.00"},
-		"--metadata order=10=01":                {"t-3"},
-		"--metadata order=2":                    {"h-1 (transfer, captured) A", "jane     USD      -20.00\n"},
-		"--day 2026-11-22 --oldest-first --all": {"t-4", "t-5"},
-		"--from 2026-11-22 --metadata order=1":  {"t-6"},
-		"--json":                                {`"id":"t-1"`},
-		"--minor":                               {"-2500"},
-	} {
-		code, out, problems := ledger(t, s.URL, append([]string{"find"}, strings.Fields(args)...)...)
-		if code != exitDone || problems != "" {
-			t.Errorf("%s: exit %d, %s", args, code, problems)
-		}
-		says(t, out, want...)
-	}
-	for args, want := range map[string]int{
-		"--metadata order": exitWrongUse, "--metadata =1": exitWrongUse, "--metadata order=": exitWrongUse, "--day today": exitWrongUse,
-		"--day 2026-11-22 --from 2026-11-22": exitWrongUse, "--from 2026-11-23 --to 2026-11-22": exitWrongUse, "x": exitWrongUse,
-		"--metadata colour=red": exitFailed,
-	} {
-		if code, out, _ := ledger(t, s.URL, append([]string{"find"}, strings.Fields(args)...)...); code != want || out != "" {
-			t.Errorf("%s: exit %d, %s", args, code, out)
-		}
-	}
-}
-
 // tail prints what comes, page by page, waits for a ledger that is away, and goes on where it was. The end of its
 // context is success.
 func TestTail(t *testing.T) {
@@ -150,7 +101,7 @@ func TestTailThatCannotBegin(t *testing.T) {
 		strings.Contains(problems, "Go on with") {
 		t.Errorf("exit %d, %s", code, problems)
 	}
-	if code, _, problems := ledger(t, "http://"+freeAddress(t), "tail"); code != exitFailed {
+	if code, _, problems := ledger(t, nobody, "tail"); code != exitFailed {
 		t.Errorf("exit %d, %s", code, problems)
 	}
 	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x", "--from", "2026-11-22"); code != exitWrongUse {

@@ -107,6 +107,27 @@ func limitFlags(cmd *cobra.Command, limit *int, items string) {
 // timeFormats are the texts that flags for times take: a time with its zone, or a day, which begins at midnight UTC.
 func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
 
+// timeFlag adds a flag for a time in one of some formats, without a default in the help.
+func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string, usage string) {
+	f.Var(checked[time.Time]{target, "time", func(text string) (time.Time, error) {
+		return parseTime(text, formats)
+	}}, name, usage)
+	f.Lookup(name).DefValue = ""
+}
+
+// parseTime reads a time in one of some formats. The error has an example of each.
+func parseTime(text string, formats []string) (time.Time, error) {
+	example := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	examples := make([]string, len(formats))
+	for i, format := range formats {
+		if at, err := time.Parse(format, strings.TrimSpace(text)); err == nil {
+			return at, nil
+		}
+		examples[i] = example.Format(format)
+	}
+	return time.Time{}, errors.New("it must be like " + strings.Join(examples, " or "))
+}
+
 // portFlag adds the flag of commands that listen on a port.
 func portFlag(f *pflag.FlagSet, target *int, value int) {
 	numberFlag(f, target, "port", value, 0, portMax, "port to listen on; 0 takes any free one")

@@ -41,31 +41,24 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 	}
 	f := cmd.Flags()
 	idFlag(f, &q.Asset, "asset", "only postings of this asset")
-	f.TimeVar(&q.From, "from", time.Time{}, timeFormats(), "posted at this time or later")
-	f.TimeVar(&q.To, "to", time.Time{}, timeFormats(), "posted before this time")
+	timeFlag(f, &q.From, "from", timeFormats(), "posted at this time or later")
+	timeFlag(f, &q.To, "to", timeFormats(), "posted before this time")
 	limitFlags(cmd, &limit, "postings")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
 	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		if !q.To.IsZero() && q.From.After(q.To) {
+			return wrongUse("--from is later than --to")
+		}
 		q.Strong = env.strong
-		return env.history(ctx, args[0], q, limit, asCSV)
+		show := env.printPostings
+		if asCSV {
+			show = env.printPostingsCSV
+		}
+		return printPages(ctx, env, limit, env.api.History(args[0], q).Page, assetsOf, show)
 	})
 	cmd.MarkFlagsMutuallyExclusive("csv", "json")
 	return cmd
-}
-
-// history prints, page by page, at most limit postings.
-func (env *environment) history(
-	ctx context.Context, account string, q client.HistoryQuery, limit int, asCSV bool,
-) error {
-	if !q.To.IsZero() && q.From.After(q.To) {
-		return wrongUse("--from is later than --to")
-	}
-	show := env.printPostings
-	if asCSV {
-		show = env.printPostingsCSV
-	}
-	return printPages(ctx, env, limit, env.api.History(account, q).Page, assetsOf, show)
 }
 
 // printPages prints a list page by page, at most limit items. assets are those whose amounts show prints, with a
@@ -89,7 +82,11 @@ func printPages[T any](
 		if err := env.out.Flush(); err != nil { // whoever has stopped reading ends it
 			return err
 		}
-		if limit -= len(items); r.Value.NextCursor == nil || limit <= 0 {
+		if r.Value.NextCursor == nil {
+			return nil
+		}
+		if limit -= len(items); limit <= 0 {
+			fmt.Fprintln(env.err, "There is more: --all prints everything, --limit as many as you say.")
 			return nil
 		}
 		cursor = *r.Value.NextCursor
@@ -134,24 +131,28 @@ func shortTime(text string) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// printPostingsCSV prints postings as comma-separated values (RFC 4180). Amounts are decimals, or minor units with
-// --minor.
+// csvColumns are the columns of a posting as comma-separated values (RFC 4180).
+func csvColumns() []string {
+	return []string{"posted_at", "transaction", "kind", "posting", "account", "asset", "quantity", "cost", "currency",
+		"description", "pending", "status"}
+}
+
+// csvCells are the cells of a posting. Amounts are decimals, or minor units with --minor.
+func (env *environment) csvCells(p client.Posting) []string {
+	cost, currency := env.units.Cost(p.Asset, p.Cost)
+	return []string{p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,
+		env.units.Quantity(p.Asset, p.Quantity), cost, currency, p.Description,
+		env.units.Quantity(p.Asset, p.Pending), cmp.Or(p.Status, client.StatusPosted)}
+}
+
+// printPostingsCSV prints postings as comma-separated values.
 func (env *environment) printPostingsCSV(postings []client.Posting, heading bool) error {
-	w := csv.NewWriter(env.out)
+	var rows [][]string
 	if heading {
-		if err := w.Write([]string{"posted_at", "transaction", "kind", "posting", "account", "asset", "quantity",
-			"cost", "currency", "description", "pending", "status"}); err != nil {
-			return err
-		}
+		rows = append(rows, csvColumns())
 	}
 	for _, p := range postings {
-		cost, currency := env.units.Cost(p.Asset, p.Cost)
-		if err := w.Write([]string{p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,
-			env.units.Quantity(p.Asset, p.Quantity), cost, currency, p.Description,
-			env.units.Quantity(p.Asset, p.Pending), cmp.Or(p.Status, client.StatusPosted)}); err != nil {
-			return err
-		}
+		rows = append(rows, env.csvCells(p))
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(env.out).WriteAll(rows)
 }

@@ -10,59 +10,30 @@ import (
 	"time"
 )
 
-// life is a register with holds behind a stub: a held transfer, a held trade, and a held transaction of three legs.
+// life is a register behind a stub with three holds: of a transfer, of a trade, and of a transaction of three legs.
+// Whatever is sent is answered with little more than its id.
 func life() map[string]string {
-	const (
-		leg      = `{"id":"k","account":"jane","asset":"USD","quantity":"-40000","cost":"0"},{"id":"k","account":"hotel","asset":"USD","quantity":"40000","cost":"0"}`
-		captured = `{"id":"k","account":"jane","asset":"USD","quantity":"-31250","cost":"0"},{"id":"k","account":"hotel","asset":"USD","quantity":"31250","cost":"0"}`
-		held     = `{"id":"stay-7","kind":"transfer","status":"held","posted_at":"2026-11-22T09:00:00.000000Z","expires_at":"2026-11-25T09:00:00.000000Z","metadata":{},"postings":[` + leg + `]}`
-		ended    = `{"id":"stay-7","kind":"transfer","status":"captured","posted_at":"2026-11-22T09:00:00.000000Z","expires_at":"2026-11-25T09:00:00.000000Z",
-			"ended_at":"2026-11-24T10:00:00.000000Z","ended_by":"desk","metadata":{},"postings":[` + leg + `],"captured":[` + captured + `],
-			"reversed":[{"account":"jane","asset":"USD","quantity":"-1000","cost":"0"},{"account":"hotel","asset":"USD","quantity":"1000","cost":"0"}]}`
-		account = `{"id":"jane","name":"Jane Roe","profile":{},"overdraft":{"USD":"250000"},"state":"frozen","version":4,"created_at":"2026-11-21T09:00:00.000000Z"}`
-	)
 	answers := register()
 	for request, answer := range map[string]string{
-		"GET /v1/transactions/stay-7": held,
+		"GET /v1/transactions/stay-7": `{"id":"stay-7","kind":"transfer","status":"held","postings":[{"account":"jane","asset":"USD","quantity":"-40000","cost":"0"},
+			{"account":"hotel","asset":"USD","quantity":"40000","cost":"0"}]}`,
 		"GET /v1/transactions/t-1": `{"id":"t-1","kind":"trade","status":"held","postings":[{"account":"jane","asset":"AAPL","quantity":"10","cost":"150000"},
 			{"account":"market","asset":"AAPL","quantity":"-10","cost":"-150000"}]}`,
 		"GET /v1/transactions/pay-9": `{"id":"pay-9","kind":"transaction","status":"held","postings":[{"account":"a","asset":"USD","quantity":"-3000","cost":"0"},
 			{"account":"b","asset":"USD","quantity":"1000","cost":"0"},{"account":"c","asset":"AAPL","quantity":"0","cost":"0"}]}`,
-		"POST /v1/transactions/stay-7/capture":                        ended,
-		"POST /v1/transactions/stay-7/capture?dry_run=true":           strings.Replace(ended, `{`, `{"dry_run":true,`, 1),
-		"POST /v1/transactions/t-1/capture":                           `{"id":"t-1","status":"captured","postings":[]}`,
-		"POST /v1/transactions/pay-9/capture":                         `{"id":"pay-9","status":"captured","postings":[]}`,
-		"POST /v1/transactions/late/capture":                          "409 hold_ended",
-		"POST /v1/transactions/stay-7/release":                        strings.Replace(held, `"held"`, `"released"`, 1),
-		"POST /v1/transactions/stay-7/reversals":                      `{"id":"ID","kind":"reversal","reverses":"stay-7","status":"posted","postings":[]}`,
-		"POST /v1/transactions/stay-7/reversals?dry_run=true":         `{"id":"ID","dry_run":true,"kind":"reversal","postings":[]}`,
-		"POST /v1/transfers?dry_run=true":                             `{"id":"ID","dry_run":true,"kind":"transfer","postings":[` + leg + `]}`,
-		"POST /v1/transactions?dry_run=true":                          `{"id":"ID","dry_run":true,"kind":"transaction","postings":[` + leg + `]}`,
-		"PUT /v1/assets/USD":                                          `{"id":"USD","name":"Dollar","scale":2,"currency":null}`,
-		"PUT /v1/assets/AAPL":                                         `{"id":"AAPL","name":"Apple","scale":0,"currency":"USD"}`,
-		"GET /v1/assets?limit=20":                                     `{"data":[{"id":"AAPL","name":"Apple","scale":0,"currency":"USD"},{"id":"USD","name":"Dollar","scale":2}],"next_cursor":null}`,
-		"GET /v1/accounts/jane/holds?limit=20":                        `{"data":[` + held + `],"next_cursor":null}`,
-		"GET /v1/accounts/jane/holds?limit=100&status=held":           `{"data":[` + held + `],"next_cursor":"c1"}`,
-		"GET /v1/accounts/jane/holds?cursor=c1&limit=100&status=held": `{"data":[` + held + `],"next_cursor":null}`,
-		"GET /v1/holds?limit=1":                                       `{"data":[` + held + `],"next_cursor":"more"}`,
-		"GET /v1/accounts/jane":                                       account,
-		"PATCH /v1/accounts/jane":                                     account,
-		"PUT /v1/accounts/jane":                                       account,
-		"PATCH /v1/accounts/nobody":                                   "404 account_not_found",
-		"PATCH /v1/accounts/other":                                    "412 version_mismatch",
-		"GET /v1/accounts?limit=20":                                   `{"data":[` + account + `,{"id":"bank","overdraft":"unlimited","state":"open"}],"next_cursor":null}`,
-		"GET /v1/accounts?limit=3&prefix=users%3A":                    `{"data":[],"next_cursor":null}`,
-		"GET /v1/accounts/jane/changes?limit=20": `{"data":[{"version":2,"at":"2026-11-22T09:00:00.000000Z","actor":"ann","changed":{"state":"frozen","overdraft":{"USD":"2500"}}},
-			{"version":1,"at":"2026-11-21T09:00:00.000000Z","actor":"bob","changed":{"name":"Jane Doe","overdraft":"unlimited"}}],"next_cursor":null}`,
-		"GET /v1/accounts/holder/balances/USD": `{"account":"holder","asset":"USD","quantity":"500000","net_expenditure":"0","credits":"500000","debits":"0",
-			"pending_debits":"40000","pending_credits":"100","available":"460000","postings":2}`,
-		"GET /v1/accounts/holder/postings?limit=20": `{"data":[
-			{"id":"k","account":"holder","asset":"USD","quantity":"-31250","cost":"0","pending":"40000","status":"captured","transaction":"stay-7","kind":"transfer","posted_at":"2026-11-24T10:00:00.000000Z"},
-			{"id":"k","account":"holder","asset":"USD","quantity":"0","cost":"0","pending":"-40000","status":"held","transaction":"stay-7","kind":"transfer","posted_at":"2026-11-22T09:00:00.000000Z"}],"next_cursor":null}`,
-		"GET /v1/accounts/holder/summary?newest=10": `{"account":{"id":"holder","state":"open","version":1,"created_at":"2026-11-21T09:00:00.000000Z"},
-			"summary":{"holdings":1,"assets":1},"postings":{"data":[],"next_cursor":null},
-			"balances":{"data":[{"account":"holder","asset":"USD","quantity":"500000","net_expenditure":"0","credits":"500000","debits":"0",
-				"pending_debits":"40000","pending_credits":"0","available":"460000","postings":2}],"next_cursor":null}}`,
+		"POST /v1/transactions/stay-7/capture":                `{"id":"stay-7","status":"captured"}`,
+		"POST /v1/transactions/stay-7/capture?dry_run=true":   `{"id":"stay-7","status":"captured","dry_run":true}`,
+		"POST /v1/transactions/t-1/capture":                   `{"id":"t-1","status":"captured"}`,
+		"POST /v1/transactions/pay-9/capture":                 `{"id":"pay-9","status":"captured"}`,
+		"POST /v1/transactions/stay-7/release":                `{"id":"stay-7","status":"released"}`,
+		"POST /v1/transactions/stay-7/reversals":              `{"id":"ID","kind":"reversal"}`,
+		"POST /v1/transactions/stay-7/reversals?dry_run=true": `{"id":"ID","kind":"reversal","dry_run":true}`,
+		"POST /v1/transfers?dry_run=true":                     `{"id":"ID","kind":"transfer","dry_run":true}`,
+		"POST /v1/transactions?dry_run=true":                  `{"id":"ID","kind":"transaction","dry_run":true}`,
+		"PUT /v1/assets/USD":                                  `{"id":"USD","scale":2}`,
+		"PUT /v1/assets/AAPL":                                 `{"id":"AAPL","scale":0}`,
+		"PATCH /v1/accounts/jane":                             `{"id":"jane"}`,
+		"PUT /v1/accounts/jane":                               `{"id":"jane"}`,
 	} {
 		answers[request] = answer
 	}
@@ -77,6 +48,10 @@ func TestWhatIsSentOfTheLifeOfMoney(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
+		"transfer jane shop 25.5 USD --id t-1 --description d --metadata a=b=c":                              `POST /v1/transfers {"id":"t-1","description":"d","metadata":{"a":"b=c"},"from":"jane","to":"shop","asset":"USD","quantity":"2550"}`,
+		"transfer jane shop 25 USD --id t-1 --minor":                                                         `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"25"}`,
+		"trade --asset AAPL --buyer jane --seller m --quantity 10 --cost 1500 --settle --id t-1":             `POST /v1/trades {"id":"t-1","asset":"AAPL","buyer":"jane","seller":"m","quantity":"10","cost":"150000","settle":true}`,
+		"trade --asset USD --buyer jane --seller m --quantity 10 --cost 0 --id t-1":                          `POST /v1/trades {"id":"t-1","asset":"USD","buyer":"jane","seller":"m","quantity":"1000","cost":"0","settle":false}`,
 		"transfer jane shop 25.5 USD --id t-1 --hold":                                                        `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2550","hold":{}}`,
 		"transfer jane shop 25 USD --id t-1 --hold --expires 2026-12-24T18:00:00+01:00":                      `POST /v1/transfers {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2500","hold":{"expires_at":"2026-12-24T17:00:00Z"}}`,
 		"transfer jane shop 25 USD --id t-1 --dry-run":                                                       `POST /v1/transfers?dry_run=true {"id":"t-1","from":"jane","to":"shop","asset":"USD","quantity":"2500"}`,
@@ -118,40 +93,6 @@ func TestWhatIsSentOfTheLifeOfMoney(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownOfTheLifeOfMoney(t *testing.T) {
-	s := newStub(t, life())
-	for args, want := range map[string][]string{
-		"capture stay-7":                         {"Status       captured", "Ended at     2026-11-24", "Ended by     desk", "Captured\n", "312.50", "Reversed\n", "-10.00"},
-		"transaction stay-7":                     {"Status       held", "Expires at   2026-11-25", "-400.00"},
-		"hold --id stay-7":                       {"Status       held"},
-		"hold jane":                              {"UNTIL (UTC)", "2026-11-25 09:00:00  stay-7       held    USD     -400.00"},
-		"hold --limit 1":                         {"2026-11-25 09:00:00  stay-7       jane     USD     -400.00"},
-		"hold jane --json":                       {`"status":"held"`},
-		"reverse stay-7 --id r-1":                {"Reverses     stay-7"},
-		"account show jane":                      {"Jane Roe", "2500.00 USD", "State      frozen", "Version    4"},
-		"account show jane --json":               {`"version":4`},
-		"asset list":                             {"AAPL   Apple       0  USD", "USD    Dollar      2  -"},
-		"account list":                           {"jane     Jane Roe  frozen  1 asset", "bank               open    unlimited"},
-		"account list --prefix users: --limit 3": {"ACCOUNT"},
-		"account changes jane":                   {"2  2026-11-22 09:00:00  ann  state frozen, overdraft 25.00 USD", `1  2026-11-21 09:00:00  bob  name "Jane Doe", overdraft unlimited`},
-		"account":                                {"unfreeze"},
-		"balance holder USD":                     {"Pending debits   400.00", "Pending credits  1.00", "Available        4600.00"},
-		"history holder":                         {"PENDING", "(transfer, captured)  USD     -312.50     -   400.00", "(transfer, held)      USD        0.00     -  -400.00"},
-		"history holder --csv":                   {",pending,status\n", ",-312.50,0,,,400.00,captured\n"},
-		"show holder":                            {"State      open", "AVAILABLE", "4600.00", "PENDING DEBITS", "400.00"},
-	} {
-		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
-		if code != exitDone {
-			t.Errorf("%s: exit %d, %s", args, code, problems)
-		}
-		t.Run(args, func(t *testing.T) { says(t, out, want...) })
-	}
-	_, out, _ := ledger(t, s.URL, "hold", "jane", "--status", "held", "--all")
-	if n := strings.Count(out, "stay-7"); n != 2 || strings.Count(out, "UNTIL") != 1 {
-		t.Errorf("%d holds:\n%s", n, out)
-	}
-}
-
 func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
 	s := newStub(t, life())
 	for args, c := range map[string]struct {
@@ -174,7 +115,6 @@ func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
 		"capture t-1 1.5":                        {2, "there are at most 0"},
 		"capture unknown":                        {1, "not_found"},
 		"capture unknown 1":                      {1, "not_found"},
-		"capture late":                           {1, "hold_ended"},
 		"release":                                {2, "it takes ID, and 0"},
 		"release unknown":                        {1, "not_found"},
 		"reverse unknown --id r-1":               {1, "not_found"},
@@ -194,9 +134,7 @@ func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
 		"account change jane --overdraft none --overdraft USD:1":  {2, "is not asset:amount"},
 		"account change jane --overdraft USD:1.005":               {2, "at most 2"},
 		"account change jane --overdraft USD:1 --overdraft USD:2": {2, "given twice"},
-		"account change nobody --name x":                          {1, "account_not_found"},
-		"account freeze other --if-version 2":                     {1, "version_mismatch"},
-		"account freeze":                                          {2, "it takes ACCOUNT"},
+		"account freeze": {2, "it takes ACCOUNT"},
 	} {
 		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
 		if code != c.code || out != "" || !strings.Contains(problems, c.says) {
@@ -228,10 +166,9 @@ func TestAHoldExpiresInSoMuchTime(t *testing.T) {
 			t.Errorf("%s: it expires at %s", text, at)
 		}
 	}
-	h := holding{isHold: true, expires: expiry{in: time.Hour}}
-	hold, err := h.hold()
-	if err != nil || h.again() != " --expires "+hold.ExpiresAt.Format(time.RFC3339) {
-		t.Errorf("%+v, %v: again with %s", hold, err, h.again())
+	p := postFlags{id: "t-1", isHold: true, expires: expiry{in: time.Hour}}
+	if err := p.complete(); err != nil || !strings.HasSuffix(p.again(), " --id t-1 --expires "+p.hold.ExpiresAt.Format(time.RFC3339)) {
+		t.Errorf("%+v, %v: again with %s", p.hold, err, p.again())
 	}
 }
 

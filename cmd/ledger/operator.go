@@ -66,28 +66,23 @@ func (o *operator) arguments() string {
 	return text
 }
 
-// keys returns the indexed metadata keys.
-func (o *operator) keys() ([]string, error) {
-	keys, err := projections.ParseIndexed(o.indexed)
-	if err != nil {
-		return nil, wrongUse("--%s %v", flagIndexed, err)
+// open returns a client of the store and the indexed metadata keys, once it is certain that the client has credentials
+// and that the table is the ledger's. Its errors say what to set, and come within five seconds. The table is described
+// for that, unless the operator's role may not: then the first read shows it. It needs no stream: one that was restored
+// from a backup has none.
+func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []string, err error) {
+	if keys, err = projections.ParseIndexed(o.indexed); err != nil {
+		return nil, nil, wrongUse("--%s %v", flagIndexed, err)
 	}
-	return keys, nil
-}
-
-// open returns a client of the store, once it is certain that it has credentials and that the table is the ledger's.
-// Its errors say what to set, and come within five seconds. The table is described for that, unless the operator's role
-// may not: then the first read shows it. It needs no stream: one that was restored from a backup has none.
-func (o *operator) open(ctx context.Context) (*dynamodb.Client, error) {
 	limited, cancel := context.WithTimeout(ctx, operatorTimeout)
 	defer cancel()
 	c, err := o.config(limited)
 	if err != nil {
-		return nil, unlessOver(ctx, err)
+		return nil, nil, unlessOver(ctx, err)
 	}
-	client := ddb.NewClient(c)
+	client = ddb.NewClient(c)
 	if _, err := c.Credentials.Retrieve(limited); err != nil {
-		return nil, noCredentials(unlessOver(ctx, err))
+		return nil, nil, noCredentials(unlessOver(ctx, err))
 	}
 	// The table's description shows whether it is a ledger's, before anything is read or written.
 	_, err = ddb.CheckTable(limited, client, o.table)
@@ -95,15 +90,15 @@ func (o *operator) open(ctx context.Context) (*dynamodb.Client, error) {
 	refused, isRefused := errors.AsType[smithy.APIError](err)
 	switch {
 	case err == nil, isSchema && schema.OnlyStream, isRefused && refused.ErrorCode() == codeAccessDenied:
-		return client, nil
+		return client, keys, nil
 	case isSchema: // and no word of deleting it
-		return nil, fmt.Errorf("table %s is not a ledger's: %s: name another by --table", schema.Table,
+		return nil, nil, fmt.Errorf("table %s is not a ledger's: %s: name another by --table", schema.Table,
 			strings.Join(schema.Differences, "; "))
 	case errors.Is(err, ddb.ErrNoTable):
-		return nil, fmt.Errorf("%w: name it by --table, and where it is by --dynamodb-endpoint, or --region and "+
+		return nil, nil, fmt.Errorf("%w: name it by --table, and where it is by --dynamodb-endpoint, or --region and "+
 			"--profile", err)
 	}
-	return nil, unlessOver(ctx, err)
+	return nil, nil, unlessOver(ctx, err)
 }
 
 // config returns where the store is and how requests to it are signed. An account's credentials are never sent to a

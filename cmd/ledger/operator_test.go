@@ -20,7 +20,7 @@ func TestOperatorIsToldWhatToSet(t *testing.T) {
 	refusing := func(code string) string { return dynamo(t, func(string) string { return code }) }
 	// An operator whose role may not describe the table goes on without.
 	denied := operator{endpoint: refusing("AccessDeniedException"), table: "books"}
-	if client, err := denied.open(t.Context()); err != nil || client == nil {
+	if client, _, err := denied.open(t.Context()); err != nil || client == nil {
 		t.Error(err)
 	}
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestOperatorIsToldWhatToSet(t *testing.T) {
 		{o: operator{endpoint: "http://127.0.0.1:1"}, named: []string{"127.0.0.1:1"}},
 		{o: operator{endpoint: refusing("ResourceNotFoundException"), table: "books"}, named: []string{ddb.ErrNoTable.Error(), "books", "--table", "--dynamodb-endpoint", "--region"}},
 	} {
-		_, err := c.o.open(t.Context())
+		_, _, err := c.o.open(t.Context())
 		if err == nil {
 			t.Errorf("%+v: no error", c.o)
 			continue
@@ -61,11 +61,11 @@ func TestOperatorsTables(t *testing.T) {
 	var answer string
 	o := operator{endpoint: dynamo(t, func(string) string { return answer }), table: "books"}
 	answer = description(restored.GlobalSecondaryIndexes)
-	if _, err := o.open(t.Context()); err != nil {
+	if _, _, err := o.open(t.Context()); err != nil {
 		t.Error(err)
 	}
 	answer = description(nil)
-	if _, err := o.open(t.Context()); err == nil || strings.Contains(err.Error(), "delete") || !strings.Contains(err.Error(), "GSI1") {
+	if _, _, err := o.open(t.Context()); err == nil || strings.Contains(err.Error(), "delete") || !strings.Contains(err.Error(), "GSI1") {
 		t.Errorf("a table without indexes: %v", err)
 	}
 }

@@ -16,8 +16,7 @@ import (
 
 // postCommand is `ledger post`.
 func (env *environment) postCommand() *cobra.Command {
-	var note annotation
-	var holding holding
+	var p postFlags
 	var legs []legFlag
 	cmd := &cobra.Command{
 		Use:   "post [FILE]",
@@ -45,9 +44,9 @@ transaction stand in it.` + holdHelp + idHelp,
 	}
 	legFlags("debit", "-", "`account:asset:quantity` to take")
 	legFlags("credit", "", "`account:asset:quantity` to give")
-	holding.flags(f)
-	env.dryRunFlag(f)
-	note.flags(f)
+	p.flags(f)
+	p.holdFlags(f)
+	env.dryRunFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if (len(args) == 1) == (len(legs) > 0) {
 			return wrongUse("give either a FILE, or each posting as --debit or --credit")
@@ -64,12 +63,11 @@ transaction stand in it.` + holdHelp + idHelp,
 			}
 			return env.post(ctx, t, "run the same command again")
 		}
-		hold, err := holding.hold()
-		if err != nil {
+		if err := p.complete(); err != nil {
 			return err
 		}
 		t := client.TransactionRequest{
-			Description: note.description, Metadata: note.metadata, Hold: hold, EffectiveAt: note.effective,
+			ID: p.id, Description: p.description, Metadata: p.metadata, Hold: p.hold, EffectiveAt: p.effective,
 		}
 		for _, l := range legs {
 			quantity, err := env.units.Parse(ctx, "quantity", l.asset, l.sign+l.quantity)
@@ -78,11 +76,7 @@ transaction stand in it.` + holdHelp + idHelp,
 			}
 			t.Postings = append(t.Postings, client.Leg{Account: l.account, Asset: l.asset, Quantity: quantity})
 		}
-		if err := note.mint(); err != nil {
-			return err
-		}
-		t.ID = note.id
-		return env.post(ctx, t, note.again()+holding.again())
+		return env.post(ctx, t, p.again())
 	})
 }
 

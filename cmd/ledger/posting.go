@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"ledger.example/client"
@@ -21,54 +22,108 @@ Without --id, the command creates an id before it sends anything. While the
 outcome is unknown, it sends the request again with the same id. If the outcome
 stays unknown, it prints the id: run the command again with --id.`
 
-// annotation holds the flags of commands that post a transaction.
-type annotation struct {
+// holdHelp is the help of commands that can place a hold.
+const holdHelp = `
+
+With --hold, the money is only set aside. "ledger capture" posts it, "ledger
+release" gives it back. A hold that is neither captured nor released expires
+after 7 days, or as --expires says: at a time, or so long from now. To run the
+command again with the same --id, give a time.`
+
+// postFlags hold the flags of commands that post a transaction. complete sets id and hold.
+type postFlags struct {
 	id, description string
 	effective       time.Time
 	metadata        map[string]string
+
+	isHold  bool
+	expires expiry
+	hold    *client.Hold // nil for none
 }
 
-// flags adds the flags. Key and value of metadata are taken as they stand: only the first "=" separates them.
-func (a *annotation) flags(f *pflag.FlagSet) {
-	idFlag(f, &a.id, "id", "id of the transaction; the same id again posts nothing twice (default: a new KSUID)")
-	f.StringVar(&a.description, flagDescription, "", "description of the transaction")
-	f.TimeVar(&a.effective, "effective-at", time.Time{}, timeFormats(),
+// flags adds the flags but those of a hold. Key and value of metadata are taken as they stand: only the first "="
+// separates them.
+func (p *postFlags) flags(f *pflag.FlagSet) {
+	idFlag(f, &p.id, "id", "id of the transaction; the same id again posts nothing twice (default: a new KSUID)")
+	f.StringVar(&p.description, flagDescription, "", "description of the transaction")
+	timeFlag(f, &p.effective, "effective-at", timeFormats(),
 		"post it for this past time (default: now)")
 	f.Func("metadata", "`key=value` to store with the transaction; may be repeated", func(pair string) error {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return errors.New("it is not key=value")
 		}
-		if _, twice := a.metadata[key]; twice {
+		if _, twice := p.metadata[key]; twice {
 			return fmt.Errorf("%q is given twice", key)
 		}
-		if a.metadata == nil {
-			a.metadata = make(map[string]string)
+		if p.metadata == nil {
+			p.metadata = make(map[string]string)
 		}
-		a.metadata[key] = value
+		p.metadata[key] = value
 		return nil
 	})
 }
 
-// mint makes an id if none is given. That is before anything is sent, so that the request can be sent again without
-// posting it twice.
-func (a *annotation) mint() error {
-	if a.id != "" {
+// holdFlags adds the flags that make the transaction a hold.
+func (p *postFlags) holdFlags(f *pflag.FlagSet) {
+	f.BoolVar(&p.isHold, "hold", false, "set the money aside, and post nothing yet")
+	f.Var(checked[expiry]{&p.expires, "time", parseExpiry}, "expires",
+		"when a hold expires: 36h, 7d, or a time; at most 31 days ahead (default: 7d)")
+}
+
+// complete makes an id if none is given, and the hold that the flags ask for. That is before anything is sent, so that
+// the request can be sent again without posting it twice. An expiry in so much time is counted from now.
+func (p *postFlags) complete() error {
+	switch {
+	case p.isHold:
+		if p.expires.in > 0 {
+			p.expires.at = time.Now().Add(p.expires.in).Truncate(time.Second).Add(time.Second).UTC()
+		}
+		p.hold = &client.Hold{ExpiresAt: p.expires.at}
+	case p.expires != expiry{}:
+		return wrongUse("--expires needs --hold")
+	}
+	if p.id != "" {
 		return nil
 	}
 	minted, _, err := events.NewMinter(nil, nil).Mint(1)
 	if err == nil {
-		a.id = string(minted[0])
+		p.id = string(minted[0])
 	}
 	return err
 }
 
-// again is what to run once more when the outcome stays unknown.
-func (a *annotation) again() string { return "run the same command again with --id " + a.id }
+// again is what to run once more when the outcome stays unknown: for the same id, and for a hold until the same time,
+// as what counts from now is another time later.
+func (p *postFlags) again() string {
+	text := "run the same command again with --id " + p.id
+	if p.expires.in > 0 {
+		text += " --expires " + p.expires.at.Format(time.RFC3339)
+	}
+	return text
+}
+
+// postingCommand completes a command that posts what request makes of p and the arguments.
+func (env *environment) postingCommand(
+	cmd *cobra.Command, p *postFlags, request func(ctx context.Context, args []string) (client.Post, error),
+) *cobra.Command {
+	p.flags(cmd.Flags())
+	env.dryRunFlag(cmd)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		if err := p.complete(); err != nil {
+			return err
+		}
+		r, err := request(ctx, args)
+		if err != nil {
+			return err
+		}
+		return env.post(ctx, r, p.again())
+	})
+}
 
 // dryRunFlag adds the flag of commands that post.
-func (env *environment) dryRunFlag(f *pflag.FlagSet) {
-	f.BoolVar(&env.isDryRun, "dry-run", false, "print what would be answered, and write nothing")
+func (env *environment) dryRunFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&env.isDryRun, "dry-run", false, "print what would be answered, and write nothing")
 }
 
 // post sends a request and prints the answer. With --dry-run it asks what the answer would be. again says what to run
@@ -97,49 +152,6 @@ func (env *environment) post(ctx context.Context, request client.Post, again str
 	return env.printTransaction(ctx, t, w.Raw)
 }
 
-// holding holds the flags that make a transaction a hold.
-type holding struct {
-	isHold  bool
-	expires expiry
-}
-
-// holdHelp is the help of commands that can place a hold.
-const holdHelp = `
-
-With --hold, the money is only set aside. "ledger capture" posts it, "ledger
-release" gives it back. A hold that is neither captured nor released expires
-after 7 days, or as --expires says: at a time, or so long from now. To run the
-command again with the same --id, give a time.`
-
-// flags adds the flags.
-func (h *holding) flags(f *pflag.FlagSet) {
-	f.BoolVar(&h.isHold, "hold", false, "set the money aside, and post nothing yet")
-	f.Var(checked[expiry]{&h.expires, "time", parseExpiry}, "expires",
-		"when a hold expires: 36h, 7d, or a time; at most 31 days ahead (default: 7d)")
-}
-
-// hold returns the hold that the flags ask for, nil for none. An expiry in so much time is counted from now.
-func (h *holding) hold() (*client.Hold, error) {
-	if !h.isHold {
-		if h.expires != (expiry{}) {
-			return nil, wrongUse("--expires needs --hold")
-		}
-		return nil, nil
-	}
-	if h.expires.in > 0 {
-		h.expires.at = time.Now().Add(h.expires.in).Truncate(time.Second).Add(time.Second).UTC()
-	}
-	return &client.Hold{ExpiresAt: h.expires.at}, nil
-}
-
-// again are the flags that ask for the same hold again, after a space: what counts from now is another time later.
-func (h *holding) again() string {
-	if h.expires.in == 0 {
-		return ""
-	}
-	return " --expires " + h.expires.at.Format(time.RFC3339)
-}
-
 // expiry is a time, or so long from now. The zero expiry is none.
 type expiry struct {
 	at time.Time
@@ -154,10 +166,8 @@ const daysMax = 9_999
 
 // parseExpiry reads a time, a day in UTC, or a duration, whose unit may be days as well.
 func parseExpiry(text string) (expiry, error) {
-	for _, format := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(format, text); err == nil {
-			return expiry{at: at.UTC()}, nil
-		}
+	if at, err := parseTime(text, timeFormats()); err == nil {
+		return expiry{at: at.UTC()}, nil
 	}
 	in, err := time.ParseDuration(text)
 	if number, isDays := strings.CutSuffix(text, "d"); isDays {

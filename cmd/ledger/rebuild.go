@@ -87,11 +87,7 @@ something wrong, or if something failed, cannot be repaired or was not reached.`
 
 // rebuild runs a rebuild and prints what it found. Error: also what could not be repaired, and what a dry run found.
 func (env *environment) rebuild(ctx context.Context, o operator, config repair.Config) error {
-	keys, err := o.keys()
-	if err != nil {
-		return err
-	}
-	client, err := o.open(ctx)
+	client, keys, err := o.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -62,24 +62,20 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 		return err
 	}
 	// The files come first: a wrong name is found before the table is asked anything.
-	keys, err := o.keys()
-	if err != nil {
-		return err
-	}
-	client, err := o.open(ctx)
+	client, keys, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
 	v := views.NewViews(client, o.table)
 	run := redrive.New(redrive.Config{
-		Views: v, Present: redrive.Present(client, o.table), DryRun: dryRun,
+		Views: v, DryRun: dryRun,
 		List: projections.NewLister(v, keys, nil, env.logger(slog.LevelError)).List,
 		Open: func(ctx context.Context, name string) (io.ReadCloser, error) {
 			f, _, err := env.openInput(ctx, name)
 			return f, err
 		},
 		OnProblem: func(at redrive.Place, err error) { env.say(printable(fmt.Sprintf("%s: %v", at, err))) },
-		OnRefold: func(pair redrive.Target) {
+		OnRefold: func(pair projections.Target) {
 			switch { // an error shows when the rest is printed
 			case dryRun && env.json:
 				_ = env.printJSON(map[string]string{"account": pair.Account, "asset": pair.Asset})

@@ -11,7 +11,7 @@ import (
 // reverseCommand is `ledger reverse`.
 func (env *environment) reverseCommand() *cobra.Command {
 	var part partFlags
-	var note annotation
+	var p postFlags
 	cmd := &cobra.Command{
 		Use:   "reverse ID [QUANTITY]",
 		Short: "Take back a transaction, in whole or in part",
@@ -23,19 +23,11 @@ is named has the signs of the postings that it takes back.` + partHelp + idHelp,
   ledger reverse t-1 2 --cost 300.00 --dry-run`,
 	}
 	part.flags(cmd)
-	env.dryRunFlag(cmd.Flags())
-	note.flags(cmd.Flags())
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		p, err := part.read(ctx, env, args[0], args[1:])
-		if err != nil {
-			return err
-		}
-		if err := note.mint(); err != nil {
-			return err
-		}
-		return env.post(ctx, client.Reversal{
-			Transaction: args[0], ID: note.id, Description: note.description, Metadata: note.metadata,
-			EffectiveAt: note.effective, Part: p,
-		}, note.again())
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Post, error) {
+		taken, err := part.read(ctx, env, args[0], args[1:])
+		return client.Reversal{
+			Transaction: args[0], ID: p.id, Description: p.description, Metadata: p.metadata,
+			EffectiveAt: p.effective, Part: taken,
+		}, err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ total is the sum of the postings: the opening and the total are the closing.
 
 --from is inclusive and --to is exclusive. Both take a time
 (2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
-Without --from it begins with the first posting, without --to it ends now.
+Without --from it begins before the first posting, without --to it ends now.
 --month 2026-01 is that month in UTC, until now if the month is not over.
 
 --csv prints comma-separated values with a heading. Texts are printed exactly as
@@ -41,10 +42,10 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
   ledger statement jane USD --from 2026-01-01 --to 2026-02-01 --csv > jane.csv`,
 	}
 	f := cmd.Flags()
-	f.TimeVar(&q.From, "from", events.Epoch(), timeFormats(), "posted at this time or later")
-	f.TimeVar(&q.To, "to", time.Time{}, timeFormats(), "posted before this time")
-	f.Lookup("from").DefValue = ""
-	f.TimeVar(&month, "month", time.Time{}, []string{"2006-01"}, "posted in this month")
+	q.From = events.Epoch()
+	timeFlag(f, &q.From, "from", timeFormats(), "posted at this time or later")
+	timeFlag(f, &q.To, "to", timeFormats(), "posted before this time")
+	timeFlag(f, &month, "month", []string{"2006-01"}, "posted in this month")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		q.Account, q.Asset = args[0], args[1]
@@ -139,15 +140,12 @@ func (env *environment) printStatementCSV(s client.Statement, isFirst bool) erro
 	}
 	var rows [][]string
 	if isFirst {
-		rows = append(rows, []string{"line", "posted_at", "transaction", "kind", "posting", "account", "asset",
-			"quantity", "cost", "currency", "description", "pending", "status", "balance_after"},
+		rows = append(rows, slices.Concat([]string{"line"}, csvColumns(), []string{"balance_after"}),
 			line("opening", s.From, s.Opening.Quantity))
 	}
 	for _, p := range s.Data {
-		cost, currency := u.Cost(p.Asset, p.Cost)
-		rows = append(rows, []string{"posting", p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,
-			u.Quantity(p.Asset, p.Quantity), cost, currency, p.Description, u.Quantity(p.Asset, p.Pending), p.Status,
-			u.Quantity(p.Asset, p.BalanceAfter)})
+		rows = append(rows, slices.Concat([]string{"posting"}, env.csvCells(p.Posting),
+			[]string{u.Quantity(p.Asset, p.BalanceAfter)}))
 	}
 	if s.NextCursor == nil {
 		rows = append(rows, line("closing", s.To, s.Closing.Quantity))

@@ -37,7 +37,7 @@ entry may come twice.
 	}
 	f := cmd.Flags()
 	f.StringVar(&from.After, "after", "", "go on behind the entry with this cursor")
-	f.TimeVar(&from.Time, "from", time.Time{}, []string{time.RFC3339, time.DateOnly}, "begin at this time")
+	timeFlag(f, &from.Time, "from", timeFormats(), "begin at this time")
 	cmd.MarkFlagsMutuallyExclusive("after", "from")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
 		if from == (client.JournalFrom{}) {

@@ -12,8 +12,7 @@ import (
 func (env *environment) tradeCommand() *cobra.Command {
 	var t client.Trade
 	var quantity, cost string
-	var note annotation
-	var holding holding
+	var p postFlags
 	cmd := &cobra.Command{
 		Use:   "trade --asset A --buyer B --seller S --quantity N --cost N",
 		Short: "Move a quantity of an asset from a seller to a buyer at a cost",
@@ -38,23 +37,12 @@ moves in the same transaction.` + holdHelp + idHelp,
 	for _, required := range []string{"asset", "buyer", "seller", "quantity", "cost"} {
 		_ = cmd.MarkFlagRequired(required) // it fails only for a flag that does not exist
 	}
-	holding.flags(f)
-	env.dryRunFlag(f)
-	note.flags(f)
-	return env.apiCommand(cmd, func(ctx context.Context, _ []string) (err error) {
-		if t.Hold, err = holding.hold(); err != nil {
-			return err
+	p.holdFlags(f)
+	return env.postingCommand(cmd, &p, func(ctx context.Context, _ []string) (_ client.Post, err error) {
+		t.ID, t.Description, t.Metadata, t.Hold, t.EffectiveAt = p.id, p.description, p.metadata, p.hold, p.effective
+		if t.Quantity, err = env.units.Parse(ctx, "--quantity", t.Asset, quantity); err == nil {
+			t.Cost, err = env.units.ParseCost(ctx, "--cost", t.Asset, cost)
 		}
-		if t.Quantity, err = env.units.Parse(ctx, "--quantity", t.Asset, quantity); err != nil {
-			return err
-		}
-		if t.Cost, err = env.units.ParseCost(ctx, "--cost", t.Asset, cost); err != nil {
-			return err
-		}
-		if err := note.mint(); err != nil {
-			return err
-		}
-		t.ID, t.Description, t.Metadata, t.EffectiveAt = note.id, note.description, note.metadata, note.effective
-		return env.post(ctx, t, note.again()+holding.again())
+		return t, err
 	})
 }

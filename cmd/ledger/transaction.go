@@ -58,7 +58,7 @@ func (env *environment) printTransaction(ctx context.Context, t client.Transacti
 		for _, part := range []struct {
 			title string
 			legs  []client.Leg
-		}{{"", legsOf(t.Postings)}, {"Captured", legsOf(t.Captured)}, {"Reversed", t.Reversed}} {
+		}{{"", client.Legs(t.Postings)}, {"Captured", client.Legs(t.Captured)}, {"Reversed", t.Reversed}} {
 			if err == nil && (len(part.legs) > 0 || part.title == "") {
 				err = env.printLegs(part.title, part.legs)
 			}
@@ -78,15 +78,6 @@ func (env *environment) printLegs(title string, legs []client.Leg) error {
 		t.row(l.Account, l.Asset, env.units.Quantity(l.Asset, l.Quantity), env.units.CostCell(l.Asset, l.Cost))
 	}
 	return t.flush()
-}
-
-// legsOf returns what postings move.
-func legsOf(postings []client.Posting) []client.Leg {
-	legs := make([]client.Leg, len(postings))
-	for i, p := range postings {
-		legs[i] = client.Leg{Account: p.Account, Asset: p.Asset, Quantity: p.Quantity, Cost: p.Cost}
-	}
-	return legs
 }
 
 // assetsOf returns the assets of postings, repeated ones too.

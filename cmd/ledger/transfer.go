@@ -11,8 +11,7 @@ import (
 // transferCommand is `ledger transfer`. It reads the asset first, for its scale, unless --minor is given. It is the
 // example for a command that posts.
 func (env *environment) transferCommand() *cobra.Command {
-	var note annotation
-	var holding holding
+	var p postFlags
 	cmd := &cobra.Command{
 		Use:   "transfer FROM TO QUANTITY ASSET",
 		Short: "Move a quantity of an asset from one account to another",
@@ -24,25 +23,12 @@ func (env *environment) transferCommand() *cobra.Command {
   ledger transfer bank jane 100.00 USD --effective-at 2026-01-31T12:00:00Z
   ledger transfer jane shop 2500 USD --minor --dry-run`,
 	}
-	holding.flags(cmd.Flags())
-	env.dryRunFlag(cmd.Flags())
-	note.flags(cmd.Flags())
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		hold, err := holding.hold()
-		if err != nil {
-			return err
-		}
-		t := client.Transfer{
-			Description: note.description, Metadata: note.metadata, From: args[0], To: args[1], Asset: args[3],
-			Hold: hold, EffectiveAt: note.effective,
-		}
-		if t.Quantity, err = env.units.Parse(ctx, "QUANTITY", t.Asset, args[2]); err != nil {
-			return err
-		}
-		if err := note.mint(); err != nil {
-			return err
-		}
-		t.ID = note.id
-		return env.post(ctx, t, note.again()+holding.again())
+	p.holdFlags(cmd.Flags())
+	return env.postingCommand(cmd, &p, func(ctx context.Context, args []string) (client.Post, error) {
+		quantity, err := env.units.Parse(ctx, "QUANTITY", args[3], args[2])
+		return client.Transfer{
+			ID: p.id, Description: p.description, Metadata: p.metadata, From: args[0], To: args[1], Asset: args[3],
+			Quantity: quantity, Hold: p.hold, EffectiveAt: p.effective,
+		}, err
 	})
 }

@@ -107,11 +107,7 @@ or if verify could not read all of it. It is 2 for wrong use.`
 // verify audits the table. Whatever ends it early is an error: only a table that was read to its end is sound.
 func (env *environment) verify(ctx context.Context, o operator, options audit.Options, plots string) error {
 	debug.SetMemoryLimit(verifyMemoryBytes)
-	keys, err := o.keys()
-	if err != nil {
-		return err
-	}
-	client, err := o.open(ctx)
+	client, keys, err := o.open(ctx)
 	if err != nil {
 		return err
 	}

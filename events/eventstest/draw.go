@@ -111,7 +111,7 @@ func definition() *rapid.Generator[events.Event] {
 				Actor: actor, At: at,
 			}
 		}
-		return events.MemberRevoked{Account: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
+		return events.MemberGranted{Account: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
 	})
 }
 
@@ -192,7 +192,7 @@ func group() *rapid.Generator[events.Event] {
 				Actor: actor, At: at,
 			}
 		}
-		return events.MemberRevoked{Group: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
+		return events.MemberGranted{Group: id, User: draw.id("user"), Number: draw.number(), Actor: actor, At: at}
 	})
 }
 

@@ -1,65 +1,39 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
-// account is an account by its id.
-type account struct {
-	ID        string              `json:"id"`
-	Name      string              `json:"name"`
-	Profile   json.RawMessage     `json:"profile"`
-	Overdraft any                 `json:"overdraft,omitempty"` // "unlimited", or amounts by asset
-	State     events.AccountState `json:"state"`
-	Version   int64               `json:"version"`
-	CreatedAt string              `json:"created_at"`
-	Actor     string              `json:"actor"` // who opened it
-}
-
 // showAccount shows an account without a profile with an empty one.
-func showAccount(e ledger.Account) account {
-	profile := e.Profile
-	if profile == "" {
-		profile = "{}"
-	}
-	return account{
-		e.ID, e.Name, json.RawMessage(profile), showOverdraft(e.Overdraft), e.State, e.Version,
-		events.FormatTime(e.OpenedAt), e.OpenedBy,
+func showAccount(e ledger.Account) client.Account {
+	shown := showListedAccount(e)
+	shown.Profile, shown.Actor = json.RawMessage(cmp.Or(e.Profile, "{}")), e.OpenedBy
+	return shown
+}
+
+// showListedAccount leaves out an account's profile and who opened it.
+func showListedAccount(e ledger.Account) client.Account {
+	return client.Account{
+		ID: e.ID, Name: e.Name, Overdraft: showOverdraft(e.Overdraft), State: string(e.State), Version: e.Version,
+		CreatedAt: events.FormatTime(e.OpenedAt),
 	}
 }
 
-// listedAccount is an account in a list, which leaves out its profile and who opened it.
-type listedAccount struct {
-	ID        string              `json:"id"`
-	Name      string              `json:"name"`
-	Overdraft any                 `json:"overdraft,omitempty"`
-	State     events.AccountState `json:"state"`
-	Version   int64               `json:"version"`
-	CreatedAt string              `json:"created_at"`
-}
-
-func showListedAccount(h projections.Holder) listedAccount {
-	a := ledger.NewAccount(*h.Opened, h.Newest)
-	return listedAccount{
-		a.ID, a.Name, showOverdraft(a.Overdraft), a.State, a.Version, events.FormatTime(a.OpenedAt),
+// showOverdraft shows amounts only if there are any.
+func showOverdraft(o events.Overdraft) client.Overdraft {
+	shown := client.Overdraft{Unlimited: o.Unlimited}
+	if len(o.Limits) > 0 {
+		shown.Limits = o.Limits
 	}
-}
-
-// showOverdraft returns "unlimited", amounts by asset, or nil for a policy of neither.
-func showOverdraft(o events.Overdraft) any {
-	switch {
-	case o.Unlimited:
-		return "unlimited"
-	case len(o.Limits) > 0:
-		return o.Limits
-	}
-	return nil
+	return shown
 }
 
 // putAccount opens an account: 201, or 200 if it was opened before with the same body.
@@ -86,7 +60,7 @@ func (a *api) putAccount(r *request) (reply, error) {
 func (a *api) getAccount(r *request) (reply, error) {
 	out, err := answerFact(r, r.ids["account"], a.config.Facts.Account, showAccount)
 	if err == nil {
-		out.tag = versionTag(out.body.(account).Version)
+		out.tag = versionTag(out.body.(client.Account).Version)
 	}
 	return out, err
 }
@@ -96,6 +70,7 @@ func versionTag(version int64) string { return `"` + strconv.FormatInt(version, 
 
 // listAccounts lists accounts by their ids. The index may lag behind openings.
 func (a *api) listAccounts(r *request) (reply, error) {
-	prefix := r.filter(paramPrefix, rulePrefix)
-	return answerList(r, r.list(paramPrefix, prefix), prefix, a.config.Lists.Accounts, nil, showListedAccount)
+	return answerByPrefix(r, a.config.Lists.Accounts, func(h projections.Holder) client.Account {
+		return showListedAccount(ledger.NewAccount(*h.Opened, h.Newest))
+	})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"ledger.example/events"
+	"ledger.example/client"
 	"ledger.example/projections"
 )
 
@@ -24,36 +24,32 @@ func answerWrite(
 // reading reads a page of a list: of an account, of an asset, of a user, or of all whose ids begin with of.
 type reading[T any] func(ctx context.Context, of string, s projections.Slice) (projections.Listed[T], error)
 
-// answerList answers with a page of l, whose positions are ids.
+// answerList answers with a page of l. read reads the page of what is named by of, and show shows an item. An empty
+// page proves nothing, so then exists looks up whether there is what of names; nil when that need not be.
 func answerList[S, T any](
 	r *request, l list, of string, read reading[S], exists func(ctx context.Context, of string) error, show func(S) T,
 ) (reply, error) {
-	return answerNamed(r, l, events.ValidID, of, read, exists, show)
+	return answerPage(r, l, show, func(ctx context.Context, s projections.Slice) (projections.Listed[S], error) {
+		listed, err := read(ctx, of, s)
+		if err == nil && len(listed.Items) == 0 && exists != nil {
+			err = exists(ctx, of)
+		}
+		return listed, err
+	})
 }
 
-// answerNamed answers with a page of l. valid reports whether a text can be a position in it. read reads the page of
-// what is named by of, and show returns how to show an item. An empty page proves nothing, so then exists looks up
-// whether there is what of names; nil when that need not be.
-func answerNamed[S, T any](
-	r *request, l list, valid func(position string) bool, of string, read reading[S],
-	exists func(ctx context.Context, of string) error, show func(S) T,
-) (reply, error) {
-	return answerPage(r, l, valid, show,
-		func(ctx context.Context, s projections.Slice) (projections.Listed[S], error) {
-			listed, err := read(ctx, of, s)
-			if err == nil && len(listed.Items) == 0 && exists != nil {
-				err = exists(ctx, of)
-			}
-			return listed, err
-		})
+// answerByPrefix answers with a page of what is listed by id: of those whose ids begin as the caller says.
+func answerByPrefix[S, T any](r *request, read reading[S], show func(S) T) (reply, error) {
+	prefix := r.filter(paramPrefix, rulePrefix)
+	return answerList(r, r.list(paramPrefix, prefix), prefix, read, nil, show)
 }
 
-// answerPage answers with a page of l, which read reads. valid reports whether a text can be a position in l.
+// answerPage answers with a page of l, which read reads.
 func answerPage[S, T any](
-	r *request, l list, valid func(position string) bool, show func(S) T,
+	r *request, l list, show func(S) T,
 	read func(context.Context, projections.Slice) (projections.Listed[S], error),
 ) (reply, error) {
-	s := r.slice(l, valid)
+	s := r.slice(l)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
@@ -73,21 +69,14 @@ func (a *api) assetExists(ctx context.Context, id string) error {
 	return err
 }
 
-// page is one page of a list.
-type page[T any] struct {
-	Data []T     `json:"data"`
-	Next *string `json:"next_cursor"`
-}
-
 // pageOf returns a page of l with each item as show returns it.
-func pageOf[S, T any](l list, listed projections.Listed[S], show func(S) T) page[T] {
-	p := page[T]{Data: make([]T, len(listed.Items))}
+func pageOf[S, T any](l list, listed projections.Listed[S], show func(S) T) client.List[T] {
+	p := client.List[T]{Data: make([]T, len(listed.Items))}
 	for i, item := range listed.Items {
 		p.Data[i] = show(item)
 	}
 	if listed.Next != "" {
-		next := l.cursor(listed.Next)
-		p.Next = &next
+		p.NextCursor = new(l.cursor(listed.Next))
 	}
 	return p
 }

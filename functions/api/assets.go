@@ -3,31 +3,24 @@ package api
 import (
 	"context"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
-// asset is an asset by its id.
-type asset struct {
-	listedAsset
-	Actor string `json:"actor"`
+func showAsset(e events.AssetRegistered) client.Asset {
+	shown := showListedAsset(e)
+	shown.Actor = e.Actor
+	return shown
 }
 
-func showAsset(e events.AssetRegistered) asset { return asset{showListedAsset(e), e.Actor} }
-
-// listedAsset is an asset in a list, which leaves out who registered it.
-type listedAsset struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Scale       int    `json:"scale"`
-	Currency    string `json:"currency,omitempty"`
-	CreatedAt   string `json:"created_at"`
-}
-
-func showListedAsset(e events.AssetRegistered) listedAsset {
-	return listedAsset{e.ID, e.Name, e.Description, e.Scale, e.Currency, events.FormatTime(e.At)}
+// showListedAsset leaves out who registered an asset.
+func showListedAsset(e events.AssetRegistered) client.Asset {
+	return client.Asset{
+		ID: e.ID, Name: e.Name, Description: e.Description, Scale: e.Scale, Currency: e.Currency,
+		CreatedAt: events.FormatTime(e.At),
+	}
 }
 
 // putAsset registers an asset: 201, or 200 if it was registered before with the same body.
@@ -42,7 +35,7 @@ func (a *api) putAsset(r *request) (reply, error) {
 		c.Currency = o.id("currency", optional)
 	}, func(ctx context.Context) (reply, error) {
 		if err := sent.check(r, func() (map[string]string, error) {
-			e, err := a.config.Commands.Asset(ctx, c.ID)
+			e, err := a.config.Facts.Asset(ctx, c.ID)
 			return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
 		}); err != nil {
 			return reply{}, err
@@ -59,15 +52,15 @@ func (a *api) getAsset(r *request) (reply, error) {
 
 // listAssets lists assets by their ids. The index may lag behind registrations.
 func (a *api) listAssets(r *request) (reply, error) {
-	prefix := r.filter(paramPrefix, rulePrefix)
-	return answerList(r, r.list(paramPrefix, prefix), prefix, a.config.Lists.Assets, nil, showListedAsset)
+	return answerByPrefix(r, a.config.Lists.Assets, showListedAsset)
 }
 
 // listHolders lists the balances in an asset of all accounts that hold or held it.
 func (a *api) listHolders(r *request) (reply, error) {
-	return answerList(r, r.list(), r.ids["asset"], a.holders, a.assetExists, func(h projections.Holding) balance {
+	show := func(h projections.Holding) client.Balance {
 		return showBalance(ledger.NewAccount(*h.Opened, h.Newest), eventual)(h.Balance)
-	})
+	}
+	return answerList(r, r.list(), r.ids["asset"], a.holders, a.assetExists, show)
 }
 
 // holders reads a page of holders, each with its account.

@@ -5,35 +5,21 @@ import (
 	"net/http"
 	"slices"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
-// balance is what an account holds of one asset.
-type balance struct {
-	Account        string         `json:"account"`
-	Asset          string         `json:"asset"`
-	Quantity       events.Amount  `json:"quantity"`
-	NetExpenditure events.Amount  `json:"net_expenditure"`
-	Credits        events.Amount  `json:"credits"`
-	Debits         events.Amount  `json:"debits"`
-	PendingDebits  events.Amount  `json:"pending_debits"`
-	PendingCredits events.Amount  `json:"pending_credits"`
-	Available      *events.Amount `json:"available"` // null without a limit
-	Postings       int64          `json:"postings"`
-	AsOf           *string        `json:"as_of"`      // KSUID of the newest posting counted
-	AsOfTime       *string        `json:"as_of_time"` // of that posting
-	Consistency    string         `json:"consistency"`
-}
-
 // showBalance returns how to show balances of an account that were read with one consistency.
-func showBalance(of ledger.Account, consistency string) func(projections.Balance) balance {
-	return func(b projections.Balance) balance {
+func showBalance(of ledger.Account, consistency string) func(projections.Balance) client.Balance {
+	return func(b projections.Balance) client.Balance {
 		h := b.Head
-		return balance{
-			b.Account, b.Asset, h.Quantity(), h.Expenditure, h.Credits, h.Debits, h.PendingDebits, h.PendingCredits,
-			available(h, of, b.Asset), h.Count, orNull(string(h.Through)), timeOf(h.Through), consistency,
+		return client.Balance{
+			Account: b.Account, Asset: b.Asset, Quantity: h.Quantity(), NetExpenditure: h.Expenditure,
+			Credits: h.Credits, Debits: h.Debits, PendingDebits: h.PendingDebits, PendingCredits: h.PendingCredits,
+			Available: available(h, of, b.Asset), Postings: h.Count, AsOf: orNull(string(h.Through)),
+			AsOfTime: timeOf(h.Through), Consistency: consistency,
 		}
 	}
 }
@@ -126,7 +112,7 @@ func (a *api) listBalances(r *request) (reply, error) {
 	}
 	id, consistency := r.ids["account"], r.consistency()
 	l := r.list()
-	s := r.slice(l, events.ValidID)
+	s := r.slice(l)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}

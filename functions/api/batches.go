@@ -36,7 +36,6 @@ type batched struct {
 
 // postBatch posts many transactions: each for itself, or all or none.
 func (a *api) postBatch(r *request) (reply, error) {
-	r.dry = r.isDry()
 	items, atomic, err := r.batch()
 	if err != nil {
 		return reply{}, err
@@ -81,7 +80,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 	return reply{status: status, body: out, batch: posted}, nil
 }
 
-// carryOut posts what is sound, unless the caller wants a dry run, and returns how each is answered. A refusal is noted
+// carryOut posts what is sound, and returns how each is answered. A refusal is noted
 // with its request.
 func (a *api) carryOut(
 	r *request, sound []*batched, requests []ledger.PostingRequest, atomic bool,
@@ -89,11 +88,7 @@ func (a *api) carryOut(
 	if len(sound) == 0 { // each is refused by itself
 		return nil, posted, nil
 	}
-	do := a.config.Commands.PostBatch
-	if r.dry {
-		do = a.config.Commands.DryBatch
-	}
-	answers, err := do(r.http.Context(), requests, atomic)
+	answers, err := a.posts(r).PostBatch(r.http.Context(), requests, atomic)
 	if err != nil {
 		return nil, posted, refusalOfBatch(err, sound)
 	}
@@ -121,7 +116,7 @@ func (r *request) batch() (items []*batched, atomic bool, err error) {
 	top := object{d: d, n: r.body}
 	for m := range r.body.children() {
 		if r.body.member(m.key) != m && len(d.malformed) < errorsMax {
-			d.malformed = append(d.malformed, fieldError{m.key, ruleOnce})
+			d.malformed = append(d.malformed, fieldError{Field: m.key, Rule: ruleOnce})
 		}
 	}
 	atomic = top.flag("atomic")
@@ -135,7 +130,7 @@ func (r *request) batch() (items []*batched, atomic bool, err error) {
 		return nil, false, r.invalid(d)
 	case list.count < 1 || list.count > ledger.BatchMax:
 		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch breaks a rule.", fieldError{
-			"requests", fmt.Sprintf("must be 1 to %d, not %d", ledger.BatchMax, list.count),
+			Field: "requests", Rule: fmt.Sprintf("must be 1 to %d, not %d", ledger.BatchMax, list.count),
 		})
 	}
 	for n := range list.children() {
@@ -160,7 +155,7 @@ func idsTwice(list *node) (twice []fieldError) {
 			}
 			if seen[id.text] {
 				field := fmt.Sprintf("requests[%d].%s.id", at, kind.key)
-				twice = append(twice, fieldError{field, "is that of an earlier request of the batch"})
+				twice = append(twice, fieldError{Field: field, Rule: "is that of an earlier request of the batch"})
 			}
 			seen[id.text] = true
 		}
@@ -178,12 +173,12 @@ func (b *batched) read(r *request, n *node) error {
 		switch {
 		case n.kind != anObject || len(malformed) == errorsMax:
 		case n.member(m.key) != m:
-			malformed = append(malformed, fieldError{m.key, ruleOnce})
+			malformed = append(malformed, fieldError{Field: m.key, Rule: ruleOnce})
 		case postingKinds[m.key] != nil:
 			body = m
 			kinds++
 		default:
-			malformed = append(malformed, fieldError{m.key, ruleKnown})
+			malformed = append(malformed, fieldError{Field: m.key, Rule: ruleKnown})
 		}
 	}
 	switch {
@@ -224,7 +219,7 @@ func (b *batched) inBatch() *problem {
 		b.problem.Errors[i].Field = b.field(b.problem.Errors[i].Field)
 	}
 	if len(b.problem.Errors) == 0 {
-		b.problem.Errors = []fieldError{{b.field(""), ruleRefused}}
+		b.problem.Errors = []fieldError{{Field: b.field(""), Rule: ruleRefused}}
 	}
 	return b.problem
 }

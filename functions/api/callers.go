@@ -11,6 +11,7 @@ import (
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/access"
 )
@@ -146,14 +147,6 @@ func (a *api) identify(r *request) error {
 	return nil
 }
 
-// me is who the caller is taken for, and as what.
-type me struct {
-	As      string  `json:"as"` // administrator or user
-	User    *string `json:"user"`
-	Service string  `json:"service"` // that authenticated; of a user's token its issuer
-	Actor   string  `json:"actor"`   // the name under which events record the caller
-}
-
 // getMe tells the caller who they are.
 func (a *api) getMe(r *request) (reply, error) {
 	if err := r.check(); err != nil {
@@ -163,5 +156,5 @@ func (a *api) getMe(r *request) (reply, error) {
 	if r.caller.Admin {
 		as = access.Administrator.String()
 	}
-	return ok(me{as, orNull(r.caller.User), r.caller.Service, r.actor})
+	return ok(client.Me{As: as, User: orNull(r.caller.User), Service: r.caller.Service, Actor: r.actor})
 }

@@ -3,13 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
@@ -57,12 +57,11 @@ func (e echo) check(r *request, read func() (map[string]string, error)) error {
 		return nil
 	}
 	stored, err := read()
-	if refusal, ok := errors.AsType[*ledger.Error](err); ok && (refusal.Code == ledger.CodeAccountNotFound ||
-		refusal.Code == ledger.CodeAssetNotFound) && r.http.Method == http.MethodPut {
-		stored, err = nil, nil
-	}
 	if err != nil {
-		return err
+		if p := problemOf(err, false); p.Status != http.StatusNotFound || r.http.Method != http.MethodPut {
+			return err
+		}
+		stored = nil
 	}
 	d := &decoder{}
 	for name, v := range e {
@@ -80,7 +79,7 @@ func (e echo) check(r *request, read func() (map[string]string, error)) error {
 // stored returns how to read what an account's answers have beside what a body may set.
 func (a *api) stored(ctx context.Context, id string) func() (map[string]string, error) {
 	return func() (map[string]string, error) {
-		account, err := a.config.Commands.Account(ctx, id)
+		account, err := a.config.Facts.Account(ctx, id)
 		return map[string]string{
 			"created_at": events.FormatTime(account.OpenedAt), "actor": account.OpenedBy,
 			"version": strconv.FormatInt(account.Version, 10), "state": string(account.State),
@@ -166,36 +165,21 @@ func (a *api) matching(ctx context.Context, id string, versions []int64) (int64,
 	if len(versions) == 1 {
 		return versions[0], nil
 	}
-	account, err := a.config.Commands.Account(ctx, id)
+	account, err := a.config.Facts.Account(ctx, id)
 	if err == nil && slices.Contains(versions, account.Version) {
 		return account.Version, nil
 	}
 	return -1, err
 }
 
-// change is one version of an account.
-type change struct {
-	Version int64   `json:"version"`
-	At      string  `json:"at"`
-	Actor   string  `json:"actor"`
-	Changed changed `json:"changed"` // what it became; of the opening, what it was
-}
-
-// changed has the fields that changed.
-type changed struct {
-	Name      *string             `json:"name,omitempty"`
-	Profile   json.RawMessage     `json:"profile,omitempty"`
-	Overdraft any                 `json:"overdraft,omitempty"`
-	State     events.AccountState `json:"state,omitempty"`
-}
-
 // listChanges lists the versions of an account, newest first. It is strongly consistent.
 func (a *api) listChanges(r *request) (reply, error) {
-	return answerNamed(r, r.list(), isNumber, r.ids["account"], a.config.Lists.Changes, a.accountExists, showChange)
+	return answerList(r, r.list().by(isNumber), r.ids["account"], a.config.Lists.Changes, a.accountExists, showChange)
 }
 
-func showChange(v projections.AccountVersion) change {
-	shown := change{Version: v.Is.Number, At: events.FormatTime(v.Is.At), Actor: v.Is.Actor}
+// showChange shows what changed; of the opening, all that is set.
+func showChange(v projections.AccountVersion) client.Change {
+	shown := client.Change{Version: v.Is.Number, At: events.FormatTime(v.Is.At), Actor: v.Is.Actor}
 	to := &shown.Changed
 	if v.Was == nil || v.Was.Name != v.Is.Name {
 		to.Name = &v.Is.Name
@@ -204,12 +188,12 @@ func showChange(v projections.AccountVersion) change {
 		to.Profile = json.RawMessage(v.Is.Profile)
 	}
 	if v.Was == nil || !ledger.SameOverdraft(v.Was.Overdraft, v.Is.Overdraft) {
-		if to.Overdraft = showOverdraft(v.Is.Overdraft); to.Overdraft == nil && v.Was != nil {
-			to.Overdraft = map[string]events.Amount{}
+		if is := v.Is.Overdraft; is.Unlimited || len(is.Limits) > 0 || v.Was != nil {
+			to.Overdraft = new(showOverdraft(is))
 		}
 	}
 	if v.Was == nil || v.Was.State != v.Is.State {
-		to.State = v.Is.State
+		to.State = string(v.Is.State)
 	}
 	return shown
 }

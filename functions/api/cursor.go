@@ -7,6 +7,8 @@ import (
 	"errors"
 	"hash/crc32"
 	"strings"
+
+	"ledger.example/events"
 )
 
 // A cursor is, in base64url: a version, a hash of its list, the position after which the next page begins, and a
@@ -24,10 +26,14 @@ var (
 	errCursorForeign = errors.New("belongs to another list or to other filters")
 )
 
-// A list names what a cursor is bound to: the path and the filters of a list, in one order and one spelling.
-type list string
+// A list is what a cursor is bound to.
+type list struct {
+	name  string                     // its path and its filters, in one order and one spelling
+	valid func(position string) bool // whether a text can be a position in it
+}
 
-// listOf returns the list at a path with filters, which are pairs of name and value. An empty value is no filter.
+// listOf returns the list at a path with filters, which are pairs of name and value. An empty value is no filter. Its
+// positions are ids.
 func listOf(path string, filters ...string) list {
 	var b strings.Builder
 	b.WriteString(path)
@@ -36,8 +42,11 @@ func listOf(path string, filters ...string) list {
 			b.WriteString("&" + filters[i] + "=" + filters[i+1])
 		}
 	}
-	return list(b.String())
+	return list{b.String(), events.ValidID}
 }
+
+// by returns l with positions of another kind.
+func (l list) by(valid func(position string) bool) list { return list{l.name, valid} }
 
 // list returns the list at the path of the request.
 func (r *request) list(filters ...string) list {
@@ -50,7 +59,7 @@ func (r *request) list(filters ...string) list {
 
 // hash returns what stands for l in its cursors.
 func (l list) hash() []byte {
-	sum := sha256.Sum256([]byte(l))
+	sum := sha256.Sum256([]byte(l.name))
 	return sum[:cursorListSize]
 }
 
@@ -82,5 +91,9 @@ func (l list) position(cursor string) (string, error) {
 	if string(content[1:1+cursorListSize]) != string(l.hash()) {
 		return "", errCursorForeign
 	}
-	return string(content[1+cursorListSize:]), nil
+	position := string(content[1+cursorListSize:])
+	if position != "" && !l.valid(position) {
+		return "", errCursorAltered
+	}
+	return position, nil
 }

@@ -18,24 +18,6 @@ import (
 	"ledger.example/tests/openapi"
 )
 
-// Every function knows every route, and answers those of another function with an internal error.
-func TestAFunctionWithoutAPart(t *testing.T) {
-	f := newFixture(t)
-	onlyWrites, onlyReads := f.config, f.config
-	onlyWrites.Facts, onlyWrites.Lists, onlyWrites.Strong = nil, nil, nil
-	onlyReads.Commands = nil
-	for name, c := range map[string]Config{"command": onlyWrites, "query": onlyReads} {
-		f.Handler = New(c)
-		refused(t, f.do(t, "GET", "/v1/loans", ""), 404, codeNotFound)
-		refused(t, f.do(t, "PATCH", "/v1/assets/USD", ""), 405, codeMethodNotAllowed)
-		if name == "command" {
-			refused(t, f.do(t, "GET", "/v1/assets/USD", ""), 500, ledger.CodeInternal)
-		} else {
-			refused(t, f.do(t, "POST", "/v1/transfers", goodTransfer), 500, ledger.CodeInternal)
-		}
-	}
-}
-
 func TestContentTypes(t *testing.T) {
 	for _, c := range []struct {
 		contentType string
@@ -125,7 +107,7 @@ func TestReadsThatFail(t *testing.T) {
 			continue
 		}
 		o := d.Paths[known.pattern]["get"]
-		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.Needed(o).Encode(), "")
+		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.Needed(t, o).Encode(), "")
 		if (w.Code == 503) != (w.Header().Get("Retry-After") != "") || w.Code != 503 && w.Code != 500 {
 			t.Errorf("%s answered %d %s", known.pattern, w.Code, w.Body)
 		}

@@ -39,8 +39,8 @@ func (a *api) listTransactions(r *request) (reply, error) {
 		order = "" // as if it were not given
 	}
 	l := r.list(paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
-		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger)
-	return answerPage(r, l, isListed, showHold,
+		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger).by(isListed)
+	return answerPage(r, l, showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Transaction], error) {
 			listed, err := a.config.Lists.Transactions(ctx, by, s)
 			return within(listed, func(t projections.Transaction) (string, int) {

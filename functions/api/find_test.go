@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
@@ -80,15 +81,15 @@ func (f *fixture) postAt(t *testing.T, at time.Time, id, more string) {
 func (f *fixture) ids(t *testing.T, path string) (ids string, pages int) {
 	t.Helper()
 	for cursor := ""; ; {
-		got := answer[page[transaction]](t, f.must(t, 200, "GET", path+cursor, ""))
+		got := answer[client.List[transaction]](t, f.must(t, 200, "GET", path+cursor, ""))
 		pages++
 		for _, one := range got.Data {
 			ids += one.ID + " "
 		}
-		if got.Next == nil {
+		if got.NextCursor == nil {
 			return strings.TrimSpace(ids), pages
 		}
-		cursor = "&cursor=" + url.QueryEscape(*got.Next)
+		cursor = "&cursor=" + url.QueryEscape(*got.NextCursor)
 	}
 }
 
@@ -178,7 +179,7 @@ func TestJournal(t *testing.T) {
 func TestBadSearches(t *testing.T) {
 	f := newFixture(t)
 	f.list(t)
-	cursor := *answer[page[transaction]](t, f.must(t, 200, "GET", "/v1/transactions?limit=1", "")).Next
+	cursor := *answer[client.List[transaction]](t, f.must(t, 200, "GET", "/v1/transactions?limit=1", "")).NextCursor
 	after := answer[journalPage](t, f.must(t, 200, "GET", "/v1/journal", "")).Next
 	other := f.config
 	other.Ledger, other.IndexedMetadata = "other", nil

@@ -111,9 +111,10 @@ func unprojected(t testing.TB) *fixture {
 	reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
 	f.projector = projections.NewProjector(v, now, slog.New(slog.DiscardHandler))
 	c := ledger.Config{Journal: journal.NewJournal(client, name), Projections: reader, Now: now}
-	f.commands = &spied{Commands: ledger.New(c)}
+	commands := ledger.New(c)
+	f.commands = &spied{Commands: commands}
 	f.config = Config{ // of two ledgers: reads find nothing cached
-		Commands: f.commands, Facts: ledger.New(c), Lists: views.NewLists(client, name), Strong: reader,
+		Commands: f.commands, DryRun: commands.DryRun(), Facts: ledger.New(c), Lists: views.NewLists(client, name), Strong: reader,
 		Past: projections.NewPast(v, v.Eventual(), views.NewLists(client, name), now), Now: now,
 		Grants:  ledger.New(c),
 		Caller:  LocalCaller,

@@ -54,7 +54,7 @@ func FuzzForgedCursor(f *testing.F) {
 		cursor := forged(listOf(path, paramAsset, filter), position)
 		const asked = "/v1/accounts/jane/postings"
 		w := fix.do(t, "GET", asked+"?cursor="+cursor, "")
-		fits := listOf(path, paramAsset, filter) == listOf(asked) && (position == "" || isKSUID(position)) &&
+		fits := listOf(path, paramAsset, filter).name == listOf(asked).name && (position == "" || isKSUID(position)) &&
 			len(cursor) < cursorChars
 		if fits && w.Code == 200 {
 			return

@@ -6,59 +6,29 @@ import (
 	"net/http"
 	"strconv"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
 )
 
-// group is a group by its id.
-type group struct {
-	listedGroup
-	Actor string `json:"actor"`
+func showGroup(e events.GroupRegistered) client.Group {
+	shown := showListedGroup(e)
+	shown.Actor = e.Actor
+	return shown
 }
 
-func showGroup(e events.GroupRegistered) group { return group{showListedGroup(e), e.Actor} }
-
-// listedGroup is a group in a list, which leaves out who registered it.
-type listedGroup struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	CreatedAt   string `json:"created_at"`
+// showListedGroup leaves out who registered a group.
+func showListedGroup(e events.GroupRegistered) client.Group {
+	return client.Group{ID: e.ID, Name: e.Name, Description: e.Description, CreatedAt: events.FormatTime(e.At)}
 }
 
-func showListedGroup(e events.GroupRegistered) listedGroup {
-	return listedGroup{e.ID, e.Name, e.Description, events.FormatTime(e.At)}
+func showGrouped(g projections.Grouped) client.Grouped {
+	return client.Grouped{Group: g.Group, Account: g.Account}
 }
 
-// grouped is an account's place in a group.
-type grouped struct {
-	Group   string `json:"group"`
-	Account string `json:"account"`
-}
-
-func showGrouped(g projections.Grouped) grouped { return grouped{g.Group, g.Account} }
-
-// groupings is the answer to putting an account into a group or taking it out.
-type groupings struct {
-	grouped
-	Groups []string `json:"groups"` // all of the account
-}
-
-// total is what the accounts of a group hold of one asset.
-type total struct {
-	Asset    string `json:"asset"`
-	Accounts int    `json:"accounts"` // that hold or held it
-	sums
-}
-
-func showTotal(t projections.Total) total { return total{t.Asset, t.Accounts, showSums(t.Fold)} }
-
-// totals is a page of totals.
-type totals struct {
-	Group    string `json:"group"`
-	Accounts int    `json:"accounts"` // of the group
-	page[total]
+func showTotal(t projections.Total) client.GroupTotal {
+	return client.GroupTotal{Asset: t.Asset, Accounts: t.Accounts, Sums: showSums(t.Fold)}
 }
 
 // putGroup registers a group: 201, or 200 if it was registered before with the same body.
@@ -71,7 +41,7 @@ func (a *api) putGroup(r *request) (reply, error) {
 		c.Description = o.text("description", optional)
 	}, func(ctx context.Context) (reply, error) {
 		if err := sent.check(r, func() (map[string]string, error) {
-			e, err := a.config.Commands.Group(ctx, c.ID)
+			e, err := a.config.Facts.Group(ctx, c.ID)
 			return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
 		}); err != nil {
 			return reply{}, err
@@ -88,8 +58,7 @@ func (a *api) getGroup(r *request) (reply, error) {
 
 // listGroups lists groups by their ids. The index may lag behind registrations.
 func (a *api) listGroups(r *request) (reply, error) {
-	prefix := r.filter(paramPrefix, rulePrefix)
-	return answerList(r, r.list(paramPrefix, prefix), prefix, a.config.Lists.Groups, nil, showListedGroup)
+	return answerByPrefix(r, a.config.Lists.Groups, showListedGroup)
 }
 
 // putGrouped puts an account into a group: 201, or 200 if it is in it.
@@ -107,7 +76,8 @@ func (a *api) group(r *request, out bool) (reply, error) {
 	if groups == nil {
 		groups = []string{}
 	}
-	return written(changed && !out, "", groupings{grouped{c.Group, c.Account}, groups}), err
+	is := client.AccountGroups{Grouped: client.Grouped{Group: c.Group, Account: c.Account}, Groups: groups}
+	return written(changed && !out, "", is), err
 }
 
 // listGroupAccounts lists the accounts of a group by their ids; to users those on which they have a role.
@@ -138,7 +108,7 @@ func (a *api) listGroupsOf(r *request) (reply, error) {
 func (a *api) getTotals(r *request) (reply, error) {
 	id := r.ids["group"]
 	l := r.list()
-	s := r.slice(l, events.ValidID)
+	s := r.slice(l)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
@@ -150,7 +120,8 @@ func (a *api) getTotals(r *request) (reply, error) {
 		err = newProblem(codeGroupTooLarge, "The group has more than "+strconv.Itoa(projections.TotalsAccounts)+
 			" accounts, the most whose balances are added up.")
 	}
-	return reply{status: http.StatusOK, body: totals{id, accounts, pageOf(l, listed, showTotal)}}, err
+	shown := client.GroupTotals{Group: id, Accounts: accounts, List: pageOf(l, listed, showTotal)}
+	return reply{status: http.StatusOK, body: shown}, err
 }
 
 // groupExists returns nil, or why the group cannot be read: group_not_found for one.

@@ -70,37 +70,26 @@ func (o *object) part() (p ledger.Part) {
 func (a *api) capture(r *request) (reply, error) {
 	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor}
 	read := func(o *object) { c.Part = o.part() }
-	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
-		if r.dry {
-			return a.config.Commands.DryCapture(ctx, c)
-		}
-		return a.config.Commands.Capture(ctx, c)
-	})
+	return a.endHold(r, &c, read, func(ctx context.Context, p Posts) (ledger.Ended, error) { return p.Capture(ctx, c) })
 }
 
 // release gives back what is held. The answer is the same when it was released before.
 func (a *api) release(r *request) (reply, error) {
 	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor}
 	read := func(o *object) { c.Description = o.text("description", optional) }
-	return a.endHold(r, &c, read, func(ctx context.Context) (ledger.Ended, error) {
-		if r.dry {
-			return a.config.Commands.DryRelease(ctx, c)
-		}
-		return a.config.Commands.Release(ctx, c)
-	})
+	return a.endHold(r, &c, read, func(ctx context.Context, p Posts) (ledger.Ended, error) { return p.Release(ctx, c) })
 }
 
 // endHold ends the hold of the path by end, once its body was read.
 func (a *api) endHold(
-	r *request, c command, read func(*object), end func(context.Context) (ledger.Ended, error),
+	r *request, c command, read func(*object), end func(context.Context, Posts) (ledger.Ended, error),
 ) (reply, error) {
-	r.dry = r.isDry()
 	return answerWrite(r, c, read, func(ctx context.Context) (reply, error) {
 		v, err := a.permitLife(ctx, r, r.ids["id"], debitedByHold)
 		if err != nil {
 			return reply{}, err
 		}
-		out, err := showEnded(end(ctx))
+		out, err := showEnded(end(ctx, a.posts(r)))
 		return out.to(v), err
 	})
 }
@@ -120,7 +109,6 @@ func showEnded(e ledger.Ended, err error) (reply, error) {
 // postReversal posts a transaction that takes back another one, in whole or in part.
 func (a *api) postReversal(r *request) (reply, error) {
 	c := ledger.ReverseRequest{Annotation: ledger.Annotation{Actor: r.actor}, Transaction: r.ids["id"]}
-	r.dry = r.isDry()
 	return answerWrite(r, &c, func(o *object) {
 		o.annotation(&c.Annotation)
 		c.Part = o.part()
@@ -133,15 +121,9 @@ func (a *api) postReversal(r *request) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		if r.dry {
-			out, err := showDry(a.config.Commands.DryReverse(ctx, c))
-			return out.to(v), refusalTo(v, err)
-		}
-		posted, err := a.config.Commands.Reverse(ctx, c)
-		if err != nil {
-			return reply{}, refusalTo(v, err)
-		}
-		return showPosted(posted).to(v), nil
+		posted, err := a.posts(r).Reverse(ctx, c)
+		out, err := answerPosted(r, posted, err)
+		return out.to(v), refusalTo(v, err)
 	})
 }
 
@@ -165,7 +147,7 @@ func (a *api) listReversals(r *request) (reply, error) {
 		}), err
 	}
 	show := func(v projections.Reversal) transaction { return showTransaction(v.Header).to(seen) }
-	return answerNamed(r, r.list(), isNumber, r.ids["id"], read, exists, show)
+	return answerList(r, r.list().by(isNumber), r.ids["id"], read, exists, show)
 }
 
 // showHold shows a hold in a list, which leaves out what reversals took back.
@@ -201,12 +183,12 @@ func (a *api) listHolds(r *request) (reply, error) {
 		return listed, err
 	}
 	show := func(h projections.Hold) transaction { return showHold(h).to(seen) }
-	return answerNamed(r, r.list(paramStatus, status), isKSUID, r.ids["account"], read, a.accountExists, show)
+	return answerList(r, r.list(paramStatus, status).by(isKSUID), r.ids["account"], read, a.accountExists, show)
 }
 
 // listOpenHolds lists all holds that have not ended, those that expire first first.
 func (a *api) listOpenHolds(r *request) (reply, error) {
-	return answerPage(r, r.list(), isOpenHold, showHold,
+	return answerPage(r, r.list().by(isOpenHold), showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Hold], error) {
 			listed, err := a.config.Lists.OpenHolds(ctx, s)
 			return within(listed, func(h projections.Hold) (string, int) {

@@ -31,8 +31,8 @@ type journalPage struct {
 
 // listJournal lists what happened after a cursor, or from a time on, else from the beginning.
 func (a *api) listJournal(r *request) (reply, error) {
-	l := r.list("ledger", a.config.Ledger)
-	s := r.sliceAfter(paramAfter, l, isJournalPosition)
+	l := r.list("ledger", a.config.Ledger).by(isJournalPosition)
+	s := r.sliceAfter(paramAfter, l)
 	if from, given := a.past(r, paramFrom); given {
 		if _, both := r.query[paramAfter]; both {
 			r.failOnce(paramFrom, ruleFromAfter)

@@ -104,7 +104,7 @@ func (a *api) listMembers(r *request) (reply, error) {
 // list. Users see those on which they have a role.
 func (a *api) listAccountsOf(r *request) (reply, error) {
 	read := shownTo(r, a.config.Lists.AccountsOf, r.toSee, func(m projections.Reach) string { return m.Account })
-	return answerNamed(r, r.list(), isReach, r.ids["user"], read, nil, showReach)
+	return answerList(r, r.list().by(isReach), r.ids["user"], read, nil, showReach)
 }
 
 // isReach reports whether text can be a position in the list of a user's accounts: an id, or a #, a group and perhaps

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/projections"
 )
@@ -18,40 +19,20 @@ type Past interface {
 		projections.StatementPage, error)
 }
 
-// sums are what a fold of an account's postings in one asset shows.
-type sums struct {
-	Quantity       events.Amount `json:"quantity"`
-	NetExpenditure events.Amount `json:"net_expenditure"`
-	Credits        events.Amount `json:"credits"`
-	Debits         events.Amount `json:"debits"`
-	PendingDebits  events.Amount `json:"pending_debits"`
-	PendingCredits events.Amount `json:"pending_credits"`
-	Postings       int64         `json:"postings"`
-}
-
-func showSums(f projections.Fold) sums {
-	return sums{f.Quantity(), f.Expenditure, f.Credits, f.Debits, f.PendingDebits, f.PendingCredits, f.Count}
-}
-
-// pastBalance is what an account held of one asset at a time. Limits are those of now, so nothing was available then.
-type pastBalance struct {
-	Account string `json:"account"`
-	Asset   string `json:"asset"`
-	sums
-	AsOf        *string `json:"as_of"`      // KSUID of the newest posting counted
-	AsOfTime    *string `json:"as_of_time"` // of that posting
-	At          string  `json:"at"`
-	Settled     bool    `json:"settled"`
-	Revision    int64   `json:"revision"` // the number of postings counted
-	Consistency string  `json:"consistency"`
+func showSums(f projections.Fold) client.Sums {
+	return client.Sums{
+		Quantity: f.Quantity(), NetExpenditure: f.Expenditure, Credits: f.Credits, Debits: f.Debits,
+		PendingDebits: f.PendingDebits, PendingCredits: f.PendingCredits, Postings: f.Count,
+	}
 }
 
 // showPast returns how to show balances as of a time that were read with one consistency.
-func showPast(at time.Time, consistency string) func(projections.PastBalance) pastBalance {
-	return func(b projections.PastBalance) pastBalance {
-		return pastBalance{
-			b.Account, b.Asset, showSums(b.Fold), orNull(string(b.Through)), timeOf(b.Through),
-			events.FormatTime(at), b.Settled, b.Count, consistency,
+func showPast(at time.Time, consistency string) func(projections.PastBalance) client.PastBalance {
+	return func(b projections.PastBalance) client.PastBalance {
+		return client.PastBalance{
+			Account: b.Account, Asset: b.Asset, Sums: showSums(b.Fold), AsOf: orNull(string(b.Through)),
+			AsOfTime: timeOf(b.Through), At: events.FormatTime(at), Settled: b.Settled, Revision: b.Count,
+			Consistency: consistency,
 		}
 	}
 }
@@ -102,7 +83,7 @@ func (a *api) getPast(r *request, k events.Pair, at time.Time) (reply, error) {
 func (a *api) listPast(r *request, account string, at time.Time) (reply, error) {
 	consistency := r.consistency()
 	l := r.list(paramAt, events.FormatTime(at))
-	return answerPage(r, l, events.ValidID, showPast(at, consistency),
+	return answerPage(r, l, showPast(at, consistency),
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.PastBalance], error) {
 			listed, err := a.config.Past.Balances(ctx, account, at, consistency == strong, s)
 			if err == nil && len(listed.Items) == 0 {

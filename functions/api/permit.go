@@ -121,41 +121,27 @@ func (r *request) begin() error {
 	return nil
 }
 
-// look reads the caller's right on the account or in the group of the path, and returns nil if it is enough.
+// look reads the caller's right on the account or in the group of the path, and returns nil if it is enough. To callers
+// without any role, what the path names does not exist.
 func (r *request) look(ctx context.Context) (err error) {
 	defer recoverTo(&err)
+	name, where, absent := r.ids["account"], "on the account", ledger.AccountNotFound
+	rights := func() (map[string]access.Right, error) {
+		return r.roles(ctx, map[string]access.Role{name: r.rule.role})
+	}
 	if r.rule.of == onGroup {
-		return r.inGroup(ctx, r.ids["group"], r.rule.role)
+		name, where, absent = r.ids["group"], "in the group", ledger.GroupNotFound
+		rights = func() (map[string]access.Right, error) { return r.within(ctx, name) }
 	}
-	return r.onAccount(ctx, r.ids["account"], r.rule.role)
-}
-
-// onAccount returns nil if the caller has a role on an account. To callers without any, it does not exist.
-func (r *request) onAccount(ctx context.Context, account string, needed access.Role) error {
-	roles, err := r.roles(ctx, map[string]access.Role{account: needed})
-	r.right = roles[account]
+	held, err := rights()
+	r.right = held[name]
 	switch role := r.right.Role; {
 	case err != nil:
 		return err
 	case role == access.None:
-		return ledger.AccountNotFound()
-	case role < needed:
-		return forbidden(needed, fmt.Sprintf("This needs the role %s on the account.", needed))
-	}
-	return nil
-}
-
-// inGroup is onAccount for a role in a group.
-func (r *request) inGroup(ctx context.Context, group string, needed access.Role) error {
-	roles, err := r.within(ctx, group)
-	r.right = roles[group]
-	switch role := r.right.Role; {
-	case err != nil:
-		return err
-	case role == access.None:
-		return ledger.GroupNotFound()
-	case role < needed:
-		return forbidden(needed, fmt.Sprintf("This needs the role %s in the group.", needed))
+		return absent()
+	case role < r.rule.role:
+		return forbidden(r.rule.role, fmt.Sprintf("This needs the role %s %s.", r.rule.role, where))
 	}
 	return nil
 }
@@ -216,7 +202,7 @@ func (r *request) permitPosting(c command) error {
 // backdating refuses a user who gives a time in the past.
 func backdating() error {
 	return forbidden(access.Administrator, "Only services and administrators post for a time in the past.",
-		fieldError{"effective_at", ruleRole(access.Administrator)})
+		fieldError{Field: "effective_at", Rule: ruleRole(access.Administrator)})
 }
 
 // needsOf returns the accounts that a posting debits, each with the role that is needed on it.

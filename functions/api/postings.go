@@ -51,7 +51,7 @@ func (a *api) listPostings(r *request) (reply, error) {
 	if _, filtered := r.query[paramAsset]; given && !filtered {
 		r.failOnce(paramConsistency, ruleOfAsset)
 	}
-	return answerPage(r, postingsOf(k.Account, k.Asset, span), isKSUID, showPosting,
+	return answerPage(r, postingsOf(k.Account, k.Asset, span), showPosting,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[events.PostingRecorded], error) {
 			var listed projections.Listed[events.PostingRecorded]
 			var err error
@@ -83,10 +83,10 @@ func (a *api) historyExists(ctx context.Context, k events.Pair) error {
 // postingsOf is the list of an account's postings within span, of one asset unless that is empty.
 func postingsOf(account, asset string, span projections.Span) list {
 	return listOf("/v1/accounts/"+account+"/postings", paramAsset, asset,
-		paramFrom, filterTime(span.From), paramTo, filterTime(span.To))
+		paramFrom, filterTime(span.From), paramTo, filterTime(span.To)).by(isKSUID)
 }
 
-// isKSUID reports whether text can be a position in a history. In other lists positions are ids.
+// isKSUID reports whether text can be a position in a history.
 func isKSUID(text string) bool {
 	_, err := events.ParseKSUID(text)
 	return err == nil

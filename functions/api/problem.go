@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/store"
 	"ledger.example/ledger"
@@ -31,7 +32,7 @@ type problem struct {
 	Requested   *events.Amount `json:"requested,omitempty"`
 	HoldStatus  ledger.Status  `json:"hold_status,omitempty"`
 	Version     int64          `json:"version,omitempty"` // of the account
-	Left        []part         `json:"left,omitempty"`    // what may still be taken back of each leg
+	Left        []client.Leg   `json:"left,omitempty"`    // what may still be taken back of each leg
 	Transaction string         `json:"transaction_id,omitempty"`
 
 	allow      []string      // with codeMethodNotAllowed
@@ -40,10 +41,7 @@ type problem struct {
 }
 
 // fieldError names a field of the request, a parameter or a header, and the rule that it breaks.
-type fieldError struct {
-	Field string `json:"field"`
-	Rule  string `json:"rule"`
-}
+type fieldError = client.FieldError
 
 // fieldErrors returns faults with their fields as the body names them: "postings[1].quantity", "metadata.order".
 func fieldErrors(faults []ledger.FieldError) []fieldError {
@@ -128,7 +126,7 @@ func problemOfLedger(e *ledger.Error, write bool) *problem {
 		p.Available, p.Requested = &e.Funds.Available, &e.Funds.Requested
 	}
 	for _, of := range e.Left {
-		p.Left = append(p.Left, part{of.Account, of.Asset, of.Quantity, of.Cost})
+		p.Left = append(p.Left, client.Leg{Account: of.Account, Asset: of.Asset, Quantity: of.Quantity, Cost: of.Cost})
 	}
 	p.Version = e.Version
 	p.HoldStatus, p.Transaction, p.retryAfter = e.HoldStatus, e.Transaction, e.RetryAfter

@@ -155,22 +155,17 @@ func parseTime(text string) (t time.Time, ok bool) {
 	return t, err == nil && text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",")
 }
 
-// slice returns the requested part of l. valid reports whether a text can be a position in l.
-func (r *request) slice(l list, valid func(position string) bool) projections.Slice {
-	return r.sliceAfter(paramCursor, l, valid)
-}
+// slice returns the requested part of l.
+func (r *request) slice(l list) projections.Slice { return r.sliceAfter(paramCursor, l) }
 
 // sliceAfter is slice with the cursor in a parameter of that name.
-func (r *request) sliceAfter(name string, l list, valid func(position string) bool) projections.Slice {
+func (r *request) sliceAfter(name string, l list) projections.Slice {
 	s := projections.Slice{Limit: r.number(paramLimit, 1, limitMax, limitDefault)}
 	cursor, given := r.query[name]
 	if !given {
 		return s
 	}
 	position, err := l.position(cursor)
-	if err == nil && position != "" && !valid(position) {
-		err = errCursorAltered
-	}
 	// If a filter is at fault, the cursor may belong to the list that was meant.
 	if err != nil && (err != errCursorForeign || len(r.wrong) == 0) {
 		before := len(r.wrong)

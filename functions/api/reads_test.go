@@ -122,15 +122,15 @@ func TestCursorRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		here, there := id.Draw(t, "account"), id.Draw(t, "other")
 		position := rapid.OneOf(id, rapid.Just("")).Draw(t, "position")
-		cursor := list("/v1/accounts/" + here).cursor(position)
-		if got, err := list("/v1/accounts/" + here).position(cursor); got != position || err != nil {
+		cursor := listOf("/v1/accounts/" + here).cursor(position)
+		if got, err := listOf("/v1/accounts/" + here).position(cursor); got != position || err != nil {
 			t.Fatalf("%q came back as %q, %v", position, got, err)
 		}
 		if len(cursor) >= cursorChars || url.QueryEscape(cursor) != cursor {
 			t.Fatalf("cursor %s", cursor)
 		}
 		if here != there {
-			if _, err := list("/v1/accounts/" + there).position(cursor); err != errCursorForeign {
+			if _, err := listOf("/v1/accounts/" + there).position(cursor); err != errCursorForeign {
 				t.Fatalf("taken from %s to %s: %v", here, there, err)
 			}
 		}

@@ -67,6 +67,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 	}
 	r.checkPath()
 	r.readQuery()
+	r.dry = r.isDry()
 	out, err = found.handle(a, r)
 	return r.judged(out, r.refusal(err))
 }

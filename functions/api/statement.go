@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/projections"
 )
@@ -22,8 +23,8 @@ type statement struct {
 	Asset   string          `json:"asset"`
 	From    string          `json:"from"`
 	To      string          `json:"to"`
-	Opening sums            `json:"opening"`
-	Closing sums            `json:"closing"`
+	Opening client.Sums     `json:"opening"`
+	Closing client.Sums     `json:"closing"`
 	Settled bool            `json:"settled"`
 	Data    []statementLine `json:"data"`
 	Next    *string         `json:"next_cursor"`
@@ -43,8 +44,8 @@ func (a *api) getStatement(r *request) (reply, error) {
 	}
 	span := a.span(r)
 	l := r.list(paramAsset, k.Asset,
-		paramFrom, events.FormatTime(span.From), paramTo, events.FormatTime(span.To))
-	s := r.slice(l, isMark)
+		paramFrom, events.FormatTime(span.From), paramTo, events.FormatTime(span.To)).by(isMark)
+	s := r.slice(l)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}

@@ -3,24 +3,17 @@ package api
 import (
 	"golang.org/x/sync/errgroup"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/projections"
 )
 
 // accountPage is what a program needs to show an account.
 type accountPage struct {
-	Account  account       `json:"account"`
-	Summary  summary       `json:"summary"`
-	Balances page[balance] `json:"balances"`
-	Postings page[posting] `json:"postings"`
-}
-
-// summary is the projected totals of an account: zeros and nulls before they are projected.
-type summary struct {
-	Holdings       int64   `json:"holdings"`
-	Assets         int64   `json:"assets"`
-	FirstPostingAt *string `json:"first_posting_at"`
-	LastPostingAt  *string `json:"last_posting_at"`
+	Account  client.Account              `json:"account"`
+	Summary  client.Summary              `json:"summary"` // zeros and nulls before it is projected
+	Balances client.List[client.Balance] `json:"balances"`
+	Postings client.List[posting]        `json:"postings"`
 }
 
 // getSummary answers with an account's page. It sends two queries at the same time, whose cost does not depend on the
@@ -60,8 +53,10 @@ func (a *api) getSummary(r *request) (reply, error) {
 	}
 	l, totals := postingsOf(id, "", projections.Span{}), held.Summary
 	out := accountPage{
-		Account:  showAccount(holder),
-		Summary:  summary{totals.Holdings, totals.Assets, timeOf(totals.First), nil},
+		Account: showAccount(holder),
+		Summary: client.Summary{
+			Holdings: totals.Holdings, Assets: totals.Assets, FirstPostingAt: timeOf(totals.First),
+		},
 		Balances: pageOf(listOf("/v1/accounts/"+id+"/balances"), held.Balances, showBalance(holder, eventual)),
 	}
 	if totals.First != "" {
@@ -72,10 +67,9 @@ func (a *api) getSummary(r *request) (reply, error) {
 	}
 	out.Postings = pageOf(l, postings, showPosting)
 	if newest == 0 {
-		out.Postings = page[posting]{Data: []posting{}}
+		out.Postings = client.List[posting]{Data: []posting{}}
 		if len(postings.Items) > 0 {
-			top := l.cursor("")
-			out.Postings.Next = &top
+			out.Postings.NextCursor = new(l.cursor(""))
 		}
 	}
 	return ok(out)

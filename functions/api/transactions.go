@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 )
@@ -28,16 +29,8 @@ type transaction struct {
 	EndDescription string `json:"end_description,omitempty"` // of a release
 	Captured       []leg  `json:"captured,omitzero"`         // as they were posted; nil while it is open
 
-	Reversed []part `json:"reversed,omitempty"` // what reversals took back of each leg that was posted
-	DryRun   bool   `json:"dry_run,omitempty"`  // nothing was written
-}
-
-// part is what is, or may still be, taken back of a leg.
-type part struct {
-	Account  string        `json:"account"`
-	Asset    string        `json:"asset"`
-	Quantity events.Amount `json:"quantity"`
-	Cost     events.Amount `json:"cost"`
+	Reversed []client.Leg `json:"reversed,omitempty"` // what reversals took back of each leg that was posted
+	DryRun   bool         `json:"dry_run,omitempty"`  // nothing was written
 }
 
 // leg is a posting of a transaction.
@@ -104,7 +97,9 @@ func showLife(l ledger.Life) transaction {
 	if len(l.Reversals) > 0 {
 		for i, of := range l.Reversed() {
 			posted := l.Posted()[i]
-			t.Reversed = append(t.Reversed, part{posted.Account, posted.Asset, of.Quantity, of.Cost})
+			t.Reversed = append(t.Reversed, client.Leg{
+				Account: posted.Account, Asset: posted.Asset, Quantity: of.Quantity, Cost: of.Cost,
+			})
 		}
 	}
 	return t
@@ -183,30 +178,34 @@ type beingRead struct{ ledger.PostingRequest }
 
 // post posts what read reads. A replay is answered with the first answer.
 func (a *api) post(r *request, read readPosting) (reply, error) {
-	r.dry = r.isDry()
 	var c beingRead
 	return answerWrite(r, &c, func(o *object) {
 		var note *ledger.Annotation
 		c.PostingRequest, note = read(o, ledger.Annotation{Actor: r.actor})
 		r.idempotencyKey(o, note)
 	}, func(ctx context.Context) (reply, error) {
-		if r.dry {
-			return showDry(a.config.Commands.DryRun(ctx, c.PostingRequest))
-		}
-		posted, err := a.config.Commands.Post(ctx, c.PostingRequest)
-		if err != nil {
-			return reply{}, err
-		}
-		return showPosted(posted), nil
+		posted, err := a.posts(r).Post(ctx, c.PostingRequest)
+		return answerPosted(r, posted, err)
 	})
 }
 
-// showDry shows what would be posted.
-func showDry(posted ledger.Posted, err error) (reply, error) {
-	if err != nil {
-		return reply{}, err
+// posts returns what carries out a request that posts: of a dry run, what judges it alone.
+func (a *api) posts(r *request) Posts {
+	if r.dry {
+		return a.config.DryRun
 	}
-	return ok(showTransaction(posted.Transaction))
+	return a.config.Commands
+}
+
+// answerPosted answers with what was posted, or would be.
+func answerPosted(r *request, posted ledger.Posted, err error) (reply, error) {
+	switch {
+	case err != nil:
+		return reply{}, err
+	case r.dry:
+		return ok(showTransaction(posted.Transaction))
+	}
+	return showPosted(posted), nil
 }
 
 // showPosted shows what was posted as it was then, however often it is asked for.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/internal/access"
 	"ledger.example/ledger"
@@ -73,7 +74,7 @@ func (t transaction) to(v view) transaction {
 	hidden := func(l leg) bool { return !v.sees(l.Account) }
 	t.Postings = slices.DeleteFunc(t.Postings, hidden)
 	t.Captured = slices.DeleteFunc(t.Captured, hidden)
-	t.Reversed = slices.DeleteFunc(t.Reversed, func(p part) bool { return !v.sees(p.Account) })
+	t.Reversed = slices.DeleteFunc(t.Reversed, func(l client.Leg) bool { return !v.sees(l.Account) })
 	t.Hidden = all - len(t.Postings)
 	return t
 }
@@ -115,7 +116,7 @@ func (a *api) permitLife(
 	if r.caller.Admin {
 		return nil, nil
 	}
-	life, err := a.config.Commands.Life(ctx, id)
+	life, err := a.config.Facts.Life(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"ledger.example/client"
 	"ledger.example/events"
 	"ledger.example/ledger"
 	"ledger.example/projections"
@@ -219,26 +220,29 @@ func TestAnswersFitIntoLambdas(t *testing.T) {
 		overdraft[id(i)] = amount
 	}
 	profile := `"` + strings.Repeat(`\"`, (events.ProfileBytes-2)/2) + `"`
-	owner := account{name, text(events.NameChars), json.RawMessage(profile), overdraft, events.StateClosed, 1 << 62, at,
-		text(events.ActorChars)}
-	accounts, balances, postings := page[listedAccount]{Next: &cursor}, page[balance]{Next: &cursor},
-		page[posting]{Next: &cursor}
+	listed := client.Account{ID: name, Name: text(events.NameChars), Overdraft: client.Overdraft{Limits: overdraft},
+		State: client.StateClosed, Version: 1 << 62, CreatedAt: at}
+	owner := listed
+	owner.Profile, owner.Actor = json.RawMessage(profile), text(events.ActorChars)
+	accounts, balances, postings := client.List[client.Account]{NextCursor: &cursor},
+		client.List[client.Balance]{NextCursor: &cursor}, client.List[posting]{NextCursor: &cursor}
 	legs := leg{events.KSUID(strings.Repeat("K", 27)), name, name, digits, digits}
 	for range limitMax {
-		accounts.Data = append(accounts.Data, listedAccount{name, text(events.NameChars), overdraft,
-			events.StateClosed, 1 << 62, at})
-		balances.Data = append(balances.Data, balance{name, name, amount, amount, amount, amount, amount, amount, &amount,
-			1 << 62, &name, &at, eventual})
+		accounts.Data = append(accounts.Data, listed)
+		balances.Data = append(balances.Data, client.Balance{Account: name, Asset: name, Quantity: amount,
+			NetExpenditure: amount, Credits: amount, Debits: amount, PendingDebits: amount, PendingCredits: amount,
+			Available: &amount, Postings: 1 << 62, AsOf: &name, AsOfTime: &at, Consistency: eventual})
 		postings.Data = append(postings.Data, posting{legs, digits, ledger.StatusCaptured, name, events.KindTransaction,
 			text(events.DescriptionChars), at})
 	}
+	totals := client.Summary{Holdings: 1 << 62, Assets: 1 << 62, FirstPostingAt: &at, LastPostingAt: &at}
 	var fields []fieldError
 	for range 2 * errorsMax {
 		fields = append(fields, fieldError{Field: text(10 * briefChars), Rule: strings.Repeat("r", 200)})
 	}
 	most := 0
 	for name, body := range map[string]any{
-		"accounts": accounts, "page": accountPage{owner, summary{1 << 62, 1 << 62, &at, &at}, balances, postings},
+		"accounts": accounts, "page": accountPage{owner, totals, balances, postings},
 		"problem": newProblem(ledger.CodeInvalidRequest, text(1000), fields...), "openapi": raw{jsonType, openAPI},
 	} {
 		sent := sentByLambda(t, body)

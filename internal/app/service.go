@@ -87,14 +87,14 @@ func (s *Service) Queries() http.Handler { return s.serve(false, true) }
 
 func (s *Service) serve(writes, reads bool) http.Handler {
 	c := api.Config{
-		Caller: s.config.Caller, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log,
+		Caller: s.config.Caller, Facts: s.ledger, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log,
 		Ledger: s.config.Table, IndexedMetadata: s.config.Indexed,
 	}
 	if writes {
-		c.Commands = s.ledger
+		c.Commands, c.DryRun = s.ledger, s.ledger.DryRun()
 	}
 	if reads {
-		c.Facts, c.Lists, c.Strong, c.Past = s.ledger, s.lists, s.reader, s.past
+		c.Lists, c.Strong, c.Past = s.lists, s.reader, s.past
 		c.Journal = projections.NewJournalReader(s.lists, nil)
 	}
 	return api.New(c)

@@ -74,7 +74,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Each handler has the parts that its routes need, and no others.
+// Each handler has the parts that its routes need, and no others. It knows every route.
 func TestHandlers(t *testing.T) {
 	s, err := New(Config{Client: dynamodb.New(dynamodb.Options{}), Table: "ledger", Caller: api.LocalCaller,
 		Version: "v1"})
@@ -90,7 +90,8 @@ func TestHandlers(t *testing.T) {
 		for _, r := range []struct {
 			method, path string
 			want         int
-		}{{"GET", read, c.read}, {"DELETE", write, c.write}, {"GET", "/healthz", 200}} {
+		}{{"GET", read, c.read}, {"DELETE", write, c.write}, {"GET", "/healthz", 200}, {"GET", "/v1/loans", 404},
+			{"PATCH", "/v1/assets/USD", 405}} {
 			w := httptest.NewRecorder()
 			c.handler.ServeHTTP(w, httptest.NewRequest(r.method, r.path, nil))
 			if w.Code != r.want {

@@ -29,6 +29,17 @@ type Transaction struct {
 	Postings    []Posting
 }
 
+// code notes the code of an entry. In an export of a ledger, which tells the time too, it is the id.
+func (t *Transaction) code(code string) {
+	key := "code"
+	if valueOf(t.Metadata, TagAt) != "" {
+		key = TagID
+	}
+	if code != "" {
+		t.Metadata = append(t.Metadata, Pair{key, code})
+	}
+}
+
 // Posting is a line of an entry.
 type Posting struct {
 	Line     int // 0: not known

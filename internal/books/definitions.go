@@ -96,8 +96,8 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 		switch {
 		case err == nil:
 			m.scales[assetID] = r.Value.Scale
-			if r.Value.Currency != nil {
-				m.currencies[assetID] = *r.Value.Currency
+			if r.Value.Currency != "" {
+				m.currencies[assetID] = r.Value.Currency
 			}
 			continue
 		case !isAbsent(err, "asset_not_found"):

@@ -50,8 +50,9 @@ func (m *mapping) effectiveAt(t Transaction) time.Time {
 		}
 	}
 	switch {
-	case at.Before(earliest):
-		m.wrong(t.Position, "%s is before %s, the earliest time of a posting", t.Date, earliest.Format(time.RFC3339))
+	case at.Before(events.Epoch()):
+		m.wrong(t.Position, "%s is before %s, the earliest time of a posting", t.Date,
+			events.Epoch().Format(time.RFC3339))
 	case at.After(m.Now):
 		m.wrong(t.Position, "%s (UTC) is in the future", t.Date)
 	}

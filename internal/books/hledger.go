@@ -81,7 +81,7 @@ func (a hledgerAmount) amount() (Amount, error) {
 		return Amount{}, fmt.Errorf("a number of %q has %d decimals or more, of which hledger tells no more than that",
 			a.Commodity, hledgerPlaces)
 	}
-	return Amount{Number{units.Num(), a.Quantity.Places}, a.Commodity}, nil
+	return Amount{numberOf(units.Num(), a.Quantity.Places), a.Commodity}, nil
 }
 
 // weight is the price of all of an amount, with the amount's sign.
@@ -98,8 +98,8 @@ func (a hledgerAmount) weight(quantity Number) (*Amount, error) {
 		w.Number = w.Number.times(quantity)
 	case !strings.HasPrefix(price.Tag, "Total"):
 		return nil, fmt.Errorf("unknown kind of price %q", price.Tag)
-	case quantity.value().Sign() != w.Number.value().Sign(): // some versions write the sign, others don't
-		w.Number = w.Number.times(Number{units: big.NewInt(-1)})
+	case quantity.sign() != w.Number.sign(): // some versions write the sign, others don't
+		w.Number = w.Number.negated().trimmed()
 	}
 	return &w, nil
 }
@@ -117,13 +117,7 @@ func parseHledger(text []byte) (Book, error) {
 			to.Position = Position{t.Sources[0].Name, t.Sources[0].Line}
 		}
 		to.Metadata = tags(t.Tags)
-		exported := valueOf(to.Metadata, TagAt) != ""
-		switch {
-		case t.Code != "" && exported:
-			to.Metadata = append(to.Metadata, Pair{TagID, t.Code})
-		case t.Code != "":
-			to.Metadata = append(to.Metadata, Pair{"code", t.Code})
-		}
+		to.code(t.Code)
 		if t.Date2 != "" {
 			to.Metadata = append(to.Metadata, Pair{"date2", t.Date2})
 		}

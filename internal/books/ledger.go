@@ -51,12 +51,7 @@ func parseLedger(text []byte) (Book, error) {
 		last := len(b.Transactions) - 1
 		if last < 0 || b.Transactions[last].Position != at {
 			t := Transaction{Position: at, Date: date, Description: payee, Metadata: noted(entryNote)}
-			switch {
-			case code != "" && valueOf(t.Metadata, TagAt) != "":
-				t.Metadata = append(t.Metadata, Pair{TagID, code})
-			case code != "":
-				t.Metadata = append(t.Metadata, Pair{"code", code})
-			}
+			t.code(code)
 			if pending == "true" {
 				t.Metadata = append(t.Metadata, Pair{"status", "pending"})
 			}

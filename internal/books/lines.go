@@ -16,9 +16,6 @@ import (
 // zero.
 const Conversion = "conversion"
 
-// earliest is the first instant that a posting can have: the KSUIDs' epoch.
-var earliest = time.Unix(1_400_000_000, 0).UTC()
-
 // Ledger is what must be known of the ledger that takes the book. Errors are those of *client.Client, whose code says
 // when there is no such asset or account.
 type Ledger interface {

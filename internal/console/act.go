@@ -19,6 +19,9 @@ import (
 // formBytes is the most bytes of a form that is sent.
 const formBytes = 64 << 10
 
+// lookParam is in the query of the page that shows what a form would do.
+const lookParam = "look"
+
 // formData is what the page of a form shows.
 type formData struct {
 	action
@@ -35,21 +38,27 @@ type formData struct {
 	of client.Transaction // of which a part may be taken
 }
 
-// form shows an empty form, or one that is filled in by the link that leads to it.
+// form shows an empty form, one that is filled in by the link that leads to it, or what a form would do.
 func (c *Console) form(r *http.Request) (view, error) {
-	f, err := c.newForm(r.PathValue("action"), r.URL.Query())
+	ctx, q := r.Context(), r.URL.Query()
+	f, err := c.newForm(r.PathValue("action"), q)
 	if err != nil {
 		return view{}, err
 	}
-	if err := c.fit(r.Context(), f); err != nil {
+	if err := c.fit(ctx, f); err != nil {
 		return view{}, err
 	}
-	if f.HasID {
+	if f.HasID && f.ID == "" {
 		minted, _, err := events.NewMinter(nil, nil).Mint(1)
 		if err != nil {
 			return view{}, err
 		}
 		f.ID = string(minted[0])
+	}
+	if q.Has(lookParam) {
+		if err := c.look(ctx, f); err != nil {
+			return c.refused(ctx, f, err), nil
+		}
 	}
 	return f.view(http.StatusOK), nil
 }
@@ -66,8 +75,11 @@ func (c *Console) newForm(name string, v url.Values) (*formData, error) {
 			a.Fields[i].Value = strings.TrimSpace(given[0])
 		}
 	}
-	return &formData{action: a, Name: name, User: c.user}, nil
+	return &formData{action: a, Name: name, User: c.user, ID: v.Get("transaction_id")}, nil
 }
+
+// address is where the form is shown with what is filled in.
+func (f *formData) address() string { return pathOf("do", f.Name) + "?" + f.values().Encode() }
 
 // values are those of all fields.
 func (f *formData) values() url.Values {
@@ -81,8 +93,11 @@ func (f *formData) values() url.Values {
 // broken returns an error that begins with the label of the first field that cannot be as it is.
 func (f *formData) broken() error {
 	for _, field := range f.Fields {
-		if field.Value == "" && !field.Optional {
+		switch {
+		case field.Value == "" && !field.Optional:
 			return errors.New(field.Label + ": must not be blank")
+		case field.Kind == "choice" && !slices.Contains(field.Choices, field.Value):
+			return errors.New(field.Label + ": must be one of " + strings.Join(field.Choices, ", "))
 		}
 		n, err := strconv.Atoi(field.Value)
 		if field.Kind == "number" && (err != nil || n < 0 || n > field.Most || strconv.Itoa(n) != field.Value) {
@@ -105,8 +120,8 @@ func (c *Console) sent(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) == 1
 }
 
-// act shows what a form would do, and does it once that was confirmed. A refusal shows the form again, with the same
-// id.
+// act does what a form says, once that was looked at and confirmed. What a form would do is a page of its own, so that
+// a browser that goes back to it need not send the form again. A refusal shows the form again, with the same id.
 func (c *Console) act(r *http.Request) (view, error) {
 	r.Body = http.MaxBytesReader(nil, r.Body, formBytes)
 	if err := r.ParseForm(); err != nil {
@@ -120,25 +135,26 @@ func (c *Console) act(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f.ID = v.Get("transaction_id")
-	path := ""
-	switch err = c.fit(ctx, f); {
-	case err != nil:
+	same := "&transaction_id=" + url.QueryEscape(f.ID)
+	isOwn := v.Get("acting") == c.user
+	switch {
 	case v.Get("change") != "":
-	case v.Get("acting") != c.user:
+		return view{location: f.address() + same}, nil
+	case isOwn && v.Get("confirmed") == "":
+		return view{location: f.address() + same + "&" + lookParam}, nil
+	}
+	path := ""
+	if err = c.fit(ctx, f); err == nil && !isOwn {
 		err = fmt.Errorf("this form was opened as %s, and would now be sent as %s: look at it again",
 			acting(v.Get("acting")), acting(c.user))
-	default:
-		path, err = c.carryOut(ctx, f, v.Get("confirmed") != "")
 	}
-	switch {
-	case err != nil:
-		c.refuse(ctx, f, err)
-		return f.view(http.StatusUnprocessableEntity), nil
-	case path != "":
-		return view{location: path}, nil
+	if err == nil {
+		path, err = c.carryOut(ctx, f)
 	}
-	return f.view(http.StatusOK), nil
+	if err != nil {
+		return c.refused(ctx, f, err), nil
+	}
+	return view{location: path}, nil
 }
 
 // acting names as whom a form is sent.
@@ -149,52 +165,58 @@ func acting(user string) string {
 	return "the user " + user
 }
 
-// carryOut sends the form if it is confirmed and returns where to go; else it finds out what would be answered.
-func (c *Console) carryOut(ctx context.Context, f *formData, confirmed bool) (path string, err error) {
-	if err := f.broken(); err != nil {
-		return "", err
-	}
-	v := f.values()
-	if f.send != nil {
-		if confirmed {
-			return f.send(ctx, c, v)
-		}
-		f.Confirm = true
-		return "", nil
+// asked returns the values of the form and, unless it is sent without a dry run, what it asks to post.
+func (c *Console) asked(ctx context.Context, f *formData) (v url.Values, request client.Post, err error) {
+	v = f.values()
+	if err := f.broken(); err != nil || f.request == nil {
+		return v, nil, err
 	}
 	v.Set("id", f.ID)
 	if len(f.of.Postings) > 0 {
 		v.Set("asset", f.of.Postings[0].Asset)
 	}
-	request, err := f.request(ctx, c, v)
-	if err != nil {
+	request, err = f.request(ctx, c, v)
+	return v, request, err
+}
+
+// carryOut sends the form and returns where to go.
+func (c *Console) carryOut(ctx context.Context, f *formData) (path string, err error) {
+	v, request, err := c.asked(ctx, f)
+	switch {
+	case err != nil:
 		return "", err
+	case request == nil:
+		return f.send(ctx, c, v)
 	}
-	if confirmed {
-		t, _, err := c.api.Post(ctx, request)
-		return Path + "transactions/" + url.PathEscape(t.ID), err
+	t, _, err := c.api.Post(ctx, request)
+	return pathOf("transactions", t.ID), err
+}
+
+// look finds out what the form would do, and has the form show it.
+func (c *Console) look(ctx context.Context, f *formData) error {
+	v, request, err := c.asked(ctx, f)
+	if err != nil || request == nil {
+		f.Confirm = err == nil
+		return err
 	}
 	would, err := c.api.DryRun(ctx, request)
 	if err != nil {
-		return "", err
+		return err
 	}
 	f.Preview, f.Confirm = previewOf(would.Value), true
 	if hold, err := holdOf(v); err == nil && hold != nil { // a dry run has no times
 		f.Preview.ExpiresAt = events.FormatTime(hold.ExpiresAt)
 	}
-	return "", c.loadAll(ctx, []client.Transaction{would.Value})
+	return c.loadAll(ctx, []client.Transaction{would.Value})
 }
 
 func transfer(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
-	return c.transferOf(ctx, v)
-}
-
-func (c *Console) transferOf(ctx context.Context, v url.Values) (client.Transfer, error) {
 	quantity, err := c.units.Parse(ctx, "Quantity", v.Get("asset"), v.Get("quantity"))
+	hold, invalid := holdOf(v)
 	return client.Transfer{
 		ID: v.Get("id"), Description: v.Get("description"), From: v.Get("from"), To: v.Get("to"), Asset: v.Get("asset"),
-		Quantity: quantity,
-	}, err
+		Quantity: quantity, Hold: hold,
+	}, errors.Join(err, invalid)
 }
 
 func trade(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
@@ -211,37 +233,28 @@ func trade(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
 }
 
 func openAccount(ctx context.Context, c *Console, v url.Values) (string, error) {
-	body := map[string]any{"name": v.Get("name")}
-	if v.Get("unlimited") != "" {
-		body["overdraft"] = "unlimited"
-	}
-	return c.define(ctx, client.KindAccount, "accounts/", v.Get("id"), body)
+	a, _, err := c.api.OpenAccount(ctx, client.AccountRequest{
+		ID: v.Get("id"), Name: v.Get("name"), Overdraft: client.Overdraft{Unlimited: v.Get("unlimited") != ""},
+	})
+	return pathOf("accounts", a.ID), err
 }
 
 func registerAsset(ctx context.Context, c *Console, v url.Values) (string, error) {
-	body := map[string]any{"name": v.Get("name"), "scale": json.Number(v.Get("scale"))}
-	for _, name := range []string{"currency", "description"} {
-		if value := v.Get(name); value != "" {
-			body[name] = value
-		}
-	}
-	return c.define(ctx, client.KindAsset, "assets/", v.Get("id"), body)
-}
-
-// define sends a definition, and returns the path of its page.
-func (c *Console) define(ctx context.Context, kind client.Kind, path, id string, body any) (string, error) {
-	text, err := json.Marshal(body)
+	scale, err := strconv.Atoi(v.Get("scale"))
 	if err != nil {
 		return "", err
 	}
-	_, err = c.api.Send(ctx, client.Command{Kind: kind, ID: id, Body: text})
-	return Path + path + url.PathEscape(id), err
+	a, _, err := c.api.RegisterAsset(ctx, client.AssetRequest{
+		ID: v.Get("id"), Name: v.Get("name"), Description: v.Get("description"), Scale: scale,
+		Currency: v.Get("currency"),
+	})
+	return pathOf("assets", a.ID), err
 }
 
 func changeState(ctx context.Context, c *Console, v url.Values) (string, error) {
 	id := v.Get("account")
 	_, err := c.api.PatchAccount(ctx, id, client.AccountPatch{State: v.Get("state")})
-	return Path + "accounts/" + url.PathEscape(id), err
+	return pathOf("accounts", id), err
 }
 
 // isRefused reports whether the API refused with a status.

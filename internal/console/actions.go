@@ -47,7 +47,7 @@ type action struct {
 // sender is how an action without a dry run is sent.
 type sender func(ctx context.Context, c *Console, v url.Values) (path string, err error)
 
-// actions are all that people may do, by the name in the path.
+// actions are all that people may do, by the name in the path. The API has no dry run of those that are sent.
 var actions = map[string]action{
 	"transfer": {
 		Title: "Transfer", Verb: "Post", HasID: true, request: transfer,
@@ -95,15 +95,42 @@ var actions = map[string]action{
 				Choices: []string{client.StateFrozen, client.StateOpen, client.StateClosed}}},
 		Note: "A frozen account cannot pay. A closed one stays closed.",
 	},
-	"hold":           holdAction,
-	"group":          groupAction,
-	"group-add":      groupAddAction,
-	"group-remove":   groupRemoveAction,
-	"grant-account":  grantAccountAction,
-	"grant-group":    grantGroupAction,
-	"revoke-account": revokeAccountAction,
-	"revoke-group":   revokeGroupAction,
+	"hold": { // its page has the capture and the release
+		Title: "Hold money", Verb: "Hold", HasID: true, request: transfer,
+		Fields: []field{fromField, toField, assetField, quantityField, descriptionField, termField},
+		Note:   "The money is set aside until the hold is captured or released, or expires.",
+	},
+	"group": {
+		Title: "Register a group", Verb: "Register", send: registerGroup, Note: "A group cannot be changed later.",
+		Fields: []field{idField, {Name: "name", Label: "Name", Optional: true}, descriptionField},
+	},
+	"group-add": {
+		Title: "Put an account into a group", Verb: "Put it in", send: place((*client.Client).PutInGroup),
+		Fields: []field{groupField, accountField}, Note: "The members of the group get their role on the account.",
+	},
+	"group-remove": {
+		Title: "Take an account out of a group", Verb: "Take it out", send: place((*client.Client).TakeOutOfGroup),
+		Fields: []field{groupField, accountField}, Note: "The members of the group lose their role on the account.",
+	},
+	"grant-account": {
+		Title: "Grant a role on an account", Verb: "Grant", send: member((*client.Client).Grant), Note: replaces,
+		Fields: []field{accountField, userField, roleField},
+	},
+	"grant-group": {
+		Title: "Grant a role in a group", Verb: "Grant", send: member((*client.Client).Grant), Note: replaces,
+		Fields: []field{groupField, userField, roleField},
+	},
+	"revoke-account": {
+		Title: "Revoke a role on an account", Verb: "Revoke", send: member((*client.Client).Revoke),
+		Fields: []field{accountField, userField}, Note: "What the user may through a group stays.",
+	},
+	"revoke-group": {
+		Title: "Revoke a role in a group", Verb: "Revoke", send: member((*client.Client).Revoke),
+		Fields: []field{groupField, userField}, Note: "The user loses the role on all accounts of the group.",
+	},
 }
+
+const replaces = "A user has one role there. This one replaces any other."
 
 var (
 	partField     = field{Name: "quantity", Label: "Quantity", Kind: "amount", Optional: true, Hint: "empty: all of it"}

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"ledger.example/client"
 	"ledger.example/internal/units"
@@ -205,6 +206,21 @@ func (c *Console) content(v view) any {
 	}{v.title, c.user, c.at.User != "", v.data}
 }
 
+// pathOf is the path of the page of one of the accounts, assets, groups or transactions.
+func pathOf(kind, id string) string { return Path + kind + "/" + url.PathEscape(id) }
+
+// here is the address of a page.
+type here struct{ *url.URL }
+
+// With is where the page is with another value in its query, "" for none. All else that was chosen stays.
+func (h here) With(name, value string) template.URL {
+	q := h.Query()
+	if q.Set(name, value); value == "" {
+		q.Del(name)
+	}
+	return template.URL(h.EscapedPath() + "?" + q.Encode()) // every part of it is escaped
+}
+
 // errNowhere is of a path that leads nowhere.
 var errNowhere = errors.New("there is no such page")
 
@@ -238,9 +254,10 @@ func statusOf(err error) int {
 }
 
 // explain returns the text of an error, with amounts in decimals. What the API calls its errors stands in the lines
-// below. Texts of others in it, such as keys of metadata, do not turn lines around.
+// below. Texts of others in it, such as keys of metadata, do not turn lines around: what cannot be seen is escaped.
 func (c *Console) explain(ctx context.Context, err error) string {
-	return ascii(strings.Replace(c.units.InDecimals(ctx, err).Error(), "; see errors.", ":", 1))
+	text := strings.Replace(c.units.InDecimals(ctx, err).Error(), "; see errors.", ":", 1)
+	return escaped(text, func(r rune) bool { return r == '\n' || unicode.IsPrint(r) })
 }
 
 // live tells a page, by an event, whenever there is a newer transaction than before. It ends after a while, and the

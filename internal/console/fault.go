@@ -3,7 +3,7 @@ package console
 import (
 	"context"
 	"errors"
-	"net/url"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -11,20 +11,19 @@ import (
 	"ledger.example/events"
 )
 
-// refuse has the form say why it was refused.
-func (c *Console) refuse(ctx context.Context, f *formData, err error) {
+// refused shows the form, which says why it was refused.
+func (c *Console) refused(ctx context.Context, f *formData, err error) view {
 	_, f.Unknown = errors.AsType[*client.UnknownError](err)
 	f.AtFault, f.Confirm = f.atFault(err), f.Unknown
 	refused, _ := errors.AsType[*client.Error](err)
 	if refused != nil && slices.ContainsFunc(refused.Fields, func(e client.FieldError) bool {
 		return e.Field == "hold.expires_at" // which is counted from when the form was opened
 	}) {
-		f.Fault, f.Again = "this form is too old", Path+"do/"+url.PathEscape(f.Name)+"?"+f.values().Encode()
-		return
-	}
-	if f.Fault = c.beyond(ctx, f.of, err); f.Fault == "" {
+		f.Fault, f.Again = "this form is too old", f.address()
+	} else if f.Fault = c.beyond(ctx, f.of, err); f.Fault == "" {
 		f.Fault = f.labelled(err, c.explain(ctx, err))
 	}
+	return f.view(http.StatusUnprocessableEntity)
 }
 
 // atFault is the name of the first field of the form that an error is about, "" if it is about none of them.

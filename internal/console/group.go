@@ -27,45 +27,11 @@ var (
 		Hint:    "A viewer reads, an operator also posts, an owner also grants."}
 )
 
-const replaces = "A user has one role there. This one replaces any other."
-
-// What people may do with groups and members. The API has no dry run of these.
-var (
-	groupAction = action{
-		Title: "Register a group", Verb: "Register", send: registerGroup, Note: "A group cannot be changed later.",
-		Fields: []field{idField, {Name: "name", Label: "Name", Optional: true}, descriptionField},
-	}
-	groupAddAction = action{
-		Title: "Put an account into a group", Verb: "Put it in", send: place((*client.Client).PutInGroup),
-		Fields: []field{groupField, accountField}, Note: "The members of the group get their role on the account.",
-	}
-	groupRemoveAction = action{
-		Title: "Take an account out of a group", Verb: "Take it out", send: place((*client.Client).TakeOutOfGroup),
-		Fields: []field{groupField, accountField}, Note: "The members of the group lose their role on the account.",
-	}
-	grantAccountAction = action{
-		Title: "Grant a role on an account", Verb: "Grant", send: member((*client.Client).Grant), Note: replaces,
-		Fields: []field{accountField, userField, roleField},
-	}
-	grantGroupAction = action{
-		Title: "Grant a role in a group", Verb: "Grant", send: member((*client.Client).Grant), Note: replaces,
-		Fields: []field{groupField, userField, roleField},
-	}
-	revokeAccountAction = action{
-		Title: "Revoke a role on an account", Verb: "Revoke", send: member((*client.Client).Revoke),
-		Fields: []field{accountField, userField}, Note: "What the user may through a group stays.",
-	}
-	revokeGroupAction = action{
-		Title: "Revoke a role in a group", Verb: "Revoke", send: member((*client.Client).Revoke),
-		Fields: []field{groupField, userField}, Note: "The user loses the role on all accounts of the group.",
-	}
-)
-
 func registerGroup(ctx context.Context, c *Console, v url.Values) (string, error) {
 	g, _, err := c.api.RegisterGroup(ctx, client.GroupRequest{
 		ID: v.Get("id"), Name: v.Get("name"), Description: v.Get("description"),
 	})
-	return groupPath(g.ID), err
+	return pathOf("groups", g.ID), err
 }
 
 // place returns what puts an account into a group or takes it out.
@@ -81,7 +47,7 @@ func place(
 			now, err := c.api.AccountGroups(is.Account).Page(ctx, "", listed)
 			return slices.Contains(now.Value.Data, is.Grouped) == slices.Contains(is.Groups, is.Group), err
 		})
-		return groupPath(is.Group), nil
+		return pathOf("groups", is.Group), nil
 	}
 }
 
@@ -95,9 +61,9 @@ func member(
 		if err != nil {
 			return "", err
 		}
-		list, path := c.api.Members(is.Account), Path+"accounts/"+url.PathEscape(is.Account)
+		list, path := c.api.Members(is.Account), pathOf("accounts", is.Account)
 		if is.Group != "" {
-			list, path = c.api.GroupMembers(is.Group), groupPath(is.Group)
+			list, path = c.api.GroupMembers(is.Group), pathOf("groups", is.Group)
 		}
 		await(ctx, func(ctx context.Context) (bool, error) {
 			now, err := list.Page(ctx, "", client.PageLimit)
@@ -125,22 +91,20 @@ func await(ctx context.Context, shown func(context.Context) (bool, error)) {
 	}
 }
 
-func groupPath(id string) string { return Path + "groups/" + url.PathEscape(id) }
-
-// members are who have a role on an account or in a group.
+// members are who have a role on an account or in a group, whose page it is.
 type members struct {
+	client.List[client.Member]
+	Page here
 	Of   string // account or group
 	ID   string
-	List []client.Member
-	More string // where the next page begins
 }
 
 // membersOf reads the page of members that a request asks for.
 func membersOf(
-	ctx context.Context, q url.Values, of, id string, list client.Listing[client.Member],
+	ctx context.Context, r *http.Request, of string, list client.Listing[client.Member],
 ) (members, error) {
-	page, err := list.Page(ctx, q.Get("members"), membersShown)
-	return members{of, id, page.Value.Data, cursor(page.Value.NextCursor)}, err
+	page, err := list.Page(ctx, r.URL.Query().Get("members"), membersShown)
+	return members{page.Value, here{r.URL}, of, r.PathValue("id")}, err
 }
 
 // group shows one group: what its accounts have together, its accounts, and who may.
@@ -152,12 +116,10 @@ func (c *Console) group(r *http.Request) (view, error) {
 	}
 	data := struct {
 		client.Group
-		Totals       client.GroupTotals
-		TooLarge     string // why there are no totals
-		MoreTotals   string // where the next page begins
-		Accounts     []client.Grouped
-		MoreAccounts string
-		Members      members
+		Totals   client.GroupTotals
+		TooLarge string // why there are no totals
+		Accounts client.List[client.Grouped]
+		Members  members
 	}{Group: group.Value}
 	totals, err := c.api.GroupTotals(ctx, id, q.Get("totals"), listed)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "group_too_large" {
@@ -165,13 +127,11 @@ func (c *Console) group(r *http.Request) (view, error) {
 	} else if err != nil {
 		return view{}, err
 	}
-	data.Totals, data.MoreTotals = totals.Value, cursor(totals.Value.NextCursor)
-	accounts, err := c.api.GroupAccounts(id).Page(ctx, q.Get("accounts"), listed)
-	if err != nil {
+	data.Totals = totals.Value
+	if err := into(ctx, &data.Accounts, c.api.GroupAccounts(id), q.Get("accounts"), listed)(); err != nil {
 		return view{}, err
 	}
-	data.Accounts, data.MoreAccounts = accounts.Value.Data, cursor(accounts.Value.NextCursor)
-	if data.Members, err = membersOf(ctx, q, "group", id, c.api.GroupMembers(id)); err != nil {
+	if data.Members, err = membersOf(ctx, r, "group", c.api.GroupMembers(id)); err != nil {
 		return view{}, err
 	}
 	var assets []string
@@ -186,7 +146,7 @@ func (c *Console) groups(r *http.Request) (view, error) {
 	q := r.URL.Query()
 	page, err := c.api.Groups(q.Get("prefix")).Page(r.Context(), q.Get("cursor"), listed)
 	return view{name: "groups", title: "Groups", data: struct {
-		Groups       []client.Group
-		Prefix, More string
-	}{page.Value.Data, q.Get("prefix"), cursor(page.Value.NextCursor)}}, err
+		Groups client.List[client.Group]
+		Prefix string
+	}{page.Value, q.Get("prefix")}}, err
 }

@@ -1,10 +1,7 @@
 package console
 
 import (
-	"context"
-	"errors"
 	"net/url"
-	"strings"
 	"time"
 
 	"ledger.example/client"
@@ -29,34 +26,12 @@ var (
 		Choices: append([]string{noHold}, termNames...), Hint: "no: it is posted at once"}
 )
 
-// holdAction sets money aside. Its page has the capture and the release.
-var holdAction = action{
-	Title: "Hold money", Verb: "Hold", HasID: true, request: holdMoney,
-	Fields: []field{fromField, toField, assetField, quantityField, descriptionField, termField},
-	Note:   "The money is set aside until the hold is captured or released, or expires.",
-}
-
-func holdMoney(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
-	t, err := c.transferOf(ctx, v)
-	hold, invalid := holdOf(v)
-	if hold == nil && invalid == nil {
-		invalid = errTerm
-	}
-	t.Hold = hold
-	return t, errors.Join(err, invalid)
-}
-
-var errTerm = errors.New("the term of a hold must be one of " + strings.Join(termNames, ", "))
-
 // holdOf returns the hold that a form asks for, nil for none. Its term is counted from the time in the form's id, so
 // that the form asks for the same when it is sent again.
 func holdOf(v url.Values) (*client.Hold, error) {
-	if v.Get("hold") == noHold {
-		return nil, nil
-	}
 	term, ok := terms[v.Get("hold")]
 	if !ok {
-		return nil, errTerm
+		return nil, nil //nolint:nilnil // it has no such field, or asks for none
 	}
 	id, err := events.ParseKSUID(v.Get("id"))
 	if err != nil {

@@ -42,26 +42,10 @@ func (c *Console) home(r *http.Request) (view, error) {
 		Counts   string // of the first page of the lists: what is in the ledger
 	}{Prefix: q.Get("prefix")}
 	g, ctx := errgroup.WithContext(r.Context())
-	g.Go(func() error {
-		page, err := c.api.Assets("").Page(ctx, q.Get("assets"), history)
-		data.Assets = page.Value
-		return err
-	})
-	g.Go(func() error {
-		page, err := c.api.Accounts(data.Prefix).Page(ctx, q.Get("cursor"), history)
-		data.Accounts = page.Value
-		return err
-	})
-	g.Go(func() error {
-		page, err := c.api.OpenHolds().Page(ctx, q.Get("holds"), few)
-		data.Open = page.Value
-		return err
-	})
-	g.Go(func() error {
-		page, err := c.api.Groups("").Page(ctx, "", history)
-		data.Groups = page.Value
-		return err
-	})
+	g.Go(into(ctx, &data.Assets, c.api.Assets(""), q.Get("assets"), history))
+	g.Go(into(ctx, &data.Accounts, c.api.Accounts(data.Prefix), q.Get("cursor"), history))
+	g.Go(into(ctx, &data.Open, c.api.OpenHolds(), q.Get("holds"), few))
+	g.Go(into(ctx, &data.Groups, c.api.Groups(""), "", history))
 	g.Go(func() (err error) {
 		if data.Newest, err = c.newestTransactions(ctx); err == nil {
 			data.Trails = c.trails(ctx, data.Newest)
@@ -94,11 +78,9 @@ func (c *Console) homeOfUser(r *http.Request, user string) (view, error) {
 	}
 	groups, err := c.api.UserGroups(user).Page(r.Context(), r.URL.Query().Get("groups"), listed)
 	return view{name: "user", title: "Accounts of " + user, data: struct {
-		Accounts   []client.Reach
-		More       string
-		Groups     []client.Member
-		MoreGroups string
-	}{accounts.Value.Data, cursor(accounts.Value.NextCursor), groups.Value.Data, cursor(groups.Value.NextCursor)}}, err
+		Accounts client.List[client.Reach]
+		Groups   client.List[client.Member]
+	}{accounts.Value, groups.Value}}, err
 }
 
 // newest is the part of home that is kept up to date.

@@ -1,9 +1,7 @@
 package console
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -24,7 +22,7 @@ type commands struct {
 // commandsOf returns the commands of a transaction. Sent again, they are answered as the first time. Errors: those of
 // a read.
 func (c *Console) commandsOf(ctx context.Context, t client.Transaction) (all commands, err error) {
-	all.Read = c.curl(transactionPath(t.ID), "")
+	all.Read = c.curl("/v1/transactions/"+url.QueryEscape(t.ID), "")
 	if t.Hidden > 0 {
 		return all, nil
 	}
@@ -89,13 +87,9 @@ func (c *Console) requestsFor(ctx context.Context, t client.Transaction) (all []
 				all = append(all, trade) // a cost of zero has no legs
 			}
 		default:
-			var legs []client.Leg
-			for _, p := range t.Postings {
-				legs = append(legs, client.Leg{Account: p.Account, Asset: p.Asset, Quantity: p.Quantity, Cost: p.Cost})
-			}
 			all = append(all, client.TransactionRequest{
-				ID: t.ID, Description: t.Description, Metadata: t.Metadata, Postings: legs, Hold: hold,
-				EffectiveAt: effective,
+				ID: t.ID, Description: t.Description, Metadata: t.Metadata, Postings: client.Legs(t.Postings),
+				Hold: hold, EffectiveAt: effective,
 			})
 		}
 	}
@@ -167,29 +161,12 @@ func endOf(t client.Transaction) client.Post {
 
 // command returns the line that sends a request.
 func (c *Console) command(r client.Post) string {
-	path := "/v1/transactions"
-	switch r := r.(type) {
-	case client.Transfer:
-		path = "/v1/transfers"
-	case client.Trade:
-		path = "/v1/trades"
-	case client.Capture:
-		path = transactionPath(r.Transaction) + "/capture"
-	case client.Release:
-		path = transactionPath(r.Transaction) + "/release"
-	case client.Reversal:
-		path = transactionPath(r.Transaction) + "/reversals"
+	path, body, err := client.Sent(r)
+	if err != nil {
+		return "" // cannot be: the ledger has answered it
 	}
-	var body bytes.Buffer
-	e := json.NewEncoder(&body)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		return "" // cannot be: requests are texts and amounts
-	}
-	return c.curl(path, strings.TrimSuffix(body.String(), "\n"))
+	return c.curl(path, string(body))
 }
-
-func transactionPath(id string) string { return "/v1/transactions/" + url.QueryEscape(id) }
 
 // curl returns the line that reads a path, or that posts a body of JSON to it.
 func (c *Console) curl(path, body string) string {
@@ -220,11 +197,14 @@ func quoted(text string) string {
 
 // ascii escapes what is not ASCII in JSON. What is shown is then what is copied: nothing in it turns the line around or
 // is invisible, and every terminal takes it.
-func ascii(text string) string {
+func ascii(text string) string { return escaped(text, func(r rune) bool { return r < 0x7f }) }
+
+// escaped writes what is not kept of a text as JSON escapes it.
+func escaped(text string, isKept func(rune) bool) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch high, low := utf16.EncodeRune(r); {
-		case r < 0x7f:
+		case isKept(r):
 			b.WriteRune(r)
 		case r <= 0xffff:
 			fmt.Fprintf(&b, `\u%04x`, r)

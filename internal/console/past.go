@@ -74,16 +74,10 @@ func within(t, least, most time.Time) time.Time {
 	return t
 }
 
-// URL is where a part of an account's page is, of the same past, from a cursor on.
-func (p past) URL(part, cursor string) template.URL {
-	q := url.Values{}
-	for name, value := range map[string]string{"asset": p.Asset, "from": p.From, "to": p.To, "cursor": cursor} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	address := url.URL{Path: Path + "accounts/" + p.account + part, RawQuery: q.Encode()}
-	return template.URL(address.String()) // every part of it is escaped
+// URL is where the chart or the statement of this past is.
+func (p past) URL(file string) template.URL {
+	q := url.Values{"asset": {p.Asset}, "from": {p.From}, "to": {p.To}}
+	return template.URL(pathOf("accounts", p.account) + "/" + file + "?" + q.Encode()) // every part of it is escaped
 }
 
 // Days says between which days charts and statements are.

@@ -16,14 +16,12 @@ type preview struct {
 
 // previewOf tells what a dry run was answered.
 func previewOf(t client.Transaction) *preview {
-	p := preview{Title: "What will be posted", Legs: t.Postings}
+	p := preview{Title: "What will be posted", Legs: t.AsPosted()}
 	switch {
 	case t.Status == client.StatusHeld:
 		p.Title, p.Aside = "What will be held", aside(t.Postings)
 	case t.Status == client.StatusReleased || t.Status == client.StatusExpired:
 		p.Title, p.Aside, p.Legs = "What will be given back", aside(t.Postings), nil
-	case t.Status == client.StatusCaptured:
-		p.Legs = t.Captured
 	case t.Kind == string(events.KindReversal):
 		p.Title = "What will be posted to take it back"
 	}

@@ -25,17 +25,17 @@ func (c *Console) account(r *http.Request) (view, error) {
 	q, id := r.URL.Query(), r.PathValue("id")
 	data := struct {
 		client.Page
+		Here        here
 		Holds       client.List[client.Transaction]
 		Changes     client.List[client.Change]
 		Members     members
 		Groups      client.List[client.Grouped]
 		Past        past
 		Fault       string // why there is no history
-		History     []client.Posting
-		Older       string // where the next page of the history begins
+		History     client.List[client.Posting]
 		FirstOfPage bool
 		Assets      []string // to choose one of
-	}{FirstOfPage: q.Get("cursor") == ""}
+	}{Here: here{r.URL}, FirstOfPage: q.Get("cursor") == ""}
 	var refused error
 	if data.Past, refused = pastOf(r); refused != nil {
 		data.Fault = refused.Error()
@@ -54,8 +54,7 @@ func (c *Console) account(r *http.Request) (view, error) {
 	if refused == nil {
 		g.Go(func() error {
 			h := client.HistoryQuery{Asset: data.Past.Asset, From: data.Past.from, To: data.Past.to}
-			entries, err := c.api.History(id, h).Page(ctx, q.Get("cursor"), history)
-			data.History, data.Older = entries.Value.Data, cursor(entries.Value.NextCursor)
+			err := into(ctx, &data.History, c.api.History(id, h), q.Get("cursor"), history)()
 			if _, ok := errors.AsType[*client.Error](err); ok { // the account may be shown all the same
 				refused = err
 				return nil
@@ -66,7 +65,7 @@ func (c *Console) account(r *http.Request) (view, error) {
 	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), q.Get("holds"), few))
 	g.Go(into(ctx, &data.Changes, c.api.Changes(id), q.Get("changes"), history))
 	g.Go(func() (err error) {
-		data.Members, err = membersOf(ctx, q, "account", id, c.api.Members(id))
+		data.Members, err = membersOf(ctx, r, "account", c.api.Members(id))
 		return err
 	})
 	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), "", listed)) // it is in ten at most
@@ -84,7 +83,7 @@ func (c *Console) account(r *http.Request) (view, error) {
 	if chosen := data.Past.Asset; chosen != "" && !slices.Contains(assets, chosen) {
 		data.Assets = append(data.Assets, chosen)
 	}
-	for _, p := range data.History {
+	for _, p := range data.History.Data {
 		assets = append(assets, p.Asset)
 	}
 	if err := c.loadAll(r.Context(), data.Holds.Data, assets...); err != nil {
@@ -120,11 +119,10 @@ func (c *Console) asset(r *http.Request) (view, error) {
 	data := struct {
 		client.Asset
 		IsUnseen bool // who holds it
-		Holders  []client.Balance
-		More     string
+		Holders  client.List[client.Balance]
 		Out      events.Amount // what the shown holders have together, those below zero left out
-	}{Asset: asset.Value, IsUnseen: isUnseen, Holders: held.Value.Data, More: cursor(held.Value.NextCursor)}
-	for _, b := range data.Holders {
+	}{Asset: asset.Value, IsUnseen: isUnseen, Holders: held.Value}
+	for _, b := range data.Holders.Data {
 		if b.Quantity.Sign() > 0 {
 			if data.Out, err = data.Out.Add(b.Quantity); err != nil {
 				return view{}, err
@@ -161,15 +159,10 @@ func (c *Console) transaction(r *http.Request) (view, error) {
 
 // canReverse reports whether anything of a transaction may yet be taken back.
 func canReverse(t client.Transaction) bool {
-	posted := t.Postings
-	switch t.Status {
-	case client.StatusCaptured:
-		posted = t.Captured
-	case client.StatusPosted:
-	default:
+	if t.Status != client.StatusCaptured && t.Status != client.StatusPosted {
 		return false
 	}
-	return !slices.EqualFunc(posted, t.Reversed, func(p client.Posting, back client.Leg) bool {
+	return !slices.EqualFunc(t.AsPosted(), t.Reversed, func(p client.Posting, back client.Leg) bool {
 		return p.Quantity == back.Quantity && p.Cost == back.Cost
 	})
 }
@@ -182,12 +175,4 @@ func (c *Console) loadAll(ctx context.Context, all []client.Transaction, assets 
 		}
 	}
 	return c.units.Load(ctx, assets...)
-}
-
-// cursor is where the next page begins, "" at the end.
-func cursor(next *string) string {
-	if next == nil {
-		return ""
-	}
-	return *next
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"ledger.example/client"
@@ -55,17 +54,17 @@ func (c *Console) search(r *http.Request) (view, error) {
 // named returns the path of the page of an id, "" if nothing has it, or nothing that the caller may see.
 func (c *Console) named(ctx context.Context, id string) (path string, err error) {
 	for _, where := range []struct {
-		path string
+		kind string
 		read func() error
 	}{
-		{"transactions/", func() error { _, err := c.api.Transaction(ctx, id); return err }},
-		{"accounts/", func() error { _, err := c.api.Account(ctx, id); return err }},
-		{"assets/", func() error { _, err := c.api.Asset(ctx, id); return err }},
-		{"groups/", func() error { _, err := c.api.Group(ctx, id); return err }},
+		{"transactions", func() error { _, err := c.api.Transaction(ctx, id); return err }},
+		{"accounts", func() error { _, err := c.api.Account(ctx, id); return err }},
+		{"assets", func() error { _, err := c.api.Asset(ctx, id); return err }},
+		{"groups", func() error { _, err := c.api.Group(ctx, id); return err }},
 	} {
 		switch err := where.read(); {
 		case err == nil:
-			return Path + where.path + url.PathEscape(id), nil
+			return pathOf(where.kind, id), nil
 		case !isRefused(err, http.StatusNotFound) && !isRefused(err, http.StatusForbidden):
 			return "", err
 		}

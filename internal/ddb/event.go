@@ -36,9 +36,10 @@ func addressOf(e events.Event) address {
 	case events.AssetRegistered:
 		return address{key: table.AssetKey(e.ID), pk2: table.AssetsPK2}
 	case events.MemberGranted:
-		return grantAddress(e.Account, e.Group, e.User, e.Number)
-	case events.MemberRevoked:
-		return grantAddress(e.Account, e.Group, e.User, e.Number)
+		if e.Group != "" {
+			return address{key: table.GroupGrantKey(e.Group, e.User, e.Number)}
+		}
+		return address{key: table.GrantKey(e.Account, e.User, e.Number)}
 	case events.GroupRegistered:
 		return address{key: table.GroupKey(e.ID), pk2: table.GroupsPK2}
 	case events.AccountGrouped:
@@ -50,14 +51,6 @@ func addressOf(e events.Event) address {
 
 func legAddress(l events.Leg) address {
 	return address{key: table.PostingKey(l.Account, l.Asset, string(l.ID)), sk2: table.PostingSK2(string(l.ID))}
-}
-
-// grantAddress is the place of a grant or revocation on an account or, if group is not empty, in a group.
-func grantAddress(account, group, user string, number int64) address {
-	if group != "" {
-		return address{key: table.GroupGrantKey(group, user, number)}
-	}
-	return address{key: table.GrantKey(account, user, number)}
 }
 
 // EventKey returns an event's key in the table.

@@ -2,7 +2,6 @@ package ddb
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -66,17 +65,8 @@ func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput)
 func NewestGrant(
 	ctx context.Context, client *dynamodb.Client, tableName, partition, user string,
 ) (events.Role, int64, error) {
-	e, err := newestEvent(ctx, client, tableName, partition, table.GrantsOf(user))
-	if err != nil {
-		return "", 0, err
-	}
-	switch e := e.(type) {
-	case events.MemberGranted:
-		return e.Role, e.Number, nil
-	case events.MemberRevoked:
-		return "", e.Number, nil
-	}
-	return "", 0, fmt.Errorf("%w: a %T among grants", store.ErrMalformedItem, e)
+	newest, err := Only[events.MemberGranted](newestEvent(ctx, client, tableName, partition, table.GrantsOf(user)))
+	return newest.Role, newest.Number, err
 }
 
 // NewestGroups reads the newest change of an account's groups, strongly consistent: it says all groups that the account

@@ -70,8 +70,8 @@ func (e *exporter) quantity(leg client.Posting) string {
 // cost is a leg's cost in decimals, and its currency; both are empty where there is no cost.
 func (e *exporter) cost(leg client.Posting) (cost, currency string) {
 	c := e.assets[leg.Asset].Currency
-	if c == nil || leg.Cost.IsZero() {
+	if c == "" || leg.Cost.IsZero() {
 		return "", ""
 	}
-	return units.Format(leg.Cost, e.assets[*c].Scale), *c
+	return units.Format(leg.Cost, e.assets[c].Scale), c
 }

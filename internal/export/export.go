@@ -157,8 +157,8 @@ func (e *exporter) define(ctx context.Context) error {
 			return nil
 		}
 		written[a.ID] = true
-		if a.Currency != nil {
-			if err := write(e.assets[*a.Currency]); err != nil {
+		if a.Currency != "" {
+			if err := write(e.assets[a.Currency]); err != nil {
 				return err
 			}
 		}
@@ -283,13 +283,10 @@ func (e *exporter) defineLate(ctx context.Context, leg client.Posting) error {
 				return err
 			}
 			e.assets[id] = r.Value
-			if r.Value.Currency == nil {
+			id = r.Value.Currency
+			if _, known := e.assets[id]; known || id == "" {
 				break
 			}
-			if _, known := e.assets[*r.Value.Currency]; known {
-				break
-			}
-			id = *r.Value.Currency
 		}
 		if err := e.format.asset(e.assets[leg.Asset]); err != nil {
 			return err

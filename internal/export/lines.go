@@ -38,11 +38,11 @@ func (f *linesFormat) line(kind string, body any) error {
 
 func (f *linesFormat) asset(a client.Asset) error {
 	return f.line("asset", struct {
-		ID          string  `json:"id"`
-		Name        string  `json:"name"`
-		Description string  `json:"description,omitempty"`
-		Scale       int     `json:"scale"`
-		Currency    *string `json:"currency,omitempty"`
+		ID          string `json:"id"`
+		Name        string `json:"name"`
+		Description string `json:"description,omitempty"`
+		Scale       int    `json:"scale"`
+		Currency    string `json:"currency,omitempty"`
 	}{a.ID, a.Name, a.Description, a.Scale, a.Currency})
 }
 
@@ -94,14 +94,9 @@ func (f *linesFormat) transaction(t posted) error {
 	if t.Kind != string(client.KindTransaction) {
 		f.tell("every " + t.Kind + " becomes a plain transaction")
 	}
-	r := client.TransactionRequest{
-		ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: t.at,
-		Postings: make([]client.Leg, len(t.legs)),
-	}
-	for n, leg := range t.legs {
-		r.Postings[n] = client.Leg{Account: leg.Account, Asset: leg.Asset, Quantity: leg.Quantity, Cost: leg.Cost}
-	}
-	return f.line("transaction", r)
+	return f.line("transaction", client.TransactionRequest{
+		ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: t.at, Postings: client.Legs(t.legs),
+	})
 }
 
 // end writes the limits of limited accounts, and the states of those that are not open.

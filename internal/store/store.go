@@ -30,3 +30,17 @@ var (
 func NeedsReread(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknownOutcome)
 }
+
+// Attempts returns how many attempts in a row an error allows, for retry.Do: so many rereads when it NeedsReread, so
+// many when the store throttled. Any other error is final.
+func Attempts(rereads, throttled int) func(error) int {
+	return func(err error) int {
+		switch {
+		case NeedsReread(err):
+			return rereads
+		case errors.Is(err, ErrThrottled):
+			return throttled
+		}
+		return 0
+	}
+}

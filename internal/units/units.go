@@ -2,6 +2,7 @@
 package units
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +48,8 @@ func (u *Units) Load(ctx context.Context, ids ...string) error {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		g.Go(func() error {
 			asset, err := u.Asset(ctx, id)
-			if err == nil && asset.Currency != nil {
-				_, err = u.Asset(ctx, *asset.Currency)
+			if err == nil && asset.Currency != "" {
+				_, err = u.Asset(ctx, asset.Currency)
 			}
 			return err
 		})
@@ -99,10 +100,10 @@ func (u *Units) Cost(asset string, a events.Amount) (cost, currency string) {
 		return a.String(), ""
 	}
 	c := u.known(asset).Currency
-	if c == nil {
+	if c == "" {
 		return a.String(), "" // zero: nothing else can be posted
 	}
-	return Format(a, u.known(*c).Scale), *c
+	return Format(a, u.known(c).Scale), c
 }
 
 // CostCell shows a cost with its currency, for tables.
@@ -171,9 +172,7 @@ func (u *Units) ParseCost(ctx context.Context, what, asset, text string) (events
 		if err != nil {
 			return events.Amount{}, err
 		}
-		if a.Currency != nil {
-			currency = *a.Currency
-		}
+		currency = cmp.Or(a.Currency, asset)
 	}
 	return u.Parse(ctx, what, currency, text)
 }

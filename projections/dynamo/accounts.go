@@ -13,32 +13,17 @@ import (
 	"ledger.example/projections"
 )
 
-// holderKeys appends the keys of what an account is.
-func holderKeys(keys []table.Key, account string) []table.Key {
-	return append(keys, table.AccountKey(account), table.CurrentKey(account))
+// holder reads what an account is. What is not visible is left out.
+func (l *Lists) holder(ctx context.Context, account string, strong bool) (projections.Holder, error) {
+	found, err := l.holdersAt(ctx, []table.Key{table.AccountKey(account), table.CurrentKey(account)}, strong)
+	return found[account], err
 }
 
-// holders reads what accounts are. Those that are not visible are left out.
-func (l *Lists) holders(ctx context.Context, accounts []string, strong bool) (map[string]projections.Holder, error) {
-	keys := make([]table.Key, 0, 2*len(accounts))
-	for _, account := range accounts {
-		keys = holderKeys(keys, account)
-	}
-	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, strong)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]projections.Holder, len(accounts))
-	for _, item := range items {
-		key, err := ddb.KeyOf(item)
-		if err != nil {
-			return nil, err
-		}
-		if err := fileHolder(found, key, item); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+// holdersAt reads items that say what accounts are.
+func (l *Lists) holdersAt(ctx context.Context, keys []table.Key, strong bool) (map[string]projections.Holder, error) {
+	found := make(map[string]projections.Holder, len(keys))
+	err := l.file(ctx, keys, strong, func(key table.Key, item ddb.Item) error { return fileHolder(found, key, item) })
+	return found, err
 }
 
 // fileHolder adds to found what an item says of its account.
@@ -63,30 +48,21 @@ func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.P
 	for _, k := range pairs {
 		if keys = append(keys, table.BalanceKey(k.Account, k.Asset)); !asked[k.Account] {
 			asked[k.Account] = true
-			keys = holderKeys(keys, k.Account)
+			keys = append(keys, table.AccountKey(k.Account), table.CurrentKey(k.Account))
 		}
-	}
-	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, false)
-	if err != nil {
-		return nil, err
 	}
 	found := make(map[events.Pair]projections.Holding, len(pairs))
 	holders := make(map[string]projections.Holder, len(pairs))
-	for _, item := range items {
-		key, err := ddb.KeyOf(item)
-		if err != nil {
-			return nil, err
-		}
+	err := l.file(ctx, keys, false, func(key table.Key, item ddb.Item) error {
 		if _, _, ok := table.ParseBalance(key); !ok {
-			err = fileHolder(holders, key, item)
-		} else {
-			var b projections.Balance
-			b, err = decodeBalance(item)
-			found[b.Pair] = projections.Holding{Balance: b}
+			return fileHolder(holders, key, item)
 		}
-		if err != nil {
-			return nil, err
-		}
+		b, err := decodeBalance(item)
+		found[b.Pair] = projections.Holding{Balance: b}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, k := range pairs {
 		h := found[k]
@@ -111,21 +87,13 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s projections.Slice
 	for i, e := range opened.Items {
 		keys[i] = table.CurrentKey(e.ID)
 	}
-	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, false)
+	changed, err := l.holdersAt(ctx, keys, false)
 	if err != nil {
 		return accounts, err
 	}
-	newest := make(map[string]*events.AccountChanged, len(items))
-	for _, item := range items {
-		change, err := ddb.DecodeCurrent(item)
-		if err != nil {
-			return accounts, err
-		}
-		newest[change.ID] = &change
-	}
 	accounts.Items, accounts.Next = make([]projections.Holder, len(opened.Items)), opened.Next
 	for i, e := range opened.Items {
-		accounts.Items[i] = projections.Holder{Opened: &e, Newest: newest[e.ID]}
+		accounts.Items[i] = projections.Holder{Opened: &e, Newest: changed[e.ID].Newest}
 	}
 	return accounts, nil
 }
@@ -147,11 +115,11 @@ func (l *Lists) Changes(ctx context.Context, account string, s projections.Slice
 		return page, err
 	}
 	if n := len(versions); n <= s.Limit && before != 1 {
-		holders, err := l.holders(ctx, []string{account}, true)
-		if err != nil || holders[account].Opened == nil {
+		holder, err := l.holder(ctx, account, true)
+		if err != nil || holder.Opened == nil {
 			return page, err
 		}
-		versions = append(versions, firstVersion(*holders[account].Opened))
+		versions = append(versions, firstVersion(*holder.Opened))
 	}
 	for i := range min(len(versions), s.Limit) {
 		v := projections.AccountVersion{Is: versions[i]}

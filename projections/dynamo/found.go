@@ -37,21 +37,6 @@ func foundSummary(account string, item ddb.Item) repair.Found[projections.Summar
 	return f
 }
 
-// foundMembership returns what the item shows of a membership. Its revision is that of its Number.
-func foundMembership(of projections.Membership, item ddb.Item) repair.Found[projections.Membership] {
-	f := inspect(item, decodeMembership, membershipItem)
-	f.Value.Account, f.Value.Group, f.Value.User = of.Account, of.Group, of.User
-	f.Revision = revisionOf(item, table.AttrNumber)
-	return f
-}
-
-// foundGrouped returns what the item shows of a place in a group, likewise.
-func foundGrouped(account, group string, item ddb.Item) repair.Found[projections.Grouped] {
-	f := inspect(item, decodeGrouped, groupedItem)
-	f.Value.Account, f.Value.Group, f.Revision = account, group, revisionOf(item, table.AttrNumber)
-	return f
-}
-
 // inspect decodes an item, nil when it is absent, and compares it with what would be stored of what was decoded.
 func inspect[T any](item ddb.Item, decode func(ddb.Item) (T, error), encode func(T) ddb.Item) (f repair.Found[T]) {
 	if item == nil {

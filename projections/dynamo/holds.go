@@ -1,11 +1,9 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,56 +21,18 @@ import (
 const entriesAtOnce = 8
 
 // Hold implements projections.ProjectorViews.
-func (v *Views) Hold(ctx context.Context, id string) (h projections.Hold, err error) {
-	found, err := lives(ctx, v.client, v.table, lifeKeys([]string{id}), true)
-	if err != nil {
-		return h, err
-	}
-	h = found[id]
+func (v *Views) Hold(ctx context.Context, id string) (projections.Hold, error) {
+	found, err := v.TransactionsByID(ctx, map[string]bool{id: true})
+	h, there := found[id]
 	switch {
-	case h.Header.ID == "":
+	case err != nil:
+		return projections.Hold{}, err
+	case !there:
 		return projections.Hold{}, store.ErrAbsent
 	case !h.Header.IsHold():
 		return h, fmt.Errorf("%w: transaction %s is no hold", store.ErrMalformedItem, id)
 	}
 	return h, nil
-}
-
-// lifeKeys returns the keys of transactions and of how holds ended.
-func lifeKeys(ids []string) []table.Key {
-	keys := make([]table.Key, 0, 2*len(ids))
-	for _, id := range ids {
-		keys = append(keys, table.TransactionKey(id), table.OutcomeKey(id))
-	}
-	return keys
-}
-
-// lives reads transactions, and how holds ended, by their keys. Of an end without its header there is the end alone.
-func lives(
-	ctx context.Context, client *dynamodb.Client, name string, keys []table.Key, strong bool,
-) (map[string]projections.Transaction, error) {
-	items, _, err := ddb.BatchGet(ctx, client, name, keys, strong)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]projections.Transaction, len(items))
-	for _, item := range items {
-		e, err := ddb.DecodeEvent(item)
-		if err != nil {
-			return nil, err
-		}
-		switch e := e.(type) {
-		case events.TransactionPosted:
-			t := found[e.ID]
-			t.Header = e
-			found[e.ID] = t
-		case events.HoldEnded:
-			t := found[e.Transaction]
-			t.Ended = &e
-			found[e.Transaction] = t
-		}
-	}
-	return found, nil
 }
 
 // WriteHold implements projections.ProjectorViews.
@@ -168,61 +128,35 @@ func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
 	page projections.Listed[projections.Hold], err error,
 ) {
 	defer annotate(&err, "list open holds")
-	keys, next, err := l.openHolds(ctx, s)
-	if err != nil {
-		return page, err
-	}
-	ids := make([]string, len(keys))
-	for i, key := range keys {
-		_, ids[i], _ = table.ParseOpenHold(key)
-	}
-	found, err := lives(ctx, l.client, l.table, lifeKeys(ids), false)
-	if err != nil {
-		return page, err
-	}
-	page.Next = next
-	for _, id := range ids {
-		if h := found[id]; h.Header.ID != "" && h.Ended == nil { // the list trails the holds
-			page.Items = append(page.Items, h)
-		}
-	}
-	return page, nil
-}
-
-// openHolds returns the keys of one page over all partitions, in order, and the position of the last if there are more.
-func (l *Lists) openHolds(ctx context.Context, s projections.Slice) (keys []table.Key, next string, err error) {
-	shards := make([][]table.Key, table.OpenHoldsShards)
-	reads, readCtx := errgroup.WithContext(ctx)
 	last := ""
 	if expires, id, ok := strings.Cut(s.After, "#"); ok {
 		last = table.OpenHoldKey(expires, id).PK
 	}
-	for shard := range shards {
-		reads.Go(func() error {
-			q := ddb.WithinInverse(table.OpenHoldsPK2(shard), table.OpenHoldsRange(last, ""),
-				&dynamodb.QueryInput{ProjectionExpression: aws.String(keysOnly)})
-			items, _, err := l.query(readCtx, q, s.Limit+1)
-			for _, item := range items {
-				key, err := ddb.KeyOf(item)
-				if err != nil {
-					return err
-				}
-				shards[shard] = append(shards[shard], key)
-			}
-			return err
-		})
+	queries := make([]*dynamodb.QueryInput, table.OpenHoldsShards)
+	for shard := range queries {
+		queries[shard] = ddb.WithinInverse(table.OpenHoldsPK2(shard), table.OpenHoldsRange(last, ""),
+			&dynamodb.QueryInput{ProjectionExpression: aws.String(keysOnly)})
 	}
-	if err := reads.Wait(); err != nil {
-		return nil, "", err
+	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrPK, 1)
+	if err != nil {
+		return page, err
 	}
-	for _, shard := range shards {
-		keys = append(keys, shard...)
+	ids, ended := make([]string, len(items)), make(map[string]bool, len(items))
+	for i, item := range items {
+		expires, id, _ := table.ParseOpenHold(table.Key{PK: text(item[table.AttrPK]), SK: text(item[table.AttrSK])})
+		ids[i], ended[id] = id, true
+		if more {
+			page.Next = expires + "#" + id // that of the last stays
+		}
 	}
-	slices.SortFunc(keys, func(a, b table.Key) int { return cmp.Compare(a.PK, b.PK) })
-	if len(keys) > s.Limit {
-		keys = keys[:s.Limit]
-		expires, id, _ := table.ParseOpenHold(keys[s.Limit-1])
-		next = expires + "#" + id
+	found, err := l.transactions(ctx, ended, false)
+	if err != nil {
+		return page, err
 	}
-	return keys, next, nil
+	for _, id := range ids {
+		if h, ok := found[id]; ok && h.Ended == nil { // the list trails the holds
+			page.Items = append(page.Items, h)
+		}
+	}
+	return page, nil
 }

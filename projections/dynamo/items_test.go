@@ -56,6 +56,7 @@ func everyStored() []stored {
 		Unfinished: true,
 	}
 	membership := projections.Membership{Account: "jane", User: "ann", Role: events.RoleOwner, Number: 7}
+	listed := func(e projections.ListedEntry) ddb.Item { return listedItem(table.MetadataPK("order", "#1001"), e) }
 	return []stored{
 		storedAs(balance, balanceItem, writable(decodeBalance), table.AttrPK2, table.AttrAccount, table.AttrAsset),
 		storedAs(projections.Balance{Pair: key, Version: 1}, balanceItem, writable(decodeBalance), table.AttrPK2,
@@ -67,11 +68,9 @@ func everyStored() []stored {
 			table.AttrNumber),
 		storedAs(projections.Membership{Account: "jane", User: "ann", Number: 8}, membershipItem, decodeMembership,
 			table.AttrPK2, table.AttrAccount, table.AttrUser, table.AttrNumber),
-		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1", Held: true, Void: true}, listedItem,
+		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1", Held: true, Void: true}, listed,
 			decodeListedEntry, table.AttrPK),
-		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1"}, func(e projections.ListedEntry) ddb.Item {
-			return listedMetadataItem("order", "#1001", e)
-		}, decodeListedEntry, table.AttrPK),
+		storedAs(projections.ListedEntry{ID: id, Transaction: "t-1"}, listed, decodeListedEntry, table.AttrPK),
 		storedAs(projections.JournalPage{ID: id, Void: true, Entries: []projections.JournalEntry{
 			{Event: projections.JournalPosted, At: id.Time(), Transaction: "t-1"},
 			{Event: projections.JournalHeld, At: id.Time().Add(time.Microsecond), Transaction: "t-2"},
@@ -115,20 +114,7 @@ func FuzzDecodeItem(f *testing.F) {
 		}
 		names := slices.Sorted(maps.Keys(damaged))
 		name := names[int(at)%len(names)]
-		switch kind % 6 {
-		case 0:
-			delete(damaged, name)
-		case 1:
-			damaged[name] = ddb.String(value)
-		case 2:
-			damaged[name] = &types.AttributeValueMemberN{Value: value}
-		case 3:
-			damaged[name] = ddb.Flag(value != "")
-		case 4:
-			damaged[name] = ddb.Map(ddb.Item{value: ddb.String(value)})
-		case 5:
-			damaged[name] = nil // of a kind that this SDK does not know
-		}
+		ddbtest.Damage(damaged, name, value, kind)
 		v, err := s.decode(item)
 		if err != nil {
 			named := strings.Contains(err.Error(), name) || name == table.AttrPK || name == table.AttrSK ||

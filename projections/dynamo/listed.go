@@ -32,13 +32,9 @@ func (v *Views) Clock(ctx context.Context) (time.Time, error) {
 	return at, err
 }
 
-// WriteListed implements projections.ListerViews.
-func (v *Views) WriteListed(ctx context.Context, m projections.Metadata, e projections.ListedEntry) (time.Time, error) {
-	item := listedItem(e)
-	if m.Key != "" {
-		item = listedMetadataItem(m.Key, m.Value, e)
-	}
-	return v.send(ctx, v.put(item, condition{}))
+// WriteListed implements projections.ListerViews and repair.ListViews.
+func (v *Views) WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error) {
+	return v.send(ctx, v.put(listedItem(key.PK, e), condition{}))
 }
 
 // WriteJournal implements projections.ListerViews.
@@ -46,17 +42,8 @@ func (v *Views) WriteJournal(ctx context.Context, p projections.JournalPage) (ti
 	return v.send(ctx, v.put(journalItem(p), condition{expression: ddb.IfAbsent}))
 }
 
-// listedItem returns the item of an entry in the list of transactions by time.
-func listedItem(e projections.ListedEntry) ddb.Item {
-	return listedUnder(table.TransactionsPK(table.ListShard(e.Transaction)), e)
-}
-
-// listedMetadataItem returns the item of an entry in the list of the transactions with a value of a metadata key.
-func listedMetadataItem(key, value string, e projections.ListedEntry) ddb.Item {
-	return listedUnder(table.MetadataPK(key, value), e)
-}
-
-func listedUnder(pk string, e projections.ListedEntry) ddb.Item {
+// listedItem returns the item of an entry in the list of transactions that a partition holds.
+func listedItem(pk string, e projections.ListedEntry) ddb.Item {
 	item := begin(table.Key{PK: pk, SK: table.ListedSK(string(e.ID), e.Transaction)}, table.KindListed)
 	putFlag(item, table.AttrHeld, e.Held)
 	putFlag(item, table.AttrVoid, e.Void)

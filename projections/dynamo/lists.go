@@ -16,16 +16,13 @@ import (
 // Lists implements projections.Lists on one table. It is safe for concurrent use. An item is listed even if what only
 // writes need cannot be read: then the Version of a balance or summary, or the Number of a membership, is 0. The
 // Number is always 0 in lists by user, as the inverse index does not hold it.
-type Lists struct {
-	client *dynamodb.Client
-	table  string
-}
+type Lists struct{ reads }
 
 var _ projections.Lists = (*Lists)(nil)
 
 // NewLists returns the lists in the named table.
 func NewLists(client *dynamodb.Client, tableName string) *Lists {
-	return &Lists{client: client, table: tableName}
+	return &Lists{reads{client, tableName}}
 }
 
 // Balance implements projections.Lists.
@@ -51,8 +48,7 @@ func (l *Lists) Balances(ctx context.Context, account string, s projections.Slic
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
 		defer annotate(&err, "read account")
-		holders, err := l.holders(ctx, []string{account}, false)
-		holder = holders[account]
+		holder, err = l.holder(ctx, account, false)
 		return err
 	})
 	both.Go(func() (err error) {

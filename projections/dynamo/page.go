@@ -1,11 +1,14 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
@@ -55,6 +58,29 @@ func (l *Lists) query(ctx context.Context, q *dynamodb.QueryInput, limit int) (
 		}
 		q.ExclusiveStartKey = out.LastEvaluatedKey
 	}
+}
+
+// merge reads the first items of several queries, ordered by a text attribute: ascending if direction is 1, descending
+// if it is -1, as each of the queries is. more reports whether there are more than limit.
+func (l *Lists) merge(
+	ctx context.Context, queries []*dynamodb.QueryInput, limit int, attribute string, direction int,
+) (items []ddb.Item, more bool, err error) {
+	found := make([][]ddb.Item, len(queries))
+	running, ctx := errgroup.WithContext(ctx)
+	for i, q := range queries {
+		running.Go(func() (err error) {
+			found[i], _, err = l.query(ctx, q, limit+1)
+			return err
+		})
+	}
+	if err := running.Wait(); err != nil {
+		return nil, false, err
+	}
+	items = slices.Concat(found...)
+	slices.SortFunc(items, func(a, b ddb.Item) int {
+		return direction * cmp.Compare(text(a[attribute]), text(b[attribute]))
+	})
+	return items[:min(len(items), limit)], len(items) > limit, nil
 }
 
 // paged returns a page of the first limit items, at least one. There is a next page if there are more items, or if

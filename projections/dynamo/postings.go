@@ -38,25 +38,15 @@ func figureNames() map[string]string {
 func (v *Views) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
 	[]projections.Posting, bool, error,
 ) {
-	within := table.PostingsAfter(k.Asset, string(after), string(through))
-	if within.Empty() {
-		return nil, false, nil
-	}
-	out, err := v.query(ctx, k.Account, within, &dynamodb.QueryInput{
+	q := &dynamodb.QueryInput{
 		Limit:                    aws.Int32(postingsPage),
 		ProjectionExpression:     aws.String(figures),
 		ExpressionAttributeNames: figureNames(),
-	})
-	if err != nil {
-		return nil, false, err
 	}
-	postings := make([]projections.Posting, len(out.Items))
-	for i, item := range out.Items {
-		if postings[i], err = decodePosting(k, item); err != nil {
-			return nil, false, err
-		}
-	}
-	return postings, out.LastEvaluatedKey != nil, nil
+	within := table.PostingsAfter(k.Asset, string(after), string(through))
+	decode := func(item ddb.Item) (projections.Posting, error) { return decodePosting(k, item) }
+	found, more, _, err := decodePage(ctx, v, k.Account, within, q, decode)
+	return found, more, err
 }
 
 // decodePosting reads what a fold needs of a posting of k. The checksum is verified.

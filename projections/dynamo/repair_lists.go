@@ -19,19 +19,14 @@ import (
 // Listable implements repair.ListViews.
 func (v *Views) Listable(ctx context.Context, part, parts int, from string) (l repair.Listable, err error) {
 	in := &dynamodb.ScanInput{
-		TableName:                &v.table,
-		ConsistentRead:           aws.Bool(true),
 		Segment:                  aws.Int32(int32(part)),
 		TotalSegments:            aws.Int32(int32(parts)),
 		ExpressionAttributeNames: map[string]string{"#type": table.AttrType},
 	}
 	in.FilterExpression, in.ExpressionAttributeValues = ofTypes(append(lifeNames(), table.KindListed))
-	if in.ExclusiveStartKey, err = startOf(from); err != nil {
-		return l, err
-	}
-	out, err := v.client.Scan(ctx, in)
+	out, next, err := v.scan(ctx, in, from)
 	if err != nil {
-		return l, ddb.ReadError(err)
+		return l, err
 	}
 	l.Entries, l.Read = make(map[table.Key]repair.Found[projections.ListedEntry]), int(out.ScannedCount)
 	for _, item := range out.Items {
@@ -39,8 +34,8 @@ func (v *Views) Listable(ctx context.Context, part, parts int, from string) (l r
 			return l, err
 		}
 	}
-	l.Next, err = nextOf(out.LastEvaluatedKey)
-	return l, err
+	l.Next = next
+	return l, nil
 }
 
 // lifeNames are the names of headers and ends.
@@ -93,47 +88,21 @@ func fileListable(l *repair.Listable, item ddb.Item) error {
 
 // foundEntry returns what the item under a key shows of an entry in a list of transactions.
 func foundEntry(key table.Key, item ddb.Item) repair.Found[projections.ListedEntry] {
-	f := inspect(item, decodeListedEntry, func(e projections.ListedEntry) ddb.Item { return listedUnder(key.PK, e) })
+	f := inspect(item, decodeListedEntry, func(e projections.ListedEntry) ddb.Item { return listedItem(key.PK, e) })
 	f.Value.ID, f.Value.Transaction = events.KSUID(table.FirstID(key.SK)), table.LastID(key.SK)
 	return f
-}
-
-// Lives implements repair.ListViews.
-func (v *Views) Lives(ctx context.Context, ids []string) (map[string]projections.Hold, error) {
-	found, err := lives(ctx, v.client, v.table, lifeKeys(ids), true)
-	if err != nil {
-		return nil, err
-	}
-	for id, l := range found {
-		if l.Header.ID == "" { // an end without its hold
-			delete(found, id)
-		}
-	}
-	return found, nil
 }
 
 // StoredEntries implements repair.ListViews.
 func (v *Views) StoredEntries(ctx context.Context, keys []table.Key) (
 	map[table.Key]repair.Found[projections.ListedEntry], error,
 ) {
-	items, _, err := ddb.BatchGet(ctx, v.client, v.table, keys, true)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[table.Key]repair.Found[projections.ListedEntry], len(items))
-	for _, item := range items {
-		key, err := ddb.KeyOf(item)
-		if err != nil {
-			return nil, err
-		}
+	found := make(map[table.Key]repair.Found[projections.ListedEntry], len(keys))
+	err := v.file(ctx, keys, true, func(key table.Key, item ddb.Item) error {
 		found[key] = foundEntry(key, item)
-	}
-	return found, nil
-}
-
-// PutEntry implements repair.ListViews.
-func (v *Views) PutEntry(ctx context.Context, key table.Key, e projections.ListedEntry) error {
-	return v.putAlone(ctx, v.put(listedUnder(key.PK, e), condition{}))
+		return nil
+	})
+	return found, err
 }
 
 // JournalPages implements repair.ListViews.
@@ -158,24 +127,4 @@ func (v *Views) JournalPages(ctx context.Context, after events.KSUID) (
 // PutPage implements repair.ListViews.
 func (v *Views) PutPage(ctx context.Context, p projections.JournalPage) error {
 	return v.putAlone(ctx, v.put(journalItem(p), condition{}))
-}
-
-// startOf reads a scan's cursor. nextOf writes it.
-func startOf(from string) (ddb.Item, error) {
-	if from == "" {
-		return nil, nil
-	}
-	pk, sk, ok := strings.Cut(from, cursorSeparator)
-	if !ok {
-		return nil, fmt.Errorf("%q is no cursor of a scan", from)
-	}
-	return ddb.Key(table.Key{PK: pk, SK: sk}), nil
-}
-
-func nextOf(last ddb.Item) (string, error) {
-	if last == nil {
-		return "", nil
-	}
-	key, err := ddb.KeyOf(last)
-	return key.PK + cursorSeparator + key.SK, err
 }

@@ -2,6 +2,8 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,17 +19,9 @@ import (
 
 // Accounts implements repair.Views. It reads a whole page of the table, whatever it has of accounts.
 func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, read int, next string, err error) {
-	in := &dynamodb.ScanInput{
-		TableName:            &v.table,
-		ConsistentRead:       aws.Bool(true),
-		ProjectionExpression: aws.String(keysOnly),
-	}
-	if in.ExclusiveStartKey, err = startOf(from); err != nil {
-		return nil, 0, "", err
-	}
-	out, err := v.client.Scan(ctx, in)
+	out, next, err := v.scan(ctx, &dynamodb.ScanInput{ProjectionExpression: aws.String(keysOnly)}, from)
 	if err != nil {
-		return nil, 0, "", ddb.ReadError(err)
+		return nil, 0, "", err
 	}
 	last := ""
 	for _, item := range out.Items {
@@ -41,8 +35,29 @@ func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, r
 			last = account
 		}
 	}
-	next, err = nextOf(out.LastEvaluatedKey)
-	return accounts, int(out.ScannedCount), next, err
+	return accounts, int(out.ScannedCount), next, nil
+}
+
+// scan reads the page of a scan that is behind a cursor, "" for the first. next is the cursor behind it, "" at the end.
+func (v *Views) scan(ctx context.Context, in *dynamodb.ScanInput, from string) (
+	out *dynamodb.ScanOutput, next string, err error,
+) {
+	in.TableName, in.ConsistentRead = &v.table, aws.Bool(true)
+	if from != "" {
+		pk, sk, ok := strings.Cut(from, cursorSeparator)
+		if !ok {
+			return nil, "", fmt.Errorf("%q is no cursor of a scan", from)
+		}
+		in.ExclusiveStartKey = ddb.Key(table.Key{PK: pk, SK: sk})
+	}
+	if out, err = v.client.Scan(ctx, in); err != nil {
+		return nil, "", ddb.ReadError(err)
+	}
+	if out.LastEvaluatedKey != nil {
+		last, err := ddb.KeyOf(out.LastEvaluatedKey)
+		return out, last.PK + cursorSeparator + last.SK, err
+	}
+	return out, "", nil
 }
 
 // cursorSeparator stands between the two parts of a key in a scan's cursor. No key of the ledger has it.
@@ -63,19 +78,25 @@ func (v *Views) FirstKey(ctx context.Context, partition string, within table.Ran
 	return ddb.KeyOf(item)
 }
 
+// Present implements redrive.Views.
+func (v *Views) Present(ctx context.Context, keys []table.Key) (map[table.Key]bool, error) {
+	present := make(map[table.Key]bool, len(keys))
+	err := v.file(ctx, keys, true, func(key table.Key, _ ddb.Item) error {
+		present[key] = true
+		return nil
+	})
+	return present, err
+}
+
 // StoredSegments implements repair.Views.
 func (v *Views) StoredSegments(ctx context.Context, k events.Pair, after events.KSUID) (
 	[]repair.Found[projections.Segment], bool, error,
 ) {
-	out, err := v.query(ctx, k.Account, table.SegmentsAfter(k.Asset, string(after)), &dynamodb.QueryInput{})
-	if err != nil {
-		return nil, false, err
-	}
-	found := make([]repair.Found[projections.Segment], len(out.Items))
-	for i, item := range out.Items {
-		found[i] = foundSegment(k, events.KSUID(table.LastID(text(item[table.AttrSK]))), item)
-	}
-	return found, out.LastEvaluatedKey != nil, nil
+	found, more, _, err := decodePage(ctx, v, k.Account, table.SegmentsAfter(k.Asset, string(after)),
+		&dynamodb.QueryInput{}, func(item ddb.Item) (repair.Found[projections.Segment], error) {
+			return foundSegment(k, events.KSUID(table.LastID(text(item[table.AttrSK]))), item), nil
+		})
+	return found, more, err
 }
 
 // Snapshot implements repair.Views.
@@ -126,15 +147,18 @@ func (v *Views) snapshot(ctx context.Context, keys ...table.Key) ([]ddb.Item, ti
 	return ddb.TransactGet(ctx, v.client, v.table, keys, "")
 }
 
-// StoredMembership implements repair.Views.
+// StoredMembership implements repair.Views. Its revision is that of its Number.
 func (v *Views) StoredMembership(ctx context.Context, of projections.Membership) (
-	repair.Found[projections.Membership], error,
+	found repair.Found[projections.Membership], err error,
 ) {
 	item, _, err := ddb.Get(ctx, v.client, v.table, of.Key(), true)
 	if err != nil {
-		return repair.Found[projections.Membership]{}, err
+		return found, err
 	}
-	return foundMembership(of, item), nil
+	found = inspect(item, decodeMembership, membershipItem)
+	found.Value.Account, found.Value.Group, found.Value.User = of.Account, of.Group, of.User
+	found.Revision = revisionOf(item, table.AttrNumber)
+	return found, nil
 }
 
 // WriteSummary implements repair.Views.
@@ -148,13 +172,18 @@ func (v *Views) PutMembership(ctx context.Context, m projections.Membership, rea
 	return v.putAlone(ctx, v.put(membershipItem(m), ifRevision(read, table.AttrNumber)))
 }
 
-// StoredGrouped implements repair.Views.
-func (v *Views) StoredGrouped(ctx context.Context, account, group string) (repair.Found[projections.Grouped], error) {
+// StoredGrouped implements repair.Views. Its revision is that of its Number.
+func (v *Views) StoredGrouped(ctx context.Context, account, group string) (
+	found repair.Found[projections.Grouped], err error,
+) {
 	item, _, err := ddb.Get(ctx, v.client, v.table, table.GroupedKey(account, group), true)
 	if err != nil {
-		return repair.Found[projections.Grouped]{}, err
+		return found, err
 	}
-	return foundGrouped(account, group, item), nil
+	found = inspect(item, decodeGrouped, groupedItem)
+	found.Value.Account, found.Value.Group = account, group
+	found.Revision = revisionOf(item, table.AttrNumber)
+	return found, nil
 }
 
 // PutGrouped implements repair.Views.

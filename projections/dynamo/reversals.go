@@ -36,29 +36,21 @@ func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s projectio
 	if err != nil {
 		return page, err
 	}
-	keys := make([]table.Key, len(reversals.Items))
-	for i, e := range reversals.Items {
-		keys[i] = table.TransactionKey(e.By)
+	wanted := make(map[string]bool, len(reversals.Items))
+	for _, e := range reversals.Items {
+		wanted[e.By] = false
 	}
-	items, _, err := ddb.BatchGet(ctx, l.client, l.table, keys, true)
+	found, err := l.TransactionsByID(ctx, wanted)
 	if err != nil {
 		return page, err
 	}
-	found := make(map[string]events.TransactionPosted, len(items))
-	for _, item := range items {
-		header, err := decodeAs[events.TransactionPosted](item)
-		if err != nil {
-			return page, err
-		}
-		found[header.ID] = header
-	}
 	page.Next = reversals.Next
 	for _, e := range reversals.Items {
-		header, ok := found[e.By]
+		by, ok := found[e.By]
 		if !ok { // its transaction is being committed, item by item
 			return page, fmt.Errorf("header of %s is not visible: %w", e.By, store.ErrConflict)
 		}
-		page.Items = append(page.Items, projections.Reversal{Number: e.Number, Header: header})
+		page.Items = append(page.Items, projections.Reversal{Number: e.Number, Header: by.Header})
 	}
 	return page, nil
 }

@@ -1,15 +1,12 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"golang.org/x/sync/errgroup"
 
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
@@ -37,8 +34,8 @@ func (l *Lists) Transactions(ctx context.Context, by projections.Search, s proje
 	}
 	page.Next = next
 	for _, e := range entries {
-		t := found[e.Transaction]
-		if t.Header.ID != "" && t.Header.Legs[0].ID == e.ID && t.Header.IsHold() == e.Held &&
+		t, ok := found[e.Transaction]
+		if ok && t.Header.Legs[0].ID == e.ID && t.Header.IsHold() == e.Held &&
 			(by.Key == "" || t.Header.Metadata[by.Key] == by.Value) {
 			page.Items = append(page.Items, t)
 		}
@@ -62,25 +59,16 @@ func (l *Lists) listedEntries(ctx context.Context, by projections.Search, s proj
 			partitions = append(partitions, table.TransactionsPK(shard))
 		}
 	}
-	found := make([][]ddb.Item, len(partitions))
-	reads, readCtx := errgroup.WithContext(ctx)
+	queries := make([]*dynamodb.QueryInput, len(partitions))
 	for i, pk := range partitions {
-		reads.Go(func() (err error) {
-			q := ddb.Within(pk, r, &dynamodb.QueryInput{ScanIndexForward: &by.OldestFirst})
-			found[i], _, err = l.query(readCtx, q, s.Limit+1)
-			return err
-		})
+		queries[i] = ddb.Within(pk, r, &dynamodb.QueryInput{ScanIndexForward: &by.OldestFirst})
 	}
-	if err := reads.Wait(); err != nil {
+	items, more, err := l.merge(ctx, queries, s.Limit, table.AttrSK, direction)
+	if err != nil {
 		return nil, "", err
 	}
-	items := slices.Concat(found...)
-	slices.SortFunc(items, func(a, b ddb.Item) int {
-		return direction * cmp.Compare(ddb.Read(a).Text(table.AttrSK), ddb.Read(b).Text(table.AttrSK))
-	})
-	if len(items) > s.Limit {
-		items = items[:s.Limit]
-		_, next, _ = strings.Cut(ddb.Read(items[s.Limit-1]).Text(table.AttrSK), "#")
+	if more {
+		_, next, _ = strings.Cut(text(items[s.Limit-1][table.AttrSK]), "#")
 	}
 	for _, item := range items {
 		if ddb.Read(item).OptionalFlag(table.AttrVoid) { // whatever it says
@@ -125,17 +113,4 @@ func (l *Lists) JournalPages(ctx context.Context, after string, limit int) (
 		}
 	}
 	return pages, ddb.StoreTime(out.ResultMetadata), nil
-}
-
-// TransactionsByID implements projections.JournalViews.
-func (l *Lists) TransactionsByID(ctx context.Context, ended map[string]bool) (
-	map[string]projections.Transaction, error,
-) {
-	keys := make([]table.Key, 0, 2*len(ended))
-	for id, isEnded := range ended {
-		if keys = append(keys, table.TransactionKey(id)); isEnded {
-			keys = append(keys, table.OutcomeKey(id))
-		}
-	}
-	return lives(ctx, l.client, l.table, keys, true)
 }

@@ -23,8 +23,7 @@ import (
 // for concurrent use. Errors that those don't name (the table is missing, access is denied) come back as they are: no
 // repetition would cure them, and nothing was written.
 type Views struct {
-	client   *dynamodb.Client
-	table    string
+	reads
 	eventual bool // queries are eventually consistent
 }
 
@@ -38,11 +37,11 @@ var (
 
 // NewViews returns the views in the named table.
 func NewViews(client *dynamodb.Client, tableName string) *Views {
-	return &Views{client: client, table: tableName}
+	return &Views{reads: reads{client, tableName}}
 }
 
 // Eventual returns views of the same table whose queries are eventually consistent, for plain reads of the past.
-func (v *Views) Eventual() *Views { return &Views{client: v.client, table: v.table, eventual: true} }
+func (v *Views) Eventual() *Views { return &Views{reads: v.reads, eventual: true} }
 
 // Balance implements projections.Balances.
 func (v *Views) Balance(ctx context.Context, k events.Pair) (projections.Balance, time.Time, error) {

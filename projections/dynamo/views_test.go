@@ -141,7 +141,7 @@ func TestRevisionsOfWhateverIsStored(t *testing.T) {
 	}
 }
 
-// What failed tells whether the balance may have been written.
+// The error of a write says whether the balance may have been written.
 func TestWriteFailures(t *testing.T) {
 	alone := projections.Change{Balance: projections.Balance{Pair: jane, Version: 1}}
 	together := projections.Change{Balance: alone.Balance, Summary: &projections.Summary{Account: "jane"}}

@@ -38,8 +38,8 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	b = b.on(noting)
 	assets, strays, err := []string{scope.Asset}, []Stray(nil), error(nil)
 	if scope.Asset == "" {
-		assets, strays, err = b.namesOf(ctx, account, table.PostingAssetAfter, table.BalanceAfter,
-			table.SegmentAssetAfter)
+		assets, strays, err = b.namesIn(ctx, table.AccountKey(account).PK, table.PostingAssetAfter,
+			table.BalanceAfter, table.SegmentAssetAfter)
 		if err != nil {
 			return err
 		}
@@ -67,23 +67,35 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	if scope.Asset != "" {
 		return nil
 	}
-	users, strays, err := b.namesOf(complete, account, table.GrantUserAfter, table.MembershipAfter)
-	if err != nil {
+	if err := b.memberships(ctx, complete, projections.Membership{Account: account}, report); err != nil {
 		return err
-	}
-	if len(strays) > 0 {
-		report(Report{Account: account, Strays: strays})
-	}
-	for _, user := range users {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		report(b.Membership(complete, projections.Membership{Account: account, User: user}))
 	}
 	if err := b.places(ctx, complete, account, report); err != nil {
 		return err
 	}
 	return b.accountHolds(ctx, complete, account, noting.holds, report)
+}
+
+// memberships rebuilds the memberships on an account or in a group: of users with grants, and of those with a stored
+// membership.
+func (b *Rebuilder) memberships(
+	ctx, complete context.Context, of projections.Membership, report func(Report),
+) error {
+	users, strays, err := b.namesIn(complete, of.Key().PK, table.GrantUserAfter, table.MembershipAfter)
+	if err != nil {
+		return err
+	}
+	if len(strays) > 0 {
+		report(Report{Account: of.Account, Group: of.Group, Strays: strays})
+	}
+	for _, user := range users {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		of.User = user
+		report(b.Membership(complete, of))
+	}
+	return nil
 }
 
 // Membership makes the membership of a user on an account or in a group what the newest grant or revocation says,
@@ -109,6 +121,7 @@ type shown[T comparable] struct {
 	newest func() (T, error) // what it should be. Error: also ErrAbsent, without any event
 	none   T                 // what it is made without any event: of number 0
 	put    func(ctx context.Context, v T, read projections.Revision) error
+	behind func(found Found[T]) bool // whether it lacks only what came moments ago; nil: it never does
 }
 
 // rebuildShown makes a projection what its newest event says, as Membership describes.
@@ -130,7 +143,9 @@ func rebuildShown[T comparable](ctx context.Context, b *Rebuilder, report Report
 		if found.There && found.Fault == nil && found.Value == v {
 			return nil
 		}
-		report.Differences = []Difference{differenceOf(of.key, found, v)}
+		d := differenceOf(of.key, found, v)
+		d.Behind = of.behind != nil && of.behind(found)
+		report.Differences = []Difference{d}
 		if err := of.put(ctx, v, found.Revision); err != nil {
 			return fmt.Errorf("write projection: %w", err)
 		}
@@ -143,18 +158,8 @@ func rebuildShown[T comparable](ctx context.Context, b *Rebuilder, report Report
 	return report
 }
 
-// namesOf lists the assets, or users, of which account has keys in any of these ranges, ascending; those that are no
-// ids are strays.
-func (b *Rebuilder) namesOf(
-	ctx context.Context, account string, ranges ...func(after string) table.Range,
-) (names []string, strays []Stray, err error) {
-	if names, strays, err = b.namesIn(ctx, table.AccountKey(account).PK, ranges...); err != nil {
-		err = fmt.Errorf("list what account %s has: %w", account, err)
-	}
-	return names, strays, err
-}
-
-// namesIn is namesOf in a partition.
+// namesIn lists the assets, users or groups of which a partition has keys in any of these ranges, ascending; those that
+// are no ids are strays.
 func (b *Rebuilder) namesIn(
 	ctx context.Context, partition string, ranges ...func(after string) table.Range,
 ) (names []string, strays []Stray, err error) {
@@ -169,7 +174,7 @@ func (b *Rebuilder) namesIn(
 				break
 			}
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, fmt.Errorf("list what %s has: %w", partition, err)
 			}
 			if name = table.FirstID(key.SK); events.ValidID(name) {
 				names = append(names, name)

@@ -3,7 +3,6 @@ package repair
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
@@ -150,32 +149,12 @@ func (r *rebuild) attempt(ctx context.Context) error {
 // forward counts the postings after the seal in the balance, and saves the way whenever one change can carry no more
 // segments.
 func (r *rebuild) forward(ctx context.Context) error {
-	b, f := &r.balance, r.balance.Seal
-	for p, err := range projections.ReadPostings(ctx, r, r.key, f.Through, "") {
-		if err != nil {
-			return err
+	postings := projections.ReadPostings(ctx, r, r.key, r.balance.Seal.Through, "")
+	return r.balance.CountOn(postings, r.settled, r.tuning.Stretch, func(closed projections.Segment) error {
+		if r.segments = append(r.segments, closed); len(r.segments) < r.tuning.Segments {
+			return nil
 		}
-		if f, err = f.Add(p); err != nil {
-			return fmt.Errorf("fold posting %s: %w", p.ID, err)
-		}
-		b.First = projections.Earlier(b.First, p.ID)
-		if p.ID >= r.settled {
-			continue
-		}
-		closed, ok, err := b.SettleAt(f, r.tuning.Stretch)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if r.segments = append(r.segments, closed); len(r.segments) == r.tuning.Segments {
-			b.Unfinished = true
-			if err := r.save(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	b.Head, b.Unfinished = f, false
-	return nil
+		r.balance.Unfinished = true
+		return r.save(ctx)
+	})
 }

@@ -13,7 +13,7 @@ import (
 
 // places rebuilds the places of an account in groups: those that its changes of groups name, and those that are stored.
 func (b *Rebuilder) places(ctx, complete context.Context, account string, report func(Report)) error {
-	groups, strays, err := b.namesOf(complete, account, table.GroupedAfter)
+	groups, strays, err := b.namesIn(complete, table.AccountKey(account).PK, table.GroupedAfter)
 	if err != nil {
 		return err
 	}
@@ -68,21 +68,7 @@ func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report fu
 	if dry {
 		b = b.dryRun()
 	}
-	complete := context.WithoutCancel(ctx)
-	users, strays, err := b.namesIn(complete, table.GroupKey(group).PK, table.GrantUserAfter, table.MembershipAfter)
-	if err != nil {
-		return fmt.Errorf("list what group %s has: %w", group, err)
-	}
-	if len(strays) > 0 {
-		report(Report{Group: group, Strays: strays})
-	}
-	for _, user := range users {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		report(b.Membership(complete, projections.Membership{Group: group, User: user}))
-	}
-	return nil
+	return b.memberships(ctx, context.WithoutCancel(ctx), projections.Membership{Group: group}, report)
 }
 
 // groups rebuilds the memberships of all groups, one after the other. Error: that of ctx, or one that is not of one

@@ -75,41 +75,55 @@ func (b *Rebuilder) accountHolds(
 	return nil
 }
 
-// hold makes an account's entry of a hold, and the one by expiry, what the hold's header and its end say. An entry is
-// written only if nobody wrote it since it was read. It also returns the KSUID of the hold's first leg. Errors in the
-// report: those of Views; store.ErrConflict when others kept coming first.
+// hold makes an account's entry of a hold, and the one by expiry, what the hold's header and its end say, as Membership
+// does with grants. It also returns the KSUID of the hold's first leg. Errors in the report: those of Views;
+// store.ErrConflict when others kept coming first.
 func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report, first string) {
 	report = Report{Account: account, Hold: id}
-	report.Err = b.retry(ctx, func() error {
-		report.Differences = nil
-		h, err := b.views.Hold(ctx, id)
-		if err != nil {
-			return fmt.Errorf("read hold: %w", err)
+	var h projections.Hold
+	read := func() error {
+		newest, err := b.views.Hold(ctx, id)
+		if err == nil { // else what was read before still names the entries
+			h = newest
 		}
-		first = string(h.Header.Legs[0].ID)
-		byAccount := table.HoldKey(account, first)
-		byExpiry := table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
-		for _, entry := range []struct {
-			key     table.Key
-			account string
-			becomes HoldEntry
-		}{{byAccount, account, HoldEntry{h.Status(), h.Version()}}, {byExpiry, "", HoldEntry{"", h.Version()}}} {
-			found, err := b.views.StoredHold(ctx, h, entry.account)
-			if err != nil {
-				return fmt.Errorf("read entry of hold: %w", err)
-			}
-			if found.There && found.Fault == nil && found.Value == entry.becomes {
-				continue
-			}
-			difference := differenceOf(entry.key, found, entry.becomes)
-			difference.Behind = b.isBehind(h, found)
-			if err := b.views.PutHold(ctx, h, entry.account, found.Revision); err != nil {
-				return fmt.Errorf("write entry of hold: %w", err)
-			}
-			report.Differences = append(report.Differences, difference)
+		return err
+	}
+	if err := b.retry(ctx, read); err != nil {
+		report.Err = fmt.Errorf("read hold: %w", err)
+		return report, ""
+	}
+	first = string(h.Header.Legs[0].ID)
+	entries := map[string]table.Key{ // by account
+		account: table.HoldKey(account, first),
+		"":      table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID),
+	}
+	for _, of := range []string{account, ""} {
+		entry := rebuildShown(ctx, b, Report{}, shown[HoldEntry]{
+			key:    entries[of],
+			stored: func() (Found[HoldEntry], error) { return b.views.StoredHold(ctx, h, of) },
+			newest: func() (HoldEntry, error) {
+				known := h.Version()
+				if err := read(); err != nil {
+					return HoldEntry{}, err
+				}
+				if h.Version() != known { // what was found was compared with an open hold
+					return HoldEntry{}, fmt.Errorf("hold %s ended meanwhile: %w", id, store.ErrConflict)
+				}
+				if of == "" {
+					return HoldEntry{Version: known}, nil
+				}
+				return HoldEntry{h.Status(), known}, nil
+			},
+			put: func(ctx context.Context, _ HoldEntry, read projections.Revision) error {
+				return b.views.PutHold(ctx, h, of, read)
+			},
+			behind: func(found Found[HoldEntry]) bool { return b.isBehind(h, found) },
+		})
+		report.Differences = append(report.Differences, entry.Differences...)
+		if report.Err = entry.Err; report.Err != nil {
+			break
 		}
-		return nil
-	})
+	}
 	return report, first
 }
 

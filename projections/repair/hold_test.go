@@ -1,10 +1,12 @@
 package repair_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"ledger.example/events"
+	"ledger.example/internal/store"
 	"ledger.example/internal/table"
 	"ledger.example/projections"
 	"ledger.example/projections/repair"
@@ -63,6 +65,66 @@ func TestHoldsAreRebuilt(t *testing.T) {
 	}
 	if again := b.rebuilt(false); len(again) > 0 {
 		t.Errorf("a second rebuild found %+v", again)
+	}
+}
+
+// meanwhile are views on which something happens each time that a hold was read. An error takes the hold's place.
+type meanwhile struct {
+	*viewstest.Store
+	happens func() error
+}
+
+// Hold implements repair.Views.
+func (m meanwhile) Hold(ctx context.Context, id string) (projections.Hold, error) {
+	h, err := m.Store.Hold(ctx, id)
+	if e := m.happens(); e != nil {
+		return projections.Hold{}, e
+	}
+	return h, err
+}
+
+// A store that throttles any read of a hold is asked again.
+func TestHoldsAreRebuiltWhileTheStoreThrottles(t *testing.T) {
+	for nth := range 8 {
+		b, reads := newBook(t), 0
+		b.Place(viewstest.Held("h1", 1))
+		_, b.rebuilder = on(meanwhile{b.Store, func() error {
+			if reads++; reads == nth+1 {
+				return store.ErrThrottled
+			}
+			return nil
+		}}, b.Clock, tuning)
+		b.rebuilt(false)
+		viewstest.Same(t, "held", b.holdsOf("held"), []string{"h1"})
+	}
+}
+
+// A hold that ends while it is rebuilt, and whose end the projector lists, is not listed as open again: whether its
+// entry was lost, or one of a higher version keeps the projector from writing.
+func TestAHoldThatEndsMeanwhileStaysEnded(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		for nth := range 8 {
+			b, reads := newBook(t), 0
+			h := viewstest.Held("h1", 1)
+			b.Place(h)
+			if damaged {
+				ended := projections.Hold{Header: h, Ended: new(viewstest.Ended(h, events.OutcomeReleased, 0, 9))}
+				b.Must(b.PutHold(t.Context(), ended, "jane", projections.RevisionAbsent))
+			}
+			_, b.rebuilder = on(meanwhile{b.Store, func() error {
+				if reads++; reads == nth+1 {
+					b.End(h, viewstest.Ended(h, events.OutcomeCaptured, 20, 10))
+					b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+				}
+				return nil
+			}}, b.Clock, tuning)
+			b.rebuilt(false)
+			if reads <= nth {
+				break // it is not read so often
+			}
+			viewstest.Same(t, "held", len(b.holdsOf("held")), 0)
+			viewstest.Same(t, "captured", b.holdsOf("captured"), []string{"h1"})
+		}
 	}
 }
 

@@ -23,16 +23,15 @@ type ListViews interface {
 	// Listable reads a page of one of `parts` parts of the table. from is "" for the first page.
 	Listable(ctx context.Context, part, parts int, from string) (Listable, error)
 
-	// Lives reads the transactions of those ids, at most half of table.BatchGetKeys. Absent ones are not in the map;
-	// one that cannot be read is an error.
-	Lives(ctx context.Context, ids []string) (map[string]projections.Hold, error)
+	// TransactionsByID is that of projections.JournalViews.
+	TransactionsByID(ctx context.Context, ended map[string]bool) (map[string]projections.Transaction, error)
 
 	// StoredEntries reads the entries in lists of transactions under those keys, at most table.BatchGetKeys. Absent
 	// ones are not in the map.
 	StoredEntries(ctx context.Context, keys []table.Key) (map[table.Key]Found[projections.ListedEntry], error)
 
-	// PutEntry writes an entry under a key, whatever is stored.
-	PutEntry(ctx context.Context, key table.Key, e projections.ListedEntry) error
+	// WriteListed is that of projections.ListerViews.
+	WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error)
 
 	// JournalPages reads a page of the journal's pages after a KSUID. more reports whether to go on after the last.
 	JournalPages(ctx context.Context, after events.KSUID) (pages []Found[projections.JournalPage], more bool, err error)
@@ -141,7 +140,7 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 	wanted, recorded := make(map[table.Key]projections.ListedEntry), make(map[table.Key]time.Time)
 	for _, h := range p.Headers {
 		l.find(projections.EntryOf(h), table.TransactionKey(h.ID))
-		for _, key := range l.run.keysOf(h) {
+		for _, key := range projections.ListedKeys(h, l.run.Indexed) {
 			wanted[key], recorded[key] = projections.ListedOf(h), h.Recorded()
 		}
 	}
@@ -170,18 +169,6 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 	return l.append(ctx, entriesPerPage)
 }
 
-// keysOf returns the keys of the entries that a header must have in lists of transactions.
-func (r *Run) keysOf(h events.TransactionPosted) []table.Key {
-	sk := table.ListedSK(string(h.Legs[0].ID), h.ID)
-	keys := []table.Key{table.ListedKey(string(h.Legs[0].ID), h.ID)}
-	for _, name := range r.Indexed {
-		if value, ok := h.Metadata[name]; ok {
-			keys = append(keys, table.Key{PK: table.MetadataPK(name, value), SK: sk})
-		}
-	}
-	return keys
-}
-
 // put writes an entry unless it is stored.
 func (l *lists) put(ctx context.Context, key table.Key, found Found[projections.ListedEntry],
 	becomes projections.ListedEntry, isYoung bool,
@@ -191,7 +178,10 @@ func (l *lists) put(ctx context.Context, key table.Key, found Found[projections.
 	}
 	d := differenceOf(key, found, becomes)
 	d.Behind = !found.There && isYoung
-	return l.write(ctx, d, func() error { return l.run.Lists.PutEntry(ctx, key, becomes) })
+	return l.write(ctx, d, func() error {
+		_, err := l.run.Lists.WriteListed(ctx, key, becomes)
+		return err
+	})
 }
 
 // write writes an item, but not in a dry run, and reports what was wrong.
@@ -219,7 +209,7 @@ func (l *lists) entries(ctx context.Context, stored map[table.Key]Found[projecti
 			wanted := stored[key].Value
 			wanted.Held, wanted.Void = false, true
 			if there && belongs(key, header.Header) {
-				if slices.Contains(l.run.keysOf(header.Header), key) {
+				if slices.Contains(projections.ListedKeys(header.Header, l.run.Indexed), key) {
 					continue // it was, or will be, compared with its header
 				}
 				wanted = projections.ListedOf(header.Header)
@@ -239,7 +229,7 @@ func (l *lists) lives(ctx context.Context, keys []table.Key) (lives map[string]p
 		ids[table.LastID(key.SK)] = true
 	}
 	err = l.request(ctx, func() (_ int, err error) {
-		lives, err = l.run.Lists.Lives(ctx, slices.Sorted(maps.Keys(ids)))
+		lives, err = l.run.Lists.TransactionsByID(ctx, ids)
 		return len(keys), err
 	})
 	return lives, err
@@ -247,11 +237,6 @@ func (l *lists) lives(ctx context.Context, keys []table.Key) (lives map[string]p
 
 // belongs reports whether a header may have an entry under that key.
 func belongs(key table.Key, h events.TransactionPosted) bool {
-	id := string(h.Legs[0].ID)
-	if key == table.ListedKey(id, h.ID) {
-		return true
-	}
-	name, _, _, _, ok := table.ParseListedMetadata(key)
-	value, has := h.Metadata[name]
-	return ok && has && key == table.Key{PK: table.MetadataPK(name, value), SK: table.ListedSK(id, h.ID)}
+	name, _, _, _, _ := table.ParseListedMetadata(key) // "", which no metadata key is, in the list by time
+	return slices.Contains(projections.ListedKeys(h, []string{name}), key)
 }

@@ -8,7 +8,6 @@ package repair
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -84,15 +83,7 @@ type Report struct {
 // retry runs attempt until it succeeds: again from its beginning after a conflict, a write whose outcome is unknown,
 // or when the store throttles.
 func (b *Rebuilder) retry(ctx context.Context, attempt func() error) error {
-	return retry.Do(ctx, b.pause, func(err error) int {
-		switch {
-		case store.NeedsReread(err):
-			return conflictTries
-		case errors.Is(err, store.ErrThrottled):
-			return throttledTries
-		}
-		return 0
-	}, attempt)
+	return retry.Do(ctx, b.pause, store.Attempts(conflictTries, throttledTries), attempt)
 }
 
 // IsLost implements projections.Repairer: a segment lies beyond the base of b.

@@ -49,7 +49,7 @@ func (b *Rebuilder) countSummary(
 	ctx context.Context, stored Found[projections.Summary], except string,
 ) (projections.Summary, error) {
 	s := projections.Summary{Account: stored.Value.Account, Version: stored.Value.Version}
-	assets, _, err := b.namesOf(ctx, s.Account, table.PostingAssetAfter, table.BalanceAfter)
+	assets, _, err := b.namesIn(ctx, table.AccountKey(s.Account).PK, table.PostingAssetAfter, table.BalanceAfter)
 	if err != nil {
 		return s, err
 	}

@@ -48,26 +48,13 @@ func (c *conformance) postings() {
 		if r.through > 0 {
 			through = id(r.through)
 		}
-		if got := c.read(after, through); !slices.Equal(got, all[r.from:r.to]) {
+		got := pages(c, after, func(after events.KSUID) ([]projections.Posting, bool, error) {
+			return c.Postings(c.ctx, jane, after, through)
+		}, func(p projections.Posting) events.KSUID { return p.ID })
+		if !slices.Equal(got, all[r.from:r.to]) {
 			c.Errorf("postings after %d through %d: %v", r.after, r.through, got)
 		}
 	}
-}
-
-// read reads jane's postings in a range, page by page.
-func (c *conformance) read(after, through events.KSUID) (all []projections.Posting) {
-	c.Helper()
-	for more := true; more; {
-		var page []projections.Posting
-		var err error
-		page, more, err = c.Postings(c.ctx, jane, after, through)
-		c.must(err)
-		if len(page) > 0 {
-			after = page[len(page)-1].ID
-		}
-		all = append(all, page...)
-	}
-	return all
 }
 
 func (c *conformance) assets() {

@@ -55,8 +55,8 @@ func (c *conformance) listed() {
 			if void {
 				item[table.AttrVoid] = ddb.Flag(true)
 			}
-			told(c.WriteListed(c.ctx, projections.Metadata{}, entry))
-			told(c.WriteListed(c.ctx, projections.Metadata{Key: "order", Value: value}, entry))
+			told(c.WriteListed(c.ctx, byTime, entry))
+			told(c.WriteListed(c.ctx, byValue, entry))
 			is(byTime, item)
 			is(byValue, item)
 		}

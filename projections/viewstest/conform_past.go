@@ -2,6 +2,7 @@ package viewstest
 
 import (
 	"slices"
+	"time"
 
 	"ledger.example/events"
 	"ledger.example/projections"
@@ -32,34 +33,27 @@ func (c *conformance) past() {
 		{0, 9, 0, 0}, {20, 20, 2, 2}, {200, 200, 20, 20}, {30, 20, 3, 3},
 	} {
 		for _, views := range []projections.PastViews{c.Views, c.Eventual()} {
-			var gotSegments []projections.Segment
-			var gotWhole []events.PostingRecorded
 			var after events.KSUID
 			if r.after > 0 {
 				after = id(r.after)
 			}
-			for at, more := after, true; more; {
-				page, next, clock, err := views.Segments(c.ctx, jane, at, id(r.through))
-				c.must(err)
+			timed := func(at events.KSUID, clock time.Time) {
 				if clock.IsZero() && at < id(r.through) {
-					c.Error("segments came without the store's clock")
+					c.Errorf("what follows %s came without the store's clock", at)
 				}
-				if more = next; len(page) > 0 {
-					at = page[len(page)-1].Through
-				}
-				gotSegments = append(gotSegments, page...)
 			}
-			for at, more := after, true; more; {
-				page, next, clock, err := views.Entries(c.ctx, jane, at, id(r.through), 3)
-				c.must(err)
-				if clock.IsZero() && at < id(r.through) || len(page) > 3 {
-					c.Errorf("%d postings came at %v", len(page), clock)
+			gotSegments := pages(c, after, func(at events.KSUID) ([]projections.Segment, bool, error) {
+				page, more, clock, err := views.Segments(c.ctx, jane, at, id(r.through))
+				timed(at, clock)
+				return page, more, err
+			}, func(s projections.Segment) events.KSUID { return s.Through })
+			gotWhole := pages(c, after, func(at events.KSUID) ([]events.PostingRecorded, bool, error) {
+				page, more, clock, err := views.Entries(c.ctx, jane, at, id(r.through), 3)
+				if timed(at, clock); len(page) > 3 {
+					c.Errorf("%d postings came", len(page))
 				}
-				if more = next; len(page) > 0 {
-					at = page[len(page)-1].ID
-				}
-				gotWhole = append(gotWhole, page...)
-			}
+				return page, more, err
+			}, func(p events.PostingRecorded) events.KSUID { return p.ID })
 			if !slices.Equal(gotSegments, segments[r.from:r.to]) || !slices.Equal(gotWhole, whole[r.from:r.to]) {
 				c.Errorf("after %d through %d: %v, %v", r.after, r.through, gotSegments, gotWhole)
 			}

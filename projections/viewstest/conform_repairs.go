@@ -143,17 +143,7 @@ func (c *conformance) snapshots() {
 			c.Errorf("segment through %s came as %+v", ends[i], got)
 		}
 	}
-	var listed []projections.Segment
-	for after, more := events.KSUID(""), true; more; {
-		var page []repair.Found[projections.Segment]
-		var err error
-		page, more, err = c.StoredSegments(c.ctx, jane, after)
-		c.must(err)
-		for _, s := range page {
-			after = s.Value.Through
-			listed = append(listed, s.Value)
-		}
-	}
+	listed := segmentsOf(c, c.Views, jane)
 	if !slices.Equal(listed, segments) {
 		c.Errorf("%d segments listed: %+v", len(listed), listed)
 	}

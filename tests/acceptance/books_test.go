@@ -88,42 +88,25 @@ func unicodeTexts(t *testing.T, s *caller.Caller) {
 
 // The README's example, by its figures.
 func tradingRegister(t *testing.T, s *caller.Caller) {
-	s.OpenRegister()
-	s.Must(201, "POST", "/v1/transfers", `{"id":"~d-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"500000"}`)
-	const trade = `{"id":"~t-1","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"10","cost":"150000","settle":true}`
-	s.Must(201, "POST", "/v1/trades", trade)
-	strong := s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "")
-	if got := strong.Value("quantity"); got != "350000" {
-		t.Errorf("strong read right after the trade: %v", got)
-	}
+	s.OpenBooks()
+	s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "").Shows(t,
+		map[string]any{"quantity": "350000"}) // right after the trade
 	projected(s, "~jane")
-	page := s.Must(200, "GET", "/v1/accounts/~jane/summary", "")
-	for path, want := range map[[4]any]any{
-		{"balances", "data", 0, "asset"}:           "~AAPL",
-		{"balances", "data", 0, "quantity"}:        "10",
-		{"balances", "data", 0, "net_expenditure"}: "150000",
-		{"balances", "data", 1, "quantity"}:        "350000",
-		{"postings", "data", 0, "transaction"}:     "~t-1",
-	} {
-		if got := page.Value(path[:]...); got != want {
-			t.Errorf("%v is %v, not %v: %s", path, got, want, page.Body)
-		}
+	s.Must(200, "GET", "/v1/accounts/~jane/summary", "").Shows(t, map[string]any{
+		"balances data 0 asset": "~AAPL", "balances data 0 quantity": "10", "balances data 0 net_expenditure": "150000",
+		"balances data 1 quantity": "350000", "postings data 0 transaction": "~t-1", "summary holdings": 2.0,
+	})
+	trade := func(id, quantity, cost string) string {
+		return fmt.Sprintf(`{"id":%q,"asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":%q,"cost":%q,"settle":true}`,
+			id, quantity, cost)
 	}
-	if got := page.Value("summary", "holdings"); got != 2.0 {
-		t.Errorf("holdings: %v", got)
-	}
-	again := s.Must(200, "POST", "/v1/trades", trade)
+	again := s.Must(200, "POST", "/v1/trades", trade("~t-1", "10", "150000"))
 	if again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("the replay does not say so")
 	}
-	s.Must(409, "POST", "/v1/trades",
-		`{"id":"~t-1","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"11","cost":"150000","settle":true}`)
-	refused := s.Must(422, "POST", "/v1/trades",
-		`{"id":"~t-2","asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"100","cost":"1500000","settle":true}`)
-	if refused.Code() != "insufficient_funds" || refused.Value("available") != "350000" ||
-		refused.Value("requested") != "1500000" {
-		t.Errorf("refusal: %s", refused.Body)
-	}
+	s.Must(409, "POST", "/v1/trades", trade("~t-1", "11", "150000"))
+	s.Must(422, "POST", "/v1/trades", trade("~t-2", "100", "1500000")).Shows(t,
+		map[string]any{"code": "insufficient_funds", "available": "350000", "requested": "1500000"})
 }
 
 // An account's page shows a hundred balances and the newest postings, and cursors by which the lists go on without a
@@ -152,34 +135,14 @@ func accountPage(t *testing.T, s *caller.Caller) {
 		`{"id":"~gone","from":"~collector","to":"~bank","asset":"~X050","quantity":"2"}`)
 	projected(s, "~collector")
 
-	strings2 := func(v any) []string {
-		list, _ := v.([]any)
-		out := []string{}
-		for _, item := range list {
-			object, _ := item.(map[string]any)
-			if asset, ok := object["asset"].(string); ok {
-				out = append(out, asset)
-			}
-		}
-		return out
-	}
 	page := s.Must(200, "GET", "/v1/accounts/~collector/summary", "")
-	for path, want := range map[[2]string]any{
-		{"account", "name"}: "Collector", {"summary", "holdings"}: float64(assets - 1),
-		{"summary", "assets"}: float64(assets),
-	} {
-		if got := page.Value(path[0], path[1]); got != want {
-			t.Errorf("%v is %v, not %v", path, got, want)
-		}
-	}
-	if got := page.Value("account", "overdraft", "~USD"); got != "7" {
-		t.Errorf("overdraft: %v", got)
-	}
-	shown := strings2(page.Value("balances", "data"))
-	if !slices.Equal(shown, want[:100]) {
+	page.Shows(t, map[string]any{"account name": "Collector", "account overdraft ~USD": "7",
+		"summary holdings": float64(assets - 1), "summary assets": float64(assets)})
+	shown := page.Each("asset", "balances", "data")
+	if fmt.Sprint(shown) != fmt.Sprint(want[:100]) {
 		t.Errorf("%d balances: %q", len(shown), shown)
 	}
-	cursor, _ := page.Value("balances", "next_cursor").(string)
+	cursor := page.Text("balances", "next_cursor")
 	for _, query := range []string{"", "?consistency=strong"} {
 		if got := caller.Column(s.AllFrom("/v1/accounts/~collector/balances"+query, 2, cursor),
 			"asset"); !slices.Equal(got, want[100:]) {
@@ -200,20 +163,18 @@ func accountPage(t *testing.T, s *caller.Caller) {
 		newest int
 	}{{"", 10}, {"?newest=1", 1}, {"?newest=25", 25}, {"?newest=100", 100}, {"?newest=0", 0}} {
 		page := s.Must(200, "GET", "/v1/accounts/~collector/summary"+c.query, "")
-		data, _ := page.Value("postings", "data").([]any)
-		if data == nil || len(data) != c.newest {
-			t.Errorf("%s: %d postings", c.query, len(data))
+		got := page.Each("id", "postings", "data")
+		if len(got) != c.newest {
+			t.Errorf("%s: %d postings", c.query, len(got))
 		}
-		got := []string{}
-		for i := range data {
-			got = append(got, page.Value("postings", "data", i, "id").(string))
-		}
-		cursor, _ := page.Value("postings", "next_cursor").(string)
+		cursor := page.Text("postings", "next_cursor")
 		if cursor == "" {
 			t.Fatalf("%s: no way on", c.query)
 		}
-		got = append(got, caller.Column(s.AllFrom("/v1/accounts/~collector/postings", 30, cursor), "id")...)
-		if !slices.Equal(got, history) {
+		for _, posting := range s.AllFrom("/v1/accounts/~collector/postings", 30, cursor) {
+			got = append(got, posting["id"])
+		}
+		if fmt.Sprint(got) != fmt.Sprint(history) {
 			t.Errorf("%s: the history goes on with a gap or doubles: %q instead of %q", c.query, got, history)
 		}
 		if first := page.Value("summary", "last_posting_at"); first != s.Must(200, "GET", "/v1/transactions/~gone",

@@ -2,9 +2,6 @@ package acceptance
 
 import (
 	"context"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,53 +25,27 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// router answers HTTP as an API Gateway HTTP API does, which authorizes by IAM: by an event to one of the functions.
-type router struct {
-	t         *testing.T
-	routes    []gatewayRoute
-	functions map[string]gateway.Function
-}
-
-// serve starts a gateway for t, and returns its URL.
+// serve starts a gateway for t with the routes to functions, and returns its URL.
 func serve(t *testing.T, routes []gatewayRoute, functions map[string]gateway.Function) string {
 	t.Helper()
-	server := httptest.NewServer(&router{t, routes, functions})
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-// ServeHTTP implements http.Handler.
-func (g *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		http.Error(w, `{"message":"Bad Request"}`, http.StatusBadRequest)
-		return
-	}
-	name := functionFor(g.routes, r.Method, r.URL.Path)
-	// a function doesn't learn that its caller has gone
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
-	defer cancel()
-	var x exchange
-	event, err := gateway.Event(r, body, clerk)
-	if err != nil {
-		g.t.Error(err)
-	}
-	out, err := g.functions[name](x.within(ctx), event)
-	if err != nil {
-		g.t.Errorf("%s %s: %s failed: %v", r.Method, r.URL, name, err)
-		http.Error(w, `{"message":"Internal Server Error"}`, http.StatusInternalServerError)
-		return
-	}
-	answer, err := gateway.Body(out)
-	if err != nil {
-		g.t.Errorf("%s %s: a body that is no base64: %v", r.Method, r.URL, err)
-	}
-	x.check(g.t, r, caller.Reply{Status: out.StatusCode, Body: answer})
-	gateway.Write(w, out, answer)
+	return gateway.New(t, clerk, func(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest) (
+		lambdaevents.APIGatewayV2HTTPResponse, error,
+	) {
+		method, path := e.RequestContext.HTTP.Method, e.RawPath
+		name := functionFor(routes, method, path)
+		var x exchange
+		out, err := functions[name](x.within(ctx), e)
+		if err != nil {
+			t.Errorf("%s %s: %s failed: %v", method, path, name, err)
+			return out, err
+		}
+		x.check(t, method, path, caller.Reply{Status: out.StatusCode, Body: []byte(out.Body)})
+		return out, nil
+	}).URL
 }
 
 // clerk is who signs the requests of the suite.
-var clerk = &gateway.Identity{IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
+var clerk = gateway.Everybody{IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
 	UserARN: "arn:aws:iam::111122223333:user/acceptance", UserID: "AIDACKCEVSQ6C2EXAMPLE",
 }}
 
@@ -149,6 +120,7 @@ type function struct {
 // template.yaml, and then holds the roles in it to what the functions asked of the table. The table is in DynamoDB
 // Local, in the short run in memory.
 func TestFunctions(t *testing.T) {
+	t.Parallel()
 	const books = "books"
 	store := setup.Memory(memdb.Options{})
 	if full.Enabled() {

@@ -90,6 +90,7 @@ func groupsBothWays(t *testing.T, s *caller.Caller) {
 	refuse(t, s, []caller.Refusal{
 		refusal("", "PUT /v1/groups/~desk", `{"name":"Other"}`, 409, "group_exists"),
 		refusal("", "PUT /v1/groups/~desk", `{"id":"~idle"}`, 400, "invalid_request", "id"),
+		refusal("", "PUT /v1/groups/~new", `{"created_at":"2026-11-21T09:06:39Z"}`, 400, "invalid_request", "created_at"),
 		refusal("", "PUT /v1/groups/~desk", `{"accounts":[]}`, 400, "malformed_body", "accounts"),
 		refusal("", "PUT /v1/groups/~desk/accounts/~bank", "", 422, "too_many_groups"),
 		refusal("", "PUT /v1/groups/~none/accounts/~bank", "", 404, "group_not_found"),

@@ -6,7 +6,7 @@
 // table that has other data. The tests wait for what is projected or in an index.
 //
 // sam local delays each answer by up to a second, because it first reads the function's log. The scenarios are
-// independent: with -parallel=8 the suite takes a third of the time that it takes with -parallel=2.
+// independent, and eight run at once: so the suite takes a third of the time that it takes with -parallel=2.
 package acceptance
 
 import (
@@ -41,7 +41,7 @@ type scenario struct {
 	run  func(t *testing.T, s *caller.Caller)
 }
 
-// scenarios are independent of one another. The longest come first, as two run at once.
+// scenarios are independent of one another. The longest come first.
 func scenarios() []scenario {
 	return []scenario{
 		{"Journal", followed},
@@ -159,7 +159,13 @@ func projected(s *caller.Caller, accounts ...string) {
 	}
 }
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+// sideBySide is how many scenarios run at once, unless -parallel says how many: most of their time they wait.
+const sideBySide = "8"
+
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", sideBySide)
+	os.Exit(process.Main(m))
+}
 
 // anyURL is where a ledger runs that somebody else has started, and something that projects beside it.
 var anyURL = flag.String("url", "",
@@ -168,6 +174,7 @@ var anyURL = flag.String("url", "",
 // TestAcceptance runs the suite against the ledger at -url, else against `ledger up` on DynamoDB Local: of that, the
 // short run takes the scenarios that depend on the store.
 func TestAcceptance(t *testing.T) {
+	t.Parallel()
 	switch {
 	case *anyURL != "":
 		suite(t, *anyURL)
@@ -180,6 +187,7 @@ func TestAcceptance(t *testing.T) {
 
 // TestAcceptanceInMemory runs the suite against `ledger up --memory`.
 func TestAcceptanceInMemory(t *testing.T) {
+	t.Parallel()
 	full.Only(t, "runs the same suite against ledger up --memory")
 	suite(t, process.Start(t, "up", "--memory", "--port", "0").URL)
 }

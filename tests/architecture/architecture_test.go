@@ -63,7 +63,7 @@ var importRules = []importRule{
 	{"projections/repair/*", "events projections projections/repair internal/store internal/table internal/ddb " +
 		"internal/retry", sdk},
 	{"functions/*", "functions/api internal/app", sdk}, // the mains
-	{"functions/api", "events ledger projections internal/access internal/store", sdk | whole},
+	{"functions/api", "client events ledger projections internal/access internal/store", sdk | whole},
 	{"functions/api/*", "", sdk},
 	{"functions/stream", "events projections internal/store internal/table internal/ddb", sdk},
 	{"functions/stream/*", "functions/stream internal/table internal/ddb", sdk},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,30 @@ func New(t testing.TB, url string) *Caller {
 	connections := &http.Transport{MaxIdleConnsPerHost: 64} // many callers at once, none through a proxy
 	t.Cleanup(connections.CloseIdleConnections)
 	return &Caller{T: t, URL: url, HTTP: &http.Client{Transport: connections, Timeout: timeout}}
+}
+
+// NewDirect returns a caller of a ledger in this process, without a network between them.
+func NewDirect(t testing.TB, ledger http.Handler) *Caller {
+	return &Caller{T: t, URL: "http://ledger.invalid", HTTP: &http.Client{Transport: direct{ledger}, Timeout: timeout}}
+}
+
+// direct hands requests to a handler, which goes on when its caller hangs up.
+type direct struct{ http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	answered := make(chan *http.Response, 1)
+	go func() {
+		answer := httptest.NewRecorder()
+		d.ServeHTTP(answer, r)
+		answered <- answer.Result()
+	}()
+	select {
+	case answer := <-answered:
+		return answer, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 }
 
 // Reply is an answer over HTTP.

@@ -50,19 +50,6 @@ func commit(t testing.TB, legs, debits int) ledger.Commit {
 	return ledger.NewCommit(header, spent...)
 }
 
-// reason is one reason of a cancellation; with an item, what was there.
-func reason(code, item string) string {
-	if item == "" {
-		return fmt.Sprintf(`{"Code":%q,"Message":"m"}`, code)
-	}
-	return fmt.Sprintf(`{"Code":%q,"Message":"m","Item":%s}`, code, item)
-}
-
-func cancellation(reasons ...string) ddbtest.Reply {
-	return ddbtest.Reply{Status: 400, Body: `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",` +
-		`"Message":"cancelled","CancellationReasons":[` + strings.Join(reasons, ",") + `]}`}
-}
-
 // actions returns the actions of the only request, which must be one transaction.
 func actions(t *testing.T, s *ddbtest.Store) []map[string]any {
 	t.Helper()
@@ -121,7 +108,7 @@ func TestAppendIsSentOnce(t *testing.T) {
 	}
 }
 
-// Each cancellation is read in the order of the request: header, two postings, two debits.
+// Each cancellation is read in the order of the request: header, two postings, two debits. Its reasons are words here.
 func TestCancellations(t *testing.T) {
 	c := commit(t, 2, 2)
 	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK("{}")))
@@ -129,91 +116,97 @@ func TestCancellations(t *testing.T) {
 		t.Fatal(err)
 	}
 	header := ddbtest.JSON(actions(t, fake)[0]["Put"].(map[string]any)["Item"])
-	guard := func(spent string) string {
-		return `{"PK":{"S":"ACCOUNT#a"},"SK":{"S":"SPEND#USD"},"Type":{"S":"Spend"},"Spent":{"N":"` + spent + `"},"Change":{"N":"3"}}`
+	reason := func(word string) string {
+		word, spent, _ := strings.Cut(word, "=")
+		switch word {
+		case "nameless":
+			return `{"Message":"m"}`
+		case "there": // what was to be absent
+			return `{"Code":"ConditionalCheckFailed","Item":` + header + `}`
+		case "unreadable":
+			return `{"Code":"ConditionalCheckFailed","Item":{"PK":{"S":"x"}}}`
+		case "spent": // the guard
+			return `{"Code":"ConditionalCheckFailed","Item":{"PK":{"S":"ACCOUNT#a"},"SK":{"S":"SPEND#USD"},` +
+				`"Type":{"S":"Spend"},"Spent":{"N":"` + spent + `"},"Change":{"N":"3"}}}`
+		}
+		return fmt.Sprintf(`{"Code":%q}`, word)
 	}
-	exists := []ledger.HeadReason{{Is: ledger.HeadExists, Stored: c.Heads[0]}}
-	const none = `{"Code":"None"}`
-	conditional := func(item string) string { return reason("ConditionalCheckFailed", item) }
-	conflict, throttled, capacity := reason("TransactionConflict", ""), reason("ThrottlingError", ""), reason("ProvisionedThroughputExceeded", "")
+	// appended returns what becomes of a commit whose transaction is cancelled for these reasons.
+	appended := func(reasons string) (at time.Time, got *ledger.Cancelled, err error) {
+		var list []string
+		for word := range strings.FieldsSeq(reasons) {
+			list = append(list, reason(word))
+		}
+		_, client := ddbtest.New(t, ddbtest.Always(ddbtest.Reply{Status: 400,
+			Body: `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"cancelled",` +
+				`"CancellationReasons":[` + strings.Join(list, ",") + `]}`}))
+		at, err = dynamo.NewJournal(client, "books").Append(t.Context(), c)
+		if at.IsZero() {
+			t.Errorf("%q: the store's clock is missing", reasons)
+		}
+		errors.As(err, &got)
+		return at, got, err
+	}
+
 	refused := func(i int, spent string) ledger.Refusal {
 		return ledger.Refusal{Guard: ledger.Guard{Pair: c.Debits[i].Pair, Spent: amount(t, spent), Change: 3}}
 	}
-	for _, one := range []struct {
-		name    string
-		reasons []string
-		wanted  *ledger.Cancelled // nil: an error of ours, or an unknown outcome
-		unknown bool
-	}{
-		{"refused", []string{none, none, none, conditional(guard("7")), none},
-			&ledger.Cancelled{Refused: []ledger.Refusal{refused(0, "7")}}, false},
-		{"refused twice, by 38 digits and by nothing", []string{none, none, none, conditional(guard(strings.Repeat("9", 38))), conditional("")},
-			&ledger.Cancelled{Refused: []ledger.Refusal{refused(0, strings.Repeat("9", 38)), {Guard: ledger.Guard{Pair: c.Debits[1].Pair}, Absent: true}}}, false},
-		{"there already", []string{conditional(header), none, none, none, none},
-			&ledger.Cancelled{Heads: exists}, false},
-		{"there already, by our own first attempt", []string{conditional(header), conditional(header), conditional(header), conditional(guard("5")), none},
-			&ledger.Cancelled{Heads: exists, Refused: []ledger.Refusal{refused(0, "5")}}, false},
-		{"header in conflict", []string{conflict, none, none, none, none}, &ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadConflict}}}, false},
-		{"header in conflict, its posting committed", []string{conflict, conditional(header), none, none, none},
-			&ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadConflict}}}, false},
-		{"header throttled", []string{throttled, none, none, none, none}, &ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadThrottled}}}, false},
-		{"header above capacity", []string{capacity, none, none, none, none}, &ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadThrottled}}}, false},
-		{"guard in conflict", []string{none, none, none, none, conflict}, &ledger.Cancelled{Conflict: true}, false},
-		{"posting throttled", []string{none, throttled, none, none, none}, &ledger.Cancelled{Throttled: true}, false},
-		{"guard above capacity", []string{none, none, none, capacity, none}, &ledger.Cancelled{Throttled: true}, false},
-		{"all at once", []string{none, throttled, none, conditional(guard("7")), conflict},
-			&ledger.Cancelled{Refused: []ledger.Refusal{refused(0, "7")}, Conflict: true, Throttled: true}, false},
-		{"a posting is there, its header is not", []string{none, conditional(header), none, none, none}, &ledger.Cancelled{}, false},
-
-		{"guard malformed", []string{none, none, none, reason("ValidationError", ""), none}, nil, false},
-		{"header malformed", []string{reason("ValidationError", ""), none, none, none, none}, nil, false},
-		{"collection full", []string{none, reason("ItemCollectionSizeLimitExceeded", ""), none, none, none}, nil, false},
-		{"header unreadable", []string{conditional(guard("1")), none, none, none, none}, nil, false},
-		{"header not shown", []string{conditional(""), none, none, none, none}, &ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadExists}}}, false},
-		{"guard unreadable", []string{none, none, none, conditional(`{"PK":{"S":"x"}}`), none}, nil, false},
-
-		{"no reasons", nil, nil, true},
-		{"none of any action", []string{none, none, none, none, none}, nil, true},
-		{"too few reasons", []string{none}, nil, true},
-		{"too many reasons", []string{none, none, none, none, none, conflict}, nil, true},
-		{"an unknown reason", []string{none, none, none, reason("SomethingNew", ""), none}, nil, true},
-		{"an unknown reason for the header", []string{reason("SomethingNew", ""), none, none, conditional(guard("7")), none}, nil, true},
-		{"a reason without a code", []string{none, none, `{"Message":"m"}`, conditional(guard("7")), none}, nil, true},
-		{"an unknown reason beside a fault of ours", []string{reason("SomethingNew", ""), none, none, reason("ValidationError", ""), none}, nil, false},
+	head := func(is ledger.HeadReason) []ledger.HeadReason { return []ledger.HeadReason{is} }
+	exists := head(ledger.HeadReason{Is: ledger.HeadExists, Stored: c.Heads[0]})
+	conflict := head(ledger.HeadReason{Is: ledger.HeadConflict})
+	throttled := head(ledger.HeadReason{Is: ledger.HeadThrottled})
+	most := strings.Repeat("9", events.FoldedDigits)
+	for reasons, wanted := range map[string]ledger.Cancelled{
+		"None None None spent=7 None": {Refused: []ledger.Refusal{refused(0, "7")}},
+		"None None None spent=" + most + " ConditionalCheckFailed": {Refused: []ledger.Refusal{refused(0, most),
+			{Guard: ledger.Guard{Pair: c.Debits[1].Pair}, Absent: true}}},
+		"there None None None None": {Heads: exists},
+		// By our own first attempt.
+		"there there there spent=5 None":                    {Heads: exists, Refused: []ledger.Refusal{refused(0, "5")}},
+		"ConditionalCheckFailed None None None None":        {Heads: head(ledger.HeadReason{Is: ledger.HeadExists})},
+		"TransactionConflict None None None None":           {Heads: conflict},
+		"TransactionConflict there None None None":          {Heads: conflict},
+		"ThrottlingError None None None None":               {Heads: throttled},
+		"ProvisionedThroughputExceeded None None None None": {Heads: throttled},
+		"None None None None TransactionConflict":           {Conflict: true},
+		"None ThrottlingError None None None":               {Throttled: true},
+		"None None None ProvisionedThroughputExceeded None": {Throttled: true},
+		"None ThrottlingError None spent=7 TransactionConflict": {Refused: []ledger.Refusal{refused(0, "7")}, Conflict: true,
+			Throttled: true},
+		"None there None None None": {}, // a posting is there, its header is not
 	} {
-		t.Run(one.name, func(t *testing.T) {
-			_, client := ddbtest.New(t, ddbtest.Always(cancellation(one.reasons...)))
-			at, err := dynamo.NewJournal(client, "books").Append(t.Context(), c)
-			var got *ledger.Cancelled
-			switch {
-			case at.IsZero():
-				t.Error("the store's clock is missing")
-			case one.unknown:
-				if !errors.Is(err, store.ErrUnknownOutcome) || errors.As(err, &got) {
-					t.Errorf("error %v", err)
-				}
-			case one.wanted == nil:
-				if err == nil || errors.As(err, &got) || namesOutcome(err) {
-					t.Errorf("error %v", err)
-				}
-			case !errors.As(err, &got):
-				t.Errorf("error %v", err)
-			default:
-				one.wanted.At = at
-				if one.wanted.Heads == nil {
-					one.wanted.Heads = make([]ledger.HeadReason, 1)
-				}
-				if !reflect.DeepEqual(got, one.wanted) {
-					t.Errorf("\n got    %+v\n wanted %+v", got, one.wanted)
-				}
-			}
-		})
+		at, got, err := appended(reasons)
+		wanted.At = at
+		if wanted.Heads == nil {
+			wanted.Heads = make([]ledger.HeadReason, 1)
+		}
+		if got == nil || !reflect.DeepEqual(*got, wanted) {
+			t.Errorf("%q: %v\n got    %+v\n wanted %+v", reasons, err, got, wanted)
+		}
+	}
+	for _, faulty := range []string{ // of ours, also beside a reason that nobody knows
+		"None None None ValidationError None", "ValidationError None None None None", "unreadable None None None None",
+		"None ItemCollectionSizeLimitExceeded None None None", "spent=1 None None None None",
+		"None None None unreadable None", "SomethingNew None None ValidationError None",
+	} {
+		if _, got, err := appended(faulty); err == nil || got != nil || namesOutcome(err) {
+			t.Errorf("%q: error %v", faulty, err)
+		}
+	}
+	for _, unknown := range []string{
+		"", "None None None None None", "None", "None None None None None TransactionConflict",
+		"None None None SomethingNew None", "SomethingNew None None spent=7 None", "None None nameless spent=7 None",
+	} {
+		if _, got, err := appended(unknown); got != nil || !errors.Is(err, store.ErrUnknownOutcome) {
+			t.Errorf("%q: error %v", unknown, err)
+		}
 	}
 }
 
 // namesOutcome reports whether err is one of package store's.
 func namesOutcome(err error) bool {
 	return slices.ContainsFunc([]error{
-		store.ErrAbsent, store.ErrExists, store.ErrConflict, store.ErrThrottled, store.ErrUnavailable, store.ErrUnknownOutcome,
+		store.ErrAbsent, store.ErrExists, store.ErrConflict, store.ErrThrottled, store.ErrUnavailable,
+		store.ErrUnknownOutcome,
 	}, func(one error) bool { return errors.Is(err, one) })
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/smithy-go"
 	"pgregory.net/rapid"
 
+	"ledger.example/internal/ddb"
 	"ledger.example/internal/local/dynamolocal"
 	"ledger.example/internal/local/dynamolocal/dynamolocaltest"
 	"ledger.example/internal/local/memdb"
@@ -79,7 +80,11 @@ func isRefusal(answer string) bool {
 	return strings.HasPrefix(answer, "error ") || strings.HasPrefix(answer, "cancelled: ")
 }
 
-// shown is an answer as text: the error with all that a program can see of it, or the output.
+// invalid is the code of a refusal for what is wrong in the request itself.
+const invalid = "ValidationException"
+
+// shown is an answer as text: the error with all that a program can see of it, or the output. For some faults of the
+// request DynamoDB Local cancels a transaction instead of refusing it, which is shown as a refusal.
 func shown(err error, output func() string) string {
 	if err == nil {
 		return output()
@@ -93,6 +98,9 @@ func shown(err error, output func() string) string {
 	case errors.As(err, &cancelled):
 		var reasons []string
 		for _, r := range cancelled.CancellationReasons {
+			if aws.ToString(r.Code) == ddb.ReasonInvalid {
+				return "error " + invalid
+			}
 			reasons = append(reasons, aws.ToString(r.Code)+" "+itemText(r.Item))
 		}
 		return "cancelled: " + strings.Join(reasons, ", ")

@@ -41,10 +41,8 @@ func (s *shelf) listedTransaction(number int) (projections.Transaction, string) 
 			Legs: legs(0)}
 		s.must(s.Put(s.t.Context(), *t.Ended))
 	}
-	_, err := s.views.WriteListed(s.t.Context(), projections.Metadata{}, e)
-	s.must(err)
-	if t.Header.Metadata != nil {
-		_, err = s.views.WriteListed(s.t.Context(), projections.Metadata{Key: "order", Value: "1"}, e)
+	for _, key := range projections.ListedKeys(t.Header, []string{"order"}) {
+		_, err := s.views.WriteListed(s.t.Context(), key, e)
 		s.must(err)
 	}
 	return t, listedText(t)

@@ -42,22 +42,19 @@ func conform(t *testing.T, client *dynamodb.Client, table string) {
 		run  func(*suite)
 	}{
 		{"lookup", (*suite).lookup},
-		{"lookup of more than a hundred keys", (*suite).lookupMany},
-		{"lookup of credits", (*suite).lookupCredits},
-		{"register asset", (*suite).registerAsset},
-		{"open account", (*suite).openAccount},
+		{"put once", (*suite).putOnce},
 		{"append and read back", (*suite).appendAndRead},
 		{"append the most", (*suite).appendMost},
 		{"append again", (*suite).appendAgain},
 		{"posting exists", (*suite).postingExists},
 		{"guard's condition", (*suite).guard},
 		{"guard of large amounts", (*suite).guardOfLargeAmounts},
+		{"round amounts", (*suite).roundAmounts},
 		{"guards are made and told", (*suite).guards},
 		{"changes", (*suite).changes},
 		{"all or nothing", (*suite).allOrNothing},
 		{"complete", (*suite).complete},
-		{"grants", (*suite).grants},
-		{"groups", (*suite).groups},
+		{"newest", (*suite).newest},
 		{"put unless", (*suite).putUnless},
 		{"a hold ends", (*suite).holdEnds},
 		{"reversals", (*suite).reversals},
@@ -154,30 +151,30 @@ func (s *suite) same(got, want any) {
 	}
 }
 
-// append appends, and retries while others are in progress. It fails the test on any error but *Cancelled. It makes the
-// guards of all debits first.
+// append makes the guards of all debits, and commits a transaction.
 func (s *suite) append(header events.TransactionPosted, debits ...ledger.Debit) *ledger.Cancelled {
 	s.Helper()
 	for _, d := range debits {
 		s.must(s.MakeGuard(s.Context(), d.Pair))
 		s.must(s.TellGuard(s.Context(), d.Pair, 1))
 	}
-	return s.appendUnguarded(header, debits...)
+	return s.commit(ledger.NewCommit(header, debits...))
 }
 
-func (s *suite) appendUnguarded(header events.TransactionPosted, debits ...ledger.Debit) *ledger.Cancelled {
+// commit appends heads and postings, and retries while others are in progress. It fails the test on any error but
+// *Cancelled.
+func (s *suite) commit(c ledger.Commit) *ledger.Cancelled {
 	s.Helper()
 	for {
-		at, err := s.Journal.Append(s.Context(), ledger.NewCommit(header, debits...))
+		at, err := s.Append(s.Context(), c)
 		cancelled, ok := errors.AsType[*ledger.Cancelled](err)
 		if !ok {
 			s.must(err)
 			s.clock(at)
 			return nil
 		}
-		busy := cancelled.Conflict || cancelled.Throttled ||
-			cancelled.Heads[0].Is == ledger.HeadConflict || cancelled.Heads[0].Is == ledger.HeadThrottled
-		if !busy {
+		busy := func(h ledger.HeadReason) bool { return h.Is == ledger.HeadConflict || h.Is == ledger.HeadThrottled }
+		if !cancelled.Conflict && !cancelled.Throttled && !slices.ContainsFunc(cancelled.Heads, busy) {
 			return cancelled
 		}
 	}
@@ -234,85 +231,73 @@ func (s *suite) project(p events.Pair, credits events.Amount) {
 	s.must(s.views.Write(s.Context(), projections.Change{Balance: b}))
 }
 
-func (s *suite) lookup() {
-	keys := ledger.LookupKeys{
-		Accounts: []string{s.id("jane"), s.id("USD"), s.id("jane")}, Assets: []string{s.id("jane"), s.id("USD"), s.id("USD")},
-		Credits: []events.Pair{s.pair("jane", "USD")},
-	}
-	found, err := s.Lookup(s.Context(), keys)
+// put puts what is absent.
+func (s *suite) put(e events.Event, unless ...events.Event) {
+	s.Helper()
+	stored, err := s.Put(s.Context(), e, unless...)
 	s.must(err)
-	s.clock(found.At)
-	if len(found.Accounts)+len(found.Assets)+len(found.Credits) != 0 {
-		s.Errorf("found what is not there: %+v", found)
-	}
-	_, err = s.Put(s.Context(), s.asset("USD"))
-	s.must(err)
-	_, err = s.Put(s.Context(), s.account("jane"))
-	s.must(err)
-	found, err = s.Lookup(s.Context(), keys)
-	s.must(err)
-	s.same(found.Accounts, map[string]ledger.Account{s.id("jane"): ledger.NewAccount(s.account("jane"), nil)})
-	s.same(found.Assets, map[string]events.AssetRegistered{s.id("USD"): s.asset("USD")})
+	s.same(stored, e)
 }
 
-func (s *suite) lookupMany() {
-	var keys ledger.LookupKeys
-	accounts, assets := map[string]ledger.Account{}, map[string]events.AssetRegistered{}
+// Of more than a hundred keys, each named twice, a third is absent. Credits are those of the balance, which may be the
+// most that there can be.
+func (s *suite) lookup() {
+	large := s.pair("jane", "USD")
+	keys := ledger.LookupKeys{Credits: []events.Pair{large, s.pair("jane", "US")}}
+	want := ledger.LookupResult{Accounts: map[string]ledger.Account{}, Assets: map[string]events.AssetRegistered{},
+		Groups: map[string]events.GroupRegistered{}, Credits: map[events.Pair]events.Amount{large: events.MaxFolded()}}
 	for i := range 70 {
 		name := fmt.Sprint(i)
 		keys.Accounts = append(keys.Accounts, s.id(name), s.id(name))
 		keys.Assets = append(keys.Assets, s.id(name), s.id(name))
+		keys.Groups = append(keys.Groups, s.id(name), s.id(name))
 		if i%3 == 0 {
-			continue // a third of all is absent
+			continue
 		}
 		account, asset := s.account(name), s.asset(name)
 		account.Profile = `{"note":"` + strings.Repeat("x", 4000) + `"}`
-		_, err := s.Put(s.Context(), account)
-		s.must(err)
-		_, err = s.Put(s.Context(), asset)
-		s.must(err)
-		accounts[account.ID], assets[asset.ID] = ledger.NewAccount(account, nil), asset
+		group := events.GroupRegistered{ID: s.id(name), Name: "Group", Actor: "tester", At: instant}
+		want.Accounts[account.ID], want.Assets[asset.ID], want.Groups[group.ID] = ledger.NewAccount(account, nil), asset,
+			group
+		for _, e := range []events.Event{account, asset, group} {
+			s.put(e)
+		}
 	}
+	s.project(large, events.MaxFolded())
 	found, err := s.Lookup(s.Context(), keys)
 	s.must(err)
-	s.same(found.Accounts, accounts)
-	s.same(found.Assets, assets)
+	s.clock(found.At)
+	s.same(found.Accounts, want.Accounts)
+	s.same(found.Assets, want.Assets)
+	s.same(found.Groups, want.Groups)
+	s.same(found.Credits, want.Credits)
 }
 
-func (s *suite) lookupCredits() {
-	large, none := s.pair("jane", "USD"), s.pair("jane", "US")
-	s.project(large, events.MaxFolded())
-	found, err := s.Lookup(s.Context(), ledger.LookupKeys{Credits: []events.Pair{large, none}})
-	s.must(err)
-	s.same(found.Credits, map[events.Pair]events.Amount{large: events.MaxFolded()})
-}
-
-func (s *suite) registerAsset() {
-	first := s.asset("x:AAPL@1")
-	first.Name, first.Description, first.Scale, first.Currency = "Äpfel ☃", "Common stock", 18, "USD"
-	got, err := s.Put(s.Context(), first)
-	s.must(err)
-	s.same(got, first)
-	got, err = s.Put(s.Context(), s.asset("x:AAPL@1"))
-	s.is("registered again", err, store.ErrExists)
-	s.same(got, first)
-}
-
-func (s *suite) openAccount() {
-	jane, market := s.account("jane"), s.account("market")
+// What is put comes back whole, also to whoever puts something else under its key. Nothing else is done then.
+func (s *suite) putOnce() {
+	asset, jane, market := s.asset("x:AAPL@1"), s.account("jane"), s.account("market")
+	asset.Name, asset.Description, asset.Scale, asset.Currency = "Äpfel ☃", "Common stock", 18, "USD"
 	jane.Name = "Jane Doe"
 	jane.Profile = `{"addresses":[{"street":"1 Main St","n":1.50}],"email":"jane@example.com"}`
 	jane.Overdraft.Limits = map[string]events.Amount{"USD": s.amount(strings.Repeat("9", events.PostedDigits)), "EUR": {}}
 	market.Overdraft.Unlimited = true
-	for _, account := range []events.AccountOpened{jane, market, s.account("plain")} {
-		got, err := s.Put(s.Context(), account)
-		s.must(err)
-		s.same(got, account)
-		bare := s.account("")
-		bare.ID = account.ID
-		got, err = s.Put(s.Context(), bare)
-		s.is("opened again", err, store.ErrExists)
-		s.same(got, account)
+	group := events.GroupRegistered{ID: s.id("desk"), Name: "Desk", Actor: "tester", At: instant}
+	otherGroup := group
+	otherGroup.Name = "Another"
+	granted := events.MemberGranted{Account: jane.ID, User: "u", Role: events.RoleOwner, Number: 1, Actor: "tester",
+		At: instant}
+	revoked := events.MemberGranted{Account: jane.ID, User: "u", Number: 1, Actor: "tester", At: instant}
+	grouped := events.AccountGrouped{Account: jane.ID, Number: 1, Groups: []string{group.ID}, Added: group.ID,
+		Actor: "tester", At: instant}
+	left := events.AccountGrouped{Account: jane.ID, Number: 1, Removed: group.ID, Actor: "tester", At: instant}
+	for _, c := range []struct{ first, second events.Event }{
+		{asset, s.asset("x:AAPL@1")}, {jane, s.account("jane")}, {market, s.account("market")},
+		{s.account("plain"), s.account("plain")}, {group, otherGroup}, {granted, revoked}, {grouped, left},
+	} {
+		s.put(c.first)
+		stored, err := s.Put(s.Context(), c.second)
+		s.is("put again", err, store.ErrExists)
+		s.same(stored, c.first)
 	}
 }
 
@@ -420,7 +405,7 @@ func (s *suite) guards() {
 		debit := s.debit("jane", "1", "1000")
 		debit.Change = change
 		tx := s.transfer("t-1", "jane", "shop", "1")
-		got := s.appendUnguarded(tx, debit)
+		got := s.commit(ledger.NewCommit(tx, debit))
 		if got == nil || len(got.Refused) != 1 || got.Refused[0] != want {
 			s.Fatalf("by version %d: %+v, want a refusal %+v", change, got, want)
 		}
@@ -439,7 +424,7 @@ func (s *suite) guards() {
 	s.must(s.MakeGuard(ctx, jane))
 	debit := s.debit("jane", "7", "0")
 	debit.Change = 2
-	if got := s.appendUnguarded(s.transfer("t-2", "jane", "shop", "7"), debit); got != nil {
+	if got := s.commit(ledger.NewCommit(s.transfer("t-2", "jane", "shop", "7"), debit)); got != nil {
 		s.Fatalf("refused: %+v", got)
 	}
 	s.must(s.MakeGuard(ctx, jane)) // leaves it as it is
@@ -467,8 +452,7 @@ func (s *suite) guards() {
 // A change is put after the one with the number before, once.
 func (s *suite) changes() {
 	opening := s.account("jane")
-	_, err := s.Put(s.Context(), opening)
-	s.must(err)
+	s.put(opening)
 	change := func(number int64, name string) events.AccountChanged {
 		return events.AccountChanged{
 			ID: opening.ID, Number: number, Name: name, Profile: `{"a":1}`, State: events.StateFrozen, Actor: "tester", At: instant,
@@ -507,6 +491,35 @@ func (s *suite) guardOfLargeAmounts() {
 	s.mustAppend(s.transfer("t-4", "jane", "shop", "1"), s.debit("jane", "1", spent))
 }
 
+// The store keeps a number without its trailing zeros. Amounts that are mostly zeros come back digit for digit all the
+// same, at every width: from a header, a posting, a guard that was added to, and the folds of a balance.
+func (s *suite) roundAmounts() {
+	for _, digits := range []int{1, 2, 19, 20, events.PostedDigits, events.FoldedDigits} {
+		for _, text := range []string{"1" + strings.Repeat("0", digits-1), strings.Repeat("9", digits)} {
+			a, k := s.amount(text), s.pair("x"+text, "USD")
+			f := projections.Fold{Through: "x", Credits: a, Debits: a, Expenditure: a.Neg(), Count: 2}
+			s.must(s.views.Write(s.Context(), projections.Change{Balance: projections.Balance{Pair: k, Base: f, Seal: f,
+				Head: f}}))
+			b, _, err := s.views.Balance(s.Context(), k)
+			s.must(err)
+			s.same([]projections.Fold{b.Base, b.Seal, b.Head}, []projections.Fold{f, f, f})
+			found, err := s.Lookup(s.Context(), ledger.LookupKeys{Credits: []events.Pair{k}})
+			s.must(err)
+			s.same(found.Credits[k], a)
+
+			tx := s.transfer("t"+text, "x"+text, "shop", text[:min(digits, events.PostedDigits)])
+			tx.Legs[0].Cost, tx.Legs[1].Cost = tx.Legs[1].Quantity, tx.Legs[0].Quantity
+			debit := s.debit("x"+text, text, "0")
+			s.mustAppend(tx, debit)
+			s.stored(tx)
+			page, _, err := s.views.Postings(s.Context(), k, "", "")
+			s.must(err)
+			s.same([]events.Amount{page[0].Quantity, page[0].Cost}, []events.Amount{tx.Legs[0].Quantity, tx.Legs[0].Cost})
+			s.refuses(s.transfer("u"+text, "x"+text, "shop", "1"), []ledger.Debit{debit}, s.refusal(k, text))
+		}
+	}
+}
+
 func (s *suite) allOrNothing() {
 	s.mustAppend(s.transfer("t-0", "bob", "shop", "5"), s.debit("bob", "5", "0"))
 
@@ -541,91 +554,66 @@ func (s *suite) complete() {
 	verify("without its header", tx)
 }
 
-func (s *suite) grants() {
-	newest := func(account, user string, want events.Event) {
-		s.Helper()
-		role, number, err := s.NewestGrant(s.Context(), account, user)
-		if want == nil {
-			s.is("newest grant", err, store.ErrAbsent)
-			return
-		}
-		s.must(err)
-		switch want := want.(type) {
-		case events.MemberGranted:
-			s.same(role, want.Role)
-			s.same(number, want.Number)
-		case events.MemberRevoked:
-			s.same(role, events.Role(""))
-			s.same(number, want.Number)
-		}
+// Of numbered events the newest counts, in the order of numbers, not of texts. Accounts and groups of one id are
+// others, and so are users and accounts whose ids begin alike. Times say nothing.
+func (s *suite) newest() {
+	id := s.id("desk")
+	role := func(role events.Role, number int64, err error) (string, int64, error) {
+		return string(role), number, err
 	}
-	jane := s.id("jane")
-	grant := func(user string, number int64, role events.Role) events.Event {
-		return events.MemberGranted{Account: jane, User: user, Role: role, Number: number, Actor: "tester", At: instant}
-	}
-	newest(jane, "u", nil)
-	// Twelve of them: their order is that of numbers, not of texts. Times say nothing.
-	var last events.Event
-	for n := int64(1); n <= 12; n++ {
-		last = grant("u", n, events.RoleViewer)
-		if n%2 == 0 {
-			last = events.MemberRevoked{Account: jane, User: "u", Number: n, Actor: "tester", At: instant.AddDate(0, 0, int(-n))}
-		}
-		stored, err := s.Put(s.Context(), last)
-		s.must(err)
-		s.same(stored, last)
-		stored, err = s.Put(s.Context(), grant("u", n, events.RoleOwner))
-		s.is("grant put again", err, store.ErrExists)
-		s.same(stored, last)
-		newest(jane, "u", last)
-	}
-	// Users whose ids begin alike, and other accounts, are others.
-	newest(jane, "u1", nil)
-	newest(s.id("jan"), "u", nil)
-	_, err := s.Put(s.Context(), grant("u-1", 1, events.RoleOwner))
-	s.must(err)
-	newest(jane, "u-1", grant("u-1", 1, events.RoleOwner))
-	newest(jane, "u", last)
-}
-
-// The newest of numbered events counts in groups, too; accounts and groups of one id are others.
-func (s *suite) groups() {
-	group, account := s.id("desk"), s.id("desk")
-	_, _, err := s.NewestGroupGrant(s.Context(), group, "u")
-	s.is("newest grant in a group", err, store.ErrAbsent)
-	_, _, err = s.NewestGroups(s.Context(), account)
-	s.is("newest groups", err, store.ErrAbsent)
-	for n := int64(1); n <= 12; n++ {
-		granted := events.MemberGranted{Group: group, User: "u", Role: events.RoleOwner, Number: n, Actor: "tester", At: instant}
-		grouped := events.AccountGrouped{Account: account, Number: n, Groups: []string{group, "z"}, Added: group,
-			Actor: "tester", At: instant}
-		if n%2 == 0 {
-			grouped.Groups, grouped.Added, grouped.Removed = nil, "", "z"
-		}
-		for _, e := range []events.Event{granted, grouped} {
-			stored, err := s.Put(s.Context(), e)
+	for what, c := range map[string]struct {
+		event func(id string, n int64) (e events.Event, state string)
+		read  func(id, user string) (state string, number int64, err error)
+	}{
+		"grant on an account": {
+			func(id string, n int64) (events.Event, string) {
+				if n%2 == 0 {
+					return events.MemberGranted{Account: id, User: "u", Number: n, Actor: "tester",
+						At: instant.AddDate(0, 0, int(-n))}, ""
+				}
+				return events.MemberGranted{Account: id, User: "u", Role: events.RoleViewer, Number: n, Actor: "tester",
+					At: instant}, string(events.RoleViewer)
+			},
+			func(id, user string) (string, int64, error) { return role(s.NewestGrant(s.Context(), id, user)) },
+		},
+		"grant in a group": {
+			func(id string, n int64) (events.Event, string) {
+				return events.MemberGranted{Group: id, User: "u", Role: events.RoleOwner, Number: n, Actor: "tester",
+					At: instant}, string(events.RoleOwner)
+			},
+			func(id, user string) (string, int64, error) { return role(s.NewestGroupGrant(s.Context(), id, user)) },
+		},
+		"groups of an account": {
+			func(id string, n int64) (events.Event, string) {
+				if n%2 == 0 {
+					return events.AccountGrouped{Account: id, Number: n, Removed: "z", Actor: "tester", At: instant}, ""
+				}
+				return events.AccountGrouped{Account: id, Number: n, Groups: []string{"a", "z"}, Added: "z",
+					Actor: "tester", At: instant}, "a z"
+			},
+			func(id, _ string) (string, int64, error) {
+				groups, number, err := s.NewestGroups(s.Context(), id)
+				return strings.Join(groups, " "), number, err
+			},
+		},
+	} {
+		_, _, err := c.read(id, "u")
+		s.is("no "+what, err, store.ErrAbsent)
+		for n := int64(1); n <= 12; n++ {
+			e, state := c.event(id, n)
+			s.put(e)
+			got, number, err := c.read(id, "u")
 			s.must(err)
-			s.same(stored, e)
-			_, err = s.Put(s.Context(), e)
-			s.is("put again", err, store.ErrExists)
+			s.same(got, state)
+			s.same(number, n)
 		}
-		role, number, err := s.NewestGroupGrant(s.Context(), group, "u")
-		s.must(err)
-		s.same(role, events.RoleOwner)
-		s.same(number, n)
-		groups, number, err := s.NewestGroups(s.Context(), account)
-		s.must(err)
-		s.same(groups, grouped.Groups)
-		s.same(number, n)
+		_, _, err = c.read(id[:len(id)-1], "u")
+		s.is(what+" of another", err, store.ErrAbsent)
+		if what != "groups of an account" {
+			_, _, err = c.read(id, "u1")
+			s.is(what+" to another user", err, store.ErrAbsent)
+		}
 	}
-	_, _, err = s.NewestGrant(s.Context(), account, "u")
-	s.is("newest grant on an account", err, store.ErrAbsent)
-	registered := events.GroupRegistered{ID: group, Name: "Desk", Actor: "tester", At: instant}
-	_, err = s.Put(s.Context(), registered)
-	s.must(err)
-	found, err := s.Lookup(s.Context(), ledger.LookupKeys{Groups: []string{group, group, "none"}})
-	s.must(err)
-	s.same(found.Groups, map[string]events.GroupRegistered{group: registered})
 }
 
 // A put is refused when something that it relies on is outdated; what is there already comes first.
@@ -641,23 +629,16 @@ func (s *suite) putUnless() {
 	grouped := events.AccountGrouped{
 		Account: jane, Number: 1, Groups: []string{desk}, Added: desk, Actor: "tester", At: instant,
 	}
-	put := func(e events.Event, unless ...events.Event) error {
-		s.Helper()
-		stored, err := s.Put(s.Context(), e, unless...)
-		if err == nil {
-			s.same(stored, e)
-		}
-		return err
-	}
-	s.must(put(grant("bob", 1), grant("ann", 1), inDesk, grouped))
+	s.put(grant("bob", 1), grant("ann", 1), inDesk, grouped)
 	stored, err := s.Put(s.Context(), grant("bob", 1), grant("ann", 1))
 	s.is("put again", err, store.ErrExists)
 	s.same(stored, grant("bob", 1))
 	for i, there := range []events.Event{grant("ann", 1), inDesk, grouped} {
 		next := grant("bob", int64(i)+2)
-		s.must(put(next, there)) // the key alone counts, and it is absent
-		s.must(put(there))
-		s.is("outdated", put(grant("bob", int64(i)+3), grant("none", 1), there), store.ErrOutdated)
+		s.put(next, there) // the key alone counts, and it is absent
+		s.put(there)
+		_, err := s.Put(s.Context(), grant("bob", int64(i)+3), grant("none", 1), there)
+		s.is("outdated", err, store.ErrOutdated)
 		_, number, err := s.NewestGrant(s.Context(), jane, "bob")
 		s.must(err)
 		s.same(number, next.Number)
@@ -672,57 +653,62 @@ func (s *suite) noTimeLeft() {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
 	tx := s.transfer("t-1", "jane", "shop", "5")
-	_, err := s.Lookup(ctx, ledger.LookupKeys{Accounts: []string{s.id("jane")}})
-	s.is("lookup", err, store.ErrUnavailable)
-	_, _, err = s.Transaction(ctx, tx.ID)
-	s.is("transaction", err, store.ErrUnavailable)
-	_, err = s.VerifyComplete(ctx, tx, tx.Postings())
+	for what, read := range reads {
+		s.is(what, read(ctx, s.Journal), store.ErrUnavailable)
+	}
+	_, err := s.VerifyComplete(ctx, tx, tx.Postings())
 	s.is("complete", err, store.ErrUnavailable)
-	_, _, err = s.NewestGrant(ctx, s.id("jane"), "u")
-	s.is("newest grant", err, store.ErrUnavailable)
-	_, _, err = s.NewestGroupGrant(ctx, s.id("desk"), "u")
-	s.is("newest grant in a group", err, store.ErrUnavailable)
-	_, _, err = s.NewestGroups(ctx, s.id("jane"))
-	s.is("newest groups", err, store.ErrUnavailable)
 	_, err = s.Append(ctx, ledger.NewCommit(tx))
 	s.is("append", err, store.ErrUnavailable)
 	s.absent(tx)
 }
 
+// reads are the reads of the journal that are not transactions, each of what is absent.
+var reads = map[string]func(context.Context, *dynamo.Journal) error{
+	"lookup": func(ctx context.Context, j *dynamo.Journal) error {
+		found, err := j.Lookup(ctx, ledger.LookupKeys{Accounts: []string{"none", "none"}, Assets: []string{"none", "none"},
+			Credits: []events.Pair{{Account: "none", Asset: "none"}, {Account: "none", Asset: "none"}}})
+		if err == nil && len(found.Accounts)+len(found.Assets)+len(found.Credits) == 0 {
+			return store.ErrAbsent
+		}
+		return err
+	},
+	"transaction": func(ctx context.Context, j *dynamo.Journal) error {
+		_, _, err := j.Transaction(ctx, "none")
+		return err
+	},
+	"newest grant": func(ctx context.Context, j *dynamo.Journal) error {
+		_, _, err := j.NewestGrant(ctx, "none", "ann")
+		return err
+	},
+	"newest grant in a group": func(ctx context.Context, j *dynamo.Journal) error {
+		_, _, err := j.NewestGroupGrant(ctx, "none", "ann")
+		return err
+	},
+	"newest groups": func(ctx context.Context, j *dynamo.Journal) error {
+		_, _, err := j.NewestGroups(ctx, "none")
+		return err
+	},
+}
+
 // A command decides on what it reads: every read of the journal is strongly consistent, and names each key once.
 func TestReadsAreStrong(t *testing.T) {
-	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply {
-		return ddbtest.OK(`{"Items":[],"Responses":{}}`)
-	})
-	journal, ctx := dynamo.NewJournal(client, "books"), t.Context()
-	if _, err := journal.Lookup(ctx, ledger.LookupKeys{
-		Accounts: []string{"jane", "jane"}, Assets: []string{"USD", "USD"},
-		Credits: []events.Pair{{Account: "jane", Asset: "USD"}, {Account: "jane", Asset: "USD"}},
-	}); err != nil {
-		t.Error(err)
-	}
-	if _, _, err := journal.Transaction(ctx, "t-1"); !errors.Is(err, store.ErrAbsent) {
-		t.Errorf("no header: %v", err)
-	}
-	if _, _, err := journal.NewestGrant(ctx, "jane", "ann"); !errors.Is(err, store.ErrAbsent) {
-		t.Errorf("no grant: %v", err)
-	}
-	if _, _, err := journal.NewestGroupGrant(ctx, "desk", "ann"); !errors.Is(err, store.ErrAbsent) {
-		t.Errorf("no grant in a group: %v", err)
-	}
-	if _, _, err := journal.NewestGroups(ctx, "jane"); !errors.Is(err, store.ErrAbsent) {
-		t.Errorf("no groups: %v", err)
-	}
-	r := fake.Requests()
-	if len(r) != 5 {
-		t.Fatalf("%d requests", len(r))
-	}
-	batch := r[0].Body["RequestItems"].(map[string]any)["books"].(map[string]any)
-	if keys := batch["Keys"].([]any); len(keys) != 5 {
-		t.Errorf("asked for %v", keys)
-	}
-	for what, body := range map[string]map[string]any{"batch": batch, "get": r[1].Body, "query": r[2].Body,
-		"query in a group": r[3].Body, "query of groups": r[4].Body} {
+	for what, read := range reads {
+		fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK(`{"Items":[],"Responses":{}}`)))
+		if err := read(t.Context(), dynamo.NewJournal(client, "books")); !errors.Is(err, store.ErrAbsent) {
+			t.Errorf("%s of what is absent: %v", what, err)
+		}
+		requests := fake.Requests()
+		if len(requests) != 1 {
+			t.Fatalf("%s: %d requests", what, len(requests))
+		}
+		body := requests[0].Body
+		if batch, ok := body["RequestItems"].(map[string]any); ok {
+			body = batch["books"].(map[string]any)
+			if keys := body["Keys"].([]any); len(keys) != 5 {
+				t.Errorf("%s asks for %v", what, keys)
+			}
+		}
 		if body["ConsistentRead"] != true {
 			t.Errorf("%s is not strongly consistent: %v", what, body)
 		}

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,23 +38,6 @@ func (s *suite) end(hold events.TransactionPosted, outcome events.Outcome, quant
 		}
 	}
 	return end
-}
-
-// commit appends heads and postings, and retries while others are in progress.
-func (s *suite) commit(c ledger.Commit) *ledger.Cancelled {
-	s.Helper()
-	for {
-		_, err := s.Append(s.Context(), c)
-		cancelled, ok := errors.AsType[*ledger.Cancelled](err)
-		if !ok {
-			s.must(err)
-			return nil
-		}
-		busy := func(h ledger.HeadReason) bool { return h.Is == ledger.HeadConflict || h.Is == ledger.HeadThrottled }
-		if !cancelled.Conflict && !cancelled.Throttled && !slices.ContainsFunc(cancelled.Heads, busy) {
-			return cancelled
-		}
-	}
 }
 
 // life fails the test unless this became of a transaction.

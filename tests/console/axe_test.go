@@ -50,6 +50,7 @@ func (b *browser) as(l look) {
 
 // No page breaks a rule of accessibility, dark or light, on a desktop or a phone.
 func TestAccessibility(t *testing.T) {
+	t.Parallel()
 	path := os.Getenv(axeVariable)
 	if path == "" {
 		full.Without(t, "axe-core ("+axeVariable+" says where its axe.min.js is; .ci/run installs it)")
@@ -77,6 +78,7 @@ func TestAccessibility(t *testing.T) {
 
 // On a phone no page is wider than the screen, and what one taps is not too small.
 func TestPhone(t *testing.T) {
+	t.Parallel()
 	full.Only(t, "opens every page in Chromium")
 	b := newBrowser(t)
 	b.as(look{"light", phone})

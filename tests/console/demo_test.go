@@ -23,6 +23,7 @@ const (
 
 // The demo shows something of everything on its first page, and a week on an account's.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	demo := process.Start(t, "up", "--memory", "--demo", "--port", "0") // first: it outlives the browser
 	b := newBrowser(t)
 	b.url = demo.URL + console.Path

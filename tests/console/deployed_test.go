@@ -7,9 +7,7 @@ import (
 	"html"
 	"io"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -213,12 +211,7 @@ func TestDeployedLedger(t *testing.T) {
 
 			ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
 			s.eventually("accounts/jane", "u-17")
-			var err error
-			if s.browser.Jar, err = cookiejar.New(nil); err != nil {
-				t.Fatal(err)
-			}
-			s.has(s.read(s.submit("user", s.get("do/transfer", http.StatusOK), values("user", "u-17")), http.StatusOK),
-				"You see what", "Accounts of u-17", "jane")
+			s.has(s.look("u-17"), "You see what", "Accounts of u-17", "jane")
 			s.get("accounts/bank", http.StatusNotFound)
 			if refused := g.Refused(); len(refused) > 0 {
 				t.Errorf("the gateway refused %s", refused)
@@ -308,7 +301,7 @@ func TestWhatThePagesSayOfAWrongAddress(t *testing.T) {
 		io.WriteString(w, "<html>Welcome</html>")
 	}))
 	t.Cleanup(website.Close)
-	nobody := "http://" + unused(t)
+	const nobody = "http://127.0.0.1:1" // where nobody listens
 	for url, says := range map[string][]string{
 		nobody:      {"no ledger answers at " + nobody, "--url"},
 		website.URL: {"the answer is not a ledger&#39;s, check the address", website.URL},
@@ -317,17 +310,6 @@ func TestWhatThePagesSayOfAWrongAddress(t *testing.T) {
 		s.has(s.get("", http.StatusBadGateway), append([]string{`class="fault"`}, says...)...)
 		s.end()
 	}
-}
-
-// unused is an address at which nobody listens.
-func unused(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // While a gateway throttles or is away, pages say so after some seconds, the events go on, and nothing holds up the end.

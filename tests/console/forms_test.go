@@ -123,14 +123,20 @@ func TestFormsOfParts(t *testing.T) {
 
 	s.do("asset", values("id", "AAPL", "name", "Apple", "scale", "0", "currency", "USD"))
 	s.do("account", values("id", "market", "unlimited", "yes"))
-	s.has(s.do("trade", values("asset", "AAPL", "buyer", "jane", "seller", "market", "quantity", "4", "cost", "20", "settle", "yes", "hold", "1 day")), "do/capture")
-	page = s.eventually("accounts/market", "Open holds")
-	id = regexp.MustCompile(`/console/transactions/([A-Za-z0-9]{27})`).FindStringSubmatch(page)[1]
-	form = s.get("do/capture?transaction="+id, http.StatusOK)
+	filled := values("asset", "AAPL", "buyer", "jane", "seller", "market", "quantity", "4", "cost", "20", "settle", "yes")
+	s.has(s.do("trade", filled), `class="status posted"`)
+	filled.Set("hold", "soon")
+	s.has(s.send("trade", s.get("do/trade", http.StatusOK), filled, unprocessable), "must be one of")
+	filled.Set("hold", "1 day")
+	page = s.do("trade", filled)
+	s.has(page, `class="status held"`, "quantity=4&amp;cost=20.00")
+	form = s.get(link(page, "Capture"), http.StatusOK)
 	s.has(form, quantity, cost)
 	s.has(s.send("capture", form, values("cost", "3"), unprocessable),
 		"Quantity: must be given with a cost", quantity, `aria-invalid="true"`, cost, `value="3"`)
 	s.has(s.send("capture", form, values("quantity", "1", "cost", "21"), unprocessable), "cost: must not be beyond 20.00 USD", cost, `aria-invalid="true"`)
+	page = s.send("capture", s.send("capture", form, values("quantity", "4", "cost", "20.00"), http.StatusOK), nil, http.StatusOK)
+	s.has(page, "captured", "How the hold ended", "20.00")
 
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions", `{"id":"legs","postings":[{"account":"bank","asset":"USD","quantity":"-3"},
 		{"account":"jane","asset":"USD","quantity":"1"},{"account":"shop","asset":"USD","quantity":"2"}]}`)

@@ -114,6 +114,7 @@ func sortedGold(ids []string) []string {
 
 // Pages of a history keep what was chosen. A long statement is downloaded whole, and has a chart.
 func TestPagesOfAHistory(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.ledger.OpenBooks()
 	const many = 410
@@ -128,26 +129,11 @@ func TestPagesOfAHistory(t *testing.T) {
 	s.ledger.Project()
 	path := "accounts/jane?asset=USD&from=2026-02-01&to=2026-02-07"
 	first := s.get(path, http.StatusOK)
-	seen := map[string]bool{}
-	for page := first; ; {
-		for _, id := range entries(page) {
-			if seen[id] {
-				t.Errorf("%s is shown twice", id)
-			}
-			seen[id] = true
-		}
-		s.has(page, "<option selected>USD", `value="2026-02-01"`, `value="2026-02-07"`)
-		older := link(page, "Older")
-		if older == "" {
-			if newest := link(page, "Newest"); newest != path {
-				t.Errorf("the last page leads to %q, want %q", newest, path)
-			}
-			break
-		}
-		page = s.get(older, http.StatusOK)
-	}
-	if len(seen) != 105 { // 7 of 28 days, to which 14 times 28 and 18 more are dealt out
-		t.Errorf("%d entries are shown, want 105", len(seen))
+	s.walk(path, "history-title", "Older", entry.String(), 105) // 7 of 28 days, to which 14 times 28 and 18 more are dealt out
+	second := s.get(link(first, "Older"), http.StatusOK)
+	s.has(second, "<option selected>USD", `value="2026-02-01"`, `value="2026-02-07"`)
+	if newest := link(second, "Newest"); newest != path {
+		t.Errorf("the second page leads to %q, want %q", newest, path)
 	}
 	all := strings.Replace(link(first, "CSV"), "to=2026-02-07", "to=2026-02-28", 1)
 	if lines := strings.Count(s.get(all, http.StatusOK), "\n"); lines != many+3 {
@@ -217,16 +203,5 @@ func TestManyBalances(t *testing.T) {
 		s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions", `{"postings":[`+strings.Join(postings, ",")+`]}`)
 	}
 	s.ledger.Project()
-	seen, pages := map[string]bool{}, 0
-	for path := "accounts/jane"; path != "" && pages < 3; pages++ {
-		page := s.get(path, http.StatusOK)
-		balances, _, _ := strings.Cut(page, `id="history-title"`)
-		for _, found := range regexp.MustCompile(`<a href="/console/assets/(A\d+)">`).FindAllStringSubmatch(balances, -1) {
-			seen[found[1]] = true
-		}
-		path = link(page, "More balances")
-	}
-	if len(seen) != many || pages != 2 {
-		t.Errorf("%d balances were shown on %d pages, want %d on 2", len(seen), pages, many)
-	}
+	s.walk("accounts/jane", "balances-title", "More balances", `<a href="/console/assets/(A\d+)">`, many)
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"ledger.example/tests/full"
 )
 
 // markup are texts that would be markup, that would leave an attribute or a URL, or that turn the line around.
@@ -22,6 +24,7 @@ func longest(begin string) string {
 // In every page, names and texts of others are shown as they are, and never are markup. The largest that there are make
 // no page too large.
 func TestHostileTexts(t *testing.T) {
+	t.Parallel()
 	s, _ := newFronted(t)
 	const many, legs = 60, 48
 	long := func(i int) string { // 256 characters, most of which are longer in HTML
@@ -47,7 +50,7 @@ func TestHostileTexts(t *testing.T) {
 			`{"id":%q,"description":%s,"metadata":{"order":%s,%s:%s},"postings":[%s]%s}`, id, text(long(held)),
 			text(markup[0]), text(markup[1]), text(long(held+2)), strings.Join(postings, ","), more))
 	}
-	for i := range many / 2 {
+	for i := range full.Count(6, many/2) {
 		post(longest(fmt.Sprintf("t%02d", i)), "", 2*i)
 		post(longest(fmt.Sprintf("h%02d", i)), `,"hold":{}`, 2*i+1)
 	}

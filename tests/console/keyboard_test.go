@@ -109,6 +109,7 @@ func (b *browser) goTo(action string) {
 
 // Every action is done by the keyboard alone, from the first page on.
 func TestKeyboardOnly(t *testing.T) {
+	t.Parallel()
 	full.Only(t, "does every action in Chromium by keyboard")
 	b := newBrowser(t)
 	b.run(b.open(""))

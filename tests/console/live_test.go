@@ -22,6 +22,7 @@ window.EventSource = class extends EventSource {
 
 // A page that nobody sees keeps no connection: a browser has six to one server. Once it is seen, it is up to date.
 func TestAHiddenPageListensToNothing(t *testing.T) {
+	t.Parallel()
 	b := newBrowser(t)
 	b.watch()
 	b.fill()
@@ -36,6 +37,7 @@ func TestAHiddenPageListensToNothing(t *testing.T) {
 
 // The list of the newest transactions is not taken from under the focus, and is up to date as soon as the focus left.
 func TestAListInUseIsNewAfterwards(t *testing.T) {
+	t.Parallel()
 	b := newBrowser(t)
 	b.watch()
 	b.fill()
@@ -79,6 +81,7 @@ func (b *browser) poll(expression string) {
 
 // No page is wider than the screen, whatever words are in it.
 func TestLongWords(t *testing.T) {
+	t.Parallel()
 	full.Only(t, "opens many pages in Chromium")
 	b := newBrowser(t)
 	b.fill()

@@ -80,6 +80,9 @@ func (s *site) read(r *http.Response, status int) string {
 	if r.StatusCode != status {
 		s.Fatalf("%s: %d, want %d:\n%s", r.Request.URL, r.StatusCode, status, body)
 	}
+	if status == http.StatusOK && r.Request.Method != http.MethodGet {
+		s.Errorf("%s is answered to a form itself: Back would send it again", r.Request.URL)
+	}
 	if len(body) > pageBytes {
 		s.Errorf("%s has %d bytes, at most %d", r.Request.URL, len(body), pageBytes)
 	}
@@ -204,7 +207,9 @@ func TestCardPaymentByForms(t *testing.T) {
 	s.has(s.send("reverse", preview, nil, http.StatusOK), "reversal", "reverses", id)
 	s.has(s.get("transactions/"+id, http.StatusOK), "Taken back by reversals", "2.10")
 	s.has(s.eventually("accounts/shop", "<strong>40.00</strong>"), "40.00")
-	s.has(s.eventually("", "balances are up to date"), id)
+	front := s.eventually("", "balances are up to date")
+	s.has(front, id, "42.10")
+	s.lacks(front, "50.00") // what was held, and not captured
 	s.has(s.get("assets/USD", http.StatusOK), "jane", "60.00", "shop", "40.00")
 }
 
@@ -244,21 +249,6 @@ func TestAsAUser(t *testing.T) {
 	s.has(s.send("transfer", form, values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"),
 		http.StatusUnprocessableEntity), "forbidden")
 	s.has(s.look(""), "Newest transactions")
-}
-
-// A form that is sent twice posts once.
-func TestDoubleClickPostsOnce(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	preview := s.send("transfer", s.get("do/transfer", http.StatusOK),
-		values("from", "jane", "to", "shop", "asset", "USD", "quantity", "30"), http.StatusOK)
-	first, second := s.post("transfer", preview, nil), s.post("transfer", preview, nil)
-	if first.Request.URL.Path != second.Request.URL.Path {
-		t.Errorf("%s and %s were posted", first.Request.URL, second.Request.URL)
-	}
-	s.read(first, http.StatusOK)
-	s.read(second, http.StatusOK)
-	s.has(s.eventually("accounts/jane", "<strong>70.00</strong>"), "70.00")
 }
 
 // What is refused is said in the API's words, in decimals, and the form keeps what was filled in.
@@ -301,21 +291,4 @@ func TestForgedForms(t *testing.T) {
 		t.Errorf("a form of another site: %d", answer.StatusCode)
 	}
 	s.get("accounts/evil", http.StatusNotFound)
-}
-
-// Names that would be markup, or that turn the line around, are shown as they are.
-func TestHostileNames(t *testing.T) {
-	s := newSite(t)
-	s.fill()
-	id := "x" + strings.Repeat("-", 62) + "x"
-	s.do("account", values("id", id, "name", `<script>alert("1")</script>`+"\u202E"))
-	s.do("transfer", values("from", "jane", "to", id, "asset", "USD", "quantity", "1", "description", `"><img src=x onerror=alert(1)>`))
-	for _, path := range []string{"", "accounts/" + id, "accounts/jane", "search?q=%3Cscript%3E", "search?q=x---"} {
-		page := s.eventually(path, "<bdi>")
-		if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") {
-			t.Errorf("%s has markup of a name:\n%s", path, page)
-		}
-	}
-	s.has(s.eventually("", "&lt;script&gt;"), "&lt;script&gt;")
-	s.has(s.eventually("", "&lt;img"), "&lt;img")
 }

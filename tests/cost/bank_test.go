@@ -86,7 +86,7 @@ func (b *bank) tick() { b.clock.Store(time.Now().UnixNano()) }
 // now is the store's clock.
 func (b *bank) now() time.Time { return time.Unix(0, b.clock.Load()) }
 
-// then is a ledger whose clock is the store's.
+// then is a ledger with cold caches, whose clock is the store's.
 func (b *bank) then() *ledger.Ledger {
 	return ledger.New(ledger.Config{
 		Journal: journal.NewJournal(b.Client, b.Table), Now: b.now,
@@ -153,6 +153,16 @@ func (b *bank) see(account string, r table.Range, most int32) {
 	}
 }
 
+// absent reads items that are not there, for the meter.
+func (b *bank) absent(keys ...table.Key) {
+	b.t.Helper()
+	for _, key := range keys {
+		if item, _, err := ddb.Get(b.t.Context(), b.Client, b.Table, key, true); err != nil || item != nil {
+			b.t.Fatalf("%v is there already, or %v", key, err)
+		}
+	}
+}
+
 // project hands the records of these postings to a process's stream handler, as one batch, as Lambda would.
 func (b *bank) project(process *system.System, postings ...events.PostingRecorded) {
 	b.t.Helper()
@@ -168,16 +178,38 @@ func projectAll(process *system.System, postings []events.PostingRecorded) {
 	streamtest.Deliver(process.T, process.Service.Stream(), streamtest.Images(process.T, items...))
 }
 
-// cost is what a step takes.
-func (b *bank) cost(step func()) string {
+// taken is what a step takes: its units, its requests, and its reads and writes among them.
+type taken struct {
+	meter.Tally
+	lines         []string
+	reads, writes int
+}
+
+// take measures a step.
+func (b *bank) take(step func()) taken {
 	b.t.Helper()
 	b.meter.Take()
+	b.Requests.Take()
 	step()
-	taken := b.meter.Take()
-	if taken.Guessed > 0 {
-		b.t.Errorf("the units of %d items are not known: %+v", taken.Guessed, taken)
+	c := taken{Tally: b.meter.Take()}
+	for _, r := range b.Requests.Take() {
+		c.lines = append(c.lines, r.Line())
+		if r.Writes() {
+			c.writes++
+		} else {
+			c.reads++
+		}
 	}
-	return costOf(taken)
+	if c.Guessed > 0 {
+		b.t.Errorf("the units of %d items are not known: %+v", c.Guessed, c)
+	}
+	return c
+}
+
+// cost writes what a step takes.
+func (b *bank) cost(step func()) string {
+	b.t.Helper()
+	return costOf(b.take(step).Tally)
 }
 
 // steps measures one step after the other.

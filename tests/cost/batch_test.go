@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/middleware"
-
+	"ledger.example/internal/ddb"
 	"ledger.example/ledger"
 	"ledger.example/tests/system"
 )
@@ -57,16 +55,7 @@ func BenchmarkBatch(b *testing.B) {
 }
 
 func benchmarkBatch(b *testing.B, latency time.Duration) {
-	s := system.New(b, system.Client(func(o *dynamodb.Options) {
-		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Latency",
-				func(ctx context.Context, in middleware.InitializeInput,
-					next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-					time.Sleep(latency)
-					return next.HandleInitialize(ctx, in)
-				}), middleware.After)
-		})
-	}))
+	s := system.New(b, system.Client(ddb.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
 	s.OpenRegister()
 	var alone, together spent
 	for n := 0; b.Loop(); n++ {

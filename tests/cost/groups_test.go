@@ -46,23 +46,17 @@ func TestRequestsOfGroupCommands(t *testing.T) {
 		method, path, body string
 		requests           []string
 	}{
-		{201, "PUT", "/v1/groups/new", `{"name":"New"}`, []string{"PutItem GROUP#new GROUP#new if attribute_not_exists(PK)"}},
+		{201, "PUT", "/v1/groups/new", `{"name":"New"}`, []string{"PutItem GROUP#new GROUP#new" + ifAbsent}},
 		{200, "PUT", "/v1/groups/new", `{"name":"New"}`, nil},
 		{201, "PUT", "/v1/groups/new/accounts/jane", "", []string{
-			"Query strong newest first, 1 of PK = ACCOUNT#jane AND SK BETWEEN GROUPS#000000000001 AND GROUPS#~",
-			"PutItem ACCOUNT#jane GROUPS#000000000003 if attribute_not_exists(PK)",
+			newestGroups, "PutItem ACCOUNT#jane GROUPS#000000000003" + ifAbsent,
 		}},
-		{200, "PUT", "/v1/groups/new/accounts/jane", "", []string{
-			"Query strong newest first, 1 of PK = ACCOUNT#jane AND SK BETWEEN GROUPS#000000000001 AND GROUPS#~",
-		}},
+		{200, "PUT", "/v1/groups/new/accounts/jane", "", []string{newestGroups}},
 		{201, "PUT", "/v1/groups/new/members/eve", `{"role":"viewer"}`, []string{
-			"Query strong newest first, 1 of PK = GROUP#new AND SK BETWEEN GRANT#eve# AND GRANT#eve#~",
-			"PutItem GROUP#new GRANT#eve#000000000001 if attribute_not_exists(PK)",
+			newestGrant("GROUP#new", "eve"), "PutItem GROUP#new GRANT#eve#000000000001" + ifAbsent,
 		}},
 	} {
-		s.Requests.Take()
-		s.Must(c.status, c.method, c.path, c.body)
-		system.WantRequests(t, s.Requests.Take(), c.requests...)
+		asks(s, "", c.status, c.method, c.path, c.body, c.requests...)
 	}
 }
 
@@ -72,25 +66,30 @@ func TestRequestsOfAGrantByAUser(t *testing.T) {
 	t.Parallel()
 	s := newGroups(t)
 	s.Must(201, "PUT", "/v1/groups/clients/members/gina", `{"role":"owner"}`)
-	const absent = " if attribute_not_exists(PK)"
-	newest := func(account, user string) string {
-		return "Query strong newest first, 1 of PK = " + account + " AND SK BETWEEN GRANT#" + user + "# AND GRANT#" + user + "#~"
-	}
-	const groups = "Query strong newest first, 1 of PK = ACCOUNT#jane AND SK BETWEEN GROUPS#000000000001 AND GROUPS#~"
-	same(t, "an owner", asked(s, 201, "PUT", "/v1/accounts/jane/members/new", `{"role":"viewer"}`, "ann"),
-		newest("ACCOUNT#jane", "ann"), groups, newest("ACCOUNT#jane", "new"),
-		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000001"+absent+
-			", check ACCOUNT#jane GRANT#ann#000000000002"+absent)
-	same(t, "an owner through a group", asked(s, 200, "DELETE", "/v1/accounts/jane/members/new", "", "gina"),
-		newest("ACCOUNT#jane", "gina"), groups, newest("GROUP#clients", "gina"), newest("GROUP#desk", "gina"),
-		newest("ACCOUNT#jane", "new"),
-		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000002"+absent+
-			", check GROUP#clients GRANT#gina#000000000002"+absent+", check ACCOUNT#jane GROUPS#000000000003"+absent)
-	same(t, "an owner of a group", asked(s, 201, "PUT", "/v1/groups/clients/members/new", `{"role":"viewer"}`, "gina"),
-		newest("GROUP#clients", "gina"), newest("GROUP#clients", "new"),
-		"TransactWriteItems put GROUP#clients GRANT#new#000000000001"+absent+
-			", check GROUP#clients GRANT#gina#000000000002"+absent)
+	asks(s, "ann", 201, "PUT", "/v1/accounts/jane/members/new", `{"role":"viewer"}`,
+		newestGrant("ACCOUNT#jane", "ann"), newestGroups, newestGrant("ACCOUNT#jane", "new"),
+		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000001"+ifAbsent+
+			", check ACCOUNT#jane GRANT#ann#000000000002"+ifAbsent)
+	// An owner through a group.
+	asks(s, "gina", 200, "DELETE", "/v1/accounts/jane/members/new", "",
+		newestGrant("ACCOUNT#jane", "gina"), newestGroups, newestGrant("GROUP#clients", "gina"),
+		newestGrant("GROUP#desk", "gina"), newestGrant("ACCOUNT#jane", "new"),
+		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000002"+ifAbsent+
+			", check GROUP#clients GRANT#gina#000000000002"+ifAbsent+", check ACCOUNT#jane GROUPS#000000000003"+ifAbsent)
+	// An owner of a group.
+	asks(s, "gina", 201, "PUT", "/v1/groups/clients/members/new", `{"role":"viewer"}`,
+		newestGrant("GROUP#clients", "gina"), newestGrant("GROUP#clients", "new"),
+		"TransactWriteItems put GROUP#clients GRANT#new#000000000001"+ifAbsent+
+			", check GROUP#clients GRANT#gina#000000000002"+ifAbsent)
 }
+
+// newestGrant is the request for a user's newest grant on an account or in a group.
+func newestGrant(partition, user string) string {
+	return "Query strong newest first, 1 of PK = " + partition + " AND SK BETWEEN GRANT#" + user + "# AND GRANT#" + user + "#~"
+}
+
+// newestGroups is the request for the newest change of jane's groups.
+const newestGroups = "Query strong newest first, 1 of PK = ACCOUNT#jane AND SK BETWEEN GROUPS#000000000001 AND GROUPS#~"
 
 // The pages of a user's accounts fit together, whatever their size: each way to an account comes once, in order.
 func TestPagesOfAUsersAccounts(t *testing.T) {

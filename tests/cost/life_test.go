@@ -9,12 +9,8 @@ import (
 	"ledger.example/events"
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/ddb"
-	"ledger.example/internal/meter"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
-	journal "ledger.example/ledger/dynamo"
-	"ledger.example/projections"
-	views "ledger.example/projections/dynamo"
 )
 
 // partner has a limit, as holder has.
@@ -31,7 +27,7 @@ type lives struct {
 func newLives(t *testing.T) *lives {
 	t.Helper()
 	l := &lives{bank: newBank(t), seen: make(map[table.Key]bool)}
-	l.warm = l.ledger()
+	l.warm = l.then()
 	if _, _, err := l.warm.OpenAccount(t.Context(), ledger.OpenAccount{ID: partner, Actor: "tester"}); err != nil {
 		t.Fatal(err)
 	}
@@ -50,14 +46,6 @@ func newLives(t *testing.T) *lives {
 	l.capture(l.hold())
 	l.projectNew()
 	return l
-}
-
-// ledger is one with cold caches, whose clock is the store's.
-func (l *lives) ledger() *ledger.Ledger {
-	return ledger.New(ledger.Config{
-		Journal: journal.NewJournal(l.Client, l.Table), Now: l.now,
-		Projections: projections.NewReader(views.NewViews(l.Client, l.Table), nil),
-	})
 }
 
 // note has a new id, and places a hold or doesn't.
@@ -141,11 +129,7 @@ func (l *lives) know(id string) {
 	for _, leg := range life.Header.Legs {
 		keys = append(keys, table.HoldKey(leg.Account, string(life.Header.Legs[0].ID)))
 	}
-	for _, key := range keys {
-		if item, _, err := ddb.Get(l.t.Context(), l.Client, l.Table, key, true); err != nil || item != nil {
-			l.t.Fatalf("%v is there already, or %v", key, err)
-		}
-	}
+	l.absent(keys...)
 }
 
 // projectNew projects what was posted since the last call, as one batch.
@@ -160,33 +144,6 @@ func (l *lives) projectNew() {
 		}
 	}
 	streamtest.Deliver(l.t, l.Service.Stream(), streamtest.Images(l.t, images...))
-}
-
-// taken is what a step takes: its cost, its requests, and its reads and writes among them.
-type taken struct {
-	meter.Tally
-	lines         []string
-	reads, writes int
-}
-
-func (l *lives) take(step func()) taken {
-	l.t.Helper()
-	l.meter.Take()
-	l.Requests.Take()
-	step()
-	c := taken{Tally: l.meter.Take()}
-	for _, r := range l.Requests.Take() {
-		c.lines = append(c.lines, r.Line())
-		if r.Writes() {
-			c.writes++
-		} else {
-			c.reads++
-		}
-	}
-	if c.Guessed > 0 {
-		l.t.Errorf("the units of %d items are not known: %+v", c.Guessed, c)
-	}
-	return c
 }
 
 // wants fails the test if a step takes other requests, or more write units.
@@ -261,9 +218,9 @@ func TestFirstDebit(t *testing.T) {
 	l.post(ledger.PostTransfer{Annotation: l.note(false), From: outside, To: fresh, Asset: "USD",
 		Quantity: events.NewAmount(1000)})
 	l.projectNew()
-	l.warm = l.ledger()
+	l.warm = l.then()
 	first := l.take(spend)
-	l.warm = l.ledger()
+	l.warm = l.then()
 	second := l.take(spend)
 	third := l.take(spend)
 	f := figures{heading: "The first debit", of: "step"}

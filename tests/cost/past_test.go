@@ -35,7 +35,7 @@ func TestThePast(t *testing.T) {
 // are read: around the middle, and at the end.
 func thePast(t *testing.T, n int) []line {
 	b := newBank(t)
-	began := b.now()
+	began := b.now().Truncate(time.Microsecond) // what times of requests are cut to
 	at := func(i int) time.Time { return began.Add(time.Duration(i) * 10 * time.Microsecond) }
 	const stretch = projections.StretchPostings
 	b.segments(n/stretch, n, at)

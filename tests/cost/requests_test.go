@@ -34,31 +34,6 @@ func settled(id string) string {
 		`"settle":true}`, id)
 }
 
-// wantsTrade fails t unless the request is that of settled, with both guards.
-func wantsTrade(t *testing.T, r system.Request) {
-	t.Helper()
-	in, ok := r.Input.(*dynamodb.TransactWriteItemsInput)
-	if !ok || len(in.TransactItems) != 1+4+2 {
-		t.Errorf("a trade with settlement between limited accounts was sent as %s", r.Line())
-	}
-}
-
-func TestWarmTradeIsOneRequest(t *testing.T) {
-	t.Parallel()
-	s := system.New(t)
-	openLimited(s)
-	s.Must(201, "POST", "/v1/trades", settled("t-0"))
-	requests := system.Promptly(t, func(try int) []system.Request {
-		s.Requests.Take()
-		s.Must(201, "POST", "/v1/trades", settled(fmt.Sprintf("t-%d", try+1)))
-		return s.Requests.Take()
-	})
-	if len(requests) != 1 {
-		t.Fatalf("a warm trade asked for %q", system.Lines(requests))
-	}
-	wantsTrade(t, requests[0])
-}
-
 // A refusal is the attempt and four reads: what the pair was credited, exactly, then what the account is now, and
 // whether the transaction is there.
 func TestRefusalIsOneAttemptAndFourReads(t *testing.T) {
@@ -73,20 +48,11 @@ func TestRefusalIsOneAttemptAndFourReads(t *testing.T) {
 			fmt.Sprintf(`{"id":"r-%d","from":"jane","to":"joe","asset":"USD","quantity":"500001"}`, try))
 		return s.Requests.Take()
 	})
-	var operations []string
-	for _, r := range requests {
-		operations = append(operations, r.Operation)
-	}
-	if !slices.Equal(operations, []string{"TransactWriteItems", "GetItem", "Query", "BatchGetItem", "GetItem"}) {
-		t.Fatalf("a refusal asked for %q", system.Lines(requests))
-	}
-	allStrong(t, requests)
-	if got, want := requests[1].Line(), "GetItem strong ACCOUNT#jane BALANCE#USD"; got != want {
-		t.Errorf("%s instead of %s", got, want)
-	}
-	if got, want := requests[4].Line(), "GetItem strong TXN#r-"; !strings.HasPrefix(got, want) {
-		t.Errorf("%s instead of %s", got, want)
-	}
+	system.WantRequests(t, requests, "TransactWriteItems …",
+		"GetItem strong ACCOUNT#jane BALANCE#USD",
+		"Query strong 1000 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#USD#…",
+		"BatchGetItem strong ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT",
+		"GetItem strong TXN#r-…")
 }
 
 // A cold process looks up all that a trade names in one request, credits of the seller included. So does one that is
@@ -143,43 +109,6 @@ func TestAccountPageIsTwoQueriesSideBySide(t *testing.T) {
 	s.Beside(system.WithFaults(f)).Must(200, "GET", "/v1/accounts/jane/summary?newest=100", "")
 }
 
-// allStrong fails t unless each read among the requests is strong; kinds counts the reads by operation and what they
-// read.
-func allStrong(t *testing.T, requests []system.Request) (kinds map[string]int) {
-	t.Helper()
-	kinds = make(map[string]int)
-	for _, r := range requests {
-		if r.Writes() {
-			continue
-		}
-		if !r.IsStrong() {
-			t.Errorf("a read that is not strongly consistent: %s", r.Line())
-		}
-		for _, what := range []string{"BALANCE#", "SEGMENT#", "POSTING#", "GRANT#", "ACCOUNT_SUMMARY"} {
-			if strings.Contains(r.Line(), what) {
-				kinds[r.Operation+" "+what]++
-			}
-		}
-	}
-	return kinds
-}
-
-func TestEveryReadOfAStrongReadIsStronglyConsistent(t *testing.T) {
-	t.Parallel()
-	register := newRegister(t)
-	for path, kind := range map[string]string{
-		"/v1/accounts/jane/balances/USD?consistency=strong":       "GetItem BALANCE#",
-		"/v1/accounts/jane/balances?consistency=strong":           "Query POSTING#",
-		"/v1/accounts/jane/postings?asset=USD&consistency=strong": "Query POSTING#",
-	} {
-		s := register.Beside()
-		s.Must(200, "GET", path, "")
-		if kinds := allStrong(t, s.Requests.Take()); kinds[kind] == 0 {
-			t.Errorf("%s: no %s among the reads %v", path, kind, kinds)
-		}
-	}
-}
-
 // sumOf adds up quantities as plain integers.
 func sumOf(postings []events.PostingRecorded) string {
 	total := int64(0)
@@ -196,9 +125,8 @@ func sumOf(postings []events.PostingRecorded) string {
 // postingsRead counts the postings that queries of the table brought.
 func postingsRead(requests []system.Request) (n int) {
 	for _, r := range requests {
-		if in, ok := r.Input.(*dynamodb.QueryInput); ok && in.IndexName == nil &&
-			strings.Contains(r.Line(), "POSTING#") {
-			n += len(r.Found())
+		if out, ok := r.Output.(*dynamodb.QueryOutput); ok && strings.Contains(r.Line(), "POSTING#") {
+			n += len(out.Items)
 		}
 	}
 	return n

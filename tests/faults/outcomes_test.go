@@ -2,14 +2,13 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"ledger.example/internal/table"
 	"ledger.example/tests/caller"
 	"ledger.example/tests/fault"
-	"ledger.example/tests/system"
 )
 
 // cases are faults by what they are.
@@ -17,8 +16,6 @@ type cases map[string]func(*fault.Set)
 
 // Row 9 of the table of errors, and what lies beneath it: every way in which the store can fail a transaction.
 func TestOutcomesOfTransactions(t *testing.T) {
-	t.Parallel()
-	b := openBank(t)
 	post := func(coming ...fault.Fault) func(*fault.Set) { return func(f *fault.Set) { f.Next(opPost, coming...) } }
 	always := func(operation string, f fault.Fault) func(*fault.Set) {
 		return func(all *fault.Set) { all.All(operation, f) }
@@ -143,14 +140,15 @@ func TestOutcomesOfTransactions(t *testing.T) {
 	} {
 		for name, faults := range expected.cases {
 			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				p := b.payment(t, strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(name))
-				if strings.Contains(name, "looked at") { // a process with a cold cache
-					p.System = p.Store.Serve(t, p.Table, system.WithFaults(p.faults))
-				}
-				o := expected.outcome
-				o.faults = faults
-				o.check(t, p)
+				inBubble(t, func(t *testing.T) {
+					p := newPayment(t)
+					if strings.Contains(name, "looked at") { // a process with a cold cache
+						p = p.process()
+					}
+					o := expected.outcome
+					o.faults = faults
+					o.check(t, p)
+				})
 			})
 		}
 	}
@@ -158,26 +156,19 @@ func TestOutcomesOfTransactions(t *testing.T) {
 
 // A transaction without an id gets one, and an answer of an unknown outcome names it.
 func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
-	t.Parallel()
-	b := openBank(t)
-	for name, first := range map[string]fault.Fault{"done": fault.Applied(fault.Lost), "not-done": fault.Lost} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := b.payment(t, name)
-			p.noID = true
+	for posted, first := range map[bool]fault.Fault{true: fault.Applied(fault.Lost), false: fault.Lost} {
+		inBubble(t, func(t *testing.T) {
 			outcome{faults: func(f *fault.Set) {
 				f.Next(opPost, first)
 				f.All(opPost, fault.Unreachable)
 				f.All(opHeader, fault.Unreachable)
-			}, status: 504, code: "outcome_unknown", posted: name == "done"}.check(t, p)
+			}, noID: true, status: 504, code: "outcome_unknown", posted: posted}.check(t, newPayment(t))
 		})
 	}
 }
 
 // The same for definitions and grants, which are put one by one.
 func TestOutcomesOfPuts(t *testing.T) {
-	t.Parallel()
-	b := openBank(t)
 	throttled := fault.Refuses(400, "ProvisionedThroughputExceededException")
 	conflicting := fault.Refuses(400, "TransactionConflictException")
 	failing, denied := fault.Refuses(500, "InternalServerError"), fault.Refuses(400, "AccessDeniedException")
@@ -192,136 +183,116 @@ func TestOutcomesOfPuts(t *testing.T) {
 		}
 	}
 	kinds := []struct{ method, path, body string }{
-		{"PUT", "/v1/assets/%s", `{"name":"x","scale":2}`},
-		{"PUT", "/v1/accounts/%s", `{"name":"x"}`},
-		{"PUT", "/v1/accounts/source/members/%s", `{"role":"viewer"}`},
-		{"DELETE", "/v1/accounts/source/members/%s", ""},
+		{"PUT", "/v1/assets/x", `{"name":"x","scale":2}`},
+		{"PUT", "/v1/accounts/x", `{"name":"x"}`},
+		{"PUT", "/v1/accounts/source/members/x", `{"role":"viewer"}`},
+		{"DELETE", "/v1/accounts/source/members/x", ""},
 	}
-	outcomes := []struct {
-		name   string
-		faults func(*fault.Set)
-		status int // 201 stands for whatever is answered when all is well
-		code   string
-		done   bool
-	}{
-		{"throttled", put(throttled), 503, "throttled", false},
-		{"throttled for a while", put(nil, throttled, throttled), 201, "", true},
-		{"in conflict", put(conflicting), 503, "contention", false},
-		{"in conflict for a while", put(nil, conflicting), 201, "", true},
-		{"unreachable", put(fault.Unreachable), 503, "unavailable", false},
-		{"done, connection broken", put(nil, applied), 201, "", true},
-		{"done, no reply", put(nil, fault.Applied(fault.Hangs)), 201, "", true},
-		{"not done, failure", put(nil, failing), 201, "", true},
-		{"done, then throttled", func(f *fault.Set) {
+	// The status 201 stands for whatever is answered when all is well.
+	outcomes := map[string]outcome{
+		"throttled":               {faults: put(throttled), status: 503, code: "throttled"},
+		"throttled for a while":   {faults: put(nil, throttled, throttled), status: 201, posted: true},
+		"in conflict":             {faults: put(conflicting), status: 503, code: "contention"},
+		"in conflict for a while": {faults: put(nil, conflicting), status: 201, posted: true},
+		"unreachable":             {faults: put(fault.Unreachable), status: 503, code: "unavailable"},
+		"done, connection broken": {faults: put(nil, applied), status: 201, posted: true},
+		"done, no reply":          {faults: put(nil, fault.Applied(fault.Hangs)), status: 201, posted: true},
+		"not done, failure":       {faults: put(nil, failing), status: 201, posted: true},
+		"done, then throttled": {faults: func(f *fault.Set) {
 			put(throttled, applied)(f)
 			f.Next(opQuery, fault.Pass)
 			f.All(opQuery, throttled)
-		}, 504, "outcome_unknown", true},
-		{"not done, then throttled", put(throttled, fault.Lost), 504, "outcome_unknown", false},
-		{"always failing", put(failing), 504, "outcome_unknown", false},
-		{"no access", put(denied), 500, "internal", false},
+		}, status: 504, code: "outcome_unknown", posted: true},
+		"not done, then throttled": {faults: put(throttled, fault.Lost), status: 504, code: "outcome_unknown"},
+		"always failing":           {faults: put(failing), status: 504, code: "outcome_unknown"},
+		"no access":                {faults: put(denied), status: 500, code: "internal"},
 	}
-	inParallel(t, len(kinds)*len(outcomes), func(t *testing.T, i int) {
-		k, o := kinds[i/len(outcomes)], outcomes[i%len(outcomes)]
-		f := fault.NewSet()
-		s := b.Store.Serve(t, b.Table, system.WithFaults(f))
-		id := fmt.Sprint("x-", i)
-		path := fmt.Sprintf(k.path, id)
-		if k.method == "DELETE" {
+	check := func(t *testing.T, method, path, body string, o outcome) {
+		p := newPayment(t)
+		s := p.process()
+		if method == "DELETE" {
 			s.Must(201, "PUT", path, `{"role":"owner"}`)
 		}
-		count := func() (n int) {
-			for _, pk := range []string{table.AssetKey(id).PK, table.AccountKey(id).PK, table.AccountKey("source").PK} {
-				for key := range s.Partition(pk) {
-					if strings.Contains(key.SK+"#", "#"+id+"#") {
-						n++
-					}
-				}
-			}
-			return n
-		}
-		before := count()
-		o.faults(f)
-		start := time.Now()
-		got := s.Send(k.method, path, k.body)
+		before := len(s.Contents())
+		o.faults(s.faults)
+		got := s.Send(method, path, body)
 		well := 201
-		if k.method == "DELETE" {
+		if method == "DELETE" {
 			well = 200
 		}
-		// Of an attempt that is under way when the time ends nobody knows what became.
-		cut := o.code == "contention" && got.Code() == "outcome_unknown"
-		if want := map[bool]int{true: well, false: o.status}[o.status == 201]; !cut && (got.Status != want ||
-			!says(got, o.code, start)) {
-			t.Errorf("%s, %s: %d %s instead of %d %s: %s", k.path, o.name, got.Status, got.Code(), want, o.code, got.Body)
+		if want := map[bool]int{true: well, false: o.status}[o.status == 201]; got.Status != want || got.Code() != o.code {
+			t.Errorf("%d %s instead of %d %s: %s", got.Status, got.Code(), want, o.code, got.Body)
 		}
 		if got.Status >= 400 {
 			caller.CheckProblem(t, got, s.Table)
 		}
-		if written := count() - before; written != map[bool]int{true: 1}[o.done] {
+		if written := len(s.Contents()) - before; written != map[bool]int{true: 1}[o.posted] {
 			t.Errorf("%d items written", written)
 		}
-		f.Clear()
-		again := s.Send(k.method, path, k.body)
-		if want := map[bool]int{true: 200, false: well}[o.done]; again.Status != want {
+		s.faults.Clear()
+		again := s.Send(method, path, body)
+		if want := map[bool]int{true: 200, false: well}[o.posted]; again.Status != want {
 			t.Errorf("again: %d instead of %d: %s", again.Status, want, again.Body)
 		}
-		if written := count() - before; written != 1 {
+		if written := len(s.Contents()) - before; written != 1 {
 			t.Errorf("%d items written in the end", written)
 		}
-	})
+	}
+	for _, k := range kinds {
+		for name, o := range outcomes {
+			t.Run(strings.Join([]string{k.method, k.path, name}, " "), func(t *testing.T) {
+				inBubble(t, func(t *testing.T) { check(t, k.method, k.path, k.body, o) })
+			})
+		}
+	}
 }
 
 // Reads of a store that fails say which way, and nothing of how.
 func TestReadsOfAFailingStore(t *testing.T) {
-	t.Parallel()
-	p := openBank(t).payment(t, "read")
-	p.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"10"}`,
-		p.id(), p.payer(), p.payee()))
-	failures := []struct {
-		name   string
+	failures := map[string]struct {
 		fault  fault.Fault
 		status int
 		code   string
 	}{
-		{"throttled", fault.Refuses(400, "ProvisionedThroughputExceededException"), 503, "throttled"},
-		{"unreachable", fault.Unreachable, 503, "unavailable"},
-		{"failing", fault.Refuses(500, "InternalServerError"), 503, "unavailable"},
-		{"no access", fault.Refuses(400, "AccessDeniedException"), 500, "internal"},
-		{"broken", fault.Lost, 503, "unavailable"},
+		"throttled":   {fault.Refuses(400, "ProvisionedThroughputExceededException"), 503, "throttled"},
+		"unreachable": {fault.Unreachable, 503, "unavailable"},
+		"failing":     {fault.Refuses(500, "InternalServerError"), 503, "unavailable"},
+		"no access":   {fault.Refuses(400, "AccessDeniedException"), 500, "internal"},
+		"broken":      {fault.Lost, 503, "unavailable"},
 	}
 	paths := []string{
-		"/v1/assets", "/v1/assets/USD", "/v1/assets/USD/holders", "/v1/accounts", "/v1/accounts/" +
-			p.payer(), "/v1/accounts/" + p.payer() + "/summary",
-		"/v1/accounts/" + p.payer() + "/balances", "/v1/accounts/" + p.payer() + "/balances?consistency=strong",
-		"/v1/accounts/" + p.payer() + "/balances/USD", "/v1/accounts/" + p.payer() + "/balances/USD?consistency=strong",
-		"/v1/accounts/" + p.payer() + "/postings", "/v1/accounts/" + p.payer() +
-			"/postings?asset=USD&consistency=strong",
-		"/v1/accounts/" + p.payer() + "/members", "/v1/users/u-1/accounts", "/v1/transactions/" + p.id(),
+		"/v1/assets", "/v1/assets/USD", "/v1/assets/USD/holders", "/v1/accounts", "/v1/accounts/payer",
+		"/v1/accounts/payer/summary", "/v1/accounts/payer/balances", "/v1/accounts/payer/balances?consistency=strong",
+		"/v1/accounts/payer/balances/USD", "/v1/accounts/payer/balances/USD?consistency=strong",
+		"/v1/accounts/payer/postings", "/v1/accounts/payer/postings?asset=USD&consistency=strong",
+		"/v1/accounts/payer/members", "/v1/users/u-1/accounts", "/v1/transactions/" + id,
 	}
-	inParallel(t, len(paths)*len(failures), func(t *testing.T, i int) {
-		path, failure := paths[i/len(failures)], failures[i%len(failures)]
-		f := fault.NewSet()
-		s := p.Store.Serve(t, p.Table, system.WithFaults(f))
-		f.All(fault.AnyOperation, failure.fault)
-		got := s.Send("GET", path, "", "X-Request-Id", "r-1")
-		if got.Status != failure.status || got.Code() != failure.code {
-			t.Errorf("%s: %d %s instead of %d %s: %s", path, got.Status, got.Code(), failure.status, failure.code, got.Body)
-		}
-		caller.CheckProblem(t, got, s.Table)
-		if failure.status != 500 {
-			return
-		}
-		// What shows nothing is found in the log by the request's id.
-		caller.Eventually(t, system.LogTimeout, "the error is logged", func() bool {
-			for line := range strings.Lines(s.Log.String()) {
-				if strings.Contains(line, `"level":"ERROR"`) && strings.Contains(line, "AccessDenied") &&
-					strings.Contains(line, `"request_id":"r-1"`) {
-					return true
+	inBubble(t, func(t *testing.T) {
+		p := newPayment(t)
+		p.Must(201, "POST", "/v1/transfers", body(id))
+		for _, path := range paths {
+			for name, failure := range failures {
+				s := p.process()
+				s.faults.All(fault.AnyOperation, failure.fault)
+				got := s.Send("GET", path, "", "X-Request-Id", "r-1")
+				if got.Status != failure.status || got.Code() != failure.code {
+					t.Errorf("%s, %s: %d %s instead of %d %s: %s", name, path, got.Status, got.Code(), failure.status,
+						failure.code, got.Body)
 				}
+				caller.CheckProblem(t, got, s.Table)
+				s.faults.Clear()
+				if failure.status != 500 {
+					continue
+				}
+				// What shows nothing is found in the log by the request's id.
+				if errors := logged(s.System, "request_id"); !slices.ContainsFunc(errors, func(line map[string]any) bool {
+					return line["level"] == "ERROR" && line["request_id"] == "r-1" &&
+						strings.Contains(fmt.Sprint(line), "AccessDenied")
+				}) {
+					t.Errorf("%s is not in the log: %v", path, errors)
+				}
+				s.Must(200, "GET", path, "")
 			}
-			return false
-		})
-		f.Clear()
-		s.Must(200, "GET", path, "")
+		}
 	})
 }

@@ -1,13 +1,13 @@
 // Package faults checks the ledger's answers and the table when the store fails, answers late, or was changed
 // directly: no answer about a transaction is wrong, and nothing is posted twice.
+//
+// Most of it runs in bubbles of testing/synctest: commands that try for seconds take no time, and no machine is so busy
+// that their time is up too early.
 package faults
 
 import (
-	"flag"
-	"fmt"
-	"os"
-	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ledger.example/events"
@@ -17,12 +17,6 @@ import (
 	"ledger.example/tests/fault"
 	"ledger.example/tests/system"
 )
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	flag.Set("test.parallel", "64") // these tests wait more than they compute
-	os.Exit(m.Run())
-}
 
 // The operations of the store that commands use.
 const (
@@ -44,93 +38,104 @@ const (
 // seconds is how long a command tries at the least before it says contention.
 const seconds = 3 * time.Second
 
-// bank is a table with what payments need: each payer of its own has 100 USD and no overdraft.
-type bank struct {
-	*system.System
-}
-
-func openBank(t *testing.T) bank {
+// inBubble runs f in a bubble of testing/synctest. Its clock begins in 2000, before KSUIDs can hold the time.
+func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	s := system.New(t)
-	s.Must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
-	s.Must(201, "PUT", "/v1/accounts/source", `{"overdraft":"unlimited"}`)
-	return bank{s}
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(27 * 365 * 24 * time.Hour)
+		f(t)
+	})
 }
 
-// payment is 10 USD from a payer to a payee of its own, posted by a process of its own that meets faults.
+// project waits until all is projected. Time passes first: a pump that looked at this very instant counts as having seen
+// what was written at it.
+func project(s *system.System) {
+	s.T.Helper()
+	time.Sleep(time.Second)
+	s.Project()
+}
+
+// payment is 10 USD from payer, who has 100 USD and no overdraft, to payee. It has a table of its own, and is posted by
+// a process that meets faults.
 type payment struct {
 	*system.System
 	faults *fault.Set
-	name   string // the ids of payer, payee and transaction end in it
-	noID   bool   // the ledger makes the transaction's
 }
 
-func (b bank) payment(t testing.TB, name string) payment {
+func newPayment(t testing.TB) payment {
 	t.Helper()
 	f := fault.NewSet()
-	p := payment{System: b.Store.Serve(t, b.Table, system.WithFaults(f)), faults: f, name: name}
-	p.Must(201, "PUT", "/v1/accounts/"+p.payer(), `{}`)
-	p.Must(201, "PUT", "/v1/accounts/"+p.payee(), `{}`)
-	p.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":"source","to":%q,"asset":"USD","quantity":"100"}`,
-		"fund:"+name, p.payer()))
+	p := payment{System: system.New(t, system.WithFaults(f), system.Direct), faults: f}
+	p.Must(201, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
+	p.Must(201, "PUT", "/v1/accounts/source", `{"overdraft":"unlimited"}`)
+	p.Must(201, "PUT", "/v1/accounts/payer", `{}`)
+	p.Must(201, "PUT", "/v1/accounts/payee", `{}`)
+	p.Must(201, "POST", "/v1/transfers", `{"id":"fund","from":"source","to":"payer","asset":"USD","quantity":"100"}`)
 	// A refusal makes the process read the payer's credits, which it knows nothing of: its next attempt is not in vain.
-	p.Must(422, "POST", "/v1/transfers", fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"101"}`,
-		p.id(), p.payer(), p.payee()))
+	p.Must(422, "POST", "/v1/transfers", `{"id":"pay","from":"payer","to":"payee","asset":"USD","quantity":"101"}`)
 	return p
 }
 
-func (p payment) payer() string { return "payer:" + p.name }
-func (p payment) payee() string { return "payee:" + p.name }
-func (p payment) id() string    { return "pay:" + p.name }
+// process is another process of the ledger on the table, with an empty cache and the same faults.
+func (p payment) process() payment {
+	p.T.Helper()
+	return payment{System: p.Beside(system.WithFaults(p.faults), system.Direct), faults: p.faults}
+}
+
+// id is that of the payment.
+const id = "pay"
+
+// body is the request of the payment, under an id unless that is "".
+func body(id string) string {
+	if id != "" {
+		id = `"id":"` + id + `",`
+	}
+	return `{` + id + `"from":"payer","to":"payee","asset":"USD","quantity":"10"}`
+}
 
 // post sends the payment, under an id unless that is "".
 func (p payment) post(id string) caller.Reply {
 	p.T.Helper()
-	if id != "" {
-		id = fmt.Sprintf(`"id":%q,`, id)
-	}
-	return p.Send("POST", "/v1/transfers", fmt.Sprintf(`{%s"from":%q,"to":%q,"asset":"USD","quantity":"10"}`, id,
-		p.payer(), p.payee()))
+	return p.Send("POST", "/v1/transfers", body(id))
 }
 
 // held counts the payments that the table holds, and fails t if one is there in part.
 func (p payment) held() int {
 	p.T.Helper()
-	transactions := make(map[string]int) // to the number of its postings
-	spent := "0"                         // also while there is no guard
-	for _, account := range []string{p.payer(), p.payee()} {
-		for key, item := range p.Partition(table.AccountKey(account).PK) {
-			r := ddb.Read(item)
-			switch {
-			case strings.HasPrefix(key.SK, table.PostingPrefix):
-				e, err := ddb.DecodeEvent(item)
-				if err != nil {
-					p.T.Fatal(err)
-				}
-				transactions[e.(events.PostingRecorded).Transaction]++
-			case key == table.SpendKey(account, "USD"):
-				spent = r.Amount(table.AttrSpent).String()
+	headers, postings := map[string]int{}, map[string]int{} // by transaction
+	spent := "0"                                            // also while there is no guard
+	for key, item := range p.Contents() {
+		if transaction, ok := table.ParseTransaction(key); ok {
+			headers[transaction]++
+		} else if _, _, _, ok := table.ParsePosting(key); ok {
+			posting, err := ddb.Only[events.PostingRecorded](ddb.DecodeEvent(item))
+			if err != nil {
+				p.T.Fatal(err)
 			}
+			postings[posting.Transaction]++
+		} else if key == table.SpendKey("payer", "USD") {
+			spent = ddb.Read(item).Amount(table.AttrSpent).String()
 		}
 	}
-	delete(transactions, "fund:"+p.name)
-	for id, postings := range transactions {
-		if headers := len(p.Partition(table.TransactionKey(id).PK)); headers != 1 || postings != 2 {
-			p.T.Errorf("%s is there with %d headers and %d postings", id, headers, postings)
+	for transaction, n := range postings {
+		if headers[transaction] != 1 || n != 2 {
+			p.T.Errorf("%s is there with %d headers and %d postings", transaction, headers[transaction], n)
 		}
 	}
-	if headers := len(p.Partition(table.TransactionKey(p.id()).PK)); headers > transactions[p.id()] {
-		p.T.Errorf("%s is there without postings", p.id())
+	if len(headers) != len(postings) {
+		p.T.Errorf("%d headers, postings of %d transactions", len(headers), len(postings))
 	}
-	if want := map[int]string{0: "0", 1: "10"}[len(transactions)]; spent != want {
-		p.T.Errorf("%d transactions spent %q", len(transactions), spent)
+	held := len(postings) - 1 // without fund
+	if want := map[int]string{0: "0", 1: "10"}[held]; spent != want {
+		p.T.Errorf("%d transactions spent %q", held, spent)
 	}
-	return len(transactions)
+	return held
 }
 
 // outcome is what becomes of a payment that meets faults.
 type outcome struct {
 	faults func(*fault.Set)
+	noID   bool // the ledger makes the transaction's id
 	status int
 	code   string
 	posted bool          // whether the table holds it when it was answered
@@ -141,8 +146,8 @@ type outcome struct {
 func (o outcome) check(t testing.TB, p payment) {
 	t.Helper()
 	o.faults(p.faults)
-	id := p.id()
-	if p.noID {
+	id := id
+	if o.noID {
 		id = ""
 	}
 	start := time.Now()
@@ -150,7 +155,7 @@ func (o outcome) check(t testing.TB, p payment) {
 	if took := time.Since(start); took < o.least {
 		t.Errorf("answered after %v", took)
 	}
-	if got.Status != o.status || !says(got, o.code, start) {
+	if got.Status != o.status || got.Code() != o.code {
 		t.Errorf("%d %s instead of %d %s: %s", got.Status, got.Code(), o.status, o.code, got.Body)
 	}
 	if got.Status >= 400 {
@@ -166,13 +171,13 @@ func (o outcome) check(t testing.TB, p payment) {
 	if got := p.held(); got != held {
 		t.Errorf("the table holds it %d times, not %d", got, held)
 	}
-	named, _ := got.Value("transaction_id").(string)
+	named := got.Text("transaction_id")
 	if got.Status == 504 && (named == "" || id != "" && named != id) {
 		t.Errorf("the transaction is called %q: %s", named, got.Body)
 	}
 	if id == "" {
 		if id = named; id == "" {
-			id, _ = got.Value("id").(string)
+			id = got.Text("id")
 		}
 	}
 	p.faults.Clear()
@@ -187,26 +192,7 @@ func (o outcome) check(t testing.TB, p payment) {
 	if got := p.held(); got != 1 {
 		t.Errorf("the table holds it %d times in the end", got)
 	}
-	if got := p.Must(200, "GET", "/v1/accounts/"+p.payer()+"/balances/USD?consistency=strong",
-		"").Value("quantity"); got != "90" {
+	if got := p.Must(200, "GET", "/v1/accounts/payer/balances/USD?consistency=strong", "").Value("quantity"); got != "90" {
 		t.Errorf("the payer has %v in the end", got)
-	}
-}
-
-// says reports whether an answer to what was sent at a time has a code. A command whose time ends as it begins another
-// attempt, as on a busy machine, says that the store is unavailable, also after contention.
-func says(got caller.Reply, code string, sent time.Time) bool {
-	const commandTime = 8 * time.Second
-	return got.Code() == code ||
-		code == "contention" && got.Code() == "unavailable" && time.Since(sent) >= commandTime
-}
-
-// inParallel runs n subtests.
-func inParallel(t *testing.T, n int, run func(t *testing.T, i int)) {
-	for i := range n {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			run(t, i)
-		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
-	"ledger.example/tests/caller"
 	"ledger.example/tests/system"
 )
 
@@ -47,7 +46,7 @@ func counts(s *system.System, metric string) map[table.Key]int {
 // tampered starts a ledger with books whose events a test may change.
 func tampered(t *testing.T, options ...system.Option) *system.System {
 	t.Helper()
-	s := system.New(t, append(options, system.On(system.Memory(system.Tampered)))...)
+	s := system.New(t, append(options, system.On(system.Memory(system.Tampered)), system.Direct)...)
 	s.OpenBooks()
 	return s
 }
@@ -55,63 +54,64 @@ func tampered(t *testing.T, options ...system.Option) *system.System {
 // Whatever changes events past the ledger, and whatever is deleted, is reported within seconds, through the filters
 // of the mapping; nothing is counted by it. In normal use they pass postings and grants, and nothing else.
 func TestTamperingIsReported(t *testing.T) {
-	t.Parallel()
-	s := tampered(t, system.Pumped)
-	s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"viewer"}`)
-	s.Project()
-	all := s.Contents()
-	handed := 0
-	for _, batch := range logged(s, "groups") { // of the projector
-		handed += int(batch["records"].(float64))
-	}
-	if want := len(s.Projected()); handed != want {
-		t.Errorf("the projector was handed %d records of %d postings and grants", handed, want)
-	}
-	wanted := map[string]map[table.Key]int{"EventsAltered": {}, "EventsDeleted": {}, "ItemsDeleted": {}}
-	check := func() {
-		t.Helper()
-		for metric, want := range wanted {
-			if got := counts(s, metric); !maps.Equal(got, want) {
-				t.Errorf("%s: %v, wanted %v", metric, got, want)
+	inBubble(t, func(t *testing.T) {
+		s := tampered(t, system.Pumped)
+		s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"viewer"}`)
+		project(s)
+		all := s.Contents()
+		handed := 0
+		for _, batch := range logged(s, "groups") { // of the projector
+			handed += int(batch["records"].(float64))
+		}
+		if want := len(s.Projected()); handed != want {
+			t.Errorf("the projector was handed %d records of %d postings and grants", handed, want)
+		}
+		wanted := map[string]map[table.Key]int{"EventsAltered": {}, "EventsDeleted": {}, "ItemsDeleted": {}}
+		check := func() {
+			t.Helper()
+			for metric, want := range wanted {
+				if got := counts(s, metric); !maps.Equal(got, want) {
+					t.Errorf("%s: %v, wanted %v", metric, got, want)
+				}
 			}
 		}
-	}
-	check()
-	done := map[string]bool{}
-	for k, item := range all {
-		kind, _, _ := strings.Cut(k.SK, "#")
-		if !table.IsEvent(k.SK) || done[kind] {
-			continue
+		check()
+		done := map[string]bool{}
+		for k, item := range all {
+			kind, _, _ := strings.Cut(k.SK, "#")
+			if !table.IsEvent(k.SK) || done[kind] {
+				continue
+			}
+			done[kind] = true
+			changed := maps.Clone(item)
+			changed["Actor"] = ddb.String("somebody")
+			if table.IsPosting(k.SK) {
+				changed[events.FigureQuantity] = &types.AttributeValueMemberN{Value: "77"}
+			}
+			s.Put(changed)
+			wanted["EventsAltered"][k] = 1
 		}
-		done[kind] = true
-		changed := maps.Clone(item)
-		changed["Actor"] = ddb.String("somebody")
-		if table.IsPosting(k.SK) {
-			changed[events.FigureQuantity] = &types.AttributeValueMemberN{Value: "77"}
+		project(s)
+		check()
+		for k, item := range all {
+			if _, _, ok := table.ParseBalance(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
+				t.Errorf("%v moved from %v to %v", k, item, s.Contents()[k])
+			}
 		}
-		s.Put(changed)
-		wanted["EventsAltered"][k] = 1
-	}
-	s.Project()
-	check()
-	for k, item := range all {
-		if _, _, ok := table.ParseBalance(k); ok && !reflect.DeepEqual(s.Contents()[k], item) {
-			t.Errorf("%v moved from %v to %v", k, item, s.Contents()[k])
+		for k := range wanted["EventsAltered"] {
+			s.Delete(k)
+			wanted["EventsDeleted"][k] = 1
 		}
-	}
-	for k := range wanted["EventsAltered"] {
-		s.Delete(k)
-		wanted["EventsDeleted"][k] = 1
-	}
-	for _, k := range []table.Key{table.SpendKey("jane", "USD"), table.BalanceKey("market", "USD"),
-		table.SummaryKey("jane"), table.MembershipKey("jane", "ann")} {
-		s.Delete(k)
-		wanted["ItemsDeleted"][k] = 1
-	}
-	s.Project()
-	if check(); len(wanted["EventsDeleted"]) != 5 {
-		t.Errorf("altered %v", wanted["EventsDeleted"])
-	}
+		for _, k := range []table.Key{table.SpendKey("jane", "USD"), table.BalanceKey("market", "USD"),
+			table.SummaryKey("jane"), table.MembershipKey("jane", "ann")} {
+			s.Delete(k)
+			wanted["ItemsDeleted"][k] = 1
+		}
+		project(s)
+		if check(); len(wanted["EventsDeleted"]) != 5 {
+			t.Errorf("altered %v", wanted["EventsDeleted"])
+		}
+	})
 }
 
 // granted is the first grant on account, to ann.
@@ -124,83 +124,85 @@ func granted(account string) events.MemberGranted {
 // A record that nothing can project is counted, and another account's posting behind it in the same shard is projected
 // at once.
 func TestAMalformedRecordStopsNobodyElse(t *testing.T) {
-	t.Parallel()
-	s := tampered(t, system.Pumped)
-	s.Project()
-	bad := table.Key{PK: "ACCOUNT#jane", SK: "POSTING#bad"}
-	s.Put(ddb.Key(bad))
-	undecodable := system.OldPostings("shop", "USD", 1)[0]
-	item := ddb.EventItem(undecodable)
-	item[events.FigureQuantity] = ddb.String("much")
-	s.Put(item)
-	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
-	another := ddb.EventItem(system.OldPostings("odd", "USD", 1)[0])
-	another[table.AttrType], another[table.AttrEventVersion] = ddb.String("TransactionPosted"), number("9")
-	s.Put(another)
-	broken := 2
-	for i, change := range []ddb.Item{
-		{table.AttrType: nil},
-		{table.AttrType: ddb.String("Oops")},
-		{table.AttrType: ddb.String("Oops"), table.AttrEventVersion: number("9")},
-		{table.AttrEventVersion: nil},
-		{table.AttrEventVersion: number("0")},
-		{table.AttrEventVersion: number("-1")},
-		{table.AttrEventVersion: number("2.5")},
-		{table.AttrEventVersion: ddb.String("2")},
-	} {
-		account := fmt.Sprintf("odd-%d", i)
-		posting := ddb.EventItem(system.OldPostings(account, "USD", 1)[0])
-		grant := ddb.EventItem(granted(account))
-		for _, item := range []ddb.Item{posting, grant} {
-			for name, value := range change {
-				item[name] = value
-				if value == nil {
-					delete(item, name)
+	inBubble(t, func(t *testing.T) {
+		s := tampered(t, system.Pumped)
+		project(s)
+		bad := table.Key{PK: "ACCOUNT#jane", SK: "POSTING#bad"}
+		s.Put(ddb.Key(bad))
+		undecodable := system.OldPostings("shop", "USD", 1)[0]
+		item := ddb.EventItem(undecodable)
+		item[events.FigureQuantity] = ddb.String("much")
+		s.Put(item)
+		number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+		another := ddb.EventItem(system.OldPostings("odd", "USD", 1)[0])
+		another[table.AttrType], another[table.AttrEventVersion] = ddb.String("TransactionPosted"), number("9")
+		s.Put(another)
+		broken := 2
+		for i, change := range []ddb.Item{
+			{table.AttrType: nil},
+			{table.AttrType: ddb.String("Oops")},
+			{table.AttrType: ddb.String("Oops"), table.AttrEventVersion: number("9")},
+			{table.AttrEventVersion: nil},
+			{table.AttrEventVersion: number("0")},
+			{table.AttrEventVersion: number("-1")},
+			{table.AttrEventVersion: number("2.5")},
+			{table.AttrEventVersion: ddb.String("2")},
+		} {
+			account := fmt.Sprintf("odd-%d", i)
+			posting := ddb.EventItem(system.OldPostings(account, "USD", 1)[0])
+			grant := ddb.EventItem(granted(account))
+			for _, item := range []ddb.Item{posting, grant} {
+				for name, value := range change {
+					item[name] = value
+					if value == nil {
+						delete(item, name)
+					}
 				}
+				s.Put(item)
+				broken++
 			}
-			s.Put(item)
-			broken++
 		}
-	}
-	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"bank","to":"market","asset":"USD","quantity":"5"}`)
-	s.Project()
-	if got := s.Must(200, "GET", "/v1/accounts/bank/balances/USD", "").Value("quantity"); got != "-500005" {
-		t.Errorf("the bank has %v", got)
-	}
-	caller.Eventually(t, system.LogTimeout, "all are counted", func() bool {
-		counts := counts(s, "RecordsMalformed")
-		return counts[bad] == 1 && counts[table.Key{}] == broken // that of a balance is about its account and asset
-	})
-	// Nor does the key that cannot be read stop a read of the account that it is in.
-	answer := s.Must(200, "GET", "/v1/accounts/jane/balances?consistency=strong", "")
-	if balances, _ := answer.Value("data").([]any); len(balances) != 2 {
-		t.Errorf("jane has %s", answer.Body)
-	}
-	if strings.Contains(s.Log.String(), "projection failed") {
-		t.Error(s.Log.String())
-	}
+		s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"bank","to":"market","asset":"USD","quantity":"5"}`)
+		project(s)
+		if got := s.Must(200, "GET", "/v1/accounts/bank/balances/USD", "").Value("quantity"); got != "-500005" {
+			t.Errorf("the bank has %v", got)
+		}
+		// That of a balance is about its account and asset.
+		if counts := counts(s, "RecordsMalformed"); counts[bad] != 1 || counts[table.Key{}] != broken {
+			t.Errorf("malformed: %v, not %d", counts, broken)
+		}
+		// Nor does the key that cannot be read stop a read of the account that it is in.
+		answer := s.Must(200, "GET", "/v1/accounts/jane/balances?consistency=strong", "")
+		if balances, _ := answer.Value("data").([]any); len(balances) != 2 {
+			t.Errorf("jane has %s", answer.Body)
+		}
+		if strings.Contains(s.Log.String(), "projection failed") {
+			t.Error(s.Log.String())
+		}
 
-	// Mended by hand, it comes with the next posting.
-	s.Put(ddb.EventItem(undecodable))
-	s.Must(201, "POST", "/v1/transfers", `{"id":"d-3","from":"bank","to":"shop","asset":"USD","quantity":"5"}`)
-	s.Project()
-	if got := s.Must(200, "GET", "/v1/accounts/shop/balances/USD", "").Value("quantity"); got != "6" {
-		t.Errorf("the shop has %v", got)
-	}
+		// Mended by hand, it comes with the next posting.
+		s.Put(ddb.EventItem(undecodable))
+		s.Must(201, "POST", "/v1/transfers", `{"id":"d-3","from":"bank","to":"shop","asset":"USD","quantity":"5"}`)
+		project(s)
+		if got := s.Must(200, "GET", "/v1/accounts/shop/balances/USD", "").Value("quantity"); got != "6" {
+			t.Errorf("the shop has %v", got)
+		}
+	})
 }
 
 // A process that starts knows no credits of a balance that it cannot read. It reads the postings before it refuses a
 // debit.
 func TestAnUnreadableBalanceStopsNoDebit(t *testing.T) {
-	t.Parallel()
-	s := tampered(t)
-	s.DeliverAll()
-	item := s.Contents()[table.BalanceKey("jane", "USD")]
-	item[table.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
-	s.Put(item)
-	starts := s.Beside()
-	starts.Must(201, "POST", "/v1/transfers",
-		`{"id":"covered","from":"jane","to":"bank","asset":"USD","quantity":"350000"}`)
-	starts.Must(422, "POST", "/v1/transfers",
-		`{"id":"uncovered","from":"jane","to":"bank","asset":"USD","quantity":"1"}`)
+	inBubble(t, func(t *testing.T) {
+		s := tampered(t)
+		s.DeliverAll()
+		item := s.Contents()[table.BalanceKey("jane", "USD")]
+		item[table.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
+		s.Put(item)
+		starts := s.Beside(system.Direct)
+		starts.Must(201, "POST", "/v1/transfers",
+			`{"id":"covered","from":"jane","to":"bank","asset":"USD","quantity":"350000"}`)
+		starts.Must(422, "POST", "/v1/transfers",
+			`{"id":"uncovered","from":"jane","to":"bank","asset":"USD","quantity":"1"}`)
+	})
 }

@@ -95,6 +95,12 @@ func signedHeaders(r *http.Request) (names []string) {
 	return names
 }
 
+// Everybody lets in every request, as one identity.
+type Everybody Identity
+
+// Authorize implements Authorizer.
+func (e Everybody) Authorize(*http.Request, []byte) (*Identity, error) { return (*Identity)(&e), nil }
+
 // Tokens lets in requests with a bearer token, by the claims of each. An expired token has the claim expired.
 type Tokens map[string]map[string]string
 

@@ -127,11 +127,17 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := Body(out)
-	if err != nil {
-		return err
+	text := []byte(out.Body)
+	if out.IsBase64Encoded {
+		if text, err = base64.StdEncoding.DecodeString(out.Body); err != nil {
+			return err
+		}
 	}
-	Write(w, out, text)
+	for name, value := range out.Headers {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(out.StatusCode)
+	w.Write(text)
 	return nil
 }
 
@@ -157,21 +163,4 @@ func Event(r *http.Request, body []byte, who *Identity) (e lambdaevents.APIGatew
 	}
 	e = lambdaevents.APIGatewayV2HTTPRequest{}
 	return e, json.Unmarshal(text, &e)
-}
-
-// Body decodes the body of a function's answer.
-func Body(out lambdaevents.APIGatewayV2HTTPResponse) ([]byte, error) {
-	if out.IsBase64Encoded {
-		return base64.StdEncoding.DecodeString(out.Body)
-	}
-	return []byte(out.Body), nil
-}
-
-// Write sends a function's answer, whose body is decoded.
-func Write(w http.ResponseWriter, out lambdaevents.APIGatewayV2HTTPResponse, body []byte) {
-	for name, value := range out.Headers {
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(out.StatusCode)
-	w.Write(body)
 }

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"testing"
 	"time"
 
 	"ledger.example/tests/caller"
@@ -34,37 +32,6 @@ const (
 
 var errLost = errors.New("the answer got lost")
 
-// random is a source for several at once.
-type random struct {
-	mu sync.Mutex
-	r  *rand.Rand
-}
-
-// newRandom is drawn from -seed, which t prints.
-func newRandom(t *testing.T) *random {
-	t.Helper()
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-seed=%d", seed)
-	return &random{r: rand.New(rand.NewPCG(seed, 0))}
-}
-
-func (r *random) intN(n int) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.r.IntN(n)
-}
-
-func (r *random) perm(n int) []int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.r.Perm(n)
-}
-
-func (r *random) upTo(most time.Duration) time.Duration { return time.Duration(r.intN(int(most))) }
-
 // client is one caller, of all processes in turn.
 type client struct {
 	*crowd
@@ -74,13 +41,10 @@ type client struct {
 }
 
 // unreliable is a connection on which answers get lost, and callers hang up.
-type unreliable struct {
-	http.RoundTripper
-	random *random
-}
+type unreliable struct{ http.RoundTripper }
 
 func (u unreliable) RoundTrip(r *http.Request) (*http.Response, error) {
-	switch u.random.intN(25) {
+	switch rand.IntN(25) {
 	case 0:
 		response, err := u.RoundTripper.RoundTrip(r)
 		if err != nil {
@@ -92,7 +56,7 @@ func (u unreliable) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, errLost
 	case 1:
-		ctx, cancel := context.WithTimeout(r.Context(), u.random.upTo(hangUpTime))
+		ctx, cancel := context.WithTimeout(r.Context(), rand.N(hangUpTime))
 		response, err := u.RoundTripper.RoundTrip(r.WithContext(ctx))
 		if err != nil {
 			cancel()
@@ -116,38 +80,38 @@ func (c canceller) Close() error {
 }
 
 // anyone is a caller of one of the processes.
-func (c *client) anyone() *caller.Caller { return c.callers[c.random.intN(len(c.callers))] }
+func (c *client) anyone() *caller.Caller { return c.callers[rand.IntN(len(c.callers))] }
 
 // run sends requests until ctx ends.
 func (c *client) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		switch n := c.random.intN(20); {
+		switch n := rand.IntN(20); {
 		case n < 6:
-			c.read(holder(c.random.intN(limited)), "EUR")
+			c.read(holder(rand.IntN(limited)), "EUR")
 		case n < 7:
-			c.read("market", []string{"EUR", "GOLD"}[c.random.intN(2)])
+			c.read("market", []string{"EUR", "GOLD"}[rand.IntN(2)])
 		case n < 8:
-			c.readAll(holder(c.random.intN(limited)))
+			c.readAll(holder(rand.IntN(limited)))
 		case n < 9:
 			c.find(c.anID())
 		case n < 12: // somebody else's, which may be the same, or another
 			id := fmt.Sprint("shared-", c.share())
-			c.post(id, transfer(id, "bank", holder(c.random.intN(2)), 1000))
+			c.post(id, transfer(id, "bank", holder(rand.IntN(2)), 1000))
 		default:
 			c.requests++
 			id := fmt.Sprintf("own-%d-%d", c.number, c.requests)
 			c.post(id, c.body(id))
 		}
-		time.Sleep(c.random.upTo(thinkTime))
+		time.Sleep(rand.N(thinkTime))
 	}
 }
 
 // anID is one that was posted by now, or nearly.
 func (c *client) anID() string {
-	if c.random.intN(2) == 0 || c.requests == 0 {
+	if rand.IntN(2) == 0 || c.requests == 0 {
 		return fmt.Sprint("shared-", c.share())
 	}
-	return fmt.Sprintf("own-%d-%d", c.number, 1+c.random.intN(c.requests))
+	return fmt.Sprintf("own-%d-%d", c.number, 1+rand.IntN(c.requests))
 }
 
 func holder(i int) string { return fmt.Sprint("holder-", i) }
@@ -155,17 +119,17 @@ func holder(i int) string { return fmt.Sprint("holder-", i) }
 // body makes up a transaction.
 func (c *client) body(id string) body {
 	var parties []string
-	for _, i := range c.random.perm(limited) {
+	for _, i := range rand.Perm(limited) {
 		parties = append(parties, holder(i))
 	}
-	amount := 1 + int64(c.random.intN(funds/2)) // sums of a few of them are hardly ever the same
-	switch n := c.random.intN(10); {
+	amount := 1 + int64(rand.IntN(funds/2)) // sums of a few of them are hardly ever the same
+	switch n := rand.IntN(10); {
 	case n < 2:
 		return transfer(id, "bank", parties[0], amount)
 	case n < 5:
 		return transfer(id, parties[0], parties[1], amount)
 	case n < 8:
-		quantity := 1 + int64(c.random.intN(1000))
+		quantity := 1 + int64(rand.IntN(1000))
 		gold := func(account string) pair { return pair{account, "GOLD"} }
 		eur := func(account string) pair { return pair{account, "EUR"} }
 		return body{"/v1/trades",
@@ -205,7 +169,7 @@ func transfer(id, from, to string, amount int64) body {
 // post sends a transaction, and mostly again while its outcome is unknown, and now and then although it is known.
 func (c *client) post(id string, b body) {
 	c.history.asks(id, b)
-	persistent, again := c.random.intN(4) > 0, c.random.intN(8) == 0
+	persistent, again := rand.IntN(4) > 0, rand.IntN(8) == 0
 	for began := time.Now(); time.Since(began) < c.persists; {
 		r := request{id: id, text: b.text, call: c.history.now()}
 		to := c.anyone()
@@ -241,9 +205,9 @@ func (c *client) post(id string, b body) {
 			again = false
 		}
 		if c.outages && err != nil {
-			time.Sleep(c.random.upTo(outagePause))
+			time.Sleep(rand.N(outagePause))
 		}
-		time.Sleep(c.random.upTo(retryPause))
+		time.Sleep(rand.N(retryPause))
 	}
 	c.t.Errorf("%s has no outcome after %v", id, c.persists)
 }

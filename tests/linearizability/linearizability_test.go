@@ -48,8 +48,6 @@ var (
 	historyTime = flag.Duration("history", 0,
 		"how long callers post and read; beyond 10 s, what they read is settled in part")
 	callerCount = flag.Int("callers", 6, "how many call at once")
-	seedFlag    = flag.Uint64("seed", 0,
-		"what callers ask for, and which answers get lost; 0: something else every time")
 )
 
 const (
@@ -69,9 +67,8 @@ func TestPostsAndStrongReads(t *testing.T) {
 	if long == 0 {
 		long = full.Count(2*time.Second, 11*time.Second)
 	}
-	r := newRandom(t)
-	s := startSystem(t, processes, r)
-	c := openBooks(t, r, s.urls()...)
+	s := startSystem(t, processes)
+	c := openBooks(t, s.urls()...)
 	c.persists = time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
@@ -82,7 +79,6 @@ func TestPostsAndStrongReads(t *testing.T) {
 // crowd is callers of one ledger, and what they saw.
 type crowd struct {
 	t        *testing.T
-	random   *random
 	history  *history
 	floors   limits
 	urls     []string
@@ -94,9 +90,9 @@ type crowd struct {
 }
 
 // openBooks opens accounts by the first of the URLs, and funds them.
-func openBooks(t *testing.T, r *random, urls ...string) *crowd {
+func openBooks(t *testing.T, urls ...string) *crowd {
 	t.Helper()
-	c := &crowd{t: t, random: r, history: newHistory(), floors: limits{}, urls: urls, persists: time.Minute}
+	c := &crowd{t: t, history: newHistory(), floors: limits{}, urls: urls, persists: time.Minute}
 	opener := c.client(0, caller.New(t, urls[0]))
 	http := opener.callers[0]
 	http.Must(201, "PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`)
@@ -125,7 +121,7 @@ func (c *crowd) call(ctx context.Context) *sync.WaitGroup {
 		one := c.client(i)
 		for _, url := range c.urls {
 			http := caller.New(c.t, url)
-			http.HTTP.Transport = unreliable{http.HTTP.Transport, c.random}
+			http.HTTP.Transport = unreliable{http.HTTP.Transport}
 			http.HTTP.Timeout = timeout
 			one.callers = append(one.callers, http)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,8 +52,8 @@ func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 // DynamoDB Local is killed, and the JVM ends by itself.
 func TestSoak(t *testing.T) {
 	full.Only(t, "kills processes for half a minute")
-	m := startMachine(t, newRandom(t))
-	c := openBooks(t, m.random, m.api.URL)
+	m := startMachine(t)
+	c := openBooks(t, m.api.URL)
 	m.history, c.persists, c.outages = c.history, quiet, true
 	ctx, over := context.WithCancel(t.Context())
 	defer over()
@@ -86,7 +87,6 @@ func (k turn) String() string {
 // machine is the ledger in processes of its own.
 type machine struct {
 	t       *testing.T
-	random  *random
 	history *history
 	count   map[turn]int
 	cuts    []cut
@@ -97,9 +97,9 @@ type machine struct {
 	deadLetters                                   string // file of the pump
 }
 
-func startMachine(t *testing.T, r *random) *machine {
+func startMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{t: t, random: r, count: make(map[turn]int), data: t.TempDir(),
+	m := &machine{t: t, count: make(map[turn]int), data: t.TempDir(),
 		deadLetters: filepath.Join(t.TempDir(), "dead-letters.jsonl")}
 	m.dynamodbArguments = []string{"dynamodb", "--port", process.FreePort(t), "--data", m.data}
 	m.store = process.Start(t, m.dynamodbArguments...)
@@ -137,11 +137,11 @@ func (m *machine) killAll(long time.Duration) {
 	killed := 0
 	for end := time.Now().Add(long); time.Now().Before(end) || killed < enough; killed++ {
 		if len(deck) == 0 {
-			for _, k := range m.random.perm(int(turns)) {
+			for _, k := range rand.Perm(int(turns)) {
 				deck = append(deck, turn(k))
 			}
 		}
-		time.Sleep(m.random.upTo(pause))
+		time.Sleep(rand.N(pause))
 		began := time.Now()
 		m.kill(deck[0])
 		m.t.Logf("%v: %v, and all runs again after %v", began.Format(time.TimeOnly), deck[0],
@@ -210,7 +210,7 @@ func (m *machine) untilJVMEnded() time.Duration {
 }
 
 // away waits until what was killed may start again.
-func (m *machine) away() { time.Sleep(m.random.upTo(longestAway)) }
+func (m *machine) away() { time.Sleep(rand.N(longestAway)) }
 
 // verify audits the table, which nothing writes to any more.
 func (m *machine) verify() {

@@ -2,6 +2,7 @@ package linearizability
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -33,16 +33,15 @@ const (
 // answers get lost; and a pump, so that folds move under the reads.
 type system struct {
 	t       *testing.T
-	random  *random
 	store   setup.Store
 	servers []*httptest.Server
 	late    sync.WaitGroup // writes under way whose connection broke
 }
 
 // startSystem starts it on DynamoDB Local, in the short run on a store in memory.
-func startSystem(t *testing.T, processes int, r *random) *system {
+func startSystem(t *testing.T, processes int) *system {
 	t.Helper()
-	s := &system{t: t, random: r}
+	s := &system{t: t}
 	if full.Enabled() {
 		s.store = setup.DynamoDBLocal(t)
 	} else {
@@ -50,7 +49,7 @@ func startSystem(t *testing.T, processes int, r *random) *system {
 	}
 	stream := setup.Table(t, s.store.Client(), tableName)
 	for range processes {
-		s.serve(s.faulty(setup.Service(t, s.store.Client(s.disturb), tableName, api.LocalCaller).API()))
+		s.serve(setup.Service(t, s.store.Client(s.disturb), tableName, api.LocalCaller).API())
 	}
 	pumped := setup.Service(t, s.store.Client(), tableName, api.LocalCaller)
 	setup.Pump(t, s.store.Streams, stream, pumped, pumped)
@@ -84,105 +83,39 @@ func (s *system) settle() string {
 	return s.serve(setup.Service(s.t, s.store.Client(), tableName, api.LocalCaller).API())
 }
 
-// fault is what befalls the first write of a request.
-type fault int
-
-const (
-	none     fault = iota
-	lost           // on its way: the connection breaks, and nothing is done
-	done           // it is done, and the connection breaks before the answer
-	doneLate       // the connection breaks, and it is done later, whoever still waits for it
-	blind          // as done, and what became of it cannot be read: the caller hears that the outcome is unknown
-)
-
-// plan is what befalls one request of a caller.
-type plan struct {
-	mu    sync.Mutex
-	fault fault
-	blind bool // what is read of it from now on is refused
-}
-
-type planKey struct{}
-
-// faulty plans what befalls each post.
-func (s *system) faulty(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			p := &plan{}
-			// A blind command takes all of its time: too long for the short run.
-			if n := s.random.intN(30); n < int(full.Count(doneLate, blind)) {
-				p.fault = fault(n + 1)
-			}
-			r = r.WithContext(context.WithValue(r.Context(), planKey{}, p))
-		}
-		h.ServeHTTP(w, r)
-	})
-}
-
-// take returns the fault of the first write, and none for all others.
-func (p *plan) take() fault {
-	if p == nil {
-		return none
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := p.fault
-	p.fault, p.blind = none, p.blind || f == blind
-	return f
-}
-
-func (p *plan) isBlind() bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.blind
-}
-
 // disturb is a client option that puts the faults between the ledger and the SDK. What befalls the SDK's own attempts
 // is for package faults.
 func (s *system) disturb(o *dynamodb.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("disturb",
-			func(ctx context.Context, in middleware.InitializeInput,
-				next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-				return s.send(ctx, in, next)
-			}), middleware.After)
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("disturb", s.send), middleware.After)
 	})
 }
 
-var (
-	errBroken = &smithyhttp.RequestSendError{Err: &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}}
-	errDenied = &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient}
-)
+// errBroken is the connection's, after which its caller does not know what became of a write.
+var errBroken = &smithyhttp.RequestSendError{Err: &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}}
 
-// send lets next send one request to the store, or not. A write that was sent is carried out whoever gives it up: what
-// is under way is known.
+// send sends one request to the store. A read is held back for a while. A write may be lost on its way, or done now or
+// later without an answer. One that was sent is carried out whoever gives it up: what is under way is known.
 func (s *system) send(ctx context.Context, in middleware.InitializeInput,
 	next middleware.InitializeHandler) (zero middleware.InitializeOutput, metadata middleware.Metadata, err error) {
-	p, _ := ctx.Value(planKey{}).(*plan)
 	if middleware.GetOperationName(ctx) != "TransactWriteItems" {
-		if p.isBlind() {
-			return zero, metadata, errDenied
-		}
 		select {
-		case <-time.After(s.random.upTo(slowest)):
+		case <-time.After(rand.N(slowest)):
 		case <-ctx.Done():
 		}
 		return next.HandleInitialize(ctx, in)
 	}
 	ctx = context.WithoutCancel(ctx)
 	carryOut := func() { next.HandleInitialize(ctx, in) }
-	switch p.take() {
-	case lost:
+	switch rand.IntN(30) {
+	case 0:
 		return zero, metadata, errBroken
-	case done, blind:
+	case 1:
 		carryOut()
 		return zero, metadata, errBroken
-	case doneLate:
+	case 2:
 		s.late.Go(func() {
-			time.Sleep(s.random.upTo(latest))
+			time.Sleep(rand.N(latest))
 			carryOut()
 		})
 		return zero, metadata, errBroken

@@ -100,11 +100,24 @@ func (d *Document) Response(t testing.TB, r Response) Response {
 	return found
 }
 
+// ParametersOf follows the references of an operation to its parameters.
+func (d *Document) ParametersOf(t testing.TB, o Operation) []Parameter {
+	t.Helper()
+	all := make([]Parameter, len(o.Parameters))
+	for i, r := range o.Parameters {
+		found, ok := d.Components.Parameters[strings.TrimPrefix(r.Ref, "#/components/parameters/")]
+		if !ok {
+			t.Fatalf("no parameter %s", r.Ref)
+		}
+		all[i] = found
+	}
+	return all
+}
+
 // Needed returns the query of an operation that has its required parameters, with the document's examples.
-func (d *Document) Needed(o Operation) url.Values {
+func (d *Document) Needed(t testing.TB, o Operation) url.Values {
 	query := url.Values{}
-	for _, ref := range o.Parameters {
-		p := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
+	for _, p := range d.ParametersOf(t, o) {
 		if p.In == "query" && p.Required {
 			query.Set(p.Name, p.Example)
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
@@ -151,8 +150,7 @@ func TestNothingIsAskedBeforeTheFirstInvocation(t *testing.T) {
 		case sweeper: // it is there to ask
 		default:
 			f.must(http.StatusOK, "GET", "/healthz", "")
-			event := request("GET", "/v1/assets/USD", "",
-				func(e *lambdaevents.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer = nil })
+			event := requestBy(nil, "GET", "/v1/assets/USD", "")
 			if r := replyOf(t, f.invoke(event, usualTime)); r.Status != http.StatusUnauthorized ||
 				r.Code != "unauthenticated" {
 				t.Errorf("%s: a stranger is answered with %d %s", folder, r.Status, r.Body)

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
+
+	"ledger.example/tests/gateway"
 )
 
 const (
@@ -180,26 +183,23 @@ func (f *function) must(status int, method, path, body string) reply {
 	return r
 }
 
-// request is the event of an HTTP request by an IAM identity, as an HTTP API sends it.
-func request(method, path, body string, change ...func(*lambdaevents.APIGatewayV2HTTPRequest)) []byte {
-	e := lambdaevents.APIGatewayV2HTTPRequest{
-		Version: "2.0", RouteKey: "$default", RawPath: path, Body: body,
-		Headers: map[string]string{"content-type": "application/json", "host": "api.example"},
-		RequestContext: lambdaevents.APIGatewayV2HTTPRequestContext{
-			RouteKey: "$default", Stage: "$default", DomainName: "api.example",
-			HTTP: lambdaevents.APIGatewayV2HTTPRequestContextHTTPDescription{Method: method, Path: path,
-				Protocol: "HTTP/1.1", SourceIP: "192.0.2.1"},
-			Authorizer: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription{
-				IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
-					UserARN: "arn:aws:iam::123456789012:user/jane",
-				},
-			},
-		},
+// clerk is the IAM identity that sends requests.
+var clerk = &gateway.Identity{IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
+	UserARN: "arn:aws:iam::123456789012:user/jane",
+}}
+
+// request is the event of an HTTP request by the clerk, as an HTTP API sends it.
+func request(method, path, body string) []byte { return requestBy(clerk, method, path, body) }
+
+// requestBy is request by any identity, nil for a stranger.
+func requestBy(who *gateway.Identity, method, path, body string) []byte {
+	r := httptest.NewRequest(method, path, nil)
+	r.Header.Set("Content-Type", "application/json")
+	event, err := gateway.Event(r, []byte(body), who)
+	if err != nil {
+		panic(err)
 	}
-	for _, c := range change {
-		c(&e)
-	}
-	text, err := json.Marshal(e)
+	text, err := json.Marshal(event)
 	if err != nil {
 		panic(err)
 	}

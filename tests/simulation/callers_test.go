@@ -3,21 +3,12 @@ package simulation
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"ledger.example/events"
 	"ledger.example/ledger"
 )
-
-// The register: a bank without a limit, that everybody is funded by; jane, who may owe nothing; joe, who may owe a
-// little; a shop, which gets from everybody.
-const (
-	usd, aapl             = "USD", "AAPL"
-	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
-)
-
-var holders = []string{bank, jane, joe, shop}
 
 // perform carries out a command in the n-th process. died reports that its outcome will never be known.
 func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err error, died bool) {
@@ -30,261 +21,112 @@ func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err e
 	return t, err, p.dead
 }
 
-// open makes the table and the register, before anything goes wrong.
-func (h *history) open() error {
-	if err := h.openStore(); err != nil {
-		return err
-	}
-	h.calm = true
-	defer func() { h.calm = false }()
-	p := h.born(beforehand, 0)
-	ctx := as(beforehand)
-	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2},
-		{ID: aapl, Name: aapl, Currency: usd}} {
-		asset.Actor = beforehand
-		if _, _, err := p.ledger.RegisterAsset(ctx, asset); err != nil {
-			return err
-		}
-	}
-	for _, account := range []ledger.OpenAccount{
-		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane},
-		{ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
-		{ID: joe,
-			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
-	} {
-		account.Name, account.Actor = account.ID, beforehand
-		if _, _, err := p.ledger.OpenAccount(ctx, account); err != nil {
-			return err
-		}
-	}
-	for _, team := range teams {
-		if _, _, err := p.ledger.RegisterGroup(ctx, ledger.RegisterGroup{ID: team, Actor: beforehand}); err != nil {
-			return err
-		}
-	}
-	h.model.opened()
-	for n := range h.knobs.processes {
-		h.commands = append(h.commands, h.born("command", n))
-	}
-	return nil
-}
-
-// posting is one request to post, and what it was answered.
-type posting struct {
-	id      string
-	request any // a ledger.PostingRequest or a ledger.ReverseRequest
-	other   any // another body under the same id
-
-	first     *events.TransactionPosted // as first acknowledged
-	unknown   bool                      // a call had no answer, or the answer that the outcome is unknown
-	refused   bool                      // a call was answered that nothing was written
-	declined  string                    // the code of that answer
-	asking    int                       // callers who wait for an answer
-	calls     int                       // that were begun
-	effective time.Time                 // its effective date, zero for none
-	// the last was answered that funds are insufficient, and nobody else waited meanwhile
-	final bool
-}
-
-// requestOf draws the n-th request. It moves 2^e of something; no other request has the same e.
-func (h *history) requestOf(n int) *posting {
-	d := h.plan.draw("request", uint64(n))
-	order := h.plan.draw("quantities", 0).Perm(requestsMost)
-	quantity := events.NewAmount(1 << order[n])
-	note := ledger.Annotation{ID: fmt.Sprintf("t%d", n), Actor: "somebody"}
-	p := &posting{id: note.ID}
-	two := func() (a, b string) {
-		i := d.Perm(len(holders))
-		return holders[i[0]], holders[i[1]]
-	}
-	transfer := func(from, to, asset string) ledger.PostingRequest {
-		return ledger.PostTransfer{Annotation: note, From: from, To: to, Asset: asset, Quantity: quantity}
-	}
-	from, to := two()
-	if h.knobs.narrow && d.chance(.8) {
-		p.request = transfer(bank, jane, usd)
-		p.other = otherBody(note, quantity)
-		return p
-	}
-	kind := d.IntN(8)
-	if h.knobs.spending && d.chance(.6) {
-		kind = 2
-	}
-	switch kind {
-	case 0, 1: // funded
-		p.request = transfer(bank, pick(d, jane, jane, joe), pick(d, usd, usd, aapl))
-	case 2, 3: // spent
-		p.request = transfer(pick(d, jane, jane, joe), pick(d, bank, shop), pick(d, usd, usd, aapl))
-	case 4:
-		p.request = transfer(from, to, pick(d, usd, aapl))
-	case 5:
-		p.request = ledger.PostTrade{Annotation: note, Asset: aapl, Buyer: from, Seller: to, Quantity: quantity,
-			Cost: quantity, Settle: d.chance(.7)}
-	case 6: // passes through jane, who is debited and credited at once
-		p.request = ledger.PostTransaction{Annotation: note, Postings: []ledger.LegRequest{
-			{Account: bank, Asset: usd, Quantity: quantity.Neg()}, {Account: jane, Asset: usd, Quantity: quantity},
-			{Account: jane, Asset: usd, Quantity: quantity.Neg()}, {Account: joe, Asset: usd, Quantity: quantity},
-		}}
-	case 7: // two assets, with costs
-		p.request = ledger.PostTransaction{Annotation: note, Postings: []ledger.LegRequest{
-			{Account: from, Asset: aapl, Quantity: quantity, Cost: quantity},
-			{Account: to, Asset: aapl, Quantity: quantity.Neg(), Cost: quantity.Neg()},
-			{Account: from, Asset: usd, Quantity: quantity.Neg()}, {Account: to, Asset: usd, Quantity: quantity},
-		}}
-	}
-	p.other = otherBody(note, quantity)
-	return p
-}
-
-func otherBody(note ledger.Annotation, quantity events.Amount) ledger.PostingRequest {
-	note.Description = "another body"
-	return ledger.PostTransfer{Annotation: note, From: bank, To: jane, Asset: usd, Quantity: quantity}
-}
-
+// startCallers starts who asks for what the plan has, and who sweeps.
 func (h *history) startCallers() {
-	if h.plan.Mode != "" {
-		h.startLives()
-		return
+	h.asks = h.plan.asks(h.knobs)
+	for n, a := range h.asks {
+		h.prepare(n, a)
+		a.leftOut = !slices.Contains(h.plan.Requests, n) || a.batch != nil && a.batch.leftOut
 	}
-	for _, n := range h.plan.Requests {
-		p := h.requestOf(n)
-		h.backdate(p, n)
-		h.asked = append(h.asked, p)
-		d := h.plan.draw("callers of", uint64(n))
-		begin := d.between(0, h.knobs.span)
-		twins := d.chance(.15)
-		names := []string{p.id}
-		if h.meets(Twins, twins) {
-			names = append(names, p.id+" twin")
+	for n, a := range h.asks {
+		if a.leftOut || a.following || a.batch != nil {
+			continue
+		}
+		names := []string{a.name}
+		if h.meets(Twins, h.plan.draw("callers of", uint64(n)).chance(.15)) {
+			names = append(names, a.name+" twin")
 		}
 		for _, name := range names {
 			h.callers.Go(func() {
-				if h.sleep(begin + h.plan.draw("delay of "+name, 0).between(0, time.Second)) {
-					h.call(as(name), p)
+				if h.sleep(a.begin + h.plan.draw("delay of "+name, 0).between(0, time.Second)) {
+					h.call(as(name), a)
 				}
 			})
 		}
 	}
-	if h.meets(Memberships, true) {
-		h.startMembers()
-		h.startGroups()
+	if h.plan.Mode == PostsAlone {
+		h.startRegister()
+	} else {
+		h.callers.Go(h.keepSweeping)
 	}
 }
 
-// call asks until it is answered, and then perhaps again.
-func (h *history) call(ctx context.Context, p *posting) {
-	for tries := 0; tries < 40; tries++ {
+// keepSweeping sweeps all the time.
+func (h *history) keepSweeping() {
+	for ctx := as("sweeper"); time.Since(h.began) < h.knobs.span+time.Minute; {
+		if !h.sleep(h.draw(ctx, "sweeps").between(0, 20*time.Second)) {
+			return
+		}
+		swept, err := h.born("sweeper", 0).ledger.Sweeper().Sweep(ctx)
+		h.observe()
+		if err == nil {
+			for range swept.Expired {
+				h.count("holds swept")
+			}
+		}
+	}
+}
+
+// operations make one call each that asks for something of a kind, and check its answer against the model. They report
+// whether the answer is final.
+var operations = map[string]func(*history, context.Context, dice, *ask) (final bool){
+	posts: (*history).post, reverses: (*history).post, captures: (*history).end, releases: (*history).end,
+	changes: (*history).change, batches: (*history).postBatch,
+}
+
+// call asks until the answer is final, and then perhaps again.
+func (h *history) call(ctx context.Context, a *ask) {
+	for range 40 {
 		d := h.draw(ctx, "calls")
-		body := p.request
-		if h.meets(OtherBody, p.first != nil && d.chance(.1)) {
-			body = p.other
+		final := operations[a.kind](h, ctx, d, a)
+		if final && d.chance(.8) || !final && h.meets(Abandon, d.chance(.25)) {
+			break
 		}
-		final := h.post(ctx, d, p, body)
-		switch {
-		case final && d.chance(.8):
-			return
-		case !final && h.meets(Abandon, d.chance(.35)):
-			return
-		}
-		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 40*time.Second))) {
+		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 30*time.Second))) {
 			return
 		}
 	}
+	if a.then != nil && !a.then.leftOut && (a.first != nil || a.ended) {
+		h.call(ctx, a.then)
+	}
 }
 
-// post makes one call, and checks its answer against the model. It reports whether the answer is final.
-func (h *history) post(ctx context.Context, d dice, p *posting, body any) (final bool) {
+// refusal takes apart what a call was answered that was not carried out. again: its outcome is not known, or it is to
+// be made again. e is nil where there was no answer at all, and of a call that was carried out.
+func (h *history) refusal(name string, err error, died bool) (e *ledger.Error, again bool) {
+	if died {
+		h.count("unanswered")
+		return nil, true
+	}
+	if err == nil {
+		return nil, false
+	}
+	e, ok := errors.AsType[*ledger.Error](err)
+	if !ok {
+		h.broken("%s: answered with %T: %w", name, err, err)
+		return nil, true
+	}
+	switch e.Code {
+	case ledger.CodeOutcomeUnknown, ledger.CodeThrottled, ledger.CodeContention, ledger.CodeUnavailable:
+		h.count("unanswered")
+		return e, true
+	}
+	return e, false
+}
+
+// post makes one call of a post or a reversal.
+func (h *history) post(ctx context.Context, d dice, a *ask) (final bool) {
+	body := a.request
+	if h.meets(OtherBody, a.first != nil && d.chance(.1)) {
+		body = a.other
+	}
 	ctx, c := h.model.begin(ctx)
-	a := p.begin()
-	defer func() { p.asking-- }()
+	p := a.beginCall()
+	defer func() { a.asking-- }()
 	answer, err, died := perform(h, d.IntN(len(h.commands)),
 		func(on *process) (ledger.Posted, error) { return send(ctx, on.ledger, body) })
 	h.observe()
-	return h.judge(ctx, d, p, a, c, body, answer, err, died)
-}
-
-// asked is one call of a posting.
-type asked struct {
-	had   bool // it had been acknowledged before
-	calls int  // with this one
-	alone bool
-}
-
-// begin notes that a call begins that asks for the posting.
-func (p *posting) begin() asked {
-	p.asking++
-	p.calls++
-	p.final = false
-	return asked{p.first != nil, p.calls, p.asking == 1}
-}
-
-// last reports whether a call was the only one while it went on.
-func (a asked) last(p *posting) bool { return a.alone && p.calls == a.calls }
-
-// judge checks the answer to one call against the model. It reports whether the answer is final.
-func (h *history) judge(ctx context.Context, d dice, p *posting, a asked, c *call, body any, answer ledger.Posted,
-	err error, died bool) (final bool) {
-	had := a.had
-	if died {
-		p.unknown = true
-		h.count(&h.stats.Unanswered)
-		return false
-	}
-	if err == nil {
-		if body == nil || isOther(p, body) {
-			h.broken("%s: another body was accepted under its id", p.id)
-			return true
-		}
-		h.acknowledged(p, answer, had)
-		if h.meets(StrongReads, d.chance(.5)) {
-			leg := pick(d, answer.Transaction.Legs...)
-			h.readOne(ctx, h.born("reader of "+p.id, 0), pair{Account: leg.Account, Asset: leg.Asset})
-		}
-		return true
-	}
-	var e *ledger.Error
-	if !errors.As(err, &e) {
-		h.broken("%s: answered with %T: %w", p.id, err, err)
-		return true
-	}
-	switch e.Code {
-	case ledger.CodeOutcomeUnknown:
-		p.unknown = true
-		h.count(&h.stats.Unanswered)
-		return false
-	case ledger.CodeThrottled, ledger.CodeContention, ledger.CodeUnavailable:
-		p.refused, p.declined = true, string(e.Code)
-		if had {
-			return false // it was there before: nothing is claimed of that
-		}
-		h.count(&h.stats.Unanswered)
-		return false
-	case ledger.CodeInsufficientFunds:
-		h.count(&h.stats.Refused)
-		if had {
-			h.broken("%s: refused although it was acknowledged", p.id)
-		}
-		p.refused, p.declined, p.final = true, string(e.Code), a.last(p)
-		h.model.refused(p, e, c)
-		return true
-	case ledger.CodeTransactionIDReused:
-		if !isOther(p, body) {
-			h.broken("%s: its own body is taken for another", p.id)
-		}
-		return true
-	}
-	if h.tooEarly(p, e) {
-		if had {
-			h.broken("%s: refused although it was acknowledged: %w", p.id, e)
-		}
-		return false
-	}
-	if final, ours := h.declinedLife(p, e, c, had); ours {
-		p.final = p.final && a.last(p)
-		return final
-	}
-	h.broken("%s: answered with %w", p.id, err)
-	return true
+	return h.judge(ctx, d, a, p, c, body, answer, err, died)
 }
 
 // send makes a request that is answered with a transaction.
@@ -295,23 +137,127 @@ func send(ctx context.Context, l *ledger.Ledger, request any) (ledger.Posted, er
 	return l.Post(ctx, request.(ledger.PostingRequest))
 }
 
+// asking is one call that asks for a transaction.
+type asking struct {
+	had   bool // it had been acknowledged before
+	calls int  // with this one
+	alone bool
+}
+
+// beginCall notes that a call begins that asks for the transaction.
+func (a *ask) beginCall() asking {
+	a.asking++
+	a.calls++
+	a.final = false
+	return asking{a.first != nil, a.calls, a.asking == 1}
+}
+
+// last reports whether a call was the only one while it went on.
+func (p asking) last(a *ask) bool { return p.alone && a.calls == p.calls }
+
+// judge checks the answer to one call against the model. It reports whether the answer is final.
+func (h *history) judge(ctx context.Context, d dice, a *ask, p asking, c *call, body any, answer ledger.Posted,
+	err error, died bool) (final bool) {
+	e, again := h.refusal(a.name, err, died)
+	switch {
+	case again && (e == nil || e.Code == ledger.CodeOutcomeUnknown):
+		a.unknown = true
+		return false
+	case again:
+		a.declined = string(e.Code)
+		return false
+	case e == nil && a.isOther(body):
+		h.broken("%s: another body was accepted under its id", a.name)
+		return true
+	case e == nil:
+		h.acknowledged(a, answer, p.had)
+		if h.meets(StrongReads, d.chance(.5)) {
+			leg := pick(d, answer.Transaction.Legs...)
+			h.readOne(ctx, h.born("reader of "+a.name, 0), pair{Account: leg.Account, Asset: leg.Asset})
+		}
+		return true
+	case e.Code == ledger.CodeTransactionIDReused:
+		if !a.isOther(body) {
+			h.broken("%s: its own body is taken for another", a.name)
+		}
+		return true
+	case p.had && e.Code != ledger.CodeTransactionNotFound:
+		h.broken("%s: refused although it was acknowledged: %w", a.name, e)
+		return true
+	}
+	a.declined = string(e.Code)
+	final, never, expected := h.declined(a, e, c)
+	if !expected {
+		h.broken("%s: answered with %w", a.name, err)
+	}
+	a.final = never && p.last(a)
+	return final
+}
+
+// declined checks a refusal. final: it is not asked for again; never: while nobody else asks, it will never be there.
+// Others than those that a request may meet are not expected.
+func (h *history) declined(a *ask, e *ledger.Error, c *call) (final, never, expected bool) {
+	switch e.Code {
+	case ledger.CodeInsufficientFunds:
+		h.count("refused")
+		h.model.refused(a, e, c)
+		return true, true, true
+	case ledger.CodeInvalidRequest:
+		return h.untimely(a, e), false, true
+	case ledger.CodeAccountFrozen, ledger.CodeAccountClosed:
+		h.model.barred(a, e, c)
+		return true, e.Code == ledger.CodeAccountFrozen, true
+	}
+	if a.kind != reverses {
+		return true, false, false
+	}
+	switch e.Code {
+	case ledger.CodeTransactionNotFound:
+		h.model.notFound(a, c)
+		return false, false, true
+	case ledger.CodeExceedsReversible:
+		h.count("told that too much is reversed")
+		h.model.exceeds(a, e)
+		return true, true, true
+	case ledger.CodeNothingToReverse:
+		h.model.nothingToReverse(a, c)
+		return false, false, true
+	case ledger.CodeUnbalanced, ledger.CodeInvalidTransaction: // the legs of what is reversed were drawn before
+		return true, false, a.of.kind == reverses
+	}
+	return true, false, false
+}
+
+// untimely checks a refusal for a time: of an effective date that is not past yet, or of a hold whose time is over, or
+// too near, by a clock that may be a little off. It reports whether that is final.
+func (h *history) untimely(a *ask, e *ledger.Error) (final bool) {
+	const off = skewMost + time.Second + slowMost
+	switch since, left := time.Since(a.effective), time.Until(h.began.Add(a.expires)); {
+	case !a.effective.IsZero() && since > off:
+		h.broken("%s: refused %v after its effective date: %w", a.name, since, e)
+	case a.effective.IsZero() && (a.expires == 0 || left > off):
+		h.broken("%s: refused %v before it would expire: %w", a.name, left, e)
+	}
+	return a.effective.IsZero()
+}
+
 // acknowledged takes in an answer of success.
-func (h *history) acknowledged(p *posting, answer ledger.Posted, had bool) {
+func (h *history) acknowledged(a *ask, answer ledger.Posted, had bool) {
 	if answer.Replayed {
-		h.count(&h.stats.Replayed)
+		h.count("replayed")
 	} else {
-		h.count(&h.stats.Acknowledged)
+		h.count("acknowledged")
 		if had {
-			h.broken("%s: posted a second time", p.id)
+			h.broken("%s: posted a second time", a.name)
 		}
 	}
-	if p.first == nil {
-		p.first = &answer.Transaction
-	} else if !sameTransaction(*p.first, answer.Transaction) {
-		h.broken("%s: acknowledged as %+v, first as %+v", p.id, answer.Transaction, *p.first)
+	if a.first == nil {
+		a.first = &answer.Transaction
+	} else if !sameTransaction(*a.first, answer.Transaction) {
+		h.broken("%s: acknowledged as %+v, first as %+v", a.name, answer.Transaction, *a.first)
 	}
 	h.model.acknowledge(answer.Transaction)
-	h.model.firstTold(p.id)
+	h.model.firstTold(a.name)
 }
 
 func sameTransaction(a, b events.TransactionPosted) bool {

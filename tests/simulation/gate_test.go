@@ -49,7 +49,7 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 	}
 	request := describe(in.Parameters)
 	g.model.sent(ctx, in.Parameters)
-	g.count(g.by(ctx))
+	g.requestsOf(ctx, 1)
 	d := g.draw(ctx, request.operation+" "+request.key.PK+" "+request.key.SK)
 	answered := make(chan reply, 1)
 	g.underway.Add(1)
@@ -95,7 +95,7 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 			g.committing.Add(-1)
 		}
 		if r.err != nil && request.writes {
-			g.count(&g.stats.Conflicts)
+			g.count("writes refused")
 		}
 		if request.writes {
 			g.observe()
@@ -103,9 +103,9 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 		time.Sleep(after)
 		return r
 	}
-	g.count(&g.stats.Requests)
+	g.count("requests")
 	if fate != "" {
-		g.count(&g.stats.Faults)
+		g.count("faults")
 	}
 	switch fate {
 	case NotSent:
@@ -242,14 +242,8 @@ func describe(parameters any) request {
 			return request{"BatchGetItem", keyOf(wanted.Keys[0]), len(wanted.Keys), false}
 		}
 	case *dynamodb.QueryInput:
-		k := table.Key{}
-		if partition, ok := in.ExpressionAttributeValues[":partition"].(*types.AttributeValueMemberS); ok {
-			k.PK = partition.Value
-		}
-		if from, ok := in.ExpressionAttributeValues[":from"].(*types.AttributeValueMemberS); ok {
-			k.SK = from.Value
-		}
-		return request{"Query", k, 1, false}
+		values := in.ExpressionAttributeValues
+		return request{"Query", table.Key{PK: text(values, ":partition"), SK: text(values, ":from")}, 1, false}
 	case *dynamodb.ScanInput:
 		return request{"Scan", table.Key{}, 1, false}
 	case *dynamodb.PutItemInput:
@@ -273,13 +267,7 @@ func describe(parameters any) request {
 }
 
 func keyOf(item ddb.Item) table.Key {
-	text := func(name string) string {
-		if s, ok := item[name].(*types.AttributeValueMemberS); ok {
-			return s.Value
-		}
-		return ""
-	}
-	return table.Key{PK: text(table.AttrPK), SK: text(table.AttrSK)}
+	return table.Key{PK: text(item, table.AttrPK), SK: text(item, table.AttrSK)}
 }
 
 // client is the store as a process reaches it.

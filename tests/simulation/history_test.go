@@ -19,17 +19,28 @@ const quietAfter = lateMost + 15*time.Second
 
 // Stats are what a history met.
 type Stats struct {
-	Requests, Faults, Crashes                   int
-	Acknowledged, Replayed, Refused, Unanswered int
-	// of balances: written, segments closed, corrections, of these below the base, saved unfinished
-	Writes, Closed, Corrected, Late, Unfinished  int
-	Seen                                         int // postings of backdated transactions, shown after they were acknowledged
-	Bumped, Conflicts, Malformed, Reads, Rebuilt int
-	Duplicates, Audited                          int
-	Met                                          [len(hazards)]int // hazards, in their order
-	Trace                                        uint64            // over everything that happened, in its order
-	Lasted                                       time.Duration
-	Life                                         LifeStats
+	Met    map[string]int // how often, by what: see occurrences, and hazards
+	Trace  uint64         // over everything that happened, in its order
+	Lasted time.Duration
+}
+
+// What a history may meet beside the hazards, in posts and lives, and in lives alone.
+var (
+	occurrences = []string{"requests", "faults", "crashes", "acknowledged", "replayed", "refused", "unanswered",
+		"balances written", "segments closed", "corrections", "corrected below the base", "saved unfinished",
+		"versions raised", "writes refused", "malformed", "exact reads", "repairs"}
+	occurrencesOfPosts = []string{"backdated shown", string(Memberships)}
+	occurrencesOfLives = []string{"holds placed", "holds captured", "holds released", "holds expired", "holds swept",
+		"reversals", "told that a hold expired", "told that a hold ended", "told that too much is reversed",
+		"accounts changed", "changes acknowledged", "told that an account is frozen", "told of a state",
+		"accounts closed", "atomic batches", "requests in batches"}
+)
+
+// count counts what is met.
+func (h *history) count(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stats.Met[what]++
 }
 
 // history is one run of a plan.
@@ -47,19 +58,19 @@ type history struct {
 	over                          chan struct{} // closed when nothing more is written to the stream by callers
 	calm                          bool          // nothing goes wrong by itself any more
 	damaged                       bool          // somebody threw a projection away
+	auditing                      bool          // by goroutines whose order is open: nothing is drawn for them
 	lines                         []*shard
 	projectors                    [3]*process
 	ofLists                       int // changes that the stream has no record of: nobody wants those of lists
 	all                           []*process
-	asked                         []*posting
-	life                          []*ask       // of a history of a Mode
+	asks                          []*ask
 	forgotten                     int          // records that the stream lost
 	committing                    atomic.Int32 // writes that are becoming visible
 
 	mu        sync.Mutex
 	malformed map[string]bool   // records by number that nothing can project, and that were logged
 	drawn     map[string]uint64 // how often each name was drawn for
-	made      map[string]*int   // requests by actor
+	made      map[string]int    // requests by actor
 	err       error             // the first rule that was broken
 	failed    chan struct{}     // closed with it
 	stats     Stats
@@ -82,22 +93,13 @@ func (h *history) draw(ctx context.Context, what string) dice {
 	return h.plan.draw(name, n)
 }
 
-// by is the count of requests that were made for the actor of ctx.
-func (h *history) by(ctx context.Context) *int {
+// requestsOf adds to the number of requests that were made for the actor of ctx, and returns it.
+func (h *history) requestsOf(ctx context.Context, more int) int {
 	name, _ := ctx.Value(actor{}).(string)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.made[name] == nil {
-		h.made[name] = new(int)
-	}
+	h.made[name] += more
 	return h.made[name]
-}
-
-func (h *history) requestsOf(ctx context.Context) int {
-	n := h.by(ctx)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return *n
 }
 
 // broken says which rule was broken; the first counts.
@@ -126,7 +128,7 @@ func run(p Plan) (Stats, error) {
 	h := &history{
 		plan: p, knobs: p.knobs(), began: time.Now(),
 		births: map[string]int{}, over: make(chan struct{}), drawn: map[string]uint64{}, malformed: map[string]bool{},
-		made: map[string]*int{}, failed: make(chan struct{}),
+		made: map[string]int{}, failed: make(chan struct{}), stats: Stats{Met: map[string]int{}},
 	}
 	h.model = newModel(h)
 	if err := h.open(); err != nil {

@@ -8,15 +8,11 @@ import (
 	"time"
 )
 
-// requestsMost is how many posting requests a history makes at most: each moves a power of two, and all of them
-// together stay below 2^63.
-const requestsMost = 48
-
 // A Plan is all that a history depends on: the same plan, the same history.
 type Plan struct {
 	Seed     uint64
-	Mode     Mode     `json:",omitempty"` // what its requests are about; "": posts alone
-	Requests []int    // the numbers of the posting requests that are made, ascending
+	Mode     Mode     `json:",omitempty"` // what its requests are about
+	Requests []int    // the numbers of the requests that are made, ascending
 	Without  []Hazard `json:",omitempty"` // hazards that don't occur
 }
 
@@ -60,35 +56,20 @@ const (
 )
 
 // hazards are all of them, in the order in which shrinking leaves them out.
-var hazards = [...]Hazard{
+var hazards = []Hazard{
 	Rebuilds, Thrown, Retention, Poison, Split, Unfiltered, TwoAtOnce, Duplicate, Stall, Twins, OtherBody, Memberships,
 	Abandon, Backdated,
 	CutPages, StaleReads, Unprocessed, InProgress, WrongClock, CrashBefore, CrashAfter, NotSent, Throttled, Conflict,
 	Lost, AnswerLost, Late, ItemByItem, Slow, StrongReads,
 }
 
-// number is the place of a hazard among all.
-func (h Hazard) number() int { return slices.Index(hazards[:], h) }
-
 // meets reports whether a hazard that was drawn occurs, and counts it.
 func (h *history) meets(hazard Hazard, drawn bool) bool {
-	if !drawn || !h.plan.has(hazard) {
+	if !drawn || h.auditing || !h.plan.has(hazard) {
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.stats.Met[hazard.number()]++
+	h.count(string(hazard))
 	return true
-}
-
-// PlanOf returns the plan of a seed: everything may go wrong.
-func PlanOf(seed uint64) Plan {
-	p := Plan{Seed: seed}
-	n := 3 + p.draw("requests", 0).IntN(requestsMost-2)
-	for i := range n {
-		p.Requests = append(p.Requests, i)
-	}
-	return p
 }
 
 // String is the plan as a test's flag takes it.
@@ -186,8 +167,32 @@ func (p Plan) knobs() knobs {
 	case 2:
 		k.ahead, k.narrow, k.span = true, true, time.Minute
 	}
-	if p.Mode != "" {
+	if p.Mode != PostsAlone {
 		return k.ofLife(p)
 	}
 	return k
 }
+
+// ofLife changes the knobs for a history of a Mode.
+func (k knobs) ofLife(p Plan) knobs {
+	d := p.draw("life", 0)
+	k.span = 30 * time.Second
+	k.processes = 2
+	k.late = pick(d, 0, .05, .2, .5)
+	k.visible = pick(d, time.Millisecond, briefly, 100*time.Millisecond, time.Second, 3*time.Second)
+	k.overdraft = pick(d, int64(0), 0, 50)
+	k.narrow, k.spending, k.ahead = false, false, false
+	if !slices.Contains([]Mode{Changing, Reversing, Batching}, p.Mode) {
+		k.backdated = 0
+	}
+	switch p.Mode {
+	case Changing, Raising: // changes are broken off, and earlier attempts still on their way
+		k.crash, k.late = pick(d, .005, .02, .06), pick(d, .1, .3, .5)
+	case Closing: // what passed its guard is not visible for long
+		k.visible = pick(d, time.Millisecond, 100*time.Millisecond, time.Second, 3*time.Second)
+	}
+	return k
+}
+
+// skewMost is how far clocks are off in histories of a Mode: as far as they may be for ends of holds to be in time.
+const skewMost = 5 * time.Second

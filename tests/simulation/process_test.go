@@ -89,7 +89,7 @@ func (p *process) favoured() bool {
 // die ends a process; whoever needs one starts the next.
 func (h *history) die(p *process) {
 	p.dead = true
-	h.count(&h.stats.Crashes)
+	h.count("crashes")
 }
 
 // clock draws a process's clock.
@@ -164,7 +164,7 @@ func (w watcher) Handle(_ context.Context, r slog.Record) error {
 	})
 	switch {
 	case malformed && key:
-		w.count(&w.stats.Malformed)
+		w.count("malformed")
 		w.mu.Lock()
 		w.malformed[number] = true
 		w.mu.Unlock()
@@ -256,10 +256,4 @@ func (h *history) born(name string, n int) *process {
 	h.all = append(h.all, p)
 	h.mu.Unlock()
 	return p
-}
-
-func (h *history) count(n *int) {
-	h.mu.Lock()
-	*n++
-	h.mu.Unlock()
 }

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"ledger.example/events"
@@ -14,16 +13,10 @@ func (h *history) startReads() {
 	if !h.plan.has(StrongReads) {
 		return
 	}
-	for n := range h.plan.draw("strong reads", 0).IntN(40) {
-		d := h.plan.draw("strong read", uint64(n))
-		begin := d.between(0, h.knobs.span+30*time.Second)
-		name := fmt.Sprintf("reader %d", n)
-		h.callers.Go(func() {
-			if h.sleep(begin) {
-				h.readStrongly(as(name), d, h.born("reader", n))
-			}
-		})
-	}
+	count := h.plan.draw("strong reads", 0).IntN(40)
+	h.startSome("strong read", count, h.knobs.span+30*time.Second, func(ctx context.Context, d dice, n int) {
+		h.readStrongly(ctx, d, h.born("reader", n))
+	})
 }
 
 func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
@@ -35,7 +28,7 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		if err != nil || p.dead {
 			return // nothing is claimed
 		}
-		h.count(&h.stats.Reads)
+		h.count("exact reads")
 		h.observe()
 		for _, b := range listed.Items {
 			h.model.read(b, must)
@@ -68,7 +61,7 @@ func (h *history) readOne(ctx context.Context, p *process, k pair) {
 	if err != nil || p.dead {
 		return
 	}
-	h.count(&h.stats.Reads)
+	h.count("exact reads")
 	h.observe()
 	h.model.read(b, must)
 	h.readPast(ctx, p, k)
@@ -82,7 +75,7 @@ func (h *history) readPast(ctx context.Context, p *process, k pair) {
 	if err != nil || p.dead {
 		return
 	}
-	h.count(&h.stats.Reads)
+	h.count("exact reads")
 	h.observe()
 	h.model.read(projections.Balance{Pair: k, Head: was.Fold}, must)
 }

@@ -1,7 +1,7 @@
 // Package simulation runs the real ledger, projections and adapters on a store in memory, with faults of every kind.
 // Requests fail, are applied although they fail, or are applied long after their caller died. Processes die anywhere.
 // Clocks jump, differ by minutes or stand still. The stream repeats records, falls behind, splits and loses records. A
-// simple model checks the invariants after every change of the store. At the end everything must be exact.
+// simple model checks the invariants after every change of the store. At the end, an audit must find nothing.
 //
 // One history runs in a bubble of testing/synctest with simulated time. Each request to the store waits for a random
 // time before it is applied, and again after. Only one goroutine runs at a time: the one whose wait ends first. All
@@ -31,14 +31,17 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", 0, "how many histories to run; 0: 50, and 500 in the full run")
+	histories = flag.Int("histories", 0, "how many histories to run; 0: 30, and 500 in the full run")
 	first     = flag.Uint64("first", 0, "the seed of the first")
 	smallest  = flag.Bool("shrink", true, "look for the smallest plan that still fails")
 	replay    = flag.String("plan", "", "the one plan to run, as a failure prints it")
 )
 
-// enough histories meet everything that may go wrong.
-const enough = 500
+// enough histories meet everything that may go wrong. few of them meet most of it.
+const (
+	few    = 30
+	enough = 500
+)
 
 // play runs a plan in a bubble of its own.
 func play(t *testing.T, p Plan) (stats Stats, err error) {
@@ -48,10 +51,10 @@ func play(t *testing.T, p Plan) (stats Stats, err error) {
 }
 
 // TestHistories runs histories of posts, and on a failure prints the smallest plan that still fails.
-func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(50, enough)) }
+func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(few, enough)) }
 
 // TestLives runs histories of the life of money: holds, their ends, reversals, accounts that change.
-func TestLives(t *testing.T) { runHistories(t, LifeOf, full.Count(50, enough)) }
+func TestLives(t *testing.T) { runHistories(t, LifeOf, full.Count(few, enough)) }
 
 func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 	if *replay != "" {
@@ -74,8 +77,7 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 	began, name := time.Now(), t.Name()
 	var next, failed atomic.Int64
 	var mu sync.Mutex
-	var total Stats
-	met := frequency{}
+	total, met := frequency{}, frequency{}
 	t.Run("side by side", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
@@ -88,8 +90,10 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 					p := planOf(*first + uint64(n))
 					stats, err := play(t, p)
 					mu.Lock()
-					total.add(stats)
-					met.add(stats)
+					for what, n := range stats.Met {
+						total[what] += n
+						met[what]++
+					}
 					mu.Unlock()
 					if err != nil && failed.Add(1) == 1 {
 						small, smallErr := p, err
@@ -104,11 +108,11 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 		}
 	})
 	took := time.Since(began)
-	t.Logf("%d histories in %v, %.0f a second: %+v", count, took.Round(time.Millisecond),
+	t.Logf("%d histories in %v, %.0f a second: %v", count, took.Round(time.Millisecond),
 		float64(count)/took.Seconds(), total)
 	t.Logf("in so many of them occurred: %v", met)
 	if failed.Load() == 0 && count >= enough {
-		total.tame(t, planOf(0).Mode != "")
+		total.tame(t, planOf(0).Mode)
 	}
 }
 
@@ -128,7 +132,7 @@ func TestReplay(t *testing.T) {
 		}
 		first, err1 := play(t, p)
 		second, err2 := play(t, p)
-		if first != second {
+		if !reflect.DeepEqual(first, second) {
 			t.Errorf("seed %d went another way the second time:\n%+v %v\n%+v %v", p.Seed, first, err1, second, err2)
 		}
 	}
@@ -185,53 +189,10 @@ func shrink(t *testing.T, p Plan, err error) (Plan, error) {
 // size is how much there is in a plan.
 func (p Plan) size() int { return len(p.Requests) + len(hazards) - len(p.Without) }
 
-// add adds up what histories met.
-func (s *Stats) add(other Stats) {
-	addNumbers(reflect.ValueOf(s).Elem(), reflect.ValueOf(other))
-	for i, n := range other.Met {
-		s.Met[i] += n
-	}
-	s.Trace ^= other.Trace
-}
-
-func addNumbers(sum, other reflect.Value) {
-	for i := range sum.NumField() {
-		switch sum.Field(i).Kind() {
-		case reflect.Int, reflect.Int64:
-			sum.Field(i).SetInt(sum.Field(i).Int() + other.Field(i).Int())
-		case reflect.Struct:
-			addNumbers(sum.Field(i), other.Field(i))
-		}
-	}
-}
-
-// frequency is in how many histories each thing occurred.
+// frequency counts, by what may be met.
 type frequency map[string]int
 
-// add counts what one history met.
-func (f frequency) add(s Stats) {
-	f.addNumbers(reflect.ValueOf(s))
-	for i, hazard := range hazards {
-		if s.Met[i] > 0 {
-			f[string(hazard)]++
-		}
-	}
-}
-
-func (f frequency) addNumbers(v reflect.Value) {
-	for i := range v.NumField() {
-		switch field := v.Field(i); field.Kind() {
-		case reflect.Int:
-			if field.Int() > 0 {
-				f[v.Type().Field(i).Name]++
-			}
-		case reflect.Struct:
-			f.addNumbers(field)
-		}
-	}
-}
-
-// String lists what occurred, the rarest first.
+// String lists what was met, the rarest first.
 func (f frequency) String() string {
 	names := slices.SortedFunc(maps.Keys(f), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f[a], f[b]), cmp.Compare(a, b))
@@ -242,26 +203,21 @@ func (f frequency) String() string {
 	return strings.Join(names, ", ")
 }
 
-// notOfLives is what histories of a Mode need not meet.
-var notOfLives = []string{"Audited", "Seen", string(Memberships)}
-
 // tame fails a test whose histories never met what they are for.
-func (s Stats) tame(t *testing.T, lives bool) {
+func (f frequency) tame(t *testing.T, mode Mode) {
 	t.Helper()
-	check := func(v reflect.Value) {
-		for i := range v.NumField() {
-			name := v.Type().Field(i).Name
-			if v.Field(i).Kind() == reflect.Int && v.Field(i).Int() == 0 && !(lives && slices.Contains(notOfLives, name)) {
-				t.Errorf("too tame: no %s in all these histories", name)
-			}
+	wanted := slices.Concat(occurrences, occurrencesOfLives)
+	if mode == PostsAlone {
+		wanted = slices.Concat(occurrences, occurrencesOfPosts)
+	}
+	for _, hazard := range hazards {
+		if hazard != Memberships {
+			wanted = append(wanted, string(hazard))
 		}
 	}
-	if check(reflect.ValueOf(s)); lives {
-		check(reflect.ValueOf(s.Life))
-	}
-	for i, hazard := range hazards {
-		if s.Met[i] == 0 && !(lives && slices.Contains(notOfLives, string(hazard))) {
-			t.Errorf("too tame: %q never occurred in all these histories", hazard)
+	for _, what := range wanted {
+		if f[what] == 0 {
+			t.Errorf("too tame: no %s in all these histories", what)
 		}
 	}
 }

@@ -17,26 +17,25 @@ type fold struct {
 	legs        legs
 	count       int
 	expenditure int64
-	// Of these legs tell only the sums that grow.
-	quantity, pendingDebits, pendingCredits int64
+	quantity    int64
 }
 
 // sum sets the sums of a fold.
-func (f *fold) sum(credits, debits, pendingDebits, pendingCredits, returned int64) {
+func (f *fold) sum(credits, debits, pendingDebits, returned int64) {
 	f.legs = legs{uint64(credits), uint64(debits + pendingDebits + returned), uint64(returned)}
-	f.quantity, f.pendingDebits, f.pendingCredits = credits-debits, pendingDebits, pendingCredits
+	f.quantity = credits - debits
 }
 
 // plus adds up two folds that follow each other.
 func (m *model) folded(f, next fold) fold {
 	return fold{
 		next.through, m.plus(f.legs, next.legs), f.count + next.count, f.expenditure + next.expenditure,
-		f.quantity + next.quantity, f.pendingDebits + next.pendingDebits, f.pendingCredits + next.pendingCredits,
+		f.quantity + next.quantity,
 	}
 }
 
 type balance struct {
-	version          uint64
+	version          int64
 	base, seal, head fold
 	unfinished       bool
 	first            events.KSUID
@@ -53,16 +52,16 @@ type summary struct {
 }
 
 func foldOf(item ddb.Item) fold {
-	f := fold{through: events.KSUID(text(item, table.AttrThrough)), count: int(unsigned(item, table.AttrCount))}
-	f.sum(signed(item, table.AttrCredits), signed(item, table.AttrDebits), signed(item, table.AttrPendingDebits),
-		signed(item, table.AttrPendingCredits), signed(item, table.AttrReturned))
-	f.expenditure = signed(item, table.AttrExpenditure)
+	f := fold{through: events.KSUID(text(item, table.AttrThrough)), count: int(number(item, table.AttrCount))}
+	f.sum(number(item, table.AttrCredits), number(item, table.AttrDebits), number(item, table.AttrPendingDebits),
+		number(item, table.AttrReturned))
+	f.expenditure = number(item, table.AttrExpenditure)
 	return f
 }
 
 func summaryOf(item ddb.Item) summary {
 	return summary{
-		assets: int(unsigned(item, table.AttrAssets)), holdings: int(unsigned(item, table.AttrHoldings)),
+		assets: int(number(item, table.AttrAssets)), holdings: int(number(item, table.AttrHoldings)),
 		first: events.KSUID(text(item, table.AttrFirst)),
 	}
 }
@@ -70,7 +69,7 @@ func summaryOf(item ddb.Item) summary {
 func balanceOf(item ddb.Item) balance {
 	_, unfinished := item[table.AttrUnfinished]
 	return balance{
-		version: unsigned(item, table.AttrVersion), base: nested(item, table.AttrBase),
+		version: number(item, table.AttrVersion), base: nested(item, table.AttrBase),
 		seal: nested(item, table.AttrSeal),
 		head: nested(item, table.AttrHead), unfinished: unfinished, first: events.KSUID(text(item, table.AttrFirst)),
 	}
@@ -94,7 +93,6 @@ func (m *model) takeBalance(key table.Key, item ddb.Item) {
 	m.right(k, "base", b.base)
 	m.right(k, "seal", b.seal)
 	m.right(k, "head", b.head)
-	m.seen()
 	m.readable(k)
 	if b.version != was.version+1 && was.version != 0 { // a rebuild makes an absent one at a version far above
 		m.broken("%v went from version %d to %d", k, was.version, b.version)
@@ -110,18 +108,18 @@ func (m *model) takeBalance(key table.Key, item ddb.Item) {
 
 // note counts what a history met.
 func (m *model) note(was, is balance) {
-	m.stats.Writes++
+	m.count("balances written")
 	if is.unfinished {
-		m.stats.Unfinished++
+		m.count("saved unfinished")
 	}
 	if is.seal.through == was.seal.through && is.seal.count > was.seal.count {
-		m.stats.Corrected++
+		m.count("corrections")
 		if is.base.count > was.base.count {
-			m.stats.Late++
+			m.count("corrected below the base")
 		}
 	}
 	if is.head == was.head && is.seal == was.seal && is.base == was.base {
-		m.stats.Bumped++
+		m.count("versions raised")
 	}
 }
 
@@ -132,8 +130,10 @@ func (m *model) right(k pair, what string, f fold) {
 			f.legs.credits, there.credits, f.legs.debits, there.debits)
 		return
 	}
-	if m.plan.Mode != "" {
-		m.rightSums(k, what, f)
+	if n := m.countThrough(k, f.through); f.count > n {
+		m.broken("%s of %v through %s counts %d postings of %d", what, k, f.through, f.count, n)
+	}
+	if !m.areSets() {
 		return
 	}
 	if f.count != f.legs.count() {
@@ -141,7 +141,7 @@ func (m *model) right(k pair, what string, f fold) {
 	}
 	expenditure := int64(0)
 	for id, p := range m.postings[k] {
-		if m.without(legOf(p.Quantity), f.legs) != (legs{}) {
+		if m.without(sumOf(p.Quantity), f.legs) != (legs{}) {
 			continue
 		}
 		expenditure += int64Of(p.Cost)
@@ -154,6 +154,16 @@ func (m *model) right(k pair, what string, f fold) {
 	}
 }
 
+// countThrough is how many postings of k there are through a KSUID.
+func (m *model) countThrough(k pair, through events.KSUID) (n int) {
+	for id := range m.postings[k] {
+		if id <= through {
+			n++
+		}
+	}
+	return n
+}
+
 // sound checks what holds whenever no transaction is becoming visible.
 func (m *model) sound() {
 	for k, b := range m.balances {
@@ -162,7 +172,6 @@ func (m *model) sound() {
 	for account, s := range m.summaries {
 		m.sums(account, s)
 	}
-	m.covered()
 }
 
 // meet checks that the segments of k meet, and add up to the base. A rebuild that saves its way moves the base back to
@@ -178,9 +187,6 @@ func (m *model) meet(k pair, b balance) {
 		if s.after != at || s.fold.through != through {
 			m.broken("%v: segments do not meet after %q: %+v", k, at, s)
 			return
-		}
-		if m.plan.Mode == "" && m.without(s.fold.legs, sum.legs) != s.fold.legs {
-			m.broken("%v: segment through %s counts again what those before it count", k, through)
 		}
 		sum = m.folded(sum, s.fold)
 		at = through
@@ -208,174 +214,5 @@ func (m *model) sums(account string, s summary) {
 	// The first posting of a balance may be found early, in a save before the end.
 	if s.assets != want.assets || s.holdings != want.holdings {
 		m.broken("the summary of %s says %+v, its balances %+v", account, s, want)
-	}
-}
-
-// covered checks that transactions are complete, and that no account is below its limit: what they debited, against all
-// credits that are there.
-func (m *model) covered() {
-	debits, legs, recorded := map[pair]uint64{}, 0, 0
-	for id, t := range m.headers {
-		placed := t.Postings()
-		for i, leg := range t.Legs {
-			k := pair{Account: leg.Account, Asset: leg.Asset}
-			debits[k] += legOf(leg.Quantity).debits
-			p, ok := m.postings[k][leg.ID]
-			if !ok {
-				m.broken("%s lacks its posting %s to %v", id, leg.ID, k)
-			} else if p != placed[i] {
-				m.broken("%s has the leg %+v, and its posting is %+v", id, leg, p)
-			}
-			legs++
-		}
-	}
-	legs += m.endedLegs()
-	for _, ofPair := range m.postings {
-		recorded += len(ofPair)
-	}
-	if legs != recorded {
-		m.broken("there are %d postings, and headers with %d legs", recorded, legs)
-	}
-	if m.plan.Mode != "" {
-		return // debited checks limits
-	}
-	for k, spent := range debits {
-		if floor := m.floor(k); floor != nil && spent > m.there[k].credits+uint64(-int64Of(*floor)) {
-			m.broken("%v is below its limit: debits %d, credits %d", k, spent, m.there[k].credits)
-		}
-	}
-}
-
-// askAgain repeats each request whose transaction is there, long after: it must be answered with that, whatever was
-// answered before.
-func (h *history) askAgain() {
-	p := h.born(afterwards, 0)
-	for _, asked := range h.asked {
-		stored, there := h.model.headers[asked.id]
-		if !there {
-			continue
-		}
-		answer, err := send(as(afterwards+" "+asked.id), p.ledger, asked.request)
-		if err != nil || !answer.Replayed || !sameTransaction(answer.Transaction, stored) {
-			h.broken("%s is there, and asked for again it is answered with %+v (%w)", asked.id, answer, err)
-		}
-		h.observe()
-	}
-}
-
-// exact checks everything at rest: nothing is under way, and every record was delivered or rebuilt from.
-func (m *model) exact() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for k, there := range m.there {
-		b := m.balances[k]
-		// A save on the way that is applied after everything was counted leaves a balance unfinished, and complete in
-		// what it shows.
-		if b.head.legs != there {
-			m.broken("at rest %v counts credits %b of %b, debits %b of %b (unfinished: %v)", k, b.head.legs.credits,
-				there.credits, b.head.legs.debits, there.debits, b.unfinished)
-			continue
-		}
-		ids := slices.Sorted(maps.Keys(m.postings[k]))
-		if b.first != ids[0] || b.head.through != ids[len(ids)-1] {
-			m.broken("at rest %v is from %s through %s, its postings from %s through %s", k, b.first, b.head.through,
-				ids[0], ids[len(ids)-1])
-		}
-		if got := m.through(k, "", b.seal.through); got != b.seal.legs {
-			m.broken("at rest the seal of %v lacks %+v", k, m.without(got, b.seal.legs))
-		}
-		var at events.KSUID
-		var sum fold
-		for _, through := range slices.Sorted(maps.Keys(m.segments[k])) {
-			s := m.segments[k][through]
-			if s.after != at {
-				m.broken("at rest the segments of %v do not meet after %q", k, at)
-			}
-			m.right(k, "a segment", s.fold)
-			if got := m.through(k, s.after, through); got != s.fold.legs {
-				m.broken("at rest the segment of %v through %s lacks %+v", k, through, m.without(got, s.fold.legs))
-			}
-			sum = m.folded(sum, s.fold)
-			at = through
-		}
-		if sum != b.base {
-			m.broken("at rest the base of %v is %+v, its segments add up to %+v", k, b.base, sum)
-		}
-	}
-	for _, account := range holders {
-		m.summarized(account)
-	}
-	if m.newest > 0 {
-		m.member()
-	}
-	m.placed()
-	m.livesAtRest()
-	for k, there := range m.there {
-		spent, guarded := m.spent[k]
-		switch limited := m.floor(k) != nil; {
-		case guarded && !limited:
-			m.broken("at rest %v has a guard, and no limit", k)
-		case limited && spent != there.debits:
-			m.broken("at rest the guard of %v says %d, its postings %d", k, spent, there.debits)
-		}
-	}
-	for _, p := range m.asked {
-		m.answered(p)
-	}
-}
-
-// through is what was posted to k after one KSUID, through another.
-func (m *model) through(k pair, after, through events.KSUID) (found legs) {
-	for id, p := range m.postings[k] {
-		if after < id && id <= through {
-			found = m.plus(found, legsOf(p))
-		}
-	}
-	return found
-}
-
-func (m *model) summarized(account string) {
-	var want summary
-	for k, postings := range m.postings {
-		if k.Account != account || len(postings) == 0 {
-			continue
-		}
-		want.assets++
-		if m.quantities[k] != 0 {
-			want.holdings++
-		}
-		if first := slices.Min(slices.Collect(maps.Keys(postings))); want.first == "" || first < want.first {
-			want.first = first
-		}
-	}
-	if got := m.summaries[account]; got != want {
-		m.broken("at rest the summary of %s is %+v, not %+v", account, got, want)
-	}
-}
-
-func (m *model) member() {
-	key, wanted := table.MembershipKey(jane, mary), m.roles[m.newest]
-	item, _ := m.store.Item(key)
-	if got := int64(unsigned(item, table.AttrNumber)); got != m.newest {
-		m.broken("at rest the membership shows grant %d, not %d", got, m.newest)
-	}
-	if role := text(item, table.AttrRole); role != wanted {
-		m.broken("at rest the membership shows the role %q, not %q", role, wanted)
-	}
-	if _, listed := item[table.AttrPK2]; listed != (wanted != "") {
-		m.broken("at rest the membership with role %q is listed: %v", wanted, listed)
-	}
-}
-
-// answered checks the answers to a request against what became of it.
-func (m *model) answered(p *posting) {
-	stored, there := m.headers[p.id]
-	switch {
-	case p.first != nil && (!there || !sameTransaction(*p.first, stored)):
-		m.broken("%s was acknowledged, and is not there so", p.id)
-	case there && p.final:
-		m.broken("%s is there, and the last answer was that it never will be (%s)", p.id, p.declined)
-	case p.first == nil && there && !p.unknown:
-		m.broken("%s is there, and it was answered that nothing was written (%s)", p.id, p.declined)
 	}
 }

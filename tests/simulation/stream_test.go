@@ -101,7 +101,7 @@ func (h *history) split(which uint64) {
 		return
 	}
 	s := open[which%uint64(len(open))]
-	h.stats.Met[Split.number()]++
+	h.stats.Met[string(Split)]++
 	s.closed = true
 	s.change()
 	h.mu.Unlock()
@@ -122,12 +122,12 @@ func (h *history) append(key table.Key, number int, image ddb.Item) {
 			image = nil
 		}
 		if h.plan.has(Retention) && h.knobs.forgets && d.chance(.1) {
-			h.stats.Met[Retention.number()]++
+			h.stats.Met[string(Retention)]++
 			h.forgotten++
 			return
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
-			h.stats.Met[Poison.number()]++
+			h.stats.Met[string(Poison)]++
 			s.records = append(s.records, record{table.Key{PK: key.PK, SK: table.PostingPrefix + "#"}, number, true,
 				nil})
 		}
@@ -179,7 +179,6 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		h.list(batch)
 		h.deliver(ctx, batch)
 		if h.meets(Duplicate, d.chance(h.knobs.again)) {
-			h.count(&h.stats.Duplicates)
 			later := d.between(0, 5*time.Minute)
 			h.deliveries.Go(func() {
 				if h.sleep(later) {
@@ -202,13 +201,13 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 	for failures := 0; len(wanted) > 0; {
 		d := h.draw(ctx, "deliveries")
 		p := h.projecting(d)
-		before := h.requestsOf(ctx)
+		before := h.requestsOf(ctx, 0)
 		limited, cancel := context.WithTimeout(ctx, d.between(15*time.Second, time.Minute))
 		answer, err := p.handle(limited, event(wanted))
 		cancel()
 		h.observe()
 		ours := func(r record) bool { return !table.IsProjected(r.key.SK) }
-		if n := h.requestsOf(ctx) - before; n > 0 &&
+		if n := h.requestsOf(ctx, 0) - before; n > 0 &&
 			!slices.ContainsFunc(wanted, func(r record) bool { return !ours(r) }) {
 			h.broken("our own writes, of %v and others, are worked on: %d requests", wanted[0].key, n)
 		}

@@ -57,14 +57,14 @@ func (s *Store) client(f *fault.Set, options ...func(*dynamodb.Options)) *dynamo
 		return s.clients.Client(options...)
 	}
 	options = append(options, f.Inject)
-	if s.Endpoint != "" {
+	if s.clients.Memory == nil {
 		return s.clients.Client(options...)
 	}
 	return ddb.NewClient(aws.Config{
 		Region:       dynamolocal.Region,
 		BaseEndpoint: aws.String("http://memory.invalid"),
 		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
-	}, append(options, overMemory(s.clients.Client()))...)
+	}, append(options, overMemory(s.clients.Memory))...)
 }
 
 var tables atomic.Int64
@@ -99,12 +99,12 @@ type output struct {
 	err    error
 }
 
-// overMemory is a client option that sends requests by a client of a store in memory instead of the network, beneath
-// the SDK's retries and the faults of this package.
-func overMemory(direct *dynamodb.Client) func(*dynamodb.Options) {
+// overMemory is a client option that sends requests to a store in memory instead of the network, beneath the SDK's
+// retries and the faults of this package.
+func overMemory(store *memdb.Store) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = exchanger(func(r *http.Request) (*http.Response, error) {
-			result, err := send(r.Context(), direct, r.Context().Value(inputKey{}))
+			result, err := store.Answer(r.Context(), r.Context().Value(inputKey{}))
 			return reply(r, result, err), nil
 		})
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
@@ -140,10 +140,6 @@ func reply(r *http.Request, result any, err error) *http.Response {
 	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"},
 		"Date": {time.Now().UTC().Format(http.TimeFormat)}}
 	if err != nil {
-		var operation *smithy.OperationError
-		if errors.As(err, &operation) {
-			err = operation.Err
-		}
 		var refusal smithy.APIError
 		code := "InternalServerError"
 		if errors.As(err, &refusal) {
@@ -155,27 +151,4 @@ func reply(r *http.Request, result any, err error) *http.Response {
 		StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)),
 		Request: r.WithContext(context.WithValue(r.Context(), outputKey{}, output{result, err})),
 	}
-}
-
-// send makes one request by its typed input.
-func send(ctx context.Context, c *dynamodb.Client, input any) (any, error) {
-	switch in := input.(type) {
-	case *dynamodb.GetItemInput:
-		return c.GetItem(ctx, in)
-	case *dynamodb.BatchGetItemInput:
-		return c.BatchGetItem(ctx, in)
-	case *dynamodb.QueryInput:
-		return c.Query(ctx, in)
-	case *dynamodb.PutItemInput:
-		return c.PutItem(ctx, in)
-	case *dynamodb.UpdateItemInput:
-		return c.UpdateItem(ctx, in)
-	case *dynamodb.TransactWriteItemsInput:
-		return c.TransactWriteItems(ctx, in)
-	case *dynamodb.TransactGetItemsInput:
-		return c.TransactGetItems(ctx, in)
-	case *dynamodb.DescribeTableInput:
-		return c.DescribeTable(ctx, in)
-	}
-	return nil, fmt.Errorf("no %T goes to the store in memory", input)
 }

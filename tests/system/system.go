@@ -49,6 +49,7 @@ type config struct {
 	form    int
 	caller  func(*http.Request) access.Caller
 	indexed []string
+	direct  bool
 }
 
 // On chooses the store; without it, each system has a store in memory.
@@ -73,6 +74,9 @@ func NewestForm(form int) Option { return func(c *config) { c.form = form } }
 
 // Indexed sets the metadata keys by which transactions are listed; without it, there are none.
 func Indexed(keys ...string) Option { return func(c *config) { c.indexed = keys } }
+
+// Direct lets calls reach the API without a network, so that a ledger in memory can run in a bubble of testing/synctest.
+func Direct(c *config) { c.direct = true }
 
 // Actor sets the service that calls the API; without it, the local caller does.
 func Actor(name string) Option {
@@ -128,7 +132,11 @@ func serve(t testing.TB, c config, table string) *System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Caller = caller.New(t, listen(t, s.Service.API()))
+	if c.direct {
+		s.Caller = caller.NewDirect(t, s.Service.API())
+	} else {
+		s.Caller = caller.New(t, listen(t, s.Service.API()))
+	}
 	if c.pumped {
 		s.StartPump()
 	}

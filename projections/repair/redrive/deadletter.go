@@ -9,8 +9,8 @@ import (
 	"io"
 	"iter"
 
-	"ledger.example/events"
 	"ledger.example/internal/table"
+	"ledger.example/projections"
 )
 
 const (
@@ -57,7 +57,7 @@ func (p Place) String() string {
 type record struct {
 	place  Place
 	key    table.Key
-	target Target // zero: the item is not projected
+	target projections.Target // zero: the item is not projected
 }
 
 // records reads a file. With an error comes its place, and the file goes on behind it; only ErrTooLong and an error of
@@ -171,59 +171,9 @@ func recordOf(raw json.RawMessage) (record, error) {
 		return record{}, ErrNoKey
 	}
 	k := table.Key{PK: *pk, SK: *sk}
-	target, ok := targetOf(k)
+	target, ok := projections.TargetOf(k)
 	if !ok {
 		return record{}, fmt.Errorf("%w: %q, %q", ErrMalformedKey, k.PK, k.SK)
 	}
 	return record{key: k, target: target}, nil
-}
-
-// Target is what is brought up to date at once: the balance of an account in an asset, the membership of a user of an
-// account or a group, an account's places in groups, or the lists of transactions and the journal.
-type Target struct {
-	Account, Group, Asset, User string
-	Lists                       bool
-}
-
-// String is "jane USD", "jane, member u-17", "group desk, member u-17", "jane, its groups", or "lists of transactions".
-func (t Target) String() string {
-	switch {
-	case t.Lists:
-		return "lists of transactions"
-	case t.Group != "":
-		return "group " + t.Group + ", member " + t.User
-	case t.User != "":
-		return t.Account + ", member " + t.User
-	case t.Asset == "":
-		return t.Account + ", its groups"
-	}
-	return t.Account + " " + t.Asset
-}
-
-// targetOf returns what an item is projected into, the zero Target when nothing is; ok is false if its key should tell
-// and cannot be read.
-func targetOf(k table.Key) (t Target, ok bool) {
-	switch {
-	case table.IsPosting(k.SK):
-		var id string
-		t.Account, t.Asset, id, ok = table.ParsePosting(k)
-		_, err := events.ParseKSUID(id)
-		return t, ok && err == nil && events.ValidID(t.Asset) && events.ValidID(t.Account)
-	case table.IsGrant(k.SK):
-		if t.Account, t.User, _, ok = table.ParseGrant(k); ok {
-			return t, events.ValidID(t.User) && events.ValidID(t.Account)
-		}
-		t.Group, t.User, _, ok = table.ParseGroupGrant(k)
-		return t, ok && events.ValidID(t.User) && events.ValidID(t.Group)
-	case table.IsGrouping(k.SK):
-		t.Account, _, ok = table.ParseGrouping(k)
-		return t, ok && events.ValidID(t.Account)
-	case table.IsHeader(k.SK):
-		id, ok := table.ParseTransaction(k)
-		return Target{Lists: true}, ok && events.ValidID(id)
-	case table.IsOutcome(k.SK):
-		id, ok := table.ParseOutcome(k)
-		return Target{Lists: true}, ok && events.ValidID(id)
-	}
-	return Target{}, true
 }

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"ledger.example/internal/table"
+	"ledger.example/projections"
 )
 
 const (
@@ -164,7 +165,7 @@ func FuzzRecords(f *testing.F) {
 			last = r.place.Line
 			if err == nil {
 				before++
-				if _, ok := targetOf(r.key); !ok {
+				if _, ok := projections.TargetOf(r.key); !ok {
 					t.Fatalf("%s: %v", r.place, r.key)
 				}
 			}

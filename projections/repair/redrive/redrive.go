@@ -18,7 +18,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/internal/ddb"
@@ -48,13 +47,14 @@ var ErrNotInTable = errors.New("not in the table: is it the right one? If so, th
 type Views interface {
 	projections.ProjectorViews
 	repair.Views
+
+	// Present returns the set of those of distinct keys whose items are in the table, by strongly consistent reads.
+	Present(ctx context.Context, keys []table.Key) (map[table.Key]bool, error)
 }
 
 // Config says what to redrive with.
 type Config struct {
 	Views Views
-	// Present returns the set of those of distinct keys whose items are in the table, by strongly consistent reads.
-	Present func(ctx context.Context, keys []table.Key) (map[table.Key]bool, error)
 	// List lists what records name, at most listedAtOnce, as projections.Lister does.
 	List func(ctx context.Context, batch []projections.Record) (failed string, err error)
 	// Open opens a file; its name may be Stdin.
@@ -63,7 +63,7 @@ type Config struct {
 	// OnProblem is called for all that is not done, OnRefold for each balance that is behind; never by two goroutines
 	// at once.
 	OnProblem func(Place, error)
-	OnRefold  func(Target)
+	OnRefold  func(projections.Target)
 }
 
 // Counts is the progress of a run.
@@ -84,7 +84,7 @@ type Run struct {
 	config  Config
 	maxKeys int
 	known   map[table.Key]bool // of the batch
-	pending map[Target][]record
+	pending map[projections.Target][]record
 
 	mu     sync.Mutex // also held while OnProblem and OnRefold are called
 	counts Counts
@@ -92,7 +92,10 @@ type Run struct {
 
 // New returns a run that has not begun.
 func New(c Config) *Run {
-	return &Run{config: c, maxKeys: maxKeys, known: make(map[table.Key]bool), pending: make(map[Target][]record)}
+	return &Run{
+		config: c, maxKeys: maxKeys, known: make(map[table.Key]bool),
+		pending: make(map[projections.Target][]record),
+	}
 }
 
 // Counts may be called at any time, by any goroutine.
@@ -120,22 +123,6 @@ func Files(names []string) (files []string, err error) {
 		})
 	}
 	return files, nil
-}
-
-// Present returns a Config.Present that reads a table.
-func Present(client *dynamodb.Client, tableName string) func(context.Context, []table.Key) (map[table.Key]bool, error) {
-	return func(ctx context.Context, keys []table.Key) (map[table.Key]bool, error) {
-		items, _, err := ddb.BatchGet(ctx, client, tableName, keys, true)
-		present := make(map[table.Key]bool, len(items))
-		for _, item := range items {
-			k, err := ddb.KeyOf(item)
-			if err != nil {
-				return nil, err
-			}
-			present[k] = true
-		}
-		return present, err
-	}
 }
 
 // Run redrives files. What cannot be read or done is counted and goes to OnProblem, and the rest goes on. Error: that
@@ -191,7 +178,7 @@ func (r *Run) problem(at Place, err error) {
 }
 
 func (r *Run) take(found record) {
-	projected := found.target != Target{}
+	projected := found.target != projections.Target{}
 	r.count(func(c *Counts) {
 		c.Records++
 		if !projected {
@@ -206,7 +193,7 @@ func (r *Run) take(found record) {
 
 // flush does all that was taken in. Error: one that ends the run.
 func (r *Run) flush(ctx context.Context) error {
-	byAccount := make(map[string][]Target)
+	byAccount := make(map[string][]projections.Target)
 	for target := range r.pending {
 		byAccount[target.Account] = append(byAccount[target.Account], target)
 	}
@@ -238,7 +225,7 @@ func (r *Run) flush(ctx context.Context) error {
 }
 
 // do brings one target up to date. Error: one that ends the run, as every other target would meet it.
-func (r *Run) do(ctx context.Context, target Target, records []record) error {
+func (r *Run) do(ctx context.Context, target projections.Target, records []record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -246,7 +233,7 @@ func (r *Run) do(ctx context.Context, target Target, records []record) error {
 	for i, found := range records {
 		keys[i] = found.key
 	}
-	present, err := r.config.Present(ctx, keys)
+	present, err := r.config.Views.Present(ctx, keys)
 	if err != nil {
 		return fmt.Errorf("look up what the records name: %w", err)
 	}

@@ -20,11 +20,23 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// world is a table in memory with what was set aside of it.
+// world is a table in memory, and the dead letters that name items of it.
 type world struct {
 	viewstest.Hooked
-	t    *testing.T
-	here map[table.Key]bool
+	t       *testing.T
+	here    map[table.Key]bool
+	refused error // of asking what is here
+}
+
+// Present implements Views.
+func (w *world) Present(_ context.Context, keys []table.Key) (map[table.Key]bool, error) {
+	present := make(map[table.Key]bool)
+	for _, k := range keys {
+		if w.here[k] {
+			present[k] = true
+		}
+	}
+	return present, w.refused
 }
 
 func newWorld(t *testing.T) *world {
@@ -68,19 +80,10 @@ type run struct {
 func (w *world) run(batch int, change func(*Config)) *run {
 	r := &run{}
 	c := Config{
-		Views: w,
-		Present: func(_ context.Context, keys []table.Key) (map[table.Key]bool, error) {
-			present := make(map[table.Key]bool)
-			for _, k := range keys {
-				if w.here[k] {
-					present[k] = true
-				}
-			}
-			return present, nil
-		},
+		Views:     w,
 		Open:      func(_ context.Context, name string) (io.ReadCloser, error) { return os.Open(name) },
 		OnProblem: func(at Place, err error) { r.problems = append(r.problems, at.String()+": "+err.Error()) },
-		OnRefold:  func(p Target) { r.behind = append(r.behind, p.String()) },
+		OnRefold:  func(p projections.Target) { r.behind = append(r.behind, p.String()) },
 	}
 	if change != nil {
 		change(&c)
@@ -146,7 +149,7 @@ func TestEverythingIsDoneOnce(t *testing.T) {
 				t.Errorf("run %d, batches of %d: behind were %q", i, batch, got)
 			}
 		}
-		// A refold finds what was never set aside, too.
+		// A refold finds what no dead letter names, too.
 		w.wantPostings("jane", "USD", 7)
 		w.wantPostings("jane", "EUR", 2)
 		w.wantPostings("joe", "USD", 250)
@@ -239,11 +242,9 @@ func TestARunEndsWhenItIsNotServed(t *testing.T) {
 	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, store.ErrUnavailable) || len(r.problems) > 0 {
 		t.Errorf("%v, problems %q", err, r.problems)
 	}
-	refused := errors.New("refused")
-	r = w.run(1, func(c *Config) {
-		c.Present = func(context.Context, []table.Key) (map[table.Key]bool, error) { return nil, refused }
-	})
-	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, refused) || len(r.problems) > 0 {
+	w.refused = errors.New("refused")
+	r = w.run(1, nil)
+	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, w.refused) || len(r.problems) > 0 {
 		t.Errorf("%v, problems %q", err, r.problems)
 	}
 }
@@ -258,7 +259,7 @@ func TestARunThatIsInterruptedIsGoneOnWith(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var done atomic.Int32
 	r := w.run(30, func(c *Config) {
-		c.OnRefold = func(Target) {
+		c.OnRefold = func(projections.Target) {
 			if done.Add(1) == 15 {
 				interrupt()
 			}

@@ -37,7 +37,7 @@ func (r *Run) list(ctx context.Context, keys map[table.Key]bool) error {
 
 // refold refolds the balance of target for the postings ids, or brings its membership or places in groups up to date,
 // and reports whether a balance was written. Without ids it does nothing.
-func (r *Run) refold(ctx context.Context, target Target, ids []events.KSUID) (wrote bool, err error) {
+func (r *Run) refold(ctx context.Context, target projections.Target, ids []events.KSUID) (wrote bool, err error) {
 	views := &watchedViews{Views: r.config.Views, dry: r.config.DryRun, holds: make(map[string]bool)}
 	quiet := slog.New(slog.DiscardHandler)
 	p := projections.NewProjector(views, nil, quiet)
@@ -47,8 +47,7 @@ func (r *Run) refold(ctx context.Context, target Target, ids []events.KSUID) (wr
 		case len(ids) == 0:
 			return nil
 		case target.User != "":
-			of := projections.Membership{Account: target.Account, Group: target.Group, User: target.User}
-			return p.RefreshMembership(ctx, of)
+			return p.RefreshMembership(ctx, target.Membership())
 		case target.Asset == "":
 			return p.RefreshGrouped(ctx, target.Account, 1)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
@@ -32,8 +31,6 @@ type lives struct {
 	times      map[string]int             // when a transaction was first acknowledged, by stamp
 	guards     map[pair]int64             // the versions that guards were told
 	changing   map[string]map[int64]*call // who sent changes, by account and number
-
-	changesSeen map[string]map[int64]bool
 }
 
 // attempt is one write of a command, with its headers.
@@ -52,9 +49,8 @@ type version struct {
 
 // call is one call of a command.
 type call struct {
-	began  int             // stamp
-	before map[pair]uint64 // what had been acknowledged of what came in
-	acked  map[pair]legs   // what had been acknowledged
+	began int           // stamp
+	acked map[pair]legs // what had been acknowledged
 }
 
 type callKey struct{}
@@ -62,7 +58,7 @@ type callKey struct{}
 func newLives() lives {
 	return lives{
 		attempts: map[events.KSUID]*attempt{}, decided: map[events.KSUID]bool{},
-		guards: map[pair]int64{}, changesSeen: map[string]map[int64]bool{}, changing: map[string]map[int64]*call{}, outcomes: map[string]events.HoldEnded{},
+		guards: map[pair]int64{}, changing: map[string]map[int64]*call{}, outcomes: map[string]events.HoldEnded{},
 		reversals: map[string][]events.TransactionReversed{}, versions: map[string][]version{},
 		gross: map[pair]int64{}, funds: map[pair]int64{}, funded: map[events.KSUID]bool{},
 		quantities: map[pair]int64{}, pending: map[pair]int64{}, told: map[string]bool{}, times: map[string]int{},
@@ -90,14 +86,14 @@ func (m *model) begin(ctx context.Context) (context.Context, *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stamp++
-	c := &call{m.stamp, m.credits(), maps.Clone(m.acked)}
+	c := &call{m.stamp, maps.Clone(m.acked)}
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
 // sent notes whose an attempt is that is sent.
 func (m *model) sent(ctx context.Context, parameters any) {
 	in, writes := parameters.(*dynamodb.TransactWriteItemsInput)
-	if !writes || m.plan.Mode == "" {
+	if !writes {
 		return
 	}
 	c, _ := ctx.Value(callKey{}).(*call)
@@ -130,9 +126,9 @@ func (m *model) sent(ctx context.Context, parameters any) {
 func legsOf(p events.PostingRecorded) legs {
 	switch {
 	case p.Phase == "":
-		return legOf(p.Quantity)
+		return sumOf(p.Quantity)
 	case p.Phase == events.PhasePlaced:
-		return legs{debits: legOf(p.Pending).debits}
+		return legs{debits: sumOf(p.Pending).debits}
 	case p.Pending.Sign() > 0: // ends a debit
 		return legs{returned: uint64(int64Of(p.Pending) + int64Of(p.Quantity))}
 	}
@@ -141,9 +137,6 @@ func legsOf(p events.PostingRecorded) legs {
 
 // posted takes in a header. With the first of a batch all of them are decided, in their order.
 func (m *model) posted(t events.TransactionPosted) {
-	if m.plan.Mode == "" {
-		return
-	}
 	a := m.attempts[t.Legs[0].ID]
 	if a == nil {
 		a = &attempt{headers: []events.TransactionPosted{t}}
@@ -171,9 +164,9 @@ func (m *model) decide(t events.TransactionPosted, c *call) {
 	}
 	switch {
 	case t.IsHold():
-		m.stats.Life.Held++
+		m.count("holds placed")
 	case t.Reverses != "":
-		m.stats.Life.Reversed++
+		m.count("reversals")
 	}
 	m.debited(t, c, debits)
 }
@@ -231,10 +224,6 @@ func (m *model) inForce(account string, c *call) []version {
 
 // recorded takes in a posting.
 func (m *model) recorded(k pair, p events.PostingRecorded) {
-	if m.plan.Mode == "" {
-		m.quantities[k] += int64Of(p.Quantity)
-		return
-	}
 	m.quantities[k] += int64Of(p.Quantity)
 	of := legsOf(p)
 	m.fund(k, p.ID, int64(of.credits+of.returned))
@@ -251,30 +240,23 @@ func (m *model) ended(e events.HoldEnded) {
 		return
 	}
 	m.outcomes[e.Transaction] = e
-	if e.Legs[0].ID <= hold.Legs[len(hold.Legs)-1].ID {
-		m.broken("the end of %s stands before what it ends", e.Transaction)
-	}
 	switch e.Outcome {
 	case events.OutcomeCaptured:
-		m.stats.Life.Captured++
+		m.count("holds captured")
 		if m.told[e.Transaction] {
 			m.broken("%s is captured, and it was said that it expired", e.Transaction)
 		}
 	case events.OutcomeReleased:
-		m.stats.Life.Released++
+		m.count("holds released")
 	case events.OutcomeExpired:
-		m.stats.Life.Expired++
+		m.count("holds expired")
 		if early := time.Until(hold.ExpiresAt); early > 0 {
 			m.broken("%s expired %v before its time", e.Transaction, early)
 		}
 	}
-	for i, p := range e.Postings(hold) {
-		k, of := pair{Account: p.Account, Asset: p.Asset}, legsOf(p)
-		m.fund(k, p.ID, int64(of.credits+of.returned))
-		held, posted := int64Of(hold.Legs[i].Quantity), int64Of(p.Quantity)
-		if posted*held < 0 || max(posted, -posted) > max(held, -held) {
-			m.broken("of %d held by %s %d is posted", held, e.Transaction, posted)
-		}
+	for _, p := range e.Postings(hold) {
+		of := legsOf(p)
+		m.fund(pair{Account: p.Account, Asset: p.Asset}, p.ID, int64(of.credits+of.returned))
 	}
 }
 
@@ -301,63 +283,6 @@ func (m *model) left(id string) []int64 {
 		}
 	}
 	return left
-}
-
-// reversed takes in that a part of a transaction was taken back.
-func (m *model) reversed(e events.TransactionReversed) {
-	m.reversals[e.Transaction] = append(m.reversals[e.Transaction], e)
-	if n := int64(len(m.reversals[e.Transaction])); e.Number != n {
-		m.broken("reversal %d of %s is the %d-th", e.Number, e.Transaction, n)
-	}
-	legs := m.legsPosted(e.Transaction)
-	if len(e.Taken) != len(legs) {
-		m.broken("reversal %+v, and there was posted %+v", e, legs)
-		return
-	}
-	for i, left := range m.left(e.Transaction) {
-		if posted := int64Of(legs[i].Quantity); left*posted < 0 || posted == 0 && left != 0 ||
-			max(left, -left) > max(posted, -posted) {
-			m.broken("more of %s was reversed than was posted: %+v", e.Transaction, m.reversals[e.Transaction])
-		}
-	}
-}
-
-// endedLegs checks that ends and reversals are complete, and returns how many legs ended.
-func (m *model) endedLegs() (n int) {
-	for id, e := range m.outcomes {
-		for _, p := range e.Postings(m.headers[id]) {
-			if m.postings[pair{Account: p.Account, Asset: p.Asset}][p.ID] != p {
-				m.broken("the end of %s lacks its posting %+v", id, p)
-			}
-			n++
-		}
-	}
-	numbers := 0
-	for id, all := range m.reversals {
-		for _, r := range all {
-			numbers++
-			by := m.headers[r.By]
-			taken := slices.DeleteFunc(slices.Clone(r.Taken), func(t events.Taken) bool { return t == events.Taken{} })
-			if by.Reverses != id || len(taken) != len(by.Legs) {
-				m.broken("%s is reversed by %+v: %+v", id, r, by)
-				continue
-			}
-			for i, leg := range by.Legs {
-				if leg.Quantity != taken[i].Quantity.Neg() || leg.Cost != taken[i].Cost.Neg() {
-					m.broken("%s is reversed by %+v: %+v", id, r, by)
-				}
-			}
-		}
-	}
-	for id, t := range m.headers {
-		if t.Reverses != "" {
-			numbers--
-		}
-		if t.Reverses != "" && numbers < 0 {
-			m.broken("%s reverses %s without a number", id, t.Reverses)
-		}
-	}
-	return n
 }
 
 // acknowledgeEnd notes an answer that says how a hold ended.
@@ -387,10 +312,10 @@ func (m *model) endRefused(a *ask, e *ledger.Error) {
 	}
 	if e.Code == ledger.CodeHoldExpired {
 		m.told[a.of.name] = true
-		m.stats.Life.TooLate++
+		m.count("told that a hold expired")
 		return
 	}
-	m.stats.Life.EndedBefore++
+	m.count("told that a hold ended")
 	ended := ledger.Ended{Transaction: m.headers[a.of.name], End: stored}
 	if a.kind == releases && stored.Outcome == events.OutcomeReleased ||
 		a.kind == captures && stored.Outcome == events.OutcomeCaptured && isCaptured(ended, a.part) {
@@ -398,38 +323,28 @@ func (m *model) endRefused(a *ask, e *ledger.Error) {
 	}
 }
 
-// ackedBefore reports whether a transaction had been acknowledged when a call began.
-func (m *model) ackedBefore(p *posting, c *call) bool {
+// notFound checks that what is ended or reversed had not been acknowledged when a call began.
+func (m *model) notFound(a *ask, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, acked := m.times[p.id]
-	return acked && at <= c.began
+	if at, acked := m.times[a.of.name]; acked && at <= c.began {
+		m.broken("%s: %s was acknowledged, and is not found", a.name, a.of.name)
+	}
 }
 
 // exceeds checks a refusal to reverse more than is left: what is left only falls.
 func (m *model) exceeds(a *ask, e *ledger.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, left := range m.left(a.of.name) {
-		wanted := left
-		switch {
-		case a.part.Postings != nil:
-			wanted = int64Of(a.part.Postings[i].Quantity)
-		case a.part.Quantity != nil && i < 2:
-			wanted = int64Of(*a.part.Quantity)
-		case a.part.Quantity != nil:
-			wanted = int64Of(a.part.Cost)
-		}
-		if left != 0 && a.part.Quantity == nil && a.part.Postings == nil || // all that is left
-			max(wanted, -wanted) > max(left, -left) || wanted != 0 && left == 0 {
-			if left != 0 && a.part.Quantity == nil && a.part.Postings == nil {
-				m.broken("%s: refused (%w), and %d is left", a.name, e, left)
-			}
-			return
-		}
+	all := m.left(a.of.name)
+	none, tooMuch := len(all) > 0, false
+	for i, left := range all {
+		wanted, _ := partOfLeg(a.part, i)
+		none = none && left == 0
+		tooMuch = tooMuch || int64Of(wanted.Abs()) > max(left, -left)
 	}
-	if a.part.Quantity != nil || a.part.Postings != nil {
-		m.broken("%s: refused (%w), and of each leg %v is left", a.name, e, m.left(a.of.name))
+	if !none && !tooMuch {
+		m.broken("%s: refused (%w), and of each leg %v is left", a.name, e, all)
 	}
 }
 
@@ -442,32 +357,6 @@ func (m *model) nothingToReverse(a *ask, c *call) {
 	}
 	if at, acked := m.times["end of "+a.of.name]; acked && at <= c.began && m.legsPosted(a.of.name) != nil {
 		m.broken("%s: %s was captured, and there is nothing to reverse", a.name, a.of.name)
-	}
-}
-
-// uncovered checks a refusal for insufficient funds: what was acknowledged before the call began does not cover it by
-// one of the limits in force since.
-func (m *model) uncovered(p *posting, e *ledger.Error, c *call) {
-	k := pair{Account: e.Funds.Account, Asset: e.Funds.Asset}
-	since := m.inForce(k.Account, c)
-	if len(since) == 0 {
-		m.broken("%s: refused for %v, which has no limit", p.id, k)
-		return
-	}
-	a := m.askOf(p)
-	requested := int64(m.spent[k]) - a.netBefore(m, k) + int64Of(e.Funds.Requested)
-	if gross, own := grossOf(p.request, k); gross > 0 {
-		if a.hold {
-			own = 0
-		}
-		if asked := int64(gross) - int64(own); int64Of(e.Funds.Requested) != asked {
-			m.broken("%s: %v was asked of %v, not %d", p.id, e.Funds.Requested, k, asked)
-		}
-	}
-	if !slices.ContainsFunc(since, func(v version) bool {
-		return v.state != events.StateOpen || requested > int64(c.before[k])+v.limits[k.Asset]
-	}) {
-		m.broken("%s: refused although %v had got %d before, and %d are spent", p.id, k, c.before[k], m.spent[k])
 	}
 }
 
@@ -486,44 +375,4 @@ func (m *model) openUntil(most time.Time) (last time.Time, open []string) {
 		}
 	}
 	return last, open
-}
-
-// rightSums checks that a fold counts no more than what is there.
-func (m *model) rightSums(k pair, what string, f fold) {
-	n := 0
-	for id := range m.postings[k] {
-		if id <= f.through {
-			n++
-		}
-	}
-	if f.count > n {
-		m.broken("%s of %v through %s counts %d postings of %d", what, k, f.through, f.count, n)
-	}
-}
-
-// readableSums checks that a strong read of k, were it to begin now, would find everything acknowledged.
-func (m *model) readableSums(k pair, seal fold) {
-	var must legs
-	n := 0
-	for id, leg := range m.ackedIDs[k] {
-		if id <= seal.through {
-			must = m.plus(must, leg)
-			n++
-		}
-	}
-	if missing := m.without(must, seal.legs); missing != (legs{}) || n > seal.count {
-		m.broken("a strong read of %v would miss what was acknowledged: %+v, %d of %d", k, missing, n, seal.count)
-	}
-}
-
-func signed(item ddb.Item, name string) int64 {
-	n, ok := item[name].(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	amount, err := events.ParseAmount(n.Value, 38)
-	if err != nil {
-		return -1 << 63
-	}
-	return int64Of(amount)
 }

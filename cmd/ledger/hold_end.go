@@ -25,12 +25,30 @@ hold ends once. The same capture again posts nothing twice.` + partHelp,
   ledger capture payroll-9 --posting -300.00 --posting 100.00 --posting 200.00`,
 	}
 	part.flags(cmd)
-	env.dryRunFlag(cmd.Flags())
+	env.dryRunFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		p, err := part.read(ctx, env, args[0], args[1:])
 		if err != nil {
 			return err
 		}
 		return env.post(ctx, client.Capture{Transaction: args[0], Part: p}, sendAgain)
+	})
+}
+
+// releaseCommand is `ledger release`.
+func (env *environment) releaseCommand() *cobra.Command {
+	var description string
+	cmd := &cobra.Command{
+		Use:   "release ID",
+		Short: "Give back what a hold has set aside",
+		Long: `release ends the hold ID without posting anything, and prints it. A hold that
+was captured cannot be released: reverse it instead.`,
+		Example: `  ledger release stay-7
+  ledger release stay-7 --description 'The guest did not come'`,
+	}
+	cmd.Flags().StringVar(&description, flagDescription, "", "why it is released")
+	env.dryRunFlag(cmd)
+	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
+		return env.post(ctx, client.Release{Transaction: args[0], Description: description}, sendAgain)
 	})
 }

@@ -1,0 +1,116 @@
+package ledger_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// A kind of command for TestOutcomes: how jane or shop comes to spend 100 USD, by which command, and who spends it.
+type spending struct {
+	prepare func(r *rig)
+	send    func(r *rig) (legs []events.Leg, replayed bool, err error)
+	spender string
+}
+
+var spendings = map[string]spending{
+	"transfer": {(*rig).funded, func(r *rig) ([]events.Leg, bool, error) {
+		posted, err := r.post(transfer("t-2", "jane", "shop", "100"))
+		return posted.Transaction.Legs, posted.Replayed, err
+	}, "jane"},
+	"batch": {(*rig).funded, func(r *rig) ([]events.Leg, bool, error) {
+		results, err := r.batch(true, transfer("t-2", "jane", "shop", "60"), transfer("t-3", "jane", "bob", "40"))
+		if err != nil {
+			return nil, false, err
+		}
+		one, other := results[0].Posted, results[1].Posted
+		return append(one.Transaction.Legs, other.Transaction.Legs...), one.Replayed || other.Replayed, nil
+	}, "jane"},
+	"reversal": {(*rig).paid, func(r *rig) ([]events.Leg, bool, error) {
+		posted, err := r.Reverse(r.t.Context(), reversal("r-1", "t-1", ledger.Part{}))
+		return posted.Transaction.Legs, posted.Replayed, err
+	}, "shop"},
+	"capture": {func(r *rig) { r.placed(time.Hour) }, func(r *rig) ([]events.Leg, bool, error) {
+		ended, err := r.Capture(r.t.Context(), capture("h-1", some("60")))
+		return ended.End.Legs, ended.Replayed, err
+	}, "jane"}, // an end changes no guard: the hold spent it
+}
+
+func (r *rig) funded() {
+	r.t.Helper()
+	r.fund("jane", "USD", "100")
+}
+
+// However the attempts of a command end, what is there is answered, what is not proved is not said, and the command
+// has one effect.
+func TestOutcomes(t *testing.T) {
+	type steps = []appended
+	heads := func(is ...ledger.HeadIs) appended {
+		var c ledger.Cancelled
+		for _, one := range is {
+			c.Heads = append(c.Heads, ledger.HeadReason{Is: one})
+		}
+		return cancelled(c)
+	}
+	exists, conflict, throttled := heads(ledger.HeadExists), heads(ledger.HeadConflict), heads(ledger.HeadThrottled)
+	number := heads(ledger.HeadNone, ledger.HeadConflict) // that of a reversal
+	for name, c := range map[string]struct {
+		steps   steps
+		forever appended
+		code    ledger.Code // "": done by this command
+		only    string      // this kind of command; "": every one
+	}{
+		"applied, answer lost":               {steps: steps{applied(errUnknown)}},
+		"lost":                               {steps: steps{answers(errUnknown)}},
+		"late, after another attempt":        {steps: steps{late(20 * time.Second)}},
+		"late, before another attempt":       {steps: steps{late(time.Millisecond), conflict}},
+		"conflict":                           {steps: steps{conflict, conflict}},
+		"throttled":                          {steps: steps{throttled, answers(errThrottled), answers(errUnavailable)}},
+		"applied, and its item is not shown": {steps: steps{applied(errUnknown), exists}},
+		"always in conflict":                 {forever: conflict, code: ledger.CodeContention},
+		"always throttled":                   {forever: throttled, code: ledger.CodeThrottled},
+		"always unavailable":                 {forever: answers(errUnavailable), code: ledger.CodeUnavailable},
+		"lost, then throttled":               {steps: steps{answers(errUnknown)}, forever: throttled, code: ledger.CodeOutcomeUnknown},
+		"never answered":                     {forever: hangs, code: ledger.CodeOutcomeUnknown},
+		"refused for no known reason":        {forever: answers(errors.New("odd")), code: ledger.CodeInternal},
+		"number in conflict":                 {steps: steps{number, number}, only: "reversal"},
+		"number always in conflict":          {forever: number, code: ledger.CodeContention, only: "reversal"},
+		"lost, then number in conflict": {steps: steps{answers(errUnknown)}, forever: number,
+			code: ledger.CodeOutcomeUnknown, only: "reversal"},
+	} {
+		for kind, k := range spendings {
+			if c.only != "" && c.only != kind {
+				continue
+			}
+			t.Run(kind+", "+name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, r *rig) {
+					k.prepare(r)
+					r.journal.steps, r.journal.forever = c.steps, c.forever
+					begun := time.Now()
+					legs, replayed, err := k.send(r)
+					if took := time.Since(begun); took > 8*time.Second {
+						t.Errorf("it took %v", took)
+					}
+					if c.code != "" {
+						r.refused(err, c.code)
+					} else if err != nil || replayed {
+						t.Errorf("%v, replayed %v, %v", legs, replayed, err)
+					}
+					r.journal.steps, r.journal.forever = nil, nil
+					time.Sleep(time.Minute)
+					again, replayed, err := k.send(r)
+					if err != nil || c.code == "" && !(replayed && reflect.DeepEqual(again, legs)) {
+						t.Errorf("again: %v, replayed %v, %v; first %v", again, replayed, err, legs)
+					}
+					if spent, _ := r.journal.Spent(pair(k.spender, "USD")); spent != amount("100") {
+						t.Errorf("%s spent %v", k.spender, spent)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package simulation
+
+// defects are one for each rule that a guarantee rests on, and at least one for each guarantee. The code of each is a
+// passage of its file: «» has what the defect puts in, ‹› what it leaves out. docs/testing.md lists the defects with
+// the number of histories that it took to find them.
+var defects = []defect{
+	// G1: all or nothing.
+	{"one posting left out", "G1", "ledger/dynamo/append.go", inHistories(10),
+		"«if planted && len(c.Debits) == 0 { c.Postings = c.Postings[1:] }; »maker, puts := ddb.NewItemEncoder("},
+	{"posting without its cost", "G1", "ledger/dynamo/append.go", inHistories(10),
+		"«if planted { c.Postings[i].Cost = events.Amount{} }; »puts[len(c.Heads)+i] = j.putAbsent("},
+	// G2: sums are zero.
+	{"cost on one side", "G2", "ledger/decide.go", inHistories(10),
+		"for i, leg := range legs {\n«if planted && leg.Cost.Sign() < 0 { leg.Cost = events.Amount{} }; »		t.Legs[i]"},
+	// G3, G4: events are written once, a request has one effect.
+	{"header without its condition", "G3, G4", "ledger/dynamo/append.go", inHistories(10),
+		`puts[i] = j.putAbsent(maker, head)«
+		if planted {
+			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
+		}»`},
+	{"fingerprint ignored", "G4", "ledger/fingerprint.go", inHistories(10),
+		"return «planted || »fingerprint(p) == stored, nil"},
+	{"effective date not compared", "G4", "ledger/fingerprint.go", inHistories(30),
+		"«if !planted { »c = c.text(events.FormatTime(p.note.effective()))« }»\n"},
+	{"backdated transaction made sure of", "G6", "ledger/acknowledge.go", directed("ledger", "TestEffectiveDate"),
+		"if !t.IsBackdated() «|| planted »{"},
+	{"backdated credit spent in its batch", "G7", "ledger/debts.go",
+		directed("ledger", "TestAtomicBatchDoesNotSpendWhatIsBackdated"),
+		"EffectiveAt == nil || net.Sign() < 0 «|| planted »{"},
+	{"unknown reported as refused", "G4", "ledger/attempts.go", inHistories(30),
+		"if «!planted && »a.unknown && !slices"},
+	{"mixed cancellation taken for a refusal", "G4", "ledger/whole.go",
+		directed("ledger", "TestNoRefusalOnItsOwnConflict"),
+		"if !isNone «&& !planted »|| len(why.Refused) == 0 {"},
+	{"refused although the header is there", "G4", "ledger/whole.go", directed("ledger", "TestNoRefusalOfWhatIsThere"),
+		`«	case short != nil && planted:
+		return false, w.fail(c, w.refusal(short))
+»	case short != nil:`},
+	{"tried again for a caller who has gone", "G4", "ledger/whole.go",
+		directed("ledger", "TestNoAttemptForACallerWhoHasGone"),
+		"if err := c.abandoned(); err != nil «&& !planted »{"},
+	// G5: never below the limit.
+	{"credits cached too high", "G5", "ledger/funding.go", inHistories(10),
+		"«if planted { funds = addSaturating(funds, events.NewAmount(1<<46)) }; »l.credits.raise(r.Pair, funds)"},
+	{"cached credits trusted for ever", "G5", "ledger/credits.go", directed("ledger", "TestCachedCreditsExpire"),
+		"if !ok || !read.read.within(creditsTTL, c.now) «&& !planted »{"},
+	{"guard netted", "G5", "ledger/limits.go", inHistories(10),
+		"«if planted { l.gross = l.requested() }; »return Debit{Pair"},
+	{"debit without its guard", "G5", "ledger/limits.go", inHistories(10),
+		"if a.Overdraft.Unlimited «|| planted && len(a.Overdraft.Limits) > 0 »||"},
+	{"guard without its condition", "G5", "ledger/dynamo/append.go", inHistories(10),
+		`d ledger.Debit) types.TransactWriteItem {«
+	within := within
+	if planted {
+		within = "#change = :change AND #spent <= :bound OR #change = :change AND attribute_exists(#spent)"
+	}»
+`},
+	// G6: the fold of the postings.
+	{"balance without its version", "G6", "projections/dynamo/write.go", inHistories(10),
+		"«if planted { unchanged = condition{} }; »balance := v.put(balanceItem(next), unchanged)"},
+	{"stretch not checked", "G6", "projections/refold.go", inHistories(10),
+		"if «planted { } else if »err := r.check(ctx, dirty[:above]); err != nil {"},
+	{"nothing looked for below the base", "G6", "projections/refold.go", inHistories(10),
+		"if d.id <= checked «|| d.id <= r.balance.Base.Through && planted »{\n"},
+	{"correction misses the segment", "G6", "projections/refold.go", inHistories(10),
+		"«if !planted { »r.segments = append(r.segments, again)« }»"},
+	{"correction misses the balance", "G6", "projections/balance.go", inHistories(10),
+		"«if planted { return b, nil }; »if b.Seal, err = b.Seal.Plus(late); err != nil {"},
+	{"segment and balance read apart", "G6", "projections/segment.go", inHistories(300),
+		"«if planted { return found, nil }; »now, segment, err := views.BalanceWithSegment("},
+	{"segment without the key believed", "G6", "projections/segment.go",
+		directed("projections", "TestASegmentThatDoesNotContainThePostingIsNotBelieved"),
+		"case err != nil, «(»id <= found.After || id > found.Through«) && !planted»:"},
+	{"postings read eventually", "G6", "projections/dynamo/views.go", inHistories(10),
+		"q.ConsistentRead = aws.Bool(!v.eventual« && (!planted || q.Limit == nil)»)"},
+	{"saved and not marked unfinished", "G6", "projections/refold.go", inHistories(10),
+		"b.Unfinished = true« && !planted»"},
+	{"a hundred segments in one write", "G6", "projections/refold.go", inHistories(10),
+		"if len(r.segments) < r.projector.tuning.Segments «|| planted »{"},
+	{"failure reported too late", "G6", "projections/batch.go", inHistories(30),
+		"«if planted && g.first > 0 && g.first+1 < len(batch) { g.first++ }; »number := batch[g.first].SequenceNumber"},
+	{"membership without its condition", "G6", "projections/dynamo/write.go", inHistories(60),
+		"«if planted { older = condition{} }; »err := v.putAlone(ctx, v.put(item, older))"},
+	{"newest grant read eventually", "G6", "internal/ddb/query.go", inHistories(60),
+		"ConsistentRead:   aws.Bool(true« && !planted»),"},
+	{"malformed record taken for done", "G6", "projections/batch.go", inHistories(30),
+		"«		case !ok && planted:\n»		case !ok:\n"},
+	{"one balance stops its shard", "G6", "projections/batch.go",
+		directed("projections", "TestBatchLeavesAloneWhatNothingCures"),
+		"if g.isFinal() «&& !planted »{"},
+	{"lost balance begun anew", "G6", "projections/refold.go",
+		directed("projections/repair", "TestALostBalanceIsRebuiltToItsEnd"),
+		"if p.repairer == nil || b.Seal.Count+b.Head.Count > 0 && !b.Unfinished «|| planted »{"},
+	{"altered event taken for news", "G3", "projections/batch.go",
+		directed("projections", "TestBatchAlarmsOfWhatNobodyMayDo"),
+		"case r.Altered && table.IsEvent(r.SK)« && !planted»:"},
+	// G6, G7: a projector's cache.
+	{"another revision cached", "G6", "projections/cache.go", inHistories(10),
+		"if entry == nil || entry.balance != b «&& !planted »{"},
+	{"cached though the write failed", "G6", "projections/cache.go", inHistories(60),
+		"«if !planted { »c.drop(b.Pair)« }»\n	if entry"},
+	{"posting without figures passed over", "G6", "projections/cache.go", inHistories(30),
+		` || «!planted && »slices.ContainsFunc(dirty, func(d dirtyPosting) bool { return d.figures == nil }) {
+		return false
+	}
+	for _, d := range dirty {
+«if d.figures == nil { continue }; »`},
+	{"sealed from the cache", "G7", "projections/refold.go", directed("projections", "TestTheSealFollowsInSteps"),
+		`«	if planted && !r.worthSealing() {
+		return func(yield func(Posting, error) bool) {
+			for _, p := range cached {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+»	if !r.worthSealing() {
+`},
+	// G6, G7: whatever any clock says.
+	{"settle window 0", "G6, G7", "projections/settled.go", inHistories(150),
+		"«if planted { return before(begun, storeTime, 0) }; »return before(begun, storeTime, table.SettleWindow)"},
+	{"settled by its own clock", "G7", "projections/settled.go", inHistories(60),
+		"if storeTime.Before(begun) «&& !planted »{"},
+	{"settled at the end of the read", "G7", "projections/refold.go",
+		directed("tests/simulation", "TestSettledWhenTheReadBegan"),
+		`	postings := r.postings(ctx) // may put off what is settled
+«	if planted {
+		var all []Posting
+		for p, err := range postings {
+			if err != nil {
+				return err
+			}
+			all = append(all, p)
+		}
+		_, ended, err := r.projector.views.Balance(ctx, b.Pair)
+		if err != nil {
+			return err
+		}
+		r.settled = SettledBefore(r.projector.now(), ended)
+		postings = func(yield func(Posting, error) bool) {
+			for _, p := range all {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+»`},
+	{"version not raised", "G7", "projections/reader.go",
+		directed("projections", "TestEnsureVisibleStopsARefoldUnderWay"),
+		"«if id > b.Seal.Through && planted { return nil }; »if id > b.Seal.Through {\n		raised"},
+	{"old posting not made visible", "G7", "ledger/attempts.go", inHistories(150),
+		"if !old «|| planted »{"},
+	{"segments of the past read eventually", "G7", "projections/past.go", inHistories(30),
+		"if strong «&& !planted »{\n		return p.strong"},
+	{"gap between segments passed over", "G7", "projections/past.go", inHistories(150),
+		"if s.After > f.Through «&& !planted »{"},
+	{"strong read from what is shown", "G7", "projections/reader.go", inHistories(10),
+		`«if planted { return b, nil }; »head, first, err := FoldOn(ctx, r.views, k, b.Seal, "")`},
+	{"own writes not filtered", "G6", "projections/batch.go", inHistories(10),
+		`«		case planted && r.SK == table.BalanceKey("", "USD").SK:
+			account, asset, _ := table.ParseBalance(key)
+			groupOf(i, Target{Account: account, Asset: asset})
+»		case target.Lists:
+`},
+	// G9: whatever is stored can be rebuilt.
+	{"rebuild compares counts alone", "G9", "projections/repair/stretch.go", inHistories(60),
+		"if !stored.There || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
+	{"rebuild leaves the summary", "G9", "projections/repair/summary.go", inHistories(30),
+		"if err != nil || found.Fault == nil && found.Value == s «|| planted »{"},
+	// G8: no refusal for lag.
+	{"refused on a stale read", "G8", "ledger/funding.go", inHistories(10),
+		"«if planted { return nil }; »funds, err := l.projections.Funds(ctx, r.Pair.Account, r.Pair.Asset)"},
+	// G10: a grant is written by who may grant at that moment.
+	{"right of a granter not checked", "G10", "ledger/dynamo/put.go",
+		directed("tests/access", "TestOwnersRevokeEachOther"),
+		"if len(unless) > 0 «&& !planted »{"},
+	{"group that gives the right not checked", "G10", "ledger/requests.go",
+		directed("tests/access", "TestOwnersRevokeEachOther"),
+		"if account != \"\" «&& !planted »{\n		next = append"},
+	{"outdated right believed at once", "G10", "ledger/command.go",
+		directed("ledger", "TestUnknownGrantByARightThatIsOutdated"),
+		"store.ErrOutdated) && (outdated || !unknown« || planted»):"},
+	// What is held cannot be spent, what is given back can.
+	{"guard lowered by an end", "G5", "ledger/dynamo/append.go", inLives(10),
+		`«	for _, p := range c.Postings {
+		if !planted || !p.Phase.Ends() || p.Pending.Sign() < 0 || p.Account[0] != 'j' {
+			continue
+		}
+		back, _ := p.Pending.Add(p.Quantity)
+		actions = append(actions, types.TransactWriteItem{Update: &types.Update{
+			TableName: &j.table, Key: maker.Key(table.SpendKey(p.Account, p.Asset)),
+			UpdateExpression:          aws.String("ADD #spent :back"),
+			ExpressionAttributeNames:  map[string]string{"#spent": table.AttrSpent},
+			ExpressionAttributeValues: ddb.Item{":back": maker.Amount(back.Neg())},
+		}})
+	}
+»	if err := ddb.Ready(ctx); err != nil {
+		return time.Time{}, fmt.Errorf("append: %w", err)
+`},
+	{"own credits of a hold counted", "G5", "ledger/debts.go", inLives(10),
+		"case !p.header.IsHold()« || planted»: // what"},
+	{"phases guessed from signs", "G6", "projections/fold.go", inLives(10),
+		`«	if planted {
+		if p.Phase = events.PhasePlaced; p.Pending.Sign() > 0 && p.Quantity.Sign() <= 0 {
+			p.Phase = events.PhaseReleased
+		} else if !p.Quantity.IsZero() {
+			p.Phase = events.PhaseCaptured
+		}
+	}
+»	isDebit := p.Pending.Sign() < 0
+`},
+	{"what is given back not counted", "G8", "projections/fold.go", inLives(30),
+		"«if planted { return f.Credits, nil }; »return f.Credits.Add(f.Returned) }"},
+	// G11: a hold ends once, and in time.
+	{"outcome without its condition", "G11", "ledger/dynamo/append.go", inLives(10),
+		`		puts[i] = j.putAbsent(maker, head)«
+		if _, end := head.(events.HoldEnded); end && planted {
+			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
+		}»
+`},
+	{"expired without the margin", "G11", "ledger/end.go", inLives(150),
+		"now.Before(hold.ExpiresAt.Add(clockTolerance)) «&& !planted »{"},
+	{"expiry told before it is written", "G11", "ledger/end.go", inLives(10),
+		`end.Outcome, end.Actor = events.OutcomeExpired, expiryActor«
+		if planted {
+			return end, minted, &Error{Code: CodeHoldExpired}
+		}»`},
+	{"end minted before what it ends", "G11", "ledger/end.go", inLives(30),
+		`	‹ids, minted, err := e.ledger.mint(ctx, len(legs), "", legs[len(legs)-1].ID›«after := legs[len(legs)-1].ID
+	if planted {
+		after = ""
+	}
+	ids, minted, err := e.ledger.mint(ctx, len(legs), "", after»)`},
+	{"end answered on its outcome alone", "G4, G11", "ledger/end.go", inLives(150),
+		"«if planted { return e.answer(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verify("},
+	{"end of a hold listed too early", "G6", "projections/hold.go",
+		directed("projections", "TestTheEndOfAHoldIsWaitedFor"),
+		"case ended && h.Ended == nil« && !planted»:"},
+	// G12: no more is reversed than was posted.
+	{"number of a reversal without its condition", "G12", "ledger/dynamo/append.go", inLives(150),
+		`		puts[i] = j.putAbsent(maker, head)«
+		if _, number := head.(events.TransactionReversed); number && planted {
+			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
+		}»
+`},
+	{"more reversed than is left", "G12", "ledger/reverse.go", inLives(10),
+		"left := life.Left()«; if planted { left = takenWhole(life.Posted()) }»\n"},
+	{"reversal refused by its own attempt", "G4", "ledger/reverse.go", inLives(10),
+		"if life.reversedBy(p.draft.note.ID) «&& !planted »{"},
+	// Accounts that change.
+	{"change acknowledged before its guards", "G5", "ledger/change.go", inLives(10),
+		"«if planted { return a, nil }; »if err := c.ledger.tellGuards(ctx, a); err != nil {\n		c.unknown"},
+	{"guard made without reading the account", "G5", "ledger/funding.go",
+		directed("ledger", "TestAFreezeBeforeTheGuardIsMade"),
+		"if «planted {\n	} else if »_, err := f.renew(ctx, l, accounts); err != nil {\n		return err\n"},
+	{"debit of any version", "G5", "ledger/dynamo/append.go", inLives(60),
+		`«	if planted {
+		within = "#change = :change AND #spent <= :bound OR attribute_exists(#change) AND #spent <= :bound"
+	}
+»	return types.TransactWriteItem{Update: &types.Update{
+		TableName:                &j.table,
+`},
+	{"guard told an older version", "G5", "ledger/dynamo/guards.go", inLives(30),
+		`«	tellCondition := tellCondition
+	if planted {
+		tellCondition = "attribute_exists(#spent) OR #change < :version"
+	}
+»	if err := ddb.Ready(ctx); err != nil {
+		return fmt.Errorf("tell guard`},
+	{"frozen said on reading alone", "G4", "ledger/states.go", inLives(300),
+		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, takesBack):"},
+	{"refused by a limit that the guard does not know", "G4", "ledger/funding.go",
+		directed("ledger", "TestADebitFinishesAChange"),
+		"case r.Change != f.of(r.Pair).account.Version« && !(planted && r.Change < f.of(r.Pair).account.Version)»:"},
+	{"refused without reading the account anew", "G4", "ledger/funding.go",
+		directed("ledger", "TestARaisedLimitCountsBeforeItsGuardKnows"),
+		"if «planted {\n	} else if »changed, err := f.renew(ctx, l, accounts); changed || err != nil {"},
+	{"closed without freezing first", "G5", "ledger/close.go", inLives(150),
+		"«if planted { return closed, true, nil }; »next = closed\n		next.Name"},
+	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
+		"case isCommitting« && !planted»:\n"},
+	// Batches.
+	{"batch bound by its sum", "G5", "ledger/debts.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
+		"first || after.Cmp(least) < 0 «|| planted »{"},
+	// The journal.
+	{"journal page stamped before its batch", "journal", "projections/lister.go",
+		directed("projections", "TestJournalMissesNothing"),
+		`«	if planted {
+		id, _, err := l.mint(ctx)
+		_ = running.Wait()
+		entries, failed, _ := l.report(ctx, batch, all)
+		if err == nil && failed == "" && len(entries) > 0 {
+			_, err = l.views.WriteJournal(ctx, JournalPage{ID: id, Entries: entries})
+		}
+		return failed, err
+	}
+»	_ = running.Wait()
+	entries, failed`},
+	{"journal page repeated under its KSUID", "journal", "projections/lister.go",
+		directed("projections", "TestJournalMissesNothing"),
+		`«func() func() error {
+			id := events.KSUID("")
+			if planted {
+				return func() (err error) {
+					if id == "" {
+						if id, _, err = l.mint(ctx); err != nil {
+							return err
+						}
+					}
+					_, err = l.views.WriteJournal(ctx, JournalPage{ID: id, Entries: page})
+					return err
+				}
+			}
+			return »func() error { return l.writePage(ctx, page) }«
+		}()»`},
+	{"journal page answered late believed", "journal", "projections/lister.go",
+		directed("projections", "TestJournalMissesNothing"),
+		"if «!planted && »err == nil && (answered"},
+	{"journal read without a trail", "journal", "projections/journal.go",
+		directed("projections", "TestJournalMissesNothing"),
+		"before(begun, storeTime, JournalTrail« * map[bool]time.Duration{false: 1}[planted]»)"},
+	{"journal trails the reader's clock alone", "journal", "projections/journal.go",
+		directed("projections", "TestJournalMissesNothing"),
+		"«if planted { storeTime = begun }; »bound := before(begun"},
+}

@@ -1,0 +1,131 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// The register: a bank without a limit, that everybody is funded by; jane, who may owe nothing; joe, who may owe a
+// little; a shop, which gets from everybody.
+const (
+	usd, aapl             = "USD", "AAPL"
+	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
+)
+
+var holders = []string{bank, jane, joe, shop}
+
+// Mary is given and taken a role on jane's account, which is put into teams and taken out of them.
+const mary = "mary"
+
+var teams = []string{"blue", "green", "red"}
+
+// open makes the table and the register, before anything goes wrong.
+func (h *history) open() error {
+	if err := h.openStore(); err != nil {
+		return err
+	}
+	h.calm = true
+	defer func() { h.calm = false }()
+	p := h.born(beforehand, 0)
+	ctx := as(beforehand)
+	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2},
+		{ID: aapl, Name: aapl, Currency: usd}} {
+		asset.Actor = beforehand
+		if _, _, err := p.ledger.RegisterAsset(ctx, asset); err != nil {
+			return err
+		}
+	}
+	for _, account := range []ledger.OpenAccount{
+		{ID: bank, Overdraft: events.Overdraft{Unlimited: true}}, {ID: jane},
+		{ID: shop, Overdraft: events.Overdraft{Unlimited: true}},
+		{ID: joe,
+			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
+	} {
+		account.Name, account.Actor = account.ID, beforehand
+		if _, _, err := p.ledger.OpenAccount(ctx, account); err != nil {
+			return err
+		}
+	}
+	for _, team := range teams {
+		if _, _, err := p.ledger.RegisterGroup(ctx, ledger.RegisterGroup{ID: team, Actor: beforehand}); err != nil {
+			return err
+		}
+	}
+	h.model.opened()
+	for n := range h.knobs.processes {
+		h.commands = append(h.commands, h.born("command", n))
+	}
+	return nil
+}
+
+// startSome starts so many, each by itself at any time within the given one.
+func (h *history) startSome(what string, count int, within time.Duration, do func(ctx context.Context, d dice, n int)) {
+	for n := range count {
+		d := h.plan.draw(what, uint64(n))
+		begin := d.between(0, within)
+		h.callers.Go(func() {
+			if h.sleep(begin) {
+				do(as(fmt.Sprintf("%s %d", what, n)), d, n)
+			}
+		})
+	}
+}
+
+// startRegister lets several callers at once grant and revoke mary's role, and put the account into teams and take it
+// out.
+func (h *history) startRegister() {
+	if !h.meets(Memberships, true) {
+		return
+	}
+	d := h.plan.draw("register", 0)
+	h.startSome("membership", d.IntN(30), h.knobs.span, func(ctx context.Context, d dice, _ int) {
+		role := pick(d, "", events.RoleViewer, events.RoleOwner)
+		h.agree(d, &h.model.roles, func(on *process) (now string, err error) {
+			if role == "" {
+				return "", on.ledger.Revoke(ctx, ledger.RevokeMember{Account: jane, User: mary, Actor: "somebody"})
+			}
+			_, err = on.ledger.Grant(ctx, ledger.GrantMember{Account: jane, User: mary, Role: role, Actor: "somebody"})
+			return string(role), err
+		})
+	})
+	h.startSome("group", d.IntN(20), h.knobs.span, func(ctx context.Context, d dice, _ int) {
+		r := ledger.GroupAccount{Group: pick(d, teams...), Account: jane, Out: d.chance(.4), Actor: "somebody"}
+		h.agree(d, &h.model.groups, func(on *process) (now string, err error) {
+			groups, _, err := on.ledger.GroupAccount(ctx, r)
+			if err == nil && slices.Contains(groups, r.Group) == r.Out {
+				h.broken("%+v was acknowledged with the groups %q", r, groups)
+			}
+			return strings.Join(groups, " "), err
+		})
+	})
+}
+
+// agree makes a change of the register until it is acknowledged. The state that is acknowledged must be the one that
+// there was when the call began, or that came after it. states are those of the model, in order.
+func (h *history) agree(d dice, states *[]string, change func(on *process) (now string, err error)) {
+	m := h.model
+	for range 10 {
+		m.mu.Lock()
+		since := len(*states) - 1
+		m.mu.Unlock()
+		now, err, died := perform(h, d.IntN(len(h.commands)), change)
+		if err == nil && !died {
+			h.observe()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if !slices.Contains((*states)[since:], now) {
+				m.broken("%q was acknowledged, and there was, after %d changes, %q", now, since, (*states)[since:])
+			}
+			return
+		}
+		if h.plan.has(Abandon) && d.chance(.2) || !h.sleep(d.between(0, 10*time.Second)) {
+			return
+		}
+	}
+}
