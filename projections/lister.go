@@ -187,7 +187,7 @@ func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("list transaction %s in %s: %w", header.ID, key.PK, err)
+			return fmt.Errorf("list transaction %s: %w", header.ID, err)
 		}
 	}
 	return nil

@@ -381,6 +381,23 @@ func TestAPageAnsweredLateComesAgain(t *testing.T) {
 	}
 }
 
+// The log of a failure names the transaction, and no value of its metadata, which may be a person's.
+func TestListerLogsNoMetadata(t *testing.T) {
+	n := newNewsroom(t, "phone")
+	written := 0
+	n.beforeEntry = func(projections.ListedEntry) error {
+		if written++; written == 2 { // the entry by metadata
+			return errBroken
+		}
+		return nil
+	}
+	_, err := n.lister.List(t.Context(), news(posted("t-1", 1, map[string]string{"phone": "555-0100"})))
+	log := fmt.Sprint(err, n.log.String())
+	if written < 2 || !strings.Contains(log, "t-1") || strings.Contains(log, "555-0100") {
+		t.Errorf("%d entries, logged %s", written, log)
+	}
+}
+
 // The few deliveries that a record gets are not used up by a table that is throttled for a while.
 func TestListerWaitsForAThrottledStore(t *testing.T) {
 	for _, throttled := range []int{50, 1 << 30} {
