@@ -39,6 +39,18 @@ func TestHelpFitsATerminal(t *testing.T) {
 	})
 }
 
+func TestHelpOnNothing(t *testing.T) {
+	for _, topic := range [][]string{{"nope"}, {"account", "nope"}} {
+		code, out, problems := ledger(t, "", append([]string{"help"}, topic...)...)
+		if code != exitWrongUse || out != "" || !strings.Contains(problems, `unknown command "nope"`) {
+			t.Errorf("%v: exit %d: %s%s", topic, code, out, problems)
+		}
+	}
+	if code, out, _ := ledger(t, "", "help", "account", "open"); code != exitDone || !strings.HasPrefix(out, "open opens") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
 // Which API is called, and as whom, is said to the commands that call one, and JSON is asked for where there is some.
 func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
 	calling := []string{"me", "post", "asset add", "asset list", "show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",

@@ -123,5 +123,22 @@ data.`,
 		}
 	}
 	root.AddCommand(env.versionCommand())
+	refuseUnknownTopics(root)
 	return root
+}
+
+// refuseUnknownTopics makes help on a command that is none wrong use. By default, cobra prints the usage and succeeds.
+func refuseUnknownTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was just added
+	}
+	help.Args = func(_ *cobra.Command, topic []string) error {
+		found, rest, err := root.Find(topic)
+		if err == nil && len(rest) > 0 {
+			err = fmt.Errorf("unknown command %q for %q", rest[0], found.CommandPath())
+		}
+		return err
+	}
 }
