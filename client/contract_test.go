@@ -413,8 +413,8 @@ func list[T any](ctx context.Context, t *testing.T, l client.Listing[T]) {
 	}
 }
 
-// Every field of the document's bodies has its place in a type of the client's, and every field of these types stands in
-// the document.
+// Every field of the document's bodies has its place in a type of the client's, and every field of these types stands
+// in the document.
 func TestFieldsOfTheDocument(t *testing.T) {
 	d := readDocument(t)
 	w := walk{t, d, make(map[reflect.Type]map[string]bool)}

@@ -48,8 +48,8 @@ func madeUp(t testing.TB, answers transport) *Client {
 }
 
 // A send that got no answer may be carried out later, while the next one is refused. Whatever is lost and whenever
-// money comes: what Send reports as refused is not posted afterwards, and what it reports as posted is. A refusal takes as
-// long as it must, and no time when nothing was lost.
+// money comes: what Send reports as refused is not posted afterwards, and what it reports as posted is. A refusal takes
+// as long as it must, and no time when nothing was lost.
 func TestARefusalAfterAnUnansweredSendIsFinal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		money := time.Duration(rapid.IntRange(0, 12_000).Draw(r, "money after ms")) * time.Millisecond

@@ -17,8 +17,8 @@ func backdated(id, from, to, quantity string, ago time.Duration) ledger.PostTran
 	return r
 }
 
-// A backdated transaction stands at its effective date, says when it was recorded, is judged by the funds of now, and is
-// not made sure of, first answer or replay. It costs the requests of any other.
+// A backdated transaction stands at its effective date, says when it was recorded, is judged by the funds of now, and
+// is not made sure of, first answer or replay. It costs the requests of any other.
 func TestEffectiveDate(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")

@@ -86,7 +86,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// What cannot be ended delays only itself, is told as a delay that grows, and is ended by a later sweep, even after a week.
+// What cannot be ended delays only itself, is told as a delay that grows, and is ended by a later sweep, even after a
+// week.
 func TestSweepGoesOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(20)

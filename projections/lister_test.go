@@ -89,8 +89,8 @@ func news(all ...events.Event) []projections.Record {
 	return batch
 }
 
-// Headers are listed by time and by the indexed metadata that they have, holds are marked, and the journal tells of each
-// header and each end, from the image or from the table. A batch that comes again writes the same entries.
+// Headers are listed by time and by the indexed metadata that they have, holds are marked, and the journal tells of
+// each header and each end, from the image or from the table. A batch that comes again writes the same entries.
 func TestTransactionsAreListed(t *testing.T) {
 	for _, imaged := range []bool{true, false} {
 		n := newNewsroom(t, "order", "customer")
@@ -152,8 +152,8 @@ func TestPagesOfTheJournalAreBounded(t *testing.T) {
 	viewstest.Same(t, "requests", n.Requests(), viewstest.Requests{})
 }
 
-// A failure is reported with the first record that failed, or as an error if that is the batch's first. The journal tells
-// of what came before it alone, as the rest comes again. What no repetition cures is passed over, and counted.
+// A failure is reported with the first record that failed, or as an error if that is the batch's first. The journal
+// tells of what came before it alone, as the rest comes again. What no repetition cures is passed over, and counted.
 func TestListerReportsWhatFailed(t *testing.T) {
 	altered := table.TransactionKey("gone")
 	newer := fmt.Errorf("%w of version 9", events.ErrNewerEvent)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every command that calls the API is signed, or sends a token, as the flags say, else the environment. A token stands in
-// no text. What a signature is worth is tested in package sign.
+// Every command that calls the API is signed, or sends a token, as the flags say, else the environment. A token stands
+// in no text. What a signature is worth is tested in package sign.
 func TestWhoTheCommandsCallAs(t *testing.T) {
 	const secret, other = "eyJhbGciOi.eyJzdWIi.c2ln-_~+/==", "other.token"
 	const signed, token = "AWS4-HMAC-SHA256 ", "Bearer " + secret

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What runs on a DynamoDB that isn't there, or that doesn't answer, says where it looked. How soon is for people to see: a busy machine takes its time.
+// What runs on a DynamoDB that isn't there, or that doesn't answer, says where it looked. How soon is for people to
+// see: a busy machine takes its time.
 func TestAWrongEndpoint(t *testing.T) {
 	swallows, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

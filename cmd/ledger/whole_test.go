@@ -15,8 +15,8 @@ type step struct {
 	says []string
 }
 
-// take runs command lines on a whole ledger, one after the other, each once all before is projected. Words are separated
-// by single spaces.
+// take runs command lines on a whole ledger, one after the other, each once all before is projected. Words are
+// separated by single spaces.
 func take(t *testing.T, s *system.System, steps []step) {
 	t.Helper()
 	for _, c := range steps {

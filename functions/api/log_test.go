@@ -105,7 +105,8 @@ func TestReaderWhoLeft(t *testing.T) {
 	}
 }
 
-// The gateway's access log and the function's log have the gateway's id of a request, even if the caller gave it another.
+// The gateway's access log and the function's log have the gateway's id of a request, even if the caller gave it
+// another.
 func TestGatewayIDIsLogged(t *testing.T) {
 	f := newFixture(t)
 	event := gatewayEvent(func(e *gatewayRequestV2) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What was posted around the close of an account may be on either side of it; what was before must be gone, and no debit
-// comes after.
+// What was posted around the close of an account may be on either side of it; what was before must be gone, and no
+// debit comes after.
 func TestClosing(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	type entry struct {

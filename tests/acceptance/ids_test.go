@@ -24,7 +24,8 @@ func badIDs() []string {
 	}
 }
 
-// Ids of wrong characters or length are refused wherever they stand: in a path however encoded, a body, a header, a query.
+// Ids of wrong characters or length are refused wherever they stand: in a path however encoded, a body, a header, a
+// query.
 func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	var all []caller.Refusal

@@ -33,9 +33,9 @@ func expanded(line string) string {
 
 // refuseAll sends every request in a file of testdata, and holds the answer to what stands there and to what the API
 // promises of an error. Between empty lines stand, for each request: its name after #, if it has one; method and path;
-// headers (one of "-" is not sent); the body; status, code and the fields at fault ("" is one without a name); and
-// then headers and members that the answer must have. Lines after ## are titles. What is refused for what the ledger has
-// is refused as a dry run, too.
+// headers (one of "-" is not sent); the body; status, code and the fields at fault ("" is one without a name); and then
+// headers and members that the answer must have. Lines after ## are titles. What is refused for what the ledger has is
+// refused as a dry run, too.
 func refuseAll(t *testing.T, s *caller.Caller, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))

@@ -240,8 +240,8 @@ func (x *exchange) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// isGuard reports whether a request makes a guard or tells it of a change: before the first debit of a pair, also of one
-// that is refused then. It says that nothing was spent, as its absence does.
+// isGuard reports whether a request makes a guard or tells it of a change: before the first debit of a pair, also of
+// one that is refused then. It says that nothing was spent, as its absence does.
 func isGuard(input any) bool {
 	isSpend := func(item ddb.Item) bool {
 		key, err := ddb.KeyOf(item)

@@ -87,12 +87,13 @@ func scenarios() []scenario {
 	}
 }
 
-// ofTheStore are the scenarios that depend on the store: on its conditions, its transactions, its indexes and its stream.
+// ofTheStore are the scenarios that depend on the store: on its conditions, its transactions, its indexes and its
+// stream.
 var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds",
 	"Finding", "Groups"}
 
-// suite runs scenarios against the ledger at url, all unless some are named. It reports whether it ran all: -run may have
-// chosen some, too.
+// suite runs scenarios against the ledger at url, all unless some are named. It reports whether it ran all: -run may
+// have chosen some, too.
 func suite(t *testing.T, url string, names ...string) (all bool) {
 	began := time.Now()
 	seen := newCoverage()

@@ -172,8 +172,8 @@ type change struct {
 }
 
 // verdict returns what is wrong with an attempt, "" if nothing: the rights that the user may have had meanwhile are the
-// last acknowledged before it began, and all that were under way. While several change, an attempt reads each at a moment
-// of its own.
+// last acknowledged before it began, and all that were under way. While several change, an attempt reads each at a
+// moment of its own.
 func verdict(a attempt, changes []change, posted bool) string {
 	meanwhile := []rights{{}}
 	for _, c := range changes {

@@ -129,8 +129,8 @@ func (h *held) mayDo(d deed) bool {
 	return owner
 }
 
-// inOrder is what each deed does alone. Its inputs are deeds and nil for a look at everything, its outputs statuses, and
-// what was seen.
+// inOrder is what each deed does alone. Its inputs are deeds and nil for a look at everything, its outputs statuses,
+// and what was seen.
 var inOrder = (&porcupine.NondeterministicModel{
 	Init: func() []any { return []any{held{}} },
 	Step: func(state, input, output any) []any {

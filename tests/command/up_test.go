@@ -1,5 +1,5 @@
-// Package command tests the ledger's command in separate processes: those that serve are stopped or killed, and those of
-// operators find errors and repair them. Single cases are tested in the packages that implement the commands.
+// Package command tests the ledger's command in separate processes: those that serve are stopped or killed, and those
+// of operators find errors and repair them. Single cases are tested in the packages that implement the commands.
 package command
 
 import (

@@ -70,9 +70,9 @@ func TestNumbersAreKeptOrRefused(t *testing.T) {
 	}
 }
 
-// A page of AWS that holds all of its range, and as many items as were asked for, names its last item as the position to
-// go on from: nothing comes after it. DynamoDB Local never names such a position, and refuses it. Random requests don't
-// have it.
+// A page of AWS that holds all of its range, and as many items as were asked for, names its last item as the position
+// to go on from: nothing comes after it. DynamoDB Local never names such a position, and refuses it. Random requests
+// don't have it.
 func TestAPositionAtTheFarEndOfARange(t *testing.T) {
 	for _, forward := range []bool{true, false} {
 		real, inMemory := askBoth(t, querying(t, dynamodb.QueryInput{

@@ -1,5 +1,5 @@
-// Package conformance holds the adapters of the table to their contracts, on DynamoDB Local and in memory, and the store
-// in memory to the answers of DynamoDB Local.
+// Package conformance holds the adapters of the table to their contracts, on DynamoDB Local and in memory, and the
+// store in memory to the answers of DynamoDB Local.
 package conformance
 
 import (

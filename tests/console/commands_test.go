@@ -52,8 +52,8 @@ func (s *site) run(line string) string {
 	return string(out)
 }
 
-// replays runs the commands of a transaction, of which there are so many besides the one that reads it. Sent again, they
-// must be answered as the first time.
+// replays runs the commands of a transaction, of which there are so many besides the one that reads it. Sent again,
+// they must be answered as the first time.
 func (s *site) replays(id string, wrote int) {
 	s.Helper()
 	lines := s.commands(id)

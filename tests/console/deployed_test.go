@@ -312,7 +312,8 @@ func TestWhatThePagesSayOfAWrongAddress(t *testing.T) {
 	}
 }
 
-// While a gateway throttles or is away, pages say so after some seconds, the events go on, and nothing holds up the end.
+// While a gateway throttles or is away, pages say so after some seconds, the events go on, and nothing holds up the
+// end.
 func TestGatewayThatGoesAway(t *testing.T) {
 	full.Only(t, "waits until the client gives up, several times")
 	inEnvironment(t, signs())

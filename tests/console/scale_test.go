@@ -65,8 +65,8 @@ var bounds = map[string]int{
 	"do/transfer?from=jane":               0,
 }
 
-// Everything in a ledger of a thousand accounts is reached by links, and no page asks more often than in a small one. The
-// short run has fewer.
+// Everything in a ledger of a thousand accounts is reached by links, and no page asks more often than in a small one.
+// The short run has fewer.
 func TestAThousandAccounts(t *testing.T) {
 	t.Parallel()
 	s, f := newFronted(t)
@@ -89,8 +89,8 @@ func TestAThousandAccounts(t *testing.T) {
 	}
 }
 
-// BenchmarkPages measures pages of a ledger with ten thousand accounts, as many transactions of one of them, and as many
-// holders of one asset.
+// BenchmarkPages measures pages of a ledger with ten thousand accounts, as many transactions of one of them, and as
+// many holders of one asset.
 func BenchmarkPages(b *testing.B) {
 	s := newSite(b)
 	s.crowd(10_000, 20_000)

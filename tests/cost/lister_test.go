@@ -14,9 +14,9 @@ import (
 	views "ledger.example/projections/dynamo"
 )
 
-// Listing a transaction takes one write unit, and one for each indexed metadata key that it has; its batch takes one for
-// each started KB of its page. Nothing is read, as images show all, and a redelivery takes the same. What commands and
-// projections take, the other tests of this package bound.
+// Listing a transaction takes one write unit, and one for each indexed metadata key that it has; its batch takes one
+// for each started KB of its page. Nothing is read, as images show all, and a redelivery takes the same. What commands
+// and projections take, the other tests of this package bound.
 func TestCostOfLists(t *testing.T) {
 	t.Parallel()
 	l := newLives(t)

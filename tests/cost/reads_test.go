@@ -58,9 +58,9 @@ func asks(s *system.System, user string, status int, method, path, body string, 
 }
 
 // checkPatterns reads what a file of testdata has, each time by a process that has cached nothing. Between empty lines
-// stand, for each access pattern: its name after #; the request; the requests to the table that it takes; and the members
-// that the answer must show. "again: nothing" says that a second read by the same process takes no request, and "next
-// page: the same" that there is another page, which takes such requests, too.
+// stand, for each access pattern: its name after #; the request; the requests to the table that it takes; and the
+// members that the answer must show. "again: nothing" says that a second read by the same process takes no request, and
+// "next page: the same" that there is another page, which takes such requests, too.
 func checkPatterns(t *testing.T, register *system.System, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
@@ -140,8 +140,8 @@ func TestWritesOfATrade(t *testing.T) {
 	}
 }
 
-// A trade for a time in the past asks for what any other does, also when it is replayed long after: nothing is made sure
-// of.
+// A trade for a time in the past asks for what any other does, also when it is replayed long after: nothing is made
+// sure of.
 func TestWritesOfABackdatedTrade(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)

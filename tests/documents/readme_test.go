@@ -1,7 +1,7 @@
 // Package documents holds what is written beside the code to what the code does. It runs the commands of the README, of
-// docs/api.md and of docs/closing.md and compares the answers, and runs the sample payloads of the functions. In template.yaml and
-// watch.yaml the table is kept, no route is open, roles are narrow, and alarms watch metrics that exist and that the
-// ledger emits.
+// docs/api.md and of docs/closing.md and compares the answers, and runs the sample payloads of the functions. In
+// template.yaml and watch.yaml the table is kept, no route is open, roles are narrow, and alarms watch metrics that
+// exist and that the ledger emits.
 package documents
 
 import (
@@ -71,8 +71,8 @@ const projectionTime = 30 * time.Second
 // serve matches a block that serves a ledger until it is interrupted.
 var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 
-// TestSnippets runs every snippet of the README and of three walks through the API, in order, each document on one `up`, in
-// the short run on `up --memory`. A shell block must succeed. A JSON block is what the last command before it
+// TestSnippets runs every snippet of the README and of three walks through the API, in order, each document on one
+// `up`, in the short run on `up --memory`. A shell block must succeed. A JSON block is what the last command before it
 // answered ("…" stands for any text). A JSONL block is imported. A block that serves must become ready; the plain one
 // is the `up` that the others use. `go test` runs this test.
 func TestSnippets(t *testing.T) {

@@ -47,8 +47,8 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// project waits until all is projected. Time passes first: a pump that looked at this very instant counts as having seen
-// what was written at it.
+// project waits until all is projected. Time passes first: a pump that looked at this very instant counts as having
+// seen what was written at it.
 func project(s *system.System) {
 	s.T.Helper()
 	time.Sleep(time.Second)

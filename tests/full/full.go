@@ -46,8 +46,8 @@ func Only(t testing.TB, why string) {
 // missing has what Without was called for.
 var missing sync.Map
 
-// Without skips t, whatever is asked for, because what it needs is not on this machine and cannot be fetched. It says so
-// as Only does, once for all tests that need it.
+// Without skips t, whatever is asked for, because what it needs is not on this machine and cannot be fetched. It says
+// so as Only does, once for all tests that need it.
 func Without(t testing.TB, what string) {
 	t.Helper()
 	if _, told := missing.LoadOrStore(what, true); !told {

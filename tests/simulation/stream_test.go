@@ -246,8 +246,8 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 	}
 }
 
-// list hands the headers and the ends of holds of a batch to a lister, beside the projector. Its own requests do not fail,
-// as it makes them in parallel and a history must be the same each time; but it dies before a batch and after it.
+// list hands the headers and the ends of holds of a batch to a lister, beside the projector. Its own requests do not
+// fail, as it makes them in parallel and a history must be the same each time; but it dies before a batch and after it.
 func (h *history) list(batch []record) {
 	var wanted []record
 	for _, r := range batch {

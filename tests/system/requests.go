@@ -211,8 +211,8 @@ func Lines(requests []Request) []string {
 	return all
 }
 
-// WantRequests fails t unless the requests were these, in any order: those of one call may go side by side. A wanted one
-// that ends in … is any that begins so.
+// WantRequests fails t unless the requests were these, in any order: those of one call may go side by side. A wanted
+// one that ends in … is any that begins so.
 func WantRequests(t testing.TB, requests []Request, wanted ...string) {
 	t.Helper()
 	got := Lines(requests)

@@ -75,7 +75,8 @@ func NewestForm(form int) Option { return func(c *config) { c.form = form } }
 // Indexed sets the metadata keys by which transactions are listed; without it, there are none.
 func Indexed(keys ...string) Option { return func(c *config) { c.indexed = keys } }
 
-// Direct lets calls reach the API without a network, so that a ledger in memory can run in a bubble of testing/synctest.
+// Direct lets calls reach the API without a network, so that a ledger in memory can run in a bubble of
+// testing/synctest.
 func Direct(c *config) { c.direct = true }
 
 // Actor sets the service that calls the API; without it, the local caller does.

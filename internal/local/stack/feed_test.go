@@ -16,8 +16,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// A lister that fails, or that hangs, does not hold up the projector, nor the other way round: each has its own position
-// and gets everything once it works.
+// A lister that fails, or that hangs, does not hold up the projector, nor the other way round: each has its own
+// position and gets everything once it works.
 func TestFunctionsDoNotHoldUpEachOther(t *testing.T) {
 	for _, broken := range []string{"lister", "projector"} {
 		for _, how := range []string{"fails", "hangs"} {

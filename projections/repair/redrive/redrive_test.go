@@ -193,8 +193,8 @@ func TestWhatCannotBeDoneIsToldAndTheRestGoesOn(t *testing.T) {
 	w.wantPostings("jane", "USD", 2)
 }
 
-// Headers and ends of holds are listed, a page of the journal at a time, whichever function had set them aside. Those that
-// are not in the table are told of.
+// Headers and ends of holds are listed, a page of the journal at a time, whichever function had set them aside. Those
+// that are not in the table are told of.
 func TestTransactionsAreListed(t *testing.T) {
 	w := newWorld(t)
 	usd := w.post("jane", "USD", 1)
