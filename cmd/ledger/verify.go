@@ -165,7 +165,7 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 			"counts": map[string]int64{
 				"items": n.Items, "transactions": n.Transactions, "postings": n.Postings, "accounts": n.Accounts,
 				"findings": n.Findings, "unsettled": r.Unsettled, "without_checksum": r.WithoutChecksum,
-				"overdue_holds": r.Overdue, "guards_without_version": r.Untold,
+				"overdue_holds": r.Overdue, "guards_without_version": r.GuardsWithoutVersion,
 			},
 		})
 	}
@@ -208,9 +208,9 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 		fmt.Fprintf(env.out, "Not judged: %s with postings younger than the settle age\n",
 			counted(r.Unsettled, "projection", "projections"))
 	}
-	if r.Untold > 0 {
+	if r.GuardsWithoutVersion > 0 {
 		fmt.Fprintf(env.out, "Guards without the account's version: %d. Releases before accounts could change made "+
-			"those\n", r.Untold)
+			"those\n", r.GuardsWithoutVersion)
 	}
 	if r.Overdue > 0 {
 		fmt.Fprintf(env.out, "Open holds that should have expired 15 minutes ago: %d. Does the sweeper run?\n",
@@ -225,8 +225,8 @@ var rebuildable = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
 	audit.SegmentMissing,
 	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
-	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryAlone, audit.JournalBehind, audit.JournalWrong,
-	audit.ListsIncomplete,
+	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
+	audit.JournalBehind, audit.JournalWrong, audit.ListsIncomplete,
 }
 
 // nextStep is the command that repairs what a finding is about, or where the operator reads what to do.

@@ -74,14 +74,14 @@ type Counts struct {
 
 // Report is the result of an audit.
 type Report struct {
-	Counts          Counts
-	WithoutChecksum int64            // events without a checksum: those of version 1
-	Untold          int64            // guards that were told of no version: those of before accounts could change
-	Overdue         int64            // holds that should have expired long ago: nothing ends them
-	Unsettled       int64            // balances that kept changing; nothing about them is proved wrong
-	ByCode          map[Code]int64   // findings by code
-	ByKind          map[string]int64 // items of the scan by type, "unknown" for those of no type of ours
-	Findings        []Finding        // the first that were found, sorted by key
+	Counts               Counts
+	WithoutChecksum      int64            // events without a checksum: those of version 1
+	GuardsWithoutVersion int64            // guards that were told of no version: those of before accounts could change
+	Overdue              int64            // holds that should have expired long ago: nothing ends them
+	Unsettled            int64            // balances that kept changing; nothing about them is proved wrong
+	ByCode               map[Code]int64   // findings by code
+	ByKind               map[string]int64 // items of the scan by type, "unknown" for those of no type of ours
+	Findings             []Finding        // the first that were found, sorted by key
 }
 
 // Sound reports whether there are no findings.

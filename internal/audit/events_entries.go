@@ -32,8 +32,8 @@ type listing struct {
 }
 
 var (
-	ofHolds        = &listing{ofEvents, HoldEntryWrong, HoldEntryBehind, HoldEntryAlone, ""}
-	ofTransactions = &listing{ofLists, ListEntryWrong, ListEntryBehind, ListEntryAlone, table.AttrHeld}
+	ofHolds        = &listing{ofEvents, HoldEntryWrong, HoldEntryBehind, HoldEntryWithoutHold, ""}
+	ofTransactions = &listing{ofLists, ListEntryWrong, ListEntryBehind, ListEntryWithoutTransaction, table.AttrHeld}
 )
 
 // copies returns the steps of a hold in the list of an account. Its entry has copies of the events, which their

@@ -89,10 +89,10 @@ func (c *legCheck) alone(ctx context.Context, k table.Key, l life) (found []Find
 		found = append(found, e.belongsNowhere(l))
 	}
 	if p, ok := value.(posting); ok && p.transaction == l.id {
-		code, why := PostingAlone, ": there is no transaction "+strconv.Quote(l.id)
+		code, why := PostingWithoutTransaction, ": there is no transaction "+strconv.Quote(l.id)
 		switch {
 		case p.endsHeld() && l.isHold() && l.end == nil:
-			code, why = PostingNoEnd, ": hold "+strconv.Quote(l.id)+" has not ended"
+			code, why = PostingWithoutEnd, ": hold "+strconv.Quote(l.id)+" has not ended"
 		case l.exists:
 			why = ": transaction " + strconv.Quote(l.id) + " has no such leg"
 		}
@@ -128,7 +128,7 @@ func (c *legCheck) compareLegs(ctx context.Context, key table.Key, of dated, wan
 		}
 	}
 	if claims > 0 {
-		found = append(found, Finding{TransactionClaims, key, fieldLegs,
+		found = append(found, Finding{TransactionClaimsOthers, key, fieldLegs,
 			fmt.Sprintf("%d postings of others, such as transaction %q", claims, claimed), "postings of its own"})
 	}
 	return keys, append(found, c.audit.checksums.missingAmong(own)...)

@@ -21,7 +21,7 @@ func (a *Audit) checkAccount(ctx context.Context, of account) {
 		read.segments, read.postings = p.take(segments, asset), p.take(postings, asset)
 		read.closing = closingOf(of, asset)
 		if read.guard != nil && read.guard.change == 0 && of.version == 1 {
-			a.count(func(r *Report) { r.Untold++ })
+			a.count(func(r *Report) { r.GuardsWithoutVersion++ })
 		}
 		result := compare(ctx, read)
 		for _, prefix := range byAsset { // an unreadable item ends a comparison early

@@ -93,7 +93,7 @@ func (a *Audit) judgePlace(p groupPlace, newest grouping) []Finding {
 	code := GroupedBehind
 	switch {
 	case p.number > 0 && p.shown == nil, p.number == 0 && p.in:
-		code = GroupedAlone
+		code = GroupedWithoutChange
 	case p.number > 0 && slices.Contains(p.shown.groups, p.group) != p.in:
 		code, ought = GroupedDiffers, placeText(p.number, !p.in)
 	case p.unshown.IsZero(), a.isYoung(p.unshown):

@@ -96,7 +96,7 @@ func (a *Audit) member(ctx context.Context, of owner, user string, stored attrib
 	report := func(code Code, right string) { found = append(found, Finding{code, key, "", is, right}) }
 	switch {
 	case m.number != shown.number, m.number == 0 && m.role != "":
-		report(MembershipAlone, ought)
+		report(MembershipWithoutGrant, ought)
 	case m.role != shown.role:
 		report(MembershipDiffers, roleText(shown.number, shown.role))
 	case m.number == newest.number, a.isYoung(unshown.at):

@@ -43,16 +43,16 @@ var (
 
 	TransactionUnbalanced = newCode("transaction_unbalanced",
 		"a transaction, or an end of a hold, whose quantities or costs of an asset do not sum to zero")
-	TransactionShape   = newCode("transaction_shape", "legs that no request of this kind can produce")
-	FingerprintDiffers = newCode("fingerprint_differs", "a header whose fingerprint does not match its request")
-	TransactionClaims  = newCode("transaction_claims_others",
+	TransactionShape        = newCode("transaction_shape", "legs that no request of this kind can produce")
+	FingerprintDiffers      = newCode("fingerprint_differs", "a header whose fingerprint does not match its request")
+	TransactionClaimsOthers = newCode("transaction_claims_others",
 		"a header whose legs are the postings of another transaction")
-	PostingMissing = newCode("posting_missing", "a header's leg without its posting")
-	PostingDiffers = newCode("posting_differs", "a posting that differs from its header")
-	PostingAlone   = newCode("posting_without_transaction", "a posting that is in no header")
-	PostingNoEnd   = newCode("posting_without_end", "a posting that ends a hold of which no end is stored")
-	EndWithoutHold = newCode("end_without_hold", "an end of a transaction that is no hold, or does not exist")
-	EndWrong       = newCode("end_wrong",
+	PostingMissing            = newCode("posting_missing", "a header's leg without its posting")
+	PostingDiffers            = newCode("posting_differs", "a posting that differs from its header")
+	PostingWithoutTransaction = newCode("posting_without_transaction", "a posting that is in no header")
+	PostingWithoutEnd         = newCode("posting_without_end", "a posting that ends a hold of which no end is stored")
+	EndWithoutHold            = newCode("end_without_hold", "an end of a transaction that is no hold, or does not exist")
+	EndWrong                  = newCode("end_wrong",
 		"an end that its hold cannot have: other legs, more than was held, another sign, or another time")
 	ReversalMissing    = newCode("reversal_missing", "a gap in the numbers of a transaction's reversals")
 	ReversalWrong      = newCode("reversal_wrong", "a reversal that differs from its reversing transaction")
@@ -91,32 +91,32 @@ var (
 	HoldEntryWrong  = newCode("hold_entry_wrong", "an entry in a list of holds that differs from its hold")
 	HoldEntryBehind = newCode("hold_entry_behind",
 		"an entry in a list of holds that is missing, or does not show the hold's end")
-	HoldEntryAlone = newCode("hold_entry_without_hold",
+	HoldEntryWithoutHold = newCode("hold_entry_without_hold",
 		"an entry in a list of holds, of a hold or of an end that does not exist")
 
 	GroupMissing    = newCode("group_missing", "a group that has items or accounts but was never registered")
 	GroupingMissing = newCode("grouping_missing", "a gap in the numbers of the changes of an account's groups")
 	GroupingWrong   = newCode("grouping_wrong",
 		"a change of an account's groups that does not follow from the one before")
-	GroupedDiffers = newCode("grouped_differs", "a place in a group that differs from the change with its number")
-	GroupedAlone   = newCode("grouped_without_change", "a place in a group whose change does not exist")
-	GroupedBehind  = newCode("grouped_behind", "a place in a group that does not show the newest change of it")
+	GroupedDiffers       = newCode("grouped_differs", "a place in a group that differs from the change with its number")
+	GroupedWithoutChange = newCode("grouped_without_change", "a place in a group whose change does not exist")
+	GroupedBehind        = newCode("grouped_behind", "a place in a group that does not show the newest change of it")
 
 	ListEntryBehind = newCode("list_entry_behind",
 		"a transaction that is not in the list by time, or not in that of an indexed key that it has: one that was "+
 			"indexed later is complete only after a rebuild")
-	ListEntryWrong = newCode("list_entry_wrong", "an entry in a list of transactions that does not show a hold as one")
-	ListEntryAlone = newCode("list_entry_without_transaction",
+	ListEntryWrong              = newCode("list_entry_wrong", "an entry in a list of transactions that does not show a hold as one")
+	ListEntryWithoutTransaction = newCode("list_entry_without_transaction",
 		"an entry in a list of transactions, of one that does not exist, or that does not belong there")
 	JournalBehind   = newCode("journal_behind", "a transaction, or an end of a hold, that is not in the journal")
 	JournalWrong    = newCode("journal_wrong", "an entry in the journal of what did not happen, or not then")
 	ListsIncomplete = newCode("lists_incomplete",
 		"more entries of lists or of the journal missing, or wrong, than can be named")
 
-	GrantMissing      = newCode("grant_missing", "a gap in the numbers of a user's grants")
-	MembershipDiffers = newCode("membership_differs", "a membership that differs from the grant with its number")
-	MembershipAlone   = newCode("membership_without_grant", "a membership whose grant does not exist")
-	MembershipBehind  = newCode("membership_behind", "a membership that shows a grant older than the newest")
+	GrantMissing           = newCode("grant_missing", "a gap in the numbers of a user's grants")
+	MembershipDiffers      = newCode("membership_differs", "a membership that differs from the grant with its number")
+	MembershipWithoutGrant = newCode("membership_without_grant", "a membership whose grant does not exist")
+	MembershipBehind       = newCode("membership_behind", "a membership that shows a grant older than the newest")
 )
 
 // Finding is one defect: the item, what is stored there, and what is right by recomputation.

@@ -94,15 +94,15 @@ func (b book) ofAccounts() []corruption {
 			each(audit.AssetMissing, table.AssetKey("EUR"))},
 		{"role of a membership", set(viewer, table.AttrRole, ddb.String("owner")),
 			each(audit.MembershipDiffers, viewer)},
-		{"number of a membership", add(viewer, table.AttrNumber, 1), each(audit.MembershipAlone, viewer)},
+		{"number of a membership", add(viewer, table.AttrNumber, 1), each(audit.MembershipWithoutGrant, viewer)},
 		wrong("membership of 38 digits", viewer, table.AttrNumber, digits38, audit.WrongValue),
 		{"membership before its revocation", all(set(revoked, table.AttrNumber, ddb.Integer(1)),
 			set(revoked, table.AttrRole, ddb.String("owner")),
 			set(revoked, table.AttrPK2, ddb.String(table.UserPK2("u-2")))), each(audit.MembershipBehind, revoked)},
 		{"membership gone", drop(viewer), each(audit.MembershipBehind, viewer)},
 		{"membership that nobody granted", all(put(alone, viewer), set(alone, table.AttrUser, ddb.String("u-3")),
-			set(alone, table.AttrPK2, ddb.String(table.UserPK2("u-3")))), each(audit.MembershipAlone, alone)},
+			set(alone, table.AttrPK2, ddb.String(table.UserPK2("u-3")))), each(audit.MembershipWithoutGrant, alone)},
 		{"first grant gone", drop(firstGrant), each(audit.GrantMissing, firstGrant)},
-		{"revocation gone", drop(table.GrantKey("jane", "u-2", 2)), each(audit.MembershipAlone, revoked)},
+		{"revocation gone", drop(table.GrantKey("jane", "u-2", 2)), each(audit.MembershipWithoutGrant, revoked)},
 	}
 }

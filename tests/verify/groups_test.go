@@ -61,7 +61,7 @@ func (b book) ofGroups() []corruption {
 		{"place in a group of an older change", all(set(inIdle, table.AttrNumber, ddb.Integer(2)),
 			set(inIdle, table.AttrPK2, idlePK2)), each(audit.GroupedBehind, inIdle)},
 		{"place of a change that does not exist", set(inDesk, table.AttrNumber, ddb.Integer(9)),
-			each(audit.GroupedAlone, inDesk)},
+			each(audit.GroupedWithoutChange, inDesk)},
 		{"place that was taken out, and shows otherwise", set(inIdle, table.AttrPK2, idlePK2),
 			each(audit.GroupedDiffers, inIdle)},
 		wrong("place in the list of another group", inDesk, table.AttrPK2, idlePK2, audit.WrongKey),

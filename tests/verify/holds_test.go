@@ -59,7 +59,7 @@ func (b book) expires(name, hold string, at time.Time, more ...want) corruption 
 	expires := events.FormatTime(at)
 	return corruption{name, set(table.TransactionKey(hold), "ExpiresAt", ddb.String(expires)),
 		append(wants{{audit.HoldEntryBehind, table.OpenHoldKey(expires, hold), ""},
-			{audit.HoldEntryAlone, b.expiry(hold), ""}}, more...)}
+			{audit.HoldEntryWithoutHold, b.expiry(hold), ""}}, more...)}
 }
 
 // ofHolds are seen between a hold, its end and their postings.
@@ -102,21 +102,21 @@ func (b book) ofHolds() []corruption {
 			each(audit.PostingDiffers, back[0])},
 		wrong("posting of a hold with the version of others", opened[0], table.AttrEventVersion, ddb.Integer(2),
 			audit.WrongValue),
-		{"end gone", drop(backEnd), append(each(audit.PostingNoEnd, back...),
-			each(audit.HoldEntryAlone, b.entries("h-back")...)...)},
+		{"end gone", drop(backEnd), append(each(audit.PostingWithoutEnd, back...),
+			each(audit.HoldEntryWithoutHold, b.entries("h-back")...)...)},
 		{"end that cannot be read", unset(backEnd, "Actor"), wants{{audit.MissingAttribute, backEnd, "Actor"}}},
 		{"end and its postings gone", drop(append(back, backEnd)...), slices.Concat(b.uncounted(back[0]),
-			b.uncounted(back[1]), each(audit.HoldEntryAlone, b.entries("h-back")...))},
+			b.uncounted(back[1]), each(audit.HoldEntryWithoutHold, b.entries("h-back")...))},
 		captured("end of more than was held", -140, 140, wrongEnd),
 		captured("end of another sign", 40, -40, wrongEnd),
 		captured("end of nothing captured", 0, 0, wrongEnd),
 		captured("end that doesn't balance", -41, 40, want{audit.TransactionUnbalanced, partEnd, "Legs"}),
 		{"end before its hold", all(set(partEnd, "Legs[0].ID", ddb.String(string(early[0]))),
 			set(partEnd, "Legs[1].ID", ddb.String(string(early[1])))),
-			slices.Concat(wants{wrongEnd}, each(audit.PostingAlone, part...), each(audit.PostingMissing,
+			slices.Concat(wants{wrongEnd}, each(audit.PostingWithoutTransaction, part...), each(audit.PostingMissing,
 				table.PostingKey("ann", "USD", string(early[0])), table.PostingKey("shop", "USD", string(early[1]))))},
 		{"end of other accounts", set(partEnd, "Legs[1].Account", ddb.String("bank")),
-			wants{wrongEnd, {audit.PostingAlone, part[1], ""}, {audit.PostingMissing, moved(part[1], "bank"), ""}}},
+			wants{wrongEnd, {audit.PostingWithoutTransaction, part[1], ""}, {audit.PostingMissing, moved(part[1], "bank"), ""}}},
 		b.expires("captured after it expired", "h-part", time.Now().Add(-3*time.Hour), wrongEnd),
 		b.expires("expired before its time", "h-late", time.Now().Add(time.Hour),
 			want{audit.EndWrong, table.OutcomeKey("h-late"), "Legs"},
@@ -127,7 +127,7 @@ func (b book) ofHolds() []corruption {
 		endOf("end of a transaction that there isn't", "nothing"),
 		{"second claim on the end of another hold", all(put(claiming, wholeEnd),
 			set(claiming, "Transaction", ddb.String("h-open"))),
-			append(each(audit.HoldEntryBehind, b.entries("h-open")...), want{audit.TransactionClaims, claiming, "Legs"})},
+			append(each(audit.HoldEntryBehind, b.entries("h-open")...), want{audit.TransactionClaimsOthers, claiming, "Legs"})},
 		b.expires("hold for too long", "h-open", time.Now().Add(40*24*time.Hour),
 			want{audit.TransactionShape, openHold, "ExpiresAt"}),
 		{"hold that was asked for otherwise", all(
@@ -193,14 +193,14 @@ func (b book) ofHoldEntries() []corruption {
 			set(openAtShop, "Ended.PK", ddb.String(openHold.PK)), set(openAtShop, "Ended.Transaction", ddb.String("h-open")),
 			sealed(openAtShop, table.AttrEnded), set(openAtShop, table.AttrVersion, ddb.Integer(2)),
 			set(openAtShop, table.AttrSK2, ddb.String(table.HoldSK2("captured", openID)))),
-			each(audit.HoldEntryAlone, openAtShop)},
-		{"entry in an account that isn't of the hold", put(elsewhere, ofOpen), each(audit.HoldEntryAlone, elsewhere)},
-		{"second entry by expiry", put(expiring, openByExpiry), each(audit.HoldEntryAlone, expiring)},
+			each(audit.HoldEntryWithoutHold, openAtShop)},
+		{"entry in an account that isn't of the hold", put(elsewhere, ofOpen), each(audit.HoldEntryWithoutHold, elsewhere)},
+		{"second entry by expiry", put(expiring, openByExpiry), each(audit.HoldEntryWithoutHold, expiring)},
 		{"entry by expiry of a hold that there isn't", all(put(ofNothing, openByExpiry),
 			set(ofNothing, table.AttrPK2, ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard("nothing"))))),
-			each(audit.HoldEntryAlone, ofNothing)},
+			each(audit.HoldEntryWithoutHold, ofNothing)},
 		{"entry of another hold", set(ofOpen, table.AttrHeader, ddb.Map(b[table.TransactionKey("h-back")])),
-			wants{{audit.HoldEntryWrong, ofOpen, ""}, {audit.HoldEntryAlone, ofOpen, ""}}},
+			wants{{audit.HoldEntryWrong, ofOpen, ""}, {audit.HoldEntryWithoutHold, ofOpen, ""}}},
 	}
 }
 
@@ -221,14 +221,14 @@ func TestNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for after, overdue := range map[time.Duration]int64{0: 0, 14 * time.Minute: 0, 16 * time.Minute: 1} {
-		if report := at(expires.Add(after)); report.Overdue != overdue || report.Untold != 0 {
+		if report := at(expires.Add(after)); report.Overdue != overdue || report.GuardsWithoutVersion != 0 {
 			t.Errorf("%v after its expiry: %+v", after, report)
 		}
 	}
 	b.unset(table.SpendKey("ann", "USD"), table.AttrChange)
 	b.unset(table.SpendKey("margin", "USD"), table.AttrChange)
 	client = b.client(t)
-	if report := at(time.Now()); report.Untold != 2 {
+	if report := at(time.Now()); report.GuardsWithoutVersion != 2 {
 		t.Errorf("%+v", report)
 	}
 }

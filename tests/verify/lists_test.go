@@ -23,7 +23,8 @@ import (
 
 // ofListCodes are the codes of lists of transactions and of the journal, whose pages are not named by their accounts.
 var ofListCodes = []audit.Code{
-	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryAlone, audit.JournalBehind, audit.JournalWrong,
+	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
+	audit.JournalBehind, audit.JournalWrong,
 }
 
 // listed is the key of a transaction's entry in the list by time.
@@ -80,7 +81,7 @@ func (b book) ofLists() []corruption {
 	ofOpen, ofPart := b.listed("h-open"), b.listed("h-part")
 	// other is an entry under another key, of which the right one stays.
 	other := func(name string, from, to table.Key) corruption {
-		return corruption{name, put(to, from), each(audit.ListEntryAlone, to)}
+		return corruption{name, put(to, from), each(audit.ListEntryWithoutTransaction, to)}
 	}
 	by := func(entry table.Key, key, value string) table.Key {
 		return table.Key{PK: table.MetadataPK(key, value), SK: entry.SK}
@@ -117,7 +118,7 @@ func (b book) ofLists() []corruption {
 		other("entry of metadata that is not indexed", bought, by(bought, "city", "#")),
 		wrong("unknown attribute of an entry", deposited, "Note", ddb.String("x"), audit.UnknownAttribute),
 		{"entry without a KSUID", all(put(mistimed, deposited), drop(deposited)),
-			wants{{audit.WrongKey, mistimed, table.AttrSK}, {audit.ListEntryAlone, mistimed, ""},
+			wants{{audit.WrongKey, mistimed, table.AttrSK}, {audit.ListEntryWithoutTransaction, mistimed, ""},
 				{audit.ListEntryBehind, deposited, ""}}},
 		{"entry of the journal gone", entries(slices.Delete(slices.Clone(journaled), at, at+1)...),
 			each(audit.JournalBehind, gold)},

@@ -24,9 +24,10 @@ import (
 var ofProjections = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
 	audit.SegmentMissing,
-	audit.GroupedBehind, audit.GroupedDiffers, audit.GroupedAlone,
+	audit.GroupedBehind, audit.GroupedDiffers, audit.GroupedWithoutChange,
 	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
-	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryAlone, audit.JournalBehind, audit.JournalWrong,
+	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
+	audit.JournalBehind, audit.JournalWrong,
 }
 
 // rebuild rebuilds the accounts of the book that corruptions are about, and counts what it does not know what to do

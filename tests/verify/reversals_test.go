@@ -53,7 +53,7 @@ func (b book) ofReversals() []corruption {
 			add(reversing, "Legs[1].Quantity", -1)),
 			append(each(audit.PostingDiffers, ofReversing...), want{audit.ReversalWrong, first, ""})},
 		{"reversing transaction gone", drop(last),
-			append(each(audit.PostingAlone, ofLast...), want{audit.ReversalWrong, second, ""})},
+			append(each(audit.PostingWithoutTransaction, ofLast...), want{audit.ReversalWrong, second, ""})},
 		wrong("reversing transaction that was asked for otherwise", reversing, "Fingerprint", ddb.String("2:none"),
 			audit.FingerprintDiffers),
 	}
