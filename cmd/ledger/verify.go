@@ -224,7 +224,7 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 var rebuildable = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
 	audit.SegmentMissing,
-	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
+	audit.SummaryWrong, audit.MembershipBehind, audit.GroupedBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
 	audit.JournalBehind, audit.JournalWrong, audit.ListsIncomplete,
 }

@@ -100,6 +100,7 @@ func TestVerifyNamesTheNextCommand(t *testing.T) {
 	for want, f := range map[string]audit.Finding{
 		"ledger rebuild --account jane --asset USD --table books --region eu-central-1": {Code: audit.BalanceWrong, Key: names.BalanceKey("jane", "USD")},
 		"ledger rebuild --account jane --table books --region eu-central-1":             {Code: audit.SummaryWrong, Key: names.SummaryKey("jane")},
+		"ledger rebuild --account joe --table books --region eu-central-1":              {Code: audit.GroupedBehind, Key: names.GroupedKey("joe", "staff")},
 		"ledger rebuild --table books --region eu-central-1":                            {Code: audit.HoldEntryBehind, Key: names.OpenHoldKey("2026-11-29T09:00:00.000000Z", "h-1")},
 		"see docs/operations.md#audit, and don't rebuild before":                        {Code: audit.BalanceCountsMore, Key: names.BalanceKey("jane", "USD")},
 	} {
