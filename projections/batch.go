@@ -16,62 +16,61 @@ import (
 )
 
 const (
-	// accountsAtOnce is how many accounts of a batch are refolded in parallel. A refold waits for the store nearly
-	// all the time.
+	// accountsAtOnce is how many accounts of a batch are refolded in parallel. A refold mostly waits for the store.
 	accountsAtOnce = 32
-	// reportTime is what is left of a deadline to report what is done: well above a request that is under way.
+	// reportTime is reserved before a deadline for reporting the results. It is longer than a request in flight.
 	reportTime = time.Second
 )
 
-// Record is one record of the table's stream: which item changed, and the record's name for partial failures.
+// Record is one record of the table's stream. It names the item that changed.
 type Record struct {
-	SequenceNumber string
+	SequenceNumber string // identifies the record in partial batch failures
 	PK, SK         string
-	Removed        bool            // a REMOVE record; the ledger deletes nothing
-	Altered        bool            // a MODIFY record; the ledger alters no event
-	Figures        *events.Figures // of a posting, as the record shows them; nil: the table is read for them
+	Removed        bool            // a REMOVE record; the ledger never deletes an event
+	Altered        bool            // a MODIFY record; the ledger never alters an event
+	Figures        *events.Figures // of a posting, from the record; nil: they must be read
 	Written        time.Time       // about when the item changed; zero: unknown
-	Event          events.Event    // of a header or the end of a hold, as the record shows it; nil: likewise
+	Event          events.Event    // a header or the end of a hold, from the record; nil: it must be read
 }
 
-// group is the work that records of one batch ask for.
+// group is the work for the records of a batch that have the same target.
 type group struct {
 	Target
 	first   int            // position in the batch of its first record
-	records int            // how many there are
+	records int            // number of records
 	dirty   []dirtyPosting // of a balance
-	ended   bool           // of a hold: one of its records is of its end
-	from    int64          // of places in groups: the least number of a change
+	ended   bool           // of a hold: one of the records is of its end
+	from    int64          // of places in groups: the lowest number of a change
 	effort  effort         // of a balance
 	err     error
 }
 
-// lane returns what targets of one lane have in common: they are done one after another.
+// lane returns the key that serializes work: targets with the same lane are processed one after another.
 func (t Target) lane() string {
 	switch {
 	case t.Hold != "":
-		return "#" + t.Hold // no account has such an id
+		return "#" + t.Hold // # and % never begin the id of an account
 	case t.Group != "":
-		return "%" + t.Group // likewise
+		return "%" + t.Group
 	}
 	return t.Account
 }
 
-// Project applies a batch: it refolds each balance once whose postings the batch names, brings memberships, places in
-// groups and entries of holds up to date, and skips everything else, as the ledger's own writes come back through the
-// stream. A batch may be applied again. Groups of one account run one after another, because they share its summary.
+// Project applies a batch. It refolds each balance that the batch names once, and updates the memberships, places in
+// groups and entries of holds. It skips all other records: the projector's own writes are in the stream, too. Applying
+// a batch again is safe. Groups of one account run one after another, because they share the account's summary.
 //
-// Project does all that it can. It returns the sequence number of the first record whose group failed, "" if none
-// did; all records before it are done. If that is the batch's first record it returns an error instead, so that the
-// invocation fails and Lambda halves the batch. It stops a second before ctx's deadline; what isn't done then has
-// failed.
+// One failed group does not stop the others. Project returns the sequence number of the first record whose group
+// failed, "" if none did; all records before it are done. If that is the batch's first record, it returns an error
+// instead, so that the invocation fails and Lambda halves the batch. It stops a second before ctx's deadline.
+// Unfinished work then counts as failed.
 //
-// What no repetition can cure does not fail, as it would block its shard for hours: it is logged as an error and
-// counted in RecordsMalformed. That is a malformed key, and a balance or a membership with an event that cannot be
-// decoded. The latter stays as it is until the item is repaired; then a rebuild, or usually the next posting, brings
-// it up to date. An event of a newer version does fail: a deployment cures it.
+// A record that would fail on every retry does not count as failed, as it would block its shard for hours: it is logged
+// as an error and counted in RecordsMalformed. Such records have a malformed key, or name a balance or a membership
+// with an event that cannot be decoded. That projection stays stale until the event is repaired and a rebuild, or
+// usually the next posting, updates it. An event of a newer version does fail: a deployment makes it readable.
 //
-// A record of an event that was altered or deleted is logged and counted, and changes nothing.
+// A record of an altered or deleted event is logged and counted, and changes nothing.
 func (p *Projector) Project(ctx context.Context, batch []Record) (failed string, err error) {
 	ctx, cancel := untilReport(ctx)
 	defer cancel()
@@ -91,7 +90,7 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 			for _, g := range lane {
 				g.err = p.RetryThrottled(ctx, func() error { return p.apply(ctx, g) })
 			}
-			return nil // one lane's failure stops no other
+			return nil // one lane's failure must not stop the others
 		})
 	}
 	_ = running.Wait()
@@ -99,7 +98,7 @@ func (p *Projector) Project(ctx context.Context, batch []Record) (failed string,
 	return p.report(ctx, batch, groups)
 }
 
-// untilReport returns a context that ends when what is left of ctx is only enough to report what is done.
+// untilReport returns a context that ends reportTime before the deadline of ctx.
 func untilReport(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithDeadline(ctx, deadline.Add(-reportTime))
@@ -107,8 +106,8 @@ func untilReport(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// groups sorts the records of a batch into groups, in the order of their first records, and reports records that
-// nobody should have caused.
+// groups returns the records of a batch by target, in the order of their first records. It raises alarms for records
+// that the ledger itself cannot have caused.
 func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 	var groups []*group
 	known := make(map[Target]*group)
@@ -127,14 +126,14 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 		target, ok := TargetOf(key)
 		switch {
 		case r.Removed && table.IsEvent(r.SK):
-			p.alarm(ctx, "event was deleted", r, "EventsDeleted")
+			alarm(ctx, p.log, "event was deleted", r, "EventsDeleted")
 		case r.Removed:
-			p.alarm(ctx, "item was deleted", r, "ItemsDeleted")
+			alarm(ctx, p.log, "item was deleted", r, "ItemsDeleted")
 		case r.Altered && table.IsEvent(r.SK):
-			p.alarm(ctx, "event was altered", r, "EventsAltered")
+			alarm(ctx, p.log, "event was altered", r, "EventsAltered")
 		case target.Lists:
 		case !ok:
-			p.alarm(ctx, "key is malformed", r, "RecordsMalformed")
+			alarm(ctx, p.log, "key is malformed", r, "RecordsMalformed")
 		case target.Asset != "":
 			g := groupOf(i, target)
 			g.dirty = append(g.dirty, dirtyPosting{events.KSUID(table.LastID(r.SK)), r.Figures, r.Written})
@@ -154,11 +153,7 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 	return groups
 }
 
-// alarm logs a record that somebody else caused, and counts it in a metric.
-func (p *Projector) alarm(ctx context.Context, what string, r Record, metric string) {
-	alarm(ctx, p.log, what, r, metric)
-}
-
+// alarm logs a record that the ledger itself cannot have caused, and counts it in a metric.
 func alarm(ctx context.Context, log *slog.Logger, what string, r Record, metric string) {
 	log.ErrorContext(ctx, what, "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber, metric, 1)
 }
@@ -182,21 +177,21 @@ func (p *Projector) apply(ctx context.Context, g *group) error {
 	return p.RefreshGrouped(ctx, g.Account, g.from)
 }
 
-// isFinal reports whether a repetition would fail in the same way. What failed because of the cache is read the next
-// time.
+// isFinal reports whether every retry would fail, too. Missing postings are final only without the cache: the failure
+// dropped the cache entry, so a retry reads the table.
 func (g *group) isFinal() bool {
 	return isFinal(g.err) || errors.Is(g.err, ErrPostingsMissing) && !g.effort.cached
 }
 
-// isFinal reports whether work would fail in the same way again: because of an item that cannot be decoded, a fold out
-// of range, or missing events. Newer code's items can be decoded after a deployment: they are not final.
+// isFinal reports whether every retry would fail, too: because an item cannot be decoded, a fold overflows, or an event
+// is missing. An event of a newer version is not final: a deployment makes it readable.
 func isFinal(err error) bool {
 	return !errors.Is(err, events.ErrNewerEvent) && slices.ContainsFunc([]error{
 		store.ErrMalformedItem, events.ErrMalformedEvent, events.ErrUnknownEvent, events.ErrOverflow, store.ErrAbsent,
 	}, func(final error) bool { return errors.Is(err, final) })
 }
 
-// report logs each group that failed, and returns what Project returns. Records of groups that failed for good are
+// report logs each group that failed, and returns the results of Project. Groups that would fail on every retry are
 // counted as malformed.
 func (p *Projector) report(ctx context.Context, batch []Record, groups []*group) (failed string, err error) {
 	for _, g := range groups {
@@ -221,8 +216,9 @@ func (p *Projector) report(ctx context.Context, batch []Record, groups []*group)
 	return failed, err
 }
 
-// firstFailed returns how a batch reports the first record that failed, by its position and sequence number: by the
-// number, or by an error if it is the batch's first. An empty number would read as success.
+// firstFailed returns how to report the first failed record of a batch: its sequence number, or an error if it is the
+// batch's first record. record is its position. Without a sequence number it is an error as well, since "" would mean
+// success.
 func firstFailed(record int, number string, cause error) (failed string, err error) {
 	if record == 0 || number == "" {
 		return "", fmt.Errorf("record %d of the batch: %w", record+1, cause)

@@ -8,34 +8,33 @@ import (
 	"ledger.example/events"
 )
 
-// Bounds of a projector's cache. It stays below some 10 MB, so that it fits the smallest of functions.
+// Bounds of a projector's cache. It stays below about 10 MB and so fits the smallest Lambda function.
 const (
-	cachedAboveMax  = 16_384 // postings above one balance's seal: those of more than a thousand a second
+	cachedAboveMax  = 16_384 // postings above one balance's seal: more than 1,000 a second for the settle window
 	cachedOthersMax = 16_384 // other postings of one balance
-	cacheWeightMax  = 65_536 // weights of all entries
-	entryWeight     = 8      // weight of an entry itself; each of its postings weighs 1
+	cacheWeightMax  = 65_536 // total weight of all entries
+	entryWeight     = 8      // weight of an empty entry; each posting adds 1
 )
 
-// balanceCache knows which postings the balances count that a projector wrote or read last. A refold then reads only
-// what the seal is to pass. An entry is good for the very balance that it was committed with, version included, and
-// for no other. When the cache is full, arbitrary entries are dropped. It is safe for concurrent use.
+// balanceCache remembers which postings are counted in the balances that a projector last read or wrote. It lets a
+// refold read only the postings that the seal passes. An entry is valid only for a balance equal to the one that it was
+// committed with, version included. A full cache drops arbitrary entries. It is safe for concurrent use.
 type balanceCache struct {
 	mu      sync.Mutex
 	entries map[events.Pair]*cacheEntry
 	weight  int
 }
 
-// cacheEntry is what is known of the postings that one balance counts. One goroutine at a time uses it.
+// cacheEntry holds postings that one balance counts. It is not safe for concurrent use.
 type cacheEntry struct {
 	balance  Balance
 	above    []Posting                 // counted above the seal, ascending
 	complete bool                      // above has all of them
-	others   map[events.KSUID]struct{} // some of those that are counted, most of them at or below the seal
+	others   map[events.KSUID]struct{} // some other counted postings, most of them at or below the seal
 }
 
-// Lookup removes the entry of b from the cache and returns it; ok reports whether there was one. Otherwise it returns
-// an empty entry. The caller owns the entry, and calls Commit only if its refold succeeds: after any failure nothing
-// is known.
+// Lookup removes the entry of b from the cache and returns it. ok is false on a cache miss; the entry is then empty.
+// The caller owns the entry. It calls Commit only if its refold succeeds: after a failure the stored state is unknown.
 func (c *balanceCache) Lookup(b Balance) (entry *cacheEntry, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,8 +46,8 @@ func (c *balanceCache) Lookup(b Balance) (entry *cacheEntry, ok bool) {
 	return entry, true
 }
 
-// Extend adds postings that the stream showed and that e does not have. It reports whether e then has every posting
-// that is to be counted above the seal. If it cannot have, because figures are missing, nothing is added.
+// Extend adds dirty postings, which e does not have, from their stream records. It reports whether e then has every
+// posting to count above the seal. It adds nothing and returns false if e is incomplete or a record has no figures.
 func (e *cacheEntry) Extend(dirty []dirtyPosting) bool {
 	if !e.complete || slices.ContainsFunc(dirty, func(d dirtyPosting) bool { return d.figures == nil }) {
 		return false
@@ -60,8 +59,8 @@ func (e *cacheEntry) Extend(dirty []dirtyPosting) bool {
 	return true
 }
 
-// Commit puts e into the cache as the entry of b, the balance as it is stored by now. above, if not nil, is what b
-// counts above its seal; read are postings that b counts, wherever they are.
+// Commit puts e into the cache as the entry of b, the stored balance. above, if not nil, has the postings that b counts
+// above its seal. read has any postings that b counts.
 func (c *balanceCache) Commit(e *cacheEntry, b Balance, above *tail, read []events.KSUID) {
 	e.balance = b
 	if above != nil {
@@ -70,7 +69,7 @@ func (c *balanceCache) Commit(e *cacheEntry, b Balance, above *tail, read []even
 		e.above = above.postings
 	}
 	if len(e.others)+len(read) > cachedOthersMax {
-		e.others = nil // the newest are as likely to be asked for
+		e.others = nil // start again with the newest postings
 	}
 	if e.others == nil {
 		e.others = make(map[events.KSUID]struct{}, len(read))
@@ -92,7 +91,7 @@ func (c *balanceCache) Commit(e *cacheEntry, b Balance, above *tail, read []even
 	c.weight += e.weight()
 }
 
-// drop removes an entry. The lock is held.
+// drop removes an entry. The caller holds c.mu.
 func (c *balanceCache) drop(pair events.Pair) {
 	if e := c.entries[pair]; e != nil {
 		c.weight -= e.weight()
@@ -120,11 +119,12 @@ func (e *cacheEntry) find(id events.KSUID) (int, bool) {
 
 // tail collects the postings above a seal while a refold counts them.
 type tail struct {
-	after    events.KSUID // postings has all those counted after it
+	after    events.KSUID // postings is complete after it
 	postings []Posting
 }
 
-// add adds the next posting. Postings at or below seal may be dropped. If there is no room even so, all are.
+// add appends the next posting. When t is full, it drops the postings at or below seal. If the seal has not moved, it
+// drops all.
 func (t *tail) add(p Posting, seal events.KSUID) {
 	if len(t.postings) >= cachedAboveMax {
 		if seal <= t.after {
@@ -145,7 +145,7 @@ func (t *tail) cut(seal events.KSUID) {
 		return 1
 	})
 	if n > 0 {
-		t.postings = slices.Clone(t.postings[n:]) // releases the memory of the rest
+		t.postings = slices.Clone(t.postings[n:]) // frees the memory of the dropped postings
 	}
 	t.after = max(t.after, seal)
 }

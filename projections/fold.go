@@ -1,15 +1,16 @@
 // Package projections computes balances and account summaries from postings, and memberships from grants. It lists
-// holds, transactions, the accounts of groups, and all that happened: the journal. It also reads what it stores.
+// holds, transactions and the accounts of groups, and writes the journal: a feed of all transactions and ends of holds.
+// It also reads all of these.
 //
-// Everything that it stores can be computed again from events. A fold is the sum of an account's postings in one
-// asset, up to one KSUID. A balance stores three folds, each including the one before: base, seal and head. A segment
-// is the stored fold of a closed stretch of postings. A summary counts an account's balances. A membership is the role
-// of a user in an account.
+// All that it stores can be computed again from events. A fold is the sum of an account's postings in one asset, up to
+// one KSUID. A balance stores three folds, each of which includes the one before: base, seal and head. A segment is the
+// stored fold of a closed stretch of postings. A summary counts an account's balances. A membership is the role of a
+// user on an account.
 //
 // The table's stream only names the balances that changed. A Projector then refolds each: it reads the balance, adds
 // the postings after its seal, and writes the balance on the condition that its version is unchanged. KSUIDs are
 // created before the commit, on the clocks of many machines. A posting may therefore appear at or below the seal. Then
-// the stretch that contains it is added up again. A Reader answers strong reads with the same fold.
+// the stretch that contains it is counted again. A Reader answers strong reads with the same fold.
 package projections
 
 import (
@@ -22,7 +23,7 @@ import (
 	"ledger.example/events"
 )
 
-// ErrOrder is returned for a posting that is not after the fold it was to be added to: it may be counted already.
+// ErrOrder is returned when a posting is added to a fold that ends at or after it: the fold may count it already.
 var ErrOrder = errors.New("posting is not after the fold")
 
 // Fold is the sum of the postings of one pair up to and including Through. The zero Fold is that of no postings.
@@ -33,27 +34,26 @@ type Fold struct {
 	Expenditure events.Amount // sum of the signed costs
 	Count       int64         // number of postings
 
-	// Holds is how many of the postings place or end a hold. It only grows, so that an item that counts holds never
-	// turns into one that older code reads: its type is in an index, and each turn would write to that.
+	// Holds is the number of postings that place or end a hold. It never decreases. An item with holds has another
+	// type, and the type is in an index: each change of it would cost an index write.
 	Holds int64
-	// What is pending is that of open holds: of a stretch that has the end of a hold without its placing it is below
-	// zero.
+	// Pending amounts are those of open holds. In a stretch that has the end of a hold but not its placing, they are
+	// negative.
 	PendingDebits  events.Amount
 	PendingCredits events.Amount
-	Returned       events.Amount // what ended holds gave back of their debits, ever: it only grows
+	Returned       events.Amount // total that ended holds gave back of their debits; never decreases
 }
 
-// Posting is what a fold needs of a posting.
+// Posting is the part of a posting that a fold counts.
 type Posting struct {
 	ID events.KSUID
 	events.Figures
 }
 
-// Funds is all that was ever received, by credits or from ended holds. What was ever spent or held is at most that
-// much above it that the account's limit allows.
+// Funds is the total ever received, by credits and from ended holds. Spent exceeds it by the account's limit at most.
 func (f Fold) Funds() (events.Amount, error) { return f.Credits.Add(f.Returned) }
 
-// Spent is all that was ever spent or held: what the account's guard says once all commands are done.
+// Spent is the total ever spent or held. It equals the account's guard when no command is in flight.
 func (f Fold) Spent() (events.Amount, error) {
 	held, err := f.PendingDebits.Add(f.Returned)
 	if err != nil {
@@ -72,8 +72,8 @@ func (f Fold) Quantity() events.Amount {
 	return quantity
 }
 
-// Add returns f with p counted. Only here a posting becomes part of a sum. Errors: events.ErrOverflow; ErrOrder when
-// p is not after f.Through.
+// Add returns f with p counted. All sums of postings are made by Add. Errors: events.ErrOverflow; ErrOrder when p is
+// not after f.Through.
 func (f Fold) Add(p Posting) (Fold, error) {
 	if p.ID <= f.Through {
 		return Fold{}, ErrOrder
@@ -103,7 +103,7 @@ func (f Fold) Add(p Posting) (Fold, error) {
 	return f, nil
 }
 
-// addPending counts what a posting of a hold does to the pending amounts.
+// addPending counts the pending amounts of a posting of a hold.
 func (f Fold) addPending(p Posting) (Fold, error) {
 	f.Holds++ // at most Count
 	isDebit := p.Pending.Sign() < 0
@@ -118,7 +118,7 @@ func (f Fold) addPending(p Posting) (Fold, error) {
 	if f.PendingDebits, err = f.PendingDebits.Sub(p.Pending); err != nil || p.Phase == events.PhasePlaced {
 		return f, err
 	}
-	returned, err := p.Pending.Add(p.Quantity) // what was held less what was spent of it
+	returned, err := p.Pending.Add(p.Quantity) // the part of the hold that was not spent
 	if err != nil {
 		return f, err
 	}
@@ -153,7 +153,7 @@ func (f Fold) Minus(g Fold) (Fold, error) {
 	})
 }
 
-// Earlier returns the earlier of two KSUIDs; either may be missing, which is "".
+// Earlier returns the earlier of two KSUIDs. "" is a missing one and never the earlier.
 func Earlier(a, b events.KSUID) events.KSUID {
 	if a == "" || b != "" && b < a {
 		return b
@@ -161,8 +161,8 @@ func Earlier(a, b events.KSUID) events.KSUID {
 	return a
 }
 
-// ReadPostings reads the postings of k after `after` and through `through` ("": to the end) in order. It holds one
-// page of them at most. The first error ends it.
+// ReadPostings yields the postings of k after `after` and through `through` ("": to the end), in order. It holds at
+// most one page of them in memory. The first error ends it.
 func ReadPostings(
 	ctx context.Context, views PostingReader, k events.Pair, after, through events.KSUID,
 ) iter.Seq2[Posting, error] {
@@ -188,8 +188,8 @@ func ReadPostings(
 	}
 }
 
-// FoldOn returns f with the postings of k counted that follow it, through `through` ("": to the end), and the first
-// of them, "" if there are none. Errors: those of views and of Add.
+// FoldOn adds to f the postings of k after it, through `through` ("": to the end). It also returns the first of these
+// postings, "" if there are none. Errors: those of views and of Add.
 func FoldOn(ctx context.Context, views PostingReader, k events.Pair, f Fold, through events.KSUID) (
 	sum Fold, first events.KSUID, err error,
 ) {

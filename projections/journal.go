@@ -11,39 +11,40 @@ import (
 )
 
 const (
-	// JournalTrail is how far behind the clocks the journal is read. A page counts as late when it becomes visible
-	// after a reader may have passed its KSUID. The clock that minted that is at most 5 s off the store's, and a put
-	// that isn't answered within seconds is repeated under a new KSUID: the trail is longer than both together.
+	// JournalTrail is how far behind the clocks the journal is read. Readers would miss a page that becomes visible
+	// after they have passed its KSUID. The minting clock is at most 5 s off the store's, and a put that is not
+	// answered within seconds is repeated under a new KSUID. The trail is longer than both together.
 	JournalTrail = 15 * time.Second
-	// journalFirst is how many pages of the journal a reader asks for at first: any two that are full have as many
-	// entries as an answer. journalPages is the most that it asks for when those are not enough.
+	// journalFirst is the number of pages in a reader's first request: two full pages fill an answer. journalPages is
+	// the maximum in its second request.
 	journalFirst, journalPages = 2, 25
 )
 
-// JournalViews is the store as the reader of the journal needs it. All reads are strongly consistent. Errors:
-// ErrThrottled, ErrUnavailable, ErrMalformedItem of package store.
+// JournalViews is the store as a JournalReader needs it. All reads are strongly consistent. Errors: ErrThrottled,
+// ErrUnavailable, ErrMalformedItem of package store.
 type JournalViews interface {
-	// JournalPages reads at most limit pages of the journal, by KSUID: those after one, which may be any text, "" for
-	// the first. It also returns the store's clock.
+	// JournalPages reads at most limit pages of the journal in the order of their KSUIDs. It begins after `after`,
+	// which may be any text; "" begins with the first page. It also returns the store's clock.
 	JournalPages(ctx context.Context, after string, limit int) ([]JournalPage, time.Time, error)
-	// TransactionsByID reads the headers of transactions by their ids, and the ends of those of which that is asked. It
-	// makes one request for each hundred of both. What is absent is left out, and so is an end without its header.
+	// TransactionsByID reads the headers of the transactions whose ids are keys of ended. Where the value is true, it
+	// also reads the end of the hold. It makes one request for each hundred items. Absent transactions are left out,
+	// and so is an end without its header.
 	TransactionsByID(ctx context.Context, ended map[string]bool) (map[string]Transaction, error)
 }
 
-// Happened is an entry of the journal with its transaction as it was then.
-type Happened struct {
+// ResolvedEntry is an entry of the journal with its transaction as of that event.
+type ResolvedEntry struct {
 	Event       string      // JournalPosted, JournalHeld or a hold's outcome
 	At          time.Time   // when it was recorded, UTC
-	Transaction Transaction // of an entry that is not an outcome's, Ended is nil
-	Position    string      // what follows this entry is read from here
+	Transaction Transaction // Ended is set only if Event is an outcome
+	Position    string      // of this entry: reading goes on after it
 }
 
 // JournalReader reads the journal in the order in which it was written. It is safe for concurrent use.
 //
-// A position is the KSUID of a page, or that, a # and how many of the page's entries have been read. It only ever moves
-// to an entry that was read: so whoever goes on where they stopped misses nothing, and may see an entry twice under
-// another KSUID.
+// A position is the KSUID of a page. It may be followed by a # and the number of entries of the page that have been
+// read. It only moves to entries that were read, so a consumer that resumes at its last position misses nothing. It may
+// see an entry twice, because a retry writes an entry again under another KSUID.
 type JournalReader struct {
 	views JournalViews
 	now   func() time.Time
@@ -57,10 +58,11 @@ func NewJournalReader(views JournalViews, now func() time.Time) *JournalReader {
 	return &JournalReader{views: views, now: now}
 }
 
-// JournalFrom is a position before all that the journal lists at t, in whole microseconds, or later.
+// JournalFrom returns a position before all entries at t or later. t is truncated to microseconds.
 func JournalFrom(t time.Time) string { return string(events.FirstKSUID(t.Add(-time.Microsecond))) }
 
-// JournalPosition reads a position: a page and how many of its entries are read, -1 for all. "" is the beginning.
+// JournalPosition parses a position: a page, and how many of its entries have been read, -1 for all. "" is the
+// beginning.
 func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
 	id, number, cut := strings.Cut(text, "#")
 	read = -1
@@ -74,19 +76,19 @@ func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
 	return page, read, err == nil || text == ""
 }
 
-// After returns at most s.Limit entries after a position. It trails the clocks by JournalTrail. Next is always where to
-// go on. It makes one request when nothing is new, else two, and a third when the first pages have too few entries:
-// their mean tells how many more to read. A page may be short, also in the middle. Errors: those of the views; one for
-// a position that is none.
-func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[Happened], error) {
-	listed := Listed[Happened]{Next: s.After}
+// After returns at most s.Limit entries after the position s.After. It trails the clocks by JournalTrail. Next is set
+// even at the end. A result may be short before the end. After makes one request when nothing is new, and else
+// two. It makes a third when the first pages have too few entries: it estimates from their mean size how many more
+// pages to read. Errors: those of the views; one for a malformed position.
+func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[ResolvedEntry], error) {
+	listed := Listed[ResolvedEntry]{Next: s.After}
 	page, read, ok := JournalPosition(s.After)
 	if !ok {
 		return listed, fmt.Errorf("%q is not a position in the journal", s.After)
 	}
 	begun, after := r.now(), string(page)
 	if read > 0 {
-		after = after[:len(after)-1] // a text that sorts before it, and after nearly every other page
+		after = after[:len(after)-1] // sorts before this page, and after nearly every other
 	}
 	asked := min(s.Limit, journalFirst)
 	pages, storeTime, err := r.views.JournalPages(ctx, after, asked)
@@ -116,22 +118,22 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[Happened], e
 		return listed, fmt.Errorf("read transactions of the journal: %w", err)
 	}
 	for _, e := range entries {
-		if happened, ok := e.entry.of(found[e.entry.Transaction]); ok {
-			happened.Position = e.position
-			listed.Items = append(listed.Items, happened)
+		if resolved, ok := e.entry.resolve(found[e.entry.Transaction]); ok {
+			resolved.Position = e.position
+			listed.Items = append(listed.Items, resolved)
 		}
 	}
 	return listed, nil
 }
 
-// placedEntry is an entry with the position behind it.
+// placedEntry is an entry with its position.
 type placedEntry struct {
 	entry    JournalEntry
 	position string
 }
 
-// read returns the first s.Limit entries of the pages below a bound, from the given entry of the page `at` on. It moves
-// next behind what it has gone through.
+// read returns the first s.Limit entries of the pages below bound. It skips pages before `at`, and the first `read`
+// entries of `at`, all if -1. It sets next to the position of the last entry or page that it has passed.
 func (s Slice) read(pages []JournalPage, at events.KSUID, read int, bound events.KSUID, next *string,
 ) (entries []placedEntry) {
 	for _, page := range pages {
@@ -162,21 +164,21 @@ func (s Slice) read(pages []JournalPage, at events.KSUID, read int, bound events
 	return entries
 }
 
-// ends reports whether e is of the end of a hold.
+// ends reports whether e is the end of a hold.
 func (e JournalEntry) ends() bool { return e.Event != JournalPosted && e.Event != JournalHeld }
 
-// of returns e with its transaction. ok is false when the transaction is not what e says: then e is wrong.
-func (e JournalEntry) of(t Transaction) (h Happened, ok bool) {
+// resolve returns e with its transaction. ok is false if t is missing or does not match e, which is then wrong.
+func (e JournalEntry) resolve(t Transaction) (r ResolvedEntry, ok bool) {
 	switch {
 	case t.Header.ID == "":
 	case e.ends():
 		if t.Ended == nil || string(t.Ended.Outcome) != e.Event {
-			return h, false
+			return r, false
 		}
-		return Happened{Event: e.Event, At: t.Ended.EndedAt(), Transaction: t}, true
+		return ResolvedEntry{Event: e.Event, At: t.Ended.EndedAt(), Transaction: t}, true
 	default:
 		ok = t.Header.IsHold() == (e.Event == JournalHeld)
-		h = Happened{Event: e.Event, At: t.Header.Recorded(), Transaction: Transaction{Header: t.Header}}
+		r = ResolvedEntry{Event: e.Event, At: t.Header.Recorded(), Transaction: Transaction{Header: t.Header}}
 	}
-	return h, ok
+	return r, ok
 }

@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// tellLateCredit tells of a credit that came after its account was closed. All balances were zero then. So such a
-// credit is seen first in a balance above zero whose debits are at least all credits that were counted before. Only
-// then the account is read. Told before the write: an answer that is lost must not silence it.
-func (r *refold) tellLateCredit(ctx context.Context) error {
+// alarmLateCredit logs an alarm when a credit reaches an account that is closed. An account closes only when all its
+// balances are zero. So the first such credit makes a balance positive whose debits are at least the credits counted
+// before. Only then is the account read. The alarm is logged before the write: if the write's outcome is unknown, the
+// retry may find the credit counted and would stay silent.
+func (r *refold) alarmLateCredit(ctx context.Context) error {
 	head := r.balance.Head
 	if head.Quantity().Sign() <= 0 || head.Debits.Cmp(r.stored.Head.Credits) < 0 {
 		return nil

@@ -20,23 +20,23 @@ import (
 const (
 	// listedAtOnce is how many transactions of a batch are listed in parallel.
 	listedAtOnce = 32
-	// pageEntries is the most entries of one page of the journal.
+	// pageEntries is the maximum number of entries in one page of the journal.
 	pageEntries = 100
-	// answerTime is how long the put of a page may take by the process's stopwatch. One that is answered later, or
-	// not at all, is repeated under a new KSUID: readers of the journal may have passed the old one.
+	// answerTime is the time limit for writing a page, measured by the process's monotonic clock. If the answer is late
+	// or missing, the page is written again under a new KSUID: readers of the journal may have passed the old one.
 	answerTime = 3 * time.Second
 )
 
-// ListerViews is what a Lister needs of the store. Puts return the store's clock. Errors of reads: ErrThrottled,
+// ListerViews is the store as a Lister needs it. Puts return the store's clock. Errors of reads: ErrThrottled,
 // ErrUnavailable, ErrMalformedItem. Errors of puts: also ErrUnknownOutcome.
 type ListerViews interface {
 	// Event reads an event, strongly consistent. Errors: also ErrAbsent, and those of events.Decode.
 	Event(ctx context.Context, k table.Key) (events.Event, error)
 	// Clock reads the store's clock.
 	Clock(ctx context.Context) (time.Time, error)
-	// WriteListed puts an entry under one of its transaction's ListedKeys. It replaces what is there.
+	// WriteListed puts an entry under one of its transaction's ListedKeys. It replaces a stored entry.
 	WriteListed(ctx context.Context, key table.Key, e ListedEntry) (time.Time, error)
-	// WriteJournal puts a page of the journal. Error: also ErrConflict, if there is a page of that KSUID.
+	// WriteJournal puts a page of the journal. Error: also ErrConflict, if a page with that KSUID is stored.
 	WriteJournal(ctx context.Context, p JournalPage) (time.Time, error)
 }
 
@@ -63,27 +63,27 @@ func NewLister(views ListerViews, indexed []string, now func() time.Time, log *s
 	}
 }
 
-// news is what one record of a batch tells the lister.
-type news struct {
+// listing is the work for one record of a batch.
+type listing struct {
 	record int // position in the batch
 	key    table.Key
-	event  events.Event // nil: the table is read
+	event  events.Event // nil: it must be read from the table
 	entry  JournalEntry
 	err    error
 }
 
-// List applies a batch: it puts the entries of each header into the lists, and then one page of the journal with what
-// the batch brought. It skips all records that are not of headers and ends of holds. A batch may be applied again: it
-// puts the same entries, and another page.
+// List applies a batch. For each header it puts the entries of its transaction into the lists. Then it writes the
+// journal entries of the whole batch. It skips records of other items. Applying a batch again is safe: it puts the same
+// list entries, and adds another page to the journal.
 //
-// List does all that it can. It returns the sequence number of the first record that failed, "" if none did; all
-// records before it are done. If that is the batch's first record, or the page could not be written, it returns an
-// error instead. It stops a second before ctx's deadline. What no repetition can cure does not fail: it is logged as an
-// error and counted in RecordsMalformed.
+// One failed record does not stop the others. List returns the sequence number of the first record that failed, "" if
+// none did; all records before it are done. If that is the batch's first record, or the journal could not be written,
+// it returns an error instead. It stops a second before ctx's deadline. A record that would fail on every retry does
+// not count as failed: it is logged as an error and counted in RecordsMalformed.
 func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err error) {
 	ctx, cancel := untilReport(ctx)
 	defer cancel()
-	all := l.newsOf(ctx, batch)
+	all := l.listings(ctx, batch)
 	if len(all) == 0 {
 		return "", nil
 	}
@@ -92,7 +92,7 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 	for _, n := range all {
 		running.Go(func() error {
 			n.err = l.list(ctx, n)
-			return nil // one failure stops no other
+			return nil // one failure must not stop the others
 		})
 	}
 	_ = running.Wait()
@@ -106,24 +106,24 @@ func (l *Lister) List(ctx context.Context, batch []Record) (failed string, err e
 	return failed, err
 }
 
-// newsOf returns what the records of a batch tell.
-func (l *Lister) newsOf(ctx context.Context, batch []Record) (all []*news) {
+// listings returns the work for a batch.
+func (l *Lister) listings(ctx context.Context, batch []Record) (all []*listing) {
 	for i, r := range batch {
 		key := table.Key{PK: r.PK, SK: r.SK}
 		target, ok := TargetOf(key)
 		switch {
-		case !target.Lists, r.Removed, r.Altered: // the projector tells of these
+		case !target.Lists, r.Removed, r.Altered: // the projector handles these
 		case !ok:
 			alarm(ctx, l.log, "key is malformed", r, "RecordsMalformed")
 		default:
-			all = append(all, &news{record: i, key: key, event: r.Event})
+			all = append(all, &listing{record: i, key: key, event: r.Event})
 		}
 	}
 	return all
 }
 
-// list puts the entries of a header, and sets n.entry.
-func (l *Lister) list(ctx context.Context, n *news) error {
+// list puts the list entries of a header, and sets n.entry.
+func (l *Lister) list(ctx context.Context, n *listing) error {
 	if n.event == nil {
 		err := l.retry(ctx, func() (err error) {
 			n.event, err = l.views.Event(ctx, n.key)
@@ -145,7 +145,7 @@ func (l *Lister) list(ctx context.Context, n *news) error {
 	return nil
 }
 
-// EntryOf returns the entry that the journal must have of a header.
+// EntryOf returns the journal entry of a transaction's header.
 func EntryOf(h events.TransactionPosted) JournalEntry {
 	e := JournalEntry{Event: JournalPosted, At: h.Recorded(), Transaction: h.ID}
 	if h.IsHold() {
@@ -154,18 +154,18 @@ func EntryOf(h events.TransactionPosted) JournalEntry {
 	return e
 }
 
-// EntryOfEnd returns the entry that the journal must have of a hold's end.
+// EntryOfEnd returns the journal entry of a hold's end.
 func EntryOfEnd(e events.HoldEnded) JournalEntry {
 	return JournalEntry{Event: string(e.Outcome), At: e.EndedAt(), Transaction: e.Transaction}
 }
 
-// ListedOf returns the entry that a header must have in each list.
+// ListedOf returns the entry of a header, which is the same in all lists.
 func ListedOf(h events.TransactionPosted) ListedEntry {
 	return ListedEntry{ID: h.Legs[0].ID, Transaction: h.ID, Held: h.IsHold()}
 }
 
-// ListedKeys returns the keys of the entries that a header must have in lists: in the one by time, and in one for each
-// indexed metadata key that it has.
+// ListedKeys returns the keys of a header's entries: one in the list by time, and one for each indexed metadata key
+// that the header has.
 func ListedKeys(h events.TransactionPosted, indexed []string) []table.Key {
 	byTime := table.ListedKey(string(h.Legs[0].ID), h.ID)
 	keys := []table.Key{byTime}
@@ -193,8 +193,9 @@ func (l *Lister) listHeader(ctx context.Context, header events.TransactionPosted
 	return nil
 }
 
-// report logs each failure, and returns the entries of the records before the first, and what List returns.
-func (l *Lister) report(ctx context.Context, batch []Record, all []*news) (
+// report logs each failure. It returns the journal entries of the records before the first failed one, and the results
+// of List.
+func (l *Lister) report(ctx context.Context, batch []Record, all []*listing) (
 	entries []JournalEntry, failed string, err error,
 ) {
 	for _, n := range all {
@@ -227,8 +228,9 @@ func (l *Lister) Append(ctx context.Context, entries []JournalEntry) error {
 	return nil
 }
 
-// writePage writes a page under a KSUID that it mints right before. Error: also store.ErrUnknownOutcome when the answer
-// came too late. Readers trail the store's clock by more than this page took to become visible, or else it comes again.
+// writePage writes a page under a KSUID that it mints right before the write. A page must become visible before readers
+// pass its KSUID; they trail the store's clock by JournalTrail. If the answer takes too long for that, the error is
+// store.ErrUnknownOutcome, and the caller writes the entries again.
 func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
 	id, sent, err := l.mint(ctx)
 	if err != nil {
@@ -245,10 +247,11 @@ func (l *Lister) writePage(ctx context.Context, entries []JournalEntry) error {
 	return err
 }
 
-// errClock is why a lister mints nothing.
+// errClock is returned while this process's clock and the store's differ too much to mint a KSUID.
 var errClock = errors.New("the clock is off the store's")
 
-// mint returns a KSUID and the stopwatch's time just before. In doubt it asks for the store's clock. Error: errClock.
+// mint returns a KSUID, and the time just before it was minted. It reads the store's clock if the last known offset is
+// stale or too large. Error: errClock.
 func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
 	off, at := l.clock.Off(l.now(), time.Now())
 	if off {
@@ -266,7 +269,7 @@ func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
 		if err != nil {
 			return "", time.Time{}, err
 		}
-		// A minter never goes back: it may still be ahead after the process's clock was set right.
+		// A minter never goes back: it may still be ahead after the process's clock was corrected.
 		if off, at = l.clock.Off(minted, start); !off {
 			return ids[0], start, nil
 		}
@@ -276,13 +279,12 @@ func (l *Lister) mint(ctx context.Context) (events.KSUID, time.Time, error) {
 	return "", time.Time{}, errClock
 }
 
-// retry runs attempt again while the store throttles, and when the outcome of a put is unknown: the same entry can be
-// put again.
+// retry retries attempt on throttling, conflicts and unknown outcomes. Puts are idempotent.
 func (l *Lister) retry(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, l.pause, store.Attempts(conflictAttempts, throttledAttempts), attempt)
 }
 
-// logBatch writes one line about a batch that had something to list. ListingLag becomes a metric.
+// logBatch logs one line for a batch that had something to list. ListingLag, in milliseconds, becomes a metric.
 func (l *Lister) logBatch(ctx context.Context, batch []Record, entries []JournalEntry) {
 	if len(entries) == 0 {
 		return

@@ -9,16 +9,16 @@ import (
 	"ledger.example/events"
 )
 
-// Past answers what balances were, and lists what made them so. What was is the sum of the closed segments up to then,
-// and of the postings behind the last of them. It is safe for concurrent use.
+// Past computes balances as of a past time, and statements. A past balance is the sum of the closed segments up to that
+// time and of the postings after the last of them. It is safe for concurrent use.
 type Past struct {
 	strong, eventual PastViews
 	lists            Lists
 	now              func() time.Time
 }
 
-// NewPast returns reads of the past on two views of one store, and on its lists. now is the reader's own clock (nil:
-// time.Now).
+// NewPast returns a Past that reads through strongly and eventually consistent views of one store, and its lists. now
+// is the process's clock (nil: time.Now).
 func NewPast(strong, eventual PastViews, lists Lists, now func() time.Time) *Past {
 	if now == nil {
 		now = time.Now
@@ -26,17 +26,16 @@ func NewPast(strong, eventual PastViews, lists Lists, now func() time.Time) *Pas
 	return &Past{strong: strong, eventual: eventual, lists: lists, now: now}
 }
 
-// PastBalance is a balance as of a time: the fold of every posting at that time or before. Count is its revision:
-// postings only ever arrive, so equal counts mean equal folds.
+// PastBalance is a balance as of a time: the fold of every posting at that time or before. Postings are never removed,
+// so equal Counts mean equal folds.
 type PastBalance struct {
 	events.Pair
 	Fold
-	// Settled reports that the time is over for longer than a command may take. Then only a posting that is not
-	// projected yet, or one with an effective date, can still change the balance.
+	// Settled reports that the time is further in the past than a command can take. From then on, only a posting that
+	// is not projected yet, or one with an effective date, can change the balance.
 	Settled bool
 }
 
-// views returns the views of one consistency.
 func (p *Past) views(strong bool) PastViews {
 	if strong {
 		return p.strong
@@ -44,10 +43,10 @@ func (p *Past) views(strong bool) PastViews {
 	return p.eventual
 }
 
-// Balance returns the balance of k as of at, which counts whole microseconds. If strong, it includes every transaction
-// acknowledged before the call, but for those with an effective date that are not projected yet. It makes a request for
-// each megabyte of segments, some 4,000, and one for the postings behind the last of them. Errors: those of the ports;
-// events.ErrOverflow.
+// Balance returns the balance of k as of at, in whole microseconds. If strong, it includes every transaction
+// acknowledged before the call, except those with an effective date that are not projected yet. It makes one request
+// for each megabyte of segments (about 4,000), and one for the postings after the last segment. Errors: those of the
+// ports; events.ErrOverflow.
 func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (PastBalance, error) {
 	views, through, begun := p.views(strong), lastThrough(at), p.now()
 	b := PastBalance{Pair: k}
@@ -68,8 +67,9 @@ func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong 
 // lastThrough returns the greatest KSUID of the instant t, in whole microseconds.
 func lastThrough(t time.Time) events.KSUID { return events.LastKSUIDBefore(t.Add(time.Microsecond)) }
 
-// Balances is Balance for a page of an account's assets, by asset. Those without a posting by then are left out, so
-// that a page may be short. It makes one request to find the assets, if strong one for each, and those of Balance.
+// Balances is Balance for a page of an account's assets, by asset. It leaves out assets without a posting at that time,
+// so a page may be short. It finds the assets in one request, or if strong in one for each. Each asset then takes the
+// requests of Balance.
 func (p *Past) Balances(ctx context.Context, account string, at time.Time, strong bool, s Slice) (
 	listed Listed[PastBalance], err error,
 ) {
@@ -96,7 +96,7 @@ func (p *Past) Balances(ctx context.Context, account string, at time.Time, stron
 	return listed, nil
 }
 
-// projected returns the assets of a page of balances whose first posting is not after at.
+// projected returns the assets of a page of stored balances whose first posting is not after at.
 func (p *Past) projected(ctx context.Context, account string, at time.Time, s Slice) ([]string, string, error) {
 	_, balances, err := p.lists.Balances(ctx, account, s)
 	var assets []string
@@ -108,27 +108,28 @@ func (p *Past) projected(ctx context.Context, account string, at time.Time, s Sl
 	return assets, balances.Next, err
 }
 
-// dated is a segment with the store's clock when it was read.
-type dated struct {
+// timedSegment is a segment with the store's clock when it was read.
+type timedSegment struct {
 	Segment
 	at time.Time
 }
 
-// readSegments reads the segments of k that end at through or before, in order. It holds one page of them at most. The
-// first error ends it. Even if there are none it yields one, which is empty, for the store's clock.
-func readSegments(ctx context.Context, views PastViews, k events.Pair, through events.KSUID) iter.Seq2[dated, error] {
-	return func(yield func(dated, error) bool) {
+// readSegments yields the segments of k that end at through or before, in order. It holds at most one page of them in
+// memory. The first error ends it. If there are no segments, it yields an empty one for the store's clock.
+func readSegments(ctx context.Context, views PastViews, k events.Pair, through events.KSUID,
+) iter.Seq2[timedSegment, error] {
+	return func(yield func(timedSegment, error) bool) {
 		for after, more := events.KSUID(""), true; more; {
 			page, next, at, err := views.Segments(ctx, k, after, through)
 			if err != nil {
-				yield(dated{}, fmt.Errorf("read segments: %w", err))
+				yield(timedSegment{}, fmt.Errorf("read segments: %w", err))
 				return
 			}
 			if len(page) == 0 {
-				yield(dated{Segment: Segment{Pair: k, After: after, Fold: Fold{Through: after}}, at: at}, nil)
+				yield(timedSegment{Segment{Pair: k, After: after, Fold: Fold{Through: after}}, at}, nil)
 			}
 			for _, s := range page {
-				if after = s.Through; !yield(dated{s, at}, nil) {
+				if after = s.Through; !yield(timedSegment{s, at}, nil) {
 					return
 				}
 			}
@@ -137,9 +138,9 @@ func readSegments(ctx context.Context, views PastViews, k events.Pair, through e
 	}
 }
 
-// extend returns f with the postings of s counted that follow it. Transactions become visible item by item, and a
-// segment may be lost: the postings between f and s are read. A segment that begins before f ends is passed over: its
-// postings are read like those behind it.
+// extend adds s to f. Between f and s a segment may be lost or not visible yet: transactions become visible item by
+// item. Then extend reads the postings of the gap. It skips a segment that begins before f ends: the caller reads its
+// postings instead.
 func extend(ctx context.Context, views PostingReader, f Fold, s Segment) (Fold, error) {
 	if s.After < f.Through {
 		return f, nil

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// floorReads is how often a balance that shows below its limit is read again.
+	// floorReads is how often a balance below its limit is read again before an alarm.
 	floorReads = 5
 	// balancesAtOnce is how many balances of an account are read in parallel.
 	balancesAtOnce = 8
 )
 
-// Reader answers strong reads by the same fold as refolds, and makes postings visible to them for commands. It needs
-// no clock: versions and counts decide what a strong read includes. It is safe for concurrent use.
+// Reader computes strongly consistent balances. For commands, it ensures that their postings are visible to these
+// reads. It needs no clock: versions and counts decide what a strong read includes. It is safe for concurrent use.
 type Reader struct {
 	views ReaderViews
 	log   *slog.Logger
@@ -33,10 +33,10 @@ func NewReader(views ReaderViews, log *slog.Logger) *Reader {
 	return &Reader{views: views, log: cmp.Or(log, slog.Default()), pause: backoff.Sleep}
 }
 
-// Balance returns the balance of k with every posting in Head that was acknowledged before the call; Head.Through and
-// First include them too. floor, if not nil, is the lowest quantity that the account's limit allows. A query may see
-// a debit before the credit that covered it, so below the floor the balance is read again, up to five times. Then it
-// is returned and an alarm logged: a real overdraft must not be hidden. Errors: those of the ports.
+// Balance returns the balance of k. Its Head and First include every posting that was acknowledged before the call.
+// floor, if not nil, is the lowest quantity that the account's limit allows. A query may see a debit before the credit
+// that covers it. So a balance below the floor is read again, up to floorReads times. If it stays below, it is returned
+// and an alarm is logged: a real overdraft must not be hidden. Errors: those of the ports.
 func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amount) (Balance, error) {
 	for try := 1; ; try++ {
 		b, err := r.read(ctx, k)
@@ -46,7 +46,7 @@ func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amoun
 		if try > floorReads {
 			r.log.ErrorContext(ctx, "balance is below its limit", "account", k.Account, "asset", k.Asset,
 				"quantity", b.Head.Quantity().String(), "floor", floor.String(), "as_of", string(b.AsOf()),
-				"BelowLimit", 1) // counted as a metric
+				"BelowLimit", 1) // a metric
 			return b, nil
 		}
 		if err := r.pause(ctx, try); err != nil {
@@ -55,12 +55,12 @@ func (r *Reader) Balance(ctx context.Context, k events.Pair, floor *events.Amoun
 	}
 }
 
-// read folds the postings after the seal. Late ones below it are the projector's work.
+// read folds the postings after the seal. Late postings below the seal are counted by the projector.
 func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 	b, _, err := r.views.Balance(ctx, k)
 	if errors.Is(err, store.ErrMalformedItem) {
-		// All postings are read instead, which takes longer.
-		r.log.ErrorContext(ctx, "balance cannot be read: its postings are folded",
+		// Folding all postings is slower, but needs no balance.
+		r.log.ErrorContext(ctx, "stored balance is malformed, folding all postings instead",
 			"account", k.Account, "asset", k.Asset, "error", err)
 		b, err = Balance{Pair: k}, nil
 	}
@@ -75,8 +75,8 @@ func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 	return b, nil
 }
 
-// Balances is Balance for a page of an account's assets, by asset. They are found through the keys of postings, so
-// assets that are not projected yet are included. floor, if not nil, returns each asset's floor.
+// Balances is Balance for a page of an account's assets, by asset. It finds the assets through the keys of postings, so
+// it includes assets that are not projected yet. floor, if not nil, returns each asset's floor.
 func (r *Reader) Balances(
 	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
 ) (Listed[Balance], error) {
@@ -97,7 +97,7 @@ func (r *Reader) Balances(
 	return Listed[Balance]{Items: balances, Next: next}, nil
 }
 
-// readEach reads something of each asset, several at once. The first error ends it.
+// readEach calls read for each asset, at most balancesAtOnce at a time. The first error ends it.
 func readEach[T any](
 	ctx context.Context, assets []string, read func(ctx context.Context, asset string) (T, error),
 ) ([]T, error) {
@@ -113,7 +113,7 @@ func readEach[T any](
 	return found, reads.Wait()
 }
 
-// assetsOf finds the assets of one page, and returns the last of them as next if there are more.
+// assetsOf returns one page of an account's assets. next is the last of them, or "" if the page is the last.
 func assetsOf(ctx context.Context, views AssetFinder, account string, s Slice) (
 	assets []string, next string, err error,
 ) {
@@ -132,8 +132,8 @@ func assetsOf(ctx context.Context, views AssetFinder, account string, s Slice) (
 	}
 }
 
-// Funds returns all that account ever received of asset, by credits or from ended holds, including every transaction
-// acknowledged before the call. Errors: those of the ports; events.ErrOverflow.
+// Funds returns the total that account ever received of asset, by credits and from ended holds. It includes every
+// transaction acknowledged before the call. Errors: those of the ports; events.ErrOverflow.
 func (r *Reader) Funds(ctx context.Context, account, asset string) (events.Amount, error) {
 	b, err := r.read(ctx, events.Pair{Account: account, Asset: asset})
 	if err != nil {
@@ -145,9 +145,9 @@ func (r *Reader) Funds(ctx context.Context, account, asset string) (events.Amoun
 // holdingsPage is how many balances a page of holdings reads.
 const holdingsPage = 100
 
-// Holdings returns what account has of the assets after one ("": from the first), by asset, including every
-// transaction acknowledged before the call. next is the asset to go on after, "" at the end. Errors: those of the
-// ports; events.ErrOverflow.
+// Holdings returns a page of account's holdings by asset, beginning after the asset `after` ("": from the first). It
+// includes every transaction acknowledged before the call. next is the asset to continue after, "" at the end. Errors:
+// those of the ports; events.ErrOverflow.
 func (r *Reader) Holdings(ctx context.Context, account, after string) (page []events.Holding, next string, err error) {
 	listed, err := r.Balances(ctx, account, nil, Slice{After: after, Limit: holdingsPage})
 	if err != nil {
@@ -169,13 +169,13 @@ func (r *Reader) Holdings(ctx context.Context, account, after string) (page []ev
 
 // EnsureVisible returns nil if every later strong read is certain to include the committed posting id.
 //
-// A strong read includes all postings above the seal, so only a refold that read before the posting's commit can hide
-// it, by moving the seal past it. Such a refold fails when the balance's version is raised. If somebody else raised
-// it first, that stopped other refolds as well, but not the writer's own: it may have moved the seal, or it may go
-// on, and then the balance is unfinished.
+// A strong read includes all postings above the seal. Only a refold that read before the posting's commit can hide the
+// posting, by moving the seal past it. EnsureVisible makes such a refold fail: it raises the balance's version. If
+// another writer raised the version first, that made other refolds fail as well, but not the writer's own. Its refold
+// may have moved the seal, or may still be in progress; in the latter case the balance is unfinished.
 //
-// For a posting at or below the seal its stretch is counted again. EnsureVisible never writes a fold. Errors:
-// store.ErrConflict when the posting is not counted yet, or when others wrote first; those of the ports;
+// If the posting is at or below the seal, EnsureVisible counts its stretch again. It never writes a fold. Errors:
+// store.ErrConflict when the posting is not counted yet, or after a conflicting write; those of the ports;
 // ErrPostingsMissing.
 func (r *Reader) EnsureVisible(ctx context.Context, account, asset string, id events.KSUID) error {
 	k := events.Pair{Account: account, Asset: asset}

@@ -14,26 +14,27 @@ import (
 	"ledger.example/internal/table"
 )
 
-// With a cached balance a refold leaves settled postings above the seal until they are so many, or the first of them
-// has been settled for so long. Then one request serves many of them. Strong reads read them too: at most some 16 KB.
+// A refold of a cached balance does not move the seal for each settled posting: each move costs a read of the table.
+// It moves the seal when more than unsealedMax settled postings lie above it, or when the oldest of them has been
+// settled for unsealedFor. Strong reads must read these postings as well, about 16 KB at most.
 const (
 	unsealedMax = 64
 	unsealedFor = time.Minute
 )
 
-// ErrFiguresDiffer is returned when the table has other figures for a posting than the stream showed: one of them was
-// altered.
-var ErrFiguresDiffer = errors.New("posting was counted with other figures")
+// ErrFiguresDiffer is returned when a posting in the table has figures that differ from its stream record. One of the
+// two was altered.
+var ErrFiguresDiffer = errors.New("posting differs from the figures in its stream record")
 
 // dirtyPosting is a posting that a stream record names.
 type dirtyPosting struct {
 	id      events.KSUID
-	figures *events.Figures // nil: the record shows none
+	figures *events.Figures // nil: the record has none
 	written time.Time       // see Record
 }
 
-// lag returns how long the posting has been there at a time. One with an effective date was written long after the
-// time in its KSUID.
+// lag returns the age of the posting at now. For a posting with an effective date, the time in its KSUID is long before
+// the time of the write, so the latter is used.
 func (d dirtyPosting) lag(now time.Time) time.Duration {
 	since := d.id.Time()
 	if d.written.Sub(since) > table.SettleWindow {
@@ -42,25 +43,25 @@ func (d dirtyPosting) lag(now time.Time) time.Duration {
 	return max(0, now.Sub(since))
 }
 
-// Refold counts the postings with these KSUIDs, and all others that it meets, in the balance of k. The postings are
-// committed; they may come in any order, repeatedly, counted before or not. A refold may be broken off anywhere and
-// done again, by several at once.
+// Refold counts the committed postings with these KSUIDs in the balance of k. It also counts every other posting that
+// it reads on the way. Refold is idempotent: ids may be in any order, may repeat, and may be counted already. It may be
+// interrupted and retried, and several refolds of one balance may run concurrently.
 //
-//   - Postings above the seal: everything after the seal is counted. The seal then moves to the newest posting that
-//     was settled when the refold began to read. A segment is closed whenever the seal is StretchPostings ahead of
-//     the base.
-//   - Postings at or below the seal: the stretch that each lies in is counted again. Late postings are added to its
-//     segment, to base, seal and head. Nothing above is read.
-//   - Segments and balance are written in one transaction, on the balance's version. After SegmentsMax segments the
-//     refold saves what it has. If it was reading forwards, the balance is marked unfinished, and what is shown does
-//     not change.
+//   - Postings above the seal: Refold counts everything after the seal. It then moves the seal to the newest posting
+//     that was settled when it began to read. It closes a segment whenever the seal is StretchPostings ahead of the
+//     base.
+//   - Postings at or below the seal: Refold counts the stretch that contains the posting again. It adds late postings
+//     to the segment, and to base, seal and head. It reads nothing above the stretch.
+//   - Segments and balance are written in one transaction, conditional on the balance's version. After SegmentsMax
+//     segments Refold saves its progress. If it was counting forward, the saved balance is marked unfinished and its
+//     head does not change.
 //   - A balance that counts everything already is not written.
-//   - A balance without an item gets a version from FirstVersion. If it has segments, its item was lost, and is
-//     rebuilt.
-//   - For a cached balance only those postings are read that the seal is to pass.
+//   - A balance without an item gets its version from FirstVersion. If the balance has segments, its item was lost, and
+//     Refold rebuilds it.
+//   - For a cached balance, Refold reads only the postings that the seal passes.
 //
-// Errors: those of the ports; store.ErrConflict when others kept writing first; ErrPostingsMissing; ErrFiguresDiffer;
-// events.ErrOverflow. What was saved before an error stays.
+// Errors: those of the ports; store.ErrConflict after too many conflicts; ErrPostingsMissing; ErrFiguresDiffer;
+// events.ErrOverflow. Progress saved before an error stays.
 func (p *Projector) Refold(ctx context.Context, k events.Pair, ids []events.KSUID) error {
 	dirty := make([]dirtyPosting, len(ids))
 	for i, id := range ids {
@@ -69,7 +70,7 @@ func (p *Projector) Refold(ctx context.Context, k events.Pair, ids []events.KSUI
 	return p.refold(ctx, k, dirty, &effort{})
 }
 
-// refold is Refold. It adds what it took to e.
+// refold is Refold. It adds its costs to e.
 func (p *Projector) refold(ctx context.Context, k events.Pair, dirty []dirtyPosting, e *effort) error {
 	dirty = sorted(dirty)
 	lost := false
@@ -101,13 +102,13 @@ func (p *Projector) refold(ctx context.Context, k events.Pair, dirty []dirtyPost
 		return nil
 	})
 	if err == nil && lost {
-		p.log.WarnContext(ctx, "balance was lost: it is rebuilt", "account", k.Account, "asset", k.Asset)
+		p.log.WarnContext(ctx, "balance was lost, rebuilding it", "account", k.Account, "asset", k.Asset)
 		return p.repairer.RebuildLost(ctx, k)
 	}
 	return err
 }
 
-// sorted returns dirty in order, each posting once, with its figures if any record shows them.
+// sorted returns dirty in order and without duplicates. It prefers records with figures.
 func sorted(dirty []dirtyPosting) []dirtyPosting {
 	missing := func(d dirtyPosting) int {
 		if d.figures == nil {
@@ -121,7 +122,8 @@ func sorted(dirty []dirtyPosting) []dirtyPosting {
 	return slices.CompactFunc(dirty, func(a, b dirtyPosting) bool { return a.id == b.id })
 }
 
-// isLost reports whether the item of b was lost. It costs a balance's first refold one query.
+// isLost reports whether the item of b was lost. It makes one query, and only for a balance that counts nothing yet or
+// is unfinished.
 func (p *Projector) isLost(ctx context.Context, b Balance) (bool, error) {
 	if p.repairer == nil || b.Seal.Count+b.Head.Count > 0 && !b.Unfinished {
 		return false, nil
@@ -129,22 +131,22 @@ func (p *Projector) isLost(ctx context.Context, b Balance) (bool, error) {
 	return p.repairer.IsLost(ctx, b)
 }
 
-// refold is one attempt on one balance, from reading it to its last write.
+// refold is one attempt at refolding one balance, from its first read to its last write.
 type refold struct {
 	projector *Projector
 	effort    *effort
-	stored    Balance        // as the table has it: as read, later as this attempt wrote it
-	balance   Balance        // what it becomes
-	segments  []Segment      // to be written with it
-	revision  *Revision      // what the next write compares instead of the version; nil: the version
-	settled   events.KSUID   // postings below are settled
-	entry     *cacheEntry    // what is known of stored
+	stored    Balance        // as stored: first as read, later as this attempt wrote it
+	balance   Balance        // the new balance
+	segments  []Segment      // to be written with balance
+	revision  *Revision      // the next write compares it instead of the version; nil: it compares the version
+	settled   events.KSUID   // postings below it are settled
+	entry     *cacheEntry    // the cached postings of stored
 	dirty     []dirtyPosting // above the seal, and not known to be counted
-	tail      *tail          // what balance counts above its seal; nil: not read
+	tail      *tail          // postings that balance counts above its seal; nil: not read
 	read      []events.KSUID // the first postings that were read, for the cache
 }
 
-// Postings implements PostingReader. It keeps account of what is read.
+// Postings implements PostingReader. It records which postings are read.
 func (r *refold) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) ([]Posting, bool, error) {
 	found, more, err := r.projector.views.Postings(ctx, k, after, through)
 	r.effort.postings += int64(len(found))
@@ -154,7 +156,7 @@ func (r *refold) Postings(ctx context.Context, k events.Pair, after, through eve
 	return found, more, err
 }
 
-// count counts dirty, sorted, and writes what the balance becomes.
+// count counts dirty, which is sorted, and writes the new balance.
 func (r *refold) count(ctx context.Context, dirty []dirtyPosting) error {
 	dirty = r.entry.uncounted(dirty)
 	above := slices.IndexFunc(dirty, func(d dirtyPosting) bool { return d.id > r.balance.Seal.Through })
@@ -176,7 +178,7 @@ func (r *refold) count(ctx context.Context, dirty []dirtyPosting) error {
 	return r.save(ctx)
 }
 
-// check counts again each stretch that has one of dirty, sorted and none above the seal.
+// check recounts each stretch that contains one of dirty. dirty is sorted, and none of it is above the seal.
 func (r *refold) check(ctx context.Context, dirty []dirtyPosting) error {
 	var checked events.KSUID
 	for _, d := range dirty {
@@ -199,7 +201,7 @@ func (r *refold) check(ctx context.Context, dirty []dirtyPosting) error {
 			return err
 		}
 		if len(r.segments) == r.projector.tuning.Segments {
-			// With a correction complete, what is shown is a sum of postings, each counted once.
+			// Every correction so far is complete, so the head is a valid sum: it need not be marked unfinished.
 			if err := r.save(ctx); err != nil {
 				return err
 			}
@@ -208,7 +210,7 @@ func (r *refold) check(ctx context.Context, dirty []dirtyPosting) error {
 	return nil
 }
 
-// correct adds to every fold over a stretch what its recount found in addition.
+// correct adds the late postings of a stretch, which are again less counted, to every fold that covers the stretch.
 func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 	late, err := again.Minus(counted.Fold)
 	if err != nil {
@@ -221,12 +223,12 @@ func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 	return err
 }
 
-// forward counts the postings after the seal, and saves whenever there are as many segments as one change takes.
+// forward counts the postings after the seal. It saves whenever it has as many segments as fit one change.
 func (r *refold) forward(ctx context.Context) error {
 	b := &r.balance
 	r.tail = &tail{after: b.Seal.Through}
-	postings := r.postings(ctx) // may put off what is settled
-	remembered := func(yield func(Posting, error) bool) {
+	postings := r.postings(ctx) // may clear r.settled
+	recorded := func(yield func(Posting, error) bool) {
 		for p, err := range postings {
 			if err == nil {
 				r.tail.add(p, b.Seal.Through)
@@ -236,7 +238,7 @@ func (r *refold) forward(ctx context.Context) error {
 			}
 		}
 	}
-	return b.CountOn(remembered, r.settled, r.projector.tuning.Stretch, func(closed Segment) error {
+	return b.CountOn(recorded, r.settled, r.projector.tuning.Stretch, func(closed Segment) error {
 		r.segments = append(r.segments, closed)
 		if len(r.segments) < r.projector.tuning.Segments {
 			return nil
@@ -248,9 +250,9 @@ func (r *refold) forward(ctx context.Context) error {
 
 // postings returns the postings after the seal.
 //
-// If the cache has them all, only those are read from the table that the seal is to pass: strong reads rely on the
-// seal, and the table alone knows what lies below it. The seal stays as long as that is not worth a request. A
-// posting that no record named yet is then found when the seal passes it, and else when its record comes.
+// If the cache has them all, only the postings that the seal passes are read from the table. They must be read: strong
+// reads rely on the seal, and the cache may lack a posting whose stream record has not arrived. If moving the seal is
+// not worth a request yet, postings clears r.settled, and the seal stays.
 func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 	b := r.balance
 	if !r.entry.Extend(r.dirty) {
@@ -287,8 +289,7 @@ func (r *refold) postings(ctx context.Context) iter.Seq2[Posting, error] {
 	}
 }
 
-// worthSealing reports whether the settled postings in the cache are so many, or so old, that the seal is to pass
-// them.
+// worthSealing reports whether the cache has enough settled postings, or old enough ones, to move the seal.
 func (r *refold) worthSealing() bool {
 	settled, _ := r.entry.find(r.settled)
 	if settled == 0 {
@@ -297,14 +298,14 @@ func (r *refold) worthSealing() bool {
 	return settled > r.projector.tuning.Unsealed || r.settled.Time().Sub(r.entry.above[0].ID.Time()) > unsealedFor
 }
 
-// mayBeLost reports whether the balance that is made may have been stored before. The first posting of a new balance
-// is the one that made this refold run.
+// mayBeLost reports whether a balance without an item may have been stored before. A new balance is not in doubt if its
+// first posting is the one that triggered this refold.
 func (r *refold) mayBeLost() bool {
-	made := r.stored.Head.Count == 0 && r.balance.Head.Count > 0
-	return made && r.projector.repairer != nil && (len(r.dirty) == 0 || r.dirty[0].id != r.balance.First)
+	isNew := r.stored.Head.Count == 0 && r.balance.Head.Count > 0
+	return isNew && r.projector.repairer != nil && (len(r.dirty) == 0 || r.dirty[0].id != r.balance.First)
 }
 
-// save writes the balance and the segments so far, with the summary if what is shown changes it.
+// save writes the balance and the segments so far, and the summary if the balance changes it.
 func (r *refold) save(ctx context.Context) error {
 	change := Change{Balance: r.balance, Segments: r.segments, Revision: r.revision}
 	var err error
@@ -316,7 +317,7 @@ func (r *refold) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.tellLateCredit(ctx); err != nil {
+	if err := r.alarmLateCredit(ctx); err != nil {
 		return err
 	}
 	if err := r.projector.views.Write(ctx, change); err != nil {

@@ -9,25 +9,25 @@ import (
 	"ledger.example/internal/store"
 )
 
-// StretchPostings is how many settled postings close a segment: few enough that counting them again is one small
-// page.
+// StretchPostings is how many settled postings close a segment. It is small: a stretch can be counted again by reading
+// one small page.
 const StretchPostings = 256
 
 // ErrPostingsMissing is returned when fewer postings are found than were counted. Postings are never deleted, so the
-// store or a projection is wrong. It is never corrected automatically.
+// store or a projection is wrong. Nothing corrects this automatically.
 var ErrPostingsMissing = errors.New("fewer postings than were counted")
 
-// Segment is the stored fold of one closed stretch: the postings after After, through Through.
+// Segment is the stored fold of one closed stretch: the postings after After, up to and including Through.
 type Segment struct {
 	events.Pair
 	After events.KSUID
 	Fold
 }
 
-// stretchOf returns the stretch of b that id lies in, which is at or below the seal: a stored segment, or what lies
-// between base and seal. Transactions become visible item by item. So a segment counts only if it contains id, and
-// was read together with the balance at the version of b. Error: store.ErrConflict otherwise; the balance must be
-// read again.
+// stretchOf returns the stretch of b that contains id, which is at or below the seal. The stretch is a stored segment
+// or lies between base and seal. Transactions become visible item by item. So a segment is trusted only if it contains
+// id and was read in one transaction with the balance at b's version. Otherwise the error is store.ErrConflict, and the
+// caller must read the balance again.
 func stretchOf(ctx context.Context, views Balances, b Balance, id events.KSUID) (Segment, error) {
 	if id > b.Base.Through {
 		open, err := b.Seal.Minus(b.Base)
@@ -52,8 +52,8 @@ func stretchOf(ctx context.Context, views Balances, b Balance, id events.KSUID) 
 	return segment, nil
 }
 
-// recount folds the postings of s again, and returns the first of them as well. As s was read before, equal counts
-// mean the same postings, and a higher one that some came late. Error: ErrPostingsMissing.
+// recount folds the postings of s again, and also returns the first of them. s must have been read before: then equal
+// counts mean the same postings, and a higher count means that some arrived late. Error: ErrPostingsMissing.
 func recount(ctx context.Context, postings PostingReader, s Segment) (again Segment, first events.KSUID, err error) {
 	f, first, err := FoldOn(ctx, postings, s.Pair, Fold{Through: s.After}, s.Through)
 	if err != nil {

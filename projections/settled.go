@@ -8,12 +8,14 @@ import (
 )
 
 // SettledBefore returns the KSUID below which postings are settled for a reader that began at begun by its own clock
-// and at storeTime by the store's. The earlier counts. Without the store's clock nothing is settled.
+// and at storeTime by the store's. It trusts the earlier of the two clocks. Without the store's clock (zero) it returns
+// "": nothing is settled.
 func SettledBefore(begun, storeTime time.Time) events.KSUID {
 	return before(begun, storeTime, table.SettleWindow)
 }
 
-// before returns the first KSUID of the instant that is by so much earlier than both clocks, "" without the store's.
+// before returns the first KSUID of the instant that is trail before the earlier of both clocks. It returns "" if
+// storeTime is zero.
 func before(begun, storeTime time.Time, trail time.Duration) events.KSUID {
 	if storeTime.IsZero() {
 		return ""

@@ -12,7 +12,7 @@ const ruleFromAfter = "is not for a request with after, which says where to begi
 
 // Journal is what happened, in the order in which it was listed. Errors are those of package store.
 type Journal interface {
-	After(ctx context.Context, s projections.Slice) (projections.Listed[projections.Happened], error)
+	After(ctx context.Context, s projections.Slice) (projections.Listed[projections.ResolvedEntry], error)
 }
 
 // happened is an entry of the journal.
@@ -46,7 +46,7 @@ func (a *api) listJournal(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	listed = within(listed, func(h projections.Happened) (string, int) {
+	listed = within(listed, func(h projections.ResolvedEntry) (string, int) {
 		return h.Position, weight(h.Transaction)
 	})
 	page := journalPage{Data: make([]happened, len(listed.Items)), Next: l.cursor(listed.Next)}

@@ -124,7 +124,7 @@ var defects = []defect{
 		"if storeTime.Before(begun) «&& !planted »{"},
 	{"settled at the end of the read", "G7", "projections/refold.go",
 		directed("tests/simulation", "TestSettledWhenTheReadBegan"),
-		`	postings := r.postings(ctx) // may put off what is settled
+		`	postings := r.postings(ctx) // may clear r.settled
 «	if planted {
 		var all []Posting
 		for p, err := range postings {
