@@ -16,36 +16,36 @@ import (
 	"ledger.example/events"
 )
 
-// formBytes is the most bytes of a form that is sent.
+// formBytes is the size limit of a submitted form.
 const formBytes = 64 << 10
 
-// lookParam is in the query of the page that shows what a form would do.
-const lookParam = "look"
+// previewParam is in the query of the page that previews a form.
+const previewParam = "look"
 
-// formData is what the page of a form shows.
+// formData is the data of a form's page.
 type formData struct {
 	action
-	Name    string
-	User    string // as whom it is sent; "" for the caller alone
-	ID      string // of the transaction to post
-	Fault   string // why it was refused
-	AtFault string // the field that is the reason, "" if it is none
-	Again   string // where the form can be opened anew, if it is too old
-	Unknown bool   // whether it was posted is not known
-	Preview *preview
-	Confirm bool // what is shown is what will be sent
+	Name           string
+	User           string // the user that the form is sent as; "" for the console's own identity
+	ID             string // of the transaction to post
+	Error          string // why the form was refused
+	ErrorField     string // the field that caused the refusal, "" if no field did
+	ReopenURL      string // opens a new form with the same values, if this form has expired
+	OutcomeUnknown bool
+	Preview        *preview
+	Confirm        bool // the next submission is sent to the API
 
-	of client.Transaction // of which a part may be taken
+	target client.Transaction // the transaction to capture or reverse
 }
 
-// form shows an empty form, one that is filled in by the link that leads to it, or what a form would do.
+// form shows an empty form, a form filled in from the query, or the preview of a form.
 func (c *Console) form(r *http.Request) (view, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	f, err := c.newForm(r.PathValue("action"), q)
 	if err != nil {
 		return view{}, err
 	}
-	if err := c.fit(ctx, f); err != nil {
+	if err := c.loadTarget(ctx, f); err != nil {
 		return view{}, err
 	}
 	if f.HasID && f.ID == "" {
@@ -55,19 +55,19 @@ func (c *Console) form(r *http.Request) (view, error) {
 		}
 		f.ID = string(minted[0])
 	}
-	if q.Has(lookParam) {
-		if err := c.look(ctx, f); err != nil {
+	if q.Has(previewParam) {
+		if err := c.preview(ctx, f); err != nil {
 			return c.refused(ctx, f, err), nil
 		}
 	}
 	return f.view(http.StatusOK), nil
 }
 
-// newForm returns the form of an action with the given values.
+// newForm returns the form of an action, filled in from v.
 func (c *Console) newForm(name string, v url.Values) (*formData, error) {
 	a, ok := actions[name]
 	if !ok {
-		return nil, errNowhere
+		return nil, errNotFound
 	}
 	a.Fields = slices.Clone(a.Fields)
 	for i := range a.Fields {
@@ -78,10 +78,10 @@ func (c *Console) newForm(name string, v url.Values) (*formData, error) {
 	return &formData{action: a, Name: name, User: c.user, ID: v.Get("transaction_id")}, nil
 }
 
-// address is where the form is shown with what is filled in.
+// address is the URL path and query of the filled-in form.
 func (f *formData) address() string { return pathOf("do", f.Name) + "?" + f.values().Encode() }
 
-// values are those of all fields.
+// values returns the values of all fields.
 func (f *formData) values() url.Values {
 	v := url.Values{}
 	for _, field := range f.Fields {
@@ -90,8 +90,8 @@ func (f *formData) values() url.Values {
 	return v
 }
 
-// broken returns an error that begins with the label of the first field that cannot be as it is.
-func (f *formData) broken() error {
+// validate checks the fields. The error begins with the label of the first invalid one.
+func (f *formData) validate() error {
 	for _, field := range f.Fields {
 		switch {
 		case field.Value == "" && !field.Optional:
@@ -111,45 +111,46 @@ func (f *formData) view(status int) view {
 	return view{name: "form", title: f.Title, status: status, data: f}
 }
 
-// errForged is of a form that no page of this console sent.
-var errForged = errors.New("this form was not sent by a page of this console, or the console was restarted: go back, " +
-	"load the page again, and send it again")
+// errNotOurForm reports a form without the token of this console.
+var errNotOurForm = errors.New("this form did not come from a page of this console, or the console was restarted: " +
+	"go back, reload the page and send the form again")
 
-// sent reports whether a form came with the token that every form of this console has.
-func (c *Console) sent(token string) bool {
+// validToken reports whether a form has the token of this console. It protects against cross-site request forgery.
+func (c *Console) validToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) == 1
 }
 
-// act does what a form says, once that was looked at and confirmed. What a form would do is a page of its own, so that
-// a browser that goes back to it need not send the form again. A refusal shows the form again, with the same id.
+// act handles a submitted form. The first submission redirects to the preview, and the confirmed one is sent to the API.
+// The preview has its own URL, so the browser's Back button never submits a form again. If the request is refused, the
+// form is shown again with the same transaction id.
 func (c *Console) act(r *http.Request) (view, error) {
 	r.Body = http.MaxBytesReader(nil, r.Body, formBytes)
 	if err := r.ParseForm(); err != nil {
 		return view{}, err
 	}
 	v, ctx := r.PostForm, r.Context()
-	if !c.sent(v.Get("token")) {
-		return view{}, errForged
+	if !c.validToken(v.Get("token")) {
+		return view{}, errNotOurForm
 	}
 	f, err := c.newForm(r.PathValue("action"), v)
 	if err != nil {
 		return view{}, err
 	}
-	same := "&transaction_id=" + url.QueryEscape(f.ID)
-	isOwn := v.Get("acting") == c.user
+	sameID := "&transaction_id=" + url.QueryEscape(f.ID)
+	isSameUser := v.Get("identity") == c.user
 	switch {
 	case v.Get("change") != "":
-		return view{location: f.address() + same}, nil
-	case isOwn && v.Get("confirmed") == "":
-		return view{location: f.address() + same + "&" + lookParam}, nil
+		return view{location: f.address() + sameID}, nil
+	case isSameUser && v.Get("confirmed") == "":
+		return view{location: f.address() + sameID + "&" + previewParam}, nil
 	}
 	path := ""
-	if err = c.fit(ctx, f); err == nil && !isOwn {
-		err = fmt.Errorf("this form was opened as %s, and would now be sent as %s: look at it again",
-			acting(v.Get("acting")), acting(c.user))
+	if err = c.loadTarget(ctx, f); err == nil && !isSameUser {
+		err = fmt.Errorf("this form was opened as %s, but would now be sent as %s: check it again",
+			identity(v.Get("identity")), identity(c.user))
 	}
 	if err == nil {
-		path, err = c.carryOut(ctx, f)
+		path, err = c.submit(ctx, f)
 	}
 	if err != nil {
 		return c.refused(ctx, f, err), nil
@@ -157,31 +158,31 @@ func (c *Console) act(r *http.Request) (view, error) {
 	return view{location: path}, nil
 }
 
-// acting names as whom a form is sent.
-func acting(user string) string {
+// identity describes a user in an error; "" is the console's own identity.
+func identity(user string) string {
 	if user == "" {
-		return "the caller alone"
+		return "the console itself"
 	}
-	return "the user " + user
+	return "user " + user
 }
 
-// asked returns the values of the form and, unless it is sent without a dry run, what it asks to post.
-func (c *Console) asked(ctx context.Context, f *formData) (v url.Values, request client.Post, err error) {
+// postOf returns the values of the form and the request that it posts. The request is nil if the action has no dry run.
+func (c *Console) postOf(ctx context.Context, f *formData) (v url.Values, request client.Post, err error) {
 	v = f.values()
-	if err := f.broken(); err != nil || f.request == nil {
+	if err := f.validate(); err != nil || f.request == nil {
 		return v, nil, err
 	}
 	v.Set("id", f.ID)
-	if len(f.of.Postings) > 0 {
-		v.Set("asset", f.of.Postings[0].Asset)
+	if len(f.target.Postings) > 0 {
+		v.Set("asset", f.target.Postings[0].Asset)
 	}
 	request, err = f.request(ctx, c, v)
 	return v, request, err
 }
 
-// carryOut sends the form and returns where to go.
-func (c *Console) carryOut(ctx context.Context, f *formData) (path string, err error) {
-	v, request, err := c.asked(ctx, f)
+// submit sends the form to the API and returns the path of the page to show next.
+func (c *Console) submit(ctx context.Context, f *formData) (path string, err error) {
+	v, request, err := c.postOf(ctx, f)
 	switch {
 	case err != nil:
 		return "", err
@@ -192,22 +193,22 @@ func (c *Console) carryOut(ctx context.Context, f *formData) (path string, err e
 	return pathOf("transactions", t.ID), err
 }
 
-// look finds out what the form would do, and has the form show it.
-func (c *Console) look(ctx context.Context, f *formData) error {
-	v, request, err := c.asked(ctx, f)
+// preview does a dry run of the form and stores the result in it.
+func (c *Console) preview(ctx context.Context, f *formData) error {
+	v, request, err := c.postOf(ctx, f)
 	if err != nil || request == nil {
 		f.Confirm = err == nil
 		return err
 	}
-	would, err := c.api.DryRun(ctx, request)
+	planned, err := c.api.DryRun(ctx, request)
 	if err != nil {
 		return err
 	}
-	f.Preview, f.Confirm = previewOf(would.Value), true
-	if hold, err := holdOf(v); err == nil && hold != nil { // a dry run has no times
+	f.Preview, f.Confirm = previewOf(planned.Value), true
+	if hold, err := holdOf(v); err == nil && hold != nil { // a dry run returns no times
 		f.Preview.ExpiresAt = events.FormatTime(hold.ExpiresAt)
 	}
-	return c.loadAll(ctx, []client.Transaction{would.Value})
+	return c.loadAll(ctx, []client.Transaction{planned.Value})
 }
 
 func transfer(ctx context.Context, c *Console, v url.Values) (client.Post, error) {
@@ -257,13 +258,13 @@ func changeState(ctx context.Context, c *Console, v url.Values) (string, error) 
 	return pathOf("accounts", id), err
 }
 
-// isRefused reports whether the API refused with a status.
+// isRefused reports whether err is an error of the API with the given status.
 func isRefused(err error, status int) bool {
 	refused, ok := errors.AsType[*client.Error](err)
 	return ok && refused.Status == status
 }
 
-// indented shows JSON for people.
+// indented returns JSON with line breaks and indentation.
 func indented(raw []byte) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

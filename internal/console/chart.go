@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// chartLines is of how many postings a chart shows the balance after each. Of more it shows the balances at so many
-	// times instead, as far from each other.
+	// Up to chartLines postings, a chart has the balance after each posting. Beyond, it has chartTimes balances at equal
+	// intervals.
 	chartLines, chartTimes    = 300, 48
 	chartWidth, chartHeight   = 1100, 260
 	chartNarrow               = 420 // the width on a phone
-	chartPoints               = 240 // of the line, as far from each other
+	chartPoints               = 240 // points of the line, at equal intervals
 	chartLabels, chartNumbers = 6, 5
-	chartFill                 = 40 // opacity below the line, of 255
-	chartDays                 = 2  // below so many, labels are times of the day
+	chartFill                 = 40 // opacity of the area below the line, 0 to 255
+	chartDays                 = 2  // charts of fewer days have times of the day as labels
 )
 
-// chart answers with a picture of an account's balance.
+// chart answers with an SVG chart of an account's balance.
 func (c *Console) chart(w http.ResponseWriter, r *http.Request) {
 	s, err := c.statementOf(r)
 	var svg []byte
@@ -35,21 +35,21 @@ func (c *Console) chart(w http.ResponseWriter, r *http.Request) {
 		var of curve
 		if of, err = c.curveOf(r.Context(), s); err == nil {
 			q := r.URL.Query()
-			svg, err = of.drawn(s.To, q.Has("dark"), q.Has("narrow"))
+			svg, err = of.svg(s.To, q.Has("dark"), q.Has("narrow"))
 		}
 	}
 	if err != nil {
-		c.show(w, r, view{}, err)
+		c.render(w, r, view{}, err)
 		return
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
-	_, _ = w.Write(svg) // an error is that of a reader who left
+	_, _ = w.Write(svg) // the only error is a closed connection
 }
 
-// curve is a balance over time: each holds from its time on.
+// curve is a balance over time. balances[i] holds from since[i] on.
 type curve struct {
 	since    []time.Time
-	balances []float64 // for the picture only
+	balances []float64 // rounded: only for drawing
 }
 
 func (v *curve) add(at, balance string) {
@@ -62,8 +62,8 @@ func (v *curve) add(at, balance string) {
 	}
 }
 
-// curveOf returns the balance after each posting of a statement, or, when those are many, at times that are as far from
-// each other. It asks the API no more often for a long statement.
+// curveOf returns the balance after each posting of a statement, or at equal intervals if the statement has more than
+// chartLines postings. The number of requests is bounded.
 func (c *Console) curveOf(ctx context.Context, s client.StatementQuery) (v curve, err error) {
 	for page, err := range c.api.StatementPages(ctx, s) {
 		if err != nil {
@@ -75,7 +75,7 @@ func (c *Console) curveOf(ctx context.Context, s client.StatementQuery) (v curve
 					return v, err
 				}
 			}
-			return c.sampled(ctx, s)
+			return c.curveSampled(ctx, s)
 		}
 		if len(v.since) == 0 && (!page.Value.Opening.Quantity.IsZero() || len(page.Value.Data) == 0) {
 			v.add(page.Value.From, c.units.Quantity(s.Asset, page.Value.Opening.Quantity))
@@ -87,8 +87,8 @@ func (c *Console) curveOf(ctx context.Context, s client.StatementQuery) (v curve
 	return v, nil
 }
 
-// sampled returns the balances at times of a statement that are as far from each other.
-func (c *Console) sampled(ctx context.Context, s client.StatementQuery) (v curve, err error) {
+// curveSampled returns the balances at chartTimes equally spaced times of a statement.
+func (c *Console) curveSampled(ctx context.Context, s client.StatementQuery) (v curve, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(units.LoadingAtOnce)
 	balances := make([]client.PastBalance, chartTimes)
@@ -107,7 +107,7 @@ func (c *Console) sampled(ctx context.Context, s client.StatementQuery) (v curve
 	return v, err
 }
 
-// points are the balances at times as far from each other, from the first on, with their labels.
+// points returns the balances at chartPoints equally spaced times from the first one on, with labels.
 func (v curve) points(until time.Time) (labels []string, balances []float64) {
 	if len(v.since) == 0 {
 		v.since, v.balances = []time.Time{until}, []float64{0}
@@ -126,8 +126,8 @@ func (v curve) points(until time.Time) (labels []string, balances []float64) {
 	return labels, balances
 }
 
-// drawn draws the balances until a time, for a light or a dark page, on a desktop or a phone.
-func (v curve) drawn(until time.Time, dark, narrow bool) ([]byte, error) {
+// svg draws the balances until a time.
+func (v curve) svg(until time.Time, dark, narrow bool) ([]byte, error) {
 	labels, balances := v.points(until)
 	o := charts.NewLineChartOptionWithData([][]float64{balances})
 	width, times := chartWidth, chartLabels

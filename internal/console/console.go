@@ -1,6 +1,6 @@
-// Package console serves web pages of a ledger for people: what is in it, and forms that post. It knows the ledger only
-// by the client of its HTTP API, so that it shows what the API's caller may see and does what the caller may do. Serve
-// it on loopback: whoever reaches it acts with the client's credentials.
+// Package console serves web pages that show a ledger, and forms that post to it. It uses only the client of the HTTP
+// API, so it shows what the API's caller may see and does what the caller may do. Serve it on loopback: everybody who
+// can reach it acts with the client's credentials.
 package console
 
 import (
@@ -21,7 +21,7 @@ import (
 	"ledger.example/internal/units"
 )
 
-// Path is below which all pages are.
+// Path is the prefix of the paths of all pages.
 const Path = "/console/"
 
 //go:embed pages/*.html static/*
@@ -31,34 +31,34 @@ var files embed.FS
 type Console struct {
 	http.Handler
 
-	api   *client.Client
-	units *units.Units
-	pages map[string]*template.Template
-	token string          // stands in every form, and nowhere that another site could read
-	ended <-chan struct{} // when it is closed, no page is kept up to date any more
-	at    Address
-	user  string // as whom the API is asked; "" for the caller alone
+	api     *client.Client
+	units   *units.Units
+	pages   map[string]*template.Template
+	token   string          // in every form, so that other sites cannot forge one
+	done    <-chan struct{} // closed at shutdown: ends the event streams
+	address Address
+	user    string // the user that requests to the API are sent as; "" for none
 }
 
-// Address says how the API is called, for the commands that pages show.
+// Address describes how to call the API, for the commands that pages show.
 type Address struct {
-	URL  string // of the API without /v1
-	Curl string // what curl needs to be let in, as words for a shell: without a secret; "" for nothing
-	User string // as whom the client asks; "" for the caller alone
+	URL  string // of the API, without /v1
+	Curl string // curl options for authentication, quoted for a shell, without secrets; may be ""
+	User string // the user that the client acts as; "" for none
 }
 
-// New returns the console of the ledger that api calls. Pages are kept up to date until ctx ends.
+// New returns the console of the ledger that api calls. When ctx ends, so do the event streams of open pages.
 func New(ctx context.Context, api *client.Client, at Address) *Console {
 	c := &Console{
 		api: api, units: units.New(api, false), pages: make(map[string]*template.Template), token: rand.Text(),
-		ended: ctx.Done(), at: at, user: at.User,
+		done: ctx.Done(), address: at, user: at.User,
 	}
 	mux := http.NewServeMux()
 	serve := func(pattern string, answer func(*Console, http.ResponseWriter, *http.Request)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			as, err := c.as(r)
 			if err != nil {
-				as.show(w, r, view{}, err)
+				as.render(w, r, view{}, err)
 				return
 			}
 			answer(as, w, r)
@@ -75,15 +75,15 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 		"GET " + Path + "groups/{id}":       (*Console).group,
 		"GET " + Path + "do/{action}":       (*Console).form,
 		"POST " + Path + "do/{action}":      (*Console).act,
-		"GET " + Path:                       (*Console).nowhere,
+		"GET " + Path:                       (*Console).notFound,
 	} {
 		serve(pattern, func(as *Console, w http.ResponseWriter, r *http.Request) {
 			v, err := page(as, r)
-			as.show(w, r, v, err)
+			as.render(w, r, v, err)
 		})
 	}
 	for pattern, answer := range map[string]func(*Console, http.ResponseWriter, *http.Request){
-		"GET " + Path + "live":                         (*Console).live,
+		"GET " + Path + "live":                         (*Console).streamNewest,
 		"GET " + Path + "accounts/{id}/chart.svg":      (*Console).chart,
 		"GET " + Path + "accounts/{id}/statement.csv":  (*Console).statementCSV,
 		"GET " + Path + "accounts/{id}/statement.json": (*Console).statementJSON,
@@ -92,7 +92,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	}
 	mux.HandleFunc("POST "+Path+"user", c.setUser)
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
-	c.Handler = http.NewCrossOriginProtection().Handler(secured(mux))
+	c.Handler = http.NewCrossOriginProtection().Handler(withSecurityHeaders(mux))
 	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user",
 		"form", "problem"} {
 		c.pages[name] = template.Must(template.New("layout.html").Funcs(c.functions()).
@@ -103,46 +103,48 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	return c
 }
 
-// view is what a page shows.
+// view is one page, or a redirect.
 type view struct {
-	name     string // of the page
+	name     string // of the template
 	title    string
 	status   int // 0: 200
 	data     any
-	location string // where to go instead, "" for nowhere
+	location string // redirects to this path unless it is ""
 }
 
-// functions are what pages may call. Amounts are of assets that were loaded before.
+// functions returns the functions of the templates. Those for amounts need assets that c.units has loaded.
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
-		"quantity":  c.units.Quantity,
-		"cost":      c.units.CostCell,
-		"available": c.units.Available,
-		"when":      when,
-		"whole":     c.whole,
-		"brief":     brief,
-		"legs":      func(of []client.Posting) some[client.Posting] { return someOf(of, fewLegs) },
-		"moves":     func(of []move) some[move] { return someOf(of, fewMoves) },
-		"token":     func() string { return c.token },
+		"quantity":    c.units.Quantity,
+		"cost":        c.units.CostCell,
+		"available":   c.units.Available,
+		"when":        when,
+		"fullCapture": c.fullCapture,
+		"brief":       brief,
+		"legs":        func(all []client.Posting) firstN[client.Posting] { return firstOf(all, legsShown) },
+		"moves":       func(all []move) firstN[move] { return firstOf(all, movesShown) },
+		"token":       func() string { return c.token },
 	}
 }
 
-// In lists, a transaction shows so many of its legs, the four of a trade, and a text so many characters. On its own
-// page it shows all. The picture of a transaction shows so many moves.
-const fewLegs, briefChars, fewMoves = 4, 60, 12
+const (
+	legsShown  = 4  // legs per transaction in a list: a settled trade has four
+	briefChars = 60 // characters per text in a list
+	movesShown = 12 // moves on the page of a transaction
+)
 
-// some are the first of a list, and how many others there are.
-type some[T any] struct {
-	First  []T
-	Others int
+// firstN has the first items of a list, and the number of items that follow.
+type firstN[T any] struct {
+	First []T
+	More  int
 }
 
-func someOf[T any](all []T, most int) some[T] {
+func firstOf[T any](all []T, most int) firstN[T] {
 	n := min(len(all), most)
-	return some[T]{all[:n], len(all) - n}
+	return firstN[T]{all[:n], len(all) - n}
 }
 
-// brief is the beginning of a text.
+// brief shortens a text to briefChars characters.
 func brief(text string) string {
 	n := 0
 	for i := range text {
@@ -153,7 +155,7 @@ func brief(text string) string {
 	return text
 }
 
-// when shows a time of the API for people: in UTC, to the second.
+// when formats a time of the API in UTC, to the second.
 func when(text string) string {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -162,9 +164,8 @@ func when(text string) string {
 	return at.UTC().Format("2006-01-02 15:04:05")
 }
 
-// secured adds the headers that keep pages to themselves. Nothing is loaded from elsewhere, and no other page may show
-// one of these in a frame.
-func secured(next http.Handler) http.Handler {
+// withSecurityHeaders forbids pages to load anything from other sites, and other sites to show pages in a frame.
+func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
@@ -176,11 +177,11 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// show answers with a page, or with the page of an error.
-func (c *Console) show(w http.ResponseWriter, r *http.Request, v view, err error) {
+// render answers with a page, a redirect, or the page of an error.
+func (c *Console) render(w http.ResponseWriter, r *http.Request, v view, err error) {
 	switch {
 	case err != nil:
-		v = c.problem(r.Context(), err)
+		v = c.errorView(r.Context(), err)
 	case v.location != "":
 		http.Redirect(w, r, v.location, http.StatusSeeOther)
 		return
@@ -194,26 +195,26 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v view, err error
 	if v.status != 0 {
 		w.WriteHeader(v.status)
 	}
-	_, _ = page.WriteTo(w) // an error is that of a reader who left
+	_, _ = page.WriteTo(w) // the only error is a closed connection
 }
 
-// content is what a template gets.
+// content returns the data that the layout template needs.
 func (c *Console) content(v view) any {
 	return struct {
 		Title, User string
-		IsOwn       bool // the console shows what its own user sees, and nothing else
+		IsFixed     bool // the console acts as one user, which pages cannot change
 		Data        any
-	}{v.title, c.user, c.at.User != "", v.data}
+	}{v.title, c.user, c.address.User != "", v.data}
 }
 
-// pathOf is the path of the page of one of the accounts, assets, groups or transactions.
+// pathOf returns the path of the page of an item. The kind is accounts, assets, groups or transactions.
 func pathOf(kind, id string) string { return Path + kind + "/" + url.PathEscape(id) }
 
-// here is the address of a page.
-type here struct{ *url.URL }
+// pageURL is the URL of the current page.
+type pageURL struct{ *url.URL }
 
-// With is where the page is with another value in its query, "" for none. All else that was chosen stays.
-func (h here) With(name, value string) template.URL {
+// With returns the URL with one query parameter set, or removed if value is "".
+func (h pageURL) With(name, value string) template.URL {
 	q := h.Query()
 	if q.Set(name, value); value == "" {
 		q.Del(name)
@@ -221,31 +222,30 @@ func (h here) With(name, value string) template.URL {
 	return template.URL(h.EscapedPath() + "?" + q.Encode()) // every part of it is escaped
 }
 
-// errNowhere is of a path that leads nowhere.
-var errNowhere = errors.New("there is no such page")
+var errNotFound = errors.New("page not found")
 
-func (c *Console) nowhere(*http.Request) (view, error) { return view{}, errNowhere }
+func (c *Console) notFound(*http.Request) (view, error) { return view{}, errNotFound }
 
-// problem shows an error in the API's words.
-func (c *Console) problem(ctx context.Context, err error) view {
+// errorView returns the page that shows an error.
+func (c *Console) errorView(ctx context.Context, err error) view {
 	status := statusOf(err)
-	return view{name: "problem", title: http.StatusText(status), status: status, data: c.explain(ctx, err)}
+	return view{name: "problem", title: http.StatusText(status), status: status, data: c.errorText(ctx, err)}
 }
 
-// statusOf returns the status of the page of an error.
+// statusOf returns the HTTP status of the page that shows an error.
 func statusOf(err error) int {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return refused.Status
 	}
-	_, isPast := errors.AsType[pastError](err)
+	_, isPast := errors.AsType[periodError](err)
 	_, isEscape := errors.AsType[url.EscapeError](err)
 	_, isLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case isPast, isEscape, errors.Is(err, errUser):
 		return http.StatusBadRequest
-	case errors.Is(err, errForged):
+	case errors.Is(err, errNotOurForm):
 		return http.StatusForbidden
-	case errors.Is(err, errNowhere), errors.Is(err, client.ErrID):
+	case errors.Is(err, errNotFound), errors.Is(err, client.ErrID):
 		return http.StatusNotFound
 	case isLarge:
 		return http.StatusRequestEntityTooLarge
@@ -253,26 +253,26 @@ func statusOf(err error) int {
 	return http.StatusBadGateway
 }
 
-// explain returns the text of an error, with amounts in decimals. What the API calls its errors stands in the lines
-// below. Texts of others in it, such as keys of metadata, do not turn lines around: what cannot be seen is escaped.
-func (c *Console) explain(ctx context.Context, err error) string {
+// errorText returns the text of an error, with amounts in decimals, and one line per invalid field. It escapes invisible
+// characters, because the text may quote input such as metadata keys.
+func (c *Console) errorText(ctx context.Context, err error) string {
 	text := strings.Replace(c.units.InDecimals(ctx, err).Error(), "; see errors.", ":", 1)
 	return escaped(text, func(r rune) bool { return r == '\n' || unicode.IsPrint(r) })
 }
 
-// live tells a page, by an event, whenever there is a newer transaction than before. It ends after a while, and the
-// browser asks again.
-func (c *Console) live(w http.ResponseWriter, r *http.Request) {
+// streamNewest sends a server-sent event whenever there is a newer transaction. It ends after a while, and
+// then the browser reconnects.
+func (c *Console) streamNewest(w http.ResponseWriter, r *http.Request) {
 	const every, most = time.Second, 30
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
-	_ = flush.Flush() // the browser learns that it is heard; an error comes again
+	_ = flush.Flush() // sends the headers; an error shows up at the next write
 	newest := r.Header.Get("Last-Event-ID")
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	go func() { // a request to a ledger that does not answer must not hold up the end
+	go func() { // a hanging request to the ledger must not delay the shutdown
 		select {
-		case <-c.ended:
+		case <-c.done:
 			cancel()
 		case <-ctx.Done():
 		}

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// membersShown is how many members a page shows: each comes with what can be done with the membership.
+	// membersShown is the number of members per page. Each of them has a form, so it is small.
 	membersShown = 25
-	// awaitTimeout is how long a form waits until a list shows what it changed, and awaitInterval how often it asks.
+	// A form waits up to awaitTimeout until the list that it changed is up to date, and polls every awaitInterval.
 	awaitTimeout, awaitInterval = 2 * time.Second, 50 * time.Millisecond
 )
 
 var (
 	accountField = field{Name: "account", Label: "Account"}
 	groupField   = field{Name: "group", Label: "Group"}
-	userField    = field{Name: "user", Label: "User", Hint: "as your application knows them"}
+	userField    = field{Name: "user", Label: "User", Hint: "the user id in your application"}
 	roleField    = field{Name: "role", Label: "Role", Kind: "choice",
 		Choices: []string{client.RoleViewer, client.RoleOperator, client.RoleOwner},
-		Hint:    "A viewer reads, an operator also posts, an owner also grants."}
+		Hint:    "A viewer reads, an operator also posts, an owner also grants roles."}
 )
 
 func registerGroup(ctx context.Context, c *Console, v url.Values) (string, error) {
@@ -34,8 +34,8 @@ func registerGroup(ctx context.Context, c *Console, v url.Values) (string, error
 	return pathOf("groups", g.ID), err
 }
 
-// place returns what puts an account into a group or takes it out.
-func place(
+// groupChange returns the sender that adds an account to a group or removes it.
+func groupChange(
 	change func(*client.Client, context.Context, string, string) (client.AccountGroups, client.Written, error),
 ) sender {
 	return func(ctx context.Context, c *Console, v url.Values) (string, error) {
@@ -43,16 +43,16 @@ func place(
 		if err != nil {
 			return "", err
 		}
-		await(ctx, func(ctx context.Context) (bool, error) {
-			now, err := c.api.AccountGroups(is.Account).Page(ctx, "", listed)
+		awaitListed(ctx, func(ctx context.Context) (bool, error) {
+			now, err := c.api.AccountGroups(is.Account).Page(ctx, "", listLimit)
 			return slices.Contains(now.Value.Data, is.Grouped) == slices.Contains(is.Groups, is.Group), err
 		})
 		return pathOf("groups", is.Group), nil
 	}
 }
 
-// member returns what grants or revokes a role on the account or in the group of a form.
-func member(
+// roleChange returns the sender that grants or revokes a role on an account or in a group.
+func roleChange(
 	change func(*client.Client, context.Context, client.Member) (client.Member, client.Written, error),
 ) sender {
 	return func(ctx context.Context, c *Console, v url.Values) (string, error) {
@@ -65,7 +65,7 @@ func member(
 		if is.Group != "" {
 			list, path = c.api.GroupMembers(is.Group), pathOf("groups", is.Group)
 		}
-		await(ctx, func(ctx context.Context) (bool, error) {
+		awaitListed(ctx, func(ctx context.Context) (bool, error) {
 			now, err := list.Page(ctx, "", client.PageLimit)
 			at := slices.IndexFunc(now.Value.Data, func(other client.Member) bool { return other.User == is.User })
 			return at < 0 && is.Role == "" || at >= 0 && now.Value.Data[at] == is, err
@@ -74,9 +74,9 @@ func member(
 	}
 }
 
-// await waits a little until a list shows what was written, so that the next page does. An error ends it: what was
-// written is written.
-func await(ctx context.Context, shown func(context.Context) (bool, error)) {
+// awaitListed waits until a list shows the change that was written, so that the next page shows it too. It gives up at
+// awaitTimeout or at an error: the change itself is stored.
+func awaitListed(ctx context.Context, shown func(context.Context) (bool, error)) {
 	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
 	defer cancel()
 	for {
@@ -91,23 +91,23 @@ func await(ctx context.Context, shown func(context.Context) (bool, error)) {
 	}
 }
 
-// members are who have a role on an account or in a group, whose page it is.
+// members is a page of the users with a role on an account or in a group.
 type members struct {
 	client.List[client.Member]
-	Page here
-	Of   string // account or group
+	Page pageURL
+	Of   string // "account" or "group"
 	ID   string
 }
 
-// membersOf reads the page of members that a request asks for.
-func membersOf(
+// memberPage reads the page of members at the cursor in the request.
+func memberPage(
 	ctx context.Context, r *http.Request, of string, list client.Listing[client.Member],
 ) (members, error) {
 	page, err := list.Page(ctx, r.URL.Query().Get("members"), membersShown)
-	return members{page.Value, here{r.URL}, of, r.PathValue("id")}, err
+	return members{page.Value, pageURL{r.URL}, of, r.PathValue("id")}, err
 }
 
-// group shows one group: what its accounts have together, its accounts, and who may.
+// group shows one group: its total balances, its accounts and its members.
 func (c *Console) group(r *http.Request) (view, error) {
 	ctx, q, id := r.Context(), r.URL.Query(), r.PathValue("id")
 	group, err := c.api.Group(ctx, id)
@@ -117,21 +117,21 @@ func (c *Console) group(r *http.Request) (view, error) {
 	data := struct {
 		client.Group
 		Totals   client.GroupTotals
-		TooLarge string // why there are no totals
+		TooLarge string // the error if the group is too large for totals
 		Accounts client.List[client.Grouped]
 		Members  members
 	}{Group: group.Value}
-	totals, err := c.api.GroupTotals(ctx, id, q.Get("totals"), listed)
+	totals, err := c.api.GroupTotals(ctx, id, q.Get("totals"), listLimit)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "group_too_large" {
-		data.TooLarge = c.explain(ctx, err)
+		data.TooLarge = c.errorText(ctx, err)
 	} else if err != nil {
 		return view{}, err
 	}
 	data.Totals = totals.Value
-	if err := into(ctx, &data.Accounts, c.api.GroupAccounts(id), q.Get("accounts"), listed)(); err != nil {
+	if err := into(ctx, &data.Accounts, c.api.GroupAccounts(id), q.Get("accounts"), listLimit)(); err != nil {
 		return view{}, err
 	}
-	if data.Members, err = membersOf(ctx, r, "group", c.api.GroupMembers(id)); err != nil {
+	if data.Members, err = memberPage(ctx, r, "group", c.api.GroupMembers(id)); err != nil {
 		return view{}, err
 	}
 	var assets []string
@@ -144,7 +144,7 @@ func (c *Console) group(r *http.Request) (view, error) {
 // groups lists the groups whose ids begin with a prefix.
 func (c *Console) groups(r *http.Request) (view, error) {
 	q := r.URL.Query()
-	page, err := c.api.Groups(q.Get("prefix")).Page(r.Context(), q.Get("cursor"), listed)
+	page, err := c.api.Groups(q.Get("prefix")).Page(r.Context(), q.Get("cursor"), listLimit)
 	return view{name: "groups", title: "Groups", data: struct {
 		Groups client.List[client.Group]
 		Prefix string

@@ -8,10 +8,10 @@ import (
 	"ledger.example/events"
 )
 
-// noHold is the choice of a form that posts at once.
+// noHold is the choice that posts a trade without a hold.
 const noHold = "no"
 
-// terms are how long money may be held. The API takes at most 31 days.
+// terms are the offered durations of a hold. The API accepts up to 31 days.
 var (
 	termNames = []string{"1 hour", "1 day", "7 days", "30 days"}
 	terms     = map[string]time.Duration{
@@ -21,17 +21,17 @@ var (
 
 var (
 	termField = field{Name: "hold", Label: "Expires in", Kind: "choice", Choices: termNames, Value: "7 days",
-		Hint: "from when this form was opened"}
-	holdField = field{Name: "hold", Label: "Hold it for", Kind: "choice", Value: noHold,
-		Choices: append([]string{noHold}, termNames...), Hint: "no: it is posted at once"}
+		Hint: "counted from when this form was opened"}
+	holdField = field{Name: "hold", Label: "Hold for", Kind: "choice", Value: noHold,
+		Choices: append([]string{noHold}, termNames...), Hint: "no: post at once"}
 )
 
-// holdOf returns the hold that a form asks for, nil for none. Its term is counted from the time in the form's id, so
-// that the form asks for the same when it is sent again.
+// holdOf returns the hold that a form requests, nil for none. Its term starts at the time in the form's transaction id,
+// so that a form that is sent again makes the same request.
 func holdOf(v url.Values) (*client.Hold, error) {
 	term, ok := terms[v.Get("hold")]
 	if !ok {
-		return nil, nil //nolint:nilnil // it has no such field, or asks for none
+		return nil, nil //nolint:nilnil // the form has no hold field, or noHold is chosen
 	}
 	id, err := events.ParseKSUID(v.Get("id"))
 	if err != nil {
@@ -40,9 +40,9 @@ func holdOf(v url.Values) (*client.Hold, error) {
 	return &client.Hold{ExpiresAt: id.Time().Add(term)}, nil
 }
 
-// whole is the part of a transfer or a trade that is all of it, as the form of a capture has it. The assets were loaded
-// before. Of other transactions no part can be named by one quantity.
-func (c *Console) whole(t client.Transaction) url.Values {
+// fullCapture returns the form values that capture all of a held transfer or trade, nil for other transactions. c.units
+// must have loaded the assets.
+func (c *Console) fullCapture(t client.Transaction) url.Values {
 	if len(t.Postings) == 0 || !hasParts(t) {
 		return nil
 	}

@@ -14,49 +14,49 @@ import (
 )
 
 const (
-	// trailing is of how many balances the first page says by how much they trail.
-	trailing = 4
-	// healthWait is how long the first page waits for a sign of life.
-	healthWait = time.Second
+	// lagSample is the number of balances that the lag is measured on.
+	lagSample = 4
+	// healthTimeout is the timeout of the health check.
+	healthTimeout = time.Second
 )
 
-// home shows what is in the ledger; to a user, the accounts and groups of the user.
+// home shows an overview of the ledger or, to a user, the user's accounts and groups.
 func (c *Console) home(r *http.Request) (view, error) {
 	me, err := c.api.Me(r.Context())
 	switch {
 	case err != nil:
 		return view{}, err
 	case me.Value.User != nil:
-		return c.homeOfUser(r, *me.Value.User)
+		return c.userHome(r, *me.Value.User)
 	}
 	q := r.URL.Query()
 	data := struct {
-		Assets   client.List[client.Asset]
-		Accounts client.List[client.Account]
-		Newest   []client.Transaction
-		Open     client.List[client.Transaction]
-		Groups   client.List[client.Group]
-		Prefix   string
-		Sick     string // what is wrong with the API, "" for nothing
-		Trails   string
-		Counts   string // of the first page of the lists: what is in the ledger
+		Assets      client.List[client.Asset]
+		Accounts    client.List[client.Account]
+		Newest      []client.Transaction
+		Open        client.List[client.Transaction]
+		Groups      client.List[client.Group]
+		Prefix      string
+		HealthError string // "" if the API is healthy
+		Lag         string
+		Counts      string // the size of each list, only on its first page
 	}{Prefix: q.Get("prefix")}
 	g, ctx := errgroup.WithContext(r.Context())
-	g.Go(into(ctx, &data.Assets, c.api.Assets(""), q.Get("assets"), history))
-	g.Go(into(ctx, &data.Accounts, c.api.Accounts(data.Prefix), q.Get("cursor"), history))
-	g.Go(into(ctx, &data.Open, c.api.OpenHolds(), q.Get("holds"), few))
-	g.Go(into(ctx, &data.Groups, c.api.Groups(""), "", history))
+	g.Go(into(ctx, &data.Assets, c.api.Assets(""), q.Get("assets"), historyLimit))
+	g.Go(into(ctx, &data.Accounts, c.api.Accounts(data.Prefix), q.Get("cursor"), historyLimit))
+	g.Go(into(ctx, &data.Open, c.api.OpenHolds(), q.Get("holds"), holdsLimit))
+	g.Go(into(ctx, &data.Groups, c.api.Groups(""), "", historyLimit))
 	g.Go(func() (err error) {
 		if data.Newest, err = c.newestTransactions(ctx); err == nil {
-			data.Trails = c.trails(ctx, data.Newest)
+			data.Lag = c.lagText(ctx, data.Newest)
 		}
 		return err
 	})
 	g.Go(func() error {
-		ctx, cancel := context.WithTimeout(ctx, healthWait)
+		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 		defer cancel()
 		if err := c.api.Ping(ctx); err != nil {
-			data.Sick = err.Error()
+			data.HealthError = err.Error()
 		}
 		return nil
 	})
@@ -71,19 +71,19 @@ func (c *Console) home(r *http.Request) (view, error) {
 		c.loadAll(r.Context(), slices.Concat(data.Newest, data.Open.Data))
 }
 
-func (c *Console) homeOfUser(r *http.Request, user string) (view, error) {
-	accounts, err := c.api.UserAccounts(user).Page(r.Context(), r.URL.Query().Get("cursor"), listed)
+func (c *Console) userHome(r *http.Request, user string) (view, error) {
+	accounts, err := c.api.UserAccounts(user).Page(r.Context(), r.URL.Query().Get("cursor"), listLimit)
 	if err != nil {
 		return view{}, err
 	}
-	groups, err := c.api.UserGroups(user).Page(r.Context(), r.URL.Query().Get("groups"), listed)
+	groups, err := c.api.UserGroups(user).Page(r.Context(), r.URL.Query().Get("groups"), listLimit)
 	return view{name: "user", title: "Accounts of " + user, data: struct {
 		Accounts client.List[client.Reach]
 		Groups   client.List[client.Member]
 	}{accounts.Value, groups.Value}}, err
 }
 
-// newest is the part of home that is kept up to date.
+// newest returns the part of the home page that the script reloads.
 func (c *Console) newest(r *http.Request) (view, error) {
 	newest, err := c.newestTransactions(r.Context())
 	if err != nil {
@@ -93,11 +93,11 @@ func (c *Console) newest(r *http.Request) (view, error) {
 }
 
 func (c *Console) newestTransactions(ctx context.Context) ([]client.Transaction, error) {
-	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", history)
+	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", historyLimit)
 	return page.Value.Data, err
 }
 
-// newestID is the id of the newest transaction that is listed, "" if there is none.
+// newestID returns the id of the newest listed transaction, "" if there is none.
 func (c *Console) newestID(ctx context.Context) (string, error) {
 	page, err := c.api.Transactions(client.Search{}).Page(ctx, "", 1)
 	if err != nil || len(page.Value.Data) == 0 {
@@ -106,11 +106,12 @@ func (c *Console) newestID(ctx context.Context) (string, error) {
 	return page.Value.Data[0].ID, nil
 }
 
-// trails says by how much projections trail: what the newest transaction's balances, as they are shown, leave out of
-// what is posted. If all were posted for an earlier time, it does not say since when.
-func (c *Console) trails(ctx context.Context, newest []client.Transaction) string {
+// lagText describes how far the projected balances of the newest transaction are behind. It ignores backdated
+// transactions, whose posted_at says nothing about the lag. If all are backdated, it gives the number of missing
+// postings but no duration.
+func (c *Console) lagText(ctx context.Context, newest []client.Transaction) string {
 	if len(newest) == 0 {
-		return "no transaction is listed yet"
+		return "no transactions yet"
 	}
 	i := slices.IndexFunc(newest, func(t client.Transaction) bool { return t.PostedAt == t.RecordedAt })
 	legs := slices.Clone(newest[max(i, 0)].Postings)
@@ -119,7 +120,7 @@ func (c *Console) trails(ctx context.Context, newest []client.Transaction) strin
 	}
 	slices.SortFunc(legs, order)
 	legs = slices.CompactFunc(legs, func(a, b client.Posting) bool { return order(a, b) == 0 })
-	legs = legs[:min(len(legs), trailing)]
+	legs = legs[:min(len(legs), lagSample)]
 	all := make([]lag, len(legs))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, leg := range legs {
@@ -129,52 +130,52 @@ func (c *Console) trails(ctx context.Context, newest []client.Transaction) strin
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return "by how much balances trail is not known: " + err.Error()
+		return "balance lag is unknown: " + err.Error()
 	}
 	worst := slices.MaxFunc(all, func(a, b lag) int { return cmp.Compare(a.by, b.by) })
 	if worst.postings == "" {
 		return "balances are up to date"
 	}
 	if i < 0 {
-		return "balances leave out " + worst.postings
+		return "balances are missing " + worst.postings
 	}
 	by := "less than a second"
 	if whole := worst.by.Truncate(time.Second); whole > 0 {
 		by = whole.String()
 	}
-	return "balances trail by " + by + " (" + worst.postings + ")"
+	return "balances are " + by + " behind (" + worst.postings + ")"
 }
 
-// lag is what a balance, as it is shown, leaves out.
+// lag is how far a projected balance is behind its postings.
 type lag struct {
-	by       time.Duration // since the oldest of the postings, of those that were read
-	postings string        // how many, "" for none
+	by       time.Duration // age of the oldest missing posting among those read
+	postings string        // the number of missing postings, "" for none
 }
 
-// lagOf looks for the postings of a pair that are newer than the newest that its balance, as it is shown, counts. It
-// reads the newest alone, strongly: a strong balance would read all that were posted lately.
+// lagOf finds the postings that the projected balance of an account and asset does not count yet. It reads only one page
+// of the newest postings. A strong read of the balance would read all recent postings.
 func (c *Console) lagOf(ctx context.Context, account, asset string) (of lag, err error) {
 	shown, err := c.api.Balance(ctx, account, asset, false)
 	if err != nil {
 		return of, err
 	}
-	posted, err := c.api.History(account, client.HistoryQuery{Asset: asset, Strong: true}).Page(ctx, "", history)
+	posted, err := c.api.History(account, client.HistoryQuery{Asset: asset, Strong: true}).Page(ctx, "", historyLimit)
 	if err != nil {
 		return of, err
 	}
-	left := posted.Value
-	counts := func(p client.Posting) bool { return shown.Value.AsOf != nil && p.ID <= *shown.Value.AsOf }
-	if i := slices.IndexFunc(left.Data, counts); i >= 0 {
-		left.Data, left.NextCursor = left.Data[:i], nil
+	missing := posted.Value
+	isCounted := func(p client.Posting) bool { return shown.Value.AsOf != nil && p.ID <= *shown.Value.AsOf }
+	if i := slices.IndexFunc(missing.Data, isCounted); i >= 0 {
+		missing.Data, missing.NextCursor = missing.Data[:i], nil
 	}
-	if len(left.Data) == 0 {
+	if len(missing.Data) == 0 {
 		return of, nil
 	}
-	at, err := time.Parse(time.RFC3339Nano, left.Data[len(left.Data)-1].PostedAt)
-	return lag{max(time.Since(at), 1), counted(left, "posting", "postings")}, err
+	at, err := time.Parse(time.RFC3339Nano, missing.Data[len(missing.Data)-1].PostedAt)
+	return lag{max(time.Since(at), 1), counted(missing, "posting", "postings")}, err
 }
 
-// counted says how many items there are. A list that goes on has as many or more.
+// counted formats the number of items: "n or more" if the list has further pages.
 func counted[T any](l client.List[T], one, many string) string {
 	switch n := len(l.Data); {
 	case l.NextCursor != nil:

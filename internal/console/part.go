@@ -27,9 +27,9 @@ func reverse(ctx context.Context, c *Console, v url.Values) (client.Post, error)
 	}, err
 }
 
-// fit leaves those fields of a part by which the ledger names one of the transaction in the form: of a transfer a
-// quantity, of a trade a cost too, of others none. Errors: those of a read.
-func (c *Console) fit(ctx context.Context, f *formData) error {
+// loadTarget reads the transaction that the form captures or reverses. It removes the fields that cannot select a part
+// of it: a transfer has a quantity, a trade also a cost, other transactions neither. Errors: those of a read.
+func (c *Console) loadTarget(ctx context.Context, f *formData) error {
 	if !f.Partial {
 		return nil
 	}
@@ -37,22 +37,22 @@ func (c *Console) fit(ctx context.Context, f *formData) error {
 	if err != nil {
 		return err
 	}
-	f.of = t.Value
+	f.target = t.Value
 	f.Fields = slices.DeleteFunc(f.Fields, func(field field) bool {
-		return field.Name == partCostField.Name && f.of.Kind != string(client.KindTrade) ||
-			field.Name == partField.Name && !hasParts(f.of)
+		return field.Name == partCostField.Name && f.target.Kind != string(client.KindTrade) ||
+			field.Name == partField.Name && !hasParts(f.target)
 	})
 	return nil
 }
 
-// hasParts reports whether one quantity names a part of a transaction.
+// hasParts reports whether one quantity can select a part of a transaction.
 func hasParts(t client.Transaction) bool {
 	return t.Kind == string(client.KindTransfer) || t.Kind == string(client.KindTrade)
 }
 
-var errCostAlone = errors.New(partField.Label + ": must be given with a cost; for all of it leave both empty")
+var errCostAlone = errors.New(partField.Label + ": required with a cost; leave both empty for the full amount")
 
-// part reads how much is taken of a transaction: all of it, if nothing is given. The asset is that of its first leg.
+// part reads the part of a transaction from the form. It is empty, which means all of it, if the fields are empty.
 func (c *Console) part(ctx context.Context, v url.Values) (part client.Part, err error) {
 	asset, costs := v.Get("asset"), v.Get("cost")
 	if v.Get("quantity") == "" {
@@ -71,8 +71,9 @@ func (c *Console) part(ctx context.Context, v url.Values) (part client.Part, err
 	return part, err
 }
 
-// beyond says in decimals of what a form asks for more than there is. "" of other refusals.
-func (c *Console) beyond(ctx context.Context, of client.Transaction, err error) string {
+// exceeded returns the text of a refusal because of too large a part, with the limit in decimals. It is "" for other
+// refusals.
+func (c *Console) exceeded(ctx context.Context, of client.Transaction, err error) string {
 	refused, _ := errors.AsType[*client.Error](err)
 	if refused == nil || len(of.Postings) == 0 {
 		return ""
@@ -95,7 +96,7 @@ func (c *Console) beyond(ctx context.Context, of client.Transaction, err error) 
 		if f.Field == partCostField.Name {
 			figure = c.units.CostCell(most.Asset, most.Cost.Abs())
 		}
-		b.WriteString("\n  " + f.Field + ": must not be beyond " + figure)
+		b.WriteString("\n  " + f.Field + ": must not exceed " + figure)
 	}
 	return b.String()
 }

@@ -5,32 +5,32 @@ import (
 	"ledger.example/events"
 )
 
-// preview is what a form would do, as the page shows it before it is done.
+// preview describes the effect of a form before it is sent.
 type preview struct {
 	Title     string
-	ExpiresAt string           // of what will be held
-	Aside     []client.Posting // what payers set aside for a hold, or get back, without a sign
-	Legs      []client.Posting // what will be posted; of a hold, when all of it is captured
+	ExpiresAt string           // of the hold to place
+	Reserved  []client.Posting // amounts that a hold reserves or gives back, unsigned
+	Legs      []client.Posting // postings; of a hold, those of a full capture
 	Moves     []move
 }
 
-// previewOf tells what a dry run was answered.
+// previewOf returns the preview of a dry run.
 func previewOf(t client.Transaction) *preview {
 	p := preview{Title: "What will be posted", Legs: t.AsPosted()}
 	switch {
 	case t.Status == client.StatusHeld:
-		p.Title, p.Aside = "What will be held", aside(t.Postings)
+		p.Title, p.Reserved = "What will be held", reserved(t.Postings)
 	case t.Status == client.StatusReleased || t.Status == client.StatusExpired:
-		p.Title, p.Aside, p.Legs = "What will be given back", aside(t.Postings), nil
+		p.Title, p.Reserved, p.Legs = "What will be released", reserved(t.Postings), nil
 	case t.Kind == string(events.KindReversal):
-		p.Title = "What will be posted to take it back"
+		p.Title = "What the reversal will post"
 	}
 	p.Moves = moves(p.Legs)
 	return &p
 }
 
-// aside is what those who pay set aside for a hold.
-func aside(planned []client.Posting) (all []client.Posting) {
+// reserved returns the debits among the planned postings, unsigned.
+func reserved(planned []client.Posting) (all []client.Posting) {
 	for _, p := range planned {
 		if p.Quantity.Sign() < 0 {
 			p.Quantity, p.Cost = p.Quantity.Abs(), p.Cost.Abs()

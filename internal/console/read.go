@@ -12,33 +12,33 @@ import (
 	"ledger.example/events"
 )
 
-// How many items a page shows of each list.
+// The number of items per page of each list.
 const (
-	listed  = 50
-	history = 25
-	few     = 10
-	holders = client.PageLimit
+	listLimit    = 50
+	historyLimit = 25
+	holdsLimit   = 10
+	holdersLimit = client.PageLimit
 )
 
-// account shows one account: what it holds, what is held, and its history.
+// account shows one account: balances, open holds, history, members and changes.
 func (c *Console) account(r *http.Request) (view, error) {
 	q, id := r.URL.Query(), r.PathValue("id")
 	data := struct {
 		client.Page
-		Here        here
-		Holds       client.List[client.Transaction]
-		Changes     client.List[client.Change]
-		Members     members
-		Groups      client.List[client.Grouped]
-		Past        past
-		Fault       string // why there is no history
-		History     client.List[client.Posting]
-		FirstOfPage bool
-		Assets      []string // to choose one of
-	}{Here: here{r.URL}, FirstOfPage: q.Get("cursor") == ""}
+		Here         pageURL
+		Holds        client.List[client.Transaction]
+		Changes      client.List[client.Change]
+		Members      members
+		Groups       client.List[client.Grouped]
+		Period       period
+		HistoryError string
+		History      client.List[client.Posting]
+		FirstOfPage  bool
+		Assets       []string // choices of the filter
+	}{Here: pageURL{r.URL}, FirstOfPage: q.Get("cursor") == ""}
 	var refused error
-	if data.Past, refused = pastOf(r); refused != nil {
-		data.Fault = refused.Error()
+	if data.Period, refused = periodOf(r); refused != nil {
+		data.HistoryError = refused.Error()
 	}
 	g, ctx := errgroup.WithContext(r.Context())
 	g.Go(func() error {
@@ -53,34 +53,34 @@ func (c *Console) account(r *http.Request) (view, error) {
 	})
 	if refused == nil {
 		g.Go(func() error {
-			h := client.HistoryQuery{Asset: data.Past.Asset, From: data.Past.from, To: data.Past.to}
-			err := into(ctx, &data.History, c.api.History(id, h), q.Get("cursor"), history)()
-			if _, ok := errors.AsType[*client.Error](err); ok { // the account may be shown all the same
+			h := client.HistoryQuery{Asset: data.Period.Asset, From: data.Period.from, To: data.Period.to}
+			err := into(ctx, &data.History, c.api.History(id, h), q.Get("cursor"), historyLimit)()
+			if _, ok := errors.AsType[*client.Error](err); ok { // show the account without its history
 				refused = err
 				return nil
 			}
 			return err
 		})
 	}
-	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), q.Get("holds"), few))
-	g.Go(into(ctx, &data.Changes, c.api.Changes(id), q.Get("changes"), history))
+	g.Go(into(ctx, &data.Holds, c.api.Holds(id, client.StatusHeld), q.Get("holds"), holdsLimit))
+	g.Go(into(ctx, &data.Changes, c.api.Changes(id), q.Get("changes"), historyLimit))
 	g.Go(func() (err error) {
-		data.Members, err = membersOf(ctx, r, "account", c.api.Members(id))
+		data.Members, err = memberPage(ctx, r, "account", c.api.Members(id))
 		return err
 	})
-	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), "", listed)) // it is in ten at most
+	g.Go(into(ctx, &data.Groups, c.api.AccountGroups(id), "", listLimit)) // an account is in at most ten groups
 	if err := g.Wait(); err != nil {
 		return view{}, err
 	}
 	v := view{name: "account", title: "Account " + id}
 	if refused != nil {
-		data.Fault, v.status = c.explain(r.Context(), refused), statusOf(refused)
+		data.HistoryError, v.status = c.errorText(r.Context(), refused), statusOf(refused)
 	}
 	for _, b := range data.Balances.Data {
 		data.Assets = append(data.Assets, b.Asset)
 	}
 	assets := slices.Clone(data.Assets)
-	if chosen := data.Past.Asset; chosen != "" && !slices.Contains(assets, chosen) {
+	if chosen := data.Period.Asset; chosen != "" && !slices.Contains(assets, chosen) {
 		data.Assets = append(data.Assets, chosen)
 	}
 	for _, p := range data.History.Data {
@@ -93,7 +93,7 @@ func (c *Console) account(r *http.Request) (view, error) {
 	return v, nil
 }
 
-// into returns what reads the page of a list from a cursor on.
+// into returns a function that reads the page of a list at a cursor into read.
 func into[T any](
 	ctx context.Context, read *client.List[T], l client.Listing[T], cursor string, limit int,
 ) func() error {
@@ -104,27 +104,27 @@ func into[T any](
 	}
 }
 
-// asset shows one asset and who holds it. Users may not list holders.
+// asset shows one asset and its holders, which users may not list.
 func (c *Console) asset(r *http.Request) (view, error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	asset, err := c.api.Asset(ctx, id)
 	if err != nil {
 		return view{}, err
 	}
-	held, err := c.api.Holders(id).Page(ctx, r.URL.Query().Get("cursor"), holders)
-	isUnseen := isRefused(err, http.StatusForbidden)
-	if err != nil && !isUnseen {
+	held, err := c.api.Holders(id).Page(ctx, r.URL.Query().Get("cursor"), holdersLimit)
+	isHidden := isRefused(err, http.StatusForbidden)
+	if err != nil && !isHidden {
 		return view{}, err
 	}
 	data := struct {
 		client.Asset
-		IsUnseen bool // who holds it
-		Holders  client.List[client.Balance]
-		Out      events.Amount // what the shown holders have together, those below zero left out
-	}{Asset: asset.Value, IsUnseen: isUnseen, Holders: held.Value}
+		HoldersHidden bool
+		Holders       client.List[client.Balance]
+		Total         events.Amount // sum of the positive balances on this page
+	}{Asset: asset.Value, HoldersHidden: isHidden, Holders: held.Value}
 	for _, b := range data.Holders.Data {
 		if b.Quantity.Sign() > 0 {
-			if data.Out, err = data.Out.Add(b.Quantity); err != nil {
+			if data.Total, err = data.Total.Add(b.Quantity); err != nil {
 				return view{}, err
 			}
 		}
@@ -132,7 +132,7 @@ func (c *Console) asset(r *http.Request) (view, error) {
 	return view{name: "asset", title: "Asset " + id, data: data}, c.units.Load(ctx, id)
 }
 
-// transaction shows one transaction and what became of it.
+// transaction shows one transaction, and how it ended or was reversed.
 func (c *Console) transaction(r *http.Request) (view, error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	t, err := c.api.Transaction(ctx, id)
@@ -157,7 +157,7 @@ func (c *Console) transaction(r *http.Request) (view, error) {
 		c.loadAll(ctx, []client.Transaction{t.Value})
 }
 
-// canReverse reports whether anything of a transaction may yet be taken back.
+// canReverse reports whether anything of a transaction is left to reverse.
 func canReverse(t client.Transaction) bool {
 	if t.Status != client.StatusCaptured && t.Status != client.StatusPosted {
 		return false
@@ -167,7 +167,7 @@ func canReverse(t client.Transaction) bool {
 	})
 }
 
-// loadAll learns the scales of all assets of transactions, and of others.
+// loadAll loads the scales of the given assets and of all assets of the transactions.
 func (c *Console) loadAll(ctx context.Context, all []client.Transaction, assets ...string) error {
 	for _, t := range all {
 		for _, p := range t.Postings {

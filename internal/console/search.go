@@ -9,40 +9,41 @@ import (
 	"ledger.example/events"
 )
 
-// found is what a search shows.
-type found struct {
+// searchResults is the data of the search page.
+type searchResults struct {
 	Text         string
-	Key          string // of metadata, "" of a search by id
-	WholeIDs     bool   // the caller finds by whole ids alone, as users do
+	Key          string // metadata key, "" in a search by id
+	ExactOnly    bool   // the caller is a user, who can search by complete ids only
 	Accounts     client.List[client.Account]
 	Groups       client.List[client.Group]
 	Transactions client.List[client.Transaction]
 }
 
-// search goes to the transaction, account, asset or group of an id, and else lists the accounts and groups that begin
-// with it, or the transactions with a key=value of metadata. A user finds by whole ids alone.
+// search redirects to the transaction, account, asset or group with the given id. If there is none, it lists the accounts
+// and groups whose id begins with the text. For key=value it lists the transactions with that metadata. Users can search
+// by complete ids only.
 func (c *Console) search(r *http.Request) (view, error) {
 	ctx, q := r.Context(), r.URL.Query()
-	data := found{Text: strings.TrimSpace(q.Get("q"))}
+	data := searchResults{Text: strings.TrimSpace(q.Get("q"))}
 	key, value, isMetadata := strings.Cut(data.Text, "=")
 	var err error
 	switch {
 	case isMetadata:
 		if data.Key = strings.TrimSpace(key); data.Key != "" {
 			err = into(ctx, &data.Transactions, c.api.Transactions(client.Search{Key: data.Key,
-				Value: strings.TrimSpace(value)}), q.Get("transactions"), listed)()
+				Value: strings.TrimSpace(value)}), q.Get("transactions"), listLimit)()
 		}
 	case events.ValidID(data.Text):
 		if !q.Has("accounts") && !q.Has("groups") {
-			if path, err := c.named(ctx, data.Text); path != "" || err != nil {
+			if path, err := c.pathOfID(ctx, data.Text); path != "" || err != nil {
 				return view{location: path}, err
 			}
 		}
-		if err = into(ctx, &data.Accounts, c.api.Accounts(data.Text), q.Get("accounts"), listed)(); err == nil {
-			err = into(ctx, &data.Groups, c.api.Groups(data.Text), q.Get("groups"), listed)()
+		if err = into(ctx, &data.Accounts, c.api.Accounts(data.Text), q.Get("accounts"), listLimit)(); err == nil {
+			err = into(ctx, &data.Groups, c.api.Groups(data.Text), q.Get("groups"), listLimit)()
 		}
 	}
-	if data.WholeIDs = isRefused(err, http.StatusForbidden); data.WholeIDs {
+	if data.ExactOnly = isRefused(err, http.StatusForbidden); data.ExactOnly {
 		err = nil
 	}
 	if err == nil {
@@ -51,9 +52,9 @@ func (c *Console) search(r *http.Request) (view, error) {
 	return view{name: "search", title: "Search", data: data}, err
 }
 
-// named returns the path of the page of an id, "" if nothing has it, or nothing that the caller may see.
-func (c *Console) named(ctx context.Context, id string) (path string, err error) {
-	for _, where := range []struct {
+// pathOfID returns the path of the page of an id, "" if the caller can see nothing with that id.
+func (c *Console) pathOfID(ctx context.Context, id string) (path string, err error) {
+	for _, lookup := range []struct {
 		kind string
 		read func() error
 	}{
@@ -62,9 +63,9 @@ func (c *Console) named(ctx context.Context, id string) (path string, err error)
 		{"assets", func() error { _, err := c.api.Asset(ctx, id); return err }},
 		{"groups", func() error { _, err := c.api.Group(ctx, id); return err }},
 	} {
-		switch err := where.read(); {
+		switch err := lookup.read(); {
 		case err == nil:
-			return pathOf(where.kind, id), nil
+			return pathOf(lookup.kind, id), nil
 		case !isRefused(err, http.StatusNotFound) && !isRefused(err, http.StatusForbidden):
 			return "", err
 		}

@@ -9,26 +9,26 @@ import (
 	"ledger.example/events"
 )
 
-// download answers with a statement as a file, which write writes page by page. One that fails halfway breaks off: a
-// part must not be taken for the whole.
+// download answers with a statement as a file. It calls write for each page. If it fails halfway, it aborts the
+// connection, so that nobody takes a truncated file for a complete one.
 func (c *Console) download(
-	w http.ResponseWriter, r *http.Request, ending, mediaType string,
+	w http.ResponseWriter, r *http.Request, extension, mediaType string,
 	write func(page client.Statement, isFirst bool) error,
 ) {
 	s, err := c.statementOf(r)
 	if err != nil {
-		c.show(w, r, view{}, err)
+		c.render(w, r, view{}, err)
 		return
 	}
 	isFirst := true
 	for page, err := range c.api.StatementPages(r.Context(), s) {
 		switch {
 		case err != nil && isFirst:
-			c.show(w, r, view{}, err)
+			c.render(w, r, view{}, err)
 			return
 		case isFirst:
 			w.Header().Set("Content-Type", mediaType)
-			w.Header().Set("Content-Disposition", `attachment; filename="`+s.Account+"-"+s.Asset+ending+`"`)
+			w.Header().Set("Content-Disposition", `attachment; filename="`+s.Account+"-"+s.Asset+extension+`"`)
 		}
 		if err != nil || write(page.Value, isFirst) != nil {
 			panic(http.ErrAbortHandler)
@@ -37,16 +37,16 @@ func (c *Console) download(
 	}
 }
 
-// statementOf reads which statement is asked for, in an asset whose scale is then known.
+// statementOf reads the statement query from a request, and loads the scale of its asset.
 func (c *Console) statementOf(r *http.Request) (client.StatementQuery, error) {
-	p, err := pastOf(r)
+	p, err := periodOf(r)
 	if err == nil {
 		err = c.units.Load(r.Context(), p.Asset)
 	}
 	return p.statement(), err
 }
 
-// statementCSV answers with a statement in decimals.
+// statementCSV answers with a statement as CSV, with decimal amounts.
 func (c *Console) statementCSV(w http.ResponseWriter, r *http.Request) {
 	c.download(w, r, ".csv", "text/csv; charset=utf-8", func(s client.Statement, isFirst bool) error {
 		var rows [][]string
@@ -68,15 +68,15 @@ func (c *Console) statementCSV(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// statementJSON answers with all pages of a statement as one, as the API writes them.
+// statementJSON answers with all pages of a statement as one JSON object in the format of the API.
 func (c *Console) statementJSON(w http.ResponseWriter, r *http.Request) {
-	before := "" // what parts a line from what stands before it
+	separator := ""
 	c.download(w, r, ".json", "application/json", func(s client.Statement, isFirst bool) error {
 		var text []byte
 		add := func(name string, value any) {
 			b, err := json.Marshal(value)
 			if err != nil {
-				panic(http.ErrAbortHandler) // cannot be: these are texts and amounts
+				panic(http.ErrAbortHandler) // cannot happen: these types always marshal
 			}
 			text = append(append(text, name...), b...)
 		}
@@ -89,8 +89,8 @@ func (c *Console) statementJSON(w http.ResponseWriter, r *http.Request) {
 			text = append(text, `,"data":[`...)
 		}
 		for _, l := range s.Data {
-			add(before+"\n", l)
-			before = ","
+			add(separator+"\n", l)
+			separator = ","
 		}
 		if s.NextCursor == nil {
 			add("],\n"+`"closing":`, s.Closing)

@@ -9,19 +9,22 @@ import (
 	"ledger.example/events"
 )
 
-// errUser is of a user that can be none. Nothing is shown then: the caller may see more than the user that was meant.
+// errUser reports an invalid user id. The page then shows no data, because the caller may see more than the intended
+// user.
 var errUser = errors.New("user: must be 1 to 64 letters, digits and . _ : @ -, and begin with a letter or a digit")
 
-// userCookie names what keeps as which user a browser looks at the ledger. Consoles on other ports have their own.
+// userCookie returns the name of the cookie with the user that a browser views the ledger as. It has the port, because
+// cookies are shared between the ports of a host.
 func userCookie(r *http.Request) string {
 	_, port, _ := net.SplitHostPort(r.Host)
 	return "ledger-user-" + port
 }
 
-// as returns the console as the user sees it whom the browser chose, unless the console is a user's. Error: errUser.
+// as returns the console for the user in the cookie. A console that acts as a fixed user ignores the cookie. Error:
+// errUser.
 func (c *Console) as(r *http.Request) (*Console, error) {
 	cookie, err := r.Cookie(userCookie(r))
-	if err != nil || c.at.User != "" {
+	if err != nil || c.address.User != "" {
 		return c, nil
 	}
 	user := *c
@@ -32,16 +35,16 @@ func (c *Console) as(r *http.Request) (*Console, error) {
 	return &user, nil
 }
 
-// setUser lets the browser look at the ledger as the user in a form, or as the caller alone, when that is empty.
+// setUser stores the user of a form in the cookie, and deletes the cookie if the user is empty.
 func (c *Console) setUser(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formBytes)
 	user := strings.TrimSpace(r.PostFormValue("user"))
 	switch {
-	case !c.sent(r.PostFormValue("token")):
-		c.show(w, r, view{}, errForged)
+	case !c.validToken(r.PostFormValue("token")):
+		c.render(w, r, view{}, errNotOurForm)
 		return
 	case user != "" && !events.ValidID(user):
-		c.show(w, r, view{}, errUser)
+		c.render(w, r, view{}, errUser)
 		return
 	}
 	cookie := &http.Cookie{

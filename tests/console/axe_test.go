@@ -158,11 +158,11 @@ func (b *browser) everyPage(visit func(name string)) {
 		{"state", "account=frozen", ""},
 	} {
 		open("do-"+f.action, "do/"+f.action+"?"+f.good)
-		b.click("Look at it first")
+		b.click("Preview")
 		visit("do-" + f.action + "-preview")
 		if f.bad != "" {
 			b.run(b.open("do/" + f.action + "?" + f.bad))
-			b.click("Look at it first")
+			b.click("Preview")
 			visit("do-" + f.action + "-refused")
 		}
 	}

@@ -211,7 +211,7 @@ func TestDeployedLedger(t *testing.T) {
 
 			ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
 			s.eventually("accounts/jane", "u-17")
-			s.has(s.look("u-17"), "You see what", "Accounts of u-17", "jane")
+			s.has(s.look("u-17"), "Viewing as", "Accounts of u-17", "jane")
 			s.get("accounts/bank", http.StatusNotFound)
 			if refused := g.Refused(); len(refused) > 0 {
 				t.Errorf("the gateway refused %s", refused)

@@ -40,7 +40,7 @@ func TestPreviews(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.has(preview, "What will be held", "The hold expires", opened.Time().AddDate(0, 0, 7).UTC().Format("2006-01-02 15:04:05"), ">jane<", ">50.00<",
-		"when all of it is captured", ">-50.00<", ">50.00<")
+		"What a full capture will post", ">-50.00<", ">50.00<")
 
 	id := s.held("50.00")
 	preview = s.send("capture", s.get("do/capture?transaction="+id, http.StatusOK), values("quantity", "30.00"), http.StatusOK)
@@ -48,12 +48,12 @@ func TestPreviews(t *testing.T) {
 	s.lacks(preview, "50.00")
 
 	preview = s.send("release", s.get("do/release?transaction="+id, http.StatusOK), nil, http.StatusOK)
-	s.has(preview, "What will be given back", ">jane<", ">50.00<")
+	s.has(preview, "What will be released", ">jane<", ">50.00<")
 	s.lacks(preview, "What will be posted", "-50.00", ">shop<")
 
 	s.send("capture", s.send("capture", s.get("do/capture?transaction="+id, http.StatusOK), values("quantity", "30.00"), http.StatusOK), nil, http.StatusOK)
 	preview = s.send("reverse", s.get("do/reverse?transaction="+id, http.StatusOK), values("quantity", "1.00"), http.StatusOK)
-	s.has(preview, "What will be posted to take it back", "shop", ">1.00<", "jane", ">1.00<", ">-1.00<")
+	s.has(preview, "What the reversal will post", "shop", ">1.00<", "jane", ">1.00<", ">-1.00<")
 }
 
 // A field with blanks alone, and a number that is none, are refused before anything is shown, at the field.
@@ -94,13 +94,13 @@ func TestFormOfAnotherUser(t *testing.T) {
 	preview := s.send("transfer", s.get("do/transfer", http.StatusOK), filled, http.StatusOK)
 	s.look("")
 	refused := s.send("transfer", preview, nil, http.StatusUnprocessableEntity)
-	s.has(refused, `role="alert"`, "opened as the user u-1", "as the caller alone", `value="jane"`)
+	s.has(refused, `role="alert"`, "opened as user u-1", "as the console itself", `value="jane"`)
 	id := regexp.MustCompile(`name="transaction_id" value="([^"]*)"`).FindStringSubmatch(preview)[1]
 	s.get("transactions/"+id, http.StatusNotFound)
 	again := s.send("transfer", refused, filled, http.StatusOK)
 	s.look("u-1")
-	s.has(s.send("transfer", again, nil, http.StatusUnprocessableEntity), "opened as the caller alone", "as the user u-1")
-	s.has(s.send("transfer", preview, nil, http.StatusOK), "Who gave what to whom")
+	s.has(s.send("transfer", again, nil, http.StatusUnprocessableEntity), "opened as the console itself", "as user u-1")
+	s.has(s.send("transfer", preview, nil, http.StatusOK), "Movements")
 }
 
 // Of a transaction the form asks only for what the ledger takes as a part of it, and it says in decimals how much there
@@ -114,11 +114,11 @@ func TestFormsOfParts(t *testing.T) {
 	s.has(form, quantity)
 	s.lacks(form, cost)
 	page := s.send("capture", form, values("quantity", "41"), unprocessable)
-	s.has(page, "exceeds_hold", "quantity: must not be beyond 40.00 USD", `aria-invalid="true"`)
+	s.has(page, "exceeds_hold", "quantity: must not exceed 40.00 USD", `aria-invalid="true"`)
 	s.lacks(page, "minor units", "4000")
 	s.send("capture", s.send("capture", form, values("quantity", "39"), http.StatusOK), nil, http.StatusOK)
 	page = s.send("reverse", s.get("do/reverse?transaction="+id, http.StatusOK), values("quantity", "40"), unprocessable)
-	s.has(page, "exceeds_reversible", "quantity: must not be beyond 39.00 USD", `aria-invalid="true"`)
+	s.has(page, "exceeds_reversible", "quantity: must not exceed 39.00 USD", `aria-invalid="true"`)
 	s.lacks(page, "minor units", "3900", "cost -")
 
 	s.do("asset", values("id", "AAPL", "name", "Apple", "scale", "0", "currency", "USD"))
@@ -133,8 +133,8 @@ func TestFormsOfParts(t *testing.T) {
 	form = s.get(link(page, "Capture"), http.StatusOK)
 	s.has(form, quantity, cost)
 	s.has(s.send("capture", form, values("cost", "3"), unprocessable),
-		"Quantity: must be given with a cost", quantity, `aria-invalid="true"`, cost, `value="3"`)
-	s.has(s.send("capture", form, values("quantity", "1", "cost", "21"), unprocessable), "cost: must not be beyond 20.00 USD", cost, `aria-invalid="true"`)
+		"Quantity: required with a cost", quantity, `aria-invalid="true"`, cost, `value="3"`)
+	s.has(s.send("capture", form, values("quantity", "1", "cost", "21"), unprocessable), "cost: must not exceed 20.00 USD", cost, `aria-invalid="true"`)
 	page = s.send("capture", s.send("capture", form, values("quantity", "4", "cost", "20.00"), http.StatusOK), nil, http.StatusOK)
 	s.has(page, "captured", "How the hold ended", "20.00")
 
@@ -159,7 +159,7 @@ func TestOldForm(t *testing.T) {
 	}
 	filled := values("from", "jane", "to", "shop", "asset", "USD", "quantity", "5.00", "hold", "1 hour", "transaction_id", string(old[0]))
 	page := s.send("hold", s.get("do/hold", http.StatusOK), filled, http.StatusUnprocessableEntity)
-	s.has(page, "this form is too old", "open it again")
+	s.has(page, "this form has expired", "open it again")
 	s.lacks(page, "expires_at")
 	link := regexp.MustCompile(`/console/(do/hold\?[^"]*)">open it again`).FindStringSubmatch(page)[1]
 	form := s.get(html.UnescapeString(link), http.StatusOK)

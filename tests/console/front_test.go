@@ -101,7 +101,7 @@ func TestHowFarBalancesTrail(t *testing.T) {
 	s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.00"))
 	s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "2.00"))
 	s.ledger.Project()
-	s.has(s.eventually("", "balances trail by"), "(2 postings)")
+	s.has(s.eventually("", " behind ("), "balances are", "behind (2 postings)")
 	f.set(balance, nil)
 	s.eventually("", "balances are up to date")
 	for range 3 { // posted for an earlier time: it says nothing of how far balances trail
@@ -110,7 +110,7 @@ func TestHowFarBalancesTrail(t *testing.T) {
 	s.ledger.Project()
 	s.has(s.get("", http.StatusOK), "balances are up to date")
 	f.fails(balance, http.StatusForbidden)
-	s.has(s.get("", http.StatusOK), "by how much balances trail is not known", "The test broke it.", "Newest transactions")
+	s.has(s.get("", http.StatusOK), "balance lag is unknown", "The test broke it.", "Newest transactions")
 }
 
 // Of what is posted for an earlier time alone, the first page does not say since when it is left out.
@@ -123,7 +123,7 @@ func TestHowFarBalancesTrailAfterAnImport(t *testing.T) {
 	f.keep(s, "/v1/accounts/jane/balances/USD")
 	s.backdate("t-2", "USD", "2026-01-03T00:00:00Z")
 	s.ledger.Project()
-	s.eventually("", "balances leave out 1 posting")
+	s.eventually("", "balances are missing 1 posting")
 }
 
 // A ledger that says that it is not well is shown all the same.

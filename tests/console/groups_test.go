@@ -29,7 +29,7 @@ func TestGroupByForms(t *testing.T) {
 	s.fill()
 	s.has(s.get("groups", http.StatusOK), "No groups")
 	s.has(s.do("group", values("id", "desk", "name", "Front desk", "description", "Those who serve")),
-		"Group desk", "Front desk", "Those who serve", "Nothing was posted", "No accounts are in it", "No user has a role here")
+		"Group desk", "Front desk", "Those who serve", "no postings yet", "This group has no accounts", "No users have a role here")
 	s.has(s.do("group-add", values("group", "desk", "account", "jane")), "Group desk", `href="/console/accounts/jane"`)
 	s.do("group-add", values("group", "desk", "account", "shop"))
 	s.has(s.do("grant-group", values("group", "desk", "user", "u-7", "role", "viewer")), "Group desk", "u-7", "viewer")
@@ -37,8 +37,8 @@ func TestGroupByForms(t *testing.T) {
 	s.eventually("accounts/jane", "<strong>70.00</strong>")
 	s.eventually("accounts/shop", "<strong>30.00</strong>")
 	s.has(s.get("groups/desk", http.StatusOK), `href="/console/assets/USD"`, "<strong>100.00</strong>", "0.00", ">2</td>",
-		`href="/console/accounts/jane"`, "group-remove?group=desk&amp;account=shop", "See it as u-7")
-	s.has(s.eventually("accounts/jane", "groups/desk"), "No user has a role here", `href="/console/groups/desk"`, "Put it into a group")
+		`href="/console/accounts/jane"`, "group-remove?group=desk&amp;account=shop", "View as u-7")
+	s.has(s.eventually("accounts/jane", "groups/desk"), "No users have a role here", `href="/console/groups/desk"`, "Add to a group")
 	s.has(s.eventually("", "Front desk"), `href="/console/groups/desk"`)
 	s.has(s.get("groups?prefix=de", http.StatusOK), "Front desk")
 	s.has(s.get("groups?prefix=x", http.StatusOK), "No groups")
@@ -56,9 +56,9 @@ func TestGroupByForms(t *testing.T) {
 
 	s.do("group-remove", values("group", "desk", "account", "jane"))
 	page := s.do("revoke-group", values("group", "desk", "user", "u-7"))
-	s.has(page, "No user has a role here")
+	s.has(page, "No users have a role here")
 	s.lacks(page, "accounts/jane") // she was taken out
-	s.has(s.look("u-7"), "This user has a role on no account")
+	s.has(s.look("u-7"), "This user has no role on any account")
 	s.get("groups/desk", http.StatusNotFound)
 }
 
@@ -159,7 +159,7 @@ func TestLargeAndHostileGroup(t *testing.T) {
 		s.ledger.Must(http.StatusCreated, "PUT", "/v1/"+account+"/members/"+long("usr", i), `{"role":"owner"}`)
 	}
 	s.ledger.Project()
-	const member = `<button>See it as (usr\d+)`
+	const member = `<button>View as (usr\d+)`
 	s.walk("groups/"+group, "accounts-title", "More accounts", `>(acc\d+)-*</a>`, many)
 	s.walk("groups/"+group, "members-title", "More members", member, many)
 	s.walk("groups/"+group, "totals-title", "More assets", `>(ast\d+)-*</a>`, many)

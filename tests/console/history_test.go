@@ -81,7 +81,7 @@ func TestHistoryOfDays(t *testing.T) {
 	}
 	page := s.get("accounts/jane?asset=USD&from=2026-01-02&to=2026-01-02", http.StatusOK)
 	s.has(page, "<option selected>USD", `value="2026-01-02"`, `value="2026-01-02"`, "2026-01-02 to 2026-01-02",
-		`alt="Chart of the balance in USD, 2026-01-02 to 2026-01-02"`)
+		`alt="Chart of the USD balance, 2026-01-02 to 2026-01-02"`)
 	var quantities []string
 	for _, line := range strings.Split(s.get(link(page, "CSV"), http.StatusOK), "\n") {
 		fields := strings.Split(line, ",")
@@ -156,15 +156,15 @@ func TestBadHistory(t *testing.T) {
 		status int
 		text   string
 	}{
-		"from=2026-13-01":               {http.StatusBadRequest, `From is &#34;2026-13-01&#34;: it must be a day`},
-		"to=yesterday":                  {http.StatusBadRequest, `To is &#34;yesterday&#34;: it must be a day`},
-		"to=2026-02-30":                 {http.StatusBadRequest, `To is`},
-		"from=2026-02-02T00:00:00Z":     {http.StatusBadRequest, `From is`},
-		"from=2026-02-02&to=2026-02-01": {http.StatusBadRequest, `From, 2026-02-02, is after To, 2026-02-01`},
+		"from=2026-13-01":               {http.StatusBadRequest, `From: &#34;2026-13-01&#34; is not a day`},
+		"to=yesterday":                  {http.StatusBadRequest, `To: &#34;yesterday&#34; is not a day`},
+		"to=2026-02-30":                 {http.StatusBadRequest, `To: `},
+		"from=2026-02-02T00:00:00Z":     {http.StatusBadRequest, `From: `},
+		"from=2026-02-02&to=2026-02-01": {http.StatusBadRequest, `From (2026-02-02) must not be after To (2026-02-01)`},
 		`from="><script>alert(1)`:       {http.StatusBadRequest, `&lt;script&gt;`},
 		"cursor=x":                      {http.StatusBadRequest, `cursor`},
 		"asset=NONE":                    {http.StatusNotFound, `asset_not_found`},
-		"asset=a/b":                     {http.StatusBadRequest, `Asset is &#34;a/b&#34;`},
+		"asset=a/b":                     {http.StatusBadRequest, `Asset: &#34;a/b&#34; is not an id`},
 	} {
 		at, value, _ := strings.Cut(query, "=")
 		if strings.ContainsAny(query, "<") {

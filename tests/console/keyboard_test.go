@@ -208,9 +208,9 @@ func TestKeyboardOnly(t *testing.T) {
 	b.goTo("revoke-group")
 	b.tab("button.main")
 	b.confirm()
-	b.opens("groups/desk", "No user has a role here")
+	b.opens("groups/desk", "No users have a role here")
 	b.goTo("group-remove")
 	b.tab("button.main")
 	b.confirm()
-	b.opens("groups/desk", "No accounts are in it")
+	b.opens("groups/desk", "This group has no accounts")
 }

@@ -88,11 +88,11 @@ func TestSearchOfMetadata(t *testing.T) {
 	s.eventually("search?q=order%3Dmany", "transactions/t-1")
 	for _, text := range []string{"=", "=zzz", " = many"} {
 		page := s.get("search?q="+url.QueryEscape(text), http.StatusOK)
-		s.has(page, "Nothing is found for", "indexed metadata")
+		s.has(page, "Nothing found for", "indexed metadata")
 		s.lacks(page, "console/transactions/")
 	}
 	s.has(s.get("search?q="+url.QueryEscape(" order  =  many "), http.StatusOK), "transactions/t-1")
-	s.lacks(s.get("search?q=", http.StatusOK), "Nothing is found") // nothing was searched for
+	s.lacks(s.get("search?q=", http.StatusOK), "Nothing found") // nothing was searched for
 	page := s.get("search?q="+url.QueryEscape("straße\u202Eb=c"), http.StatusBadRequest)
 	if s.has(page, `straße\u202eb`); strings.Contains(page, "\u202E") {
 		t.Errorf("a key turns its line around:\n%s", page)
@@ -112,10 +112,10 @@ func TestWhatAUserDoesNotSee(t *testing.T) {
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
 	s.look("u-17")
 	for _, text := range []string{"a", "nope", "bank", "desk", "t-3", "order=1001", "=", "US"} {
-		s.has(s.get("search?q="+url.QueryEscape(text), http.StatusOK), "Nothing is found")
+		s.has(s.get("search?q="+url.QueryEscape(text), http.StatusOK), "Nothing found")
 	}
-	s.has(s.get("search?q=nope", http.StatusOK), "Users find")
-	s.has(s.get("search?q=USD", http.StatusOK), "Asset USD", "US dollar", "Users do not see who holds")
+	s.has(s.get("search?q=nope", http.StatusOK), "As a user, you can")
+	s.has(s.get("search?q=USD", http.StatusOK), "Asset USD", "US dollar", "Users may not list the holders")
 	s.has(s.get("transactions/t-1", http.StatusOK), "jane", "2 more postings are of accounts that you may not see.")
 	s.has(s.get("transactions/t-2", http.StatusOK), "jane", "1 more posting is of an account that you may not see.")
 }
@@ -133,7 +133,7 @@ func TestWords(t *testing.T) {
 	f.keep(s, "/v1/accounts/jane/summary?newest=0")
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`)
 	s.ledger.Project()
-	s.has(s.eventually("accounts/jane", "Balances are not there yet"), "Users and roles")
+	s.has(s.eventually("accounts/jane", "Balances are not computed yet"), "Users and roles")
 
 	refused := func(action string, filled url.Values, texts ...string) {
 		t.Helper()
@@ -150,5 +150,5 @@ func TestWords(t *testing.T) {
 	s.has(s.get("transactions/t-1", http.StatusOK), "do/reverse?transaction=t-1")
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-3"}`)
 	s.lacks(s.get("transactions/t-1", http.StatusOK), "do/reverse") // all was taken back
-	s.has(s.get("accounts/jane?asset=USD&from=9000-01-01", http.StatusOK), "no statement yet")
+	s.has(s.get("accounts/jane?asset=USD&from=9000-01-01", http.StatusOK), "No statement yet")
 }

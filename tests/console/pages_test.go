@@ -177,8 +177,8 @@ func (s *site) fill() {
 // An empty ledger says what to do first.
 func TestEmptyLedger(t *testing.T) {
 	s := newSite(t)
-	s.has(s.get("", http.StatusOK), "healthy", "no transaction is listed yet", "0 assets, 0 accounts, 0 open holds", "No transactions yet", "No assets yet", "No accounts")
-	s.has(s.get("search?q=nobody", http.StatusOK), "Nothing is found for")
+	s.has(s.get("", http.StatusOK), "healthy", "no transactions yet", "0 assets, 0 accounts, 0 open holds", "No transactions yet", "No assets yet", "No accounts")
+	s.has(s.get("search?q=nobody", http.StatusOK), "Nothing found for")
 	for _, path := range []string{"accounts/nobody", "assets/none", "transactions/none", "accounts/a%2Fb", "do/nothing", "x"} {
 		s.has(s.get(path, http.StatusNotFound), `class="fault"`)
 	}
@@ -205,7 +205,7 @@ func TestCardPaymentByForms(t *testing.T) {
 	form = s.get("do/reverse?transaction="+id, http.StatusOK)
 	preview = s.send("reverse", form, values("quantity", "2.10"), http.StatusOK)
 	s.has(s.send("reverse", preview, nil, http.StatusOK), "reversal", "reverses", id)
-	s.has(s.get("transactions/"+id, http.StatusOK), "Taken back by reversals", "2.10")
+	s.has(s.get("transactions/"+id, http.StatusOK), "Reversed so far", "2.10")
 	s.has(s.eventually("accounts/shop", "<strong>40.00</strong>"), "40.00")
 	front := s.eventually("", "balances are up to date")
 	s.has(front, id, "42.10")
@@ -239,11 +239,11 @@ func TestAsAUser(t *testing.T) {
 	s.fill()
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
 	s.has(s.eventually("accounts/jane", "u-17"), "Users and roles", "u-17", "viewer")
-	s.has(s.look("u-17"), "You see what", "u-17", "Accounts of u-17", "jane", "viewer")
+	s.has(s.look("u-17"), "Viewing as", "u-17", "Accounts of u-17", "jane", "viewer")
 	s.has(s.get("accounts/jane", http.StatusOK), "100.00")
 	s.get("accounts/bank", http.StatusNotFound)
 	for _, unseen := range []string{"bank", "ban"} {
-		s.has(s.get("search?q="+unseen, http.StatusOK), "Nothing is found")
+		s.has(s.get("search?q="+unseen, http.StatusOK), "Nothing found")
 	}
 	form := s.get("do/transfer", http.StatusOK)
 	s.has(s.send("transfer", form, values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"),
@@ -273,7 +273,7 @@ func TestRefusals(t *testing.T) {
 func TestForgedForms(t *testing.T) {
 	s := newSite(t)
 	forged := values("id", "evil", "name", "Evil", "confirmed", "yes")
-	s.has(s.read(s.post("account", "", forged), http.StatusForbidden), "not sent by a page of this console")
+	s.has(s.read(s.post("account", "", forged), http.StatusForbidden), "did not come from a page of this console")
 	page := s.get("do/account", http.StatusOK)
 	r, err := http.NewRequest(http.MethodPost, s.url+"do/account", strings.NewReader(
 		values("token", input.FindStringSubmatch(page)[2], "id", "evil", "confirmed", "yes").Encode()))

@@ -26,14 +26,14 @@ func (s *site) cookie(name, value string) {
 func TestNoUserIsNotEverybody(t *testing.T) {
 	s := newSite(t)
 	s.fill()
-	s.has(s.look("  jane  "), "You see what", "jane")
+	s.has(s.look("  jane  "), "Viewing as", "jane")
 	s.has(s.read(s.submit("user", s.get("do/transfer", http.StatusOK), values("user", "a b")), http.StatusBadRequest),
 		"user: must be")
-	s.has(s.get("", http.StatusOK), "You see what", "jane")
+	s.has(s.get("", http.StatusOK), "Viewing as", "jane")
 	s.cookie("ledger-user-", "-")
 	for _, path := range []string{"", "accounts/jane", "accounts/jane/statement.csv?asset=USD", "live"} {
 		page := s.get(path, http.StatusBadRequest)
-		s.has(page, "See everything again", "user: must be")
+		s.has(page, "Stop viewing as this user", "user: must be")
 		s.lacks(page, "100.00")
 	}
 }
@@ -45,8 +45,8 @@ func TestConsoleOfAUser(t *testing.T) {
 	s := siteAs(t, all.ledger, all.ledger.URL, "u-1")
 	s.cookie("ledger-user-", "u-2")
 	page := s.get("", http.StatusOK)
-	s.has(page, "You see what", "u-1")
-	s.lacks(page, "See everything again")
+	s.has(page, "Viewing as", "u-1")
+	s.lacks(page, "Stop viewing as this user")
 	all.cookie("ledger-user-", "")
 	all.cookie("ledger-user", "u-2") // of a console on another port
 	all.has(all.get("", http.StatusOK), "Newest transactions")

@@ -1,21 +1,22 @@
-// Keeps the part of a page up to date that says so, and lets a form be sent once. Pages work without this script.
+// Refreshes the elements with data-live, and prevents that a form with data-once is submitted twice. Pages work without
+// this script.
 "use strict";
 
 for (const part of document.querySelectorAll("[data-live]")) {
   const inUse = () => part.contains(document.activeElement);
-  let events, missed; // missed: what is shown is old, for somebody was about to follow one of its links
+  let events, isStale; // isStale: a refresh was skipped because a link in the element has the focus
   const refresh = async () => {
-    missed = inUse();
-    if (missed) return;
+    isStale = inUse();
+    if (isStale) return;
     const answer = await fetch(part.dataset.part);
     const text = await answer.text();
-    missed = inUse();
-    if (answer.ok && !missed) part.innerHTML = text; // made and escaped by the console
+    isStale = inUse();
+    if (answer.ok && !isStale) part.innerHTML = text; // HTML escaped by the console
   };
   part.addEventListener("focusout", (event) => {
-    if (missed && !part.contains(event.relatedTarget)) refresh();
+    if (isStale && !part.contains(event.relatedTarget)) refresh();
   });
-  // A browser has few connections to one server: a page that nobody sees keeps none.
+  // Browsers limit the connections per server, so a hidden page closes its event stream.
   const listen = () => {
     events?.close();
     if (document.hidden) return;
@@ -33,7 +34,7 @@ for (const form of document.querySelectorAll("[data-once]")) {
   });
 }
 
-// A page that comes back from the browser's history may be sent again.
+// A page restored from the browser's history can be submitted again.
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("[data-once]")) delete form.dataset.sent;
 });

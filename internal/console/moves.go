@@ -7,14 +7,14 @@ import (
 	"ledger.example/events"
 )
 
-// A move is what one account gives to another in a transaction, as far as its legs tell.
+// A move is an amount that one account gives to another in a transaction, derived from its postings.
 type move struct {
 	From, To, Asset string
 	Quantity        events.Amount
 }
 
-// moves pairs those who give with those who get, asset by asset, in the order of the legs. Of more than two legs of an
-// asset the pairs are one way to read them: the ledger knows only what each account gave or got.
+// moves pairs givers with receivers, per asset, in the order of the postings. If an asset has more than two postings,
+// other pairings are possible: the ledger stores only the total that each account gave or received.
 func moves(legs []client.Posting) []move {
 	var all []move
 	var assets []string
@@ -24,25 +24,25 @@ func moves(legs []client.Posting) []move {
 		}
 	}
 	for _, asset := range assets {
-		var givers, getters []client.Posting
+		var givers, receivers []client.Posting
 		for _, l := range legs {
 			switch {
 			case l.Asset != asset || l.Quantity.Sign() == 0:
 			case l.Quantity.Sign() < 0:
 				givers = append(givers, l)
 			default:
-				getters = append(getters, l)
+				receivers = append(receivers, l)
 			}
 		}
-		all = append(all, pair(asset, givers, getters)...)
+		all = append(all, pair(asset, givers, receivers)...)
 	}
 	return all
 }
 
-// pair has each giver give to the getters in turn what is still to be given.
-func pair(asset string, givers, getters []client.Posting) (all []move) {
-	for len(givers) > 0 && len(getters) > 0 {
-		from, to := &givers[0], &getters[0]
+// pair lets each giver in turn fill the receivers in order.
+func pair(asset string, givers, receivers []client.Posting) (all []move) {
+	for len(givers) > 0 && len(receivers) > 0 {
+		from, to := &givers[0], &receivers[0]
 		given := from.Quantity.Abs()
 		if to.Quantity.Cmp(given) < 0 {
 			given = to.Quantity
@@ -59,7 +59,7 @@ func pair(asset string, givers, getters []client.Posting) (all []move) {
 			givers = givers[1:]
 		}
 		if to.Quantity.IsZero() {
-			getters = getters[1:]
+			receivers = receivers[1:]
 		}
 	}
 	return all

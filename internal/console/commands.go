@@ -14,13 +14,13 @@ import (
 	"ledger.example/events"
 )
 
-// commands are lines for a POSIX shell that read a transaction, and that asked for it and for its end.
+// commands has the POSIX shell commands that read a transaction, created it, and ended its hold.
 type commands struct {
-	Read, Made, Ended string // "" where there is none, or where it cannot be told
+	Read, Created, Ended string // "" if there is no such command, or if it cannot be reconstructed
 }
 
-// commandsOf returns the commands of a transaction. Sent again, they are answered as the first time. Errors: those of
-// a read.
+// commandsOf returns the commands of a transaction. Each is a replay: it gets the first answer again. Errors: those of
+// reads.
 func (c *Console) commandsOf(ctx context.Context, t client.Transaction) (all commands, err error) {
 	all.Read = c.curl("/v1/transactions/"+url.QueryEscape(t.ID), "")
 	if t.Hidden > 0 {
@@ -30,16 +30,16 @@ func (c *Console) commandsOf(ctx context.Context, t client.Transaction) (all com
 	if err != nil {
 		return all, err
 	}
-	all.Made = c.replayed(ctx, requests...)
-	if end := endOf(t); end != nil {
-		all.Ended = c.replayed(ctx, end)
+	all.Created = c.replayCommand(ctx, requests...)
+	if end := endRequest(t); end != nil {
+		all.Ended = c.replayCommand(ctx, end)
 	}
 	return all, nil
 }
 
-// replayed returns the command of the first request to which the ledger would give the first answer again, "" if there
-// is none: the others are refused, as is whatever a user may not send who may only look.
-func (c *Console) replayed(ctx context.Context, requests ...client.Post) string {
+// replayCommand returns the command of the first request that would be a replay, "" if none would. It finds out with dry
+// runs, which also refuse requests that the user may not send.
+func (c *Console) replayCommand(ctx context.Context, requests ...client.Post) string {
 	for _, r := range requests {
 		if _, err := c.api.DryRun(ctx, r); err == nil {
 			return c.command(r)
@@ -48,8 +48,8 @@ func (c *Console) replayed(ctx context.Context, requests ...client.Post) string 
 	return ""
 }
 
-// requestsFor returns the requests that post a transaction. What a default stood for is not stored, so there may be
-// several. Errors: those of a read.
+// requestsFor returns the requests that may have posted a transaction. There can be several, because the ledger does not
+// store whether a field was sent or left to its default. Errors: those of reads.
 func (c *Console) requestsFor(ctx context.Context, t client.Transaction) (all []client.Post, err error) {
 	var effective time.Time
 	if t.PostedAt != t.RecordedAt {
@@ -84,7 +84,7 @@ func (c *Console) requestsFor(ctx context.Context, t client.Transaction) (all []
 			}
 			all = append(all, trade)
 			if trade.Settle = true; trade.Cost.IsZero() {
-				all = append(all, trade) // a cost of zero has no legs
+				all = append(all, trade) // a settled trade with a cost of zero has no cash legs
 			}
 		default:
 			all = append(all, client.TransactionRequest{
@@ -96,7 +96,7 @@ func (c *Console) requestsFor(ctx context.Context, t client.Transaction) (all []
 	return all, nil
 }
 
-// reversalsFor is requestsFor of a reversal: of all that was left, or of a part that was named.
+// reversalsFor is requestsFor for a reversal: of everything that was left, or of a named part.
 func (c *Console) reversalsFor(ctx context.Context, t client.Transaction, effective time.Time) ([]client.Post, error) {
 	of, err := c.api.Transaction(ctx, t.Reverses)
 	if err != nil {
@@ -108,8 +108,8 @@ func (c *Console) reversalsFor(ctx context.Context, t client.Transaction, effect
 	part := whole
 	var taken []client.Taken
 	rest := t.Postings
-	for _, leg := range of.Value.Postings { // a reversal has no leg for a leg of which it takes nothing
-		if len(rest) == 0 || !takes(rest[0], leg) {
+	for _, leg := range of.Value.Postings { // a reversal has no leg for a leg from which it takes nothing back
+		if len(rest) == 0 || !isReversalOf(rest[0], leg) {
 			taken = append(taken, client.Taken{})
 			continue
 		}
@@ -120,13 +120,13 @@ func (c *Console) reversalsFor(ctx context.Context, t client.Transaction, effect
 	return []client.Post{whole, part}, nil
 }
 
-// takes reports whether a leg of a reversal can be that which takes back another leg.
-func takes(back, leg client.Posting) bool {
+// isReversalOf reports whether back can be the leg of a reversal that takes back leg.
+func isReversalOf(back, leg client.Posting) bool {
 	return back.Account == leg.Account && back.Asset == leg.Asset &&
 		back.Quantity.Sign()*leg.Quantity.Sign() <= 0 && back.Cost.Sign()*leg.Cost.Sign() <= 0
 }
 
-// partOf names what is taken of each leg of a transaction, as its kind wants it.
+// partOf returns the part that takes the given amounts of each leg, in the form that the transaction's kind requires.
 func partOf(kind string, taken []client.Taken) client.Part {
 	quantity, cost := taken[0].Quantity.Abs(), taken[0].Cost.Abs()
 	switch kind {
@@ -138,8 +138,8 @@ func partOf(kind string, taken []client.Taken) client.Part {
 	return client.Part{Postings: taken}
 }
 
-// endOf returns the request that ended a hold, nil when none did.
-func endOf(t client.Transaction) client.Post {
+// endRequest returns the request that ended a hold, nil if no request did.
+func endRequest(t client.Transaction) client.Post {
 	switch t.Status {
 	case client.StatusReleased:
 		return client.Release{Transaction: t.ID, Description: t.EndDescription}
@@ -159,47 +159,47 @@ func endOf(t client.Transaction) client.Post {
 	return nil
 }
 
-// command returns the line that sends a request.
+// command returns the command that sends a request.
 func (c *Console) command(r client.Post) string {
 	path, body, err := client.Sent(r)
 	if err != nil {
-		return "" // cannot be: the ledger has answered it
+		return "" // cannot happen: the ledger has accepted it
 	}
 	return c.curl(path, string(body))
 }
 
-// curl returns the line that reads a path, or that posts a body of JSON to it.
+// curl returns the command that reads a path or, with a body, posts JSON to it.
 func (c *Console) curl(path, body string) string {
 	words := []string{"curl"}
-	if c.at.Curl != "" {
-		words = append(words, c.at.Curl)
+	if c.address.Curl != "" {
+		words = append(words, c.address.Curl)
 	}
 	if c.user != "" {
-		words = append(words, "-H", quoted("Ledger-User: "+c.user))
+		words = append(words, "-H", shellWord("Ledger-User: "+c.user))
 	}
 	if body != "" {
-		words = append(words, "-H", quoted("Content-Type: application/json"), "-d", quoted(ascii(body)))
+		words = append(words, "-H", shellWord("Content-Type: application/json"), "-d", shellWord(ascii(body)))
 	}
-	return strings.Join(append(words, quoted(strings.TrimRight(c.at.URL, "/")+path)), " ")
+	return strings.Join(append(words, shellWord(strings.TrimRight(c.address.URL, "/")+path)), " ")
 }
 
-// plain matches a word that a shell takes as it is.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_/.:@%+,-]+$`)
+// shellSafe matches a word that needs no quotes in a shell.
+var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_/.:@%+,-]+$`)
 
-// quoted writes a text without NUL as one word for a POSIX shell. Between single quotes only a single quote means
-// anything, so each is written outside of them.
-func quoted(text string) string {
-	if plain.MatchString(text) {
+// shellWord quotes a text without NUL as one word for a POSIX shell. Only a single quote is special between single
+// quotes, so each one is written outside of them.
+func shellWord(text string) string {
+	if shellSafe.MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// ascii escapes what is not ASCII in JSON. What is shown is then what is copied: nothing in it turns the line around or
-// is invisible, and every terminal takes it.
+// ascii escapes all non-ASCII characters of JSON. No character is then invisible or changes the text direction, so the
+// text that people see is the text that they copy.
 func ascii(text string) string { return escaped(text, func(r rune) bool { return r < 0x7f }) }
 
-// escaped writes what is not kept of a text as JSON escapes it.
+// escaped replaces each rune that is not kept by its JSON escape.
 func escaped(text string, isKept func(rune) bool) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -11,28 +11,28 @@ import (
 	"ledger.example/events"
 )
 
-// refused shows the form, which says why it was refused.
+// refused returns the page of a form that was refused, with the error.
 func (c *Console) refused(ctx context.Context, f *formData, err error) view {
-	_, f.Unknown = errors.AsType[*client.UnknownError](err)
-	f.AtFault, f.Confirm = f.atFault(err), f.Unknown
+	_, f.OutcomeUnknown = errors.AsType[*client.UnknownError](err)
+	f.ErrorField, f.Confirm = f.fieldOf(err), f.OutcomeUnknown
 	refused, _ := errors.AsType[*client.Error](err)
 	if refused != nil && slices.ContainsFunc(refused.Fields, func(e client.FieldError) bool {
-		return e.Field == "hold.expires_at" // which is counted from when the form was opened
+		return e.Field == "hold.expires_at" // it counts from when the form was opened
 	}) {
-		f.Fault, f.Again = "this form is too old", f.address()
-	} else if f.Fault = c.beyond(ctx, f.of, err); f.Fault == "" {
-		f.Fault = f.labelled(err, c.explain(ctx, err))
+		f.Error, f.ReopenURL = "this form has expired", f.address()
+	} else if f.Error = c.exceeded(ctx, f.target, err); f.Error == "" {
+		f.Error = f.withLabels(err, c.errorText(ctx, err))
 	}
 	return f.view(http.StatusUnprocessableEntity)
 }
 
-// atFault is the name of the first field of the form that an error is about, "" if it is about none of them.
-func (f *formData) atFault(err error) string {
+// fieldOf returns the name of the first form field that an error is about, "" if there is none.
+func (f *formData) fieldOf(err error) string {
 	refused, _ := errors.AsType[*client.Error](err)
 	for _, field := range f.Fields {
 		switch {
 		case field.Kind == "fixed":
-		case f.isNoID(field, err), strings.HasPrefix(err.Error(), field.Label+": "), // an amount that cannot be read
+		case f.hasInvalidID(field, err), strings.HasPrefix(err.Error(), field.Label+": "), // an invalid amount
 			refused != nil && (refused.Code == field.Name+"_not_found" ||
 				refused.Code == client.CodeInsufficientFunds && field.Kind == "amount" ||
 				slices.ContainsFunc(refused.Fields, func(e client.FieldError) bool { return e.Field == field.Name })):
@@ -42,16 +42,16 @@ func (f *formData) atFault(err error) string {
 	return ""
 }
 
-// isNoID reports whether an error says of a field, without its name, that it is no id.
-func (f *formData) isNoID(of field, err error) bool {
-	ids := []string{"id", "account", "group", "user", "asset"} // what stands in a path
+// hasInvalidID reports whether err is client.ErrID, which does not name the field, and the field is the cause.
+func (f *formData) hasInvalidID(of field, err error) bool {
+	ids := []string{"id", "account", "group", "user", "asset"} // the fields that become part of a URL path
 	return errors.Is(err, client.ErrID) && slices.Contains(ids, of.Name) && !events.ValidID(of.Value)
 }
 
-// labelled returns the text of an error with the fields of the form named as people see them.
-func (f *formData) labelled(err error, text string) string {
+// withLabels replaces the names of form fields in an error by their labels.
+func (f *formData) withLabels(err error, text string) string {
 	for _, field := range f.Fields {
-		if f.isNoID(field, err) {
+		if f.hasInvalidID(field, err) {
 			return field.Label + ": " + text
 		}
 		text = strings.ReplaceAll(text, "\n  "+field.Name+": ", "\n  "+field.Label+": ")

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"ledger.example/client"
+	"ledger.example/events"
+)
+
+// defaultDays is the length of a chart or a statement if no days are chosen.
+const defaultDays = 30
+
+// periodError reports an invalid period.
+type periodError string
+
+func (e periodError) Error() string { return string(e) }
+
+// period selects the history of an account in one asset or all, between two days.
+type period struct {
+	account         string
+	Asset, From, To string    // as entered in the form, "" if not chosen
+	from, to        time.Time // from is inclusive, to is exclusive; zero means unbounded
+}
+
+// latest is the upper bound of a period.
+var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// periodOf reads the period from a request. The days are in UTC, and both are included. The error is a periodError.
+func periodOf(r *http.Request) (period, error) {
+	q := r.URL.Query()
+	p := period{
+		account: r.PathValue("id"), Asset: strings.TrimSpace(q.Get("asset")), From: strings.TrimSpace(q.Get("from")),
+		To: strings.TrimSpace(q.Get("to")),
+	}
+	if p.Asset != "" && !events.ValidID(p.Asset) {
+		asset := p.Asset
+		p.Asset = ""
+		return p, periodError(fmt.Sprintf("Asset: %q is not an id", asset))
+	}
+	for _, day := range []struct {
+		label, text string
+		at          *time.Time
+		days        int // added to the start of the day
+	}{{"From", p.From, &p.from, 0}, {"To", p.To, &p.to, 1}} {
+		if day.text == "" {
+			continue
+		}
+		at, err := time.Parse(time.DateOnly, day.text)
+		if err != nil {
+			return p, periodError(fmt.Sprintf("%s: %q is not a day such as 2026-11-21", day.label, day.text))
+		}
+		*day.at = within(at.AddDate(0, 0, day.days), events.Epoch(), latest)
+	}
+	if p.To != "" && p.From > p.To {
+		return p, periodError(fmt.Sprintf("From (%s) must not be after To (%s)", p.From, p.To))
+	}
+	return p, nil
+}
+
+// within clamps t to the range from least to most.
+func within(t, least, most time.Time) time.Time {
+	if t.Before(least) {
+		return least
+	}
+	if t.After(most) {
+		return most
+	}
+	return t
+}
+
+// URL returns the URL of a file (chart or statement) for this period.
+func (p period) URL(file string) template.URL {
+	q := url.Values{"asset": {p.Asset}, "from": {p.From}, "to": {p.To}}
+	return template.URL(pathOf("accounts", p.account) + "/" + file + "?" + q.Encode()) // every part of it is escaped
+}
+
+// Days formats the days of charts and statements.
+func (p period) Days() string {
+	s := p.statement()
+	return s.From.Format(time.DateOnly) + " to " + s.To.Add(-time.Microsecond).Format(time.DateOnly)
+}
+
+// InFuture reports whether the period has not begun.
+func (p period) InFuture() bool { return p.from.After(time.Now()) }
+
+// statement returns the query of a statement for the period up to now; by default, for the last defaultDays days.
+func (p period) statement() client.StatementQuery {
+	now := time.Now().UTC()
+	s := client.StatementQuery{Account: p.account, Asset: p.Asset, From: p.from, To: now}
+	if !p.to.IsZero() {
+		s.To = within(p.to, events.Epoch(), now)
+	}
+	if s.From.IsZero() {
+		s.From = s.To.AddDate(0, 0, -defaultDays)
+	}
+	s.From = within(s.From, events.Epoch(), s.To)
+	return s
+}
