@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// AssetRequest says what an asset is. Assets never change.
+// AssetRequest registers an asset. Assets are immutable.
 type AssetRequest struct {
 	ID          string `json:"-"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Scale       int    `json:"scale"`              // decimal places, 0 to 18
-	Currency    string `json:"currency,omitempty"` // the asset that its costs are counted in; "": it has no costs
+	Currency    string `json:"currency,omitempty"` // the asset in which its costs are counted; "" if it has no costs
 }
 
-// AccountRequest says how an account is opened. The zero Overdraft is none.
+// AccountRequest opens an account. The zero Overdraft allows none.
 type AccountRequest struct {
 	ID        string          `json:"-"`
 	Name      string          `json:"name,omitempty"`
@@ -24,26 +24,27 @@ type AccountRequest struct {
 	Overdraft Overdraft       `json:"overdraft,omitzero"`
 }
 
-// RegisterAsset registers an asset. The same again is no error. Errors: those of Send; *Error has asset_exists,
-// asset_not_found (its currency).
+// RegisterAsset registers an asset. The same request again succeeds. Errors: those of Send, with the codes asset_exists
+// and asset_not_found (the currency).
 func (c *Client) RegisterAsset(ctx context.Context, a AssetRequest) (Asset, Written, error) {
 	return set(ctx, c, http.MethodPut, a, func(is Asset) bool { return is.ID == a.ID }, "assets", a.ID)
 }
 
-// OpenAccount opens an account. The same again is no error, and is answered with the account as it is now. Errors:
-// those of Send; *Error has account_exists, asset_not_found (of a limit).
+// OpenAccount opens an account. The same request again succeeds and returns the current account. Errors: those of Send,
+// with the codes account_exists and asset_not_found (of an overdraft limit).
 func (c *Client) OpenAccount(ctx context.Context, a AccountRequest) (Account, Written, error) {
 	return set(ctx, c, http.MethodPut, a, func(is Account) bool { return is.ID == a.ID }, "accounts", a.ID)
 }
 
-// AccountPatch says what to change of an account. What is not set stays as it is; each part is replaced whole.
+// AccountPatch changes an account. Fields that are not set stay as they are. A field that is set replaces the whole
+// field of the account.
 type AccountPatch struct {
 	Name      *string         `json:"name,omitempty"`
 	Profile   json.RawMessage `json:"profile,omitempty"`   // an object
-	Overdraft *Overdraft      `json:"overdraft,omitempty"` // what has limits cannot become unlimited, nor back
+	Overdraft *Overdraft      `json:"overdraft,omitempty"` // limits cannot become unlimited, or the reverse
 	State     string          `json:"state,omitempty"`     // StateOpen, StateFrozen or StateClosed
 
-	// IfMatch is the version that the account must have for the change, 0 for any.
+	// IfMatch is the version that the account must have, 0 for any.
 	IfMatch int64 `json:"-"`
 }
 
@@ -51,14 +52,14 @@ type AccountPatch struct {
 type Change struct {
 	Version int64        `json:"version"` // 1 is its opening
 	At      string       `json:"at"`      // RFC 3339
-	Actor   string       `json:"actor"`   // who
-	Changed AccountPatch `json:"changed"` // what it became; of the opening, what it was
+	Actor   string       `json:"actor"`   // who made the change
+	Changed AccountPatch `json:"changed"` // the new values; all values for the opening
 }
 
-// PatchAccount changes an account, and returns it as it is now. A change that changes nothing makes no version, so the
-// same change may be made again. Errors: those of Send; *Error has version_mismatch under IfMatch, invalid_change,
-// account_not_found. Under IfMatch, version_mismatch after an attempt without an answer is an UnknownError: somebody
-// else changed the account, before that attempt or after it. Changes tells.
+// PatchAccount changes an account and returns the current account. A change that changes nothing creates no version, so
+// a retry is safe. Errors: those of Send, with the codes account_not_found, invalid_change, and, with IfMatch,
+// version_mismatch. A version_mismatch after an attempt without an answer is returned as an UnknownError, because that
+// attempt may have created the current version. List the Changes to find out.
 func (c *Client) PatchAccount(ctx context.Context, account string, p AccountPatch) (Reply[Account], error) {
 	cmd, err := command(KindChange, account, p)
 	if err != nil {
@@ -71,6 +72,6 @@ func (c *Client) PatchAccount(ctx context.Context, account string, p AccountPatc
 	if p.IfMatch > 0 {
 		k.tag = `"` + strconv.FormatInt(p.IfMatch, 10) + `"`
 	}
-	is, r, err := ask(ctx, c, k, about(account, func(is Account) bool { return is.ID == account }))
+	is, r, err := ask(ctx, c, k, matches(account, func(is Account) bool { return is.ID == account }))
 	return Reply[Account]{is, r.body}, err
 }

@@ -15,29 +15,29 @@ import (
 	"time"
 )
 
-// verdict is what one attempt proves.
+// verdict says what one attempt proves.
 type verdict int
 
 const (
-	answered verdict = iota // the API's answer, success or refusal: final
-	barred                  // a gateway refuses, or it cannot be signed: nothing was written, and a retry is no use
-	notSent                 // no connection: nothing was written
-	notNow                  // the API says that this attempt wrote nothing and may be made again
-	unknown                 // it may have been applied, or may still be
+	answered     verdict = iota // the API answered, with success or a refusal
+	notRetryable                // a gateway refused the request, or it could not be signed; it wrote nothing
+	notSent                     // no connection; it wrote nothing
+	retryable                   // the API says that this attempt wrote nothing and may be retried
+	unknown                     // it may have been applied, or may still be
 )
 
-// attempted is how one attempt ended.
-type attempted struct {
+// attemptResult is the result of one attempt.
+type attemptResult struct {
 	verdict    verdict
 	status     int    // of a 2xx
 	body       []byte // of a 2xx
-	isReplay   bool   // a 2xx that says that it had been done before
+	isReplay   bool   // a 2xx with Idempotent-Replayed
 	err        error
-	retryAfter time.Duration // before the next attempt, as the API asks
+	retryAfter time.Duration // from the Retry-After header; 0 for none
 }
 
 // attempt sends the call once.
-func (c *Client) attempt(ctx context.Context, k call) attempted {
+func (c *Client) attempt(ctx context.Context, k call) attemptResult {
 	target := c.base + k.path
 	if len(k.query) > 0 {
 		target += "?" + k.query.Encode()
@@ -48,7 +48,7 @@ func (c *Client) attempt(ctx context.Context, k call) attempted {
 	}
 	req, err := http.NewRequestWithContext(ctx, k.method, target, body)
 	if err != nil {
-		return attempted{verdict: answered, err: err}
+		return attemptResult{verdict: answered, err: err}
 	}
 	req.Header.Set("Accept", "application/json")
 	if k.body != nil {
@@ -61,9 +61,9 @@ func (c *Client) attempt(ctx context.Context, k call) attempted {
 		req.Header.Set("Ledger-User", c.user)
 	}
 	if c.sign != nil {
-		// Each attempt anew: the one before may be minutes old.
+		// Sign every attempt: a signature expires.
 		if err := c.sign.Sign(ctx, req, k.body, c.now()); err != nil {
-			return attempted{verdict: barred, err: &DeniedError{Err: err}}
+			return attemptResult{verdict: notRetryable, err: &DeniedError{Err: err}}
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -71,9 +71,9 @@ func (c *Client) attempt(ctx context.Context, k call) attempted {
 	resp, err := c.http.Do(req.WithContext(limited))
 	switch {
 	case err != nil && neverSent(err):
-		return attempted{verdict: notSent, err: err}
+		return attemptResult{verdict: notSent, err: err}
 	case err != nil:
-		return attempted{verdict: unknown, err: err}
+		return attemptResult{verdict: unknown, err: err}
 	}
 	defer resp.Body.Close()
 	c.replied.Store(true)
@@ -82,25 +82,25 @@ func (c *Client) attempt(ctx context.Context, k call) attempted {
 		err = fmt.Errorf("the reply has more than %d bytes", replyBytes)
 	}
 	if err != nil {
-		return attempted{verdict: unknown, err: err}
+		return attemptResult{verdict: unknown, err: err}
 	}
 	return c.judge(k, resp, text)
 }
 
-// judge reads an answer by API.md's rule: a 4xx or 503 with a code wrote nothing; a 500, a 504 and a reply without a
-// code leave the outcome unknown.
-func (c *Client) judge(k call, resp *http.Response, text []byte) attempted {
+// judge returns what a reply proves. A 4xx or 503 with a code wrote nothing. After a 500, a 504, or a reply without a
+// code the outcome is unknown.
+func (c *Client) judge(k call, resp *http.Response, text []byte) attemptResult {
 	status := resp.StatusCode
 	if status >= 200 && status < 300 {
 		if err := k.accept(text); err != nil {
 			err = fmt.Errorf("the answer is not a ledger's, check the address of the API (%s): %w", c.base, err)
 			if isJSON := isType(resp, "application/json"); !isJSON && !k.writes() {
-				return attempted{verdict: barred, err: err}
+				return attemptResult{verdict: notRetryable, err: err}
 			}
-			return attempted{verdict: unknown, err: err}
+			return attemptResult{verdict: unknown, err: err}
 		}
 		replay := resp.Header.Get("Idempotent-Replayed") == "true"
-		return attempted{verdict: answered, status: status, body: text, isReplay: replay}
+		return attemptResult{verdict: answered, status: status, body: text, isReplay: replay}
 	}
 	after := retryAfter(resp.Header.Get("Retry-After"))
 	problem, ok := readProblem(resp, text)
@@ -108,32 +108,32 @@ func (c *Client) judge(k call, resp *http.Response, text []byte) attempted {
 		err := &StatusError{Status: status, Message: message(text)}
 		switch {
 		case status == http.StatusUnauthorized, status == http.StatusForbidden:
-			return attempted{verdict: barred, err: c.denied(resp, text)}
+			return attemptResult{verdict: notRetryable, err: c.denied(resp, text)}
 		case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly,
 			status == http.StatusTooManyRequests:
-			return attempted{verdict: unknown, err: err, retryAfter: after}
+			return attemptResult{verdict: unknown, err: err, retryAfter: after}
 		}
-		return attempted{verdict: barred, err: err}
+		return attemptResult{verdict: notRetryable, err: err}
 	}
 	return judgeProblem(problem, after)
 }
 
-// judgeProblem reads what the API says of a whole request, or of one of a batch.
-func judgeProblem(problem *Error, after time.Duration) attempted {
+// judgeProblem returns what a problem proves. It is the problem of a request, or of one request of a batch.
+func judgeProblem(problem *Error, after time.Duration) attemptResult {
 	status := problem.Status
 	switch {
-	// said before anything is looked up: a refusal that knows of no attempt before
+	// The API authenticates before it reads the table, so a 401 proves nothing about earlier attempts.
 	case status == http.StatusUnauthorized:
-		return attempted{verdict: barred, err: problem}
+		return attemptResult{verdict: notRetryable, err: problem}
 	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests:
-		return attempted{verdict: notNow, err: problem, retryAfter: after}
+		return attemptResult{verdict: retryable, err: problem, retryAfter: after}
 	case status >= 500:
-		return attempted{verdict: unknown, err: problem, retryAfter: after}
+		return attemptResult{verdict: unknown, err: problem, retryAfter: after}
 	}
-	return attempted{verdict: answered, err: problem}
+	return attemptResult{verdict: answered, err: problem}
 }
 
-// readProblem reads a problem document of ours: one that has a code.
+// readProblem parses a problem of the API, which has a code. ok is false for any other reply.
 func readProblem(resp *http.Response, text []byte) (*Error, bool) {
 	if !isType(resp, "application/problem+json") {
 		return nil, false
@@ -146,13 +146,13 @@ func readProblem(resp *http.Response, text []byte) (*Error, bool) {
 	return problem, true
 }
 
-// isType reports whether a reply says that it is of a media type.
+// isType reports whether a reply has the media type.
 func isType(resp *http.Response, media string) bool {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && kind == media
 }
 
-// neverSent reports whether a transport's error proves that no request left: no connection was made.
+// neverSent reports whether the error of a transport proves that nothing was sent, because there was no connection.
 func neverSent(err error) bool {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
@@ -161,7 +161,7 @@ func neverSent(err error) bool {
 		errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// retryAfter reads the header, which is in seconds. It returns 0 when the header is absent or a date.
+// retryAfter parses a Retry-After header in seconds. It returns 0 if the header is absent or a date.
 func retryAfter(header string) time.Duration {
 	seconds, _ := strconv.ParseUint(header, 10, 31)
 	return time.Duration(seconds) * time.Second

@@ -16,21 +16,21 @@ const BatchMax = 100
 
 const batchesPath = "/v1/batches"
 
-// Batch is up to BatchMax requests, each with an id, none twice.
+// Batch is a list of up to BatchMax requests. Each needs an id, and no two may have the same.
 type Batch struct {
-	// Atomic says that all are posted or none. Else each is judged and answered for itself, and no order is promised.
+	// Atomic posts all requests or none. Otherwise each request is posted or refused on its own, in any order.
 	Atomic   bool
-	DryRun   bool // ask what would be answered, and write nothing
+	DryRun   bool // write nothing, and return what would be answered
 	Requests []Request
 }
 
-// Outcome is how a request of a batch ended.
+// Outcome is the result of one request of a batch.
 type Outcome struct {
-	Written Written // of a dry run: the answer, which is not New
-	Err     error   // *Error (refused: nothing was written by it) or *UnknownError; nil when it is written
+	Written Written // the answer; New is false in a dry run
+	Err     error   // *Error (it wrote nothing) or *UnknownError; nil if it was written
 }
 
-// Transaction reads the answer, when there is one.
+// Transaction returns the transaction of the answer, or Err.
 func (o Outcome) Transaction() (Transaction, error) {
 	if o.Err != nil {
 		return Transaction{}, o.Err
@@ -40,10 +40,11 @@ func (o Outcome) Transaction() (Transaction, error) {
 	return t, err
 }
 
-// Batch sends requests together. An error is about all of them: nothing was written, or it is an UnknownError of an
-// atomic batch, whose ID is that of its first request. Without an error there is an outcome for each request, in their
-// order. Requests that the API could not answer are sent again, as Send does. Errors: those of Send; *Error has
-// batch_too_large, and of an atomic batch the first refusal, its fields beginning with "requests[n].".
+// Batch sends requests together and returns one outcome for each, in the order of the requests. Requests without an
+// answer are retried, as by Send. If Batch returns an error, no request was written, unless it is an UnknownError of an
+// atomic batch; its ID is the id of the first request. Errors: those of Send. An *Error is about the whole batch, for
+// example batch_too_large, or it is the first refusal in an atomic batch. Then the names of its fields begin with
+// "requests[n].".
 func (c *Client) Batch(ctx context.Context, b Batch) ([]Outcome, error) {
 	items := make([]*item, len(b.Requests))
 	for i, r := range b.Requests {
@@ -59,9 +60,9 @@ func (c *Client) Batch(ctx context.Context, b Batch) ([]Outcome, error) {
 	}
 	var err error
 	if b.Atomic || b.DryRun {
-		err = c.sendWhole(ctx, b, items)
+		err = c.sendAsUnit(ctx, b, items)
 	} else {
-		err = c.sendEach(ctx, items)
+		err = c.sendUntilDone(ctx, items)
 	}
 	if err != nil {
 		return nil, err
@@ -73,9 +74,9 @@ func (c *Client) Batch(ctx context.Context, b Batch) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-var errNotDry = errors.New("a dry run was asked for and not done, or the other way round")
+var errNotDry = errors.New("dry_run in the answer differs from the request")
 
-// item is a request of a batch on its way.
+// item is a request of a batch that is being sent.
 type item struct {
 	call
 	kind Kind
@@ -86,12 +87,12 @@ type item struct {
 	attempts     int
 	maybeApplied bool
 	err          error // of the last attempt
-	isRefused    bool  // the last attempt was refused, which is not final yet
+	isPending    bool  // the last attempt was refused, but an unanswered write may still change that
 }
 
-// end makes err the outcome. It says nothing about attempts before that may have been applied.
+// end makes err the outcome, as an UnknownError if an earlier attempt may have been applied.
 func (it *item) end(err error) {
-	if it.maybeApplied || it.isRefused {
+	if it.maybeApplied || it.isPending {
 		err = &UnknownError{ID: it.id, Attempts: it.attempts, Err: err}
 	}
 	it.outcome, it.isDone = Outcome{Err: err}, true
@@ -103,7 +104,7 @@ type result struct {
 	Body   json.RawMessage `json:"body"`
 }
 
-// callOfBatch is the call that sends items together. results is set when the answer is read.
+// callOfBatch returns the call that sends items together. Its accept sets results.
 func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, error) {
 	requests := make([]map[Kind]json.RawMessage, len(items))
 	k := call{method: http.MethodPost, path: batchesPath, isDry: isDry}
@@ -112,7 +113,7 @@ func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, 
 	}
 	for i, it := range items {
 		requests[i] = map[Kind]json.RawMessage{it.kind: it.body}
-		k.about = append(k.about, it.about...)
+		k.resources = append(k.resources, it.resources...)
 	}
 	if len(items) > 0 {
 		k.id = items[0].id
@@ -129,7 +130,7 @@ func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, 
 			return errNotDry
 		}
 		if len(answer.Results) != len(items) {
-			return fmt.Errorf("it has %d results of %d requests", len(answer.Results), len(items))
+			return fmt.Errorf("it has %d results for %d requests", len(answer.Results), len(items))
 		}
 		*results = answer.Results
 		return nil
@@ -142,8 +143,8 @@ func callOfBatch(items []*item, isAtomic, isDry bool, results *[]result) (call, 
 	return k, err
 }
 
-// sendWhole sends a batch that has one outcome, or writes nothing.
-func (c *Client) sendWhole(ctx context.Context, b Batch, items []*item) error {
+// sendAsUnit sends an atomic batch, or a dry run of any batch. Like a single request, it is answered as a whole.
+func (c *Client) sendAsUnit(ctx context.Context, b Batch, items []*item) error {
 	var results []result
 	k, err := callOfBatch(items, b.Atomic, b.DryRun, &results)
 	if err != nil {
@@ -159,9 +160,9 @@ func (c *Client) sendWhole(ctx context.Context, b Batch, items []*item) error {
 	return nil
 }
 
-// sendEach sends items until each has an outcome or the time is over. What is refused while an earlier send may still
-// be carried out is sent again until it is final, beyond that time, as do does.
-func (c *Client) sendEach(ctx context.Context, items []*item) error {
+// sendUntilDone sends items until each has an outcome or the timeout passes. Like do, it waits beyond the timeout for
+// refusals that an unanswered write may still change.
+func (c *Client) sendUntilDone(ctx context.Context, items []*item) error {
 	deadline := c.now().Add(c.timeout)
 	left := items
 	for attempt := 0; len(left) > 0; attempt++ {
@@ -172,13 +173,13 @@ func (c *Client) sendEach(ctx context.Context, items []*item) error {
 		pause := max(backoff.Delay(attempt+1), a.retryAfter)
 		if c.now().Add(pause).After(deadline) || ctx.Err() != nil {
 			for _, it := range left {
-				if !it.isDone && !it.isRefused {
+				if !it.isDone && !it.isPending {
 					it.end(it.err)
 				}
 			}
 		}
 		left = slices.DeleteFunc(slices.Clone(left), func(it *item) bool { return it.isDone })
-		if len(left) > 0 && c.wait(ctx, c.pauseOf(left, pause)) != nil {
+		if len(left) > 0 && c.wait(ctx, c.pauseBefore(left, pause)) != nil {
 			for _, it := range left {
 				it.end(it.err)
 			}
@@ -188,26 +189,26 @@ func (c *Client) sendEach(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// pauseOf returns the time until items are sent again: pause, or longer when all were refused and none of the refusals
-// is final before.
-func (c *Client) pauseOf(items []*item, pause time.Duration) time.Duration {
+// pauseBefore returns the time until items are sent again. It is pause, unless all items were refused: then it is the
+// time after which all refusals are final.
+func (c *Client) pauseBefore(items []*item, pause time.Duration) time.Duration {
 	final := time.Duration(0)
 	for _, it := range items {
-		if !it.isRefused {
+		if !it.isPending {
 			return pause
 		}
-		final = max(final, c.unanswered.left(it.about, c.now()))
+		final = max(final, c.unanswered.remaining(it.resources, c.now()))
 	}
 	return final
 }
 
-// sendOnce sends items once, and gives those an outcome that have one. areFresh says that none was written. Error:
-// nothing of what was sent was written, nor will be.
-func (c *Client) sendOnce(ctx context.Context, items []*item, areFresh bool) (attempted, error) {
+// sendOnce sends items once and sets their outcomes. areFresh means that no item of the batch is written yet. If
+// sendOnce returns an error, none of the items was written or will be.
+func (c *Client) sendOnce(ctx context.Context, items []*item, areFresh bool) (attemptResult, error) {
 	var results []result
 	k, err := callOfBatch(items, false, false, &results)
 	if err != nil {
-		return attempted{}, err
+		return attemptResult{}, err
 	}
 	for _, it := range items {
 		it.attempts++
@@ -218,54 +219,54 @@ func (c *Client) sendOnce(ctx context.Context, items []*item, areFresh bool) (at
 		areFresh = areFresh && !it.maybeApplied
 	}
 	isUnreachable := a.verdict == notSent && !c.replied.Load()
-	if areFresh && !isAnswered && (a.verdict == answered || a.verdict == barred || isUnreachable) {
+	if areFresh && !isAnswered && (a.verdict == answered || a.verdict == notRetryable || isUnreachable) {
 		if isUnreachable {
 			a.err = &UnreachableError{URL: c.base, Err: a.err}
 		}
 		return a, a.err
 	}
 	for i, it := range items {
-		of := a
+		result := a
 		switch {
 		case isAnswered:
-			of = judgeResult(it.call, results[i])
-		case of.verdict == answered: // a refusal of them all, which says nothing about the attempts before
-			of.verdict = barred
+			result = judgeResult(it.call, results[i])
+		case a.verdict == answered: // a refusal of the whole batch; it proves nothing about earlier attempts
+			result.verdict = notRetryable
 		}
-		c.settle(it, of)
+		c.settle(it, result)
 	}
 	return a, nil
 }
 
-// settle takes what an attempt proves of a request.
-func (c *Client) settle(it *item, a attempted) {
-	it.err, it.isRefused = a.err, false
+// settle updates an item with the result of an attempt.
+func (c *Client) settle(it *item, a attemptResult) {
+	it.err, it.isPending = a.err, false
 	switch {
 	case a.verdict == answered && a.err == nil:
 		it.outcome, it.isDone = Outcome{Written: Written{New: isNew(it.call, a), Raw: a.body}}, true
-	case a.verdict == answered && isRefusal(a.err) && c.unanswered.left(it.about, c.now()) > 0:
-		it.isRefused = true
+	case a.verdict == answered && isRefusal(a.err) && c.unanswered.remaining(it.resources, c.now()) > 0:
+		it.isPending = true
 	case a.verdict == answered:
 		it.outcome, it.isDone = Outcome{Err: a.err}, true
-	case a.verdict == barred:
+	case a.verdict == notRetryable:
 		it.end(a.err)
 	case a.verdict == unknown:
 		it.maybeApplied = true
-		c.unanswered.note(it.about, c.now())
+		c.unanswered.add(it.resources, c.now())
 	}
 }
 
-// judgeResult reads the answer to one request of a batch.
-func judgeResult(k call, r result) attempted {
+// judgeResult returns what the answer to one request of a batch proves.
+func judgeResult(k call, r result) attemptResult {
 	if r.Status >= 200 && r.Status < 300 {
 		if err := k.accept(r.Body); err != nil {
-			return attempted{verdict: unknown, err: fmt.Errorf("the result cannot be read: %w", err)}
+			return attemptResult{verdict: unknown, err: fmt.Errorf("the result cannot be read: %w", err)}
 		}
-		return attempted{verdict: answered, status: r.Status, body: r.Body}
+		return attemptResult{verdict: answered, status: r.Status, body: r.Body}
 	}
 	problem := &Error{}
 	if err := json.Unmarshal(r.Body, problem); err != nil || problem.Code == "" {
-		return attempted{verdict: unknown, err: errors.New("a result without a code of the ledger's API")}
+		return attemptResult{verdict: unknown, err: errors.New("a result without a code of the ledger's API")}
 	}
 	problem.Status = r.Status
 	return judgeProblem(problem, 0)

@@ -32,8 +32,8 @@ func refused(status int, code string) string {
 	return fmt.Sprintf(`{"status":%d,"body":{"code":%q,"detail":"In words."}}`, status, code)
 }
 
-// Only those requests of a batch are sent again that were not answered.
-func TestABatchIsSentAgainInPart(t *testing.T) {
+// A retry of a batch contains only the requests that got no answer.
+func TestBatchRetriesUnansweredRequestsOnly(t *testing.T) {
 	s := newScript(t,
 		status(200, results(`{"status":201,"body":{"id":"t-0"}}`, refused(503, "throttled"), refused(422, "insufficient_funds"), refused(504, "outcome_unknown"))),
 		status(200, results(`{"status":200,"body":{"id":"t-1"}}`, `{"status":201,"body":{"id":"t-3","status":"held"}}`)))
@@ -58,10 +58,10 @@ func TestABatchIsSentAgainInPart(t *testing.T) {
 	}
 }
 
-func TestABatchThatIsRefusedAsAWhole(t *testing.T) {
+func TestBatchRefusedAsAWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []answer
-		want    any // of an error about all; nil: each is unknown
+		want    any // the error of the batch; nil if every outcome is an UnknownError
 	}{
 		"too large":              {[]answer{problem(422, "batch_too_large")}, new(*Error)},
 		"always throttled":       {[]answer{problem(503, "throttled")}, nil},
@@ -96,7 +96,7 @@ func TestABatchThatIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-func TestAnAtomicBatch(t *testing.T) {
+func TestAtomicBatch(t *testing.T) {
 	s := newScript(t, status(201, results(`{"status":201,"body":{"id":"t-0"}}`, `{"status":201,"body":{"id":"t-1"}}`)))
 	c, _ := newClient(t, s.URL)
 	outcomes, err := c.Batch(t.Context(), Batch{Atomic: true, Requests: batchOf(2)})
@@ -119,9 +119,9 @@ func TestAnAtomicBatch(t *testing.T) {
 	}
 }
 
-// Whatever is lost, declined or delayed of a batch: what is reported as refused is not posted afterwards, and what is
-// reported as posted is.
-func TestOutcomesOfABatchAreFinal(t *testing.T) {
+// Replies are lost, refused or delayed at random. A request that is reported as refused must never be posted later. A
+// request that is reported as posted must be posted.
+func TestBatchOutcomesAreFinal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const size = 3
 		money := time.Duration(rapid.IntRange(0, 12_000).Draw(r, "money after ms")) * time.Millisecond
@@ -143,7 +143,7 @@ func TestOutcomesOfABatchAreFinal(t *testing.T) {
 			}
 			late := func(id string) { time.Sleep(lingers); answer(id) }
 			fate := func() string { n++; return append(fates, "tried")[min(n, len(fates)+1)-1] }
-			c := madeUp(t, func(q *http.Request) (*http.Response, error) {
+			c := newFakeClient(t, func(q *http.Request) (*http.Response, error) {
 				var body struct {
 					Requests []struct{ Transfer struct{ ID string } }
 				}
@@ -173,7 +173,7 @@ func TestOutcomesOfABatchAreFinal(t *testing.T) {
 			if err != nil || len(outcomes) != size {
 				wrong = fmt.Sprintf("%d outcomes: %v", len(outcomes), err)
 			}
-			time.Sleep(time.Minute) // all that is under way comes to its end
+			time.Sleep(time.Minute) // until no request is in flight
 			mu.Lock()
 			defer mu.Unlock()
 			for i, o := range outcomes {

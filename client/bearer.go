@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// ErrToken is returned for a text that cannot be a bearer token.
+// ErrToken is returned by Bearer if the string cannot be a bearer token.
 var ErrToken = errors.New("a bearer token is letters, digits and - . _ ~ + / =, without spaces and line ends")
 
 const tokenBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/="
 
-// bearer authenticates by a token. Its text is shown nowhere.
+// bearer authenticates with a token. Its String and GoString hide the token.
 type bearer struct{ token string }
 
-// Bearer returns a signer that sends a bearer token (RFC 6750) with each request. Error: ErrToken.
+// Bearer returns a Signer that adds a bearer token (RFC 6750) to each request. Error: ErrToken.
 func Bearer(token string) (Signer, error) {
 	if token == "" || strings.Trim(token, tokenBytes) != "" {
 		return nil, ErrToken
@@ -24,7 +24,7 @@ func Bearer(token string) (Signer, error) {
 	return bearer{token}, nil
 }
 
-// Sign adds the token.
+// Sign implements Signer.
 func (b bearer) Sign(_ context.Context, r *http.Request, _ []byte, _ time.Time) error {
 	r.Header.Set("Authorization", "Bearer "+b.token)
 	return nil

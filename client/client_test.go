@@ -46,7 +46,7 @@ func truncated(w http.ResponseWriter) {
 	io.WriteString(w, `{"id":"t-1"`)
 }
 
-// script answers with each reply in turn, the last one for ever, and keeps what it was asked.
+// script is a server that sends scripted replies in turn, and then repeats the last one. It records the requests.
 type script struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -68,7 +68,7 @@ func newScript(t *testing.T, answers ...answer) *script {
 	return s
 }
 
-// clock makes pauses pass at once, and notes them.
+// clock is a fake clock. Pauses return at once and are recorded.
 type clock struct {
 	at     time.Time
 	pauses []time.Duration
@@ -94,11 +94,11 @@ var transfer = Command{Kind: KindTransfer, ID: "t-1", Body: []byte(`{"id":"t-1"}
 
 const posted = `{"id":"t-1","kind":"transfer"}`
 
-func TestWhichAnswersToAWriteAreAskedAgain(t *testing.T) {
+func TestWhichAnswersAreRetried(t *testing.T) {
 	for name, c := range map[string]struct {
 		first answer
 		again bool
-		code  string // of the *Error; "" with final: a *StatusError, or a *DeniedError
+		code  string // of the *Error; "" and final for a *StatusError or a *DeniedError
 		final bool
 	}{
 		"new":                    {first: status(201, posted)},
@@ -116,7 +116,7 @@ func TestWhichAnswersToAWriteAreAskedAgain(t *testing.T) {
 		"gateway's 403":          {first: status(403, `{"message":"Forbidden"}`, "Content-Type", "application/json"), final: true},
 		"gateway's 404":          {first: status(404, `{"message":"Not Found"}`, "Content-Type", "application/json"), final: true},
 		"problem without a code": {first: status(404, `{"title":"Not Found"}`, "Content-Type", "application/problem+json"), final: true},
-		"redirect":               {first: status(302, "", "Location", "/elsewhere"), final: true}, // nor may a signature go there
+		"redirect":               {first: status(302, "", "Location", "/elsewhere"), final: true}, // following it would leak the signature
 		"redirected POST":        {first: status(307, "", "Location", "/elsewhere"), final: true},
 		"connection dropped":     {first: dropped, again: true},
 		"reply cut off":          {first: truncated, again: true},
@@ -151,7 +151,7 @@ func TestWhichAnswersToAWriteAreAskedAgain(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsHonoured(t *testing.T) {
+func TestRetryAfterIsHonored(t *testing.T) {
 	for header, pauses := range map[string][]time.Duration{
 		"7":    {7 * time.Second},
 		"3600": nil, // longer than the timeout
@@ -165,8 +165,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// Once an attempt may have been applied, nothing but an answer changes that.
-func TestUnknownStaysUnknownUntilAnAnswer(t *testing.T) {
+// After an attempt that may have been applied, only a final answer makes the outcome known.
+func TestUnknownOutcomeStaysUnknownUntilAnswered(t *testing.T) {
 	for _, c := range []struct {
 		answers   []answer
 		isUnknown bool
@@ -188,7 +188,7 @@ func TestUnknownStaysUnknownUntilAnAnswer(t *testing.T) {
 	}
 }
 
-func TestACallCutOffIsUnknown(t *testing.T) {
+func TestCanceledWriteIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newScript(t, func(w http.ResponseWriter) { cancel(); dropped(w) })
 	client, _ := newClient(t, s.URL)
@@ -199,7 +199,7 @@ func TestACallCutOffIsUnknown(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -219,10 +219,10 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// A ledger that has answered once may be restarted: refused connections are tried again.
-func TestALedgerThatIsRestarted(t *testing.T) {
+// A ledger that has replied once may be restarting, so refused connections are retried.
+func TestRefusedConnectionIsRetriedAfterFirstReply(t *testing.T) {
 	s := newScript(t, status(200, `{"status":"ok"}`))
-	s.Config.SetKeepAlivesEnabled(false) // sent into a connection that dies, the outcome would be unknown
+	s.Config.SetKeepAlivesEnabled(false) // a request on a broken idle connection would have an unknown outcome
 	client, k := newClient(t, s.URL)
 	if err := client.Ping(t.Context()); err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestPathsAndQueries(t *testing.T) {
 	}
 }
 
-func TestErrorsInWords(t *testing.T) {
+func TestErrorTexts(t *testing.T) {
 	s := newScript(t, status(400, `{"code":"invalid_request","detail":"Two fields are wrong.","request_id":"r-1","errors":[
 		{"field":"from","rule":"is an id"},{"field":"postings[1].quantity","rule":"is a whole number"}]}`, "Content-Type", "application/problem+json"))
 	c, _ := newClient(t, s.URL)
@@ -303,7 +303,7 @@ func TestErrorsInWords(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
+func TestNewChecksURL(t *testing.T) {
 	for _, url := range []string{"", "localhost:8080", "ftp://host", "http://", "http://host/?a=b", "http://host/#x", "http://h\x00"} {
 		if _, err := New(Config{URL: url}); err == nil {
 			t.Errorf("New took %q", url)
@@ -316,8 +316,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// FuzzJudge takes any reply to a write: a refusal is believed only with one of the API's codes, a success only if it
-// can be read, and what a gateway says is shown in few characters that a terminal can print.
+// FuzzJudge judges any reply to a write. A refusal needs a code of the API, a success needs a readable body, and the
+// message of a gateway is shortened and has printable characters only.
 func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status uint16, kind, after, text string) {
 		c := &Client{now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
@@ -336,7 +336,7 @@ func FuzzJudge(f *testing.F) {
 			t.Fatalf("%d %q %q passes for our own: %v", status, kind, text, a.err)
 		case a.err == nil,
 			a.verdict == answered && (!ours || status >= 500),
-			a.verdict == notNow && (!ours || status != 503 && status != 429),
+			a.verdict == retryable && (!ours || status != 503 && status != 429),
 			status >= 500 && !ours && a.verdict != unknown:
 			t.Fatalf("%d %q %q: verdict %v, %v", status, kind, text, a.verdict, a.err)
 		}

@@ -37,7 +37,7 @@ func readDocument(t *testing.T) *openapi.Document {
 	return openapi.Read(t, text)
 }
 
-// operations returns the operations for programs, by "METHOD /path". Those outside /v1 are for people, but for health.
+// operations returns the operations for programs, by "METHOD /path": all under /v1, and /healthz.
 func operations(d *openapi.Document) map[string]openapi.Operation {
 	all := make(map[string]openapi.Operation)
 	for path, methods := range d.Paths {
@@ -50,7 +50,7 @@ func operations(d *openapi.Document) map[string]openapi.Operation {
 	return all
 }
 
-// parameters returns "in name" of an operation's parameters, without those of its path.
+// parameters returns "in name" for each of an operation's parameters, except path parameters.
 func parameters(t *testing.T, d *openapi.Document, o openapi.Operation) (all []string) {
 	for _, p := range d.ParametersOf(t, o) {
 		if p.In != "path" {
@@ -60,14 +60,14 @@ func parameters(t *testing.T, d *openapi.Document, o openapi.Operation) (all []s
 	return all
 }
 
-// notSent are the parameters that the client has no place for.
+// notSent are the parameters that the client never sends.
 var notSent = []string{
-	"header Idempotency-Key", // the id in the body says the same
-	"header If-None-Match",   // every reply is read
-	"header X-Request-Id",    // the API makes one, which is in Error
+	"header Idempotency-Key", // the id is in the body
+	"header If-None-Match",   // the client does not cache replies
+	"header X-Request-Id",    // the API generates one; Error has it
 }
 
-// recorder keeps what a client asks of a ledger, and what is answered.
+// recorder passes requests to a ledger and records parameters and replies.
 type recorder struct {
 	http.Handler // the ledger
 	t            *testing.T
@@ -119,13 +119,13 @@ func (r *recorder) of(q *http.Request) string {
 	return ""
 }
 
-// replies are the types that the client reads the answers of operations as: one for each form of an answer.
+// replies are the types into which the client parses the answers of operations, one for each form of an answer.
 var replies = map[string][]any{
 	"getHealth": {new(struct{ Status, Version string })},
 	"getMe":     {new(client.Me)},
 
 	"registerAsset": {new(client.Asset)}, "getAsset": {new(client.Asset)}, "listAssets": {new(client.List[client.Asset])},
-	// The document has one schema for a balance now and then.
+	// The document has one schema for current and past balances.
 	"listAssetHolders": {new(client.List[client.Balance]), new(client.List[client.PastBalance])},
 
 	"openAccount": {new(client.Account)}, "changeAccount": {new(client.Account)}, "getAccount": {new(client.Account)},
@@ -159,7 +159,7 @@ var replies = map[string][]any{
 	"listJournal": {new(client.JournalPage)},
 }
 
-// requests are the types that the client writes the bodies of operations from.
+// requests are the types from which the client builds the bodies of operations.
 var requests = map[string]any{
 	"registerAsset": client.AssetRequest{}, "openAccount": client.AccountRequest{}, "changeAccount": client.AccountPatch{},
 	"registerGroup": client.GroupRequest{}, "grantMember": struct{ Role string }{}, "grantGroupMember": struct{ Role string }{},
@@ -175,8 +175,8 @@ var requests = map[string]any{
 	}{},
 }
 
-// Every operation of the document has a method of the client, every parameter a place in its arguments, and every field
-// of an answer one in its types. All methods are called on a whole ledger.
+// The client covers openapi.json: it has a method for every operation, an argument for every parameter, and a field for
+// every field of an answer. The test calls all methods on a running ledger.
 func TestClientIsComplete(t *testing.T) {
 	ledger := system.New(t, system.Pumped, system.Indexed("order"))
 	r := &recorder{Handler: ledger.Service.API(), t: t, document: readDocument(t),
@@ -209,7 +209,7 @@ func TestClientIsComplete(t *testing.T) {
 		}
 		for _, parameter := range allowed {
 			isQuery := strings.HasPrefix(parameter, "query ")
-			if isQuery && parameter != "query cursor" && !r.sent[name][parameter] { // not every list has two pages
+			if isQuery && parameter != "query cursor" && !r.sent[name][parameter] { // some lists have one page only
 				t.Errorf("%s is never called with the parameter %q", name, parameter)
 			}
 		}
@@ -228,7 +228,7 @@ func TestClientIsComplete(t *testing.T) {
 	}
 }
 
-// fits reports whether one of the types has a place for each field of a reply.
+// fits reports whether one of the types has all fields of a reply.
 func fits(reply []byte, types []any) bool {
 	return slices.ContainsFunc(types, func(a any) bool {
 		d := json.NewDecoder(bytes.NewReader(reply))
@@ -385,13 +385,13 @@ func reads(ctx context.Context, t *testing.T, c *client.Client, must func(error)
 	must(err)
 }
 
-// projected waits for what is projected.
+// projected waits until the projections are up to date.
 func projected(t *testing.T, is func() bool) {
 	t.Helper()
 	caller.Eventually(t, time.Minute, "all is projected", is)
 }
 
-// list reads a list, once it has items: from its beginning, from a cursor, and through the iterator.
+// list waits until a list has items, and reads it from its beginning, from a cursor, and with the iterator.
 func list[T any](ctx context.Context, t *testing.T, l client.Listing[T]) {
 	t.Helper()
 	projected(t, func() bool {
@@ -413,9 +413,8 @@ func list[T any](ctx context.Context, t *testing.T, l client.Listing[T]) {
 	}
 }
 
-// Every field of the document's bodies has its place in a type of the client's, and every field of these types stands
-// in the document.
-func TestFieldsOfTheDocument(t *testing.T) {
+// Every field of a body in openapi.json is a field of a client type, and every field of these types is in openapi.json.
+func TestTypesMatchOpenAPI(t *testing.T) {
 	d := readDocument(t)
 	w := walk{t, d, make(map[reflect.Type]map[string]bool)}
 	for name, o := range operations(d) {
@@ -449,7 +448,7 @@ func typesOf(values ...any) (types []reflect.Type) {
 	return types
 }
 
-// bare is a type without pointers to it and lists of it.
+// bare removes pointers and slices from a type.
 func bare(of reflect.Type) reflect.Type {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && of.Elem().Kind() != reflect.Uint8 {
 		of = of.Elem()
@@ -457,7 +456,7 @@ func bare(of reflect.Type) reflect.Type {
 	return of
 }
 
-// schema is what is read of a schema of the document.
+// schema is the part of a schema in openapi.json that the test reads.
 type schema struct {
 	Ref                 string `json:"$ref"`
 	Properties          map[string]schema
@@ -466,7 +465,7 @@ type schema struct {
 	Description         string
 }
 
-// walk goes through schemas and the types that stand for them.
+// walk compares schemas with their types.
 type walk struct {
 	t        *testing.T
 	document *openapi.Document
@@ -481,7 +480,7 @@ func (w walk) check(at string, s schema, types []reflect.Type) {
 	for _, of := range types {
 		if of.Kind() != reflect.Struct || reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) ||
 			reflect.PointerTo(of).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-			continue // it reads itself
+			continue // it has its own UnmarshalJSON
 		}
 		structs++
 		if w.seen[of] == nil {
@@ -498,7 +497,7 @@ func (w walk) check(at string, s schema, types []reflect.Type) {
 		return
 	}
 	for name, property := range properties {
-		// An answer may be sent back as it is: nobody needs to.
+		// The API accepts the fields of an answer in a request. The client does not need to send them.
 		isSentBack := strings.Contains(property.Description, "may be sent back") || strings.Contains(property.Description, "the id in the path")
 		if len(fields[name]) == 0 && !isSentBack {
 			w.t.Errorf("%s: %v have no place for %q", at, types, name)
@@ -507,7 +506,7 @@ func (w walk) check(at string, s schema, types []reflect.Type) {
 	}
 }
 
-// properties returns those of a schema, of the items of a list, and of all variants.
+// properties returns the properties of a schema, of its items if it is a list, and of all its variants.
 func (w walk) properties(s schema) map[string]schema {
 	all := maps.Clone(s.Properties)
 	if all == nil {
@@ -530,7 +529,7 @@ func (w walk) properties(s schema) map[string]schema {
 	return all
 }
 
-// fieldsOf returns the fields of a struct by their names in JSON, those of embedded ones too.
+// fieldsOf returns the fields of a struct by their JSON names, including those of embedded structs.
 func fieldsOf(of reflect.Type) map[string]reflect.Type {
 	all := make(map[string]reflect.Type)
 	for f := range of.Fields() {
@@ -545,8 +544,8 @@ func fieldsOf(of reflect.Type) map[string]reflect.Type {
 	return all
 }
 
-// An iterator tells an error once and ends, and reads no page that nobody wants.
-func TestIteratorsEnd(t *testing.T) {
+// An iterator yields an error once and then stops. It reads no page after the loop breaks.
+func TestIteratorsStopAfterErrorOrBreak(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
@@ -585,7 +584,7 @@ func TestIteratorsEnd(t *testing.T) {
 	}
 }
 
-// count returns a function that goes through at most so many items.
+// count returns a function that iterates over at most the given number of items.
 func count[T any](all iter.Seq2[T, error]) func(most int) (int, []error) {
 	return func(most int) (items int, errs []error) {
 		for _, err := range all {

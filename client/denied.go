@@ -12,26 +12,27 @@ import (
 	"unicode"
 )
 
-// signatureAge is how far a signature's time may be from the gateway's clock (AWS, "Elements of an AWS API request
-// signature").
+// signatureAge is the most that the time of a signature may differ from the gateway's clock (AWS, "Elements of an AWS
+// API request signature").
 const signatureAge = 5 * time.Minute
 
-// messageRunes bounds what is shown of a gateway's own words.
+// messageRunes is the most that is shown of a gateway's message.
 const messageRunes = 300
 
-// Signer authenticates requests. It is safe for concurrent use.
+// Signer authenticates requests. It must be safe for concurrent use. Bearer returns one, and so does package sign.
 type Signer interface {
-	// Sign adds a signature made at the given time to a request with this body, right before it is sent.
+	// Sign adds credentials to a request with the given body, right before each attempt. at is the current time. An
+	// error ends the call with a DeniedError.
 	Sign(ctx context.Context, r *http.Request, body []byte, at time.Time) error
 }
 
-// DeniedError says that this request wrote nothing and that asking again won't help: the gateway in front of the API
-// does not let the caller in, or the request could not be signed.
+// DeniedError means that the gateway in front of the API refused the caller, or that the request could not be signed.
+// The request wrote nothing. A retry does not help.
 type DeniedError struct {
-	Status  int    // 401 or 403; 0: nothing was sent
-	Message string // the gateway's own, "" when it said nothing
-	Advice  string
-	Err     error // why it could not be signed
+	Status  int    // 401 or 403; 0 if nothing was sent
+	Message string // the gateway's message, "" if it has none
+	Advice  string // what to do, for people
+	Err     error  // why the request could not be signed; nil if it was sent
 }
 
 func (e *DeniedError) Error() string {
@@ -45,9 +46,10 @@ func (e *DeniedError) Error() string {
 	return text + "; " + e.Advice
 }
 
+// Unwrap returns why the request could not be signed.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// denied reads a gateway's 401 or 403.
+// denied returns the error of a gateway's 401 or 403.
 func (c *Client) denied(resp *http.Response, text []byte) *DeniedError {
 	e := &DeniedError{Status: resp.StatusCode, Message: message(text)}
 	if c.sign == nil {
@@ -67,7 +69,7 @@ func (c *Client) denied(resp *http.Response, text []byte) *DeniedError {
 			if ahead < 0 {
 				way = "behind"
 			}
-			e.Advice = fmt.Sprintf("this machine's clock is %s %s the gateway's, and a signature is good for %s: "+
+			e.Advice = fmt.Sprintf("this machine's clock is %s %s the gateway's, and a signature is valid for %s: "+
 				"set the clock", ahead.Abs(), way, signatureAge)
 			return e
 		}
@@ -77,23 +79,23 @@ func (c *Client) denied(resp *http.Response, text []byte) *DeniedError {
 	return e
 }
 
-// challenge returns what a gateway says about a token (RFC 6750, 3), "" for nothing.
+// challenge returns the error_description of a WWW-Authenticate header (RFC 6750, 3), "" if it has none.
 func challenge(h http.Header) string {
 	_, rest, _ := strings.Cut(h.Get("WWW-Authenticate"), `error_description="`)
 	text, _, _ := strings.Cut(rest, `"`)
 	return printable(text)
 }
 
-// message is what a gateway says in JSON, as {"message":"Forbidden"}. Only the first line is shown: behind it, API
-// Gateway may repeat what was signed, with the session token.
+// message returns the message of a gateway's reply, such as {"message":"Forbidden"}, or "" if it is not of this form.
+// It drops all lines but the first: API Gateway may repeat the signed request in them, with the session token.
 func message(text []byte) string {
-	var said struct{ Message string }
-	_ = json.Unmarshal(text, &said) // not JSON: it said nothing that is known how to show
-	line, _, _ := strings.Cut(said.Message, "\n")
+	var reply struct{ Message string }
+	_ = json.Unmarshal(text, &reply)
+	line, _, _ := strings.Cut(reply.Message, "\n")
 	return printable(line)
 }
 
-// printable returns the beginning of a text, with nothing in it that a terminal would act upon.
+// printable returns at most messageRunes of a text, with spaces in place of control characters.
 func printable(text string) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -104,8 +106,8 @@ func printable(text string) string {
 	return string(runes[:min(len(runes), messageRunes)])
 }
 
-// mayBeSigned reports whether signed requests may go to a host over plain http: only to this machine. Anybody on the
-// way to another could read them, and send them again for some minutes.
+// mayBeSigned reports whether a signed request may be sent to a host: over https, or to this machine. Over plain http,
+// others could read the request and send it again.
 func mayBeSigned(scheme, host string) bool {
 	ip := net.ParseIP(host)
 	return scheme == "https" || host == "localhost" || ip != nil && ip.IsLoopback()

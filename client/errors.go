@@ -8,7 +8,8 @@ import (
 	"ledger.example/events"
 )
 
-// Error is a refusal or failure in the API's own words (RFC 9457).
+// Error is a problem that the API answered (RFC 9457). If its status is 4xx or 503, the request wrote nothing. The
+// API's document lists all codes: GET /problems.
 type Error struct {
 	Status    int          `json:"-"`
 	Code      string       `json:"code"`
@@ -16,48 +17,48 @@ type Error struct {
 	RequestID string       `json:"request_id"`
 	Fields    []FieldError `json:"errors"`
 
-	// With insufficient_funds: the first account and asset that were not covered, in minor units.
+	// With insufficient_funds: the first account and asset whose debit is not covered. Amounts are in minor units.
 	Account   string        `json:"account"`
 	Asset     string        `json:"asset"`
 	Available events.Amount `json:"available"`
 	Requested events.Amount `json:"requested"`
 
 	HoldStatus    string `json:"hold_status"`    // with hold_ended: how the hold ended
-	Left          []Leg  `json:"left"`           // with exceeds_reversible: what may yet be taken back of each posting
-	Version       int64  `json:"version"`        // with version_mismatch: what the account has
-	Role          string `json:"role"`           // with forbidden: the weakest that is enough
-	TransactionID string `json:"transaction_id"` // with outcome_unknown
+	Left          []Leg  `json:"left"`           // with exceeds_reversible: what can still be reversed of each posting
+	Version       int64  `json:"version"`        // with version_mismatch: the current version of the account
+	Role          string `json:"role"`           // with forbidden: the weakest role that suffices
+	TransactionID string `json:"transaction_id"` // with outcome_unknown: the id to send again
 }
 
-// Codes that callers tell apart.
+// Codes that callers often handle.
 const (
-	CodeInsufficientFunds   = "insufficient_funds" // it brings figures
-	CodeMalformedBody       = "malformed_body"     // among others: a field that the ledger does not know
-	CodeHoldEnded           = "hold_ended"         // the hold has ended in another way
+	CodeInsufficientFunds   = "insufficient_funds" // with Account, Asset, Available and Requested
+	CodeMalformedBody       = "malformed_body"     // not a JSON object, or a field is unknown or repeated
+	CodeHoldEnded           = "hold_ended"         // the hold already ended in another way
 	CodeHoldExpired         = "hold_expired"
 	CodeExceedsHold         = "exceeds_hold"
 	CodeExceedsReversible   = "exceeds_reversible"
-	CodeAccountNotFound     = "account_not_found" // or the user has no role on it
+	CodeAccountNotFound     = "account_not_found" // does not exist, or the user has no role on it
 	CodeTransactionNotFound = "transaction_not_found"
 	CodeGroupNotFound       = "group_not_found"
 	CodeForbidden           = "forbidden" // the user's role is too weak
 	CodeVersionMismatch     = "version_mismatch"
 )
 
-// FieldError names a field of the request and the rule it broke.
+// FieldError names a field of the request and the rule that it breaks.
 type FieldError struct {
 	Field string `json:"field"`
 	Rule  string `json:"rule"`
 }
 
-// Error gives the code and the detail, then one indented line for each field at fault. Amounts are in minor units.
+// Error returns the code and the detail, then one indented line for each field at fault. Amounts are in minor units.
 func (e *Error) Error() string {
 	return e.text(func(_ string, a events.Amount) string { return a.String() },
 		func(_ string, a events.Amount) string { return a.String() }, " (minor units)")
 }
 
-// Text is the text of Error with its figures as quantity and cost write amounts and costs of an asset. The rules of
-// fields stay as they are.
+// Text returns the text of Error with its amounts formatted by quantity and cost. Amounts in the rules of fields are
+// not reformatted.
 func (e *Error) Text(quantity, cost func(asset string, a events.Amount) string) string {
 	return e.text(quantity, cost, "")
 }
@@ -66,7 +67,7 @@ func (e *Error) text(quantity, cost func(asset string, a events.Amount) string, 
 	var b strings.Builder
 	b.WriteString(e.Code + ": " + e.Detail)
 	if e.Status >= http.StatusInternalServerError && e.RequestID != "" {
-		fmt.Fprintf(&b, " (request %s)", e.RequestID) // to be found in the log
+		fmt.Fprintf(&b, " (request %s)", e.RequestID) // the server's log has the cause under this id
 	}
 	if e.Code == CodeInsufficientFunds {
 		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were asked for%s", e.Account,
@@ -76,43 +77,43 @@ func (e *Error) text(quantity, cost func(asset string, a events.Amount) string, 
 		fmt.Fprintf(&b, "\n  left: %s of %s at %s, cost %s%s", quantity(l.Asset, l.Quantity), l.Asset, l.Account,
 			cost(l.Asset, l.Cost), unit)
 	}
-	of := ""
-	if e.Code == CodeExceedsHold || e.Code == CodeExceedsReversible { // rules with figures, which stay as they are
-		of = " (minor units)"
+	ruleUnit := ""
+	if e.Code == CodeExceedsHold || e.Code == CodeExceedsReversible { // their rules contain amounts
+		ruleUnit = " (minor units)"
 	}
 	for _, f := range e.Fields {
-		b.WriteString("\n  " + f.Field + ": " + f.Rule + of)
+		b.WriteString("\n  " + f.Field + ": " + f.Rule + ruleUnit)
 	}
 	return b.String()
 }
 
-// StatusError is a reply without one of the API's codes: something else answered, such as a gateway.
+// StatusError is a reply with an error status and without a code of the API. A gateway or another program sent it.
 type StatusError struct {
 	Status  int
-	Message string // the gateway's own, "" when it said nothing
+	Message string // the message in the reply, "" if it has none
 }
 
 func (e *StatusError) Error() string {
-	said := http.StatusText(e.Status)
+	status := http.StatusText(e.Status)
 	if e.Message != "" {
-		said += fmt.Sprintf(" (%s)", e.Message)
+		status += fmt.Sprintf(" (%s)", e.Message)
 	}
-	text := fmt.Sprintf("the answer was %d %s, without a code of the ledger's API: ", e.Status, said)
+	text := fmt.Sprintf("the answer was %d %s, without a code of the ledger's API: ", e.Status, status)
 	switch {
 	case e.Status == http.StatusTooManyRequests:
-		return text + "the gateway takes no more requests for now; wait a moment, and ask again"
+		return text + "the gateway limits the rate of requests; wait a moment and try again"
 	case e.Status >= http.StatusInternalServerError:
 		return text + "it comes from a gateway, or another program listens there"
 	}
 	return text + "it comes from a gateway, or another program listens there; check the address of the API"
 }
 
-// UnknownError says that a write may have been applied or not, after as many attempts as the timeout allowed. The same
-// request may be sent again with the same id: it has one effect at most.
+// UnknownError means that the outcome of a write is unknown: it may have been applied, and may still be. Send the same
+// request again with the same id. It never has a second effect.
 type UnknownError struct {
-	ID       string // of the transaction, asset or account
-	Attempts int
-	Err      error // of the last attempt
+	ID       string // of the transaction, asset, account, group or user
+	Attempts int    // how often the request was sent
+	Err      error  // the error of the last attempt
 }
 
 func (e *UnknownError) Error() string {
@@ -121,9 +122,10 @@ func (e *UnknownError) Error() string {
 		e.Attempts, e.Err)
 }
 
+// Unwrap returns the error of the last attempt.
 func (e *UnknownError) Unwrap() error { return e.Err }
 
-// UnreachableError says that nothing listens at the address, or that no connection can be made.
+// UnreachableError means that no connection to the API can be made. Nothing was sent.
 type UnreachableError struct {
 	URL string
 	Err error
@@ -134,4 +136,5 @@ func (e *UnreachableError) Error() string {
 		"LEDGER_URL (%v)", e.URL, e.Err)
 }
 
+// Unwrap returns the error of the connection.
 func (e *UnreachableError) Unwrap() error { return e.Err }

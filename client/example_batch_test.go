@@ -9,7 +9,7 @@ import (
 	"ledger.example/events"
 )
 
-// A batch answers each request for itself, or posts all or none. A dry run says what would be answered.
+// A batch answers each request on its own. An atomic batch posts all requests or none. A dry run writes nothing.
 func ExampleClient_Batch() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)

@@ -8,7 +8,7 @@ import (
 	"ledger.example/client"
 )
 
-// What was posted for an order.
+// List the transactions of one order, by an indexed metadata key.
 func ExampleClient_Transactions() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -22,7 +22,7 @@ func ExampleClient_Transactions() {
 	}
 }
 
-// Everything that happened since a cursor that was kept. A program that follows the journal asks again after a pause.
+// Follow the journal: store the cursor of each entry that was processed, and ask again after a pause.
 func ExampleClient_Journal() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -35,7 +35,7 @@ func ExampleClient_Journal() {
 				return
 			}
 			fmt.Println(entry.At, entry.Event, entry.Transaction.ID)
-			cursor = entry.Cursor // keep it with what was done
+			cursor = entry.Cursor // store it together with the result of processing the entry
 		}
 		time.Sleep(2 * time.Second)
 	}

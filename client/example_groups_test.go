@@ -7,7 +7,7 @@ import (
 	"ledger.example/client"
 )
 
-// A user with a role in a group has it on all accounts of the group.
+// A user with a role in a group has this role on all accounts of the group.
 func ExampleClient_UserAccounts() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)

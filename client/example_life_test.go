@@ -9,7 +9,7 @@ import (
 	"ledger.example/events"
 )
 
-// deposit puts 50.00 dollars on an account of newLedger's.
+// deposit posts 50.00 dollars to an account of newLedger.
 func deposit(ctx context.Context, ledger *client.Client, account string) {
 	_, _, err := ledger.Post(ctx, client.Transfer{
 		ID: "deposit-1", From: "bank", To: account, Asset: "USD", Quantity: events.NewAmount(5000),
@@ -19,7 +19,7 @@ func deposit(ctx context.Context, ledger *client.Client, account string) {
 	}
 }
 
-// A hold sets money aside. A capture posts a part of it, and gives the rest back.
+// A hold reserves money. A capture posts a part of it, and the rest becomes available again.
 func ExampleCapture() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -59,7 +59,7 @@ func ExampleCapture() {
 	// hold_ended captured
 }
 
-// A transaction is taken back in parts, until nothing is left of it.
+// A transaction can be reversed in parts, until nothing of it is left.
 func ExampleReversal() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -86,7 +86,7 @@ func ExampleReversal() {
 	// refund-1 <nil>
 }
 
-// A change is made on the condition that nobody else changed the account meanwhile.
+// With IfMatch, a change succeeds only if nobody else changed the account since it was read.
 func ExampleClient_PatchAccount() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)

@@ -9,7 +9,7 @@ import (
 	"ledger.example/events"
 )
 
-// What an account had at the end of a month, of each asset, and what made it so.
+// Read the statement of a month, and balances at past times.
 func ExampleClient_StatementPages() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)

@@ -16,8 +16,8 @@ import (
 	"ledger.example/internal/local/stack"
 )
 
-// newLedger returns a client of a ledger in memory, which nothing projects, with an asset and two accounts. A program has
-// it from client.New, with the address of its ledger.
+// newLedger returns a client of a ledger in memory with an asset and two accounts. No projector runs, so the examples
+// use strong reads. A program calls client.New with the address of its ledger.
 func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	store, err := stack.Open(ctx, stack.Options{Memory: true})
@@ -50,26 +50,25 @@ func newLedger(ctx context.Context) (ledger *client.Client, stop func()) {
 	return ledger, server.Close
 }
 
-// A deployed ledger asks for signed requests, or for a token of its issuer (Bearer).
+// A deployed ledger requires signed requests, or a bearer token.
 func ExampleNew() {
 	ledger, err := client.New(client.Config{
 		URL:  "https://abc123.execute-api.eu-central-1.amazonaws.com",
 		Sign: sign.New(), // with the AWS credentials of the environment
 	})
 	fmt.Println(ledger != nil, err)
-	// A token must not travel where others can read it.
+	// A token is never sent over plain http to another machine.
 	token, err := client.Bearer("eyJhbGciOi.eyJzdWIi.c2ln")
 	if err != nil {
 		panic(err)
 	}
 	_, err = client.New(client.Config{URL: "http://ledger.example.com", Sign: token})
 	fmt.Println(err)
-	// Output:
-	// true <nil>
-	// "http://ledger.example.com" is not https: requests with a signature or a token go over plain http to this machine only
+	// Output: true <nil> "http://ledger.example.com" is not https: requests with a signature or a token go over plain
+	// http to this machine only
 }
 
-// A transfer has one effect, however often it is sent. Amounts are in minor units: these are 25.00 dollars.
+// A transfer has one effect, however often it is sent. The amount is in minor units: 2500 is 25.00 dollars.
 func ExampleClient_Post() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -93,7 +92,7 @@ func ExampleClient_Post() {
 	// jane has 2500
 }
 
-// A command is a request whose JSON is made elsewhere, such as a line of a file.
+// A Command is a request whose JSON already exists, for example in a line of a file.
 func ExampleClient_Send() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -108,7 +107,7 @@ func ExampleClient_Send() {
 	// Apple Inc. USD <nil>
 }
 
-// An account may fall below zero as far as its overdraft says. Opened again in the same way, it stays as it is.
+// An account with an overdraft may fall below zero. The same request again succeeds and changes nothing.
 func ExampleClient_OpenAccount() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -128,7 +127,7 @@ func ExampleClient_OpenAccount() {
 	// margin open 50000 new: false
 }
 
-// A refusal is an *Error with the API's code. It wrote nothing.
+// A refused request returns an *Error with a code of the API. It wrote nothing.
 func ExampleError() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -141,7 +140,7 @@ func ExampleError() {
 	// Output: 422 insufficient_funds jane 0 1
 }
 
-// An account's history comes newest first. A loop over all of it reads pages as it gets to them, and may end early.
+// A history is listed newest first. The loop reads each page when it reaches it, and can end early.
 func ExampleListing_All() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)
@@ -166,7 +165,7 @@ func ExampleListing_All() {
 	// t-2 100
 }
 
-// A page is read from the cursor of the one before, which can be kept and gone on from at any time.
+// Each page is read from the cursor of the previous one. A cursor can be stored and used at any later time.
 func ExampleListing_Page() {
 	ctx := context.Background()
 	ledger, stop := newLedger(ctx)

@@ -12,7 +12,7 @@ import (
 	"ledger.example/client"
 )
 
-// answering returns a client of an API that answers each GET by its URI, and what was asked.
+// answering returns a client of a fake API with one answer for each URI, and the URIs that were requested.
 func answering(t *testing.T, answers map[string]string) (*client.Client, *[]string) {
 	t.Helper()
 	var asked []string
@@ -34,8 +34,8 @@ func answering(t *testing.T, answers map[string]string) (*client.Client, *[]stri
 	return c, &asked
 }
 
-// A search is sent as the API wants it, and its pages are read to their end, also behind one that is empty.
-func TestTransactionsAreSearched(t *testing.T) {
+// A search sends its filters as parameters. Its iterator reads on after an empty page that has a next cursor.
+func TestSearchSendsFiltersAndReadsAllPages(t *testing.T) {
 	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	const first = "/v1/transactions?from=2026-11-22T00%3A00%3A00Z&limit=100&metadata.order=10%3D01&order=asc&to=2026-11-23T00%3A00%3A00Z"
 	after := func(cursor string) string { return strings.Replace(first, "?", "?cursor="+cursor+"&", 1) }
@@ -61,15 +61,15 @@ func TestTransactionsAreSearched(t *testing.T) {
 	}
 }
 
-// The journal is read until nothing follows, from where the caller says, and no further than wanted.
-func TestJournalIsReadToItsEnd(t *testing.T) {
+// The iterator over the journal begins at the given position, and stops at the newest entry or when the loop breaks.
+func TestJournalStopsAtNewestEntry(t *testing.T) {
 	const journal = "/v1/journal?"
 	entry := func(cursor string) string {
 		return `{"event":"posted","cursor":"` + cursor + `","transaction":{"id":"t"}}`
 	}
 	c, asked := answering(t, map[string]string{
 		journal + "limit=100":                               `{"data":[` + entry("c1") + `,` + entry("c2") + `],"next_cursor":"c2"}`,
-		journal + "after=c2&limit=100":                      `{"data":[],"next_cursor":"c3"}`, // of entries that are void
+		journal + "after=c2&limit=100":                      `{"data":[],"next_cursor":"c3"}`, // an empty page before the end
 		journal + "after=c3&limit=100":                      `{"data":[` + entry("c4") + `],"next_cursor":"c4"}`,
 		journal + "after=c4&limit=100":                      `{"data":[],"next_cursor":"c4"}`,
 		journal + "from=2026-11-22T00%3A00%3A00Z&limit=100": `{"data":[],"next_cursor":"c4"}`,

@@ -15,14 +15,14 @@ const (
 	RoleOwner    = "owner"    // also grants
 )
 
-// GroupRequest says what a group is. Groups never change.
+// GroupRequest registers a group. Groups are immutable.
 type GroupRequest struct {
 	ID          string `json:"-"`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
 }
 
-// Group holds accounts and has members.
+// Group is a set of accounts. Its members have their role on all of these accounts.
 type Group struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
@@ -31,7 +31,7 @@ type Group struct {
 	Actor       string `json:"actor,omitempty"` // who registered it; not in lists
 }
 
-// Member names a user's role on an account or, with Group in its place, in a group.
+// Member is the role of a user on an account or in a group. Exactly one of Account and Group is set.
 type Member struct {
 	Account string `json:"account,omitempty"`
 	Group   string `json:"group,omitempty"`
@@ -39,7 +39,7 @@ type Member struct {
 	Role    string `json:"role"` // "" after a revocation
 }
 
-// Reach is an account that a user reaches, with the role there.
+// Reach is an account on which a user has a role, directly or through a group.
 type Reach struct {
 	Account string  `json:"account"`
 	User    string  `json:"user"`
@@ -47,44 +47,45 @@ type Reach struct {
 	Through *string `json:"through"` // the group; nil for a role on the account itself
 }
 
-// Grouped is an account's place in a group.
+// Grouped says that an account is in a group.
 type Grouped struct {
 	Group   string `json:"group"`
 	Account string `json:"account"`
 }
 
-// AccountGroups is the answer to putting an account into a group or taking it out.
+// AccountGroups is the answer to PutInGroup and TakeOutOfGroup.
 type AccountGroups struct {
 	Grouped
-	Groups []string `json:"groups"` // all of the account
+	Groups []string `json:"groups"` // all groups of the account
 }
 
 // GroupTotal is what the accounts of a group hold of one asset.
 type GroupTotal struct {
 	Asset    string `json:"asset"`
-	Accounts int    `json:"accounts"` // that hold or held it
+	Accounts int    `json:"accounts"` // number of accounts that hold the asset, or once held it
 	Sums
 }
 
-// GroupTotals is a page of totals by asset. They are added up at the request, balance by balance: no snapshot.
+// GroupTotals is a page of totals by asset. It is no snapshot: the balances are read one after the other.
 type GroupTotals struct {
 	Group    string `json:"group"`
-	Accounts int    `json:"accounts"` // of the group
+	Accounts int    `json:"accounts"` // number of accounts in the group
 	List[GroupTotal]
 }
 
-// RegisterGroup registers a group. The same again is no error. Errors: those of Send; *Error has group_exists.
+// RegisterGroup registers a group. The same request again succeeds. Errors: those of Send, with the code group_exists.
 func (c *Client) RegisterGroup(ctx context.Context, g GroupRequest) (Group, Written, error) {
 	return set(ctx, c, http.MethodPut, g, func(is Group) bool { return is.ID == g.ID }, "groups", g.ID)
 }
 
-// PutInGroup puts an account into a group. The same again is no error. Errors: those of Send; *Error has
-// group_not_found, account_not_found, too_many_groups.
+// PutInGroup puts an account into a group. The same request again succeeds. Errors: those of Send, with the codes
+// group_not_found, account_not_found and too_many_groups.
 func (c *Client) PutInGroup(ctx context.Context, group, account string) (AccountGroups, Written, error) {
 	return c.grouped(ctx, http.MethodPut, group, account)
 }
 
-// TakeOutOfGroup takes an account out of a group. It is no error when it was not in it. Errors: those of PutInGroup.
+// TakeOutOfGroup takes an account out of a group. It succeeds if the account is not in the group. Errors: those of
+// PutInGroup.
 func (c *Client) TakeOutOfGroup(ctx context.Context, group, account string) (AccountGroups, Written, error) {
 	return c.grouped(ctx, http.MethodDelete, group, account)
 }
@@ -94,8 +95,8 @@ func (c *Client) grouped(ctx context.Context, method, group, account string) (Ac
 	return set(ctx, c, method, nil, isIt, "groups", group, "accounts", account)
 }
 
-// Grant gives a user the role that m says, on its account or in its group, in place of any other. Errors: those of
-// Send; *Error has account_not_found, group_not_found.
+// Grant grants a role on an account or in a group. It replaces the role that the user has there. Errors: those of Send,
+// with the codes account_not_found and group_not_found.
 func (c *Client) Grant(ctx context.Context, m Member) (Member, Written, error) {
 	body := struct {
 		Role string `json:"role"`
@@ -103,19 +104,19 @@ func (c *Client) Grant(ctx context.Context, m Member) (Member, Written, error) {
 	return set(ctx, c, http.MethodPut, body, m.isOf, m.parts()...)
 }
 
-// Revoke takes away a user's role on m's account or in its group. It is no error when there was none. Errors: those of
-// Grant.
+// Revoke revokes a user's role on an account or in a group, and ignores m.Role. It succeeds if the user has no role
+// there. Errors: those of Grant.
 func (c *Client) Revoke(ctx context.Context, m Member) (Member, Written, error) {
 	return set(ctx, c, http.MethodDelete, nil, m.isOf, m.parts()...)
 }
 
-// isOf reports whether another membership is of the same user and the same account or group.
+// isOf reports whether m and other have the same user and the same account or group.
 func (m Member) isOf(other Member) bool {
 	other.Role = m.Role
 	return m == other
 }
 
-// parts are those of the path of a membership.
+// parts returns the parts of the path of a membership.
 func (m Member) parts() []string {
 	if m.Group != "" {
 		return []string{"groups", m.Group, "members", m.User}
@@ -123,7 +124,7 @@ func (m Member) parts() []string {
 	return []string{"accounts", m.Account, "members", m.User}
 }
 
-// set makes what stands at a path what the body says. isIt reports whether an answer is about that.
+// set sends a PUT or DELETE. isIt reports whether an answer is about the resource at the path.
 func set[T any](
 	ctx context.Context, c *Client, method string, body any, isIt func(T) bool, parts ...string,
 ) (value T, w Written, err error) {
@@ -131,17 +132,17 @@ func set[T any](
 	if err != nil {
 		return value, w, err
 	}
-	k := call{method: method, path: path, id: parts[len(parts)-1], about: []string{path}}
-	for i := 0; i+2 < len(parts); i += 2 { // what the path names: whether it exists, an earlier send may change
-		named, _ := segments(parts[i : i+2]...)
-		k.about = append(k.about, named)
+	k := call{method: method, path: path, id: parts[len(parts)-1], resources: []string{path}}
+	for i := 0; i+2 < len(parts); i += 2 { // the account and group in the path, which must exist
+		parent, _ := segments(parts[i : i+2]...)
+		k.resources = append(k.resources, parent)
 	}
 	if body != nil {
 		if k.body, err = json.Marshal(body); err != nil {
 			return value, w, err
 		}
 	}
-	value, r, err := ask(ctx, c, k, about(path, isIt))
+	value, r, err := ask(ctx, c, k, matches(path, isIt))
 	return value, Written{New: isNew(k, r), Raw: r.body}, err
 }
 
@@ -150,8 +151,8 @@ func (c *Client) Group(ctx context.Context, id string) (Reply[Group], error) {
 	return get[Group](ctx, c, nil, "groups", id)
 }
 
-// GroupTotals reads one page of what a group's accounts hold, by asset, with at most limit (1 to PageLimit) assets.
-// Errors: *Error (group_not_found, group_too_large).
+// GroupTotals reads one page of the totals of a group's accounts, with at most limit (1 to PageLimit) assets. cursor is
+// the NextCursor of the previous page, "" for the first. Errors: *Error (group_not_found, group_too_large).
 func (c *Client) GroupTotals(ctx context.Context, group, cursor string, limit int) (Reply[GroupTotals], error) {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if cursor != "" {
@@ -190,8 +191,8 @@ func (c *Client) UserGroups(user string) Listing[Member] {
 	return listing[Member](c, "", "", "users", user, "groups")
 }
 
-// UserAccounts lists the accounts that a user reaches: first by roles on them, by account, then through groups, by
-// group and account. An account comes once for each way to it.
+// UserAccounts lists the accounts on which a user has a role: first the direct roles, by account, then the roles
+// through groups, by group and account. An account is listed once for each of these roles.
 func (c *Client) UserAccounts(user string) Listing[Reach] {
 	return listing[Reach](c, "", "", "users", user, "accounts")
 }

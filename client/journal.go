@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// JournalEntry is something that happened.
+// JournalEntry is one event of the journal: a transaction was posted, or a hold was placed or ended.
 type JournalEntry struct {
-	Event       string      `json:"event"`       // StatusPosted, StatusHeld, or how a hold ended
+	Event       string      `json:"event"`       // StatusPosted, StatusHeld, or how the hold ended
 	At          string      `json:"at"`          // when it was recorded; RFC 3339
-	Cursor      string      `json:"cursor"`      // what follows is read after it
-	Transaction Transaction `json:"transaction"` // as it was then
+	Cursor      string      `json:"cursor"`      // the position right after this entry
+	Transaction Transaction `json:"transaction"` // as of this event
 }
 
-// JournalPage is what follows in the journal, if anything does yet.
+// JournalPage is a page of the journal. It is empty if there are no newer entries yet.
 type JournalPage struct {
 	Data       []JournalEntry `json:"data"`
-	NextCursor string         `json:"next_cursor"` // keep it: what follows is read after it
+	NextCursor string         `json:"next_cursor"` // the position of the next page, never ""
 }
 
-// JournalFrom says where to begin to read the journal. Its zero value is the journal's beginning.
+// JournalFrom is a position in the journal. The zero value is its beginning.
 type JournalFrom struct {
-	After string    // the cursor of an entry or a page; "": none
-	Time  time.Time // else what was listed then or later
+	After string    // the cursor of an entry or a page, "" for none
+	Time  time.Time // if After is "": begin with the entries that were listed at this time
 }
 
-// JournalPage reads at most limit entries of the journal (1 to PageLimit). A page may be short.
+// JournalPage reads one page of the journal, with at most limit (1 to PageLimit) entries. A page may be short.
 func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (Reply[JournalPage], error) {
 	q := spanOf(from.Time, time.Time{})
 	q.Set("limit", strconv.Itoa(limit))
@@ -38,12 +38,13 @@ func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (
 	return get[JournalPage](ctx, c, q, "journal")
 }
 
-// Journal goes through all that the journal has now, in the order in which it was recorded, and ends where nothing
-// follows yet: some 20 seconds ago. Whoever keeps the cursor of the last entry and goes on after it misses nothing, and
-// may see an entry twice. An error ends it.
+// Journal iterates over the entries of the journal, in the order in which they were recorded. It stops at the newest
+// entry; the journal is about 20 seconds behind. To follow the journal, store the cursor of each entry that you
+// processed, and call Journal again with the last one. You then miss no entry, but may get one twice. After an error
+// the iteration ends.
 func (c *Client) Journal(ctx context.Context, from JournalFrom) iter.Seq2[JournalEntry, error] {
 	return func(yield func(JournalEntry, error) bool) {
-		for from := from; ; { // each loop begins anew
+		for from := from; ; { // a copy: each range over the iterator begins at from
 			r, err := c.JournalPage(ctx, from, PageLimit)
 			if err != nil {
 				yield(JournalEntry{}, err)

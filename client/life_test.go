@@ -14,8 +14,9 @@ import (
 	"ledger.example/events"
 )
 
-// A first capture is answered as a replay is but for a header; what is posted anew, by 201.
-func TestWhatWasDoneBeforeIsTold(t *testing.T) {
+// New is right for both kinds of write: a capture is answered with 200, and only a header marks a replay; a reversal is
+// answered with 201 the first time.
+func TestNewDistinguishesReplays(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer answer
 		isNew  bool
@@ -35,8 +36,8 @@ func TestWhatWasDoneBeforeIsTold(t *testing.T) {
 	}
 }
 
-// If-Match is sent as an entity tag. A mismatch after an attempt without an answer may be of the client's own making.
-func TestAVersionMismatchAfterAnUnansweredChange(t *testing.T) {
+// If-Match is sent as an entity tag. After an attempt without an answer, that attempt may be the cause of a mismatch.
+func TestVersionMismatchAfterUnansweredChangeIsUnknown(t *testing.T) {
 	var tags []string
 	answers := func(first int) transport {
 		n := 0
@@ -49,24 +50,23 @@ func TestAVersionMismatchAfterAnUnansweredChange(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		_, err := madeUp(t, answers(0)).PatchAccount(t.Context(), "jane", AccountPatch{State: StateFrozen, IfMatch: 3})
+		_, err := newFakeClient(t, answers(0)).PatchAccount(t.Context(), "jane", AccountPatch{State: StateFrozen, IfMatch: 3})
 		if e, ok := errors.AsType[*Error](err); !ok || e.Status != 412 || e.Code != CodeVersionMismatch {
 			t.Errorf("%v", err)
 		}
-		_, err = madeUp(t, answers(1)).PatchAccount(t.Context(), "jane", AccountPatch{State: StateFrozen, IfMatch: 3})
+		_, err = newFakeClient(t, answers(1)).PatchAccount(t.Context(), "jane", AccountPatch{State: StateFrozen, IfMatch: 3})
 		if unknown, ok := errors.AsType[*UnknownError](err); !ok || unknown.ID != "jane" {
 			t.Errorf("%v", err)
 		}
-		_, _ = madeUp(t, answers(0)).PatchAccount(t.Context(), "jane", AccountPatch{State: StateFrozen})
+		_, _ = newFakeClient(t, answers(0)).PatchAccount(t.Context(), "jane", AccountPatch{State: StateFrozen})
 	})
 	if want := []string{`"3"`, `"3"`, `"3"`, ""}; !slices.Equal(tags, want) {
 		t.Errorf("If-Match %q, want %q", tags, want)
 	}
 }
 
-// Whether a hold exists is not known while its placing may still be carried out: neither is what a capture is refused
-// for.
-func TestAHoldWithoutAnAnswerIsWaitedFor(t *testing.T) {
+// While the unanswered request for a hold may still be applied, a 404 or 422 to its capture is not final.
+func TestCaptureWaitsForUnansweredHold(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, *Client) error{
 		"capture": func(ctx context.Context, c *Client) error {
 			_, _, err := c.Post(ctx, Capture{Transaction: "t-1"})
@@ -79,7 +79,7 @@ func TestAHoldWithoutAnAnswerIsWaitedFor(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began, sends := time.Now(), 0
-			c := madeUp(t, func(r *http.Request) (*http.Response, error) {
+			c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
 				switch sends++; {
 				case sends == 1:
 					return nil, errCut
@@ -99,8 +99,8 @@ func TestAHoldWithoutAnAnswerIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A dry run writes nothing, so that its failure leaves nothing unknown, and only an answer to a dry run is one.
-func TestADryRunIsNoWrite(t *testing.T) {
+// A dry run writes nothing, so its failure is never an UnknownError. An answer without dry_run is rejected.
+func TestDryRunIsNoWrite(t *testing.T) {
 	client, k := newClient(t, newScript(t, problem(504, "outcome_unknown")).URL)
 	_, err := client.DryRun(t.Context(), transfer)
 	var unknown *UnknownError
@@ -117,7 +117,7 @@ func TestADryRunIsNoWrite(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfHoldsAndReversalsInWords(t *testing.T) {
+func TestErrorTextsOfHoldsAndReversals(t *testing.T) {
 	var e Error
 	text := `{"code":"exceeds_reversible","detail":"Too much.","left":[{"account":"jane","asset":"AAPL","quantity":"-1","cost":"-150"}],"hold_status":"released"}`
 	if err := json.Unmarshal([]byte(text), &e); err != nil || e.HoldStatus != StatusReleased {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Listing is a list of the API that is read page by page. Methods of a Client return it, which ask for nothing yet; the
-// zero Listing is of no use. It may be read any number of times, from its top each time. Errors of its methods: ErrID,
-// and those of a read, such as *Error (account_not_found).
+// Listing is a list of the API, which is read page by page. Methods of a Client return it; the zero Listing is invalid.
+// It sends nothing until Page or All is called, and can be read any number of times. Errors: ErrID, and those of a
+// read, for example an *Error with account_not_found.
 type Listing[T any] struct {
 	client *Client
 	parts  []string // of the path
 	filter url.Values
 }
 
-// Page reads one page of at most limit items (1 to PageLimit) from cursor, "" for the top. A page may be short: only
-// the last one has no NextCursor.
+// Page reads one page with at most limit (1 to PageLimit) items. cursor is the NextCursor of the previous page, "" for
+// the first page. A page may be short. Only the last page has no NextCursor.
 func (l Listing[T]) Page(ctx context.Context, cursor string, limit int) (Reply[List[T]], error) {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if cursor != "" {
@@ -32,7 +32,8 @@ func (l Listing[T]) Page(ctx context.Context, cursor string, limit int) (Reply[L
 	return get[List[T]](ctx, l.client, query, l.parts...)
 }
 
-// All goes through all items, and reads pages as it gets to them. An error comes once, with the zero item, and ends it.
+// All iterates over all items and reads each page when the loop reaches it. An error is yielded once, with a zero item,
+// and ends the iteration.
 func (l Listing[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := func(cursor string) (Reply[List[T]], error) { return l.Page(ctx, cursor, PageLimit) }
@@ -50,7 +51,7 @@ func (l Listing[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// pages goes through all pages of a list. An error ends it.
+// pages iterates over all pages of a list. An error ends the iteration.
 func pages[P interface{ next() *string }](read func(cursor string) (Reply[P], error)) iter.Seq2[Reply[P], error] {
 	return func(yield func(Reply[P], error) bool) {
 		for cursor := ""; ; {
@@ -66,28 +67,29 @@ func pages[P interface{ next() *string }](read func(cursor string) (Reply[P], er
 func (l List[T]) next() *string   { return l.NextCursor }
 func (s Statement) next() *string { return s.NextCursor }
 
-// StatementPages goes through the pages of a statement, from its beginning to its end. An error ends it.
+// StatementPages iterates over the pages of a statement, oldest first. An error ends the iteration.
 func (c *Client) StatementPages(ctx context.Context, s StatementQuery) iter.Seq2[Reply[Statement], error] {
 	return pages(func(cursor string) (Reply[Statement], error) { return c.Statement(ctx, s, cursor, PageLimit) })
 }
 
-// GroupTotalsPages goes through the pages of a group's totals, by asset. An error ends it.
+// GroupTotalsPages iterates over the pages of a group's totals, by asset. An error ends the iteration.
 func (c *Client) GroupTotalsPages(ctx context.Context, group string) iter.Seq2[Reply[GroupTotals], error] {
 	return pages(func(cursor string) (Reply[GroupTotals], error) {
 		return c.GroupTotals(ctx, group, cursor, PageLimit)
 	})
 }
 
-// Balances lists an account's balances, by asset.
+// Balances lists an account's balances, by asset. If strong, they include every transaction that was acknowledged
+// before the request.
 func (c *Client) Balances(account string, strong bool) Listing[Balance] {
 	return Listing[Balance]{client: c, parts: []string{"accounts", account, "balances"}, filter: queryOf(strong, "", 0)}
 }
 
-// HistoryQuery bounds a history.
+// HistoryQuery selects postings of an account.
 type HistoryQuery struct {
-	Asset    string    // "" for all
-	From, To time.Time // from included, to excluded; zero times leave a side open
-	Strong   bool      // offered with Asset only
+	Asset    string    // "" for all assets
+	From, To time.Time // posted at From or later, and before To; the zero time is no bound
+	Strong   bool      // include every transaction acknowledged before the request; needs Asset
 }
 
 // History lists an account's postings, newest first.
@@ -100,8 +102,7 @@ func (c *Client) History(account string, h HistoryQuery) Listing[Posting] {
 	return l
 }
 
-// BalancesAt lists what an account held of each asset at a time, by asset. Those without a posting by then are left
-// out.
+// BalancesAt lists what an account held at a past time, by asset. It omits assets that had no posting then.
 func (c *Client) BalancesAt(account string, at time.Time, strong bool) Listing[PastBalance] {
 	l := listing[PastBalance](c, "at", at.Format(time.RFC3339Nano), "accounts", account, "balances")
 	if strong {
@@ -110,7 +111,7 @@ func (c *Client) BalancesAt(account string, at time.Time, strong bool) Listing[P
 	return l
 }
 
-// Accounts lists the accounts whose ids begin with a prefix, "" for all, by id. Profiles are left out.
+// Accounts lists the accounts whose ids begin with a prefix, "" for all, by id. Profiles are omitted.
 func (c *Client) Accounts(prefix string) Listing[Account] {
 	return listing[Account](c, "prefix", prefix, "accounts")
 }
@@ -120,22 +121,23 @@ func (c *Client) Assets(prefix string) Listing[Asset] {
 	return listing[Asset](c, "prefix", prefix, "assets")
 }
 
-// Holders lists the balances in an asset of the accounts that hold it or held it, by account.
+// Holders lists the balances of all accounts that hold an asset, or once held it, by account.
 func (c *Client) Holders(asset string) Listing[Balance] {
 	return listing[Balance](c, "", "", "assets", asset, "holders")
 }
 
-// Holds lists the holds that have postings on an account, newest first: those of one status, "" for all.
+// Holds lists the holds that debit or credit an account, newest first. status is StatusHeld, StatusCaptured,
+// StatusReleased, StatusExpired, or "" for all.
 func (c *Client) Holds(account, status string) Listing[Transaction] {
 	return listing[Transaction](c, "status", status, "accounts", account, "holds")
 }
 
-// OpenHolds lists all holds that have not ended, those that expire first first.
+// OpenHolds lists all holds that have not ended, by their expiry.
 func (c *Client) OpenHolds() Listing[Transaction] {
 	return listing[Transaction](c, "", "", "holds")
 }
 
-// Reversals lists the transactions that took back a transaction, oldest first.
+// Reversals lists the transactions that reverse a transaction, oldest first.
 func (c *Client) Reversals(transaction string) Listing[Transaction] {
 	return listing[Transaction](c, "", "", "transactions", transaction, "reversals")
 }
@@ -145,15 +147,15 @@ func (c *Client) Changes(account string) Listing[Change] {
 	return listing[Change](c, "", "", "accounts", account, "changes")
 }
 
-// Search says which transactions are listed.
+// Search selects transactions.
 type Search struct {
-	From, To    time.Time // posted in it: from included, to excluded; zero times leave a side open
-	Key, Value  string    // with this value of an indexed metadata key; Key "": whatever their metadata
+	From, To    time.Time // posted at From or later, and before To; the zero time is no bound
+	Key, Value  string    // an indexed metadata key and its value; an empty Key selects any metadata
 	OldestFirst bool
 }
 
-// Transactions lists transactions by time, newest first unless the search says otherwise. What reversals took back is
-// left out. The list is about a second behind.
+// Transactions lists transactions by time, newest first unless s says otherwise. Their field Reversed is omitted. The
+// list is about a second behind.
 func (c *Client) Transactions(s Search) Listing[Transaction] {
 	l := Listing[Transaction]{client: c, parts: []string{"transactions"}, filter: spanOf(s.From, s.To)}
 	if s.Key != "" {
@@ -165,7 +167,7 @@ func (c *Client) Transactions(s Search) Listing[Transaction] {
 	return l
 }
 
-// spanOf is the part of a query that bounds times. Zero times leave a side open.
+// spanOf returns the parameters from and to. A zero time is no bound.
 func spanOf(from, to time.Time) url.Values {
 	q := url.Values{}
 	for name, t := range map[string]time.Time{"from": from, "to": to} {
@@ -176,7 +178,7 @@ func spanOf(from, to time.Time) url.Values {
 	return q
 }
 
-// listing is a list below the path of parts. The filter is left out when its value is "".
+// listing returns the list at the path of parts. It has no filter if value is "".
 func listing[T any](c *Client, filter, value string, parts ...string) Listing[T] {
 	l := Listing[T]{client: c, parts: parts}
 	if value != "" {

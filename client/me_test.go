@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A client with a user says for whom it acts, and does not take a missing role for news of an attempt before.
-func TestActingForAUser(t *testing.T) {
+// A client with a user sends Ledger-User. A missing role does not prove that an earlier attempt failed.
+func TestWithUser(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

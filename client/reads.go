@@ -13,13 +13,13 @@ import (
 // PageLimit is the most items of one page of a list.
 const PageLimit = 100
 
-// Reply is an answer of the API. Fields of later versions are in Raw alone.
+// Reply is an answer of the API, parsed and as received. Only Raw has fields that this version does not know.
 type Reply[T any] struct {
 	Value T
-	Raw   []byte // the JSON as it came
+	Raw   []byte // the JSON as received
 }
 
-// Ping asks whether the API is alive. It is not asked twice when nothing listens.
+// Ping returns nil if the API is alive. It does not retry if no connection can be made.
 func (c *Client) Ping(ctx context.Context) error {
 	_, err := c.do(ctx, call{method: http.MethodGet, path: "/healthz", accept: func(text []byte) error {
 		var health struct{}
@@ -28,7 +28,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// Me reads who the caller is taken for.
+// Me returns the identity of the caller, as the API sees it.
 func (c *Client) Me(ctx context.Context) (Reply[Me], error) {
 	return get[Me](ctx, c, nil, "me")
 }
@@ -43,7 +43,7 @@ func (c *Client) Account(ctx context.Context, id string) (Reply[Account], error)
 	return get[Account](ctx, c, nil, "accounts", id)
 }
 
-// Page reads an account's page: account, summary, first balances and newest postings (0 to 100).
+// Page reads an account with its summary, its first balances, and its newest postings (0 to 100).
 func (c *Client) Page(ctx context.Context, account string, newest int) (Reply[Page], error) {
 	return get[Page](ctx, c, url.Values{"newest": {strconv.Itoa(newest)}}, "accounts", account, "summary")
 }
@@ -53,12 +53,13 @@ func (c *Client) Transaction(ctx context.Context, id string) (Reply[Transaction]
 	return get[Transaction](ctx, c, nil, "transactions", id)
 }
 
-// Balance reads what account holds of asset.
+// Balance reads what an account holds of an asset. If strong, it includes every transaction that was acknowledged
+// before the request. Otherwise it is about a second behind. Errors: *Error (account_not_found, asset_not_found).
 func (c *Client) Balance(ctx context.Context, account, asset string, strong bool) (Reply[Balance], error) {
 	return get[Balance](ctx, c, queryOf(strong, "", 0), "accounts", account, "balances", asset)
 }
 
-// BalanceAt reads what account held of asset at a time: every posting at that time or before. The time must be over.
+// BalanceAt reads what an account held of an asset at a past time. It includes every posting at that time or before.
 func (c *Client) BalanceAt(
 	ctx context.Context, account, asset string, at time.Time, strong bool,
 ) (Reply[PastBalance], error) {
@@ -67,14 +68,15 @@ func (c *Client) BalanceAt(
 	return get[PastBalance](ctx, c, q, "accounts", account, "balances", asset)
 }
 
-// StatementQuery names a statement. Both of its times are needed, and must be over.
+// StatementQuery selects a statement. All fields are required, and both times must be in the past.
 type StatementQuery struct {
 	Account, Asset string
-	From, To       time.Time // from included, to excluded
+	From, To       time.Time // posted at From or later, and before To
 }
 
-// Statement reads one page of a statement, with at most limit (1 to PageLimit) postings, from cursor ("" for the
-// beginning). The cursor carries the sums, so that pages fit together whatever is posted meanwhile.
+// Statement reads one page of a statement, with at most limit (1 to PageLimit) postings. cursor is the NextCursor of
+// the previous page, "" for the first. The cursor carries the running balance, so pages stay consistent while others
+// post.
 func (c *Client) Statement(
 	ctx context.Context, s StatementQuery, cursor string, limit int,
 ) (Reply[Statement], error) {
@@ -85,7 +87,7 @@ func (c *Client) Statement(
 	return get[Statement](ctx, c, q, "accounts", s.Account, "statement")
 }
 
-// queryOf is the query of a read; a limit of 0 is for what has no pages.
+// queryOf returns the query of a read. A limit of 0 is omitted.
 func queryOf(strong bool, cursor string, limit int) url.Values {
 	q := url.Values{}
 	if strong {
@@ -105,7 +107,7 @@ func get[T any](ctx context.Context, c *Client, query url.Values, parts ...strin
 	if err != nil {
 		return Reply[T]{}, err
 	}
-	k := call{method: http.MethodGet, path: path, query: query, about: []string{path}}
+	k := call{method: http.MethodGet, path: path, query: query, resources: []string{path}}
 	if len(parts) > 1 {
 		k.id = parts[1]
 	}
@@ -113,9 +115,9 @@ func get[T any](ctx context.Context, c *Client, query url.Values, parts ...strin
 	return Reply[T]{value, r.body}, err
 }
 
-// ask sends a call whose answer must be readable, and pass a check. What the API adds in later versions is ignored.
-// Beside an error the value is zero, and so is the attempt.
-func ask[T any](ctx context.Context, c *Client, k call, check func(T) error) (value T, r attempted, err error) {
+// ask sends a call and parses its answer, which must pass a check. It ignores unknown fields. With an error it returns
+// zero values.
+func ask[T any](ctx context.Context, c *Client, k call, check func(T) error) (value T, r attemptResult, err error) {
 	k.accept = func(text []byte) error {
 		value = *new(T)
 		if err := json.Unmarshal(text, &value); err != nil {
@@ -124,16 +126,16 @@ func ask[T any](ctx context.Context, c *Client, k call, check func(T) error) (va
 		return check(value)
 	}
 	if r, err = c.do(ctx, k); err != nil {
-		return *new(T), attempted{}, err
+		return *new(T), attemptResult{}, err
 	}
 	return value, r, nil
 }
 
-// about returns a check that an answer is about what was asked for, which isIt reports.
-func about[T any](what string, isIt func(T) bool) func(T) error {
+// matches returns a check that an answer is about the requested resource, by isIt.
+func matches[T any](resource string, isIt func(T) bool) func(T) error {
 	return func(value T) error {
 		if !isIt(value) {
-			return fmt.Errorf("it is about something else than %q", what)
+			return fmt.Errorf("it is not about %q", resource)
 		}
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"ledger.example/events"
 )
 
-// Transfer asks to move a quantity of an asset from one account to another. Its ID is the transaction's: sent again
-// with the same, it is answered as the first time.
+// Transfer moves a quantity of an asset from one account to another. ID is the id of the transaction. The same transfer
+// with the same ID gets the first answer again.
 type Transfer struct {
 	ID          string            `json:"id"`
 	Description string            `json:"description,omitempty"`
@@ -21,7 +21,7 @@ type Transfer struct {
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
 }
 
-// Trade asks to move a quantity of an asset from seller to buyer for a cost in the asset's currency.
+// Trade moves a quantity of an asset from seller to buyer, for a cost in the asset's currency.
 type Trade struct {
 	ID          string            `json:"id"`
 	Description string            `json:"description,omitempty"`
@@ -31,12 +31,12 @@ type Trade struct {
 	Seller      string            `json:"seller"`
 	Quantity    events.Amount     `json:"quantity"`
 	Cost        events.Amount     `json:"cost"`
-	Settle      bool              `json:"settle"`                // whether cash moves too
+	Settle      bool              `json:"settle"`                // also move the cost from buyer to seller
 	Hold        *Hold             `json:"hold,omitempty"`        // nil: it is posted at once
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
 }
 
-// TransactionRequest asks for a transaction of any legs. For each asset, quantities and costs sum to zero.
+// TransactionRequest posts a transaction with any legs. For each asset, the quantities sum to zero. So do the costs.
 type TransactionRequest struct {
 	ID          string            `json:"id"`
 	Description string            `json:"description,omitempty"`
@@ -46,44 +46,45 @@ type TransactionRequest struct {
 	EffectiveAt time.Time         `json:"effective_at,omitzero"` // a past time to post for; zero: now
 }
 
-// Hold makes a request a hold: its money is set aside, until the hold is captured or released, or expires.
+// Hold makes a request a hold: it reserves its debits until the hold is captured or released, or expires.
 type Hold struct {
-	// ExpiresAt is when it ends by itself, at most 31 days ahead. The zero time means in 7 days. A request that is sent
-	// again must ask for the same time.
+	// ExpiresAt is when the hold expires, at most 31 days ahead. The zero time means in 7 days. A retry must have the
+	// same time.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
-// Part names what a capture or a reversal takes of a transaction. The zero Part takes all that there is.
+// Part selects how much of a transaction a capture or a reversal takes. The zero Part takes all that is left.
 type Part struct {
 	Quantity *events.Amount `json:"quantity,omitempty"` // of a transfer or a trade
-	Cost     *events.Amount `json:"cost,omitempty"`     // of a trade, with Quantity; nil: 0
-	Postings []Taken        `json:"postings,omitempty"` // of another transaction: one for each leg, in the legs' order
+	Cost     *events.Amount `json:"cost,omitempty"`     // of a trade, with Quantity; nil for 0
+	Postings []Taken        `json:"postings,omitempty"` // of a transaction: one for each leg, in the order of the legs
 }
 
-// Taken is what is taken of one leg, with the leg's sign; zeros take nothing of it.
+// Taken is the part of one leg that is captured or reversed. It has the sign of the leg, or is zero for none of it.
 type Taken struct {
 	Quantity events.Amount `json:"quantity"`
 	Cost     events.Amount `json:"cost"`
 }
 
-// Capture asks to post what a hold has set aside, in whole or in part. What is not captured is given back. A hold ends
-// once: the same capture again is answered as the first. Errors: *Error has hold_ended with HoldStatus, hold_expired,
+// Capture posts what a hold reserved, in whole or in part. What is not captured becomes available again. A hold ends
+// once. The same capture sent again gets the first answer. Codes of *Error: hold_ended (with HoldStatus), hold_expired,
 // exceeds_hold, not_a_hold, nothing_captured.
 type Capture struct {
 	Transaction string `json:"-"` // id of the hold
 	Part
 }
 
-// Release asks to give back what a hold has set aside, once. Errors: *Error has hold_ended with HoldStatus, not_a_hold.
+// Release ends a hold without posting anything. What it reserved becomes available again. Codes of *Error: hold_ended
+// (with HoldStatus), not_a_hold.
 type Release struct {
 	Transaction string `json:"-"` // id of the hold
 	Description string `json:"description,omitempty"`
 }
 
-// Reversal asks for a transaction that takes back another one, in whole or in part. Errors: *Error has
-// exceeds_reversible with Left, nothing_to_reverse.
+// Reversal posts a transaction that takes back another one, in whole or in part. Codes of *Error: exceeds_reversible
+// (with Left), nothing_to_reverse.
 type Reversal struct {
-	Transaction string            `json:"-"`  // id of what is taken back
+	Transaction string            `json:"-"`  // id of the transaction to reverse
 	ID          string            `json:"id"` // of the reversing transaction
 	Description string            `json:"description,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
@@ -91,13 +92,14 @@ type Reversal struct {
 	Part
 }
 
-// Request is a request of a batch: a Transfer, a Trade, a TransactionRequest, or the Command of one.
+// Request is a request that a batch can contain: a Transfer, a Trade, a TransactionRequest, or a Command of one of
+// these kinds.
 type Request interface {
-	// Command returns the request as it is sent.
+	// Command returns the request with its JSON body.
 	Command() (Command, error)
 }
 
-// Post is a request that posts money, sets it aside or gives it back: a Request, a Capture, a Release, a Reversal.
+// Post is a request that Client.Post can send: a Request, a Capture, a Release or a Reversal.
 type Post interface {
 	call() (call, error)
 }
@@ -119,7 +121,7 @@ func command(kind Kind, id string, request any) (Command, error) {
 	return Command{Kind: kind, ID: id, Body: body}, err
 }
 
-// Sent returns to which path a request is posted, and what: for those who show it.
+// Sent returns the path and the JSON body that Client.Post sends for a request. It sends nothing.
 func Sent(p Post) (path string, body []byte, err error) {
 	k, err := p.call()
 	return k.path, k.body, err

@@ -6,18 +6,18 @@ import (
 	"ledger.example/events"
 )
 
-// Asset is an asset as the API answers it.
+// Asset is something that accounts hold amounts of, for example a currency or a share.
 type Asset struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Scale       int    `json:"scale"`              // decimal places
-	Currency    string `json:"currency,omitempty"` // "": its costs are always zero
+	Currency    string `json:"currency,omitempty"` // the asset in which its costs are counted; "" if it has no costs
 	CreatedAt   string `json:"created_at"`
 	Actor       string `json:"actor,omitempty"` // who registered it; not in lists
 }
 
-// Account is an account as the API answers it.
+// Account is a holder of assets.
 type Account struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -32,20 +32,20 @@ type Account struct {
 // The states of an account.
 const (
 	StateOpen   = "open"
-	StateFrozen = "frozen" // it pays nothing, but what is held already
-	StateClosed = "closed" // for ever
+	StateFrozen = "frozen" // it cannot be debited, except by holds that were placed before
+	StateClosed = "closed" // it can never be debited or credited again
 )
 
-// Overdraft says how far below zero an account's balances may fall. The zero value means not at all.
+// Overdraft is how far below zero an account's balances may fall. The zero value means not at all.
 type Overdraft struct {
 	Unlimited bool
 	Limits    map[string]events.Amount // by asset, in minor units, not negative; ignored when Unlimited
 }
 
-// unlimited is the JSON of an Overdraft without a limit. Others are an object.
+// unlimited is the JSON of an unlimited Overdraft. With limits, the JSON is an object.
 const unlimited = `"unlimited"`
 
-// MarshalJSON writes the overdraft as the API has it.
+// MarshalJSON returns the overdraft in the API's format.
 func (o Overdraft) MarshalJSON() ([]byte, error) {
 	switch {
 	case o.Unlimited:
@@ -56,7 +56,7 @@ func (o Overdraft) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.Limits)
 }
 
-// UnmarshalJSON reads an overdraft of the API's.
+// UnmarshalJSON parses an overdraft in the API's format.
 func (o *Overdraft) UnmarshalJSON(text []byte) error {
 	*o = Overdraft{Unlimited: string(text) == unlimited}
 	if o.Unlimited {
@@ -65,7 +65,7 @@ func (o *Overdraft) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &o.Limits)
 }
 
-// Posting is one leg of a transaction. In a history the fields of its transaction stand with it.
+// Posting is one leg of a transaction. The fields from Transaction on are set only in an account's history.
 type Posting struct {
 	ID       string        `json:"id"` // KSUID
 	Account  string        `json:"account"`
@@ -78,11 +78,12 @@ type Posting struct {
 	Description string `json:"description"`
 	PostedAt    string `json:"posted_at"`
 
-	Pending events.Amount `json:"pending"` // signed: what the entry adds to what is pending; 0 but for holds
-	Status  string        `json:"status"`  // of the entry, for ever: StatusPosted, StatusHeld, or how the hold ended
+	Pending events.Amount `json:"pending"` // signed change of the pending amount; 0 unless it belongs to a hold
+	Status  string        `json:"status"`  // StatusPosted, StatusHeld, or how the hold ended; it never changes
 }
 
-// Leg is one leg of a transaction, as a request asks for it, or what was taken back, or may still be, of one.
+// Leg is one leg of a transaction in a request. It is also used for the part of a posting that was reversed, or can
+// still be.
 type Leg struct {
 	Account  string        `json:"account"`
 	Asset    string        `json:"asset"`
@@ -90,7 +91,7 @@ type Leg struct {
 	Cost     events.Amount `json:"cost"`     // signed
 }
 
-// Legs returns what postings move, as a request asks for it.
+// Legs returns the legs of a request that posts the same as postings.
 func Legs(postings []Posting) []Leg {
 	legs := make([]Leg, len(postings))
 	for i, p := range postings {
@@ -108,33 +109,33 @@ const (
 	StatusExpired  = "expired"
 )
 
-// Transaction is a transaction with all its postings, and what became of it. The answer to a dry run has no times and
-// no ids of postings.
+// Transaction is a transaction with its postings, its status and its reversals. The answer to a dry run has no times
+// and no posting ids.
 type Transaction struct {
 	ID          string            `json:"id"`
 	Kind        string            `json:"kind"`
 	PostedAt    string            `json:"posted_at"`   // RFC 3339; the effective date, if it has one
-	RecordedAt  string            `json:"recorded_at"` // RFC 3339: when it was really posted
+	RecordedAt  string            `json:"recorded_at"` // RFC 3339; when the ledger stored it
 	Actor       string            `json:"actor"`       // who posted it
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
-	Postings    []Posting         `json:"postings"`        // of a hold: as planned
-	Hidden      int               `json:"hidden_postings"` // those of accounts on which the user has no role
+	Postings    []Posting         `json:"postings"`        // as planned if it is a hold
+	Hidden      int               `json:"hidden_postings"` // number of postings omitted because the user has no role
 	Status      string            `json:"status"`
 
-	// Of a hold. Times are RFC 3339; the others but ExpiresAt are empty until it has ended.
+	// Fields of a hold. Times are RFC 3339. All but ExpiresAt are empty until the hold has ended.
 	ExpiresAt      string    `json:"expires_at"`
 	EndedAt        string    `json:"ended_at"`
 	EndedBy        string    `json:"ended_by"`
 	EndDescription string    `json:"end_description"` // of a release
-	Captured       []Posting `json:"captured"`        // as they were posted
+	Captured       []Posting `json:"captured"`        // the postings of the capture
 
-	Reverses string `json:"reverses"` // of a reversal: the id of what it takes back
-	Reversed []Leg  `json:"reversed"` // what reversals took back of each posting, with its sign; nil: nothing
+	Reverses string `json:"reverses"` // the id of the transaction that this one reverses, "" for none
+	Reversed []Leg  `json:"reversed"` // how much of each posting was reversed, with its sign; nil for nothing
 	DryRun   bool   `json:"dry_run"`  // nothing was written
 }
 
-// AsPosted returns the postings of a captured hold as they were captured, else Postings.
+// AsPosted returns Captured if t is a captured hold, otherwise Postings.
 func (t Transaction) AsPosted() []Posting {
 	if t.Status == StatusCaptured {
 		return t.Captured
@@ -150,41 +151,42 @@ type Balance struct {
 	NetExpenditure events.Amount  `json:"net_expenditure"` // in the minor units of the asset's currency
 	Credits        events.Amount  `json:"credits"`
 	Debits         events.Amount  `json:"debits"`          // not negative
-	PendingDebits  events.Amount  `json:"pending_debits"`  // what open holds may take; not negative
-	PendingCredits events.Amount  `json:"pending_credits"` // what open holds may bring; not negative
-	Available      *events.Amount `json:"available"`       // what may be spent, overdraft included; nil: no limit
-	Postings       int64          `json:"postings"`        // entries, those of holds included
-	AsOf           *string        `json:"as_of"`           // KSUID of the newest posting counted; nil: none
-	AsOfTime       *string        `json:"as_of_time"`
-	Consistency    string         `json:"consistency"`
+	PendingDebits  events.Amount  `json:"pending_debits"`  // debits reserved by open holds; not negative
+	PendingCredits events.Amount  `json:"pending_credits"` // credits planned by open holds; not negative
+	Available      *events.Amount `json:"available"`       // what can be spent, overdraft included; nil for no limit
+	Postings       int64          `json:"postings"`        // number of postings, those of holds included
+	AsOf           *string        `json:"as_of"`           // KSUID of the newest posting included; nil for none
+	AsOfTime       *string        `json:"as_of_time"`      // RFC 3339; the time of that posting
+	Consistency    string         `json:"consistency"`     // "strong" or "eventual"
 }
 
-// Sums are what an account's postings of one asset add up to.
+// Sums are the sums of postings of one asset.
 type Sums struct {
 	Quantity       events.Amount `json:"quantity"`
 	NetExpenditure events.Amount `json:"net_expenditure"` // in the minor units of the asset's currency
 	Credits        events.Amount `json:"credits"`
 	Debits         events.Amount `json:"debits"`          // not negative
-	PendingDebits  events.Amount `json:"pending_debits"`  // what holds that were open might take
-	PendingCredits events.Amount `json:"pending_credits"` // what holds that were open might bring
-	Postings       int64         `json:"postings"`        // entries, those of holds included
+	PendingDebits  events.Amount `json:"pending_debits"`  // debits reserved by holds that were open; not negative
+	PendingCredits events.Amount `json:"pending_credits"` // credits planned by holds that were open; not negative
+	Postings       int64         `json:"postings"`        // number of postings, those of holds included
 }
 
-// PastBalance is what one account held of one asset at a time.
+// PastBalance is what one account held of one asset at a past time.
 type PastBalance struct {
 	Account string `json:"account"`
 	Asset   string `json:"asset"`
 	Sums
-	AsOf        *string `json:"as_of"` // KSUID of the newest posting counted; nil: none
-	AsOfTime    *string `json:"as_of_time"`
-	At          string  `json:"at"`
-	Settled     bool    `json:"settled"`  // at is over for ten seconds: only late postings can change it
-	Revision    int64   `json:"revision"` // an equal one means an equal balance
-	Consistency string  `json:"consistency"`
+	AsOf        *string `json:"as_of"`       // KSUID of the newest posting included; nil for none
+	AsOfTime    *string `json:"as_of_time"`  // RFC 3339; the time of that posting
+	At          string  `json:"at"`          // RFC 3339; the requested time
+	Settled     bool    `json:"settled"`     // At is ten seconds past: only postings with an effective date change it
+	Revision    int64   `json:"revision"`    // equal revisions mean equal balances
+	Consistency string  `json:"consistency"` // "strong" or "eventual"
 }
 
-// Statement is one page of what an account had of an asset, what changed it and what it had then. The closing is right
-// on the last page: on others it is as of when the first page was read.
+// Statement is one page of a statement: an account's postings of one asset in a period, between its opening and its
+// closing balance. Opening and Closing are those of the whole statement, on every page. Closing is final on the last
+// page; on earlier pages it is as of the read of the first page.
 type Statement struct {
 	Account    string          `json:"account"`
 	Asset      string          `json:"asset"`
@@ -203,21 +205,21 @@ type StatementLine struct {
 	BalanceAfter events.Amount `json:"balance_after"` // posted quantity
 }
 
-// Summary is what an account's balances come to.
+// Summary counts an account's balances.
 type Summary struct {
-	Holdings       int64   `json:"holdings"` // balances whose quantity is not zero
-	Assets         int64   `json:"assets"`   // balances
+	Holdings       int64   `json:"holdings"` // number of balances whose quantity is not zero
+	Assets         int64   `json:"assets"`   // number of balances
 	FirstPostingAt *string `json:"first_posting_at"`
 	LastPostingAt  *string `json:"last_posting_at"`
 }
 
-// List is one page of a list. To go on, ask for the page from NextCursor.
+// List is one page of a list.
 type List[T any] struct {
 	Data       []T     `json:"data"`
-	NextCursor *string `json:"next_cursor"` // nil at the end only
+	NextCursor *string `json:"next_cursor"` // the cursor of the next page; nil only at the end of the list
 }
 
-// Page is an account's page.
+// Page is an account with its summary, its first balances and its newest postings.
 type Page struct {
 	Account  Account       `json:"account"`
 	Summary  Summary       `json:"summary"`
@@ -225,10 +227,10 @@ type Page struct {
 	Postings List[Posting] `json:"postings"`
 }
 
-// Me is who the caller is taken for, and as what.
+// Me is the identity of the caller, as the API sees it.
 type Me struct {
-	As      string  `json:"as"` // administrator, who may do everything, or user, who may do what roles allow
-	User    *string `json:"user"`
-	Service string  `json:"service"` // what authenticated; of a user's token its issuer
-	Actor   string  `json:"actor"`   // the name under which events record the caller
+	As      string  `json:"as"`      // "administrator", who may do everything, or "user", who needs roles
+	User    *string `json:"user"`    // the user's id; nil for an administrator
+	Service string  `json:"service"` // who authenticated; for a user's token, its issuer
+	Actor   string  `json:"actor"`   // the name of the caller in events
 }

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// transport answers requests without a network, so that time can be made up.
+// transport answers requests without a network, so that tests can run in a synctest bubble.
 type transport func(r *http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
@@ -36,8 +36,8 @@ const (
 	absent    = `{"code":"transaction_not_found","detail":"There is no such transaction."}`
 )
 
-// madeUp returns a client of t that lives by the time of a bubble.
-func madeUp(t testing.TB, answers transport) *Client {
+// newFakeClient returns a client of t that uses the fake time of the bubble.
+func newFakeClient(t testing.TB, answers transport) *Client {
 	t.Helper()
 	c, err := New(Config{URL: "http://127.0.0.1:8080"})
 	if err != nil {
@@ -47,10 +47,10 @@ func madeUp(t testing.TB, answers transport) *Client {
 	return c
 }
 
-// A send that got no answer may be carried out later, while the next one is refused. Whatever is lost and whenever
-// money comes: what Send reports as refused is not posted afterwards, and what it reports as posted is. A refusal takes
-// as long as it must, and no time when nothing was lost.
-func TestARefusalAfterAnUnansweredSendIsFinal(t *testing.T) {
+// A write that got no answer may be applied after its retry was refused. Replies are lost and money arrives at random
+// times. A write that Send reports as refused must never be posted later. A write that it reports as posted must be
+// posted. If no reply was lost, a refusal is returned at once.
+func TestRefusalAfterUnansweredWriteIsFinal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		money := time.Duration(rapid.IntRange(0, 12_000).Draw(r, "money after ms")) * time.Millisecond
 		lingers := time.Duration(rapid.IntRange(0, 8_000).Draw(r, "a lost command lingers ms")) * time.Millisecond
@@ -64,7 +64,7 @@ func TestARefusalAfterAnUnansweredSendIsFinal(t *testing.T) {
 				}
 				return isPosted.Load()
 			}
-			c := madeUp(t, func(*http.Request) (*http.Response, error) {
+			c := newFakeClient(t, func(*http.Request) (*http.Response, error) {
 				if sends++; sends <= losses {
 					time.AfterFunc(lingers, func() { try() })
 					return nil, errCut
@@ -76,7 +76,7 @@ func TestARefusalAfterAnUnansweredSendIsFinal(t *testing.T) {
 			})
 			_, err := c.Send(t.Context(), transfer)
 			then, took := isPosted.Load(), time.Since(began)
-			time.Sleep(time.Minute) // all that is under way comes to its end
+			time.Sleep(time.Minute) // until no request is in flight
 			refusal, isRefused := errors.AsType[*Error](err)
 			switch {
 			case err == nil && !then:
@@ -96,9 +96,8 @@ func TestARefusalAfterAnUnansweredSendIsFinal(t *testing.T) {
 	})
 }
 
-// A timeout that is over does not make an early refusal final; a caller who ends the wait learns that the outcome is
-// unknown.
-func TestTheWaitOutlastsTheTimeoutAndNotItsCaller(t *testing.T) {
+// The wait for a final refusal continues after the timeout. If the caller cancels it, the outcome is unknown.
+func TestWaitOutlastsTimeoutButNotContext(t *testing.T) {
 	answers := func() transport {
 		sends := 0
 		return func(*http.Request) (*http.Response, error) {
@@ -112,14 +111,14 @@ func TestTheWaitOutlastsTheTimeoutAndNotItsCaller(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := madeUp(t, answers())
+		c := newFakeClient(t, answers())
 		c.timeout = time.Second
 		if w, err := c.Send(t.Context(), transfer); err != nil || w.New {
 			t.Errorf("%+v, %v", w, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c := madeUp(t, answers())
+		c := newFakeClient(t, answers())
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -131,9 +130,8 @@ func TestTheWaitOutlastsTheTimeoutAndNotItsCaller(t *testing.T) {
 	})
 }
 
-// A 404 is no proof of absence, and a 422 to a later call none, while an earlier send of the same client may be carried
-// out.
-func TestLookingUpAfterAnUnansweredSend(t *testing.T) {
+// A 404 to a read, or a 422 to a later call, is not final while an unanswered write of the same client may be applied.
+func TestReadAfterUnansweredWriteIsFinal(t *testing.T) {
 	for name, ask := range map[string]func(*Client, context.Context) error{
 		"look-up":        func(c *Client, ctx context.Context) error { _, err := c.Transaction(ctx, "t-1"); return err },
 		"sent once more": func(c *Client, ctx context.Context) error { _, err := c.Send(ctx, transfer); return err },
@@ -141,11 +139,11 @@ func TestLookingUpAfterAnUnansweredSend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				isLost, began := true, time.Now()
-				c := madeUp(t, func(r *http.Request) (*http.Response, error) {
+				c := newFakeClient(t, func(r *http.Request) (*http.Response, error) {
 					switch {
 					case isLost:
 						return nil, errCut
-					case time.Since(began) >= 9*time.Second: // the lost one was carried out
+					case time.Since(began) >= 9*time.Second: // the unanswered write was applied
 						return response(http.StatusOK, posted)
 					case r.Method == http.MethodGet:
 						return response(http.StatusNotFound, absent)
@@ -164,7 +162,7 @@ func TestLookingUpAfterAnUnansweredSend(t *testing.T) {
 				if took := time.Since(began); took != commandTimeout {
 					t.Errorf("it took %s", took)
 				}
-				// Of others nothing is known, and nothing is waited for.
+				// Another client does not know about the unanswered write, and does not wait.
 				if _, err := c.Transaction(t.Context(), "t-2"); err == nil && time.Since(began) != commandTimeout {
 					t.Errorf("it took %s for another", time.Since(began))
 				}
@@ -173,10 +171,10 @@ func TestLookingUpAfterAnUnansweredSend(t *testing.T) {
 	}
 }
 
-// Sends without an answer are kept only while they may still be carried out.
-func TestUnansweredSendsAreForgotten(t *testing.T) {
+// Unanswered writes are kept only while they may still be applied.
+func TestUnansweredWritesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := madeUp(t, func(*http.Request) (*http.Response, error) { return nil, errCut })
+		c := newFakeClient(t, func(*http.Request) (*http.Response, error) { return nil, errCut })
 		c.timeout = time.Nanosecond
 		for _, id := range []string{"t-1", "t-2", "t-3"} {
 			_, _ = c.Send(t.Context(), Command{Kind: KindTransfer, ID: id, Body: []byte(`{}`)})
@@ -188,7 +186,7 @@ func TestUnansweredSendsAreForgotten(t *testing.T) {
 	})
 }
 
-// pen signs with the time, or fails.
+// pen is a Signer that sends the time as the signature, or fails.
 type pen struct {
 	times []time.Time
 	fails error // from the second signature on
@@ -203,7 +201,7 @@ func (p *pen) Sign(_ context.Context, r *http.Request, body []byte, at time.Time
 	return nil
 }
 
-func TestEachAttemptIsSignedAnew(t *testing.T) {
+func TestEachAttemptIsSigned(t *testing.T) {
 	s := newScript(t, problem(503, "throttled", "Retry-After", "7"), problem(504, "outcome_unknown", "Retry-After", "11"), status(201, posted))
 	c, k := newClient(t, s.URL)
 	p := &pen{}
@@ -217,7 +215,7 @@ func TestEachAttemptIsSignedAnew(t *testing.T) {
 	}
 }
 
-func TestWhoIsDeniedIsTold(t *testing.T) {
+func TestDeniedErrorAdvice(t *testing.T) {
 	forbidden := func(date string) answer {
 		return status(403, `{"Message":"Not \u001b[31mauthorized"}`, "Content-Type", "application/json", "Date", date)
 	}
@@ -249,9 +247,8 @@ func TestWhoIsDeniedIsTold(t *testing.T) {
 	}
 }
 
-// A refusal by the gateway, or a signature that can't be made, is final for the attempt; what became of the one before
-// stays unknown.
-func TestADenialSaysNothingOfTheAttemptBefore(t *testing.T) {
+// A refusal by the gateway, or a failure to sign, proves nothing about an earlier attempt without an answer.
+func TestDenialAfterUnansweredWriteIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		second answer
 		fails  error
@@ -272,7 +269,7 @@ func TestADenialSaysNothingOfTheAttemptBefore(t *testing.T) {
 	}
 }
 
-func TestWhatIsSignedGoesOverHTTPSOnly(t *testing.T) {
+func TestSignedRequestsNeedHTTPS(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"https://host/prod":            true,
 		"http://127.0.0.1:3000":        true,

@@ -8,7 +8,7 @@ import (
 	"net/url"
 )
 
-// Kind says what a command writes.
+// Kind is the kind of a command.
 type Kind string
 
 // The kinds of command.
@@ -18,30 +18,31 @@ const (
 	KindTransaction Kind = "transaction"
 	KindTransfer    Kind = "transfer"
 	KindTrade       Kind = "trade"
-	KindChange      Kind = "change" // of an account, with its id: the body is an AccountPatch
+	KindChange      Kind = "change" // changes the account with the command's ID; the body is an AccountPatch
 )
 
-// Command is one write with its id. It may be sent any number of times and has one effect at most. A change is made
-// again if another one came between.
+// Command is one write with its id and its JSON body. It is idempotent, with one exception: a KindChange that is sent
+// again after another change takes effect again.
 type Command struct {
 	Kind Kind
 	ID   string
-	Body []byte // JSON as the API wants it; of a transaction, transfer or trade it holds the same id
+	Body []byte // the JSON body of the API's request; for a transaction, transfer or trade it includes the same id
 }
 
-// Written is the answer to a command, or to any other write.
+// Written is the answer to a write.
 type Written struct {
-	New bool   // this request wrote it; false: the same had been written before
-	Raw []byte // the API's JSON: the asset or account as it is now, the transaction as it was first answered
+	New bool   // this request wrote it; false if the same was written before
+	Raw []byte // the API's JSON: the current asset or account, or the first answer for the transaction
 }
 
-// Send carries out a command. Errors: *Error and *DeniedError (refused: nothing was written by it), *UnknownError,
-// *UnreachableError, *StatusError; ErrID wrapped when nothing was sent.
+// Send sends a command. Errors: *Error and *DeniedError (nothing was written), *UnknownError, *UnreachableError,
+// *StatusError, and ErrID (nothing was sent).
 func (c *Client) Send(ctx context.Context, cmd Command) (Written, error) {
 	return c.write(ctx, cmd)
 }
 
-// Post posts a transaction, or ends a hold. Errors: those of Send, and those of the request.
+// Post posts or reverses a transaction, places a hold, or ends one. Errors: those of Send. The type of the request
+// documents its codes.
 func (c *Client) Post(ctx context.Context, p Post) (Transaction, Written, error) {
 	w, err := c.write(ctx, p)
 	if err != nil {
@@ -49,14 +50,13 @@ func (c *Client) Post(ctx context.Context, p Post) (Transaction, Written, error)
 	}
 	var t Transaction
 	if err := json.Unmarshal(w.Raw, &t); err != nil {
-		return Transaction{}, Written{}, fmt.Errorf("it was done, but the reply cannot be read: %w", err)
+		return Transaction{}, Written{}, fmt.Errorf("the request succeeded, but the reply cannot be read: %w", err)
 	}
 	return t, w, nil
 }
 
-// DryRun asks what a request would be answered, and writes nothing. The answer promises nothing: what is stored may
-// change before the request itself is sent. Errors: *Error, as the request itself would be refused, and those of a
-// read.
+// DryRun returns what the API would answer to a request, and writes nothing. The real request may get another answer
+// if the ledger changes before. Errors: the *Error that the request would get, and those of a read.
 func (c *Client) DryRun(ctx context.Context, p Post) (Reply[Transaction], error) {
 	k, err := p.call()
 	if err != nil {
@@ -84,13 +84,13 @@ func (c *Client) write(ctx context.Context, p Post) (Written, error) {
 	return Written{New: isNew(k, r), Raw: r.body}, nil
 }
 
-// isNew reports whether an answer is to the request that did it. What is made anew is answered by 201. An end of a hold
-// and a change make nothing.
-func isNew(k call, r attempted) bool {
-	return r.status == http.StatusCreated || k.makesNothing && !r.isReplay
+// isNew reports whether a request had an effect, rather than repeating an earlier one. Requests that create something
+// are then answered with 201.
+func isNew(k call, r attemptResult) bool {
+	return r.status == http.StatusCreated || k.createsNothing && !r.isReplay
 }
 
-// postPaths are where commands with an id of their own are posted.
+// postPaths are the paths of the kinds of command that are posted with their id in the body.
 var postPaths = map[Kind]string{
 	KindTransaction: "/v1/transactions", KindTransfer: "/v1/transfers", KindTrade: "/v1/trades",
 }
@@ -100,39 +100,39 @@ func callOf(r Request) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	k := call{method: http.MethodPost, path: postPaths[cmd.Kind], body: cmd.Body, id: cmd.ID, accept: names(cmd.ID)}
-	k.about = []string{transactionPath(cmd.ID)}
+	k := call{method: http.MethodPost, path: postPaths[cmd.Kind], body: cmd.Body, id: cmd.ID, accept: hasID(cmd.ID)}
+	k.resources = []string{transactionPath(cmd.ID)}
 	switch {
 	case cmd.Kind == KindAsset || cmd.Kind == KindAccount:
 		k.method = http.MethodPut
 		k.path, err = segments(string(cmd.Kind)+"s", cmd.ID)
-		k.about = []string{k.path}
+		k.resources = []string{k.path}
 	case cmd.Kind == KindChange:
 		k.method = http.MethodPatch
 		k.path, err = segments("accounts", cmd.ID)
-		k.about = []string{k.path}
+		k.resources = []string{k.path}
 	case k.path == "":
 		err = fmt.Errorf("unknown kind of command %q", cmd.Kind)
 	}
 	return k, err
 }
 
-// callOn is a write below the path of a transaction. id is of the transaction that answers it. Whether the first one
-// exists, an earlier send may change.
-func callOn(transaction, what, id string, request any) (call, error) {
-	path, err := segments("transactions", transaction, what)
+// callOn returns a POST below the path of a transaction, for example to .../capture. id is the id of the transaction
+// that is answered.
+func callOn(transaction, action, id string, request any) (call, error) {
+	path, err := segments("transactions", transaction, action)
 	if err != nil {
 		return call{}, err
 	}
 	body, err := json.Marshal(request)
 	return call{
-		method: http.MethodPost, path: path, body: body, id: id, accept: names(id), makesNothing: id == transaction,
-		about: []string{transactionPath(transaction), transactionPath(id)},
+		method: http.MethodPost, path: path, body: body, id: id, accept: hasID(id), createsNothing: id == transaction,
+		resources: []string{transactionPath(transaction), transactionPath(id)},
 	}, err
 }
 
-// names accepts a reply with the id that was sent: a 200 of some other program is no answer.
-func names(id string) func([]byte) error {
+// hasID returns a check that a reply has the id that was sent. It rejects a 200 from some other program.
+func hasID(id string) func([]byte) error {
 	return func(text []byte) error {
 		var answer struct {
 			ID *string `json:"id"`
@@ -141,7 +141,7 @@ func names(id string) func([]byte) error {
 			return err
 		}
 		if answer.ID == nil || *answer.ID != id {
-			return fmt.Errorf("it does not name %q", id)
+			return fmt.Errorf("it does not have the id %q", id)
 		}
 		return nil
 	}

@@ -22,39 +22,39 @@ import (
 )
 
 const (
-	// service is API Gateway's name in a signature, whichever kind of API it is.
+	// service is the name of API Gateway in signatures.
 	service = "execute-api"
-	// credentialsTimeout bounds the search for credentials: a profile's own program may ask a person for a code.
+	// credentialsTimeout bounds the retrieval of credentials. The program of a profile may ask a person for a code.
 	credentialsTimeout = time.Minute
-	// renewal is how long before their end credentials are fetched anew: a request must arrive with good ones.
+	// renewal is how long before their expiry credentials are refreshed, so that they do not expire on the way.
 	renewal = time.Minute
 )
 
-// Error says why a request could not be signed, and what to set. Nothing was sent.
+// Error means that a request could not be signed. Nothing was sent. Its text says which setting is missing.
 type Error struct{ Err error }
 
 func (e *Error) Error() string { return "the request cannot be signed: " + e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Signer signs requests. It is safe for concurrent use.
+// Signer signs requests. It implements client.Signer, and is safe for concurrent use.
 type Signer struct {
 	v4     *v4.Signer
-	config func() (aws.Config, error) // read once
+	config func() (aws.Config, error) // loaded once
 }
 
-// New returns a signer. It reads nothing yet.
+// New returns a signer. It loads no configuration until the first request is signed.
 func New() *Signer {
 	return &Signer{
 		v4: v4.NewSigner(),
 		config: sync.OnceValues(func() (aws.Config, error) {
 			return config.LoadDefaultConfig(context.Background(),
-				config.WithLogger(logging.Nop{}), // what goes wrong is in the errors
+				config.WithLogger(logging.Nop{}), // errors are returned
 				config.WithCredentialsCacheOptions(func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = renewal }))
 		}),
 	}
 }
 
-// Sign adds a signature made at the given time to a request whose body is given. Error: *Error, or that of ctx.
+// Sign adds a signature of the given time to a request with the given body. Error: *Error, or the cause of ctx.
 func (s *Signer) Sign(ctx context.Context, r *http.Request, body []byte, at time.Time) error {
 	c, err := s.config()
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *Signer) Sign(ctx context.Context, r *http.Request, body []byte, at time
 	return nil
 }
 
-// region is the one that the host of an API Gateway names, such as abc123.execute-api.eu-central-1.amazonaws.com. A
-// custom domain names none; then it is the configured one.
+// region returns the region in the host name of an API Gateway, such as abc123.execute-api.eu-central-1.amazonaws.com.
+// A custom domain has none. Then region returns the configured region.
 func region(r *http.Request, c aws.Config) string {
 	labels := strings.Split(strings.ToLower(r.URL.Hostname()), ".")
 	for i, label := range labels {

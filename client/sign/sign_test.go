@@ -20,7 +20,7 @@ import (
 	"ledger.example/tests/gateway"
 )
 
-// account gives the test credentials and a region, of its own and no others.
+// account sets credentials and a region for the test, and hides all others.
 func account(t *testing.T, token string) gateway.IAM {
 	t.Helper()
 	nobody(t)
@@ -38,12 +38,12 @@ func identity(secret, token string) gateway.IAM {
 	}
 }
 
-// nobody takes away all credentials and configuration.
+// nobody removes all credentials and configuration.
 func nobody(t *testing.T) {
 	t.Helper()
 	for _, setting := range os.Environ() {
 		if name, value, _ := strings.Cut(setting, "="); strings.HasPrefix(name, "AWS_") {
-			t.Setenv(name, value) // to have it back
+			t.Setenv(name, value) // restores it after the test
 			os.Unsetenv(name)
 		}
 	}
@@ -52,7 +52,7 @@ func nobody(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "credentials"))
 }
 
-// api answers what is signed as it must be.
+// api is a server that checks the signature of each request.
 type api struct {
 	*gateway.Gateway
 	passed atomic.Int64
@@ -66,7 +66,7 @@ func newAPI(t *testing.T, v gateway.IAM) *api {
 		g.passed.Add(1)
 		return lambdaevents.APIGatewayV2HTTPResponse{
 			StatusCode: http.StatusOK, Headers: map[string]string{"Content-Type": "application/json"},
-			Body: `{"id":"users:al@x-1","data":[],"next_cursor":null}`, // what every call can read as its answer
+			Body: `{"id":"users:al@x-1","data":[],"next_cursor":null}`, // every call can parse it
 		}, nil
 	})
 	return g
@@ -83,7 +83,7 @@ func (g *api) client(t *testing.T, path string) *client.Client {
 
 const oddID = "users:al@x-1"
 
-// calls are requests of every shape: with and without body and query, with what must be escaped in each.
+// calls sends requests of every shape: with and without body and query, with characters that must be escaped.
 func calls(t *testing.T, c *client.Client) map[string]func() error {
 	ctx := t.Context()
 	from := time.Date(2026, 1, 31, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
@@ -110,7 +110,7 @@ func command(kind client.Kind, body string) client.Command {
 	return client.Command{Kind: kind, ID: oddID, Body: []byte(body)}
 }
 
-func TestSignaturesAreRight(t *testing.T) {
+func TestSignatures(t *testing.T) {
 	for _, token := range []string{"", "FwoGZXIvYXdzEXAMPLE//+token=="} {
 		g := newAPI(t, account(t, token))
 		for _, path := range []string{"", "/", "/prod", "/prod/"} {
@@ -123,7 +123,7 @@ func TestSignaturesAreRight(t *testing.T) {
 	}
 }
 
-// settings writes AWS's shared configuration.
+// settings writes the shared configuration file of AWS.
 func settings(t *testing.T, text string) {
 	t.Helper()
 	if err := os.WriteFile(os.Getenv("AWS_CONFIG_FILE"), []byte(text), 0o600); err != nil {
@@ -131,7 +131,7 @@ func settings(t *testing.T, text string) {
 	}
 }
 
-// vending makes a profile whose credentials come from a program, good for a while; it returns how often that has run.
+// vending creates a profile whose credentials come from a program and expire. It returns how often the program ran.
 func vending(t *testing.T, v gateway.IAM, good time.Duration) func() int {
 	t.Helper()
 	dir := t.TempDir()
@@ -154,8 +154,8 @@ echo '{"Version":1,"AccessKeyId":%q,"SecretAccessKey":%q,"Expiration":%q}'
 	}
 }
 
-// Eight importing clients sign at once, with credentials that are fetched once.
-func TestManySignAtOnce(t *testing.T) {
+// Eight clients that sign at the same time load the credentials once.
+func TestConcurrentSigningLoadsCredentialsOnce(t *testing.T) {
 	nobody(t)
 	v := identity("secret", "")
 	runs := vending(t, v, time.Hour)
@@ -175,7 +175,7 @@ func TestManySignAtOnce(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatRunOutAreFetchedAnew(t *testing.T) {
+func TestCredentialsAreRefreshedBeforeExpiry(t *testing.T) {
 	nobody(t)
 	v := identity("secret", "")
 	runs := vending(t, v, 30*time.Second)
@@ -191,7 +191,7 @@ func TestCredentialsThatRunOutAreFetchedAnew(t *testing.T) {
 	}
 }
 
-func TestTheRegionIsTheHosts(t *testing.T) {
+func TestRegionComesFromHost(t *testing.T) {
 	account(t, "")
 	for host, want := range map[string]string{
 		"abc123.execute-api.us-west-2.amazonaws.com":        "us-west-2",
@@ -214,8 +214,8 @@ func TestTheRegionIsTheHosts(t *testing.T) {
 	}
 }
 
-// Nothing is sent, and the error names what to set.
-func TestWhatIsMissingIsNamed(t *testing.T) {
+// Nothing is sent, and the error names the missing setting.
+func TestErrorNamesMissingSetting(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(t *testing.T)
 		says string

@@ -377,7 +377,7 @@ func TestWhereTheConsoleListens(t *testing.T) {
 		t.Errorf("exit status %d: %s", status, s.Said())
 	}
 	// What a URL has of secrets is not repeated.
-	for password, says := range map[string]string{"AWS4-HMAC": "leave out what stands before @", secretKey: "not a URL"} {
+	for password, says := range map[string]string{"AWS4-HMAC": "remove the part before @", secretKey: "not a URL"} {
 		_, problems, status = process.Run(t, "", "console", "--url", "https://clerk:"+password+"@host.example")
 		if status != 2 || !strings.Contains(problems, says) {
 			t.Errorf("exit status %d: %s", status, problems)
