@@ -107,7 +107,7 @@ func TestReadsThatFail(t *testing.T) {
 			continue
 		}
 		o := d.Paths[known.pattern]["get"]
-		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.Needed(t, o).Encode(), "")
+		w := f.do(t, "GET", ids.Replace(known.pattern)+"?"+d.RequiredQuery(t, o).Encode(), "")
 		if (w.Code == 503) != (w.Header().Get("Retry-After") != "") || w.Code != 503 && w.Code != 500 {
 			t.Errorf("%s answered %d %s", known.pattern, w.Code, w.Body)
 		}

@@ -257,7 +257,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 				bodies = append(bodies, string(example.Value))
 			}
 		}
-		defaults := d.Needed(t, o)
+		defaults := d.RequiredQuery(t, o)
 		for _, p := range d.ParametersOf(t, o) {
 			if p.In == "query" && p.Schema.Default != nil {
 				defaults.Set(p.Name, fmt.Sprint(p.Schema.Default))

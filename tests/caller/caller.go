@@ -1,4 +1,4 @@
-// Package caller calls a ledger over HTTP for tests. It needs only the ledger's URL.
+// Package caller is an HTTP client of the ledger for tests. It needs only the ledger's URL.
 package caller
 
 import (
@@ -14,37 +14,37 @@ import (
 )
 
 const (
-	// timeout is how long an answer may take: far longer than a command lives, for machines that are busy.
+	// timeout is the time limit of a request. It is long, so that tests pass on busy machines.
 	timeout = time.Minute
-	// resends is how often Must sends a request again of which the answer doesn't say that it was done.
+	// resends is the number of retries that Must does after answers with an unknown outcome.
 	resends = 3
 )
 
-// Caller calls the ledger at one URL, for one test. It is safe for concurrent use.
+// Caller sends requests to one ledger, for one test. It is safe for concurrent use.
 type Caller struct {
 	T    testing.TB
 	URL  string
 	HTTP *http.Client
-	// Prefix is what ~ stands for in paths, bodies and headers that are sent; in answers it is written ~ again. A test
-	// that calls its accounts ~jane and ~bank meets nobody else's, and one without a prefix has jane and bank.
+	// Prefix replaces ~ in the paths, bodies and headers of requests. In answers, ~ replaces the prefix. Tests that share
+	// a ledger have different prefixes, so that ~jane is another account in each of them.
 	Prefix string
-	// Answered, if set, is called with every answer.
+	// Answered, if not nil, is called with every answer.
 	Answered func(method, path string, r Reply)
 }
 
 // New returns a caller of the ledger at url.
 func New(t testing.TB, url string) *Caller {
-	connections := &http.Transport{MaxIdleConnsPerHost: 64} // many callers at once, none through a proxy
+	connections := &http.Transport{MaxIdleConnsPerHost: 64} // for concurrent requests; no proxy
 	t.Cleanup(connections.CloseIdleConnections)
 	return &Caller{T: t, URL: url, HTTP: &http.Client{Transport: connections, Timeout: timeout}}
 }
 
-// NewDirect returns a caller of a ledger in this process, without a network between them.
+// NewDirect returns a caller that calls a handler in this process, without a network.
 func NewDirect(t testing.TB, ledger http.Handler) *Caller {
 	return &Caller{T: t, URL: "http://ledger.invalid", HTTP: &http.Client{Transport: direct{ledger}, Timeout: timeout}}
 }
 
-// direct hands requests to a handler, which goes on when its caller hangs up.
+// direct passes requests to a handler. The handler continues when the request is cancelled.
 type direct struct{ http.Handler }
 
 // RoundTrip implements http.RoundTripper.
@@ -70,7 +70,7 @@ type Reply struct {
 	Body   []byte
 }
 
-// Value decodes the body and walks into it by keys (string) and positions (int); nil where there is nothing.
+// Value decodes the body and returns the value at a path of keys (string) and positions (int), nil if there is none.
 func (r Reply) Value(path ...any) any {
 	var v any
 	if json.Unmarshal(r.Body, &v) != nil {
@@ -92,13 +92,13 @@ func (r Reply) Value(path ...any) any {
 	return v
 }
 
-// Text is Value where there is a text, else "".
+// Text returns Value if it is a string, else "".
 func (r Reply) Text(path ...any) string {
 	text, _ := r.Value(path...).(string)
 	return text
 }
 
-// Shows fails t unless the body has these values at these paths, whose steps are separated by spaces.
+// Shows fails t unless the body has the wanted values. Its keys are paths with steps separated by spaces.
 func (r Reply) Shows(t testing.TB, wanted map[string]any) {
 	t.Helper()
 	for path, want := range wanted {
@@ -111,15 +111,15 @@ func (r Reply) Shows(t testing.TB, wanted map[string]any) {
 			}
 		}
 		if got := r.Value(steps...); got != want {
-			t.Errorf("%s is %v, not %v: %s", path, got, want, r.Body)
+			t.Errorf("%s is %v, want %v: %s", path, got, want, r.Body)
 		}
 	}
 }
 
-// Code is an error's stable name, or "".
+// Code returns the code of an error, or "".
 func (r Reply) Code() string { return r.Text("code") }
 
-// Send makes one request; a body that is not empty is sent as JSON. Headers come as name, value, ….
+// Send sends one request. A non-empty body is sent as JSON. Headers are pairs of name and value.
 func (c *Caller) Send(method, path, body string, headers ...string) Reply {
 	c.T.Helper()
 	r, err := c.Try(method, path, body, headers...)
@@ -129,7 +129,7 @@ func (c *Caller) Send(method, path, body string, headers ...string) Reply {
 	return r
 }
 
-// Try is Send for any goroutine: its error says that no answer came.
+// Try is Send for any goroutine: it returns the error instead of failing the test.
 func (c *Caller) Try(method, path, body string, headers ...string) (Reply, error) {
 	request, err := http.NewRequestWithContext(c.T.Context(), method, c.URL+c.out(path), strings.NewReader(c.out(body)))
 	if err != nil {
@@ -144,10 +144,10 @@ func (c *Caller) Try(method, path, body string, headers ...string) (Reply, error
 	return c.Do(request)
 }
 
-// out writes the prefix for ~.
+// out replaces ~ by the prefix.
 func (c *Caller) out(text string) string { return strings.ReplaceAll(text, "~", c.Prefix) }
 
-// in writes ~ for the prefix.
+// in replaces the prefix by ~.
 func (c *Caller) in(text string) string {
 	if c.Prefix == "" {
 		return text
@@ -155,7 +155,7 @@ func (c *Caller) in(text string) string {
 	return strings.ReplaceAll(text, c.Prefix, "~")
 }
 
-// Do makes one request as it is.
+// Do sends a request unchanged.
 func (c *Caller) Do(request *http.Request) (Reply, error) {
 	response, err := c.HTTP.Do(request)
 	if err != nil {
@@ -178,27 +178,26 @@ func (c *Caller) Do(request *http.Request) (Reply, error) {
 	return r, nil
 }
 
-// Must is Send, and fails the test unless the status is the one given. As callers should, it sends a request with an
-// id again after an answer without an outcome, which a machine that is too busy may cause; of 201, it may see the
-// replay then.
+// Must is Send, but fails the test unless the answer has the given status. It retries a request with an id if its outcome
+// is unknown, which happens on busy machines. A retry of a request that should get 201 may get 200, as a replay.
 func (c *Caller) Must(status int, method, path, body string, headers ...string) Reply {
 	c.T.Helper()
-	repeatable := method != "POST" || strings.Contains(body, `"id":`) || len(headers) > 0 &&
+	canRetry := method != "POST" || strings.Contains(body, `"id":`) || len(headers) > 0 &&
 		headers[0] == "Idempotency-Key"
 	for sent := 1; ; sent++ {
 		r := c.Send(method, path, body, headers...)
 		switch {
 		case r.Status == status, sent > 1 && status == 201 && r.Status == 200:
 			return r
-		case repeatable && sent <= resends && r.Status > http.StatusNotImplemented:
-			c.T.Logf("%s %s is sent again after %d %s", method, path, r.Status, r.Code())
+		case canRetry && sent <= resends && r.Status > http.StatusNotImplemented:
+			c.T.Logf("retrying %s %s after %d %s", method, path, r.Status, r.Code())
 		default:
-			c.T.Fatalf("%s %s %s: status %d, not %d: %s", method, path, body, r.Status, status, r.Body)
+			c.T.Fatalf("%s %s %s: status %d, want %d: %s", method, path, body, r.Status, status, r.Body)
 		}
 	}
 }
 
-// AtOnce runs n calls at once, and returns their answers. A request to which no answer comes fails t.
+// AtOnce does n calls concurrently and returns their answers. It fails t if a call returns an error.
 func AtOnce(t testing.TB, n int, call func(i int) (Reply, error)) []Reply {
 	t.Helper()
 	answers, errs := make([]Reply, n), make([]error, n)
@@ -220,19 +219,19 @@ func AtOnce(t testing.TB, n int, call func(i int) (Reply, error)) []Reply {
 	return answers
 }
 
-// Eventually polls ok until it is true, and fails t when it is not within the deadline. What answers slowly isn't
-// asked more often for it.
+// Eventually polls ok until it is true, and fails t if the deadline passes first. The pause grows with the time that ok
+// takes, so that a slow server gets fewer polls.
 func Eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
 	t.Helper()
 	pause := 20 * time.Millisecond
 	for end := time.Now().Add(within); ; time.Sleep(pause) {
-		asked := time.Now()
+		began := time.Now()
 		if ok() {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", within, what)
+			t.Fatalf("timeout after %v: %s", within, what)
 		}
-		pause = max(pause, 2*time.Since(asked))
+		pause = max(pause, 2*time.Since(began))
 	}
 }

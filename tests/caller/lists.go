@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// maxPages is far more than any list of a test has.
+// maxPages is more than any list in a test has. It ends an endless list.
 const maxPages = 1000
 
-// All follows a list's cursors to its end, and returns its items. No page may be longer than its limit.
+// All reads all pages of a list and returns the items. It fails the test if a page exceeds the limit.
 func (c *Caller) All(path string, limit int) []map[string]any {
 	c.T.Helper()
 	return c.AllFrom(path, limit, "")
 }
 
-// AllFrom is All, going on from a cursor.
+// AllFrom is All, starting at a cursor.
 func (c *Caller) AllFrom(path string, limit int, from string) []map[string]any {
 	c.T.Helper()
 	items := []map[string]any{}
@@ -31,7 +31,7 @@ func (c *Caller) AllFrom(path string, limit int, from string) []map[string]any {
 			Next *string          `json:"next_cursor"`
 		}
 		if err := json.Unmarshal(got.Body, &page); err != nil || page.Data == nil || len(page.Data) > limit {
-			c.T.Fatalf("%s: a page of %d: %v: %s", path, limit, err, got.Body)
+			c.T.Fatalf("%s: invalid page with limit %d: %v: %s", path, limit, err, got.Body)
 		}
 		items = append(items, page.Data...)
 		if page.Next == nil {
@@ -39,11 +39,11 @@ func (c *Caller) AllFrom(path string, limit int, from string) []map[string]any {
 		}
 		cursor = "&cursor=" + url.QueryEscape(*page.Next)
 	}
-	c.T.Fatalf("%s has no end", path)
+	c.T.Fatalf("%s has too many pages", path)
 	return nil
 }
 
-// Separator is what a path's next parameter follows.
+// Separator returns the character, ? or &, that separates the path from another query parameter.
 func Separator(path string) string {
 	if strings.Contains(path, "?") {
 		return "&"
@@ -51,7 +51,7 @@ func Separator(path string) string {
 	return "?"
 }
 
-// Column is one field of each item.
+// Column returns one field of each item, as text.
 func Column(items []map[string]any, name string) []string {
 	values := make([]string, len(items))
 	for i, item := range items {
@@ -60,7 +60,7 @@ func Column(items []map[string]any, name string) []string {
 	return values
 }
 
-// Each returns one member of each object of a list in a reply.
+// Each returns one member of each object in the list at path.
 func (r Reply) Each(member string, path ...any) (all []any) {
 	list, _ := r.Value(path...).([]any)
 	for i := range list {
@@ -70,7 +70,7 @@ func (r Reply) Each(member string, path ...any) (all []any) {
 	return all
 }
 
-// OpenRegister registers ~USD and ~AAPL and opens ~jane, ~market and ~bank, as the README's example does.
+// OpenRegister registers ~USD and ~AAPL and opens ~jane, ~market and ~bank, as in the README.
 func (c *Caller) OpenRegister() {
 	c.T.Helper()
 	c.Must(201, "PUT", "/v1/assets/~USD", `{"name":"US dollar","scale":2}`)
@@ -83,8 +83,8 @@ func (c *Caller) OpenRegister() {
 	c.Must(201, "PUT", "/v1/accounts/~bank", `{"name":"Bank","overdraft":"unlimited"}`)
 }
 
-// OpenBooks is OpenRegister with ~GOLD, which has no currency, a ~shop, 5,000.00 ~USD for ~jane as ~d-1, and the trade
-// ~t-1 of 10 ~AAPL for 1,500.00 ~USD, settled.
+// OpenBooks does OpenRegister, registers ~GOLD (without a currency), opens ~shop, deposits 5,000.00 ~USD for ~jane (~d-1)
+// and posts the settled trade ~t-1 of 10 ~AAPL for 1,500.00 ~USD.
 func (c *Caller) OpenBooks() {
 	c.T.Helper()
 	c.OpenRegister()

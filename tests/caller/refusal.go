@@ -11,27 +11,27 @@ import (
 	"ledger.example/internal/table"
 )
 
-// A Refusal is a request that is wrong, and what is answered. Without a method it is a POST of the body.
+// A Refusal is a request that the ledger refuses, and the expected answer. The default method is POST.
 type Refusal struct {
-	Name    string // "" for the request itself
+	Name    string // of the subtest; default: method, path and body
 	Method  string
 	Path    string
 	Body    string
-	Headers []string  // name, value, …; a second value of the same name is sent as a second header
-	Reader  io.Reader // sent instead of body when it is set, in chunks and without a length
+	Headers []string  // pairs of name and value; a repeated name is sent twice
+	Reader  io.Reader // if not nil, sent instead of Body, chunked and without a Content-Length
 
 	Status int
 	Code   string
-	Fields []string // every field that the answer must name, in any order
+	Fields []string // all fields that the answer names, in any order
 }
 
-// Absent is the value of a header that is not sent.
+// Absent, as the value of Content-Type, sends no such header.
 const Absent = "\x00"
 
-// nameChars is the longest name of a test.
+// nameChars is the maximum length of a subtest's name.
 const nameChars = 80
 
-// Request makes the request of r. A body is JSON unless a header says otherwise.
+// Request returns the request of r. The default Content-Type of a body is application/json.
 func (r Refusal) Request(c *Caller) (*http.Request, error) {
 	method, body := r.Method, r.Reader
 	if method == "" {
@@ -58,7 +58,7 @@ func (r Refusal) Request(c *Caller) (*http.Request, error) {
 	return request, nil
 }
 
-// String names r as a test.
+// String returns the name of the subtest.
 func (r Refusal) String() string {
 	if r.Name != "" {
 		return r.Name
@@ -66,10 +66,10 @@ func (r Refusal) String() string {
 	return Brief(r.Method + " " + r.Path + " " + r.Body)
 }
 
-// Brief is the beginning of a text, for the name of a test.
+// Brief shortens a text for the name of a subtest.
 func Brief(text string) string { return text[:min(len(text), nameChars)] }
 
-// Refuse sends r, and holds the answer to what is wanted and to what the API promises of an error.
+// Refuse sends r and checks the answer, also with CheckProblem.
 func (c *Caller) Refuse(t testing.TB, r Refusal, internals ...string) Reply {
 	t.Helper()
 	request, err := r.Request(c)
@@ -81,10 +81,10 @@ func (c *Caller) Refuse(t testing.TB, r Refusal, internals ...string) Reply {
 		t.Fatal(err)
 	}
 	if got.Status != r.Status || got.Code() != r.Code {
-		t.Errorf("%d %s instead of %d %s: %s", got.Status, got.Code(), r.Status, r.Code, got.Body)
+		t.Errorf("got %d %s, want %d %s: %s", got.Status, got.Code(), r.Status, r.Code, got.Body)
 	}
 	if want := slices.Sorted(slices.Values(r.Fields)); !slices.Equal(got.Fields(), want) {
-		t.Errorf("fields at fault are %q instead of %q: %s", got.Fields(), want, got.Body)
+		t.Errorf("invalid fields are %q, want %q: %s", got.Fields(), want, got.Body)
 	}
 	CheckProblem(t, got, internals...)
 	return got
@@ -103,44 +103,44 @@ func (r Reply) Fields() []string {
 	return names
 }
 
-// CheckProblem holds an answer to RFC 9457 and to what the API promises of every error: that it shows nothing internal,
-// for one, nor any of the internals given.
+// CheckProblem checks an error against RFC 9457 and the rules of the API for errors. One rule is that it shows nothing
+// internal, such as the given texts.
 func CheckProblem(t testing.TB, r Reply, internals ...string) {
 	t.Helper()
 	if got := r.Header.Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("an error of type %q", got)
+		t.Errorf("error with Content-Type %q", got)
 	}
 	var problem map[string]any
 	if err := json.Unmarshal(r.Body, &problem); err != nil {
-		t.Fatalf("an error that is not JSON: %v: %q", err, r.Body)
+		t.Fatalf("error is not JSON: %v: %q", err, r.Body)
 	}
 	for _, name := range []string{"type", "title", "detail", "code", "request_id"} {
 		if text, _ := problem[name].(string); text == "" {
-			t.Errorf("an error without %s: %s", name, r.Body)
+			t.Errorf("error without %s: %s", name, r.Body)
 		}
 	}
 	code := r.Code()
 	if problem["type"] != "/problems/"+code {
-		t.Errorf("type %v of code %q", problem["type"], code)
+		t.Errorf("type is %v, code is %q", problem["type"], code)
 	}
 	if problem["status"] != float64(r.Status) {
-		t.Errorf("status %v in the body of a %d", problem["status"], r.Status)
+		t.Errorf("body has status %v, answer has %d", problem["status"], r.Status)
 	}
 	if id := r.Header.Get("X-Request-Id"); id != problem["request_id"] {
-		t.Errorf("request %q is called %v in the body", id, problem["request_id"])
+		t.Errorf("X-Request-Id is %q, request_id is %v", id, problem["request_id"])
 	}
 	if list, given := problem["errors"]; given {
 		faults, _ := list.([]any)
 		for _, fault := range faults {
 			members, _ := fault.(map[string]any)
-			_, named := members["field"].(string) // of a key without characters: ""
+			_, named := members["field"].(string) // "" if the invalid key is empty
 			rule, _ := members["rule"].(string)
 			if !named || rule == "" || len(members) != 2 {
-				t.Errorf("a fault that does not say what is wrong: %v", fault)
+				t.Errorf("invalid item of errors: %v", fault)
 			}
 		}
 		if len(faults) == 0 {
-			t.Errorf("an empty list of errors: %s", r.Body)
+			t.Errorf("empty errors: %s", r.Body)
 		}
 	}
 	for name, with := range map[string]bool{
@@ -150,7 +150,7 @@ func CheckProblem(t testing.TB, r Reply, internals ...string) {
 		"Location":    false,
 	} {
 		if given := r.Header.Get(name) != ""; given != with {
-			t.Errorf("%d with the header %s: %q", r.Status, name, r.Header.Get(name))
+			t.Errorf("status %d: header %s is %q", r.Status, name, r.Header.Get(name))
 		}
 	}
 	known := []string{"type", "title", "status", "detail", "code", "request_id", "errors"}
@@ -158,7 +158,7 @@ func CheckProblem(t testing.TB, r Reply, internals ...string) {
 		funds := []string{"account", "asset", "available", "requested"}
 		for _, name := range funds {
 			if text, _ := problem[name].(string); text == "" {
-				t.Errorf("a refusal for funds without %s: %s", name, r.Body)
+				t.Errorf("insufficient_funds without %s: %s", name, r.Body)
 			}
 		}
 		known = append(known, funds...)
@@ -176,23 +176,22 @@ func CheckProblem(t testing.TB, r Reply, internals ...string) {
 	}
 	for name := range problem {
 		if !slices.Contains(known, name) {
-			t.Errorf("an error of code %q with a member %q: %s", code, name, r.Body)
+			t.Errorf("error %q has an unknown member %q: %s", code, name, r.Body)
 		}
 	}
 	for _, internal := range append(internals, "dynamo", "Dynamo", "amazon", "goroutine", ".go:", "operation error",
 		table.AccountKey("").PK, table.TransactionKey("").PK) {
 		if strings.Contains(string(r.Body), internal) {
-			t.Errorf("an error that shows %q: %s", internal, r.Body)
+			t.Errorf("error shows the internal text %q: %s", internal, r.Body)
 		}
 	}
 }
 
-// ByRequestAlone reports whether a code follows from the request alone, so that it is answered without a read of the
+// ByRequestAlone reports whether a code depends only on the request, so that the API answers it without reading the
 // table.
 func ByRequestAlone(code string) bool {
 	return slices.Contains([]string{
 		"not_found", "method_not_allowed", "unsupported_media_type", "body_too_large", "malformed_body",
-		"invalid_request",
-		"invalid_cursor", "unbalanced",
+		"invalid_request", "invalid_cursor", "unbalanced",
 	}, code)
 }

@@ -16,16 +16,16 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// signatureAge is how far a signature's time may be from the gateway's clock.
+// signatureAge is the maximum difference between the time of a signature and the gateway's clock.
 const signatureAge = 5 * time.Minute
 
-// IAM lets in what one identity has signed for a region, with Signature Version 4.
+// IAM accepts requests that one identity has signed for a region with Signature Version 4.
 type IAM struct {
 	aws.Credentials
 	Region string
 }
 
-// Authorize implements Authorizer. An HTTP API says no more of a refusal than this.
+// Authorize implements Authorizer. Like an HTTP API, it gives no reason for a refusal.
 func (i IAM) Authorize(r *http.Request, body []byte) (*Identity, error) {
 	if err := i.Verify(r, body); err != nil {
 		refusal := Message(http.StatusForbidden, "Forbidden")
@@ -37,8 +37,8 @@ func (i IAM) Authorize(r *http.Request, body []byte) (*Identity, error) {
 	}}, nil
 }
 
-// Verify returns nil, or how the signature of a request differs from the one that it must have. It signs what was
-// received once more, with AWS's own signer, and compares.
+// Verify checks the signature of a request. It signs the received request with AWS's own signer and compares. The error
+// says how the signatures differ.
 func (i IAM) Verify(r *http.Request, body []byte) error {
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil || time.Since(at).Abs() > signatureAge {
@@ -50,14 +50,15 @@ func (i IAM) Verify(r *http.Request, body []byte) error {
 	if got := r.Header.Get("X-Amz-Security-Token"); got != i.SessionToken {
 		return fmt.Errorf("session token %q, want %q", got, i.SessionToken)
 	}
-	// A gateway may sign the path as it came, or decode it first: segments must be escaped in the one canonical way.
+	// A gateway may use the path as received or decode it first. Both give the same signature only if each segment has
+	// the canonical escaping.
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	for segment := range strings.SplitSeq(path, "/") {
 		if decoded, err := url.PathUnescape(segment); err != nil || url.QueryEscape(decoded) != segment {
 			return fmt.Errorf("path %s: %q is not canonical", path, segment)
 		}
 	}
-	again, err := http.NewRequest(r.Method, "http://"+r.Host+r.RequestURI, bytes.NewReader(body))
+	resigned, err := http.NewRequest(r.Method, "http://"+r.Host+r.RequestURI, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -69,17 +70,18 @@ func (i IAM) Verify(r *http.Request, body []byte) error {
 	}
 	for _, name := range signed {
 		if name != "Host" && name != "Content-Length" {
-			again.Header[name] = r.Header.Values(name)
+			resigned.Header[name] = r.Header.Values(name)
 		}
 	}
 	if !slices.Contains(signed, "Content-Length") { // curl leaves it out
-		again.ContentLength = 0
+		resigned.ContentLength = 0
 	}
 	sum := sha256.Sum256(body)
-	if err := v4.NewSigner().SignHTTP(r.Context(), i.Credentials, again, hex.EncodeToString(sum[:]), "execute-api", i.Region, at); err != nil {
+	err = v4.NewSigner().SignHTTP(r.Context(), i.Credentials, resigned, hex.EncodeToString(sum[:]), "execute-api", i.Region, at)
+	if err != nil {
 		return err
 	}
-	if got, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); got != want {
+	if got, want := r.Header.Get("Authorization"), resigned.Header.Get("Authorization"); got != want {
 		return fmt.Errorf("authorization %s, want %s", got, want)
 	}
 	return nil
@@ -95,13 +97,14 @@ func signedHeaders(r *http.Request) (names []string) {
 	return names
 }
 
-// Everybody lets in every request, as one identity.
+// Everybody accepts every request, as one identity.
 type Everybody Identity
 
 // Authorize implements Authorizer.
 func (e Everybody) Authorize(*http.Request, []byte) (*Identity, error) { return (*Identity)(&e), nil }
 
-// Tokens lets in requests with a bearer token, by the claims of each. An expired token has the claim expired.
+// Tokens accepts requests with one of these bearer tokens, and maps each token to its claims. A token with the claim
+// "expired" is refused.
 type Tokens map[string]map[string]string
 
 // Authorize implements Authorizer.

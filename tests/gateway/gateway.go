@@ -1,5 +1,5 @@
-// Package gateway stands in for an API Gateway HTTP API, for tests. It lets requests in by their signatures or their
-// tokens, and passes them to a function as events (payload format 2.0).
+// Package gateway emulates an API Gateway HTTP API for tests. It authorizes requests by signature or token, and passes
+// them to a function as events (payload format 2.0).
 package gateway
 
 import (
@@ -19,31 +19,31 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// Function is a function behind the gateway.
+// Function is a Lambda function behind the gateway.
 type Function = func(context.Context, lambdaevents.APIGatewayV2HTTPRequest) (
 	lambdaevents.APIGatewayV2HTTPResponse, error)
 
-// Identity is who sent a request, as an authorizer vouches for it.
+// Identity is the authenticated sender of a request.
 type Identity = lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription
 
-// An Authorizer says who sent a request. Error: an Answer, with which the gateway refuses the request.
+// An Authorizer authenticates requests. Its error is the Answer with which the gateway refuses the request.
 type Authorizer interface {
 	Authorize(r *http.Request, body []byte) (*Identity, error)
 }
 
-// Answer is one of the gateway's own, which no function made.
+// Answer is an answer of the gateway itself, without a call of the function.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
-	Reason string // for whoever reads a failed test
+	Reason string // for the output of a failed test
 }
 
 func (a Answer) Error() string { return a.Reason }
 
 // Message returns the gateway's own answer in JSON.
 func Message(status int, message string) Answer {
-	text, _ := json.Marshal(map[string]string{"message": message}) // texts always can
+	text, _ := json.Marshal(map[string]string{"message": message}) // cannot fail for strings
 	return Answer{Status: status, Body: string(text), Reason: message}
 }
 
@@ -59,7 +59,7 @@ type Gateway struct {
 	refused []string
 }
 
-// New starts a gateway, which ends with t.
+// New starts a gateway, and stops it at the end of t.
 func New(t testing.TB, a Authorizer, f Function) *Gateway {
 	t.Helper()
 	g := &Gateway{authorizer: a, function: f}
@@ -68,14 +68,14 @@ func New(t testing.TB, a Authorizer, f Function) *Gateway {
 	return g
 }
 
-// Fail lets the gateway answer all requests by itself, those that may pass too, until it is given nil.
+// Fail makes the gateway answer all authorized requests with an Answer; nil ends that.
 func (g *Gateway) Fail(with *Answer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.faulty = with
 }
 
-// Refused returns why requests were refused, so far.
+// Refused returns the refused requests so far, with reasons.
 func (g *Gateway) Refused() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,8 +85,8 @@ func (g *Gateway) Refused() []string {
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := g.pass(w, r); err != nil {
-		answer, isOwn := errors.AsType[Answer](err)
-		if !isOwn {
+		answer, ok := errors.AsType[Answer](err)
+		if !ok {
 			answer = Message(http.StatusInternalServerError, "Internal Server Error")
 		}
 		for name, values := range answer.Header {
@@ -120,7 +120,7 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// A function does not learn that its caller has gone.
+	// Lambda does not cancel a function when the client disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 	defer cancel()
 	out, err := g.function(ctx, event)
@@ -141,8 +141,8 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Event is what the gateway makes of a request (payload format 2.0): the path decoded once, names of headers in lower
-// case, values of one name joined by commas, and a body in base64 unless its type is one of text.
+// Event converts a request to an event (payload format 2.0). The path is decoded once, header names are in lower case,
+// values of the same header are joined by commas, and a body that is not text is in base64.
 func Event(r *http.Request, body []byte, who *Identity) (e lambdaevents.APIGatewayV2HTTPRequest, err error) {
 	e.Version, e.RawPath, e.RawQueryString = "2.0", r.URL.Path, r.URL.RawQuery
 	e.Headers = map[string]string{"host": r.Host}

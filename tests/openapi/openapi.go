@@ -1,4 +1,4 @@
-// Package openapi holds what the API answers to the description that it gives of itself.
+// Package openapi checks answers of the API against its own openapi.json.
 package openapi
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Document is what tests read of openapi.json. Its methods are safe for concurrent use.
+// Document has the parts of openapi.json that tests use. Its methods are safe for concurrent use.
 type Document struct {
 	Paths      map[string]map[string]Operation `json:"paths"`
 	Components struct {
@@ -26,12 +26,12 @@ type Document struct {
 	compiler *jsonschema.Compiler
 }
 
-// Reference leads to a part of the document: "#/components/…".
+// Reference is a reference to a part of the document: "#/components/…".
 type Reference struct {
 	Ref string `json:"$ref"`
 }
 
-// Operation is what is described of a method of a path.
+// Operation describes a method of a path.
 type Operation struct {
 	OperationID string      `json:"operationId"`
 	Summary     string      `json:"summary"`
@@ -43,7 +43,7 @@ type Operation struct {
 	Responses map[string]Response `json:"responses"`
 }
 
-// Parameter is one of a query, a path or the headers.
+// Parameter describes a parameter in a query, a path or a header.
 type Parameter struct {
 	Name     string `json:"name"`
 	In       string `json:"in"`
@@ -52,7 +52,7 @@ type Parameter struct {
 	Schema   struct{ Default any }
 }
 
-// Response is what is answered with one status.
+// Response describes the answer with one status.
 type Response struct {
 	Reference
 	Description string           `json:"description"`
@@ -60,7 +60,7 @@ type Response struct {
 	Content     map[string]Media `json:"content"`
 }
 
-// Media is a body of one media type.
+// Media describes a body of one media type.
 type Media struct {
 	Schema   Reference `json:"schema"`
 	Examples map[string]struct {
@@ -68,7 +68,7 @@ type Media struct {
 	} `json:"examples"`
 }
 
-// Read reads the document.
+// Read parses the document.
 func Read(t testing.TB, text []byte) *Document {
 	t.Helper()
 	d := &Document{compiler: jsonschema.NewCompiler()}
@@ -87,35 +87,35 @@ func Read(t testing.TB, text []byte) *Document {
 	return d
 }
 
-// Response follows a reference to a response.
+// Response resolves a reference to a response.
 func (d *Document) Response(t testing.TB, r Response) Response {
 	t.Helper()
 	if r.Ref == "" {
 		return r
 	}
-	found, ok := d.Components.Responses[strings.TrimPrefix(r.Ref, "#/components/responses/")]
+	resolved, ok := d.Components.Responses[strings.TrimPrefix(r.Ref, "#/components/responses/")]
 	if !ok {
 		t.Fatalf("no response %s", r.Ref)
 	}
-	return found
+	return resolved
 }
 
-// ParametersOf follows the references of an operation to its parameters.
+// ParametersOf resolves the references of an operation to its parameters.
 func (d *Document) ParametersOf(t testing.TB, o Operation) []Parameter {
 	t.Helper()
 	all := make([]Parameter, len(o.Parameters))
 	for i, r := range o.Parameters {
-		found, ok := d.Components.Parameters[strings.TrimPrefix(r.Ref, "#/components/parameters/")]
+		parameter, ok := d.Components.Parameters[strings.TrimPrefix(r.Ref, "#/components/parameters/")]
 		if !ok {
 			t.Fatalf("no parameter %s", r.Ref)
 		}
-		all[i] = found
+		all[i] = parameter
 	}
 	return all
 }
 
-// Needed returns the query of an operation that has its required parameters, with the document's examples.
-func (d *Document) Needed(t testing.TB, o Operation) url.Values {
+// RequiredQuery returns the required query parameters of an operation, with the examples of the document as values.
+func (d *Document) RequiredQuery(t testing.TB, o Operation) url.Values {
 	query := url.Values{}
 	for _, p := range d.ParametersOf(t, o) {
 		if p.In == "query" && p.Required {
@@ -125,7 +125,7 @@ func (d *Document) Needed(t testing.TB, o Operation) url.Values {
 	return query
 }
 
-// Fits reports whether a path is one of a pattern's, in which names in braces stand for ids.
+// Fits reports whether a path matches a pattern such as /v1/assets/{asset}.
 func Fits(pattern, path string) bool {
 	for {
 		wanted, restOfPattern, moreWanted := strings.Cut(pattern, "/")
@@ -140,8 +140,8 @@ func Fits(pattern, path string) bool {
 	}
 }
 
-// CheckAnswer fails t unless the document has the answer to a request, with its status, media type and schema. Of a
-// path or a method that the document doesn't have, there is nothing to check.
+// CheckAnswer fails t unless the document describes the answer to a request: its status, media type and schema. It
+// ignores paths and methods that the document does not have.
 func (d *Document) CheckAnswer(t testing.TB, method, path string, status int, mediaType string, body []byte) {
 	t.Helper()
 	for pattern, operations := range d.Paths {
@@ -156,7 +156,7 @@ func (d *Document) CheckAnswer(t testing.TB, method, path string, status int, me
 		bare, _, _ := strings.Cut(mediaType, ";") // without its charset
 		media, described := d.Response(t, response).Content[bare]
 		if !ok || len(body) > 0 && !described {
-			t.Errorf("%s %s has no answer %d of %q", method, pattern, status, mediaType)
+			t.Errorf("%s %s: undocumented answer %d with Content-Type %q", method, pattern, status, mediaType)
 		} else if media.Schema.Ref != "" {
 			d.Check(t, media.Schema.Ref, body)
 		}
@@ -171,7 +171,7 @@ func (d *Document) Check(t testing.TB, ref string, text []byte) {
 	}
 }
 
-// Validate tells why text is not valid against the schema at ref; nil if it is.
+// Validate validates text against the schema at ref.
 func (d *Document) Validate(t testing.TB, ref string, text []byte) error {
 	t.Helper()
 	d.mu.Lock()
