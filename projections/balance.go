@@ -8,22 +8,22 @@ import (
 	"ledger.example/events"
 )
 
-// Balance is the projection of one pair: three nested folds. A zero Balance with a pair is one that was never written.
+// Balance is the projection of one pair: three nested folds. A zero Balance with a pair was never written.
 type Balance struct {
 	events.Pair
 	Version    int64        // compared by every write; 0: never written
-	Base       Fold         // all closed segments
-	Seal       Fold         // everything that was settled when a refold began to read
-	Head       Fold         // everything counted: what reads show
+	Base       Fold         // the sum of all closed segments
+	Seal       Fold         // the postings that were settled when a refold began to read
+	Head       Fold         // all counted postings: the balance that readers see
 	First      events.KSUID // the earliest posting counted
-	Unfinished bool         // saved halfway: the rest must be read; until then Seal may be ahead of Head
+	Unfinished bool         // saved before all postings were read; Seal may be ahead of Head
 }
 
-// AsOf returns the newest posting that is shown, "" when there is none.
+// AsOf returns the newest posting in the head, "" if there is none.
 func (b Balance) AsOf() events.KSUID { return b.Head.Through }
 
 // SettleAt moves the seal of b to f, a fold of b's postings. If the seal is then at least `every` postings ahead of
-// the base, the stretch between them is returned as a segment, and the base moves to the seal. Error:
+// the base, SettleAt returns the stretch between them as a segment, and moves the base to the seal. Error:
 // events.ErrOverflow.
 func (b *Balance) SettleAt(f Fold, every int64) (closed Segment, ok bool, err error) {
 	b.Seal = f
@@ -39,9 +39,9 @@ func (b *Balance) SettleAt(f Fold, every int64) (closed Segment, ok bool, err er
 	return closed, true, nil
 }
 
-// CountOn counts the postings that follow the seal, all of them and in order. The seal follows through those below
-// settled. Each segment that this closes goes to closed, which may write b as it is then. Errors: those of postings,
-// Add, SettleAt and closed.
+// CountOn counts postings, which must be all postings after the seal, in order. The seal moves past those below
+// settled. Each segment that this closes is passed to closed, which may save b. Errors: those of postings, Add,
+// SettleAt and closed.
 func (b *Balance) CountOn(
 	postings iter.Seq2[Posting, error], settled events.KSUID, every int64, closed func(Segment) error,
 ) error {
@@ -69,8 +69,8 @@ func (b *Balance) CountOn(
 	return nil
 }
 
-// Corrected returns b with late in every fold that covers the stretch through `through`: what a recount of the
-// stretch found in addition. first is the stretch's first posting. What an unfinished balance shows does not change.
+// Corrected returns b with late added to every fold that covers the stretch ending at through. late is the fold of the
+// stretch's late postings. first is the stretch's first posting. The head of an unfinished balance does not change.
 // Error: events.ErrOverflow.
 func (b Balance) Corrected(through events.KSUID, late Fold, first events.KSUID) (Balance, error) {
 	var err error
@@ -91,9 +91,9 @@ func (b Balance) Corrected(through events.KSUID, late Fold, first events.KSUID) 
 	return b, nil
 }
 
-// FirstVersion returns the version from which an item without one counts on, given the store's clock; 0 if the clock
-// is unknown. A write on a version of before the item was lost may still arrive, and must fail. So the first version
-// is far above what counting from 1 could have reached.
+// FirstVersion returns the initial version of an item, given the store's clock; 0 if the clock is unknown. If the item
+// was lost, a write that compares one of its old versions may still be in flight, and must fail. So the initial version
+// is far above any version that the lost item can have had.
 func FirstVersion(at time.Time) int64 {
 	if at.IsZero() {
 		return 0

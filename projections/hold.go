@@ -9,17 +9,17 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Transaction is a transaction as lists have it.
+// Transaction is a transaction in a list.
 type Transaction struct {
 	Header events.TransactionPosted
-	Ended  *events.HoldEnded // of a hold that has ended, else nil
+	Ended  *events.HoldEnded // set for a hold that has ended
 }
 
-// Hold is a transaction that is a hold. Each account in its legs has an entry of it; one more lists it by expiry while
-// it is open.
+// Hold is a transaction that is a hold. It has an entry for each account in its legs. While it is open, it also has an
+// entry in the list by expiry.
 type Hold = Transaction
 
-// StatusHeld is the status of an open hold. That of an ended one is its outcome.
+// StatusHeld is the status of an open hold. The status of an ended hold is its outcome.
 const StatusHeld = "held"
 
 // Status returns StatusHeld or the outcome.
@@ -30,7 +30,7 @@ func (h Hold) Status() string {
 	return string(h.Ended.Outcome)
 }
 
-// Version is what entries of the hold are compared by: 1 while it is open, 2 once it has ended.
+// Version is the version of the hold's entries: 1 while it is open, 2 once it has ended.
 func (h Hold) Version() int64 {
 	if h.Ended == nil {
 		return 1
@@ -38,7 +38,7 @@ func (h Hold) Version() int64 {
 	return 2
 }
 
-// Accounts returns the accounts in the legs, each once, in their order.
+// Accounts returns the accounts in the legs, in the order of the legs and without duplicates.
 func (h Hold) Accounts() []string {
 	var accounts []string
 	known := make(map[string]bool)
@@ -51,19 +51,19 @@ func (h Hold) Accounts() []string {
 	return accounts
 }
 
-// RefreshHold makes every entry of a hold what its header and its end say. An entry never replaces a newer one, so
-// late and repeated calls do no harm. Errors: those of the ports; store.ErrConflict when the header is not visible yet.
+// RefreshHold writes all entries of a hold from its header and its end. An entry never replaces a newer one, so late
+// and repeated calls are safe. Errors: those of the ports; store.ErrConflict when the header is not visible yet.
 func (p *Projector) RefreshHold(ctx context.Context, id string) error {
 	return p.refreshHold(ctx, id, false)
 }
 
-// refreshHold is RefreshHold. When a posting was seen that ends the hold, it waits until the end itself is visible:
-// no later record would tell of it.
+// refreshHold is RefreshHold. ended reports that a posting of the hold's end was seen. Then refreshHold waits until the
+// end itself is visible, since no later record would trigger another refresh.
 func (p *Projector) refreshHold(ctx context.Context, id string, ended bool) error {
 	return p.retryOnConflict(ctx, func() error {
 		h, err := p.views.Hold(ctx, id)
 		switch {
-		case errors.Is(err, store.ErrAbsent): // a posting was seen: its transaction is being committed
+		case errors.Is(err, store.ErrAbsent): // its posting was seen, so the transaction is being committed
 			return fmt.Errorf("header of hold %s is not visible: %w", id, store.ErrConflict)
 		case err != nil:
 			return fmt.Errorf("read hold: %w", err)
@@ -77,13 +77,14 @@ func (p *Projector) refreshHold(ctx context.Context, id string, ended bool) erro
 	})
 }
 
-// refreshUnnamed refreshes the holds of those postings of k whose records do not name them: they are read for it.
+// refreshUnnamed refreshes the holds of postings of k whose records have no figures, and so do not name the hold. It
+// reads these postings.
 func (p *Projector) refreshUnnamed(ctx context.Context, k events.Pair, dirty []dirtyPosting) error {
 	for _, d := range dirty {
 		if d.figures != nil {
 			continue
 		}
-		before := d.id[:len(d.id)-1] // a text that sorts before it, and after nearly every other posting
+		before := d.id[:len(d.id)-1] // sorts before this posting, and after nearly every other
 		for posting, err := range ReadPostings(ctx, p.views, k, before, d.id) {
 			if err == nil && posting.ID == d.id && posting.Hold != "" {
 				err = p.refreshHold(ctx, posting.Hold, posting.Phase.Ends())

@@ -16,14 +16,14 @@ import (
 type ListedEntry struct {
 	ID          events.KSUID // of the header's first leg
 	Transaction string       // id
-	Held        bool         // the transaction is a hold: its outcome is to be read, too
-	Void        bool         // it was wrong and lists nothing: readers skip it
+	Held        bool         // the transaction is a hold: its end must be read, too
+	Void        bool         // the entry was wrong: readers skip it
 }
 
-// IndexedMax is the most metadata keys that can be indexed: each costs a write unit for each transaction that has it.
+// IndexedMax is the maximum number of indexed metadata keys. Each costs a write unit for each transaction that has it.
 const IndexedMax = 5
 
-// ParseIndexed reads the metadata keys that are indexed, with commas between them; "" are none.
+// ParseIndexed parses the comma-separated list of indexed metadata keys. "" is the empty list.
 func ParseIndexed(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -51,21 +51,21 @@ const (
 	JournalHeld   = StatusHeld
 )
 
-// JournalEntry says that something was posted.
+// JournalEntry records one event of a transaction: it was posted or held, or its hold ended.
 type JournalEntry struct {
 	Event       string    // JournalPosted, JournalHeld or a hold's outcome
 	At          time.Time // when it was recorded, UTC, whole microseconds
 	Transaction string    // id
 }
 
-// JournalPage is what the journal says of one batch of the stream. No page is ever written again.
+// JournalPage has the journal entries of one batch of the stream. A page is never rewritten, except to make it void.
 type JournalPage struct {
-	ID      events.KSUID // minted right before it was written
+	ID      events.KSUID // minted right before the write
 	Entries []JournalEntry
-	Void    bool // it was wrong and says nothing: readers skip it
+	Void    bool // the page was wrong: readers skip it
 }
 
-// JournalEvent reports whether the journal has entries of such an event.
+// JournalEvent reports whether event is an event of the journal.
 func JournalEvent(event string) bool {
 	switch event {
 	case JournalPosted, JournalHeld,

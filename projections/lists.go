@@ -8,30 +8,30 @@ import (
 	"ledger.example/events"
 )
 
-// Reversal is a transaction that reversed another one, of whose reversals it has a number.
+// Reversal is a transaction that reversed another one. The reversals of one transaction are numbered from 1.
 type Reversal struct {
 	Number int64
 	Header events.TransactionPosted
 }
 
-// Search says which transactions are listed.
+// Search selects transactions.
 type Search struct {
-	Span               // posted in it
-	Key, Value  string // with this value of an indexed metadata key; Key "": whatever their metadata
+	Span               // when they were posted
+	Key, Value  string // an indexed metadata key and its value; Key "": any metadata
 	OldestFirst bool
 }
 
 // Slice asks for one page of a list. A position is the id, or in histories the KSUID, of the last element already
 // returned.
 type Slice struct {
-	After string // the position to go on after; "": from the beginning
+	After string // the position to continue after; "": from the beginning
 	Limit int    // 1 to 100
 }
 
 // Listed is one page of a list. A page may be short, even empty, before the end.
 type Listed[T any] struct {
 	Items []T
-	Next  string // the position to go on after; "": the end
+	Next  string // the position to continue after; "": the end
 }
 
 // Span bounds a history by time: From is included, To excluded. A zero time leaves that side open.
@@ -40,74 +40,74 @@ type Span struct{ From, To time.Time }
 // Holder is an account.
 type Holder struct {
 	Opened *events.AccountOpened  // nil if it is not visible
-	Newest *events.AccountChanged // its newest change, nil if there is none
+	Newest *events.AccountChanged // its newest change; nil: it never changed
 }
 
-// Holding is a balance with the account whose it is.
+// Holding is a balance with its account.
 type Holding struct {
 	Balance
 	Holder
 }
 
-// Page is an account with what it holds.
+// Page is an account with its summary and balances.
 type Page struct {
 	Holder
 	Summary  Summary
 	Balances Listed[Balance]
 }
 
-// AccountVersion is an account from one change on, or from its opening on.
+// AccountVersion is one version of an account: its opening, or a change.
 type AccountVersion struct {
-	Is  events.AccountChanged  // with Number 1, the opening
-	Was *events.AccountChanged // the version before, nil of the opening
+	Is  events.AccountChanged  // Number 1 is the opening
+	Was *events.AccountChanged // the previous version; nil: Is is the opening
 }
 
 // Lists is the store as plain reads need it. Reads are eventually consistent and make one request each, unless stated
 // otherwise. All methods are safe for concurrent use. Errors: ErrThrottled, ErrUnavailable, ErrMalformedItem of
 // package store.
 type Lists interface {
-	// Balance reads one balance, the zero balance when there is none.
+	// Balance reads one balance. It returns the zero balance if none is stored.
 	Balance(ctx context.Context, k events.Pair) (Holding, error)
-	// Balances reads an account, and lists its balances by asset. Behind the first page it makes two requests.
+	// Balances reads an account, and lists its balances by asset. After the first page it makes two requests.
 	Balances(ctx context.Context, account string, s Slice) (Holder, Listed[Balance], error)
 	// AccountPage reads an account, its summary and its first balances, at most limit.
 	AccountPage(ctx context.Context, account string, limit int) (Page, error)
-	// Newest reads the account and its newest n postings of all assets. The account is nil if the history index lacks
-	// it.
+	// Newest reads the account and its newest n postings of all assets. The account is nil if the history index does
+	// not have it.
 	Newest(ctx context.Context, account string, n int) (*events.AccountOpened, Listed[events.PostingRecorded], error)
 	// History lists an account's postings of all assets, newest first.
 	History(ctx context.Context, account string, span Span, s Slice) (Listed[events.PostingRecorded], error)
 	// HistoryOf lists an account's postings of one asset, newest first; if strong, by a consistent read.
 	HistoryOf(ctx context.Context, k events.Pair, span Span, s Slice, strong bool) (
 		Listed[events.PostingRecorded], error)
-	// HoldsOf lists the holds that have legs on an account, newest first; with a status, those of that status only.
+	// HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.
 	HoldsOf(ctx context.Context, account, status string, s Slice) (Listed[Hold], error)
-	// OpenHolds lists all open holds, those that expire first first. Positions are the time of expiry, as
-	// events.FormatTime writes it, a # and the id. A page may be short. It makes one
-	// request for each partition of the list, and one for each hundred holds.
+	// OpenHolds lists all open holds in the order of their expiry. Positions are the time of expiry, as
+	// events.FormatTime writes it, a # and the id. A page may be short. It makes one request for each partition of the
+	// list, and one for each hundred holds.
 	OpenHolds(ctx context.Context, s Slice) (Listed[Hold], error)
-	// Holders lists the balances of an asset by account. It makes one request, and one for each 33 balances.
+	// Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
 	Holders(ctx context.Context, asset string, s Slice) (Listed[Holding], error)
 	// Assets lists the assets whose ids have a prefix, by id.
 	Assets(ctx context.Context, prefix string, s Slice) (Listed[events.AssetRegistered], error)
-	// Accounts lists the accounts whose ids have a prefix, by id, those that never changed without their profiles. It
-	// makes two requests.
+	// Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its
+	// profile. It makes two requests.
 	Accounts(ctx context.Context, prefix string, s Slice) (Listed[Holder], error)
-	// Changes lists the versions of an account, newest first; positions are their numbers. It reads consistently, and
-	// makes another request for the opening.
+	// Changes lists the versions of an account, newest first; positions are their numbers. It is strongly consistent,
+	// and makes a second request for the opening.
 	Changes(ctx context.Context, account string, s Slice) (Listed[AccountVersion], error)
-	// ReversalsOf lists the transactions that reversed one, oldest first; positions are their numbers. It reads
-	// consistently, and makes two requests.
+	// ReversalsOf lists the reversals of a transaction, oldest first; positions are their numbers. It is strongly
+	// consistent, and makes two requests.
 	ReversalsOf(ctx context.Context, transaction string, s Slice) (Listed[Reversal], error)
 	// Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
-	// request for each partition of the list, which of those with a value of metadata is one, and one for each hundred
-	// items that it found: these are read consistently. A page may be short.
+	// request for each partition of the list (a metadata value has one), and one strongly consistent request for each
+	// hundred items found. A page may be short.
 	Transactions(ctx context.Context, by Search, s Slice) (Listed[Transaction], error)
 	// Members lists the current members of an account by user.
 	Members(ctx context.Context, account string, s Slice) (Listed[Membership], error)
-	// AccountsOf lists the accounts that a user reaches: first those of its own memberships, by account, then those of
-	// each of its groups, by group and account. An account comes once for each way to it. It makes two requests at the
-	// same time, and then one for each group. A page goes through a few groups at most, and may be short.
+	// AccountsOf lists the accounts that a user has a role on: first its own memberships, by account, then the accounts
+	// of each of its groups, by group and account. An account may be listed several times. It makes two requests in
+	// parallel, and then one for each group. A page reads only a few groups, and may be short.
 	AccountsOf(ctx context.Context, user string, s Slice) (Listed[Reach], error)
 
 	// Groups lists the groups whose ids have a prefix, by id.
@@ -120,27 +120,27 @@ type Lists interface {
 	GroupAccounts(ctx context.Context, group string, s Slice) (Listed[Grouped], error)
 	// AccountGroups lists the groups of an account.
 	AccountGroups(ctx context.Context, account string, s Slice) (Listed[Grouped], error)
-	// GroupTotals adds up what the accounts of a group hold, by asset, and returns how many accounts there are. It
-	// makes one request, and one for each account; it is no snapshot. Errors: also ErrTooManyAccounts, beyond
-	// TotalsAccounts of them, and events.ErrOverflow.
+	// GroupTotals adds up the balances of a group's accounts, by asset, and returns the number of accounts. It makes
+	// one request, and one for each account; the totals are not a snapshot. Errors: also ErrTooManyAccounts for more
+	// than TotalsAccounts accounts, and events.ErrOverflow.
 	GroupTotals(ctx context.Context, group string, s Slice) (totals Listed[Total], accounts int, err error)
 }
 
-// TotalsAccounts is the most accounts whose balances are added up.
+// TotalsAccounts is the maximum number of accounts for GroupTotals.
 const TotalsAccounts = 1000
 
-// ErrTooManyAccounts is the error of adding up more than TotalsAccounts accounts.
+// ErrTooManyAccounts is returned by GroupTotals for a group with more than TotalsAccounts accounts.
 var ErrTooManyAccounts = errors.New("the group has too many accounts to add up")
 
-// Reach is an account that a user reaches with a role.
+// Reach is an account on which a user has a role.
 type Reach struct {
-	Membership        // its Account is reached
-	Through    string // the group, "" for a role on the account itself
+	Membership        // Account is the account, also if the role is a group's
+	Through    string // the group; "": the role is on the account itself
 }
 
-// Total is what the accounts of a group hold of an asset.
+// Total is the sum of the balances of a group's accounts in one asset.
 type Total struct {
 	Asset    string
 	Accounts int // that hold or held it
-	Fold         // without a last posting: it is of many accounts
+	Fold         // Through is empty
 }

@@ -19,7 +19,7 @@ type Membership struct {
 // Grouped is the projection of one account's place in one group.
 type Grouped struct {
 	Account, Group string
-	Out            bool  // it was taken out
+	Out            bool  // the account was taken out of the group
 	Number         int64 // of the change of the account's groups that it shows
 }
 
@@ -31,9 +31,9 @@ func (m Membership) Key() table.Key {
 	return table.MembershipKey(m.Account, m.User)
 }
 
-// RefreshMembership makes the membership of a user on an account or in a group what the newest grant or revocation
-// says. A membership never replaces one of a higher number, so late and repeated calls do no harm. Errors:
-// store.ErrAbsent when there is no grant; those of the ports; store.ErrConflict when others kept writing first.
+// RefreshMembership writes the membership of a user on an account or in a group from the newest grant or revocation. A
+// membership never replaces one with a higher number, so late and repeated calls are safe. Errors: store.ErrAbsent if
+// there is no grant; those of the ports; store.ErrConflict after too many conflicts.
 func (p *Projector) RefreshMembership(ctx context.Context, of Membership) error {
 	return p.retryOnConflict(ctx, func() error {
 		m, err := p.views.NewestGrant(ctx, of)
@@ -47,10 +47,9 @@ func (p *Projector) RefreshMembership(ctx context.Context, of Membership) error 
 	})
 }
 
-// RefreshGrouped brings account's places in the groups up to date that its changes from a number on name. Each change
-// names the one group that it adds or removes, and each is refreshed by a record of its own at the latest: so whoever
-// reads the newest one and then stalls can write nothing that is older than what a later change says of the same group.
-// A place never replaces one of a higher number. Errors: as of RefreshMembership.
+// RefreshGrouped writes account's places in the groups that are named by its changes from the number `from` on. Each
+// change adds or removes one group, and has its own stream record that triggers a refresh. A place never replaces one
+// with a higher number, so a slow writer cannot undo a later change. Errors: those of RefreshMembership.
 func (p *Projector) RefreshGrouped(ctx context.Context, account string, from int64) error {
 	return p.retryOnConflict(ctx, func() error {
 		places, err := p.views.GroupedSince(ctx, account, from)

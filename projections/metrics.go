@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// effort is what refolding one balance took, over all its attempts.
+// effort is the cost of refolding one balance, over all attempts.
 type effort struct {
 	postings  int64 // read
-	conflicts int64 // attempts that ended because others wrote first
+	conflicts int64 // attempts that ended in a conflict
 	written   bool
-	cached    bool          // whether the cache had the balance that the last attempt read
+	cached    bool          // the last attempt found the balance in the cache
 	lag       time.Duration // from the newest dirty posting to the end of the refold, if it wrote
 }
 
-// logBatch writes one line about a batch that had something to project. Attributes in capitals become metrics:
-// RefoldDepth in postings, ProjectionLag in milliseconds, ProjectionConflicts in attempts, with a value for each
-// refold that has one.
+// logBatch logs one line for a batch that had something to project. Capitalized attributes become metrics: RefoldDepth
+// in postings, ProjectionLag in milliseconds, ProjectionConflicts in attempts. Each has one value per refold.
 func (p *Projector) logBatch(ctx context.Context, batch []Record, groups []*group) {
 	if len(groups) == 0 {
 		return

@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	// conflictAttempts is how often a refold is tried while others write first: for up to four seconds. Then its
-	// batch is left to be delivered again.
+	// conflictAttempts is the number of attempts while writes conflict: about four seconds. Then the batch fails and is
+	// redelivered.
 	conflictAttempts = 12
-	// throttledAttempts is how often work is tried while the store throttles: for some 40 s, less when the deadline
-	// is near.
+	// throttledAttempts is the number of attempts while the store throttles: about 40 s, less if the deadline is near.
 	throttledAttempts = 120
 )
 
@@ -26,7 +25,7 @@ var backoff = retry.Backoff{First: 10 * time.Millisecond, Max: 640 * time.Millis
 // places in them. It is safe for concurrent use.
 type Projector struct {
 	views    ProjectorViews
-	repairer Repairer // nil: lost items are not looked for
+	repairer Repairer // nil: lost items are not detected
 	now      func() time.Time
 	log      *slog.Logger
 	pause    func(ctx context.Context, failed int) error
@@ -34,7 +33,7 @@ type Projector struct {
 	cache    balanceCache
 }
 
-// NewProjector returns a projector on views; now is its own clock (nil: time.Now). A nil log is slog.Default().
+// NewProjector returns a projector on views. now is the process's clock (nil: time.Now). A nil log is slog.Default().
 func NewProjector(views ProjectorViews, now func() time.Time, log *slog.Logger) *Projector {
 	if now == nil {
 		now = time.Now
@@ -46,29 +45,27 @@ func NewProjector(views ProjectorViews, now func() time.Time, log *slog.Logger) 
 	}
 }
 
-// RepairWith makes refolds hand what they find lost to r. It is called before p is used.
+// RepairWith makes refolds rebuild lost balances through r. It must be called before p is used.
 func (p *Projector) RepairWith(r Repairer) { p.repairer = r }
 
-// Tuning holds the thresholds that only a hot account meets. Simulations lower them, so that a few postings meet
-// them. Results are right with any positive values.
+// Tuning holds thresholds that only a hot account reaches. Simulations lower them, so that a few postings reach them.
+// Results are correct with any positive values.
 type Tuning struct {
 	Stretch  int64 // settled postings that close a segment; usually StretchPostings
 	Segments int   // segments after which a refold saves what it has, at most SegmentsMax
 	Unsealed int   // settled postings that may stay above the seal; usually 64
 }
 
-// Tune sets the thresholds. It is called before p is used.
+// Tune sets the thresholds. It must be called before p is used.
 func (p *Projector) Tune(t Tuning) { p.tuning = t }
 
-// retryOnConflict runs attempt again, from its beginning, while others write first or a write's outcome is unknown:
-// reading again shows it.
+// retryOnConflict retries attempt after conflicts and unknown outcomes. attempt must read the stored state again.
 func (p *Projector) retryOnConflict(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, p.pause, store.Attempts(conflictAttempts, 0), attempt)
 }
 
-// RetryThrottled runs attempt again while the store throttles. That is no fault of a batch's records, and a table may
-// be throttled for minutes while it grows; but a failed record is delivered a few times only before it becomes a dead
-// letter.
+// RetryThrottled retries attempt while the store throttles. A growing table may be throttled for minutes, but a failed
+// record is redelivered only a few times before it becomes a dead letter.
 func (p *Projector) RetryThrottled(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, p.pause, store.Attempts(0, throttledAttempts), attempt)
 }

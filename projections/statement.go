@@ -14,23 +14,24 @@ type StatementLine struct {
 	After events.Amount // posted quantity
 }
 
-// StatementPage is a page of a statement: the postings of a span, oldest first. Opening is the fold of all before the
-// span. Closing is that of all before its end: on the last page it is Opening and every posting of all pages.
+// StatementPage is a page of a statement: the postings of a span, oldest first. Opening is the fold of all postings
+// before the span. Closing is the fold of all postings before its end. On the last page, Closing equals Opening plus
+// the postings of all pages.
 type StatementPage struct {
 	Opening, Closing Fold
 	Lines            []StatementLine
-	Settled          bool           // see PastBalance; of Closing
-	Next             *StatementMark // where to go on; nil: the end
+	Settled          bool           // of Closing; see PastBalance
+	Next             *StatementMark // where the next page begins; nil: the end
 }
 
-// StatementMark is a place in a statement. It carries the sums, so that pages fit together whatever arrives between
-// them. Balance is the fold through the last posting of the pages before.
+// StatementMark is a cursor in a statement. It carries the sums, so that pages remain consistent when postings arrive
+// between them. Balance is the fold through the last posting of the previous page.
 type StatementMark struct{ Opening, Balance, Closing Fold }
 
-// Statement returns a page of at most limit postings of k in span, both of whose ends are given: from the beginning,
-// or from a mark. Reads are eventually consistent. The first page takes the requests of Balance at the end of the
-// span, and one for the page with what precedes it in its stretch; the last of Balance's only when there are more
-// pages. The others take one. Errors: those of Balance.
+// Statement returns a page of at most limit postings of k in span. Both ends of span are set. A nil from begins the
+// statement. Reads are eventually consistent. The first page takes one request for each megabyte of segments, and one
+// for the page and the postings before it in its segment. If there are more pages, one more request computes Closing.
+// Each later page takes one request. Errors: those of Balance.
 func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *StatementMark, limit int) (
 	page StatementPage, err error,
 ) {
@@ -74,8 +75,8 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 	return page, err
 }
 
-// open returns the sums of the segments before the span, and of those before its end, and how many postings of the
-// next segment may stand before the span.
+// open returns the sums of the segments before the span, and of those before its end. skip is how many postings of the
+// next segment may precede the span.
 func (p *Past) open(ctx context.Context, k events.Pair, before, through events.KSUID) (
 	mark StatementMark, skip int, err error,
 ) {
@@ -94,9 +95,8 @@ func (p *Past) open(ctx context.Context, k events.Pair, before, through events.K
 		}
 	}
 	mark.Balance = mark.Opening
-	return mark, int(min(next, skipMost)), nil
+	return mark, int(min(next, skipMax)), nil
 }
 
-// skipMost is the most postings before a statement that one request reads: those of a segment may be more, if many
-// came late.
-const skipMost = 4 * StretchPostings
+// skipMax bounds the postings before a statement that one request reads. A segment with many late postings has more.
+const skipMax = 4 * StretchPostings

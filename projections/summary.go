@@ -7,9 +7,9 @@ import (
 	"ledger.example/events"
 )
 
-// Summary is the projection of one account: the sum of what its balances contribute. A write that changes a balance's
-// contribution changes the summary in the same transaction. A balance contributes once a posting is counted in its
-// head; one that was only made to raise its version does not.
+// Summary is the projection of one account: the sum of its balances' contributions. A write that changes a balance's
+// contribution changes the summary in the same transaction. A balance contributes once its head counts a posting. A
+// balance that EnsureVisible created, to raise its version, does not contribute yet.
 type Summary struct {
 	Account  string
 	Version  int64        // 0: never written
@@ -18,7 +18,7 @@ type Summary struct {
 	First    events.KSUID // the earliest posting of these balances
 }
 
-// share is what one balance contributes to its account's summary.
+// share is the contribution of one balance to its account's summary.
 type share struct {
 	assets, holdings int64
 	first            events.KSUID
@@ -35,7 +35,7 @@ func (b Balance) share() share {
 	return s
 }
 
-// summarize returns the account's summary after a balance changed from was to is, nil if it need not be written.
+// summarize returns the account's new summary after a balance changed from was to is, nil if it need not be written.
 func summarize(ctx context.Context, views ProjectorViews, was, is Balance) (*Summary, error) {
 	before, after := was.share(), is.share()
 	if before == after {
@@ -46,8 +46,8 @@ func summarize(ctx context.Context, views ProjectorViews, was, is Balance) (*Sum
 		return nil, fmt.Errorf("read summary: %w", err)
 	}
 	s := stored.with(before, after)
-	// Counts that move are written even when they come out as they are stored. What was read may be older than the
-	// balance: the transaction that brought both becomes visible item by item, and then this write must fail.
+	// If a count moves, the summary is written even if the result equals the stored one. Transactions become visible
+	// item by item, so the summary that was read may be older than the balance. Then this write must fail.
 	if s == stored && before.assets == after.assets && before.holdings == after.holdings {
 		return nil, nil
 	}
@@ -57,8 +57,8 @@ func summarize(ctx context.Context, views ProjectorViews, was, is Balance) (*Sum
 // With returns s after one balance of the account changed from was to is.
 func (s Summary) With(was, is Balance) Summary { return s.with(was.share(), is.share()) }
 
-// with returns s when one balance brings after to it and no more before. A summary that was lost counts too few, and
-// what is below zero could not be read any more.
+// with returns s with one balance's contribution changed from before to after. If the stored summary was lost, s counts
+// too little. Counts stay at zero or above: a negative count would make the item malformed.
 func (s Summary) with(before, after share) Summary {
 	s.Assets = max(0, s.Assets+after.assets-before.assets)
 	s.Holdings = max(0, s.Holdings+after.holdings-before.holdings)

@@ -7,12 +7,12 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Target is what one step of projecting brings up to date: the balance of an account in an asset, the membership of a
-// user in an account or a group, an account's places in groups, the entries of a hold, or the lists of transactions
+// Target names the projection that a stream record affects: the balance of an account in an asset, the membership of a
+// user on an account or in a group, an account's places in groups, the entries of a hold, or the lists of transactions
 // with the journal.
 type Target struct {
 	Account, Group, Asset, User, Hold string
-	Lists                             bool // a Lister writes them, a Projector all others
+	Lists                             bool // a Lister writes these, a Projector all others
 }
 
 // String is "jane USD", "jane, member u-17", "group desk, member u-17", "jane, its groups", "hold h-1" or "lists of
@@ -33,14 +33,14 @@ func (t Target) String() string {
 	return t.Account + " " + t.Asset
 }
 
-// Membership returns the membership that t is, without its role.
+// Membership returns the membership that t names, without its role.
 func (t Target) Membership() Membership {
 	return Membership{Account: t.Account, Group: t.Group, User: t.User}
 }
 
-// TargetOf returns what the event under a key is projected into, the zero Target if it is not projected. ok is false if
-// it is projected and its key is malformed: of the target, at most Lists is set then. No key tells of the entries of a
-// hold: the posting that places or ends the hold names it.
+// TargetOf returns the target of the event with a key, the zero Target if the event is not projected. ok is false if it
+// is projected and its key is malformed; then at most Lists is set. The target is never a hold: no key contains a
+// hold's id, but the figures of the postings that place or end the hold do.
 func TargetOf(k table.Key) (t Target, ok bool) {
 	switch {
 	case table.IsPosting(k.SK):

@@ -7,45 +7,45 @@ import (
 	"ledger.example/events"
 )
 
-// The ports of this package. Every method makes one request to the store, or one for each page, is safe for
-// concurrent use and honours ctx. All reads are strongly consistent. Errors are those of package store, wrapped:
-// reads return ErrThrottled, ErrUnavailable or ErrMalformedItem (of an event those of package events), writes return
-// ErrConflict, ErrThrottled, ErrUnavailable or ErrUnknownOutcome. None says what was being done: its caller does.
+// The ports of this package. Every method makes one request to the store, or one for each page, is safe for concurrent
+// use and honours ctx. All reads are strongly consistent. Errors wrap those of package store: reads return
+// ErrThrottled, ErrUnavailable or ErrMalformedItem (for events, the errors of package events); writes return
+// ErrConflict, ErrThrottled, ErrUnavailable or ErrUnknownOutcome. Their texts do not name the operation: callers add
+// it.
 
-// Balances reads and writes balances: what refolds and strong reads have in common.
+// Balances reads and writes balances. Refolds and strong reads share it.
 type Balances interface {
-	// Balance reads the balance of k, the zero balance when there is none. It also returns the store's clock in whole
-	// seconds, which is zero when the store did not tell it.
+	// Balance reads the balance of k. It returns the zero balance if none is stored. It also returns the store's clock
+	// in whole seconds, zero if unknown.
 	Balance(ctx context.Context, k events.Pair) (Balance, time.Time, error)
 
 	PostingReader
 
-	// SegmentFrom reads the first segment of k whose Through is at or after id. It need not contain id. Error: also
-	// ErrAbsent.
+	// SegmentFrom reads the first segment of k whose Through is at or after id. The segment may begin after id. Error:
+	// also ErrAbsent.
 	SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (Segment, error)
 
 	// BalanceWithSegment reads the balance of k and the segment that ends at through in one serializable request.
-	// Errors: also ErrAbsent, when there is no such segment, and ErrConflict.
+	// Errors: also ErrConflict, and ErrAbsent if no such segment is stored.
 	BalanceWithSegment(ctx context.Context, k events.Pair, through events.KSUID) (Balance, Segment, error)
 
-	// Write writes c, all or nothing: in one plain conditional write when c is a balance alone, else in a transaction.
-	// ErrConflict: a version had changed, or another transaction was under way.
+	// Write writes c atomically: in one plain conditional write if c is a balance alone, else in a transaction.
+	// ErrConflict: a version had changed, or another transaction was in flight.
 	Write(ctx context.Context, c Change) error
 }
 
 // PostingReader reads postings.
 type PostingReader interface {
 	// Postings reads at most a page of the postings of k after `after` and through `through` ("": to the end),
-	// ascending. more reports whether to go on after the last one; it may be true although there are none, when a
-	// page was cut.
+	// ascending. more reports whether the caller must continue after the last one. It may be true for an empty page.
 	Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (found []Posting, more bool, err error)
 }
 
-// ProjectorViews is what a Projector needs of the store.
+// ProjectorViews is the store as a Projector needs it.
 type ProjectorViews interface {
 	Balances
 
-	// Summary reads an account's summary, the zero summary when there is none.
+	// Summary reads an account's summary. It returns the zero summary if none is stored.
 	Summary(ctx context.Context, account string) (Summary, error)
 
 	// IsClosed reports whether account is closed.
@@ -55,28 +55,28 @@ type ProjectorViews interface {
 	// also ErrAbsent.
 	NewestGrant(ctx context.Context, of Membership) (Membership, error)
 
-	// GroupedSince reads the changes of account's groups from a number on, and returns the account's place in each
-	// group that they name as the newest change says it, by group. It makes one request for each page. Error: also
-	// ErrAbsent, when there is no such change.
+	// GroupedSince reads the changes of account's groups from the number `from` on. For each group that they name, it
+	// returns the account's place according to the newest change. It makes one request for each page. Error: also
+	// ErrAbsent, if there are no such changes.
 	GroupedSince(ctx context.Context, account string, from int64) ([]Grouped, error)
 
-	// WriteGrouped writes g unless a place of at least g.Number is stored, which is no error. One that was taken out
-	// leaves the inverse index.
+	// WriteGrouped writes g. If a place with the same or a higher number is stored, it writes nothing and returns nil.
+	// If the account was taken out, the item leaves the inverse index.
 	WriteGrouped(ctx context.Context, g Grouped) error
 
 	// Hold reads a hold's header and its end. Error: also ErrAbsent, without a header.
 	Hold(ctx context.Context, id string) (Hold, error)
 
-	// WriteHold writes the entries of h unless entries of at least h.Version() are stored, which is no error. It makes
-	// one request for each account in the legs, and one more. An ended hold leaves the list by expiry.
+	// WriteHold writes each entry of h, unless one with the same or a higher h.Version() is stored. It makes one
+	// request for each account in the legs, and one more. An ended hold leaves the list by expiry.
 	WriteHold(ctx context.Context, h Hold) error
 
-	// WriteMembership writes m unless a membership of at least m.Number is stored, which is no error. A revoked one
-	// leaves the inverse index.
+	// WriteMembership writes m. If a membership with the same or a higher number is stored, it writes nothing and
+	// returns nil. A revoked membership leaves the inverse index.
 	WriteMembership(ctx context.Context, m Membership) error
 }
 
-// ReaderViews is what a Reader needs of the store.
+// ReaderViews is the store as a Reader needs it.
 type ReaderViews interface {
 	Balances
 	AssetFinder
@@ -84,55 +84,56 @@ type ReaderViews interface {
 
 // AssetFinder finds the assets of an account through its postings.
 type AssetFinder interface {
-	// NextAsset returns the first asset after `after` ("": of all) in which account has postings. It makes one
-	// request, and one more for each malformed key on the way. Error: also ErrAbsent, when there is no such asset.
+	// NextAsset returns the first asset after `after` ("": the first of all) in which account has postings. It makes
+	// one request, and one more for each malformed key that it skips. Error: also ErrAbsent, if there is none.
 	NextAsset(ctx context.Context, account, after string) (string, error)
 }
 
-// PastViews is what reads of the past need of the store. Its reads may be eventually consistent.
+// PastViews is the store as Past needs it. Its reads may be eventually consistent.
 type PastViews interface {
 	PostingReader
 	AssetFinder
 
 	// Segments reads at most a page of the segments of k that end after `after` and at through or before, ascending.
-	// more is that of Postings. It also returns the store's clock, which is zero when the store did not tell it.
+	// more is as in Postings. It also returns the store's clock, zero if unknown.
 	Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
 		found []Segment, more bool, at time.Time, err error)
 
-	// Entries is Postings for at most limit whole postings, with the store's clock.
+	// Entries reads at most limit complete postings. Otherwise it is like Postings. It also returns the store's clock.
 	Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (
 		found []events.PostingRecorded, more bool, at time.Time, err error)
 }
 
-// Repairer repairs what a refold finds lost. Errors are those of the ports above.
+// Repairer rebuilds balances that a refold finds lost. Errors are those of the ports above.
 type Repairer interface {
-	// IsLost reports whether the item of b, which counts nothing yet or is unfinished, was lost: then there are
-	// segments that it does not count. ErrConflict: the balance changed meanwhile.
+	// IsLost reports whether the item of b was lost. b counts nothing yet or is unfinished. Its item was lost if there
+	// are segments that b does not count. ErrConflict: the balance changed in between.
 	IsLost(ctx context.Context, b Balance) (bool, error)
-	// RebuildLost rebuilds the balance of k, which was lost.
+	// RebuildLost rebuilds the lost balance of k.
 	RebuildLost(ctx context.Context, k events.Pair) error
-	// CountSummary adds the account's summary to c, which makes a balance that may have been stored before: the stored
-	// summary may count it already.
+	// CountSummary recomputes the account's summary and adds it to c. It is for a c that creates a balance whose item
+	// may have been lost: the stored summary may count that balance already.
 	CountSummary(ctx context.Context, c *Change) error
 }
 
-// SegmentsMax is the most segments of one Change. With balance and summary it stays below the 100 actions of a
-// transaction.
+// SegmentsMax is the maximum number of segments in one Change. With the balance and the summary they stay below the 100
+// actions of a DynamoDB transaction.
 const SegmentsMax = 90
 
-// Change is one write of a refold or a rebuild. Balance and Summary carry the version that was read; the next one is
-// stored.
+// Change is one write of a refold or a rebuild. Balance and Summary carry the version that was read. The write stores
+// the next version.
 type Change struct {
 	Balance  Balance   // written if the stored version is unchanged
 	Segments []Segment // at most SegmentsMax, all of the balance's pair; written unconditionally
 	Summary  *Summary  // written if the stored version is unchanged; nil: not written
 
-	// Revision and SummaryRevision, if given, are compared instead of the version: for items without a usable version.
+	// Revision and SummaryRevision, if not nil, are compared instead of the version: for items without a usable
+	// version.
 	Revision, SummaryRevision *Revision
 }
 
-// Revision identifies one state of a stored item: its version, or that it is absent or has no usable version. It
-// changes with every write.
+// Revision identifies one state of a stored item, which may be absent or lack a usable version. It changes with every
+// write.
 type Revision string
 
 // RevisionAbsent is the revision of an item that is not stored.
