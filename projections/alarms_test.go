@@ -15,7 +15,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// alarmed reports whether the log has a line of the level of errors that counts n in a metric, and every one of about.
+// alarmed reports whether the log has an error line that counts n in a metric and contains all texts of about.
 func (b *book) alarmed(metric string, n int, about ...string) bool {
 	for line := range strings.Lines(b.log.String()) {
 		missing := !strings.Contains(line, "level=ERROR") ||
@@ -30,8 +30,8 @@ func (b *book) alarmed(metric string, n int, about ...string) bool {
 	return false
 }
 
-// A credit that came after its account was closed is told of once, and not what is taken back of it.
-func TestAlarmOfACreditAfterTheClose(t *testing.T) {
+// Each credit to a closed account raises one alarm. Redelivered records and debits raise none.
+func TestCreditAfterCloseRaisesAlarm(t *testing.T) {
 	for _, c := range []struct {
 		state      events.AccountState
 		quantities []int64
@@ -51,8 +51,8 @@ func TestAlarmOfACreditAfterTheClose(t *testing.T) {
 		}
 		for i, quantity := range c.quantities {
 			b.Must(b.Post(t.Context(), jane, posting(i+1, quantity)))
-			b.project(records(of(jane, ksuid(i+1))...))
-			b.project(records(of(jane, ksuid(i+1))...)) // again
+			b.project(records(keysOf(jane, ksuid(i+1))...))
+			b.project(records(keysOf(jane, ksuid(i+1))...)) // again
 		}
 		if got := strings.Count(b.log.String(), "CreditsAfterClose=1\n"); got != c.alarms ||
 			got > 0 && !b.alarmed("CreditsAfterClose", 1, "account=jane", "asset=USD", "quantity=") {
@@ -61,19 +61,19 @@ func TestAlarmOfACreditAfterTheClose(t *testing.T) {
 	}
 }
 
-// The debit that empties an account may be projected only after the close, with the credit that came late or before it.
-func TestAlarmOfACreditAfterADebitThatTrails(t *testing.T) {
+// The debit that empties an account may be projected after the close, together with the late credit.
+func TestCreditAfterCloseRaisesAlarmIfADebitIsProjectedLate(t *testing.T) {
 	for _, batches := range [][]int{{2, 3}, {3}} {
 		b := newBook(t)
 		b.Must(b.Post(t.Context(), jane, posting(1, 50)))
-		b.project(records(of(jane, ksuid(1))...))
+		b.project(records(keysOf(jane, ksuid(1))...))
 		b.Must(b.Post(t.Context(), jane, posting(2, -50)))
 		b.Must(b.Change(t.Context(), events.AccountChanged{
 			ID: "jane", Number: 1, State: events.StateClosed, Actor: "test", At: b.Time,
 		}))
 		b.Must(b.Post(t.Context(), jane, posting(3, 30)))
 		for _, i := range batches {
-			b.project(records(of(jane, ksuid(i))...))
+			b.project(records(keysOf(jane, ksuid(i))...))
 		}
 		if !b.alarmed("CreditsAfterClose", 1, "account=jane", "quantity=30") {
 			t.Errorf("%v: no alarm: %s", batches, b.log.String())
@@ -81,47 +81,47 @@ func TestAlarmOfACreditAfterADebitThatTrails(t *testing.T) {
 	}
 }
 
-// silent is a store whose answers to writes are lost.
-type silent struct{ *viewstest.Store }
+// lostAnswers is a store that applies writes but returns an unknown outcome.
+type lostAnswers struct{ *viewstest.Store }
 
-func (s silent) Write(ctx context.Context, c projections.Change) error {
+func (s lostAnswers) Write(ctx context.Context, c projections.Change) error {
 	return cmp.Or(s.Store.Write(ctx, c), store.ErrUnknownOutcome)
 }
 
-// A write whose answer is lost does not silence the alarm: when its record comes again, all is counted.
-func TestAlarmThoughTheAnswerIsLost(t *testing.T) {
+// A write with an unknown outcome must raise the alarm: when the record is redelivered, the credit is already counted.
+func TestCreditAfterCloseRaisesAlarmOnUnknownOutcome(t *testing.T) {
 	b := newBook(t)
-	b.on(silent{b.Store})
+	b.on(lostAnswers{b.Store})
 	b.Must(b.Change(t.Context(), events.AccountChanged{
 		ID: "jane", Number: 1, State: events.StateClosed, Actor: "test", At: b.Time,
 	}))
 	b.Must(b.Post(t.Context(), jane, posting(1, 30)))
-	_, _ = b.Projector.Project(t.Context(), records(of(jane, ksuid(1))...)) // fails
+	_, _ = b.Projector.Project(t.Context(), records(keysOf(jane, ksuid(1))...)) // fails
 	if !b.alarmed("CreditsAfterClose", 1, "account=jane", "quantity=30") {
 		t.Errorf("no alarm: %s", b.log.String())
 	}
 }
 
-// unsure is a store that cannot tell whether an account is closed.
-type unsure struct{ *viewstest.Store }
+// unreadableAccounts is a store that fails to read whether an account is closed.
+type unreadableAccounts struct{ *viewstest.Store }
 
-func (unsure) IsClosed(context.Context, string) (bool, error) { return false, errBroken }
+func (unreadableAccounts) IsClosed(context.Context, string) (bool, error) { return false, errBroken }
 
-// Without knowing it, nothing is written: the record comes again.
-func TestNoCreditIsCountedUnlessItCanBeToldOf(t *testing.T) {
+// If the account cannot be read, the refold writes nothing and fails, so that the record is redelivered.
+func TestNoCreditIsCountedIfTheAccountCannotBeRead(t *testing.T) {
 	b := newBook(t)
-	b.on(unsure{b.Store})
+	b.on(unreadableAccounts{b.Store})
 	ids := b.PostOnes(jane, 1)
-	if _, err := b.Projector.Project(t.Context(), records(of(jane, ids...)...)); !errors.Is(err, errBroken) {
+	if _, err := b.Projector.Project(t.Context(), records(keysOf(jane, ids...)...)); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
 	viewstest.Same(t, "count", b.Stored(jane).Head.Count, 0)
 }
 
-// Nobody of ours deletes anything or changes an event: who does is told of, and nothing is counted by it. What the
-// projector and commands write themselves is nothing to tell of.
-func TestBatchAlarmsOfWhatNobodyMayDo(t *testing.T) {
-	posted := of(jane, ksuid(1))[0]
+// The ledger never deletes an item and never alters an event. Such a record raises an alarm and changes nothing.
+// Altered projections and guards are normal and raise no alarm.
+func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
+	posted := keysOf(jane, ksuid(1))[0]
 	kinds := []table.Key{
 		posted, table.GrantKey("jane", "ann", 1), table.TransactionKey("t-1"), table.AssetKey("USD"),
 		table.AccountKey("jane"),
@@ -152,9 +152,9 @@ func TestBatchAlarmsOfWhatNobodyMayDo(t *testing.T) {
 	}
 }
 
-// The first record whose group failed is reported, as an error if it is the batch's first. What no repetition can cure
-// stops nothing but itself.
-func TestBatchLeavesAloneWhatNothingCures(t *testing.T) {
+// Project reports the first record whose group failed, as an error if it is the batch's first. A record that no retry
+// fixes does not block the others.
+func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 	posting := func(asset string, n int) table.Key { return table.PostingKey("jane", asset, string(ksuid(n))) }
 	undecodable := func(err error) error { return fmt.Errorf("read postings: %w: Quantity", err) }
 	name, version := events.PostingRecorded{}.EventName()
@@ -218,7 +218,7 @@ func TestBatchLeavesAloneWhatNothingCures(t *testing.T) {
 			}
 		})
 	}
-	// An empty sequence number would read as success.
+	// An empty sequence number would mean success.
 	b := newBook(t)
 	b.on(brokenFor(b.Store, assets{"B": errBroken}))
 	batch := records(a1, b1)

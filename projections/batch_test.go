@@ -17,7 +17,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// records makes a batch of keys, numbered from 1000.
+// records returns a batch of records with these keys, numbered from 1000.
 func records(keys ...table.Key) []projections.Record {
 	batch := make([]projections.Record, len(keys))
 	for i, k := range keys {
@@ -26,7 +26,7 @@ func records(keys ...table.Key) []projections.Record {
 	return batch
 }
 
-func of(k events.Pair, ids ...events.KSUID) []table.Key {
+func keysOf(k events.Pair, ids ...events.KSUID) []table.Key {
 	keys := make([]table.Key, len(ids))
 	for i, id := range ids {
 		keys[i] = table.PostingKey(k.Account, k.Asset, string(id))
@@ -44,7 +44,8 @@ func (b *book) project(batch []projections.Record) {
 func TestBatchRefoldsEachBalanceOnce(t *testing.T) {
 	b := newBook(t)
 	shop := events.Pair{Account: "shop", Asset: "USD"}
-	batch := slices.Concat(of(jane, b.PostOnes(jane, upTo(1, 50)...)...), of(shop, b.PostOnes(shop, upTo(1, 50)...)...))
+	batch := slices.Concat(
+		keysOf(jane, b.PostOnes(jane, upTo(1, 50)...)...), keysOf(shop, b.PostOnes(shop, upTo(1, 50)...)...))
 	batch = append(batch, batch...)
 	slices.SortStableFunc(batch, func(a, b table.Key) int { return strings.Compare(a.SK, b.SK) })
 	b.Requests()
@@ -64,13 +65,13 @@ func brokenFor(store *viewstest.Store, assets map[string]error) *viewstest.Hooke
 	return &viewstest.Hooked{Store: store, BeforeBalance: func(k events.Pair) error { return assets[k.Asset] }}
 }
 
-func TestBatchStopsShortOfItsDeadline(t *testing.T) {
+func TestBatchStopsBeforeItsDeadline(t *testing.T) {
 	b := newBook(t)
 	b.Must(b.Post(t.Context(), jane, posting(1, 1)))
 	for left, wanted := range map[time.Duration]bool{time.Minute: true, 500 * time.Millisecond: false} {
 		ctx, cancel := context.WithTimeout(t.Context(), left)
 		defer cancel()
-		failed, err := b.Projector.Project(ctx, records(of(jane, ksuid(1))...))
+		failed, err := b.Projector.Project(ctx, records(keysOf(jane, ksuid(1))...))
 		if failed != "" || (err == nil) != wanted {
 			t.Errorf("%v left: failed from %q, error %v", left, failed, err)
 		}
@@ -80,7 +81,7 @@ func TestBatchStopsShortOfItsDeadline(t *testing.T) {
 	}
 }
 
-// The few deliveries that a record gets are not used up by a table that is throttled for a while.
+// Project waits while the store throttles, so that throttling does not use up a record's few redeliveries.
 func TestBatchWaitsForAThrottledStore(t *testing.T) {
 	for _, throttled := range []int{50, 1 << 30} {
 		b := newBook(t)
@@ -91,22 +92,22 @@ func TestBatchWaitsForAThrottledStore(t *testing.T) {
 			}
 			return nil
 		}})
-		_, err := b.Projector.Project(t.Context(), records(of(jane, ids...)...))
+		_, err := b.Projector.Project(t.Context(), records(keysOf(jane, ids...)...))
 		if given := throttled > 50; given != errors.Is(err, store.ErrThrottled) || given != (b.pauses == 119) {
 			t.Errorf("throttled %d times: error %v after %d pauses", throttled, err, b.pauses)
 		}
 	}
 }
 
-// Balances of an account share its summary, so they are refolded one after another.
-func TestBatchRefoldsAccountsAtOnceButAnAccountInTurn(t *testing.T) {
+// Balances of one account are refolded one after another, because they share a summary. Accounts run in parallel.
+func TestBatchRefoldsBalancesOfOneAccountInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(t)
 		var batch []table.Key
 		for account := range projections.AccountsAtOnce + 1 {
 			for _, asset := range []string{"A", "B", "C"} {
 				k := events.Pair{Account: fmt.Sprint("account", account), Asset: asset}
-				batch = append(batch, of(k, b.PostOnes(k, 1)...)...)
+				batch = append(batch, keysOf(k, b.PostOnes(k, 1)...)...)
 			}
 		}
 		b.on(&viewstest.Hooked{Store: b.Store, BeforeBalance: func(events.Pair) error {

@@ -15,7 +15,7 @@ import (
 
 var jane, morning, ksuid, ones = viewstest.Jane, viewstest.Morning, viewstest.ID, viewstest.Ones
 
-// book is a book whose log and whose pauses tests see.
+// book is a viewstest.Book that records the log and counts pauses.
 type book struct {
 	*viewstest.Book
 	log    bytes.Buffer
@@ -34,7 +34,7 @@ type views interface {
 	projections.ReaderViews
 }
 
-// on puts projector and reader on other views, which end in the same store.
+// on replaces the projector and the reader by new ones on other views of the same store.
 func (b *book) on(views views) {
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	pause := func(ctx context.Context, _ int) error { b.pauses++; return ctx.Err() }
@@ -52,7 +52,7 @@ func posting(at int, quantity int64) projections.Posting {
 	}
 }
 
-// upTo returns from, from+1, to.
+// upTo returns from, from+1, …, to.
 func upTo(from, to int) []int {
 	var all []int
 	for n := from; n <= to; n++ {
@@ -68,5 +68,5 @@ func (b *book) summary(account string) projections.Summary {
 	return s
 }
 
-// version is that of a balance after n writes, the first of them at this time.
+// version is the version of a balance after n writes, if the first of them is now.
 func (b *book) version(n int64) int64 { return b.Time.Truncate(time.Second).UnixMilli() + n }

@@ -28,8 +28,8 @@ func ExampleFold() {
 	// posting is not after the fold
 }
 
-// A projector is given records of the table's stream. They say where to look; what is counted is read from the table.
-// Records may be repeated.
+// A projector applies records of the table's stream. The records name the postings, and the projector reads them from
+// the table. Records may be repeated.
 func ExampleProjector() {
 	ctx := context.Background()
 	store := viewstest.NewStore(example{}, time.Now)
@@ -53,7 +53,7 @@ func ExampleProjector() {
 	// balance 500 of 1 posting; 1 asset
 }
 
-// A strong read includes what the projector has not counted yet.
+// A strong read includes postings that the projector has not counted yet.
 func ExampleReader() {
 	ctx := context.Background()
 	store := viewstest.NewStore(example{}, time.Now)
@@ -72,7 +72,7 @@ func ExampleReader() {
 	// <nil>
 }
 
-// A page of a list says where the next one begins.
+// Next of a page is where the next page begins.
 func ExampleReader_Balances() {
 	ctx := context.Background()
 	store := viewstest.NewStore(example{}, time.Now)

@@ -14,7 +14,7 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// grouping is the change that puts jane into a group, or takes her out when she is in it.
+// grouping returns the change that adds jane to a group, or removes her if she is in it.
 func grouping(before events.AccountGrouped, group string) events.AccountGrouped {
 	next := events.AccountGrouped{
 		Account: "jane", Number: before.Number + 1, Actor: "tester", At: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC),
@@ -30,14 +30,14 @@ func grouping(before events.AccountGrouped, group string) events.AccountGrouped 
 	return next
 }
 
-// However late projectors write what they read, in any order: once each change was projected, the places in groups are
-// what the newest change says, both ways.
-func TestPlacesBecomeWhatTheNewestChangeSays(t *testing.T) {
+// Projectors may write what they read late and in any order. Once every change was projected, the places in groups
+// match the newest change, read by account and by group.
+func TestPlacesInGroupsFollowTheNewestChange(t *testing.T) {
 	rapid.Check(t, func(d *rapid.T) {
 		b := newBook(t)
 		var newest events.AccountGrouped
-		var first int64                // of the changes of which no record was delivered, 0 for none
-		var late []projections.Grouped // read, and not written yet
+		var first int64                // the first change whose record was not delivered yet; 0: none
+		var late []projections.Grouped // read, but not written yet
 		read := func(from int64) {
 			places, err := b.GroupedSince(t.Context(), "jane", from)
 			b.Must(err)
@@ -53,11 +53,11 @@ func TestPlacesBecomeWhatTheNewestChangeSays(t *testing.T) {
 			if first == 0 {
 				first = newest.Number
 			}
-			if rapid.Bool().Draw(d, "batch") { // of all records that were not delivered
+			if rapid.Bool().Draw(d, "batch") { // deliver all undelivered records
 				read(first)
 				first = 0
 			}
-			if rapid.Bool().Draw(d, "again") { // a record that is delivered again
+			if rapid.Bool().Draw(d, "again") { // redeliver a record
 				read(rapid.Int64Range(1, newest.Number).Draw(d, "from"))
 			}
 			for len(late) > 0 && rapid.Bool().Draw(d, "write") {
@@ -89,9 +89,9 @@ func TestPlacesBecomeWhatTheNewestChangeSays(t *testing.T) {
 	})
 }
 
-// A batch with changes of groups, and grants in groups, brings places and memberships up to date; malformed keys are
-// counted, and stop nothing.
-func TestABatchWithGroups(t *testing.T) {
+// A batch with changes of groups and grants in groups updates places and memberships. Malformed keys are counted and do
+// not block the others.
+func TestBatchUpdatesPlacesInGroups(t *testing.T) {
 	b := newBook(t)
 	var newest events.AccountGrouped
 	keys := []table.Key{{PK: "GROUP#a", SK: "GROUPS#000000000001"}, {PK: "GROUP#a", SK: "GRANT#ann#1"}}
@@ -106,7 +106,7 @@ func TestABatchWithGroups(t *testing.T) {
 	b.Must(b.Put(t.Context(), granted))
 	b.project(records(append(keys, table.GroupGrantKey("b", "ann", 1))...))
 	if n := strings.Count(b.log.String(), "RecordsMalformed=1"); n != 2 {
-		t.Errorf("%d malformed keys are counted:\n%s", n, b.log.String())
+		t.Errorf("%d malformed keys were counted:\n%s", n, b.log.String())
 	}
 	reach, err := b.Lists.AccountsOf(t.Context(), "ann", projections.Slice{Limit: 10})
 	b.Must(err)

@@ -12,18 +12,18 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// shownAll returns the records of postings as the stream shows them.
-func shownAll(postings []events.PostingRecorded) (batch []projections.Record) {
+// figureRecords returns records of postings with their figures.
+func figureRecords(postings []events.PostingRecorded) (batch []projections.Record) {
 	for _, p := range postings {
-		record := records(of(events.Pair{Account: p.Account, Asset: p.Asset}, p.ID)...)[0]
+		record := records(keysOf(events.Pair{Account: p.Account, Asset: p.Asset}, p.ID)...)[0]
 		record.Figures = new(p.Figures())
 		batch = append(batch, record)
 	}
 	return batch
 }
 
-// statusOf returns the ids of an account's holds of one status, "" for all, in order.
-func (b *book) statusOf(account, status string) (ids []string) {
+// holdsWith returns the ids of an account's holds with one status, "" for all, in order.
+func (b *book) holdsWith(account, status string) (ids []string) {
 	b.Helper()
 	for after := ""; ; {
 		page, err := b.Lists.HoldsOf(b.Context(), account, status, projections.Slice{After: after, Limit: 2})
@@ -54,8 +54,8 @@ func (b *book) openHolds() (ids []string) {
 	}
 }
 
-// The orders of a user by status, newest first, and all open orders, those that expire first first; whatever comes
-// twice or late.
+// An account's holds are listed by status, newest first, and all open holds by expiry. Late and repeated records change
+// nothing.
 func TestHoldsAreListed(t *testing.T) {
 	b := newBook(t)
 	var first []projections.Record
@@ -64,25 +64,25 @@ func TestHoldsAreListed(t *testing.T) {
 		h := viewstest.Held(id, 10*i)
 		h.ExpiresAt = morning.Add(time.Duration(9-i) * time.Hour)
 		holds[id] = h
-		batch := shownAll(b.Place(h))
+		batch := figureRecords(b.Place(h))
 		if i == 0 {
 			first = batch
 		}
 		b.project(batch)
 	}
 	viewstest.Same(t, "open", b.openHolds(), []string{"h5", "h4", "h3", "h2", "h1"})
-	viewstest.Same(t, "held by jane", b.statusOf("jane", "held"), []string{"h5", "h4", "h3", "h2", "h1"})
+	viewstest.Same(t, "held by jane", b.holdsWith("jane", "held"), []string{"h5", "h4", "h3", "h2", "h1"})
 
-	b.project(shownAll(b.End(holds["h1"], viewstest.Ended(holds["h1"], events.OutcomeCaptured, 30, 100))))
-	b.project(shownAll(b.End(holds["h2"], viewstest.Ended(holds["h2"], events.OutcomeReleased, 0, 110))))
-	b.project(shownAll(b.End(holds["h4"], viewstest.Ended(holds["h4"], events.OutcomeExpired, 0, 120))))
-	b.project(first) // comes again, late: a hold doesn't become open again
+	b.project(figureRecords(b.End(holds["h1"], viewstest.Ended(holds["h1"], events.OutcomeCaptured, 30, 100))))
+	b.project(figureRecords(b.End(holds["h2"], viewstest.Ended(holds["h2"], events.OutcomeReleased, 0, 110))))
+	b.project(figureRecords(b.End(holds["h4"], viewstest.Ended(holds["h4"], events.OutcomeExpired, 0, 120))))
+	b.project(first) // redelivered late: the hold must not become open again
 	for _, account := range []string{"jane", "shop"} {
-		viewstest.Same(t, "captured", b.statusOf(account, "captured"), []string{"h1"})
-		viewstest.Same(t, "released", b.statusOf(account, "released"), []string{"h2"})
-		viewstest.Same(t, "expired", b.statusOf(account, "expired"), []string{"h4"})
-		viewstest.Same(t, "held", b.statusOf(account, "held"), []string{"h5", "h3"})
-		viewstest.Same(t, "all", b.statusOf(account, ""), []string{"h5", "h4", "h3", "h2", "h1"})
+		viewstest.Same(t, "captured", b.holdsWith(account, "captured"), []string{"h1"})
+		viewstest.Same(t, "released", b.holdsWith(account, "released"), []string{"h2"})
+		viewstest.Same(t, "expired", b.holdsWith(account, "expired"), []string{"h4"})
+		viewstest.Same(t, "held", b.holdsWith(account, "held"), []string{"h5", "h3"})
+		viewstest.Same(t, "all", b.holdsWith(account, ""), []string{"h5", "h4", "h3", "h2", "h1"})
 	}
 	viewstest.Same(t, "open", b.openHolds(), []string{"h5", "h3"})
 
@@ -102,7 +102,7 @@ func TestHoldsAreListed(t *testing.T) {
 	}
 }
 
-// hiddenEnds hides the ends of holds, so many times: their postings became visible first.
+// hiddenEnds hides the end of a hold from the first reads: its postings became visible first.
 type hiddenEnds struct {
 	*viewstest.Store
 	times int
@@ -116,18 +116,18 @@ func (v *hiddenEnds) Hold(ctx context.Context, id string) (projections.Hold, err
 	return h, err
 }
 
-// A transaction becomes visible item by item: a posting that ends a hold may be there before the end is.
-func TestTheEndOfAHoldIsWaitedFor(t *testing.T) {
+// Transactions become visible item by item: a posting of a hold's end may be visible before the end itself.
+func TestRefreshWaitsForTheEndOfAHold(t *testing.T) {
 	b := newBook(t)
 	h := viewstest.Held("h1", 0)
-	b.project(shownAll(b.Place(h)))
+	b.project(figureRecords(b.Place(h)))
 	b.on(&hiddenEnds{b.Store, 2})
-	b.project(shownAll(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10))))
-	viewstest.Same(t, "released", b.statusOf("jane", "released"), []string{"h1"})
+	b.project(figureRecords(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10))))
+	viewstest.Same(t, "released", b.holdsWith("jane", "released"), []string{"h1"})
 	viewstest.Same(t, "open", b.openHolds(), nil)
 }
 
-// Records that show no figures name no hold: the postings are read.
+// Records without figures do not name the hold. The projector reads the postings.
 func TestHoldsOfRecordsWithoutFigures(t *testing.T) {
 	b := newBook(t)
 	h := viewstest.Held("h1", 0)
@@ -137,17 +137,17 @@ func TestHoldsOfRecordsWithoutFigures(t *testing.T) {
 		}
 		return batch
 	}
-	b.project(hide(shownAll(b.Place(h))))
-	viewstest.Same(t, "held", b.statusOf("jane", "held"), []string{"h1"})
-	b.project(hide(shownAll(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10)))))
-	viewstest.Same(t, "released", b.statusOf("jane", "released"), []string{"h1"})
+	b.project(hide(figureRecords(b.Place(h))))
+	viewstest.Same(t, "held", b.holdsWith("jane", "held"), []string{"h1"})
+	b.project(hide(figureRecords(b.End(h, viewstest.Ended(h, events.OutcomeReleased, 0, 10)))))
+	viewstest.Same(t, "released", b.holdsWith("jane", "released"), []string{"h1"})
 }
 
-// A page of an account's holds is one request, with the legs and the ends.
+// A page of an account's holds takes one request, including legs and ends.
 func TestAPageOfHoldsIsOneRequest(t *testing.T) {
 	b := newBook(t)
 	for i, id := range []string{"h1", "h2", "h3"} {
-		b.project(shownAll(b.Place(viewstest.Held(id, 10*i))))
+		b.project(figureRecords(b.Place(viewstest.Held(id, 10*i))))
 	}
 	b.Requests()
 	for _, status := range []string{"", "held"} {
@@ -158,8 +158,8 @@ func TestAPageOfHoldsIsOneRequest(t *testing.T) {
 	}
 }
 
-// Whatever is held and ended, in whatever pieces it is summed: what is available is credits and what was returned, less
-// what was spent; and nothing is pending when all holds have ended.
+// For any sequence of placed and ended holds, the fold's amounts match sums computed independently, and Funds less
+// Spent is what is available. Adding up two parts of the sequence gives the same fold.
 func TestFoldsOfHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type hold struct{ pending int64 }

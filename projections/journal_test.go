@@ -19,9 +19,9 @@ import (
 	"ledger.example/tests/full"
 )
 
-// ether is the store of one history of the journal. Everything in it takes time, which is that of the history's
-// bubble: its clock is the right one. Puts may be lost, come late, or be answered late.
-type ether struct {
+// journalStore is the store of one history of the journal. Its requests take time on the clock of the history's
+// synctest bubble, which is also the store's clock. Puts may be lost, applied late, or answered late.
+type journalStore struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	events map[table.Key]events.Event
@@ -29,84 +29,84 @@ type ether struct {
 }
 
 // chance draws a number below n.
-func (e *ether) chance(n int) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.random.IntN(n)
+func (s *journalStore) chance(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.IntN(n)
 }
 
-// within draws a time of at most d.
-func (e *ether) within(d time.Duration) time.Duration {
-	return time.Duration(e.chance(int(d/time.Millisecond)+1)) * time.Millisecond
+// within draws a duration of at most d.
+func (s *journalStore) within(d time.Duration) time.Duration {
+	return time.Duration(s.chance(int(d/time.Millisecond)+1)) * time.Millisecond
 }
 
-// takes lets at most d go by.
-func (e *ether) takes(d time.Duration) { time.Sleep(e.within(d)) }
+// takes sleeps for at most d.
+func (s *journalStore) takes(d time.Duration) { time.Sleep(s.within(d)) }
 
-// date is the store's clock as a reply has it.
+// date is the store's clock as in the Date header of a reply.
 func date() time.Time { return time.Now().UTC().Truncate(store.DateStep) }
 
 // commit makes an event visible.
-func (e *ether) commit(k table.Key, event events.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.events[k] = event
+func (s *journalStore) commit(k table.Key, event events.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events[k] = event
 }
 
-func (e *ether) Event(_ context.Context, k table.Key) (events.Event, error) {
-	e.takes(100 * time.Millisecond)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if event, ok := e.events[k]; ok {
+func (s *journalStore) Event(_ context.Context, k table.Key) (events.Event, error) {
+	s.takes(100 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if event, ok := s.events[k]; ok {
 		return event, nil
 	}
 	return nil, store.ErrAbsent
 }
 
-func (e *ether) Clock(context.Context) (time.Time, error) {
-	e.takes(2 * time.Second)
+func (s *journalStore) Clock(context.Context) (time.Time, error) {
+	s.takes(2 * time.Second)
 	at := date()
-	e.takes(2 * time.Second)
+	s.takes(2 * time.Second)
 	return at, nil
 }
 
-// WriteListed takes long, or is throttled, now and then.
-func (e *ether) WriteListed(context.Context, table.Key, projections.ListedEntry) (time.Time, error) {
-	switch e.chance(8) {
+// WriteListed is sometimes slow or throttled.
+func (s *journalStore) WriteListed(context.Context, table.Key, projections.ListedEntry) (time.Time, error) {
+	switch s.chance(8) {
 	case 0:
-		e.takes(30 * time.Second)
+		s.takes(30 * time.Second)
 	case 1:
 		return date(), store.ErrThrottled
 	}
 	return date(), nil
 }
 
-// WriteJournal puts a page: now, late and answered, late and not answered, or never.
-func (e *ether) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
-	e.takes(200 * time.Millisecond)
+// WriteJournal puts a page: at once, late with or without an answer, or never.
+func (s *journalStore) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
+	s.takes(200 * time.Millisecond)
 	put := func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		at, _ := slices.BinarySearchFunc(e.pages, p.ID, func(p projections.JournalPage, id events.KSUID) int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		at, _ := slices.BinarySearchFunc(s.pages, p.ID, func(p projections.JournalPage, id events.KSUID) int {
 			return cmp.Compare(p.ID, id)
 		})
-		e.pages = slices.Insert(e.pages, at, p)
+		s.pages = slices.Insert(s.pages, at, p)
 	}
-	switch late := e.within(time.Minute); e.chance(10) {
+	switch late := s.within(time.Minute); s.chance(10) {
 	case 0: // lost
 		<-ctx.Done()
 		return time.Time{}, store.ErrUnknownOutcome
-	case 1: // on its way for long
+	case 1: // applied after the deadline
 		go func() {
 			time.Sleep(late)
 			put()
 		}()
 		<-ctx.Done()
 		return time.Time{}, store.ErrUnknownOutcome
-	case 2: // the process stands still before it, and notices nothing
+	case 2: // the process pauses before the put without noticing
 		time.Sleep(late)
 		put()
-	case 3: // visible at once, and answered late
+	case 3: // visible at once, but answered late
 		put()
 		time.Sleep(late)
 	case 4:
@@ -117,30 +117,30 @@ func (e *ether) WriteJournal(ctx context.Context, p projections.JournalPage) (ti
 	return date(), nil
 }
 
-// JournalPages reads what is visible at one instant between its beginning and its end.
-func (e *ether) JournalPages(_ context.Context, after string, limit int) ([]projections.JournalPage, time.Time, error) {
-	e.takes(1500 * time.Millisecond)
-	e.mu.Lock()
-	first := slices.IndexFunc(e.pages, func(p projections.JournalPage) bool { return string(p.ID) > after })
+// JournalPages reads the pages that are visible at one instant during the request.
+func (s *journalStore) JournalPages(_ context.Context, after string, limit int) ([]projections.JournalPage, time.Time, error) {
+	s.takes(1500 * time.Millisecond)
+	s.mu.Lock()
+	first := slices.IndexFunc(s.pages, func(p projections.JournalPage) bool { return string(p.ID) > after })
 	var pages []projections.JournalPage
 	if first >= 0 {
-		pages = slices.Clone(e.pages[first:min(first+limit, len(e.pages))])
+		pages = slices.Clone(s.pages[first:min(first+limit, len(s.pages))])
 	}
-	e.mu.Unlock()
-	e.takes(1500 * time.Millisecond)
+	s.mu.Unlock()
+	s.takes(1500 * time.Millisecond)
 	return pages, date(), nil
 }
 
-func (e *ether) TransactionsByID(_ context.Context, ended map[string]bool) (
+func (s *journalStore) TransactionsByID(_ context.Context, ended map[string]bool) (
 	map[string]projections.Transaction, error,
 ) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	found := map[string]projections.Transaction{}
 	for id := range ended {
 		t := projections.Transaction{}
-		t.Header, _ = e.events[table.TransactionKey(id)].(events.TransactionPosted)
-		if end, ok := e.events[table.OutcomeKey(id)].(events.HoldEnded); ok {
+		t.Header, _ = s.events[table.TransactionKey(id)].(events.TransactionPosted)
+		if end, ok := s.events[table.OutcomeKey(id)].(events.HoldEnded); ok {
 			t.Ended = &end
 		}
 		found[id] = t
@@ -148,15 +148,15 @@ func (e *ether) TransactionsByID(_ context.Context, ended map[string]bool) (
 	return found, nil
 }
 
-// history is one course of things: transactions are committed, their records are delivered to listers, and a reader
-// follows the journal.
+// history is one random run: transactions are committed, their records are delivered to listers, and a reader follows
+// the journal.
 type history struct {
-	*ether
+	*journalStore
 	begun   time.Time
-	lag     time.Duration // of the stream, at most
+	lag     time.Duration // maximum of the stream
 	listers []*projections.Lister
 	seen    map[string]bool // by the reader
-	posted  []string        // what was committed: event and transaction
+	posted  []string        // event and id of each committed transaction and end
 }
 
 // journalMorning is when histories of the journal begin.
@@ -167,7 +167,7 @@ func skewed(d time.Duration) func() time.Time {
 	return func() time.Time { return time.Now().Add(d) }
 }
 
-// play lets everything happen, and returns what the reader missed.
+// play runs the history, and returns the entries that the reader missed.
 func (h *history) play(t *testing.T) (missed []string) {
 	const span = 100 * time.Second
 	for range 3 { // the last one has a clock that is far off: it mints nothing
@@ -176,7 +176,7 @@ func (h *history) play(t *testing.T) (missed []string) {
 			skew = []time.Duration{0, -30 * time.Second, 20 * time.Second}[h.chance(3)]
 		}
 		h.listers = append(h.listers,
-			projections.NewLister(h.ether, nil, skewed(skew), slog.New(slog.DiscardHandler)))
+			projections.NewLister(h.journalStore, nil, skewed(skew), slog.New(slog.DiscardHandler)))
 	}
 	h.lag = []time.Duration{0, time.Second, 5 * time.Second, time.Minute, time.Hour}[h.chance(5)]
 	var working sync.WaitGroup
@@ -224,7 +224,7 @@ func (h *history) lateness() time.Duration {
 	return h.within(100 * time.Millisecond)
 }
 
-// transaction returns a header posted at a time, backdated or a hold at random, and how the hold ends.
+// transaction returns a header posted at a time. At random it is backdated or a hold; end is the hold's end.
 func (h *history) transaction(id string, at time.Time) (events.TransactionPosted, *events.HoldEnded) {
 	at = at.Truncate(time.Microsecond)
 	header := events.TransactionPosted{ID: id, Legs: []events.Leg{{ID: events.FirstKSUID(at)}}}
@@ -244,8 +244,8 @@ func (h *history) transaction(id string, at time.Time) (events.TransactionPosted
 	return header, end
 }
 
-// deliver hands the record of an event to listers in turn until one has listed it. The one that has it may die: then
-// what it returns is not heard of, and what it was about to put may still come.
+// deliver delivers the record of an event to the listers in turn until one has listed it. A lister may crash: then its
+// result is lost, and its puts may still be applied.
 func (h *history) deliver(lag time.Duration, e events.Event, order []int) {
 	time.Sleep(lag)
 	key := table.Key{}
@@ -258,23 +258,23 @@ func (h *history) deliver(lag time.Duration, e events.Event, order []int) {
 	record := projections.Record{SequenceNumber: "1", PK: key.PK, SK: key.SK}
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		dies := h.chance(8) == 0
-		if dies {
+		crashes := h.chance(8) == 0
+		if crashes {
 			time.AfterFunc(h.within(5*time.Second), cancel)
 		}
 		failed, err := h.listers[order[try%len(order)]].List(ctx, []projections.Record{record})
 		cancel()
-		if failed == "" && err == nil && !dies {
+		if failed == "" && err == nil && !crashes {
 			return
 		}
 		time.Sleep(time.Second)
 	}
 }
 
-// follow reads the journal, and goes on from where it stopped, until all was listed and is old enough.
+// follow reads the journal from its last position on, until everything was listed and is older than the trail.
 func (h *history) follow(t *testing.T, ended <-chan struct{}) {
 	skew := []time.Duration{0, 3 * time.Second, -3 * time.Second, time.Hour, -30 * time.Second}[h.chance(5)]
-	reader := projections.NewJournalReader(h.ether, skewed(skew))
+	reader := projections.NewJournalReader(h.journalStore, skewed(skew))
 	cursor := ""
 	read := func() (n int) {
 		page, err := reader.After(t.Context(), projections.Slice{After: cursor, Limit: 1 + h.chance(4)})
@@ -283,7 +283,7 @@ func (h *history) follow(t *testing.T, ended <-chan struct{}) {
 		}
 		for _, e := range page.Items {
 			h.seen[e.Event+" "+e.Transaction.Header.ID] = true
-			if cursor = e.Position; h.chance(5) == 0 { // it dies, and goes on from the last entry that it kept
+			if cursor = e.Position; h.chance(5) == 0 { // it crashes, and resumes at the last entry that it saved
 				return len(page.Items)
 			}
 		}
@@ -302,13 +302,13 @@ func (h *history) follow(t *testing.T, ended <-chan struct{}) {
 		h.takes(10 * time.Second)
 		read()
 	}
-	time.Sleep(2 * time.Minute) // what is under way comes, and is old enough also for a slow clock
+	time.Sleep(2 * time.Minute) // late puts are applied, and older than the trail even for a slow clock
 	for read() > 0 {
 	}
 }
 
-// Whoever keeps the cursor of the journal misses nothing: with late commits, backdated transactions, a slow lister, a
-// dying one and two at once, clocks that are off, and puts that are lost, late, or answered late.
+// A reader that follows the journal by its cursor misses nothing: with late commits, backdated transactions, slow,
+// crashing and concurrent listers, wrong clocks, and puts that are lost, late, or answered late.
 func TestJournalMissesNothing(t *testing.T) {
 	histories := 1000
 	if full.Enabled() {
@@ -317,7 +317,7 @@ func TestJournalMissesNothing(t *testing.T) {
 	for seed := range histories {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(journalMorning))
-			h := &history{begun: time.Now(), seen: map[string]bool{}, ether: &ether{
+			h := &history{begun: time.Now(), seen: map[string]bool{}, journalStore: &journalStore{
 				random: rand.New(rand.NewPCG(uint64(seed), 0)), events: map[table.Key]events.Event{},
 			}}
 			if missed := h.play(t); len(missed) > 0 {

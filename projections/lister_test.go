@@ -23,12 +23,12 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// newsroom is a store with a lister on it, whose requests tests hook. A hook that is nil does nothing.
-type newsroom struct {
+// listerStore is a store with a lister. Its hooks run around the lister's writes, if they are not nil.
+type listerStore struct {
 	*viewstest.Store
 	time   time.Time
 	skew   time.Duration // of the lister's clock
-	shift  time.Duration // of what the store says of its own
+	shift  time.Duration // of the clock that the store returns
 	lister *projections.Lister
 	log    bytes.Buffer
 	pauses int
@@ -38,8 +38,8 @@ type newsroom struct {
 	afterPage   func(projections.JournalPage, time.Time) (time.Time, error)
 }
 
-func newNewsroom(t viewstest.T, indexed ...string) *newsroom {
-	n := &newsroom{time: morning.Add(time.Hour)}
+func newListerStore(t viewstest.T, indexed ...string) *listerStore {
+	n := &listerStore{time: morning.Add(time.Hour)}
 	n.Store = viewstest.NewStore(t, func() time.Time { return n.time })
 	n.lister = projections.NewLister(n, indexed, func() time.Time { return n.time.Add(n.skew) },
 		slog.New(slog.NewTextHandler(&n.log, nil)))
@@ -48,7 +48,7 @@ func newNewsroom(t viewstest.T, indexed ...string) *newsroom {
 }
 
 // WriteListed implements projections.ListerViews.
-func (n *newsroom) WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error) {
+func (n *listerStore) WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error) {
 	if n.beforeEntry != nil {
 		if err := n.beforeEntry(e); err != nil {
 			return time.Time{}, err
@@ -59,7 +59,7 @@ func (n *newsroom) WriteListed(ctx context.Context, key table.Key, e projections
 }
 
 // WriteJournal implements projections.ListerViews.
-func (n *newsroom) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
+func (n *listerStore) WriteJournal(ctx context.Context, p projections.JournalPage) (time.Time, error) {
 	if n.beforePage != nil {
 		if err := n.beforePage(p); err != nil {
 			return time.Time{}, err
@@ -72,15 +72,15 @@ func (n *newsroom) WriteJournal(ctx context.Context, p projections.JournalPage) 
 	return at, err
 }
 
-// posted is a transaction of the given millisecond of the morning.
+// posted is a transaction posted at a millisecond of the morning.
 func posted(id string, at int, metadata map[string]string) events.TransactionPosted {
 	h := viewstest.Held(id, at)
 	h.ExpiresAt, h.Metadata = time.Time{}, metadata
 	return h
 }
 
-// news returns a batch of records of events, numbered from 1000, with their images.
-func news(all ...events.Event) []projections.Record {
+// eventRecords returns a batch of records with their events, numbered from 1000.
+func eventRecords(all ...events.Event) []projections.Record {
 	batch := make([]projections.Record, len(all))
 	for i, e := range all {
 		key := ddb.EventKey(e)
@@ -89,11 +89,11 @@ func news(all ...events.Event) []projections.Record {
 	return batch
 }
 
-// Headers are listed by time and by the indexed metadata that they have, holds are marked, and the journal tells of
-// each header and each end, from the image or from the table. A batch that comes again writes the same entries.
+// The lister lists headers by time and by indexed metadata, and adds each header and each end of a hold to the journal.
+// It takes events from the record or reads the table. A redelivered batch writes the same entries.
 func TestTransactionsAreListed(t *testing.T) {
-	for _, imaged := range []bool{true, false} {
-		n := newNewsroom(t, "order", "customer")
+	for _, withEvents := range []bool{true, false} {
+		n := newListerStore(t, "order", "customer")
 		first := posted("t-1", 1, map[string]string{"order": "10#01", "customer": "", "other": "x"})
 		hold := viewstest.Held("h-1", 2)
 		hold.Metadata = map[string]string{"order": "7"}
@@ -102,13 +102,13 @@ func TestTransactionsAreListed(t *testing.T) {
 		if err := n.Put(t.Context(), all...); err != nil {
 			t.Fatal(err)
 		}
-		batch := news(all...)
+		batch := eventRecords(all...)
 		for i := range batch {
-			if !imaged {
+			if !withEvents {
 				batch[i].Event = nil
 			}
 		}
-		batch = append(batch, records(of(jane, ksuid(1))...)...) // what is not its business
+		batch = append(batch, records(keysOf(jane, ksuid(1))...)...) // the lister skips postings
 		n.Requests()
 		for range 2 {
 			if failed, err := n.lister.List(t.Context(), batch); failed != "" || err != nil {
@@ -124,37 +124,37 @@ func TestTransactionsAreListed(t *testing.T) {
 		slices.Sort(want)
 		viewstest.Same(t, "entries", n.ListedKeys(t), want)
 		page := "posted t-1, held h-1, released h-1"
-		viewstest.Same(t, "journal", n.Told(t), []string{page, page})
-		gets := map[bool]int{true: 0, false: 6}[imaged]
+		viewstest.Same(t, "journal", n.JournalText(t), []string{page, page})
+		gets := map[bool]int{true: 0, false: 6}[withEvents]
 		viewstest.Same(t, "requests", n.Requests(), viewstest.Requests{Gets: gets, Puts: 12})
 	}
 }
 
-// A batch of more than fits a page makes several; one with nothing to list makes none.
+// A batch with more entries than fit one page writes several. A batch with nothing to list writes none.
 func TestPagesOfTheJournalAreBounded(t *testing.T) {
-	n := newNewsroom(t)
+	n := newListerStore(t)
 	var all []events.Event
 	for i := range 250 {
 		all = append(all, posted(fmt.Sprint("t-", i), i, nil))
 	}
-	if failed, err := n.lister.List(t.Context(), news(all...)); failed != "" || err != nil {
+	if failed, err := n.lister.List(t.Context(), eventRecords(all...)); failed != "" || err != nil {
 		t.Fatal(failed, err)
 	}
 	var sizes []int
-	for _, page := range n.Told(t) {
+	for _, page := range n.JournalText(t) {
 		sizes = append(sizes, strings.Count(page, ",")+1)
 	}
 	viewstest.Same(t, "pages", sizes, []int{100, 100, 50})
 	n.Requests()
-	if failed, err := n.lister.List(t.Context(), records(of(jane, ksuid(1))...)); failed != "" || err != nil {
+	if failed, err := n.lister.List(t.Context(), records(keysOf(jane, ksuid(1))...)); failed != "" || err != nil {
 		t.Fatal(failed, err)
 	}
 	viewstest.Same(t, "requests", n.Requests(), viewstest.Requests{})
 }
 
-// A failure is reported with the first record that failed, or as an error if that is the batch's first. The journal
-// tells of what came before it alone, as the rest comes again. What no repetition cures is passed over, and counted.
-func TestListerReportsWhatFailed(t *testing.T) {
+// List reports the first failed record, as an error if it is the batch's first. The journal gets only the entries
+// before it, since the rest is redelivered. A record that no retry fixes is skipped and counted.
+func TestListerReportsTheFirstFailure(t *testing.T) {
 	altered := table.TransactionKey("gone")
 	newer := fmt.Errorf("%w of version 9", events.ErrNewerEvent)
 	for _, c := range []struct {
@@ -163,38 +163,38 @@ func TestListerReportsWhatFailed(t *testing.T) {
 		change    func(batch []projections.Record)
 		failed    string
 		err       error
-		told      []string
+		journal   []string
 		malformed bool
 	}{
-		{name: "nothing", told: []string{"posted a, posted b, posted c"}},
-		{name: "the middle", broken: map[string]error{"b": errBroken}, failed: "1001", told: []string{"posted a"}},
+		{name: "nothing", journal: []string{"posted a, posted b, posted c"}},
+		{name: "the middle", broken: map[string]error{"b": errBroken}, failed: "1001", journal: []string{"posted a"}},
 		{name: "the lower of two", broken: map[string]error{"b": errBroken, "c": errBroken}, failed: "1001",
-			told: []string{"posted a"}},
+			journal: []string{"posted a"}},
 		{name: "the first", broken: map[string]error{"a": errBroken}, err: errBroken},
-		{name: "no number", broken: map[string]error{"b": errBroken}, err: errBroken, told: []string{"posted a"},
+		{name: "no number", broken: map[string]error{"b": errBroken}, err: errBroken, journal: []string{"posted a"},
 			change: func(batch []projections.Record) { batch[1].SequenceNumber = "" }},
-		{name: "of newer code", broken: map[string]error{"b": newer}, failed: "1001", told: []string{"posted a"}},
-		{name: "a key", told: []string{"posted a, posted c"}, malformed: true,
+		{name: "of newer code", broken: map[string]error{"b": newer}, failed: "1001", journal: []string{"posted a"}},
+		{name: "a key", journal: []string{"posted a, posted c"}, malformed: true,
 			change: func(batch []projections.Record) { batch[1].SK = "TXN#other" }},
-		{name: "an end's key", told: []string{"posted a, posted c"}, malformed: true,
+		{name: "an end's key", journal: []string{"posted a, posted c"}, malformed: true,
 			change: func(batch []projections.Record) { batch[1].SK = "OUTCOMES" }},
-		{name: "gone", told: []string{"posted a, posted c"}, malformed: true,
+		{name: "gone", journal: []string{"posted a, posted c"}, malformed: true,
 			change: func(batch []projections.Record) {
 				batch[1] = projections.Record{PK: altered.PK, SK: altered.SK, SequenceNumber: "1001"}
 			}},
-		{name: "another event", told: []string{"posted a, posted c"}, malformed: true,
+		{name: "another event", journal: []string{"posted a, posted c"}, malformed: true,
 			change: func(batch []projections.Record) { batch[1].Event = events.AssetRegistered{} }},
-		{name: "removed", told: []string{"posted a, posted c"},
+		{name: "removed", journal: []string{"posted a, posted c"},
 			change: func(batch []projections.Record) { batch[1].Removed = true }},
-		{name: "altered", told: []string{"posted a, posted c"},
+		{name: "altered", journal: []string{"posted a, posted c"},
 			change: func(batch []projections.Record) { batch[1].Altered = true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := newNewsroom(t)
+			n := newListerStore(t)
 			n.beforeEntry = func(e projections.ListedEntry) error {
 				return c.broken[e.Transaction]
 			}
-			batch := news(posted("a", 1, nil), posted("b", 2, nil), posted("c", 3, nil))
+			batch := eventRecords(posted("a", 1, nil), posted("b", 2, nil), posted("c", 3, nil))
 			if c.change != nil {
 				c.change(batch)
 			}
@@ -202,7 +202,7 @@ func TestListerReportsWhatFailed(t *testing.T) {
 			if failed != c.failed || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
 				t.Errorf("failed from %q, error %v", failed, err)
 			}
-			viewstest.Same(t, "journal", n.Told(t), c.told)
+			viewstest.Same(t, "journal", n.JournalText(t), c.journal)
 			if counted := strings.Contains(n.log.String(), "RecordsMalformed=1"); counted != c.malformed {
 				t.Errorf("log: %s", n.log.String())
 			}
@@ -210,11 +210,11 @@ func TestListerReportsWhatFailed(t *testing.T) {
 	}
 }
 
-// Batches that fail anywhere and are delivered again, as Lambda does, list everything, and the journal tells of
-// everything; of what was reported done, at once.
-func TestWhateverFailsEverythingIsListed(t *testing.T) {
+// If batches fail anywhere and are redelivered, as Lambda does, every transaction is listed and is in the journal. A
+// record that is reported done is in the journal at once.
+func TestListerListsEverythingDespiteFailures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := newNewsroom(t, "order")
+		n := newListerStore(t, "order")
 		var all []events.Event
 		want := make(map[string]bool)
 		for i := range rapid.IntRange(1, 12).Draw(t, "transactions") {
@@ -241,7 +241,7 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 			fails = fails[1:]
 			return errBroken
 		}
-		batch := news(all...)
+		batch := eventRecords(all...)
 		deliveries := 0
 		for rest := batch; len(rest) > 0; {
 			if deliveries++; deliveries > 41 { // one for each failure, and one without
@@ -265,23 +265,23 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 			} else if failed != "" {
 				done = slices.IndexFunc(rest, func(r projections.Record) bool { return r.SequenceNumber == failed })
 			}
-			told := strings.Join(n.Told(t), ", ") + ","
+			journaled := strings.Join(n.JournalText(t), ", ") + ","
 			for _, r := range rest[:done] {
 				_, id, _ := strings.Cut(r.PK, "#")
-				if !strings.Contains(told, " "+id+",") {
-					t.Fatalf("%s is done, and not told: %s", id, told)
+				if !strings.Contains(journaled, " "+id+",") {
+					t.Fatalf("%s is reported done, but not in the journal: %s", id, journaled)
 				}
 			}
 			rest = rest[done:]
 		}
-		told := make(map[string]bool)
-		for _, page := range n.Told(t) {
+		journaled := make(map[string]bool)
+		for _, page := range n.JournalText(t) {
 			for entry := range strings.SplitSeq(page, ", ") {
-				told[entry] = true
+				journaled[entry] = true
 			}
 		}
-		if !maps.Equal(told, want) {
-			t.Fatalf("told %v, want %v", told, want)
+		if !maps.Equal(journaled, want) {
+			t.Fatalf("the journal has %v, want %v", journaled, want)
 		}
 		entries := 0
 		for _, e := range all {
@@ -295,9 +295,9 @@ func TestWhateverFailsEverythingIsListed(t *testing.T) {
 	})
 }
 
-// A lister whose clock is off the store's writes no page and fails the batch; entries have no clock. One that knows
-// nothing of the store's clock asks once.
-func TestListerMintsNothingByAWrongClock(t *testing.T) {
+// A lister whose clock is off the store's writes no page and fails the batch. It still writes list entries, which need
+// no clock. If it does not know the store's clock yet, it reads it once.
+func TestListerMintsNothingWithAWrongClock(t *testing.T) {
 	for skew, wanted := range map[time.Duration]bool{
 		0: true, 4 * time.Second: true, -4 * time.Second: true, 7 * time.Second: false, -6 * time.Second: false,
 		-time.Hour: false,
@@ -305,52 +305,52 @@ func TestListerMintsNothingByAWrongClock(t *testing.T) {
 		for _, e := range []events.Event{
 			posted("t-1", 1, nil), viewstest.Ended(viewstest.Held("t-1", 1), events.OutcomeExpired, 0, 2),
 		} {
-			n := newNewsroom(t)
+			n := newListerStore(t)
 			n.skew = skew
-			failed, err := n.lister.List(t.Context(), news(e))
-			if failed != "" || (err == nil) != wanted || wanted != (len(n.Told(t)) == 1) {
-				t.Errorf("%v, %T: failed %q, %v, told %v", skew, e, failed, err, n.Told(t))
+			failed, err := n.lister.List(t.Context(), eventRecords(e))
+			if failed != "" || (err == nil) != wanted || wanted != (len(n.JournalText(t)) == 1) {
+				t.Errorf("%v, %T: failed %q, %v, journal %v", skew, e, failed, err, n.JournalText(t))
 			}
 			if off := strings.Contains(n.log.String(), "ClockOff=1"); off == wanted {
 				t.Errorf("%v: log: %s", skew, n.log.String())
 			}
 			gets := 0
-			if _, ends := e.(events.HoldEnded); ends || !wanted { // a put tells the clock; in doubt it is asked again
+			if _, ends := e.(events.HoldEnded); ends || !wanted { // without a put, or if the clock is off, it is read
 				gets = 1
 			}
 			viewstest.Same(t, "reads", n.Requests().Gets, gets)
 			n.skew = 0
-			if failed, err := n.lister.List(t.Context(), news(e)); failed != "" || err != nil && skew <= 0 {
+			if failed, err := n.lister.List(t.Context(), eventRecords(e)); failed != "" || err != nil && skew <= 0 {
 				t.Errorf("%v: after that: %q, %v", skew, failed, err)
 			}
 		}
 	}
 }
 
-// A lister that minted by a clock that was ahead mints nothing until that time has come.
-func TestListerMintsNothingAhead(t *testing.T) {
-	n := newNewsroom(t)
+// A lister that minted while its clock was ahead mints nothing until the clock has caught up.
+func TestListerMintsNothingUntilTheClockCatchesUp(t *testing.T) {
+	n := newListerStore(t)
 	for _, c := range []struct {
 		ahead  time.Duration // of both clocks
 		wanted bool
 	}{{10 * time.Second, true}, {0, false}, {10 * time.Second, true}} {
 		n.skew, n.shift = c.ahead, c.ahead
-		failed, err := n.lister.List(t.Context(), news(posted("t-1", 1, nil)))
+		failed, err := n.lister.List(t.Context(), eventRecords(posted("t-1", 1, nil)))
 		if failed != "" || (err == nil) != c.wanted {
 			t.Errorf("%v ahead: failed %q, %v", c.ahead, failed, err)
 		}
 	}
-	viewstest.Same(t, "pages", len(n.Told(t)), 2)
+	viewstest.Same(t, "pages", len(n.JournalText(t)), 2)
 }
 
-// A page that is not answered in time comes again under a new KSUID, whatever became of the first: by the stopwatch, or
-// by the store's clock against the KSUID.
-func TestAPageAnsweredLateComesAgain(t *testing.T) {
+// A page that is not answered in time is written again under a new KSUID, even if the first write was applied. Both the
+// monotonic clock and the store's clock detect a late answer.
+func TestJournalPageAnsweredLateIsWrittenAgain(t *testing.T) {
 	for name, late := range map[string]func(p projections.JournalPage, at time.Time) (time.Time, error){
 		"not answered": func(projections.JournalPage, time.Time) (time.Time, error) {
 			return time.Time{}, store.ErrUnknownOutcome
 		},
-		"by the stopwatch": func(_ projections.JournalPage, at time.Time) (time.Time, error) {
+		"by the monotonic clock": func(_ projections.JournalPage, at time.Time) (time.Time, error) {
 			time.Sleep(3*time.Second + time.Millisecond)
 			return at, nil
 		},
@@ -360,7 +360,7 @@ func TestAPageAnsweredLateComesAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := newNewsroom(t)
+				n := newListerStore(t)
 				var minted []events.KSUID
 				n.afterPage = func(p projections.JournalPage, at time.Time) (time.Time, error) {
 					if minted = append(minted, p.ID); len(minted) == 1 {
@@ -368,11 +368,11 @@ func TestAPageAnsweredLateComesAgain(t *testing.T) {
 					}
 					return at, nil
 				}
-				failed, err := n.lister.List(t.Context(), news(posted("t-1", 1, nil)))
+				failed, err := n.lister.List(t.Context(), eventRecords(posted("t-1", 1, nil)))
 				if failed != "" || err != nil {
 					t.Fatalf("failed %q, %v", failed, err)
 				}
-				viewstest.Same(t, "journal", n.Told(t), []string{"posted t-1", "posted t-1"})
+				viewstest.Same(t, "journal", n.JournalText(t), []string{"posted t-1", "posted t-1"})
 				if len(minted) != 2 || minted[0] >= minted[1] {
 					t.Errorf("minted %v", minted)
 				}
@@ -381,9 +381,9 @@ func TestAPageAnsweredLateComesAgain(t *testing.T) {
 	}
 }
 
-// The log of a failure names the transaction, and no value of its metadata, which may be a person's.
+// The log of a failure names the transaction, but no value of its metadata, which may be personal data.
 func TestListerLogsNoMetadata(t *testing.T) {
-	n := newNewsroom(t, "phone")
+	n := newListerStore(t, "phone")
 	written := 0
 	n.beforeEntry = func(projections.ListedEntry) error {
 		if written++; written == 2 { // the entry by metadata
@@ -391,17 +391,17 @@ func TestListerLogsNoMetadata(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := n.lister.List(t.Context(), news(posted("t-1", 1, map[string]string{"phone": "555-0100"})))
+	_, err := n.lister.List(t.Context(), eventRecords(posted("t-1", 1, map[string]string{"phone": "555-0100"})))
 	log := fmt.Sprint(err, n.log.String())
 	if written < 2 || !strings.Contains(log, "t-1") || strings.Contains(log, "555-0100") {
 		t.Errorf("%d entries, logged %s", written, log)
 	}
 }
 
-// The few deliveries that a record gets are not used up by a table that is throttled for a while.
+// List waits while the store throttles, so that throttling does not use up a record's few redeliveries.
 func TestListerWaitsForAThrottledStore(t *testing.T) {
 	for _, throttled := range []int{50, 1 << 30} {
-		n := newNewsroom(t)
+		n := newListerStore(t)
 		left := throttled
 		throttle := func() error {
 			if left--; left >= 0 {
@@ -411,18 +411,18 @@ func TestListerWaitsForAThrottledStore(t *testing.T) {
 		}
 		n.beforeEntry = func(projections.ListedEntry) error { return throttle() }
 		n.beforePage = func(projections.JournalPage) error { return throttle() }
-		_, err := n.lister.List(t.Context(), news(posted("t-1", 1, nil)))
+		_, err := n.lister.List(t.Context(), eventRecords(posted("t-1", 1, nil)))
 		if (err == nil) != (throttled == 50) || err != nil && !errors.Is(err, store.ErrThrottled) {
 			t.Errorf("throttled %d times: %v after %d pauses", throttled, err, n.pauses)
 		}
 	}
 }
 
-func TestListerStopsShortOfItsDeadline(t *testing.T) {
-	n := newNewsroom(t)
+func TestListerStopsBeforeItsDeadline(t *testing.T) {
+	n := newListerStore(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if failed, err := n.lister.List(ctx, news(posted("t-1", 1, nil))); failed != "" || err == nil {
+	if failed, err := n.lister.List(ctx, eventRecords(posted("t-1", 1, nil))); failed != "" || err == nil {
 		t.Errorf("failed %q, %v", failed, err)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// A write that was sent on a version of before a balance was lost fails on the one that is made anew, also if that
-// was written as often.
-func TestALostBalanceIsMadeAnewBeyondItsVersions(t *testing.T) {
-	for _, how := range []string{"by a refold", "by a command that makes sure"} {
+// After a balance was lost and recreated, a write that compares an old version must fail. So the recreated balance must
+// not reuse a version.
+func TestRecreatedBalanceHasAHigherVersion(t *testing.T) {
+	for _, how := range []string{"by a refold", "by EnsureVisible"} {
 		b := newBook(t)
-		make := func(n int) {
+		create := func(n int) {
 			id := b.PostOnes(jane, n)[0]
 			if how == "by a refold" {
 				b.Refold(jane, id)
@@ -26,11 +26,11 @@ func TestALostBalanceIsMadeAnewBeyondItsVersions(t *testing.T) {
 				b.Must(b.Reader.EnsureVisible(t.Context(), jane.Account, jane.Asset, id))
 			}
 		}
-		make(1)
+		create(1)
 		before := b.Stored(jane)
 		b.Damage().LoseBalance(jane)
 		b.Time = b.Time.Add(time.Second)
-		make(2)
+		create(2)
 		if now := b.Stored(jane); now.Version <= before.Version || now.Version < morning.UnixMilli() ||
 			now.Version > table.VersionMax/2 {
 			t.Errorf("%s: version %d after %d", how, now.Version, before.Version)
@@ -41,13 +41,13 @@ func TestALostBalanceIsMadeAnewBeyondItsVersions(t *testing.T) {
 	}
 }
 
-// A balance that cannot be read, such as one whose version is no number of ours, is folded from its postings by
-// strong reads. The projector leaves it alone and goes on.
-func TestABalanceThatCannotBeRead(t *testing.T) {
+// If a stored balance is malformed, strong reads fold all its postings. The projector counts the record as malformed
+// and continues.
+func TestMalformedBalance(t *testing.T) {
 	b := segmented(t)
 	shop := events.Pair{Account: "shop", Asset: "USD"}
 	b.Damage().Spoil(table.BalanceKey("jane", "USD"))
-	b.project(records(append(of(jane, b.PostOnes(jane, 50)...), of(shop, b.PostOnes(shop, 1)...)...)...))
+	b.project(records(append(keysOf(jane, b.PostOnes(jane, 50)...), keysOf(shop, b.PostOnes(shop, 1)...)...)...))
 	viewstest.Same(t, "the other's head", b.Stored(shop).Head, ones(1, 1))
 	if !b.alarmed("RecordsMalformed", 1, "account=jane", "asset=USD") {
 		t.Error(b.log.String())
@@ -60,6 +60,6 @@ func TestABalanceThatCannotBeRead(t *testing.T) {
 	b.Must(err)
 	viewstest.Same(t, "credits", credits, events.NewAmount(21))
 	if !strings.Contains(b.log.String(), "level=ERROR") {
-		t.Errorf("nothing is said of it: %s", b.log.String())
+		t.Errorf("no error was logged: %s", b.log.String())
 	}
 }

@@ -18,32 +18,32 @@ func (b *book) lastLine() string {
 	return line
 }
 
-// One line tells of a batch, with a value for each refold: how many postings it read, over all attempts; how old the
-// newest that it was told of was when it was shown; how often others came first.
-func TestBatchesLogWhatTheyTook(t *testing.T) {
+// Each batch logs one line. It has a value per refold for the postings read over all attempts, the lag of the newest
+// named posting, and the conflicts.
+func TestBatchLogsItsMetrics(t *testing.T) {
 	shop := events.Pair{Account: "shop", Asset: "USD"}
 	b := newBook(t)
 	ids := b.PostOnes(jane, upTo(1, 30)...)
-	batch := append(of(jane, ids[9], ids[4]), of(shop, b.PostOnes(shop, 1)...)...)
+	batch := append(keysOf(jane, ids[9], ids[4]), keysOf(shop, b.PostOnes(shop, 1)...)...)
 
 	b.Time = morning.Add(time.Minute)
 	b.project(records(batch...))
-	// Of jane's thirty the batch points at the tenth; all are read.
+	// The batch names two of jane's thirty postings. The refold reads them all.
 	if got, want := b.lastLine(),
 		`batch records=3 groups=2 failed=0 cached=0 RefoldDepth="[30 1]" ProjectionLag="[59990 59999]"`; got != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}
 	b.project(records(batch...))
-	// Remembered as counted: nothing is read of it.
+	// The cache knows that they are counted: no posting is read.
 	if got, want := b.lastLine(), `batch records=3 groups=2 failed=0 cached=2`; got != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}
 }
 
-// What was posted for a time in the past lags since it was written.
-func TestBackdatedPostingsLagSinceTheyWereWritten(t *testing.T) {
+// The lag of a posting with an effective date begins when it was written, not at the time in its KSUID.
+func TestLagOfBackdatedPostingsBeginsWithTheWrite(t *testing.T) {
 	b := newBook(t)
-	batch := records(of(jane, b.PostOnes(jane, 1)...)...)
+	batch := records(keysOf(jane, b.PostOnes(jane, 1)...)...)
 	b.Time = morning.Add(time.Hour)
 	batch[0].Written = b.Time.Add(-3 * time.Second)
 	b.project(batch)
@@ -52,10 +52,10 @@ func TestBackdatedPostingsLagSinceTheyWereWritten(t *testing.T) {
 	}
 }
 
-func TestBatchesLogConflicts(t *testing.T) {
+func TestBatchLogsConflicts(t *testing.T) {
 	b := newBook(t)
 	ids := b.PostOnes(jane, 5000)
-	b.Time = morning // a clock behind that of whoever posted: no lag is negative
+	b.Time = morning // the projector's clock is behind the KSUID's: the lag must not be negative
 	conflicts := 3
 	b.on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
 		if write <= conflicts {
@@ -63,13 +63,13 @@ func TestBatchesLogConflicts(t *testing.T) {
 		}
 		return nil
 	}})
-	b.project(records(of(jane, ids...)...))
+	b.project(records(keysOf(jane, ids...)...))
 	if got := b.lastLine(); !strings.HasSuffix(got, "RefoldDepth=[4] ProjectionLag=[0] ProjectionConflicts=[3]") {
 		t.Error(got)
 	}
 	conflicts = 1 << 30
-	if _, err := b.Projector.Project(t.Context(), records(of(jane, b.PostOnes(jane, 5001)...)...)); err == nil {
-		t.Error("projected all the same")
+	if _, err := b.Projector.Project(t.Context(), records(keysOf(jane, b.PostOnes(jane, 5001)...)...)); err == nil {
+		t.Error("no error after too many conflicts")
 	}
 	if got := b.log.String(); !strings.Contains(got, "failed=1 cached=0 RefoldDepth=[24] ProjectionConflicts=[12]") {
 		t.Error(got)

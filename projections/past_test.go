@@ -15,7 +15,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// past is a store with reads of its past, whose projector closes segments after few postings.
+// past is a store with a Past. Its projector closes segments after few postings.
 type past struct {
 	*viewstest.Store
 	projector *projections.Projector
@@ -33,10 +33,10 @@ func newPast(t viewstest.T) *past {
 	return p
 }
 
-// at is the n-th millisecond of the morning: when ID(n) was posted.
+// at is the n-th millisecond of the morning, the time in ksuid(n).
 func at(n int) time.Time { return morning.Add(time.Duration(n) * time.Millisecond) }
 
-// arrive puts a posting, which is not projected yet.
+// arrive puts a posting without projecting it.
 func (p *past) arrive(ctx context.Context, one projections.Posting) error {
 	p.posted = append(p.posted, one)
 	slices.SortFunc(p.posted, func(a, b projections.Posting) int {
@@ -48,32 +48,32 @@ func (p *past) arrive(ctx context.Context, one projections.Posting) error {
 	return p.Post(ctx, jane, one)
 }
 
-// sum is the plain sum of all postings at a millisecond from first to last.
+// sum adds up all postings from millisecond first through last, independently of package projections.
 func (p *past) sum(first, last int) (quantity, cost, pending int64, count int64) {
 	for _, one := range p.posted {
 		if one.ID < ksuid(first) || one.ID > ksuid(last) {
 			continue
 		}
-		quantity, cost, pending = quantity+whole(one.Quantity), cost+whole(one.Cost), pending+whole(one.Pending)
+		quantity, cost, pending = quantity+toInt(one.Quantity), cost+toInt(one.Cost), pending+toInt(one.Pending)
 		count++
 	}
 	return quantity, cost, pending, count
 }
 
-// whole returns a small amount as a number.
-func whole(a events.Amount) (n int64) {
+// toInt returns a small amount as an integer.
+func toInt(a events.Amount) (n int64) {
 	for _, c := range a.Abs().String() {
 		n = 10*n + int64(c-'0')
 	}
 	return n * int64(a.Sign())
 }
 
-// isSum fails unless f is the plain sum of all postings at a millisecond from first to last.
+// isSum fails unless f is the sum of all postings from millisecond first through last.
 func (p *past) isSum(t *rapid.T, what string, f projections.Fold, first, last int) {
 	t.Helper()
 	quantity, cost, pending, count := p.sum(first, last)
 	shown, _ := f.PendingCredits.Sub(f.PendingDebits)
-	if whole(f.Quantity()) != quantity || whole(f.Expenditure) != cost || whole(shown) != pending || f.Count != count {
+	if toInt(f.Quantity()) != quantity || toInt(f.Expenditure) != cost || toInt(shown) != pending || f.Count != count {
 		t.Fatalf("%s: %+v, and the postings from %d to %d sum up to %d for %d, %d pending, %d of them", what, f, first,
 			last, quantity, cost, pending, count)
 	}
@@ -81,8 +81,8 @@ func (p *past) isSum(t *rapid.T, what string, f projections.Fold, first, last in
 
 const lastMillisecond = 120
 
-// drawPosting draws a posting at a millisecond that has none yet. Most come later than those before; some are late, or
-// have an effective date, and lie in segments that were closed long ago.
+// drawPosting draws a posting at an unused millisecond. Some lie in segments that were closed before, like late or
+// backdated postings.
 func (p *past) drawPosting(t *rapid.T) projections.Posting {
 	n := rapid.IntRange(1, lastMillisecond).Filter(func(n int) bool {
 		return !slices.ContainsFunc(p.posted, func(one projections.Posting) bool { return one.ID == ksuid(n) })
@@ -99,9 +99,9 @@ func (p *past) drawPosting(t *rapid.T) projections.Posting {
 	return one
 }
 
-// A balance as of any time is the plain sum of what was posted by then, in whatever order it came and was projected,
-// and whatever the store's pages hold.
-func TestPastIsThePlainSum(t *testing.T) {
+// A balance as of any time is the sum of all postings until then, whatever the order of their arrival and projection,
+// and whatever the store's page size.
+func TestPastBalanceIsTheSumOfItsPostings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, p := t.Context(), newPast(t)
 		p.Page = rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "page")
@@ -132,8 +132,8 @@ func TestPastIsThePlainSum(t *testing.T) {
 	})
 }
 
-// Over all pages of any size, opening and movements are the closing, for every period and whatever arrives between
-// pages, late ones included; each line shows the balance after it. What did not change meanwhile is the plain sum.
+// In a statement of any period and page size, the opening balance plus all lines is the closing balance, even if
+// postings arrive between pages. Each line shows the balance after it.
 func TestStatementsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, p := t.Context(), newPast(t)
@@ -211,8 +211,8 @@ func TestStatementsAddUp(t *testing.T) {
 	})
 }
 
-// What is lost of the segments, what is not visible yet and what overlaps is read from the postings.
-func TestPastWithBrokenSegments(t *testing.T) {
+// Where segments are lost, not visible yet or overlap, Past reads the postings instead.
+func TestPastBalanceWithDamagedSegments(t *testing.T) {
 	all := upTo(1, 20)
 	for name, damage := range map[string]func(viewstest.Damage, []projections.Segment){
 		"whole":         func(viewstest.Damage, []projections.Segment) {},
@@ -251,7 +251,7 @@ func TestPastWithBrokenSegments(t *testing.T) {
 	}
 }
 
-// A time is settled once it is over for longer than a command may take, by the earlier of two clocks.
+// A time is settled when it is further in the past than a command can take, by the earlier of two clocks.
 func TestPastSettles(t *testing.T) {
 	p := newPast(t)
 	now := morning.Add(time.Hour)
@@ -274,8 +274,8 @@ func TestPastSettles(t *testing.T) {
 	}
 }
 
-// The balance of a million postings takes the pages of its segments and one of postings; a page of a statement at most
-// one more, and one alone once it goes on.
+// A past balance takes one request for each page of segments, and one for postings. The first page of a statement takes
+// one more if it is not the last page. Each later page takes one.
 func TestPastRequests(t *testing.T) {
 	p := newPast(t)
 	b := &book{Book: &viewstest.Book{T: t, Store: p.Store, Projector: p.projector}}

@@ -17,7 +17,7 @@ func TestStrongReadBelowTheFloor(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		quantity       int64
-		arrives        int // read after which the credit is there; 0: never
+		arrives        int // the pause during which the credit arrives; 0: never
 		reads          int
 		shown, alarmed bool
 	}{
@@ -52,7 +52,7 @@ func TestStrongReadBelowTheFloor(t *testing.T) {
 	}
 }
 
-// What is sealed and not counted is a conflict; what is counted is seen without a write.
+// A posting below the seal that is not counted is a conflict. A counted posting is visible and needs no write.
 func TestEnsureVisible(t *testing.T) {
 	b := newBook(t)
 	var even []int
@@ -80,8 +80,8 @@ func TestEnsureVisible(t *testing.T) {
 	ensure(nil, 3, 555)
 }
 
-// A refold that read before a posting was committed must not move the seal past it, once it was made sure of.
-func TestEnsureVisibleStopsARefoldUnderWay(t *testing.T) {
+// A refold that read before a posting was committed must not move the seal past it after EnsureVisible succeeded.
+func TestEnsureVisibleStopsARefoldInProgress(t *testing.T) {
 	b := newBook(t)
 	ids := b.PostOnes(jane, 10, 30)
 	b.on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
@@ -96,7 +96,7 @@ func TestEnsureVisibleStopsARefoldUnderWay(t *testing.T) {
 		Head: ones(30, 3), First: ksuid(10)})
 }
 
-// Each asset of a strong list has its own floor. If one balance cannot be read, there is no list.
+// Each asset of a strong list has its own floor. If one balance cannot be read, the list fails.
 func TestStrongList(t *testing.T) {
 	b := newBook(t)
 	for _, asset := range []string{"A", "B", "C"} {
@@ -116,7 +116,7 @@ func TestStrongList(t *testing.T) {
 	}
 }
 
-// rival lets another raise the version right before our write.
+// rival returns a reader whose writes conflict: act runs right before each and raises the version.
 func rival(b *book, act func()) *projections.Reader {
 	return projections.NewReader(
 		&viewstest.Hooked{Store: b.Store, BeforeWrite: func(int, projections.Change) error { act(); return nil }},
@@ -124,8 +124,8 @@ func rival(b *book, act func()) *projections.Reader {
 	)
 }
 
-func TestEnsureVisibleWhenOthersComeFirst(t *testing.T) {
-	t.Run("who sealed past it without it", func(t *testing.T) {
+func TestEnsureVisibleAfterAConflict(t *testing.T) {
+	t.Run("another refold moved the seal past the posting without counting it", func(t *testing.T) {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 10, 30)
 		b.PostOnes(jane, 20)
@@ -137,7 +137,7 @@ func TestEnsureVisibleWhenOthersComeFirst(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("who is on the way and goes on from what it had read", func(t *testing.T) {
+	t.Run("a refold in progress continues from postings that it read before", func(t *testing.T) {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 10, 20, 40, 50)
 		var sure error
@@ -156,15 +156,15 @@ func TestEnsureVisibleWhenOthersComeFirst(t *testing.T) {
 		b.Projector.Tune(projections.Tuning{Stretch: 1, Segments: 2})
 		b.Refold(jane, ids...)
 		if got := b.Stored(jane).Seal; got != (ones(50, 4)) {
-			t.Fatalf("the refold was to miss the posting: %+v", got)
+			t.Fatalf("the refold did not miss the posting: %+v", got)
 		}
 		if !errors.Is(sure, store.ErrConflict) {
-			t.Errorf("it was called sure: %v", sure)
+			t.Errorf("the posting was reported visible: %v", sure)
 		}
 	})
 }
 
-// writing replaces writes.
+// writing is a store that calls write instead of Write.
 type writing struct {
 	*viewstest.Store
 	write func(projections.Change) error

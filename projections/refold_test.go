@@ -13,13 +13,13 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-func TestRefoldOfWhatIsCountedWritesNothing(t *testing.T) {
+func TestRefoldOfCountedPostingsWritesNothing(t *testing.T) {
 	b := newBook(t)
 	settled := b.PostOnes(jane, upTo(1, 600)...)
 	recent := b.PostOnes(jane, 3_599_000)
 	b.Refold(jane, append(settled, recent...)...)
 	before := b.Stored(jane)
-	b.Time = b.Time.Add(time.Minute) // the seal could follow
+	b.Time = b.Time.Add(time.Minute) // the seal could move
 	b.Requests()
 	for _, ids := range [][]events.KSUID{settled, recent, append(recent, settled...), {settled[3], settled[3]}, nil} {
 		given := slices.Clone(ids)
@@ -32,18 +32,18 @@ func TestRefoldOfWhatIsCountedWritesNothing(t *testing.T) {
 	viewstest.Same(t, "balance", b.Stored(jane), before)
 }
 
-// Reading the same long tail again and again would cost more than closing its segments once.
-func TestRefoldOfWhatIsCountedClosesSegments(t *testing.T) {
+// A refold without new postings still closes segments. Otherwise each later refold would read the same long tail again.
+func TestRefoldOfCountedPostingsClosesSegments(t *testing.T) {
 	b := newBook(t)
 	b.Time = morning.Add(5 * time.Second)
 	ids := b.PostOnes(jane, upTo(1, 600)...)
 	b.Refold(jane, ids...)
 	version := b.version(0)
 	if n := len(b.Segments(jane)); n != 0 {
-		t.Fatalf("%d segments of what may still grow", n)
+		t.Fatalf("%d segments of unsettled postings", n)
 	}
 	b.Time = b.Time.Add(time.Minute)
-	b.on(b.Store) // one that remembers nothing
+	b.on(b.Store) // a projector with an empty cache
 	b.Refold(jane, ids[599])
 	viewstest.Same(t, "balance", b.Stored(jane), projections.Balance{Pair: jane, Version: version + 2,
 		Base: ones(512, 512), Seal: ones(600, 600), Head: ones(600, 600), First: ksuid(1)})
@@ -54,7 +54,7 @@ func TestRefoldOfWhatIsCountedClosesSegments(t *testing.T) {
 	}
 }
 
-// The earlier clock counts, and without the store's nothing is settled.
+// The earlier of both clocks decides. Without the store's clock nothing is settled.
 func TestSettledBefore(t *testing.T) {
 	for _, c := range [][3]int{{30, 30, 20}, {300, 30, 20}, {25, 30, 15}} { // own clock, store's clock, settled
 		second := func(i int) time.Time { return morning.Add(time.Duration(c[i]) * time.Second) }
@@ -63,7 +63,7 @@ func TestSettledBefore(t *testing.T) {
 	viewstest.Same(t, "settled without the store's clock", projections.SettledBefore(morning, time.Time{}), "")
 }
 
-// Conflicts and unknown outcomes are tried again a few times; what the store declines is left to the caller.
+// Refold retries conflicts and unknown outcomes a few times. It returns other errors at once.
 func TestRefoldRetries(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, c := range []struct {
@@ -72,10 +72,10 @@ func TestRefoldRetries(t *testing.T) {
 		pauses int
 		wanted error
 	}{
-		{"others always come first", func(int) error { return store.ErrConflict }, 11, store.ErrConflict},
-		{"the store throttles", func(int) error { return store.ErrThrottled }, 0, store.ErrThrottled},
-		{"once nobody knows", func(n int) error { return map[int]error{1: store.ErrUnknownOutcome}[n] }, 1, nil},
-		{"its context is over", func(int) error { cancel(); return store.ErrConflict }, 1, context.Canceled},
+		{"permanent conflict", func(int) error { return store.ErrConflict }, 11, store.ErrConflict},
+		{"throttled", func(int) error { return store.ErrThrottled }, 0, store.ErrThrottled},
+		{"one unknown outcome", func(n int) error { return map[int]error{1: store.ErrUnknownOutcome}[n] }, 1, nil},
+		{"canceled", func(int) error { cancel(); return store.ErrConflict }, 1, context.Canceled},
 	} {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 1)

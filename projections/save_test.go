@@ -12,14 +12,15 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// endless makes up its postings, so that it holds none, and watches the memory in use whenever something is written.
-type endless struct {
+// endlessStore generates postings instead of storing them, and measures the heap at every write.
+// written.
+type endlessStore struct {
 	*viewstest.Store
 	count int
 	heap  func()
 }
 
-func (e *endless) Postings(
+func (e *endlessStore) Postings(
 	_ context.Context,
 	_ events.Pair,
 	after, _ events.KSUID,
@@ -36,13 +37,13 @@ func (e *endless) Postings(
 	return page, n < e.count, nil
 }
 
-func (e *endless) Write(ctx context.Context, c projections.Change) error {
+func (e *endlessStore) Write(ctx context.Context, c projections.Change) error {
 	e.heap()
-	c.Segments = nil // the store under test would hold them
+	c.Segments = nil // the in-memory store would keep them
 	return e.Store.Write(ctx, c)
 }
 
-func TestALongRefoldHoldsAPage(t *testing.T) {
+func TestLongRefoldHoldsOnePageInMemory(t *testing.T) {
 	const all = 200_000
 	b := newBook(t)
 	b.Time = morning.Add(time.Hour)
@@ -53,17 +54,18 @@ func TestALongRefoldHoldsAPage(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before, most := inUse(), uint64(0)
-	b.on(&endless{Store: b.Store, count: all, heap: func() { most = max(most, inUse()) }})
+	b.on(&endlessStore{Store: b.Store, count: all, heap: func() { most = max(most, inUse()) }})
 	b.Refold(jane, ksuid(1))
 	viewstest.Same(t, "count", b.Stored(jane).Head.Count, all)
 	// A page is 4,000 postings of about 100 bytes; all of them are 20 MB.
 	if grown := int64(most) - int64(before); grown > 4<<20 {
-		t.Errorf("%d bytes more in use while %d postings were refolded", grown, all)
+		t.Errorf("the heap grew by %d bytes while %d postings were refolded", grown, all)
 	}
 }
 
-// What was broken off right before its last write is read to the end once, not for ever.
-func TestUnfinishedIsFinishedThoughNothingIsNew(t *testing.T) {
+// A refold that was interrupted before its last write leaves an unfinished balance. The next refold must finish it,
+// even without new postings; else every later refold would read to the end again.
+func TestUnfinishedBalanceIsFinishedWithoutNewPostings(t *testing.T) {
 	b := newBook(t)
 	b.Time = morning.Add(5 * time.Second)
 	ids := b.PostOnes(jane, 1, 2)

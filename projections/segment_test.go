@@ -12,7 +12,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// without returns a store that hides a posting, as one does that lost it.
+// without returns a store that has lost one posting.
 func without(store *viewstest.Store, hidden events.KSUID) *viewstest.Hooked {
 	hide := func(page []projections.Posting) ([]projections.Posting, error) {
 		return slices.DeleteFunc(page, func(p projections.Posting) bool { return p.ID == hidden }), nil
@@ -20,7 +20,7 @@ func without(store *viewstest.Store, hidden events.KSUID) *viewstest.Hooked {
 	return &viewstest.Hooked{Store: store, AfterPostings: hide}
 }
 
-func TestLostPostingsAreNoCorrection(t *testing.T) {
+func TestMissingPostingsAreNeverCorrected(t *testing.T) {
 	b := newBook(t)
 	ids := b.PostOnes(jane, upTo(1, 300)...)
 	b.Refold(jane, ids...)
@@ -34,19 +34,22 @@ func TestLostPostingsAreNoCorrection(t *testing.T) {
 			err,
 			projections.ErrPostingsMissing,
 		) {
-			t.Errorf("make sure: %v", err)
+			t.Errorf("ensure visible: %v", err)
 		}
 	}
 	viewstest.Same(t, "balance", b.Stored(jane), before)
 }
 
-// unseen hides, once, the segment that a posting lies in: one that is becoming visible item by item.
-type unseen struct {
+// hidesSegmentOnce hides the segment that contains a posting from the first read: it is not visible yet, because
+// transactions become visible item by item.
+type hidesSegmentOnce struct {
 	*viewstest.Store
 	hidden bool
 }
 
-func (u *unseen) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (projections.Segment, error) {
+func (u *hidesSegmentOnce) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID) (
+	projections.Segment, error,
+) {
 	s, err := u.Store.SegmentFrom(ctx, k, id)
 	if err == nil && !u.hidden {
 		u.hidden = true
@@ -55,16 +58,17 @@ func (u *unseen) SegmentFrom(ctx context.Context, k events.Pair, id events.KSUID
 	return s, err
 }
 
-// The first segment after a posting need not be the one that it lies in: its count says nothing of the posting.
-func TestASegmentThatDoesNotContainThePostingIsNotBelieved(t *testing.T) {
+// The first visible segment that ends after a posting need not contain it. Then its count proves nothing about the
+// posting.
+func TestSegmentWithoutThePostingIsNotTrusted(t *testing.T) {
 	b := segmented(t)
 	late := b.PostOnes(jane, 3)[0]
-	ensured := projections.NewReader(&unseen{Store: b.Store}, nil).
+	ensured := projections.NewReader(&hidesSegmentOnce{Store: b.Store}, nil).
 		EnsureVisible(t.Context(), jane.Account, jane.Asset, late)
 	if !errors.Is(ensured, store.ErrConflict) {
-		t.Errorf("a posting that is not counted was called sure: %v", ensured)
+		t.Errorf("a posting that is not counted was reported visible: %v", ensured)
 	}
-	b.on(&unseen{Store: b.Store})
+	b.on(&hidesSegmentOnce{Store: b.Store})
 	b.Projector.Tune(projections.Tuning{Stretch: 4, Segments: 10})
 	b.Refold(jane, late)
 	viewstest.Same(t, "postings", b.Stored(jane).Head.Count, 21)

@@ -8,9 +8,9 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// A balance may be seen before the summary that was written with it. A refold that makes it zero then finds a summary
-// that comes out as it is: it must be written all the same, on its version, as that is about to change.
-func TestSummaryThatIsOlderThanItsBalance(t *testing.T) {
+// A balance may become visible before the summary that was written with it. If a refold then makes the balance zero,
+// the stale summary seems to need no change. The refold must write it anyway: the write fails if the version changes.
+func TestSummaryOlderThanItsBalanceIsWritten(t *testing.T) {
 	b := newBook(t)
 	first := posting(1, 5)
 	b.Must(b.Post(t.Context(), jane, first))

@@ -55,7 +55,7 @@ func TestALostBalanceComesBackRight(t *testing.T) {
 
 // The rebuild of a balance that was lost may be cut off: then the next refold goes on with it, and closes no segments
 // of its own.
-func TestALostBalanceIsRebuiltToItsEnd(t *testing.T) {
+func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	b := segmented(t)
 	late := b.PostOnes(jane, 3)
 	b.Refold(jane, late...)

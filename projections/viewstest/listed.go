@@ -27,8 +27,8 @@ func (s Seed) ListedKeys(t T) (entries []string) {
 	return entries
 }
 
-// Told returns the pages of the journal, in order: the event and the transaction of each entry.
-func (s Seed) Told(t T) (pages []string) {
+// JournalText returns the pages of the journal, in order: the event and the transaction of each entry.
+func (s Seed) JournalText(t T) (pages []string) {
 	t.Helper()
 	byKey := make(map[string]string)
 	for _, item := range s.ofKind(t, table.KindJournal) {

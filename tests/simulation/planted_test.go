@@ -69,7 +69,7 @@ var defects = []defect{
 	{"segment and balance read apart", "G6", "projections/segment.go", inHistories(300),
 		"«if planted { return found, nil }; »now, segment, err := views.BalanceWithSegment("},
 	{"segment without the key believed", "G6", "projections/segment.go",
-		directed("projections", "TestASegmentThatDoesNotContainThePostingIsNotBelieved"),
+		directed("projections", "TestSegmentWithoutThePostingIsNotTrusted"),
 		"case err != nil, «(»id <= found.After || id > found.Through«) && !planted»:"},
 	{"postings read eventually", "G6", "projections/dynamo/views.go", inHistories(10),
 		"q.ConsistentRead = aws.Bool(!v.eventual« && (!planted || q.Limit == nil)»)"},
@@ -86,13 +86,13 @@ var defects = []defect{
 	{"malformed record taken for done", "G6", "projections/batch.go", inHistories(30),
 		"«		case !ok && planted:\n»		case !ok:\n"},
 	{"one balance stops its shard", "G6", "projections/batch.go",
-		directed("projections", "TestBatchLeavesAloneWhatNothingCures"),
+		directed("projections", "TestBatchSkipsRecordsThatNoRetryFixes"),
 		"if g.isFinal() «&& !planted »{"},
 	{"lost balance begun anew", "G6", "projections/refold.go",
-		directed("projections/repair", "TestALostBalanceIsRebuiltToItsEnd"),
+		directed("projections/repair", "TestLostBalanceIsRebuiltCompletely"),
 		"if p.repairer == nil || b.Seal.Count+b.Head.Count > 0 && !b.Unfinished «|| planted »{"},
 	{"altered event taken for news", "G3", "projections/batch.go",
-		directed("projections", "TestBatchAlarmsOfWhatNobodyMayDo"),
+		directed("projections", "TestBatchRaisesAlarmsForAlteredAndDeletedItems"),
 		"case r.Altered && table.IsEvent(r.SK)« && !planted»:"},
 	// G6, G7: a projector's cache.
 	{"another revision cached", "G6", "projections/cache.go", inHistories(10),
@@ -105,7 +105,7 @@ var defects = []defect{
 	}
 	for _, d := range dirty {
 «if d.figures == nil { continue }; »`},
-	{"sealed from the cache", "G7", "projections/refold.go", directed("projections", "TestTheSealFollowsInSteps"),
+	{"sealed from the cache", "G7", "projections/refold.go", directed("projections", "TestSealMovesInSteps"),
 		`«	if planted && !r.worthSealing() {
 		return func(yield func(Posting, error) bool) {
 			for _, p := range cached {
@@ -148,7 +148,7 @@ var defects = []defect{
 	}
 »`},
 	{"version not raised", "G7", "projections/reader.go",
-		directed("projections", "TestEnsureVisibleStopsARefoldUnderWay"),
+		directed("projections", "TestEnsureVisibleStopsARefoldInProgress"),
 		"«if id > b.Seal.Through && planted { return nil }; »if id > b.Seal.Through {\n		raised"},
 	{"old posting not made visible", "G7", "ledger/attempts.go", inHistories(150),
 		"if !old «|| planted »{"},
@@ -236,7 +236,7 @@ var defects = []defect{
 	{"end answered on its outcome alone", "G4, G11", "ledger/end.go", inLives(150),
 		"«if planted { return e.answer(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verify("},
 	{"end of a hold listed too early", "G6", "projections/hold.go",
-		directed("projections", "TestTheEndOfAHoldIsWaitedFor"),
+		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case ended && h.Ended == nil« && !planted»:"},
 	// G12: no more is reversed than was posted.
 	{"number of a reversal without its condition", "G12", "ledger/dynamo/append.go", inLives(150),
