@@ -1,4 +1,4 @@
-// Command is the Lambda function that appends events.
+// Command is the Lambda function for requests that write.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Lister is the Lambda function that lists the transactions that the table's stream names, and writes the journal.
+// Lister is the Lambda function that writes the lists of transactions and the journal from the table's stream.
 package main
 
 import "ledger.example/internal/app"

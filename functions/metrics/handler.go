@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// valuesMax is the most values of one metric in one line (specification of the embedded metric format, target members).
+// valuesMax is the most values of one metric in one line (embedded metric format specification, "target members").
 const valuesMax = 100
 
-// directive says which members of its line are values. Its key in the line is "_aws".
+// directive is the "_aws" member of a line. It names the members that are metrics.
 type directive struct {
 	Timestamp         int64 // milliseconds since 1970
 	CloudWatchMetrics []set // one for each metric
@@ -21,26 +21,26 @@ type set struct {
 	Metrics    [1]Metric
 }
 
-// handler adds a directive to the records that have values.
+// handler adds a directive to records with values of metrics.
 type handler struct {
 	slog.Handler // the next one
 	namespace    string
 	metrics      []Metric
 }
 
-// NewHandler returns a handler that passes every record on to next. To records with values of Metrics it adds the
-// directive by which CloudWatch puts them into namespace. next must write JSON. If a list has more values than one line
-// may have, the rest follows in further lines. The handler is safe for concurrent use if next is.
+// NewHandler returns a handler that passes every record to next. If a record has values of Metrics, the handler adds
+// the directive that makes CloudWatch extract them into namespace. next must write JSON. If a list has more values than
+// a line may have, further lines have the rest. The handler is safe for concurrent use if next is.
 func NewHandler(next slog.Handler, namespace string) slog.Handler {
 	return &handler{next, namespace, Metrics()}
 }
 
-// WithAttrs implements slog.Handler. The attributes of a logger are no values: every line has them.
+// WithAttrs implements slog.Handler. These attributes are never values, because they are in every line.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &handler{h.Handler.WithAttrs(attrs), h.namespace, h.metrics}
 }
 
-// WithGroup implements slog.Handler. The members of a group are not at the root of the line, so they are no values.
+// WithGroup implements slog.Handler. Members of a group are never values, because they are not at the root of the line.
 func (h *handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
@@ -79,14 +79,14 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handle(ctx, rest)
 }
 
-// listOf returns the list of numbers that a value is, nil for any other value.
+// listOf returns a value that is a list of numbers, nil for any other value.
 func listOf(v slog.Value) []int64 {
 	list, _ := v.Any().([]int64)
 	return list
 }
 
-// isMeasuredBy reports whether v, an attribute of r, is a value of m: one number, or, for a metric without a dimension,
-// a list of them. A metric with a dimension also needs that attribute, a text that is not empty.
+// isMeasuredBy reports whether v, an attribute of r, is a value of m: one number or, if m has no dimension, a list of
+// numbers. If m has a dimension, r must also have that attribute, a string that is not empty.
 func (m Metric) isMeasuredBy(r slog.Record, v slog.Value) bool {
 	if m.Dimension == "" {
 		return v.Kind() == slog.KindInt64 || len(listOf(v)) > 0

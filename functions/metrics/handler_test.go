@@ -31,7 +31,7 @@ func oneTo(n int) (list []int64, values []float64) {
 	return list, values
 }
 
-// CloudWatch takes the values of metrics, and nothing else.
+// CloudWatch extracts the values of metrics and no other attributes.
 func TestValues(t *testing.T) {
 	list100, values100 := oneTo(100)
 	list101, values101 := oneTo(101)
@@ -93,7 +93,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A line without a valid value is not one of the format: CloudWatch would drop it, or count it without its dimension.
+// A line without a valid value has no directive: CloudWatch would drop the line, or count it without its dimension.
 func TestInvalidValues(t *testing.T) {
 	var log bytes.Buffer
 	l := logger(&log)
@@ -113,7 +113,7 @@ func TestInvalidValues(t *testing.T) {
 	}
 }
 
-func TestHandlerKeepsSlogsRules(t *testing.T) {
+func TestHandlerFollowsSlogRules(t *testing.T) {
 	var log bytes.Buffer
 	slogtest.Run(t, func(*testing.T) slog.Handler {
 		log.Reset()

@@ -1,4 +1,4 @@
-// Projector is the Lambda function that refolds the balances and memberships that the table's stream names.
+// Projector is the Lambda function that updates balances and other projections from the table's stream.
 package main
 
 import "ledger.example/internal/app"

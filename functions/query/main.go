@@ -1,4 +1,4 @@
-// Query is the Lambda function that answers reads, from projections and events.
+// Query is the Lambda function for requests that read.
 package main
 
 import (

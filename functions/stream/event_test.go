@@ -16,7 +16,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// A header or an end that was put is taken from its image, if that is whole and of its key; nothing else is.
+// Only the image of a new header or a new end of a hold is decoded, if it is valid and matches the record's key.
 func TestEvents(t *testing.T) {
 	hold := viewstest.Held("h-1", 1)
 	hold.Metadata = map[string]string{"order": "1001"}

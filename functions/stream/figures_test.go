@@ -11,7 +11,7 @@ import (
 	"ledger.example/events"
 )
 
-// Only what a put posting shows in the form that it is stored in is taken for its figures.
+// Figures are decoded only from a valid image of a new posting.
 func TestFigures(t *testing.T) {
 	posting := events.PostingRecorded{
 		Leg: events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD",
@@ -46,7 +46,7 @@ func TestFigures(t *testing.T) {
 	for _, change := range [][2]string{
 		{"INSERT", "MODIFY"}, {"INSERT", "REMOVE"}, {name, "TransactionPosted"}, {`"N":"1"`, `"N":"3"`},
 		{`"N":"1"`, `"S":"1"`}, {`"N":"-5"`, `"N":"-5E0"`}, {`"N":"-5"`, `"S":"-5"`}, {`"N":"0"`, `"N":"0.5"`},
-		{`"NewImage"`, `"OldImage"`}, // as with a view of the keys only
+		{`"NewImage"`, `"OldImage"`}, // no new image, as with StreamViewType KEYS_ONLY
 	} {
 		check(first, change[0], change[1])
 	}

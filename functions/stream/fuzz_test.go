@@ -7,8 +7,8 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// FuzzHandler takes any event for a batch: each record reaches the projector in its place, with its number and with
-// those of its keys that are texts. Nothing stops the batch.
+// FuzzHandler passes any event as a batch. Every record must reach the consumer, in order, with its sequence number and
+// with its keys that are strings.
 func FuzzHandler(f *testing.F) {
 	f.Add([]byte(batch))
 	f.Fuzz(func(t *testing.T, text []byte) {

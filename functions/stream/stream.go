@@ -14,15 +14,16 @@ import (
 	"ledger.example/projections"
 )
 
-// Consumer applies a batch, as projections.Projector and projections.Lister do. It returns the sequence number of the
-// first record that failed, "" for none. After an error the whole batch has to be delivered again.
+// Consumer processes a batch, for example projections.Projector. It returns the sequence number of the first record
+// that failed, "" for none. After an error, Lambda must redeliver the whole batch.
 type Consumer = func(ctx context.Context, batch []projections.Record) (failed string, err error)
 
 // Function is a Lambda function for a stream.
 type Function = func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
 
-// Handler returns a Lambda function for the stream of the table, mapped with ReportBatchItemFailures. The keys of a
-// record say what to project. Its image saves a read of the event; an image that cannot be decoded is ignored.
+// Handler returns a Lambda function for the stream of the table. Its event source mapping must have
+// ReportBatchItemFailures. The keys of a record say what to project. The image of a record saves a read of the event;
+// an image that cannot be decoded is ignored.
 func Handler(consume Consumer) Function {
 	return func(ctx context.Context, e lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error) {
 		batch := make([]projections.Record, len(e.Records))
@@ -54,7 +55,7 @@ func inserted(r lambdaevents.DynamoDBEventRecord) bool {
 	return r.EventName == string(lambdaevents.DynamoDBOperationTypeInsert)
 }
 
-// event returns the header or the end of a hold that was put, as its image shows it; nil for any other record.
+// event decodes the image of a new header or a new end of a hold. It returns nil for any other record.
 func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 	sk := text(r.Change.Keys, table.AttrSK)
 	if !inserted(r) || !table.IsHeader(sk) && !table.IsOutcome(sk) {
@@ -72,7 +73,7 @@ func event(r lambdaevents.DynamoDBEventRecord) events.Event {
 	return e
 }
 
-// figures returns what a posting that was put adds to sums, as its image shows it; nil for any other record.
+// figures decodes the figures of a new posting from its image. It returns nil for any other record.
 func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 	if !inserted(r) {
 		return nil
@@ -99,7 +100,7 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 	return &f
 }
 
-// number returns the digits of a number attribute, "" if there is none of this name.
+// number returns the digits of a number attribute, "" if there is no such attribute.
 func number(item map[string]lambdaevents.DynamoDBAttributeValue, name string) string {
 	if v, ok := item[name]; ok && v.DataType() == lambdaevents.DataTypeNumber {
 		return v.Number()
@@ -107,7 +108,7 @@ func number(item map[string]lambdaevents.DynamoDBAttributeValue, name string) st
 	return ""
 }
 
-// text returns the content of a string attribute, "" if there is none of this name.
+// text returns the value of a string attribute, "" if there is no such attribute.
 func text(item map[string]lambdaevents.DynamoDBAttributeValue, name string) string {
 	if v, ok := item[name]; ok && v.DataType() == lambdaevents.DataTypeString {
 		return v.String()

@@ -11,7 +11,7 @@ import (
 	"ledger.example/projections"
 )
 
-// batch has what a stream may bring: a posting, a projection's own write, a removal, and keys that aren't texts.
+// batch has all kinds of records: a posting, the write of a projection, a removal, and keys that are not strings.
 const batch = `{"Records":[
  {"eventName":"INSERT","eventSourceARN":"arn:aws:dynamodb:eu-central-1:1:table/ledger/stream/x","dynamodb":{
   "ApproximateCreationDateTime":1764000000,"SequenceNumber":"100","SizeBytes":26,"StreamViewType":"NEW_IMAGE",
@@ -34,7 +34,8 @@ func (p *projector) Project(_ context.Context, batch []projections.Record) (stri
 	return p.failed, p.err
 }
 
-// Lambda takes an empty list for success, a sequence number for the lowest failure, and an error for all.
+// Lambda interprets an empty list as success, a sequence number as the first failed record, and an error as the failure
+// of the whole batch.
 func TestResponse(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {

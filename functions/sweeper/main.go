@@ -1,4 +1,4 @@
-// Sweeper is the Lambda function that a schedule invokes every minute, to end the holds whose time is over.
+// Sweeper is the Lambda function that ends the holds that are due. A schedule invokes it every minute.
 package main
 
 import "ledger.example/internal/app"

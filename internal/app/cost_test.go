@@ -26,12 +26,13 @@ import (
 	"ledger.example/internal/table"
 )
 
-// The own cost of a command is what everything but the store takes: the call of the API's handler with its log line,
-// and a client of the SDK whose store answers at once, less a bare call of that client with the same request. So
-// making the SDK's items counts, and what the SDK does with a request doesn't.
+// The own cost of a command is the cost of the ledger's code without the SDK and the store: the cost of a call of the
+// API's handler with a fake store, less the cost of sending the same request with the SDK alone. Building the SDK's
+// items counts as own cost.
 
-// ownAllocations are the bounds of a warm command's own cost: of a trade what docs/performance.md aims at, of others a
-// little above what they take. Allocations are the same on every machine; times are only reported (BenchmarkOwnCost).
+// ownAllocations are the most allocations of a command with warm caches. The bound of a trade is the goal in
+// docs/performance.md. The other bounds are a little above the current number. Allocations do not depend on the
+// machine; times do, and are only reported (BenchmarkOwnCost).
 var ownAllocations = map[string]float64{
 	"transfer": 100,
 	"trade":    100,
@@ -44,7 +45,7 @@ const (
 	settledBody = `{"id":"t-1","asset":"AAPL","buyer":"jane","seller":"joe","quantity":"10","cost":"9","settle":true}`
 )
 
-// commands are the bodies of the benchmarks, with what they are posted to.
+// commands returns the commands to measure, with their paths and bodies.
 func commands() []command {
 	var legs bytes.Buffer
 	for range events.PostingsMax / 2 {
@@ -61,37 +62,37 @@ func commands() []command {
 
 type command struct{ name, path, body string }
 
-// TestOwnAllocations holds the own cost of commands to its bounds, and logs what metrics add to it.
+// TestOwnAllocations checks the own allocations of commands against their bounds, and logs how many metrics add.
 func TestOwnAllocations(t *testing.T) {
 	const runs = 100
 	for _, c := range commands() {
-		s, measured := newStill(t, ""), newStill(t, "Ledger/books")
-		post, postMeasured := s.poster(t, c), measured.poster(t, c)
-		post() // what is named is looked up once
-		postMeasured()
-		whole, bare := testing.AllocsPerRun(runs, post), testing.AllocsPerRun(runs, s.bare(t))
-		own, most := whole-bare, ownAllocations[c.name]
-		t.Logf("%s: %.0f allocations of its own, at most %.0f; the SDK's %.0f; %.0f more with metrics",
-			c.name, own, most, bare, testing.AllocsPerRun(runs, postMeasured)-whole)
-		if own > most && !raced() {
-			t.Errorf("%s takes %.0f allocations of its own, at most %.0f are allowed", c.name, own, most)
+		s, withMetrics := newFakeStore(t, ""), newFakeStore(t, "Ledger/books")
+		post, postWithMetrics := s.poster(t, c), withMetrics.poster(t, c)
+		post() // fills the cache of accounts and assets
+		postWithMetrics()
+		total, bare := testing.AllocsPerRun(runs, post), testing.AllocsPerRun(runs, s.bare(t))
+		own, most := total-bare, ownAllocations[c.name]
+		t.Logf("%s: %.0f own allocations, at most %.0f; the SDK's %.0f; %.0f more with metrics",
+			c.name, own, most, bare, testing.AllocsPerRun(runs, postWithMetrics)-total)
+		if own > most && !hasRaceDetector() {
+			t.Errorf("%s takes %.0f own allocations, at most %.0f are allowed", c.name, own, most)
 		}
 	}
 }
 
-// raced reports whether the race detector is in this program: it makes every sync.Pool forget, at random, so that more
-// is allocated.
-func raced() bool {
+// hasRaceDetector reports whether the race detector is enabled. It drops items of each sync.Pool at random, which
+// causes more allocations.
+func hasRaceDetector() bool {
 	info, _ := debug.ReadBuildInfo()
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// BenchmarkOwnCost shows, for each command, the whole call (command) and the SDK's part of it (bare): the own cost is
-// the difference.
+// BenchmarkOwnCost measures, for each command, the whole call (command) and the SDK's part of it (bare). The difference
+// is the own cost.
 func BenchmarkOwnCost(b *testing.B) {
 	for _, c := range commands() {
 		b.Run(c.name+"/command", func(b *testing.B) {
-			s := newStill(b, "")
+			s := newFakeStore(b, "")
 			post := s.poster(b, c)
 			post()
 			b.ReportAllocs()
@@ -100,7 +101,7 @@ func BenchmarkOwnCost(b *testing.B) {
 			}
 		})
 		b.Run(c.name+"/bare", func(b *testing.B) {
-			s := newStill(b, "")
+			s := newFakeStore(b, "")
 			s.poster(b, c)()
 			send := s.bare(b)
 			b.ReportAllocs()
@@ -111,20 +112,20 @@ func BenchmarkOwnCost(b *testing.B) {
 	}
 }
 
-// still is a service on a store that takes every write and keeps nothing, and knows the two accounts and the two
-// assets of the commands, and the accounts' guards.
-type still struct {
+// fakeStore is a service with a fake store. The store accepts every write and stores nothing. It has the two accounts
+// and the two assets of the commands, and the guards of the accounts.
+type fakeStore struct {
 	client *dynamodb.Client
 	api    http.Handler
-	known  map[table.Key]ddb.Item
-	sent   atomic.Pointer[dynamodb.TransactWriteItemsInput] // the last
+	items  map[table.Key]ddb.Item
+	sent   atomic.Pointer[dynamodb.TransactWriteItemsInput] // the last one
 }
 
 const books = "books"
 
-func newStill(t testing.TB, metrics string) *still {
+func newFakeStore(t testing.TB, metrics string) *fakeStore {
 	t.Helper()
-	s := &still{known: make(map[table.Key]ddb.Item)}
+	s := &fakeStore{items: make(map[table.Key]ddb.Item)}
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	for _, e := range []events.Event{
 		events.AssetRegistered{ID: "USD", Name: "US dollar", Scale: 2, Actor: "local", At: at},
@@ -132,7 +133,7 @@ func newStill(t testing.TB, metrics string) *still {
 		events.AccountOpened{ID: "jane", Name: "Jane Doe", Profile: "{}", Actor: "local", At: at},
 		events.AccountOpened{ID: "joe", Name: "Joe Bloggs", Profile: "{}", Actor: "local", At: at},
 	} {
-		s.known[ddb.EventKey(e)] = ddb.EventItem(e)
+		s.items[ddb.EventKey(e)] = ddb.EventItem(e)
 	}
 	for _, account := range []string{"jane", "joe"} {
 		for _, asset := range []string{"USD", "AAPL"} {
@@ -140,7 +141,7 @@ func newStill(t testing.TB, metrics string) *still {
 			guard := ddb.Key(key)
 			guard[table.AttrType], guard[table.AttrSpent] = ddb.String(table.KindSpend), ddb.Integer(0)
 			guard[table.AttrChange] = ddb.Integer(1)
-			s.known[key] = guard
+			s.items[key] = guard
 		}
 	}
 	s.client = dynamodb.New(dynamodb.Options{Region: "us-east-1",
@@ -156,9 +157,9 @@ func newStill(t testing.TB, metrics string) *still {
 	return s
 }
 
-// instead answers where the SDK would begin to make an HTTP request.
-func (s *still) instead(stack *middleware.Stack) error {
-	return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("Still", func(
+// instead answers requests in place of the SDK's HTTP client.
+func (s *fakeStore) instead(stack *middleware.Stack) error {
+	return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("FakeStore", func(
 		ctx context.Context, in middleware.SerializeInput, _ middleware.SerializeHandler,
 	) (out middleware.SerializeOutput, _ middleware.Metadata, err error) {
 		switch request := in.Parameters.(type) {
@@ -172,19 +173,19 @@ func (s *still) instead(stack *middleware.Stack) error {
 				if err != nil {
 					return out, middleware.Metadata{}, err
 				}
-				if item := s.known[k]; item != nil {
+				if item := s.items[k]; item != nil {
 					found.Responses[books] = append(found.Responses[books], item)
 				}
 			}
 			out.Result = found
 		default:
-			err = fmt.Errorf("the still store was asked for a %T", request)
+			err = fmt.Errorf("the fake store does not support %T", request)
 		}
 		return out, dated(ctx), err
 	}), middleware.Before)
 }
 
-// dated is the metadata of a reply that tells the store's clock.
+// dated returns the metadata of a reply with a Date header, from which the ledger reads the store's clock.
 func dated(ctx context.Context) middleware.Metadata {
 	_, metadata, _ := awsmiddleware.RecordResponseTiming{}.HandleDeserialize(ctx, middleware.DeserializeInput{},
 		middleware.DeserializeHandlerFunc(func(context.Context,
@@ -197,14 +198,13 @@ func dated(ctx context.Context) middleware.Metadata {
 	return metadata
 }
 
-// poster returns a function that posts the command, which must succeed. It makes nothing anew but what the handler
-// does.
-func (s *still) poster(t testing.TB, c command) func() {
+// poster returns a function that posts the command, which must succeed. Only the handler allocates.
+func (s *fakeStore) poster(t testing.TB, c command) func() {
 	body := &body{}
 	r := httptest.NewRequest(http.MethodPost, c.path, body)
 	r.Header.Set("Content-Type", "application/json")
 	r.ContentLength = int64(len(c.body))
-	w := &keeper{header: make(http.Header)}
+	w := &recorder{header: make(http.Header)}
 	text := []byte(c.body)
 	return func() {
 		body.Reset(text)
@@ -216,8 +216,8 @@ func (s *still) poster(t testing.TB, c command) func() {
 	}
 }
 
-// bare returns a function that sends the last transaction once more.
-func (s *still) bare(t testing.TB) func() {
+// bare returns a function that sends the last write again, with the SDK alone.
+func (s *fakeStore) bare(t testing.TB) func() {
 	in, ctx := s.sent.Load(), t.Context()
 	return func() {
 		if _, err := s.client.TransactWriteItems(ctx, in); err != nil {
@@ -226,28 +226,28 @@ func (s *still) bare(t testing.TB) func() {
 	}
 }
 
-// body is the body of a request, used again and again.
+// body is a reusable request body.
 type body struct{ bytes.Reader }
 
 func (*body) Close() error { return nil }
 
-// keeper is a response writer that keeps what it is given.
-type keeper struct {
+// recorder is a reusable response writer that records the response.
+type recorder struct {
 	header http.Header
 	status int
 	text   []byte
 }
 
-func (w *keeper) reset() {
+func (w *recorder) reset() {
 	clear(w.header)
 	w.status, w.text = 0, w.text[:0]
 }
 
-func (w *keeper) Header() http.Header { return w.header }
+func (w *recorder) Header() http.Header { return w.header }
 
-func (w *keeper) WriteHeader(status int) { w.status = status }
+func (w *recorder) WriteHeader(status int) { w.status = status }
 
-func (w *keeper) Write(b []byte) (int, error) {
+func (w *recorder) Write(b []byte) (int, error) {
 	w.text = append(w.text, b...)
 	return len(b), nil
 }

@@ -15,27 +15,27 @@ import (
 	"ledger.example/projections"
 )
 
-// The environment of the functions, as template.yaml sets it. store.go has the variables of the SDK.
+// The environment variables that template.yaml sets for the functions. The variables of the SDK are in store.go.
 const (
 	// VariableTable names the table.
 	VariableTable = "LEDGER_TABLE"
 	// VariableLocal, if true, accepts callers without an authorizer. It is for sam local, which ignores authorizers.
 	VariableLocal = "LEDGER_LOCAL"
-	// VariableUserClaim is the claim of a token that has the user's id. If it is empty, that is sub.
+	// VariableUserClaim is the claim of a token that has the user's id. The default is sub.
 	VariableUserClaim = "LEDGER_JWT_USER_CLAIM"
-	// VariableAdminScope is the scope that makes the bearer of a token an administrator. If it is empty, none does.
+	// VariableAdminScope is the scope that makes the bearer of a token an administrator. By default, no scope does.
 	VariableAdminScope = "LEDGER_JWT_ADMIN_SCOPE"
-	// VariableMetrics is the CloudWatch namespace of the metrics. If it is empty, there are none.
+	// VariableMetrics is the CloudWatch namespace of the metrics. By default, there are no metrics.
 	VariableMetrics = "LEDGER_METRICS"
-	// VariableNewestForm is the newest stored form that may be written. If it is empty, that is the newest there is.
+	// VariableNewestForm is the newest stored form that may be written. The default is events.NewestForm.
 	VariableNewestForm = "LEDGER_NEWEST_FORM"
-	// VariableIndexed has the metadata keys by which transactions are listed, with commas between them.
+	// VariableIndexed lists the metadata keys by which transactions can be found, separated by commas.
 	VariableIndexed = "LEDGER_INDEXED_METADATA"
 )
 
 // Open returns the service that the environment describes. getenv is os.Getenv; a nil log is slog.Default(). The error
-// names every variable that is missing or invalid. In AWS, Open sends nothing to the store: cold starts stay short,
-// and no role may describe the table. With VariableLocal it checks that the table is as the ledger needs it.
+// names every variable that is missing or invalid. In AWS, Open sends no requests: that keeps cold starts short, and
+// the functions' roles may not describe the table. With VariableLocal, Open checks the table's schema.
 func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*Service, error) {
 	var faults []string
 	fault := func(variable, what string) { faults = append(faults, variable+" "+what) }
@@ -82,7 +82,7 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 		}
 	}
 	if log != nil {
-		log = log.With("table", name) // the store's errors don't name it
+		log = log.With("table", name) // errors of DynamoDB do not name the table
 	}
 	return New(Config{
 		Client: client, Table: name, Version: version(), Log: log, Metrics: namespace, NewestForm: newestForm,

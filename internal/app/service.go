@@ -23,7 +23,7 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// Config is what a service is made of.
+// Config configures a Service. Client, Table and Caller are required.
 type Config struct {
 	Client  *dynamodb.Client // see ddb.NewClient
 	Table   string
@@ -33,7 +33,7 @@ type Config struct {
 	// NewestForm is the newest stored form that may be written: see ledger.Config.
 	NewestForm int
 	Indexed    []string // metadata keys by which transactions are listed: see projections.ParseIndexed
-	Metrics    string   // CloudWatch namespace of the metrics in Log, which must write JSON; "": no metrics
+	Metrics    string   // CloudWatch namespace for metrics, "" for none; with metrics, Log must write JSON
 }
 
 // Service is the ledger on one table. It is safe for concurrent use, and needs no closing.
@@ -50,7 +50,7 @@ type Service struct {
 // New returns the service. It sends nothing to the store.
 func New(c Config) (*Service, error) {
 	if c.Client == nil || c.Table == "" || c.Caller == nil {
-		return nil, errors.New("service: Client, Table and Caller are needed")
+		return nil, errors.New("service: Client, Table and Caller are required")
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -76,13 +76,13 @@ func New(c Config) (*Service, error) {
 	}, nil
 }
 
-// API returns a handler of every route.
+// API returns a handler for every route.
 func (s *Service) API() http.Handler { return s.serve(true, true) }
 
-// Commands returns a handler of the routes that write.
+// Commands returns a handler for the routes that write.
 func (s *Service) Commands() http.Handler { return s.serve(true, false) }
 
-// Queries returns a handler of the routes that read.
+// Queries returns a handler for the routes that read.
 func (s *Service) Queries() http.Handler { return s.serve(false, true) }
 
 func (s *Service) serve(writes, reads bool) http.Handler {
@@ -100,19 +100,19 @@ func (s *Service) serve(writes, reads bool) http.Handler {
 	return api.New(c)
 }
 
-// Stream returns the Lambda function for the table's stream that projects.
+// Stream returns the projector's Lambda function for the table's stream.
 func (s *Service) Stream() stream.Function { return stream.Handler(s.projector.Project) }
 
-// List returns the one that lists transactions and writes the journal.
+// List returns the lister's Lambda function for the table's stream.
 func (s *Service) List() stream.Function { return stream.Handler(s.lister.List) }
 
-// Sweep is the Lambda function that a schedule invokes: it ends the holds whose time is over.
+// Sweep is the Lambda function that a schedule invokes. It ends the holds that are due.
 func (s *Service) Sweep(ctx context.Context, _ json.RawMessage) (ledger.Swept, error) {
 	return s.ledger.Sweeper().Sweep(ctx)
 }
 
-// Projector returns the projector, for programs that project without a stream.
+// Projector returns the projector, for programs that call it without Lambda.
 func (s *Service) Projector() *projections.Projector { return s.projector }
 
-// Lister returns the lister, likewise.
+// Lister returns the lister, for programs that call it without Lambda.
 func (s *Service) Lister() *projections.Lister { return s.lister }

@@ -15,7 +15,7 @@ import (
 	"ledger.example/functions/metrics/metricstest"
 )
 
-// Every variable at fault is named at once.
+// The error names every variable that is missing or invalid.
 func TestEnvironment(t *testing.T) {
 	good := map[string]string{VariableTable: "ledger", "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id",
 		"AWS_SECRET_ACCESS_KEY": "secret"}
@@ -74,14 +74,14 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Each handler has the parts that its routes need, and no others. It knows every route.
+// Commands serves only routes that write, and Queries only routes that read. Both know every route.
 func TestHandlers(t *testing.T) {
 	s, err := New(Config{Client: dynamodb.New(dynamodb.Options{}), Table: "ledger", Caller: api.LocalCaller,
 		Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Both are refused before they reach the store: 400 where the route is served, 500 where it is not.
+	// No request reaches the store. The status is 400 if the route is served, and 500 if it is not.
 	const read, write = "/v1/assets/a*", "/v1/accounts/a*/members/u"
 	for name, c := range map[string]struct {
 		handler     http.Handler
@@ -104,7 +104,7 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// The environment decides whether the functions measure.
+// LEDGER_METRICS decides whether log lines have metrics.
 func TestMetricsByEnvironment(t *testing.T) {
 	for _, namespace := range []string{"", "Ledger/books"} {
 		var log bytes.Buffer
@@ -117,7 +117,7 @@ func TestMetricsByEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Refused before it reaches the store: the caller has no name.
+		// The request does not reach the store, because the caller is not authenticated.
 		s.Commands().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/transfers",
 			strings.NewReader("{")))
 		if namespace == "" {

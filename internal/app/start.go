@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// Main is the main of a function. It opens the service that the environment describes, and start is to call Start. If
-// the service cannot be opened, the process ends with the reason in its log.
+// Main is the main of a function. It opens the service that the environment describes and passes it to start, which
+// must call Start. If the service cannot be opened, Main logs the error and exits.
 func Main(start func(*Service)) {
 	log := lambdacontext.NewLogger()
 	s, err := Open(context.Background(), os.Getenv, log)
@@ -25,19 +25,20 @@ func Main(start func(*Service)) {
 	start(s)
 }
 
-// Start hands invocations to handle until the process gets SIGTERM. Then it waits until Lambda has taken the answers of
-// the running invocations, starts no more, and returns. Nothing is buffered, so nothing else needs to be closed.
+// Start passes invocations to handle until the process receives SIGTERM. Then it starts no more invocations, waits
+// until Lambda has read the answers of the running ones, and returns. Nothing is buffered, so nothing else needs to be
+// closed.
 //
 // Lambda sends SIGTERM only if an extension is registered, and only between invocations. The functions register none,
-// because that is a request at every cold start. sam local stops its containers at any time.
+// because a registration is one more request in every cold start. sam local can stop its containers at any time.
 func Start[In, Out any](handle func(context.Context, In) (Out, error)) {
 	listening := make(chan struct{}) // closed once signals are caught
-	var running sync.RWMutex         // read-locked by each invocation until its answer was taken
+	var running sync.RWMutex         // read-locked by each invocation until Lambda has read its answer
 	go lambda.StartWithOptions(func(ctx context.Context, in In) (*answer, error) {
 		<-listening
 		running.RLock()
 		out, err := handle(ctx, in)
-		a := &answer{taken: running.RUnlock}
+		a := &answer{onClose: running.RUnlock}
 		if err == nil {
 			e := json.NewEncoder(&a.text)
 			e.SetEscapeHTML(false)
@@ -49,7 +50,7 @@ func Start[In, Out any](handle func(context.Context, In) (Out, error)) {
 		}
 		return a, nil
 	})
-	// While Lambda prepares the first invocation: this takes the Go runtime up to a millisecond.
+	// signal.Notify takes up to a millisecond. It runs while Lambda prepares the first invocation.
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, syscall.SIGTERM)
 	close(listening)
@@ -59,8 +60,8 @@ func Start[In, Out any](handle func(context.Context, In) (Out, error)) {
 
 // answer is the answer to an invocation. The Lambda library reads and closes it, and sends its content type.
 type answer struct {
-	text  bytes.Buffer
-	taken func()
+	text    bytes.Buffer
+	onClose func()
 }
 
 // Read implements io.Reader.
@@ -68,9 +69,9 @@ func (a *answer) Read(b []byte) (int, error) { return a.text.Read(b) }
 
 // Close implements io.Closer.
 func (a *answer) Close() error {
-	a.taken()
+	a.onClose()
 	return nil
 }
 
-// ContentType is what the Lambda library calls to learn the media type.
+// ContentType returns the media type. The Lambda library calls it.
 func (a *answer) ContentType() string { return "application/json" }

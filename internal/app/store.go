@@ -9,40 +9,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// The variables by which Lambda and sam local say where the store is. They have the SDK's names, but this package reads
-// them: the SDK's config package also sets up single sign-on, role assumption and the metadata of EC2, which takes a
-// fifth of a cold start. No other variables of the SDK are read; name an endpoint to reach a FIPS or dual-stack one.
+// The variables that Lambda and sam local set for access to DynamoDB. They have the SDK's names, but this package reads
+// them. The SDK's config package also sets up single sign-on, role assumption and EC2 metadata, which takes a fifth of
+// a cold start. No other variables of the SDK are read. To use a FIPS or dual-stack endpoint, set variableEndpoint.
 const (
 	variableRegion        = "AWS_REGION"
-	variableDefaultRegion = "AWS_DEFAULT_REGION" // if there is no variableRegion
+	variableDefaultRegion = "AWS_DEFAULT_REGION" // used if variableRegion is empty
 	variableKeyID         = "AWS_ACCESS_KEY_ID"
 	variableSecret        = "AWS_SECRET_ACCESS_KEY"
 	variableSession       = "AWS_SESSION_TOKEN"
-	variableEndpoint      = "AWS_ENDPOINT_URL_DYNAMODB" // empty: that of AWS
-	variableAnyEndpoint   = "AWS_ENDPOINT_URL"          // if there is no variableEndpoint
+	variableEndpoint      = "AWS_ENDPOINT_URL_DYNAMODB" // empty for the endpoint of AWS
+	variableAnyEndpoint   = "AWS_ENDPOINT_URL"          // used if variableEndpoint is empty
 )
 
-// isTable reports whether name can be a table's (AWS, "Naming rules" of DynamoDB).
+// isTable reports whether name is a valid table name (DynamoDB Developer Guide, "Naming rules").
 func isTable(name string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`).MatchString(name)
 }
 
 func isRegion(name string) bool { return regexp.MustCompile(`^[A-Za-z0-9-]+$`).MatchString(name) }
 
-// isEndpoint reports whether text is the URL of an endpoint: scheme, host and perhaps a path.
+// isEndpoint reports whether text is a URL of scheme, host and optionally a path.
 func isEndpoint(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
 		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// storeConfig returns where the store is and how to sign requests to it. It calls fault for each variable that is
-// missing or invalid.
+// storeConfig returns the SDK's configuration for DynamoDB. It calls fault for each variable that is missing or
+// invalid.
 func storeConfig(getenv func(string) string, fault func(variable, what string)) aws.Config {
 	region := cmp.Or(getenv(variableRegion), getenv(variableDefaultRegion))
 	switch {
 	case region == "":
-		fault(variableRegion, "is missing: where the table is")
+		fault(variableRegion, "is missing: the region of the table")
 	case !isRegion(region):
 		fault(variableRegion, "is not the name of a region")
 	}

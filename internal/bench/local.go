@@ -48,7 +48,7 @@ type inside struct {
 // open starts the ledger. stop must be called also when it fails.
 func (l Local) open(ctx context.Context) (i *inside, err error) {
 	i = &inside{Local: l, command: meter.New(l.Table), captured: new(capture), store: l.Client()}
-	i.projection = i.command.Beside()
+	i.projection = i.command.Sibling()
 	if i.url, err = i.serve(i.command.Count, i.captured.keep); err != nil {
 		return i, err
 	}

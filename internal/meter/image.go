@@ -8,25 +8,25 @@ import (
 	"ledger.example/internal/table"
 )
 
-// indexes is the number of the table's indexes, tableIndexes.
+// indexes is the number of the table's indexes.
 const indexes = 2
 
 var tableIndexes = table.Indexes()
 
-// An image is what the price of an item depends on. The zero image is that of an absent item.
+// An image is the part of an item on which its write units depend. The zero image is that of an absent item.
 type image struct {
 	bytes   int
 	entries [indexes]entry
 }
 
-// An entry is what an index holds of an item: its size, 0 for none, and hashes of its keys and of its content. Of an
-// index that holds whole items the content is not hashed: who writes such an item again changes it.
+// An entry is an item's entry in an index: its size, 0 for none, and hashes of its keys and of its content. The content
+// is not hashed if the index holds whole items: every write of such an item changes it.
 type entry struct {
 	bytes         int
 	keys, content uint64
 }
 
-// units returns the write units of a write that changed the image before into after.
+// units returns the units of a write that changes before into after.
 func (after image) units(before image, transactional bool) int {
 	units := table.TableUnits(max(before.bytes, after.bytes), transactional)
 	for i, a := range after.entries {
@@ -55,7 +55,7 @@ func (m *Meter) imageOf(item ddb.Item) (i image) {
 				held[name] = value
 			}
 		}
-		// JSON has a map's names in order. Values that have none do not occur.
+		// JSON sorts the keys of a map, so equal content has an equal hash. Marshal cannot fail for these values.
 		content, _ := json.Marshal(held)
 		i.entries[n].bytes, i.entries[n].content = ddb.ItemBytes(held), maphash.Bytes(m.cache.seed, content)
 	}

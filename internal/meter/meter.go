@@ -1,7 +1,6 @@
 // Package meter counts what clients of one table consume: requests, items and capacity units. It computes the units
-// from what was sent and received, with the cost model of package table, because DynamoDB Local reports wrong figures.
-// The cost of a write depends on the item that it replaces. A meter therefore caches sizes and hashes of the items
-// that it saw.
+// from requests and responses with the cost model of package table, because DynamoDB Local reports wrong figures. The
+// cost of a write depends on the item that it replaces. A meter therefore caches the sizes and hashes of items.
 package meter
 
 import (
@@ -18,18 +17,19 @@ import (
 
 // A Tally holds counts.
 type Tally struct {
-	// Requests are by the SDK's operation, failed ones included. The SDK's own retries count as one request.
+	// Requests counts requests by operation of the SDK, including failed ones. A request that the SDK retries counts
+	// once.
 	Requests     map[string]int64 `json:"requests"`
 	ItemsWritten int64            `json:"items_written"`    // puts and updates that were applied
-	ItemsRead    int64            `json:"items_read"`       // items found; absent ones are not counted
+	ItemsRead    int64            `json:"items_read"`       // without absent items
 	WriteUnits   int64            `json:"write_units"`      // of the table and its indexes
 	ReadHalves   int64            `json:"read_unit_halves"` // in halves of a read unit
-	// Guessed counts items whose units are estimates, because the item before the write, or all of an item that was
-	// read in part, was not known.
+	// Guessed counts items whose units are estimates: a write to an item that was not cached, or a read of a part of
+	// such an item.
 	Guessed int64 `json:"guessed"`
 }
 
-// Total is the number of requests.
+// Total returns the number of requests.
 func (t Tally) Total() (n int64) {
 	for _, requests := range t.Requests {
 		n += requests
@@ -66,12 +66,12 @@ func New(tableName string) *Meter {
 	return &Meter{table: tableName, cache: &cache{seed: maphash.MakeSeed(), images: make(map[uint64]image)}}
 }
 
-// Beside returns a meter of the same table for another client. Its counts are its own, the cache is shared.
-func (m *Meter) Beside() *Meter {
+// Sibling returns a meter of the same table for another client. It has separate counts, and shares the cache.
+func (m *Meter) Sibling() *Meter {
 	return &Meter{table: m.table, cache: m.cache}
 }
 
-// Count is a client option: the client's requests are counted.
+// Count is an option for a client. It makes m count the client's requests.
 func (m *Meter) Count(o *dynamodb.Options) {
 	ddb.Observe("Meter", func(ctx context.Context, in, out any, err error) {
 		t := Tally{Requests: map[string]int64{middleware.GetOperationName(ctx): 1}}
@@ -95,10 +95,10 @@ func (m *Meter) Take() Tally {
 	return taken
 }
 
-// imagesCached is the most images that are cached: many seconds' writes, in some twenty megabytes.
+// imagesCached is the most images that are cached, about 20 MB.
 const imagesCached = 1 << 17
 
-// cache holds the images of items by hashes of their keys. When it is full it begins anew. It is safe for concurrent
+// cache holds the images of items by the hashes of their keys. It is cleared when it is full. It is safe for concurrent
 // use.
 type cache struct {
 	seed maphash.Seed
@@ -107,12 +107,12 @@ type cache struct {
 	images map[uint64]image
 }
 
-// hash returns the hash of two keys, of which two pairs have the same once in 2⁶⁴.
+// hash returns the hash of a key. Two keys collide with a probability of 2⁻⁶⁴.
 func (c *cache) hash(partition, sort string) uint64 {
 	return maphash.Comparable(c.seed, [2]string{partition, sort})
 }
 
-// get returns an item's image, and whether it is cached.
+// get returns the cached image of an item, and whether there is one.
 func (c *cache) get(k table.Key) (i image, cached bool) {
 	at := c.hash(k.PK, k.SK)
 	c.mu.Lock()
@@ -121,7 +121,7 @@ func (c *cache) get(k table.Key) (i image, cached bool) {
 	return i, cached
 }
 
-// swap caches an item as it is now, and returns it as it was cached before, if it was.
+// swap caches the image of an item, and returns the image that was cached before, if there was one.
 func (c *cache) swap(k table.Key, now image) (before image, cached bool) {
 	at := c.hash(k.PK, k.SK)
 	c.mu.Lock()

@@ -20,7 +20,7 @@ import (
 
 const books = "books"
 
-// answers replies to all of a client's requests with an output and an error.
+// answers makes a client get an output and an error for every request.
 func answers(output any, err error) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
@@ -38,7 +38,7 @@ func client(m *meter.Meter, output any, err error) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{Region: "us-east-1"}, m.Count, answers(output, err))
 }
 
-// large is the item of a balance of about that many bytes.
+// large returns the item of a balance with slightly more than the given number of bytes.
 func large(bytes int) ddb.Item {
 	item := ddb.Key(table.BalanceKey("jane", "USD"))
 	item["Text"] = ddb.String(strings.Repeat("x", bytes))
@@ -53,28 +53,28 @@ func put(t testing.TB, m *meter.Meter, item ddb.Item, condition string, err erro
 	return m.Take()
 }
 
-// A single write whose condition fails consumes what the item that is there does; an unknown outcome what it would
-// have; what was declined, nothing.
+// A write whose condition fails consumes the units of the existing item. A write with an unknown outcome counts as
+// applied. A throttled or rejected write consumes nothing.
 func TestUnitsOfWritesThatFail(t *testing.T) {
 	t.Parallel()
 	failed := &types.ConditionalCheckFailedException{}
 	for _, c := range []struct {
 		name  string
-		there int // bytes of the item that is there; 0: unknown
+		there int // bytes of the existing item; 0 if it is not cached
 		err   error
 		units int64
 		want  meter.Tally
 	}{
-		{"made", 0, nil, 3, meter.Tally{ItemsWritten: 1}},
-		{"the larger counts", 4500, nil, 5, meter.Tally{ItemsWritten: 1}},
-		{"condition", 4500, failed, 5, meter.Tally{}},
-		{"condition, on a smaller one", 10, failed, 1, meter.Tally{}},
-		{"condition, which tells the item", 0, &types.ConditionalCheckFailedException{Item: large(10)}, 1,
+		{"created", 0, nil, 3, meter.Tally{ItemsWritten: 1}},
+		{"replaces a larger item", 4500, nil, 5, meter.Tally{ItemsWritten: 1}},
+		{"condition fails", 4500, failed, 5, meter.Tally{}},
+		{"condition fails on a smaller item", 10, failed, 1, meter.Tally{}},
+		{"condition fails and returns the item", 0, &types.ConditionalCheckFailedException{Item: large(10)}, 1,
 			meter.Tally{}},
 		{"throttled", 10, &types.ProvisionedThroughputExceededException{}, 0, meter.Tally{}},
-		{"refused", 10, &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient}, 0,
+		{"rejected", 10, &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient}, 0,
 			meter.Tally{}},
-		{"unknown", 10, errors.New("no reply came"), 3, meter.Tally{ItemsWritten: 1}},
+		{"unknown outcome", 10, errors.New("no reply came"), 3, meter.Tally{ItemsWritten: 1}},
 	} {
 		m := meter.New(books)
 		if c.there > 0 {
@@ -88,8 +88,8 @@ func TestUnitsOfWritesThatFail(t *testing.T) {
 	}
 }
 
-// What could not be known is said, where it matters.
-func TestWhatIsGuessed(t *testing.T) {
+// Items count as guessed if their units depend on an item that is not cached.
+func TestGuessedUnits(t *testing.T) {
 	t.Parallel()
 	listed := large(10)
 	listed[table.AttrPK2] = ddb.String(table.HoldersPK2("USD"))
@@ -107,7 +107,7 @@ func TestWhatIsGuessed(t *testing.T) {
 			})
 		return m.Take()
 	}
-	check := func(m *meter.Meter, err error) meter.Tally { // two, beside a put
+	check := func(m *meter.Meter, err error) meter.Tally { // two checks and a put
 		checks := types.ConditionCheck{
 			TableName: aws.String(books), Key: ddb.Key(table.GrantKey("jane", "ann", 2)),
 			ConditionExpression: aws.String(ddb.IfAbsent),
@@ -144,7 +144,7 @@ func TestWhatIsGuessed(t *testing.T) {
 		}, 0, 1},
 		{"moved, seen", func(m *meter.Meter) meter.Tally {
 			put(t, m, listed, ddb.IfAbsent, nil)
-			return put(t, m.Beside(), moved, "", nil)
+			return put(t, m.Sibling(), moved, "", nil)
 		}, 0, 3},
 		{"replaced, in no index", func(m *meter.Meter) meter.Tally { return put(t, m, large(10), "", nil) }, 0, 1},
 		{"updated", func(m *meter.Meter) meter.Tally { return update(m, ddb.Item{":value": ddb.Integer(1)}) }, 0, 2},
@@ -156,7 +156,7 @@ func TestWhatIsGuessed(t *testing.T) {
 		{"read in part", func(m *meter.Meter) meter.Tally { return page(m, aws.String(table.AttrPK)) }, 1, 1},
 		{"read in part, seen", func(m *meter.Meter) meter.Tally {
 			put(t, m, large(5000), "", nil)
-			return page(m.Beside(), aws.String(table.AttrPK))
+			return page(m.Sibling(), aws.String(table.AttrPK))
 		}, 0, 2},
 		{"read", func(m *meter.Meter) meter.Tally { return page(m, nil) }, 0, 1},
 	} {

@@ -12,7 +12,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// countReads counts the units that a request's reads consumed. Reads that failed consume nothing.
+// countReads counts the units that a request's reads consumed. Failed reads consume nothing.
 func (m *Meter) countReads(t *Tally, request, reply any) {
 	switch out := reply.(type) {
 	case *dynamodb.GetItemOutput:
@@ -35,7 +35,7 @@ func (m *Meter) countReads(t *Tally, request, reply any) {
 	}
 }
 
-// reading is how a request reads.
+// reading is how a request reads items.
 type reading struct {
 	meter       *Meter
 	consistency table.Consistency
@@ -50,7 +50,7 @@ func (m *Meter) reading(strong *bool, projection *string) reading {
 	return r
 }
 
-// batch counts a BatchGetItem. Unprocessed keys cost nothing, absent items do.
+// batch counts a BatchGetItem. Unprocessed keys consume nothing. Absent items consume the minimum.
 func (m *Meter) batch(t *Tally, asked types.KeysAndAttributes, out *dynamodb.BatchGetItemOutput) {
 	r := m.reading(asked.ConsistentRead, asked.ProjectionExpression)
 	items := out.Responses[m.table]
@@ -61,13 +61,13 @@ func (m *Meter) batch(t *Tally, asked types.KeysAndAttributes, out *dynamodb.Bat
 	t.ReadHalves += int64(absent * table.ReadHalves(0, r.consistency))
 }
 
-// get returns what reading one item consumed. An empty item is absent.
+// get returns the halves of a read unit that reading one item consumed. An empty item is absent.
 func (r reading) get(t *Tally, k table.Key, item ddb.Item) int64 {
 	return int64(table.ReadHalves(r.bytes(t, k, item), r.consistency))
 }
 
-// bytes returns the size of the whole item that was read from the table, 0 if it is absent. Only strong reads are
-// cached: others may be old.
+// bytes returns the size of the whole item that was read from the table, 0 if it is absent. It caches the item only
+// after a strong read, because others may be stale.
 func (r reading) bytes(t *Tally, k table.Key, item ddb.Item) int {
 	switch {
 	case len(item) == 0:
@@ -85,10 +85,11 @@ func (r reading) bytes(t *Tally, k table.Key, item ddb.Item) int {
 	}
 	t.ItemsRead++
 	i, _ := r.meter.cache.get(k)
-	return r.atLeast(t, i.bytes, item)
+	return r.partBytes(t, i.bytes, item)
 }
 
-// page returns what one page of a query consumed. A partition that is not empty is that of all items.
+// page returns the halves of a read unit that one page of a query consumed. partition is the partition key of all
+// items, "" if it is unknown.
 func (r reading) page(t *Tally, indexName *string, partition string, items []ddb.Item) int64 {
 	total := 0
 	for _, item := range items {
@@ -107,22 +108,21 @@ func (r reading) page(t *Tally, indexName *string, partition string, items []ddb
 		}
 		at := slices.IndexFunc(tableIndexes, func(x table.Index) bool { return x.Name == *indexName })
 		i, _ := r.meter.cache.get(k)
-		total += r.atLeast(t, i.entries[at].bytes, item)
+		total += r.partBytes(t, i.entries[at].bytes, item)
 	}
 	return int64(table.ReadHalves(total, r.consistency))
 }
 
-// atLeast returns the size of an item that was read in part: the cached size, or as a guess that of the part.
-func (r reading) atLeast(t *Tally, known int, shown ddb.Item) int {
-	if known == 0 {
+// partBytes returns the size of an item that was read in part: the cached size, or, as a guess, the size of the part.
+func (r reading) partBytes(t *Tally, cached int, part ddb.Item) int {
+	if cached == 0 {
 		t.Guessed++
-		return ddb.ItemBytes(shown)
+		return ddb.ItemBytes(part)
 	}
-	return known
+	return cached
 }
 
-// partitionOf returns the partition that a query of the table reads. It is "" for other queries than package ddb
-// makes.
+// partitionOf returns the partition that a query of package ddb reads, "" for any other query.
 func partitionOf(in *dynamodb.QueryInput) string {
 	rest, ok := strings.CutPrefix(aws.ToString(in.KeyConditionExpression), table.AttrPK+" = ")
 	if !ok {

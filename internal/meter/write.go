@@ -16,21 +16,21 @@ import (
 // numberBytesMax is the largest size of a number: 38 digits and a sign. An update may grow a number to it.
 const numberBytesMax = 21
 
-// A write is a put, an update or, in a transaction, a check of one item.
+// A write is a put, an update or, in a transaction, a condition check of one item.
 type write struct {
 	key       table.Key
 	condition string
 	put       bool
 	check     bool
 	after     image // of a put
-	growth    int   // of an update: the most bytes that it adds
+	growth    int   // the most bytes that an update adds
 }
 
 func (m *Meter) putOf(item ddb.Item, condition *string) write {
 	return write{key: keyOf(item), condition: aws.ToString(condition), put: true, after: m.imageOf(item)}
 }
 
-// updateOf is the write of an update, which must have all names in ExpressionAttributeNames and all values in
+// updateOf returns the write of an update. All its names must be in ExpressionAttributeNames, and all its values in
 // ExpressionAttributeValues.
 func updateOf(key ddb.Item, condition *string, names map[string]string, values ddb.Item) write {
 	w := write{key: keyOf(key), condition: aws.ToString(condition)}
@@ -62,8 +62,7 @@ func (m *Meter) countWrites(t *Tally, request any, err error) {
 	}
 }
 
-// transaction returns the writes of the actions on the meter's table. A deletion, which the ledger never sends, counts
-// as guessed.
+// transaction returns the writes to the meter's table. The ledger never sends deletions; each counts as guessed.
 func (m *Meter) transaction(actions []types.TransactWriteItem) (writes []write, guessed int64) {
 	writes = make([]write, 0, len(actions))
 	for _, a := range actions {
@@ -83,7 +82,7 @@ func (m *Meter) transaction(actions []types.TransactWriteItem) (writes []write, 
 	return writes, guessed
 }
 
-// wrote counts the writes of a request, by its error. Throttled and rejected ones consume nothing.
+// wrote counts the writes of a request, depending on its error. Throttled and rejected requests consume nothing.
 func (m *Meter) wrote(t *Tally, writes []write, transactional bool, err error) {
 	var cancelled *types.TransactionCanceledException
 	var failed *types.ConditionalCheckFailedException
@@ -95,13 +94,13 @@ func (m *Meter) wrote(t *Tally, writes []write, transactional bool, err error) {
 	case errors.As(err, &cancelled):
 		for i, w := range writes {
 			if len(cancelled.CancellationReasons) == len(writes) {
-				m.found(w.key, cancelled.CancellationReasons[i].Item)
+				m.cacheItem(w.key, cancelled.CancellationReasons[i].Item)
 			}
 			m.rejected(t, w, transactional)
 		}
 	case errors.As(err, &failed):
 		for _, w := range writes {
-			m.found(w.key, failed.Item)
+			m.cacheItem(w.key, failed.Item)
 			m.rejected(t, w, transactional)
 		}
 	case errors.Is(ddb.WriteError(err), store.ErrUnknownOutcome): // it may have been applied
@@ -111,8 +110,8 @@ func (m *Meter) wrote(t *Tally, writes []write, transactional bool, err error) {
 	}
 }
 
-// found caches the item that a failed condition returned.
-func (m *Meter) found(k table.Key, item ddb.Item) {
+// cacheItem caches the item that a failed condition returned, if it returned one.
+func (m *Meter) cacheItem(k table.Key, item ddb.Item) {
 	if len(item) > 0 {
 		m.cache.swap(k, m.imageOf(item))
 	}
@@ -134,9 +133,9 @@ func (m *Meter) applied(t *Tally, w write, transactional bool) {
 	case !known:
 		before = w.after
 		units := w.after.units(before, transactional)
-		if made := w.after.units(image{}, transactional); made != units {
+		if created := w.after.units(image{}, transactional); created != units {
 			t.Guessed++
-			if strings.HasPrefix(w.condition, ddb.IfAbsent) { // else the condition needs an item that is there
+			if strings.HasPrefix(w.condition, ddb.IfAbsent) { // any other condition requires an existing item
 				before = image{}
 			}
 		}
@@ -144,7 +143,8 @@ func (m *Meter) applied(t *Tally, w write, transactional bool) {
 	t.WriteUnits += int64(w.after.units(before, transactional))
 }
 
-// updated returns the units of an update, or of a check. An item that is not cached is taken to have only its key.
+// updated returns the units of an update or of a condition check. It assumes that an item that is not cached has only
+// its key.
 func (m *Meter) updated(t *Tally, w write, transactional bool) int64 {
 	before, _ := m.cache.get(w.key)
 	least := max(before.bytes, keyBytes(w.key))
@@ -159,8 +159,8 @@ func (m *Meter) updated(t *Tally, w write, transactional bool) int64 {
 }
 
 // rejected counts a write whose condition failed, or whose transaction was cancelled. A single write consumes the units
-// of the item that is there, as AWS documents. AWS does not document a cancelled transaction: it counts as the table's
-// units of the whole transaction.
+// of the existing item, as AWS documents. AWS does not document the units of a cancelled transaction. It is counted
+// like one that succeeded, without the units of the indexes.
 func (m *Meter) rejected(t *Tally, w write, transactional bool) {
 	if !w.put {
 		t.WriteUnits += m.updated(t, w, transactional)
@@ -174,12 +174,12 @@ func (m *Meter) rejected(t *Tally, w write, transactional bool) {
 	t.WriteUnits += int64(table.TableUnits(bytes, transactional))
 }
 
-// keyBytes is the size of an item that has only its key.
+// keyBytes returns the size of an item that has only its key.
 func keyBytes(k table.Key) int {
 	return len(table.AttrPK) + len(k.PK) + len(table.AttrSK) + len(k.SK)
 }
 
-// keyOf returns the parts of a key that an item has.
+// keyOf returns the key of an item. A part that the item does not have is "".
 func keyOf(item ddb.Item) table.Key {
 	return table.Key{PK: text(item[table.AttrPK]), SK: text(item[table.AttrSK])}
 }

@@ -1,26 +1,25 @@
-// Package price holds AWS's list prices in US dollars, of us-east-1 and without free allowances. docs/cost.md shows
-// them all.
+// Package price holds AWS's list prices for us-east-1 in US dollars, without free allowances. docs/cost.md lists them.
 package price
 
 import "strconv"
 
-// Price is what AWS asks for something.
+// Price is the price of a quantity of something.
 type Price struct {
-	What   string // is paid for
-	Per    string // how much of it costs USD, in words
-	USD    string
-	Source string  // where it was seen, and of which date that is
+	What   string  // what AWS charges for
+	Per    string  // the quantity that costs USD, in words
+	USD    string  // a decimal number
+	Source string  // where the price was published, with its date
 	per    float64 // Per as a number
 }
 
-// How much of something has a price. A GB is 10⁹ bytes, the more expensive reading.
+// Quantities. A GB is 10⁹ bytes, which is the more expensive interpretation.
 const (
 	one     = 1
 	million = 1_000_000
 	bytesGB = 1_000_000_000
 )
 
-// What is paid by use. Some of these come in steps: the first, and dearest, stands here.
+// Prices for use. Some prices fall with the quantity; these are the highest.
 var (
 	WriteUnits = Price{"DynamoDB write request units", "a million", "0.625",
 		"airbyte.com/data-engineering-resources/dynamodb-pricing, July 2025: since AWS halved it in November " +
@@ -38,7 +37,7 @@ var (
 	Sent   = Price{"Sent to the internet", "GB", "0.09", "awsforengineers.com, as above", bytesGB}
 )
 
-// What is paid for capacity that is kept, used or not.
+// Prices for provisioned capacity, whether it is used or not.
 var (
 	WriteCapacity = Price{"Provisioned write capacity", "a unit, an hour", "0.00065",
 		"costpatrol.io/blog/dynamodb-on-demand-vs-provisioned-pricing, no date, and cloud-horizons.com/blog, May " +
@@ -46,7 +45,7 @@ var (
 	ReadCapacity = Price{"Provisioned read capacity", "a unit, an hour", "0.00013", "the same", one}
 )
 
-// What is paid for every month that it is there.
+// Prices per month.
 var (
 	Stored   = Price{"DynamoDB storage", "GB and month", "0.25", "aws.amazon.com/dynamodb/pricing", bytesGB}
 	Recovery = Price{"Point-in-time recovery", "GB and month", "0.20",
@@ -55,7 +54,7 @@ var (
 		"signoz.io/guides/cloudwatch-pricing, February 2026", one}
 	Alarm = Price{"Alarm", "metric and month", "0.10",
 		"c3x.dev/resources/aws/aws_cloudwatch_metric_alarm, no date", one}
-	// The alarms that it looks at are paid for themselves.
+	// The alarms that it combines are charged separately.
 	CompositeAlarm = Price{"Composite alarm", "month", "0.50", "the same", one}
 	Dashboard      = Price{"Dashboard", "month", "3.00", "factualminds.com, as above", one}
 	InsightsRule   = Price{"Contributor Insights rule", "month", "0.50",
@@ -63,13 +62,13 @@ var (
 	Key = Price{"KMS key", "month", "1.00", "aws.amazon.com/kms/pricing", one}
 )
 
-// All returns every price. One whose source is "the same" follows the one that it shares the source with.
+// All returns every price. A price whose source is "the same" comes right after the price with that source.
 func All() []Price {
 	return []Price{WriteUnits, ReadUnits, WriteCapacity, ReadCapacity, Stored, Recovery, Gateway, Invocations,
 		GBSeconds, Logs, Traces, Sent, Metric, Alarm, CompositeAlarm, Dashboard, InsightsRule, Key}
 }
 
-// Dollars returns what n cost, unrounded. It panics if USD is not a number, which none of this package's prices is.
+// Dollars returns the price of n, unrounded. It panics if USD is not a number.
 func (p Price) Dollars(n float64) float64 {
 	usd, err := strconv.ParseFloat(p.USD, 64)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestDollars(t *testing.T) {
 	}
 }
 
-// Every price is complete, and counts what its text says.
+// Every price has all fields, and its quantity agrees with its text.
 func TestPrices(t *testing.T) {
 	for i, p := range All() {
 		if p.What == "" || p.Source == "" || p.Dollars(1) <= 0 {

@@ -8,18 +8,18 @@ import (
 	"ledger.example/events"
 )
 
-// AmountError says what is wrong with a text that should be an amount.
+// AmountError says why a string is not an amount.
 type AmountError string
 
 func (e AmountError) Error() string { return string(e) }
 
 func amountError(format string, args ...any) error { return AmountError(fmt.Sprintf(format, args...)) }
 
-// decimal matches a number as people write it.
+// decimal matches a decimal number.
 var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// Parse reads a number as people write it, "1500.00" or "-3", as minor units of the given scale: exactly, by moving
-// the point. More decimal places than the scale are refused, never rounded. Error: AmountError.
+// Parse converts a decimal number, such as "1500.00" or "-3", to minor units of the given scale. It never rounds: more
+// decimal places than the scale are an error. Error: AmountError.
 func Parse(s string, scale int) (events.Amount, error) {
 	if !decimal.MatchString(s) {
 		return events.Amount{}, amountError("%q is not a decimal number such as 1500 or 12.50", s)
@@ -42,13 +42,14 @@ func Parse(s string, scale int) (events.Amount, error) {
 		canonical = "-" + canonical
 	}
 	a, err := events.ParseAmount(canonical, events.PostedDigits)
-	if err != nil { // digits it is, so they are too many
+	if err != nil { // there are only digits, so there are too many
 		return events.Amount{}, amountError("%q has more than %d digits in minor units", s, events.PostedDigits)
 	}
 	return a, nil
 }
 
-// Format writes minor units of the given scale with exactly that many decimal places. Parse reads it back.
+// Format returns an amount in minor units as a decimal number with exactly scale decimal places. It is the inverse of
+// Parse.
 func Format(a events.Amount, scale int) string {
 	digits := a.Abs().String()
 	if missing := scale + 1 - len(digits); missing > 0 {

@@ -12,7 +12,7 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// What is shown is the exact quotient by the power of ten, and what is entered as shown is the amount again.
+// Format divides by the power of ten without rounding, and Parse is its inverse.
 func TestDecimalsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.IntRange(0, events.ScaleMax).Draw(t, "scale")
@@ -34,7 +34,8 @@ func TestDecimalsAreExact(t *testing.T) {
 	})
 }
 
-// FuzzParseDecimal: accepted is exactly a decimal of few enough places and digits, as the number that it is.
+// FuzzParseDecimal checks that Parse accepts all decimal numbers within the limits of places and digits, and no others,
+// and that their value is exact.
 func FuzzParseDecimal(f *testing.F) {
 	for _, text := range []string{"1500.00", "1500", "0.5", "-0.05", "-0", "007", "1.005", "1.000", "", "-", ".", ".5", "5.", "+1", "--1", "1e3",
 		"1,000.00", " 1", "1.2.3", "٣", "0x10", strings.Repeat("9", 26) + ".00", strings.Repeat("9", 27) + ".00"} {
@@ -53,7 +54,7 @@ func FuzzParseDecimal(f *testing.F) {
 		}
 		number, _ := new(big.Rat).SetString(s)
 		minor := new(big.Rat).Mul(number, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)))
-		// Zeros past the last place are places, too.
+		// Trailing zeros count as places.
 		fits := len(regexp.MustCompile(`\.[0-9]*`).FindString(s)) <= places+1 && len(new(big.Int).Abs(minor.Num()).String()) <= events.PostedDigits
 		if fits != (err == nil) || fits && a.String() != minor.Num().String() {
 			t.Fatalf("Parse(%q, %d) = %s, %v; it is %s", s, places, a, err, minor.RatString())

@@ -1,4 +1,4 @@
-// Package units shows amounts of minor units as people write and read them, by the scale of each asset.
+// Package units converts amounts between minor units and decimal numbers, by the scale of each asset.
 package units
 
 import (
@@ -16,15 +16,14 @@ import (
 	"ledger.example/events"
 )
 
-// LoadingAtOnce is how many assets are asked for at the same time: a page may show a hundred. The client keeps as many
-// connections open.
+// LoadingAtOnce is the most assets that Load reads concurrently. The client should keep as many connections open.
 const LoadingAtOnce = 8
 
-// noCost stands for the cost of an asset that has no currency.
+// noCost is shown for the cost of an asset that has no currency.
 const noCost = "-"
 
-// Units turns amounts of minor units to what people write and read, by each asset's scale. Assets are immutable: each
-// is asked for once. With minor, nothing is asked for and amounts stay as they are.
+// Units formats and parses amounts by the scale of their asset. It reads each asset once, because assets are immutable.
+// With minor, it reads no asset and shows amounts in minor units.
 type Units struct {
 	api   *client.Client
 	minor bool
@@ -33,12 +32,12 @@ type Units struct {
 	assets map[string]client.Asset
 }
 
-// New returns Units that know no asset yet. They are safe for concurrent use.
+// New returns Units with no assets loaded. They are safe for concurrent use.
 func New(api *client.Client, minor bool) *Units {
 	return &Units{api: api, minor: minor, assets: make(map[string]client.Asset)}
 }
 
-// Load learns the given assets and their currencies. Errors: those of client.Asset.
+// Load reads assets and their currencies. Errors: those of client.Asset.
 func (u *Units) Load(ctx context.Context, ids ...string) error {
 	if u.minor {
 		return nil
@@ -57,7 +56,7 @@ func (u *Units) Load(ctx context.Context, ids ...string) error {
 	return g.Wait()
 }
 
-// Asset returns an asset, from the cache when it is there.
+// Asset returns an asset, from the cache if it is loaded.
 func (u *Units) Asset(ctx context.Context, id string) (client.Asset, error) {
 	if asset := u.known(id); asset.ID != "" {
 		return asset, nil
@@ -66,7 +65,7 @@ func (u *Units) Asset(ctx context.Context, id string) (client.Asset, error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "asset_not_found" {
 		hint := ""
 		if strings.Trim(id, ".0123456789") == "" {
-			hint = "; did you mean it as the amount, which stands before the asset?"
+			hint = "; if it is the amount, write it before the asset"
 		}
 		return client.Asset{}, fmt.Errorf("%w (asset %q%s)", err, id, hint)
 	}
@@ -79,14 +78,14 @@ func (u *Units) Asset(ctx context.Context, id string) (client.Asset, error) {
 	return r.Value, nil
 }
 
-// known returns an asset that was loaded, else the zero asset.
+// known returns an asset that is loaded, otherwise the zero asset.
 func (u *Units) known(id string) client.Asset {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.assets[id]
 }
 
-// Quantity shows an amount of an asset that was loaded.
+// Quantity formats an amount of a loaded asset.
 func (u *Units) Quantity(asset string, a events.Amount) string {
 	if u.minor {
 		return a.String()
@@ -94,19 +93,19 @@ func (u *Units) Quantity(asset string, a events.Amount) string {
 	return Format(a, u.known(asset).Scale)
 }
 
-// Cost shows a cost of an asset that was loaded, and the currency that it is in, "" if there is none.
+// Cost formats a cost of a loaded asset, and returns its currency, "" if there is none.
 func (u *Units) Cost(asset string, a events.Amount) (cost, currency string) {
 	if u.minor {
 		return a.String(), ""
 	}
 	c := u.known(asset).Currency
 	if c == "" {
-		return a.String(), "" // zero: nothing else can be posted
+		return a.String(), "" // always zero
 	}
 	return Format(a, u.known(c).Scale), c
 }
 
-// CostCell shows a cost with its currency, for tables.
+// CostCell formats a cost with its currency, for tables.
 func (u *Units) CostCell(asset string, a events.Amount) string {
 	cost, currency := u.Cost(asset, a)
 	switch {
@@ -118,7 +117,7 @@ func (u *Units) CostCell(asset string, a events.Amount) string {
 	return cost + " " + currency
 }
 
-// Available shows what may be spent of a balance whose asset was loaded.
+// Available formats the available amount of a balance of a loaded asset.
 func (u *Units) Available(b client.Balance) string {
 	if b.Available == nil {
 		return "no limit"
@@ -126,8 +125,8 @@ func (u *Units) Available(b client.Balance) string {
 	return u.Quantity(b.Asset, *b.Available)
 }
 
-// InDecimals shows the amounts of a refusal as people read them. If an asset's scale cannot be read, they stay in minor
-// units, and the error says so.
+// InDecimals returns an error with the amounts of a *client.Error as decimal numbers. If an asset cannot be read, it
+// returns err, whose text says that amounts are in minor units.
 func (u *Units) InDecimals(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok || u.minor {
@@ -146,8 +145,8 @@ func (u *Units) InDecimals(ctx context.Context, err error) error {
 	return errors.New(refused.Text(u.Quantity, u.CostCell))
 }
 
-// Parse reads an amount of an asset as people write it. what names the argument or flag. Errors: AmountError of a text
-// that is no amount, wrapped; those of client.Asset.
+// Parse parses a decimal amount of an asset. what names the argument or flag, for errors. Errors: AmountError, wrapped,
+// if text is not an amount; those of client.Asset.
 func (u *Units) Parse(ctx context.Context, what, asset, text string) (events.Amount, error) {
 	scale := 0
 	if !u.minor {
@@ -164,7 +163,8 @@ func (u *Units) Parse(ctx context.Context, what, asset, text string) (events.Amo
 	return amount, nil
 }
 
-// ParseCost is parse for an amount of an asset's currency. The API refuses any cost of an asset without a currency.
+// ParseCost is Parse for an amount of an asset's currency. If the asset has none, it parses an amount of the asset; the
+// API then refuses the cost.
 func (u *Units) ParseCost(ctx context.Context, what, asset, text string) (events.Amount, error) {
 	currency := asset
 	if !u.minor {

@@ -1,4 +1,4 @@
-// Package metricstest reads the lines of a log as CloudWatch does, for tests of metrics.
+// Package metricstest extracts metrics from a log as CloudWatch does.
 package metricstest
 
 import (
@@ -27,8 +27,9 @@ const valuesMax = 100
 //go:embed emf.schema.json
 var schema []byte
 
-// Read returns the values that CloudWatch takes out of a log, in the order of its lines. It fails t if a line names
-// one of our metrics but is not of the format, or if it is not valid against the format's schema, or lacks a value.
+// Read returns the values that CloudWatch extracts from a log, in the order of its lines. It fails t if a line has an
+// attribute with the name of a metric but no directive, if it does not match the format's JSON schema, or if a value is
+// missing.
 func Read(t testing.TB, log string) map[Series][]float64 {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))

@@ -1,4 +1,4 @@
-// Package streamtest delivers batches of the table's stream to its handler, as Lambda does, for tests.
+// Package streamtest builds batches of the table's stream and delivers them to a stream handler, as Lambda does.
 package streamtest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Keys returns a batch of records of items that were put. The records have keys, and no images.
+// Keys returns a batch of inserted items. The records have keys, and no images.
 func Keys(keys ...table.Key) (batch lambdaevents.DynamoDBEvent) {
 	for _, k := range keys {
 		put(&batch, lambdaevents.NewStringAttribute(k.PK), lambdaevents.NewStringAttribute(k.SK), nil)
@@ -21,7 +21,7 @@ func Keys(keys ...table.Key) (batch lambdaevents.DynamoDBEvent) {
 	return batch
 }
 
-// Images returns a batch of records of events that were put, with their images.
+// Images returns a batch of inserted events, with their images.
 func Images(t testing.TB, items ...ddb.Item) (batch lambdaevents.DynamoDBEvent) {
 	t.Helper()
 	for _, item := range items {
@@ -72,7 +72,7 @@ func put(
 	})
 }
 
-// Deliver passes a batch to a stream handler, and fails t unless all of it succeeds.
+// Deliver passes a batch to a stream handler, and fails t unless every record succeeds.
 func Deliver(t testing.TB, handle stream.Function, batch lambdaevents.DynamoDBEvent) {
 	t.Helper()
 	answer, err := handle(t.Context(), batch)
