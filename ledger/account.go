@@ -7,7 +7,7 @@ import (
 	"ledger.example/events"
 )
 
-// Account is what an account is now: its opening and its newest change.
+// Account is the current state of an account, by its opening and its newest change.
 type Account struct {
 	ID        string
 	Name      string
@@ -18,12 +18,12 @@ type Account struct {
 	OpenedAt  time.Time // UTC, whole microseconds
 	OpenedBy  string
 	ChangedAt time.Time // of the newest change, zero at version 1
-	ChangedBy string    // likewise
+	ChangedBy string    // of the newest change, empty at version 1
 
 	opening *events.AccountOpened
 }
 
-// NewAccount returns what an opening and the account's newest change make of an account; a nil change means none.
+// NewAccount returns the account with an opening and a newest change, which is nil if there is none.
 func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Account {
 	a := Account{
 		ID: opening.ID, Name: opening.Name, Profile: opening.Profile, Overdraft: opening.Overdraft,
@@ -36,9 +36,8 @@ func NewAccount(opening events.AccountOpened, newest *events.AccountChanged) Acc
 	return a
 }
 
-// Floor returns the lowest quantity of an asset that a balance of the account may show, nil without a limit. It is the
-// lower one of what the account's limits were when it was opened and are now: a limit may be lowered below what is
-// owed.
+// Floor returns the lowest quantity of an asset that a balance of the account may have, nil without a limit. It uses
+// the higher of the original and the current limit, because a limit may be reduced below the account's debt.
 func (a Account) Floor(asset string) *events.Amount {
 	if a.Overdraft.Unlimited {
 		return nil
@@ -47,7 +46,7 @@ func (a Account) Floor(asset string) *events.Amount {
 	return &most
 }
 
-// mostOverdraft is the higher one of the limits of an asset when the account was opened and now.
+// mostOverdraft is the higher of the original and the current limit of an asset.
 func (a *Account) mostOverdraft(asset string) events.Amount {
 	now := a.Overdraft.Limits[asset]
 	if a.opening != nil {
@@ -58,8 +57,7 @@ func (a *Account) mostOverdraft(asset string) events.Amount {
 	return now
 }
 
-// Account returns what an account is now, strongly consistent. Errors: CodeAccountNotFound, CodeThrottled,
-// CodeUnavailable.
+// Account reads an account, strongly consistent. Errors: CodeAccountNotFound, CodeThrottled, CodeUnavailable.
 func (l *Ledger) Account(ctx context.Context, id string) (Account, error) {
 	found, err := l.lookupValid(ctx, id, LookupKeys{Accounts: []string{id}})
 	if err != nil {
@@ -72,10 +70,10 @@ func (l *Ledger) Account(ctx context.Context, id string) (Account, error) {
 	return account, nil
 }
 
-// KnownAccount returns what an account is now or was before: it makes no request for one that is cached. Errors: those
-// of Account.
+// KnownAccount returns an account, perhaps an earlier version of it: it prefers the cache, at any age. Errors: those of
+// Account.
 func (l *Ledger) KnownAccount(ctx context.Context, id string) (Account, error) {
-	if known := l.accounts.any(id); known != nil {
+	if known := l.accounts.anyAge(id); known != nil {
 		return *known, nil
 	}
 	return l.Account(ctx, id)
@@ -86,16 +84,14 @@ func AccountNotFound() *Error {
 	return &Error{Code: CodeAccountNotFound, Detail: "There is no such account."}
 }
 
-// How long what an account was may be used. Debits of limited accounts may use it at any age: their guards know the
-// newest change.
+// How old a cached account may be. Debits of limited accounts may use any age, because their guards have the newest
+// version.
 const (
-	// debitAge is for debits of accounts without a limit.
-	debitAge = time.Minute
-	// creditAge is for credits.
-	creditAge = 15 * time.Minute
+	debitAge  = time.Minute      // for debits of accounts without a limit
+	creditAge = 15 * time.Minute // for credits
 )
 
-// knownAccounts caches accounts. It keeps the newest version that was read of each.
+// knownAccounts caches accounts. It keeps the newest version read of each.
 type knownAccounts struct {
 	cache *cache[string, knownAccount]
 	now   func() time.Time // the process's clock
@@ -103,7 +99,7 @@ type knownAccounts struct {
 
 type knownAccount struct {
 	account *Account
-	read    reading
+	readAt  readTime
 }
 
 func newKnownAccounts(now func() time.Time) *knownAccounts {
@@ -111,31 +107,31 @@ func newKnownAccounts(now func() time.Time) *knownAccounts {
 	return &knownAccounts{newCache[string](definitionsBytes, weight), now}
 }
 
-// any returns an account as it was at any time, nil if it is not cached.
-func (k *knownAccounts) any(id string) *Account {
+// anyAge returns a cached account of any age, nil if there is none.
+func (k *knownAccounts) anyAge(id string) *Account {
 	known, _ := k.cache.get(id)
 	return known.account
 }
 
-// of returns an account as it may be used for debits, credits or both, nil if nothing fresh enough is cached.
-func (k *knownAccounts) of(id string, debited, credited bool) *Account {
+// fresh returns a cached account that is fresh enough for debits, credits or both, nil if there is none.
+func (k *knownAccounts) fresh(id string, debited, credited bool) *Account {
 	known, ok := k.cache.get(id)
 	switch {
 	case !ok,
-		credited && !known.read.within(creditAge, k.now),
-		debited && known.account.Overdraft.Unlimited && !known.read.within(debitAge, k.now):
+		credited && !known.readAt.within(creditAge, k.now),
+		debited && known.account.Overdraft.Unlimited && !known.readAt.within(debitAge, k.now):
 		return nil
 	}
 	return known.account
 }
 
-// learn takes in an account that was read at a given time or later.
-func (k *knownAccounts) learn(a *Account, read reading) {
+// add caches an account that was read at readAt or later.
+func (k *knownAccounts) add(a *Account, readAt readTime) {
 	k.cache.change(a.ID, func(known knownAccount, ok bool) knownAccount {
-		if ok && known.read.within(creditAge, k.now) && (known.account.Version > a.Version ||
-			known.account.Version == a.Version && known.read.stopwatch.After(read.stopwatch)) {
+		if ok && known.readAt.within(creditAge, k.now) && (known.account.Version > a.Version ||
+			known.account.Version == a.Version && known.readAt.monotonic.After(readAt.monotonic)) {
 			return known
 		}
-		return knownAccount{a, read}
+		return knownAccount{a, readAt}
 	})
 }

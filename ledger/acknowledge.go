@@ -11,48 +11,49 @@ import (
 	"ledger.example/internal/store"
 )
 
-// found takes in the transaction that is stored under the id of an item (without an id: it reads it), which is no
-// longer open. An attempt of this command wrote it, or an earlier request with the same body, or one with another body.
-func (w *whole) found(c *command, p *posting, stored events.TransactionPosted) error {
+// alreadyPosted answers an item whose id has a stored transaction, and removes it from pending. It reads the header if
+// stored has no id. The transaction may be from an attempt of this command, or from an earlier request with the same
+// body; if the body differs, the error is CodeTransactionIDReused.
+func (s *submission) alreadyPosted(c *command, it *item, stored events.TransactionPosted) error {
 	var err error
 	if stored.ID == "" {
-		if stored, err = w.ledger.readHeader(c, p.draft.note.ID); err != nil {
-			return w.failItem(c, p, unknownError(p.draft.note.ID, err))
+		if stored, err = s.ledger.readHeader(c, it.draft.note.ID); err != nil {
+			return s.failItem(c, it, unknownError(it.draft.note.ID, err))
 		}
 	}
-	same, err := sameRequest(stored.Fingerprint, p.draft)
+	same, err := sameRequest(stored.Fingerprint, it.draft)
 	switch {
 	case err != nil:
-		return w.failItem(c, p, internalError(err))
+		return s.failItem(c, it, internalError(err))
 	case !same:
-		return w.failItem(c, p, idReused())
+		return s.failItem(c, it, idReused())
 	}
-	if w.dry {
+	if s.dryRun {
 		stored.Legs = withoutIDs(stored.Legs)
-	} else if err := w.complete(c, p, stored); err != nil {
+	} else if err := s.verifyPosted(c, it, stored); err != nil {
 		return err
 	}
-	p.answer = Posted{Transaction: stored, Replayed: !w.wrote(stored.Legs)}
-	w.open = slices.DeleteFunc(slices.Clone(w.open), func(other *posting) bool { return other == p })
-	w.limit()
+	it.answer = Posted{Transaction: stored, Replayed: !s.wrote(stored.Legs)}
+	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(other *item) bool { return other == it })
+	s.setLimits()
 	return nil
 }
 
-// complete returns nil when it may be said that the transaction that is stored was committed. A header may be visible
-// before its postings are: the transaction is committed when all are read together.
-func (w *whole) complete(c *command, p *posting, stored events.TransactionPosted) error {
-	at, err := w.ledger.verify(c, stored, stored.Postings())
+// verifyPosted returns nil when a stored transaction may be acknowledged. A header may be visible before its postings
+// are: the transaction is committed when one read returns all of them.
+func (s *submission) verifyPosted(c *command, it *item, stored events.TransactionPosted) error {
+	at, err := s.ledger.verifyComplete(c, stored, stored.Postings())
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		return w.failItem(c, p, internalError(fmt.Errorf("transaction %s is incomplete: %w", stored.ID, err)))
+		return s.failItem(c, it, internalError(fmt.Errorf("transaction %s is incomplete: %w", stored.ID, err)))
 	case err != nil:
-		return w.failItem(c, p, unknownError(stored.ID, err))
+		return s.failItem(c, it, unknownError(stored.ID, err))
 	}
-	return w.acknowledge(c, p, stored, at)
+	return s.acknowledge(c, it, stored, at)
 }
 
-// verify reads a head and all its postings together, with retries. The time is the store's.
-func (l *Ledger) verify(
+// verifyComplete reads a head and all its postings in one request, with retries. It returns the store's time.
+func (l *Ledger) verifyComplete(
 	ctx context.Context, head events.Event, postings []events.PostingRecorded,
 ) (at time.Time, err error) {
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
@@ -62,22 +63,22 @@ func (l *Ledger) verify(
 	return at, err
 }
 
-// acknowledge returns nil when it may be said that t is committed, as the store said at the given time of its clock.
-// What has an effective date is not made sure of: reads include it once it is projected.
-func (w *whole) acknowledge(ctx context.Context, p *posting, t events.TransactionPosted, at time.Time) error {
+// acknowledge returns nil when strong reads will include t, which was committed by the store's time at. The postings of
+// a backdated transaction need no EnsureVisible: reads include them once they are projected.
+func (s *submission) acknowledge(ctx context.Context, it *item, t events.TransactionPosted, at time.Time) error {
 	if !t.IsBackdated() {
-		if err := w.attempts.acknowledge(ctx, t.Legs, at); err != nil {
-			return w.failItem(ctx, p, unknownError(t.ID, err))
+		if err := s.attempts.acknowledge(ctx, t.Legs, at); err != nil {
+			return s.failItem(ctx, it, unknownError(t.ID, err))
 		}
 	}
 	return nil
 }
 
-// acknowledgeAll answers that all that was open is committed.
-func (w *whole) acknowledgeAll(c *command, commit Commit, at time.Time) error {
-	for n, p := range w.open {
-		p.answer.Transaction, _ = commit.Heads[n].(events.TransactionPosted)
-		if err := w.acknowledge(c, p, p.answer.Transaction, at); err != nil {
+// acknowledgeAll answers all pending items with the transactions of a successful commit.
+func (s *submission) acknowledgeAll(c *command, commit Commit, at time.Time) error {
+	for n, it := range s.pending {
+		it.answer.Transaction, _ = commit.Heads[n].(events.TransactionPosted)
+		if err := s.acknowledge(c, it, it.answer.Transaction, at); err != nil {
 			return err
 		}
 	}

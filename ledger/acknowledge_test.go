@@ -24,7 +24,7 @@ func TestEnsureVisibleBeforeTheReply(t *testing.T) {
 		"old replay":               {pause: 5 * time.Second, ensured: true}, // whatever the store's Date is cut to
 		"old by the store's clock": {skew: -4900 * time.Millisecond, ensured: true},
 		// It looks fresh by the store's clock.
-		"old by its own stopwatch": {skew: 4 * time.Second, lookup: 2 * time.Second, ensured: true,
+		"old by the monotonic clock": {skew: 4 * time.Second, lookup: 2 * time.Second, ensured: true,
 			steps: []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
 				b.Append(ctx, c)
 				<-ctx.Done()

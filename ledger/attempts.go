@@ -13,26 +13,26 @@ import (
 	"ledger.example/internal/table"
 )
 
-// visibleAge is how old a posting may be at the reply without an EnsureVisible: half the settle window, less what the
-// store's Date is cut to.
+// visibleAge is how old a posting may be when it is acknowledged without EnsureVisible: half the settle window, less
+// the resolution of the store's Date.
 const visibleAge = table.SettleWindow/2 - store.DateStep
 
-// attempts are those of one command to append.
+// attempts are the attempts of one command to append.
 type attempts struct {
 	ledger   *Ledger
 	sent     []attempt
-	unknown  bool  // one may have been applied, or may yet be
-	declines int   // how many the store did not take
-	last     error // of the attempt before
+	unknown  bool  // an attempt may have been applied, or may still be
+	declines int   // attempts that the store declined
+	lastErr  error // of the previous attempt
 }
 
-// attempt is one that was sent.
+// attempt is one call of Append.
 type attempt struct {
 	postings []events.PostingRecorded
-	minted   time.Time // by the stopwatch
+	minted   time.Time // monotonic
 }
 
-// append makes one attempt. When it was cancelled, err is not nil either.
+// append makes one attempt. If it was cancelled, both cancelled and err are set. at is the store's time.
 func (a *attempts) append(
 	ctx context.Context, c Commit, minted time.Time,
 ) (at time.Time, cancelled *Cancelled, err error) {
@@ -47,34 +47,35 @@ func (a *attempts) append(
 	return at, cancelled, err
 }
 
-// again waits before the attempt after one that failed with err, and reports whether there is to be one.
-func (a *attempts) again(ctx context.Context, failed int, err error) bool {
+// waitToRetry waits after an attempt that failed with err. It reports whether another attempt may be made. failed
+// counts attempts from 1.
+func (a *attempts) waitToRetry(ctx context.Context, failed int, err error) bool {
 	if declined(err) {
 		a.declines++
 	}
 	if a.declines >= maxDeclines && !a.unknown || !pause(ctx, failed) {
 		return false
 	}
-	a.last = err
+	a.lastErr = err
 	return true
 }
 
-// wrote reports whether an attempt became these legs.
+// wrote reports whether one of the attempts wrote these legs.
 func (a *attempts) wrote(legs []events.Leg) bool {
-	return slices.ContainsFunc(a.sent, func(a attempt) bool { return a.has(legs[0].ID) })
+	return slices.ContainsFunc(a.sent, func(a attempt) bool { return a.contains(legs[0].ID) })
 }
 
-// has reports whether the attempt has a posting.
-func (a attempt) has(id events.KSUID) bool {
+// contains reports whether the attempt has the posting with an id.
+func (a attempt) contains(id events.KSUID) bool {
 	return slices.ContainsFunc(a.postings, func(p events.PostingRecorded) bool { return p.ID == id })
 }
 
-// acknowledge returns nil when it may be said that legs are committed, as the store said at the given time of its
-// clock. When they are so old that a refold may have passed them already, it first ensures that each is visible.
+// acknowledge returns nil when strong reads will include legs, which were committed by the store's time at. If the legs
+// are so old that a balance may have been refolded without them, it first ensures that each is visible.
 func (a *attempts) acknowledge(ctx context.Context, legs []events.Leg, at time.Time) error {
 	old := at.IsZero() || at.Sub(legs[0].ID.Time()) > visibleAge
 	for _, sent := range a.sent {
-		old = old || sent.has(legs[0].ID) && time.Since(sent.minted) > visibleAge
+		old = old || sent.contains(legs[0].ID) && time.Since(sent.minted) > visibleAge
 	}
 	if !old {
 		return nil
@@ -82,8 +83,8 @@ func (a *attempts) acknowledge(ctx context.Context, legs []events.Leg, at time.T
 	return a.ledger.ensureVisible(ctx, legs)
 }
 
-// ensureVisible ensures that each posting is visible. Those of one pair go one after the other, as they meet in one
-// balance.
+// ensureVisible ensures that each posting is visible. Postings of one pair go one after the other, because they contend
+// for one balance.
 func (l *Ledger) ensureVisible(ctx context.Context, legs []events.Leg) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
@@ -108,12 +109,12 @@ func (l *Ledger) ensureVisible(ctx context.Context, legs []events.Leg) error {
 	return group.Wait()
 }
 
-// fail returns the error that a command on the transaction with an id may end with: err itself while nothing can have
-// been applied, or when its code is one of those that prove that nothing ever will be.
+// fail returns the error that a command on a transaction id ends with. While the outcome of an attempt is unknown, that
+// is CodeOutcomeUnknown, unless err has a code in proof: one that proves that no attempt was or will be applied.
 func (a *attempts) fail(ctx context.Context, id string, err error, proof ...Code) error {
 	e := asError(err)
-	if e.Code == CodeUnavailable && a.last != nil && ctx.Err() != nil {
-		e = storeError(a.last) // the attempts used up the time, not this request
+	if e.Code == CodeUnavailable && a.lastErr != nil && ctx.Err() != nil {
+		e = storeError(a.lastErr) // the earlier attempts used up the time, not this request
 	}
 	if a.unknown && !slices.Contains(proof, e.Code) && e.Code != CodeOutcomeUnknown {
 		e = unknownError(id, err)

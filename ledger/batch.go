@@ -43,7 +43,7 @@ func (l *Ledger) postBatch(
 			Field: Field{Name: "requests"}, Rule: fmt.Sprintf("must be 1 to %d, not %d", BatchMax, n),
 		}})
 	}
-	b := &batch{ledger: l, dry: dry, results: make([]BatchResult, len(requests))}
+	b := &batch{ledger: l, dryRun: dry, results: make([]BatchResult, len(requests))}
 	for _, r := range requests {
 		b.drafts = append(b.drafts, r.expand())
 	}
@@ -51,7 +51,7 @@ func (l *Ledger) postBatch(
 		return nil, err
 	}
 	for i, d := range b.drafts {
-		b.results[i].Err = d.itself()
+		b.results[i].Err = d.validate()
 	}
 	c, cancel, err := startCommand(ctx, nil, b.drafts[0].note.Actor)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *Ledger) postBatch(
 	}
 	defer cancel()
 	if atomic {
-		err = b.postAll(c)
+		err = b.postAtomic(c)
 	} else {
 		b.postEach(c)
 	}
@@ -72,7 +72,7 @@ func (l *Ledger) postBatch(
 // batch is one PostBatch on its way.
 type batch struct {
 	ledger  *Ledger
-	dry     bool // nothing is written
+	dryRun  bool // nothing is written
 	drafts  []draft
 	results []BatchResult
 }
@@ -97,7 +97,7 @@ func (b *batch) rules() error {
 }
 
 // itself returns nil, or what is wrong with a request of a batch by itself.
-func (d draft) itself() *Error {
+func (d draft) validate() *Error {
 	f := faults(d.shape())
 	if d.note.ID == "" {
 		f.check(Field{Name: "id"}, "must be given in a batch")
@@ -109,18 +109,18 @@ func (d draft) itself() *Error {
 }
 
 // postAll posts all requests in one transaction of the store, or returns the error of the first that is refused.
-func (b *batch) postAll(c *command) error {
+func (b *batch) postAtomic(c *command) error {
 	for i, result := range b.results {
 		if result.Err != nil {
-			return ofRequest(result.Err, i)
+			return withRequest(result.Err, i)
 		}
 	}
-	b.warm(c)
-	items := make([]*posting, len(b.drafts))
+	b.prefetch(c)
+	items := make([]*item, len(b.drafts))
 	for i, d := range b.drafts {
-		items[i] = &posting{draft: d, request: i + 1, dry: b.dry}
+		items[i] = &item{draft: d, request: i + 1, dryRun: b.dryRun}
 	}
-	if err := b.ledger.postWhole(c, items...); err != nil {
+	if err := b.ledger.submit(c, items...); err != nil {
 		return err
 	}
 	for i, p := range items {
@@ -130,30 +130,30 @@ func (b *batch) postAll(c *command) error {
 }
 
 // warm looks up what the requests name, all at once. What it does not find, each request looks up for itself.
-func (b *batch) warm(ctx context.Context) {
+func (b *batch) prefetch(ctx context.Context) {
 	var keys LookupKeys
 	all := &definitions{}
 	for i, p := range b.drafts {
 		if b.results[i].Err != nil {
 			continue
 		}
-		d, missing := b.ledger.cached(p)
+		d, missing := b.ledger.cachedDefinitions(p)
 		all.accounts = append(all.accounts, d.accounts...)
 		keys.Accounts = append(keys.Accounts, missing.Accounts...)
 		keys.Assets = append(keys.Assets, missing.Assets...)
-		keys.Credits = append(keys.Credits, b.ledger.unknownCredits(p, d)...)
+		keys.Credits = append(keys.Credits, b.ledger.uncachedCredits(p, d)...)
 	}
 	if keys.empty() {
 		return
 	}
-	if err := b.ledger.learn(ctx, keys, all); err != nil {
+	if err := b.ledger.lookupInto(ctx, keys, all); err != nil {
 		b.ledger.log.WarnContext(ctx, "what a batch names could not be looked up at once", "error", err)
 	}
 }
 
 // postEach posts each request for itself.
 func (b *batch) postEach(c *command) {
-	b.warm(c)
+	b.prefetch(c)
 	group, _ := errgroup.WithContext(c)
 	group.SetLimit(maxRequests)
 	for _, chain := range b.chains() {
@@ -179,8 +179,8 @@ func (b *batch) postOne(c *command, i int) BatchResult {
 			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
 		}}
 	}
-	p := &posting{draft: b.drafts[i], dry: b.dry}
-	if err := b.ledger.postWhole(c, p); err != nil {
+	p := &item{draft: b.drafts[i], dryRun: b.dryRun}
+	if err := b.ledger.submit(c, p); err != nil {
 		return BatchResult{Err: asError(err)}
 	}
 	return BatchResult{Posted: p.answer}
@@ -199,10 +199,10 @@ func (b *batch) chains() [][]int {
 	}
 	for i, p := range b.drafts {
 		root[i] = i
-		if b.results[i].Err != nil || b.dry {
+		if b.results[i].Err != nil || b.dryRun {
 			continue
 		}
-		d, _ := b.ledger.cached(p)
+		d, _ := b.ledger.cachedDefinitions(p)
 		for _, leg := range d.legs(p) {
 			pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
 			if leg.Quantity.Sign() >= 0 || d.overdraft(pair.Account).Unlimited {
@@ -230,7 +230,7 @@ func (b *batch) chains() [][]int {
 }
 
 // ofRequest returns an error that names the request of a batch with an index.
-func ofRequest(err error, i int) *Error {
+func withRequest(err error, i int) *Error {
 	e := *asError(err)
 	e.Request = i + 1
 	fields := make([]FieldError, len(e.Fields))

@@ -91,9 +91,9 @@ func (b *book) Project(p events.Pair, credits events.Amount) {
 // Guard makes the guard of a pair, told of an account that was never changed.
 func (b *book) Guard(p events.Pair) {
 	b.t.Helper()
-	err := b.MakeGuard(b.t.Context(), p)
+	err := b.CreateGuard(b.t.Context(), p)
 	if err == nil {
-		err = b.TellGuard(b.t.Context(), p, 1)
+		err = b.SetGuardVersion(b.t.Context(), p, 1)
 	}
 	if err != nil {
 		b.t.Fatal(err)

@@ -7,17 +7,17 @@ import (
 	"ledger.example/events"
 )
 
-// Bounds of what one process caches, so that it fits the smallest of functions beside everything else.
+// Bounds of the caches of one process, so that they fit into the smallest function.
 const (
-	definitionsBytes  = 16 << 20 // of accounts, and again of assets: some 50,000 of either
-	groupsBytes       = 2 << 20  // of groups
-	creditsPairs      = 100_000  // some 20 MB
-	definitionMinimum = 256      // bytes of a definition besides its texts, roughly
-	limitBytes        = 128      // bytes of one limit of an overdraft, roughly
+	definitionsBytes  = 16 << 20 // of accounts, and as many of assets: about 50,000 of each
+	groupsBytes       = 2 << 20
+	creditsPairs      = 100_000 // about 20 MB
+	definitionMinimum = 256     // estimated bytes of a definition without its texts
+	limitBytes        = 128     // estimated bytes of one overdraft limit
 )
 
-// cache is a map that is bounded by the weight of its values. When it is full it evicts arbitrary ones, each of which
-// costs one read later. Pointers in it point to what never changes. It is safe for concurrent use.
+// cache is a map that is bounded by the weight of its values. When it is full it evicts arbitrary entries; each costs
+// one read later. Pointers in it point to immutable values. It is safe for concurrent use.
 type cache[K comparable, V any] struct {
 	most   int
 	weight func(V) int
@@ -70,20 +70,20 @@ func (c *cache[K, V]) change(k K, to func(cached V, ok bool) V) {
 	c.values[k] = v
 }
 
-// reading is when something was read, by two clocks: the stopwatch may stand still while a function is frozen or a
-// machine asleep, and the process's clock may be set back.
-type reading struct {
-	stopwatch time.Time
-	clock     int64 // in nanoseconds since 1970
+// readTime is the time of a read by two clocks. The monotonic clock may stop while a function is frozen or a machine is
+// suspended, and the wall clock may be set back.
+type readTime struct {
+	monotonic time.Time
+	wall      int64 // nanoseconds since 1970
 }
 
-func readingNow(now func() time.Time) reading {
-	return reading{stopwatch: time.Now(), clock: now().UnixNano()}
+func readTimeNow(now func() time.Time) readTime {
+	return readTime{monotonic: time.Now(), wall: now().UnixNano()}
 }
 
-// within reports whether the reading is younger than age.
-func (r reading) within(age time.Duration, now func() time.Time) bool {
-	return time.Since(r.stopwatch) < age && now().UnixNano()-r.clock < int64(age)
+// within reports whether the time is less than age ago, by both clocks.
+func (r readTime) within(age time.Duration, now func() time.Time) bool {
+	return time.Since(r.monotonic) < age && now().UnixNano()-r.wall < int64(age)
 }
 
 func accountBytes(a *Account) int {

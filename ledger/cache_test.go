@@ -35,11 +35,11 @@ func TestCacheIsBounded(t *testing.T) {
 func TestKnownCreditsOnlyRise(t *testing.T) {
 	c := newKnownCredits(time.Now)
 	p := events.Pair{Account: "jane", Asset: "USD"}
-	if _, ok := c.of(p); ok {
+	if _, ok := c.fresh(p); ok {
 		t.Error("known before anything was read")
 	}
 	c.raise(p, events.Amount{})
-	if known, ok := c.of(p); !ok || !known.IsZero() {
+	if known, ok := c.fresh(p); !ok || !known.IsZero() {
 		t.Errorf("zero was not cached: %v %v", known, ok)
 	}
 	var all sync.WaitGroup
@@ -48,17 +48,17 @@ func TestKnownCreditsOnlyRise(t *testing.T) {
 			for i := range int64(1000) {
 				n := events.NewAmount(i*8 + int64(w))
 				c.raise(p, n)
-				if known, _ := c.of(p); known.Cmp(n) < 0 {
+				if known, _ := c.fresh(p); known.Cmp(n) < 0 {
 					t.Errorf("%v after it was raised to %v", known, n)
 				}
 			}
 		})
 	}
 	all.Wait()
-	if known, _ := c.of(p); known != events.NewAmount(7999) {
+	if known, _ := c.fresh(p); known != events.NewAmount(7999) {
 		t.Errorf("%v is known, want 7999", known)
 	}
-	if known, _ := c.of(events.Pair{Account: "jane", Asset: "EUR"}); !known.IsZero() {
+	if known, _ := c.fresh(events.Pair{Account: "jane", Asset: "EUR"}); !known.IsZero() {
 		t.Errorf("another pair has %v", known)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // tellsAtOnce is how many guards are told of a change at a time.
-const tellsAtOnce = 16
+const maxGuardUpdates = 16
 
 // ChangeAccount makes an account another one, and returns it as it is now. A change is acknowledged only after every
 // guard of the account was told of it: no debit that begins later is judged by what was before. What changes nothing
@@ -31,7 +31,7 @@ func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, e
 		return Account{}, err
 	}
 	defer cancel()
-	if refused := l.mayWriteLife(); refused != nil {
+	if refused := l.checkNewestForm(); refused != nil {
 		return Account{}, refused
 	}
 	if !events.ValidID(r.ID) {
@@ -45,30 +45,30 @@ func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, e
 			return Account{}, err
 		}
 	}
-	return (&changing{ledger: l, request: r}).run(c)
+	return (&accountChange{ledger: l, request: r}).run(c)
 }
 
 // changing is one ChangeAccount on its way.
-type changing struct {
+type accountChange struct {
 	ledger  *Ledger
 	request ChangeAccount
 
-	sent    events.AccountChanged // the last change that was sent
-	unknown bool                  // it may have been applied, or may yet be
-	passed  bool                  // one before it may have been applied, and be followed by somebody else's
-	frozen  bool                  // this command froze the account to close it
-	refusal *Error                // why it does not close it: the account is being opened again
+	sent       events.AccountChanged // the last change that was sent
+	unknown    bool                  // it may have been applied, or may yet be
+	superseded bool                  // one before it may have been applied, and be followed by somebody else's
+	frozen     bool                  // this command froze the account to close it
+	refusal    *Error                // why it does not close it: the account is being opened again
 }
 
 // run reads the account and puts the next change, until the account is what was asked for and every guard knows.
-func (c *changing) run(ctx *command) (Account, error) {
+func (c *accountChange) run(ctx *command) (Account, error) {
 	declines, last := 0, error(nil)
 	for failed := 1; ; failed++ {
 		account, err := c.ledger.Account(ctx, c.request.ID)
 		if err != nil {
 			return Account{}, c.fail(ctx, asError(err), last)
 		}
-		c.look(account)
+		c.resolveUnknown(account)
 		next := c.next(account)
 		closes := next.State == events.StateClosed
 		switch {
@@ -81,12 +81,12 @@ func (c *changing) run(ctx *command) (Account, error) {
 		case account.State == events.StateClosed:
 			return Account{}, c.fail(ctx, invalidChange("state", "is closed, and stays so"), last)
 		}
-		if refused := c.refuse(account, next); refused != nil {
+		if refused := c.checkRules(account, next); refused != nil {
 			return Account{}, c.fail(ctx, refused, last)
 		}
 		if closes {
 			var ready bool
-			if next, ready, err = c.close(ctx, account, next); err != nil {
+			if next, ready, err = c.planClose(ctx, account, next); err != nil {
 				return Account{}, c.fail(ctx, asError(err), last)
 			} else if !ready {
 				last = store.ErrConflict
@@ -118,13 +118,13 @@ func (c *changing) run(ctx *command) (Account, error) {
 }
 
 // look finds out what became of a change whose outcome is unknown. Once there are later ones, nobody can tell.
-func (c *changing) look(a Account) {
+func (c *accountChange) resolveUnknown(a Account) {
 	if !c.unknown || a.Version < c.sent.Number {
 		return
 	}
 	c.unknown = false
 	if a.Version > c.sent.Number {
-		c.passed = true
+		c.superseded = true
 		return
 	}
 	isOurs := a.State == c.sent.State && a.ChangedBy == c.sent.Actor && a.ChangedAt.Equal(c.sent.At)
@@ -135,7 +135,7 @@ func (c *changing) look(a Account) {
 }
 
 // next returns the change that the request asks for.
-func (c *changing) next(a Account) events.AccountChanged {
+func (c *accountChange) next(a Account) events.AccountChanged {
 	r := c.request
 	next := events.AccountChanged{
 		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, State: a.State,
@@ -168,7 +168,7 @@ func sameAsBefore(a Account, next events.AccountChanged) bool {
 
 // matches reports whether the account is of the version that the request names, or has become another one by this very
 // request: it was put before, or frozen to be closed.
-func (c *changing) matches(a Account, closes bool) bool {
+func (c *accountChange) matches(a Account, closes bool) bool {
 	if a.Version == c.request.IfMatch || c.refusal != nil {
 		return true
 	}
@@ -176,7 +176,7 @@ func (c *changing) matches(a Account, closes bool) bool {
 }
 
 // refuse returns nil, or CodeInvalidChange.
-func (c *changing) refuse(a Account, next events.AccountChanged) *Error {
+func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error {
 	switch {
 	case a.Overdraft.Unlimited && !next.Overdraft.Unlimited:
 		return invalidChange("overdraft", "must stay unlimited")
@@ -189,14 +189,14 @@ func (c *changing) refuse(a Account, next events.AccountChanged) *Error {
 }
 
 // send puts a change, and returns the account that it makes.
-func (c *changing) send(ctx context.Context, before Account, next events.AccountChanged) (Account, error) {
-	read := readingNow(c.ledger.now)
+func (c *accountChange) send(ctx context.Context, before Account, next events.AccountChanged) (Account, error) {
+	read := readTimeNow(c.ledger.now)
 	c.sent = next
 	err := c.ledger.callUntimed(ctx, func(ctx context.Context) error { return c.ledger.journal.PutChange(ctx, next) })
 	account := NewAccount(*before.opening, &next)
 	switch {
 	case err == nil:
-		c.ledger.accounts.learn(&account, read)
+		c.ledger.accounts.add(&account, read)
 	case errors.Is(err, store.ErrUnknownOutcome):
 		c.unknown = true
 		c.ledger.log.WarnContext(ctx, "outcome of a change is unknown; the account is read",
@@ -206,8 +206,8 @@ func (c *changing) send(ctx context.Context, before Account, next events.Account
 }
 
 // finish answers with an account that is what was asked for, once every guard knows its version.
-func (c *changing) finish(ctx context.Context, a Account) (Account, error) {
-	if err := c.ledger.tellGuards(ctx, a); err != nil {
+func (c *accountChange) finish(ctx context.Context, a Account) (Account, error) {
+	if err := c.ledger.updateGuards(ctx, a); err != nil {
 		c.unknown = true // it is there, but not everywhere
 		return Account{}, c.fail(ctx, storeError(err), nil)
 	}
@@ -218,11 +218,11 @@ func (c *changing) finish(ctx context.Context, a Account) (Account, error) {
 }
 
 // fail returns the error that the command may end with. last is that of the attempt before.
-func (c *changing) fail(ctx context.Context, err *Error, last error) error {
+func (c *accountChange) fail(ctx context.Context, err *Error, last error) error {
 	if err.Code == CodeUnavailable && last != nil && ctx.Err() != nil && !errors.Is(last, store.ErrUnknownOutcome) {
 		err = storeError(last) // the attempts used up the time, not this request
 	}
-	if c.unknown || c.passed || c.frozen {
+	if c.unknown || c.superseded || c.frozen {
 		return unknownError("", err)
 	}
 	return err
@@ -230,20 +230,20 @@ func (c *changing) fail(ctx context.Context, err *Error, last error) error {
 
 // tellGuards tells every guard of an account of its version. A guard that is made meanwhile learns of it from the
 // account, which its maker reads after the guard is there.
-func (l *Ledger) tellGuards(ctx context.Context, a Account) error {
+func (l *Ledger) updateGuards(ctx context.Context, a Account) error {
 	if a.Version == 1 || a.Overdraft.Unlimited {
 		return nil // nothing to tell; there are no guards
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(tellsAtOnce)
+	group.SetLimit(maxGuardUpdates)
 	var untold error
 	err := l.eachGuard(groupCtx, a.ID, func(g Guard) {
 		switch {
-		case g.Change >= a.Version:
+		case g.Version >= a.Version:
 		case groupCtx.Err() != nil: // the time is up, or telling another one failed
 			untold = groupCtx.Err()
 		default:
-			group.Go(func() error { return l.tellGuard(groupCtx, g.Pair, a.Version) })
+			group.Go(func() error { return l.setGuardVersion(groupCtx, g.Pair, a.Version) })
 		}
 	})
 	return cmp.Or(group.Wait(), err, untold)

@@ -58,8 +58,8 @@ func TestChangeAccount(t *testing.T) {
 		if got.Name != name || got.Profile != `{"city":"Bern"}` || got.Version != 2 || got.State != isOpen || got.ChangedBy != "tester" || got.ChangedAt.IsZero() {
 			t.Errorf("%+v", got)
 		}
-		if g := r.guard("jane"); g.Change != 2 {
-			t.Errorf("the guard was told of %d", g.Change)
+		if g := r.guard("jane"); g.Version != 2 {
+			t.Errorf("the guard was told of %d", g.Version)
 		}
 		// What changes nothing makes no version, whatever version is named.
 		again := `{"city":"Bern"}`
@@ -202,7 +202,7 @@ func TestTheFirstDebitMakesTheGuard(t *testing.T) {
 		r.mustPost(transfer("d-1", "bank", "jane", "100"))
 		r.journal.forget()
 		r.mustPost(transfer("t-1", "jane", "shop", "1"))
-		if got, want := r.journal.calls, []string{"Lookup", "MakeGuard", "Lookup", "TellGuard", "Append", "Funds", "Lookup", "Append"}; !slices.Equal(got, want) {
+		if got, want := r.journal.calls, []string{"Lookup", "CreateGuard", "Lookup", "SetGuardVersion", "Append", "Funds", "Lookup", "Append"}; !slices.Equal(got, want) {
 			t.Errorf("the first debit asked for %v", got)
 		}
 		r.journal.forget()
@@ -210,10 +210,10 @@ func TestTheFirstDebitMakesTheGuard(t *testing.T) {
 		if got := r.journal.calls; !slices.Equal(got, []string{"Append"}) {
 			t.Errorf("the next one asked for %v", got)
 		}
-		if g := r.guard("jane"); g.Spent != amount("2") || g.Change != 1 {
+		if g := r.guard("jane"); g.Spent != amount("2") || g.Version != 1 {
 			t.Errorf("guard %+v", g)
 		}
-		if err := r.journal.book.MakeGuard(t.Context(), pair("shop", "USD")); err != nil {
+		if err := r.journal.book.CreateGuard(t.Context(), pair("shop", "USD")); err != nil {
 			t.Fatal(err)
 		}
 		r.mustPost(transfer("t-3", "shop", "jane", "2"))
@@ -224,10 +224,10 @@ func TestTheFirstDebitMakesTheGuard(t *testing.T) {
 func TestGuardsAreMadeByAnsweredSteps(t *testing.T) {
 	lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
 	for name, steps := range map[string]map[string][]put{
-		"put, not applied":  {"MakeGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
-		"put, answer lost":  {"MakeGuard": {lost}},
-		"told, not applied": {"TellGuard": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
-		"told, answer lost": {"TellGuard": {lost}},
+		"put, not applied":  {"CreateGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
+		"put, answer lost":  {"CreateGuard": {lost}},
+		"told, not applied": {"SetGuardVersion": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
+		"told, answer lost": {"SetGuardVersion": {lost}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
@@ -251,13 +251,13 @@ func TestAFreezeBeforeTheGuardIsMade(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("d-1", "bank", "jane", "100"))
 		r.journal.Project(pair("jane", "USD"), amount("100"))
-		r.journal.writes = map[string][]put{"MakeGuard": {func(apply func() error) error {
+		r.journal.writes = map[string][]put{"CreateGuard": {func(apply func() error) error {
 			_, err := r.another().ChangeAccount(t.Context(), ledger.ChangeAccount{ID: "jane", State: &isFrozen, Actor: "tester"})
 			return errors.Join(err, apply())
 		}}}
 		_, err := r.post(transfer("t-1", "jane", "shop", "1"))
 		r.refused(err, ledger.CodeAccountFrozen)
-		if g := r.guard("jane"); g.Change != 2 {
+		if g := r.guard("jane"); g.Version != 2 {
 			t.Errorf("guard %+v", g)
 		}
 	})
@@ -290,17 +290,17 @@ func TestARaisedLimitCountsBeforeItsGuardKnows(t *testing.T) {
 func TestAChangeIsSaidOnceGuardsKnow(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
-		r.journal.fail = failing("TellGuard", errUnavailable)
+		r.journal.fail = failing("SetGuardVersion", errUnavailable)
 		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isFrozen})
 		r.refused(err, ledger.CodeOutcomeUnknown)
-		if g := r.guard("jane"); g.Change != 1 {
+		if g := r.guard("jane"); g.Version != 1 {
 			t.Fatalf("guard %+v", g)
 		}
 		r.journal.fail = nil
 		if got := r.state("jane", isFrozen); got.Version != 2 {
 			t.Errorf("%+v", got)
 		}
-		if g := r.guard("jane"); g.Change != 2 {
+		if g := r.guard("jane"); g.Version != 2 {
 			t.Errorf("guard %+v", g)
 		}
 	})
@@ -315,7 +315,7 @@ func TestADebitFinishesAChange(t *testing.T) {
 		r.refused(err, ledger.CodeOutcomeUnknown)
 		_, err = r.another().Post(t.Context(), transfer("t-1", "jane", "shop", "1"))
 		r.refused(err, ledger.CodeAccountFrozen)
-		if g := r.guard("jane"); g.Change != 2 || !g.Spent.IsZero() {
+		if g := r.guard("jane"); g.Version != 2 || !g.Spent.IsZero() {
 			t.Errorf("guard %+v", g)
 		}
 	})
@@ -413,7 +413,7 @@ func TestChangesAtOnce(t *testing.T) {
 		if err != nil || account.Version != 9 {
 			t.Errorf("%+v, %v", account, err)
 		}
-		if g := r.guard("jane"); g.Change != 9 {
+		if g := r.guard("jane"); g.Version != 9 {
 			t.Errorf("guard %+v", g)
 		}
 	})

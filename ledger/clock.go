@@ -11,18 +11,19 @@ import (
 	"ledger.example/internal/table"
 )
 
-// clockTolerance is how far the process's clock may be off the store's.
+// clockTolerance is how far the process's clock may differ from the store's.
 const clockTolerance = table.ClockTolerance
 
-// errClock is the cause of CodeUnavailable when the process's clock is off the store's, or the store's is unknown.
+// errClock is the cause of CodeUnavailable when the process's clock differs from the store's by more than
+// clockTolerance, or the store's time is unknown.
 var errClock = errors.New("no KSUID can be minted by this clock")
 
-// mint returns n KSUIDs greater than after and the stopwatch's time just before. Errors: those of mayMint, and
-// CodeUnavailable when the minter's clock is off the store's.
+// mint returns n KSUIDs greater than after, and the monotonic time just before minting. Errors: those of checkClock,
+// and CodeUnavailable when the minter's clock is off the store's.
 func (l *Ledger) mint(
 	ctx context.Context, n int, account string, after events.KSUID,
 ) ([]events.KSUID, time.Time, error) {
-	store, err := l.mayMint(ctx, account)
+	store, err := l.checkClock(ctx, account)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -31,17 +32,17 @@ func (l *Ledger) mint(
 	if err != nil {
 		return nil, time.Time{}, l.clockError(ctx, "no KSUID can be minted", l.now(), store, err)
 	}
-	// A minter never goes back: it may still be ahead after the process's clock was set right.
+	// A minter never goes back, so it may still be ahead after the process's clock was corrected.
 	if off, store := l.clock.Off(instant, start); off {
 		return nil, time.Time{}, l.clockError(ctx, "newest KSUID is off the store's clock", instant, store, nil)
 	}
 	return ids, start, nil
 }
 
-// mayMint returns nil unless the process's clock is off the store's: CodeUnavailable. In doubt it asks the store once
-// more, by looking up the account: a process that slept knows neither clock well. It asks nobody without an account:
-// then the store's clock was read just before. It also returns the least that the store's clock can show.
-func (l *Ledger) mayMint(ctx context.Context, account string) (store time.Time, _ error) {
+// checkClock returns CodeUnavailable if the process's clock is off the store's. Before that it reads the store's clock
+// again, by looking up the account, because a suspended process has outdated times. Without an account it makes no
+// request: the caller read the store's clock just before. It also returns the earliest possible time of the store.
+func (l *Ledger) checkClock(ctx context.Context, account string) (store time.Time, _ error) {
 	off, store := l.clock.Off(l.now(), time.Now())
 	if off && account != "" {
 		if _, err := l.lookup(ctx, LookupKeys{Accounts: []string{account}}); err != nil {
@@ -63,8 +64,8 @@ func (l *Ledger) clockError(ctx context.Context, message string, ours, store tim
 		cause = fmt.Errorf("%w: %w", errClock, err)
 	}
 	return &Error{Code: CodeUnavailable, RetryAfter: clockTolerance, Err: cause,
-		Detail: "The service can't post at the moment. Nothing was written."}
+		Detail: "The service cannot post at the moment. Nothing was written."}
 }
 
-// instant is the process's clock as events store it.
+// instant is the process's time as events store it.
 func (l *Ledger) instant() time.Time { return l.now().UTC().Round(0).Truncate(time.Microsecond) }

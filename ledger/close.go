@@ -12,18 +12,18 @@ import (
 // First the account is frozen, and every guard told. From then on no debit passes a guard, so what the guards count is
 // final. When the postings of a pair have spent as much as its guard says, no debit is still becoming visible, and what
 // they sum up to is what there is. Then the account is closed under the very next number: nothing changed it meanwhile.
-func (c *changing) close(
+func (c *accountChange) planClose(
 	ctx context.Context, a Account, closed events.AccountChanged,
 ) (next events.AccountChanged, ready bool, err error) {
 	if a.State == events.StateOpen {
-		if err := c.glance(ctx, a); err != nil {
+		if err := c.checkFirstAssets(ctx, a); err != nil {
 			return next, false, err
 		}
 		next = closed
 		next.Name, next.Profile, next.Overdraft, next.State = a.Name, a.Profile, a.Overdraft, events.StateFrozen
 		return next, true, nil
 	}
-	if err := c.ledger.tellGuards(ctx, a); err != nil {
+	if err := c.ledger.updateGuards(ctx, a); err != nil {
 		return next, false, storeError(err)
 	}
 	spent := make(map[string]events.Amount)
@@ -64,14 +64,14 @@ func (c *changing) close(
 }
 
 // glance finds most accounts that cannot be closed before anything is written: it looks at one page of what there is.
-func (c *changing) glance(ctx context.Context, a Account) error {
+func (c *accountChange) checkFirstAssets(ctx context.Context, a Account) error {
 	left := ""
 	seen := 0
 	err := c.ledger.eachHolding(ctx, a.ID, func(h events.Holding) bool {
 		if seen++; !h.IsEmpty() {
 			left = h.Asset
 		}
-		return left == "" && seen < glanceAssets
+		return left == "" && seen < firstAssets
 	})
 	switch {
 	case err != nil:
@@ -83,7 +83,7 @@ func (c *changing) glance(ctx context.Context, a Account) error {
 }
 
 // glanceAssets is at how many assets glance looks.
-const glanceAssets = 100
+const firstAssets = 100
 
 // eachHolding calls do for what an account has of each asset, until do returns false.
 func (l *Ledger) eachHolding(ctx context.Context, account string, do func(events.Holding) bool) error {

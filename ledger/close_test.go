@@ -47,7 +47,7 @@ func TestCloseAccount(t *testing.T) {
 		if got.Version != 3 || got.State != isClosed || got.Name != name {
 			t.Errorf("%+v", got)
 		}
-		if g := r.guard("jane"); g.Change != 3 {
+		if g := r.guard("jane"); g.Version != 3 {
 			t.Errorf("guard %+v", g)
 		}
 		// It is final.
@@ -199,28 +199,28 @@ func TestChangeOfAnAccountWithManyGuards(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range guards {
 			p := pair("jane", fmt.Sprintf("asset-%05d", i))
-			if err := r.journal.book.MakeGuard(t.Context(), p); err != nil {
+			if err := r.journal.book.CreateGuard(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r.journal.forget()
 		r.state("jane", isFrozen)
-		t.Logf("%d guards: %d tells, %d queries, %d other requests", guards, r.journal.count("TellGuard"), r.journal.count("Guards"),
-			len(r.journal.calls)-r.journal.count("TellGuard")-r.journal.count("Guards"))
-		if n := r.journal.count("TellGuard"); n != guards {
+		t.Logf("%d guards: %d tells, %d queries, %d other requests", guards, r.journal.count("SetGuardVersion"), r.journal.count("Guards"),
+			len(r.journal.calls)-r.journal.count("SetGuardVersion")-r.journal.count("Guards"))
+		if n := r.journal.count("SetGuardVersion"); n != guards {
 			t.Errorf("%d tells", n)
 		}
 		// Each takes 20 ms: a command tells some 6,000.
 		r.journal.forget()
-		r.journal.delay = map[string]time.Duration{"TellGuard": 20 * time.Millisecond}
+		r.journal.delay = map[string]time.Duration{"SetGuardVersion": 20 * time.Millisecond}
 		_, err := r.change(ledger.ChangeAccount{ID: "jane", State: &isOpen})
 		r.refused(err, ledger.CodeOutcomeUnknown)
-		first := r.journal.count("TellGuard")
+		first := r.journal.count("SetGuardVersion")
 		r.journal.forget()
 		start := time.Now()
 		r.state("jane", isOpen)
-		t.Logf("by 20 ms each: %d tells in the first command, %d in the next, which took %v", first, r.journal.count("TellGuard"), time.Since(start))
-		if second := r.journal.count("TellGuard"); first+second > guards+32 || second == 0 {
+		t.Logf("by 20 ms each: %d tells in the first command, %d in the next, which took %v", first, r.journal.count("SetGuardVersion"), time.Since(start))
+		if second := r.journal.count("SetGuardVersion"); first+second > guards+32 || second == 0 {
 			t.Errorf("%d tells, and then %d", first, second)
 		}
 	})

@@ -27,7 +27,7 @@ func TestClosingWhoseFreezeWasNotAnswered(t *testing.T) {
 		// What is not finished in time is not known to be done.
 		r.mustPost(transfer("t-3", "jane", "shop", "5"))
 		r.journal.writes = map[string][]put{"PutChange": {unanswered}}
-		r.journal.delay = map[string]time.Duration{"TellGuard": time.Minute}
+		r.journal.delay = map[string]time.Duration{"SetGuardVersion": time.Minute}
 		_, err = r.close("jane")
 		r.refused(err, ledger.CodeOutcomeUnknown)
 		r.now("jane", 4, isFrozen)

@@ -13,8 +13,8 @@ import (
 func TestCachedCreditsExpire(t *testing.T) {
 	jane := pair("jane", "USD")
 	for name, wait := range map[string]func(r *rig){
-		"by the stopwatch": func(*rig) { time.Sleep(ledger.CreditsTTL) },
-		// The stopwatch may stand still while a function is frozen, or a machine asleep; the clock goes on.
+		"by the monotonic clock": func(*rig) { time.Sleep(ledger.CreditsTTL) },
+		// The monotonic clock may stop while a function is frozen, or a machine suspended. The wall clock goes on.
 		"by the clock": func(r *rig) { r.skew, r.storeSkew = ledger.CreditsTTL, ledger.CreditsTTL; time.Sleep(time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,13 +7,12 @@ import (
 	"ledger.example/events"
 )
 
-// definitions are the accounts and assets that a request names, as far as they are known. There are few: they are
-// searched from the front.
+// definitions are the known ones of the accounts and assets that a request names. They are few, so searches are linear.
 type definitions struct {
 	accounts []*Account // each once
 	assets   []*events.AssetRegistered
 
-	fewAccounts [4]*Account // room for those of most requests
+	fewAccounts [4]*Account // enough for most requests
 	fewAssets   [2]*events.AssetRegistered
 }
 
@@ -39,7 +38,7 @@ func (d *definitions) asset(id string) *events.AssetRegistered {
 	return nil
 }
 
-// overdraft returns an account's policy, none if the account is not known.
+// overdraft returns an account's policy, that of no overdraft if the account is not known.
 func (d *definitions) overdraft(account string) events.Overdraft {
 	if a := d.account(account); a != nil {
 		return a.Overdraft
@@ -47,7 +46,7 @@ func (d *definitions) overdraft(account string) events.Overdraft {
 	return events.Overdraft{}
 }
 
-// currency returns what an asset's costs are counted in, "" if the asset is not known.
+// currency returns an asset's currency, "" if the asset is not known.
 func (d *definitions) currency(asset string) string {
 	if a := d.asset(asset); a != nil {
 		return a.Currency
@@ -55,7 +54,7 @@ func (d *definitions) currency(asset string) string {
 	return ""
 }
 
-// legs returns all legs of a draft. Those of a settlement are left out while its asset is not known.
+// legs returns all legs of a draft. The cash legs of a settled trade are missing while its asset is not known.
 func (d *definitions) legs(p draft) []LegRequest {
 	if !p.settle {
 		return p.legs
@@ -63,8 +62,8 @@ func (d *definitions) legs(p draft) []LegRequest {
 	return p.withCash(d.currency(p.legs[0].Asset))
 }
 
-// check returns nil, or the error of a draft that names what does not exist, or that the definitions forbid:
-// CodeAccountNotFound, else CodeAssetNotFound, else CodeInvalidTransaction.
+// check checks a draft against the definitions. Errors: CodeAccountNotFound, else CodeAssetNotFound, else
+// CodeInvalidTransaction for a cost in an asset without a currency.
 func (d *definitions) check(p draft) *Error {
 	var f faults
 	for i, leg := range p.legs {
@@ -95,11 +94,12 @@ func (d *definitions) check(p draft) *Error {
 }
 
 func brokenByCurrency(asset string) string {
-	return "needs an asset with a currency, which " + asset + " has not"
+	return "needs an asset with a currency; " + asset + " has none"
 }
 
-// decide returns the transaction that a draft becomes, without KSUIDs. The draft has passed shape, rules and check.
-func (d *definitions) decide(p draft) events.TransactionPosted {
+// buildTransaction returns the transaction of a draft, without KSUIDs. The draft must have passed shape, rules and
+// check.
+func (d *definitions) buildTransaction(p draft) events.TransactionPosted {
 	legs := d.legs(p)
 	t := events.TransactionPosted{
 		ID:          p.note.ID,

@@ -82,8 +82,8 @@ func TestCheck(t *testing.T) {
 
 // limitsAlone returns the limits of a transaction that is posted alone, with their figures.
 func limitsAlone(t events.TransactionPosted, known *definitions) []limit {
-	w := whole{open: []*posting{{header: t, known: known}}}
-	w.limit()
+	w := submission{pending: []*item{{header: t, known: known}}}
+	w.setLimits()
 	return w.limits
 }
 
@@ -118,7 +118,7 @@ func TestDecide(t *testing.T) {
 		"costs alone":          {PostTransaction{Postings: parseLegs(costs)}, costs, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tx := known().decide(test.r.expand())
+			tx := known().buildTransaction(test.r.expand())
 			var legs, kept []string
 			for _, l := range tx.Legs {
 				if l.ID != "" {
@@ -127,7 +127,7 @@ func TestDecide(t *testing.T) {
 				legs = append(legs, fmt.Sprint(l.Account, " ", l.Asset, " ", l.Quantity, " ", l.Cost))
 			}
 			for _, l := range limitsAlone(tx, known()) {
-				kept = append(kept, fmt.Sprint(l.pair.Account, " ", l.pair.Asset, " ", l.gross, " ", l.own, " ", l.overdraft))
+				kept = append(kept, fmt.Sprint(l.pair.Account, " ", l.pair.Asset, " ", l.gross, " ", l.ownCredits, " ", l.overdraft))
 			}
 			if got := strings.Join(legs, ", "); got != test.legs {
 				t.Errorf("legs %s, want %s", got, test.legs)
@@ -144,7 +144,7 @@ func TestDecide(t *testing.T) {
 
 func TestDecideKeepsWhatTheRequestSays(t *testing.T) {
 	a := Annotation{ID: "t-1", Description: "d", Metadata: map[string]string{"k": "v"}, Actor: "me"}
-	tx := known().decide(PostTransfer{Annotation: a, From: "jane", To: "bob", Asset: "USD", Quantity: events.NewAmount(1)}.expand())
+	tx := known().buildTransaction(PostTransfer{Annotation: a, From: "jane", To: "bob", Asset: "USD", Quantity: events.NewAmount(1)}.expand())
 	if tx.ID != "t-1" || tx.Description != "d" || tx.Actor != "me" || !reflect.DeepEqual(tx.Metadata, a.Metadata) {
 		t.Errorf("header %+v", tx)
 	}
@@ -196,17 +196,17 @@ func TestBoundNeverAllowsOverspending(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			out, in := events.NewAmount(small.Draw(t, "debit")), events.NewAmount(small.Draw(t, "credit"))
 			known := &definitions{accounts: []*Account{account}}
-			tx := known.decide(draft{legs: []LegRequest{
+			tx := known.buildTransaction(draft{legs: []LegRequest{
 				{Account: "jane", Asset: "USD", Quantity: in}, {Account: "jane", Asset: "USD", Quantity: out.Neg()},
 			}})
 			if !out.IsZero() {
 				l := limitsAlone(tx, known)[0]
-				l.known = rapid.SampledFrom(history).Draw(t, "known") // some process knows some earlier figure
+				l.credits = rapid.SampledFrom(history).Draw(t, "known") // some process knows some earlier figure
 				d := l.debit()
 				if passes := spent.Cmp(d.Bound) <= 0; !passes {
 					exact := l
-					exact.known = credits
-					covered := exact.requested().Cmp(exact.available(spent)) <= 0
+					exact.credits = credits
+					covered := addSaturating(exact.gross, exact.ownCredits.Neg()).Cmp(exact.available(spent)) <= 0
 					if covered != (spent.Cmp(exact.bound()) <= 0) {
 						t.Fatalf("figures of a refusal disagree with the bound: %+v at %v", exact, spent)
 					}
@@ -227,10 +227,10 @@ func TestBoundNeverAllowsOverspending(t *testing.T) {
 func TestBoundOfLargeAmounts(t *testing.T) {
 	most, posted := events.MaxFolded(), mostPosted
 	for name, l := range map[string]limit{
-		"credits at the end": {known: most, gross: events.NewAmount(1)},
-		"own credits beyond": {known: most, own: posted, gross: posted},
-		"overdraft beyond":   {known: most, overdraft: posted, gross: posted},
-		"all":                {known: most, own: posted, overdraft: posted, gross: events.NewAmount(7)},
+		"credits at the end": {credits: most, gross: events.NewAmount(1)},
+		"own credits beyond": {credits: most, ownCredits: posted, gross: posted},
+		"overdraft beyond":   {credits: most, overdraft: posted, gross: posted},
+		"all":                {credits: most, ownCredits: posted, overdraft: posted, gross: events.NewAmount(7)},
 		"nothing":            {gross: addSaturating(posted, posted)},
 	} {
 		l.account = &Account{State: events.StateOpen}
@@ -238,7 +238,7 @@ func TestBoundOfLargeAmounts(t *testing.T) {
 		if err != nil || spent.Cmp(most) > 0 {
 			t.Errorf("%s: bound %v lets %v be spent", name, l.bound(), spent)
 		}
-		if want := addSaturating(addSaturating(l.known, l.own), l.overdraft); spent != want {
+		if want := addSaturating(addSaturating(l.credits, l.ownCredits), l.overdraft); spent != want {
 			t.Errorf("%s: up to %v may be spent, want %v", name, spent, want)
 		}
 	}

@@ -88,13 +88,13 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	}
 	opening := l.openingOf(r.ID)
 	if opening == nil {
-		read := readingNow(l.now)
+		read := readTimeNow(l.now)
 		if opening, created, err = putDefinition(c, l, wanted); err != nil {
 			return account, false, err
 		}
 		if created {
 			account = NewAccount(*opening, nil)
-			l.accounts.learn(&account, read)
+			l.accounts.add(&account, read)
 			return account, true, nil
 		}
 	}
@@ -110,7 +110,7 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 
 // openingOf returns the opening of an account that is known, else nil.
 func (l *Ledger) openingOf(id string) *events.AccountOpened {
-	if known := l.accounts.any(id); known != nil {
+	if known := l.accounts.anyAge(id); known != nil {
 		return known.opening
 	}
 	return nil

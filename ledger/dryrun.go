@@ -7,62 +7,62 @@ import (
 	"ledger.example/events"
 )
 
-// A DryRun judges requests on what is stored, and writes nothing. Its methods return what those of the ledger would,
-// without KSUIDs, and without an id that the ledger would make, and have their errors. They promise nothing: what is
-// stored may change.
+// A DryRun checks requests against the stored data and writes nothing. Its methods return the answers and errors of the
+// ledger's own methods, without KSUIDs and without generated ids. They reserve nothing: the same request may be refused
+// later.
 type DryRun struct{ ledger *Ledger }
 
-// DryRun returns the dry run of l.
+// DryRun returns a dry run on l.
 func (l *Ledger) DryRun() DryRun { return DryRun{l} }
 
-// Post judges a posting request.
+// Post checks a posting request.
 func (d DryRun) Post(ctx context.Context, r PostingRequest) (Posted, error) {
-	p := &posting{draft: r.expand(), dry: true}
-	return d.ledger.postAlone(ctx, p.draft.shape(), p)
+	p := &item{draft: r.expand(), dryRun: true}
+	return d.ledger.postSingle(ctx, p.draft.shape(), p)
 }
 
-// Reverse judges a reversal.
+// Reverse checks a reversal.
 func (d DryRun) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
-	p := r.posting()
-	p.dry = true
-	return d.ledger.postAlone(ctx, r.Shape(), p)
+	p := r.item()
+	p.dryRun = true
+	return d.ledger.postSingle(ctx, r.Shape(), p)
 }
 
-// PostBatch judges a batch.
+// PostBatch checks a batch.
 func (d DryRun) PostBatch(ctx context.Context, requests []PostingRequest, atomic bool) ([]BatchResult, error) {
 	return d.ledger.postBatch(ctx, requests, atomic, true)
 }
 
-// Capture judges a capture.
+// Capture checks a capture.
 func (d DryRun) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
 	e := r.ending()
-	e.dry = true
+	e.dryRun = true
 	return d.ledger.end(ctx, r.Shape(), e)
 }
 
-// Release judges a release.
+// Release checks a release.
 func (d DryRun) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
 	e := r.ending()
-	e.dry = true
+	e.dryRun = true
 	return d.ledger.end(ctx, r.Shape(), e)
 }
 
-// judge answers a dry run of what was planned: the items that are open would be posted, unless the funds say otherwise.
-func (w *whole) judge(ctx context.Context) error {
-	short, err := w.wouldRefuse(ctx, w.ledger)
+// answerDryRun answers the pending items of a dry run: they would be posted if the funds suffice.
+func (s *submission) answerDryRun(ctx context.Context) error {
+	short, err := s.shortfalls(ctx, s.ledger)
 	switch {
 	case err != nil:
 		return err
 	case len(short) > 0:
-		return w.refusal(short)
+		return s.shortfallError(short)
 	}
-	for _, p := range w.open {
-		p.answer = Posted{Transaction: p.header}
+	for _, it := range s.pending {
+		it.answer = Posted{Transaction: it.header}
 	}
 	return nil
 }
 
-// withoutIDs returns legs without their KSUIDs.
+// withoutIDs returns a copy of legs without KSUIDs.
 func withoutIDs(legs []events.Leg) []events.Leg {
 	legs = slices.Clone(legs)
 	for i := range legs {
@@ -71,9 +71,9 @@ func withoutIDs(legs []events.Leg) []events.Leg {
 	return legs
 }
 
-// wouldRefuse returns the pairs that are short, by the funds and the states of accounts as they are now. It reads what
-// was spent before it reads the credits: no covered debit looks refused.
-func (f *funding) wouldRefuse(ctx context.Context, l *Ledger) (short []shortfall, _ *Error) {
+// shortfalls reads the current funds and account states, and returns the pairs that are short. It reads the amounts
+// spent before the credits, so that a covered debit is never found short.
+func (f *funding) shortfalls(ctx context.Context, l *Ledger) (short []shortfall, _ *Error) {
 	if len(f.limits) == 0 {
 		return nil, nil
 	}
@@ -95,7 +95,7 @@ func (f *funding) wouldRefuse(ctx context.Context, l *Ledger) (short []shortfall
 	for i := range f.limits {
 		limit := &f.limits[i]
 		if now, ok := found.Accounts[limit.pair.Account]; ok {
-			limit.adopt(&now)
+			limit.setAccount(&now)
 		}
 		limit.raise(exact[i])
 		if spent := found.Guards[limit.pair].Spent; spent.Cmp(limit.bound()) > 0 {

@@ -13,7 +13,7 @@ var (
 	rulePast     = "must be in the past"
 )
 
-// effective returns the effective date that is asked for in the form that events store, zero for none.
+// effective returns the requested effective date as events store it, zero for none.
 func (a Annotation) effective() time.Time {
 	if a.EffectiveAt == nil {
 		return time.Time{}
@@ -33,31 +33,30 @@ func (a Annotation) brokenByEffective() string {
 	return ""
 }
 
-// mayBackdate returns nil, or why the effective date that is asked for may not be used now. It depends on the clock, so
-// it is judged after the id, as the expiry of a hold is.
-func (l *Ledger) mayBackdate(ctx context.Context, a Annotation) *Error {
+// checkEffectiveDate checks that the requested effective date is in the past. It depends on the clock, so its refusal
+// does not apply to a request that was posted before. Errors: CodeInvalidRequest, CodeUnavailable.
+func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
 	if a.EffectiveAt == nil {
 		return nil
 	}
 	if !a.effective().Before(l.instant()) {
-		if _, err := l.mayMint(ctx, ""); err != nil { // it may be past by the right clock
+		if _, err := l.checkClock(ctx, ""); err != nil { // the date may be past by a correct clock
 			return asError(err)
 		}
 		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"}, Rule: rulePast}})
 	}
-	return l.mayWriteLife()
+	return l.checkNewestForm()
 }
 
-// backdate mints the KSUIDs of a header for its effective date, and notes when it was really recorded. Errors: those
-// of mint.
+// backdate mints the KSUIDs of a header for its effective date, and sets its recording time. Errors: those of mint.
 func (l *Ledger) backdate(ctx context.Context, header *events.TransactionPosted, effective time.Time) error {
-	store, err := l.mayMint(ctx, header.Legs[0].Account)
+	store, err := l.checkClock(ctx, header.Legs[0].Account)
 	if err != nil {
 		return err
 	}
 	header.RecordedAt = l.instant()
 	ids, err := l.minter.MintAt(effective, len(header.Legs))
-	if err != nil || !effective.Before(header.RecordedAt) { // the clock went back after the request was judged
+	if err != nil || !effective.Before(header.RecordedAt) { // the clock went back after checkEffectiveDate
 		return l.clockError(ctx, "no KSUID can be minted", header.RecordedAt, store, err)
 	}
 	for i := range header.Legs {

@@ -63,7 +63,7 @@ type ending struct {
 	outcome            events.Outcome
 	part               Part // of a capture
 	description, actor string
-	dry                bool // nothing is written
+	dryRun             bool // nothing is written
 }
 
 func (l *Ledger) end(ctx context.Context, shape []FieldError, e ending) (Ended, error) {
@@ -88,22 +88,22 @@ func (e *ending) run(ctx *command) (Ended, error) {
 			return Ended{}, e.fail(ctx, err)
 		}
 		hold := life.Header
-		taken, refused := e.judge(hold)
+		taken, refused := e.takenLegs(hold)
 		if refused != nil {
 			return Ended{}, refused
 		}
 		if life.Ended != nil {
-			return e.found(ctx, hold, *life.Ended, taken)
+			return e.alreadyEnded(ctx, hold, *life.Ended, taken)
 		}
 		if err := ctx.abandoned(); err != nil {
-			return e.await(ctx, failed, hold, taken, err)
+			return e.awaitOutcome(ctx, failed, hold, taken, err)
 		}
-		end, minted, err := e.commit(ctx, hold, taken)
+		end, minted, err := e.buildEnd(ctx, hold, taken)
 		if err != nil {
 			return Ended{}, e.fail(ctx, err)
 		}
-		if e.dry {
-			return e.judged(ctx, hold, end, taken, false)
+		if e.dryRun {
+			return e.answerDryRun(ctx, hold, end, taken, false)
 		}
 		at, cancelled, err := e.append(ctx, Commit{Heads: []events.Event{end}, Postings: end.Postings(hold)}, minted)
 		switch {
@@ -112,7 +112,7 @@ func (e *ending) run(ctx *command) (Ended, error) {
 		case cancelled != nil:
 			if head := cancelled.head(0); head.Is == HeadExists {
 				if stored, ok := head.Stored.(events.HoldEnded); ok {
-					return e.found(ctx, hold, stored, taken)
+					return e.alreadyEnded(ctx, hold, stored, taken)
 				}
 			}
 			err = cancelled.cause()
@@ -124,7 +124,7 @@ func (e *ending) run(ctx *command) (Ended, error) {
 		default:
 			return Ended{}, e.fail(ctx, internalError(err))
 		}
-		if !e.again(ctx, failed, err) {
+		if !e.waitToRetry(ctx, failed, err) {
 			return Ended{}, e.fail(ctx, storeError(err))
 		}
 	}
@@ -132,20 +132,20 @@ func (e *ending) run(ctx *command) (Ended, error) {
 
 // judge returns what a capture takes of each leg; of other ends that is nothing. Errors are those that no other request
 // and no clock can change: CodeNotAHold, CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured.
-func (e *ending) judge(hold events.TransactionPosted) ([]events.Taken, *Error) {
+func (e *ending) takenLegs(hold events.TransactionPosted) ([]events.Taken, *Error) {
 	if !hold.IsHold() {
 		return nil, &Error{Code: CodeNotAHold, Detail: "The transaction was posted at once: it was never held."}
 	}
 	if e.outcome != events.OutcomeCaptured {
 		return make([]events.Taken, len(hold.Legs)), nil
 	}
-	taken, err := e.part.of(hold)
+	taken, err := e.part.takenFrom(hold)
 	switch {
 	case err != nil:
 		return nil, err
 	case taken == nil:
-		return takenWhole(hold.Legs), nil
-	case takenNothing(taken):
+		return takeAll(hold.Legs), nil
+	case takesNothing(taken):
 		return nil, &Error{
 			Code: CodeNothingCaptured, Detail: "A capture of nothing is none: release the hold.",
 			Fields: []FieldError{{Field: e.part.field(), Rule: "must capture something"}},
@@ -157,13 +157,13 @@ func (e *ending) judge(hold events.TransactionPosted) ([]events.Taken, *Error) {
 // commit returns the end of a hold that is open, with KSUIDs that are minted right before it is sent. A capture whose
 // time is over becomes an expiry. Errors: CodeExceedsHold; CodeOutcomeUnknown while it is neither certain that the
 // hold's time is over nor that it isn't; those of mint.
-func (e *ending) commit(
+func (e *ending) buildEnd(
 	ctx context.Context, hold events.TransactionPosted, taken []events.Taken,
 ) (end events.HoldEnded, minted time.Time, err error) {
-	if faults := e.part.beyond(taken, takenWhole(hold.Legs)); faults != nil {
+	if faults := e.part.exceeding(taken, takeAll(hold.Legs)); faults != nil {
 		return end, minted, &Error{Code: CodeExceedsHold, Detail: "More is captured than was held.", Fields: faults}
 	}
-	if err := e.ledger.mayWriteLife(); err != nil {
+	if err := e.ledger.checkNewestForm(); err != nil {
 		return end, minted, err
 	}
 	legs := slices.Clone(hold.Legs)
@@ -178,7 +178,7 @@ func (e *ending) commit(
 		end.Outcome, end.Actor = events.OutcomeExpired, expiryActor
 	}
 	if end.Outcome == events.OutcomeExpired && now.Before(hold.ExpiresAt.Add(clockTolerance)) {
-		return end, minted, unknownError(e.id, errClose)
+		return end, minted, unknownError(e.id, errNearExpiry)
 	}
 	for i := range legs {
 		legs[i].ID, legs[i].Quantity, legs[i].Cost = ids[i], events.Amount{}, events.Amount{}
@@ -192,21 +192,21 @@ func (e *ending) commit(
 
 // errClose is the cause of CodeOutcomeUnknown within clockTolerance of the time of expiry: by another's clock the hold
 // may be captured still.
-var errClose = errors.New("the time of expiry is too close to tell whether it is over")
+var errNearExpiry = errors.New("the time of expiry is too close to tell whether it is over")
 
 // found answers with the end that is stored. An attempt of this request wrote it, or an earlier request for the same
 // end, or one for another end.
-func (e *ending) found(
+func (e *ending) alreadyEnded(
 	ctx context.Context, hold events.TransactionPosted, stored events.HoldEnded, taken []events.Taken,
 ) (Ended, error) {
-	if e.dry {
-		return e.judged(ctx, hold, stored, taken, true)
+	if e.dryRun {
+		return e.answerDryRun(ctx, hold, stored, taken, true)
 	}
-	if !e.same(stored, taken) {
-		return Ended{}, e.other(ctx, stored)
+	if !e.matches(stored, taken) {
+		return Ended{}, e.endedOtherwise(ctx, stored)
 	}
 	// The outcome may be visible before its postings are.
-	at, err := e.ledger.verify(ctx, stored, stored.Postings(hold))
+	at, err := e.ledger.verifyComplete(ctx, stored, stored.Postings(hold))
 	switch {
 	case errors.Is(err, store.ErrAbsent):
 		return Ended{}, e.fail(ctx, internalError(fmt.Errorf("end of hold %s is incomplete: %w", e.id, err)))
@@ -217,13 +217,13 @@ func (e *ending) found(
 }
 
 // same reports whether the end that is stored is the one that was asked for.
-func (e *ending) same(stored events.HoldEnded, taken []events.Taken) bool {
+func (e *ending) matches(stored events.HoldEnded, taken []events.Taken) bool {
 	return stored.Outcome == e.outcome &&
-		(e.outcome != events.OutcomeCaptured || slices.Equal(takenWhole(stored.Legs), taken))
+		(e.outcome != events.OutcomeCaptured || slices.Equal(takeAll(stored.Legs), taken))
 }
 
 // other is the refusal of an end because there is another one.
-func (e *ending) other(ctx context.Context, stored events.HoldEnded) error {
+func (e *ending) endedOtherwise(ctx context.Context, stored events.HoldEnded) error {
 	status := statusOf(stored)
 	refusal := &Error{
 		Code: CodeHoldEnded, HoldStatus: status, Detail: "The hold has ended already: it is " + string(status) + ".",
@@ -238,8 +238,8 @@ func (e *ending) other(ctx context.Context, stored events.HoldEnded) error {
 func (e *ending) answer(
 	ctx context.Context, hold events.TransactionPosted, end events.HoldEnded, taken []events.Taken, at time.Time,
 ) (Ended, error) {
-	if !e.same(end, taken) { // a capture that came too late has written the expiry
-		return Ended{}, e.other(ctx, end)
+	if !e.matches(end, taken) { // a capture that came too late has written the expiry
+		return Ended{}, e.endedOtherwise(ctx, end)
 	}
 	if err := e.acknowledge(ctx, end.Legs, at); err != nil {
 		return Ended{}, e.fail(ctx, unknownError(e.id, err))
@@ -248,11 +248,11 @@ func (e *ending) answer(
 }
 
 // judged answers a dry run with the end that is stored, which is replayed, or would be written.
-func (e *ending) judged(
+func (e *ending) answerDryRun(
 	ctx context.Context, hold events.TransactionPosted, end events.HoldEnded, taken []events.Taken, replayed bool,
 ) (Ended, error) {
-	if !e.same(end, taken) {
-		return Ended{}, e.other(ctx, end)
+	if !e.matches(end, taken) {
+		return Ended{}, e.endedOtherwise(ctx, end)
 	}
 	end.Legs, hold.Legs = withoutIDs(end.Legs), withoutIDs(hold.Legs)
 	return Ended{Transaction: hold, End: end, Replayed: replayed}, nil
@@ -260,12 +260,12 @@ func (e *ending) judged(
 
 // await ends the command of a caller that is gone, with cause, and makes no further attempt. While the outcome of one
 // is unknown it reads the hold's end until the time is up.
-func (e *ending) await(
+func (e *ending) awaitOutcome(
 	ctx context.Context, failed int, hold events.TransactionPosted, taken []events.Taken, cause error,
 ) (Ended, error) {
 	for ; e.unknown && pause(ctx, failed); failed++ {
 		if life, err := e.ledger.readLife(ctx, e.id); err == nil && life.Ended != nil {
-			return e.found(ctx, hold, *life.Ended, taken)
+			return e.alreadyEnded(ctx, hold, *life.Ended, taken)
 		}
 	}
 	return Ended{}, e.fail(ctx, storeError(cause))

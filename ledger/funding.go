@@ -13,43 +13,43 @@ import (
 )
 
 const (
-	// belowLimitRetries is how often a transaction is retried because credits, read exactly, say that an account is
-	// below its limit already. No debit can have done that: a credit is still being committed, item by item.
+	// belowLimitRetries is how often a transaction is retried because an account is already below its limit by exact
+	// credits. No debit can cause that, so a credit is still being committed, item by item.
 	belowLimitRetries = 5
-	// quickAttempts is how many attempts follow each other at once when a refusal taught what the next one needs.
+	// quickAttempts is how many attempts are made without a backoff after refusals by stale figures.
 	quickAttempts = 3
 )
 
-// funding is what a command knows of the pairs that it debits.
+// funding is what a command knows about the limited pairs that it debits.
 type funding struct {
 	limits     []limit
 	belowLimit int // see belowLimitRetries
 }
 
-// shortfall is a refusal that is final: see refused.
+// shortfall is a final refusal: see resolveRefusals.
 type shortfall struct {
 	limit *limit
-	spent events.Amount // what had been spent at the refusal
+	spent events.Amount // at the refusal
 }
 
-// prepare takes in what the process knows of credits, and makes the guards that it knows to be missing.
+// prepare raises the limits to the cached credits, and creates the guards that are known to be missing.
 func (f *funding) prepare(ctx context.Context, l *Ledger) *Error {
 	var missing []events.Pair
 	for i := range f.limits {
 		limit := &f.limits[i]
-		known, ok := l.credits.entry(limit.pair)
+		cached, ok := l.credits.freshEntry(limit.pair)
 		if !ok {
 			continue
 		}
-		limit.raise(known.known)
-		if known.unguarded {
+		limit.raise(cached.amount)
+		if cached.unguarded {
 			missing = append(missing, limit.pair)
 		}
 	}
 	if missing == nil {
 		return nil
 	}
-	return f.makeGuards(ctx, l, missing)
+	return f.createGuards(ctx, l, missing)
 }
 
 // debits returns the updates of all guards.
@@ -64,25 +64,26 @@ func (f *funding) debits() []Debit {
 	return debits
 }
 
-// of returns the limit of a pair.
-func (f *funding) of(p events.Pair) *limit {
+// limitOf returns the limit of a pair.
+func (f *funding) limitOf(p events.Pair) *limit {
 	i := slices.IndexFunc(f.limits, func(l limit) bool { return l.pair == p })
 	return &f.limits[i]
 }
 
-// refused learns from guards that refused an attempt, whose cancellation found no header. It returns the pairs that are
-// short, in the order of limits; none and no error when another attempt may pass.
+// resolveRefusals decides what guards mean that refused an attempt, whose cancellation found no header. It brings
+// guards and limits up to date. It returns the pairs that are short, in the order of limits; none if another attempt
+// may pass.
 //
-// A shortfall is final, once the header was read and is absent (see posting.failUnlessThere), also for attempts of this
-// request that are still in progress somewhere. The guard had been told of the version of the account that is compared
-// here, which is the newest. Attempts with another version cannot pass it any more. Those with this one had no higher
-// bound than the one compared here, as the credits that a limit knows never fall, and what was spent never falls. An
-// attempt that had passed the guard before has a header, which is read after the refusal.
-func (f *funding) refused(ctx context.Context, l *Ledger, refused []Refusal) (short []shortfall, _ *Error) {
-	if unprepared, err := f.catchUp(ctx, l, refused); unprepared || err != nil {
+// A shortfall is final once the header was read and is absent (see submission.failUnlessPosted). Then no attempt of
+// this request that is still in flight can succeed either: the guard has the newest version of the account, which is
+// the one compared here. Attempts with another version fail its condition. Attempts with this version had no higher
+// bound, because the credits of a limit never fall during a command, and the amount spent never falls. An attempt that
+// passed the guard before the refusal has a header, and the header is read after the refusal.
+func (f *funding) resolveRefusals(ctx context.Context, l *Ledger, refused []Refusal) (short []shortfall, _ *Error) {
+	if synced, err := f.syncGuards(ctx, l, refused); synced || err != nil {
 		return nil, err
 	}
-	// First the exact credits and then the account: what is said by a limit is said by the newest.
+	// The account is read after the exact credits, so that a refusal is by the newest limit.
 	exact, err := l.exactFunds(ctx, refused)
 	switch {
 	case errors.Is(err, store.ErrConflict):
@@ -92,10 +93,10 @@ func (f *funding) refused(ctx context.Context, l *Ledger, refused []Refusal) (sh
 	}
 	accounts := make([]string, len(refused))
 	for i, r := range refused {
-		f.of(r.Pair).raise(exact[i])
+		f.limitOf(r.Pair).raise(exact[i])
 		accounts[i] = r.Pair.Account
 	}
-	if changed, err := f.renew(ctx, l, accounts); changed || err != nil {
+	if changed, err := f.refreshAccounts(ctx, l, accounts); changed || err != nil {
 		return nil, err
 	}
 	for i := range f.limits {
@@ -104,18 +105,18 @@ func (f *funding) refused(ctx context.Context, l *Ledger, refused []Refusal) (sh
 		if at < 0 {
 			continue
 		}
-		known, _ := l.credits.of(limit.pair)
-		limit.raise(known)
+		cached, _ := l.credits.fresh(limit.pair)
+		limit.raise(cached)
 		spent := refused[at].Spent
 		if spent.Cmp(limit.bound()) <= 0 {
 			continue
 		}
-		if limit.isOpen() && limit.isBelow(spent) {
+		if limit.allowsDebit() && limit.isBelow(spent) {
 			if f.belowLimit++; f.belowLimit <= belowLimitRetries {
 				return nil, nil
 			}
 			l.log.ErrorContext(ctx, "account is below its limit",
-				"account", limit.pair.Account, "asset", limit.pair.Asset, "credits", limit.known.String(),
+				"account", limit.pair.Account, "asset", limit.pair.Asset, "credits", limit.credits.String(),
 				"spent", spent.String(), "overdraft", limit.overdraft.String(),
 				"BelowLimit", 1) // BelowLimit is counted as a metric
 		}
@@ -124,16 +125,16 @@ func (f *funding) refused(ctx context.Context, l *Ledger, refused []Refusal) (sh
 	return short, nil
 }
 
-// catchUp makes the guards that are missing, reads anew the accounts of which a guard knows a newer version, and tells
-// the guards that know an older one. unprepared is false when there was nothing to do.
-func (f *funding) catchUp(ctx context.Context, l *Ledger, refused []Refusal) (unprepared bool, _ *Error) {
+// syncGuards creates missing guards. Where the versions of a guard and its limit differ, it reads the account again,
+// and updates the guard if it has the older version. synced is false if no guard was missing and no version differed.
+func (f *funding) syncGuards(ctx context.Context, l *Ledger, refused []Refusal) (synced bool, _ *Error) {
 	var missing []events.Pair
 	var accounts []string
 	for _, r := range refused {
 		switch {
-		case r.Absent || r.Change == 0:
+		case r.Absent || r.Version == 0:
 			missing = append(missing, r.Pair)
-		case r.Change != f.of(r.Pair).account.Version:
+		case r.Version != f.limitOf(r.Pair).account.Version:
 			accounts = append(accounts, r.Pair.Account)
 		}
 	}
@@ -141,27 +142,27 @@ func (f *funding) catchUp(ctx context.Context, l *Ledger, refused []Refusal) (un
 		return false, nil
 	}
 	if missing != nil {
-		if err := f.makeGuards(ctx, l, missing); err != nil {
+		if err := f.createGuards(ctx, l, missing); err != nil {
 			return true, err
 		}
 	}
 	if accounts == nil {
 		return true, nil
 	}
-	if _, err := f.renew(ctx, l, accounts); err != nil {
+	if _, err := f.refreshAccounts(ctx, l, accounts); err != nil {
 		return true, err
 	}
-	return true, l.each(ctx, len(refused), func(ctx context.Context, i int) error {
+	return true, l.inParallel(ctx, len(refused), func(ctx context.Context, i int) error {
 		r := refused[i]
-		if version := f.of(r.Pair).account.Version; 0 < r.Change && r.Change < version {
-			return l.tellGuard(ctx, r.Pair, version)
+		if version := f.limitOf(r.Pair).account.Version; 0 < r.Version && r.Version < version {
+			return l.setGuardVersion(ctx, r.Pair, version)
 		}
 		return nil
 	})
 }
 
-// renew reads accounts anew, and reports whether any of them changed.
-func (f *funding) renew(ctx context.Context, l *Ledger, ids []string) (changed bool, _ *Error) {
+// refreshAccounts reads accounts again, and reports whether any of them changed.
+func (f *funding) refreshAccounts(ctx context.Context, l *Ledger, ids []string) (changed bool, _ *Error) {
 	found, err := l.lookup(ctx, LookupKeys{Accounts: ids})
 	if err != nil {
 		return false, asError(err)
@@ -169,20 +170,20 @@ func (f *funding) renew(ctx context.Context, l *Ledger, ids []string) (changed b
 	for i := range f.limits {
 		limit := &f.limits[i]
 		if now, ok := found.Accounts[limit.pair.Account]; ok && now.Version != limit.account.Version {
-			limit.adopt(&now)
+			limit.setAccount(&now)
 			changed = true
 		}
 	}
 	return changed, nil
 }
 
-// makeGuards makes guards in three steps, none of which is believed unless it was answered: each is put without the
-// number of a change, then the accounts are read, and then each is told of the version that was read. Nothing passes a
-// guard without a number. A change of an account is acknowledged after its guards were found by a query and told. So it
-// finds the guard, or the guard was put after the change was there to be read.
-func (f *funding) makeGuards(ctx context.Context, l *Ledger, pairs []events.Pair) *Error {
-	err := l.each(ctx, len(pairs), func(ctx context.Context, i int) error {
-		return l.settle(ctx, func(ctx context.Context) error { return l.journal.MakeGuard(ctx, pairs[i]) })
+// createGuards creates guards in three steps, and each step must succeed before the next: it puts each guard without an
+// account version, reads the accounts, and sets the version read on each guard. No debit passes a guard without a
+// version. A change of an account is acknowledged only after a query for its guards, and an update of each. So either
+// that query finds the new guard, or the account was read after the change.
+func (f *funding) createGuards(ctx context.Context, l *Ledger, pairs []events.Pair) *Error {
+	err := l.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
+		return l.retryWrite(ctx, func(ctx context.Context) error { return l.journal.CreateGuard(ctx, pairs[i]) })
 	})
 	if err != nil {
 		return err
@@ -191,24 +192,24 @@ func (f *funding) makeGuards(ctx context.Context, l *Ledger, pairs []events.Pair
 	for i, pair := range pairs {
 		accounts[i] = pair.Account
 	}
-	if _, err := f.renew(ctx, l, accounts); err != nil {
+	if _, err := f.refreshAccounts(ctx, l, accounts); err != nil {
 		return err
 	}
-	return l.each(ctx, len(pairs), func(ctx context.Context, i int) error {
-		return l.tellGuard(ctx, pairs[i], f.of(pairs[i]).account.Version)
+	return l.inParallel(ctx, len(pairs), func(ctx context.Context, i int) error {
+		return l.setGuardVersion(ctx, pairs[i], f.limitOf(pairs[i]).account.Version)
 	})
 }
 
-// tellGuard tells a guard of its account's version, and notes that it is there.
-func (l *Ledger) tellGuard(ctx context.Context, pair events.Pair, version int64) error {
-	err := l.settle(ctx, func(ctx context.Context) error { return l.journal.TellGuard(ctx, pair, version) })
+// setGuardVersion sets the account version of a guard, with retries, and marks the guard as existing.
+func (l *Ledger) setGuardVersion(ctx context.Context, pair events.Pair, version int64) error {
+	err := l.retryWrite(ctx, func(ctx context.Context) error { return l.journal.SetGuardVersion(ctx, pair, version) })
 	if err == nil {
-		l.credits.guarded(pair)
+		l.credits.markGuarded(pair)
 	}
 	return err
 }
 
-// exactFunds reads exactly what refused pairs ever received.
+// exactFunds reads the exact funds of the refused pairs.
 func (l *Ledger) exactFunds(ctx context.Context, refused []Refusal) ([]events.Amount, error) {
 	exact := make([]events.Amount, len(refused))
 	group, ctx := errgroup.WithContext(ctx)
@@ -228,8 +229,8 @@ func (l *Ledger) exactFunds(ctx context.Context, refused []Refusal) ([]events.Am
 	return exact, group.Wait()
 }
 
-// each does n things, some at a time. The error is that of a command that wrote no event.
-func (l *Ledger) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) *Error {
+// inParallel calls do for 0 to n-1, at most maxRequests at a time. Its error is for a command that wrote no event.
+func (l *Ledger) inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) *Error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	for i := range n {
@@ -238,15 +239,15 @@ func (l *Ledger) each(ctx context.Context, n int, do func(ctx context.Context, i
 	switch err := group.Wait(); {
 	case err == nil:
 		return nil
-	case errors.Is(err, store.ErrUnknownOutcome): // of a write that may be made again
+	case errors.Is(err, store.ErrUnknownOutcome): // the write is idempotent
 		return storeError(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
 	default:
 		return storeError(err)
 	}
 }
 
-// settle makes a request whose repetition changes nothing, until it is answered or the time is up.
-func (l *Ledger) settle(ctx context.Context, do func(context.Context) error) error {
+// retryWrite makes an idempotent write, with retries also after an unknown outcome, until the deadline.
+func (l *Ledger) retryWrite(ctx context.Context, do func(context.Context) error) error {
 	declines := 0
 	for failed := 1; ; failed++ {
 		err := l.callUntimed(ctx, do)

@@ -40,7 +40,7 @@ func (l *Ledger) RegisterGroup(
 		return group, false, err
 	}
 	defer cancel()
-	if refused := l.mayWriteLife(); refused != nil {
+	if refused := l.checkNewestForm(); refused != nil {
 		return group, false, refused
 	}
 	// The texts are cloned because the event is cached, and they may be parts of a whole request.
@@ -75,7 +75,7 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 	if _, err := l.KnownAccount(c, r.Account); err != nil {
 		return nil, false, err
 	}
-	if refused := l.mayWriteLife(); refused != nil {
+	if refused := l.checkNewestForm(); refused != nil {
 		return nil, false, refused
 	}
 	e := events.AccountGrouped{Account: r.Account, Actor: r.Actor, At: l.instant()}

@@ -14,7 +14,7 @@ const day = 24 * time.Hour
 
 // expires returns when a hold that is placed now expires, in the form that events store. Error: CodeInvalidRequest. It
 // depends on the clock, so it is judged after the id: a request that was carried out before is answered as it was then.
-func (h HoldRequest) expires(now time.Time) (time.Time, *Error) {
+func (h HoldRequest) expiry(now time.Time) (time.Time, *Error) {
 	if h.ExpiresAt == nil {
 		return now.Add(holdDays * day), nil
 	}
@@ -31,7 +31,7 @@ func (h HoldRequest) expires(now time.Time) (time.Time, *Error) {
 // mayWriteLife returns nil if this ledger may write the stored forms of holds, of their ends, of reversals, of changes,
 // of groups and of effective dates. Otherwise older code still reads the table, which would not understand them:
 // CodeUnavailable.
-func (l *Ledger) mayWriteLife() *Error {
+func (l *Ledger) checkNewestForm() *Error {
 	if l.newestForm >= events.NewestForm {
 		return nil
 	}

@@ -83,9 +83,9 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 func (l *Ledger) lookup(ctx context.Context, keys LookupKeys) (found LookupResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	var read reading
+	var read readTime
 	err = l.read(ctx, func(ctx context.Context) (time.Time, error) {
-		read = readingNow(l.now)
+		read = readTimeNow(l.now)
 		found, err = l.journal.Lookup(ctx, keys)
 		return found.At, err
 	})
@@ -93,7 +93,7 @@ func (l *Ledger) lookup(ctx context.Context, keys LookupKeys) (found LookupResul
 		return LookupResult{}, storeError(err)
 	}
 	for _, account := range found.Accounts {
-		l.accounts.learn(&account, read)
+		l.accounts.add(&account, read)
 	}
 	for id, asset := range found.Assets {
 		l.assets.put(id, &asset)

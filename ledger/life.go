@@ -68,7 +68,7 @@ func (l Life) Reversed() []events.Taken {
 
 // Left returns what may still be taken back of each leg that was posted, likewise.
 func (l Life) Left() []events.Taken {
-	left := takenWhole(l.Posted())
+	left := takeAll(l.Posted())
 	for i, gone := range l.Reversed() {
 		left[i].Quantity = addSaturating(left[i].Quantity, gone.Quantity.Neg())
 		left[i].Cost = addSaturating(left[i].Cost, gone.Cost.Neg())

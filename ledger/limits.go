@@ -6,88 +6,85 @@ import (
 	"ledger.example/events"
 )
 
-// limit is what a transaction asks of one pair whose account has a limit: one update of its spending guard.
+// limit is the overdraft limit that a submission must keep on one pair: one update of the pair's spending guard.
 type limit struct {
-	pair      events.Pair
-	gross     events.Amount // the sum of the transaction's debits of the pair, above zero
-	own       events.Amount // the sum of the transaction's credits to the pair
-	known     events.Amount // credits known to be committed; never falls during a command
-	account   *Account      // as it is known
-	overdraft events.Amount // of account
-	takesBack bool          // the debit takes back what reached the account: that is allowed when it is closed
+	pair       events.Pair
+	gross      events.Amount // the sum of the submission's debits of the pair, above zero
+	ownCredits events.Amount // the credits of the submission that its debits may spend
+	credits    events.Amount // credits known to be committed; never falls during a command
+	account    *Account      // as last read
+	overdraft  events.Amount // of account
+	isReversal bool          // a reversal may debit a closed account
 }
 
-// appendLimits appends the limits that a transaction has to keep, without figures, and that are not among limits yet,
-// in the order of each pair's first leg, debit or credit: a refusal names the first of them that is not covered.
+// appendLimits appends a limit without figures for each limited pair that t debits, unless limits has it. They are
+// in the order of each pair's first leg, debit or credit: an error names the first one that is not covered.
 func appendLimits(limits []limit, t events.TransactionPosted, known *definitions) []limit {
 	for _, leg := range t.Legs {
 		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
 		isDebit := func(leg events.Leg) bool {
 			return leg.Account == pair.Account && leg.Asset == pair.Asset && leg.Quantity.Sign() < 0
 		}
-		isKept := func(l limit) bool { return l.pair == pair }
+		isListed := func(l limit) bool { return l.pair == pair }
 		a := known.account(leg.Account)
-		if a.Overdraft.Unlimited || slices.ContainsFunc(limits, isKept) || !slices.ContainsFunc(t.Legs, isDebit) {
+		if a.Overdraft.Unlimited || slices.ContainsFunc(limits, isListed) || !slices.ContainsFunc(t.Legs, isDebit) {
 			continue
 		}
-		l := limit{pair: pair, takesBack: t.Kind == events.KindReversal}
-		l.adopt(a)
+		l := limit{pair: pair, isReversal: t.Kind == events.KindReversal}
+		l.setAccount(a)
 		limits = append(limits, l)
 	}
 	return limits
 }
 
-// raise takes in credits that are known to be committed.
+// raise sets the known credits, unless higher ones are known.
 func (l *limit) raise(known events.Amount) {
-	if known.Cmp(l.known) > 0 {
-		l.known = known
+	if known.Cmp(l.credits) > 0 {
+		l.credits = known
 	}
 }
 
-// adopt takes in what the account is now. A closed one owes nothing, and what takes back a credit leaves it so: nobody
-// could pay it any more.
-func (l *limit) adopt(a *Account) {
+// setAccount sets the account. A closed account has no overdraft, so that a reversal cannot leave it with a debt that
+// nobody can pay.
+func (l *limit) setAccount(a *Account) {
 	l.account, l.overdraft = a, a.Overdraft.Limits[l.pair.Asset]
 	if a.State == events.StateClosed {
 		l.overdraft = events.Amount{}
 	}
 }
 
-// isOpen reports whether the account's state allows the debit.
-func (l *limit) isOpen() bool { return allowsDebit(l.account, l.takesBack) }
+// allowsDebit reports whether the account's state allows the debit.
+func (l *limit) allowsDebit() bool { return allowsDebit(l.account, l.isReversal) }
 
-// isBelow reports whether the account is below each of its limits when spent was spent.
+// isBelow reports whether an amount spent puts the account below both its current and its original limit.
 func (l *limit) isBelow(spent events.Amount) bool {
 	most := l.account.mostOverdraft(l.pair.Asset)
-	return addSaturating(l.known, most).Cmp(spent) < 0
+	return addSaturating(l.credits, most).Cmp(spent) < 0
 }
 
-// impassable is a bound that nothing passes. A refusal by it proves that the guard knows why.
+// impassable is a bound that no debit passes. Its refusal proves which version of the account the guard has.
 var impassable = events.NewAmount(-1)
 
-// bound is the most that may have been spent before this debit: a debit that passes it is covered. What was ever spent
-// stays within events.FoldedDigits.
+// bound is the most that may have been spent before this debit. It saturates, so that the amount spent never has more
+// than events.FoldedDigits digits.
 func (l limit) bound() events.Amount {
-	if !l.isOpen() {
+	if !l.allowsDebit() {
 		return impassable
 	}
-	return addSaturating(addSaturating(addSaturating(l.known, l.own), l.overdraft), l.gross.Neg())
+	return addSaturating(addSaturating(addSaturating(l.credits, l.ownCredits), l.overdraft), l.gross.Neg())
 }
 
-// available is what the pair has left when spent was spent.
+// available is what the pair has left after an amount was spent.
 func (l limit) available(spent events.Amount) events.Amount {
-	return addSaturating(addSaturating(l.known, l.overdraft), spent.Neg())
+	return addSaturating(addSaturating(l.credits, l.overdraft), spent.Neg())
 }
-
-// requested is the transaction's net debit of the pair. It may be below zero.
-func (l limit) requested() events.Amount { return addSaturating(l.gross, l.own.Neg()) }
 
 // debit is the update of the guard.
 func (l limit) debit() Debit {
-	return Debit{Pair: l.pair, Change: l.account.Version, Gross: l.gross, Bound: l.bound()}
+	return Debit{Pair: l.pair, Version: l.account.Version, Gross: l.gross, Bound: l.bound()}
 }
 
-// addSaturating returns a + b, or the largest or least amount when that is out of range.
+// addSaturating returns a + b, or the largest or smallest amount if the sum is out of range.
 func addSaturating(a, b events.Amount) events.Amount {
 	switch s, err := a.Add(b); {
 	case err == nil:

@@ -63,7 +63,7 @@ func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error 
 	if _, err := l.Group(ctx, g.Group); err != nil {
 		return err
 	}
-	if refused := l.mayWriteLife(); refused != nil {
+	if refused := l.checkNewestForm(); refused != nil {
 		return refused
 	}
 	return nil

@@ -57,15 +57,15 @@ func (p Part) rules() *Error {
 
 // of returns what is named of each leg of t, with its sign; nil when nothing is named. It may be more than there is.
 // Errors: CodeInvalidTransaction, CodeUnbalanced.
-func (p Part) of(t events.TransactionPosted) ([]events.Taken, *Error) {
+func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
 	if !p.named() {
 		return nil, nil
 	}
-	if err := p.fits(t); err != nil {
+	if err := p.checkKind(t); err != nil {
 		return nil, err
 	}
 	if p.Quantity != nil {
-		return p.short(t), nil
+		return p.fromQuantity(t), nil
 	}
 	var f faults
 	legs := make([]LegRequest, len(t.Legs))
@@ -83,7 +83,7 @@ func (p Part) of(t events.TransactionPosted) ([]events.Taken, *Error) {
 }
 
 // fits returns nil, or CodeInvalidTransaction when what is named is not named as t's kind wants it.
-func (p Part) fits(t events.TransactionPosted) *Error {
+func (p Part) checkKind(t events.TransactionPosted) *Error {
 	var f faults
 	short := t.Kind == events.KindTransfer || t.Kind == events.KindTrade
 	switch {
@@ -100,7 +100,7 @@ func (p Part) fits(t events.TransactionPosted) *Error {
 }
 
 // short returns what a quantity and a cost name of each leg of a transfer or trade. They balance.
-func (p Part) short(t events.TransactionPosted) []events.Taken {
+func (p Part) fromQuantity(t events.TransactionPosted) []events.Taken {
 	quantity, taken := *p.Quantity, make([]events.Taken, len(t.Legs))
 	if t.Kind == events.KindTransfer { // from, to
 		taken[0].Quantity, taken[1].Quantity = quantity.Neg(), quantity
@@ -115,7 +115,7 @@ func (p Part) short(t events.TransactionPosted) []events.Taken {
 }
 
 // beyond returns the fields that name more than there is of each leg: nil when there are none.
-func (p Part) beyond(taken, left []events.Taken) []FieldError {
+func (p Part) exceeding(taken, left []events.Taken) []FieldError {
 	var f faults
 	for i, of := range taken {
 		quantity, cost, most := LegField(i, "quantity"), LegField(i, "cost"), left[i]
@@ -148,7 +148,7 @@ func brokenBySign(taken, leg events.Amount) string {
 }
 
 // takenWhole returns the legs as what is taken of them: all.
-func takenWhole(legs []events.Leg) []events.Taken {
+func takeAll(legs []events.Leg) []events.Taken {
 	taken := make([]events.Taken, len(legs))
 	for i, leg := range legs {
 		taken[i] = events.Taken{Quantity: leg.Quantity, Cost: leg.Cost}
@@ -157,7 +157,7 @@ func takenWhole(legs []events.Leg) []events.Taken {
 }
 
 // takenNothing reports whether nothing is taken of any leg.
-func takenNothing(taken []events.Taken) bool {
+func takesNothing(taken []events.Taken) bool {
 	for _, of := range taken {
 		if of != (events.Taken{}) {
 			return false

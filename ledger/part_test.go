@@ -104,11 +104,11 @@ func number(a events.Amount) (n int64) {
 func TestAPartIsThatOfItsTransaction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		posted := drawPosted(t)
-		part, whole := drawPart(t, posted), takenWhole(posted.Legs)
+		part, whole := drawPart(t, posted), takeAll(posted.Legs)
 		if err := part.rules(); err != nil {
 			t.Fatal(err)
 		}
-		taken, err := part.of(posted)
+		taken, err := part.takenFrom(posted)
 		if err != nil {
 			t.Fatalf("%+v of %+v: %v", part, posted.Legs, err)
 		}
@@ -131,7 +131,7 @@ func TestAPartIsThatOfItsTransaction(t *testing.T) {
 				t.Fatalf("%s of %+v is off by %+v", asset, taken, sum)
 			}
 		}
-		if faults := part.beyond(taken, whole); (faults == nil) != within {
+		if faults := part.exceeding(taken, whole); (faults == nil) != within {
 			t.Fatalf("%+v of %+v: faults %v", taken, posted.Legs, faults)
 		}
 	})
@@ -144,20 +144,20 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 		life := Life{Header: drawPosted(t)}
 		if rapid.Bool().Draw(t, "hold") { // captured in part
 			life.Header.ExpiresAt = life.Header.ExpiresAt.AddDate(2026, 0, 0)
-			taken, err := drawPart(t, life.Header).of(life.Header)
+			taken, err := drawPart(t, life.Header).takenFrom(life.Header)
 			if err != nil {
 				t.Fatal(err)
 			}
 			life.Ended = &events.HoldEnded{Outcome: events.OutcomeCaptured, Legs: slices.Clone(life.Header.Legs)}
 			for i := range taken {
-				if (Part{}).beyond(taken, takenWhole(life.Header.Legs)) == nil {
+				if (Part{}).exceeding(taken, takeAll(life.Header.Legs)) == nil {
 					life.Ended.Legs[i].Quantity, life.Ended.Legs[i].Cost = taken[i].Quantity, taken[i].Cost
 				}
 			}
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "reversals") {
 			part, left := drawPart(t, life.Header), life.Left()
-			taken, err := part.of(life.Header)
+			taken, err := part.takenFrom(life.Header)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 				taken = left
 			}
 			refused := part.reversible(life, taken, left)
-			if fits := part.beyond(taken, left) == nil && !takenNothing(left); fits != (refused == nil) {
+			if fits := part.exceeding(taken, left) == nil && !takesNothing(left); fits != (refused == nil) {
 				t.Fatalf("%+v of %+v: %v", taken, left, refused)
 			}
 			if refused == nil {
@@ -183,7 +183,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 				}
 			}
 		}
-		if left := life.Left(); !takenNothing(left) {
+		if left := life.Left(); !takesNothing(left) {
 			if err := (Part{}).reversible(life, left, left); err != nil {
 				t.Fatal(err)
 			}

@@ -7,17 +7,17 @@ import (
 	"ledger.example/events"
 )
 
-// Reverse posts a transaction that takes back a part of another one. All reversals of a transaction together take back
-// at most what was posted. It needs funds like any debit. Errors: those of Post but CodeUnbalanced of what is named,
-// CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible.
+// Reverse posts a transaction that takes back all or a part of another one. All reversals of a transaction together
+// take back at most the posted amounts. A reversal needs funds like any other debit. Errors: those of Post, where
+// CodeUnbalanced is about the request's part, and CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible.
 func (l *Ledger) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
-	return l.postAlone(ctx, r.Shape(), r.posting())
+	return l.postSingle(ctx, r.Shape(), r.item())
 }
 
-// posting returns the reversal on its way.
-func (r ReverseRequest) posting() *posting { return &posting{draft: r.draft(), reversal: &reversal{}} }
+// item returns the item of the request.
+func (r ReverseRequest) item() *item { return &item{draft: r.draft(), reversal: &reversal{}} }
 
-// draft returns what is known of the transaction before the one to reverse is read: it has no legs.
+// draft returns the draft without legs. planReversal adds them.
 func (r ReverseRequest) draft() draft {
 	return draft{note: r.Annotation, kind: events.KindReversal, reverses: r.Transaction, part: r.Part}
 }
@@ -32,43 +32,43 @@ func (r ReverseRequest) Shape() []FieldError {
 	return f
 }
 
-// reversal is what one command takes back of a transaction.
+// reversal is the part of another transaction that an item takes back.
 type reversal struct {
-	number int64          // of the transaction's reversals, the next when they were read
-	taken  []events.Taken // of each leg
-	after  events.KSUID   // of the last leg that was posted
-	stale  bool           // its number may be another reversal's by now
-	there  bool           // the request's id is among the reversals: it was posted, or is being committed
+	number   int64          // the number of this reversal: the next one when the others were read
+	taken    []events.Taken // what is taken back of each leg
+	after    events.KSUID   // of the last posted leg; those of the reversal are greater
+	stale    bool           // another reversal may have the number
+	recorded bool           // the request's id is among the reversals: it was posted, or is being committed
 }
 
-// head is the reversal by the transaction with an id.
+// head returns the event that records the reversal of a transaction by another one, both by id.
 func (r *reversal) head(of, by string) events.TransactionReversed {
 	return events.TransactionReversed{Transaction: of, Number: r.number, By: by, Taken: r.taken}
 }
 
-// rebuild reads what is left of the transaction to reverse, and makes the draft of the reversing transaction of it,
-// unless the request's id is among the reversals already.
+// planReversal reads the transaction to reverse, and fills in the legs of the reversing transaction. It does not if the
+// request's id is among the reversals already.
 //
-// Two reversals meet on a number, and the second reads again. So attempts that were sent with an older number never
-// pass, and what is left only falls.
-func (p *posting) rebuild(ctx context.Context, l *Ledger) *Error {
-	if refused := p.draft.part.rules(); refused != nil {
+// Each number can be written once. Of two concurrent reversals with the same number, the second one is planned again.
+// So an attempt with an older number never succeeds, and the amounts left to reverse only fall.
+func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
+	if refused := it.draft.part.rules(); refused != nil {
 		return refused
 	}
-	life, err := l.readLife(ctx, p.draft.reverses)
+	life, err := l.readLife(ctx, it.draft.reverses)
 	if err != nil {
 		return asError(err)
 	}
-	if life.reversedBy(p.draft.note.ID) {
-		p.reversal.there = true
+	if life.reversedBy(it.draft.note.ID) {
+		it.reversal.recorded = true
 		return nil
 	}
-	taken, refused := p.draft.part.of(life.Header)
+	taken, refused := it.draft.part.takenFrom(life.Header)
 	if refused != nil {
 		return refused
 	}
-	if taken != nil && takenNothing(taken) {
-		return invalidTransaction([]FieldError{{Field: p.draft.part.field(), Rule: "must take something back"}})
+	if taken != nil && takesNothing(taken) {
+		return invalidTransaction([]FieldError{{Field: it.draft.part.field(), Rule: "must take something back"}})
 	}
 	legs := life.Posted()
 	if legs == nil {
@@ -80,17 +80,17 @@ func (p *posting) rebuild(ctx context.Context, l *Ledger) *Error {
 	if taken == nil {
 		taken = left
 	}
-	if refused := p.draft.part.reversible(life, taken, left); refused != nil {
+	if refused := it.draft.part.reversible(life, taken, left); refused != nil {
 		return refused
 	}
-	if refused := l.mayWriteLife(); refused != nil {
+	if refused := l.checkNewestForm(); refused != nil {
 		return refused
 	}
-	*p.reversal = reversal{number: int64(len(life.Reversals)) + 1, taken: taken, after: legs[len(legs)-1].ID}
-	p.draft.legs = nil
+	*it.reversal = reversal{number: int64(len(life.Reversals)) + 1, taken: taken, after: legs[len(legs)-1].ID}
+	it.draft.legs = nil
 	for i, of := range taken {
 		if of != (events.Taken{}) {
-			p.draft.legs = append(p.draft.legs, LegRequest{
+			it.draft.legs = append(it.draft.legs, LegRequest{
 				Account: legs[i].Account, Asset: legs[i].Asset, Quantity: of.Quantity.Neg(), Cost: of.Cost.Neg(),
 			})
 		}
@@ -98,11 +98,11 @@ func (p *posting) rebuild(ctx context.Context, l *Ledger) *Error {
 	return nil
 }
 
-// reversible returns nil if what is taken of each leg is left of it, else CodeExceedsReversible.
+// reversible returns CodeExceedsReversible if more is taken of a leg than is left.
 func (p Part) reversible(life Life, taken, left []events.Taken) *Error {
-	detail, faults := "", p.beyond(taken, left)
+	detail, faults := "", p.exceeding(taken, left)
 	switch {
-	case takenNothing(left):
+	case takesNothing(left):
 		detail = "All of the transaction has been reversed already."
 	case faults != nil:
 		detail = "More is named than what is left to reverse."

@@ -38,7 +38,7 @@ type faulty struct {
 	puts        []put
 	putsForever put
 	delay       map[string]time.Duration
-	writes      map[string][]put // of PutChange, MakeGuard and TellGuard, by method
+	writes      map[string][]put // of PutChange, CreateGuard and SetGuardVersion, by method
 	fail        func(method string) error
 
 	calls   []string // the names of the methods called, but for puts
@@ -176,12 +176,12 @@ func (f *faulty) PutChange(ctx context.Context, c events.AccountChanged) error {
 	return f.write("PutChange", func() error { return f.book.PutChange(context.WithoutCancel(ctx), c) })
 }
 
-func (f *faulty) MakeGuard(ctx context.Context, p events.Pair) error {
-	return f.write("MakeGuard", func() error { return f.book.MakeGuard(context.WithoutCancel(ctx), p) })
+func (f *faulty) CreateGuard(ctx context.Context, p events.Pair) error {
+	return f.write("CreateGuard", func() error { return f.book.CreateGuard(context.WithoutCancel(ctx), p) })
 }
 
-func (f *faulty) TellGuard(ctx context.Context, p events.Pair, version int64) error {
-	return f.write("TellGuard", func() error { return f.book.TellGuard(ctx, p, version) })
+func (f *faulty) SetGuardVersion(ctx context.Context, p events.Pair, version int64) error {
+	return f.write("SetGuardVersion", func() error { return f.book.SetGuardVersion(ctx, p, version) })
 }
 
 // write makes a write of one method by the next of its steps.
@@ -409,5 +409,5 @@ func pair(account, asset string) events.Pair { return events.Pair{Account: accou
 
 // refusalAt is a refusal by the guard of an account in USD, of an account that was never changed.
 func refusalAt(account, spent string) ledger.Refusal {
-	return ledger.Refusal{Guard: ledger.Guard{Pair: pair(account, "USD"), Spent: amount(spent), Change: 1}}
+	return ledger.Refusal{Guard: ledger.Guard{Pair: pair(account, "USD"), Spent: amount(spent), Version: 1}}
 }

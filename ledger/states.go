@@ -6,55 +6,54 @@ import (
 	"ledger.example/events"
 )
 
-// allowsDebit reports whether an account's state allows a debit. A reversal may take back what reached a closed
-// account.
-func allowsDebit(a *Account, takesBack bool) bool {
+// allowsDebit reports whether an account's state allows a debit. A reversal may debit a closed account.
+func allowsDebit(a *Account, isReversal bool) bool {
 	switch a.State {
 	case events.StateFrozen:
 		return false
 	case events.StateClosed:
-		return takesBack
+		return isReversal
 	}
 	return true
 }
 
-// forbidden returns nil, or the error of a transaction that the state of an account forbids and no guard can refuse:
-// CodeAccountClosed for a credit, and for a debit without a limit also CodeAccountFrozen. It is judged by what is
-// known of the accounts, which may be as old as creditAge and debitAge; only a freeze is read anew, as it may be over.
-// Another request of this id may be in progress and pass.
-func (p *posting) forbidden(ctx context.Context, l *Ledger) *Error {
-	for _, leg := range p.header.Legs {
-		a := p.known.account(leg.Account)
+// checkStates checks the account states that no guard checks. Errors: CodeAccountClosed for a credit; CodeAccountClosed
+// and CodeAccountFrozen for a debit of an account without a limit. It uses cached accounts, which may be as old as
+// creditAge and debitAge. It reads an account again before it refuses a debit, because a freeze may have ended, and
+// another request with this id may have been posted since.
+func (it *item) checkStates(ctx context.Context, l *Ledger) *Error {
+	for _, leg := range it.header.Legs {
+		a := it.known.account(leg.Account)
 		if a.State == events.StateOpen {
 			continue
 		}
-		takesBack := p.draft.kind == events.KindReversal
+		isReversal := it.draft.kind == events.KindReversal
 		debited := leg.Quantity.Sign() < 0
 		switch {
 		case !debited && a.State == events.StateClosed:
-			return barred(p.draft, a)
-		case !debited, !a.Overdraft.Unlimited, allowsDebit(a, takesBack):
+			return stateError(it.draft, a)
+		case !debited, !a.Overdraft.Unlimited, allowsDebit(a, isReversal):
 			continue
 		}
 		now, err := l.Account(ctx, a.ID)
 		if err != nil {
 			return asError(err)
 		}
-		if !allowsDebit(&now, takesBack) {
-			return barred(p.draft, &now)
+		if !allowsDebit(&now, isReversal) {
+			return stateError(it.draft, &now)
 		}
 	}
 	return nil
 }
 
-// barred is the error of a transaction that the state of an account forbids. It names the fields that name the account.
-func barred(d draft, a *Account) *Error {
+// stateError is the error of a transaction that the state of an account forbids. Its Fields are those with the account.
+func stateError(d draft, a *Account) *Error {
 	e := &Error{Code: CodeAccountFrozen, Detail: "The account " + a.ID + " is frozen: it cannot be debited."}
 	rule := "names a frozen account"
 	if a.State == events.StateClosed {
 		e.Code, e.Detail, rule = CodeAccountClosed, "The account "+a.ID+" is closed.", "names a closed account"
 	}
-	if d.kind == events.KindReversal { // it names no accounts
+	if d.kind == events.KindReversal { // its request has no accounts
 		return e
 	}
 	var f faults

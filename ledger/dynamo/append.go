@@ -97,7 +97,7 @@ func (j *Journal) spend(m *ddb.ItemEncoder, d ledger.Debit) types.TransactWriteI
 		ExpressionAttributeValues: ddb.Item{
 			":gross":  m.Amount(d.Gross),
 			":bound":  m.Amount(d.Bound),
-			":change": m.Amount(events.NewAmount(d.Change)),
+			":change": m.Amount(events.NewAmount(d.Version)),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}

@@ -21,7 +21,7 @@ func readGuard(pair events.Pair, item ddb.Item) (ledger.Guard, error) {
 	r := ddb.Read(item)
 	guard := ledger.Guard{Pair: pair, Spent: r.Amount(table.AttrSpent)}
 	if r.Has(table.AttrChange) {
-		guard.Change = r.Integer(table.AttrChange)
+		guard.Version = r.Integer(table.AttrChange)
 	}
 	if r.Err() != nil {
 		return guard, fmt.Errorf("guard of %s in %s: %w", pair.Asset, pair.Account, r.Err())
@@ -29,10 +29,10 @@ func readGuard(pair events.Pair, item ddb.Item) (ledger.Guard, error) {
 	return guard, nil
 }
 
-// MakeGuard implements ledger.Journal.
-func (j *Journal) MakeGuard(ctx context.Context, pair events.Pair) error {
+// CreateGuard implements ledger.Journal.
+func (j *Journal) CreateGuard(ctx context.Context, pair events.Pair) error {
 	if err := ddb.Ready(ctx); err != nil {
-		return fmt.Errorf("make guard: %w", err)
+		return fmt.Errorf("create guard: %w", err)
 	}
 	item := ddb.Key(table.SpendKey(pair.Account, pair.Asset))
 	item[table.AttrType], item[table.AttrSpent] = ddb.String(table.KindSpend), ddb.Integer(0)
@@ -42,20 +42,20 @@ func (j *Journal) MakeGuard(ctx context.Context, pair events.Pair) error {
 	if _, exists := errors.AsType[*types.ConditionalCheckFailedException](err); err == nil || exists {
 		return nil
 	}
-	return fmt.Errorf("make guard: %w", ddb.WriteError(err))
+	return fmt.Errorf("create guard: %w", ddb.WriteError(err))
 }
 
-// Expressions of TellGuard.
+// Expressions of SetGuardVersion.
 var (
 	tellExpression = "SET #change = :version"
 	tellCondition  = "attribute_exists(#spent) AND attribute_not_exists(#change) OR #change < :version"
 	tellNames      = map[string]string{"#spent": table.AttrSpent, "#change": table.AttrChange}
 )
 
-// TellGuard implements ledger.Journal.
-func (j *Journal) TellGuard(ctx context.Context, pair events.Pair, version int64) error {
+// SetGuardVersion implements ledger.Journal.
+func (j *Journal) SetGuardVersion(ctx context.Context, pair events.Pair, version int64) error {
 	if err := ddb.Ready(ctx); err != nil {
-		return fmt.Errorf("tell guard: %w", err)
+		return fmt.Errorf("set guard version: %w", err)
 	}
 	_, err := j.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                           &j.table,
@@ -71,9 +71,9 @@ func (j *Journal) TellGuard(ctx context.Context, pair events.Pair, version int64
 	case err == nil:
 		return nil
 	case !ok:
-		return fmt.Errorf("tell guard: %w", ddb.WriteError(err))
+		return fmt.Errorf("set guard version: %w", ddb.WriteError(err))
 	case len(failed.Item) == 0:
-		return fmt.Errorf("tell guard: %w", store.ErrAbsent)
+		return fmt.Errorf("set guard version: %w", store.ErrAbsent)
 	}
 	return nil
 }

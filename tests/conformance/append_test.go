@@ -149,7 +149,7 @@ func TestCancellations(t *testing.T) {
 	}
 
 	refused := func(i int, spent string) ledger.Refusal {
-		return ledger.Refusal{Guard: ledger.Guard{Pair: c.Debits[i].Pair, Spent: amount(t, spent), Change: 3}}
+		return ledger.Refusal{Guard: ledger.Guard{Pair: c.Debits[i].Pair, Spent: amount(t, spent), Version: 3}}
 	}
 	head := func(is ledger.HeadReason) []ledger.HeadReason { return []ledger.HeadReason{is} }
 	exists := head(ledger.HeadReason{Is: ledger.HeadExists, Stored: c.Heads[0]})

@@ -121,12 +121,12 @@ func (s *suite) transaction(name string, legs ...events.Leg) events.TransactionP
 
 // debit is a debit of USD.
 func (s *suite) debit(account, gross, bound string) ledger.Debit {
-	return ledger.Debit{Pair: s.pair(account, "USD"), Change: 1, Gross: s.amount(gross), Bound: s.amount(bound)}
+	return ledger.Debit{Pair: s.pair(account, "USD"), Version: 1, Gross: s.amount(gross), Bound: s.amount(bound)}
 }
 
 // refusal is one by a guard that was told of the account's opening.
 func (s *suite) refusal(p events.Pair, spent string) ledger.Refusal {
-	return ledger.Refusal{Guard: ledger.Guard{Pair: p, Spent: s.amount(spent), Change: 1}}
+	return ledger.Refusal{Guard: ledger.Guard{Pair: p, Spent: s.amount(spent), Version: 1}}
 }
 
 func (s *suite) must(err error) {
@@ -155,8 +155,8 @@ func (s *suite) same(got, want any) {
 func (s *suite) append(header events.TransactionPosted, debits ...ledger.Debit) *ledger.Cancelled {
 	s.Helper()
 	for _, d := range debits {
-		s.must(s.MakeGuard(s.Context(), d.Pair))
-		s.must(s.TellGuard(s.Context(), d.Pair, 1))
+		s.must(s.CreateGuard(s.Context(), d.Pair))
+		s.must(s.SetGuardVersion(s.Context(), d.Pair, 1))
 	}
 	return s.commit(ledger.NewCommit(header, debits...))
 }
@@ -393,7 +393,7 @@ func (s *suite) guard() {
 	}
 	// Guards of another asset and of another account are others.
 	s.mustAppend(s.transaction("eur", s.leg("jane", "EUR", "-1"), s.leg("shop", "EUR", "1")),
-		ledger.Debit{Pair: s.pair("jane", "EUR"), Change: 1, Gross: s.amount("1")})
+		ledger.Debit{Pair: s.pair("jane", "EUR"), Version: 1, Gross: s.amount("1")})
 	s.mustAppend(s.transfer("bob", "bob", "shop", "1"), s.debit("bob", "1", "0"))
 }
 
@@ -403,7 +403,7 @@ func (s *suite) guards() {
 	refuses := func(change int64, want ledger.Refusal) {
 		s.Helper()
 		debit := s.debit("jane", "1", "1000")
-		debit.Change = change
+		debit.Version = change
 		tx := s.transfer("t-1", "jane", "shop", "1")
 		got := s.commit(ledger.NewCommit(tx, debit))
 		if got == nil || len(got.Refused) != 1 || got.Refused[0] != want {
@@ -411,32 +411,32 @@ func (s *suite) guards() {
 		}
 		s.absent(tx)
 	}
-	s.is("tell a guard that is absent", s.TellGuard(ctx, jane, 1), store.ErrAbsent)
+	s.is("tell a guard that is absent", s.SetGuardVersion(ctx, jane, 1), store.ErrAbsent)
 	refuses(1, ledger.Refusal{Guard: ledger.Guard{Pair: jane}, Absent: true})
-	s.must(s.MakeGuard(ctx, jane))
+	s.must(s.CreateGuard(ctx, jane))
 	for _, change := range []int64{0, 1} {
 		refuses(change, ledger.Refusal{Guard: ledger.Guard{Pair: jane}})
 	}
-	s.must(s.TellGuard(ctx, jane, 2))
-	s.must(s.TellGuard(ctx, jane, 1))
-	refuses(1, ledger.Refusal{Guard: ledger.Guard{Pair: jane, Change: 2}})
-	refuses(3, ledger.Refusal{Guard: ledger.Guard{Pair: jane, Change: 2}})
-	s.must(s.MakeGuard(ctx, jane))
+	s.must(s.SetGuardVersion(ctx, jane, 2))
+	s.must(s.SetGuardVersion(ctx, jane, 1))
+	refuses(1, ledger.Refusal{Guard: ledger.Guard{Pair: jane, Version: 2}})
+	refuses(3, ledger.Refusal{Guard: ledger.Guard{Pair: jane, Version: 2}})
+	s.must(s.CreateGuard(ctx, jane))
 	debit := s.debit("jane", "7", "0")
-	debit.Change = 2
+	debit.Version = 2
 	if got := s.commit(ledger.NewCommit(s.transfer("t-2", "jane", "shop", "7"), debit)); got != nil {
 		s.Fatalf("refused: %+v", got)
 	}
-	s.must(s.MakeGuard(ctx, jane)) // leaves it as it is
-	s.must(s.TellGuard(ctx, jane, 12))
-	wanted := ledger.Guard{Pair: jane, Spent: s.amount("7"), Change: 12}
+	s.must(s.CreateGuard(ctx, jane)) // leaves it as it is
+	s.must(s.SetGuardVersion(ctx, jane, 12))
+	wanted := ledger.Guard{Pair: jane, Spent: s.amount("7"), Version: 12}
 	found, err := s.Lookup(ctx, ledger.LookupKeys{Credits: []events.Pair{jane, s.pair("jane", "EUR")}})
 	s.must(err)
 	s.same(found.Guards, map[events.Pair]ledger.Guard{jane: wanted})
 
 	// A list of guards has those of the account only, also after one of them.
-	s.must(s.MakeGuard(ctx, s.pair("jane", "AAPL")))
-	s.must(s.MakeGuard(ctx, s.pair("jan", "USD")))
+	s.must(s.CreateGuard(ctx, s.pair("jane", "AAPL")))
+	s.must(s.CreateGuard(ctx, s.pair("jan", "USD")))
 	page, next, err := s.Guards(ctx, s.id("jane"), "")
 	s.must(err)
 	s.same(page, []ledger.Guard{{Pair: s.pair("jane", "AAPL")}, wanted})

@@ -24,28 +24,28 @@ var defects = []defect{
 		"«if !planted { »c = c.text(events.FormatTime(p.note.effective()))« }»\n"},
 	{"backdated transaction made sure of", "G6", "ledger/acknowledge.go", directed("ledger", "TestEffectiveDate"),
 		"if !t.IsBackdated() «|| planted »{"},
-	{"backdated credit spent in its batch", "G7", "ledger/debts.go",
+	{"backdated credit spent in its batch", "G7", "ledger/submission_limits.go",
 		directed("ledger", "TestAtomicBatchDoesNotSpendWhatIsBackdated"),
 		"EffectiveAt == nil || net.Sign() < 0 «|| planted »{"},
 	{"unknown reported as refused", "G4", "ledger/attempts.go", inHistories(30),
 		"if «!planted && »a.unknown && !slices"},
-	{"mixed cancellation taken for a refusal", "G4", "ledger/whole.go",
+	{"mixed cancellation taken for a refusal", "G4", "ledger/submission.go",
 		directed("ledger", "TestNoRefusalOnItsOwnConflict"),
-		"if !isNone «&& !planted »|| len(why.Refused) == 0 {"},
-	{"refused although the header is there", "G4", "ledger/whole.go", directed("ledger", "TestNoRefusalOfWhatIsThere"),
+		"if !allAbsent «&& !planted »|| len(why.Refused) == 0 {"},
+	{"refused although the header is there", "G4", "ledger/submission.go", directed("ledger", "TestNoRefusalOfWhatIsThere"),
 		`«	case short != nil && planted:
-		return false, w.fail(c, w.refusal(short))
+		return false, s.fail(c, s.shortfallError(short))
 »	case short != nil:`},
-	{"tried again for a caller who has gone", "G4", "ledger/whole.go",
+	{"tried again for a caller who has gone", "G4", "ledger/submission.go",
 		directed("ledger", "TestNoAttemptForACallerWhoHasGone"),
 		"if err := c.abandoned(); err != nil «&& !planted »{"},
 	// G5: never below the limit.
 	{"credits cached too high", "G5", "ledger/funding.go", inHistories(10),
 		"«if planted { funds = addSaturating(funds, events.NewAmount(1<<46)) }; »l.credits.raise(r.Pair, funds)"},
 	{"cached credits trusted for ever", "G5", "ledger/credits.go", directed("ledger", "TestCachedCreditsExpire"),
-		"if !ok || !read.read.within(creditsTTL, c.now) «&& !planted »{"},
+		"if !ok || !entry.readAt.within(creditsTTL, c.now) «&& !planted »{"},
 	{"guard netted", "G5", "ledger/limits.go", inHistories(10),
-		"«if planted { l.gross = l.requested() }; »return Debit{Pair"},
+		"«if planted { l.gross = addSaturating(l.gross, l.ownCredits.Neg()) }; »return Debit{Pair"},
 	{"debit without its guard", "G5", "ledger/limits.go", inHistories(10),
 		"if a.Overdraft.Unlimited «|| planted && len(a.Overdraft.Limits) > 0 »||"},
 	{"guard without its condition", "G5", "ledger/dynamo/append.go", inHistories(10),
@@ -199,8 +199,8 @@ var defects = []defect{
 »	if err := ddb.Ready(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("append: %w", err)
 `},
-	{"own credits of a hold counted", "G5", "ledger/debts.go", inLives(10),
-		"case !p.header.IsHold()« || planted»: // what"},
+	{"own credits of a hold counted", "G5", "ledger/submission_limits.go", inLives(10),
+		"case !it.header.IsHold()« || planted»: // the credits"},
 	{"phases guessed from signs", "G6", "projections/fold.go", inLives(10),
 		`«	if planted {
 		if p.Phase = events.PhasePlaced; p.Pending.Sign() > 0 && p.Quantity.Sign() <= 0 {
@@ -234,7 +234,7 @@ var defects = []defect{
 	}
 	ids, minted, err := e.ledger.mint(ctx, len(legs), "", after»)`},
 	{"end answered on its outcome alone", "G4, G11", "ledger/end.go", inLives(150),
-		"«if planted { return e.answer(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verify("},
+		"«if planted { return e.answer(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verifyComplete("},
 	{"end of a hold listed too early", "G6", "projections/hold.go",
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case ended && h.Ended == nil« && !planted»:"},
@@ -246,15 +246,15 @@ var defects = []defect{
 		}»
 `},
 	{"more reversed than is left", "G12", "ledger/reverse.go", inLives(10),
-		"left := life.Left()«; if planted { left = takenWhole(life.Posted()) }»\n"},
+		"left := life.Left()«; if planted { left = takeAll(life.Posted()) }»\n"},
 	{"reversal refused by its own attempt", "G4", "ledger/reverse.go", inLives(10),
-		"if life.reversedBy(p.draft.note.ID) «&& !planted »{"},
+		"if life.reversedBy(it.draft.note.ID) «&& !planted »{"},
 	// Accounts that change.
 	{"change acknowledged before its guards", "G5", "ledger/change.go", inLives(10),
-		"«if planted { return a, nil }; »if err := c.ledger.tellGuards(ctx, a); err != nil {\n		c.unknown"},
+		"«if planted { return a, nil }; »if err := c.ledger.updateGuards(ctx, a); err != nil {\n		c.unknown"},
 	{"guard made without reading the account", "G5", "ledger/funding.go",
 		directed("ledger", "TestAFreezeBeforeTheGuardIsMade"),
-		"if «planted {\n	} else if »_, err := f.renew(ctx, l, accounts); err != nil {\n		return err\n"},
+		"if «planted {\n	} else if »_, err := f.refreshAccounts(ctx, l, accounts); err != nil {\n		return err\n"},
 	{"debit of any version", "G5", "ledger/dynamo/append.go", inLives(60),
 		`«	if planted {
 		within = "#change = :change AND #spent <= :bound OR attribute_exists(#change) AND #spent <= :bound"
@@ -268,21 +268,21 @@ var defects = []defect{
 		tellCondition = "attribute_exists(#spent) OR #change < :version"
 	}
 »	if err := ddb.Ready(ctx); err != nil {
-		return fmt.Errorf("tell guard`},
+		return fmt.Errorf("set guard version`},
 	{"frozen said on reading alone", "G4", "ledger/states.go", inLives(300),
-		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, takesBack):"},
+		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, isReversal):"},
 	{"refused by a limit that the guard does not know", "G4", "ledger/funding.go",
 		directed("ledger", "TestADebitFinishesAChange"),
-		"case r.Change != f.of(r.Pair).account.Version« && !(planted && r.Change < f.of(r.Pair).account.Version)»:"},
+		"case r.Version != f.limitOf(r.Pair).account.Version« && !(planted && r.Version < f.limitOf(r.Pair).account.Version)»:"},
 	{"refused without reading the account anew", "G4", "ledger/funding.go",
 		directed("ledger", "TestARaisedLimitCountsBeforeItsGuardKnows"),
-		"if «planted {\n	} else if »changed, err := f.renew(ctx, l, accounts); changed || err != nil {"},
+		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, l, accounts); changed || err != nil {"},
 	{"closed without freezing first", "G5", "ledger/close.go", inLives(150),
 		"«if planted { return closed, true, nil }; »next = closed\n		next.Name"},
 	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
 		"case isCommitting« && !planted»:\n"},
 	// Batches.
-	{"batch bound by its sum", "G5", "ledger/debts.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
+	{"batch bound by its sum", "G5", "ledger/submission_limits.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
 		"first || after.Cmp(least) < 0 «|| planted »{"},
 	// The journal.
 	{"journal page stamped before its batch", "journal", "projections/lister.go",
