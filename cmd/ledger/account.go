@@ -18,19 +18,21 @@ func (env *environment) accountCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "account",
 		Short: "Open accounts, list, change, freeze and close them",
-		Long: `account opens accounts and changes what they are. "ledger show" prints what an
-account holds.`,
+		Long: `account opens accounts, lists them, and changes their name, profile, overdraft
+and state. "ledger show" prints the balances and postings of an account.`,
 	}
 	parent(cmd, env.accountOpenCommand(), env.accountListCommand(), env.accountShowCommand(),
 		env.accountChangeCommand(), env.accountChangesCommand())
 	for _, state := range []stateChange{
-		{"freeze", "Let an account pay nothing, until it is unfrozen", client.StateFrozen,
-			`freeze lets an account pay nothing until it is unfrozen. It is still paid, and
-holds that were placed before are still captured and released.`},
-		{"unfreeze", "Let a frozen account pay again", client.StateOpen,
-			`unfreeze opens a frozen account again.`},
-		{"close", "Close an empty account for ever", client.StateClosed,
-			`close closes an account for ever. It must hold nothing, and have no open holds.`},
+		{"freeze", "Refuse all debits of an account until it is unfrozen", client.StateFrozen,
+			`freeze makes the ledger refuse all debits of an account until it is unfrozen.
+The account can still be credited, and its open holds can still be captured and
+released.`},
+		{"unfreeze", "Allow debits of a frozen account again", client.StateOpen,
+			`unfreeze allows debits of a frozen account again.`},
+		{"close", "Close an empty account permanently", client.StateClosed,
+			`close closes an account permanently. All its balances must be zero, and it must
+have no open holds.`},
 	} {
 		cmd.AddCommand(env.accountStateCommand(state))
 	}
@@ -62,8 +64,8 @@ func (env *environment) printAccounts(accounts []client.Account, heading bool) e
 func (env *environment) accountShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ACCOUNT",
-		Short:   "Show what an account is: its name, limits and state",
-		Long:    `show prints an account as it is now. It is always strongly consistent.`,
+		Short:   "Show an account's name, limits and state",
+		Long:    `show prints an account. The read is strongly consistent.`,
 		Example: `  ledger account show jane`,
 	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
@@ -75,7 +77,7 @@ func (env *environment) accountShowCommand() *cobra.Command {
 	})
 }
 
-// printAccount prints an account, which came as raw, as JSON or for people.
+// printAccount prints an account: raw, the JSON of the API, with --json, else a list for people.
 func (env *environment) printAccount(ctx context.Context, a client.Account, raw []byte) error {
 	return env.print(ctx, raw, slices.Collect(maps.Keys(a.Overdraft.Limits)), func() error {
 		t := newList(env.out)
@@ -84,8 +86,7 @@ func (env *environment) printAccount(ctx context.Context, a client.Account, raw 
 	})
 }
 
-// accountRows adds what an account is to a list. Limits are in the units of their assets, which must be loaded. A
-// profile is printed as the JSON that it is.
+// accountRows adds the fields of an account to a list. The scales of the assets in its limits must be loaded.
 func (env *environment) accountRows(t *grid, a client.Account) {
 	t.row("Account", a.ID)
 	t.row("Name", a.Name)
@@ -104,15 +105,15 @@ func (env *environment) accountRows(t *grid, a client.Account) {
 func (env *environment) accountChangesCommand() *cobra.Command {
 	return pagesCommand(env, &cobra.Command{
 		Use:   "changes ACCOUNT",
-		Short: "List what was changed of an account, by whom and when",
-		Long: `changes lists an account's opening and its changes, newest first, with what
-each made of the account. --json prints the API's answers: one line for each
-page.`,
+		Short: "List the changes of an account, with user and time",
+		Long: `changes lists the opening of an account and its changes, newest first. Each
+entry has the values that it set. --json prints the API's answers, one line for
+each page.`,
 		Example: `  ledger account changes jane`,
 	}, "changes", (*client.Client).Changes, assetsOfChanges, env.printChanges)
 }
 
-// assetsOfChanges returns the assets that have a limit.
+// assetsOfChanges returns the assets for which changes set a limit.
 func assetsOfChanges(changes []client.Change) (assets []string) {
 	for _, c := range changes {
 		if to := c.Changed.Overdraft; to != nil {
@@ -124,7 +125,7 @@ func assetsOfChanges(changes []client.Change) (assets []string) {
 
 // printChanges prints changes as a table.
 func (env *environment) printChanges(changes []client.Change, heading bool) error {
-	t := newPage(env.out, heading, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("BECAME"))
+	t := newPage(env.out, heading, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("SET"))
 	for _, c := range changes {
 		var parts []string
 		to := c.Changed
@@ -145,7 +146,7 @@ func (env *environment) printChanges(changes []client.Change, heading bool) erro
 	return t.flush()
 }
 
-// overdraft shows an overdraft policy. The assets that it limits must be loaded.
+// overdraft formats an overdraft policy. The scales of its assets must be loaded.
 func (env *environment) overdraft(o client.Overdraft) string {
 	if o.Unlimited {
 		return "unlimited"

@@ -18,29 +18,27 @@ import (
 
 const flagName = "name"
 
-// definition holds the flags that say what an account is.
+// definition holds the flags for the fields of an account.
 type definition struct {
 	name      string
 	profile   string
 	overdraft []string
 }
 
-// flags adds the flags.
 func (d *definition) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.name, flagName, "", "name of the account")
 	f.Var(checked[string]{&d.profile, "json", func(text string) (string, error) {
 		var profile map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(text), &profile); err != nil || profile == nil {
-			return "", errors.New("it must be a JSON object")
+			return "", errors.New("must be a JSON object")
 		}
 		return text, nil
 	}}, "profile", "profile of the account, a JSON object")
 	f.StringArrayVar(&d.overdraft, "overdraft", nil,
-		"`asset:amount` that a balance may fall below zero; may be repeated; or none, or unlimited")
+		"`asset:amount`: how far a balance may fall below zero; may be repeated; or none; or unlimited")
 }
 
-// body returns the definition as the API's JSON, with the fields whose flags are given. Amounts are read in the units
-// of their assets.
+// body returns a request with the fields whose flags are given. It reads the assets of --overdraft for their scales.
 func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet) (p client.AccountPatch, err error) {
 	if f.Changed(flagName) {
 		p.Name = &d.name
@@ -59,11 +57,12 @@ func (d *definition) body(ctx context.Context, u *units.Units, f *pflag.FlagSet)
 		for _, text := range d.overdraft {
 			i := strings.LastIndex(text, ":")
 			if i < 0 || checkID(text[:i]) != nil {
-				return p, wrongUse("--overdraft: %q is not asset:amount, nor the only one and none or unlimited", text)
+				return p, usageErrorf("--overdraft: %q is not asset:amount; none and unlimited must be the only value",
+					text)
 			}
 			asset := text[:i]
 			if _, twice := limits[asset]; twice {
-				return p, wrongUse("--overdraft: %s is given twice", asset)
+				return p, usageErrorf("--overdraft: %s is given twice", asset)
 			}
 			if limits[asset], err = u.Parse(ctx, "--overdraft", asset, text[i+1:]); err != nil {
 				return p, err
@@ -80,10 +79,10 @@ func (env *environment) accountOpenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open ACCOUNT",
 		Short: "Open an account",
-		Long: `open opens an account and prints it. Opened again in the same way, it stays as
-it is. Without --overdraft, no balance may fall below zero. An account that is
-opened with --overdraft unlimited stays so: it is for issuers and for the
-outside world.`,
+		Long: `open opens an account and prints it. If the account exists with the same
+definition, open changes nothing and succeeds. Without --overdraft, no balance
+may fall below zero. --overdraft unlimited is for issuers and for the outside
+world. Such an account stays unlimited.`,
 		Example: `  ledger account open jane --name 'Jane Doe'
   ledger account open margin --overdraft USD:5000.00 --overdraft EUR:4000.00
   ledger account open bank --overdraft unlimited`,
@@ -103,7 +102,7 @@ outside world.`,
 			return err
 		}
 		if !w.New {
-			fmt.Fprintf(env.err, "%s had been opened before, in the same way\n", args[0])
+			fmt.Fprintf(env.err, "account %s already exists with the same definition\n", args[0])
 		}
 		return env.printAccount(ctx, a, w.Raw)
 	})
@@ -116,9 +115,10 @@ func (env *environment) accountChangeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "change ACCOUNT",
 		Short: "Change an account's name, profile or overdraft",
-		Long: `change changes an account and prints it as it is now. What is given is replaced
-as a whole, and the rest stays: give all limits of --overdraft that it shall
-have, or none. An account never changes from unlimited to limited, or back.`,
+		Long: `change changes an account and prints it. A flag replaces its field completely,
+and a field without a flag keeps its value. To change --overdraft, give all
+limits that the account is to have, or "none". An account cannot change between
+unlimited and limited.`,
 		Example: `  ledger account change jane --name 'Jane Roe'
   ledger account change margin --overdraft USD:2500.00 --if-version 3`,
 	}
@@ -138,7 +138,7 @@ have, or none. An account never changes from unlimited to limited, or back.`,
 // stateChange is a command that changes the state of an account.
 type stateChange struct{ name, short, state, long string }
 
-// accountStateCommand is `ledger account freeze`, and the like.
+// accountStateCommand is `ledger account freeze`, `unfreeze` or `close`.
 func (env *environment) accountStateCommand(s stateChange) *cobra.Command {
 	var version int
 	cmd := &cobra.Command{
@@ -155,14 +155,15 @@ func (env *environment) accountStateCommand(s stateChange) *cobra.Command {
 
 // versionFlag adds the flag of commands that change an account.
 func versionFlag(f *pflag.FlagSet, version *int) {
-	numberFlag(f, version, "if-version", 0, 0, math.MaxInt, "change it only if this is its version; 0: in any case")
+	numberFlag(f, version, "if-version", 0, 0, math.MaxInt,
+		"change the account only if it has this version; 0: any version")
 }
 
-// changeAccount changes an account, and prints it as it is now.
+// changeAccount changes an account and prints the new version.
 func (env *environment) changeAccount(ctx context.Context, account string, p client.AccountPatch) error {
 	r, err := env.api.PatchAccount(ctx, account, p)
 	if _, ok := errors.AsType[*client.UnknownError](err); ok {
-		return fmt.Errorf("%w\nsee what became of it with ledger account changes %s", err, account)
+		return fmt.Errorf("%w\nto see whether it was changed, run ledger account changes %s", err, account)
 	}
 	if err != nil {
 		return env.units.InDecimals(ctx, err)

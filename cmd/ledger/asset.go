@@ -16,7 +16,8 @@ func (env *environment) assetCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "asset",
 		Short: "Register assets and list them",
-		Long:  `asset registers what is counted: currencies, shares, goods.`,
+		Long: `asset registers assets and lists them. An asset is anything that is counted: a
+currency, a share, a good.`,
 	}, env.assetAddCommand(), env.assetListCommand())
 }
 
@@ -26,10 +27,10 @@ func (env *environment) assetAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add ASSET",
 		Short: "Register an asset",
-		Long: `add registers an asset and prints it. An asset cannot be changed. Added again
-in the same way, it stays as it is. --scale is the number of decimal places: 2
-for most currencies, 0 for what is counted in whole pieces. Without --currency,
-postings of the asset have no cost.`,
+		Long: `add registers an asset and prints it. If the asset exists with the same
+definition, add succeeds. An asset cannot be changed. --scale is the number of
+decimal places: 2 for most currencies, 0 for an asset that is counted in whole
+units. Without --currency, postings of the asset have no cost.`,
 		Example: `  ledger asset add USD --name 'US dollar' --scale 2
   ledger asset add AAPL --name 'Apple Inc.' --scale 0 --currency USD`,
 	}
@@ -37,7 +38,7 @@ postings of the asset have no cost.`,
 	f.StringVar(&asset.Name, "name", "", "name, such as 'US dollar'")
 	numberFlag(f, &asset.Scale, "scale", 0, 0, events.ScaleMax, "decimal places")
 	f.StringVar(&asset.Description, flagDescription, "", "description of the asset")
-	idFlag(f, &asset.Currency, "currency", "asset that its costs are counted in (default: it has no costs)")
+	idFlag(f, &asset.Currency, "currency", "asset in which its costs are counted (default: no costs)")
 	for _, required := range []string{"name", "scale"} {
 		_ = cmd.MarkFlagRequired(required) // it is defined above
 	}
@@ -48,7 +49,7 @@ postings of the asset have no cost.`,
 			return err
 		}
 		if !w.New {
-			fmt.Fprintf(env.err, "%s had been registered before, in the same way\n", args[0])
+			fmt.Fprintf(env.err, "asset %s already exists with the same definition\n", args[0])
 		}
 		return env.print(ctx, w.Raw, nil, func() error { return env.printAssets([]client.Asset{a}, true) })
 	})

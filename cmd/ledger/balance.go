@@ -8,31 +8,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// balanceCommand is `ledger balance`. It is the simplest command that calls the API: its flags, one call, and how the
-// answer is shown to people.
+// balanceCommand is `ledger balance`, the simplest command that calls the API: flags, one call, and a list for people.
 func (env *environment) balanceCommand() *cobra.Command {
 	var at time.Time
 	cmd := &cobra.Command{
 		Use:   "balance ACCOUNT ASSET",
-		Short: "Show what an account holds of one asset",
-		Long: `balance prints what an account holds of one asset. The figure comes from the
-projection, which may be about a second behind. With --strong it includes every
-transaction that was acknowledged before.
+		Short: "Show an account's balance of one asset",
+		Long: `balance prints an account's balance of one asset. The balance comes from the
+projection, which may be about a second behind. With --strong, it includes every
+transaction that was acknowledged before the read.
 
-Quantity, credits and debits count what is posted. Pending is what open holds
-set aside. Available is what can be spent: the quantity and the overdraft, less
-the pending debits.
+Quantity, credits and debits count posted transactions. Pending debits and
+credits are the amounts of open holds. Available is the amount that can be
+spent: the quantity plus the overdraft, minus the pending debits.
 
-With --at it is the balance at that time: all postings at the time or before.
-It takes a time (2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at
-midnight UTC). The revision is the number of postings counted: as long as it is
-the same, so is the balance. Settled says that the time is over for at least
-ten seconds, so that only late or backdated postings can change it.`,
+With --at, balance prints the balance at that time, which includes all postings
+up to that time. --at takes a time (2026-01-31T12:00:00Z) or a day (2026-01-31,
+which begins at midnight UTC). The revision is the number of postings that were
+counted: while it stays the same, the balance does too. Settled is "yes" if the
+time is at least ten seconds ago. Then only late or backdated postings can
+change the balance.`,
 		Example: `  ledger balance jane USD
   ledger balance jane USD --at 2026-03-01
   ledger balance jane AAPL --strong --json`,
 	}
-	timeFlag(cmd.Flags(), &at, "at", timeFormats(), "what it was at this time")
+	timeFlag(cmd.Flags(), &at, "at", timeFormats(), "print the balance at this time")
 	env.strongFlag(cmd, "include every acknowledged transaction")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if !at.IsZero() {
@@ -61,7 +61,7 @@ ten seconds, so that only late or backdated postings can change it.`,
 	})
 }
 
-// balanceAt shows what an account held of one asset at a time.
+// balanceAt prints an account's balance of one asset at a time in the past.
 func (env *environment) balanceAt(ctx context.Context, account, asset string, at time.Time) error {
 	r, err := env.api.BalanceAt(ctx, account, asset, at, env.strong)
 	if err != nil {

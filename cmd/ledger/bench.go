@@ -28,17 +28,16 @@ const (
 	benchRoundsMax  = 100
 	benchAccounts   = 100
 	benchAccountMax = 10_000
-	// --quick makes so many requests of each workload, on so many accounts.
-	quickCount    = 200
-	quickAccounts = 20
+	quickCount      = 200 // requests of each workload with --quick
+	quickAccounts   = 20
 )
 
-// benchOptions are the flags. check completes them.
+// benchOptions holds the flags. check completes them.
 type benchOptions struct {
 	clients, seconds, count, rounds, accounts int
 	seed                                      uint64
 	memory, noPump, quick                     bool
-	endpoint, table, mean, plots              string
+	endpoint, table, confirmed, plots         string
 }
 
 // benchCommand is `ledger bench`. Package internal/bench does the work; the report is printed here.
@@ -46,60 +45,62 @@ func (env *environment) benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
 		Use:   "bench [WORKLOAD...]",
-		Short: "Put a ledger under load, check its balances, report the cost",
-		Long: `bench sends requests to the HTTP API, many at the same time. It reports
-rates, latencies, requests to the store, and what they cost in AWS. At the end
-it reads every balance strongly and compares it with books of its own. The exit
-status is 1 if a balance is wrong, if a workload has no success, or if a request
-failed with anything but a 503.
+		Short: "Put a ledger under load, check its balances, and report the cost",
+		Long: `bench sends concurrent requests to the HTTP API. It reports rates, latencies,
+requests to the store, and their price in AWS. At the end it reads every balance
+with a strong read, and compares it with the transactions that were
+acknowledged. The exit status is 1 if a balance is wrong, if no request of a
+workload succeeds, or if a request fails with anything but a 503.
 
 By default, the ledger runs in this process, on a DynamoDB Local that bench
 starts. --dynamodb-endpoint uses a DynamoDB Local that already runs. --memory
-uses the memory of this process, which shows what the ledger itself takes.
---url uses a ledger that runs elsewhere; LEDGER_URL is ignored.
+uses the built-in store, and so shows the cost of the ledger itself. --url uses
+a ledger that runs elsewhere; LEDGER_URL is ignored.
 
-bench writes to the ledger, and nothing that it writes can be deleted. If the
-address is not on this machine, --i-mean must repeat it. All ids of a run begin
-with a name of that run, so you can run bench again on the same ledger.
+bench writes to the ledger, and its writes cannot be deleted. If the address is
+not on this machine, --i-mean must repeat it. All ids of a run begin with the
+name of the run, so you can run bench again on the same ledger.
 
 These are the workloads. Without arguments, bench runs all of them:
 
   uniform       transfers and trades between random accounts
-  hot-receiver  the same, but one account receives every payment
-  hot-spender   one account with a limit makes every payment. It receives
-                money meanwhile, so every debit is covered
+  hot-receiver  as uniform, but one account receives every payment
+  hot-spender   one account with a limit makes every payment. It also receives
+                money, so that every debit is covered
   market        trades settled in cash against 4 market makers
-  read          summaries, histories and balances of accounts, by turns
-  import        transactions as in uniform, from a generated file, which is read
-                and scheduled as "ledger import" does it, in a request each
+  read          summaries, histories and balances of accounts, in turn
+  import        transactions as in uniform, from a generated file that is read
+                and scheduled as by "ledger import", one in each request
 
 Each round runs one slice of every workload. If the ledger is in this process,
 bench also measures two ceilings after each slice. For STORE, the SDK alone
-writes the same transactions to another table. For HTTP, a server only parses
-the same requests and sends similar answers. "÷ STORE" and "÷ HTTP" are the
-rate of the ledger divided by the rate of the ceiling, as the median of all
-rounds. "÷ UNIFORM" compares with uniform in the same round. Nobody projects
-what the SDK writes, so compare under --no-pump. The same --seed makes the same
+writes the same transactions to another table. For HTTP, a server parses the
+same requests and returns recorded answers. "÷ STORE" and "÷ HTTP" are the rate
+of the ledger divided by the rate of the ceiling, the median of all rounds.
+"÷ UNIFORM" compares with uniform in the same round. The writes of STORE are not
+projected, so use --no-pump for this comparison. The same --seed makes the same
 requests.
 
 A latency is the time from the first attempt to the last answer. A request that
-is answered 503, or not at all, is sent again with its id. RETRIES counts these.
-TRANSACTIONS SENT counts the writes to the store for each request. A client
-sends its next request after the answer; in import it also waits for its next
-line. Units follow the rules that AWS publishes. PROJECTED is for each posting.
-"$ A MILLION" is the price of the on-demand units of DynamoDB, and of nothing
-else. CPU and allocations are of this whole process. LAG is the time from the
-acknowledgement until the posting is projected. A reader looks every 40 ms. The
-stream is gathered for a time before that.
+gets a 503 or no answer is retried with the same id. RETRIES counts the retries.
+TRANSACTIONS SENT is the number of write transactions sent to the store for each
+request. A client sends its next request after the answer; in import it also
+waits for its next line. Units follow the rules that AWS publishes. PROJECTED
+figures are for each posting. "$ A MILLION" is the price of DynamoDB's on-demand
+units for a million requests, and of nothing else. CPU and allocations are those
+of the whole process. LAG is the time from the acknowledgement of a posting
+until a reader, who polls every 40 ms, finds it in the projection. It includes
+the batching window of the stream.
 
 --json prints one object with all figures. Their names end in their unit: _us
 for microseconds, _ms for milliseconds. The list "failed" is empty if every
 check passed.
 
---plot draws rates.svg, latencies.svg and, if something projects, lag.svg.
+--plot draws rates.svg, latencies.svg and, if a projector runs, lag.svg.
 
-Ctrl-C ends the load. bench also ends it if the ledger does nothing for 20 s.
-Then it checks what was posted, and the report says that it was cut short.`,
+Ctrl-C ends the load. bench also ends it if no request succeeds for 20 s. Then
+it checks the transactions that were posted, and the report says that it was cut
+short.`,
 		Example: `  ledger bench
   ledger bench --memory --no-pump uniform hot-receiver
   ledger bench --count 5000 --rounds 5 --json hot-spender
@@ -113,7 +114,7 @@ Then it checks what was posted, and the report says that it was cut short.`,
 			if len(workloads) == 0 {
 				workloads = bench.Workloads()
 			}
-			if err := mayPlot(o.plots); err != nil {
+			if err := checkPlotFolder(o.plots); err != nil {
 				return err
 			}
 			return env.bench(cmd.Context(), o, workloads, isElsewhere)
@@ -126,10 +127,10 @@ Then it checks what was posted, and the report says that it was cut short.`,
 	numberFlag(f, &o.rounds, "rounds", benchRounds, 1, benchRoundsMax, "slices of each workload")
 	numberFlag(f, &o.accounts, "accounts", benchAccounts, 2, benchAccountMax, "accounts that pay each other")
 	f.Uint64Var(&o.seed, "seed", 1, "the same seed makes the same requests")
-	f.BoolVar(&o.memory, "memory", false, "use the memory of this process as the store")
+	f.BoolVar(&o.memory, "memory", false, "use the built-in store, in the memory of this process")
 	endpointFlag(f, &o.endpoint, "", "URL of a DynamoDB Local that already runs")
 	f.StringVar(&o.table, "table", defaultTable, "name of the table")
-	f.StringVar(&o.mean, "i-mean", "", "the address again, if it is not on this machine")
+	f.StringVar(&o.confirmed, "i-mean", "", "repeat the address here if it is not on this machine")
 	f.BoolVar(&o.noPump, "no-pump", false, "do not run the projector")
 	f.BoolVar(&o.quick, "quick", false, fmt.Sprintf("%d requests of each workload on --memory: a test of a few "+
 		"seconds", quickCount))
@@ -145,14 +146,14 @@ Then it checks what was posted, and the report says that it was cut short.`,
 	return cmd
 }
 
-// check finds wrong use, and sets what --quick stands for. isGiven reports whether a flag is given.
+// check validates the flags and expands --quick. isGiven reports whether a flag is given.
 func (o *benchOptions) check(env *environment, workloads []string, isGiven func(flag string) bool) error {
 	for i, name := range workloads {
 		if !slices.Contains(bench.Workloads(), name) {
-			return wrongUse("%q is none of the workloads %s", name, strings.Join(bench.Workloads(), ", "))
+			return usageErrorf("%q is not a workload; there are %s", name, strings.Join(bench.Workloads(), ", "))
 		}
 		if slices.Contains(workloads[:i], name) {
-			return wrongUse("workload %s is given twice", name)
+			return usageErrorf("workload %s is given twice", name)
 		}
 	}
 	if o.quick {
@@ -160,52 +161,52 @@ func (o *benchOptions) check(env *environment, workloads []string, isGiven func(
 	}
 	if isGiven("url") {
 		if o.memory || o.endpoint != "" || isGiven("table") {
-			return wrongUse("--url takes a ledger that runs, and cannot be used with --memory, --dynamodb-endpoint, " +
-				"--table and --quick")
+			return usageErrorf("--url names a ledger that already runs, and cannot be used with --memory, " +
+				"--dynamodb-endpoint, --table and --quick")
 		}
 		if _, err := env.dial(0, 0); err != nil {
 			return err
 		}
-		return o.checkMeant("--url", env.url)
+		return o.checkConfirmed("--url", env.url)
 	}
 	for _, flag := range []string{flagSign, flagToken} {
 		if isGiven(flag) {
-			return wrongUse("--%s is for the requests to a --url, and none is given", flag)
+			return usageErrorf("--%s needs --url", flag)
 		}
 	}
 	if o.endpoint != "" {
-		return o.checkMeant("--dynamodb-endpoint", o.endpoint)
+		return o.checkConfirmed("--dynamodb-endpoint", o.endpoint)
 	}
-	if o.mean != "" {
-		return wrongUse("--i-mean repeats --url or --dynamodb-endpoint, and neither is given")
+	if o.confirmed != "" {
+		return usageErrorf("--i-mean needs --url or --dynamodb-endpoint, whose address it repeats")
 	}
 	return nil
 }
 
-// checkMeant returns an error of wrong use unless an address is this machine, or is given twice.
-func (o *benchOptions) checkMeant(flag, address string) error {
+// checkConfirmed returns a usage error unless an address is on this machine, or --i-mean repeats it.
+func (o *benchOptions) checkConfirmed(flag, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
-		return wrongUse("%s: %w", flag, err)
+		return usageErrorf("%s: %w", flag, err)
 	}
 	isHere := u.Hostname() == "localhost"
 	if ip := net.ParseIP(u.Hostname()); ip != nil {
 		isHere = ip.IsLoopback()
 	}
-	if o.mean == address || o.mean == "" && isHere {
+	if o.confirmed == address || o.confirmed == "" && isHere {
 		return nil
 	}
-	if o.mean != "" {
-		return wrongUse("--i-mean is %s, and %s is %s", o.mean, flag, address)
+	if o.confirmed != "" {
+		return usageErrorf("--i-mean is %s, but %s is %s", o.confirmed, flag, address)
 	}
-	return wrongUse("bench writes to the ledger, for good, and %s is not this machine: if that is meant, add "+
-		"--i-mean %s", address, address)
+	return usageErrorf("bench writes to the ledger, its writes cannot be deleted, and %s is not on this machine: "+
+		"to confirm, add --i-mean %s", address, address)
 }
 
-// bench runs the workloads and prints the report. Error: also a check that failed, and an interruption.
+// bench runs the workloads and prints the report. A failed check and an interruption are errors.
 func (env *environment) bench(ctx context.Context, o benchOptions, workloads []string, isElsewhere bool) (err error) {
-	// A reader who is gone must not end the process before its table and directory beside are cleared away: writing
-	// fails.
+	// A closed pipe must not kill the process before it has deleted its second table and its temporary directory. With
+	// SIGPIPE caught, writes return an error.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -247,13 +248,13 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 	case report == nil:
 		return ended
 	}
-	// What was measured is printed first: it does not depend on a plot.
+	// The report is printed before the plots are written, so that a failed plot does not lose it.
 	defer func() { err = errors.Join(err, ended, env.plot(o.plots, report.Plots())) }()
-	printed := env.printBenchTable
+	printReport := env.printBenchTable
 	if env.json {
-		printed = func(r *bench.Report) error { return env.printJSON(r) }
+		printReport = func(r *bench.Report) error { return env.printJSON(r) }
 	}
-	if err := printed(report); err != nil {
+	if err := printReport(report); err != nil {
 		return err
 	}
 	for _, f := range report.Failed {
@@ -263,7 +264,7 @@ func (env *environment) bench(ctx context.Context, o benchOptions, workloads []s
 	case len(report.Failed) > 0:
 		return fmt.Errorf("%d checks failed", len(report.Failed))
 	case report.CutShort:
-		return errors.New("interrupted: the figures are of what was done until then")
+		return errors.New("interrupted: the figures include only the requests until then")
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ import (
 	"ledger.example/internal/local/stack"
 )
 
-// benchLocal finds the store, makes the tables, and sets c to a ledger in this process. stop undoes that.
+// benchLocal opens the store, creates the tables, and configures c to run a ledger in this process. The caller must
+// call stop, which deletes the second table and stops the store.
 func (env *environment) benchLocal(
 	ctx context.Context, o benchOptions, c *bench.Config,
 ) (stop func() error, err error) {
@@ -33,15 +34,15 @@ func (env *environment) benchLocal(
 		return nil, errors.Join(err, s.Stop())
 	}
 	stop = func() (err error) {
-		if o.endpoint != "" { // the store goes on
+		if o.endpoint != "" { // that store keeps running
 			deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stack.StopTimeout)
 			defer cancel()
 			_, err = s.Tables.DeleteTable(deleting, &dynamodb.DeleteTableInput{TableName: &twin})
 		}
 		return errors.Join(err, s.Stop(), os.RemoveAll(aside))
 	}
-	// The twin first: DynamoDB Local may say of a stream that has no records yet that they were trimmed, once another
-	// was made.
+	// The twin is created first: when a second table is created, DynamoDB Local may report that the records of an empty
+	// stream were trimmed.
 	if _, err := s.CreateTable(ctx, twin); err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -73,18 +74,18 @@ func (env *environment) benchLocal(
 	return stop, nil
 }
 
-// benchPlace names for people where the ledger runs.
+// benchPlace describes where the ledger runs.
 func benchPlace(o benchOptions, s *stack.Store) string {
 	switch {
 	case o.memory:
-		return "in this process, on its memory"
+		return "in this process, on the built-in store"
 	case o.endpoint != "":
 		return "in this process, on DynamoDB at " + o.endpoint
 	}
 	return "in this process, on DynamoDB Local"
 }
 
-// serve serves as up does, on any free port, until stop is called.
+// serve serves a handler on a free port, in the same way as `ledger up`, until stop is called.
 func serve(handler http.Handler, log *slog.Logger) (address string, stop func() error, err error) {
 	listener, err := stack.Listen("127.0.0.1", 0)
 	if err != nil {

@@ -51,14 +51,15 @@ func (env *environment) printBenchTable(r *bench.Report) error {
 		}
 	}
 	if r.WindowMS > 0 {
-		fmt.Fprintf(env.out, "The stream is gathered for %d ms before it is projected.\n", r.WindowMS)
+		fmt.Fprintf(env.out, "The batching window of the stream is %d ms.\n", r.WindowMS)
 	}
 	if len(r.Failed) == 0 {
-		projected := "; the projection is not looked at"
+		projected := "The projection was not checked."
 		if r.Projected {
-			projected = ",\nand so does the projection"
+			projected = "The projection agrees too."
 		}
-		fmt.Fprintf(env.out, "%d balances read strongly agree with what was acknowledged%s.\n", r.Balances, projected)
+		fmt.Fprintf(env.out, "Strong reads of %d balances agree with the acknowledged transactions.\n%s\n", r.Balances,
+			projected)
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(env.err, "warning: "+warning)

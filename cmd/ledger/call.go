@@ -37,29 +37,29 @@ func (env *environment) apiFlags(cmd *cobra.Command) {
 // callFlags adds the flags that say which API is called, and as whom.
 func (env *environment) callFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&env.url, flagURL, client.DefaultURL, "address of the API; else "+urlVariable)
+	f.StringVar(&env.url, flagURL, client.DefaultURL, "address of the API; or set "+urlVariable)
 	f.BoolVar(&env.sign, flagSign, false,
-		"sign requests with the AWS credentials of this environment; else "+signVariable)
-	f.StringVar(&env.token, flagToken, "", "bearer token, for an API with a JWT authorizer; else "+tokenVariable+
+		"sign requests with the AWS credentials of this environment; or set "+signVariable)
+	f.StringVar(&env.token, flagToken, "", "bearer token, for an API with a JWT authorizer; or set "+tokenVariable+
 		", which other users of this machine cannot see")
 	cmd.MarkFlagsMutuallyExclusive(flagSign, flagToken)
-	idFlag(f, &env.user, flagUser, "act for this user, with their roles alone; services and administrators may")
+	idFlag(f, &env.user, flagUser, "act for this user, with only their roles; needs a service or an administrator")
 }
 
-// apiCommand completes a command that calls the API and shows amounts. do finds env.api and env.units set.
+// apiCommand completes a command that calls the API and prints amounts. It sets env.api and env.units before it calls
+// do.
 //
-// A new command is a short file: a cobra.Command with its texts, flags of its own, and apiCommand with a function that
-// calls env.api and prints the answer. It needs Args only if its arguments are not those that Use names. An example
-// that reads is `ledger balance`, one that posts `ledger transfer`.
+// A new command is a short file: a cobra.Command with its texts and flags, and a call of apiCommand with a function
+// that calls env.api and prints the answer. The arguments are checked against Use unless Args is set. Examples are
+// `ledger balance`, which reads, and `ledger transfer`, which posts.
 func (env *environment) apiCommand(
 	cmd *cobra.Command, do func(ctx context.Context, args []string) error,
 ) *cobra.Command {
 	if cmd.Args == nil {
-		cmd.Args = named
+		cmd.Args = argsOfUse
 	}
-	// The flags that every such command has come last, so that a command can add its own before.
 	env.apiFlags(cmd)
-	cmd.Flags().BoolVar(&env.minor, "minor", false, "amounts in whole minor units")
+	cmd.Flags().BoolVar(&env.minor, "minor", false, "read and print amounts in minor units")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if env.api, err = env.dial(0, units.LoadingAtOnce); err != nil {
 			return err
@@ -70,13 +70,13 @@ func (env *environment) apiCommand(
 	return cmd
 }
 
-// strongFlag adds the flag of commands that read balances. usage is what it does there.
+// strongFlag adds the flag of commands that read balances.
 func (env *environment) strongFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVar(&env.strong, "strong", false, usage)
 }
 
-// applyVariables sets the flags of the API, and that of indexed metadata, that are not given from environment
-// variables. A variable that excludes a flag that is given has no effect.
+// applyVariables sets flags that are not given from environment variables: those of the API and --indexed-metadata. A
+// flag overrides every variable that contradicts it.
 func (env *environment) applyVariables(flags *pflag.FlagSet, getenv func(string) string) (err error) {
 	if f, keys := flags.Lookup(flagIndexed), getenv(app.VariableIndexed); f != nil && !f.Changed && keys != "" {
 		if err := f.Value.Set(keys); err != nil {
@@ -92,10 +92,10 @@ func (env *environment) applyVariables(flags *pflag.FlagSet, getenv func(string)
 	}
 	if signs != "" && !flags.Changed(flagSign) && !flags.Changed(flagToken) {
 		if env.sign, err = strconv.ParseBool(signs); err != nil {
-			return fmt.Errorf("%s is %q, and must be true or false", signVariable, signs)
+			return fmt.Errorf("%s must be true or false, not %q", signVariable, signs)
 		}
 		if env.sign && token != "" {
-			return fmt.Errorf("%s and %s are both set, and exclude each other: unset one, or give --%s or --%s",
+			return fmt.Errorf("%s and %s cannot both be set: unset one, or give --%s or --%s",
 				signVariable, tokenVariable, flagSign, flagToken)
 		}
 	}
@@ -105,7 +105,7 @@ func (env *environment) applyVariables(flags *pflag.FlagSet, getenv func(string)
 	return nil
 }
 
-// signer returns what authenticates requests, nil for nothing.
+// signer returns the signer of requests, nil for none.
 func (env *environment) signer() (client.Signer, error) {
 	switch {
 	case env.sign:
@@ -113,14 +113,14 @@ func (env *environment) signer() (client.Signer, error) {
 	case env.token != "":
 		bearer, err := client.Bearer(env.token)
 		if err != nil {
-			return nil, wrongUse("--%s or %s: %w", flagToken, tokenVariable, err)
+			return nil, usageErrorf("--%s or %s: %w", flagToken, tokenVariable, err)
 		}
 		return bearer, nil
 	}
 	return nil, nil
 }
 
-// dial returns a client of the API that --url or the environment names. Zeros are the client's defaults.
+// dial returns a client of the API at --url. A zero argument means the client's default.
 func (env *environment) dial(timeout time.Duration, connections int) (*client.Client, error) {
 	signer, err := env.signer()
 	if err != nil {
@@ -130,12 +130,12 @@ func (env *environment) dial(timeout time.Duration, connections int) (*client.Cl
 		URL: env.url, Timeout: timeout, Connections: connections, Sign: signer, User: env.user,
 	})
 	if err != nil {
-		return nil, wrongUse("--url or %s: %w", urlVariable, err)
+		return nil, usageErrorf("--url or %s: %w", urlVariable, err)
 	}
 	return api, nil
 }
 
-// print prints an answer of the API: as it came with --json, else by forPeople, once the assets' scales are known.
+// print prints an answer of the API: raw with --json, else by forPeople, after it has loaded the scales of the assets.
 func (env *environment) print(ctx context.Context, raw []byte, assets []string, forPeople func() error) error {
 	if env.json {
 		_, err := fmt.Fprintln(env.out, strings.TrimRight(string(raw), "\n"))

@@ -144,14 +144,14 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}{
 		{"", 0, "ledger up --demo", ""}, // help
 		{"nonsense", 2, "", `unknown command "nonsense"`},
-		{"transfer jane shop -5 USD", 2, "", "-5 is taken for a flag: an amount is above zero"},
-		{"transfer jane shop -.5 USD", 2, "", "-.5 is taken for a flag: an amount is above zero"},
+		{"transfer jane shop -5 USD", 2, "", "-5 is read as a flag: an amount must be above zero"},
+		{"transfer jane shop -.5 USD", 2, "", "-.5 is read as a flag: an amount must be above zero"},
 		{"shwo jane", 2, "", "Did you mean this?\n\tshow\n"},
 		{"transfers a b 1 USD", 2, "", "Did you mean this?\n\ttransfer\n"},
 		{"version", 0, "ledger ", ""},
 		{"--nonsense", 2, "", "unknown flag: --nonsense"},
 		{"--help", 0, "ledger up --demo", ""},
-		{"show", 2, "", "it takes ACCOUNT, and 0 arguments were given"},
+		{"show", 2, "", "expected ACCOUNT, but got 0 arguments"},
 		{"show a/b", 2, "", `ACCOUNT: "a/b" is not an id`},
 		{"show jane --nonsense", 2, "", "unknown flag"},
 		{"show nobody", 1, "", "not_found: In words.\n  quantity: is too much"},
@@ -161,9 +161,9 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"balance jane AAPL --minor", 0, "150000", ""},
 		{"balance jane USD --strong", 0, "-0.05", ""},
 		{"history jane --csv --json", 2, "", "[csv json] were all set"},
-		{"history jane --limit 0", 2, "", `"--limit" flag: it must be a whole number of at least 1`},
-		{"history jane --from yesterday", 2, "", "it must be like 2026-01-31T12:00:00Z or 2026-01-31"},
-		{"statement jane USD --month 2026-13", 2, "", "it must be like 2026-01"},
+		{"history jane --limit 0", 2, "", `"--limit" flag: must be a whole number of at least 1`},
+		{"history jane --from yesterday", 2, "", "must be like 2026-01-31T12:00:00Z or 2026-01-31"},
+		{"statement jane USD --month 2026-13", 2, "", "must be like 2026-01"},
 		{"history jane --asset a/b", 2, "", "--asset"},
 		{"history jane --asset= --from=", 2, "", `invalid argument "" for "--asset"`},
 		{"transaction t-1", 0, "-1500.00 USD", ""},
@@ -174,14 +174,14 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"transfer jane shop ten USD --minor", 2, "", `QUANTITY: "ten" is not a decimal number`},
 		{"transfer jane shop 1 EUR", 1, "", "not_found"},
 		{"transfer jane shop 1", 2, "", "FROM TO QUANTITY ASSET"},
-		{"transfer jane shop 1 USD --metadata x", 2, "", "not key=value"},
+		{"transfer jane shop 1 USD --metadata x", 2, "", "must be key=value"},
 		{"transfer jane shop 1 USD --metadata x=1 --metadata x=2", 2, "", "given twice"},
 		{"transfer jane shop 1 USD --id a/b", 2, "", "--id"},
 		{"transfer jane shop 1 USD --id=", 2, "", `invalid argument "" for "--id"`}, // not an id of its own: it would be posted twice
 		{"transfer jane shop 1 USD --description=", 0, "transfer", ""},
 		{"trade --asset AAPL", 2, "", `required flag(s) "buyer", "cost", "quantity", "seller" not set`},
 		{"history jane --limit 5 --all", 2, "", "[all limit] were all set"},
-		{"trade --asset AAPL --buyer a --seller b --quantity 1 --cost=", 2, "", "--cost is given, and empty"},
+		{"trade --asset AAPL --buyer a --seller b --quantity 1 --cost=", 2, "", "--cost must not be empty"},
 		{"history jane --from 2026-02-01 --to 2026-01-31", 2, "", "--from is later than --to"},
 		{"import", 2, "", "accepts 1 arg(s), received 0"},
 		{"import x --clients 0", 2, "", "from 1 to 512"},
@@ -192,9 +192,9 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"up --memory --dynamodb-endpoint http://127.0.0.1:8000", 2, "", "[dynamodb-endpoint memory] were all set"},
 		{"up --memory --no-pump", 2, "", "[memory no-pump] were all set"},
 		{"up --dynamodb-endpoint e", 2, "", "not an http or https URL"},
-		{"up --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
+		{"up --data=", 2, "", "--data must not be empty"}, // it would keep nothing
 		{"up now", 2, "", `unknown command "now" for "ledger up"`},
-		{"dynamodb --data=", 2, "", "--data is given, and empty"}, // it would keep nothing
+		{"dynamodb --data=", 2, "", "--data must not be empty"}, // it would keep nothing
 		{"dynamodb now", 2, "", "unknown command"},
 		{"pump now", 2, "", "unknown command"},
 		{"pump --dynamodb-endpoint localhost:8000", 2, "", "not an http or https URL"},
@@ -281,7 +281,7 @@ func TestHistoryGoesThroughItsPages(t *testing.T) {
 			!strings.HasPrefix(rows[0], "posted_at,") || !strings.Contains(rows[3], "t-3") {
 			t.Errorf("%s: exit %d, %s\n%s", args, code, problems, out)
 		}
-		if isCut := strings.Contains(problems, "There is more"); isCut != (args != "--all") {
+		if isCut := strings.Contains(problems, "There are more"); isCut != (args != "--all") {
 			t.Errorf("%s: %s", args, problems)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"ledger.example/internal/units"
 )
 
-// consolePort is the console's, unless --port gives another.
+// consolePort is the default of --port.
 const consolePort = 8081
 
 // consoleCommand is `ledger console`.
@@ -20,11 +20,12 @@ func (env *environment) consoleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Show a ledger in a browser",
-		Long: `console serves web pages of the ledger at --url on this machine: what is in it,
-and forms that post. It asks the ledger with your credentials, which stand in no
-page. Whoever can open the pages acts as you, so it listens on 127.0.0.1 only.
+		Long: `console serves web pages on this machine that show the ledger at --url and post
+to it. It calls the ledger with your credentials, which never appear in a page.
+Everyone who can open the pages acts as you, so it listens on 127.0.0.1 only.
 
-Standard output gets the address of the pages. Ctrl-C or SIGTERM ends it.
+console prints the address of the pages on standard output. Ctrl-C or SIGTERM
+ends it.
 
 "ledger up" serves the same pages at /console/.`,
 		Example: `  ledger console
@@ -46,7 +47,7 @@ Standard output gets the address of the pages. Ctrl-C or SIGTERM ends it.
 			if err := env.out.Flush(); err != nil {
 				return err
 			}
-			fmt.Fprintf(env.err, "The console of the ledger at %s is ready. Ctrl-C ends it.\n", env.url)
+			fmt.Fprintf(env.err, "The console of the ledger at %s is ready. Press Ctrl-C to stop it.\n", env.url)
 			at := console.Address{URL: env.url, Curl: env.curl(), User: env.user}
 			pages := stack.OwnHost(console.New(ctx, api, at), false)
 			return stack.Serve(ctx, "the console", listener, pages, env.logger(slog.LevelWarn))
@@ -57,8 +58,8 @@ Standard output gets the address of the pages. Ctrl-C or SIGTERM ends it.
 	return cmd
 }
 
-// curl is what curl needs to be let in as this command is, in the words of a shell. Credentials stay in the variables
-// that they are in.
+// curl returns the shell arguments with which curl sends the credentials of this command. They name environment
+// variables and contain no secret.
 func (env *environment) curl() string {
 	switch {
 	case env.sign:

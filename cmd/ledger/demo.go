@@ -7,7 +7,7 @@ import (
 	"ledger.example/client"
 )
 
-// demo is a small trading register, the one of the README: sent again, all of it is replayed.
+// demo returns the commands of the README. They are idempotent.
 func demo() []client.Command {
 	return []client.Command{
 		{Kind: client.KindAsset, ID: "USD", Body: []byte(`{"name":"US dollar","scale":2}`)},
@@ -22,8 +22,8 @@ func demo() []client.Command {
 	}
 }
 
-// loadDemo sends the demo through the API. It may not be projected yet when loadDemo returns. The week needs a
-// projector that runs.
+// loadDemo sends the demo through the API, with its week if week is set. The week needs a running projector. The last
+// transactions may not be projected yet when loadDemo returns.
 func loadDemo(ctx context.Context, api *client.Client, week bool) error {
 	if err := sendAll(ctx, api, demo()); err != nil || !week {
 		return err
@@ -31,7 +31,7 @@ func loadDemo(ctx context.Context, api *client.Client, week bool) error {
 	return loadDemoWeek(ctx, api)
 }
 
-// sendAll sends commands in order: what a command names must exist before.
+// sendAll sends commands one after the other, because later ones use the assets and accounts of earlier ones.
 func sendAll(ctx context.Context, api *client.Client, commands []client.Command) error {
 	for _, cmd := range commands {
 		if _, err := api.Send(ctx, cmd); err != nil {

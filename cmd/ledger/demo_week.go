@@ -10,22 +10,22 @@ import (
 	"ledger.example/events"
 )
 
-// demoTimeout is how long the demo waits until the deposits of its week count. They are posted for the past, so they
-// count once they are projected.
+// demoTimeout bounds the wait until the deposits of the week can be spent. They are backdated, so they can be spent
+// only after they are projected.
 const demoTimeout = 30 * time.Second
 
 // demoAdvisor is a user of the demo who reaches accounts through a group.
 const demoAdvisor = "u-advisor"
 
-// demoWeek is a week of a small trading platform, the one before the day on which its first account was opened: sent
-// again, all of it is replayed.
+// demoWeek is a week of a small trading platform. It ends on the day on which the first account was opened, so that a
+// second run sends the same requests, which are replayed.
 type demoWeek struct {
 	api *client.Client
 	day time.Time // the last day of the week
 }
 
-// loadDemoWeek sends a week's life through the API: deposits, trades, card payments that were held, a reversal, an
-// account that was frozen, and who may do what. It waits for the projection of what was posted for the past.
+// loadDemoWeek sends the week through the API: deposits, trades, holds, a reversal, a frozen account, and roles. It
+// waits until the backdated deposits are projected.
 func loadDemoWeek(ctx context.Context, api *client.Client) error {
 	if err := sendAll(ctx, api, []client.Command{
 		{Kind: client.KindAsset, ID: "TSLA", Body: []byte(`{"name":"Tesla, Inc.","scale":0,"currency":"USD"}`)},
@@ -54,12 +54,12 @@ func loadDemoWeek(ctx context.Context, api *client.Client) error {
 	return nil
 }
 
-// at is an hour so many days before the last day.
+// at returns an hour of the day that is the given number of days before the last day.
 func (w demoWeek) at(days, hour int) time.Time {
 	return w.day.AddDate(0, 0, -days).Add(time.Duration(hour) * time.Hour)
 }
 
-// deposit puts money into the customers' accounts, and waits until it counts.
+// deposit credits the customers' accounts, and waits until the credits are projected.
 func (w demoWeek) deposit(ctx context.Context) error {
 	for i, customer := range []string{"ann", "ben", "cara"} {
 		if err := w.post(ctx, client.Transfer{
@@ -82,7 +82,7 @@ func (w demoWeek) deposit(ctx context.Context) error {
 			}
 			select {
 			case <-ctx.Done():
-				return errors.New("its deposits are not projected")
+				return errors.New("the deposits are not projected")
 			case <-time.After(20 * time.Millisecond):
 			}
 		}
@@ -90,7 +90,7 @@ func (w demoWeek) deposit(ctx context.Context) error {
 	return nil
 }
 
-// trade buys and sells shares on each day, at a price that moves.
+// trade buys shares on each day, at changing prices.
 func (w demoWeek) trade(ctx context.Context) error {
 	prices := []int64{15_000, 15_120, 14_890, 15_240, 15_310, 15_180}
 	for i, price := range prices {
@@ -116,7 +116,7 @@ func (w demoWeek) trade(ctx context.Context) error {
 	return nil
 }
 
-// pay leaves card payments in each of their states: held, captured in part, released, and reversed in part.
+// pay posts card payments as holds: one stays open, one is captured in part and refunded in part, one is released.
 func (w demoWeek) pay(ctx context.Context) error {
 	expires := w.day.AddDate(0, 0, 31)
 	for _, p := range []struct {
@@ -183,5 +183,4 @@ func (w demoWeek) post(ctx context.Context, p client.Post) error {
 	return err
 }
 
-// minor is an amount of minor units.
 func minor(n int64) events.Amount { return events.NewAmount(n) }

@@ -14,44 +14,44 @@ import (
 	"ledger.example/internal/local/stack"
 )
 
-// defaultStorePort and defaultEndpoint are where `ledger dynamodb` listens, where `ledger pump` looks for it, and what
-// functions/local.json names to the functions in containers.
+// `ledger dynamodb` listens on defaultStorePort, and `ledger pump` connects to defaultEndpoint. functions/local.json
+// has the same port for functions in containers.
 const (
 	defaultStorePort = 8000
 	defaultEndpoint  = "http://127.0.0.1:8000"
 )
 
-// dynamodbOptions are the flags.
+// dynamodbOptions holds the flags.
 type dynamodbOptions struct {
 	port        int
 	data, table string
 }
 
-// dynamodbCommand is `ledger dynamodb`. It serves DynamoDB Local behind a check of the host name, because a web page
-// could otherwise reach the store, which asks for no password.
+// dynamodbCommand is `ledger dynamodb`. It serves DynamoDB Local behind a check of the Host header. DynamoDB Local has
+// no authentication, so a web page could otherwise reach it by DNS rebinding.
 func (env *environment) dynamodbCommand() *cobra.Command {
 	var o dynamodbOptions
 	cmd := &cobra.Command{
 		Use:   "dynamodb",
 		Short: "Run DynamoDB Local with the ledger's table, and nothing else",
 		Long: `dynamodb starts DynamoDB Local and creates the table of template.yaml in it. It
-is for "sam local", whose functions run in containers. Run "ledger pump" beside
-it. "ledger up" does not need it. dynamodb downloads DynamoDB Local once, and it
-needs Java 17 or newer.
+is for "sam local", whose functions run in containers. Run "ledger pump" in
+another terminal. "ledger up" does not need dynamodb. dynamodb downloads
+DynamoDB Local once, and it needs Java 17 or newer.
 
 When the table is ready, dynamodb prints the endpoint on standard output.
 Everything else goes to standard error.
 
 It listens on all network interfaces, because containers reach it that way. It
 does not check credentials, so close the port in the firewall of this machine.
-It answers only requests for localhost, host.docker.internal and IP addresses. A
-web page therefore cannot reach it under a domain name of its own. DynamoDB
-Local itself listens on another port, which you do not need.
+It answers only requests whose host is localhost, host.docker.internal or an IP
+address. A web page therefore cannot reach it by DNS rebinding. DynamoDB Local
+itself listens on another port, which you do not need.
 
-Ctrl-C or SIGTERM ends it. With --data, the data is there again the next time.
-Without --data, each start is a new ledger: start the functions again, too,
-because they cache assets and accounts. docs/deployment.md explains what can be
-lost if the JVM is killed.`,
+Ctrl-C or SIGTERM ends it. With --data, the next start has the same data.
+Without --data, each start is a new ledger. Then restart the functions too,
+because they cache assets and accounts. docs/deployment.md explains which data
+can be lost if the JVM is killed.`,
 		Example: `  ledger dynamodb --data ./books
   ledger dynamodb --port 8010 --table books`,
 		Args: cobra.NoArgs,
@@ -59,7 +59,7 @@ lost if the JVM is killed.`,
 	}
 	f := cmd.Flags()
 	portFlag(f, &o.port, defaultStorePort)
-	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: data is lost at the end)")
+	f.StringVar(&o.data, "data", "", "directory for the data (default: the data is lost on exit)")
 	tableFlag(f, &o.table)
 	return cmd
 }
@@ -67,7 +67,7 @@ lost if the JVM is killed.`,
 // dynamodb runs until ctx ends, which is success, or DynamoDB Local does.
 func (env *environment) dynamodb(ctx context.Context, o dynamodbOptions) (err error) {
 	log := env.logger(slog.LevelInfo)
-	// The port is taken first: if another program has it, nothing needs to be started or stopped.
+	// Listen first: if the port is in use, nothing has been started yet.
 	listener, err := stack.Listen("", o.port)
 	if err != nil {
 		return err
@@ -75,21 +75,21 @@ func (env *environment) dynamodb(ctx context.Context, o dynamodbOptions) (err er
 	defer listener.Close()
 	s, err := env.openStore(ctx, stack.Options{DataDir: o.data})
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return unlessDone(ctx, err)
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
 	if _, err := s.CreateTable(ctx, o.table); err != nil {
-		return unlessEnded(ctx, err)
+		return unlessDone(ctx, err)
 	}
-	// The requests under way are answered before DynamoDB Local is stopped.
+	// Requests in flight are answered before DynamoDB Local is stopped.
 	parts, partsCtx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return s.Watch(partsCtx) })
 	parts.Go(func() error { return stack.ServeStore(partsCtx, listener, s.Endpoint, log) })
 	endpoint := "http://127.0.0.1:" + strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	fmt.Fprintf(env.err, `DynamoDB Local is ready at %s with table %s. Ctrl-C ends it. In other terminals, run:
+	fmt.Fprintf(env.err, `DynamoDB Local is ready at %s with table %s. Press Ctrl-C to stop it. In other terminals, run:
   ledger pump --dynamodb-endpoint %[1]s --table %[2]s
   sam build && sam local start-api
-functions/local.json names the port and the table that the functions use.
+functions/local.json has the port and the table that the functions use.
 `, endpoint, o.table)
 	fmt.Fprintln(env.out, endpoint)
 	parts.Go(env.out.Flush)

@@ -18,29 +18,29 @@ import (
 	"ledger.example/internal/units"
 )
 
-// environment is what the commands share: standard input and output, and the flags that most have. There is one for
-// each run of the program. Commands are its methods. Only progress uses it from another goroutine than the command's.
+// environment holds the state that the commands share: the standard streams, and the flags that most commands have.
+// Each run of the program has one. Commands are its methods. It is not safe for concurrent use.
 type environment struct {
 	in  io.Reader
 	out *bufio.Writer // data, and nothing else
 	err io.Writer     // messages for people
 
-	// isRunning is set when the command line is right and the command does its work. Errors before are wrong use.
+	// isRunning is set after the command line is validated. Errors before that are usage errors.
 	isRunning bool
 
-	// The flags of commands that call the API, or what the environment variables say in their place.
+	// The flags of commands that call the API. Environment variables set those that are not given.
 	url           string
 	sign          bool
 	token         string // a secret
-	user          string // for whom a service or an administrator acts, "" for themselves
+	user          string // for whom a service or an administrator acts; "" for nobody
 	json          bool
-	minor, strong bool // of the commands that show amounts, and balances
-	isDryRun      bool // of the commands that post
+	minor, strong bool // of commands that print amounts, and of those that read balances
+	isDryRun      bool // of commands that post
 
-	api   *client.Client // of the commands that apiCommand makes
+	api   *client.Client // of commands that are made by apiCommand
 	units *units.Units
 
-	progress *progress // of the commands that watch
+	progress *progress // of commands that call watch
 }
 
 // jsonFlag adds the flag of commands that print JSON as well.
@@ -51,7 +51,7 @@ func (env *environment) jsonFlag(cmd *cobra.Command) {
 // openInput opens a file, or standard input for "-". size is -1 when it is not known.
 func (env *environment) openInput(ctx context.Context, name string) (file io.ReadCloser, size int64, err error) {
 	if name == "-" {
-		// A read of standard input may block for ever, and must end with ctx all the same.
+		// A read of standard input may block forever. The pipe lets it end with ctx.
 		r, w := io.Pipe()
 		go func() {
 			_, err := io.Copy(w, env.in)
@@ -70,8 +70,8 @@ func (env *environment) openInput(ctx context.Context, name string) (file io.Rea
 	return f, -1, nil
 }
 
-// openStore opens a store on this machine: it starts DynamoDB Local, connects to one that runs, or makes one in memory.
-// Stop it. Its log goes to standard error.
+// openStore opens a store on this machine: it starts DynamoDB Local, connects to one that runs, or creates the built-in
+// store. The caller must stop it. Its log goes to standard error.
 func (env *environment) openStore(ctx context.Context, o stack.Options) (*stack.Store, error) {
 	o.Log = env.logger(slog.LevelInfo)
 	return stack.Open(ctx, o)
@@ -93,8 +93,8 @@ func verbosity(verbose bool) slog.Level {
 // printJSON prints a value as JSON on a line.
 func (env *environment) printJSON(value any) error { return json.NewEncoder(env.out).Encode(value) }
 
-// printFigures prints the results of a run: names, each with its value behind it. People get one line for each, with
-// spaces for the underscores of JSON's names.
+// printFigures prints the results of a run, given as alternating names and values: as a JSON object with --json, else
+// one line for each, with spaces for the underscores in names.
 func (env *environment) printFigures(namesAndValues ...any) error {
 	object := make(map[string]any)
 	t := newList(env.out)
@@ -109,27 +109,27 @@ func (env *environment) printFigures(namesAndValues ...any) error {
 	return t.flush()
 }
 
-// ended returns how a run ended that can be continued: nil unless it was interrupted, or failed with err. again says
-// how to continue it.
-func ended(ctx context.Context, err error, again string) error {
+// resumable adds advice on how to resume a run to its error err, or to the interruption of ctx. It returns nil if there
+// was neither.
+func resumable(ctx context.Context, err error, advice string) error {
 	if ctx.Err() != nil {
-		return errors.New("interrupted: " + again)
+		return errors.New("interrupted: " + advice)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, again)
+		return fmt.Errorf("%w; %s", err, advice)
 	}
 	return nil
 }
 
-// unlessEnded is err, or nil when ctx has ended: then it only reports that the work was stopped on purpose.
-func unlessEnded(ctx context.Context, err error) error {
+// unlessDone returns err, or nil if ctx is done: the work was then stopped on purpose.
+func unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// counted returns a number with the noun that goes with it.
+// counted returns a number with its noun in the singular or the plural.
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -21,26 +21,27 @@ func (env *environment) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write all transactions as JSON lines, CSV or a book",
-		Long: `export writes all assets, accounts and transactions, in the order in which they
-were recorded, up to some 20 seconds ago.
+		Long: `export writes all assets, accounts and transactions in the order in which they
+were recorded, up to about 20 seconds ago.
 
-JSON lines are what import takes: a second ledger that imports them has the same
+"ledger import" reads the format jsonl. A ledger that imports it has the same
 balances, statements and past balances. Books of hledger and beancount have the
-same balances too; docs/books.md says how accounts, assets, costs and metadata
-are written there. CSV has one row for each posting.
+same balances too; docs/books.md explains how accounts, assets, costs and
+metadata are written there. CSV has one row for each posting.
 
-What is not in the export is said on standard error: open holds, what reversals
-reverse, members and groups. So is the cursor with which --from goes on later.`,
+Messages on standard error say what is not exported: open holds, the links from
+reversals to their transactions, members and groups. The last message is the
+command that continues the export later.`,
 		Example: `  ledger export -o books.jsonl
   ledger export --format hledger -o books.journal
   ledger export --format csv --from CURSOR`,
-		Args: named,
+		Args: argsOfUse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(export.Formats(), format) {
-				return wrongUse("--format %s: it is none of %s", format, strings.Join(export.Formats(), ", "))
+				return usageErrorf("--format %s: must be one of %s", format, strings.Join(export.Formats(), ", "))
 			}
 			if env.json && output == "" {
-				return wrongUse("--json is for what was written to --output: the export itself has its format")
+				return usageErrorf("--json needs --output, because it prints the counts on standard output")
 			}
 			api, err := env.dial(0, units.LoadingAtOnce)
 			if err != nil {
@@ -61,12 +62,12 @@ reverse, members and groups. So is the cursor with which --from goes on later.`,
 	f := cmd.Flags()
 	f.StringVar(&format, "format", "jsonl", strings.Join(export.Formats(), ", "))
 	f.StringVarP(&output, "output", "o", "", "file to write, instead of standard output")
-	f.StringVar(&from, "from", "", "cursor at which an earlier export ended; else from the beginning")
+	f.StringVar(&from, "from", "", "cursor at which an earlier export ended (default: the beginning)")
 	env.apiFlags(cmd)
 	return cmd
 }
 
-// export writes everything, and says on standard error what is not in it and where another export goes on.
+// export writes the export, and on standard error what it leaves out and how to continue it.
 func (env *environment) export(ctx context.Context, api *client.Client, c export.Config) error {
 	c.Ledger = export.Ledger{
 		Assets: api.Assets("").All(ctx), Accounts: api.Accounts("").All(ctx), OpenHolds: api.OpenHolds().All(ctx),
@@ -90,7 +91,8 @@ func (env *environment) export(ctx context.Context, api *client.Client, c export
 	_, _ = fmt.Fprintf(env.err, "%s, %s\n", counted(result.Transactions, "transaction", "transactions"),
 		counted(result.Postings, "posting", "postings"))
 	if result.Cursor != "" {
-		_, _ = fmt.Fprintf(env.err, "Go on with: ledger export --format %s --from %s\n", c.Format, result.Cursor)
+		_, _ = fmt.Fprintf(env.err, "To continue later, run: ledger export --format %s --from %s\n", c.Format,
+			result.Cursor)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,14 +20,15 @@ func (env *environment) findCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find",
 		Short: "Find transactions by time or by metadata",
-		Long: `find prints transactions, newest first: all, those of a time, or those with a
-value of metadata. Only metadata keys that the ledger indexes can be searched.
+		Long: `find prints transactions, newest first: all of them, those of a period, or those
+with a metadata value. Only metadata keys that the ledger indexes can be
+searched.
 
 --from is inclusive and --to is exclusive. Both take a time
 (2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
 --day takes one day, in UTC.
 
-The list may be about a second behind. --json prints the API's answers: one line
+The list may be about a second behind. --json prints the API's answers, one line
 for each page.`,
 		Example: `  ledger find --metadata order=1001
   ledger find --day 2026-11-22 --all
@@ -37,7 +39,7 @@ for each page.`,
 	f.Var(checked[string]{&metadata, "string", func(text string) (string, error) {
 		var ok bool
 		if by.Key, by.Value, ok = strings.Cut(text, "="); !ok || by.Key == "" || by.Value == "" {
-			return "", fmt.Errorf("it must be KEY=VALUE")
+			return "", errors.New("must be KEY=VALUE")
 		}
 		return text, nil
 	}}, "metadata", "only transactions with this metadata, KEY=VALUE")
@@ -53,13 +55,13 @@ for each page.`,
 			by.From, by.To = day, day.AddDate(0, 0, 1)
 		}
 		if !by.To.IsZero() && by.From.After(by.To) {
-			return wrongUse("--from is later than --to")
+			return usageErrorf("--from is later than --to")
 		}
 		return printPages(ctx, env, limit, env.api.Transactions(by).Page, assetsOfAll, env.printTransactions)
 	})
 }
 
-// printTransactions prints a line for each leg of each transaction: of a captured hold, for what was captured.
+// printTransactions prints a line for each leg of each transaction. The legs of a captured hold are the captured ones.
 func (env *environment) printTransactions(transactions []client.Transaction, heading bool) error {
 	t := env.legTable("POSTED AT (UTC)", heading)
 	for _, one := range transactions {
@@ -72,13 +74,13 @@ func (env *environment) printTransactions(transactions []client.Transaction, hea
 	return t.flush()
 }
 
-// legTable is a table of transactions, with a line for each leg.
+// legTable returns a table of transactions with a line for each leg.
 func (env *environment) legTable(when string, heading bool) *grid {
 	return newPage(env.out, heading, times(when), words("TRANSACTION"), words("ACCOUNT"), words("ASSET"),
 		numbers("QUANTITY"))
 }
 
-// legRows adds the lines of a transaction: at least one, of which the first says what it is.
+// legRows adds a line for each leg. The first line, which exists also without legs, has the time and the transaction.
 func (env *environment) legRows(t *grid, at, what string, one client.Transaction, legs []client.Posting) {
 	head := []string{shortTime(at), strings.TrimSpace(fmt.Sprintf("%s (%s) %s", one.ID, what, one.Description))}
 	if len(legs) == 0 {

@@ -74,7 +74,7 @@ func TestTail(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			says(t, problems.String(), "Waiting for the ledger: ", "Go on with: ledger tail --after c3\n")
+			says(t, problems.String(), "Waiting for the ledger: ", "To continue, run: ledger tail --after c3\n")
 			if strings.Count(problems.String(), "Waiting") != 1 {
 				t.Errorf("it says too much: %s", problems.String())
 			}
@@ -98,13 +98,13 @@ func TestTail(t *testing.T) {
 func TestTailThatCannotBegin(t *testing.T) {
 	s := newStub(t, map[string]string{"GET /v1/journal?after=x&limit=100": "400 invalid_cursor"})
 	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x"); code != exitFailed ||
-		strings.Contains(problems, "Go on with") {
+		strings.Contains(problems, "To continue") {
 		t.Errorf("exit %d, %s", code, problems)
 	}
 	if code, _, problems := ledger(t, nobody, "tail"); code != exitFailed {
 		t.Errorf("exit %d, %s", code, problems)
 	}
-	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x", "--from", "2026-11-22"); code != exitWrongUse {
+	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x", "--from", "2026-11-22"); code != exitUsage {
 		t.Errorf("exit %d, %s", code, problems)
 	}
 }

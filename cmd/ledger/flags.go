@@ -23,41 +23,40 @@ const (
 	defaultTable       = "ledger"
 	defaultDeadLetters = ".ledger/set-aside.jsonl" // the records that the projector cannot process
 	portMax            = 65_535
-	itemsShown         = 20 // of a list, as the API's own pages
+	itemsShown         = 20 // of a list by default, as in a page of the API
 )
 
 // flagDescription is the one flag whose text may be empty.
 const flagDescription = "description"
 
-// usageError marks an error of wrong use that a command found while it ran.
+// usageError is a usage error that a command found while it ran.
 type usageError struct{ error }
 
-// Unwrap returns the error without its mark.
 func (u usageError) Unwrap() error { return u.error }
 
-// wrongUse returns an error that ends the command with the exit code of wrong use.
-func wrongUse(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// usageErrorf returns an error that ends the command with exit code 2.
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// explainFlagError explains an amount below zero, which pflag takes for a flag.
+// explainFlagError explains the error for a negative amount, which pflag parses as a flag.
 func explainFlagError(_ *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if cluster := unknown.GetSpecifiedShortnames(); strings.TrimLeft(cluster, ".0123456789") != cluster {
-			return fmt.Errorf("-%s is taken for a flag: an amount is above zero, without a sign; "+
-				"to move it the other way, exchange the accounts", cluster)
+			return fmt.Errorf("-%s is read as a flag: an amount must be above zero; "+
+				"to move it in the other direction, swap the accounts", cluster)
 		}
 	}
 	return err
 }
 
-// checked is a flag that is checked while the command line is read, so that what it refuses is wrong use. pflag prints
-// the error of parse with the name of the flag.
+// checked is a flag whose value is validated while the command line is parsed, so that a bad value is a usage error.
+// pflag prints the error of parse after the name of the flag.
 type checked[T any] struct {
 	target *T
 	kind   string // of the value, for the help
 	parse  func(text string) (T, error)
 }
 
-// String, Type and Set make it a pflag.Value.
+// String, Type and Set implement pflag.Value.
 func (c checked[T]) String() string { return fmt.Sprint(*c.target) }
 func (c checked[T]) Type() string   { return c.kind }
 func (c checked[T]) Set(text string) error {
@@ -68,14 +67,14 @@ func (c checked[T]) Set(text string) error {
 	return err
 }
 
-// idFlag adds a flag for the id of an asset, an account or a transaction. It has no default: an empty id is refused.
+// idFlag adds a flag for an id. An empty id is refused.
 func idFlag(f *pflag.FlagSet, target *string, name, usage string) {
 	f.Var(checked[string]{target, "string", func(text string) (string, error) {
 		return text, checkID(text)
 	}}, name, usage)
 }
 
-// numberFlag adds a flag for a whole number between two bounds. math.MaxInt stands for no upper bound.
+// numberFlag adds a flag for a whole number from least to most. math.MaxInt means no upper bound.
 func numberFlag(f *pflag.FlagSet, target *int, name string, value, least, most int, usage string) {
 	*target = value
 	f.Var(checked[int]{target, "int", func(text string) (int, error) {
@@ -84,17 +83,17 @@ func numberFlag(f *pflag.FlagSet, target *int, name string, value, least, most i
 		case err == nil && least <= n && n <= most:
 			return n, nil
 		case most == math.MaxInt:
-			return 0, fmt.Errorf("it must be a whole number of at least %d", least)
+			return 0, fmt.Errorf("must be a whole number of at least %d", least)
 		}
-		return 0, fmt.Errorf("it must be a whole number from %d to %d", least, most)
+		return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
 	}}, name, usage)
 }
 
-// limitFlags adds the flags that say how much of a list is printed.
+// limitFlags adds --limit and --all, which bound how many items of a list are printed.
 func limitFlags(cmd *cobra.Command, limit *int, items string) {
 	f := cmd.Flags()
-	numberFlag(f, limit, "limit", itemsShown, 1, math.MaxInt, "greatest number of "+items)
-	f.BoolFunc("all", "all "+items, func(text string) error {
+	numberFlag(f, limit, "limit", itemsShown, 1, math.MaxInt, "maximum number of "+items)
+	f.BoolFunc("all", "print all "+items, func(text string) error {
 		isAll, err := strconv.ParseBool(text)
 		if isAll {
 			*limit = math.MaxInt
@@ -104,10 +103,10 @@ func limitFlags(cmd *cobra.Command, limit *int, items string) {
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
 
-// timeFormats are the texts that flags for times take: a time with its zone, or a day, which begins at midnight UTC.
+// timeFormats returns the formats of most time flags: a time with its zone, or a day, which begins at midnight UTC.
 func timeFormats() []string { return []string{time.RFC3339, time.DateOnly} }
 
-// timeFlag adds a flag for a time in one of some formats, without a default in the help.
+// timeFlag adds a flag for a time in one of the given formats. The help shows no default.
 func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string, usage string) {
 	f.Var(checked[time.Time]{target, "time", func(text string) (time.Time, error) {
 		return parseTime(text, formats)
@@ -115,7 +114,7 @@ func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string
 	f.Lookup(name).DefValue = ""
 }
 
-// parseTime reads a time in one of some formats. The error has an example of each.
+// parseTime parses a time in one of the given formats. The error has an example of each.
 func parseTime(text string, formats []string) (time.Time, error) {
 	example := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	examples := make([]string, len(formats))
@@ -125,15 +124,15 @@ func parseTime(text string, formats []string) (time.Time, error) {
 		}
 		examples[i] = example.Format(format)
 	}
-	return time.Time{}, errors.New("it must be like " + strings.Join(examples, " or "))
+	return time.Time{}, errors.New("must be like " + strings.Join(examples, " or "))
 }
 
 // portFlag adds the flag of commands that listen on a port.
 func portFlag(f *pflag.FlagSet, target *int, value int) {
-	numberFlag(f, target, "port", value, 0, portMax, "port to listen on; 0 takes any free one")
+	numberFlag(f, target, "port", value, 0, portMax, "port to listen on; 0 picks a free one")
 }
 
-// endpointFlag adds the flag that says where DynamoDB is.
+// endpointFlag adds --dynamodb-endpoint.
 func endpointFlag(f *pflag.FlagSet, target *string, value, usage string) {
 	*target = value
 	f.Var(checked[string]{target, "string", func(text string) (string, error) {
@@ -141,42 +140,42 @@ func endpointFlag(f *pflag.FlagSet, target *string, value, usage string) {
 	}}, "dynamodb-endpoint", usage)
 }
 
-// tableFlag adds the flag that names the table.
+// tableFlag adds --table.
 func tableFlag(f *pflag.FlagSet, target *string) {
 	f.StringVar(target, "table", defaultTable, "name of the table")
 }
 
 const flagIndexed = "indexed-metadata"
 
-// indexedFlag adds the flag that names the indexed metadata keys.
+// indexedFlag adds --indexed-metadata.
 func indexedFlag(f *pflag.FlagSet, target *string) {
 	f.StringVar(target, flagIndexed, "order",
-		"metadata keys to find transactions by: at most 5, with commas between them")
+		"metadata keys that can be searched: at most 5, separated by commas")
 }
 
-// noEmptyFlags refuses a flag with an empty text, as --id "$ORDER" has where ORDER is not set. It does not mean the
-// same as no flag. A description may be empty.
+// noEmptyFlags refuses flags with an empty text. --id "$ORDER" is empty when ORDER is not set, and must not mean the
+// same as no --id. A description may be empty.
 func noEmptyFlags(flags *pflag.FlagSet) error {
 	var errs []error
 	flags.Visit(func(f *pflag.Flag) {
 		if f.Value.Type() == "string" && f.Value.String() == "" && f.Name != flagDescription {
-			errs = append(errs, fmt.Errorf("--%s is given, and empty", f.Name))
+			errs = append(errs, fmt.Errorf("--%s must not be empty", f.Name))
 		}
 	})
 	return errors.Join(errs...)
 }
 
-// named wants the arguments that the Use of a command names; those in brackets may be left out. All of them but a
-// QUANTITY are ids.
-func named(cmd *cobra.Command, args []string) error {
-	names := strings.Fields(cmd.Use)[1:] // "balance ACCOUNT ASSET": the first is the command's own
-	needed := slices.IndexFunc(names, func(name string) bool { return name[0] == '[' })
-	if needed < 0 {
-		needed = len(names)
+// argsOfUse checks the arguments against those in the Use of a command. Arguments in brackets are optional. All
+// arguments except QUANTITY are ids.
+func argsOfUse(cmd *cobra.Command, args []string) error {
+	names := strings.Fields(cmd.Use)[1:] // the first word is the command
+	required := slices.IndexFunc(names, func(name string) bool { return name[0] == '[' })
+	if required < 0 {
+		required = len(names)
 	}
-	if len(args) < needed || len(args) > len(names) {
-		takes, given := strings.Join(names, " "), counted(int64(len(args)), "argument was", "arguments were")
-		return fmt.Errorf("it takes %s, and %s given", cmp.Or(takes, "no arguments"), given)
+	if len(args) < required || len(args) > len(names) {
+		return fmt.Errorf("expected %s, but got %s", cmp.Or(strings.Join(names, " "), "no arguments"),
+			counted(int64(len(args)), "argument", "arguments"))
 	}
 	for i, arg := range args {
 		name := strings.Trim(names[i], "[]")
@@ -190,7 +189,7 @@ func named(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// checkID returns an error unless a text can be the id of an asset, an account or a transaction.
+// checkID returns an error unless a text is a valid id.
 func checkID(text string) error {
 	if !events.ValidID(text) {
 		return fmt.Errorf("%q is not an id: %w", text, client.ErrID)
@@ -198,7 +197,7 @@ func checkID(text string) error {
 	return nil
 }
 
-// checkEndpoint returns an error unless a text is the URL of a server.
+// checkEndpoint returns an error unless a text is an http or https URL.
 func checkEndpoint(text string) error {
 	if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("%q is not an http or https URL", text)

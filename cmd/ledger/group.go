@@ -14,9 +14,9 @@ func (env *environment) groupCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "group",
 		Short: "Register groups, put accounts into them and take them out",
-		Long: `group puts accounts together. A user with a role in a group has it on all
-accounts of the group: "ledger member grant --group". An account is in at most
-10 groups.`,
+		Long: `group manages groups of accounts. A role in a group is a role on all accounts of
+the group: see "ledger member grant --group". An account is in at most 10
+groups.`,
 	}, env.groupRegisterCommand(), env.groupListCommand(), env.groupShowCommand(),
 		env.groupPlaceCommand(false), env.groupPlaceCommand(true), env.groupAccountsCommand(),
 		env.groupMembersCommand(), env.groupBalancesCommand())
@@ -26,13 +26,14 @@ accounts of the group: "ledger member grant --group". An account is in at most
 func (env *environment) groupRegisterCommand() *cobra.Command {
 	var g client.GroupRequest
 	cmd := &cobra.Command{
-		Use:     "register GROUP",
-		Short:   "Register a group",
-		Long:    `register names a group. Groups never change; the same again is no error.`,
+		Use:   "register GROUP",
+		Short: "Register a group",
+		Long: `register registers a group and prints it. If the group exists with the same
+definition, register succeeds. A group cannot be changed.`,
 		Example: `  ledger group register desk --name "The desk"`,
 	}
-	cmd.Flags().StringVar(&g.Name, "name", "", "a name for people")
-	cmd.Flags().StringVar(&g.Description, flagDescription, "", "what the group is for")
+	cmd.Flags().StringVar(&g.Name, "name", "", "name of the group")
+	cmd.Flags().StringVar(&g.Description, flagDescription, "", "description of the group")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		g.ID = args[0]
 		group, w, err := env.api.RegisterGroup(ctx, g)
@@ -47,8 +48,8 @@ func (env *environment) groupRegisterCommand() *cobra.Command {
 func (env *environment) groupShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show GROUP",
-		Short:   "Show what a group is",
-		Long:    `show prints a group. It is always strongly consistent.`,
+		Short:   "Show a group's name and description",
+		Long:    `show prints a group. The read is strongly consistent.`,
 		Example: `  ledger group show desk`,
 	}
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
@@ -78,8 +79,8 @@ func (env *environment) groupListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List groups: all, those of an account, or those of a user",
-		Long: `list prints groups by id. It may be about a second behind. --json prints the
-API's answers: one line for each page.`,
+		Long: `list prints groups by id. The list may be about a second behind. --json prints
+the API's answers, one line for each page.`,
 		Example: `  ledger group list
   ledger group list --account jane
   ledger group list --of-user u-17`,
@@ -102,7 +103,7 @@ API's answers: one line for each page.`,
 	})
 }
 
-// noAmounts is for lists without amounts.
+// noAmounts is the assets argument of printPages for lists without amounts.
 func noAmounts[T any]([]T) []string { return nil }
 
 func (env *environment) printGroups(groups []client.Group, heading bool) error {
@@ -156,9 +157,10 @@ func (env *environment) groupPlaceCommand(out bool) *cobra.Command {
 // groupAccountsCommand is `ledger group accounts`.
 func (env *environment) groupAccountsCommand() *cobra.Command {
 	return pagesCommand(env, &cobra.Command{
-		Use:     "accounts GROUP",
-		Short:   "List the accounts of a group",
-		Long:    `accounts prints the accounts of a group by id. It may be about a second behind.`,
+		Use:   "accounts GROUP",
+		Short: "List the accounts of a group",
+		Long: `accounts prints the accounts of a group by id. The list may be about a second
+behind.`,
 		Example: `  ledger group accounts desk`,
 	}, "accounts", (*client.Client).GroupAccounts, noAmounts, env.printGrouped)
 }
@@ -166,9 +168,10 @@ func (env *environment) groupAccountsCommand() *cobra.Command {
 // groupMembersCommand is `ledger group members`.
 func (env *environment) groupMembersCommand() *cobra.Command {
 	return pagesCommand(env, &cobra.Command{
-		Use:     "members GROUP",
-		Short:   "List the members of a group",
-		Long:    `members prints the members of a group by id. It may be about a second behind.`,
+		Use:   "members GROUP",
+		Short: "List the members of a group",
+		Long: `members prints the members of a group by id. The list may be about a second
+behind.`,
 		Example: `  ledger group members desk`,
 	}, "members", (*client.Client).GroupMembers, noAmounts, env.printMembers)
 }
@@ -178,10 +181,11 @@ func (env *environment) groupBalancesCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "balances GROUP",
-		Short: "Add up what the accounts of a group hold, by asset",
-		Long: `balances prints what all accounts of a group hold. The balances are added up one
-by one, so the totals are no snapshot: a transfer within the group may be
-counted on one side only. Each page reads every account once, at most 1,000.`,
+		Short: "Show the total balances of the accounts of a group, by asset",
+		Long: `balances adds up the balances of all accounts of a group. The balances are read
+one after the other, so the totals are not a snapshot: a transfer within the
+group may be counted on one side only. Each page reads all accounts, at most
+1,000.`,
 		Example: `  ledger group balances desk`,
 	}
 	limitFlags(cmd, &limit, "assets")
@@ -200,17 +204,18 @@ counted on one side only. Each page reads every account once, at most 1,000.`,
 	})
 }
 
-// printTotals prints totals as a table, and what is pending as another one where there is any.
+// printTotals prints totals as a table, and pending amounts, if there are any, as a second one.
 func (env *environment) printTotals(totals []client.GroupTotal, heading bool) error {
 	u := env.units
 	t := newPage(env.out, heading, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
 		numbers("DEBITS"), numbers("ACCOUNTS"))
 	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
-	for _, of := range totals {
-		t.row(of.Asset, u.Quantity(of.Asset, of.Quantity), u.CostCell(of.Asset, of.NetExpenditure),
-			u.Quantity(of.Asset, of.Credits), u.Quantity(of.Asset, of.Debits), fmt.Sprint(of.Accounts))
-		if !of.PendingDebits.IsZero() || !of.PendingCredits.IsZero() {
-			pending.row(of.Asset, u.Quantity(of.Asset, of.PendingDebits), u.Quantity(of.Asset, of.PendingCredits))
+	for _, total := range totals {
+		t.row(total.Asset, u.Quantity(total.Asset, total.Quantity), u.CostCell(total.Asset, total.NetExpenditure),
+			u.Quantity(total.Asset, total.Credits), u.Quantity(total.Asset, total.Debits), fmt.Sprint(total.Accounts))
+		if !total.PendingDebits.IsZero() || !total.PendingCredits.IsZero() {
+			pending.row(total.Asset, u.Quantity(total.Asset, total.PendingDebits),
+				u.Quantity(total.Asset, total.PendingCredits))
 		}
 	}
 	return t.flushWith(pending)

@@ -42,7 +42,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 func TestHelpOnNothing(t *testing.T) {
 	for _, topic := range [][]string{{"nope"}, {"account", "nope"}} {
 		code, out, problems := ledger(t, "", append([]string{"help"}, topic...)...)
-		if code != exitWrongUse || out != "" || !strings.Contains(problems, `unknown command "nope"`) {
+		if code != exitUsage || out != "" || !strings.Contains(problems, `unknown command "nope"`) {
 			t.Errorf("%v: exit %d: %s%s", topic, code, out, problems)
 		}
 	}

@@ -14,8 +14,7 @@ import (
 	"ledger.example/client"
 )
 
-// historyCommand is `ledger history`. It prints each page when it arrives, so that a history of any length needs little
-// memory.
+// historyCommand is `ledger history`. It prints each page when it arrives, so that a long history needs little memory.
 func (env *environment) historyCommand() *cobra.Command {
 	var q client.HistoryQuery
 	var limit int
@@ -23,9 +22,9 @@ func (env *environment) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history ACCOUNT",
 		Short: "Show an account's postings, newest first",
-		Long: `history prints an account's postings, newest first, over all assets or of one.
-A hold has an entry when it is placed, and another one when it ends: PENDING is
-what they add to what is pending.
+		Long: `history prints an account's postings, newest first, of all assets or of one. A
+hold has one entry when it is placed and one when it ends. PENDING is the change
+of the pending amount.
 
 --from is inclusive and --to is exclusive. Both take a time
 (2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
@@ -34,7 +33,7 @@ what they add to what is pending.
 they were posted. Note that spreadsheets may run texts that begin with = + - or
 @ as formulas.
 
---json prints the API's answers: one line for each page.`,
+--json prints the API's answers, one line for each page.`,
 		Example: `  ledger history jane
   ledger history jane --asset USD --from 2026-01-01 --to 2026-02-01 --all
   ledger history jane --csv --all > jane.csv`,
@@ -48,7 +47,7 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 	env.strongFlag(cmd, "include every acknowledged transaction; needs --asset")
 	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if !q.To.IsZero() && q.From.After(q.To) {
-			return wrongUse("--from is later than --to")
+			return usageErrorf("--from is later than --to")
 		}
 		q.Strong = env.strong
 		show := env.printPostings
@@ -61,14 +60,14 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 	return cmd
 }
 
-// printPages prints a list page by page, at most limit items. assets are those whose amounts show prints, with a
-// heading or without.
+// printPages prints a list page by page, until its end or until it has printed limit items. It loads the scales of the
+// assets that assets returns before it calls show.
 func printPages[T any](
 	ctx context.Context, env *environment, limit int,
 	page func(ctx context.Context, cursor string, most int) (client.Reply[client.List[T]], error),
 	assets func([]T) []string, show func(items []T, heading bool) error,
 ) error {
-	// A page may be shorter than asked for, even empty, and still not be the last: only the cursor tells.
+	// A page may be short or even empty without being the last one. Only a missing cursor marks the end.
 	for cursor := ""; ; {
 		r, err := page(ctx, cursor, min(client.PageLimit, limit))
 		if err != nil {
@@ -79,23 +78,23 @@ func printPages[T any](
 		if err != nil {
 			return err
 		}
-		if err := env.out.Flush(); err != nil { // whoever has stopped reading ends it
+		if err := env.out.Flush(); err != nil { // a closed pipe ends the list
 			return err
 		}
 		if r.Value.NextCursor == nil {
 			return nil
 		}
 		if limit -= len(items); limit <= 0 {
-			fmt.Fprintln(env.err, "There is more: --all prints everything, --limit as many as you say.")
+			fmt.Fprintln(env.err, "There are more. Use --all, or a larger --limit.")
 			return nil
 		}
 		cursor = *r.Value.NextCursor
 	}
 }
 
-// printPostings prints postings as a table for people. Each page is a table of its own, and only the first has a
-// heading: columns may be wider on later pages. Where entries of holds stand, there is one more column, and a heading
-// that names it.
+// printPostings prints a page of postings as a table for people. Each page is a separate table, whose columns may be
+// wider than those of the page before. Only the first page has a heading, and every page with entries of holds, because
+// these have one more column.
 func (env *environment) printPostings(postings []client.Posting, heading bool) error {
 	columns := []column{times("POSTED AT (UTC)"), words("TRANSACTION"), words("ASSET"),
 		numbers("QUANTITY"), numbers("COST")}
@@ -122,7 +121,7 @@ func (env *environment) printPostings(postings []client.Posting, heading bool) e
 	return t.flush()
 }
 
-// shortTime shows a time of the API in whole seconds, for tables; a text that is none as it is.
+// shortTime formats a time of the API in whole seconds. It returns a text that is not a time unchanged.
 func shortTime(text string) string {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -131,13 +130,13 @@ func shortTime(text string) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// csvColumns are the columns of a posting as comma-separated values (RFC 4180).
+// csvColumns returns the columns of a posting as comma-separated values (RFC 4180).
 func csvColumns() []string {
 	return []string{"posted_at", "transaction", "kind", "posting", "account", "asset", "quantity", "cost", "currency",
 		"description", "pending", "status"}
 }
 
-// csvCells are the cells of a posting. Amounts are decimals, or minor units with --minor.
+// csvCells returns the cells of a posting. Amounts are decimals, or minor units with --minor.
 func (env *environment) csvCells(p client.Posting) []string {
 	cost, currency := env.units.Cost(p.Asset, p.Cost)
 	return []string{p.PostedAt, p.Transaction, p.Kind, p.ID, p.Account, p.Asset,

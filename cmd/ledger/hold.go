@@ -11,7 +11,6 @@ import (
 	"ledger.example/client"
 )
 
-// holdStatuses are what became of holds.
 var holdStatuses = []string{client.StatusHeld, client.StatusCaptured, client.StatusReleased, client.StatusExpired}
 
 // holdCommand is `ledger hold`.
@@ -20,14 +19,14 @@ func (env *environment) holdCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "hold [ACCOUNT]",
-		Short: "List the holds of an account, or all open holds, or show one",
-		Long: `hold lists the holds that debit or credit an account, newest first, with what
-each would move on the account. Without ACCOUNT, it lists all open holds, those
-that expire first first, with what each debits. With --id, it shows one hold.
+		Short: "List the holds of an account or all open holds, or show one hold",
+		Long: `hold lists the holds that debit or credit an account, newest first, with their
+amounts on the account. Without ACCOUNT, it lists all open holds with their
+debits, in the order in which they expire. With --id, it shows one hold.
 
 "ledger transfer --hold" and "ledger trade --hold" place a hold.
 
-A list may be about a second behind. --json prints the API's answers: one line
+A list may be about a second behind. --json prints the API's answers, one line
 for each page.`,
 		Example: `  ledger hold jane
   ledger hold jane --status held --all
@@ -37,10 +36,10 @@ for each page.`,
 	idFlag(f, &id, "id", "show the hold with this id")
 	f.Var(checked[string]{&status, "string", func(text string) (string, error) {
 		if !slices.Contains(holdStatuses, text) {
-			return "", fmt.Errorf("it must be one of %s", strings.Join(holdStatuses, ", "))
+			return "", fmt.Errorf("must be one of %s", strings.Join(holdStatuses, ", "))
 		}
 		return text, nil
-	}}, "status", "only holds that are held, captured, released or expired")
+	}}, "status", "only holds with this status: held, captured, released or expired")
 	limitFlags(cmd, &limit, "holds")
 	for _, other := range []string{"status", "limit", "all"} {
 		cmd.MarkFlagsMutuallyExclusive("id", other)
@@ -48,9 +47,9 @@ for each page.`,
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		switch {
 		case id != "" && len(args) > 0:
-			return wrongUse("--id and ACCOUNT exclude each other")
+			return usageErrorf("--id and ACCOUNT cannot be used together")
 		case status != "" && len(args) == 0:
-			return wrongUse("--status needs ACCOUNT: without it, all holds are open")
+			return usageErrorf("--status needs ACCOUNT: without ACCOUNT, only open holds are listed")
 		case id != "":
 			r, err := env.api.Transaction(ctx, id)
 			if err != nil {
@@ -64,7 +63,7 @@ for each page.`,
 	})
 }
 
-// listHolds prints a list of holds: their legs on an account, or for "" their debits.
+// listHolds prints a list of holds with their legs on an account, or with their debits if account is "".
 func (env *environment) listHolds(
 	ctx context.Context, list client.Listing[client.Transaction], account string, limit int,
 ) error {
@@ -73,7 +72,7 @@ func (env *environment) listHolds(
 	})
 }
 
-// printHolds prints a line for each leg that is shown of a hold.
+// printHolds prints the legs that listHolds describes, one on each line.
 func (env *environment) printHolds(holds []client.Transaction, account string, heading bool) error {
 	third := "STATUS"
 	if account == "" {
@@ -100,7 +99,7 @@ func (env *environment) printHolds(holds []client.Transaction, account string, h
 	return t.flush()
 }
 
-// assetsOfAll returns the assets of transactions, repeated ones too.
+// assetsOfAll returns the assets of all postings, with duplicates.
 func assetsOfAll(transactions []client.Transaction) (assets []string) {
 	for _, t := range transactions {
 		assets = append(assets, assetsOf(t.Postings)...)

@@ -16,18 +16,17 @@ import (
 )
 
 const (
-	// importClients is how many requests are under way at once by default, importClientsMax the most. DynamoDB
-	// Local writes one transaction at a time: more callers only wait longer there, until they are timed out.
+	// importClients is the default of --clients. DynamoDB Local writes one transaction at a time: with more clients,
+	// requests only wait longer there, and may time out.
 	importClients    = 8
 	importClientsMax = 512
-	// importErrors is how many bad lines end an import by default: what is wrong with a file is often
-	// wrong with all of its lines.
+	// importErrors is the default of --max-errors. An error in a file is often the same on all of its lines.
 	importErrors = 20
-	// importTimeout is how long one line is retried: a ledger may be restarted meanwhile.
+	// importTimeout is how long one line is retried. It is long enough for a restart of the ledger.
 	importTimeout = 3 * time.Minute
 )
 
-// importCommand is `ledger import`. Package internal/importer reads the lines and orders them.
+// importCommand is `ledger import`. Package internal/importer reads and schedules the lines.
 func (env *environment) importCommand() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
@@ -44,27 +43,27 @@ for standard input. Each line is one JSON object:
 
   {"change":{"id":"jane","state":"frozen"}}
 
-The inner object is the body of the API's request, with the id in it. A change
-of an account waits for all earlier lines. A line
-waits for the earlier lines that register its assets and open its accounts.
-Transactions that move the same limited account are posted in the order of the
-file. Transactions that wait for nothing are sent together, up to 100 in a
-request. What a line with "effective_at" brought can be spent a second or two
-later: lines that are refused until then are tried again after all others.
+The inner object is the body of the API's request, including the id. A line
+waits for the earlier lines that register its assets and open its accounts. A
+change of an account waits for all earlier lines. Transactions of the same
+limited account are posted in the order of the file. Independent transactions
+are sent in batches of up to 100. A credit with "effective_at" can be spent only
+after a second or two. Lines that are refused because of that are retried at the
+end.
 
-You can run an import again at any time, also after it was interrupted. Lines
-that were posted before are counted as replayed. A bad line is reported with its
+You can run an import again at any time, also after an interruption. Lines that
+were posted before are counted as replayed. A bad line is reported with its
 number, the other lines continue, and the exit status is 1. After --max-errors
-bad lines it sends no more lines, but still counts the answers to those that it
-sent. It does the same if a line gets no answer within 3 minutes. If a request
-that got no answer is later refused, import waits about 10 seconds until that
+bad lines, import sends no more lines and waits for the lines in flight. It does
+the same if a line gets no answer within 3 minutes. If a request without an
+answer is refused when it is retried, import waits about 10 seconds until the
 refusal is final.
 
 A book of hledger (.journal, .hledger, .j), ledger (.ledger, .ldg, .dat) or
 beancount (.beancount, .bean) is read by that program, which must be installed.
-The whole book is checked first. If something in it cannot be imported, each
-such place is named, and nothing is sent. docs/books.md says what becomes of
-commodities, accounts, costs and tags.`,
+The whole book is checked first. If parts of it cannot be imported, import lists
+all of them and sends nothing. docs/books.md explains how commodities, accounts,
+costs and tags are imported.`,
 		Example: `  ledger import books.jsonl
   ledger import household.beancount
   ledger import all.txt --format hledger --scale EUR=2
@@ -75,25 +74,25 @@ commodities, accounts, costs and tags.`,
 		},
 	}
 	f := cmd.Flags()
-	numberFlag(f, &o.clients, "clients", importClients, 1, importClientsMax, "requests to send at the same time")
+	numberFlag(f, &o.clients, "clients", importClients, 1, importClientsMax, "number of concurrent requests")
 	numberFlag(f, &o.maxErrors, "max-errors", importErrors, 0, math.MaxInt,
-		"bad lines after which it stops; 0: never")
-	f.StringVar(&o.format, "format", "", "jsonl, hledger, ledger or beancount; else by the file's extension")
-	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; else as many as"+
-		" the book has; may be repeated")
+		"bad lines after which import stops; 0: never")
+	f.StringVar(&o.format, "format", "", "jsonl, hledger, ledger or beancount (default: by the file's extension)")
+	f.StringToIntVar(&o.scales, "scale", nil, "decimal places of a book's commodity, such as USD=2; may be repeated "+
+		"(default: as many as in the book)")
 	env.apiFlags(cmd)
 	return cmd
 }
 
-// importOptions are the flags of an import.
+// importOptions holds the flags.
 type importOptions struct {
 	clients, maxErrors int
 	format             string
 	scales             map[string]int // by commodity of a book
 }
 
-// importFile imports a file, or standard input for "-", and prints the counts. Error: also when a line
-// failed. It first asks whether the ledger is alive, so that a wrong address is one error and not one for each line.
+// importFile imports a file, or standard input for "-", and prints the counts. A failed line is an error. It pings the
+// ledger first, so that a wrong address is reported once and not for each line.
 func (env *environment) importFile(ctx context.Context, name string, o importOptions) error {
 	format, err := formatOf(name, o)
 	if err != nil {
@@ -103,13 +102,13 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	if err != nil {
 		return err
 	}
-	where := func(line int) string { return "line " + strconv.Itoa(line) }
+	position := func(line int) string { return "line " + strconv.Itoa(line) }
 	var file io.ReadCloser
 	var size int64
 	if format == formatLines {
 		file, size, err = env.openInput(ctx, name)
 	} else {
-		file, size, err = env.openBook(ctx, api, format, name, o, &where)
+		file, size, err = env.openBook(ctx, api, format, name, o, &position)
 	}
 	if err != nil {
 		return err
@@ -118,10 +117,9 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	if err := api.Ping(ctx); err != nil {
 		return err
 	}
-	// The client sends a line again until its timeout. The importer only orders the lines and counts the answers.
 	run := importer.New(importer.Config{
 		Ledger: api, Batches: api, Clients: o.clients, Failures: int64(o.maxErrors),
-		OnFailure: func(f importer.Failure) { env.say(describe(where(f.Line), f)) },
+		OnFailure: func(f importer.Failure) { env.say(describe(position(f.Line), f)) },
 	})
 	status := func(since time.Duration) (string, int64) {
 		n := run.Counts()
@@ -134,17 +132,16 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 		"cut_off", counts.CutOff); err != nil {
 		return err
 	}
-	// Every line has an id, so that the same file can be sent again.
-	again := "run it again to continue"
+	advice := "run the command again to continue"
 	if counts.CutOff > 0 {
-		again = counted(counts.CutOff, "line", "lines") + " cut off: " + again
+		advice = counted(counts.CutOff, "line", "lines") + " cut off without an answer; " + advice
 	}
 	switch {
 	case ctx.Err() == nil && errors.Is(runErr, importer.ErrFailures):
-		return fmt.Errorf("stopped after %s: correct them and run it again, or let it go on with --max-errors 0",
+		return fmt.Errorf("stopped after %s: correct them and run the command again, or use --max-errors 0",
 			counted(counts.Failed, "bad line", "bad lines"))
 	case runErr != nil:
-		return ended(ctx, runErr, again)
+		return resumable(ctx, runErr, advice)
 	case counts.Failed > 0:
 		return fmt.Errorf("%d of %s failed", counts.Failed, counted(counts.Lines(), "line", "lines"))
 	}
@@ -162,20 +159,14 @@ var fieldsOf = map[client.Kind]string{
 		"settle",
 }
 
-// describe names a bad line for people: where it stands, its kind and id if they could be read, and what is wrong.
-func describe(where string, f importer.Failure) string {
+// describe describes a bad line for people: its position, its kind and id if they could be read, and the error.
+func describe(position string, f importer.Failure) string {
 	if refused, ok := errors.AsType[*client.Error](f.Err); ok && refused.Code == client.CodeMalformedBody {
-		// The API names the fields that it does not know; the line says which there are.
+		// The error of the API names the unknown fields only.
 		f.Err = fmt.Errorf("%w\n  the fields of %s: %s", f.Err, f.Kind, fieldsOf[f.Kind])
 	}
 	if f.ID == "" {
-		return fmt.Sprintf("%s: %v", where, f.Err)
+		return fmt.Sprintf("%s: %v", position, f.Err)
 	}
-	return fmt.Sprintf("%s: %s %q: %v", where, f.Kind, f.ID, f.Err)
+	return fmt.Sprintf("%s: %s %q: %v", position, f.Kind, f.ID, f.Err)
 }
-
-// The importer sends by the client.
-var (
-	_ importer.Ledger  = (*client.Client)(nil)
-	_ importer.Batches = (*client.Client)(nil)
-)

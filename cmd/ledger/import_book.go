@@ -12,17 +12,17 @@ import (
 	"ledger.example/internal/books"
 )
 
-// formatLines is the format of our own JSON lines.
+// formatLines is the format of JSON lines.
 const formatLines = "jsonl"
 
-// formatOfExtension are the formats by the extensions of files. Everything else holds JSON lines.
+// formatOfExtension has the formats of books by file extension. Files with other extensions have JSON lines.
 var formatOfExtension = map[string]string{
 	".journal": "hledger", ".hledger": "hledger", ".j": "hledger",
 	".ledger": "ledger", ".ldg": "ledger", ".dat": "ledger",
 	".beancount": "beancount", ".bean": "beancount",
 }
 
-// formatOf is the format of a file, by --format or its extension.
+// formatOf returns the format of a file: --format, or that of its extension.
 func formatOf(name string, o importOptions) (string, error) {
 	format := o.format
 	if format == "" {
@@ -31,26 +31,26 @@ func formatOf(name string, o importOptions) (string, error) {
 	switch {
 	case format == "" || format == formatLines:
 		if len(o.scales) > 0 {
-			return "", wrongUse("--scale is for books of %s", books.Formats)
+			return "", usageErrorf("--scale is for books of %s", books.Formats)
 		}
 		return formatLines, nil
 	case !books.IsFormat(format):
-		return "", wrongUse("--format %s: it is none of %s, %s", format, formatLines, books.Formats)
+		return "", usageErrorf("--format %s: must be one of %s, %s", format, formatLines, books.Formats)
 	case name == "-":
-		return "", wrongUse("a book of %s must be a file: it may include others", format)
+		return "", usageErrorf("a book of %s must be a file, because it may include other files", format)
 	}
 	for commodity, scale := range o.scales {
 		if scale < 0 || scale > events.ScaleMax {
-			return "", wrongUse("--scale %s=%d: it must be 0 to %d", commodity, scale, events.ScaleMax)
+			return "", usageErrorf("--scale %s=%d: must be 0 to %d", commodity, scale, events.ScaleMax)
 		}
 	}
 	return format, nil
 }
 
-// openBook reads a book by its program, checks all of it, and returns it as lines to import. where is set to name a
-// line's place in the book. Error: also when something in the book cannot be imported.
+// openBook reads a book with its program, validates all of it, and returns it as lines to import. It sets position to a
+// function that returns the position of a line in the book. It is an error if any part of the book cannot be imported.
 func (env *environment) openBook(
-	ctx context.Context, api *client.Client, format, name string, o importOptions, where *func(line int) string,
+	ctx context.Context, api *client.Client, format, name string, o importOptions, position *func(line int) string,
 ) (io.ReadCloser, int64, error) {
 	book, err := books.Read(ctx, format, name)
 	if err != nil {
@@ -68,13 +68,13 @@ func (env *environment) openBook(
 		_, _ = fmt.Fprintln(env.err, p)
 	}
 	if len(problems) > 0 {
-		return nil, 0, fmt.Errorf("%s cannot be imported: nothing was sent",
-			counted(int64(len(problems)), "place", "places"))
+		return nil, 0, fmt.Errorf("the book has %s: nothing was imported",
+			counted(int64(len(problems)), "problem", "problems"))
 	}
 	for _, note := range lines.Notes {
 		_, _ = fmt.Fprintln(env.err, note)
 	}
-	*where = func(line int) string {
+	*position = func(line int) string {
 		if at := lines.Positions[line-1].String(); at != "" {
 			return at
 		}

@@ -44,7 +44,7 @@ func TestAnImportOfBadLinesStops(t *testing.T) {
 		says         string
 	}{
 		"import - --json --clients 1":                  {20, 20, "stopped after 20 bad lines"},
-		"import - --json --clients 1 --max-errors 3":   {3, 3, "stopped after 3 bad lines: correct them and run it again, or let it go on with --max-errors 0"},
+		"import - --json --clients 1 --max-errors 3":   {3, 3, "stopped after 3 bad lines: correct them and run the command again, or use --max-errors 0"},
 		"import - --json --clients 1 --max-errors 0":   {100, 100, "100 of 100 lines failed"},
 		"import - --json --clients 1 --max-errors 100": {100, 100, "stopped after 100 bad lines"},
 	} {
@@ -74,7 +74,7 @@ func TestAnImportOfASilentInputEnds(t *testing.T) {
 	defer feed.Close()
 	go func() { _, _ = io.WriteString(feed, `{"asset":{"id":"USD"}}`+"\n") }()
 	code, out, problems := ledgerIn(ctx, nil, input, "import", "-", "--url", s.URL)
-	if code != exitFailed || !strings.Contains(problems, "run it again to continue") || !strings.Contains(out, "replayed") {
+	if code != exitFailed || !strings.Contains(problems, "run the command again to continue") || !strings.Contains(out, "replayed") {
 		t.Errorf("exit %d, %s, %s", code, out, problems)
 	}
 }
@@ -94,7 +94,7 @@ func TestAnInterruptedImportSaysWhatWasCutOff(t *testing.T) {
 	}))
 	defer s.Close()
 	code, out, problems := ledgerIn(ctx, nil, strings.NewReader(`{"asset":{"id":"USD"}}`), "import", "-", "--json", "--url", s.URL)
-	const want = "interrupted: 1 line cut off: run it again to continue\n"
+	const want = "interrupted: 1 line cut off without an answer; run the command again to continue\n"
 	if code != exitFailed || problems != want || out != `{"cut_off":1,"failed":0,"new":0,"replayed":0}`+"\n" {
 		t.Errorf("exit %d, %s, %s", code, out, problems)
 	}

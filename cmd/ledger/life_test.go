@@ -104,22 +104,22 @@ func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
 		"transfer jane shop 1 USD --hold --expires -3d":  {2, "36h or 7d"},
 		"transfer jane shop 1 USD --hold --expires=":     {2, "--expires"},
 		"transfer jane shop 1 USD --hold --expires soon": {2, "36h or 7d"},
-		"capture":                                {2, "it takes ID [QUANTITY], and 0 arguments were given"},
-		"capture a b c":                          {2, "it takes ID [QUANTITY], and 3 arguments were given"},
+		"capture":                                {2, "expected ID [QUANTITY], but got 0 arguments"},
+		"capture a b c":                          {2, "expected ID [QUANTITY], but got 3 arguments"},
 		"capture a/b":                            {2, `ID: "a/b" is not an id`},
 		"capture stay-7 1.005":                   {2, "3 decimal places, and there are at most 2"},
 		"capture stay-7 --cost 1":                {2, "--cost needs QUANTITY"},
-		"capture stay-7 1 --posting 1":           {2, "--posting and QUANTITY exclude each other"},
-		"capture stay-7 --posting 1":             {2, "--posting is given 1 time, and stay-7 has 2 postings"},
+		"capture stay-7 1 --posting 1":           {2, "--posting and QUANTITY cannot be used together"},
+		"capture stay-7 --posting 1":             {2, "--posting is given 1 time, but stay-7 has 2 postings"},
 		"capture stay-7 --posting 1 --posting x": {2, `"x" is not a decimal number`},
 		"capture t-1 1.5":                        {2, "there are at most 0"},
 		"capture unknown":                        {1, "not_found"},
 		"capture unknown 1":                      {1, "not_found"},
-		"release":                                {2, "it takes ID, and 0"},
+		"release":                                {2, "expected ID, but got 0"},
 		"release unknown":                        {1, "not_found"},
 		"reverse unknown --id r-1":               {1, "not_found"},
 		"reverse stay-7 --id a/b":                {2, "--id"},
-		"hold jane --id stay-7":                  {2, "--id and ACCOUNT exclude each other"},
+		"hold jane --id stay-7":                  {2, "--id and ACCOUNT cannot be used together"},
 		"hold --status held":                     {2, "--status needs ACCOUNT"},
 		"hold jane --status open":                {2, "held, captured, released, expired"},
 		"hold jane --limit 1 --all":              {2, "[all limit] were all set"},
@@ -127,14 +127,14 @@ func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
 		"account nonsense":                       {2, `unknown command "nonsense"`},
 		"account list jane":                      {2, "unknown command"},
 		"account change jane":                    {2, "at least one of the flags"},
-		"account change jane --name=":            {2, "--name is given, and empty"},
-		"account change jane --profile []":       {2, "it must be a JSON object"},
-		"account change jane --profile null":     {2, "it must be a JSON object"},
+		"account change jane --name=":            {2, "--name must not be empty"},
+		"account change jane --profile []":       {2, "must be a JSON object"},
+		"account change jane --profile null":     {2, "must be a JSON object"},
 		"account change jane --overdraft 5":      {2, "is not asset:amount"},
 		"account change jane --overdraft none --overdraft USD:1":  {2, "is not asset:amount"},
 		"account change jane --overdraft USD:1.005":               {2, "at most 2"},
 		"account change jane --overdraft USD:1 --overdraft USD:2": {2, "given twice"},
-		"account freeze": {2, "it takes ACCOUNT"},
+		"account freeze": {2, "expected ACCOUNT"},
 	} {
 		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
 		if code != c.code || out != "" || !strings.Contains(problems, c.says) {
@@ -167,8 +167,8 @@ func TestAHoldExpiresInSoMuchTime(t *testing.T) {
 		}
 	}
 	p := postFlags{id: "t-1", isHold: true, expires: expiry{in: time.Hour}}
-	if err := p.complete(); err != nil || !strings.HasSuffix(p.again(), " --id t-1 --expires "+p.hold.ExpiresAt.Format(time.RFC3339)) {
-		t.Errorf("%+v, %v: again with %s", p.hold, err, p.again())
+	if err := p.complete(); err != nil || !strings.HasSuffix(p.retryAdvice(), " --id t-1 --expires "+p.hold.ExpiresAt.Format(time.RFC3339)) {
+		t.Errorf("%+v, %v: again with %s", p.hold, err, p.retryAdvice())
 	}
 }
 
@@ -178,7 +178,7 @@ func TestPostIsToldOnce(t *testing.T) {
 	for args, want := range map[string]string{
 		"post":                               "either a FILE",
 		"post file --debit a:USD:1":          "either a FILE",
-		"post file --id t-1":                 "--id stands in FILE",
+		"post file --id t-1":                 "--id cannot be used with FILE",
 		"post --debit a:USD":                 "account:asset:quantity",
 		"post --debit a:USD:-1":              "above zero",
 		"post --debit a:USD:1.001 --id t-1":  "decimal places",
@@ -188,7 +188,7 @@ func TestPostIsToldOnce(t *testing.T) {
 		"asset add USD --name n --scale 1.5": "scale",
 	} {
 		code, out, problems := ledger(t, s.URL, strings.Fields(args)...)
-		if code != exitWrongUse || out != "" || !strings.Contains(problems, want) {
+		if code != exitUsage || out != "" || !strings.Contains(problems, want) {
 			t.Errorf("%s: exit %d, %s%s", args, code, out, problems)
 		}
 	}

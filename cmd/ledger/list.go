@@ -9,8 +9,8 @@ import (
 	"ledger.example/client"
 )
 
-// listCommand is a command `list` of what has ids, such as accounts, that begin with a prefix. idPrefix is one for the
-// examples. print prints some of them as a table.
+// listCommand returns the `list` command of parent, which lists entities, such as accounts, whose ids begin with
+// --prefix. idPrefix is a prefix for the example. print prints one page.
 func listCommand[T any](
 	env *environment, parent, what, idPrefix string, list func(*client.Client, string) client.Listing[T],
 	print func(items []T, heading bool) error,
@@ -20,8 +20,8 @@ func listCommand[T any](
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: fmt.Sprintf("List %s by id", what),
-		Long: fmt.Sprintf(`list prints %s by id. It may be about a second behind. --json prints the
-API's answers: one line for each page.`, what),
+		Long: fmt.Sprintf(`list prints %s by id. The list may be about a second behind. --json
+prints the API's answers, one line for each page.`, what),
 		Example: fmt.Sprintf("  ledger %[1]s list\n  ledger %[1]s list --prefix %[2]s --all", parent, idPrefix),
 		Args:    cobra.NoArgs,
 	}
@@ -32,7 +32,7 @@ API's answers: one line for each page.`, what),
 	})
 }
 
-// parent completes a command that only has commands below it.
+// parent completes a command that only has subcommands.
 func parent(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -40,8 +40,8 @@ func parent(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// pagesCommand completes a command that prints a list of what its argument names. list returns that list; assets and
-// print are as of printPages.
+// pagesCommand completes a command that prints a list for its argument. list returns the list; assets and print are
+// those of printPages.
 func pagesCommand[T any](
 	env *environment, cmd *cobra.Command, items string, list func(*client.Client, string) client.Listing[T],
 	assets func([]T) []string, print func(items []T, heading bool) error,

@@ -6,16 +6,16 @@ import (
 	"ledger.example/internal/units"
 )
 
-// meCommand is `ledger me`: it shows who the API takes the caller for.
+// meCommand is `ledger me`.
 func (env *environment) meCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "me",
-		Short: "Show who you are to the ledger",
-		Long: `Show who the ledger takes you for, and as what: a service or an administrator,
-who may do everything, or a user, who may do what roles allow.`,
+		Short: "Show how the ledger identifies you",
+		Long: `me prints how the ledger identifies you: as a service or an administrator, who
+may do everything, or as a user, who may do what their roles allow.`,
 		Example: `  ledger me
   ledger me --user u-17`,
-		Args: named,
+		Args: argsOfUse,
 	}
 	env.apiFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

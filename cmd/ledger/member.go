@@ -13,16 +13,16 @@ import (
 func (env *environment) memberCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "member",
-		Short: "Grant users roles, on accounts and in groups",
+		Short: "Grant and revoke roles on accounts and in groups",
 		Long: `member grants and revokes the roles of users. A viewer reads, an operator also
 posts, an owner also grants. A role in a group is a role on all its accounts.`,
 	}, env.memberGrantCommand(), env.memberRevokeCommand(), env.memberListCommand())
 }
 
-// ownerFlags adds the flags that say what a role is on: one of them is needed.
+// ownerFlags adds --account and --group, of which one is required.
 func ownerFlags(cmd *cobra.Command, m *client.Member) {
-	idFlag(cmd.Flags(), &m.Account, "account", "the account that the role is on")
-	idFlag(cmd.Flags(), &m.Group, "group", "the group that the role is in")
+	idFlag(cmd.Flags(), &m.Account, "account", "account on which the role is")
+	idFlag(cmd.Flags(), &m.Group, "group", "group in which the role is")
 	cmd.MarkFlagsMutuallyExclusive("account", "group")
 	cmd.MarkFlagsOneRequired("account", "group")
 }
@@ -31,10 +31,10 @@ func ownerFlags(cmd *cobra.Command, m *client.Member) {
 func (env *environment) memberGrantCommand() *cobra.Command {
 	var m client.Member
 	cmd := &cobra.Command{
-		Use:   "grant MEMBER ROLE",
+		Use:   "grant USER ROLE",
 		Short: "Grant a user a role",
-		Long: `grant gives a user a role: viewer, operator or owner. It replaces the role that
-the user had there.`,
+		Long: `grant grants a user a role: viewer, operator or owner. It replaces the role that
+the user has there.`,
 		Example: `  ledger member grant u-17 viewer --account jane
   ledger member grant u-17 operator --group desk`,
 	}
@@ -49,9 +49,9 @@ the user had there.`,
 func (env *environment) memberRevokeCommand() *cobra.Command {
 	var m client.Member
 	cmd := &cobra.Command{
-		Use:     "revoke MEMBER",
+		Use:     "revoke USER",
 		Short:   "Revoke a user's role",
-		Long:    `revoke takes a user's role away. It is no error when the user had none.`,
+		Long:    `revoke revokes a user's role. It succeeds if the user has no role there.`,
 		Example: `  ledger member revoke u-17 --account jane`,
 	}
 	ownerFlags(cmd, &m)
@@ -65,11 +65,11 @@ func (env *environment) memberRevokeCommand() *cobra.Command {
 func (env *environment) printMember(ctx context.Context, m client.Member,
 	change func(context.Context, client.Member) (client.Member, client.Written, error),
 ) error {
-	is, w, err := change(ctx, m)
+	changed, w, err := change(ctx, m)
 	if err != nil {
 		return err
 	}
-	return env.print(ctx, w.Raw, nil, func() error { return env.printMembers([]client.Member{is}, true) })
+	return env.print(ctx, w.Raw, nil, func() error { return env.printMembers([]client.Member{changed}, true) })
 }
 
 // memberListCommand is `ledger member list`.
@@ -79,9 +79,9 @@ func (env *environment) memberListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List members of an account or a group, or accounts of a user",
-		Long: `list prints who has a role on an account or in a group. With --of-user it prints
-the accounts that a user reaches: first by roles on them, then through groups.
-It may be about a second behind.`,
+		Long: `list prints the members of an account or of a group. With --of-user, it prints
+the accounts on which a user has a role: first the direct roles, then those
+through groups. The list may be about a second behind.`,
 		Example: `  ledger member list --account jane
   ledger member list --of-user u-17`,
 		Args: cobra.NoArgs,

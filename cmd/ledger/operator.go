@@ -21,38 +21,35 @@ import (
 )
 
 const (
-	// operatorTimeout bounds all that is asked before an operator's command begins: who has no credentials or names a
-	// wrong table learns it within five seconds.
-	operatorTimeout = 4500 * time.Millisecond
-	// codeAccessDenied is DynamoDB's answer to who may not ask.
+	// operatorTimeout bounds the requests before an operator's command begins, so that missing credentials or a wrong
+	// table are reported within five seconds.
+	operatorTimeout  = 4500 * time.Millisecond
 	codeAccessDenied = "AccessDeniedException"
 )
 
-// operator says on which table the commands of operators work: verify, rebuild, redrive. They go to the table itself,
-// not through the API.
+// operator holds the flags that name the table of verify, rebuild and redrive. These commands use the table directly,
+// not the API.
 type operator struct {
-	table    string // must exist: no operator's command creates one
-	endpoint string // of DynamoDB Local; "": AWS, by the SDK's standard configuration
+	table    string // must exist
+	endpoint string // of DynamoDB Local; "" for AWS
 	region   string
 	profile  string
-	indexed  string // metadata keys, with commas between them
+	indexed  string // metadata keys, separated by commas
 }
 
-// flags adds the flags that name the table.
 func (o *operator) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	tableFlag(f, &o.table)
 	endpointFlag(f, &o.endpoint, "", "URL of DynamoDB Local (default: DynamoDB in AWS)")
-	f.StringVar(&o.region, "region", "", "AWS region of the table (default: the environment's, or the profile's)")
-	f.StringVar(&o.profile, "profile", "", "AWS profile (default: the environment's)")
-	f.StringVar(&o.indexed, flagIndexed, "", "the ledger's indexed metadata keys, with commas between them (default: "+
+	f.StringVar(&o.region, "region", "", "AWS region of the table (default: that of the environment or the profile)")
+	f.StringVar(&o.profile, "profile", "", "AWS profile (default: that of the environment)")
+	f.StringVar(&o.indexed, flagIndexed, "", "the ledger's indexed metadata keys, separated by commas (default: "+
 		app.VariableIndexed+")")
 	cmd.MarkFlagsMutuallyExclusive("dynamodb-endpoint", "region")
 	cmd.MarkFlagsMutuallyExclusive("dynamodb-endpoint", "profile")
 }
 
-// arguments are the flags that name the same table again, each after a space. verify adds them to the commands that it
-// suggests, so that they can be pasted.
+// arguments returns the flags of o, each after a space, for the commands that verify suggests.
 func (o *operator) arguments() string {
 	text := ""
 	for _, f := range [][2]string{
@@ -66,68 +63,66 @@ func (o *operator) arguments() string {
 	return text
 }
 
-// open returns a client of the store and the indexed metadata keys, once it is certain that the client has credentials
-// and that the table is the ledger's. Its errors say what to set, and come within five seconds. The table is described
-// for that, unless the operator's role may not: then the first read shows it. It needs no stream: one that was restored
-// from a backup has none.
+// open returns a client of the store and the indexed metadata keys. It checks the credentials and, by DescribeTable,
+// that the table is a ledger's. A role without the permission for DescribeTable skips that check. A table without a
+// stream is accepted, because a table that was restored from a backup has none. Errors say what to set, and come within
+// five seconds.
 func (o *operator) open(ctx context.Context) (client *dynamodb.Client, keys []string, err error) {
 	if keys, err = projections.ParseIndexed(o.indexed); err != nil {
-		return nil, nil, wrongUse("--%s %v", flagIndexed, err)
+		return nil, nil, usageErrorf("--%s %v", flagIndexed, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, operatorTimeout)
 	defer cancel()
 	c, err := o.config(limited)
 	if err != nil {
-		return nil, nil, unlessOver(ctx, err)
+		return nil, nil, orCause(ctx, err)
 	}
 	client = ddb.NewClient(c)
 	if _, err := c.Credentials.Retrieve(limited); err != nil {
-		return nil, nil, noCredentials(unlessOver(ctx, err))
+		return nil, nil, noCredentials(orCause(ctx, err))
 	}
-	// The table's description shows whether it is a ledger's, before anything is read or written.
 	_, err = ddb.CheckTable(limited, client, o.table)
 	schema, isSchema := errors.AsType[*ddb.SchemaError](err)
 	refused, isRefused := errors.AsType[smithy.APIError](err)
 	switch {
 	case err == nil, isSchema && schema.OnlyStream, isRefused && refused.ErrorCode() == codeAccessDenied:
 		return client, keys, nil
-	case isSchema: // and no word of deleting it
-		return nil, nil, fmt.Errorf("table %s is not a ledger's: %s: name another by --table", schema.Table,
+	case isSchema: // the error's own text suggests deleting the table, so it is not used
+		return nil, nil, fmt.Errorf("table %s is not a ledger's table: %s: give another one with --table", schema.Table,
 			strings.Join(schema.Differences, "; "))
 	case errors.Is(err, ddb.ErrNoTable):
-		return nil, nil, fmt.Errorf("%w: name it by --table, and where it is by --dynamodb-endpoint, or --region and "+
-			"--profile", err)
+		return nil, nil, fmt.Errorf("%w: give its name with --table, and its place with --dynamodb-endpoint, or with "+
+			"--region and --profile", err)
 	}
-	return nil, nil, unlessOver(ctx, err)
+	return nil, nil, orCause(ctx, err)
 }
 
-// config returns where the store is and how requests to it are signed. An account's credentials are never sent to a
-// local endpoint.
+// config returns the SDK's configuration. Credentials of an AWS account are never sent to --dynamodb-endpoint.
 func (o *operator) config(ctx context.Context) (aws.Config, error) {
 	if o.endpoint != "" {
 		return dynamolocal.Config(o.endpoint), nil
 	}
 	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(o.region), config.WithSharedConfigProfile(o.profile),
-		config.WithLogger(logging.Nop{})) // what goes wrong is in the errors
+		config.WithLogger(logging.Nop{})) // errors are returned
 	if err != nil {
-		return aws.Config{}, fmt.Errorf("AWS's configuration: %w", err)
+		return aws.Config{}, fmt.Errorf("the AWS configuration: %w", err)
 	}
 	if c.Region == "" {
-		return aws.Config{}, errors.New("the table's region is not known: give --region, or set AWS_REGION; for " +
+		return aws.Config{}, errors.New("the AWS region is not known: give --region, or set AWS_REGION; for " +
 			"DynamoDB Local, give --dynamodb-endpoint")
 	}
 	return c, nil
 }
 
-// noCredentials says which credentials to set. The SDK's own errors name none of these ways.
+// noCredentials adds to an error of the SDK how to set credentials.
 func noCredentials(err error) error {
 	return fmt.Errorf("there are no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give "+
-		"--profile (and `aws sso login` where the profile wants it); for DynamoDB Local, give "+
+		"--profile (with SSO, run `aws sso login` first); for DynamoDB Local, give "+
 		"--dynamodb-endpoint: %w", err)
 }
 
-// unlessOver is err, or why ctx ended when it has.
-func unlessOver(ctx context.Context, err error) error {
+// orCause returns the cause of the end of ctx, or err if ctx is not done.
+func orCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

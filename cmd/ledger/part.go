@@ -9,7 +9,7 @@ import (
 	"ledger.example/client"
 )
 
-// partFlags hold what a capture or a reversal takes of a transaction. When nothing is named, that is all there is.
+// partFlags holds the flags for the part of a transaction that is captured or reversed. Without any, it is all of it.
 type partFlags struct {
 	cost     string
 	postings []string
@@ -18,28 +18,27 @@ type partFlags struct {
 // partHelp is the help of commands that take a part.
 const partHelp = `
 
-Without QUANTITY, it takes all that there is. Of a transfer, QUANTITY takes a
-part; of a trade, QUANTITY and --cost do, and the cash of a settled trade
-follows the cost. Of any other transaction, one --posting for each posting
-names QUANTITY or QUANTITY,COST, in the order of the postings and with their
-signs; 0 takes nothing of it.`
+Without QUANTITY, the command takes all that is left. For a part of a transfer,
+give QUANTITY. For a part of a trade, give QUANTITY and --cost; the cash of a
+settled trade follows the cost. For a part of any other transaction, give one
+--posting for each posting, in the order of the postings and with their signs:
+QUANTITY or QUANTITY,COST. 0 leaves a posting out.`
 
-// flags adds the flags.
 func (p *partFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.cost, "cost", "", "the part of a trade's cost, with QUANTITY (default: 0)")
+	f.StringVar(&p.cost, "cost", "", "part of a trade's cost, with QUANTITY (default: 0)")
 	f.StringArrayVar(&p.postings, "posting", nil,
-		"`quantity[,cost]` to take of a posting; one for each posting")
+		"`quantity[,cost]`: part of a posting; one for each posting")
 	cmd.MarkFlagsMutuallyExclusive("cost", "posting")
 }
 
-// read returns the part that flags and arguments name of a transaction, which it reads for the scales of its assets.
+// read returns the part that the flags and arguments describe. It reads the transaction for the scales of its assets.
 func (p *partFlags) read(ctx context.Context, env *environment, id string, quantity []string) (client.Part, error) {
 	switch {
 	case len(quantity) > 0 && p.postings != nil:
-		return client.Part{}, wrongUse("--posting and QUANTITY exclude each other")
+		return client.Part{}, usageErrorf("--posting and QUANTITY cannot be used together")
 	case len(quantity) == 0 && p.cost != "":
-		return client.Part{}, wrongUse("--cost needs QUANTITY")
+		return client.Part{}, usageErrorf("--cost needs QUANTITY")
 	case len(quantity) == 0 && p.postings == nil:
 		return client.Part{}, nil
 	}
@@ -60,12 +59,12 @@ func (p *partFlags) read(ctx context.Context, env *environment, id string, quant
 	return part, err
 }
 
-// readPostings reads what each --posting takes.
+// readPostings parses each --posting.
 func (p *partFlags) readPostings(
 	ctx context.Context, env *environment, id string, assets []string,
 ) (client.Part, error) {
 	if len(p.postings) != len(assets) && !env.minor {
-		return client.Part{}, wrongUse("--posting is given %s, and %s has %s",
+		return client.Part{}, usageErrorf("--posting is given %s, but %s has %s",
 			counted(int64(len(p.postings)), "time", "times"), id, counted(int64(len(assets)), "posting", "postings"))
 	}
 	taken := make([]client.Taken, len(p.postings))
@@ -83,8 +82,8 @@ func (p *partFlags) readPostings(
 	return client.Part{Postings: taken}, nil
 }
 
-// assetsOfTransaction returns the asset of each posting of a transaction. In minor units no scale is needed: nothing is
-// asked, and there is one asset, without a name.
+// assetsOfTransaction returns the asset of each posting of a transaction, and loads their scales. With --minor, no
+// scale is needed: it sends no request, and returns one asset with an empty id.
 func (env *environment) assetsOfTransaction(ctx context.Context, id string) ([]string, error) {
 	if env.minor {
 		return []string{""}, nil

@@ -13,13 +13,14 @@ import (
 	"ledger.example/internal/plot"
 )
 
-// plotFlag adds the flag that names a folder for plots.
+// plotFlag adds --plot.
 func plotFlag(f *pflag.FlagSet, folder *string, what string) {
-	f.StringVar(folder, "plot", "", "folder in which to draw "+what+" as SVG")
+	f.StringVar(folder, "plot", "", "directory in which to write "+what+" as SVG files")
 }
 
-// mayPlot returns an error if plots could not be written into a folder: then nothing need be run first.
-func mayPlot(folder string) error {
+// checkPlotFolder returns an error if a folder cannot be written to. It is called before a long run, whose plots would
+// be lost.
+func checkPlotFolder(folder string) error {
 	if folder == "" {
 		return nil
 	}
@@ -36,7 +37,7 @@ func mayPlot(folder string) error {
 	return nil
 }
 
-// plot writes plots, if a folder for them is given.
+// plot writes plots into a folder, unless it is "".
 func (env *environment) plot(folder string, plots []plot.Plot) error {
 	if folder == "" {
 		return nil
@@ -48,7 +49,7 @@ func (env *environment) plot(folder string, plots []plot.Plot) error {
 	return nil
 }
 
-// auditPlots are pictures of what an audit read, and of what it found.
+// auditPlots returns plots of the items that an audit read, and of its findings.
 func auditPlots(r audit.Report) []plot.Plot {
 	note := "The table is sound."
 	if !r.Sound() {

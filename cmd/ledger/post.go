@@ -21,13 +21,13 @@ func (env *environment) postCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "post [FILE]",
 		Short: "Post a transaction of any number of postings",
-		Long: `post posts a transaction and prints it. Each --debit takes a quantity from an
-account, each --credit gives one: account, asset and quantity, with colons
-between them. For each asset, what is taken must be what is given.
+		Long: `post posts a transaction and prints it. Each --debit takes a quantity of an
+asset from an account, and each --credit adds one. For each asset, the debits
+and the credits must have the same sum.
 
-Instead, FILE holds the transaction as JSON, as the API takes it, with amounts
-in minor units; "-" is standard input. Then --id and the other flags of the
-transaction stand in it.` + holdHelp + idHelp,
+Alternatively, FILE has the transaction as JSON, in the format of the API, with
+amounts in minor units; "-" is standard input. The id and all other fields of
+the transaction are then in FILE, not in flags.` + holdHelp + idHelp,
 		Example: `  ledger post --debit jane:USD:25.00 --credit shop:USD:24.00 \
     --credit fees:USD:1.00 --id order-1001
   ledger post transaction.json --dry-run`,
@@ -42,19 +42,19 @@ transaction stand in it.` + holdHelp + idHelp,
 			return err
 		})
 	}
-	legFlags("debit", "-", "`account:asset:quantity` to take")
-	legFlags("credit", "", "`account:asset:quantity` to give")
+	legFlags("debit", "-", "`account:asset:quantity` to take from the account")
+	legFlags("credit", "", "`account:asset:quantity` to add to the account")
 	p.flags(f)
 	p.holdFlags(f)
 	env.dryRunFlag(cmd)
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		if (len(args) == 1) == (len(legs) > 0) {
-			return wrongUse("give either a FILE, or each posting as --debit or --credit")
+			return usageErrorf("give either a FILE, or each posting as --debit or --credit")
 		}
 		if len(args) == 1 {
 			for _, name := range []string{"id", flagDescription, "metadata", "hold", "expires", "effective-at"} {
 				if f.Changed(name) {
-					return wrongUse("--%s stands in FILE", name)
+					return usageErrorf("--%s cannot be used with FILE, which has this field", name)
 				}
 			}
 			t, err := env.transactionFrom(ctx, args[0])
@@ -76,14 +76,14 @@ transaction stand in it.` + holdHelp + idHelp,
 			}
 			t.Postings = append(t.Postings, client.Leg{Account: l.account, Asset: l.asset, Quantity: quantity})
 		}
-		return env.post(ctx, t, p.again())
+		return env.post(ctx, t, p.retryAdvice())
 	})
 }
 
-// legFlag is a posting as a flag gives it.
+// legFlag is the value of --debit or --credit.
 type legFlag struct{ sign, account, asset, quantity string }
 
-// parseLeg reads account:asset:quantity. An account's id may hold colons. An asset's may not here: FILE takes it.
+// parseLeg parses account:asset:quantity. The account's id may have colons. An asset whose id has colons needs FILE.
 func parseLeg(text string) (l legFlag, err error) {
 	end := strings.LastIndex(text, ":")
 	middle := strings.LastIndex(text[:max(end, 0)], ":")
@@ -92,7 +92,7 @@ func parseLeg(text string) (l legFlag, err error) {
 	}
 	l = legFlag{account: text[:middle], asset: text[middle+1 : end], quantity: text[end+1:]}
 	if strings.HasPrefix(l.quantity, "-") {
-		return l, errors.New("a quantity is above zero: --debit takes it, --credit gives it")
+		return l, errors.New("a quantity must be above zero: --debit takes it, --credit adds it")
 	}
 	for _, id := range []string{l.account, l.asset} {
 		if !events.ValidID(id) {
@@ -102,10 +102,10 @@ func parseLeg(text string) (l legFlag, err error) {
 	return l, nil
 }
 
-// transactionBytes is the most bytes of a transaction's file: as much as the API takes.
+// transactionBytes bounds the file of a transaction, as the API does.
 const transactionBytes = 256 << 10
 
-// transactionFrom reads a transaction from a file, "-" for standard input.
+// transactionFrom reads a transaction from a file, or from standard input for "-".
 func (env *environment) transactionFrom(ctx context.Context, name string) (t client.TransactionRequest, err error) {
 	file, _, err := env.openInput(ctx, name)
 	if err != nil {
@@ -115,13 +115,13 @@ func (env *environment) transactionFrom(ctx context.Context, name string) (t cli
 	d := json.NewDecoder(io.LimitReader(file, transactionBytes))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
-		return t, fmt.Errorf("%s holds no transaction: %w", name, err)
+		return t, fmt.Errorf("%s is not a transaction: %w", name, err)
 	}
 	if d.More() {
-		return t, fmt.Errorf("%s holds something after the transaction", name)
+		return t, fmt.Errorf("%s has data after the transaction", name)
 	}
 	if t.ID == "" {
-		return t, fmt.Errorf("%s: id is missing, and without one it could not be sent again safely", name)
+		return t, fmt.Errorf("%s: id is missing; only a request with an id can be retried safely", name)
 	}
 	return t, nil
 }

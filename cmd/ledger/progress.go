@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// barEvery is how often the bar of a terminal is drawn, lineEvery how often a line is written elsewhere.
+	// barEvery is how often the bar is drawn on a terminal. lineEvery is how often a line is written elsewhere.
 	barEvery  = 200 * time.Millisecond
 	lineEvery = 5 * time.Second
 )
 
-// progress shows people how far a command is: as a bar on a terminal, else as a line every few seconds, which suits the
-// log of a job. It writes to standard error, and nothing of it is data.
+// progress shows the progress of a command on standard error: as a bar on a terminal, else as a line every few seconds.
 type progress struct {
 	w      io.Writer
 	status func(since time.Duration) (text string, done int64)
-	bar    *progressbar.ProgressBar // nil where there is no terminal
+	bar    *progressbar.ProgressBar // nil without a terminal
 	done   chan struct{}
 	quit   sync.WaitGroup
 
@@ -30,8 +29,9 @@ type progress struct {
 	began time.Time
 }
 
-// startProgress starts to show progress. total is the amount of work, -1 when it is not known. status returns, after so
-// long a time, the progress in words and how much of total is done; it is called by one goroutine at a time.
+// startProgress starts to show progress. total is the amount of work, or -1 if it is unknown. status returns the
+// progress as text, and the amount of work that is done. since is the time since the start. Calls of status never
+// overlap.
 func startProgress(w io.Writer, total int64, status func(since time.Duration) (text string, done int64)) *progress {
 	p := &progress{w: w, status: status, done: make(chan struct{}), began: time.Now()}
 	every := lineEvery
@@ -60,7 +60,7 @@ func startProgress(w io.Writer, total int64, status func(since time.Duration) (t
 	return p
 }
 
-// watch carries out run and shows its progress meanwhile, as startProgress does.
+// watch calls run and shows its progress. See startProgress for total and status.
 func (env *environment) watch(
 	total int64, status func(since time.Duration) (text string, done int64), run func() error,
 ) error {
@@ -69,10 +69,10 @@ func (env *environment) watch(
 	return run()
 }
 
-// say writes a message for people above the progress that watch shows.
+// say writes a message above the progress. It may only be called during watch.
 func (env *environment) say(message string) { env.progress.say(message) }
 
-// show writes the progress as it is now. It must not run at the same time as say, or their texts would mix.
+// show writes the current progress.
 func (p *progress) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +82,7 @@ func (p *progress) show() {
 		return
 	}
 	p.bar.Describe(text)
-	_ = p.bar.Set64(done) // a bar that cannot be drawn is no reason to stop
+	_ = p.bar.Set64(done) // the command continues without a bar
 }
 
 // say writes a message above the bar.

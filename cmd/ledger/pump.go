@@ -12,8 +12,8 @@ import (
 	"ledger.example/internal/local/stack"
 )
 
-// pumpCommand is `ledger pump`, the substitute for Lambda's event source mapping. Package internal/local/pump does the
-// work.
+// pumpCommand is `ledger pump`, the local substitute for Lambda's event source mapping. Package internal/local/pump
+// implements it.
 func (env *environment) pumpCommand() *cobra.Command {
 	var endpoint, table, deadLetters, indexed string
 	var verbose bool
@@ -26,14 +26,15 @@ template.yaml. It is for "sam local", which has no streams, and for
 "up --no-pump".
 
 Each start begins at the oldest record of the stream. Postings that were
-projected before are not counted twice; the journal tells of them again. Records
-that neither can process are written to the dead-letter file, --set-aside.
+projected before are not counted twice, but the journal lists them again.
+Records that cannot be processed are written to the dead-letter file,
+--set-aside.
 
-If DynamoDB Local stops, pump waits until it is back. If the table was created
-again in the meantime, pump follows the stream of the new table. It ends if
-there is no table or no stream.
+If DynamoDB Local stops, pump waits until it is back. If the table was recreated
+by then, pump follows the stream of the new table. pump ends if there is no
+table or no stream.
 
-Ctrl-C or SIGTERM ends it after the batches that are under way.`,
+Ctrl-C or SIGTERM ends it after the batches in flight.`,
 		Example: `  ledger pump
   ledger pump --dynamodb-endpoint http://127.0.0.1:8010 --table books`,
 		Args: cobra.NoArgs,
@@ -51,12 +52,12 @@ Ctrl-C or SIGTERM ends it after the batches that are under way.`,
 	return cmd
 }
 
-// pump runs until ctx ends, which is success, or until the table or its stream is gone. It retries everything else: the
-// store may be stopped and started while it runs.
+// pump runs until ctx ends, which is success, or until the table or its stream is gone. It retries all other errors, so
+// that the store may be restarted while pump runs.
 func (env *environment) pump(
 	ctx context.Context, endpoint, table, deadLetters, indexed string, verbose bool,
 ) error {
-	// The store runs already: this only connects to it, and never stops it.
+	// This only connects to a running store, so there is nothing to stop.
 	s, err := env.openStore(ctx, stack.Options{Endpoint: endpoint})
 	if err != nil {
 		return err
@@ -72,14 +73,14 @@ func (env *environment) pump(
 	case errors.As(err, &schema):
 		return err
 	case err != nil:
-		return unlessEnded(ctx, fmt.Errorf("%w; is `ledger dynamodb` running?", err))
+		return unlessDone(ctx, fmt.Errorf("%w; is `ledger dynamodb` running?", err))
 	}
 	f, err := s.Feed(table, stream, ledger.Stream(), ledger.List(), deadLetters, log)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(env.err, "The pump is ready: it feeds the stream of table %s in DynamoDB at %s to the projector "+
-		"and the lister. Ctrl-C ends it.\n", table, endpoint)
+		"and the lister. Press Ctrl-C to stop it.\n", table, endpoint)
 	parts, partsCtx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return f.Run(partsCtx) })
 	parts.Go(func() error { return stack.Sweep(partsCtx, ledger.Sweep) })

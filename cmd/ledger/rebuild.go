@@ -18,53 +18,52 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// rebuildRate is how many items a second are read by default: some 400 read units a second of ordinary postings, a
-// thirtieth of what a new on-demand table serves at once.
+// rebuildRate is the default of --rate, in items a second. For ordinary postings it is about 400 read units a second, a
+// thirtieth of the capacity of a new on-demand table.
 const rebuildRate = 5000
 
-// rebuildCommand is `ledger rebuild`. It needs the permission to put items, but not to delete any. Package
-// projections/repair does the work.
+// rebuildCommand is `ledger rebuild`. It needs the permission to put items, but not to delete them. Package
+// projections/repair implements it.
 func (env *environment) rebuildCommand() *cobra.Command {
 	var o operator
 	var scope repair.Scope
 	var config repair.Config
 	cmd := &cobra.Command{
 		Use:   "rebuild",
-		Short: "Compute projections again from their events",
-		Long: `rebuild adds up the postings of every account and asset again. It corrects
-balances, segments, summaries, memberships and places in groups that differ. It
-never writes an event or a guard, and it deletes nothing: if only a deletion
-could repair an item, it names that item. It prints each item that was wrong,
-and its new value.
+		Short: "Recompute the projections from the events",
+		Long: `rebuild adds up the postings of every account and asset. It corrects balances,
+segments, summaries, memberships and places in groups that differ. It never
+writes an event or a guard, and it deletes nothing: it only reports items that
+would have to be deleted. It prints each item that was wrong, and its new value.
 
 Then it compares every transaction with the lists of transactions, by time and
-by the keys of --indexed-metadata, and with the journal. What is missing it
-writes, into new pages of the journal, and what is wrong it makes void. --lists
-does only this: after a metadata key was indexed, or to resume. It needs 20 MB
-of memory for each million entries of the journal.
+by the keys of --indexed-metadata, and with the journal. It writes missing
+entries, those of the journal into new pages, and marks wrong entries as void.
+--lists does only this. Use it after a metadata key was indexed, or to resume.
+It needs 20 MB of memory for each million entries of the journal.
 
-You can run rebuild while the ledger serves, and as often as you like. Ctrl-C or
-SIGTERM stops it after the current balances. It then prints the --from with
-which to continue.
+You can run rebuild while the ledger serves requests, and as often as you like.
+Ctrl-C or SIGTERM stops it after the balances in flight. It then prints the
+--from with which to continue.
 
 --dry-run writes nothing. It prints what rebuild would repair. An item that only
 lacks postings of the last minute counts as behind, not as wrong.
 
-rebuild does not touch a balance that counts more postings than exist: postings
-may have been deleted, and a rebuild would hide that. Find out first, and then
-run it with --drop-missing.
+rebuild does not change a balance that counts more postings than exist: postings
+may have been deleted, and a rebuild would hide that. Find the cause first, and
+then run rebuild with --drop-missing.
 
-The exit status is 0 if everything is correct now. It is 1 if a dry run found
-something wrong, or if something failed, cannot be repaired or was not reached.`,
+The exit status is 0 if all projections are correct now. It is 1 if a dry run
+found wrong items, or if items failed, cannot be repaired or were not reached.`,
 		Example: `  ledger rebuild --dry-run --dynamodb-endpoint http://127.0.0.1:8000
   ledger rebuild --table TABLE --region eu-central-1 --account jane --asset USD`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if scope.Asset != "" && scope.Account == "" {
-				return wrongUse("--asset needs --account")
+				return usageErrorf("--asset needs --account")
 			}
 			if scope.Account != "" && config.ListsOnly {
-				return wrongUse("--lists is not about one account")
+				return usageErrorf("--lists and --account cannot be used together")
 			}
 			config.Scope = scope
 			return env.rebuild(cmd.Context(), o, config)
@@ -74,18 +73,19 @@ something wrong, or if something failed, cannot be repaired or was not reached.`
 	o.flags(cmd)
 	idFlag(f, &scope.Account, "account", "rebuild only this account")
 	idFlag(f, &scope.Asset, "asset", "rebuild only this asset of --account")
-	idFlag(f, &config.From, "from", "continue with this account; accounts are in the order of their ids")
+	idFlag(f, &config.From, "from", "continue with this account, in the order of ids")
 	cmd.MarkFlagsMutuallyExclusive("account", "from")
-	f.BoolVar(&config.ListsOnly, "lists", false, "only the lists of transactions and the journal, no account")
+	f.BoolVar(&config.ListsOnly, "lists", false, "rebuild only the lists of transactions and the journal")
 	f.BoolVar(&scope.DryRun, "dry-run", false, "write nothing; print what rebuild would repair")
 	f.BoolVar(&scope.DropMissing, "drop-missing", false, "also rebuild balances that count more postings than exist")
 	numberFlag(f, &config.Rate, "rate", rebuildRate, 0, math.MaxInt,
-		"greatest number of items to read a second; 0: no limit")
+		"maximum number of items to read in a second; 0: no limit")
 	env.jsonFlag(cmd)
 	return cmd
 }
 
-// rebuild runs a rebuild and prints what it found. Error: also what could not be repaired, and what a dry run found.
+// rebuild runs a rebuild and prints its findings. It is an error if an item could not be repaired, or if a dry run
+// found a wrong one.
 func (env *environment) rebuild(ctx context.Context, o operator, config repair.Config) error {
 	client, keys, err := o.open(ctx)
 	if err != nil {
@@ -95,12 +95,12 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 	config.Views, config.Lists, config.Indexed, config.Log = v, v, keys, env.logger(slog.LevelError)
 	config.Journal = projections.NewLister(v, keys, nil, config.Log)
 	dryRun := config.Scope.DryRun
-	// Reports come one at a time, while the rebuild goes on. Items that were wrong are data, problems are messages.
+	// Calls of Report never overlap. Wrong items are data, for standard output. Problems are messages.
 	config.Report = func(r repair.Report) {
 		countsMore := slices.ContainsFunc(r.Differences, func(d repair.Difference) bool { return d.CountsMore })
 		switch {
 		case errors.Is(r.Err, repair.ErrCountsMore), countsMore && (dryRun || r.Err != nil):
-			env.say(printable(fmt.Sprintf("%s: %v; don't rebuild before you have looked, see docs/operations.md#audit",
+			env.say(printable(fmt.Sprintf("%s: %v; find the cause before you rebuild, see docs/operations.md#audit",
 				reportName(r), repair.ErrCountsMore)))
 		case r.Err != nil:
 			env.say(printable(fmt.Sprintf("%s: %v", reportName(r), r.Err)))
@@ -108,7 +108,7 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 		env.printReported(r, dryRun)
 	}
 	run := repair.New(config)
-	// The number of accounts is known only once they are listed, so that there is no total to draw a bar of.
+	// The number of accounts is not known before they are listed, so the progress has no total.
 	status := func(time.Duration) (string, int64) {
 		n := run.Counts()
 		text := fmt.Sprintf("%d of %d accounts, %d balances, %d postings, %d items wrong, %d failed", n.Done,
@@ -120,13 +120,13 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 		if next := run.Next(); next != "" {
 			text += ", at " + next
 		} else if n.Done == 0 && config.Scope.Account == "" {
-			text = fmt.Sprintf("looking for accounts: %d in %d items", n.Accounts, n.Listed)
+			text = fmt.Sprintf("listing accounts: %d in %d items", n.Accounts, n.Listed)
 		}
 		return text, n.Done
 	}
 	runErr := env.watch(-1, status, func() error { return run.Run(ctx) })
 	n := run.Counts()
-	nextStep := "run it again"
+	advice := "run the command again"
 	figures := []any{
 		"dry_run", dryRun, "accounts", n.Done, "balances", n.Balances, "unchanged", n.Unchanged,
 		"memberships", n.Memberships, "holds", n.Holds, "postings", n.Postings,
@@ -134,30 +134,31 @@ func (env *environment) rebuild(ctx context.Context, o operator, config repair.C
 		"behind", n.Behind, "strays", n.Strays, "failed", n.Failed,
 	}
 	if next := run.Next(); next != "" {
-		nextStep = "continue with --from " + next
+		advice = "continue with --from " + next
 		figures = append(figures, "from", next)
 	}
 	if err := env.printFigures(figures...); err != nil {
 		return err
 	}
-	if err := ended(ctx, runErr, nextStep); err != nil {
+	if err := resumable(ctx, runErr, advice); err != nil {
 		return err
 	}
 	switch {
 	case n.Failed > 0:
-		return fmt.Errorf("%d failed: what they name is not rebuilt", n.Failed)
+		return fmt.Errorf("%d failed, and were not rebuilt", n.Failed)
 	case n.Strays > 0:
-		return fmt.Errorf("%s should not be there, and nothing deletes them", counted(n.Strays, "item", "items"))
+		return fmt.Errorf("found %s that should not exist; rebuild does not delete items",
+			counted(n.Strays, "item", "items"))
 	case dryRun && n.Different > 0:
 		return errors.New(counted(n.Different, "item is wrong", "items are wrong"))
 	case run.FoundNothing():
-		fmt.Fprintln(env.err, "Nothing is posted there, and nothing projected: is the id right?")
+		fmt.Fprintln(env.err, "Found no postings and no projections. Check the id.")
 	}
 	return nil
 }
 
-// reportName names what a report is about: an account, a group, one of their memberships, or a balance or a place in a
-// group of an account.
+// reportName names the subject of a report: an account, a group, a membership of either, a balance, a place in a group,
+// or the lists.
 func reportName(p repair.Report) string {
 	switch {
 	case p.Asset != "":
@@ -176,8 +177,8 @@ func reportName(p repair.Report) string {
 	return "account " + p.Account
 }
 
-// differenceJSON is one line for programs: an item that was wrong, by its two keys. Either Stray says why no rebuild
-// can make it right, or the other fields say what was wrong. Mended is false in a dry run.
+// differenceJSON is an item that was wrong, with its two keys, as one line of JSON. Either Stray says why a rebuild
+// cannot repair it, or the other fields say what was wrong. Mended is false in a dry run.
 type differenceJSON struct {
 	PK     string         `json:"pk"`
 	SK     string         `json:"sk"`
@@ -188,7 +189,7 @@ type differenceJSON struct {
 	Mended bool           `json:"mended"`
 }
 
-// printReported prints what was wrong, an item a line. An error of the output shows when the rest is printed.
+// printReported prints the wrong items, one on each line. A write error is returned by a later flush of env.out.
 func (env *environment) printReported(p repair.Report, dryRun bool) {
 	for _, d := range p.Differences {
 		if d.Behind {
@@ -204,8 +205,8 @@ func (env *environment) printReported(p repair.Report, dryRun bool) {
 	_ = env.out.Flush()
 }
 
-// printDifference prints one item that was wrong, on one line: its keys, what is wrong, and each field that changes
-// with its stored and its new value. "-" stands for a value that is not there.
+// printDifference prints one wrong item on one line: its keys, the fault, and the stored and the new value of each
+// field that changes. "-" is a missing value.
 func (env *environment) printDifference(d differenceJSON) {
 	if env.json {
 		_ = env.printJSON(d)

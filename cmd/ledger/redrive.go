@@ -14,29 +14,28 @@ import (
 	"ledger.example/projections/repair/redrive"
 )
 
-// redriveCommand is `ledger redrive`. It takes only the keys of records: the table is the truth, whatever they hold.
-// Package projections/repair/redrive does the work.
+// redriveCommand is `ledger redrive`. It uses only the keys of the records, because the table has the current data.
+// Package projections/repair/redrive implements it.
 func (env *environment) redriveCommand() *cobra.Command {
 	var o operator
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "redrive FILE...",
-		Short: "Project and list dead letters",
-		Long: `redrive reads dead letters: the records that the projector or the lister could
-not process.
-They are in the file of the pump (.ledger/set-aside.jsonl), or in the bucket of
-the stack. Copy the objects of the bucket to this machine first. FILE can be a
-directory, which is read with all its subdirectories, or - for standard input.
-redrive does not change the files.
+		Short: "Process dead letters of the projector and the lister again",
+		Long: `redrive reads dead letters: records that the projector or the lister could not
+process. They are in the file of the pump (.ledger/set-aside.jsonl), or in the
+bucket of the stack. Copy the objects of the bucket to this machine first. FILE
+can be a directory, which is read with all its subdirectories, or - for standard
+input. redrive does not change the files.
 
-redrive uses only the key of each record. It computes the balance or the
-membership that the key names from the table, and stores it, or lists the
-transaction that it names: by time, by the keys of --indexed-metadata, and once
-more in the journal. You can run it
-while the ledger serves, and as often as you like. If redrive cannot read or
-process a record, it names the file and the line, continues with the others, and
-exits with status 1. The records that Lambda sends to queues and topics have no
-keys: use "ledger rebuild" instead.
+redrive uses only the key of each record. If the key names a balance or a
+membership, redrive computes it from the table and stores it. If the key names a
+transaction, redrive lists it by time and by the keys of --indexed-metadata, and
+adds it to the journal again. You can run redrive while the ledger serves
+requests, and as often as you like. If redrive cannot read or process a record,
+it prints the file and the line, continues with the others, and exits with
+status 1. The records that Lambda sends to queues and topics have no keys: use
+"ledger rebuild" instead.
 
 --dry-run writes nothing. It prints each balance that is behind.`,
 		Example: `  ledger redrive .ledger/set-aside.jsonl \
@@ -49,19 +48,18 @@ keys: use "ledger rebuild" instead.
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing; print what is behind")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing; print the balances that are behind")
 	env.jsonFlag(cmd)
 	return cmd
 }
 
-// redrive runs over the files that names stand for, and prints the counts. Error: also what could not be done. A
-// problem is named when it is found, and does not stop the run.
+// redrive processes the files and directories of names, and prints the counts. A problem is printed when it is found.
+// It does not stop the run, but makes it fail.
 func (env *environment) redrive(ctx context.Context, o operator, names []string, dryRun bool) error {
 	files, err := redrive.Files(names)
 	if err != nil {
 		return err
 	}
-	// The files come first: a wrong name is found before the table is asked anything.
 	client, keys, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -76,7 +74,7 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 		},
 		OnProblem: func(at redrive.Place, err error) { env.say(printable(fmt.Sprintf("%s: %v", at, err))) },
 		OnRefold: func(pair projections.Target) {
-			switch { // an error shows when the rest is printed
+			switch { // a later flush of env.out returns the error
 			case dryRun && env.json:
 				_ = env.printJSON(map[string]string{"account": pair.Account, "asset": pair.Asset})
 			case dryRun:
@@ -96,11 +94,11 @@ func (env *environment) redrive(ctx context.Context, o operator, names []string,
 		"listed", n.Listed, "failed", n.Failed); err != nil {
 		return err
 	}
-	if err := ended(ctx, runErr, "run it again to continue"); err != nil {
+	if err := resumable(ctx, runErr, "run the command again to continue"); err != nil {
 		return err
 	}
 	if n.Failed > 0 {
-		return fmt.Errorf("%d problems: what they name was not brought up to date", n.Failed)
+		return fmt.Errorf("%s: these records were not processed", counted(n.Failed, "problem", "problems"))
 	}
 	return nil
 }

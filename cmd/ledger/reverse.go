@@ -14,10 +14,10 @@ func (env *environment) reverseCommand() *cobra.Command {
 	var p postFlags
 	cmd := &cobra.Command{
 		Use:   "reverse ID [QUANTITY]",
-		Short: "Take back a transaction, in whole or in part",
-		Long: `reverse posts a transaction that takes back the transaction ID, and prints it.
-A transaction can be reversed several times, until all of it is taken back. What
-is named has the signs of the postings that it takes back.` + partHelp + idHelp,
+		Short: "Reverse a transaction, in whole or in part",
+		Long: `reverse posts a transaction that reverses the transaction ID, and prints it. A
+transaction can be reversed in several parts, up to its full amounts. Quantities
+and costs have the signs of the postings that are reversed.` + partHelp + idHelp,
 		Example: `  ledger reverse order-1001 --id refund-1001
   ledger reverse order-1001 5.00 --description 'One item came back'
   ledger reverse t-1 2 --cost 300.00 --dry-run`,

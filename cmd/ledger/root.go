@@ -16,15 +16,15 @@ import (
 
 // The exit codes.
 const (
-	exitDone     = 0
-	exitFailed   = 1
-	exitWrongUse = 2
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
 )
 
-// run carries out one command line and returns the exit code. It is all of the program but the process: tests call it
-// with readers and writers of their own. Output is buffered, and an output that cannot be written is a failure.
+// run executes one command line and returns the exit code. Tests call it with their own streams. Standard output is
+// buffered, and a failure to write it is a failure of the command.
 //
-// An error before the command does its work is wrong use. So is an error that the command marks with wrongUse.
+// An error before the command starts its work is a usage error. So are errors of usageErrorf.
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errs io.Writer) int {
 	env := &environment{in: in, out: bufio.NewWriter(out), err: errs}
 	root := rootCommand(env, getenv)
@@ -49,11 +49,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	}
 	fmt.Fprintln(errs, strings.TrimRight(err.Error(), "\n"))
 	fmt.Fprintf(errs, "Try '%s --help'.\n", used.CommandPath())
-	return exitWrongUse
+	return exitUsage
 }
 
 // rootCommand returns `ledger` with all its commands. getenv reads environment variables. To add a command, write its
-// file and name it in one of the groups below.
+// file and add it to one of the groups below.
 func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ledger",
@@ -62,12 +62,12 @@ func rootCommand(env *environment, getenv func(string) string) *cobra.Command {
 ledger, runs a ledger on this machine, and audits and repairs a ledger's table,
 on this machine or in AWS.
 
-Amounts are read and printed as decimals, by the asset's scale. With --minor
-they are whole minor units. --json prints the JSON of the API, whose amounts are
-always in minor units.
+Amounts are read and printed as decimals, with the scale of their asset. With
+--minor they are in minor units, such as cents. --json prints the JSON of the
+API, whose amounts are always in minor units.
 
-Exit status: 0 success, 1 failure, 2 wrong use. Standard output carries only
-data.`,
+Exit status: 0 success, 1 failure, 2 usage error. Standard output has only data;
+messages go to standard error.`,
 		Example: `  ledger up --demo
   ledger show jane
   ledger transfer jane shop 25.00 USD --id order-1001`,
@@ -75,8 +75,8 @@ data.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			// Cobra checks required and exclusive flags only after this. Checked here, all that is wrong with a command
-			// line is known before isRunning is set.
+			// Cobra validates required and exclusive flags only after this function. They are validated here too,
+			// before isRunning is set.
 			flags := cmd.Flags()
 			err := errors.Join(noEmptyFlags(flags), cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups(),
 				env.applyVariables(flags, getenv))
@@ -84,9 +84,9 @@ data.`,
 			return err
 		},
 	}
-	// By default, cobra would say "ledger version …".
+	// Cobra's default is "ledger version …".
 	root.SetVersionTemplate("ledger {{.Version}}\n")
-	// Cobra's own template, with the descriptions of flags broken into lines.
+	// Cobra's default template, with wrapped descriptions of flags.
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", columnsMax)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	root.SetIn(env.in)
@@ -103,7 +103,7 @@ data.`,
 			env.transferCommand(), env.tradeCommand(), env.postCommand(), env.reverseCommand(),
 			env.importCommand(), env.exportCommand(),
 		}},
-		{"Set money aside, through the API:", []*cobra.Command{
+		{"Capture and release holds, through the API:", []*cobra.Command{
 			env.holdCommand(), env.captureCommand(), env.releaseCommand(),
 		}},
 		{"Assets, accounts and users, through the API:", []*cobra.Command{
@@ -127,7 +127,7 @@ data.`,
 	return root
 }
 
-// refuseUnknownTopics makes help on a command that is none wrong use. By default, cobra prints the usage and succeeds.
+// refuseUnknownTopics makes `ledger help` fail for an unknown command. By default, cobra prints the usage and succeeds.
 func refuseUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})

@@ -13,36 +13,37 @@ import (
 	"ledger.example/client"
 )
 
-// newestShown is how many postings show brings, as the API's own page does.
+// newestShown is the number of postings that show prints.
 const newestShown = 10
 
-// showCommand is `ledger show`: one request for the page, and more for balances that are not on it.
+// showCommand is `ledger show`. It reads the account page with one request, and balances that are not on it with more.
 func (env *environment) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ACCOUNT",
-		Short: "Show an account: who it is, what it holds, its newest postings",
+		Short: "Show an account with its balances and newest postings",
 		Long: `show prints an account with its summary, all its balances and its newest
 postings.
 
-The figures come from the projections, which may be about a second behind. With
---strong the balances include every transaction that was acknowledged before.
-The summary and the postings still come from the projections and the index.`,
+They come from projections and an index, which may be about a second behind.
+With --strong, the balances include every transaction that was acknowledged
+before the read. The summary and the postings may still be behind.`,
 		Example: `  ledger show jane
   ledger show jane --strong
   ledger show jane --json`,
 	}
-	env.strongFlag(cmd, "balances that include every acknowledged transaction")
+	env.strongFlag(cmd, "include every acknowledged transaction in the balances")
 	return env.apiCommand(cmd, func(ctx context.Context, args []string) error { return env.show(ctx, args[0]) })
 }
 
-// show prints an account's page. With --strong, all its balances are read strongly. The rest is from projections.
+// show prints an account's page. With --strong, it reads all balances with strong reads.
 func (env *environment) show(ctx context.Context, account string) error {
 	r, err := env.api.Page(ctx, account, newestShown)
 	if err != nil {
 		return err
 	}
 	page, raw := r.Value, r.Raw
-	// The page has the first balances only, as projected. JSON is printed as it came, with the cursor of the rest.
+	// The page has only the first balances, from the projection. JSON is printed unchanged, with the cursor of the
+	// rest.
 	if env.strong || page.Balances.NextCursor != nil && !env.json {
 		page.Balances = client.List[client.Balance]{}
 		if page.Balances.Data, err = env.allBalances(ctx, account); err != nil {
@@ -74,29 +75,29 @@ func (env *environment) printPage(page client.Page) error {
 	if err := env.printPostings(page.Postings.Data, true); err != nil {
 		return err
 	}
-	if behind := trailing(page); len(behind) > 0 {
-		fmt.Fprintf(env.err, "Balances that do not include the newest of these postings yet: %s.\n"+
-			"With --strong, they do.\n", strings.Join(behind, ", "))
+	if stale := staleAssets(page); len(stale) > 0 {
+		fmt.Fprintf(env.err, "These balances do not include the newest postings yet: %s.\n"+
+			"Use --strong to include them.\n", strings.Join(stale, ", "))
 	}
 	return nil
 }
 
-// trailing returns the assets whose balances do not include a posting that is on the same page.
-func trailing(p client.Page) []string {
-	counted := make(map[string]string) // by asset, the newest posting
+// staleAssets returns the assets whose balances do not include a posting that is on the same page.
+func staleAssets(p client.Page) []string {
+	counted := make(map[string]string) // the newest posting in the balance, by asset
 	for _, b := range p.Balances.Data {
 		if b.AsOf != nil {
 			counted[b.Asset] = *b.AsOf
 		}
 	}
-	var behind []string
+	var stale []string
 	for _, posting := range p.Postings.Data {
-		if posting.ID > counted[posting.Asset] && !slices.Contains(behind, posting.Asset) {
-			behind = append(behind, posting.Asset)
+		if posting.ID > counted[posting.Asset] && !slices.Contains(stale, posting.Asset) {
+			stale = append(stale, posting.Asset)
 		}
 	}
-	slices.Sort(behind)
-	return behind
+	slices.Sort(stale)
+	return stale
 }
 
 // allBalances reads all of an account's balances.
@@ -110,7 +111,7 @@ func (env *environment) allBalances(ctx context.Context, account string) (all []
 	return all, nil
 }
 
-// withBalances puts other balances into an account's page, the rest of which stays as the API gave it.
+// withBalances replaces the balances in the JSON of an account's page.
 func withBalances(page []byte, balances client.List[client.Balance]) ([]byte, error) {
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(page, &parts); err != nil {
@@ -123,27 +124,27 @@ func withBalances(page []byte, balances client.List[client.Balance]) ([]byte, er
 	return json.Marshal(parts)
 }
 
-// printPageHead prints who an account is, and its summary.
+// printPageHead prints the fields of an account, and its summary.
 func (env *environment) printPageHead(p client.Page) {
 	t := newList(env.out)
 	env.accountRows(t, p.Account)
 	t.row("Holdings", fmt.Sprintf("%d, of %d assets ever held", p.Summary.Holdings, p.Summary.Assets))
 	t.row("Postings", fmt.Sprintf("first %s, last %s", orNone(p.Summary.FirstPostingAt),
 		orNone(p.Summary.LastPostingAt)))
-	_ = t.flush() // an error of standard output shows when the rest is written
+	_ = t.flush() // a later flush returns the error
 	fmt.Fprintln(env.out)
 }
 
-// printBalances prints balances as a table. What may be spent has a column where it differs from what is held, and what
-// is pending a table of its own where there is any.
+// printBalances prints balances as a table. It adds a column for the available amounts if one differs from its
+// quantity, and a second table for pending amounts if there are any.
 func (env *environment) printBalances(balances []client.Balance) error {
 	u := env.units
 	columns := []column{words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
 		numbers("DEBITS"), numbers("POSTINGS")}
-	hasMore := slices.ContainsFunc(balances, func(b client.Balance) bool {
+	hasAvailable := slices.ContainsFunc(balances, func(b client.Balance) bool {
 		return b.Available != nil && *b.Available != b.Quantity
 	})
-	if hasMore {
+	if hasAvailable {
 		columns = append(columns, numbers("AVAILABLE"))
 	}
 	t := newTable(env.out, columns...)
@@ -151,7 +152,7 @@ func (env *environment) printBalances(balances []client.Balance) error {
 	for _, b := range balances {
 		cells := []string{b.Asset, u.Quantity(b.Asset, b.Quantity), u.CostCell(b.Asset, b.NetExpenditure),
 			u.Quantity(b.Asset, b.Credits), u.Quantity(b.Asset, b.Debits), fmt.Sprint(b.Postings)}
-		if hasMore {
+		if hasAvailable {
 			cells = append(cells, u.Available(b))
 		}
 		t.row(cells...)

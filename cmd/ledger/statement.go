@@ -15,29 +15,31 @@ import (
 	"ledger.example/events"
 )
 
-// statementCommand is `ledger statement`. It prints each page when it arrives, so that a statement of any length needs
-// little memory.
+// statementCommand is `ledger statement`. It prints each page when it arrives, so that a long statement needs little
+// memory.
 func (env *environment) statementCommand() *cobra.Command {
 	var q client.StatementQuery
 	var month time.Time
 	var asCSV bool
 	cmd := &cobra.Command{
 		Use:   "statement ACCOUNT ASSET",
-		Short: "Show what an account had of one asset, and what changed it",
-		Long: `statement prints what an account had before a period, each posting of the
-period with the balance after it, oldest first, and what it had at the end. The
-total is the sum of the postings: the opening and the total are the closing.
+		Short: "Show the balances and postings of a period, for one asset",
+		Long: `statement prints the opening balance of an account and an asset, each posting of
+the period with the balance after it, oldest first, and the closing balance. The
+total is the sum of the postings: opening balance plus total is the closing
+balance.
 
 --from is inclusive and --to is exclusive. Both take a time
 (2026-01-31T12:00:00Z) or a day (2026-01-31, which begins at midnight UTC).
-Without --from it begins before the first posting, without --to it ends now.
---month 2026-01 is that month in UTC, until now if the month is not over.
+Without --from, the statement begins before the first posting. Without --to, it
+ends now. --month 2026-01 is that month in UTC, until now if the month is not
+over.
 
 --csv prints comma-separated values with a heading. Texts are printed exactly as
 they were posted. Note that spreadsheets may run texts that begin with = + - or
 @ as formulas.
 
---json prints the API's answers: one line for each page.`,
+--json prints the API's answers, one line for each page.`,
 		Example: `  ledger statement jane USD --month 2026-03
   ledger statement jane USD --from 2026-01-01 --to 2026-02-01 --csv > jane.csv`,
 	}
@@ -59,7 +61,7 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 			q.To = now
 		}
 		if q.From.After(q.To) {
-			return wrongUse("--from is later than --to")
+			return usageErrorf("--from is later than --to")
 		}
 		return env.statement(ctx, q, asCSV)
 	})
@@ -81,7 +83,7 @@ func (env *environment) statement(ctx context.Context, q client.StatementQuery, 
 			err = env.print(ctx, r.Raw, []string{q.Asset}, func() error { return show(r.Value, isFirst) })
 		}
 		if err == nil {
-			err = env.out.Flush() // whoever has stopped reading ends it
+			err = env.out.Flush() // a closed pipe ends the statement
 		}
 		if err != nil {
 			return err
@@ -89,12 +91,12 @@ func (env *environment) statement(ctx context.Context, q client.StatementQuery, 
 		isFirst, isSettled = false, r.Value.Settled
 	}
 	if !isSettled {
-		fmt.Fprintln(env.err, "The statement ends within the last ten seconds: postings of that time may still come.")
+		fmt.Fprintln(env.err, "The statement ends less than ten seconds ago. Postings may still be missing.")
 	}
 	return nil
 }
 
-// printStatement prints a page of a statement as a table for people. As in histories, each page is a table of its own.
+// printStatement prints a page of a statement as a table for people. Each page is a separate table, as in a history.
 func (env *environment) printStatement(s client.Statement, isFirst bool) error {
 	u := env.units
 	t := newTable(env.out, times("POSTED AT (UTC)"), words("TRANSACTION"), numbers("QUANTITY"), numbers("BALANCE"))
@@ -110,7 +112,7 @@ func (env *environment) printStatement(s client.Statement, isFirst bool) error {
 			u.Quantity(s.Asset, p.Quantity), u.Quantity(s.Asset, p.BalanceAfter))
 	}
 	if s.NextCursor == nil {
-		total, credits, debits, err := between(s.Opening, s.Closing)
+		total, credits, debits, err := change(s.Opening, s.Closing)
 		if err != nil {
 			return err
 		}
@@ -122,9 +124,8 @@ func (env *environment) printStatement(s client.Statement, isFirst bool) error {
 	return t.flush()
 }
 
-// between returns what changed from opening to closing, and how much of it came in and went out. Error:
-// events.ErrOverflow.
-func between(opening, closing client.Sums) (total, credits, debits events.Amount, err error) {
+// change returns closing minus opening: the total, the credits and the debits. Error: events.ErrOverflow.
+func change(opening, closing client.Sums) (total, credits, debits events.Amount, err error) {
 	total, err1 := closing.Quantity.Sub(opening.Quantity)
 	credits, err2 := closing.Credits.Sub(opening.Credits)
 	debits, err3 := closing.Debits.Sub(opening.Debits)
@@ -132,7 +133,7 @@ func between(opening, closing client.Sums) (total, credits, debits events.Amount
 }
 
 // printStatementCSV prints a page of a statement as comma-separated values (RFC 4180), with the lines and columns of
-// the API's own and the currency of costs. Amounts are decimals, or minor units with --minor.
+// the API's CSV, and the currency of costs. Amounts are decimals, or minor units with --minor.
 func (env *environment) printStatementCSV(s client.Statement, isFirst bool) error {
 	u, w := env.units, csv.NewWriter(env.out)
 	line := func(name, at string, balance events.Amount) []string {

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// columnsMax is how wide help and tables are: the width of a terminal that nobody made wider.
+	// columnsMax is the maximum width of help and tables: the default width of a terminal.
 	columnsMax = 80
-	// columnGap is how many spaces stand between columns.
+	// columnGap is the number of spaces between columns.
 	columnGap = 2
-	// textMin is how narrow a column of texts may get so that a table fits.
+	// textMin is the minimum width of a column of texts that is narrowed to make a table fit.
 	textMin = 12
 )
 
-// column is one column of a table. Its texts may be broken into lines between words; numbers and times may not.
+// column is one column of a table.
 type column struct {
 	heading  string
-	isNumber bool // to the right
-	isWhole  bool // never broken into lines
+	isNumber bool // aligned to the right
+	noWrap   bool
 }
 
-// words, times and numbers are the kinds of columns: texts that may be broken, texts that may not, and figures.
+// The kinds of columns: words may be wrapped, times and numbers may not.
 func words(heading string) column   { return column{heading: heading} }
-func times(heading string) column   { return column{heading: heading, isWhole: true} }
-func numbers(heading string) column { return column{heading: heading, isNumber: true, isWhole: true} }
+func times(heading string) column   { return column{heading: heading, noWrap: true} }
+func numbers(heading string) column { return column{heading: heading, isNumber: true, noWrap: true} }
 
-// grid is a table for people: texts to the left, broken into lines where they are long, numbers to the right. A table
-// that still does not fit is printed as records: one cell in each line.
+// grid is a table for people. Long texts are wrapped. A table that still does not fit is printed as records, one cell
+// on each line.
 type grid struct {
 	out      io.Writer
 	columns  []column
@@ -45,17 +45,17 @@ func newTable(out io.Writer, columns ...column) *grid {
 	return &grid{out: out, columns: columns, isHeaded: true}
 }
 
-// newPage returns a table of one page of a list, with a heading or without.
+// newPage returns a table of one page of a list, whose heading is optional.
 func newPage(out io.Writer, isHeaded bool, columns ...column) *grid {
 	return &grid{out: out, columns: columns, isHeaded: isHeaded}
 }
 
-// newList returns a table of names and their values, without a heading.
+// newList returns a table of names and values, without a heading.
 func newList(out io.Writer) *grid {
 	return &grid{out: out, columns: []column{words(""), words("")}}
 }
 
-// row adds a row, a cell for each column. Characters that a terminal would act upon are replaced.
+// row adds a row with a cell for each column. Control characters are replaced.
 func (g *grid) row(cells ...string) {
 	shown := make(table.Row, len(cells))
 	for i, c := range cells {
@@ -64,7 +64,7 @@ func (g *grid) row(cells ...string) {
 	g.rows = append(g.rows, shown)
 }
 
-// flush prints the table. Nothing is printed before: the widths of columns depend on all rows.
+// flush prints the table. The widths of columns depend on all rows, so nothing is printed before.
 func (g *grid) flush() error {
 	widths, fits := g.widths()
 	if !fits {
@@ -90,7 +90,7 @@ func (g *grid) flush() error {
 	return err
 }
 
-// flushWith prints the table and, after an empty line, another one that has rows.
+// flushWith prints the table and, if other has rows, an empty line and other.
 func (g *grid) flushWith(other *grid) error {
 	if err := g.flush(); err != nil || len(other.rows) == 0 {
 		return err
@@ -99,8 +99,8 @@ func (g *grid) flushWith(other *grid) error {
 	return other.flush()
 }
 
-// wrap breaks a text into lines of at most that many columns. The library lets a character of two columns begin in the
-// last one, so that a line may be one column too long.
+// wrap breaks a text into lines of at most the given number of columns. The library's function may return lines that
+// are one column too long, because it allows a wide character to begin in the last column.
 func wrap(s string, columns int) string {
 	wrapped := text.WrapSoft(s, columns)
 	if text.LongestLineLen(wrapped) > columns {
@@ -109,8 +109,8 @@ func wrap(s string, columns int) string {
 	return wrapped
 }
 
-// widths returns how wide each column is to be, the widest of the texts narrowed until the table fits, and whether it
-// does.
+// widths returns the width of each column, and whether the table fits. It narrows the widest column of texts until the
+// table fits.
 func (g *grid) widths() (widths []int, fits bool) {
 	widths = make([]int, len(g.columns))
 	total := columnGap * (len(g.columns) - 1)
@@ -121,11 +121,10 @@ func (g *grid) widths() (widths []int, fits bool) {
 		}
 		total += widths[i]
 	}
-	// Take one character at a time from the widest column of texts, as long as one is wide enough.
 	for ; total > columnsMax; total-- {
 		widest := -1
 		for i, c := range g.columns {
-			if !c.isWhole && widths[i] > textMin && (widest < 0 || widths[i] > widths[widest]) {
+			if !c.noWrap && widths[i] > textMin && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -137,7 +136,7 @@ func (g *grid) widths() (widths []int, fits bool) {
 	return widths, true
 }
 
-// printRecords prints each row as a list of the headings and its cells.
+// printRecords prints each row as a list of headings and cells.
 func (g *grid) printRecords() error {
 	for n, cells := range g.rows {
 		if n > 0 {
@@ -154,7 +153,7 @@ func (g *grid) printRecords() error {
 	return nil
 }
 
-// printable replaces what a terminal would act upon, or a table be torn by: others wrote the texts.
+// printable replaces control characters. Texts come from users of the ledger, and must not control the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -164,7 +163,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// orNone shows a text that may be missing.
+// orNone returns a text that may be nil.
 func orNone(s *string) string {
 	if s == nil {
 		return "-"

@@ -13,7 +13,7 @@ import (
 	"ledger.example/internal/retry"
 )
 
-// tailPause is how long tail waits before it asks again.
+// tailPause is the pause between polls.
 const tailPause = 2 * time.Second
 
 // tailCommand is `ledger tail`.
@@ -21,22 +21,22 @@ func (env *environment) tailCommand() *cobra.Command {
 	var from client.JournalFrom
 	cmd := &cobra.Command{
 		Use:   "tail",
-		Short: "Print everything that is posted, as it comes",
-		Long: `tail follows the journal: it prints each transaction that is posted or held, and
-each end of a hold, in the order in which they were recorded, some 20 seconds
-behind. It goes on until Ctrl-C, also when the ledger is restarted.
+		Short: "Follow the journal: print transactions as they are recorded",
+		Long: `tail follows the journal. It prints each transaction that is posted or held, and
+each end of a hold, in the order in which they were recorded, about 20 seconds
+after that. It runs until Ctrl-C, also while the ledger is restarted.
 
-It begins with what comes from now on, with --from at an earlier time, and with
---after behind an entry that was printed before: then nothing is missed, and an
-entry may come twice.
+By default, tail begins now. With --from, it begins at an earlier time. With
+--after, it continues after an entry: no entry is missed, but an entry may be
+printed twice.
 
---json prints a line for each entry. Its "cursor" is what --after takes.`,
+--json prints a line for each entry. --after takes its "cursor".`,
 		Example: `  ledger tail
   ledger tail --from 2026-11-22T09:00:00Z
   ledger tail --json --after CURSOR`,
 	}
 	f := cmd.Flags()
-	f.StringVar(&from.After, "after", "", "go on behind the entry with this cursor")
+	f.StringVar(&from.After, "after", "", "continue after the entry with this cursor")
 	timeFlag(f, &from.Time, "from", timeFormats(), "begin at this time")
 	cmd.MarkFlagsMutuallyExclusive("after", "from")
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
@@ -47,15 +47,15 @@ entry may come twice.
 	})
 }
 
-// tail prints the journal until ctx ends, which is success. Once the API has answered, it is waited for.
+// tail prints the journal until ctx ends, which is success. After the first answer, it retries while the API fails.
 func (env *environment) tail(ctx context.Context, from client.JournalFrom) (err error) {
 	defer func() {
 		refused, ok := errors.AsType[*client.Error](err)
 		if from.After != "" && (!ok || refused.Code != "invalid_cursor") {
-			fmt.Fprintf(env.err, "Go on with: ledger tail --after %s\n", from.After)
+			fmt.Fprintf(env.err, "To continue, run: ledger tail --after %s\n", from.After)
 		}
 	}()
-	for isAway, heading := false, true; ctx.Err() == nil; {
+	for isDown, heading := false, true; ctx.Err() == nil; {
 		r, err := env.api.JournalPage(ctx, from, client.PageLimit)
 		page := r.Value
 		if err == nil && !env.json {
@@ -67,16 +67,16 @@ func (env *environment) tail(ctx context.Context, from client.JournalFrom) (err 
 		case err != nil && (from.After == "" || isFinal(err)):
 			return err
 		case err != nil:
-			if !isAway {
+			if !isDown {
 				fmt.Fprintf(env.err, "Waiting for the ledger: %v\n", err)
 			}
-			isAway = true
+			isDown = true
 		default:
 			if err := env.printEntries(r, heading); err != nil {
 				return err
 			}
 			heading = heading && len(page.Data) == 0
-			isAway = false
+			isDown = false
 		}
 		if err == nil && page.NextCursor != from.After {
 			from.After = page.NextCursor
@@ -84,19 +84,19 @@ func (env *environment) tail(ctx context.Context, from client.JournalFrom) (err 
 				continue
 			}
 		}
-		_ = retry.Sleep(ctx, tailPause) // its end is the loop's
+		_ = retry.Sleep(ctx, tailPause) // the loop checks ctx
 	}
 	return nil
 }
 
-// isFinal reports whether an error is an answer that another attempt would get as well.
+// isFinal reports whether a retry would get the same error.
 func isFinal(err error) bool {
 	refused, ok := errors.AsType[*client.Error](err)
 	_, isDenied := errors.AsType[*client.DeniedError](err)
 	return ok && refused.Status < 500 || isDenied
 }
 
-// printEntries prints a page of the journal: as it came, a line for each entry, or for people.
+// printEntries prints a page of the journal: one line of JSON for each entry with --json, else a table.
 func (env *environment) printEntries(r client.Reply[client.JournalPage], heading bool) error {
 	if env.json {
 		var raw struct{ Data []json.RawMessage }
@@ -124,7 +124,7 @@ func (env *environment) printEntries(r client.Reply[client.JournalPage], heading
 	return env.out.Flush()
 }
 
-// assetsOfEntries returns the assets of what happened, repeated ones too.
+// assetsOfEntries returns the assets of all entries, with duplicates.
 func assetsOfEntries(entries []client.JournalEntry) (assets []string) {
 	for _, e := range entries {
 		assets = append(assets, assetsOf(e.Transaction.Postings)...)

@@ -8,7 +8,8 @@ import (
 	"ledger.example/client"
 )
 
-// tradeCommand is `ledger trade`. --cost has no default: a trade that forgot its cost would be posted for good.
+// tradeCommand is `ledger trade`. --cost has no default, because a trade that was posted without it could not be
+// changed.
 func (env *environment) tradeCommand() *cobra.Command {
 	var t client.Trade
 	var quantity, cost string
@@ -16,9 +17,9 @@ func (env *environment) tradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trade --asset A --buyer B --seller S --quantity N --cost N",
 		Short: "Move a quantity of an asset from a seller to a buyer at a cost",
-		Long: `trade posts a trade and prints the transaction. The cost is in the asset's
-currency and is recorded with the postings of the asset. With --settle, the cash
-moves in the same transaction.` + holdHelp + idHelp,
+		Long: `trade posts a trade and prints the transaction. The cost is in the currency of
+the asset, and is recorded with the postings of the asset. With --settle, the
+same transaction also moves the cash.` + holdHelp + idHelp,
 		Example: `  ledger trade --asset AAPL --buyer jane --seller market \
     --quantity 10 --cost 1500.00 --settle --id t-1
   ledger trade --asset AAPL --buyer jane --seller market --quantity 1 --cost 0
@@ -31,9 +32,9 @@ moves in the same transaction.` + holdHelp + idHelp,
 	idFlag(f, &t.Buyer, "buyer", "account that receives the asset")
 	idFlag(f, &t.Seller, "seller", "account that gives the asset")
 	f.StringVar(&quantity, "quantity", "", "quantity of the asset")
-	f.StringVar(&cost, "cost", "", "what the buyer pays, in the asset's currency; 0 if it is free")
+	f.StringVar(&cost, "cost", "", "price of the whole quantity, in the currency of the asset; 0 if it is free")
 	f.BoolVar(&t.Settle, "settle", false, "move the cash as well")
-	// Required flags are checked by cobra, which names all that are missing in one message.
+	// Cobra names all missing flags in one message.
 	for _, required := range []string{"asset", "buyer", "seller", "quantity", "cost"} {
 		_ = cmd.MarkFlagRequired(required) // it fails only for a flag that does not exist
 	}

@@ -11,14 +11,14 @@ import (
 	"ledger.example/client"
 )
 
-// transactionCommand is `ledger transaction`. The API has no weaker read of a transaction, so there is no --strong.
+// transactionCommand is `ledger transaction`. It has no --strong, because every read of a transaction is strong.
 func (env *environment) transactionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transaction ID",
 		Short: "Show a transaction with all its postings",
-		Long: `transaction prints a transaction with all its postings, and what became of it:
-of a hold how it ended and what was captured, and what reversals took back. It
-is always strongly consistent.`,
+		Long: `transaction prints a transaction with all its postings. It also prints how a
+hold ended, what was captured, and what was reversed. The read is strongly
+consistent.`,
 		Example: `  ledger transaction order-1001
   ledger transaction order-1001 --json`,
 	}
@@ -31,12 +31,11 @@ is always strongly consistent.`,
 	})
 }
 
-// printTransaction prints a transaction, which came as raw, as JSON or for people. Commands that post print their
-// answer with it, too.
+// printTransaction prints a transaction: raw, the JSON of the API, with --json, else tables.
 func (env *environment) printTransaction(ctx context.Context, t client.Transaction, raw []byte) error {
 	recorded := t.RecordedAt
 	if recorded == t.PostedAt {
-		recorded = "" // it has no effective date
+		recorded = "" // not backdated
 	}
 	return env.print(ctx, raw, assetsOf(t.Postings), func() error {
 		head := newList(env.out)
@@ -80,7 +79,7 @@ func (env *environment) printLegs(title string, legs []client.Leg) error {
 	return t.flush()
 }
 
-// assetsOf returns the assets of postings, repeated ones too.
+// assetsOf returns the assets of postings, with duplicates.
 func assetsOf(postings []client.Posting) []string {
 	assets := make([]string, len(postings))
 	for i, p := range postings {

@@ -8,8 +8,7 @@ import (
 	"ledger.example/client"
 )
 
-// transferCommand is `ledger transfer`. It reads the asset first, for its scale, unless --minor is given. It is the
-// example for a command that posts.
+// transferCommand is `ledger transfer`. Unless --minor is given, it reads the asset first, for its scale.
 func (env *environment) transferCommand() *cobra.Command {
 	var p postFlags
 	cmd := &cobra.Command{

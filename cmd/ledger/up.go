@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// defaultPort is the API's, unless --port gives another.
+	// defaultPort is the default of --port.
 	defaultPort = 8080
-	// memoryBytes is the heap that the collector keeps the process of up in, whatever is read ahead; not with --memory.
+	// memoryBytes is the memory limit of the garbage collector, without --memory.
 	memoryBytes = 96 << 20
 )
 
-// upOptions are the flags. memory, data and endpoint exclude each other; without any of them, the data is in a DynamoDB
-// Local that keeps nothing.
+// upOptions holds the flags. memory, data and endpoint exclude each other. Without any of them, DynamoDB Local runs in
+// memory.
 type upOptions struct {
 	port                    int
 	data, endpoint, table   string
@@ -45,25 +45,25 @@ func (env *environment) upCommand() *cobra.Command {
 	var o upOptions
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Run everything on this machine: store, table, API, stream pump",
+		Short: "Run a whole ledger: store, table, API, stream pump, console",
 		Long: `up runs a ledger on this machine. It starts DynamoDB Local, creates the table of
 template.yaml, serves the API on 127.0.0.1, and passes the table's stream to the
 projector and the lister. It downloads DynamoDB Local once, and it needs Java 17
 or newer.
 
 --memory uses the built-in store instead, which needs neither Java nor a
-download. It is as strict as DynamoDB and much faster, but it keeps nothing: use
-it to try the ledger. Other processes cannot reach its table, so "ledger pump",
-"verify", "rebuild" and "redrive" do not work with it.
+download. It is as strict as DynamoDB and much faster, but all data is lost on
+exit: use it to try the ledger. Other processes cannot reach its table, so
+"ledger pump", "verify", "rebuild" and "redrive" do not work with it.
 
-When everything runs, it prints the API's address on standard output. Standard
-error gets examples to try, and logs as JSON.
+When the ledger is ready, up prints the address of the API on standard output.
+Examples to try, and logs as JSON, go to standard error.
 
-It answers only requests for localhost and IP addresses. A web page therefore
-cannot reach it under a domain name of its own.
+up answers only requests whose host is localhost or an IP address. A web page
+therefore cannot reach it by DNS rebinding.
 
-Ctrl-C or SIGTERM ends it after the requests that are under way. A second one
-ends it at once.`,
+Ctrl-C or SIGTERM ends it after the requests in flight. A second signal ends it
+immediately.`,
 		Example: `  ledger up --memory --demo
   ledger up --demo
   ledger up --data ./books --port 9090
@@ -73,13 +73,13 @@ ends it at once.`,
 	}
 	f := cmd.Flags()
 	portFlag(f, &o.port, defaultPort)
-	f.BoolVar(&o.memory, "memory", false, "use the built-in store, without Java; it keeps nothing")
-	f.StringVar(&o.data, "data", "", "directory to keep the data in (default: data is lost at the end)")
+	f.BoolVar(&o.memory, "memory", false, "use the built-in store, without Java; all data is lost on exit")
+	f.StringVar(&o.data, "data", "", "directory for the data (default: all data is lost on exit)")
 	endpointFlag(f, &o.endpoint, "", "URL of a DynamoDB Local that already runs")
 	tableFlag(f, &o.table)
 	indexedFlag(f, &o.indexed)
-	f.BoolVar(&o.noPump, "no-pump", false, "do not run the pump; run \"ledger pump\" beside it")
-	f.BoolVar(&o.demo, "demo", false, "load a week of a small trading platform")
+	f.BoolVar(&o.noPump, "no-pump", false, "do not run the pump; run \"ledger pump\" in another terminal")
+	f.BoolVar(&o.demo, "demo", false, "load a week of example data of a trading platform")
 	f.BoolVar(&o.isVerbose, "verbose", false, "log every request")
 	cmd.MarkFlagsMutuallyExclusive("memory", "data", "dynamodb-endpoint")
 	cmd.MarkFlagsMutuallyExclusive("memory", "no-pump") // no other process could reach the table to project it
@@ -88,11 +88,11 @@ ends it at once.`,
 
 // up runs until ctx ends, which is success, or a part fails.
 func (env *environment) up(ctx context.Context, o upOptions) (err error) {
-	// A small machine also runs DynamoDB Local, so the collector works harder. The built-in store needs its heap.
+	// The limit leaves memory for DynamoDB Local on a small machine. The built-in store needs its heap.
 	if !o.memory {
 		debug.SetMemoryLimit(memoryBytes)
 	}
-	// The port is taken first: if another program has it, nothing needs to be started or stopped.
+	// Listen first: if the port is in use, nothing has been started yet.
 	listener, err := stack.Listen("127.0.0.1", o.port)
 	if err != nil {
 		return err
@@ -100,12 +100,12 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 	defer listener.Close()
 	s, err := env.openStore(ctx, stack.Options{Memory: o.memory, Endpoint: o.endpoint, DataDir: o.data})
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return unlessDone(ctx, err)
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
 	stream, err := s.CreateTable(ctx, o.table)
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return unlessDone(ctx, err)
 	}
 	log := env.logger(verbosity(o.isVerbose))
 	ledger, err := openLedger(s, o.table, o.indexed, log)
@@ -113,9 +113,8 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		return err
 	}
 
-	// The API, the pump, the watch on DynamoDB Local and the welcome run until ctx ends or one of them fails.
-	// The parts end in this order: first no more requests are taken, and those under way finish; then the pump finishes
-	// its batches; then DynamoDB Local is stopped.
+	// All parts run until ctx ends or one of them fails. They stop in this order: the API refuses new requests and
+	// finishes those in flight, the pump finishes its batches, and DynamoDB Local stops.
 	parts, partsCtx := errgroup.WithContext(ctx)
 	pumpCtx, endPump := context.WithCancel(context.WithoutCancel(ctx))
 	defer endPump()
@@ -138,11 +137,11 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 		return stack.Serve(partsCtx, "the API", listener, stack.OwnHost(site(ledger.API(), pages), false), log)
 	})
 	parts.Go(func() error { return s.Watch(partsCtx) })
-	parts.Go(func() error { return unlessEnded(partsCtx, env.welcome(partsCtx, listener.Addr().String(), s, o)) })
+	parts.Go(func() error { return unlessDone(partsCtx, env.welcome(partsCtx, listener.Addr().String(), s, o)) })
 	return parts.Wait()
 }
 
-// openLedger returns the ledger on a table of a store on this machine.
+// openLedger returns the ledger on a table of a local store.
 func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.Service, error) {
 	keys, err := projections.ParseIndexed(indexed)
 	if err != nil {
@@ -153,7 +152,7 @@ func openLedger(s *stack.Store, table, indexed string, log *slog.Logger) (*app.S
 	})
 }
 
-// localConsole returns the console of the ledger that listens at an address.
+// localConsole returns the console for the ledger that listens on an address.
 func localConsole(ctx context.Context, address string) (*console.Console, error) {
 	url := "http://" + address
 	api, err := client.New(client.Config{URL: url, Connections: units.LoadingAtOnce})
@@ -163,7 +162,8 @@ func localConsole(ctx context.Context, address string) (*console.Console, error)
 	return console.New(ctx, api, console.Address{URL: url}), nil
 }
 
-// site serves the API, and the console below its path. A ServeMux would answer paths that the API knows nothing of.
+// site serves the console below its path, and the API everywhere else. A ServeMux would redirect and clean paths, which
+// the API must see unchanged.
 func site(ledger, pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -177,8 +177,8 @@ func site(ledger, pages http.Handler) http.Handler {
 	})
 }
 
-// welcome waits until the API answers, loads the demo if it is wanted, and prints where everything is. People read
-// standard error. Standard output gets the address alone, for programs that start a ledger and wait for that line.
+// welcome waits until the API answers, loads the demo if o.demo is set, and prints how to use the ledger on standard
+// error. Standard output gets only the address, for programs that wait for that line.
 func (env *environment) welcome(ctx context.Context, address string, s *stack.Store, o upOptions) error {
 	url := "http://" + address
 	ledger, err := client.New(client.Config{URL: url})
@@ -196,28 +196,28 @@ func (env *environment) welcome(ctx context.Context, address string, s *stack.St
 	}
 	place := "in DynamoDB at " + s.Endpoint
 	if o.memory {
-		place = "in memory: nothing is kept when this ends"
+		place = "in memory: all data is lost on exit"
 	}
-	fmt.Fprintf(env.err, "Look at the ledger in a browser: %s%s\n", url, console.Path)
+	fmt.Fprintf(env.err, "Open the console in a browser: %s%s\n", url, console.Path)
 	if week {
-		fmt.Fprintf(env.err, "There, see it as the user %s, who may act for the customers of a branch.\n", demoAdvisor)
+		fmt.Fprintf(env.err, "There, you can act as the user %s, who has a role in a group of accounts.\n", demoAdvisor)
 	}
-	fmt.Fprintf(env.err, "It is ready at %s (table %s %s). Ctrl-C ends it. Try:\n", url, o.table, place)
-	if url != client.DefaultURL { // the command line looks there
+	fmt.Fprintf(env.err, "The ledger is ready at %s (table %s %s). Press Ctrl-C to stop it. Try:\n", url, o.table,
+		place)
+	if url != client.DefaultURL { // commands need no LEDGER_URL for the default
 		fmt.Fprintf(env.err, "  export %s=%s\n", urlVariable, url)
 	}
-	fmt.Fprintf(env.err, tries, url)
+	fmt.Fprintf(env.err, hints, url)
 	if o.noPump {
-		fmt.Fprintf(env.err, "Nothing is projected until a pump runs beside it:\n  ledger pump --dynamodb-endpoint "+
-			"%s --table %s\n", s.Endpoint, o.table)
+		fmt.Fprintf(env.err, "Nothing is projected until you run a pump in another terminal:\n"+
+			"  ledger pump --dynamodb-endpoint %s --table %s\n", s.Endpoint, o.table)
 	}
 	fmt.Fprintln(env.out, url)
 	return env.out.Flush()
 }
 
-// tries are requests to try on the ledger at an address. They post a transfer and show it. With the demo loaded, the
-// first three are replayed.
-const tries = `  curl -X PUT %[1]s/v1/assets/USD -H 'Content-Type: application/json' -d '{"name":"US dollar","scale":2}'
+// hints are requests to try, which post a transfer and read the balance. After --demo, the first three are replayed.
+const hints = `  curl -X PUT %[1]s/v1/assets/USD -H 'Content-Type: application/json' -d '{"name":"US dollar","scale":2}'
   curl -X PUT %[1]s/v1/accounts/bank -H 'Content-Type: application/json' -d '{"name":"Bank","overdraft":"unlimited"}'
   curl -X PUT %[1]s/v1/accounts/jane -H 'Content-Type: application/json' -d '{"name":"Jane Doe"}'
   curl -X POST %[1]s/v1/transfers -H 'Content-Type: application/json' \

@@ -19,11 +19,10 @@ import (
 	"ledger.example/internal/table"
 )
 
-// verifyMemoryBytes is the heap that the collector keeps an audit in, however large the table is.
+// verifyMemoryBytes is the memory limit of the garbage collector.
 const verifyMemoryBytes = 160 << 20
 
-// verifyCommand is `ledger verify`. It only reads, so it can run with the permissions of an auditor. Package
-// internal/audit does the work.
+// verifyCommand is `ledger verify`. It needs only permissions to read. Package internal/audit implements it.
 func (env *environment) verifyCommand() *cobra.Command {
 	var o operator
 	var options audit.Options
@@ -31,7 +30,7 @@ func (env *environment) verifyCommand() *cobra.Command {
 	var plots string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Audit the table: recompute everything with separate code",
+		Short: "Audit the table: recompute all projections with separate code",
 		Long:  verifyHelp(),
 		Example: `  ledger verify --dynamodb-endpoint http://127.0.0.1:8000
   ledger verify --region eu-central-1 --table books --rate 500
@@ -39,10 +38,10 @@ func (env *environment) verifyCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if options.Settle < 0 {
-				return wrongUse("--settle must not be negative")
+				return usageErrorf("--settle must not be negative")
 			}
 			options.Rate = float64(rate)
-			if err := mayPlot(plots); err != nil {
+			if err := checkPlotFolder(plots); err != nil {
 				return err
 			}
 			return env.verify(cmd.Context(), o, options, plots)
@@ -53,16 +52,16 @@ func (env *environment) verifyCommand() *cobra.Command {
 	numberFlag(f, &options.Segments, "segments", audit.DefaultSegments, 1, audit.MostSegments,
 		"parts of the table to read at the same time")
 	f.DurationVar(&options.Settle, "settle", audit.DefaultSettle,
-		"postings younger than this may not be projected yet, and are not findings")
+		"age below which missing projections are not findings")
 	numberFlag(f, &options.Findings, "max", audit.DefaultFindings, 0, math.MaxInt,
-		"greatest number of findings to print; all are counted")
-	numberFlag(f, &rate, "rate", 0, 0, math.MaxInt, "greatest number of read units a second (default: no limit)")
-	plotFlag(f, &plots, "what was read and found")
+		"maximum number of findings to print; all are counted")
+	numberFlag(f, &rate, "rate", 0, 0, math.MaxInt, "maximum number of read units in a second (default: no limit)")
+	plotFlag(f, &plots, "the items and the findings")
 	env.jsonFlag(cmd)
 	return cmd
 }
 
-// verifyHelp is the help, with the codes of findings as the audit explains them.
+// verifyHelp returns the help, which lists the codes of findings.
 func verifyHelp() string {
 	var codes strings.Builder
 	t := newList(&codes)
@@ -70,25 +69,25 @@ func verifyHelp() string {
 		t.row(string(code.Code), code.Meaning)
 	}
 	_ = t.flush() // a string can be written to
-	return `verify reads the whole table and recomputes everything from the events. It uses
-separate code, which shares only the names of keys and attributes with the
-ledger. It writes nothing, and you can run it while the ledger serves: it reads
-an item again, up to a few times, before it reports it. It takes two read units
-for each 4 KB. --rate limits the units a second.
+	return `verify reads the whole table and recomputes everything from the events. Its code
+is separate: it shares only the names of keys and attributes with the ledger. It
+writes nothing. You can run it while the ledger serves requests, because it
+reads an item several times before it reports it. It uses two read units for
+each 4 KB. --rate limits the read units in a second.
 
 It expects each transaction in the list by time, in the journal, and in the list
-of each key of --indexed-metadata that it has. A key that was indexed later is
-complete only after "ledger rebuild --lists".
+of each key of --indexed-metadata that it has. The list of a key that was
+indexed later is complete only after "ledger rebuild --lists".
 
-A balance that lacks only postings younger than --settle, and a list that lacks
-only what is younger, is "unsettled". That is not a finding. Use
---settle 0 for a table to which nobody writes. Open holds that should have
-expired 15 minutes ago, and guards of before accounts could change, are counted.
-They are no findings either.
+A balance or a list that lacks only postings younger than --settle is
+"unsettled". That is not a finding. Use --settle 0 for a table that is not
+written to. verify also counts open holds that should have expired more than 15
+minutes ago, and guards from before accounts could change. They are not findings
+either.
 
 A finding has a code, the two keys of the item, the stored value and the correct
-value. docs/operations.md says what to do about each code. If verify names no
-rebuild as the next step, do not rebuild before you know the cause: a rebuild
+value. docs/operations.md explains what to do for each code. If the next step of
+a finding is not a rebuild, do not rebuild before you know the cause: a rebuild
 would hide that events were changed or deleted. These are the codes:
 
 ` + codes.String() + `
@@ -98,20 +97,19 @@ findings, unsettled, without_checksum, overdue_holds, guards_without_version),
 and the first --max findings (code, pk, sk, attribute, stored, recomputed). A
 finding about a whole item has no attribute.
 
---plot draws items.svg, the items by kind, and findings.svg, if there are any.
+--plot writes items.svg, the items by kind, and findings.svg, if there are any.
 
 The exit status is 0 if the table is sound. It is 1 if the table is not sound,
-or if verify could not read all of it. It is 2 for wrong use.`
+or if verify could not read all of it. It is 2 after a usage error.`
 }
 
-// verify audits the table. Whatever ends it early is an error: only a table that was read to its end is sound.
+// verify audits the table. An audit that did not read all of it is an error, because it proves nothing.
 func (env *environment) verify(ctx context.Context, o operator, options audit.Options, plots string) error {
 	debug.SetMemoryLimit(verifyMemoryBytes)
 	client, keys, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	// From here on, whatever stops the audit is an error: a table that was read in part is not proved sound.
 	options.Store, options.Table, options.Indexed = client, o.table, keys
 	a := audit.New(options)
 	status := func(since time.Duration) (string, int64) {
@@ -126,9 +124,9 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 	})
 	switch {
 	case ctx.Err() != nil:
-		return errors.New("interrupted: nothing is proved")
+		return errors.New("interrupted: the audit is not complete, and proves nothing")
 	case err != nil:
-		return fmt.Errorf("the audit did not come to its end, and nothing is proved: %w", err)
+		return fmt.Errorf("the audit is not complete, and proves nothing: %w", err)
 	}
 	err = errors.Join(env.printReport(report, o), env.plot(plots, auditPlots(report)))
 	if n := report.Counts.Findings; n > 0 {
@@ -137,8 +135,8 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 	return err
 }
 
-// itemCount is about how many items the table has, -1 when that is not known. It is only for the progress: DynamoDB
-// updates its count every few hours.
+// itemCount returns the approximate number of items in the table for the progress, or -1 if it is unknown. DynamoDB
+// updates it every few hours.
 func itemCount(ctx context.Context, client *dynamodb.Client, name string) int64 {
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil || out.Table == nil || aws.ToInt64(out.Table.ItemCount) == 0 {
@@ -147,7 +145,7 @@ func itemCount(ctx context.Context, client *dynamodb.Client, name string) int64 
 	return *out.Table.ItemCount
 }
 
-// printReport prints a report as JSON, or for people, with the next command for each finding.
+// printReport prints a report: as JSON with --json, else as text with the next step for each finding.
 func (env *environment) printReport(r audit.Report, o operator) error {
 	n := r.Counts
 	if env.json {
@@ -169,7 +167,7 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 			},
 		})
 	}
-	// Texts of findings come from the table, where others wrote them: a terminal must not act upon them.
+	// Texts in findings come from users of the ledger, and must not control the terminal.
 	for _, f := range r.Findings {
 		what := string(f.Code)
 		if f.Attribute != "" {
@@ -200,45 +198,44 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 	fmt.Fprintf(env.out, "%s: %d items, %d transactions, %d postings, %d accounts\n", verdict, n.Items, n.Transactions,
 		n.Postings, n.Accounts)
 	if r.WithoutChecksum > 0 {
-		fmt.Fprintf(env.out, "Events without a checksum: %d. Versions before checksums wrote those that no finding "+
-			"names\n",
-			r.WithoutChecksum)
+		fmt.Fprintf(env.out, "Events without a checksum: %d. Unless they are findings, an early release without "+
+			"checksums wrote them\n", r.WithoutChecksum)
 	}
 	if r.Unsettled > 0 {
-		fmt.Fprintf(env.out, "Not judged: %s with postings younger than the settle age\n",
+		fmt.Fprintf(env.out, "Unsettled: %s without postings younger than --settle\n",
 			counted(r.Unsettled, "projection", "projections"))
 	}
 	if r.GuardsWithoutVersion > 0 {
-		fmt.Fprintf(env.out, "Guards without the account's version: %d. Releases before accounts could change made "+
-			"those\n", r.GuardsWithoutVersion)
+		fmt.Fprintf(env.out, "Guards without the account's version: %d. An early release, in which accounts could not "+
+			"change, wrote them\n", r.GuardsWithoutVersion)
 	}
 	if r.Overdue > 0 {
-		fmt.Fprintf(env.out, "Open holds that should have expired 15 minutes ago: %d. Does the sweeper run?\n",
+		fmt.Fprintf(env.out, "Open holds that should have expired more than 15 minutes ago: %d. Check that the "+
+			"sweeper runs\n",
 			r.Overdue)
 	}
 	return nil
 }
 
-// rebuildable are the findings that a rebuild of the account repairs. All others need a person first:
-// a rebuild could hide that events were changed or deleted. docs/operations.md#audit has the same list.
+// rebuildable has the findings that a rebuild repairs. All others need an investigation first, because a rebuild could
+// hide that events were changed or deleted. docs/operations.md#audit has the same list.
 var rebuildable = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
-	audit.SegmentMissing,
-	audit.SummaryWrong, audit.MembershipBehind, audit.GroupedBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
-	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
+	audit.SegmentMissing, audit.SummaryWrong, audit.MembershipBehind, audit.GroupedBehind, audit.HoldEntryWrong,
+	audit.HoldEntryBehind, audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
 	audit.JournalBehind, audit.JournalWrong, audit.ListsIncomplete,
 }
 
-// nextStep is the command that repairs what a finding is about, or where the operator reads what to do.
+// nextStep returns the command that repairs a finding, or where to read what to do.
 func (o *operator) nextStep(f audit.Finding) string {
 	if !slices.Contains(rebuildable, f.Code) {
-		return "see docs/operations.md#audit, and don't rebuild before"
+		return "see docs/operations.md#audit, and do not rebuild before"
 	}
 	if strings.HasPrefix(string(f.Code), "list") || strings.HasPrefix(string(f.Code), "journal") {
 		return "ledger rebuild --lists" + o.arguments()
 	}
 	account, ok := table.ParseOwner(f.Key)
-	if !ok { // an entry by expiry, which belongs to no account
+	if !ok { // an entry of the list of holds by expiry, which has no account
 		return "ledger rebuild" + o.arguments()
 	}
 	step := "ledger rebuild --account " + account

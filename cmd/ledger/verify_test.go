@@ -83,7 +83,7 @@ func TestVerifySaysWhatItFound(t *testing.T) {
 func TestVerifyThatDidNotEndIsNoVerdict(t *testing.T) {
 	denied := scanned(t, func() string { return "AccessDeniedException" })
 	code, out, problems := ledger(t, "", "verify", "--dynamodb-endpoint", denied)
-	if code != exitFailed || out != "" || !strings.Contains(problems, "nothing is proved") || !strings.Contains(problems, "in words") {
+	if code != exitFailed || out != "" || !strings.Contains(problems, "proves nothing") || !strings.Contains(problems, "in words") {
 		t.Errorf("exit %d, %q: %s", code, out, problems)
 	}
 
@@ -102,7 +102,7 @@ func TestVerifyNamesTheNextCommand(t *testing.T) {
 		"ledger rebuild --account jane --table books --region eu-central-1":             {Code: audit.SummaryWrong, Key: names.SummaryKey("jane")},
 		"ledger rebuild --account joe --table books --region eu-central-1":              {Code: audit.GroupedBehind, Key: names.GroupedKey("joe", "staff")},
 		"ledger rebuild --table books --region eu-central-1":                            {Code: audit.HoldEntryBehind, Key: names.OpenHoldKey("2026-11-29T09:00:00.000000Z", "h-1")},
-		"see docs/operations.md#audit, and don't rebuild before":                        {Code: audit.BalanceCountsMore, Key: names.BalanceKey("jane", "USD")},
+		"see docs/operations.md#audit, and do not rebuild before":                       {Code: audit.BalanceCountsMore, Key: names.BalanceKey("jane", "USD")},
 	} {
 		if got := o.nextStep(f); got != want {
 			t.Errorf("%s: %q, want %q", f.Code, got, want)

@@ -20,7 +20,7 @@ func (env *environment) versionCommand() *cobra.Command {
 	}
 }
 
-// version is the version of the module, which the go command takes from the checkout.
+// version returns the version of the module, which the go command takes from version control.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

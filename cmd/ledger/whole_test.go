@@ -162,7 +162,7 @@ func TestGroupsAndMembers(t *testing.T) {
 		{"member revoke u-17 --group desk", 0, []string{"u-17 none - desk"}},
 		{"member revoke u-17 --account jane", 0, []string{"u-17 none jane -"}},
 		{"group remove desk jane", 0, []string{"GROUP ACCOUNT clients jane"}},
-		{"group add desk", 2, []string{"it takes GROUP ACCOUNT"}},
+		{"group add desk", 2, []string{"expected GROUP ACCOUNT"}},
 		{"member grant u-17 viewer", 2, []string{"at least one of the flags"}},
 		{"member list", 2, []string{"at least one of the flags"}},
 		{"member grant u-17 viewer --account a --group g", 2, []string{"[account group] were all set"}},
@@ -193,7 +193,7 @@ func TestFind(t *testing.T) {
 		{"find --day today", 2, []string{"--day"}},
 		{"find --day 2020-01-02 --from 2020-01-02", 2, []string{"[day from] were all set"}},
 		{"find --from 2020-01-03 --to 2020-01-02", 2, []string{"--from is later than --to"}},
-		{"find x", 2, []string{"it takes no arguments"}},
+		{"find x", 2, []string{"expected no arguments"}},
 	})
 }
 

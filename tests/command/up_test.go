@@ -85,13 +85,13 @@ func TestUpInMemoryNeedsNothing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("JAVA_HOME", "")
 	up := process.Start(t, "up", "--memory", "--port", "0", "--demo")
-	if !strings.Contains(up.Said(), "nothing is kept") {
-		t.Errorf("it doesn't say that nothing is kept: %s", up.Said())
+	if !strings.Contains(up.Said(), "data is lost") {
+		t.Errorf("it does not say that the data is lost: %s", up.Said())
 	}
 	s := caller.New(t, up.URL)
 	wantDemo(t, s)
-	if !strings.Contains(up.Said(), "see it as the user u-advisor") {
-		t.Errorf("it doesn't say as which user to look: %s", up.Said())
+	if !strings.Contains(up.Said(), "act as the user u-advisor") {
+		t.Errorf("it does not name the user to act as: %s", up.Said())
 	}
 	caller.Eventually(t, time.Minute, "the advisor reaches the customers of the branch", func() bool {
 		accounts := s.Must(200, "GET", "/v1/users/u-advisor/accounts", "").Body
