@@ -13,32 +13,32 @@ import (
 	"ledger.example/tests/full"
 )
 
-// axeVariable names the environment variable with the path of axe-core's script.
+// axeVariable is the environment variable with the path of axe.min.js.
 const axeVariable = "AXE_CORE"
 
-// axeRun holds the page against WCAG 2.2, levels A and AA, and axe-core's best practices. It returns a text for each
-// rule that is broken.
+// axeRun checks the page against WCAG 2.2, levels A and AA, and the best practices of axe-core. It returns one text per
+// violated rule.
 const axeRun = `axe.run(document, {resultTypes: ["violations"],
 	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then(r => r.violations.map(v =>
 	v.id + ": " + v.help + v.nodes.slice(0, 3).map(n => "\n  " + n.html + "\n  " + n.failureSummary).join("")))`
 
-// look is how a page is shown.
-type look struct {
+// display is a color scheme and a viewport width.
+type display struct {
 	scheme string
 	width  int64
 }
 
-func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
+func (l display) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
 
 const (
 	desktop = 1200
 	phone   = 360
 )
 
-var looks = []look{{"light", desktop}, {"dark", desktop}, {"dark", phone}, {"light", phone}}
+var displays = []display{{"light", desktop}, {"dark", desktop}, {"dark", phone}, {"light", phone}}
 
-// as shows what the browser has open in a look.
-func (b *browser) as(l look) {
+// setDisplay sets the color scheme and width of the current page.
+func (b *browser) setDisplay(l display) {
 	b.Helper()
 	b.run(chromedp.EmulateViewport(l.width, 800), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -48,7 +48,7 @@ func (b *browser) as(l look) {
 	}))
 }
 
-// No page breaks a rule of accessibility, dark or light, on a desktop or a phone.
+// No page violates an accessibility rule, in dark or light mode, on a desktop or a phone.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	path := os.Getenv(axeVariable)
@@ -62,42 +62,42 @@ func TestAccessibility(t *testing.T) {
 	b := newBrowser(t)
 	b.everyPage(func(name string) {
 		b.run(chromedp.Evaluate[chromedp.Void](string(script) + ";null"))
-		broken := make(map[string][]look)
-		for _, l := range looks {
-			b.as(l)
+		violations := make(map[string][]display)
+		for _, l := range displays {
+			b.setDisplay(l)
 			for _, rule := range evaluate(b, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise)) {
-				broken[rule] = append(broken[rule], l)
+				violations[rule] = append(violations[rule], l)
 			}
-			b.picture(name + "-" + l.String())
+			b.screenshot(name + "-" + l.String())
 		}
-		for rule, in := range broken {
-			t.Errorf("%s %s breaks %s", name, in, rule)
+		for rule, in := range violations {
+			t.Errorf("%s %s violates %s", name, in, rule)
 		}
 	})
 }
 
-// On a phone no page is wider than the screen, and what one taps is not too small.
+// On a phone, no page is wider than the screen, and no tap target is too small.
 func TestPhone(t *testing.T) {
 	t.Parallel()
 	full.Only(t, "opens every page in Chromium")
 	b := newBrowser(t)
-	b.as(look{"light", phone})
+	b.setDisplay(display{"light", phone})
 	b.everyPage(func(name string) {
 		wide := fmt.Sprintf(`document.documentElement.scrollWidth > %d`, phone)
 		if evaluate(b, chromedp.Evaluate[bool](wide)) {
 			t.Errorf("%s is wider than a phone", name)
-			b.picture(name)
+			b.screenshot(name)
 		}
 		small := evaluate(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll(
 			"button, select, .actions a, header a:not(.skip), input:not([type=hidden], [type=checkbox])")]
 			.filter(e => e.getBoundingClientRect().height < 32).map(e => e.outerHTML)`))
 		if len(small) > 0 {
-			t.Errorf("%s has small targets: %q", name, small)
+			t.Errorf("%s has small tap targets: %q", name, small)
 		}
 	})
 }
 
-// everyPage opens a page of each kind and in each state, and has visit look at it.
+// everyPage opens each kind of page in each state, and calls visit.
 func (b *browser) everyPage(visit func(name string)) {
 	b.Helper()
 	open := func(name, path string) {

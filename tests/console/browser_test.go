@@ -19,7 +19,7 @@ import (
 	"ledger.example/tests/full"
 )
 
-// browser is one Chromium that shows the console, with what its console of errors got.
+// browser is a Chromium that shows the console. It collects JavaScript errors and failed loads.
 type browser struct {
 	*site
 	ctx context.Context
@@ -28,10 +28,10 @@ type browser struct {
 	faults []string
 }
 
-// part matches the address of what pages load.
-var part = regexp.MustCompile(`/static/|/live|/newest|\.svg`)
+// resource matches the URLs of resources that pages load.
+var resource = regexp.MustCompile(`/static/|/live|/newest|\.svg`)
 
-// newBrowser starts a Chromium of the test's own. Without one on this machine the test is left out.
+// newBrowser starts a Chromium. It skips the test if none is installed.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	path := ""
@@ -44,7 +44,7 @@ func newBrowser(t *testing.T) *browser {
 	if path == "" {
 		full.Without(t, "Chromium (on Debian: apt-get install chromium)")
 	}
-	// A page that comes back from its cache is one that chromedp waits for in vain.
+	// Without BackForwardCache: chromedp never sees a page load that comes from it.
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
 		chromedp.WSURLReadTimeout(timeout), chromedp.WindowSize(1200, 900), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-features", "BackForwardCache,Translate"), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
@@ -60,8 +60,8 @@ func newBrowser(t *testing.T) *browser {
 		case *runtime.EventExceptionThrown:
 			b.faults = append(b.faults, e.ExceptionDetails.Text)
 		case *log.EventEntryAdded:
-			// A page that says what is wrong is no fault, unlike one whose parts are missing.
-			refused := strings.Contains(e.Entry.Text, "status of 4") && !part.MatchString(e.Entry.URL)
+			// A page with a 4xx status is expected, but a resource with one is an error.
+			refused := strings.Contains(e.Entry.Text, "status of 4") && !resource.MatchString(e.Entry.URL)
 			if e.Entry.Level == "error" && !refused {
 				b.faults = append(b.faults, e.Entry.Text+": "+e.Entry.URL)
 			}
@@ -74,19 +74,19 @@ func newBrowser(t *testing.T) *browser {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, fault := range b.faults {
-			t.Errorf("the browser says: %s", fault)
+			t.Errorf("error in the browser: %s", fault)
 		}
 	})
 	return b
 }
 
-// run does things in the browser, in order.
+// run runs actions in the browser, in order.
 func (b *browser) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	evaluate(b, chromedp.Steps(actions...))
 }
 
-// evaluate does one thing in the browser, and returns what it brings.
+// evaluate runs one action in the browser and returns its result.
 func evaluate[T any](b *browser, a chromedp.Action[T]) T {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, timeout)
@@ -103,7 +103,7 @@ func (b *browser) open(path string) chromedp.Action[chromedp.Void] {
 	return chromedp.Navigate(b.url + path)
 }
 
-// click follows the link or presses the button with the text, and waits for the page behind it.
+// click clicks the link or button with the text and waits for the next page.
 func (b *browser) click(text string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, timeout)
@@ -114,15 +114,14 @@ func (b *browser) click(text string) {
 	}
 }
 
-// shows waits for a text in the page.
+// shows waits until the page has a text.
 func (b *browser) shows(text string) {
 	b.Helper()
-	b.run(chromedp.Poll[chromedp.Void](fmt.Sprintf("document.body.innerText.includes(%q)", text),
-		chromedp.WithPollingTimeout(timeout)))
+	b.poll(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
-// picture keeps a screenshot among the test's artifacts, if any are kept.
-func (b *browser) picture(name string) {
+// screenshot saves a screenshot among the test artifacts, with -artifacts.
+func (b *browser) screenshot(name string) {
 	b.Helper()
 	if flag.Lookup("test.artifacts").Value.String() != "true" {
 		return
@@ -133,7 +132,7 @@ func (b *browser) picture(name string) {
 	}
 }
 
-// A card payment by mouse: held, captured in part, a part of that refunded, seen in the balance.
+// A card payment by mouse: a hold, a partial capture, a partial refund, and the resulting balance.
 func TestCardPaymentInABrowser(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -144,23 +143,23 @@ func TestCardPaymentInABrowser(t *testing.T) {
 	b.run(chromedp.SendKeys("#to", "shop"), chromedp.SendKeys("#asset", "USD"), chromedp.SendKeys("#quantity", "50.00"))
 	b.click("Preview")
 	b.shows("What will be held")
-	b.picture("preview")
+	b.screenshot("preview")
 	b.click("Hold")
 	b.shows("The hold expires")
-	b.picture("held")
-	b.run(chromedp.NavigateBack()) // the browser need not send the form again
+	b.screenshot("held")
+	b.run(chromedp.NavigateBack()) // Back does not resubmit the form
 	b.shows("What will be held")
 	b.run(chromedp.NavigateForward())
 	b.shows("The hold expires")
 	b.click("Capture")
 	if held := evaluate(b, chromedp.Value("#quantity")); held != "50.00" {
-		t.Errorf("the capture begins with %q, want all that is held", held)
+		t.Errorf("the capture form has the quantity %q, want the full hold", held)
 	}
 	b.run(chromedp.SetValue("#quantity", "42.10"))
 	b.click("Preview")
 	b.click("Capture")
 	b.shows("How the hold ended")
-	b.picture("captured")
+	b.screenshot("captured")
 	b.click("Reverse")
 	b.run(chromedp.SendKeys("#quantity", "2.10"), chromedp.SendKeys("#description", "Cold coffee"))
 	b.click("Preview")
@@ -168,11 +167,11 @@ func TestCardPaymentInABrowser(t *testing.T) {
 	b.shows("reverses")
 	b.eventually("accounts/jane", "<strong>60.00</strong>")
 	b.run(b.open("accounts/jane"))
-	b.picture("account")
+	b.screenshot("account")
 }
 
-// The first page shows what others post, without being loaded again.
-func TestFirstPageIsLive(t *testing.T) {
+// The home page shows new transactions without a reload.
+func TestHomePageUpdatesLive(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
 	b.fill()
@@ -180,5 +179,5 @@ func TestFirstPageIsLive(t *testing.T) {
 	b.shows("Newest transactions")
 	b.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.23"))
 	b.shows("1.23")
-	b.picture("home")
+	b.screenshot("home")
 }

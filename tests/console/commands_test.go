@@ -14,27 +14,27 @@ import (
 	"time"
 )
 
-// hostile is text that would do harm if it were not quoted, or that would look like other text.
+// hostile is text that breaks a shell command without quoting, or that is displayed misleadingly.
 const hostile = "it's \"$HOME\" `touch harm` $(touch harm) ' ; touch harm; ' '\\'' \\ \\' \\\\\" !! * ~ # & | < > %s {a,b}\n" +
 	"touch harm\r\t\x1b[31m\x7f\u202E\u2066\u200D\u2028 \u00e9\u4e2d\u05d0 \U0001F600 \uFFFD"
 
-var shown = regexp.MustCompile(`(?s)<pre tabindex="0"><code>(.*?)</code></pre>`)
+var commandElement = regexp.MustCompile(`(?s)<pre tabindex="0"><code>(.*?)</code></pre>`)
 
-// commands returns the lines for a shell that the page of a transaction shows.
+// commands returns the shell commands on the page of a transaction.
 func (s *site) commands(id string) (lines []string) {
 	s.Helper()
-	for _, found := range shown.FindAllStringSubmatch(s.get("transactions/"+id, http.StatusOK), -1) {
+	for _, found := range commandElement.FindAllStringSubmatch(s.get("transactions/"+id, http.StatusOK), -1) {
 		lines = append(lines, html.UnescapeString(found[1]))
 	}
 	return lines
 }
 
-// run has bash run a line in an empty directory, and returns the head and the body of what curl got.
+// run runs a command in bash in an empty directory. It returns the headers and the body that curl received.
 func (s *site) run(line string) string {
 	s.Helper()
 	for _, r := range line {
 		if r < ' ' || r > '~' {
-			s.Errorf("the line has a character that is not shown as it is, %U: %s", r, line)
+			s.Errorf("the command has the non-printable character %U: %s", r, line)
 		}
 	}
 	command := exec.CommandContext(s.Context(), "bash", "-uc",
@@ -47,14 +47,13 @@ func (s *site) run(line string) string {
 		s.Fatalf("%s: %v: %s", line, err, problems.Bytes())
 	}
 	if left, err := os.ReadDir(command.Dir); err != nil || len(left) > 0 {
-		s.Errorf("%s left %v, %v", line, left, err)
+		s.Errorf("%s created the files %v, %v", line, left, err)
 	}
 	return string(out)
 }
 
-// replays runs the commands of a transaction, of which there are so many besides the one that reads it. Sent again,
-// they must be answered as the first time.
-func (s *site) replays(id string, wrote int) {
+// checkReplays runs the commands of a transaction: wrote writes, which must be replays, and one read.
+func (s *site) checkReplays(id string, wrote int) {
 	s.Helper()
 	lines := s.commands(id)
 	if len(lines) != wrote+1 {
@@ -69,7 +68,7 @@ func (s *site) replays(id string, wrote int) {
 	}
 }
 
-// text is a text in JSON.
+// text encodes a string as JSON.
 func text(t string) string {
 	b, err := json.Marshal(t)
 	if err != nil {
@@ -78,7 +77,7 @@ func text(t string) string {
 	return string(b)
 }
 
-// The page of a transaction shows what made it and what ended it. Sent again from a shell, each is a replay.
+// The commands on the page of a transaction, which created it and ended its hold, are replays when run in a shell.
 func TestCommandsReplay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -145,11 +144,11 @@ func TestCommandsReplay(t *testing.T) {
 	post("transactions/transfer/reversals", `"id":"back-of-rest"`)
 	made["back-of-rest"] = 1
 	for id, wrote := range made {
-		s.replays(id, wrote)
+		s.checkReplays(id, wrote)
 	}
 }
 
-// To a user, the commands ask as the user; what a user may not send is not shown.
+// For a user, the commands have the header Ledger-User. Commands that the user may not send are not shown.
 func TestCommandsOfAUser(t *testing.T) {
 	s := newSite(t)
 	s.fill()
@@ -160,14 +159,14 @@ func TestCommandsOfAUser(t *testing.T) {
 		s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/"+account+"/members/u-18", `{"role":"viewer"}`)
 	}
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-19", `{"role":"operator"}`)
-	for user, wrote := range map[string]int{"u-17": 1, "u-18": 0, "u-19": 0} { // the last does not see every leg
+	for user, wrote := range map[string]int{"u-17": 1, "u-18": 0, "u-19": 0} { // u-19 does not see all postings
 		s.browser.Jar = nil
-		s.look(user)
+		s.viewAs(user)
 		for _, line := range s.commands("t-1") {
 			if !strings.Contains(line, "Ledger-User: "+user) {
-				t.Errorf("%s asks for everybody", line)
+				t.Errorf("%s has no user", line)
 			}
 		}
-		s.replays("t-1", wrote)
+		s.checkReplays("t-1", wrote)
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"ledger.example/tests/process"
 )
 
-// demoPicture is where the README's picture goes, ../../docs/console.png. No test compares it.
+// demoPicture is the file for the README's screenshot, ../../docs/console.png. No test compares it.
 var demoPicture = flag.String("picture", "", "file for a screenshot of an account of the demo")
 
 const (
-	pictureHeight = 1105      // down to the chart's end
-	pictureBytes  = 150 << 10 // the most of the file
+	pictureHeight = 1105      // to the end of the chart
+	pictureBytes  = 150 << 10 // maximum file size
 )
 
-// The demo shows something of everything on its first page, and a week on an account's.
+// The demo's home page has every kind of transaction and asset, and its account pages have a week of history.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	demo := process.Start(t, "up", "--memory", "--demo", "--port", "0") // first: it outlives the browser
+	demo := process.Start(t, "up", "--memory", "--demo", "--port", "0") // before the browser, so that it stops after it
 	b := newBrowser(t)
 	b.url = demo.URL + console.Path
-	b.as(look{"light", desktop})
-	b.opens("", "up to date")
+	b.setDisplay(display{"light", desktop})
+	b.openWhen("", "up to date")
 	for _, text := range []string{"held", "captured", "released", "reversal", "AAPL", "TSLA", "frozen", "Springfield"} {
 		b.shows(text)
 	}
@@ -46,7 +46,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.Len() > pictureBytes {
-		t.Errorf("the picture has %d bytes, at most %d", out.Len(), pictureBytes)
+		t.Errorf("the screenshot has %d bytes, want at most %d", out.Len(), pictureBytes)
 	}
 	if err := os.WriteFile(*demoPicture, out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)

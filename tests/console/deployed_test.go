@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-// What authenticates the callers of a deployed ledger. The keys are AWS's examples.
+// Credentials of the callers. The keys are examples from AWS's documentation.
 const (
 	accessKey    = "AKIDEXAMPLE"
 	secretKey    = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -50,27 +50,27 @@ var tokens = gateway.Tokens{
 	expiredToken: {"expired": "yes"},
 }
 
-// signs are the environment of somebody who has the clerk's credentials.
-func signs() map[string]string {
+// awsEnvironment returns the environment variables with the clerk's credentials.
+func awsEnvironment() map[string]string {
 	return map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": sessionToken, "AWS_REGION": region,
 	}
 }
 
-// deployed is a ledger behind a gateway that authenticates. Tests also call it past the gateway.
+// deployed starts a ledger behind a gateway that authenticates. Tests can also call the ledger directly.
 func deployed(t *testing.T, a gateway.Authorizer) (*system.System, *gateway.Gateway) {
 	t.Helper()
 	s := system.New(t, system.Pumped, system.Calls(api.GatewayCaller(api.Callers{Local: true, AdminScope: "ledger/admin"})))
 	return s, gateway.New(t, a, api.Gateway(s.Service.API()))
 }
 
-// inEnvironment sets variables, and none of AWS's or the ledger's but those.
-func inEnvironment(t *testing.T, variables map[string]string) {
+// setEnvironment sets environment variables, and unsets all others of AWS and the ledger.
+func setEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, setting := range os.Environ() {
 		name, value, _ := strings.Cut(setting, "=")
 		if strings.HasPrefix(name, "AWS_") || slices.Contains([]string{"LEDGER_URL", "LEDGER_SIGN", "LEDGER_TOKEN"}, name) {
-			t.Setenv(name, value) // to have it back
+			t.Setenv(name, value) // restores it after the test
 			os.Unsetenv(name)
 		}
 	}
@@ -82,26 +82,26 @@ func inEnvironment(t *testing.T, variables map[string]string) {
 	}
 }
 
-// started is `ledger console` in a process of its own, and a browser that looks at it.
-type started struct {
+// consoleProcess is a `ledger console` process and an HTTP client for its pages.
+type consoleProcess struct {
 	*site
 	*process.Process
 }
 
-// start starts the console of the ledger at a URL. Nothing that it writes or shows may have a secret.
-func start(t *testing.T, ledger *system.System, url string, arguments ...string) *started {
+// start starts the console of the ledger at a URL. The test fails if a page or the log contains a secret.
+func start(t *testing.T, ledger *system.System, url string, arguments ...string) *consoleProcess {
 	t.Helper()
 	p := process.Start(t, append([]string{"console", "--port", "0", "--url", url}, arguments...)...)
-	s := &started{&site{TB: t, ledger: ledger, url: p.URL}, p}
-	s.browser.Transport = discreet{t}
-	t.Cleanup(func() { concealed(t, "its log", p.Said()) })
+	s := &consoleProcess{&site{TB: t, ledger: ledger, url: p.URL}, p}
+	s.browser.Transport = secretChecker{t}
+	t.Cleanup(func() { checkNoSecret(t, "its log", p.Said()) })
 	return s
 }
 
-// discreet fails the test when an answer has a secret.
-type discreet struct{ t *testing.T }
+// secretChecker fails the test if an answer contains a secret.
+type secretChecker struct{ t *testing.T }
 
-func (d discreet) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d secretChecker) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil || answer.Header.Get("Content-Type") == "text/event-stream" {
 		return answer, err
@@ -109,16 +109,16 @@ func (d discreet) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	answer.Body = io.NopCloser(bytes.NewReader(body))
-	concealed(d.t, r.URL.String(), string(body))
+	checkNoSecret(d.t, r.URL.String(), string(body))
 	for name, values := range answer.Header {
-		concealed(d.t, name, strings.Join(values, " "))
+		checkNoSecret(d.t, name, strings.Join(values, " "))
 	}
 	return answer, err
 }
 
-func concealed(t *testing.T, where, text string) {
+func checkNoSecret(t *testing.T, where, text string) {
 	t.Helper()
-	text = strings.ReplaceAll(html.UnescapeString(text), "Bearer $LEDGER_TOKEN", "") // which a shell puts in
+	text = strings.ReplaceAll(html.UnescapeString(text), "Bearer $LEDGER_TOKEN", "") // the shell expands it
 	for _, secret := range []string{accessKey, secretKey, sessionToken, adminToken, userToken, expiredToken, "AWS4-HMAC", "Bearer "} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s shows %q:\n%s", where, secret, text)
@@ -126,8 +126,8 @@ func concealed(t *testing.T, where, text string) {
 	}
 }
 
-// listen opens the events that keep the first page up to date. The lines come until the console closes them.
-func (s *started) listen() <-chan string {
+// listen opens the event stream of the home page and returns its lines. The channel is closed when the stream ends.
+func (s *consoleProcess) listen() <-chan string {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.Cleanup(cancel)
@@ -150,8 +150,8 @@ func (s *started) listen() <-chan string {
 	return lines
 }
 
-// heard waits for an event.
-func (s *started) heard(events <-chan string) {
+// waitForEvent waits for an event.
+func (s *consoleProcess) waitForEvent(events <-chan string) {
 	s.Helper()
 	for {
 		select {
@@ -168,15 +168,15 @@ func (s *started) heard(events <-chan string) {
 	}
 }
 
-// end presses Ctrl-C. The console ends in good order, whatever is open.
-func (s *started) end() {
+// stop sends an interrupt. The console must shut down cleanly, whatever streams are open.
+func (s *consoleProcess) stop() {
 	s.Helper()
 	if status := s.Stop(s.TB, os.Interrupt); status != 0 || strings.Contains(s.Said(), "cut off") {
 		s.Errorf("exit status %d: %s", status, s.Said())
 	}
 }
 
-// The console of a deployed ledger, with the caller's credentials: by signature, and by token.
+// `ledger console` works with a deployed ledger, by signature and by token.
 func TestDeployedLedger(t *testing.T) {
 	lasting := clerk
 	lasting.SessionToken = ""
@@ -186,44 +186,44 @@ func TestDeployedLedger(t *testing.T) {
 		flags       []string
 		actor       string
 	}{
-		"signed with keys that last": {lasting, without(signs(), "AWS_SESSION_TOKEN"), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
-		"signed":                     {clerk, signs(), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
+		"signed with keys that last": {lasting, without(awsEnvironment(), "AWS_SESSION_TOKEN"), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
+		"signed":                     {clerk, awsEnvironment(), []string{"--sign"}, "arn:aws:iam::111122223333:user/clerk"},
 		"token":                      {tokens, map[string]string{"LEDGER_TOKEN": adminToken}, nil, "https://issuer.example#ops"},
 		"token by flag":              {tokens, nil, []string{"--token", adminToken}, "https://issuer.example#ops"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inEnvironment(t, c.environment)
+			setEnvironment(t, c.environment)
 			ledger, g := deployed(t, c.authorizer)
 			s := start(t, ledger, g.URL, c.flags...)
-			s.fill() // with dry runs before
+			s.fill() // with dry runs first
 			events := s.listen()
-			s.heard(events) // of what is there already
+			s.waitForEvent(events) // for the existing transactions
 			s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "0.50", "description", "Æ a/b & c"))
-			s.heard(events)
+			s.waitForEvent(events)
 			s.has(s.eventually("", "Æ a/b &amp; c"), "Newest transactions", "jane", "Jane Doe")
 			s.has(s.eventually("accounts/jane?asset=USD", "<strong>99.50</strong>"), c.actor)
 			s.has(s.get("accounts/jane/statement.csv?asset=USD", http.StatusOK), "closing,,0.00,99.50")
 			s.has(s.get("search?q=jan", http.StatusOK), "jane")
 
-			t.Setenv("LEDGER_TOKEN", adminToken) // as people have it in the shell into which they copy a command
-			id := entry.FindStringSubmatch(s.get("", http.StatusOK))[1]
-			s.replays(id, 1)
+			t.Setenv("LEDGER_TOKEN", adminToken) // as in the shell into which people paste the command
+			id := transactionLink.FindStringSubmatch(s.get("", http.StatusOK))[1]
+			s.checkReplays(id, 1)
 
 			ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
 			s.eventually("accounts/jane", "u-17")
-			s.has(s.look("u-17"), "Viewing as", "Accounts of u-17", "jane")
+			s.has(s.viewAs("u-17"), "Viewing as", "Accounts of u-17", "jane")
 			s.get("accounts/bank", http.StatusNotFound)
 			if refused := g.Refused(); len(refused) > 0 {
 				t.Errorf("the gateway refused %s", refused)
 			}
-			s.end()
+			s.stop()
 		})
 	}
 }
 
-// The bearer of a token that is no administrator's sees what the user's roles allow.
-func TestTokenOfAUser(t *testing.T) {
-	inEnvironment(t, map[string]string{"LEDGER_TOKEN": userToken})
+// With a user's token, the console shows only what the user's roles allow.
+func TestUserToken(t *testing.T) {
+	setEnvironment(t, map[string]string{"LEDGER_TOKEN": userToken})
 	ledger, g := deployed(t, tokens)
 	ledger.OpenRegister()
 	ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"operator"}`)
@@ -238,12 +238,12 @@ func TestTokenOfAUser(t *testing.T) {
 		http.StatusUnprocessableEntity), "account_not_found")
 }
 
-// mismatch is what API Gateway may say of a signature: it repeats what it thinks was signed.
+// mismatch is an answer of API Gateway to a wrong signature. It quotes the canonical request, which has a secret.
 var mismatch = gateway.Message(http.StatusForbidden, "The request signature we calculated does not match.\n\nThe Canonical String "+
 	"for this request should have been\n'GET\nx-amz-security-token:"+sessionToken+"'")
 
-// An error page says what is wrong, and what to do.
-func TestWhatThePagesSayOfAGateway(t *testing.T) {
+// Error pages say what is wrong and what to do.
+func TestGatewayErrors(t *testing.T) {
 	denied := gateway.Answer{Status: http.StatusForbidden,
 		Body: `{"Message":"User: arn:aws:iam::111122223333:user/clerk is not authorized to perform: execute-api:Invoke"}`}
 	expired := gateway.Message(http.StatusForbidden, "The security token included in the request is expired")
@@ -260,20 +260,20 @@ func TestWhatThePagesSayOfAGateway(t *testing.T) {
 		says        []string
 	}{
 		"no credentials":    {clerk, map[string]string{"AWS_REGION": region}, "--sign", nil, []string{"there are no AWS credentials", "AWS_ACCESS_KEY_ID", "aws sso login"}},
-		"no region":         {clerk, without(signs(), "AWS_REGION"), "--sign", nil, []string{"the API&#39;s region is not known", "AWS_REGION"}},
+		"no region":         {clerk, without(awsEnvironment(), "AWS_REGION"), "--sign", nil, []string{"the API&#39;s region is not known", "AWS_REGION"}},
 		"not signed":        {clerk, nil, "", nil, []string{"403 Forbidden", "give --sign", "LEDGER_TOKEN"}},
-		"another secret":    {other, signs(), "--sign", nil, []string{"403 Forbidden", "execute-api:Invoke"}},
-		"expired":           {old, signs(), "--sign", nil, []string{"403 Forbidden", "expired, and must be renewed"}},
-		"expired, and said": {clerk, signs(), "--sign", &expired, []string{"is expired", "must be renewed"}},
-		"denied by IAM":     {clerk, signs(), "--sign", &denied, []string{"user/clerk is not authorized", "need the permission execute-api:Invoke"}},
-		"mismatch":          {clerk, signs(), "--sign", &mismatch, []string{"does not match", "execute-api:Invoke"}},
+		"another secret":    {other, awsEnvironment(), "--sign", nil, []string{"403 Forbidden", "execute-api:Invoke"}},
+		"expired":           {old, awsEnvironment(), "--sign", nil, []string{"403 Forbidden", "expired, and must be renewed"}},
+		"expired, and said": {clerk, awsEnvironment(), "--sign", &expired, []string{"is expired", "must be renewed"}},
+		"denied by IAM":     {clerk, awsEnvironment(), "--sign", &denied, []string{"user/clerk is not authorized", "need the permission execute-api:Invoke"}},
+		"mismatch":          {clerk, awsEnvironment(), "--sign", &mismatch, []string{"does not match", "execute-api:Invoke"}},
 		"expired token":     {tokens, nil, "--token=" + expiredToken, nil, []string{"the token has expired", "get a new one"}},
 		"unknown token":     {tokens, nil, "--token=nobodys", nil, []string{"the token is unknown", "get a new one"}},
 		"no token":          {tokens, nil, "", nil, []string{"401 Unauthorized", "LEDGER_TOKEN"}},
-		"no such route":     {clerk, signs(), "--sign", &noRoute, []string{"404 Not Found", "check the address"}},
+		"no such route":     {clerk, awsEnvironment(), "--sign", &noRoute, []string{"404 Not Found", "check the address"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inEnvironment(t, c.environment)
+			setEnvironment(t, c.environment)
 			ledger, g := deployed(t, c.authorizer)
 			g.Fail(c.fault)
 			s := start(t, ledger, g.URL, strings.Fields(c.flags)...)
@@ -284,7 +284,7 @@ func TestWhatThePagesSayOfAGateway(t *testing.T) {
 			page := s.send("transfer", s.get("do/transfer", http.StatusOK),
 				values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"), http.StatusUnprocessableEntity)
 			s.has(page, append([]string{`role="alert"`}, c.says...)...)
-			s.end()
+			s.stop()
 		})
 	}
 }
@@ -294,29 +294,29 @@ func without(all map[string]string, name string) map[string]string {
 	return all
 }
 
-// A ledger that is not there, or is something else.
-func TestWhatThePagesSayOfAWrongAddress(t *testing.T) {
-	inEnvironment(t, signs())
+// The console says if no server, or another server, answers at the ledger's URL.
+func TestWrongAddress(t *testing.T) {
+	setEnvironment(t, awsEnvironment())
 	website := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "<html>Welcome</html>")
 	}))
 	t.Cleanup(website.Close)
-	const nobody = "http://127.0.0.1:1" // where nobody listens
+	const nobody = "http://127.0.0.1:1" // no server listens there
 	for url, says := range map[string][]string{
 		nobody:      {"no ledger answers at " + nobody, "--url"},
 		website.URL: {"the answer is not a ledger&#39;s, check the address", website.URL},
 	} {
 		s := start(t, nil, url, "--sign")
 		s.has(s.get("", http.StatusBadGateway), append([]string{`class="fault"`}, says...)...)
-		s.end()
+		s.stop()
 	}
 }
 
-// While a gateway throttles or is away, pages say so after some seconds, the events go on, and nothing holds up the
-// end.
-func TestGatewayThatGoesAway(t *testing.T) {
+// If the gateway throttles or is down, pages say so after some seconds, event streams go on, and the console still shuts
+// down.
+func TestGatewayOutage(t *testing.T) {
 	full.Only(t, "waits until the client gives up, several times")
-	inEnvironment(t, signs())
+	setEnvironment(t, awsEnvironment())
 	ledger, g := deployed(t, clerk)
 	ledger.OpenRegister()
 	s := start(t, ledger, g.URL, "--sign")
@@ -336,22 +336,22 @@ func TestGatewayThatGoesAway(t *testing.T) {
 	}
 	g.Fail(nil)
 	s.do("transfer", values("from", "market", "to", "jane", "asset", "USD", "quantity", "1"))
-	s.heard(events)
+	s.waitForEvent(events)
 	g.Close()
 	s.has(s.get("", http.StatusBadGateway), `class="fault"`, "no ledger answers at "+g.URL)
 	events = s.listen()
-	s.end()
-	for range events { // closed by the console
+	s.stop()
+	for range events { // until the console closes it
 	}
 }
 
-// The console takes one port of 127.0.0.1, and answers only under names of this machine.
-func TestWhereTheConsoleListens(t *testing.T) {
-	inEnvironment(t, nil)
+// The console listens on one port of 127.0.0.1 and refuses requests for other host names.
+func TestListenAddress(t *testing.T) {
+	setEnvironment(t, nil)
 	ledger, _ := deployed(t, clerk)
 	s := start(t, ledger, ledger.URL)
 	if !strings.HasPrefix(s.site.url, "http://127.0.0.1:") {
-		t.Errorf("it listens at %s", s.site.url)
+		t.Errorf("it listens on %s", s.site.url)
 	}
 	for host, status := range map[string]int{"localhost": 200, "[::1]:80": 200, "127.0.0.1": 200, "ledger.example.com": 403, "localhost.example.com": 403} {
 		r, err := http.NewRequest(http.MethodGet, s.site.url, nil)
@@ -376,12 +376,12 @@ func TestWhereTheConsoleListens(t *testing.T) {
 	if status := s.Stop(t, syscall.SIGTERM); status != 0 {
 		t.Errorf("exit status %d: %s", status, s.Said())
 	}
-	// What a URL has of secrets is not repeated.
+	// A password in a URL is not printed.
 	for password, says := range map[string]string{"AWS4-HMAC": "remove the part before @", secretKey: "not a URL"} {
 		_, problems, status = process.Run(t, "", "console", "--url", "https://clerk:"+password+"@host.example")
 		if status != 2 || !strings.Contains(problems, says) {
 			t.Errorf("exit status %d: %s", status, problems)
 		}
-		concealed(t, "the message", problems)
+		checkNoSecret(t, "the message", problems)
 	}
 }

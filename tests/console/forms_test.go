@@ -11,14 +11,19 @@ import (
 	"ledger.example/events"
 )
 
-// held posts a hold of jane's for the shop, and returns its id.
-func (s *site) held(quantity string) string {
+// placeHold places a hold from jane to shop and returns its id.
+func (s *site) placeHold(quantity string) string {
 	s.Helper()
 	page := s.do("hold", values("from", "jane", "to", "shop", "asset", "USD", "quantity", quantity))
 	return regexp.MustCompile(`do/capture\?transaction=([A-Za-z0-9]+)`).FindStringSubmatch(page)[1]
 }
 
-// lacks fails if a page has one of the texts.
+// transactionID returns the id of the transaction that a form posts.
+func transactionID(form string) string {
+	return regexp.MustCompile(`name="transaction_id" value="([^"]*)"`).FindStringSubmatch(form)[1]
+}
+
+// lacks fails the test if a page has one of the texts.
 func (s *site) lacks(page string, texts ...string) {
 	s.Helper()
 	for _, text := range texts {
@@ -28,21 +33,21 @@ func (s *site) lacks(page string, texts ...string) {
 	}
 }
 
-// What a form shows before it is sent is what it then does: of holds what is set aside and given back, of captures and
-// reversals the part that is posted.
+// The preview of a form shows its effect: what a hold reserves, what a release gives back, and the part that a capture or
+// a reversal posts.
 func TestPreviews(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	form := s.get("do/hold", http.StatusOK)
 	preview := s.send("hold", form, values("from", "jane", "to", "shop", "asset", "USD", "quantity", "50.00"), http.StatusOK)
-	opened, err := events.ParseKSUID(regexp.MustCompile(`name="transaction_id" value="([^"]*)"`).FindStringSubmatch(form)[1])
+	opened, err := events.ParseKSUID(transactionID(form))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.has(preview, "What will be held", "The hold expires", opened.Time().AddDate(0, 0, 7).UTC().Format("2006-01-02 15:04:05"), ">jane<", ">50.00<",
 		"What a full capture will post", ">-50.00<", ">50.00<")
 
-	id := s.held("50.00")
+	id := s.placeHold("50.00")
 	preview = s.send("capture", s.get("do/capture?transaction="+id, http.StatusOK), values("quantity", "30.00"), http.StatusOK)
 	s.has(preview, "What will be posted", ">-30.00<", ">30.00<")
 	s.lacks(preview, "50.00")
@@ -56,8 +61,8 @@ func TestPreviews(t *testing.T) {
 	s.has(preview, "What the reversal will post", "shop", ">1.00<", "jane", ">1.00<", ">-1.00<")
 }
 
-// A field with blanks alone, and a number that is none, are refused before anything is shown, at the field.
-func TestBlankFields(t *testing.T) {
+// Blank fields and invalid numbers are refused before the preview, and the field is marked.
+func TestInvalidFields(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	form := s.get("do/asset", http.StatusOK)
@@ -83,33 +88,33 @@ func TestBlankFields(t *testing.T) {
 	s.has(s.do("asset", values("id", "X", "name", "X", "scale", "18")), "Asset X")
 }
 
-// What was looked at as one user is not sent as another, nor as the caller alone.
-func TestFormOfAnotherUser(t *testing.T) {
+// A form previewed as one user is not sent as another user or without a user.
+func TestFormIsBoundToUser(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	s.do("grant-account", values("account", "jane", "user", "u-1", "role", "operator"))
 	s.do("grant-account", values("account", "shop", "user", "u-1", "role", "operator"))
-	s.look("u-1")
+	s.viewAs("u-1")
 	filled := values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1.00")
 	preview := s.send("transfer", s.get("do/transfer", http.StatusOK), filled, http.StatusOK)
-	s.look("")
+	s.viewAs("")
 	refused := s.send("transfer", preview, nil, http.StatusUnprocessableEntity)
 	s.has(refused, `role="alert"`, "opened as user u-1", "as the console itself", `value="jane"`)
-	id := regexp.MustCompile(`name="transaction_id" value="([^"]*)"`).FindStringSubmatch(preview)[1]
+	id := transactionID(preview)
 	s.get("transactions/"+id, http.StatusNotFound)
 	again := s.send("transfer", refused, filled, http.StatusOK)
-	s.look("u-1")
+	s.viewAs("u-1")
 	s.has(s.send("transfer", again, nil, http.StatusUnprocessableEntity), "opened as the console itself", "as user u-1")
 	s.has(s.send("transfer", preview, nil, http.StatusOK), "Movements")
 }
 
-// Of a transaction the form asks only for what the ledger takes as a part of it, and it says in decimals how much there
-// is.
-func TestFormsOfParts(t *testing.T) {
+// Forms of captures and reversals have only the fields that can select a part of the transaction. Their errors have the
+// limit in decimals.
+func TestPartialCaptureAndReversal(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	const quantity, cost, unprocessable = `name="quantity"`, `name="cost"`, http.StatusUnprocessableEntity
-	id := s.held("40.00")
+	id := s.placeHold("40.00")
 	form := s.get("do/capture?transaction="+id, http.StatusOK)
 	s.has(form, quantity)
 	s.lacks(form, cost)
@@ -149,8 +154,8 @@ func TestFormsOfParts(t *testing.T) {
 	s.get("do/reverse?transaction=none", http.StatusNotFound)
 }
 
-// A hold whose term is over before its form is sent has to be opened again, with what was filled in.
-func TestOldForm(t *testing.T) {
+// A hold form that is sent after the hold would expire is refused, with a link to a new form with the same values.
+func TestExpiredForm(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	old, err := events.NewMinter(nil, nil).MintAt(time.Now().Add(-2*time.Hour), 1)
@@ -166,4 +171,40 @@ func TestOldForm(t *testing.T) {
 	s.has(form, `value="jane"`, `value="5.00"`, "<option selected>1 hour")
 	filled.Del("transaction_id")
 	s.has(s.send("hold", s.send("hold", form, filled, http.StatusOK), nil, http.StatusOK), "The hold expires")
+}
+
+// Forms place a hold for a term and capture it. A form that is sent twice places one hold.
+func TestHoldByForms(t *testing.T) {
+	s := newSite(t)
+	s.fill()
+	s.has(s.get("", http.StatusOK), `href="/console/do/hold"`)
+	s.has(s.get("accounts/jane", http.StatusOK), "do/hold?from=jane")
+	form := s.get("do/hold?from=jane", http.StatusOK)
+	filled := values("to", "shop", "asset", "USD", "quantity", "50.00", "hold", "forever", "from", "jane")
+	s.has(s.send("hold", form, filled, http.StatusUnprocessableEntity), "must be one of 1 hour")
+	filled.Set("hold", "no")
+	s.has(s.send("hold", form, filled, http.StatusUnprocessableEntity), "must be one of 1 hour")
+	filled.Set("hold", "30 days")
+	filled.Set("quantity", "100.01")
+	s.has(s.send("hold", form, filled, http.StatusUnprocessableEntity), "insufficient_funds", "<option selected>30 days</option>")
+	filled.Set("quantity", "50.00")
+	preview := s.send("hold", form, filled, http.StatusOK)
+	s.has(preview, "What will be held", "50.00", "30 days", ">Hold</button>")
+	first, second := s.post("hold", preview, nil), s.post("hold", preview, nil)
+	if first.Request.URL.Path != second.Request.URL.Path {
+		t.Errorf("%s and %s were posted", first.Request.URL, second.Request.URL)
+	}
+	page := s.read(first, http.StatusOK)
+	s.read(second, http.StatusOK)
+	s.has(page, "held", "The hold expires")
+	opened, err := events.ParseKSUID(transactionID(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.has(page, "<time datetime=\""+opened.Time().AddDate(0, 0, 30).Format("2006-01-02T15:04:05.000000Z"))
+	capture := regexp.MustCompile(`/console/(do/capture[^"]*)"`).FindStringSubmatch(page)[1]
+	form = s.get(strings.ReplaceAll(capture, "&amp;", "&"), http.StatusOK)
+	s.has(form, `name="quantity" value="50.00"`)
+	preview = s.send("capture", form, values("quantity", "50.00"), http.StatusOK)
+	s.has(s.send("capture", preview, nil, http.StatusOK), "captured")
 }

@@ -14,25 +14,25 @@ import (
 	"ledger.example/client"
 )
 
-// backdate posts a cent from bank to jane for a time, under an id.
+// backdate posts a transfer of 1 from bank to jane with an effective time.
 func (s *site) backdate(id, asset, at string) {
 	s.Helper()
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers",
 		`{"id":"`+id+`","from":"bank","to":"jane","asset":"`+asset+`","quantity":"1","effective_at":"`+at+`"}`)
 }
 
-var entry = regexp.MustCompile(`<a href="/console/transactions/([^"]*)">`)
+var transactionLink = regexp.MustCompile(`<a href="/console/transactions/([^"]*)">`)
 
-// entries are the transactions to which a page has links, in its order.
+// entries returns the ids of the transactions in the history of a page, in order.
 func entries(page string) (ids []string) {
 	_, section, _ := strings.Cut(page, `id="history-title"`)
-	for _, found := range entry.FindAllStringSubmatch(section, -1) {
+	for _, found := range transactionLink.FindAllStringSubmatch(section, -1) {
 		ids = append(ids, found[1])
 	}
 	return ids
 }
 
-// link is where the link with a text leads to, "" when there is none.
+// link returns the target of the link with a text, "" if there is none.
 func link(page, text string) string {
 	found := regexp.MustCompile(`<a href="/console/([^"]*)">` + text + `</a>`).FindStringSubmatch(page)
 	if found == nil {
@@ -42,8 +42,8 @@ func link(page, text string) string {
 	return address
 }
 
-// The history, the statement and the chart of an account are of the days that are chosen.
-func TestHistoryOfDays(t *testing.T) {
+// The history, the statement and the chart of an account cover the chosen days.
+func TestHistoryByDays(t *testing.T) {
 	s := newSite(t)
 	s.ledger.OpenBooks()
 	for id, at := range map[string]string{
@@ -73,7 +73,7 @@ func TestHistoryOfDays(t *testing.T) {
 		chosen, _ := url.ParseQuery(query)
 		asset := chosen.Get("asset")
 		if file := link(page, "CSV"); asset == "" && file != "" {
-			t.Errorf("%s has a statement of no asset", query)
+			t.Errorf("%s has a statement without an asset", query)
 		} else if asset != "" {
 			s.has(s.get(file, http.StatusOK), "time,transaction", ",opening,", ",closing,")
 			s.get(strings.Replace(file, "statement.csv", "chart.svg", 1), http.StatusOK)
@@ -102,7 +102,7 @@ func TestHistoryOfDays(t *testing.T) {
 	}
 }
 
-// sortedGold puts the entries in gold behind those of the same time in other assets: no order is promised of them.
+// sortedGold moves entries in gold behind those in other assets with the same time, whose order is not guaranteed.
 func sortedGold(ids []string) []string {
 	for i := 1; i < len(ids); i++ {
 		if ids[i-1] == ids[i]+"-gold" {
@@ -112,8 +112,8 @@ func sortedGold(ids []string) []string {
 	return ids
 }
 
-// Pages of a history keep what was chosen. A long statement is downloaded whole, and has a chart.
-func TestPagesOfAHistory(t *testing.T) {
+// The pages of a history keep the filter. A long statement is downloaded completely, and it has a chart.
+func TestLongHistory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.ledger.OpenBooks()
@@ -129,7 +129,8 @@ func TestPagesOfAHistory(t *testing.T) {
 	s.ledger.Project()
 	path := "accounts/jane?asset=USD&from=2026-02-01&to=2026-02-07"
 	first := s.get(path, http.StatusOK)
-	s.walk(path, "history-title", "Older", entry.String(), 105) // 7 of 28 days, to which 14 times 28 and 18 more are dealt out
+	// Transaction i is on day 1 + i%28: days 1 to 7 have 15 each.
+	s.checkPages(path, "history-title", "Older", transactionLink.String(), 105)
 	second := s.get(link(first, "Older"), http.StatusOK)
 	s.has(second, "<option selected>USD", `value="2026-02-01"`, `value="2026-02-07"`)
 	if newest := link(second, "Newest"); newest != path {
@@ -147,8 +148,8 @@ func TestPagesOfAHistory(t *testing.T) {
 	s.has(s.get(strings.Replace(all, "statement.csv", "chart.svg", 1), http.StatusOK), "<svg", "<path")
 }
 
-// What is wrong with the days, the asset or the page that is chosen is said in the page, which shows the rest.
-func TestBadHistory(t *testing.T) {
+// An invalid day, asset or cursor shows an error instead of the history. The rest of the page is shown.
+func TestInvalidHistoryQuery(t *testing.T) {
 	s := newSite(t)
 	s.ledger.OpenBooks()
 	s.ledger.Project()
@@ -185,7 +186,7 @@ func TestBadHistory(t *testing.T) {
 	s.get("accounts/jane/statement.csv", http.StatusNotFound)
 }
 
-// An account of more assets than fit on a page leads to the others.
+// Balances in more assets than fit on a page are paged.
 func TestManyBalances(t *testing.T) {
 	s := newSite(t)
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/bank", `{"name":"Bank","overdraft":"unlimited"}`)
@@ -203,5 +204,5 @@ func TestManyBalances(t *testing.T) {
 		s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions", `{"postings":[`+strings.Join(postings, ",")+`]}`)
 	}
 	s.ledger.Project()
-	s.walk("accounts/jane", "balances-title", "More balances", `<a href="/console/assets/(A\d+)">`, many)
+	s.checkPages("accounts/jane", "balances-title", "More balances", `<a href="/console/assets/(A\d+)">`, many)
 }

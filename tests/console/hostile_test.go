@@ -10,28 +10,27 @@ import (
 	"ledger.example/tests/full"
 )
 
-// markup are texts that would be markup, that would leave an attribute or a URL, or that turn the line around.
+// markup has texts with markup, texts that end an attribute or a URL, and texts that change the text direction.
 var markup = []string{
 	`<script>alert("1")</script>`, `"><img src=x onerror=alert(1)>`, `' onfocus='alert(1)' x='`, `</title></table></details>`,
 	"\u202Etxt.exe\u2066", `{{.}} {{template "status" .}}`, `javascript:alert(1)`, `&lt;b&gt; &amp;`, "`${alert(1)}`", "\u200F\u05D0\u05D1 -5",
 }
 
-// longest is an id as long as one may be, and as odd.
-func longest(begin string) string {
+// longestID returns an id of maximum length with all special characters.
+func longestID(begin string) string {
 	return begin + strings.Repeat(":@-._", 13)[:64-len(begin)]
 }
 
-// In every page, names and texts of others are shown as they are, and never are markup. The largest that there are make
-// no page too large.
+// Every page escapes names and other texts. Texts of maximum length do not make a page exceed pageBytes.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
-	s, _ := newFronted(t)
+	s, _ := newProxied(t)
 	const many, legs = 60, 48
 	long := func(i int) string { // 256 characters, most of which are longer in HTML
 		return (markup[i%len(markup)] + strings.Repeat(`'"<`, 86))[:len(markup[i%len(markup)])] + strings.Repeat(`'"&<`, 50)
 	}
-	account := func(i int) string { return longest(fmt.Sprintf("a%02d", i)) }
-	asset := func(i int) string { return longest(fmt.Sprintf("s%02d", i)) }
+	account := func(i int) string { return longestID(fmt.Sprintf("a%02d", i)) }
+	asset := func(i int) string { return longestID(fmt.Sprintf("s%02d", i)) }
 	for i := range many {
 		s.ledger.Must(http.StatusCreated, "PUT", "/v1/assets/"+asset(i),
 			fmt.Sprintf(`{"name":%s,"description":%s,"scale":18}`, text(long(i)), text(long(i+1))))
@@ -51,26 +50,26 @@ func TestHostileTexts(t *testing.T) {
 			text(markup[0]), text(markup[1]), text(long(held+2)), strings.Join(postings, ","), more))
 	}
 	for i := range full.Count(6, many/2) {
-		post(longest(fmt.Sprintf("t%02d", i)), "", 2*i)
-		post(longest(fmt.Sprintf("h%02d", i)), `,"hold":{}`, 2*i+1)
+		post(longestID(fmt.Sprintf("t%02d", i)), "", 2*i)
+		post(longestID(fmt.Sprintf("h%02d", i)), `,"hold":{}`, 2*i+1)
 	}
-	ended := longest("h00")
+	ended := longestID("h00")
 	var part []string
 	for i := range legs {
 		part = append(part, fmt.Sprintf(`{"quantity":"%s1"}`, map[bool]string{true: "-"}[i%2 == 0]))
 	}
 	s.ledger.Must(http.StatusOK, "POST", "/v1/transactions/"+ended+"/capture", `{"postings":[`+strings.Join(part, ",")+`]}`)
-	s.ledger.Must(http.StatusOK, "POST", "/v1/transactions/"+longest("h01")+"/release", `{"description":`+text(long(0))+`}`)
+	s.ledger.Must(http.StatusOK, "POST", "/v1/transactions/"+longestID("h01")+"/release", `{"description":`+text(long(0))+`}`)
 	s.ledger.Must(http.StatusOK, "PATCH", "/v1/accounts/"+account(0), `{"name":`+text(long(3))+`}`)
 	s.ledger.Project()
 	s.submit("user", s.get("", http.StatusOK), values("user", "nobody"))
 	paths := []string{
 		"", "?prefix=a&assets=", "newest", "search?q=order=" + url.QueryEscape(markup[0]), "search?q=a", "search?q=s",
 		"accounts/" + account(0), "accounts/" + account(1), "accounts/" + account(0) + "?asset=" + asset(3), "assets/" + asset(0),
-		"transactions/" + longest("t01"), "transactions/" + longest("t02"), "transactions/" + longest("h03"), "transactions/" + ended, "transactions/" + longest("h01"),
-		"do/transfer", "do/state?account=" + account(0), "do/reverse?transaction=" + longest("t03"),
+		"transactions/" + longestID("t01"), "transactions/" + longestID("t02"), "transactions/" + longestID("h03"), "transactions/" + ended, "transactions/" + longestID("h01"),
+		"do/transfer", "do/state?account=" + account(0), "do/reverse?transaction=" + longestID("t03"),
 	}
-	for _, m := range markup { // what a link may bring along
+	for _, m := range markup { // query parameters of links
 		q := url.QueryEscape(m)
 		paths = append(paths, "do/transfer?from="+q+"&to="+q+"&description="+q, "do/state?account="+q)
 		for _, bad := range []string{"search?q=" + q, "do/" + url.PathEscape(m), "accounts/" + url.PathEscape(m), "transactions/" + url.PathEscape(m), "?cursor=" + q,
@@ -79,31 +78,31 @@ func TestHostileTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.harmless(bad, s.read(r, r.StatusCode))
-			isSearch := strings.HasPrefix(bad, "search") && r.StatusCode == http.StatusOK // which finds nothing
+			s.checkEscaped(bad, s.read(r, r.StatusCode))
+			isSearch := strings.HasPrefix(bad, "search") && r.StatusCode == http.StatusOK // no results
 			if r.StatusCode != http.StatusNotFound && r.StatusCode != http.StatusBadRequest && !isSearch {
 				t.Errorf("%s: %d", bad, r.StatusCode)
 			}
 		}
 	}
 	for _, path := range paths {
-		s.harmless(path, s.get(path, http.StatusOK))
+		s.checkEscaped(path, s.get(path, http.StatusOK))
 	}
 	filled := values("from", account(0), "to", account(1), "asset", asset(0), "quantity", "1", "description", long(1))
-	s.harmless("the preview", s.send("transfer", s.get("do/transfer", http.StatusOK), filled, http.StatusOK))
+	s.checkEscaped("the preview", s.send("transfer", s.get("do/transfer", http.StatusOK), filled, http.StatusOK))
 	filled.Set("description", strings.Repeat(long(0), 2))
-	s.harmless("a refusal", s.send("transfer", s.get("do/transfer", http.StatusOK), filled, http.StatusUnprocessableEntity))
+	s.checkEscaped("a refusal", s.send("transfer", s.get("do/transfer", http.StatusOK), filled, http.StatusUnprocessableEntity))
 }
 
-// harmless fails if a page has a piece of markup that is somebody's text.
-func (s *site) harmless(path, page string) {
+// checkEscaped fails the test if a page has unescaped markup or an unisolated direction change.
+func (s *site) checkEscaped(path, page string) {
 	s.Helper()
 	for _, harm := range []string{"<script>alert", "<img src=x", "<b>", "</details></", `onfocus='`, `href="javascript:`} {
 		if strings.Contains(page, harm) {
-			s.Errorf("%s has %q of a text:\n%s", path, harm, page)
+			s.Errorf("%s has the unescaped text %q:\n%s", path, harm, page)
 		}
 	}
-	// Texts that may turn the line around stand apart from what is around them.
+	// Texts with direction characters are isolated by <bdi>, or are in an attribute.
 	for rest := page; ; {
 		before, after, ok := strings.Cut(rest, "\u202E")
 		if !ok {
@@ -111,7 +110,7 @@ func (s *site) harmless(path, page string) {
 		}
 		open := max(strings.LastIndex(before, "<bdi>"), strings.LastIndex(before, `value="`))
 		if open < 0 || strings.Contains(before[open:], "</") {
-			s.Errorf("%s has a text that turns the line around: …%s", path, before[max(0, len(before)-80):])
+			s.Errorf("%s has an unisolated direction character: …%s", path, before[max(0, len(before)-80):])
 		}
 		rest = after
 	}

@@ -11,10 +11,10 @@ import (
 	"ledger.example/tests/full"
 )
 
-// tabs is the most presses of the tabulator from anything of a page to anything else.
-const tabs = 80
+// tabsMax is the maximum number of Tab presses between two elements of a page.
+const tabsMax = 80
 
-// focused describes what has the focus. It is in order unless it stands before, or wholly above, what had it before.
+// focused describes the focused element. It is ordered unless it is before or above the previously focused one.
 const focused = `(() => {
 	const e = document.activeElement, s = getComputedStyle(e), r = e.getBoundingClientRect(), before = window.before;
 	const top = r.top + scrollY;
@@ -28,17 +28,17 @@ const focused = `(() => {
 	};
 })()`
 
-// tab presses the tabulator until what a selector matches has the focus.
+// tab presses Tab until an element that matches the selector has the focus.
 func (b *browser) tab(selector string) {
 	b.Helper()
-	for range tabs {
+	for range tabsMax {
 		b.run(chromedp.KeyEvent(kb.Tab))
 		f := evaluate(b, chromedp.Evaluate[struct {
 			Here, Body, Visible, Ordered bool
 			What                         string
 		}](fmt.Sprintf(focused, selector)))
 		if !f.Body && !f.Visible {
-			b.Errorf("nobody sees that the focus is on %s", f.What)
+			b.Errorf("the focus on %s is not visible", f.What)
 		}
 		if !f.Body && !f.Ordered {
 			b.Errorf("the focus jumps back to %s", f.What)
@@ -47,10 +47,10 @@ func (b *browser) tab(selector string) {
 			return
 		}
 	}
-	b.Fatalf("the tabulator does not lead to %s", selector)
+	b.Fatalf("Tab does not reach %s", selector)
 }
 
-// enter goes to each named field, and types the text behind its name.
+// enter types text into fields. The arguments are pairs of field name and text.
 func (b *browser) enter(fields ...string) {
 	b.Helper()
 	for i := 0; i < len(fields); i += 2 {
@@ -59,17 +59,17 @@ func (b *browser) enter(fields ...string) {
 	}
 }
 
-// press goes to a link or button, presses a key there, and waits for the page behind it.
+// press tabsMax to a link or button, presses a key and waits for the next page.
 func (b *browser) press(selector, key string) {
 	b.Helper()
 	b.tab(selector)
 	b.load(key)
 }
 
-// drawn waits until a page is drawn: by then what is to have the focus at first has it.
+// drawn waits until a page is drawn. By then, autofocus has happened.
 const drawn = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))`
 
-// load presses a key that leads to another page.
+// load presses a key and waits for the next page.
 func (b *browser) load(key string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, timeout)
@@ -80,48 +80,47 @@ func (b *browser) load(key string) {
 	b.run(chromedp.Evaluate[chromedp.Void](drawn, chromedp.EvalAwaitPromise))
 }
 
-// confirm sends a form, and confirms what it shows.
+// confirm submits a form and confirms its preview.
 func (b *browser) confirm() {
 	b.Helper()
 	b.load(kb.Enter)
 	b.press("button.main", " ")
 }
 
-// hasFocus waits until what a selector matches has the focus.
+// hasFocus waits until an element that matches the selector has the focus.
 func (b *browser) hasFocus(selector string) {
 	b.Helper()
-	b.run(chromedp.Poll[chromedp.Void](fmt.Sprintf("document.activeElement.matches(%q)", selector),
-		chromedp.WithPollingTimeout(timeout)))
+	b.poll(fmt.Sprintf("document.activeElement.matches(%q)", selector))
 }
 
-// opens opens a page once it has a text: projections are a little behind.
-func (b *browser) opens(path, text string) {
+// openWhen waits until a page has a text, because projections are asynchronous, and opens it.
+func (b *browser) openWhen(path, text string) {
 	b.Helper()
 	b.eventually(path, text)
 	b.run(b.open(path))
 }
 
-// goTo opens the form of an action by the links of a page.
-func (b *browser) goTo(action string) {
+// openForm opens the form of an action by a link on the page.
+func (b *browser) openForm(action string) {
 	b.Helper()
 	b.press(fmt.Sprintf(`a[href*="/console/do/%s"]`, action), kb.Enter)
 }
 
-// Every action is done by the keyboard alone, from the first page on.
+// Every action can be done by keyboard alone, starting at the home page.
 func TestKeyboardOnly(t *testing.T) {
 	t.Parallel()
 	full.Only(t, "does every action in Chromium by keyboard")
 	b := newBrowser(t)
 	b.run(b.open(""))
-	b.goTo("asset")
+	b.openForm("asset")
 	b.enter("id", "USD", "name", "US dollar")
 	b.confirm()
 	b.shows("Asset USD")
-	b.goTo("asset")
+	b.openForm("asset")
 	b.enter("id", "GOLD", "name", "Gold", "scale", "0", "currency", "USD")
 	b.confirm()
 	for _, id := range []string{"jane", "shop", "bank"} {
-		b.goTo("account")
+		b.openForm("account")
 		b.enter("id", id, "name", "Name of "+id)
 		if id == "bank" {
 			b.enter("unlimited", " ")
@@ -131,7 +130,7 @@ func TestKeyboardOnly(t *testing.T) {
 		b.shows("Account " + id)
 	}
 
-	b.goTo("transfer")
+	b.openForm("transfer")
 	b.enter("from", "bank", "to", "jane", "asset", "USD", "quantity", "100.001")
 	b.load(kb.Enter)
 	b.shows("decimal places")
@@ -142,30 +141,30 @@ func TestKeyboardOnly(t *testing.T) {
 	b.press("button.main", kb.Enter)
 	b.shows("Transaction ")
 
-	b.goTo("trade")
+	b.openForm("trade")
 	b.enter("asset", "GOLD", "buyer", "jane", "seller", "bank", "quantity", "3", "cost", "30", "settle", " ")
 	b.tab("button.main")
 	b.confirm()
 	b.shows("trade · posted")
-	b.goTo("reverse")
+	b.openForm("reverse")
 	b.tab("button.main")
 	b.confirm()
 	b.shows("reversal")
 
 	hold := func(quantity string) {
-		b.goTo("hold")
+		b.openForm("hold")
 		b.enter("from", "jane", "to", "shop", "asset", "USD", "quantity", quantity, "hold", "30")
 		b.tab("button.main")
 		b.confirm()
 		b.shows("The hold expires")
 	}
 	hold("20")
-	b.goTo("release")
+	b.openForm("release")
 	b.tab("button.main")
 	b.confirm()
 	b.shows("released")
 	hold("30")
-	b.goTo("capture")
+	b.openForm("capture")
 	b.enter("quantity", "31")
 	b.load(kb.Enter)
 	b.shows("exceeds_hold")
@@ -177,40 +176,40 @@ func TestKeyboardOnly(t *testing.T) {
 	b.enter("q", "jane")
 	b.load(kb.Enter)
 	b.shows("Account jane")
-	b.goTo("state")
+	b.openForm("state")
 	b.enter("state", "fr")
 	b.tab("button.main")
 	b.confirm()
 	b.shows("frozen")
-	b.goTo("state")
+	b.openForm("state")
 	b.enter("state", "op")
 	b.press("button.main", kb.Enter)
 	b.press("[name=change]", kb.Enter)
 	b.hasFocus("body")
 
 	b.run(b.open("groups"))
-	b.goTo("group")
+	b.openForm("group")
 	b.enter("id", "desk", "name", "Front desk")
 	b.confirm()
-	b.goTo("group-add")
+	b.openForm("group-add")
 	b.enter("account", "jane")
 	b.confirm()
-	b.opens("groups/desk", "accounts/jane")
-	b.goTo("grant-group")
+	b.openWhen("groups/desk", "accounts/jane")
+	b.openForm("grant-group")
 	b.enter("user", "u-7", "role", "op")
 	b.tab("button.main")
 	b.confirm()
-	b.opens("groups/desk", "operator")
+	b.openWhen("groups/desk", "operator")
 	b.press("td button", " ")
 	b.shows("Accounts of u-7")
 	b.press(".as button", kb.Enter)
 	b.run(b.open("groups/desk"))
-	b.goTo("revoke-group")
+	b.openForm("revoke-group")
 	b.tab("button.main")
 	b.confirm()
-	b.opens("groups/desk", "No users have a role here")
-	b.goTo("group-remove")
+	b.openWhen("groups/desk", "No users have a role here")
+	b.openForm("group-remove")
 	b.tab("button.main")
 	b.confirm()
-	b.opens("groups/desk", "This group has no accounts")
+	b.openWhen("groups/desk", "This group has no accounts")
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// section is the part of a page below a title, all of it if the title is "".
+// section returns the part of a page below the title with an id, all of it if the id is "".
 func section(page, title string) string {
 	if title == "" {
 		return page
@@ -19,9 +19,9 @@ func section(page, title string) string {
 	return page
 }
 
-// walk follows the links with a text from page to page of a section. It fails unless so many things match there, each
-// once.
-func (s *site) walk(path, title, text, what string, want int) {
+// checkPages follows the links with a text through all pages of a list, and collects the matches of a pattern. It fails
+// unless there are want matches, without duplicates.
+func (s *site) checkPages(path, title, text, what string, want int) {
 	s.Helper()
 	found := map[string]bool{}
 	for at, more := path, true; more; {
@@ -29,25 +29,25 @@ func (s *site) walk(path, title, text, what string, want int) {
 		shown := regexp.MustCompile(what).FindAllStringSubmatch(page, -1)
 		for _, one := range shown {
 			if found[one[1]] {
-				s.Fatalf("%s shows %s, which was shown before", at, one[1])
+				s.Fatalf("%s repeats %s of an earlier page", at, one[1])
 			}
 			found[one[1]] = true
 		}
 		at = link(page, text)
 		if more = at != ""; more && len(shown) == 0 {
-			s.Fatalf("a page of %s leads to %s and shows nothing", path, at)
+			s.Fatalf("an empty page of %s links to %s", path, at)
 		}
 	}
 	if len(found) != want {
-		s.Errorf("%s leads by %q to %d, want %d", path, text, len(found), want)
+		s.Errorf("%s: the pages behind %q have %d items, want %d", path, text, len(found), want)
 	}
 }
 
-// A list that goes on says so, and leads to the rest.
-func TestListsGoOn(t *testing.T) {
+// Every list with more items than a page has a link to the next page.
+func TestListsArePaged(t *testing.T) {
 	s := newSite(t)
 	const many = 60
-	s.crowd(many, many)
+	s.fillMany(many, many)
 	var requests []string
 	for i := range many {
 		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/groups/many-%02d", i), `{}`)
@@ -69,16 +69,16 @@ func TestListsGoOn(t *testing.T) {
 		{"accounts/many-00001", "changes-title", "More changes", `<td class="number">(\d+)</td>`, many + 1},
 		{"", "open-title", "More holds", held, many},
 	} {
-		s.walk(c.path, c.title, c.text, c.what, c.want)
+		s.checkPages(c.path, c.title, c.text, c.what, c.want)
 	}
 	for text, path := range map[string]string{"More holds": "accounts/many-00000", "More changes": "accounts/many-00001"} {
 		more := link(s.get(path+"?asset=USD&from=2026-01-01&to=2099-01-01", http.StatusOK), text)
-		s.has(s.get(more, http.StatusOK), "<option selected>USD", `value="2026-01-01"`, `value="2099-01-01"`) // as was chosen
+		s.has(s.get(more, http.StatusOK), "<option selected>USD", `value="2026-01-01"`, `value="2099-01-01"`) // the filter is kept
 	}
 	s.has(section(s.get("accounts/many-00001", http.StatusOK), "changes-title"), "name", "Name 59", "name", "Name 58")
 }
 
-// What is searched for is trimmed on both sides of the sign. No key finds nothing.
+// A search for key=value trims both. Without a key it finds nothing.
 func TestSearchOfMetadata(t *testing.T) {
 	s := newSite(t)
 	s.fill()
@@ -92,16 +92,15 @@ func TestSearchOfMetadata(t *testing.T) {
 		s.lacks(page, "console/transactions/")
 	}
 	s.has(s.get("search?q="+url.QueryEscape(" order  =  many "), http.StatusOK), "transactions/t-1")
-	s.lacks(s.get("search?q=", http.StatusOK), "Nothing found") // nothing was searched for
+	s.lacks(s.get("search?q=", http.StatusOK), "Nothing found") // an empty search
 	page := s.get("search?q="+url.QueryEscape("straße\u202Eb=c"), http.StatusBadRequest)
 	if s.has(page, `straße\u202eb`); strings.Contains(page, "\u202E") {
-		t.Errorf("a key turns its line around:\n%s", page)
+		t.Errorf("a key changes the text direction:\n%s", page)
 	}
 }
 
-// A user who searches for what may not be seen finds nothing, sees assets without their holders, and is told of the
-// legs that are left out.
-func TestWhatAUserDoesNotSee(t *testing.T) {
+// Users do not find what they may not see. Assets have no holders, and transactions show the number of hidden postings.
+func TestHiddenFromUsers(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions", `{"id":"t-1","postings":[{"account":"bank","asset":"USD","quantity":"-3"},`+
@@ -110,7 +109,7 @@ func TestWhatAUserDoesNotSee(t *testing.T) {
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"t-3","from":"bank","to":"shop","asset":"USD","quantity":"1"}`)
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/desk", `{}`)
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
-	s.look("u-17")
+	s.viewAs("u-17")
 	for _, text := range []string{"a", "nope", "bank", "desk", "t-3", "order=1001", "=", "US"} {
 		s.has(s.get("search?q="+url.QueryEscape(text), http.StatusOK), "Nothing found")
 	}
@@ -120,9 +119,9 @@ func TestWhatAUserDoesNotSee(t *testing.T) {
 	s.has(s.get("transactions/t-2", http.StatusOK), "jane", "1 more posting is of an account that you may not see.")
 }
 
-// What the console says by itself reads well.
-func TestWords(t *testing.T) {
-	s, f := newFronted(t)
+// Texts of the console have the right plural, and errors name fields by their labels.
+func TestPluralsAndLabels(t *testing.T) {
+	s, f := newProxied(t)
 	s.has(s.get("", http.StatusOK), "This ledger is empty. Three steps")
 	s.do("asset", values("id", "USD", "name", "US dollar", "scale", "1"))
 	s.has(s.get("assets/USD", http.StatusOK), "1 decimal place<")
@@ -130,7 +129,7 @@ func TestWords(t *testing.T) {
 	s.do("account", values("id", "bank", "unlimited", "yes"))
 	s.do("account", values("id", "jane"))
 	s.ledger.Project()
-	f.keep(s, "/v1/accounts/jane/summary?newest=0")
+	f.freeze(s, "/v1/accounts/jane/summary?newest=0")
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transfers", `{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}`)
 	s.ledger.Project()
 	s.has(s.eventually("accounts/jane", "Balances are not computed yet"), "Users and roles")
@@ -149,6 +148,6 @@ func TestWords(t *testing.T) {
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-2","quantity":"2"}`)
 	s.has(s.get("transactions/t-1", http.StatusOK), "do/reverse?transaction=t-1")
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-3"}`)
-	s.lacks(s.get("transactions/t-1", http.StatusOK), "do/reverse") // all was taken back
+	s.lacks(s.get("transactions/t-1", http.StatusOK), "do/reverse") // fully reversed
 	s.has(s.get("accounts/jane?asset=USD&from=9000-01-01", http.StatusOK), "No statement yet")
 }

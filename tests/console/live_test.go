@@ -14,17 +14,18 @@ import (
 	"ledger.example/tests/full"
 )
 
-// watched has each page keep its streams of events, and count what they bring.
-const watched = `window.streams = []; window.heard = 0;
+// eventRecorder makes each page record its event streams and count their events.
+const eventRecorder = `window.streams = []; window.heard = 0;
 window.EventSource = class extends EventSource {
 	constructor(url) { super(url); streams.push(this); this.addEventListener("message", () => heard++); }
 };`
 
-// A page that nobody sees keeps no connection: a browser has six to one server. Once it is seen, it is up to date.
-func TestAHiddenPageListensToNothing(t *testing.T) {
+// A hidden page closes its event stream, because browsers allow six connections per server. When it is visible again,
+// it refreshes.
+func TestHiddenPageClosesEventStream(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
-	b.watch()
+	b.recordEvents()
 	b.fill()
 	b.run(b.open(""))
 	b.poll("heard > 0")
@@ -35,11 +36,11 @@ func TestAHiddenPageListensToNothing(t *testing.T) {
 	b.shows("1.23")
 }
 
-// The list of the newest transactions is not taken from under the focus, and is up to date as soon as the focus left.
-func TestAListInUseIsNewAfterwards(t *testing.T) {
+// The list of newest transactions is not replaced while it has the focus. It refreshes when it loses the focus.
+func TestFocusedListRefreshesOnBlur(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
-	b.watch()
+	b.recordEvents()
 	b.fill()
 	b.eventually("newest", "100.00")
 	b.run(b.open(""))
@@ -54,19 +55,19 @@ func TestAListInUseIsNewAfterwards(t *testing.T) {
 	b.shows("1.23")
 }
 
-// watch has the pages that are opened from now on be watched.
-func (b *browser) watch() {
+// recordEvents installs eventRecorder in all pages opened from now on.
+func (b *browser) recordEvents() {
 	b.Helper()
 	b.run(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watched})
-		if err == nil { // or the focus comes and goes without events
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: eventRecorder})
+		if err == nil { // without it, focus events are not sent
 			_, err = cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		}
 		return err
 	}))
 }
 
-// hide tells the page whether it is hidden, as the browser does when another is chosen.
+// hide simulates that the tab becomes hidden or visible.
 func (b *browser) hide(hidden bool) {
 	b.Helper()
 	b.run(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`Object.defineProperty(document, "hidden", {value: %t, configurable: true});
@@ -79,14 +80,14 @@ func (b *browser) poll(expression string) {
 	b.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(timeout)))
 }
 
-// No page is wider than the screen, whatever words are in it.
+// Long words do not make a page wider than the screen.
 func TestLongWords(t *testing.T) {
 	t.Parallel()
 	full.Only(t, "opens many pages in Chromium")
 	b := newBrowser(t)
 	b.fill()
 	word := strings.Repeat("w", 256)
-	long := longest("a")
+	long := longestID("a")
 	b.ledger.Must(201, "PUT", "/v1/assets/"+long, `{"name":"`+word+`","scale":2,"description":"`+word+`"}`)
 	b.ledger.Must(201, "PUT", "/v1/accounts/"+long, `{"name":"`+word+`","overdraft":"unlimited"}`)
 	b.ledger.Must(201, "PUT", "/v1/groups/"+long, `{"name":"`+word+`","description":"`+word+`"}`)
@@ -101,10 +102,10 @@ func TestLongWords(t *testing.T) {
 		"groups", "groups/" + long, "search?q=" + strings.Repeat("w", 300), "search?q=" + word + "%3D" + word, "do/state?account=" + long,
 		"do/transfer?from=" + word, "accounts/jane?to=" + word} {
 		for _, width := range []int64{320, 390, desktop} {
-			b.as(look{"light", width})
+			b.setDisplay(display{"light", width})
 			b.run(b.open(path))
 			if is := evaluate(b, chromedp.Evaluate[int64]("document.documentElement.scrollWidth")); is > width {
-				t.Errorf("%.40s is %d wide on a screen of %d", path, is, width)
+				t.Errorf("%.40s is %d pixels wide on a screen of %d", path, is, width)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package console proves the console's pages on a whole ledger: by plain HTTP, as a browser without script sees them,
-// and in a real Chromium.
+// Package console tests the console's pages with a complete ledger: by plain HTTP, like a browser without scripts, and in
+// Chromium.
 package console
 
 import (
@@ -20,13 +20,12 @@ import (
 	"ledger.example/tests/system"
 )
 
-// pageBytes is the most bytes that a page may have.
 const (
-	pageBytes = 100 << 10
-	timeout   = time.Minute // of a projection, and of what a browser does
+	pageBytes = 100 << 10   // maximum size of a page
+	timeout   = time.Minute // for projections and browser actions
 )
 
-// site is a console of a ledger of its own.
+// site is a console with its own ledger, and an HTTP client for its pages.
 type site struct {
 	testing.TB
 	ledger  *system.System
@@ -40,13 +39,13 @@ func newSite(t testing.TB) *site {
 	return siteOf(t, s, s.URL)
 }
 
-// siteOf returns a console that asks for a ledger at a URL.
+// siteOf returns a console that calls the ledger at a URL.
 func siteOf(t testing.TB, s *system.System, url string) *site {
 	t.Helper()
 	return siteAs(t, s, url, "")
 }
 
-// siteAs is siteOf a user, "" for the caller alone.
+// siteAs is siteOf for a console that acts as a user, "" for none.
 func siteAs(t testing.TB, s *system.System, url, user string) *site {
 	t.Helper()
 	api, err := client.New(client.Config{URL: url, Connections: units.LoadingAtOnce, User: user})
@@ -56,11 +55,11 @@ func siteAs(t testing.TB, s *system.System, url, user string) *site {
 	ctx, end := context.WithCancel(context.Background())
 	server := httptest.NewServer(console.New(ctx, api, console.Address{URL: s.URL, User: user}))
 	t.Cleanup(server.Close)
-	t.Cleanup(end) // first: a page that is kept up to date keeps its connection
+	t.Cleanup(end) // runs before server.Close, which waits for open event streams
 	return &site{TB: t, ledger: s, url: server.URL + console.Path}
 }
 
-// get returns a page, which must have the status.
+// get returns a page and fails the test if it has another status.
 func (s *site) get(path string, status int) string {
 	s.Helper()
 	r, err := s.browser.Get(s.url + path)
@@ -81,20 +80,20 @@ func (s *site) read(r *http.Response, status int) string {
 		s.Fatalf("%s: %d, want %d:\n%s", r.Request.URL, r.StatusCode, status, body)
 	}
 	if status == http.StatusOK && r.Request.Method != http.MethodGet {
-		s.Errorf("%s is answered to a form itself: Back would send it again", r.Request.URL)
+		s.Errorf("%s answers a form without a redirect, so Back would resubmit it", r.Request.URL)
 	}
 	if len(body) > pageBytes {
-		s.Errorf("%s has %d bytes, at most %d", r.Request.URL, len(body), pageBytes)
+		s.Errorf("%s has %d bytes, want at most %d", r.Request.URL, len(body), pageBytes)
 	}
 	if csp := r.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {
-		s.Errorf("%s has the policy %q", r.Request.URL, csp)
+		s.Errorf("%s has the Content-Security-Policy %q", r.Request.URL, csp)
 	}
 	return string(body)
 }
 
 var input = regexp.MustCompile(`<input[^>]*type="hidden"[^>]*name="([^"]*)"[^>]*value="([^"]*)"`)
 
-// send sends the form on a page with what is filled in, and returns the page that comes of it.
+// send submits the form on a page with the filled-in values, and returns the next page.
 func (s *site) send(action, page string, filled url.Values, status int) string {
 	s.Helper()
 	return s.read(s.post(action, page, filled), status)
@@ -105,7 +104,7 @@ func (s *site) post(action, page string, filled url.Values) *http.Response {
 	return s.submit("do/"+action, page, filled)
 }
 
-// submit sends the form on a page to a path.
+// submit posts the form on a page to a path.
 func (s *site) submit(path, page string, filled url.Values) *http.Response {
 	s.Helper()
 	values := url.Values{}
@@ -122,27 +121,27 @@ func (s *site) submit(path, page string, filled url.Values) *http.Response {
 	return r
 }
 
-// do fills in a form, looks at what it would do, and confirms it.
+// do fills in, previews and confirms a form, and returns the next page.
 func (s *site) do(action string, filled url.Values) string {
 	s.Helper()
 	preview := s.send(action, s.get("do/"+action, http.StatusOK), filled, http.StatusOK)
-	return s.send(action, preview, nil, http.StatusOK) // redirected to what came of it
+	return s.send(action, preview, nil, http.StatusOK)
 }
 
-// has fails unless a page has the texts, in their order.
+// has fails the test unless a page has the texts in this order.
 func (s *site) has(page string, texts ...string) {
 	s.Helper()
 	rest := page
 	for _, text := range texts {
 		_, after, ok := strings.Cut(rest, text)
 		if !ok {
-			s.Fatalf("the page has no %q in its place:\n%s", text, page)
+			s.Fatalf("the page lacks %q, or has it in the wrong place:\n%s", text, page)
 		}
 		rest = after
 	}
 }
 
-// eventually reads a page until it has a text: projections are a little behind.
+// eventually polls a page until it has a text, because projections are asynchronous.
 func (s *site) eventually(path, text string) string {
 	s.Helper()
 	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
@@ -164,7 +163,7 @@ func values(pairs ...string) url.Values {
 	return v
 }
 
-// fill registers a currency and opens three accounts through forms, the first of which pays the second.
+// fill registers USD, opens the accounts bank, jane and shop, and posts a transfer from bank to jane, all by forms.
 func (s *site) fill() {
 	s.Helper()
 	s.do("asset", values("id", "USD", "name", "US dollar", "scale", "2"))
@@ -174,7 +173,7 @@ func (s *site) fill() {
 	s.do("transfer", values("from", "bank", "to", "jane", "asset", "USD", "quantity", "100.00"))
 }
 
-// An empty ledger says what to do first.
+// The home page of an empty ledger shows the first steps.
 func TestEmptyLedger(t *testing.T) {
 	s := newSite(t)
 	s.has(s.get("", http.StatusOK), "healthy", "no transactions yet", "0 assets, 0 accounts, 0 open holds", "No transactions yet", "No assets yet", "No accounts")
@@ -184,7 +183,7 @@ func TestEmptyLedger(t *testing.T) {
 	}
 }
 
-// A card payment: held, captured in part, and a part of it reversed.
+// A card payment by forms: a hold, a partial capture and a partial reversal.
 func TestCardPaymentByForms(t *testing.T) {
 	s := newSite(t)
 	s.fill()
@@ -199,7 +198,7 @@ func TestCardPaymentByForms(t *testing.T) {
 	s.has(s.send("capture", form, values("quantity", "60.00"), http.StatusUnprocessableEntity), `role="alert"`, "exceeds_hold")
 	preview := s.send("capture", form, values("quantity", "42.10"), http.StatusOK)
 	s.has(preview, "What will be posted", "42.10")
-	s.has(s.get("transactions/"+id, http.StatusOK), "held") // nothing was done yet
+	s.has(s.get("transactions/"+id, http.StatusOK), "held") // a preview changes nothing
 	s.has(s.send("capture", preview, nil, http.StatusOK), "captured", "How the hold ended", "42.10")
 
 	form = s.get("do/reverse?transaction="+id, http.StatusOK)
@@ -209,12 +208,12 @@ func TestCardPaymentByForms(t *testing.T) {
 	s.has(s.eventually("accounts/shop", "<strong>40.00</strong>"), "40.00")
 	front := s.eventually("", "balances are up to date")
 	s.has(front, id, "42.10")
-	s.lacks(front, "50.00") // what was held, and not captured
+	s.lacks(front, "50.00") // the held amount, of which less was captured
 	s.has(s.get("assets/USD", http.StatusOK), "jane", "60.00", "shop", "40.00")
 }
 
-// The past of an account: a chart, and a statement whose lines add up.
-func TestPast(t *testing.T) {
+// An account has a chart, and a statement whose lines add up.
+func TestStatementAndChart(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	s.do("transfer", values("from", "jane", "to", "shop", "asset", "USD", "quantity", "0.50", "description", "a, b"))
@@ -233,13 +232,13 @@ func TestPast(t *testing.T) {
 	s.has(s.get("accounts/jane/statement.csv?asset=none", http.StatusNotFound), `class="fault"`)
 }
 
-// As a user, the console shows what that user's roles allow, until everything is asked for again.
-func TestAsAUser(t *testing.T) {
+// Viewed as a user, the console shows only what the user's roles allow.
+func TestViewAsUser(t *testing.T) {
 	s := newSite(t)
 	s.fill()
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/jane/members/u-17", `{"role":"viewer"}`)
 	s.has(s.eventually("accounts/jane", "u-17"), "Users and roles", "u-17", "viewer")
-	s.has(s.look("u-17"), "Viewing as", "u-17", "Accounts of u-17", "jane", "viewer")
+	s.has(s.viewAs("u-17"), "Viewing as", "u-17", "Accounts of u-17", "jane", "viewer")
 	s.has(s.get("accounts/jane", http.StatusOK), "100.00")
 	s.get("accounts/bank", http.StatusNotFound)
 	for _, unseen := range []string{"bank", "ban"} {
@@ -248,10 +247,10 @@ func TestAsAUser(t *testing.T) {
 	form := s.get("do/transfer", http.StatusOK)
 	s.has(s.send("transfer", form, values("from", "jane", "to", "shop", "asset", "USD", "quantity", "1"),
 		http.StatusUnprocessableEntity), "forbidden")
-	s.has(s.look(""), "Newest transactions")
+	s.has(s.viewAs(""), "Newest transactions")
 }
 
-// What is refused is said in the API's words, in decimals, and the form keeps what was filled in.
+// Refusals show the API's error with decimal amounts, and the form keeps its values.
 func TestRefusals(t *testing.T) {
 	s := newSite(t)
 	s.fill()
@@ -269,7 +268,7 @@ func TestRefusals(t *testing.T) {
 	s.has(s.get("accounts/jane", http.StatusOK), `class="status frozen"`)
 }
 
-// A form is taken from pages of this console only.
+// Forms without the console's token, and forms of other sites, are refused.
 func TestForgedForms(t *testing.T) {
 	s := newSite(t)
 	forged := values("id", "evil", "name", "Evil", "confirmed", "yes")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// cookie has the browser send a cookie with every page.
+// cookie makes the browser send a cookie with every request.
 func (s *site) cookie(name, value string) {
 	s.Helper()
 	page, err := http.NewRequest(http.MethodGet, s.url, nil)
@@ -22,11 +22,11 @@ func (s *site) cookie(name, value string) {
 	s.browser.Jar = jar
 }
 
-// A user that can be none never means everybody: the page says so, and shows nothing.
-func TestNoUserIsNotEverybody(t *testing.T) {
+// With an invalid user in the cookie, pages show an error and no data. They never fall back to full access.
+func TestInvalidUserShowsNothing(t *testing.T) {
 	s := newSite(t)
 	s.fill()
-	s.has(s.look("  jane  "), "Viewing as", "jane")
+	s.has(s.viewAs("  jane  "), "Viewing as", "jane")
 	s.has(s.read(s.submit("user", s.get("do/transfer", http.StatusOK), values("user", "a b")), http.StatusBadRequest),
 		"user: must be")
 	s.has(s.get("", http.StatusOK), "Viewing as", "jane")
@@ -38,8 +38,8 @@ func TestNoUserIsNotEverybody(t *testing.T) {
 	}
 }
 
-// A console of a user stays that user's, whatever other consoles left in the browser.
-func TestConsoleOfAUser(t *testing.T) {
+// A console that acts as a fixed user ignores the user cookie, and cookies of consoles on other ports are ignored.
+func TestConsoleOfFixedUser(t *testing.T) {
 	all := newSite(t)
 	all.fill()
 	s := siteAs(t, all.ledger, all.ledger.URL, "u-1")
@@ -48,12 +48,12 @@ func TestConsoleOfAUser(t *testing.T) {
 	s.has(page, "Viewing as", "u-1")
 	s.lacks(page, "Stop viewing as this user")
 	all.cookie("ledger-user-", "")
-	all.cookie("ledger-user", "u-2") // of a console on another port
+	all.cookie("ledger-user", "u-2") // without a port: not this console's cookie
 	all.has(all.get("", http.StatusOK), "Newest transactions")
 }
 
-// What is wrong with a request is not blamed on the ledger.
-func TestFaultsOfRequests(t *testing.T) {
+// Invalid requests get 4xx, not an error of the ledger.
+func TestBadRequests(t *testing.T) {
 	s := newSite(t)
 	s.has(s.read(s.post("account", "", values("name", strings.Repeat("x", 70_000))), http.StatusRequestEntityTooLarge))
 	r, err := s.browser.Post(s.url+"do/account", "application/x-www-form-urlencoded", strings.NewReader("token=%zz"))

@@ -77,7 +77,8 @@ func (i IAM) Verify(r *http.Request, body []byte) error {
 		resigned.ContentLength = 0
 	}
 	sum := sha256.Sum256(body)
-	err = v4.NewSigner().SignHTTP(r.Context(), i.Credentials, resigned, hex.EncodeToString(sum[:]), "execute-api", i.Region, at)
+	payload := hex.EncodeToString(sum[:])
+	err = v4.NewSigner().SignHTTP(r.Context(), i.Credentials, resigned, payload, "execute-api", i.Region, at)
 	if err != nil {
 		return err
 	}
