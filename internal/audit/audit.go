@@ -1,26 +1,26 @@
 // Package audit verifies that the projections in the table agree with its events. It shares no code with the ledger
-// except the names of keys and attributes in package table. It has its own decoding, its own arithmetic and its own
-// order of reading, so that one bug cannot hide in both.
+// except the names of keys and attributes in package table. Decoding, arithmetic and the order of reads are written
+// separately, so that one bug cannot hide in both.
 //
 // All reads are strongly consistent. The prefix of a file name is the phase that the file belongs to:
 //
 //   - read: scans the table in parallel segments, and reads pages of single partitions.
-//   - decode: checks each item by itself: keys, types, canonical texts and numbers, and that nothing is unknown.
-//   - events: checks the checksum of each event, the sums, the shape and the fingerprint of each header, the ends of
-//     holds and the reversals. It also compares headers and ends with the postings, the lists of holds, the lists of
-//     transactions and the journal. It holds none of these in memory: for each transaction it adds the hashes of the
-//     expected items and subtracts the hashes of the stored ones.
-//   - projections: reads each account in the order of its keys. It compares balances, segments, guards, summary,
-//     memberships and places in groups with the sums of the postings, with the changes of the account and of its
-//     groups, and with the grants. It reads the members of each group likewise.
+//   - decode: checks each item by itself: keys, types, canonical strings and numbers, unknown attributes.
+//   - events: checks the checksum of each event, the sums, shape and fingerprint of each header, the ends of holds,
+//     and the reversals. It also compares headers and ends with the postings, the lists of holds, the lists of
+//     transactions and the journal. These do not fit into memory. The audit therefore adds the hashes of the expected
+//     items of each transaction and subtracts the hashes of the stored items.
+//   - projections: reads each account in the order of its keys. It compares balances, segments, guards, the summary,
+//     memberships and places in groups with the events of the account: postings, changes, changes of groups, grants.
+//     It compares the memberships of each group with its grants.
 //
-// A read that fails ends the audit: it cancels the context of the audit with its error, and returns nothing. Therefore
-// no other function returns errors of reads. A function may go on with an empty answer. That does no harm: a canceled
-// audit takes no more findings and has no report.
+// A failed read ends the audit: request cancels the audit's context with the error and returns an empty reply. No
+// other function returns errors of reads. Functions may continue with the empty reply, because a canceled audit
+// accepts no findings and returns no report.
 //
-// Memory depends on the size of a page, not of the table. The ledger may serve requests during an audit, so a scan
-// does not see one instant. An item that looks wrong is therefore read again several times, with pauses, before it is
-// reported. Items that are too recent to be settled are not reported.
+// Memory use depends on the size of a page, not on the size of the table. The ledger may serve requests during an
+// audit, so the scan is not a snapshot. The audit reads an item that looks wrong several times, with pauses, before it
+// reports it. It does not report items that may still be projected (see Options.Settle).
 package audit
 
 import (
@@ -33,7 +33,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Store is what the audit needs of *dynamodb.Client. It must be safe for concurrent use.
+// Store is the part of *dynamodb.Client that an audit uses. It must be safe for concurrent use.
 type Store interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
@@ -42,14 +42,13 @@ type Store interface {
 		...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
 }
 
-// Settings of an audit, and their defaults and limits.
+// Defaults and limits of the options.
 const (
 	DefaultSegments = 4
 	// MostSegments bounds the memory: each segment holds a page, and so does each check of an account.
 	MostSegments = 16
-	// DefaultSettle is much longer than a command (8 s) and a projector take.
-	DefaultSettle = time.Minute
-	// DefaultFindings is how many findings a report has; all are counted.
+	// DefaultSettle is much longer than a command (8 s) and its projection take.
+	DefaultSettle   = time.Minute
 	DefaultFindings = 100
 )
 
@@ -57,17 +56,17 @@ const (
 type Options struct {
 	Store    Store
 	Table    string
-	Segments int           // of the scan, in parallel, and checks of accounts beside it; 0: DefaultSegments
-	Settle   time.Duration // the age from which an event must be projected; 0: any age
-	Findings int           // how many findings the report has; 0: none
-	Rate     float64       // read units a second; 0: no limit
+	Segments int           // parallel segments of the scan, and parallel checks of accounts; 0: DefaultSegments
+	Settle   time.Duration // events of this age or older must be projected; 0: all events
+	Findings int           // the report has at most this number of findings; all are counted
+	Rate     float64       // read units per second; 0: no limit
 	Indexed  []string      // the metadata keys by which transactions are listed
 
 	Now   func() time.Time                           // nil: time.Now
-	Pause func(context.Context, time.Duration) error // nil: sleeps
+	Pause func(context.Context, time.Duration) error // nil: sleep
 }
 
-// Counts are the progress of an audit. Items are those of the scan.
+// Counts are the progress of an audit. Items counts the items of the scan.
 type Counts struct {
 	Items, Transactions, Postings, Accounts, Findings int64
 }
@@ -75,32 +74,32 @@ type Counts struct {
 // Report is the result of an audit.
 type Report struct {
 	Counts               Counts
-	WithoutChecksum      int64            // events without a checksum: those of version 1
-	GuardsWithoutVersion int64            // guards that were told of no version: those of before accounts could change
-	Overdue              int64            // holds that should have expired long ago: nothing ends them
-	Unsettled            int64            // balances that kept changing; nothing about them is proved wrong
+	WithoutChecksum      int64            // events of version 1, which has no checksum
+	GuardsWithoutVersion int64            // guards written before accounts could change, without the account's version
+	Overdue              int64            // open holds that the sweeper should have expired
+	Unsettled            int64            // projections that kept changing: neither right nor proved wrong
 	ByCode               map[Code]int64   // findings by code
-	ByKind               map[string]int64 // items of the scan by type, "unknown" for those of no type of ours
-	Findings             []Finding        // the first that were found, sorted by key
+	ByKind               map[string]int64 // items of the scan by type; "unknown" for unknown types
+	Findings             []Finding        // the first Options.Findings, sorted by key
 }
 
 // Sound reports whether there are no findings.
 func (r Report) Sound() bool { return r.Counts.Findings == 0 }
 
-// Audit is one audit. Its method Run may be called once.
+// Audit is one audit. Run may be called once.
 type Audit struct {
 	Options
-	fail      context.CancelCauseFunc // ends the audit with an error; later errors are ignored
-	started   time.Time
-	limiter   limiter
-	known     definitions
-	legs      *legCheck
-	checksums checksums
-	accounts  chan account // to be checked
-	reversed  recently     // transactions whose reversals were checked
+	fail             context.CancelCauseFunc // ends the audit with an error; the first error counts
+	started          time.Time
+	limiter          limiter
+	definitions      definitions
+	reconciler       *reconciler
+	checksums        checksums
+	accounts         chan account // to be checked
+	checkedReversals recentIDs    // transactions whose reversals were checked
 
-	mu   sync.Mutex
-	made Report // the report in the making
+	mu    sync.Mutex
+	draft Report
 }
 
 // New returns an audit.
@@ -115,9 +114,9 @@ func New(o Options) *Audit {
 		o.Pause = pause
 	}
 	a := &Audit{Options: o, accounts: make(chan account, o.Segments),
-		made: Report{ByCode: make(map[Code]int64), ByKind: make(map[string]int64)}}
+		draft: Report{ByCode: make(map[Code]int64), ByKind: make(map[string]int64)}}
 	a.limiter = limiter{rate: o.Rate, now: o.Now, pause: a.sleep}
-	a.known = definitions{cache: make(map[table.Key]definition), missing: make(map[table.Key]bool)}
+	a.definitions = definitions{cache: make(map[table.Key]definition), missing: make(map[table.Key]bool)}
 	return a
 }
 
@@ -127,21 +126,21 @@ func (a *Audit) Counts() (c Counts) {
 	return c
 }
 
-// Run audits the whole table. An error means that it could not be read to its end: then there is no report.
+// Run audits the whole table. An error means that the audit did not read all of it; the report is then empty.
 func (a *Audit) Run(ctx context.Context) (Report, error) {
 	ctx, a.fail = context.WithCancelCause(ctx)
 	defer a.fail(nil)
 	a.started = a.Now()
-	a.legs = newLegCheck(a)
+	a.reconciler = newReconciler(a)
 	a.scanAndCheck(ctx)
-	a.legs.resolve(ctx)
+	a.reconciler.resolve(ctx)
 	if ctx.Err() != nil {
 		return Report{}, context.Cause(ctx)
 	}
-	return a.soFar(), nil
+	return a.result(), nil
 }
 
-// scanAndCheck checks every item, and the accounts while the scan finds them.
+// scanAndCheck checks every item of the table, and in parallel each account that the scan finds.
 func (a *Audit) scanAndCheck(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -150,49 +149,52 @@ func (a *Audit) scanAndCheck(ctx context.Context) {
 	})
 	for range a.Segments {
 		all.Go(func() {
-			for of := range a.accounts {
-				a.checkAccount(ctx, of)
+			for acct := range a.accounts {
+				a.checkAccount(ctx, acct)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// enqueue has an account checked. It waits while all checkers of accounts are busy.
-func (a *Audit) enqueue(ctx context.Context, of account) {
+// enqueue passes an account to a goroutine that checks it. It blocks while all of them are busy.
+func (a *Audit) enqueue(ctx context.Context, acct account) {
 	select {
-	case a.accounts <- of:
+	case a.accounts <- acct:
 	case <-ctx.Done():
 	}
 }
 
 const (
-	// From hastyFindings findings on nothing is waited for at length: an audit of a table with so many would take
-	// days.
-	hastyFindings = 64
-	hastyRounds   = 2
-	hastyPause    = 20 * time.Millisecond
+	// After manyFindings findings, repeat makes fewer and faster attempts. The audit of a badly damaged table would
+	// otherwise take days.
+	manyFindings       = 64
+	manyFindingsRounds = 2
+	manyFindingsPause  = 20 * time.Millisecond
 )
 
-// repeat calls look until it is done or the audit has ended, at most rounds times. The pauses between the calls grow by
-// the given one each time. look gets the number of its call, from 1, and that of the last one.
-func (a *Audit) repeat(ctx context.Context, rounds int, pause time.Duration, look func(round, last int) (done bool)) {
+// repeat calls attempt until it is done, at most rounds times, or until the audit ends. It pauses after each call:
+// pause after the first one, twice as long after the second one, and so on. attempt gets the number of its call, which
+// starts at 1, and the number of the last call.
+func (a *Audit) repeat(ctx context.Context, rounds int, pause time.Duration,
+	attempt func(round, last int) (done bool),
+) {
 	for round := 1; ctx.Err() == nil; round++ {
 		last, pause := rounds, pause
-		if a.Counts().Findings >= hastyFindings {
-			last, pause = min(rounds, hastyRounds), hastyPause
+		if a.Counts().Findings >= manyFindings {
+			last, pause = min(rounds, manyFindingsRounds), manyFindingsPause
 		}
-		if look(round, last) || round >= last {
+		if attempt(round, last) || round >= last {
 			return
 		}
 		a.sleep(ctx, time.Duration(round)*pause)
 	}
 }
 
-// confirm repeats look until it finds nothing, and reports what its last call finds.
-func (a *Audit) confirm(ctx context.Context, rounds int, pause time.Duration, look func() []Finding) {
+// confirm repeats check until it finds nothing, and reports the findings of its last call.
+func (a *Audit) confirm(ctx context.Context, rounds int, pause time.Duration, check func() []Finding) {
 	a.repeat(ctx, rounds, pause, func(round, last int) (done bool) {
-		found := look()
+		found := check()
 		if round == last {
 			a.report(ctx, found...)
 		}
@@ -200,12 +202,12 @@ func (a *Audit) confirm(ctx context.Context, rounds int, pause time.Duration, lo
 	})
 }
 
-// sleep waits for d. An error of Pause ends the audit.
+// sleep pauses for d. An error of Pause ends the audit.
 func (a *Audit) sleep(ctx context.Context, d time.Duration) {
 	if err := a.Pause(ctx, d); err != nil {
 		a.fail(err)
 	}
 }
 
-// isYoung reports whether what happened at that time may still be projected.
+// isYoung reports whether an event of that time need not be projected yet.
 func (a *Audit) isYoung(at time.Time) bool { return at.After(a.Now().Add(-a.Settle)) }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// What was posted around the close of an account may be on either side of it; what was before must be gone, and no
-// debit comes after.
+// An account must be empty when it is closed, and no debit may follow. Postings around that time count on either side.
 func TestClosing(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	type entry struct {
@@ -27,18 +26,18 @@ func TestClosing(t *testing.T) {
 		"empty":                {false, []entry{{before, 9, 0, "", transfer}, {before, -9, 0, "", transfer}}, ""},
 		"with a balance":       {false, []entry{{before, 9, 0, "", transfer}, {around, -8, 0, "", transfer}}, ClosedNotEmpty},
 		"below zero":           {false, []entry{{before, -9, 0, "", transfer}}, ClosedNotEmpty},
-		"credit meanwhile":     {false, []entry{{around, 9, 0, "", transfer}}, ""},
+		"credit at that time":  {false, []entry{{around, 9, 0, "", transfer}}, ""},
 		"credit afterwards":    {false, []entry{{after, 9, 0, "", transfer}}, ""},
-		"which was reversed":   {false, []entry{{after, 9, 0, "", transfer}, {after, -9, 0, "", reversal}}, ""},
-		"debit meanwhile":      {false, []entry{{before, 9, 0, "", transfer}, {around, -9, 0, "", transfer}}, ""},
+		"credit reversed":      {false, []entry{{after, 9, 0, "", transfer}, {after, -9, 0, "", reversal}}, ""},
+		"debit at that time":   {false, []entry{{before, 9, 0, "", transfer}, {around, -9, 0, "", transfer}}, ""},
 		"debit afterwards":     {false, []entry{{before, 9, 0, "", transfer}, {after, -9, 0, "", transfer}}, DebitAfterClose},
 		"held afterwards":      {false, []entry{{after, 0, -9, placed, transfer}}, DebitAfterClose},
 		"open hold":            {false, []entry{{before, 0, -9, placed, transfer}}, ClosedNotEmpty},
-		"open hold for it":     {false, []entry{{before, 0, 9, placed, transfer}}, ClosedNotEmpty},
+		"open hold, credit":    {false, []entry{{before, 0, 9, placed, transfer}}, ClosedNotEmpty},
 		"ended before":         {false, []entry{{before, 0, -9, placed, transfer}, {before, 0, 9, released, transfer}}, ""},
-		"ended meanwhile":      {false, []entry{{before, 0, 9, placed, transfer}, {around, 9, -9, captured, transfer}}, ""},
+		"ended at that time":   {false, []entry{{before, 0, 9, placed, transfer}, {around, 9, -9, captured, transfer}}, ""},
 		"ended afterwards":     {false, []entry{{before, 0, -9, placed, transfer}, {after, 0, 9, expired, transfer}}, ClosedNotEmpty},
-		"held late for it":     {false, []entry{{after, 0, 9, placed, transfer}, {after, 9, -9, captured, transfer}}, ""},
+		"held late, credit":    {false, []entry{{after, 0, 9, placed, transfer}, {after, 9, -9, captured, transfer}}, ""},
 		"unlimited, a debit":   {true, []entry{{after, -9, 0, "", transfer}}, ""},
 		"unlimited, too late":  {true, []entry{{2 * time.Minute, -9, 0, "", transfer}}, DebitAfterClose},
 		"unlimited, not empty": {true, []entry{{before, 9, 0, "", transfer}}, ClosedNotEmpty},

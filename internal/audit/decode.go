@@ -17,7 +17,7 @@ func keyOf(item attributes) table.Key {
 	return table.Key{PK: textOf(item[table.AttrPK]), SK: textOf(item[table.AttrSK])}
 }
 
-// textOf returns the value of a string, "" for anything else.
+// textOf returns the value of a string, or "" for any other type.
 func textOf(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
 		return s.Value
@@ -25,8 +25,8 @@ func textOf(v types.AttributeValue) string {
 	return ""
 }
 
-// decode checks one item by itself and decodes it into one of the types of the files decode_*.go: nil if the item is
-// unknown, or too broken to compute from. The findings say what is wrong with it.
+// decode checks one item by itself and decodes it into one of the types of the files decode_*.go. value is nil if the
+// item is unknown, or has a defect that makes it unusable. found are its defects.
 func decode(item attributes) (value any, found []Finding) {
 	r := newReader(keyOf(item), item)
 	name, known := textOf(item[table.AttrType]), false
@@ -36,7 +36,7 @@ func decode(item attributes) (value any, found []Finding) {
 	if !known {
 		return nil, []Finding{{UnknownItem, r.key, table.AttrType, strconv.Quote(name), "an item of the ledger"}}
 	}
-	if _, isEvent := value.(dated); isEvent {
+	if _, isEvent := value.(storedEvent); isEvent {
 		r.finishEvent()
 	} else {
 		r.finish()
@@ -47,7 +47,7 @@ func decode(item attributes) (value any, found []Finding) {
 	return value, r.found
 }
 
-// as decodes an item that should be a T. ok is false if it is absent or unusable; the scan reports the latter.
+// as decodes an item that should be a T. ok is false if it is missing or unusable. The scan reports unusable items.
 func as[T any](item attributes) (v T, ok bool) {
 	if len(item) == 0 {
 		return v, false
@@ -57,47 +57,47 @@ func as[T any](item attributes) (v T, ok bool) {
 	return v, ok
 }
 
-// kind reads an item of one kind. known is false if such an item has no such key.
+// kind decodes an item of one type. known is false if items of this type do not have such a key.
 type kind func(r *reader) (value any, known bool)
 
-// kinds are all kinds of items, by their type: how the key is read, and how the attributes are.
+// kinds says for each type of item how its key and its attributes are decoded.
 var kinds = map[string]kind{
-	kindAsset:          one(table.ParseAsset, (*reader).asset),
-	kindAccount:        one(table.ParseAccount, (*reader).account),
-	kindHeader:         one(table.ParseTransaction, (*reader).header),
-	kindHeld:           one(table.ParseTransaction, (*reader).header),
-	kindCaptured:       one(table.ParseOutcome, (*reader).outcome),
-	kindReleased:       one(table.ParseOutcome, (*reader).outcome),
-	kindExpired:        one(table.ParseOutcome, (*reader).outcome),
-	kindReversed:       two(table.ParseReversal, (*reader).reversal),
-	kindChange:         two(table.ParseChange, (*reader).change),
-	kindPosting:        three(table.ParsePosting, (*reader).posting),
-	kindGroup:          one(table.ParseGroup, (*reader).group),
-	kindGrouping:       two(table.ParseGrouping, (*reader).grouping),
-	table.KindGrouped:  two(table.ParseGrouped, (*reader).grouped),
-	table.KindSpend:    two(table.ParseSpend, (*reader).guard),
-	table.KindBalance:  two(table.ParseBalance, (*reader).balance),
-	table.KindSegment:  three(table.ParseSegment, (*reader).segment),
-	table.KindSummary:  one(table.ParseSummary, (*reader).summary),
-	table.KindCurrent:  one(table.ParseCurrent, (*reader).current),
-	table.KindHold:     two(table.ParseHold, (*reader).holdEntry),
-	table.KindOpenHold: two(table.ParseOpenHold, (*reader).openHold),
-	table.KindListed:   readListed,
-	table.KindJournal:  one(table.ParseJournal, (*reader).page),
+	kindAsset:          key1(table.ParseAsset, (*reader).asset),
+	kindAccount:        key1(table.ParseAccount, (*reader).account),
+	kindHeader:         key1(table.ParseTransaction, (*reader).header),
+	kindHeld:           key1(table.ParseTransaction, (*reader).header),
+	kindCaptured:       key1(table.ParseOutcome, (*reader).outcome),
+	kindReleased:       key1(table.ParseOutcome, (*reader).outcome),
+	kindExpired:        key1(table.ParseOutcome, (*reader).outcome),
+	kindReversed:       key2(table.ParseReversal, (*reader).reversal),
+	kindChange:         key2(table.ParseChange, (*reader).change),
+	kindPosting:        key3(table.ParsePosting, (*reader).posting),
+	kindGroup:          key1(table.ParseGroup, (*reader).group),
+	kindGrouping:       key2(table.ParseGrouping, (*reader).grouping),
+	table.KindGrouped:  key2(table.ParseGrouped, (*reader).grouped),
+	table.KindSpend:    key2(table.ParseSpend, (*reader).guard),
+	table.KindBalance:  key2(table.ParseBalance, (*reader).balance),
+	table.KindSegment:  key3(table.ParseSegment, (*reader).segment),
+	table.KindSummary:  key1(table.ParseSummary, (*reader).summary),
+	table.KindCurrent:  key1(table.ParseCurrent, (*reader).current),
+	table.KindHold:     key2(table.ParseHold, (*reader).holdEntry),
+	table.KindOpenHold: key2(table.ParseOpenHold, (*reader).openHold),
+	table.KindListed:   readListEntry,
+	table.KindJournal:  key1(table.ParseJournal, (*reader).journalPage),
 
-	kindGrant: either(three(table.ParseGrant, granted(table.AttrAccount, true)),
-		three(table.ParseGroupGrant, granted(fieldGroup, true))),
-	kindRevoke: either(three(table.ParseGrant, granted(table.AttrAccount, false)),
-		three(table.ParseGroupGrant, granted(fieldGroup, false))),
-	table.KindMembership: either(two(table.ParseMembership, (*reader).membership),
-		two(table.ParseGroupMembership, (*reader).membershipOfGroup)),
+	kindGrant: eitherKey(key3(table.ParseGrant, granted(table.AttrAccount, true)),
+		key3(table.ParseGroupGrant, granted(fieldGroup, true))),
+	kindRevoke: eitherKey(key3(table.ParseGrant, granted(table.AttrAccount, false)),
+		key3(table.ParseGroupGrant, granted(fieldGroup, false))),
+	table.KindMembership: eitherKey(key2(table.ParseMembership, (*reader).membership),
+		key2(table.ParseGroupMembership, (*reader).membershipOfGroup)),
 
-	table.KindBalanceWithHolds: two(table.ParseBalance, (*reader).balance),
-	table.KindSegmentWithHolds: three(table.ParseSegment, (*reader).segment),
+	table.KindBalanceWithHolds: key2(table.ParseBalance, (*reader).balance),
+	table.KindSegmentWithHolds: key3(table.ParseSegment, (*reader).segment),
 }
 
-// one is a kind whose key has one id.
-func one[V any](parse func(table.Key) (string, bool), read func(r *reader, id string) V) kind {
+// key1 is a kind whose key has one id.
+func key1[V any](parse func(table.Key) (string, bool), read func(r *reader, id string) V) kind {
 	return func(r *reader) (any, bool) {
 		id, ok := parse(r.key)
 		if !ok {
@@ -108,20 +108,20 @@ func one[V any](parse func(table.Key) (string, bool), read func(r *reader, id st
 	}
 }
 
-// two is a kind whose key has an id, mostly that of an account, and another one or a number.
-func two[T, V any](parse func(table.Key) (string, T, bool), read func(r *reader, id string, end T) V) kind {
+// key2 is a kind whose key has an id, mostly of an account, and then another id or a number.
+func key2[T, V any](parse func(table.Key) (string, T, bool), read func(r *reader, id string, end T) V) kind {
 	return func(r *reader) (any, bool) {
 		id, end, ok := parse(r.key)
 		if !ok {
 			return nil, false
 		}
-		r.checkIDs(id, fmt.Sprint(end)) // as a text, a number is an id, too
+		r.checkIDs(id, fmt.Sprint(end)) // a number has the form of an id
 		return read(r, id, end), true
 	}
 }
 
-// three is a kind whose key has a KSUID or a number, too, which read checks.
-func three[T, V any](parse func(table.Key) (string, string, T, bool),
+// key3 is a kind whose key has two ids, and then a KSUID or a number, which read checks.
+func key3[T, V any](parse func(table.Key) (string, string, T, bool),
 	read func(r *reader, account, id string, end T) V) kind {
 	return func(r *reader) (any, bool) {
 		account, id, end, ok := parse(r.key)

@@ -13,22 +13,22 @@ import (
 	"ledger.example/internal/table"
 )
 
-// reader reads the attributes of an item, each once, and collects faults. A reader of a map in an item adds to the
-// item's.
+// reader reads each attribute of an item once and collects the item's faults. The readers of an item and of the maps in
+// it share their faults.
 type reader struct {
-	item    attributes
-	taken   []string // names of the attributes that were read
-	at      string   // prefix of attributes' names in findings, such as "Head."
-	mayLack bool     // the next attribute to be taken may be absent
+	item       attributes
+	taken      []string // names of the attributes that were read
+	path       string   // prefix of attribute names in findings, such as "Head."
+	isOptional bool     // the next attribute may be absent
 	*faults
 }
 
-// faults are the defects of one item by itself.
+// faults are the defects of one item.
 type faults struct {
 	key     table.Key
 	found   []Finding
 	broken  bool  // some value is unusable
-	version int64 // of an event; 0 if it cannot be read
+	version int64 // of an event; 0 if it is not an event or the version is unusable
 }
 
 func newReader(key table.Key, item attributes) *reader {
@@ -37,49 +37,50 @@ func newReader(key table.Key, item attributes) *reader {
 
 // inner returns a reader of a map in the item. The caller must finish it.
 func (r *reader) inner(at string, m attributes) *reader {
-	return &reader{item: m, at: r.at + at + ".", faults: r.faults}
+	return &reader{item: m, path: r.path + at + ".", faults: r.faults}
 }
 
-// optional makes the next attribute one that may be absent, and then has the zero value. It returns r.
+// optional allows the next attribute to be absent. Reading an absent attribute returns the zero value.
 func (r *reader) optional() *reader {
-	r.mayLack = true
+	r.isOptional = true
 	return r
 }
 
 const absent = "nothing"
 
-// fault adds a finding about an attribute. It says what was wanted instead of the stored value.
+// fault adds a finding about an attribute. wanted describes a correct value.
 func (r *reader) fault(code Code, name, wanted string) {
 	stored := absent
 	if v, ok := r.item[name]; ok {
-		stored = shortened(shown(v))
+		stored = truncated(formatValue(v))
 	}
-	r.found = append(r.found, Finding{code, r.key, r.at + name, stored, wanted})
+	r.found = append(r.found, Finding{code, r.key, r.path + name, stored, wanted})
 	switch code {
 	case MissingAttribute, WrongType, WrongValue, HoldEntryWrong:
 		r.broken = true
 	}
 }
 
-// has reports whether there is such an attribute.
+// has reports whether the item has an attribute.
 func (r *reader) has(name string) bool { return r.item[name] != nil }
 
-// take returns an attribute of type T. ok is false if there is none, which is a fault unless it is optional.
+// take returns an attribute of type T. ok is false if it is absent, which is a fault unless the attribute is optional,
+// or if it has another type, which is a fault.
 func take[T types.AttributeValue](r *reader, name, typ string) (v T, ok bool) {
-	mayLack := r.mayLack
-	r.taken, r.mayLack = append(r.taken, name), false
-	stored, there := r.item[name]
+	isOptional := r.isOptional
+	r.taken, r.isOptional = append(r.taken, name), false
+	stored, exists := r.item[name]
 	v, ok = stored.(T)
 	switch {
-	case !there && !mayLack:
+	case !exists && !isOptional:
 		r.fault(MissingAttribute, name, typ)
-	case there && !ok:
+	case exists && !ok:
 		r.fault(WrongType, name, typ)
 	}
 	return v, ok
 }
 
-// string returns a text. ok is false if there is none, which is a fault unless it is optional.
+// string returns a string; ok as for take.
 func (r *reader) string(name string) (string, bool) {
 	v, ok := take[*types.AttributeValueMemberS](r, name, "a string")
 	if !ok {
@@ -88,7 +89,7 @@ func (r *reader) string(name string) (string, bool) {
 	return v.Value, true
 }
 
-// valid returns a string, and faults one that does not pass.
+// valid returns a string. It is a fault if passes rejects it.
 func (r *reader) valid(name, wanted string, passes func(string) bool) string {
 	s, ok := r.string(name)
 	if ok && !passes(s) {
@@ -97,17 +98,18 @@ func (r *reader) valid(name, wanted string, passes func(string) bool) string {
 	return s
 }
 
-// text returns a text of least to most characters.
+// text returns a string of least to most characters.
 func (r *reader) text(name string, least, most int) string {
 	return r.valid(name, fmt.Sprintf("text of %d to %d characters", least, most),
 		func(s string) bool { return isText(s, least, most) })
 }
 
+// id returns an id.
 func (r *reader) id(name string) string { return r.valid(name, "an id", isID) }
 
-// ksuid returns a KSUID that the ledger can have created.
+// ksuid returns a KSUID that the ledger can have minted.
 func (r *reader) ksuid(name string) string {
-	return r.valid(name, "a KSUID", func(s string) bool {
+	return r.valid(name, "a KSUID of the ledger", func(s string) bool {
 		_, ok := instantOf(s)
 		return ok
 	})
@@ -119,15 +121,12 @@ func (r *reader) instant(name string) time.Time {
 	return at
 }
 
-// posted returns an amount that was posted.
-func (r *reader) posted(name string) *big.Int { return r.amount(name, postedDigits) }
-
-// oneOf returns one of the given texts.
+// oneOf returns a string that must be one of texts.
 func (r *reader) oneOf(name string, texts ...string) string {
 	return r.valid(name, strings.Join(texts, ", "), func(s string) bool { return slices.Contains(texts, s) })
 }
 
-// number returns the text of a number.
+// number returns a number as a string; ok as for take.
 func (r *reader) number(name string) (string, bool) {
 	v, ok := take[*types.AttributeValueMemberN](r, name, "a number")
 	if !ok {
@@ -168,7 +167,7 @@ func (r *reader) integer(name string, least, most int64) int64 {
 	return n
 }
 
-// flag returns an optional boolean; false must be absent.
+// flag returns an optional boolean. It is a fault if false is stored.
 func (r *reader) flag(name string) bool {
 	v, ok := take[*types.AttributeValueMemberBOOL](r.optional(), name, "a boolean")
 	if ok && !v.Value {
@@ -186,7 +185,7 @@ func (r *reader) nested(name string) (*reader, bool) {
 	return r.inner(name, v.Value), true
 }
 
-// maps reads a list of least to most maps, which are named by what in a finding, and finishes each after read.
+// maps reads a list of least to most maps. It calls read for each and finishes it. what names the maps in a finding.
 func (r *reader) maps(name, what string, least, most int, read func(one *reader)) {
 	list, ok := take[*types.AttributeValueMemberL](r, name, "a list")
 	if !ok {
@@ -207,14 +206,14 @@ func (r *reader) maps(name, what string, least, most int, read func(one *reader)
 	}
 }
 
-// same checks an attribute that repeats a part of the key.
+// same checks an attribute whose value is also a part of the key.
 func (r *reader) same(name, want string) {
 	if s, ok := r.string(name); ok && s != want {
 		r.fault(WrongKey, name, strconv.Quote(want))
 	}
 }
 
-// keys checks the secondary keys, of which empty ones must be absent. decode checked the primary ones, and the type.
+// keys checks the index keys; an empty one must be absent. decode has checked the primary key and the type.
 func (r *reader) keys(sk2, pk2 string) {
 	r.taken = append(r.taken, table.AttrPK, table.AttrSK, table.AttrType, table.AttrSK2, table.AttrPK2)
 	for _, secondary := range [...]struct{ name, want string }{{table.AttrSK2, sk2}, {table.AttrPK2, pk2}} {
@@ -226,17 +225,17 @@ func (r *reader) keys(sk2, pk2 string) {
 	}
 }
 
-// checkIDs checks ids that stand in the key.
+// checkIDs checks the ids in the key.
 func (r *reader) checkIDs(ids ...string) {
 	for _, id := range ids {
 		if !isID(id) {
-			r.fault(WrongKey, table.AttrSK, "an id where "+strconv.Quote(id)+" stands")
+			r.fault(WrongKey, table.AttrSK, "an id instead of "+strconv.Quote(id))
 			return
 		}
 	}
 }
 
-// finish faults the attributes that were not read.
+// finish reports the attributes that were not read.
 func (r *reader) finish() {
 	for name := range r.item {
 		if !slices.Contains(r.taken, name) {

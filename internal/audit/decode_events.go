@@ -11,8 +11,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Names and versions of the stored events, and names of the fields that are compared, as the ledger's golden files have
-// them.
+// Names, versions and fields of the stored events, as in the ledger's golden files.
 const (
 	kindAsset   = "AssetRegistered"
 	kindAccount = "AccountOpened"
@@ -21,9 +20,9 @@ const (
 	kindGrant   = "MemberGranted"
 	kindRevoke  = "MemberRevoked"
 
-	firstVersion    = 1
-	checksumVersion = 2 // as the first, and a checksum
-	lifeVersion     = 3 // of what came with holds, reversals, changes of accounts and effective dates
+	version1 = 1
+	version2 = 2 // version 1 with a checksum
+	version3 = 3 // events of holds, reversals, changes of accounts, groups and effective dates
 
 	fieldCost        = "Cost"
 	fieldFingerprint = "Fingerprint"
@@ -37,7 +36,7 @@ const (
 	fieldTransaction = "Transaction"
 )
 
-// The kinds of request.
+// Kinds of transactions, by the request that created them.
 const (
 	transaction = "transaction"
 	transfer    = "transfer"
@@ -45,33 +44,33 @@ const (
 	reversal    = "reversal"
 )
 
-// grantsMax is the greatest number of a grant.
+// grantsMax is the highest number of a grant.
 const grantsMax = 999_999_999_999
 
-// event is what all events have.
+// event is embedded in all events.
 type event struct {
-	at     time.Time // when it was written
-	sealed bool      // it has a checksum
+	at          time.Time // when it was recorded
+	hasChecksum bool
 }
 
-// written makes every event a dated.
-func (e event) written() event { return e }
+// base makes every type that embeds event a storedEvent.
+func (e event) base() event { return e }
 
-// dated is an event of any kind.
-type dated interface{ written() event }
+// storedEvent is an event of any type.
+type storedEvent interface{ base() event }
 
-// event reads what all events have beside the time, which a KSUID or a field says.
+// event reads the version and checks the keys of an event. The caller sets the time, from a KSUID or an attribute.
 func (r *reader) event(sk2, pk2 string) event {
 	r.keys(sk2, pk2)
-	if r.isOfLife() {
-		r.version = r.integer(table.AttrEventVersion, lifeVersion, lifeVersion)
+	if r.isVersion3() {
+		r.version = r.integer(table.AttrEventVersion, version3, version3)
 	} else {
-		r.version = r.integer(table.AttrEventVersion, firstVersion, checksumVersion)
+		r.version = r.integer(table.AttrEventVersion, version1, version2)
 	}
-	return event{sealed: r.has(table.AttrChecksum)} // which finishEvent compares
+	return event{hasChecksum: r.has(table.AttrChecksum)} // finishEvent compares it
 }
 
-// Attributes that several events have. An actor is only checked: nothing is computed from it.
+// actor checks the actor of an event. Nothing is computed from it.
 func (r *reader) actor() { r.text("Actor", 1, 2048) }
 
 func (r *reader) description() string { return r.optional().text("Description", 1, 256) }
@@ -81,7 +80,7 @@ func (r *reader) kind() string { return r.oneOf(fieldKind, transaction, transfer
 // asset is the registration of an asset.
 type asset struct {
 	event
-	id, currency string // currency is "" if there is none
+	id, currency string // currency may be ""
 }
 
 // asset reads the attributes of an asset.
@@ -99,21 +98,21 @@ func (r *reader) asset(id string) asset {
 	return a
 }
 
-// account holds the limits of an account's balances. known is false if its opening or a change cannot be read.
+// account is an account with the limits of its balances.
 type account struct {
 	event
 	id        string
-	known     bool
+	known     bool // false: its opening or a change is missing or unusable
 	unlimited bool
-	limits    map[string]*big.Int // the highest that it ever had; an asset absent here has limit 0
+	limits    map[string]*big.Int // the highest that it ever had, by asset; 0 for assets that are not in the map
 
-	version   int64     // of its newest change; 1: its opening
+	version   int64     // of its newest change; 1: it was never changed
 	changedAt time.Time // of that change
-	checksum  string    // of that change; "" of the opening
+	checksum  string    // of that change; "": it was never changed
 	closedAt  time.Time // zero: it is not closed
 }
 
-// limit returns how far below zero a balance may go; nil if there is no limit, or none is known.
+// limit returns how far below zero the balance of an asset may go. It is nil if the account is unlimited or not known.
 func (a account) limit(asset string) *big.Int {
 	switch limit, ok := a.limits[asset]; {
 	case a.unlimited, !a.known:
@@ -124,7 +123,7 @@ func (a account) limit(asset string) *big.Int {
 	return new(big.Int)
 }
 
-// account reads the attributes of an account. Without an overdraft, all its limits are 0.
+// account reads the attributes of an account.
 func (r *reader) account(id string) account {
 	a := account{event: r.event(table.ProfileSK2, table.AccountsPK2), id: id, known: true, version: 1}
 	r.same(fieldID, id)
@@ -150,13 +149,13 @@ func (r *reader) profile(name string) {
 	switch {
 	case len(s) > mostBytes, !isText(s, len(`{"":0}`), mostBytes), s[0] != '{',
 		json.Compact(&compact, []byte(s)) != nil, compact.String() != s:
-		r.fault(WrongValue, name, "a compact JSON object of at most 4,096 bytes that is not empty")
+		r.fault(WrongValue, name, "a compact, non-empty JSON object of at most 4,096 bytes")
 	case json.Unmarshal([]byte(s), &content) != nil, len(content.Addresses) > mostAddresses:
-		r.fault(WrongValue, name, "a list of at most 10 addresses")
+		r.fault(WrongValue, name, "a JSON object with at most 10 addresses")
 	}
 }
 
-// overdraft reads an optional text or map of limits by asset.
+// overdraft reads the optional limits of an account: "unlimited", or a map by asset.
 func (r *reader) overdraft(name string) (unlimited bool, limits map[string]*big.Int) {
 	if _, isText := r.item[name].(*types.AttributeValueMemberS); isText {
 		r.oneOf(name, "unlimited")
@@ -173,41 +172,29 @@ func (r *reader) overdraft(name string) (unlimited bool, limits map[string]*big.
 	for asset := range m.item {
 		limits[asset] = m.amount(asset, postedDigits)
 		if !isID(asset) || limits[asset].Sign() < 0 {
-			m.fault(WrongValue, asset, "an asset's id, and an amount that is not negative")
+			m.fault(WrongValue, asset, "the id of an asset, and an amount that is not negative")
 		}
 	}
 	return false, limits
 }
 
-// leg is what a header's leg and a posting have in common. The last three are a posting's alone.
+// leg is a leg of a header or of an end, or the part of a posting that repeats it.
 type leg struct {
 	ksuid, account, asset string
 	quantity, cost        *big.Int
 
-	pending *big.Int // what the posting of a hold adds to what is pending, else 0
-	phase   string   // of a hold's life; "" of no hold
+	// Set in postings only.
+	pending *big.Int // the posting's change of the pending amount; 0 if the transaction is not a hold
+	phase   string   // of the hold; "" if the transaction is not a hold
 	kind    string   // of the transaction
 }
 
-// legAmount is an amount of a leg, and the attribute that holds it.
-type legAmount struct {
-	name string
-	of   **big.Int
-}
-
-// amounts are the rows of a leg's amounts: each is read, and compared between header and posting.
-func (l *leg) amounts() [2]legAmount {
-	return [...]legAmount{{fieldQuantity, &l.quantity}, {fieldCost, &l.cost}}
-}
-
 // amounts reads the amounts of a leg.
-func (r *reader) amounts(of *leg) {
-	for _, amount := range of.amounts() {
-		*amount.of = r.amount(amount.name, postedDigits)
-	}
+func (r *reader) amounts(l *leg) {
+	l.quantity, l.cost = r.amount(fieldQuantity, postedDigits), r.amount(fieldCost, postedDigits)
 }
 
-// posting is a leg as its own item, in the partition of its account. It repeats a part of its header.
+// posting is a leg as an item in the partition of its account. It repeats a part of its header.
 type posting struct {
 	event
 	leg
@@ -222,7 +209,7 @@ func (r *reader) posting(account, asset, ksuid string) posting {
 	r.same(fieldID, ksuid)
 	var ok bool
 	if p.at, ok = instantOf(ksuid); !ok {
-		r.fault(WrongKey, table.AttrSK, "a KSUID at its end")
+		r.fault(WrongKey, table.AttrSK, "a key that ends with a KSUID")
 	}
 	r.amounts(&p.leg)
 	r.pending(&p.leg)
@@ -230,15 +217,15 @@ func (r *reader) posting(account, asset, ksuid string) posting {
 	return p
 }
 
-// grant gives a user a role on an account or in a group, or takes it away. Those of a user there are numbered from 1.
+// grant gives a user a role on an account or in a group, or revokes it. The grants of a user are numbered from 1.
 type grant struct {
 	event
 	number int64
-	role   string // "" of a revocation
+	role   string // "" in a revocation
 }
 
-// granted reads the attributes of a grant, or of a revocation, which has no role. The field owner names the account or
-// the group.
+// granted reads the attributes of a grant, or of a revocation, which has no role. owner is the name of the attribute
+// with the id of the account or the group.
 func granted(owner string, hasRole bool) func(r *reader, id, user string, number int64) grant {
 	return func(r *reader, id, user string, number int64) grant {
 		g := grant{event: r.event("", ""), number: r.counted(number, grantsMax)}

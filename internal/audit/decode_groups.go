@@ -18,8 +18,8 @@ const (
 // groupsMax is the most groups of an account.
 const groupsMax = 10
 
-// either is a kind that has a key of one of two kinds.
-func either(first, second kind) kind {
+// eitherKey is a kind with two forms of keys.
+func eitherKey(first, second kind) kind {
 	return func(r *reader) (any, bool) {
 		if value, known := first(r); known {
 			return value, true
@@ -45,12 +45,12 @@ func (r *reader) group(id string) group {
 	return g
 }
 
-// grouping is one change of an account's groups: it says all of them.
+// grouping is one change of an account's groups.
 type grouping struct {
 	event
 	account, added, removed string
 	number                  int64
-	groups                  []string
+	groups                  []string // all groups of the account after the change
 }
 
 // changed returns the group that the account was put into or taken out of.
@@ -65,14 +65,14 @@ func (r *reader) grouping(account string, number int64) grouping {
 		r.fault(WrongValue, "Groups", "at most "+strconv.Itoa(groupsMax)+" groups")
 	}
 	if (g.added == "") == (g.removed == "") || slices.Contains(g.groups, g.changed()) != (g.added != "") {
-		r.fault(WrongValue, "Groups", "the groups with one that was added, or without one that was removed")
+		r.fault(WrongValue, "Groups", "one group added or removed: an added one is in the list, a removed one is not")
 	}
 	r.actor()
 	g.at = r.instant("At")
 	return g
 }
 
-// ids reads an optional list of ids in increasing order; an empty one must be absent.
+// ids reads an optional list of ids in increasing order. It is a fault if an empty list is stored.
 func (r *reader) ids(name string) (all []string) {
 	list, ok := take[*types.AttributeValueMemberL](r.optional(), name, "a list")
 	if !ok {
@@ -89,14 +89,14 @@ func (r *reader) ids(name string) (all []string) {
 	return all
 }
 
-// grouped is an account's place in a group, as the newest change of the account's groups has it.
+// grouped is an account's place in a group: whether the account is in the group after a change of its groups.
 type grouped struct {
 	account, group string
-	number         int64
+	number         int64 // of the change
 	in             bool
 }
 
-// grouped reads the attributes of a place in a group. One that was taken out is in no index.
+// grouped reads the attributes of a place in a group. It has an index key only while the account is in the group.
 func (r *reader) grouped(account, group string) grouped {
 	g, pk2 := grouped{account: account, group: group, in: r.has(table.AttrPK2)}, ""
 	if g.in {
@@ -104,11 +104,11 @@ func (r *reader) grouped(account, group string) grouped {
 	}
 	r.keys("", pk2)
 	r.same(table.AttrAccount, account)
-	g.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no change for it; nothing deletes it
+	g.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no change; it deletes no items
 	return g
 }
 
-// fieldGroup is the field of a grant that names a group, in place of an account.
+// fieldGroup is the attribute of a grant with the id of a group. Grants on accounts have table.AttrAccount instead.
 const fieldGroup = "Group"
 
 // membershipOfGroup reads the attributes of a membership of a group.

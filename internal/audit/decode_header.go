@@ -6,22 +6,23 @@ import (
 	"ledger.example/internal/table"
 )
 
-// header is a transaction. It has all legs, and what was asked for.
+// header is the event of a transaction, with all its legs.
 type header struct {
 	event
 	id, kind, description string
 	metadata              map[string]string
-	legs                  []leg // at least two; of a hold as they were planned
+	legs                  []leg // at least two; of a hold the planned ones
 	fingerprint, checksum string
-	expires               string // of a hold: the time from when on it may expire; else ""
-	reverses              string // of a reversal: the id of the transaction that it reverses; else ""
-	effective             string // of one with an effective date: that time, which its legs have; else ""
+	expires               string // of a hold: its time of expiry; else ""
+	reverses              string // of a reversal: the id of the reversed transaction; else ""
+	effective             string // the effective date, which is also in the KSUIDs of the legs; "" if there is none
 }
 
 // isHold reports whether the transaction is a hold.
 func (h header) isHold() bool { return h.expires != "" }
 
-// header reads the attributes of a header. Its time is in the KSUIDs of its legs unless it has an effective date.
+// header reads the attributes of a header. Its time is in the KSUIDs of its legs. With an effective date it is in an
+// attribute.
 func (r *reader) header(id string) header {
 	h := header{event: r.event("", ""), id: id, kind: r.kind(), description: r.description()}
 	r.same(fieldID, id)
@@ -42,13 +43,13 @@ func (r *reader) header(id string) header {
 		effective := h.at
 		h.at, h.effective = r.instant(fieldRecorded), effective.Format(instantForm)
 		if !r.broken && (h.isHold() || !h.at.After(effective)) {
-			r.fault(WrongValue, fieldRecorded, "a time after that of the legs, and no hold")
+			r.fault(WrongValue, fieldRecorded, "a time after that of the legs; a hold has no such attribute")
 		}
 	}
 	return h
 }
 
-// metadata reads an optional map of texts.
+// metadata reads an optional map of strings.
 func (r *reader) metadata(name string) map[string]string {
 	m, ok := r.optional().nested(name)
 	if !ok {
@@ -68,7 +69,7 @@ func (r *reader) metadata(name string) map[string]string {
 	return metadata
 }
 
-// legs returns a header's legs, whose KSUIDs must increase and be of one instant.
+// legs reads the legs of a header or of an end. Their KSUIDs must increase and have the same instant.
 func (r *reader) legs() (legs []leg) {
 	var instant time.Time
 	before := ""
@@ -77,11 +78,11 @@ func (r *reader) legs() (legs []leg) {
 		one.amounts(&l)
 		at, ok := instantOf(l.ksuid)
 		switch {
-		case !ok: // a fault by itself
+		case !ok: // ksuid reported it
 		case len(legs) == 0:
 			instant = at
 		case l.ksuid <= before, !at.Equal(instant):
-			one.fault(WrongValue, fieldID, "a KSUID after the one before, of the instant of the first")
+			one.fault(WrongValue, fieldID, "a KSUID after the previous leg's, of the same instant")
 		}
 		before, legs = l.ksuid, append(legs, l)
 	})

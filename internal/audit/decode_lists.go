@@ -9,18 +9,18 @@ import (
 	"ledger.example/internal/table"
 )
 
-// listed is an entry in a list of transactions. It points to a header.
-type listed struct {
-	ksuid, transaction string
-	name               string // the metadata key by which it is listed; none in the list by time
-	held               bool   // it is of a hold
-	void               bool   // it was wrong, and lists nothing
+// listEntry is an entry in a list of transactions.
+type listEntry struct {
+	ksuid, transaction string // ksuid is that of the first leg
+	name               string // the metadata key of the list; "" in the list by time
+	held               bool   // the transaction is a hold
+	void               bool   // a rebuild found the entry wrong; it lists nothing
 }
 
-// readListed is the kind of such entries. The partition may be any of the lists by time: an entry in the wrong one is
-// no unknown item.
-func readListed(r *reader) (any, bool) {
-	v := listed{ksuid: table.FirstID(r.key.SK), transaction: table.LastID(r.key.SK)}
+// readListEntry is the kind of these entries. It accepts all shards of the list by time: an entry in the wrong shard is
+// not an unknown item.
+func readListEntry(r *reader) (any, bool) {
+	v := listEntry{ksuid: table.FirstID(r.key.SK), transaction: table.LastID(r.key.SK)}
 	var ok bool
 	if v.name, _, _, _, ok = table.ParseListedMetadata(r.key); !ok {
 		for shard := range table.ListShards {
@@ -33,7 +33,7 @@ func readListed(r *reader) (any, bool) {
 	r.keys("", "")
 	v.held, v.void = r.flag(table.AttrHeld), r.flag(table.AttrVoid)
 	if _, isKSUID := instantOf(v.ksuid); !isKSUID && !v.void {
-		r.fault(WrongKey, table.AttrSK, "a KSUID where "+strconv.Quote(v.ksuid)+" stands")
+		r.fault(WrongKey, table.AttrSK, "a KSUID instead of "+strconv.Quote(v.ksuid))
 	}
 	if !v.void {
 		r.checkIDs(v.transaction)
@@ -41,40 +41,39 @@ func readListed(r *reader) (any, bool) {
 	return v, true
 }
 
-// posted is the journal's name for what is no hold. The others are those of holds.
-const posted = "posted"
+// statusPosted is the event of a journal entry for a transaction that is not a hold.
+const statusPosted = "posted"
 
-// entriesMax is the most entries of a page of the journal.
+// entriesMax is the maximum number of entries in a page of the journal.
 const entriesMax = 100
 
-// entryOf is an entry of the journal: that a transaction was posted or held, or how it ended, and when that was
-// recorded.
-type entryOf struct {
-	event       string
-	at          time.Time
+// journalEntry is an entry of the journal.
+type journalEntry struct {
+	event       string    // statusPosted, statusHeld or the outcome of a hold
+	at          time.Time // when the event was recorded
 	transaction string
 }
 
-func (e entryOf) String() string {
+func (e journalEntry) String() string {
 	return e.event + " at " + e.at.Format(instantForm) + ": " + strconv.Quote(e.transaction)
 }
 
-// page is a page of the journal. A void one has no entries.
-type page struct{ entries []entryOf }
+// journalPage is a page of the journal. A void page has no entries.
+type journalPage struct{ entries []journalEntry }
 
-// page reads the attributes of such a page. Its KSUID says when it was written.
-func (r *reader) page(ksuid string) (p page) {
+// journalPage reads the attributes of a page of the journal. The KSUID in its key says when it was written.
+func (r *reader) journalPage(ksuid string) (p journalPage) {
 	r.keys("", "")
 	if _, ok := instantOf(ksuid); !ok {
-		r.fault(WrongKey, table.AttrSK, "a KSUID at its end")
+		r.fault(WrongKey, table.AttrSK, "a key that ends with a KSUID")
 	}
 	if r.flag(table.AttrVoid) {
 		take[*types.AttributeValueMemberL](r, table.AttrEntries, "a list")
 		return p
 	}
 	r.maps(table.AttrEntries, "entries", 1, entriesMax, func(one *reader) {
-		p.entries = append(p.entries, entryOf{
-			event: one.oneOf(table.AttrEvent, posted, held, captured, released, expired),
+		p.entries = append(p.entries, journalEntry{
+			event: one.oneOf(table.AttrEvent, statusPosted, statusHeld, captured, released, expired),
 			at:    one.instant(table.AttrAt), transaction: one.id(table.AttrTransaction),
 		})
 	})

@@ -9,24 +9,23 @@ import (
 	"ledger.example/internal/table"
 )
 
-// fold reads a fold of at least one posting.
+// fold reads the sums of at least one posting.
 func (r *reader) fold() (f fold) {
 	f.through, f.count = r.ksuid(table.AttrThrough), r.integer(table.AttrCount, 0, math.MaxInt64)
-	for i, figure := range figures {
+	for i, figure := range foldSums {
 		if figure.ofHolds && !r.has(figure.name) {
 			f.sums[i] = new(big.Int)
 			continue
 		}
 		f.sums[i] = r.sum(figure.name, figure.isSigned)
-		if figure.ofHolds && shown(r.item[figure.name]) == "0" {
+		if figure.ofHolds && formatValue(r.item[figure.name]) == "0" {
 			r.fault(WrongValue, figure.name, "a number that is not 0, or no such attribute")
 		}
 	}
 	return f
 }
 
-// countsHolds checks the type of an item, which says whether any of its folds counts holds: older code must not read
-// such an item.
+// countsHolds checks the type of an item. Items with sums of holds have a type that releases without holds reject.
 func (r *reader) countsHolds(plain, withHolds string, folds ...fold) {
 	wanted := plain
 	for _, f := range folds {
@@ -39,7 +38,7 @@ func (r *reader) countsHolds(plain, withHolds string, folds ...fold) {
 	}
 }
 
-// foldIn returns a fold in a map of its own; one without postings must be absent.
+// foldIn reads a fold in a map of the item. It is absent if it counts no postings.
 func (r *reader) foldIn(name string) fold {
 	m, ok := r.optional().nested(name)
 	if !ok {
@@ -49,16 +48,17 @@ func (r *reader) foldIn(name string) fold {
 	return m.fold()
 }
 
-// projectionVersion reads the version of a projection, which grows with every write.
+// projectionVersion reads the version of a projection, which increases with every write.
 func (r *reader) projectionVersion() int64 { return r.integer(table.AttrVersion, 1, table.VersionMax) }
 
 // first reads the KSUID of the first posting of a balance or of a summary.
 func (r *reader) first() string { return r.optional().ksuid(table.AttrFirst) }
 
-// balance is the projection of one asset of one account. Each of its folds includes the one before.
+// balance is the projection of one asset of one account. The seal counts all postings of the base, the head all
+// postings of the seal.
 type balance struct {
 	account, asset   string
-	version          int64 // 0: there is no balance
+	version          int64 // 0: no balance is stored
 	base, seal, head fold
 	first            string
 	unfinished       bool
@@ -78,7 +78,7 @@ func (r *reader) balance(account, asset string) balance {
 	return b
 }
 
-// segment is a fold of the postings after one KSUID and through another, below the base of its balance.
+// segment is a fold of the postings after one KSUID and through another. It is below the base of its balance.
 type segment struct {
 	account, asset, after string
 	fold
@@ -95,7 +95,7 @@ func (r *reader) segment(account, asset, through string) segment {
 	return s
 }
 
-// summary counts the balances of an account, and of these the ones whose quantity is not zero.
+// summary counts the balances of an account (assets), and its balances with a quantity (holdings).
 type summary struct {
 	version, assets, holdings int64
 	first                     string
@@ -115,32 +115,32 @@ func (r *reader) summary(string) summary {
 	}
 }
 
-// membership shows the newest grant of a user. The role is "" after a revocation.
+// membership has the number and the role of a user's newest grant. The role is "" after a revocation.
 type membership struct {
 	number int64
 	role   string
 }
 
-// membership reads the attributes of a membership, which names its account; that of a group names none.
+// membership reads the attributes of a membership. account is "" for a membership of a group, which does not name it.
 func (r *reader) membership(account, user string) membership {
 	m, pk2 := membership{}, ""
 	if r.has(table.AttrRole) {
-		m.role, pk2 = r.role(), table.UserPK2(user) // a revoked one is in no index
+		m.role, pk2 = r.role(), table.UserPK2(user) // after a revocation it has no index key
 	}
 	r.keys("", pk2)
 	if account != "" {
 		r.same(table.AttrAccount, account)
 	}
 	r.same(table.AttrUser, user)
-	m.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no grant for it; nothing deletes it
+	m.number = r.integer(table.AttrNumber, 0, grantsMax) // 0: a rebuild found no grant; it deletes no items
 	return m
 }
 
-// guard is what an account with a limit has spent of an asset. It is written with the postings.
+// guard limits the debits of an asset on an account with a limit. Commands write it together with the postings.
 type guard struct {
 	account, asset string
-	spent          *big.Int // in all, since ever, holds included
-	change         int64    // the account's version that it was told of last; 0: of none
+	spent          *big.Int // the sum of all debits, holds included
+	change         int64    // the newest version of the account that was written to the guard; 0: none
 }
 
 // guard reads the attributes of a guard.

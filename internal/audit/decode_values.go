@@ -15,14 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Limits that the ledger's documents publish.
+// Limits from docs/api.md.
 const (
-	postedDigits = 28 // of one amount
+	postedDigits = 28 // of an amount
 	foldedDigits = 38 // of a sum
 	instantForm  = "2006-01-02T15:04:05.000000Z"
 )
 
-// wholeNumber reads a whole number of at most digits digits in its one canonical decimal form.
+// wholeNumber parses a whole number of at most digits digits. ok is false if it is not in canonical decimal form.
 func wholeNumber(s string, digits int) (*big.Int, bool) {
 	figures := strings.TrimPrefix(s, "-")
 	if figures == "" || len(figures) > digits || figures[0] == '0' && s != "0" ||
@@ -32,12 +32,12 @@ func wholeNumber(s string, digits int) (*big.Int, bool) {
 	return new(big.Int).SetString(s, 10)
 }
 
-// ids are 1 to 64 of A-Z a-z 0-9 . _ : @ -, of which the first is a letter or a digit.
+// ids have 1 to 64 of the characters A-Z a-z 0-9 . _ : @ - and begin with a letter or a digit.
 var ids = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\z`)
 
 func isID(s string) bool { return ids.MatchString(s) }
 
-// isText reports whether s is UTF-8 without NUL, of least to most characters.
+// isText reports whether s is UTF-8 of least to most characters, without NUL.
 func isText(s string, least, most int) bool {
 	n := utf8.RuneCountInString(s)
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && least <= n && n <= most
@@ -49,8 +49,8 @@ func isInstant(s string) bool {
 	return err == nil && t.Format(instantForm) == s
 }
 
-// A KSUID is 20 bytes: the seconds since its epoch in four, here the microseconds of that second in three, and a tail.
-// Its text is their number in base 62, 27 digits, whose order is that of the numbers.
+// A KSUID has 20 bytes: 4 bytes of seconds since the KSUID epoch and 16 bytes of payload. The ledger stores the
+// microseconds of the second in the first 3 bytes of the payload. The text is the number in base 62 with 27 digits.
 const (
 	ksuidChars  = 27
 	ksuidBits   = 160
@@ -60,7 +60,7 @@ const (
 	ksuidDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// instantOf returns the instant in a KSUID. ok is false if the ledger cannot have minted it.
+// instantOf returns the time in a KSUID. ok is false if the ledger cannot have minted the KSUID.
 func instantOf(ksuid string) (t time.Time, ok bool) {
 	if len(ksuid) != ksuidChars || strings.Trim(ksuid, ksuidDigits) != "" {
 		return t, false
@@ -74,7 +74,7 @@ func instantOf(ksuid string) (t time.Time, ok bool) {
 	return time.Unix(ksuidEpoch+int64(head>>ksuidMicros), micros*1000).UTC(), micros < 1e6
 }
 
-// ksuidBefore returns a text before every KSUID of the instant t or later, and after all earlier ones.
+// ksuidBefore returns the lowest possible KSUID of time t.
 func ksuidBefore(t time.Time) string {
 	n := big.NewInt(max(0, t.Unix()-ksuidEpoch))
 	n.Lsh(n, ksuidMicros).Add(n, big.NewInt(int64(t.Nanosecond()/1000))).Lsh(n, ksuidTail)
@@ -82,7 +82,7 @@ func ksuidBefore(t time.Time) string {
 	return strings.Repeat("0", ksuidChars-len(text)) + text
 }
 
-// swapCase turns a KSUID's digit into package big's, whose small letters come first.
+// swapCase converts a base-62 digit between KSUIDs and package big, which puts lower-case letters first.
 func swapCase(r rune) rune {
 	if unicode.IsUpper(r) {
 		return unicode.ToLower(r)
@@ -90,8 +90,8 @@ func swapCase(r rune) rune {
 	return unicode.ToUpper(r)
 }
 
-// shortened bounds the text of one value in a finding.
-func shortened(s string) string {
+// truncated bounds the length of a value in a finding.
+func truncated(s string) string {
 	const mostChars = 200
 	if runes := []rune(s); len(runes) > mostChars {
 		return string(runes[:mostChars]) + "…"
@@ -99,8 +99,8 @@ func shortened(s string) string {
 	return s
 }
 
-// shown returns a value as text for people.
-func shown(v types.AttributeValue) string {
+// formatValue returns a value as text for an operator.
+func formatValue(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return strconv.Quote(v.Value)
@@ -113,13 +113,13 @@ func shown(v types.AttributeValue) string {
 	case *types.AttributeValueMemberM:
 		parts := make([]string, 0, len(v.Value))
 		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
-			parts = append(parts, name+": "+shown(v.Value[name]))
+			parts = append(parts, name+": "+formatValue(v.Value[name]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case *types.AttributeValueMemberL:
 		parts := make([]string, len(v.Value))
 		for i, element := range v.Value {
-			parts[i] = shown(element)
+			parts[i] = formatValue(element)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}

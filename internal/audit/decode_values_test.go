@@ -12,8 +12,8 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// The audit's own reading of KSUIDs is that of their authors.
-func TestKSUIDs(t *testing.T) {
+// The audit decodes KSUIDs as package ksuid does.
+func TestInstantOfAgreesWithPackageKSUID(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var id ksuid.KSUID
 		copy(id[:], rapid.SliceOfN(rapid.Byte(), len(id), len(id)).Draw(t, "bytes"))
@@ -27,12 +27,12 @@ func TestKSUIDs(t *testing.T) {
 	for _, s := range []string{"", "aWgEPTl1tmebfsQzFP4bxwgy80W", "zzzzzzzzzzzzzzzzzzzzzzzzzzz",
 		strings.Repeat("0", 26), strings.Repeat("0", 28), "00000000000000000000000000-"} {
 		if _, ok := instantOf(s); ok {
-			t.Errorf("%q is taken for a KSUID", s)
+			t.Errorf("%q is accepted as a KSUID", s)
 		}
 	}
 }
 
-func TestCanonicalForms(t *testing.T) {
+func TestOnlyCanonicalFormsAreAccepted(t *testing.T) {
 	for s, want := range map[string]bool{
 		"0": true, "7": true, "-7": true, strings.Repeat("9", 28): true, "-" + strings.Repeat("9", 28): true,
 		"": false, "-": false, "-0": false, "07": false, "+7": false, "7.0": false, "7e3": false, " 7": false,
@@ -60,7 +60,7 @@ func TestCanonicalForms(t *testing.T) {
 	}
 }
 
-// What is too little may be late, what is another sum never is: by the rule that rebuild keeps, too.
+// The audit and the rebuild agree on which folds are late and which are wrong: latetest has the cases of both.
 func TestJudge(t *testing.T) {
 	sum := func(through string, s latetest.Sums) fold {
 		f := noFold()
@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 		f.sums[expenditure].SetInt64(s.Expenditure)
 		return f
 	}
-	verdicts := map[state]latetest.Verdict{right: latetest.Right, moving: latetest.Late, behind: latetest.Behind,
+	verdicts := map[state]latetest.Verdict{right: latetest.Right, unsettled: latetest.Late, behind: latetest.Behind,
 		wrong: latetest.Wrong, beyond: latetest.Beyond}
 	for _, c := range latetest.Cases() {
 		end := "k"

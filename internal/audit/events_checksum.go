@@ -13,27 +13,27 @@ import (
 	"ledger.example/internal/table"
 )
 
-// sumBytes is the length of the hash's prefix that is the checksum.
+// sumBytes is the length of a checksum: a prefix of the hash.
 const sumBytes = 16
 
-// beside are the attributes of an event's item that are not fields of the event.
-var beside = []string{
+// nonFields are the attributes of an event's item that are not fields of the event.
+var nonFields = []string{
 	table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrEventVersion,
 	table.AttrChecksum,
 }
 
-// checksumOf computes an event's checksum from its item: SHA-256, cut to 16 bytes, over the bencoding of the name, the
-// version and all fields, known or not.
+// checksumOf computes an event's checksum from its item: the first 16 bytes of SHA-256 over the bencoded name, version
+// and all fields, including unknown ones.
 func checksumOf(item attributes) string {
-	var room [1024]byte
-	b := append(room[:0], 'l')
+	var buffer [1024]byte
+	b := append(buffer[:0], 'l')
 	b = bencode(bencode(b, item[table.AttrType]), item[table.AttrEventVersion])
-	b = append(bencodeMap(b, item, beside), 'e')
+	b = append(bencodeMap(b, item, nonFields), 'e')
 	hash := sha256.Sum256(b)
 	return base64.RawURLEncoding.EncodeToString(hash[:sumBytes])
 }
 
-// bencode appends a value to b: a text with its length, a number between "i" and "e".
+// bencode appends a value to b.
 func bencode(b []byte, v types.AttributeValue) []byte {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -49,10 +49,10 @@ func bencode(b []byte, v types.AttributeValue) []byte {
 		}
 		return append(b, 'e')
 	}
-	return fmt.Appendf(b, "%T", v) // no event has such a value
+	return fmt.Appendf(b, "%T", v) // events have no values of other types
 }
 
-// bencodeMap appends a map, sorted by its keys, without some of them.
+// bencodeMap appends a map, sorted by key, without some keys.
 func bencodeMap(b []byte, m attributes, without []string) []byte {
 	b = append(b, 'd')
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -67,13 +67,14 @@ func bencodeText(b []byte, s string) []byte {
 	return append(append(strconv.AppendInt(b, int64(len(s)), 10), ':'), s...)
 }
 
-// finishEvent is finish for an event. It compares the checksum only if the item has no other fault, as that says more.
+// finishEvent is finish for an event. It compares the checksum only if the item has no other fault: another fault says
+// more.
 func (r *reader) finishEvent() {
 	sum, version := "", r.version
-	if version >= checksumVersion || version == 0 && r.has(table.AttrChecksum) {
+	if version >= version2 || version == 0 && r.has(table.AttrChecksum) {
 		sum, _ = r.string(table.AttrChecksum)
 	}
-	if r.finish(); len(r.found) > 0 || version < checksumVersion {
+	if r.finish(); len(r.found) > 0 || version < version2 {
 		return
 	}
 	if right := checksumOf(r.item); sum != right {
@@ -82,8 +83,8 @@ func (r *reader) finishEvent() {
 	}
 }
 
-// lacksChecksum reports whether an item is an event of the version that had no checksum.
+// lacksChecksum reports whether an item is an event of version 1, which has no checksum.
 func lacksChecksum(item attributes) bool {
 	v, ok := item[table.AttrEventVersion].(*types.AttributeValueMemberN)
-	return ok && v.Value == strconv.Itoa(checksumVersion-1)
+	return ok && v.Value == strconv.Itoa(version1)
 }

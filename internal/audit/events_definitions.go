@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// definitionsCached bounds the cache of accounts and assets. It is emptied when it is full: a miss costs a read. A
-	// scan finds the items of an account one after the other, so misses are rare.
+	// definitionsCached bounds the cache. A full cache is emptied. Misses cost a read. They are rare, because a scan
+	// returns the items of an account one after the other.
 	definitionsCached = 20_000
-	// missingReported bounds the missing ones that are reported only once.
+	// missingReported bounds the number of missing definitions that are reported only once.
 	missingReported = 10_000
 )
 
-// definition is what is known of an account or an asset.
+// definition says whether an account, an asset or a group exists.
 type definition struct {
 	exists   bool
-	readable bool   // of an asset: currency is known
+	readable bool   // it is an asset, and currency is known
 	currency string // of an asset; "" if it has none
 }
 
-// definitions caches accounts and assets. It is safe for concurrent use.
+// definitions caches definitions by key. It is safe for concurrent use.
 type definitions struct {
 	mu      sync.Mutex
 	cache   map[table.Key]definition
 	missing map[table.Key]bool // reported
 }
 
-// definition looks up an account or an asset. isMissing is true the first time that it is found missing.
+// definition looks up an account, an asset or a group. isMissing is true only the first time that it is found missing.
 func (a *Audit) definition(ctx context.Context, k table.Key) (found definition, isMissing bool) {
-	d := &a.known
+	d := &a.definitions
 	d.mu.Lock()
 	found, ok := d.cache[k]
 	d.mu.Unlock()
@@ -57,22 +57,22 @@ func (a *Audit) definition(ctx context.Context, k table.Key) (found definition, 
 	return found, true
 }
 
-// asset looks up an asset that the item at key by names, and reports it once if there is none.
+// asset looks up an asset that the item with key by names. It reports a missing asset once.
 func (a *Audit) asset(ctx context.Context, id string, by table.Key) definition {
 	k := table.AssetKey(id)
 	found, isMissing := a.definition(ctx, k)
 	if isMissing {
-		a.report(ctx, Finding{AssetMissing, k, "", absent, "an asset: " + by.PK + " " + by.SK + " is in it"})
+		a.report(ctx, Finding{AssetMissing, k, "", absent, "a registered asset: " + by.PK + " " + by.SK + " names it"})
 	}
 	return found
 }
 
-// account looks up the account in whose partition the item at key by is. One without an opening is reported once, and
-// checked all the same.
+// account looks up the account whose partition has the item with key by. It reports a missing account once, and has its
+// items checked.
 func (a *Audit) account(ctx context.Context, id string, by table.Key) {
 	k := table.AccountKey(id)
 	if _, isMissing := a.definition(ctx, k); isMissing {
-		a.report(ctx, Finding{AccountMissing, k, "", absent, "an account: it has " + by.SK})
+		a.report(ctx, Finding{AccountMissing, k, "", absent, "an opened account: its partition has " + by.SK})
 		a.enqueue(ctx, account{id: id})
 	}
 }

@@ -9,35 +9,36 @@ import (
 	"ledger.example/internal/table"
 )
 
-// entry is an entry in a list of holds or of transactions: as it is stored, or as its transaction demands it.
+// entry is an entry in a list of holds or of transactions: a stored one, or the one that its transaction requires.
 type entry struct {
 	key         table.Key
 	transaction string
-	steps       []step // what it shows, the newest last; none: it is absent, or lists nothing
-	*listing
+	steps       []step // the events that it shows, the newest last; none: the entry is absent or void
+	*listKind
 }
 
-// step is what an entry shows of one event: that a transaction was posted, that a hold was placed, or how it ended.
+// step is an event that an entry shows: a transaction was posted, a hold was placed, or a hold ended.
 type step struct {
-	text  string    // what findings show of an entry whose newest step it is
+	text  string    // how findings show an entry whose newest step it is
 	ksuid string    // of the event's first leg; "" if the event is not known
 	at    time.Time // of the event; zero in a stored entry
 }
 
-// listing is what the entries of some lists have in common.
-type listing struct {
-	of                   part
-	wrong, behind, alone Code
-	wrongIn              string // the attribute that makes an entry wrong; "" for any
+// listKind has the codes of findings about the entries of some lists.
+type listKind struct {
+	part                  part
+	wrong, behind, orphan Code
+	wrongAttribute        string // the attribute that findings of wrong name; "": none
 }
 
 var (
-	ofHolds        = &listing{ofEvents, HoldEntryWrong, HoldEntryBehind, HoldEntryWithoutHold, ""}
-	ofTransactions = &listing{ofLists, ListEntryWrong, ListEntryBehind, ListEntryWithoutTransaction, table.AttrHeld}
+	holdLists        = &listKind{eventsPart, HoldEntryWrong, HoldEntryBehind, HoldEntryWithoutHold, ""}
+	transactionLists = &listKind{listsPart, ListEntryWrong, ListEntryBehind, ListEntryWithoutTransaction,
+		table.AttrHeld}
 )
 
-// copies returns the steps of a hold in the list of an account. Its entry has copies of the events, which their
-// checksums identify.
+// copies returns the steps of a hold in the list of an account. Its entry has copies of the events. Their checksums
+// identify them.
 func copies(h header, end *outcome) []step {
 	all := []step{{"open, header " + h.checksum, h.legs[0].ksuid, h.at}}
 	if end != nil {
@@ -66,42 +67,42 @@ func listedAs(isHold bool, ksuid string, at time.Time) []step {
 	return []step{{"no hold", ksuid, at}}
 }
 
-// entries returns the entries that a transaction must have. Of the lists by metadata, those by the given keys count.
-func (l life) entries(indexed []string) (all []entry) {
+// entries returns the entries that a transaction must have. indexed are the metadata keys with lists.
+func (l lifecycle) entries(indexed []string) (all []entry) {
 	if !l.exists {
 		return nil
 	}
 	ksuid := l.legs[0].ksuid
-	demand := func(k table.Key, steps []step, of *listing) { all = append(all, entry{k, l.id, steps, of}) }
+	require := func(k table.Key, steps []step, of *listKind) { all = append(all, entry{k, l.id, steps, of}) }
 	if l.isHold() {
 		for _, account := range l.accounts() {
-			demand(table.HoldKey(account, ksuid), copies(l.header, l.end), ofHolds)
+			require(table.HoldKey(account, ksuid), copies(l.header, l.end), holdLists)
 		}
-		demand(table.OpenHoldKey(l.expires, l.id), statuses(l.header, l.end), ofHolds)
+		require(table.OpenHoldKey(l.expires, l.id), statuses(l.header, l.end), holdLists)
 	}
-	demand(table.ListedKey(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), ofTransactions)
+	require(table.ListedKey(ksuid, l.id), listedAs(l.isHold(), ksuid, l.at), transactionLists)
 	for _, name := range indexed {
 		if value, ok := l.metadata[name]; ok {
 			k := table.Key{PK: table.MetadataPK(name, value), SK: table.ListedSK(ksuid, l.id)}
-			demand(k, listedAs(l.isHold(), ksuid, l.at), ofTransactions)
+			require(k, listedAs(l.isHold(), ksuid, l.at), transactionLists)
 		}
 	}
 	return all
 }
 
-// entryIn returns the entry that a decoded item is. ok is false if it is none. l is what is known of its transaction.
-func entryIn(value any, key table.Key, l life) (e entry, ok bool) {
+// entryIn returns a decoded item as an entry. ok is false if the item is not an entry. l is its transaction.
+func entryIn(value any, key table.Key, l lifecycle) (e entry, ok bool) {
 	switch v := value.(type) {
 	case holdEntry:
-		return entry{key, v.header.id, copies(v.header, v.end), ofHolds}, true
+		return entry{key, v.header.id, copies(v.header, v.end), holdLists}, true
 	case openHold:
 		steps := []step{{text: statusTexts[0]}, {text: statusTexts[1]}}
 		if l.isHold() {
 			copy(steps, statuses(l.header, l.end))
 		}
-		return entry{key, v.hold, steps[:v.version], ofHolds}, true
-	case listed:
-		e = entry{key, v.transaction, nil, ofTransactions}
+		return entry{key, v.hold, steps[:v.version], holdLists}, true
+	case listEntry:
+		e = entry{key, v.transaction, nil, transactionLists}
 		if !v.void {
 			e.steps = listedAs(v.held, v.ksuid, time.Time{})
 		}
@@ -117,28 +118,28 @@ func (e entry) String() string {
 	return e.steps[len(e.steps)-1].text
 }
 
-// judge compares a stored entry with the one that its transaction demands: right, moving, behind, wrong, or beyond if
-// it shows an end that does not exist.
+// judge compares a stored entry with the one that its transaction requires. The state is beyond if the entry shows an
+// end that is not stored.
 func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
 	finding := func(code Code, attribute string) Finding {
 		return Finding{code, wanted.key, attribute, stored.String(), wanted.String()}
 	}
 	switch shown := len(stored.steps); {
 	case shown > len(wanted.steps):
-		return finding(wanted.alone, ""), beyond
+		return finding(wanted.orphan, ""), beyond
 	case shown > 0 && stored.steps[shown-1].text != wanted.steps[shown-1].text:
-		return finding(wanted.wrong, wanted.wrongIn), wrong
+		return finding(wanted.wrong, wanted.wrongAttribute), wrong
 	case shown == len(wanted.steps):
 		return found, right
 	case a.isYoung(wanted.steps[shown].at):
-		return found, moving
+		return found, unsettled
 	}
 	return finding(wanted.behind, ""), behind
 }
 
-// compareEntries compares the entries that a transaction must have with the stored ones, and returns their keys.
-// isMoving is true if one of them is behind, and too young for that to be wrong.
-func (a *Audit) compareEntries(ctx context.Context, l life) (keys []table.Key, found []Finding, isMoving bool) {
+// compareEntries compares the entries that a transaction must have with the stored ones. It also returns their keys.
+// isUnsettled is true if an entry does not show an event that may still be projected.
+func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []table.Key, found []Finding, isUnsettled bool) {
 	for _, wanted := range l.entries(a.Indexed) {
 		keys = append(keys, wanted.key)
 		item := a.get(ctx, wanted.key)
@@ -148,35 +149,37 @@ func (a *Audit) compareEntries(ctx context.Context, l life) (keys []table.Key, f
 			continue // the scan reports it
 		}
 		switch f, s := a.judge(stored, wanted); s {
-		case moving:
-			isMoving = true
+		case unsettled:
+			isUnsettled = true
 		case behind, wrong, beyond:
 			found = append(found, f)
 		}
 	}
-	return keys, found, isMoving
+	return keys, found, isUnsettled
 }
 
-// belongsNowhere is the finding of an entry that its transaction does not demand.
-func (e entry) belongsNowhere(l life) Finding {
+// orphanFinding is the finding for an entry that its transaction does not require.
+func (e entry) orphanFinding(l lifecycle) Finding {
 	id := strconv.Quote(e.transaction)
 	right := "no entry: there is no transaction " + id
 	if l.exists {
-		right = "no entry: transaction " + id + " does not belong there"
+		right = "no entry: transaction " + id + " does not belong in this list"
 	}
-	return Finding{e.alone, e.key, "", "an entry of " + id, right}
+	return Finding{e.orphan, e.key, "", "an entry of " + id, right}
 }
 
-// isIndexed reports whether all transactions that belong into an entry's list must be there.
-func (a *Audit) isIndexed(v listed) bool { return v.name == "" || slices.Contains(a.Indexed, v.name) }
+// isIndexed reports whether the list of an entry must have all transactions that belong in it.
+func (a *Audit) isIndexed(v listEntry) bool {
+	return v.name == "" || slices.Contains(a.Indexed, v.name)
+}
 
-// checkUnindexed checks an entry by a metadata key that is not indexed, or not any more. A transaction need not have
-// such an entry. One that is stored must be right.
-func (a *Audit) checkUnindexed(ctx context.Context, v listed, key table.Key) {
+// checkUnindexed checks an entry in the list of a metadata key that is not indexed now. Transactions need not have such
+// entries, but stored entries must be right.
+func (a *Audit) checkUnindexed(ctx context.Context, v listEntry, key table.Key) {
 	if v.void || a.isIndexed(v) {
 		return
 	}
-	l := a.life(ctx, v.transaction)
+	l := a.readLifecycle(ctx, v.transaction)
 	if l.unreadable {
 		return // the scan reports it
 	}
@@ -189,5 +192,5 @@ func (a *Audit) checkUnindexed(ctx context.Context, v listed, key table.Key) {
 			return
 		}
 	}
-	a.report(ctx, stored.belongsNowhere(l))
+	a.report(ctx, stored.orphanFinding(l))
 }

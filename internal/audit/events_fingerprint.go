@@ -8,22 +8,24 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"ledger.example/internal/table"
 )
 
-// requests returns the requests that the header may have answered, without kind and annotation, in the form that a
-// fingerprint covers. There are two if a trade without a cost may have been settled or not. wrong says why the legs
-// belong to no request of their kind.
+// requests returns the requests that can have created the header, encoded for the fingerprint, without kind,
+// description and metadata. A trade without a cost has two: with settlement and without. wrong describes the right legs
+// if no request of this kind can have created the legs.
 func (h header) requests(first definition) (requests []string, wrong string) {
 	l := h.legs
 	switch h.kind {
 	case transfer:
 		if !transfers(l) {
-			return nil, "from and to: an amount of one asset, taken from one account and given to another"
+			return nil, "two legs that move an amount of one asset from one account to another"
 		}
 		return []string{text(l[0].account) + text(l[1].account) + text(l[0].asset) + amount(l[1].quantity)}, ""
 	case trade:
 		if !trades(l, first) {
-			return nil, "buyer and seller, and for a cost perhaps their cash in the asset's currency"
+			return nil, "the legs of buyer and seller, then for a settled cost their cash legs in the asset's currency"
 		}
 		asked := text(l[0].asset) + text(l[0].account) + text(l[1].account) + amount(l[0].quantity) + amount(l[0].cost)
 		if len(l) == 2 {
@@ -47,8 +49,8 @@ func transfers(l []leg) bool {
 		opposite(l[0].quantity, l[1].quantity) && l[0].cost.Sign() == 0 && l[1].cost.Sign() == 0
 }
 
-// trades reports whether these are the legs of a trade: the asset of the buyer and of the seller, and if it was
-// settled, the cash of both. first is the definition of the asset.
+// trades reports whether these are the legs of a trade: the asset of the buyer and of the seller, and after a
+// settlement the cash of both. first is the definition of the asset.
 func trades(l []leg, first definition) bool {
 	if len(l) != 2 && len(l) != 4 || l[0].asset != l[1].asset || l[0].account == l[1].account ||
 		l[0].quantity.Sign() <= 0 || !opposite(l[0].quantity, l[1].quantity) ||
@@ -68,9 +70,9 @@ func trades(l []leg, first definition) bool {
 
 func opposite(a, b *big.Int) bool { return new(big.Int).Neg(a).Cmp(b) == 0 }
 
-// askedToHold returns requests with the rest that a fingerprint of rule 2 covers, as those of a hold: with a time of
-// expiry or without, and reversing nothing.
-func (h header) askedToHold(requests []string) (all []string) {
+// holdRequests returns requests extended by what rule 2 adds for a hold: with a time of expiry in the request, or
+// without, and no reversal.
+func (h header) holdRequests(requests []string) (all []string) {
 	for _, request := range requests {
 		for _, expires := range [...]string{"", h.expires} {
 			all = append(all, request+text("true")+text(expires)+text("")+text(""))
@@ -79,9 +81,9 @@ func (h header) askedToHold(requests []string) (all []string) {
 	return all
 }
 
-// askedToReverse returns the requests that a reversing transaction may have answered, which took that back: all that
-// was left, a quantity of a transfer or a trade, or of each leg an amount.
-func (h header) askedToReverse(taken []leg) []string {
+// reversalRequests returns the requests that can have created a reversing transaction with these reversed amounts:
+// reverse all that is left, reverse a quantity of a transfer or of a trade, or reverse an amount of each leg.
+func (h header) reversalRequests(taken []leg) []string {
 	asked := text("false") + text("") + text(h.reverses)
 	of := text("postings") + count(len(taken))
 	for _, leg := range taken {
@@ -95,10 +97,11 @@ func (h header) askedToReverse(taken []leg) []string {
 	}
 }
 
-// fingerprints returns the right fingerprints, and whether the header's is one of them. Rule 1 is SHA-256 over the
-// kind, the description, the metadata sorted by key, and the request: a text is preceded by its length in bytes and a
-// colon, a number is followed by a semicolon. Rule 2 is the same of holds, reversals and effective dates, whose
-// requests say more.
+// fingerprints returns the right fingerprints of some possible requests, and whether the header has one of them.
+//
+// Rule 1 is SHA-256 over the kind, the description, the metadata sorted by key, and the request. A string follows its
+// length in bytes and a colon; a semicolon follows a number. Rule 2 is for holds, reversals and effective dates, whose
+// requests have more fields.
 func (h header) fingerprints(requests []string) (right string, ok bool) {
 	about := text(h.kind) + text(h.description) + count(len(h.metadata))
 	for _, key := range slices.Sorted(maps.Keys(h.metadata)) {
@@ -106,7 +109,7 @@ func (h header) fingerprints(requests []string) (right string, ok bool) {
 	}
 	rule := "1:"
 	if h.isHold() {
-		requests = h.askedToHold(requests)
+		requests = h.holdRequests(requests)
 	}
 	if h.effective != "" && h.kind != reversal {
 		requests = withRest(requests, text("false")+text("")+text("")+text(""))
@@ -125,7 +128,15 @@ func (h header) fingerprints(requests []string) (right string, ok bool) {
 	return strings.Join(all, " or "), slices.Contains(all, h.fingerprint)
 }
 
-// withRest returns requests with what else they ask for.
+// checkFingerprint compares the header's fingerprint with those of some possible requests.
+func (h header) checkFingerprint(requests []string) []Finding {
+	if right, ok := h.fingerprints(requests); !ok {
+		return []Finding{{FingerprintDiffers, table.TransactionKey(h.id), fieldFingerprint, h.fingerprint, right}}
+	}
+	return nil
+}
+
+// withRest appends further fields to all requests.
 func withRest(requests []string, rest string) (all []string) {
 	for _, request := range requests {
 		all = append(all, request+rest)
@@ -133,7 +144,7 @@ func withRest(requests []string, rest string) (all []string) {
 	return all
 }
 
-// Parts of a request in the form that a fingerprint covers.
+// Fields of a request in the encoding of fingerprints.
 func text(s string) string     { return fmt.Sprintf("%d:%s", len(s), s) }
 func count(n int) string       { return fmt.Sprintf("%d;", n) }
 func amount(n *big.Int) string { return n.String() + ";" }
@@ -142,7 +153,7 @@ func legsText(legs []leg) string {
 	parts := make([]string, len(legs))
 	for i, l := range legs {
 		of := strings.Fields(fmt.Sprintf("%s %s %s cost %s", l.account, l.quantity, l.asset, l.cost))
-		parts[i] = strings.Join(of, " ") // what a reversal took names no accounts
+		parts[i] = strings.Join(of, " ") // legs of a reversal name no account and no asset
 	}
-	return shortened(strings.Join(parts, ", "))
+	return truncated(strings.Join(parts, ", "))
 }

@@ -9,12 +9,12 @@ import (
 	"ledger.example/internal/table"
 )
 
-// checkItem checks one item of the scan by itself, and collects what must be compared with other items.
+// checkItem checks one item of the scan, and adds what the reconciler must compare with other items.
 func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	key := keyOf(item)
 	value, found := decode(item)
 	a.report(ctx, found...)
-	a.checksums.note(value, len(found) == 0)
+	a.checksums.observe(value, len(found) == 0)
 	id, isAccount := table.ParseAccount(key)
 	kind := textOf(item[table.AttrType])
 	if kinds[kind] == nil {
@@ -54,20 +54,20 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.group(ctx, id, key)
 	}
 	if _, asset, _, ok := table.ParsePosting(key); ok && value == nil {
-		a.legs.noteUnreadable(asset)
+		a.reconciler.noteUnreadable(asset)
 	}
-	l := a.lifeOf(ctx, value)
-	a.legs.note(ctx, value, l, key)
+	l := a.lifecycleOf(ctx, value)
+	a.reconciler.addItem(ctx, value, l, key)
 	switch v := value.(type) {
 	case header:
 		a.header(ctx, v, key)
 	case posting:
 		a.asset(ctx, v.asset, key)
-		a.legs.sum(v)
+		a.reconciler.addToAsset(v)
 	case outcome:
 		a.checkEnd(ctx, l, key)
 	case reversed:
-		if a.reversed.isNew(v.transaction) {
+		if a.checkedReversals.add(v.transaction) {
 			a.checkReversals(ctx, v.transaction)
 		}
 	case change:
@@ -83,7 +83,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.group(ctx, v.changed(), key)
 	case openHold:
 		a.noteOverdue(v, l)
-	case listed:
+	case listEntry:
 		a.checkUnindexed(ctx, v, key)
 	case asset:
 		if v.currency != "" {
@@ -98,12 +98,12 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	}
 }
 
-// header checks a header by itself.
+// header checks a header without other items.
 func (a *Audit) header(ctx context.Context, h header, key table.Key) {
 	for i, leg := range h.legs {
 		name := fmt.Sprintf("%s[%d]", fieldLegs, i)
 		if leg.quantity.Sign() == 0 && leg.cost.Sign() == 0 {
-			a.report(ctx, Finding{TransactionShape, key, name, noSum, "one that is not 0"})
+			a.report(ctx, Finding{TransactionShape, key, name, noSum, "a quantity or a cost other than 0"})
 		}
 		if known := a.asset(ctx, leg.asset, key); leg.cost.Sign() != 0 && known.readable && known.currency == "" {
 			a.report(ctx, Finding{CostWithoutCurrency, key, name, leg.cost.String(), "0"})
@@ -111,21 +111,21 @@ func (a *Audit) header(ctx context.Context, h header, key table.Key) {
 	}
 	a.balanced(ctx, h.legs, key)
 	if last := h.at.Add(holdMax); h.isHold() && (h.kind == reversal || h.expires > last.Format(instantForm)) {
-		a.report(ctx, Finding{TransactionShape, key, "ExpiresAt", h.expires, "no hold of a reversal, or beyond " +
-			last.Format(instantForm)})
+		a.report(ctx, Finding{TransactionShape, key, "ExpiresAt", h.expires, "at most " + last.Format(instantForm) +
+			", and no hold of a reversal"})
 	}
 	if h.kind == reversal {
-		return // its fingerprint is checked with what it took back
+		return // compareReversing checks its fingerprint
 	}
 	requests, wrong := h.requests(a.asset(ctx, h.legs[0].asset, key))
 	if wrong != "" {
 		a.report(ctx, Finding{TransactionShape, key, fieldLegs, legsText(h.legs), wrong})
 		return
 	}
-	a.fingerprint(ctx, h, requests)
+	a.report(ctx, h.checkFingerprint(requests)...)
 }
 
-// holdMax is longer than a hold may be open.
+// holdMax is more than the longest duration of a hold.
 const holdMax = 31*24*time.Hour + time.Minute
 
 // balanced checks that legs sum to zero.
@@ -141,14 +141,7 @@ func (a *Audit) balanced(ctx context.Context, legs []leg, key table.Key) {
 	}
 }
 
-// fingerprint checks the fingerprint of a header that may have answered any of some requests.
-func (a *Audit) fingerprint(ctx context.Context, h header, requests []string) {
-	if right, ok := h.fingerprints(requests); !ok {
-		a.report(ctx, Finding{FingerprintDiffers, table.TransactionKey(h.id), fieldFingerprint, h.fingerprint, right})
-	}
-}
-
-// sums are the sums of some legs of one asset. Those of a whole transaction, and of a whole ledger, are zero.
+// sums are the sums of some legs of one asset. Those of a transaction, and of the whole ledger, are zero.
 type sums struct{ quantity, cost, pending big.Int }
 
 const noSum = "quantity 0, cost 0"

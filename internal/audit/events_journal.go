@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// windowEntries is how many entries of the journal are remembered at least, in up to 40 MB: an entry that stands in
-	// it again within these is passed over.
+	// windowEntries is the number of journal entries that are remembered, in up to 40 MB. Duplicates within this
+	// distance are ignored.
 	windowEntries = 1 << 20
-	// clocksApart is longer before an entry was written than any clock says that what it is of was recorded.
-	clocksApart = time.Minute
+	// clockSkew bounds how far the clocks that stamp pages may be behind those that stamp events.
+	clockSkew = time.Minute
 )
 
-// window remembers the last hashes that it was asked for.
+// window remembers at least the last windowEntries hashes.
 type window struct{ newer, older map[uint64]bool }
 
-// isNew reports whether a hash is none of the last, and remembers it.
-func (w *window) isNew(d digest) bool {
+// add remembers a hash. It returns false if it remembered the hash before.
+func (w *window) add(d digest) bool {
 	if w.newer[d[0]] || w.older[d[0]] {
 		return false
 	}
@@ -34,19 +34,19 @@ func (w *window) isNew(d digest) bool {
 	return true
 }
 
-// journaled returns the entry that the journal must have of a header.
-func (h header) journaled() entryOf {
+// journaled returns the entry that the journal must have for a header.
+func (h header) journaled() journalEntry {
 	if h.isHold() {
-		return entryOf{held, h.at, h.id}
+		return journalEntry{statusHeld, h.at, h.id}
 	}
-	return entryOf{posted, h.at, h.id}
+	return journalEntry{statusPosted, h.at, h.id}
 }
 
-// journaled returns the entry that the journal must have of an end.
-func (o outcome) journaled() entryOf { return entryOf{o.how, o.at, o.hold} }
+// journaled returns the entry that the journal must have for an end.
+func (o outcome) journaled() journalEntry { return journalEntry{o.how, o.at, o.hold} }
 
-// journaled returns the entries that the journal must have of a transaction.
-func (l life) journaled() (all []entryOf) {
+// journaled returns the entries that the journal must have for a transaction.
+func (l lifecycle) journaled() (all []journalEntry) {
 	if l.exists {
 		all = append(all, l.header.journaled())
 	}
@@ -56,73 +56,73 @@ func (l life) journaled() (all []entryOf) {
 	return all
 }
 
-// key returns the key of the event that an entry is of.
-func (e entryOf) key() table.Key {
-	if e.event == posted || e.event == held {
+// key returns the key of the entry's event.
+func (e journalEntry) key() table.Key {
+	if e.event == statusPosted || e.event == statusHeld {
 		return table.TransactionKey(e.transaction)
 	}
 	return table.OutcomeKey(e.transaction)
 }
 
-func (c *legCheck) journalFact(e entryOf) digest {
-	return c.fact("journal", e.event, e.at.Format(instantForm), e.transaction)
+func (c *reconciler) journalHash(e journalEntry) digest {
+	return c.hash("journal", e.event, e.at.Format(instantForm), e.transaction)
 }
 
-// noteEntries adds entries that the journal must have or, with the key of a page, subtracts those that it has. One may
-// stand in the journal several times: it counts once. Of those that are too far apart to be known, recount knows.
-func (c *legCheck) noteEntries(ctx context.Context, entries []entryOf, page ...table.Key) {
+// addJournal adds entries that the journal must have. With the key of a page, it subtracts entries that the journal
+// has. The journal may have duplicates of an entry, which count once. recountJournal finds those beyond the window.
+func (c *reconciler) addJournal(ctx context.Context, entries []journalEntry, page ...table.Key) {
 	for _, e := range entries {
-		d := c.journalFact(e)
+		d := c.journalHash(e)
 		if len(page) > 0 {
 			c.mu.Lock()
 			isWanted := c.rescanned == nil || c.rescanned[c.bucketOf(e.transaction)]
-			isWanted = isWanted && c.listed.isNew(d)
+			isWanted = isWanted && c.journalSeen.add(d)
 			c.mu.Unlock()
 			if !isWanted {
 				continue
 			}
 			d = d.negated()
 		}
-		c.addAt(ctx, ofJournal, e.transaction, e.at, true, d, page...)
+		c.addAt(ctx, journalPart, e.transaction, e.at, true, d, page...)
 	}
 }
 
-// recount reads the journal again for the buckets that are not zero, windowEntries distinct entries at a time, and
-// counts each entry once.
-func (c *legCheck) recount(ctx context.Context) {
-	if c.listed.older == nil {
-		return // all entries of the scan were known
+// recountJournal reads the journal again for the buckets that are not zero, windowEntries distinct entries at a time,
+// and counts each entry once.
+func (c *reconciler) recountJournal(ctx context.Context) {
+	if c.journalSeen.older == nil {
+		return // the window had all entries of the scan
 	}
 	var dirty []int
 	for i, b := range c.buckets {
-		if !b.isClean(ofJournal) {
+		if !b.isClean(journalPart) {
 			dirty = append(dirty, i)
 		}
 	}
-	c.listed = window{}
+	c.journalSeen = window{}
 	for len(dirty) > 0 && ctx.Err() == nil {
 		seen, taken := make(map[uint64]bool), make(map[int]bool)
 		for room := windowEntries; len(dirty) > 0 && room > 0; dirty = dirty[1:] {
 			taken[dirty[0]] = true
 			b := c.buckets[dirty[0]]
 			room -= b.items
-			b.rests[ofJournal] = b.wanted
+			b.differences[journalPart] = b.journalExpected
 		}
 		for e := range c.audit.journal(ctx, "") {
-			i, d := c.bucketOf(e.transaction), c.journalFact(e)
+			i, d := c.bucketOf(e.transaction), c.journalHash(e)
 			if taken[i] && !seen[d[0]] && e.at.Before(c.recentFrom) {
 				seen[d[0]] = true
-				c.buckets[i].rests[ofJournal].add(d.negated())
+				c.buckets[i].differences[journalPart].add(d.negated())
 			}
 		}
 	}
 }
 
-// journal iterates over the entries of the journal's pages after a text, a KSUID or not.
-func (a *Audit) journal(ctx context.Context, after string) iter.Seq[entryOf] {
-	return func(yield func(entryOf) bool) {
+// journal iterates over the entries of the journal's pages after a KSUID; "" is the beginning.
+func (a *Audit) journal(ctx context.Context, after string) iter.Seq[journalEntry] {
+	return func(yield func(journalEntry) bool) {
 		for item := range a.itemsOf(table.JournalPK, table.JournalAfter(after, "")).all(ctx) {
-			p, _ := as[page](item)
+			p, _ := as[journalPage](item)
 			for _, e := range p.entries {
 				if !yield(e) {
 					return
@@ -132,41 +132,41 @@ func (a *Audit) journal(ctx context.Context, after string) iter.Seq[entryOf] {
 	}
 }
 
-// unlisted is what an examined transaction seems to lack in the journal.
-type unlisted struct {
+// missingEntry is an entry that the journal seems to lack.
+type missingEntry struct {
 	Finding
 	at time.Time
 }
 
-// compareJournal compares a transaction with the journal's pages that name it. It returns the entries that none of them
-// has: another may have them. Those that are too young are left out: then isMoving is true.
-func (c *legCheck) compareJournal(ctx context.Context, l life, naming []table.Key) (
-	missing []entryOf, found []Finding, isMoving bool,
+// compareJournal compares a transaction with those pages of the journal among its referrers. missing are the entries
+// that none of these pages has; another page may have them. Recent entries are left out, and isUnsettled is then true.
+func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers []table.Key) (
+	missing []journalEntry, found []Finding, isUnsettled bool,
 ) {
 	wanted := l.journaled()
 	missing = slices.Clone(wanted)
-	for _, k := range naming {
+	for _, k := range referrers {
 		if k.PK != table.JournalPK {
 			continue
 		}
-		p, _ := as[page](c.audit.get(ctx, k))
+		p, _ := as[journalPage](c.audit.get(ctx, k))
 		for _, e := range p.entries {
 			switch {
 			case e.transaction != l.id:
 			case slices.Contains(wanted, e):
-				missing = slices.DeleteFunc(missing, func(m entryOf) bool { return m == e })
+				missing = slices.DeleteFunc(missing, func(m journalEntry) bool { return m == e })
 			case !c.audit.happened(ctx, e):
-				found = append(found, Finding{JournalWrong, k, "", e.String(), "no such entry of " +
+				found = append(found, Finding{JournalWrong, k, "", e.String(), "no such entry for transaction " +
 					strconv.Quote(l.id)})
 			}
 		}
 	}
-	settled := slices.DeleteFunc(missing, func(e entryOf) bool { return !e.at.Before(c.recentFrom) })
+	settled := slices.DeleteFunc(missing, func(e journalEntry) bool { return !e.at.Before(c.recentFrom) })
 	return settled, found, len(settled) < len(missing)
 }
 
-// happened reports whether an event is stored that an entry is of: an end may have no hold.
-func (a *Audit) happened(ctx context.Context, e entryOf) bool {
+// happened reports whether the event of an entry is stored. An end may be stored without its hold.
+func (a *Audit) happened(ctx context.Context, e journalEntry) bool {
 	switch v, _ := decode(a.get(ctx, e.key())); v := v.(type) {
 	case header:
 		return v.journaled() == e
@@ -176,41 +176,42 @@ func (a *Audit) happened(ctx context.Context, e entryOf) bool {
 	return false
 }
 
-// noteUnlisted keeps entries that are to be searched for in the whole journal.
-func (c *legCheck) noteUnlisted(missing []entryOf) {
+// expectInJournal keeps entries for searchJournal.
+func (c *reconciler) expectInJournal(missing []journalEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range missing {
-		c.unlisted[c.journalFact(e)] = unlisted{Finding{JournalBehind, e.key(), "", absent, e.String()}, e.at}
+		f := Finding{JournalBehind, e.key(), "", absent, e.String()}
+		c.missingFromJournal[c.journalHash(e)] = missingEntry{f, e.at}
 	}
 }
 
-// searchJournal reads the journal from the oldest entry on that examined transactions seem to lack, and reports those
-// that it does not have. When it reads it again, it only reads what was written meanwhile.
-func (c *legCheck) searchJournal(ctx context.Context) {
-	if len(c.unlisted) == 0 {
+// searchJournal reads the journal for the entries that it seems to lack, from the oldest of them, and reports those
+// that it does not find. Later rounds read only the pages that were written since the round before.
+func (c *reconciler) searchJournal(ctx context.Context) {
+	if len(c.missingFromJournal) == 0 {
 		return
 	}
 	from := c.audit.Now()
-	for _, e := range c.unlisted {
+	for _, e := range c.missingFromJournal {
 		if e.at.Before(from) {
 			from = e.at
 		}
 	}
 	c.audit.repeat(ctx, examineRounds, examinePause, func(round, last int) (done bool) {
 		began := c.audit.Now()
-		for e := range c.audit.journal(ctx, ksuidBefore(from.Add(-clocksApart))) {
-			delete(c.unlisted, c.journalFact(e))
+		for e := range c.audit.journal(ctx, ksuidBefore(from.Add(-clockSkew))) {
+			delete(c.missingFromJournal, c.journalHash(e))
 		}
 		from = began
-		if done = len(c.unlisted) == 0; !done && round == last {
+		if done = len(c.missingFromJournal) == 0; !done && round == last {
 			var found []Finding
-			for e := range maps.Values(c.unlisted) {
+			for e := range maps.Values(c.missingFromJournal) {
 				found = append(found, e.Finding)
 			}
 			c.audit.report(ctx, c.unreported(found)...)
 		}
 		return done
 	})
-	clear(c.unlisted)
+	clear(c.missingFromJournal)
 }

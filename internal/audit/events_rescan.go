@@ -11,27 +11,27 @@ import (
 	"ledger.example/internal/table"
 )
 
-// rescanItems is roughly how many headers and postings one rescan keeps.
+// rescanItems is roughly the number of items whose transactions one rescan examines.
 const rescanItems = 50_000
 
-// resolve examines what the scan left open: partial transactions, buckets that are not zero, and events too recent to
-// have no checksum. All but the first need another scan of the table, and the journal often no more than another
-// reading of itself. It also reports the assets whose sums are not zero.
-func (c *legCheck) resolve(ctx context.Context) {
+// resolve examines what the scan left open: partial transactions, buckets that are not zero, and missing checksums.
+// Buckets and checksums need another scan of the table. For buckets whose journal alone differs, reading the journal
+// again is often enough. resolve also reports the assets whose sums are not zero.
+func (c *reconciler) resolve(ctx context.Context) {
 	c.examineAll(ctx)
-	c.recount(ctx)
+	c.recountJournal(ctx)
 	dirty := c.dirtyBuckets(ctx)
 	checksums := &c.audit.checksums
 	for isFirst := true; len(dirty) > 0 || isFirst && checksums.anyMissing(); isFirst = false {
 		c.rescanned, dirty = c.nextBuckets(dirty)
-		c.listed = window{}
+		c.journalSeen = window{}
 		c.audit.scan(ctx, func(ctx context.Context, item attributes) {
 			value, _ := decode(item)
-			if isFirst && checksums.isMissing(value) { // when checksums began is known after a whole scan only
+			if isFirst && checksums.isMissing(value) { // only a whole scan knows when checksums began
 				c.audit.report(ctx, checksumMissing(keyOf(item), checksums.since()))
 			}
 			if c.isWanted(value) {
-				c.note(ctx, value, c.audit.lifeOf(ctx, value), keyOf(item))
+				c.addItem(ctx, value, c.audit.lifecycleOf(ctx, value), keyOf(item))
 			}
 		})
 		c.examineAll(ctx)
@@ -39,11 +39,11 @@ func (c *legCheck) resolve(ctx context.Context) {
 	c.checkSums(ctx)
 }
 
-// checkSums reports the assets whose sums are not zero. A transaction with an effective date that was recorded
-// meanwhile may be in them in part: then nothing is proved, and the comparison of transactions with their postings has
-// to do. Such a one is noted by now, as its bucket was not zero.
-func (c *legCheck) checkSums(ctx context.Context) {
-	for id, s := range c.assets {
+// checkSums reports the assets whose sums are not zero. If a transaction with an effective date was recorded during the
+// scan, the sums may count only some of its postings and prove nothing. The comparison of transactions with their
+// postings then has to suffice. noteBackdated has seen such a transaction by now, because its bucket was not zero.
+func (c *reconciler) checkSums(ctx context.Context) {
+	for id, s := range c.assetSums {
 		switch {
 		case c.unreadable[id] || s.isZero():
 		case c.backdated:
@@ -54,30 +54,31 @@ func (c *legCheck) checkSums(ctx context.Context) {
 	}
 }
 
-// dirtyBuckets returns the buckets that are not zero. Of those whose lists or journal alone are not, it returns what
-// one rescan can keep, and reports that there are more: lists that were never made would else take thousands of scans.
-func (c *legCheck) dirtyBuckets(ctx context.Context) (dirty []int) {
-	var ofListsAlone []int
+// dirtyBuckets returns the buckets that are not zero. If only lists or the journal differ, it returns what one rescan
+// can examine and reports that there are more. Otherwise the audit of a table whose lists were never built would take
+// thousands of scans.
+func (c *reconciler) dirtyBuckets(ctx context.Context) (dirty []int) {
+	var listsOnly []int
 	for i, b := range c.buckets {
 		switch {
-		case !b.isClean(ofEvents):
+		case !b.isClean(eventsPart):
 			dirty = append(dirty, i)
-		case !b.isClean(ofLists, ofJournal):
-			ofListsAlone = append(ofListsAlone, i)
+		case !b.isClean(listsPart, journalPart):
+			listsOnly = append(listsOnly, i)
 		}
 	}
-	now, later := c.nextBuckets(ofListsAlone)
+	now, later := c.nextBuckets(listsOnly)
 	if len(later) > 0 {
 		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.JournalPK}, "",
-			fmt.Sprintf("%d of %d groups of transactions lack entries, or have others", len(ofListsAlone),
+			fmt.Sprintf("%d of %d groups of transactions have missing or wrong entries", len(listsOnly),
 				bucketsCount),
-			"all entries: only some of those that differ are named"})
+			"no missing or wrong entries: the other findings name only some of them"})
 	}
 	return slices.AppendSeq(dirty, maps.Keys(now))
 }
 
-// nextBuckets takes as many buckets as one rescan can keep the transactions of.
-func (c *legCheck) nextBuckets(dirty []int) (now map[int]bool, later []int) {
+// nextBuckets splits buckets into those that one rescan can examine, at least one, and the rest.
+func (c *reconciler) nextBuckets(dirty []int) (now map[int]bool, later []int) {
 	now, items := make(map[int]bool), 0
 	for i, b := range dirty {
 		if items += c.buckets[b].items; items > rescanItems && len(now) > 0 {
@@ -88,13 +89,13 @@ func (c *legCheck) nextBuckets(dirty []int) (now map[int]bool, later []int) {
 	return now, nil
 }
 
-// examineAll examines the partial transactions and forgets them, at most Segments at a time.
-func (c *legCheck) examineAll(ctx context.Context) {
+// examineAll examines and forgets the partial transactions, at most Segments at a time.
+func (c *reconciler) examineAll(ctx context.Context) {
 	var all errgroup.Group
 	all.SetLimit(c.audit.Segments)
 	for id, p := range c.partials {
 		all.Go(func() error {
-			c.examine(ctx, id, p.naming)
+			c.examine(ctx, id, p.referrers)
 			return nil
 		})
 	}

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"ledger.example/internal/table"
 )
@@ -14,15 +13,15 @@ func (a *Audit) reversalsOf(transaction string) items {
 	return a.itemsOf(first.PK, table.Range{From: first.SK, To: last.SK})
 }
 
-// checkReversals compares the reversals of a transaction with each other, with what was posted and with the reversing
+// checkReversals compares the reversals of a transaction with each other, with the posted legs and with the reversing
 // transactions.
 func (a *Audit) checkReversals(ctx context.Context, id string) {
-	a.confirm(ctx, examineRounds, examinePause, func() []Finding { return a.reversals(ctx, id) })
+	a.confirm(ctx, examineRounds, examinePause, func() []Finding { return a.compareReversals(ctx, id) })
 }
 
-// reversals reads and compares them once.
-func (a *Audit) reversals(ctx context.Context, id string) (found []Finding) {
-	l := a.life(ctx, id)
+// compareReversals reads and compares them once.
+func (a *Audit) compareReversals(ctx context.Context, id string) (found []Finding) {
+	l := a.readLifecycle(ctx, id)
 	if l.unreadable {
 		return nil
 	}
@@ -32,53 +31,53 @@ func (a *Audit) reversals(ctx context.Context, id string) (found []Finding) {
 	for item := range a.reversalsOf(id).all(ctx) {
 		key := keyOf(item)
 		_, number, _ := table.ParseReversal(key)
-		if missing := newest + 1; missing < number { // one finding for a gap, by its first number
-			found = append(found, Finding{ReversalMissing, table.ReversalKey(id, missing), "", absent,
-				"a reversal: there is one of number " + strconv.FormatInt(number, 10)})
-		}
+		found = append(found, gap(ReversalMissing, "reversal", newest, number, func(n int64) table.Key {
+			return table.ReversalKey(id, n)
+		})...)
 		newest = number
 		v, ok := as[reversed](item)
 		if !ok {
 			continue // the scan reports it
 		}
-		if right := v.mayBeOf(posted); right != "" {
+		if right := v.mismatch(posted); right != "" {
 			found = append(found, Finding{ReversalWrong, key, fieldTaken, legsText(v.taken), right})
 			continue
 		}
-		for i, of := range v.taken {
-			taken[i].quantity.Add(&taken[i].quantity, of.quantity)
-			taken[i].cost.Add(&taken[i].cost, of.cost)
+		for i, leg := range v.taken {
+			taken[i].quantity.Add(&taken[i].quantity, leg.quantity)
+			taken[i].cost.Add(&taken[i].cost, leg.cost)
 		}
-		found = append(found, a.reversing(ctx, v, key, posted)...)
+		found = append(found, a.compareReversing(ctx, v, key, posted)...)
 	}
-	for i, of := range posted {
-		if t := &taken[i]; !within(&t.quantity, of.quantity) || !within(&t.cost, of.cost) {
+	for i, leg := range posted {
+		if t := &taken[i]; !within(&t.quantity, leg.quantity) || !within(&t.cost, leg.cost) {
 			found = append(found, Finding{ReversalExceeds, table.TransactionKey(id),
 				fmt.Sprintf("%s[%d]", fieldLegs, i), t.String(),
-				fmt.Sprintf("at most quantity %s, cost %s", of.quantity, of.cost)})
+				fmt.Sprintf("at most quantity %s, cost %s", leg.quantity, leg.cost)})
 		}
 	}
 	return found
 }
 
-// mayBeOf returns what the reversal should have taken back instead, if it cannot be one of the posted legs.
-func (v reversed) mayBeOf(posted []leg) (right string) {
+// mismatch describes the right amounts, if the reversed amounts do not fit the posted legs. Otherwise it returns "".
+func (v reversed) mismatch(posted []leg) (right string) {
 	if posted == nil {
 		return "no reversal: nothing was posted"
 	}
 	if len(v.taken) != len(posted) {
-		return fmt.Sprintf("an amount of each of %d legs", len(posted))
+		return fmt.Sprintf("an amount for each of the %d posted legs", len(posted))
 	}
-	for i, of := range v.taken {
-		if of.quantity.Sign()*posted[i].quantity.Sign() < 0 || of.cost.Sign()*posted[i].cost.Sign() < 0 {
-			return "amounts with the signs of what was posted: " + legsText(posted)
+	for i, leg := range v.taken {
+		if leg.quantity.Sign()*posted[i].quantity.Sign() < 0 || leg.cost.Sign()*posted[i].cost.Sign() < 0 {
+			return "amounts with the signs of the posted legs: " + legsText(posted)
 		}
 	}
 	return ""
 }
 
-// reversing compares a reversal with its reversing transaction: its legs are the opposite of what was taken back.
-func (a *Audit) reversing(ctx context.Context, v reversed, key table.Key, posted []leg) []Finding {
+// compareReversing compares a reversal with its reversing transaction, whose legs are the opposite of the reversed
+// amounts.
+func (a *Audit) compareReversing(ctx context.Context, v reversed, key table.Key, posted []leg) []Finding {
 	item := a.get(ctx, table.TransactionKey(v.by))
 	h, ok := as[header](item)
 	if !ok && len(item) > 0 {
@@ -87,33 +86,30 @@ func (a *Audit) reversing(ctx context.Context, v reversed, key table.Key, posted
 	var wanted []leg
 	isRight := ok && h.reverses == v.transaction &&
 		(h.effective != "" || h.legs[0].ksuid > posted[len(posted)-1].ksuid)
-	for i, of := range v.taken {
-		if of.quantity.Sign() == 0 && of.cost.Sign() == 0 {
+	for i, t := range v.taken {
+		if t.quantity.Sign() == 0 && t.cost.Sign() == 0 {
 			continue
 		}
 		n := len(wanted)
-		wanted = append(wanted, leg{account: posted[i].account, asset: posted[i].asset, quantity: of.quantity,
-			cost: of.cost})
+		wanted = append(wanted, leg{account: posted[i].account, asset: posted[i].asset, quantity: t.quantity,
+			cost: t.cost})
 		isRight = isRight && n < len(h.legs) && h.legs[n].account == posted[i].account &&
-			h.legs[n].asset == posted[i].asset && opposite(h.legs[n].quantity, of.quantity) &&
-			opposite(h.legs[n].cost, of.cost)
+			h.legs[n].asset == posted[i].asset && opposite(h.legs[n].quantity, t.quantity) &&
+			opposite(h.legs[n].cost, t.cost)
 	}
 	if !isRight || len(wanted) != len(h.legs) {
 		is := absent
 		if ok {
 			is = fmt.Sprintf("%s %q of %q: %s", h.kind, h.id, h.reverses, legsText(h.legs))
 		}
-		return []Finding{{ReversalWrong, key, "", is, fmt.Sprintf("a later reversal %q of %q, opposite to: %s", v.by,
-			v.transaction, legsText(wanted))}}
+		return []Finding{{ReversalWrong, key, "", is, fmt.Sprintf("a later reversal %q of %q with the opposite of: %s",
+			v.by, v.transaction, legsText(wanted))}}
 	}
-	if right, ok := h.fingerprints(h.askedToReverse(v.taken)); !ok {
-		return []Finding{{FingerprintDiffers, table.TransactionKey(h.id), fieldFingerprint, h.fingerprint, right}}
-	}
-	return nil
+	return h.checkFingerprint(h.reversalRequests(v.taken))
 }
 
-// unrecorded finds a reversing transaction that not exactly one reversal names.
-func (a *Audit) unrecorded(ctx context.Context, h header) (found []Finding) {
+// unrecordedReversal reports a reversing transaction unless exactly one reversal names it.
+func (a *Audit) unrecordedReversal(ctx context.Context, h header) (found []Finding) {
 	if h.kind != reversal {
 		return nil
 	}
@@ -129,7 +125,7 @@ func (a *Audit) unrecorded(ctx context.Context, h header) (found []Finding) {
 	}
 	if records != 1 {
 		found = append(found, Finding{ReversalUnrecorded, table.TransactionKey(h.id), "Reverses",
-			fmt.Sprintf("%d reversals of %q name it", records, h.reverses), "one"})
+			fmt.Sprintf("%d reversals of %q name it", records, h.reverses), "1 reversal that names it"})
 	}
 	return found
 }

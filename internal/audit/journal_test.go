@@ -12,7 +12,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// pages are a store that has a journal, a page at a time.
+// pages is a store with a journal. A query returns one page.
 type pages struct {
 	Store
 	all   []attributes
@@ -35,7 +35,7 @@ func (p *pages) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 }
 
 // add appends a page of entries to the journal.
-func (p *pages) add(entries ...entryOf) {
+func (p *pages) add(entries ...journalEntry) {
 	var list []types.AttributeValue
 	for _, e := range entries {
 		list = append(list, &types.AttributeValueMemberM{Value: attributes{
@@ -49,67 +49,67 @@ func (p *pages) add(entries ...entryOf) {
 	p.all = append(p.all, item)
 }
 
-// What stands in the journal again is passed over within a window, and beyond it counted once by reading the journal
-// again. What is missing, or of nothing, is not.
-func TestEntriesFarApartCountOnce(t *testing.T) {
+// Duplicate entries in the journal are harmless: the window ignores near ones, and recountJournal the others. Missing
+// entries and entries without an event are not harmless.
+func TestDuplicateJournalEntriesCountOnce(t *testing.T) {
 	store := &pages{}
 	a := New(Options{Store: store})
 	a.started = time.Now()
-	c := newLegCheck(a)
+	c := newReconciler(a)
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
-	entry := func(id string) entryOf { return entryOf{posted, at, id} }
+	entry := func(id string) journalEntry { return journalEntry{statusPosted, at, id} }
 	key := table.JournalKey("x")
 	dirty := func() (ids []string) {
 		for _, id := range []string{"once", "twice", "far", "missing", "nothing"} {
-			if !c.bucket(c.bucketOf(id)).isClean(ofJournal) {
+			if !c.bucket(c.bucketOf(id)).isClean(journalPart) {
 				ids = append(ids, id)
 			}
 		}
 		return ids
 	}
 	for _, id := range []string{"once", "twice", "far", "missing"} {
-		c.noteEntries(t.Context(), []entryOf{entry(id)})
+		c.addJournal(t.Context(), []journalEntry{entry(id)})
 	}
-	written := []entryOf{entry("once"), entry("twice"), entry("twice"), entry("far"), entry("nothing")}
+	written := []journalEntry{entry("once"), entry("twice"), entry("twice"), entry("far"), entry("nothing")}
 	store.add(written...)
 	store.add(entry("far"))
-	c.noteEntries(t.Context(), written, key)
-	for i := range uint64(2 * windowEntries) { // others between the two
-		c.listed.isNew(digest{i})
+	c.addJournal(t.Context(), written, key)
+	for i := range uint64(2 * windowEntries) { // fill the window
+		c.journalSeen.add(digest{i})
 	}
-	c.noteEntries(t.Context(), []entryOf{entry("far")}, key)
+	c.addJournal(t.Context(), []journalEntry{entry("far")}, key)
 	if got := fmt.Sprint(dirty()); got != "[far missing nothing]" {
 		t.Errorf("before: %s", got)
 	}
-	c.recount(t.Context())
+	c.recountJournal(t.Context())
 	if got := fmt.Sprint(dirty()); got != "[missing nothing]" || store.reads != 2 {
 		t.Errorf("after %d reads: %s", store.reads, got)
 	}
 }
 
-// Lists that were never made are not rescanned for, but for some: they are one finding.
-func TestListsThatLackMuchAreNotRescanned(t *testing.T) {
+// If only lists differ, one rescan must do. One finding stands for all other differences.
+func TestDirtyListsNeedAtMostOneRescan(t *testing.T) {
 	a := New(Options{Findings: 9})
 	a.started = time.Now()
-	c := newLegCheck(a)
+	c := newReconciler(a)
 	for i := range 10 {
 		c.bucket(i).items = rescanItems / 4
-		c.bucket(i).rests[ofLists][0] = 1
+		c.bucket(i).differences[listsPart][0] = 1
 	}
-	c.buckets[9].rests[ofEvents][0] = 1
-	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 5 || a.soFar().ByCode[ListsIncomplete] != 1 {
-		t.Errorf("%d buckets, %+v", len(dirty), a.soFar())
+	c.buckets[9].differences[eventsPart][0] = 1
+	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 5 || a.result().ByCode[ListsIncomplete] != 1 {
+		t.Errorf("%d buckets, %+v", len(dirty), a.result())
 	}
 	for i := range 6 {
 		delete(c.buckets, i)
 	}
-	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 4 || a.soFar().ByCode[ListsIncomplete] != 1 {
-		t.Errorf("%d buckets, %+v", len(dirty), a.soFar())
+	if dirty := c.dirtyBuckets(t.Context()); len(dirty) != 4 || a.result().ByCode[ListsIncomplete] != 1 {
+		t.Errorf("%d buckets, %+v", len(dirty), a.result())
 	}
 }
 
-// A bound made of an instant is before the KSUIDs of that instant, and after those before it.
-func TestBoundsOfInstants(t *testing.T) {
+// ksuidBefore has the given time and is below those of later times.
+func TestKSUIDBefore(t *testing.T) {
 	const ksuid = "2h3vKAaVzJZ8mP0eMqk1kT9xYzA"
 	at, ok := instantOf(ksuid)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// A read that may succeed later is repeated, any other is not.
-func TestWhichReadsAreRepeated(t *testing.T) {
+// Only reads with transient errors are retried.
+func TestTransientErrorsAreRetried(t *testing.T) {
 	status := func(code int) error {
 		return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: code}},
 			Err: io.EOF}
@@ -37,8 +37,8 @@ func TestWhichReadsAreRepeated(t *testing.T) {
 	}
 }
 
-// The rate holds over the whole audit, whatever the pages cost.
-func TestTheRateHolds(t *testing.T) {
+// The consumed units stay within the rate over the whole audit, however large single pages are.
+func TestLimiterKeepsRate(t *testing.T) {
 	var mu sync.Mutex
 	now, units := time.Unix(1_800_000_000, 0), 0.0
 	began := now

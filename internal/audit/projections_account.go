@@ -7,24 +7,23 @@ import (
 	"ledger.example/internal/table"
 )
 
-// checkAccount compares the projections and guards of an account with its postings and grants. What looks wrong is
-// examined by itself.
-func (a *Audit) checkAccount(ctx context.Context, of account) {
-	p := a.open(ctx, of.id)
-	of = a.checkChanges(ctx, of, p)
-	var shown, counted summary // of the stored balances, and of their postings
-	var without []string       // assets with postings and without a balance
+// checkAccount compares the projections and guards of an account with its events. It examines what looks wrong again.
+func (a *Audit) checkAccount(ctx context.Context, acct account) {
+	p := a.readPartition(ctx, acct.id)
+	acct = a.checkChanges(ctx, acct, p)
+	var ofBalances, ofPostings summary // computed from the stored balances, and from the postings
+	var lacking []string               // assets with postings and without a balance
 	unreadable := false
-	byAsset := []string{balances, segments, postings, guards}
-	for asset := p.least(ctx, byAsset...); asset != ""; asset = p.least(ctx, byAsset...) {
-		read := a.pairOf(of, asset, p.take(balances, asset)(ctx), p.take(guards, asset)(ctx))
-		read.segments, read.postings = p.take(segments, asset), p.take(postings, asset)
-		read.closing = closingOf(of, asset)
-		if read.guard != nil && read.guard.change == 0 && of.version == 1 {
+	byAsset := []string{balancePrefix, segmentPrefix, postingPrefix, guardPrefix}
+	for asset := p.nextID(ctx, byAsset...); asset != ""; asset = p.nextID(ctx, byAsset...) {
+		read := a.decodePair(acct, asset, p.take(balancePrefix, asset)(ctx), p.take(guardPrefix, asset)(ctx))
+		read.segments, read.postings = p.take(segmentPrefix, asset), p.take(postingPrefix, asset)
+		read.closing = closingOf(acct, asset)
+		if read.guard != nil && read.guard.change == 0 && acct.version == 1 {
 			a.count(func(r *Report) { r.GuardsWithoutVersion++ })
 		}
 		result := compare(ctx, read)
-		for _, prefix := range byAsset { // an unreadable item ends a comparison early
+		for _, prefix := range byAsset { // skip what the comparison left after an unreadable item
 			for range p.take(prefix, asset).all(ctx) {
 			}
 		}
@@ -33,32 +32,32 @@ func (a *Audit) checkAccount(ctx context.Context, of account) {
 			continue
 		}
 		a.report(ctx, read.closing.judge()...)
-		shown.add(read.balance.head, read.balance.first)
-		counted.add(result.total.fold, result.total.first)
+		ofBalances.add(read.balance.head, read.balance.first)
+		ofPostings.add(result.total.fold, result.total.first)
 		switch {
 		case read.balance.version == 0 && result.total.count > 0:
-			without = append(without, asset)
+			lacking = append(lacking, asset)
 		case len(result.issues) > 0:
-			a.examine(ctx, of, asset, false)
-		case result.tail:
+			a.examine(ctx, acct, asset, false)
+		case result.isTailYoung:
 			a.noteUnsettled()
 		}
 	}
-	// The summary was read before the balances, which are never deleted. If it counts as many more, all of these were
-	// lost. Otherwise they may not be projected yet.
+	// The summary was read before the balances, and the ledger never deletes a balance. If the summary counts all the
+	// lacking balances, they were deleted. Otherwise they may not be projected yet.
 	stored, _ := as[summary](p.summary)
-	lost := !unreadable && stored.assets-shown.assets >= int64(len(without))
-	for _, asset := range without {
-		a.examine(ctx, of, asset, lost)
+	lost := !unreadable && stored.assets-ofBalances.assets >= int64(len(lacking))
+	for _, asset := range lacking {
+		a.examine(ctx, acct, asset, lost)
 	}
 	if !unreadable {
-		a.checkSummary(ctx, of.id, p.summary, shown, counted)
+		a.checkSummary(ctx, acct.id, p.summary, ofBalances, ofPostings)
 	}
-	a.checkMembers(ctx, owner{account: of.id}, p)
-	a.checkGroups(ctx, of.id, p)
+	a.checkMembers(ctx, owner{account: acct.id}, p)
+	a.checkGroups(ctx, acct.id, p)
 }
 
-// add counts one balance, if it has a posting.
+// add counts a balance with postings.
 func (s *summary) add(head fold, first string) {
 	if head.count == 0 {
 		return
@@ -72,7 +71,7 @@ func (s *summary) add(head fold, first string) {
 	}
 }
 
-// same compares all but the version.
+// same compares all fields except the version.
 func (s summary) same(t summary) bool {
 	s.version = t.version
 	return s == t
@@ -83,13 +82,14 @@ const (
 	summaryPause  = 200 * time.Millisecond
 )
 
-// checkSummary compares a summary with the stored balances, or with their postings if one of them is wrong. They
-// change in one transaction, but are read one after the other.
-func (a *Audit) checkSummary(ctx context.Context, account string, item attributes, shown, counted summary) {
+// checkSummary compares a stored summary with the summaries computed from the balances and from the postings. It may
+// match either one, because a balance can be wrong. The projector writes summary and balances in one transaction, but
+// the audit reads them one after the other, so it reads them again before it reports the summary.
+func (a *Audit) checkSummary(ctx context.Context, account string, item attributes, ofBalances, ofPostings summary) {
 	a.repeat(ctx, summaryRounds, summaryPause, func(round, last int) (done bool) {
 		if round > 1 {
-			var quiet, readable bool
-			if item, shown, quiet, readable = a.quietSummary(ctx, account); !quiet || !readable {
+			var stable, readable bool
+			if item, ofBalances, stable, readable = a.readStableSummary(ctx, account); !stable || !readable {
 				if readable {
 					a.noteUnsettled()
 				}
@@ -97,39 +97,39 @@ func (a *Audit) checkSummary(ctx context.Context, account string, item attribute
 			}
 		}
 		stored, ok := as[summary](item)
-		if !ok && len(item) > 0 || stored.same(shown) || stored.same(counted) {
-			return true // the scan reports one that cannot be read
+		if !ok && len(item) > 0 || stored.same(ofBalances) || stored.same(ofPostings) {
+			return true // the scan reports an unreadable summary
 		}
 		if round == last {
 			text := absent
 			if ok {
 				text = stored.String()
 			}
-			a.report(ctx, Finding{SummaryWrong, table.SummaryKey(account), "", text, shown.String()})
+			a.report(ctx, Finding{SummaryWrong, table.SummaryKey(account), "", text, ofBalances.String()})
 		}
 		return false
 	})
 }
 
-// quietSummary reads a summary and the balances that it counts, while the summary does not change. quiet is false if
-// it changes every time, readable is false if a balance cannot be read.
-func (a *Audit) quietSummary(ctx context.Context, account string) (item attributes, shown summary,
-	quiet, readable bool) {
+// readStableSummary reads a summary, and computes another one from the balances, until the stored one does not change
+// during the reads. stable is false if it always changes. readable is false if a balance is unreadable.
+func (a *Audit) readStableSummary(ctx context.Context, account string) (item attributes, ofBalances summary,
+	stable, readable bool) {
 	key := table.SummaryKey(account)
 	for range pairRounds {
 		before, _ := as[summary](a.get(ctx, key))
-		shown := summary{}
+		ofBalances = summary{}
 		for item := range a.itemsOf(key.PK, table.BalancesRange("")).all(ctx) {
 			b, ok := as[balance](item)
 			if !ok {
-				return nil, shown, false, false
+				return nil, ofBalances, false, false
 			}
-			shown.add(b.head, b.first)
+			ofBalances.add(b.head, b.first)
 		}
 		item = a.get(ctx, key)
 		if after, _ := as[summary](item); after.version == before.version {
-			return item, shown, true, true
+			return item, ofBalances, true, true
 		}
 	}
-	return nil, shown, false, true
+	return nil, ofBalances, false, true
 }

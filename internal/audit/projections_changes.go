@@ -4,69 +4,67 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
 
 	"ledger.example/internal/table"
 )
 
-// checkChanges compares the changes of an account with each other and with what the account is now. It returns the
-// account with the highest limits that it ever had.
-func (a *Audit) checkChanges(ctx context.Context, of account, p partition) account {
-	now, found := a.changed(ctx, of, p.current, p.families[changes].next)
+// checkChanges compares the changes of an account with each other and with the current account. It returns the account
+// with the highest limits that it ever had.
+func (a *Audit) checkChanges(ctx context.Context, acct account, p partition) account {
+	changed, found := a.compareChanges(ctx, acct, p.current, p.families[changePrefix].next)
 	if len(found) > 0 {
 		a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-			key := table.CurrentKey(of.id)
-			now, found = a.changed(ctx, of, a.get(ctx, key), a.itemsOf(key.PK, table.ChangesBefore(0)))
+			key := table.CurrentKey(acct.id)
+			changed, found = a.compareChanges(ctx, acct, a.get(ctx, key), a.itemsOf(key.PK, table.ChangesBefore(0)))
 			return found
 		})
 	}
-	return now
+	return changed
 }
 
-// changed goes through the changes of an account, which were read after what it is now. The account that it returns is
-// not known if a change cannot be read.
-func (a *Audit) changed(ctx context.Context, of account, item attributes, changes items) (
+// compareChanges compares the changes of an account once. item is the current account, read before the changes. The
+// account that it returns is not known if one of them is unreadable.
+func (a *Audit) compareChanges(ctx context.Context, acct account, item attributes, changes items) (
 	_ account, found []Finding,
 ) {
-	stored, isThere := as[current](item)
-	readable := of.known && (isThere || len(item) == 0)
+	stored, exists := as[current](item)
+	readable := acct.known && (exists || len(item) == 0)
 	for item := range changes.all(ctx) {
 		key := keyOf(item)
 		_, number, _ := table.ParseChange(key)
-		c, can := as[change](item)
-		readable = readable && can
-		if missing := of.version + 1; missing < number { // one finding for a gap, by its first number
-			found = append(found, Finding{ChangeMissing, table.ChangeKey(of.id, missing), "", absent,
-				"a change: there is one of number " + strconv.FormatInt(number, 10)})
-		}
-		if c.unlimited != of.unlimited || !of.closedAt.IsZero() {
+		c, ok := as[change](item)
+		readable = readable && ok
+		found = append(found, gap(ChangeMissing, "change", acct.version, number, func(n int64) table.Key {
+			return table.ChangeKey(acct.id, n)
+		})...)
+		if c.unlimited != acct.unlimited || !acct.closedAt.IsZero() {
 			found = append(found, Finding{ChangeImpossible, key, "", c.String(),
-				"no such change of an account that is " + of.String()})
+				"no such change of an account with " + acct.String()})
 		}
-		of.become(c, number)
+		acct.become(c, number)
 	}
 	if !readable {
-		of.known = false
-		return of, nil // the scan reports it
+		acct.known = false
+		return acct, nil // the scan reports it
 	}
-	is, ought := "the account as it was opened", of.String()
-	if isThere {
-		is = stored.of.String()
+	is := absent
+	if exists {
+		is = stored.newest.String()
 	}
 	switch {
-	case isThere && stored.of.number > of.version:
-		found = append(found, Finding{ChangeMissing, table.ChangeKey(of.id, stored.of.number), "", absent, is})
-	case isThere && stored.of.checksum != of.checksum, !isThere && of.version > 1:
-		found = append(found, Finding{AccountCurrentWrong, table.CurrentKey(of.id), "", is, ought})
+	case exists && stored.newest.number > acct.version:
+		found = append(found, Finding{ChangeMissing, table.ChangeKey(acct.id, stored.newest.number), "", absent, is})
+	case exists && stored.newest.checksum != acct.checksum, !exists && acct.version > 1:
+		found = append(found, Finding{AccountCurrentWrong, table.CurrentKey(acct.id), "", is, acct.String()})
 	}
-	return of, found
+	return acct, found
 }
 
-// limitsKept bounds the limits of one account, over all its versions, that are kept. An account with more is not judged
-// by them.
+// limitsKept bounds the number of assets with a limit, over all versions of an account. The audit does not check the
+// limits of an account with more.
 const limitsKept = 10_000
 
-// become makes the account what a change says, with the higher one of two limits.
+// become applies a change to the account. Of the old and the new limit of an asset it keeps the higher one.
 func (a *account) become(c change, number int64) {
 	limits := maps.Clone(c.limits)
 	for asset, limit := range a.limits {
@@ -84,24 +82,24 @@ func (a *account) become(c change, number int64) {
 	}
 }
 
-// refreshed returns an account with the changes that it got since it was read.
-func (a *Audit) refreshed(ctx context.Context, of account) account {
-	if !of.known || of.unlimited {
-		return of // nothing is judged by its limits
+// refreshed returns an account with the changes that were written since it was read.
+func (a *Audit) refreshed(ctx context.Context, acct account) account {
+	if !acct.known || acct.unlimited {
+		return acct // nothing is judged by its limits
 	}
-	newer := table.Range{From: table.ChangeKey(of.id, of.version+1).SK, To: table.ChangesBefore(0).To}
-	for item := range a.itemsOf(table.AccountKey(of.id).PK, newer).all(ctx) {
+	newer := table.Range{From: table.ChangeKey(acct.id, acct.version+1).SK, To: table.ChangesBefore(0).To}
+	for item := range a.itemsOf(table.AccountKey(acct.id).PK, newer).all(ctx) {
 		_, number, _ := table.ParseChange(keyOf(item))
-		c, can := as[change](item)
-		of.become(c, number)
-		of.known = of.known && can
+		c, ok := as[change](item)
+		acct.become(c, number)
+		acct.known = acct.known && ok
 	}
-	return of
+	return acct
 }
 
 // String returns an account as findings show it.
 func (a account) String() string {
-	s := fmt.Sprintf("of version %d, unlimited %t, checksum %s", a.version, a.unlimited, a.checksum)
+	s := fmt.Sprintf("version %d, unlimited %t, checksum %s", a.version, a.unlimited, a.checksum)
 	if !a.closedAt.IsZero() {
 		s += ", closed"
 	}
@@ -109,5 +107,5 @@ func (a account) String() string {
 }
 
 func (c change) String() string {
-	return fmt.Sprintf("of version %d, unlimited %t, checksum %s, %s", c.number, c.unlimited, c.checksum, c.state)
+	return fmt.Sprintf("version %d, unlimited %t, checksum %s, %s", c.number, c.unlimited, c.checksum, c.state)
 }

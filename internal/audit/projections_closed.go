@@ -9,39 +9,41 @@ import (
 )
 
 const (
-	// closingAround is how far the time in a posting may be from that of its account's change, though one was committed
-	// before the other: a command takes 8 s, and two clocks differ by 5 s each from the time.
-	closingAround = 20 * time.Second
-	// learning is how long an account without a limit may be debited after it was closed, as such debits know it as it
-	// was at most a minute before.
-	learning = time.Minute
+	// closingSkew bounds the difference between the times of a posting and of a change, when their order is not the
+	// order of the commits: a command takes up to 8 s, and each of two clocks may be wrong by 5 s.
+	closingSkew = 20 * time.Second
+	// accountCacheAge is how long an unlimited account may be debited after it was closed: such debits use an account
+	// from a cache.
+	accountCacheAge = time.Minute
 )
 
-// closing judges one asset of an account that was closed. It knows what every posting adds, however late it arrives: a
-// credit that arrives while the account is being closed is kept, and a reversal may take it back. A nil one judges
-// nothing.
+// closing checks one asset of a closed account: the account was empty when it was closed, and was not debited later.
+// Credits that arrive while the account is being closed, or later, stay on it, and a reversal may take them back. The
+// methods of a nil closing do nothing.
 type closing struct {
-	of       account
+	account  account
 	asset    string
 	from, to time.Time // the account was closed in between
 
 	quantity   big.Int
-	credited   big.Int // from from on
-	takenBack  big.Int // by reversals, or any debits if the account has no limit, from from on
-	debit      big.Int // pending debits that were placed before and not ended until to
-	credit     big.Int // pending credits, likewise
-	late       int     // debits after to
-	lateKSUID  string  // of the first of these
+	credited   big.Int // credits at from or later
+	takenBack  big.Int // reversals at from or later; of an unlimited account all debits
+	debit      big.Int // pending debits placed before from and not ended until to
+	credit     big.Int // pending credits placed before from and not ended until to
+	late       int     // number of debits after to
+	lateKSUID  string  // of the first one
 	lateAmount *big.Int
 }
 
-func closingOf(of account, asset string) *closing {
-	if of.closedAt.IsZero() || !of.known {
+// closingOf returns nil if the account is not closed or not known.
+func closingOf(acct account, asset string) *closing {
+	if acct.closedAt.IsZero() || !acct.known {
 		return nil
 	}
-	c := &closing{of: of, asset: asset, from: of.closedAt.Add(-closingAround), to: of.closedAt.Add(closingAround)}
-	if of.unlimited {
-		c.to = c.to.Add(learning)
+	c := &closing{account: acct, asset: asset,
+		from: acct.closedAt.Add(-closingSkew), to: acct.closedAt.Add(closingSkew)}
+	if acct.unlimited {
+		c.to = c.to.Add(accountCacheAge)
 	}
 	return c
 }
@@ -57,36 +59,36 @@ func (c *closing) count(p leg, at time.Time) {
 	case at.Before(c.from):
 	case p.quantity.Sign() > 0:
 		c.credited.Add(&c.credited, p.quantity)
-	case p.kind == reversal, c.of.unlimited:
+	case p.kind == reversal, c.account.unlimited:
 		c.takenBack.Sub(&c.takenBack, p.quantity)
 	}
 	moved := p.quantity
 	if p.phase != "" {
 		moved = p.pending
-		if p.phase == placed && at.Before(c.from) || p.endsHeld() && !isAfter {
-			of := &c.credit
+		if p.phase == placed && at.Before(c.from) || p.endsHold() && !isAfter {
+			sum := &c.credit
 			if p.holdsDebit() {
-				of = &c.debit
+				sum = &c.debit
 			}
-			of.Add(of, p.pending)
+			sum.Add(sum, p.pending)
 		}
 	}
-	if isAfter && moved.Sign() < 0 && p.kind != reversal && !p.endsHeld() {
+	if isAfter && moved.Sign() < 0 && p.kind != reversal && !p.endsHold() {
 		if c.late++; c.late == 1 {
 			c.lateKSUID, c.lateAmount = p.ksuid, moved
 		}
 	}
 }
 
-// judge returns what is wrong.
+// judge returns the findings. It must follow the last count.
 func (c *closing) judge() (found []Finding) {
 	if c == nil {
 		return nil
 	}
-	since := "closed at " + c.of.closedAt.Format(instantForm)
+	since := "closed at " + c.account.closedAt.Format(instantForm)
 	if c.late > 0 {
-		found = append(found, Finding{DebitAfterClose, table.PostingKey(c.of.id, c.asset, c.lateKSUID), "",
-			fmt.Sprintf("%s, the first of %d", c.lateAmount, c.late), "no debit: the account was " + since})
+		found = append(found, Finding{DebitAfterClose, table.PostingKey(c.account.id, c.asset, c.lateKSUID), "",
+			fmt.Sprintf("%s, the first of %d debits", c.lateAmount, c.late), "no debit: the account was " + since})
 		return found
 	}
 	lowest := new(big.Int).Neg(&c.takenBack)
@@ -94,7 +96,8 @@ func (c *closing) judge() (found []Finding) {
 	if isEmpty && c.debit.Sign() >= 0 && c.credit.Sign() <= 0 {
 		return nil
 	}
-	is := fmt.Sprintf("quantity %s, of which %s was credited and %s taken back since, pending %s and %s", &c.quantity,
-		&c.credited, &c.takenBack, &c.debit, &c.credit)
-	return []Finding{{ClosedNotEmpty, table.BalanceKey(c.of.id, c.asset), "", is, "nothing: the account was " + since}}
+	is := fmt.Sprintf("quantity %s (credited since %s, taken back since %s), pending debits %s, pending credits %s",
+		&c.quantity, &c.credited, &c.takenBack, &c.debit, &c.credit)
+	return []Finding{{ClosedNotEmpty, table.BalanceKey(c.account.id, c.asset), "", is,
+		"nothing from before: the account was " + since}}
 }

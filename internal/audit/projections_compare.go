@@ -9,81 +9,81 @@ import (
 	"ledger.example/internal/table"
 )
 
-// pair is one asset of one account, as it was read.
+// pair has the items of one asset of one account.
 type pair struct {
-	of      account
+	account account
 	asset   string
 	balance balance
-	guard   *guard // nil if there is none
-	from    tally  // everything up to here was compared before
-	lost    bool   // the summary counts a balance, and there is none
+	guard   *guard // nil: none is stored
+	start   tally  // the sums of the postings that an earlier round found right
+	lost    bool   // the summary counts a balance, but none is stored
 
-	settled time.Time // postings before this instant must be counted
+	settled time.Time // postings before this instant must be projected
 	past    time.Time // postings before this instant can no longer be committed
 	recent  time.Time // postings before this instant have probably been committed
 
-	unreadable bool // an item cannot be computed from: there is nothing to compare, and the scan reports it
+	unreadable bool // an item is unusable; the scan reports it
 
-	segments, postings items // from there on, to be read after balance and guard
+	segments, postings items // after start; read them after balance and guard
 
-	closing *closing // nil: the account is not closed, or that was judged before
+	closing *closing // nil: the account is not closed, or the closing was checked before
 }
 
-// issue is a finding that is not confirmed.
+// issue is an unconfirmed finding.
 type issue struct {
 	Finding
 	state state
-	// isProved: writes during the reads cannot explain it, as postings only ever arrive and a balance is one item.
+	// isProved: writes during the reads cannot explain it. Postings are never deleted, and a balance is one item.
 	isProved bool
 }
 
-// compared is the result of a comparison. It has nothing else if it is unreadable.
+// compared is the result of a comparison. If it is unreadable, no other field is set.
 type compared struct {
 	unreadable bool
 
-	issues []issue
-	total  tally
-	tail   bool  // the last postings are not counted yet, and all of them are young
-	base   tally // where the next comparison may begin
-	recent tally // of the postings that are not recent
+	issues      []issue
+	total       tally
+	isTailYoung bool  // the head does not count the last postings, and all of these are young
+	resume      tally // the sums from which the next comparison may start
+	recent      tally // of the postings that are not recent
 }
 
-// comparison compares a pair. It reads the postings once, and compares each stored fold with the sums at its end.
+// comparison compares a pair. It adds up the postings in order, and compares each stored fold with the sums at its end.
 type comparison struct {
 	pair
 	all, young tally
 	issues     []issue
 
-	cuts    [3]cut // base, seal, head
-	segment *segment
-	after   *place // the sums where the segment begins, once that is passed
-	chain   place  // the sums where the last segment ended
-	torn    bool   // a segment is wrong
-	closed  bool   // there is a segment
+	folds          [3]foldCheck // base, seal, head
+	segment        *segment     // the next segment; nil: there are no more
+	segmentStart   *checkpoint  // the sums at its beginning; nil until the comparison passes that
+	previousEnd    checkpoint   // the sums at the end of the segment before
+	isSegmentWrong bool         // a segment is wrong or missing
+	hasSegment     bool         // at least one segment is stored
 
-	settledTail, youngTail bool // there are postings after the head
+	settledTail, youngTail bool // there are settled, young postings after the end of the head
 
-	beforeRecent *tally
+	beforeRecent *tally // the sums before the first recent posting; nil: there is none
 }
 
-// place holds the sums through one KSUID.
-type place struct{ all, young fold }
+// checkpoint has the sums of the postings through one KSUID, and of the young ones among them.
+type checkpoint struct{ all, young fold }
 
-// cut is one of the balance's folds.
-type cut struct {
+// foldCheck is the comparison of one of the balance's folds.
+type foldCheck struct {
 	name   string
 	stored fold
-	at     *place // the sums at its end; nil until it is passed
+	actual *checkpoint // the sums at its end; nil until the comparison passes that
 }
 
 // compare compares the balance, the segments and the guard of a pair with its postings. It reads the postings once.
 func compare(ctx context.Context, p pair) compared {
-	c := &comparison{pair: p, all: p.from.copy(), young: newTally(), chain: place{p.from.fold, noFold()}}
+	c := &comparison{pair: p, all: p.start.copy(), young: newTally(), previousEnd: checkpoint{p.start.fold, noFold()}}
 	if c.balance.version == 0 {
 		c.balance.base, c.balance.seal, c.balance.head = noFold(), noFold(), noFold()
 	}
-	c.cuts = [3]cut{{name: table.AttrBase, stored: c.balance.base}, {name: table.AttrSeal, stored: c.balance.seal},
-		{name: table.AttrHead, stored: c.balance.head}}
+	c.folds = [3]foldCheck{{name: table.AttrBase, stored: c.balance.base},
+		{name: table.AttrSeal, stored: c.balance.seal}, {name: table.AttrHead, stored: c.balance.head}}
 	if !c.unreadable {
 		c.readAll(ctx)
 	}
@@ -93,10 +93,10 @@ func compare(ctx context.Context, p pair) compared {
 	c.judgeBalance()
 	c.judgeBase()
 	c.judgeGuard(c.all.fold)
-	result := compared{total: c.all, tail: c.youngTail && !c.settledTail, base: newTally(), recent: c.all,
+	result := compared{total: c.all, isTailYoung: c.youngTail && !c.settledTail, resume: newTally(), recent: c.all,
 		issues: c.issues}
-	if base := c.cuts[0]; !c.torn && base.stored.equal(base.at.all) {
-		result.base = tally{base.stored, c.all.first}
+	if base := c.folds[0]; !c.isSegmentWrong && base.stored.equal(base.actual.all) {
+		result.resume = tally{base.stored, c.all.first}
 	}
 	if c.beforeRecent != nil {
 		result.recent = *c.beforeRecent
@@ -104,19 +104,19 @@ func compare(ctx context.Context, p pair) compared {
 	return result
 }
 
-// readAll adds up the postings, and compares what ends between them, until something is unreadable.
+// readAll adds up the postings, and compares the folds that end between them. It stops at an unreadable item.
 func (c *comparison) readAll(ctx context.Context) {
 	c.nextSegment(ctx)
 	for item := range c.postings.all(ctx) {
-		p, ok := figuresOf(item)
+		p, ok := amountsOf(item)
 		c.unreadable = c.unreadable || !ok
 		if c.unreadable {
 			return
 		}
-		c.pass(ctx, p.ksuid)
+		c.closeBefore(ctx, p.ksuid)
 		c.count(p)
 	}
-	c.pass(ctx, "")
+	c.closeBefore(ctx, "")
 }
 
 // count adds a posting to the sums. A posting is young if its balance need not count it yet.
@@ -138,20 +138,20 @@ func (c *comparison) count(p leg) {
 }
 
 // here returns the sums so far.
-func (c *comparison) here() *place { return &place{c.all.copy().fold, c.young.copy().fold} }
+func (c *comparison) here() *checkpoint { return &checkpoint{c.all.copy().fold, c.young.copy().fold} }
 
-// mayEnd reports whether a fold may end at a KSUID that is not a posting's: only where no posting can arrive any more.
-// A rebuild keeps such ends, as they do not change the fold. Above that, postings would be passed over.
+// mayEnd reports whether a fold may end at a KSUID without a posting. A rebuild keeps such ends. They are harmless
+// where no more postings can be committed; later ends would make the projector skip postings.
 func (c *comparison) mayEnd(through string) bool {
 	at, ok := instantOf(through)
 	return ok && at.Before(c.past)
 }
 
-// pass compares the segments and cuts that end before the next posting; "" is the end.
-func (c *comparison) pass(ctx context.Context, next string) {
+// closeBefore compares the segments and folds that end before the next posting. next is "" after the last posting.
+func (c *comparison) closeBefore(ctx context.Context, next string) {
 	for c.segment != nil {
-		if c.after == nil && (next == "" || next > c.segment.after) {
-			c.after = c.here()
+		if c.segmentStart == nil && (next == "" || next > c.segment.after) {
+			c.segmentStart = c.here()
 		}
 		if next != "" && next <= c.segment.through {
 			break
@@ -159,28 +159,27 @@ func (c *comparison) pass(ctx context.Context, next string) {
 		c.closeSegment()
 		c.nextSegment(ctx)
 	}
-	for i := range c.cuts {
-		switch cut := &c.cuts[i]; {
-		case cut.at != nil:
+	for i := range c.folds {
+		switch cut := &c.folds[i]; {
+		case cut.actual != nil:
 		case cut.stored.through == "":
-			cut.at = &place{noFold(), noFold()}
+			cut.actual = &checkpoint{noFold(), noFold()}
 		case next == "" || next > cut.stored.through:
-			cut.at = c.here()
+			cut.actual = c.here()
 			if c.mayEnd(cut.stored.through) &&
 				(cut.name != table.AttrHead || cut.stored.through == c.balance.seal.through) {
-				cut.at.all.through = cut.stored.through
+				cut.actual.all.through = cut.stored.through
 			}
 		}
 	}
 }
 
-// found adds an issue.
-func (c *comparison) found(code Code, key table.Key, attribute, stored, recomputed string, s state, isProved bool) {
+// addIssue adds an issue.
+func (c *comparison) addIssue(code Code, key table.Key, attribute, stored, recomputed string, s state, isProved bool) {
 	c.issues = append(c.issues, issue{Finding{code, key, attribute, stored, recomputed}, s, isProved})
 }
 
-// judgeBalance compares the balance's folds with the sums at their ends. It adds one issue, with everything that is
-// wrong.
+// judgeBalance compares the balance's folds with the sums at their ends. It adds one issue for all differences.
 func (c *comparison) judgeBalance() {
 	var stored, recomputed []string
 	worst := right
@@ -189,29 +188,29 @@ func (c *comparison) judgeBalance() {
 		worst = max(worst, s)
 	}
 	b := c.balance
-	if b.version == 0 && c.all.count > 0 && (c.lost || c.closed) { // a segment is written with its balance
-		c.found(BalanceLost, table.BalanceKey(c.of.id, c.asset), "", absent, c.all.String(), wrong, false)
+	if b.version == 0 && c.all.count > 0 && (c.lost || c.hasSegment) { // a segment needs a balance
+		c.addIssue(BalanceLost, table.BalanceKey(c.account.id, c.asset), "", absent, c.all.String(), wrong, false)
 		return
 	}
-	for _, cut := range c.cuts {
+	for _, cut := range c.folds {
 		if cut.name == table.AttrHead && b.unfinished {
-			continue // its head is old until it is read to the end
+			continue // the refold of the head is in progress
 		}
-		if s := judge(cut.stored, cut.at.all, cut.at.young); s != right {
-			differ(cut.name, cut.stored.String(), cut.at.all.String(), s)
+		if s := judge(cut.stored, cut.actual.all, cut.actual.young); s != right {
+			differ(cut.name, cut.stored.String(), cut.actual.all.String(), s)
 		}
 	}
 	if b.base.through > b.seal.through || !b.unfinished && b.seal.through > b.head.through {
 		differ("order", "not nested", "base within seal within head", wrong)
 	}
 	if first := c.firstCounted(); b.first != first {
-		s := worst // a first that is not counted yet
+		s := worst // the first posting is not projected yet
 		if s == right || b.first < first && b.first != "" {
 			s = wrong
 		}
 		differ(table.AttrFirst, quoted(b.first), quoted(first), s)
 	}
-	// An intermediate save of a refold that comes late marks the balance unfinished although its head is complete.
+	// A delayed save of a refold in progress may mark a balance as unfinished although its head is complete.
 	if c.settledTail || b.unfinished && !c.youngTail && !b.head.equal(c.all.fold) {
 		is := b.head.String()
 		if b.unfinished {
@@ -226,10 +225,11 @@ func (c *comparison) judgeBalance() {
 	if b.version == 0 {
 		is = absent
 	}
-	c.found(code, table.BalanceKey(c.of.id, c.asset), "", is, strings.Join(recomputed, "; "), worst, worst >= wrong)
+	c.addIssue(code, table.BalanceKey(c.account.id, c.asset), "", is, strings.Join(recomputed, "; "), worst,
+		worst >= wrong)
 }
 
-// firstCounted returns the first posting, "" if the balance does not count it.
+// firstCounted returns the KSUID of the first posting, or "" if the balance does not count it.
 func (c *comparison) firstCounted() string {
 	if first := c.all.first; first <= max(c.balance.seal.through, c.balance.head.through) {
 		return first

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// pairRounds is how often a pair that looks wrong is read again: with the pauses, longer than a running projector
-	// needs to come to it.
+	// pairRounds is how often a pair that looks wrong is read. With the pauses this takes longer than a running
+	// projector needs to project its postings.
 	pairRounds = 8
 	pairPause  = 200 * time.Millisecond
-	// streakRounds is in how many successive rounds an issue must be seen that one round does not prove. What a write
-	// in progress causes is gone in the next round, or is about another item.
+	// streakRounds is the number of successive rounds in which an issue must appear if one round does not prove it. An
+	// issue that a write in progress causes disappears in the next round, or moves to another item.
 	streakRounds = 3
 )
 
@@ -24,54 +24,54 @@ type issueKey struct {
 	key  table.Key
 }
 
-// examine reads one pair by itself until nothing looks wrong, and reports what remains. Each round but the first
-// begins where the last one found everything right, so it is short. lost is pair's.
-func (a *Audit) examine(ctx context.Context, of account, asset string, lost bool) {
-	from := newTally()
-	streaks := make(map[issueKey]int) // in how many rounds up to the last one an issue was seen
+// examine reads one pair until nothing looks wrong, and reports the remaining issues. Each round skips the postings
+// that the round before found right. lost is the field of pair.
+func (a *Audit) examine(ctx context.Context, acct account, asset string, lost bool) {
+	start := newTally()
+	streaks := make(map[issueKey]int) // number of rounds, up to the last one, in which an issue appeared
 	a.repeat(ctx, pairRounds, pairPause, func(round, last int) (done bool) {
-		before := a.stored(ctx, of, asset)
+		before := a.readPair(ctx, acct, asset)
 		p := before
-		p.from, p.lost = from, lost
-		result := compare(ctx, a.following(p))
+		p.start, p.lost = start, lost
+		result := compare(ctx, a.withPostings(p))
 		if slices.ContainsFunc(result.issues, isOfGuard) {
-			a.closely(ctx, before, &result)
+			a.recheckGuard(ctx, before, &result)
 		}
 		if result.unreadable {
 			return true
 		}
 		if len(result.issues) == 0 {
-			if result.tail {
+			if result.isTailYoung {
 				a.noteUnsettled()
 			}
 			return true
 		}
-		after := a.stored(ctx, of, asset)
+		after := a.readPair(ctx, acct, asset)
 		next := make(map[issueKey]int)
 		for _, i := range result.issues {
 			k := issueKey{i.Code, i.Key}
 			next[k] = streaks[k] + 1
 		}
-		streaks, from = next, result.base
+		streaks, start = next, result.resume
 		if after.unreadable || round < last {
 			return after.unreadable
 		}
-		// Issues that a concurrent write or recent postings may explain are no findings, and no proof that all is
-		// well.
-		unsettled := false
+		// A concurrent write or recent postings may explain an issue. Such an issue is not a finding, but the pair
+		// counts as unsettled.
+		anyUnsettled := false
 		for _, i := range result.issues {
 			isLasting := streaks[issueKey{i.Code, i.Key}] >= min(last, streakRounds)
 			isSure := i.isProved || isLasting || before.balance.version == after.balance.version
-			if isOfGuard(i) { // a slow commit may last for all the quiet moments of one round
+			if isOfGuard(i) { // a slow commit may last for all stable reads of one round
 				isSure = i.isProved && isLasting
 			}
-			if i.state == moving || !isSure {
-				unsettled = true
+			if i.state == unsettled || !isSure {
+				anyUnsettled = true
 				continue
 			}
 			a.report(ctx, i.Finding)
 		}
-		if unsettled {
+		if anyUnsettled {
 			a.noteUnsettled()
 		}
 		return true
@@ -79,69 +79,71 @@ func (a *Audit) examine(ctx context.Context, of account, asset string, lost bool
 }
 
 const (
-	// recentAge is the age of the postings that are read again together with a guard. A commit that takes longer only
-	// costs another round.
+	// recentAge is the maximum age of the postings that are read again with a guard. A slower commit only costs another
+	// round.
 	recentAge = time.Second
-	// guardReads is how often a guard is read, each time with the recent postings: even an account that spends all the
-	// time has some quiet moments.
+	// guardReads bounds the reads of a guard with its recent postings. Even an account with continuous debits has some
+	// stable reads.
 	guardReads = 30
-	// quietMoments is at how many of them a guard must be wrong: a query may miss a commit in progress.
-	quietMoments = 4
+	// stableReads is the number of stable reads that must all show a guard as wrong: a query may miss a commit in
+	// progress.
+	stableReads = 4
 )
 
-// closely compares the guard of a pair with its debits at quiet moments: when it did not change during the reads. The
-// issues about the guard become those of such a moment, and proved; without a quiet moment they stay as they are.
-func (a *Audit) closely(ctx context.Context, p pair, result *compared) {
-	quiet := 0 // moments
-	var ofIt []issue
-	for reads := 0; reads < guardReads && quiet < quietMoments; reads++ {
-		before := a.stored(ctx, p.of, p.asset)
-		before.from = result.recent
+// recheckGuard compares the guard of a pair with its debits in stable reads: the guard did not change between the
+// beginning and the end of the read. It replaces the issues about the guard by those of the last stable read, which are
+// proved. Without a stable read it keeps them.
+func (a *Audit) recheckGuard(ctx context.Context, p pair, result *compared) {
+	stable := 0
+	var issues []issue
+	for reads := 0; reads < guardReads && stable < stableReads; reads++ {
+		before := a.readPair(ctx, p.account, p.asset)
+		before.start = result.recent
 		total := result.recent.copy()
-		for item := range a.following(before).postings.all(ctx) {
-			p, ok := figuresOf(item)
+		for item := range a.withPostings(before).postings.all(ctx) {
+			p, ok := amountsOf(item)
 			result.unreadable = result.unreadable || !ok
 			if ok {
 				total.add(p)
 			}
 		}
-		after := a.stored(ctx, p.of, p.asset)
+		after := a.readPair(ctx, p.account, p.asset)
 		if before.unreadable || after.unreadable || result.unreadable {
 			result.unreadable = true
 			return
 		}
-		if !same(before.guard, after.guard) {
+		if !sameGuard(before.guard, after.guard) {
 			continue
 		}
-		quiet++
+		stable++
 		c := comparison{pair: before}
-		c.of = after.of // changed no earlier than the guard
+		c.account = after.account // read after the guard
 		c.judgeGuard(total.fold)
-		if ofIt = c.issues; len(ofIt) == 0 {
+		if issues = c.issues; len(issues) == 0 {
 			break
 		}
-		for i := range ofIt {
-			ofIt[i].isProved = true
+		for i := range issues {
+			issues[i].isProved = true
 		}
 	}
-	if quiet > 0 {
-		result.issues = append(slices.DeleteFunc(result.issues, isOfGuard), ofIt...)
+	if stable > 0 {
+		result.issues = append(slices.DeleteFunc(result.issues, isOfGuard), issues...)
 	}
 }
 
-// stored reads the balance and the guard of a pair: one by one, as DynamoDB would reject a transactional read for as
-// long as others keep writing them. Then it reads the changes that the account got meanwhile.
-func (a *Audit) stored(ctx context.Context, of account, asset string) pair {
-	balance := a.get(ctx, table.BalanceKey(of.id, asset))
-	guard := a.get(ctx, table.SpendKey(of.id, asset))
-	return a.pairOf(a.refreshed(ctx, of), asset, balance, guard)
+// readPair reads the balance and the guard of a pair, and then the newest changes of the account. It does not read them
+// in one transaction, because DynamoDB rejects that while others write the items.
+func (a *Audit) readPair(ctx context.Context, acct account, asset string) pair {
+	balance := a.get(ctx, table.BalanceKey(acct.id, asset))
+	guard := a.get(ctx, table.SpendKey(acct.id, asset))
+	return a.decodePair(a.refreshed(ctx, acct), asset, balance, guard)
 }
 
-// pairOf decodes a balance and a guard; each may be absent.
-func (a *Audit) pairOf(of account, asset string, storedBalance, storedGuard attributes) pair {
+// decodePair decodes a balance and a guard. Each may be absent.
+func (a *Audit) decodePair(acct account, asset string, storedBalance, storedGuard attributes) pair {
 	now := a.Now()
-	p := pair{of: of, asset: asset, from: newTally(), settled: now.Add(-a.Settle), past: now.Add(-commandTimeout),
-		recent: now.Add(-recentAge)}
+	p := pair{account: acct, asset: asset, start: newTally(),
+		settled: now.Add(-a.Settle), past: now.Add(-commandTimeout), recent: now.Add(-recentAge)}
 	b, isBalance := as[balance](storedBalance)
 	g, isGuard := as[guard](storedGuard)
 	p.balance = b
@@ -152,16 +154,16 @@ func (a *Audit) pairOf(of account, asset string, storedBalance, storedGuard attr
 	return p
 }
 
-// following adds the segments and postings from where p begins.
-func (a *Audit) following(p pair) pair {
-	partition := table.AccountKey(p.of.id).PK
-	after := p.from.through
+// withPostings adds the segments and postings after the start of p.
+func (a *Audit) withPostings(p pair) pair {
+	partition := table.AccountKey(p.account.id).PK
+	after := p.start.through
 	segmentsAfter := table.SegmentsFrom(p.asset, after)
 	if after != "" {
-		segmentsAfter.From += "!" // the one that ends there was compared
+		segmentsAfter.From += "!" // the segment that ends there was compared
 	}
-	postings := &stream{audit: a, of: stretch{partition: partition, within: table.PostingsAfter(p.asset, after, ""),
-		figures: true}}
+	postings := &stream{audit: a, source: keyRange{partition: partition,
+		bounds: table.PostingsAfter(p.asset, after, ""), amountsOnly: true}}
 	p.segments, p.postings = a.itemsOf(partition, segmentsAfter), postings.next
 	return p
 }

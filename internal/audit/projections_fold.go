@@ -8,12 +8,11 @@ import (
 	"ledger.example/internal/table"
 )
 
-// figures are the sums that a fold has beside the count of its postings. A new one is a row here: folds are read,
-// added up, compared and shown by these rows.
-var figures = [...]struct {
+// foldSums are the sums in a fold. Folds are read, added up, compared and shown according to these rows.
+var foldSums = [...]struct {
 	name     string // of the attribute
 	isSigned bool   // it may be below zero
-	ofHolds  bool   // it counts postings of holds alone, and is absent when it is zero
+	ofHolds  bool   // it counts only postings of holds, and is absent when it is zero
 	add      func(sum *big.Int, p leg)
 }{
 	credits: {table.AttrCredits, false, false, func(sum *big.Int, p leg) {
@@ -32,7 +31,7 @@ var figures = [...]struct {
 			sum.Add(sum, big.NewInt(1))
 		}
 	}},
-	// What is pending of a stretch that has the end of a hold without its placing is below zero.
+	// Pending sums may be below zero: a segment may have the end of a hold without its placing.
 	pendingDebits: {table.AttrPendingDebits, true, true, func(sum *big.Int, p leg) {
 		if p.holdsDebit() {
 			sum.Sub(sum, p.pending)
@@ -44,28 +43,28 @@ var figures = [...]struct {
 		}
 	}},
 	returned: {table.AttrReturned, false, true, func(sum *big.Int, p leg) {
-		if p.holdsDebit() && p.endsHeld() {
+		if p.holdsDebit() && p.endsHold() {
 			sum.Add(sum, p.pending).Add(sum, p.quantity)
 		}
 	}},
 }
 
-// Indexes of figures.
+// Indexes of foldSums.
 const (
 	credits = iota
 	debits
 	expenditure
-	holds // how many of the postings are of holds
+	holds // number of postings of holds
 	pendingDebits
 	pendingCredits
 	returned
 )
 
-// fold holds the sums of postings, through the last one.
+// fold has the sums of successive postings.
 type fold struct {
-	through string // the last posting's KSUID, "" if there are none
+	through string // the KSUID of the last posting; "" if there are none
 	count   int64
-	sums    [len(figures)]*big.Int
+	sums    [len(foldSums)]*big.Int
 }
 
 func noFold() (f fold) {
@@ -82,16 +81,16 @@ func (f fold) String() string {
 	}
 	s := fmt.Sprintf("%d postings through %s", f.count, f.through)
 	for i, sum := range f.sums {
-		if !figures[i].ofHolds || sum.Sign() != 0 {
-			s += fmt.Sprintf(", %s %s", strings.ToLower(figures[i].name), sum)
+		if !foldSums[i].ofHolds || sum.Sign() != 0 {
+			s += fmt.Sprintf(", %s %s", strings.ToLower(foldSums[i].name), sum)
 		}
 	}
 	return s
 }
 
-func (f fold) equal(g fold) bool { return f.through == g.through && f.sameFigures(g) }
+func (f fold) equal(g fold) bool { return f.through == g.through && f.sameSums(g) }
 
-func (f fold) sameFigures(g fold) bool {
+func (f fold) sameSums(g fold) bool {
 	for i := range f.sums {
 		if f.sums[i].Cmp(g.sums[i]) != 0 {
 			return false
@@ -100,7 +99,7 @@ func (f fold) sameFigures(g fold) bool {
 	return f.count == g.count
 }
 
-// minus is what f counts beyond g, through f's end.
+// minus returns the sums of the postings that f counts and g does not count.
 func (f fold) minus(g fold) fold {
 	late := noFold()
 	late.through, late.count = f.through, f.count-g.count
@@ -110,10 +109,10 @@ func (f fold) minus(g fold) fold {
 	return late
 }
 
-// quantity returns what the postings add up to: credits less debits, in the smallest unit of the asset.
+// quantity returns credits minus debits.
 func (f fold) quantity() *big.Int { return new(big.Int).Sub(f.sums[credits], f.sums[debits]) }
 
-// spent returns what left the account, or is held: it is never lowered when a hold ends.
+// spent returns the sum of all debits, including those of all holds. It does not decrease when a hold ends.
 func (f fold) spent() *big.Int {
 	sum := new(big.Int).Add(f.sums[debits], f.sums[pendingDebits])
 	return sum.Add(sum, f.sums[returned])
@@ -122,11 +121,11 @@ func (f fold) spent() *big.Int {
 // withHolds reports whether f counts any posting of a hold.
 func (f fold) withHolds() bool { return f.sums[holds].Sign() != 0 }
 
-// isOfPostings reports whether f can be the fold of any postings, of which each is a credit or a debit.
-func (f fold) isOfPostings() bool {
+// isPossible reports whether some postings can have these sums. Each posting is a credit or a debit.
+func (f fold) isPossible() bool {
 	isZero := true
 	for i, sum := range f.sums {
-		if sum.Sign() < 0 && !figures[i].isSigned {
+		if sum.Sign() < 0 && !foldSums[i].isSigned {
 			return false
 		}
 		isZero = isZero && sum.Sign() == 0
@@ -135,19 +134,19 @@ func (f fold) isOfPostings() bool {
 	return f.count > 1 || f.count == 1 && !isZero && !isBoth
 }
 
-// mayBeWithin reports whether f can be the fold of some of g's postings.
-func (f fold) mayBeWithin(g fold) bool {
+// fitsIn reports whether f can be the fold of some of g's postings.
+func (f fold) fitsIn(g fold) bool {
 	for i, sum := range f.sums {
-		if !figures[i].isSigned && sum.Cmp(g.sums[i]) > 0 {
+		if !foldSums[i].isSigned && sum.Cmp(g.sums[i]) > 0 {
 			return false
 		}
 	}
 	return f.count <= g.count
 }
 
-// tally adds up postings in the order of their keys.
+// tally adds up postings in the order of their keys. add changes the sums in place: use copy to keep them.
 type tally struct {
-	fold         // changes with every posting: use copy to keep it
+	fold
 	first string // KSUID
 }
 
@@ -155,10 +154,10 @@ func newTally() tally { return tally{fold: noFold()} }
 
 func (t tally) copy() tally { return tally{t.fold.minus(noFold()), t.first} }
 
-// add adds a posting, which must be after all those before.
+// add adds a posting, which must follow all postings before in the order of keys.
 func (t *tally) add(p leg) {
-	for i := range figures {
-		figures[i].add(t.sums[i], p)
+	for i := range foldSums {
+		foldSums[i].add(t.sums[i], p)
 	}
 	t.count++
 	t.through = p.ksuid
@@ -167,8 +166,8 @@ func (t *tally) add(p leg) {
 	}
 }
 
-// figuresOf reads what a fold needs of a posting. ok is false if it cannot be read; the scan reports that.
-func figuresOf(item attributes) (p leg, ok bool) {
+// amountsOf reads the attributes of a posting that a fold needs. ok is false if it is unusable, which the scan reports.
+func amountsOf(item attributes) (p leg, ok bool) {
 	_, asset, ksuid, ok := table.ParsePosting(keyOf(item))
 	r := newReader(table.Key{}, item)
 	p = leg{ksuid: ksuid, asset: asset, kind: textOf(item[fieldKind])}
@@ -177,49 +176,47 @@ func figuresOf(item attributes) (p leg, ok bool) {
 	return p, ok && !r.broken && textOf(item[table.AttrType]) == kindPosting
 }
 
-// state is how a stored fold relates to its postings.
+// state is the result of comparing a stored fold or entry with the events.
 type state int
 
 const (
-	right  state = iota
-	moving       // it may lack recent postings, which may still be counted
-	behind       // it lacks settled postings
-	wrong        // no postings add up to it
-	beyond       // it counts more postings than there are
+	right     state = iota
+	unsettled       // it lacks events that may still be projected
+	behind          // it lacks settled events
+	wrong           // the events cannot produce it
+	beyond          // it counts more events than are stored
 )
 
-// judge compares a stored fold with what was found: the fold of the postings through the stored one's end, which were
-// read after it. Of those, young are the ones that are not settled. Postings only ever arrive, so what was counted
-// must be found:
+// judge compares a stored fold with the sums of the postings through its end. found are the sums of all postings, young
+// those of the postings that need not be projected yet. The postings are read after the stored fold and are never
+// deleted, so a right fold counts no posting that was not found:
 //
-//   - Equal: right.
-//   - It counts more postings than were found: beyond. Postings were removed, or the fold was altered. A new fold
-//     would hide the former.
-//   - It can be the fold of a subset, as what is missing can be the sums of that many postings: moving if all that is
-//     missing can be young, else behind. A head counts the postings that its projector received, not always everything
-//     up to its end, and postings may still arrive below any end.
-//   - Anything else is wrong: other sums, or an end where there is no posting.
-//
-// Postings above the end of a head are missing in the same sense.
+//   - right: the fold is equal to found.
+//   - beyond: it counts more postings than were found. Postings were deleted, or the fold was altered. A rebuild would
+//     hide that postings were deleted.
+//   - unsettled or behind: it can be the fold of some of the postings. It is unsettled if all missing postings can be
+//     young, otherwise behind. A head counts the postings that its projector received, not always all postings through
+//     its end. Postings may still be committed before the end of any fold.
+//   - wrong: anything else, such as other sums, or an end without a posting.
 func judge(stored, found, young fold) state {
-	late := found.minus(stored)
+	missing := found.minus(stored)
 	switch {
 	case stored.equal(found):
 		return right
-	case late.count < 0:
+	case missing.count < 0:
 		return beyond
-	case stored.through != found.through || !late.isOfPostings():
+	case stored.through != found.through || !missing.isPossible():
 		return wrong
-	case late.mayBeWithin(young):
-		return moving
+	case missing.fitsIn(young):
+		return unsettled
 	}
 	return behind
 }
 
-// Codes of the defects of a stored balance and of a stored segment, by its state.
+// Codes of findings about balances and segments, by state.
 var (
-	balanceCodes = [...]Code{moving: BalanceBehind, behind: BalanceBehind, wrong: BalanceWrong,
+	balanceCodes = [...]Code{unsettled: BalanceBehind, behind: BalanceBehind, wrong: BalanceWrong,
 		beyond: BalanceCountsMore}
-	segmentCodes = [...]Code{moving: SegmentBehind, behind: SegmentBehind, wrong: SegmentWrong,
+	segmentCodes = [...]Code{unsettled: SegmentBehind, behind: SegmentBehind, wrong: SegmentWrong,
 		beyond: SegmentCountsMore}
 )

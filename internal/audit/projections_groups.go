@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"ledger.example/internal/table"
@@ -13,43 +12,44 @@ import (
 
 // checkGroups compares an account's places in groups with the changes of its groups.
 func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
-	if len(a.grouped(ctx, account, p.families[places].next, p.families[groupings].next)) == 0 {
+	if len(a.comparePlaces(ctx, account, p.families[placePrefix].next, p.families[groupingPrefix].next)) == 0 {
 		return
 	}
 	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
 		partition := table.AccountKey(account).PK
-		return a.grouped(ctx, account, a.itemsOf(partition, table.GroupedRange("")),
+		return a.comparePlaces(ctx, account, a.itemsOf(partition, table.GroupedRange("")),
 			a.itemsOf(partition, table.GroupingsFrom(1)))
 	})
 }
 
-// groupPlace is an account's place in a group, with what the changes say of it.
+// groupPlace is an account's place in a group, with the changes that concern it.
 type groupPlace struct {
 	grouped
 	isStored bool
-	shown    *grouping // the change that it shows
-	unshown  time.Time // of the first change of it after that; zero: there is none
+	shown    *grouping // the change with the number of the place
+	unshown  time.Time // time of the first later change of the place; zero: there is none
 }
 
-// grouped compares the places of an account with its changes of groups, which are read after them, in the order of
-// their numbers. It reads all of both.
-func (a *Audit) grouped(ctx context.Context, account string, stored, changes items) (found []Finding) {
+// comparePlaces compares the places of an account with the changes of its groups once. It reads the places first. It
+// consumes both.
+func (a *Audit) comparePlaces(ctx context.Context, account string, stored, changes items) (found []Finding) {
 	all, readable := make(map[string]*groupPlace), true
 	for item := range stored.all(ctx) {
-		g, can := as[grouped](item)
-		readable = readable && can
+		g, ok := as[grouped](item)
+		readable = readable && ok
 		all[g.group] = &groupPlace{grouped: g, isStored: true}
 	}
 	var newest grouping
 	for item := range changes.all(ctx) {
 		key := keyOf(item)
 		_, number, _ := table.ParseGrouping(key)
-		g, can := as[grouping](item)
-		readable = readable && can
-		if missing := newest.number + 1; missing < number { // one finding for a gap, by its first number
-			found = append(found, Finding{GroupingMissing, table.GroupingKey(account, missing), "", absent,
-				"a change: there is one of number " + strconv.FormatInt(number, 10)})
-		} else if wanted := newest.with(g); !slices.Equal(g.groups, wanted) {
+		g, ok := as[grouping](item)
+		readable = readable && ok
+		missing := gap(GroupingMissing, "change", newest.number, number, func(n int64) table.Key {
+			return table.GroupingKey(account, n)
+		})
+		found = append(found, missing...)
+		if wanted := newest.with(g); missing == nil && !slices.Equal(g.groups, wanted) {
 			found = append(found, Finding{GroupingWrong, key, "Groups", fmt.Sprint(g.groups), fmt.Sprint(wanted)})
 		}
 		newest = g
@@ -74,7 +74,7 @@ func (a *Audit) grouped(ctx context.Context, account string, stored, changes ite
 	return found
 }
 
-// with returns the groups of an account after the next change of them.
+// with returns the groups of the account after the next change.
 func (g grouping) with(next grouping) []string {
 	groups := slices.DeleteFunc(slices.Clone(g.groups), func(id string) bool { return id == next.removed })
 	if next.added != "" && !slices.Contains(groups, next.added) {
@@ -84,7 +84,7 @@ func (g grouping) with(next grouping) []string {
 	return groups
 }
 
-// judgePlace compares one place with the changes of its account's groups.
+// judgePlace compares a place with the changes of the account's groups.
 func (a *Audit) judgePlace(p groupPlace, newest grouping) []Finding {
 	is, ought := absent, placeText(newest.number, slices.Contains(newest.groups, p.group))
 	if p.isStored {
@@ -111,21 +111,16 @@ func placeText(number int64, in bool) string {
 
 // checkGroup compares the memberships of a group with its grants.
 func (a *Audit) checkGroup(ctx context.Context, id string) {
-	p := partition{families: make(map[string]*family)}
-	for _, prefix := range []string{grants, members} {
-		p.families[prefix] = &family{prefix, stream{audit: a, of: stretch{
-			partition: table.GroupKey(id).PK, within: table.Range{From: prefix, To: prefix + last},
-		}}}
-	}
-	a.checkMembers(ctx, owner{group: id}, p)
+	pk := table.GroupKey(id).PK
+	a.checkMembers(ctx, owner{group: id}, partition{families: map[string]*family{
+		grantPrefix: a.family(pk, grantPrefix), memberPrefix: a.family(pk, memberPrefix)}})
 }
 
-// group looks up a group that the item at key by names. One without a registration is reported once, and its members
-// are checked all the same.
+// group looks up a group that the item with key by names. It reports a missing group once, and has its members checked.
 func (a *Audit) group(ctx context.Context, id string, by table.Key) {
 	k := table.GroupKey(id)
 	if _, isMissing := a.definition(ctx, k); isMissing {
-		a.report(ctx, Finding{GroupMissing, k, "", absent, "a group: " + by.PK + " " + by.SK + " is in it"})
+		a.report(ctx, Finding{GroupMissing, k, "", absent, "a registered group: " + by.PK + " " + by.SK + " names it"})
 		a.checkGroup(ctx, id)
 	}
 }

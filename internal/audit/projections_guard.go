@@ -8,60 +8,60 @@ import (
 	"ledger.example/internal/table"
 )
 
-// judgeGuard compares the guard with all that was spent and with the account's newest version, and what is available
-// with the limit.
+// judgeGuard compares the guard with the sum of all debits and with the account's newest version, and the available
+// amount with the limit.
 func (c *comparison) judgeGuard(total fold) {
-	if !c.of.known {
+	if !c.account.known {
 		return
 	}
-	key, limit := table.SpendKey(c.of.id, c.asset), c.of.limit(c.asset)
+	key, limit := table.SpendKey(c.account.id, c.asset), c.account.limit(c.asset)
 	is, stored, spent := absent, new(big.Int), total.spent()
 	if c.guard != nil {
 		is, stored = c.guard.spent.String(), c.guard.spent
 	}
 	if limit == nil {
 		if c.guard != nil {
-			c.found(GuardUnexpected, key, table.AttrSpent, is, absent+": the account has no limit", wrong, true)
+			c.addIssue(GuardUnexpected, key, table.AttrSpent, is, absent+": the account has no limit", wrong, true)
 		}
 		return
 	}
 	switch {
 	case stored.Sign() != 0 && spent.Sign() == 0:
-		c.found(GuardUnexpected, key, table.AttrSpent, is, "0: it never spent any", wrong, false)
+		c.addIssue(GuardUnexpected, key, table.AttrSpent, is, "0: the account had no debit of the asset", wrong, false)
 	case stored.Cmp(spent) != 0:
-		c.found(GuardWrong, key, table.AttrSpent, is, spent.String(), wrong, false)
+		c.addIssue(GuardWrong, key, table.AttrSpent, is, spent.String(), wrong, false)
 	}
-	c.judgeTold(key)
+	c.judgeGuardVersion(key)
 	available := new(big.Int).Sub(total.quantity(), total.sums[pendingDebits])
 	if available.Add(available, limit).Sign() < 0 {
-		c.found(Overdrawn, table.BalanceKey(c.of.id, c.asset), "",
+		c.addIssue(Overdrawn, table.BalanceKey(c.account.id, c.asset), "",
 			fmt.Sprintf("quantity %s, pending debits %s", total.quantity(), total.sums[pendingDebits]),
 			fmt.Sprintf("not below %s", new(big.Int).Neg(limit)), wrong, false)
 	}
 }
 
-// judgeTold compares the version of the account that the guard was told of with the newest, which was read later. A
-// guard of before accounts could change was told of none, which is right while the account has its first.
-func (c *comparison) judgeTold(key table.Key) {
-	newest := fmt.Sprintf("%d, the newest version of the account", c.of.version)
+// judgeGuardVersion compares the guard's version of the account with the newest, which was read later. A guard from
+// before accounts could change has none. That is right until the first change.
+func (c *comparison) judgeGuardVersion(key table.Key) {
+	newest := fmt.Sprintf("%d, the newest version of the account", c.account.version)
 	switch {
-	case c.guard == nil, c.guard.change == c.of.version, c.guard.change == 0 && c.of.version == 1:
-	case c.guard.change > c.of.version:
-		c.found(GuardWrong, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
-	case c.of.changedAt.Before(c.settled):
-		c.found(GuardBehind, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, behind, true)
+	case c.guard == nil, c.guard.change == c.account.version, c.guard.change == 0 && c.account.version == 1:
+	case c.guard.change > c.account.version:
+		c.addIssue(GuardWrong, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
+	case c.account.changedAt.Before(c.settled):
+		c.addIssue(GuardBehind, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, behind, true)
 	default:
-		c.found(GuardBehind, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, moving, true)
+		c.addIssue(GuardBehind, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, unsettled, true)
 	}
 }
 
-// isOfGuard reports whether an issue is about what a command writes together with the postings.
+// isOfGuard reports whether an issue is about a guard or a limit, which commands write or check with the postings.
 func isOfGuard(i issue) bool {
 	return slices.Contains([]Code{GuardWrong, GuardUnexpected, GuardBehind, Overdrawn}, i.Code)
 }
 
-// same reports whether two guards are the same. A nil one does not exist.
-func same(a, b *guard) bool {
+// sameGuard reports whether two guards are the same. nil stands for no guard.
+func sameGuard(a, b *guard) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

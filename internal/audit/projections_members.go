@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"ledger.example/internal/table"
@@ -17,24 +16,24 @@ const (
 // owner is what users have roles on: an account, or a group.
 type owner struct{ account, group string }
 
-// membership returns the key of a user's membership.
-func (o owner) membership(user string) table.Key {
+// membershipKey returns the key of a user's membership.
+func (o owner) membershipKey(user string) table.Key {
 	if o.group != "" {
 		return table.GroupMembershipKey(o.group, user)
 	}
 	return table.MembershipKey(o.account, user)
 }
 
-// grant returns the key of a user's grant.
-func (o owner) grant(user string, number int64) table.Key {
+// grantKey returns the key of a user's grant.
+func (o owner) grantKey(user string, number int64) table.Key {
 	if o.group != "" {
 		return table.GroupGrantKey(o.group, user, number)
 	}
 	return table.GrantKey(o.account, user, number)
 }
 
-// number returns the number in the key of a grant.
-func (o owner) number(key table.Key) int64 {
+// grantNumber returns the number in the key of a grant.
+func (o owner) grantNumber(key table.Key) int64 {
 	parse := table.ParseGrant
 	if o.group != "" {
 		parse = table.ParseGroupGrant
@@ -44,37 +43,33 @@ func (o owner) number(key table.Key) int64 {
 }
 
 // checkMembers compares the memberships of an account or a group with its grants, user by user.
-func (a *Audit) checkMembers(ctx context.Context, of owner, p partition) {
-	for user := p.least(ctx, grants, members); user != ""; user = p.least(ctx, grants, members) {
-		member := p.take(members, user)(ctx)
-		if found := a.member(ctx, of, user, member, p.take(grants, user)); len(found) > 0 {
-			a.examineMember(ctx, of, user)
+func (a *Audit) checkMembers(ctx context.Context, owner owner, p partition) {
+	for user := p.nextID(ctx, grantPrefix, memberPrefix); user != ""; user = p.nextID(ctx, grantPrefix, memberPrefix) {
+		member := p.take(memberPrefix, user)(ctx)
+		if found := a.compareMember(ctx, owner, user, member, p.take(grantPrefix, user)); len(found) > 0 {
+			a.confirm(ctx, memberRounds, memberPause, func() []Finding {
+				key := owner.membershipKey(user)
+				return a.compareMember(ctx, owner, user, a.get(ctx, key), a.itemsOf(key.PK, table.GrantsOf(user)))
+			})
 		}
 	}
 }
 
-// examineMember reads one user's grants by themselves until nothing looks wrong, and reports what remains.
-func (a *Audit) examineMember(ctx context.Context, of owner, user string) {
-	a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-		key := of.membership(user)
-		return a.member(ctx, of, user, a.get(ctx, key), a.itemsOf(key.PK, table.GrantsOf(user)))
-	})
-}
-
-// member compares one membership with the user's grants, which are read after it, in the order of their numbers. It
-// reads all of them.
-func (a *Audit) member(ctx context.Context, of owner, user string, stored attributes, grants items) (found []Finding) {
+// compareMember compares a membership with the user's grants once. It consumes the grants, which must be read after the
+// membership.
+func (a *Audit) compareMember(ctx context.Context, owner owner, user string, stored attributes, grants items) (
+	found []Finding,
+) {
 	m, ok := as[membership](stored)
 	readable := ok || len(stored) == 0
-	var newest, shown, unshown grant // shown has the membership's number, unshown is the first one after it
+	var newest, shown, unshown grant // shown has the membership's number; unshown is the first later grant
 	for item := range grants.all(ctx) {
-		number := of.number(keyOf(item))
-		g, can := as[grant](item)
-		readable = readable && can
-		if missing := newest.number + 1; missing < number { // one finding for a gap, by its first number
-			found = append(found, Finding{GrantMissing, of.grant(user, missing), "", absent,
-				"a grant: there is one of number " + strconv.FormatInt(number, 10)})
-		}
+		number := owner.grantNumber(keyOf(item))
+		g, ok := as[grant](item)
+		readable = readable && ok
+		found = append(found, gap(GrantMissing, "grant", newest.number, number, func(n int64) table.Key {
+			return owner.grantKey(user, n)
+		})...)
 		newest = g
 		if number == m.number {
 			shown = g
@@ -86,7 +81,7 @@ func (a *Audit) member(ctx context.Context, of owner, user string, stored attrib
 	if !readable {
 		return nil // the scan reports it
 	}
-	key, is, ought := of.membership(user), absent, absent
+	key, is, ought := owner.membershipKey(user), absent, absent
 	if ok {
 		is = roleText(m.number, m.role)
 	}

@@ -8,69 +8,71 @@ import (
 
 // nextSegment reads the next segment, if there is one.
 func (c *comparison) nextSegment(ctx context.Context) {
-	c.segment, c.after = nil, nil
+	c.segment, c.segmentStart = nil, nil
 	if item := c.pair.segments(ctx); item != nil {
 		if s, ok := as[segment](item); ok {
-			c.segment, c.closed = &s, true
+			c.segment, c.hasSegment = &s, true
 		} else {
 			c.unreadable = true
 		}
 	}
 }
 
-// closeSegment compares a segment whose end is reached with its postings, and its beginning with the end of the one
+// closeSegment compares the segment that ends here with its postings, and its beginning with the end of the segment
 // before.
 func (c *comparison) closeSegment() {
 	s, end := *c.segment, c.here()
-	key := table.SegmentKey(c.of.id, c.asset, s.through)
+	key := table.SegmentKey(c.account.id, c.asset, s.through)
 	if base := c.balance.base.through; c.balance.version > 0 && s.through > base {
-		c.found(SegmentWrong, key, "", s.String(), "no segment: the base ends at "+quoted(base), wrong, false)
+		c.addIssue(SegmentWrong, key, "", s.String(), "no segment: the base ends at "+quoted(base), wrong, false)
 		return
 	}
-	stretch := end.minus(c.chain)
+	sums := end.minus(c.previousEnd)
 	switch {
-	case s.after == c.chain.all.through:
-		c.judgeSegment(key, s, stretch)
-	case s.after < c.chain.all.through, s.fold.sameFigures(stretch.all):
-		c.torn = true
-		c.found(SegmentWrong, key, table.AttrAfter, quoted(s.after), quoted(c.chain.all.through), wrong, false)
+	case s.after == c.previousEnd.all.through:
+		c.judgeSegment(key, s, sums)
+	case s.after < c.previousEnd.all.through, s.fold.sameSums(sums.all):
+		c.isSegmentWrong = true
+		c.addIssue(SegmentWrong, key, table.AttrAfter, quoted(s.after), quoted(c.previousEnd.all.through), wrong, false)
 	default:
-		missing := c.after.minus(c.chain)
+		missing := c.segmentStart.minus(c.previousEnd)
 		missing.all.through = s.after
 		c.noSegment(missing)
-		c.judgeSegment(key, s, end.minus(*c.after))
+		c.judgeSegment(key, s, end.minus(*c.segmentStart))
 	}
-	c.chain = *end
-	c.chain.all.through = s.through
+	c.previousEnd = *end
+	c.previousEnd.all.through = s.through
 }
 
-// minus returns the sums since q.
-func (p *place) minus(q place) place { return place{p.all.minus(q.all), p.young.minus(q.young)} }
+// minus returns the sums since an earlier checkpoint.
+func (p *checkpoint) minus(q checkpoint) checkpoint {
+	return checkpoint{p.all.minus(q.all), p.young.minus(q.young)}
+}
 
-// judgeSegment compares a segment with the sums of the postings in its stretch.
-func (c *comparison) judgeSegment(key table.Key, s segment, stretch place) {
+// judgeSegment compares a segment with the sums of its postings.
+func (c *comparison) judgeSegment(key table.Key, s segment, sums checkpoint) {
 	if c.mayEnd(s.through) {
-		stretch.all.through = s.through
+		sums.all.through = s.through
 	}
-	found := judge(s.fold, stretch.all, stretch.young)
+	found := judge(s.fold, sums.all, sums.young)
 	if found == right {
 		return
 	}
-	c.torn = true
-	c.found(segmentCodes[found], key, "", s.String(), stretch.all.String(), found, found >= wrong)
+	c.isSegmentWrong = true
+	c.addIssue(segmentCodes[found], key, "", s.String(), sums.all.String(), found, found >= wrong)
 }
 
-// noSegment adds an issue for a stretch without a segment.
-func (c *comparison) noSegment(stretch place) {
-	c.torn = true
-	c.found(SegmentMissing, table.SegmentKey(c.of.id, c.asset, stretch.all.through), "", absent, stretch.all.String(),
-		wrong, false)
+// noSegment adds an issue for postings that no segment counts. sums are those of the missing segment.
+func (c *comparison) noSegment(sums checkpoint) {
+	c.isSegmentWrong = true
+	c.addIssue(SegmentMissing, table.SegmentKey(c.account.id, c.asset, sums.all.through), "", absent,
+		sums.all.String(), wrong, false)
 }
 
-// judgeBase checks that the segments reach up to the base.
+// judgeBase checks that the segments reach the end of the base.
 func (c *comparison) judgeBase() {
-	if c.chain.all.through < c.balance.base.through {
-		missing := c.cuts[0].at.minus(c.chain)
+	if c.previousEnd.all.through < c.balance.base.through {
+		missing := c.folds[0].actual.minus(c.previousEnd)
 		missing.all.through = c.balance.base.through
 		c.noSegment(missing)
 	}

@@ -8,19 +8,19 @@ import (
 	"ledger.example/internal/table"
 )
 
-// stream reads the items of a stretch in order, a page at a time. It is for one goroutine.
+// stream reads the items of a key range in order, a page at a time. It is not safe for concurrent use.
 type stream struct {
-	audit *Audit
-	of    stretch
-	items []attributes // read, and not consumed
-	from  attributes   // where the next page begins
-	begun bool         // a page was read; if from is empty, it was the last one
+	audit  *Audit
+	source keyRange
+	items  []attributes // read and not consumed yet
+	from   attributes   // where the next page begins
+	begun  bool         // a page was read; if from is empty, it was the last one
 }
 
-// peek returns the next item without consuming it, nil at the end.
+// peek returns the next item without consuming it, or nil at the end.
 func (s *stream) peek(ctx context.Context) attributes {
 	for len(s.items) == 0 && (!s.begun || len(s.from) > 0) {
-		s.items, s.from = s.audit.page(ctx, s.of, s.from)
+		s.items, s.from = s.audit.page(ctx, s.source, s.from)
 		s.begun = true
 	}
 	if len(s.items) == 0 {
@@ -29,7 +29,7 @@ func (s *stream) peek(ctx context.Context) attributes {
 	return s.items[0]
 }
 
-// next consumes the next item, nil at the end. It is an items.
+// next consumes the next item. It returns nil at the end.
 func (s *stream) next(ctx context.Context) attributes {
 	item := s.peek(ctx)
 	if item != nil {
@@ -38,13 +38,13 @@ func (s *stream) next(ctx context.Context) attributes {
 	return item
 }
 
-// itemsOf reads the items of a stretch in order.
+// itemsOf reads items of one partition in order.
 func (a *Audit) itemsOf(partition string, within table.Range) items {
-	s := &stream{audit: a, of: stretch{partition: partition, within: within}}
+	s := &stream{audit: a, source: keyRange{partition: partition, bounds: within}}
 	return s.next
 }
 
-// items consumes one item a call, and returns nil at the end.
+// items consumes one item per call. It returns nil at the end.
 type items func(context.Context) attributes
 
 // all iterates over the rest of the items.
@@ -56,13 +56,13 @@ func (next items) all(ctx context.Context) iter.Seq[attributes] {
 	}
 }
 
-// family is a stream of the items in a partition whose sort keys have the same prefix. An id follows the prefix.
+// family is a stream of the items in a partition whose sort keys have the same prefix. In these keys an id follows.
 type family struct {
 	prefix string
 	stream
 }
 
-// peekID returns the id of the next item, "" at the end.
+// peekID returns the id of the next item, or "" at the end.
 func (f *family) peekID(ctx context.Context) string {
 	item := f.peek(ctx)
 	id, _, _ := strings.Cut(strings.TrimPrefix(textOf(item[table.AttrSK]), f.prefix), "#")
@@ -79,43 +79,42 @@ func (f *family) take(id string) items {
 	}
 }
 
-// Prefixes of sort keys in an account's partition: of the families by asset, and of those by user.
+// Prefixes of the sort keys in an account's partition, one per family.
 var (
-	balances = table.BalanceKey("", "").SK
-	segments = strings.TrimSuffix(table.SegmentKey("", "", "").SK, "#")
-	postings = table.PostingPrefix
-	guards   = table.SpendKey("", "").SK
-	grants   = table.GrantPrefix
-	changes  = table.ChangesBefore(0).From
-	members  = table.MembersPrefix
+	balancePrefix = table.BalanceKey("", "").SK
+	segmentPrefix = strings.TrimSuffix(table.SegmentKey("", "", "").SK, "#")
+	postingPrefix = table.PostingPrefix
+	guardPrefix   = table.SpendKey("", "").SK
+	grantPrefix   = table.GrantPrefix
+	changePrefix  = table.ChangesBefore(0).From
+	memberPrefix  = table.MembersPrefix
 
-	groupings = table.GroupsPrefix
-	places    = table.GroupedRange("").From
+	groupingPrefix = table.GroupsPrefix
+	placePrefix    = table.GroupedRange("").From
 )
 
 // last sorts after every id.
-const last = "~"
+const afterIDs = "~"
 
-// partition is an account's items: the summary, what the account is now, and the others by the prefixes of their
-// families.
+// partition has the items of an account: the summary, the current account, and all others in families by prefix.
 type partition struct {
 	summary, current attributes
 	families         map[string]*family
 }
 
-// open reads an account's partition. Most accounts fit into one page. Of the others each family is read by itself,
-// balances first: postings that are read after a balance can only be more than it counts.
-func (a *Audit) open(ctx context.Context, account string) partition {
+// readPartition reads an account's partition. Most accounts fit into one page. In larger accounts each family is a
+// query of its own. Callers read balances before postings, so a balance cannot count a posting that is not found.
+func (a *Audit) readPartition(ctx context.Context, account string) partition {
 	summary := table.SummaryKey(account)
-	page, more := a.page(ctx, stretch{partition: summary.PK, within: table.Range{From: "!", To: last}}, nil)
-	whole := len(more) == 0
+	page, more := a.page(ctx, keyRange{partition: summary.PK, bounds: table.Range{From: "!", To: afterIDs}}, nil)
+	fitsOnePage := len(more) == 0
 	p := partition{families: make(map[string]*family)}
-	for _, prefix := range []string{changes, balances, segments, postings, guards, grants, members,
-		places, groupings} {
-		p.families[prefix] = &family{prefix, stream{audit: a, begun: whole, of: stretch{partition: summary.PK,
-			within: table.Range{From: prefix, To: prefix + last}, figures: prefix == postings}}}
+	for _, prefix := range []string{changePrefix, balancePrefix, segmentPrefix, postingPrefix, guardPrefix, grantPrefix,
+		memberPrefix, placePrefix, groupingPrefix} {
+		p.families[prefix] = a.family(summary.PK, prefix)
+		p.families[prefix].begun = fitsOnePage
 	}
-	if !whole {
+	if !fitsOnePage {
 		p.summary, p.current = a.get(ctx, summary), a.get(ctx, table.CurrentKey(account))
 		return p
 	}
@@ -135,12 +134,17 @@ func (a *Audit) open(ctx context.Context, account string) partition {
 	return p
 }
 
+// family returns a stream of the items of one family. Of postings it reads only the attributes that a fold needs.
+func (a *Audit) family(partition, prefix string) *family {
+	return &family{prefix, stream{audit: a, source: keyRange{partition: partition,
+		bounds: table.Range{From: prefix, To: prefix + afterIDs}, amountsOnly: prefix == postingPrefix}}}
+}
+
 // take returns the items of one id in a family.
 func (p partition) take(prefix, id string) items { return p.families[prefix].take(id) }
 
-// least returns the least of the next ids of some families, "" when all are at their end. It reads the families in the
-// given order.
-func (p partition) least(ctx context.Context, prefixes ...string) (id string) {
+// nextID returns the lowest next id of some families, or "" if all are at their end. It reads them in the given order.
+func (p partition) nextID(ctx context.Context, prefixes ...string) (id string) {
 	for _, prefix := range prefixes {
 		if next := p.families[prefix].peekID(ctx); id == "" || next != "" && next < id {
 			id = next

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,21 +18,20 @@ import (
 )
 
 const (
-	// pageItems bounds a page, so that little is held at a time. DynamoDB also cuts pages at 1 MB.
+	// pageItems bounds the memory for a page. DynamoDB also ends a page at 1 MB.
 	pageItems = 500
-	// attempts is how often one request is sent, beside the client's own retries: in all for about ten seconds.
+	// attempts bounds the attempts per request, for about ten seconds. The client's own retries come on top.
 	attempts     = 7
 	firstBackoff = 150 * time.Millisecond // doubles with each attempt
 )
 
-// transient are the errors after which a read may succeed later: those that the SDK retries, and conflicts of
-// transactional reads.
+// transient decides which errors are retried: those that the SDK retries, and conflicts of transactional reads.
 var transient = retry.AddWithErrorCodes(retry.NewStandard(), "TransactionCanceledException",
 	"TransactionConflictException")
 
-// request sends a request within the rate limit, and repeats it after transient errors. used returns the consumed
-// capacity of a reply. A request that fails ends the audit, and its reply is empty. All reads of the audit go through
-// here. what names the request in an error.
+// request sends a read within the rate limit, and retries it after transient errors. All reads of the audit go through
+// it. If the read fails, request ends the audit and returns an empty reply. what names the request in the error. used
+// returns the consumed capacity of a reply.
 func request[In, Out any](ctx context.Context, a *Audit, what string,
 	send func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In,
 	used func(*Out) *types.ConsumedCapacity,
@@ -53,7 +51,7 @@ func request[In, Out any](ctx context.Context, a *Audit, what string,
 	return new(Out)
 }
 
-// scan passes every item of the table to check, which is called concurrently.
+// scan passes every item of the table to check. It calls check concurrently.
 func (a *Audit) scan(ctx context.Context, check func(context.Context, attributes)) {
 	var segments sync.WaitGroup
 	for i := range a.Segments {
@@ -76,25 +74,25 @@ func (a *Audit) scan(ctx context.Context, check func(context.Context, attributes
 	segments.Wait()
 }
 
-// stretch is a range of items of one partition, in the order of their keys.
-type stretch struct {
-	partition string
-	within    table.Range
-	figures   bool // of postings: only the attributes that a fold needs
+// keyRange is a range of items of one partition.
+type keyRange struct {
+	partition   string
+	bounds      table.Range
+	amountsOnly bool // of postings: only the attributes that a fold needs
 }
 
-// page reads one page of a stretch. more is where the next page begins, empty at the end.
-func (a *Audit) page(ctx context.Context, s stretch, from attributes) (items []attributes, more attributes) {
+// page reads one page of a key range. more is where the next page begins, empty at the end.
+func (a *Audit) page(ctx context.Context, s keyRange, from attributes) (items []attributes, more attributes) {
 	in := &dynamodb.QueryInput{
 		TableName: &a.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageItems), ExclusiveStartKey: from,
 		KeyConditionExpression: aws.String(
 			table.AttrPK + " = :partition AND " + table.AttrSK + " BETWEEN :from AND :to"),
 		ExpressionAttributeValues: attributes{
-			":partition": stringOf(s.partition), ":from": stringOf(s.within.From), ":to": stringOf(s.within.To),
+			":partition": stringOf(s.partition), ":from": stringOf(s.bounds.From), ":to": stringOf(s.bounds.To),
 		},
 		ReturnConsumedCapacity: a.limiter.capacity(),
 	}
-	if s.figures {
+	if s.amountsOnly {
 		names := make(map[string]string)
 		for _, name := range [...]string{table.AttrPK, table.AttrSK, table.AttrType, fieldQuantity, fieldCost,
 			fieldPending, fieldPhase, fieldKind} {
@@ -108,7 +106,7 @@ func (a *Audit) page(ctx context.Context, s stretch, from attributes) (items []a
 	return out.Items, out.LastEvaluatedKey
 }
 
-// get reads one item, nil if it is absent.
+// get reads one item. It returns nil if there is none.
 func (a *Audit) get(ctx context.Context, k table.Key) attributes {
 	in := &dynamodb.GetItemInput{
 		TableName: &a.Table, Key: itemKey(k), ConsistentRead: aws.Bool(true),
@@ -118,14 +116,14 @@ func (a *Audit) get(ctx context.Context, k table.Key) attributes {
 		func(out *dynamodb.GetItemOutput) *types.ConsumedCapacity { return out.ConsumedCapacity }).Item
 }
 
-// getTogether reads at most table.TransactionActions items at one instant. Absent ones are empty.
+// getTogether reads at most table.TransactionActions items in one transaction. It returns nil for missing items.
 func (a *Audit) getTogether(ctx context.Context, keys []table.Key) []attributes {
 	in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a.limiter.capacity()}
 	for _, k := range keys {
 		in.TransactItems = append(in.TransactItems,
 			types.TransactGetItem{Get: &types.Get{TableName: &a.Table, Key: itemKey(k)}})
 	}
-	out := request(ctx, a, "read "+keys[0].PK+" and others", a.Store.TransactGetItems, in,
+	out := request(ctx, a, "read "+keys[0].PK+" and other partitions", a.Store.TransactGetItems, in,
 		func(out *dynamodb.TransactGetItemsOutput) *types.ConsumedCapacity {
 			if len(out.ConsumedCapacity) == 0 {
 				return nil
@@ -134,7 +132,7 @@ func (a *Audit) getTogether(ctx context.Context, keys []table.Key) []attributes 
 		})
 	items := make([]attributes, len(keys))
 	if len(out.Responses) != len(keys) {
-		a.fail(errors.New("the store answered for other items than it was asked for"))
+		a.fail(fmt.Errorf("TransactGetItems returned %d items instead of %d", len(out.Responses), len(keys)))
 		return items
 	}
 	for i, response := range out.Responses {
@@ -149,9 +147,9 @@ func itemKey(k table.Key) attributes {
 
 func stringOf(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// limiter keeps the reads within a rate. It is safe for concurrent use.
+// limiter limits the rate of the reads. It is safe for concurrent use.
 type limiter struct {
-	rate  float64 // read units a second; 0: no limit
+	rate  float64 // read units per second; 0: no limit
 	now   func() time.Time
 	pause func(context.Context, time.Duration)
 
@@ -159,7 +157,7 @@ type limiter struct {
 	free time.Time // when the rate allows the next request
 }
 
-// capacity has the store return the units that a request consumed, if they are needed.
+// capacity makes the store return the consumed units if there is a rate limit.
 func (l *limiter) capacity() types.ReturnConsumedCapacity {
 	if l.rate <= 0 {
 		return ""
@@ -167,7 +165,7 @@ func (l *limiter) capacity() types.ReturnConsumedCapacity {
 	return types.ReturnConsumedCapacityTotal
 }
 
-// wait returns when the rate allows another request. ok is false if the audit has ended.
+// wait blocks until the rate allows another request. ok is false if the audit has ended.
 func (l *limiter) wait(ctx context.Context) (ok bool) {
 	if l.rate > 0 {
 		l.mu.Lock()
@@ -180,7 +178,7 @@ func (l *limiter) wait(ctx context.Context) (ok bool) {
 	return ctx.Err() == nil
 }
 
-// use counts what a request consumed; one unit if the store does not return it.
+// use counts the consumed units of a request: one if the store did not return them.
 func (l *limiter) use(c *types.ConsumedCapacity) {
 	if l.rate <= 0 {
 		return
@@ -197,7 +195,7 @@ func (l *limiter) use(c *types.ConsumedCapacity) {
 	l.free = l.free.Add(time.Duration(units / l.rate * float64(time.Second)))
 }
 
-// pause sleeps for d. It returns early, with an error, if the context ends.
+// pause sleeps for d. If the context ends before, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -12,13 +13,13 @@ import (
 // Code names a kind of finding. Codes never change.
 type Code string
 
-// CodeMeaning is a code with what it means.
+// CodeMeaning is a code and its meaning.
 type CodeMeaning struct {
 	Code    Code
 	Meaning string
 }
 
-// codes are all codes in the order of this file. newCode adds to them while the package is initialized.
+// codes has all codes in the order of this file. newCode appends to it while the package is initialized.
 var codes []CodeMeaning
 
 func newCode(code Code, meaning string) Code {
@@ -29,62 +30,63 @@ func newCode(code Code, meaning string) Code {
 // Codes returns all codes with their meanings, in the order of this file.
 func Codes() []CodeMeaning { return slices.Clone(codes) }
 
-// The codes: of single items, of transactions and definitions, and of projections, guards, groups and grants.
+// The codes: single items first, then transactions and definitions, then projections, guards, groups and grants.
 var (
-	UnknownItem      = newCode("unknown_item", "an item whose key or type the ledger does not have")
-	UnknownAttribute = newCode("unknown_attribute", "an attribute that such an item does not have")
-	MissingAttribute = newCode("missing_attribute", "an attribute that such an item must have")
+	UnknownItem      = newCode("unknown_item", "an item with a key or a type that the ledger does not use")
+	UnknownAttribute = newCode("unknown_attribute", "an attribute that items of this type do not have")
+	MissingAttribute = newCode("missing_attribute", "an item without an attribute that its type must have")
 	WrongType        = newCode("wrong_type", "an attribute of the wrong type")
 	WrongValue       = newCode("wrong_value", "a value that is out of range or not in canonical form")
-	WrongKey         = newCode("wrong_key", "keys, index keys included, that differ from the item's own fields")
+	WrongKey         = newCode("wrong_key", "a key or an index key that does not match the item's attributes")
 	ChecksumDiffers  = newCode("checksum_differs", "an event that does not match its checksum: it was altered")
 	ChecksumMissing  = newCode("checksum_missing",
-		"an event without a checksum, though its age or its transaction shows that it had one")
+		"an event without a checksum, although its age or its transaction shows that it had one")
 
 	TransactionUnbalanced = newCode("transaction_unbalanced",
 		"a transaction, or an end of a hold, whose quantities or costs of an asset do not sum to zero")
-	TransactionShape        = newCode("transaction_shape", "legs that no request of this kind can produce")
+	TransactionShape        = newCode("transaction_shape", "a transaction that no request of its kind can produce")
 	FingerprintDiffers      = newCode("fingerprint_differs", "a header whose fingerprint does not match its request")
 	TransactionClaimsOthers = newCode("transaction_claims_others",
-		"a header whose legs are the postings of another transaction")
-	PostingMissing            = newCode("posting_missing", "a header's leg without its posting")
+		"a header whose legs have the ids of another transaction's postings")
+	PostingMissing            = newCode("posting_missing", "a leg of a header or of an end without its posting")
 	PostingDiffers            = newCode("posting_differs", "a posting that differs from its header")
-	PostingWithoutTransaction = newCode("posting_without_transaction", "a posting that is in no header")
-	PostingWithoutEnd         = newCode("posting_without_end", "a posting that ends a hold of which no end is stored")
-	EndWithoutHold            = newCode("end_without_hold", "an end of a transaction that is no hold, or does not exist")
-	EndWrong                  = newCode("end_wrong",
-		"an end that its hold cannot have: other legs, more than was held, another sign, or another time")
+	PostingWithoutTransaction = newCode("posting_without_transaction",
+		"a posting that is not a leg of the transaction it names")
+	PostingWithoutEnd = newCode("posting_without_end", "a posting that ends a hold, although no end of it is stored")
+	EndWithoutHold    = newCode("end_without_hold",
+		"an end of a hold whose transaction is not a hold, or does not exist")
+	EndWrong = newCode("end_wrong",
+		"an end that does not fit its hold: other legs, a larger amount, another sign, or an impossible time")
 	ReversalMissing    = newCode("reversal_missing", "a gap in the numbers of a transaction's reversals")
 	ReversalWrong      = newCode("reversal_wrong", "a reversal that differs from its reversing transaction")
-	ReversalExceeds    = newCode("reversal_exceeds", "reversals that took back more than was posted")
+	ReversalExceeds    = newCode("reversal_exceeds", "reversals that add up to more than was posted")
 	ReversalUnrecorded = newCode("reversal_unrecorded",
-		"a reversing transaction that is not among the reversals of what it reverses")
-	AssetUnbalanced = newCode("asset_unbalanced",
-		"an asset whose postings, over the whole ledger, do not sum to zero")
+		"a reversing transaction that is missing from the reversals of the other transaction")
+	AssetUnbalanced     = newCode("asset_unbalanced", "an asset whose postings in the whole ledger do not sum to zero")
 	AssetMissing        = newCode("asset_missing", "an asset that is used but was never registered")
 	AccountMissing      = newCode("account_missing", "an account that has items but was never opened")
-	CostWithoutCurrency = newCode("cost_without_currency", "a cost in an asset that has no currency")
+	CostWithoutCurrency = newCode("cost_without_currency", "a leg with a cost, whose asset has no currency")
 
 	BalanceWrong      = newCode("balance_wrong", "a balance that is not the sum of its postings")
-	BalanceCountsMore = newCode("balance_counts_more", "a balance that counts more postings than exist")
+	BalanceCountsMore = newCode("balance_counts_more", "a balance that counts more postings than are stored")
 	BalanceLost       = newCode("balance_lost", "postings whose balance was deleted")
-	BalanceBehind     = newCode("balance_behind", "a balance that has not counted settled postings")
+	BalanceBehind     = newCode("balance_behind", "a balance that does not count all settled postings")
 	SegmentWrong      = newCode("segment_wrong",
-		"a segment that is not the sum of its postings, or is not adjacent to the one before")
-	SegmentCountsMore = newCode("segment_counts_more", "a segment that counts more postings than exist")
-	SegmentBehind     = newCode("segment_behind", "a segment that has not counted settled postings")
-	SegmentMissing    = newCode("segment_missing", "postings below a balance's base that are in no segment")
+		"a segment that is not the sum of its postings, or does not begin where the one before ends")
+	SegmentCountsMore = newCode("segment_counts_more", "a segment that counts more postings than are stored")
+	SegmentBehind     = newCode("segment_behind", "a segment that does not count all settled postings")
+	SegmentMissing    = newCode("segment_missing", "postings below a balance's base that no segment counts")
 	SummaryWrong      = newCode("summary_wrong", "a summary that does not match its account's balances")
 	GuardWrong        = newCode("guard_wrong", "a guard that is not the sum of the debits of its account and asset")
-	GuardUnexpected   = newCode("guard_unexpected", "a guard of an account that has no limit or never spent")
-	GuardBehind       = newCode("guard_behind", "a guard that was not told of the newest change of its account")
-	Overdrawn         = newCode("overdrawn", "an account below every limit that it ever had")
+	GuardUnexpected   = newCode("guard_unexpected", "a guard of an account that has no limit or had no debit")
+	GuardBehind       = newCode("guard_behind", "a guard without the newest version of its account")
+	Overdrawn         = newCode("overdrawn", "an account below its limit, even below the lowest it ever had")
 
 	ChangeMissing    = newCode("change_missing", "a gap in the numbers of an account's changes")
 	ChangeImpossible = newCode("change_impossible",
-		"a change of a closed account, or one that gives an account a limit or takes its limit away")
+		"a change of a closed account, or a change between an unlimited and a limited account")
 	AccountCurrentWrong = newCode("account_current_wrong",
-		"what an account is now, which differs from its newest change")
+		"a copy of an account's newest change that differs from that change")
 	DebitAfterClose = newCode("debit_after_close", "a debit of an account after it was closed")
 	ClosedNotEmpty  = newCode("closed_not_empty", "an account that was closed with a balance or an open hold")
 
@@ -92,7 +94,7 @@ var (
 	HoldEntryBehind = newCode("hold_entry_behind",
 		"an entry in a list of holds that is missing, or does not show the hold's end")
 	HoldEntryWithoutHold = newCode("hold_entry_without_hold",
-		"an entry in a list of holds, of a hold or of an end that does not exist")
+		"an entry in a list of holds whose hold or end does not exist")
 
 	GroupMissing    = newCode("group_missing", "a group that has items or accounts but was never registered")
 	GroupingMissing = newCode("grouping_missing", "a gap in the numbers of the changes of an account's groups")
@@ -100,18 +102,19 @@ var (
 		"a change of an account's groups that does not follow from the one before")
 	GroupedDiffers       = newCode("grouped_differs", "a place in a group that differs from the change with its number")
 	GroupedWithoutChange = newCode("grouped_without_change", "a place in a group whose change does not exist")
-	GroupedBehind        = newCode("grouped_behind", "a place in a group that does not show the newest change of it")
+	GroupedBehind        = newCode("grouped_behind", "a place in a group that does not show its newest change")
 
 	ListEntryBehind = newCode("list_entry_behind",
-		"a transaction that is not in the list by time, or not in that of an indexed key that it has: one that was "+
-			"indexed later is complete only after a rebuild")
-	ListEntryWrong              = newCode("list_entry_wrong", "an entry in a list of transactions that does not show a hold as one")
+		"a transaction that is missing from the list by time, or from the list of an indexed key that it has: "+
+			"the list of a key that was indexed later is complete only after a rebuild")
+	ListEntryWrong = newCode("list_entry_wrong",
+		"an entry in a list of transactions that shows a hold as none, or the reverse")
 	ListEntryWithoutTransaction = newCode("list_entry_without_transaction",
-		"an entry in a list of transactions, of one that does not exist, or that does not belong there")
-	JournalBehind   = newCode("journal_behind", "a transaction, or an end of a hold, that is not in the journal")
-	JournalWrong    = newCode("journal_wrong", "an entry in the journal of what did not happen, or not then")
+		"an entry in a list of transactions whose transaction does not exist, or belongs in another list")
+	JournalBehind   = newCode("journal_behind", "a transaction, or an end of a hold, that is missing from the journal")
+	JournalWrong    = newCode("journal_wrong", "an entry in the journal whose event does not exist or has another time")
 	ListsIncomplete = newCode("lists_incomplete",
-		"more entries of lists or of the journal missing, or wrong, than can be named")
+		"so many missing or wrong entries in lists or in the journal that the report names only some of them")
 
 	GrantMissing           = newCode("grant_missing", "a gap in the numbers of a user's grants")
 	MembershipDiffers      = newCode("membership_differs", "a membership that differs from the grant with its number")
@@ -119,7 +122,7 @@ var (
 	MembershipBehind       = newCode("membership_behind", "a membership that shows a grant older than the newest")
 )
 
-// Finding is one defect: the item, what is stored there, and what is right by recomputation.
+// Finding is one defect: the item, the stored value, and the value that the audit computed from the events.
 type Finding struct {
 	Code       Code
 	Key        table.Key
@@ -128,30 +131,38 @@ type Finding struct {
 	Recomputed string
 }
 
-// compare orders findings by their items.
+// gap returns a finding if numbers between newest and number are missing. It names the first of them.
+func gap(code Code, what string, newest, number int64, key func(number int64) table.Key) []Finding {
+	if newest+1 >= number {
+		return nil
+	}
+	return []Finding{{code, key(newest + 1), "", absent, fmt.Sprintf("a %s, because number %d exists", what, number)}}
+}
+
+// compare orders findings by key, then by code and attribute.
 func (f Finding) compare(g Finding) int {
 	return cmp.Or(cmp.Compare(f.Key.PK, g.Key.PK), cmp.Compare(f.Key.SK, g.Key.SK), cmp.Compare(f.Code, g.Code),
 		cmp.Compare(f.Attribute, g.Attribute))
 }
 
-// count adds to the report in the making.
+// count updates the draft of the report. It is safe for concurrent use.
 func (a *Audit) count(add func(*Report)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	add(&a.made)
+	add(&a.draft)
 }
 
-// soFar returns a copy of the report in the making, with sorted findings.
-func (a *Audit) soFar() Report {
+// result returns a copy of the draft, with sorted findings.
+func (a *Audit) result() Report {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	report := a.made
+	report := a.draft
 	report.ByCode, report.ByKind = maps.Clone(report.ByCode), maps.Clone(report.ByKind)
 	report.Findings = slices.SortedFunc(slices.Values(report.Findings), Finding.compare)
 	return report
 }
 
-// report adds findings. It adds none after the audit has failed: a failed read may be their cause.
+// report adds findings. After the audit has ended it adds none, because a failed read may be their cause.
 func (a *Audit) report(ctx context.Context, findings ...Finding) {
 	if len(findings) == 0 || ctx.Err() != nil {
 		return
@@ -167,5 +178,5 @@ func (a *Audit) report(ctx context.Context, findings ...Finding) {
 	})
 }
 
-// noteUnsettled counts a balance or a summary that kept changing.
+// noteUnsettled counts a projection that kept changing.
 func (a *Audit) noteUnsettled() { a.count(func(r *Report) { r.Unsettled++ }) }

@@ -10,20 +10,20 @@ import (
 	"ledger.example/internal/table"
 )
 
-// life is a transaction, and if it is a hold, how it ended.
-type life struct {
+// lifecycle is a transaction and, if it is a hold, its end.
+type lifecycle struct {
 	header
 	exists bool
 	end    *outcome // nil: it has not ended
 
-	// unreadable: the header or the end cannot be read, or they do not fit. Then there is nothing to compare with, and
-	// the scan reports them.
+	// unreadable: the header or the end is unusable, or they have different numbers of legs. Then there is nothing to
+	// compare with. The scan reports them.
 	unreadable bool
 }
 
-// life reads a transaction.
-func (a *Audit) life(ctx context.Context, id string) life {
-	l := a.begun(ctx, id)
+// readLifecycle reads a transaction and its end.
+func (a *Audit) readLifecycle(ctx context.Context, id string) lifecycle {
+	l := a.readHeader(ctx, id)
 	if !l.isHold() {
 		return l
 	}
@@ -35,8 +35,8 @@ func (a *Audit) life(ctx context.Context, id string) life {
 	return l
 }
 
-// begun reads a transaction without its end.
-func (a *Audit) begun(ctx context.Context, id string) (l life) {
+// readHeader reads a transaction without its end.
+func (a *Audit) readHeader(ctx context.Context, id string) (l lifecycle) {
 	item := a.get(ctx, table.TransactionKey(id))
 	if l.header, l.exists = as[header](item); !l.exists {
 		l.id, l.unreadable = id, len(item) > 0
@@ -44,22 +44,22 @@ func (a *Audit) begun(ctx context.Context, id string) (l life) {
 	return l
 }
 
-// lifeOf reads the transaction that says how old an item is, if the item does not say it: of an end its hold, of a
-// reversal the reversing transaction, of an entry by expiry its hold.
-func (a *Audit) lifeOf(ctx context.Context, value any) (l life) {
+// lifecycleOf reads the transaction that an item needs for its comparison: the hold of an end or of an entry by expiry,
+// or the reversing transaction of a reversal. For other items it reads nothing.
+func (a *Audit) lifecycleOf(ctx context.Context, value any) (l lifecycle) {
 	switch v := value.(type) {
 	case outcome:
-		l = a.begun(ctx, v.hold)
+		l = a.readHeader(ctx, v.hold)
 		l.end = &v
 	case reversed:
-		l = a.begun(ctx, v.by)
+		l = a.readHeader(ctx, v.by)
 	case openHold:
-		l = a.life(ctx, v.hold)
+		l = a.readLifecycle(ctx, v.hold)
 	}
 	return l
 }
 
-// postings returns what the items of the legs must contain.
+// postings returns the postings that a header must have.
 func (h header) postings() []posting {
 	all := make([]posting, len(h.legs))
 	for i, leg := range h.legs {
@@ -74,8 +74,8 @@ func (h header) postings() []posting {
 	return all
 }
 
-// endPostings returns what the items of the end's legs must contain: nothing if it has none that fit the hold.
-func (l life) endPostings() []posting {
+// endPostings returns the postings that an end must have: none without an end whose legs fit the hold.
+func (l lifecycle) endPostings() []posting {
 	if !l.isHold() || l.end == nil || len(l.end.legs) != len(l.legs) {
 		return nil
 	}
@@ -88,9 +88,8 @@ func (l life) endPostings() []posting {
 	return all
 }
 
-// posted returns the legs that were posted: of a hold what was captured. Of an open hold, and of one that was given
-// back, there are none.
-func (l life) posted() []leg {
+// posted returns the legs that were posted: of a captured hold the legs of its end, of any other hold none.
+func (l lifecycle) posted() []leg {
 	switch {
 	case !l.isHold():
 		return l.legs
@@ -112,25 +111,26 @@ func (h header) accounts() (all []string) {
 	return all
 }
 
-// checkEnd checks an end by itself, and against its hold.
-func (a *Audit) checkEnd(ctx context.Context, l life, key table.Key) {
+// checkEnd checks an end and compares it with its hold.
+func (a *Audit) checkEnd(ctx context.Context, l lifecycle, key table.Key) {
 	e := l.end
 	switch {
-	case l.unreadable: // the scan reports it
-		return
+	case l.unreadable:
+		return // the scan reports it
 	case !l.isHold():
-		a.report(ctx, Finding{EndWithoutHold, key, "", e.how, "no end: there is no hold " + strconv.Quote(e.hold)})
+		a.report(ctx, Finding{EndWithoutHold, key, "", e.how, "no end: transaction " + strconv.Quote(e.hold) +
+			" is not a hold, or does not exist"})
 		return
 	}
 	a.balanced(ctx, e.legs, key)
-	if right := l.rightEnd(); right != "" {
+	if right := l.endMismatch(); right != "" {
 		a.report(ctx, Finding{EndWrong, key, fieldLegs, e.how + " at " + e.at.Format(instantForm) + ": " +
 			legsText(e.legs), right})
 	}
 }
 
-// rightEnd returns what the end should be, if it does not fit its hold, else "".
-func (l life) rightEnd() string {
+// endMismatch describes the right end, if the end does not fit its hold. Otherwise it returns "".
+func (l lifecycle) endMismatch() string {
 	e := l.end
 	if len(e.legs) != len(l.legs) {
 		return "the legs of the hold: " + legsText(l.legs)
@@ -140,47 +140,47 @@ func (l life) rightEnd() string {
 		planned := l.legs[i]
 		if leg.account != planned.account || leg.asset != planned.asset || !within(leg.quantity, planned.quantity) ||
 			!within(leg.cost, planned.cost) {
-			return "the legs of the hold, each with its sign and at most what was held: " + legsText(l.legs)
+			return "the legs of the hold, each with its sign and at most its amount: " + legsText(l.legs)
 		}
 		isNothing = isNothing && leg.quantity.Sign() == 0 && leg.cost.Sign() == 0
 	}
 	expires, _ := time.Parse(instantForm, l.expires)
 	switch last := l.legs[len(l.legs)-1].ksuid; {
 	case e.legs[0].ksuid <= last:
-		return "KSUIDs after the last of the hold, " + last
+		return "KSUIDs after the hold's last, " + last
 	case isNothing != (e.how != captured):
-		return "something in each leg that is captured, and nothing in the others"
+		return "amounts other than 0 if the hold was captured, else only 0"
 	case e.how == captured && !e.at.Before(expires):
-		return "captured before " + l.expires
+		return "captured before its expiry at " + l.expires
 	case e.how == expired && e.at.Before(expires.Add(-commandTimeout)):
-		return "expired from " + l.expires + " on"
+		return "expired at " + l.expires + " or later"
 	case l.kind == trade && len(e.legs) == 4 && (!opposite(e.legs[2].quantity, e.legs[0].cost) ||
 		e.legs[3].quantity.Cmp(e.legs[0].cost) != 0):
-		return "cash as much as the cost"
+		return "cash legs with the amount of the cost"
 	}
 	return ""
 }
 
-// overdueAfter is how long after its expiry an open hold is taken for one that nothing ends.
+// overdueAfter is how long after its expiry an open hold counts as overdue.
 const overdueAfter = 15 * time.Minute
 
-// noteOverdue counts an open hold that should have expired.
-func (a *Audit) noteOverdue(e openHold, l life) {
+// noteOverdue counts an overdue hold.
+func (a *Audit) noteOverdue(e openHold, l lifecycle) {
 	if !l.unreadable && l.isHold() && l.end == nil && e.expires < a.Now().UTC().Add(-overdueAfter).Format(instantForm) {
 		a.count(func(r *Report) { r.Overdue++ })
 	}
 }
 
-// recently remembers the last ids of a scan, which finds the items of a partition one after the other. It is safe for
-// concurrent use.
-type recently struct {
+// recentIDs remembers the last ids of a scan, which returns the items of a partition one after the other. It is safe
+// for concurrent use.
+type recentIDs struct {
 	mu   sync.Mutex
 	ids  [4 * MostSegments]string
 	next int
 }
 
-// isNew reports whether an id is none of the last, and remembers it.
-func (r *recently) isNew(id string) bool {
+// add remembers an id. It returns false if it remembered the id before.
+func (r *recentIDs) add(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, known := range r.ids {

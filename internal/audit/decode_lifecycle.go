@@ -22,7 +22,7 @@ const (
 	kindChange   = "AccountChanged"
 )
 
-// Phases of a hold's postings. All but the first end it, and are its outcomes as well.
+// Phases of a hold's postings. All but the first end the hold and are also its outcomes.
 const (
 	placed   = "placed"
 	captured = "captured"
@@ -30,17 +30,17 @@ const (
 	expired  = "expired"
 )
 
-// held is the status of a hold that has not ended, in its entries.
-const held = "held"
+// statusHeld is the status of an open hold in its entries.
+const statusHeld = "held"
 
 const (
 	reversalsMax = 1000
 	changesMax   = grantsMax
-	closed       = "closed" // the state of an account that does nothing any more
+	closed       = "closed" // the final state of an account
 )
 
-// isOfLife reports whether an event has lifeVersion.
-func (r *reader) isOfLife() bool {
+// isVersion3 reports whether an event must have version3.
+func (r *reader) isVersion3() bool {
 	switch textOf(r.item[table.AttrType]) {
 	case kindHeader:
 		return textOf(r.item[fieldKind]) == reversal || r.has(fieldRecorded)
@@ -56,39 +56,40 @@ func (r *reader) isOfLife() bool {
 	return false
 }
 
-// pending reads what a posting of a hold adds to what is pending. Of what is captured at most what was held is posted,
-// with its sign; in all other phases nothing is.
-func (r *reader) pending(of *leg) {
-	of.pending = new(big.Int)
+// pending reads the phase of a hold's posting, and its change of the pending amount. A capture posts at most the
+// held amounts, with the same signs. The other phases post nothing.
+func (r *reader) pending(l *leg) {
+	l.pending = new(big.Int)
 	if !r.has(fieldPhase) && !r.has(fieldPending) {
 		return
 	}
-	of.phase, of.pending = r.oneOf(fieldPhase, placed, captured, released, expired), r.posted(fieldPending)
-	planned := new(big.Int).Neg(of.pending)
-	isWithin := of.quantity.Sign() == 0 && of.cost.Sign() == 0 || of.phase == captured && within(of.quantity, planned)
+	l.phase, l.pending = r.oneOf(fieldPhase, placed, captured, released, expired), r.amount(fieldPending, postedDigits)
+	planned := new(big.Int).Neg(l.pending)
+	isWithin := l.quantity.Sign() == 0 && l.cost.Sign() == 0 || l.phase == captured && within(l.quantity, planned)
 	if !r.broken && !isWithin {
-		r.fault(WrongValue, fieldPending, "what was held, of which no more is posted")
+		r.fault(WrongValue, fieldPending, "the held amount; quantity and cost within it if captured, else 0")
 	}
 }
 
-// within reports whether a part is 0, or has the sign of the whole and is no more.
+// within reports whether part is between 0 and whole.
 func within(part, whole *big.Int) bool {
 	return part.Sign() == 0 || part.Sign() == whole.Sign() && part.CmpAbs(whole) <= 0
 }
 
-// endsHeld reports whether a posting ends a hold.
-func (l leg) endsHeld() bool { return l.phase == captured || l.phase == released || l.phase == expired }
+// endsHold reports whether a posting ends a hold.
+func (l leg) endsHold() bool { return l.phase == captured || l.phase == released || l.phase == expired }
 
 // holdsDebit reports whether a posting places or ends a debit of a hold.
 func (l leg) holdsDebit() bool {
-	return l.phase == placed && l.pending.Sign() < 0 || l.endsHeld() && l.pending.Sign() > 0
+	return l.phase == placed && l.pending.Sign() < 0 || l.endsHold() && l.pending.Sign() > 0
 }
 
-// outcome is how a hold ended. Its legs are the hold's with what was posted of each.
+// outcome is the event that ended a hold. Its legs are the hold's, with the amounts that were posted.
 type outcome struct {
 	event
-	hold, how, checksum string
-	legs                []leg
+	hold, checksum string
+	how            string // captured, released or expired
+	legs           []leg
 }
 
 // outcome reads the attributes of an outcome. Its time is in the KSUIDs of its legs.
@@ -104,15 +105,15 @@ func (r *reader) outcome(hold string) outcome {
 	return o
 }
 
-// reversed is what one reversal took back of a transaction.
+// reversed is the event that says which amounts of a transaction were reversed.
 type reversed struct {
 	event
 	transaction, by string // by is the id of the reversing transaction
 	number          int64
-	taken           []leg // of each leg, with its sign: only the amounts are set
+	taken           []leg // the reversed amounts of each leg, with the leg's sign; no other field is set
 }
 
-// reversal reads the attributes of a reversal. It has no time of its own.
+// reversal reads the attributes of a reversal. It has no time.
 func (r *reader) reversal(transaction string, number int64) reversed {
 	v := reversed{event: r.event("", ""), transaction: transaction, by: r.id("By")}
 	v.number = r.counted(number, reversalsMax)
@@ -127,7 +128,7 @@ func (r *reader) reversal(transaction string, number int64) reversed {
 
 const fieldTaken = "Taken"
 
-// counted reads the number of an event whose key has it, too.
+// counted reads the number of an event, which is also in its key.
 func (r *reader) counted(number, most int64) int64 {
 	n := r.integer(table.AttrNumber, 1, most)
 	if n != number && !r.broken {
@@ -136,7 +137,7 @@ func (r *reader) counted(number, most int64) int64 {
 	return n
 }
 
-// change is what an account is from one of its versions on.
+// change is the event that sets a new version of an account.
 type change struct {
 	event
 	account, state, checksum string
@@ -154,7 +155,7 @@ func (r *reader) change(account string, number int64) change {
 	return c
 }
 
-// changed reads what a change and its copy have in common.
+// changed reads the attributes that a change and its copy have in common.
 func (r *reader) changed(account string, e event) change {
 	c := change{event: e, account: account, number: r.integer(table.AttrNumber, 2, changesMax)}
 	r.same(fieldID, account)
@@ -168,25 +169,25 @@ func (r *reader) changed(account string, e event) change {
 	return c
 }
 
-// current is what an account is now: a copy of its newest change under another key, which is written again and has no
-// version.
-type current struct{ of change }
+// current is the current account: a copy of its newest change, under a key that every change overwrites. It does not
+// embed the change, because it is not an event.
+type current struct{ newest change }
 
-// current reads the attributes of such a copy. Its checksum is that of the change.
+// current reads the attributes of such a copy. It has no event version. Its checksum is that of the change.
 func (r *reader) current(account string) current {
 	r.keys("", "")
 	c := current{r.changed(account, event{})}
 	r.string(table.AttrChecksum)
 	original := maps.Clone(r.item)
 	original[table.AttrType] = stringOf(kindChange)
-	original[table.AttrEventVersion] = &types.AttributeValueMemberN{Value: strconv.Itoa(lifeVersion)}
-	if right := checksumOf(original); !r.broken && right != c.of.checksum {
+	original[table.AttrEventVersion] = &types.AttributeValueMemberN{Value: strconv.Itoa(version3)}
+	if right := checksumOf(original); !r.broken && right != c.newest.checksum {
 		r.fault(AccountCurrentWrong, table.AttrChecksum, strconv.Quote(right))
 	}
 	return c
 }
 
-// holdEntry is an account's entry of a hold. It has copies of the hold's header and of how it ended.
+// holdEntry is an entry in an account's list of holds. It has copies of the hold's header and end.
 type holdEntry struct {
 	account, ksuid string // of the hold's first leg
 	version        int64
@@ -200,16 +201,16 @@ const (
 	endedVersion = 2
 )
 
-// holdEntry reads the attributes of such an entry.
+// holdEntry reads the attributes of an entry in an account's list of holds.
 func (r *reader) holdEntry(account, ksuid string) holdEntry {
 	e := holdEntry{account: account, ksuid: ksuid, version: r.integer(table.AttrVersion, openVersion, endedVersion)}
-	e.header = copyOf[header](r, table.AttrHeader, one(table.ParseTransaction, (*reader).header), kindHeld)
-	status, version := held, int64(openVersion)
+	e.header = copyOf[header](r, table.AttrHeader, key1(table.ParseTransaction, (*reader).header), kindHeld)
+	status, version := statusHeld, int64(openVersion)
 	if r.has(table.AttrEnded) {
-		end := copyOf[outcome](r, table.AttrEnded, one(table.ParseOutcome, (*reader).outcome),
+		end := copyOf[outcome](r, table.AttrEnded, key1(table.ParseOutcome, (*reader).outcome),
 			kindCaptured, kindReleased, kindExpired)
 		if e.end = &end; !r.broken && end.hold != e.header.id {
-			r.fault(HoldEntryWrong, table.AttrEnded, "an end of "+strconv.Quote(e.header.id))
+			r.fault(HoldEntryWrong, table.AttrEnded, "an end of hold "+strconv.Quote(e.header.id))
 		}
 		status, version = end.how, endedVersion
 	}
@@ -220,31 +221,31 @@ func (r *reader) holdEntry(account, ksuid string) holdEntry {
 	return e
 }
 
-// copyOf reads a copy of an event, with its keys, in a map of an item.
+// copyOf reads a map in an item that is a copy of an event, including its keys.
 func copyOf[T any](r *reader, name string, read kind, kinds ...string) (v T) {
 	m, ok := take[*types.AttributeValueMemberM](r, name, "a map")
 	if !ok {
 		return v
 	}
-	of := newReader(keyOf(m.Value), m.Value)
-	value, known := read(of)
+	inner := newReader(keyOf(m.Value), m.Value)
+	value, known := read(inner)
 	if known {
-		of.finishEvent()
+		inner.finishEvent()
 	}
 	v, _ = value.(T)
-	if !known || len(of.found) > 0 || !slices.Contains(kinds, textOf(m.Value[table.AttrType])) {
-		r.fault(HoldEntryWrong, name, "a copy of the event")
+	if !known || len(inner.found) > 0 || !slices.Contains(kinds, textOf(m.Value[table.AttrType])) {
+		r.fault(HoldEntryWrong, name, "an exact copy of the event")
 	}
 	return v
 }
 
-// openHold is a hold's entry by expiry. It is in an index only while the hold is open.
+// openHold is an entry in the list of holds by expiry. It has an index key only while the hold is open.
 type openHold struct {
 	expires, hold string
 	version       int64
 }
 
-// openHold reads the attributes of such an entry.
+// openHold reads the attributes of an entry in the list by expiry.
 func (r *reader) openHold(expires, hold string) openHold {
 	e := openHold{expires: expires, hold: hold, version: r.integer(table.AttrVersion, openVersion, endedVersion)}
 	pk2 := ""

@@ -1,0 +1,208 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+	"sync"
+	"time"
+
+	"ledger.example/internal/table"
+)
+
+const (
+	// bucketsCount is the number of differences that settled transactions share. With 1,000,000,000 transactions, a
+	// bucket that is not zero has some thousands to examine.
+	bucketsCount = 1 << 18
+	// maxPartials bounds the transactions with a difference of their own. Any further one is examined at once.
+	maxPartials = 20_000
+	// commandTimeout is more than the longest time between the instant in the KSUIDs of a commit and the commit.
+	commandTimeout = 10 * time.Second
+	// assetsMax is the number of assets with separate sums. All others share one sum.
+	assetsMax = 50_000
+)
+
+// reconciler compares the legs in headers and in ends of holds with the postings, holds with their entries in lists,
+// reversing transactions with the reversals that name them, and all transactions with their entries in lists and in the
+// journal.
+//
+// It adds the hash of every item that must be stored, and subtracts the hash of every item that is stored. The hashes
+// are keyed with a random secret. The difference of a transaction is zero if the two sets are the same. Settled
+// transactions share the differences of buckets. A scan may see only some items of a recent transaction, so each has a
+// difference of its own. In a rescan each transaction of some buckets has one. It is safe for concurrent use.
+type reconciler struct {
+	audit      *Audit
+	key        [16]byte
+	recentFrom time.Time // transactions of this instant or later have differences of their own
+	sumBefore  time.Time // assetSums count the postings before this instant: no more can be committed, except backdated
+
+	mu                 sync.Mutex
+	buckets            map[int]*bucket // by index; missing ones are zero
+	rescanned          map[int]bool    // indexes of the buckets that this rescan examines; nil in the first scan
+	partials           partials
+	assetSums          sumsByAsset      // of postings; "" has those of the assets beyond assetsMax
+	unreadable         map[string]bool  // assets with an unreadable posting: their sums are not known
+	reported           map[Finding]bool // without Stored and Recomputed
+	backdated          bool             // a transaction with an effective date was recorded after sumBefore
+	journalSeen        window           // journal entries of this scan
+	missingFromJournal map[digest]missingEntry
+}
+
+// digest is a hash, or a sum of hashes.
+type digest [2]uint64
+
+func (d *digest) add(e digest) { d[0], d[1] = d[0]+e[0], d[1]+e[1] }
+
+func (d digest) negated() digest { return digest{-d[0], -d[1]} }
+
+// part is a part of the comparison. A bucket has a difference for each part.
+type part int
+
+const (
+	eventsPart  part = iota // postings, entries of holds, and reversals
+	listsPart               // entries in lists of transactions
+	journalPart             // entries in the journal
+	partsCount
+)
+
+// bucket has the differences of the transactions that share it.
+type bucket struct {
+	differences     [partsCount]digest
+	journalExpected digest // the sum of the entries that the journal must have
+	items           int    // number of additions and subtractions
+}
+
+// isClean reports whether the differences of parts are zero.
+func (b bucket) isClean(parts ...part) bool {
+	for _, p := range parts {
+		if b.differences[p] != (digest{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// partials are the transactions with differences of their own, by id.
+type partials map[string]*partial
+
+// partial is a transaction whose difference is not zero.
+type partial struct {
+	difference digest
+	referrers  []table.Key // stored items that name the transaction: postings, entries, pages of the journal
+}
+
+// add adds to the difference of a transaction, and forgets the transaction when its difference is zero.
+func (p partials) add(transaction string, d digest, referrers []table.Key) {
+	one := p[transaction]
+	if one == nil {
+		one = new(partial)
+		p[transaction] = one
+	}
+	one.difference.add(d)
+	one.referrers = append(one.referrers, referrers...)
+	if one.difference == (digest{}) {
+		delete(p, transaction)
+	}
+}
+
+func newReconciler(a *Audit) *reconciler {
+	c := &reconciler{
+		audit: a, recentFrom: a.started.Add(-a.Settle), sumBefore: a.started.Add(-commandTimeout),
+		buckets: make(map[int]*bucket), partials: make(partials), assetSums: make(sumsByAsset),
+		unreadable: make(map[string]bool), reported: make(map[Finding]bool),
+		missingFromJournal: make(map[digest]missingEntry),
+	}
+	rand.Read(c.key[:]) // never fails
+	return c
+}
+
+// postingsHash is the sum of the hashes of postings. A hash covers all fields, and whether there is a checksum.
+func (c *reconciler) postingsHash(postings ...posting) (all digest) {
+	for _, p := range postings {
+		all.add(c.hash(p.transaction, p.account, p.asset, p.ksuid, p.kind, p.description, p.phase, p.quantity.String(),
+			p.cost.String(), p.pending.String(), strconv.FormatBool(p.hasChecksum)))
+	}
+	return all
+}
+
+// bucketOf returns the index of a transaction's bucket.
+func (c *reconciler) bucketOf(transaction string) int {
+	hash := sha256.Sum256(append(c.key[:], transaction...))
+	return int(binary.BigEndian.Uint32(hash[:]) % bucketsCount)
+}
+
+// bucket returns the bucket with an index.
+func (c *reconciler) bucket(i int) *bucket {
+	b := c.buckets[i]
+	if b == nil {
+		b = new(bucket)
+		c.buckets[i] = b
+	}
+	return b
+}
+
+// addToAsset adds a posting to the sums of its asset.
+func (c *reconciler) addToAsset(p posting) {
+	if !p.at.Before(c.sumBefore) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := p.asset
+	if c.assetSums[id] == nil && len(c.assetSums) >= assetsMax {
+		id = ""
+	}
+	c.assetSums.add(id, p.leg)
+}
+
+// noteUnreadable notes an unreadable posting of an asset.
+func (c *reconciler) noteUnreadable(asset string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.assetSums[asset] == nil && len(c.unreadable) >= assetsMax {
+		asset = ""
+	}
+	c.unreadable[asset] = true
+}
+
+// add adds to the difference of a transaction. ksuid gives the age of the item, "" if that is not known. An expected
+// item and its stored item must pass the same KSUID, so that both change the same difference.
+func (c *reconciler) add(ctx context.Context, part part, transaction, ksuid string, d digest, referrers ...table.Key) {
+	at, ok := instantOf(ksuid)
+	c.addAt(ctx, part, transaction, at, ok, d, referrers...)
+}
+
+// addAt is add with an instant in place of a KSUID. ok is false if it is not known.
+func (c *reconciler) addAt(ctx context.Context, part part, transaction string, at time.Time, ok bool, d digest,
+	referrers ...table.Key,
+) {
+	i := c.bucketOf(transaction)
+	isFull := false
+	c.mu.Lock()
+	switch isFirst := c.rescanned == nil; {
+	case isFirst && ok && at.Before(c.recentFrom):
+		b := c.bucket(i)
+		b.differences[part].add(d)
+		b.items++
+		if part == journalPart && len(referrers) == 0 {
+			b.journalExpected.add(d)
+		}
+	case isFirst && c.partials[transaction] == nil && len(c.partials) >= maxPartials:
+		isFull = true
+	case isFirst || c.rescanned[i]:
+		c.partials.add(transaction, d, referrers)
+	}
+	c.mu.Unlock()
+	if isFull {
+		c.examine(ctx, transaction, referrers)
+	}
+}
+
+// noteBackdated notes a transaction of which assetSums may count only some postings.
+func (c *reconciler) noteBackdated(h header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.backdated = c.backdated || h.effective != "" && !h.at.Before(c.sumBefore)
+}
