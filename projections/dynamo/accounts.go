@@ -13,21 +13,21 @@ import (
 	"ledger.example/projections"
 )
 
-// holder reads what an account is. What is not visible is left out.
+// holder reads an account and its newest change. Items that are not visible are left out.
 func (l *Lists) holder(ctx context.Context, account string, strong bool) (projections.Holder, error) {
 	found, err := l.holdersAt(ctx, []table.Key{table.AccountKey(account), table.CurrentKey(account)}, strong)
 	return found[account], err
 }
 
-// holdersAt reads items that say what accounts are.
+// holdersAt reads accounts from the items of keys: openings and newest changes.
 func (l *Lists) holdersAt(ctx context.Context, keys []table.Key, strong bool) (map[string]projections.Holder, error) {
 	found := make(map[string]projections.Holder, len(keys))
-	err := l.file(ctx, keys, strong, func(key table.Key, item ddb.Item) error { return fileHolder(found, key, item) })
+	err := l.forEach(ctx, keys, strong, func(key table.Key, item ddb.Item) error { return addHolder(found, key, item) })
 	return found, err
 }
 
-// fileHolder adds to found what an item says of its account.
-func fileHolder(found map[string]projections.Holder, key table.Key, item ddb.Item) error {
+// addHolder adds an item, an opening or a newest change, to its account in found.
+func addHolder(found map[string]projections.Holder, key table.Key, item ddb.Item) error {
 	if account, ok := table.ParseCurrent(key); ok {
 		newest, err := ddb.DecodeCurrent(item)
 		h := found[account]
@@ -42,7 +42,7 @@ func fileHolder(found map[string]projections.Holder, key table.Key, item ddb.Ite
 	return err
 }
 
-// holdings reads balances with their accounts. Of a balance that is absent there is the account alone.
+// holdings reads balances with their accounts. A missing balance is zero.
 func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.Pair]projections.Holding, error) {
 	keys, asked := make([]table.Key, 0, 3*len(pairs)), make(map[string]bool, len(pairs))
 	for _, k := range pairs {
@@ -53,9 +53,9 @@ func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.P
 	}
 	found := make(map[events.Pair]projections.Holding, len(pairs))
 	holders := make(map[string]projections.Holder, len(pairs))
-	err := l.file(ctx, keys, false, func(key table.Key, item ddb.Item) error {
+	err := l.forEach(ctx, keys, false, func(key table.Key, item ddb.Item) error {
 		if _, _, ok := table.ParseBalance(key); !ok {
-			return fileHolder(holders, key, item)
+			return addHolder(holders, key, item)
 		}
 		b, err := decodeBalance(item)
 		found[b.Pair] = projections.Holding{Balance: b}
@@ -98,8 +98,8 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s projections.Slice
 	return accounts, nil
 }
 
-// Changes implements projections.Lists. The opening counts as version 1. It is read when the page reaches it, and for
-// what the first change changed.
+// Changes implements projections.Lists. The opening is version 1. It is read if it is on the page, or is the version
+// before the page's last.
 func (l *Lists) Changes(ctx context.Context, account string, s projections.Slice) (
 	page projections.Listed[projections.AccountVersion], err error,
 ) {
@@ -155,7 +155,7 @@ func (l *Lists) changes(ctx context.Context, account string, before int64, limit
 	return changes, nil
 }
 
-// firstVersion returns what an account was when it was opened.
+// firstVersion returns the opening of an account as its version 1.
 func firstVersion(e events.AccountOpened) events.AccountChanged {
 	return events.AccountChanged{
 		ID: e.ID, Number: 1, Name: e.Name, Profile: e.Profile, Overdraft: e.Overdraft, State: events.StateOpen,

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// groupsOfPage is the most groups that one page of a user's accounts goes through.
+	// groupsOfPage is the maximum number of groups that one page of a user's accounts reads.
 	groupsOfPage = 10
 	// totalsAtOnce is how many accounts' balances are read in parallel for the totals of a group.
 	totalsAtOnce = 32
@@ -75,21 +75,24 @@ func (l *Lists) AccountGroups(ctx context.Context, account string, s projections
 	return groups, err
 }
 
-// AccountsOf implements projections.Lists. A position is that of the last account: its id or, behind a #, the group
-// that it was reached through, another # and its id. With the group alone all accounts of the group, and of those
-// before it, were returned; a # alone stands before the first group.
+// AccountsOf implements projections.Lists. Positions have one of these forms:
+//
+//	account         after an account that the user is a member of
+//	#               before the first group
+//	#group#account  after an account of a group
+//	#group          after the last account of a group
 func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (
 	page projections.Listed[projections.Reach], err error,
 ) {
 	defer annotate(&err, "list accounts of a user")
-	position, behind := strings.CutPrefix(s.After, "#")
-	group, account, within := strings.Cut(position, "#")
+	position, inGroups := strings.CutPrefix(s.After, "#")
+	group, account, withinGroup := strings.Cut(position, "#")
 	r := table.GroupsRange("", "")
-	if behind {
+	if inGroups {
 		r = table.GroupsRange("", group)
 	}
-	if within {
-		r.From = table.GroupKey(group).PK // it is not done with
+	if withinGroup {
+		r.From = table.GroupKey(group).PK // the group may have more accounts
 	}
 	var groups projections.Listed[projections.Membership]
 	both, bothCtx := errgroup.WithContext(ctx)
@@ -97,7 +100,7 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice
 		groups, err = l.groupsOf(bothCtx, user, r, groupsOfPage)
 		return err
 	})
-	if !behind {
+	if !inGroups {
 		both.Go(func() error {
 			direct, err := l.directOf(bothCtx, user, s)
 			for _, m := range direct.Items {
@@ -128,7 +131,7 @@ func (l *Lists) directOf(ctx context.Context, user string, s projections.Slice) 
 	return withoutRevoked(members), err
 }
 
-// through adds the accounts of groups, after an account of the group begun, to a page of at most limit.
+// through adds the accounts of groups to a page of at most limit. The group begun continues after the account `after`.
 func (l *Lists) through(ctx context.Context, groups projections.Listed[projections.Membership], begun, after string,
 	limit int, page *projections.Listed[projections.Reach],
 ) error {
@@ -205,8 +208,8 @@ func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Sli
 	return totals, len(items), err
 }
 
-// addUp returns the totals of the first limit assets. Each of the pages, one of an account, has the first limit of its
-// assets, and so all that the first limit of all assets need.
+// addUp returns the totals of the first limit assets. held has one page per account with the first limit of its assets.
+// So it has all balances in the first limit assets of the group.
 func addUp(held []projections.Listed[projections.Balance], limit int) (
 	totals projections.Listed[projections.Total], err error,
 ) {

@@ -38,8 +38,8 @@ func (l *Lists) HistoryOf(
 	return list(ctx, l, "list history of an asset", r, q, s.Limit, idOfPosting, decodeAs[events.PostingRecorded])
 }
 
-// bounds returns the KSUIDs from (included) and to (excluded) of what follows the posting `after` in a history,
-// newest first.
+// bounds returns the KSUIDs from (included) and to (excluded) for the rest of a history, newest first, after the
+// posting `after`.
 func bounds(span projections.Span, after string) (from, to string) {
 	if !span.From.IsZero() {
 		from = string(events.FirstKSUID(wholeMicros(span.From)))
@@ -53,12 +53,12 @@ func bounds(span projections.Span, after string) (from, to string) {
 	return from, to
 }
 
-// wholeMicros returns the first whole microsecond at or after t. The times of postings are whole microseconds.
+// wholeMicros rounds t up to whole microseconds, the precision of postings' times.
 func wholeMicros(t time.Time) time.Time {
 	return t.Add(time.Microsecond - 1).Truncate(time.Microsecond)
 }
 
-// idOfPosting is the position of a posting in a history: its KSUID.
+// idOfPosting returns the position of a posting in a history: its KSUID.
 func idOfPosting(k table.Key) (string, bool) {
 	_, _, id, ok := table.ParsePosting(k)
 	return id, ok
@@ -69,8 +69,8 @@ func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (pag
 	defer annotate(&err, "read account page")
 	page.Summary.Account = account
 	q := ddb.Within(table.AccountKey(account).PK, table.PageRange(), &dynamodb.QueryInput{})
-	const beside = 3 // the account, its newest change and its summary, which sort before its balances
-	items, last, err := l.query(ctx, q, beside+limit+1)
+	const leading = 3 // the account, its newest change and its summary, which sort before its balances
+	items, last, err := l.query(ctx, q, leading+limit+1)
 	if err != nil {
 		return page, err
 	}
@@ -94,7 +94,7 @@ func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (pag
 	return page, err
 }
 
-// takeAccount reads the account of a partition if it is the first of items, and returns the rest.
+// takeAccount decodes the account if it is the first of items. It returns the other items.
 func takeAccount(items []ddb.Item) (*events.AccountOpened, []ddb.Item, error) {
 	if len(items) == 0 {
 		return nil, nil, nil
@@ -110,7 +110,7 @@ func takeAccount(items []ddb.Item) (*events.AccountOpened, []ddb.Item, error) {
 	return &opened, items[1:], err
 }
 
-// is reports whether an item has a key that parse reads.
+// is reports whether parse accepts the key of an item.
 func is(item ddb.Item, parse func(table.Key) (string, bool)) bool {
 	key, err := ddb.KeyOf(item)
 	_, ok := parse(key)

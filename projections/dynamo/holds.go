@@ -30,7 +30,7 @@ func (v *Views) Hold(ctx context.Context, id string) (projections.Hold, error) {
 	case !there:
 		return projections.Hold{}, store.ErrAbsent
 	case !h.Header.IsHold():
-		return h, fmt.Errorf("%w: transaction %s is no hold", store.ErrMalformedItem, id)
+		return h, fmt.Errorf("%w: transaction %s is not a hold", store.ErrMalformedItem, id)
 	}
 	return h, nil
 }
@@ -48,7 +48,7 @@ func (v *Views) WriteHold(ctx context.Context, h projections.Hold) error {
 		running.Go(func() error {
 			err := v.putAlone(ctx, v.put(item, older))
 			if errors.Is(err, errCondition) {
-				return nil // it is as new, or newer
+				return nil // the stored entry is as new or newer
 			}
 			return err
 		})
@@ -56,7 +56,7 @@ func (v *Views) WriteHold(ctx context.Context, h projections.Hold) error {
 	return running.Wait()
 }
 
-// holdItems returns the items of a hold: the entry of each account, and the one by expiry.
+// holdItems returns the entries of a hold: one for each account, and one by expiry.
 func holdItems(h projections.Hold) []ddb.Item {
 	var items []ddb.Item
 	for _, account := range h.Accounts() {
@@ -65,7 +65,7 @@ func holdItems(h projections.Hold) []ddb.Item {
 	return append(items, openHoldItem(h))
 }
 
-// holdItem returns an account's entry of a hold. It has the stored header and end, so that a page of holds is one
+// holdItem returns an account's entry of a hold. It includes the header and the end, so that a page of holds takes one
 // request.
 func holdItem(account string, h projections.Hold) ddb.Item {
 	placed := string(h.Header.Legs[0].ID)
@@ -79,7 +79,7 @@ func holdItem(account string, h projections.Hold) ddb.Item {
 	return item
 }
 
-// openHoldItem returns a hold's entry by expiry. That of an ended hold is in no index.
+// openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
 func openHoldItem(h projections.Hold) ddb.Item {
 	item := begin(table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), table.KindOpenHold)
 	item[table.AttrVersion] = ddb.Integer(h.Version())
@@ -89,7 +89,6 @@ func openHoldItem(h projections.Hold) ddb.Item {
 	return item
 }
 
-// decodeHold reads an account's entry of a hold.
 func decodeHold(item ddb.Item) (h projections.Hold, err error) {
 	r, key := open(item, table.KindHold)
 	_, placed, ok := table.ParseHold(key)
@@ -123,7 +122,7 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s projectio
 	return list(ctx, l, "list holds", r, q, s.Limit, secondOf(table.ParseHold), decodeHold)
 }
 
-// OpenHolds implements projections.Lists. It merges the partitions of the list, and reads the holds themselves.
+// OpenHolds implements projections.Lists. It merges the partitions of the list, and then reads the holds.
 func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
 	page projections.Listed[projections.Hold], err error,
 ) {
@@ -146,7 +145,7 @@ func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
 		expires, id, _ := table.ParseOpenHold(table.Key{PK: text(item[table.AttrPK]), SK: text(item[table.AttrSK])})
 		ids[i], ended[id] = id, true
 		if more {
-			page.Next = expires + "#" + id // that of the last stays
+			page.Next = expires + "#" + id // the last item's remains
 		}
 	}
 	found, err := l.transactions(ctx, ended, false)
@@ -154,7 +153,7 @@ func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
 		return page, err
 	}
 	for _, id := range ids {
-		if h, ok := found[id]; ok && h.Ended == nil { // the list trails the holds
+		if h, ok := found[id]; ok && h.Ended == nil { // the list may be stale
 			page.Items = append(page.Items, h)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"ledger.example/projections"
 )
 
-// begin returns a projection's item with its key and type.
+// begin returns a new item of a projection, with its key and type.
 func begin(k table.Key, kind string) ddb.Item {
 	item := ddb.Key(k)
 	item[table.AttrType] = ddb.String(kind)
 	return item
 }
 
-// open returns a reader of an item that must be of one of these kinds, and the item's key.
+// open returns a reader of item, and the item's key. The reader fails unless the item's type is one of kinds.
 func open(item ddb.Item, kinds ...string) (*ddb.Reader, table.Key) {
 	r := ddb.Read(item)
 	if !slices.Contains(kinds, r.Text(table.AttrType)) {
@@ -27,8 +27,8 @@ func open(item ddb.Item, kinds ...string) (*ddb.Reader, table.Key) {
 	return r, table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}
 }
 
-// balanceItem returns the item of a balance: one map for each fold that counts postings, named Base, Seal and Head.
-// The inverse index holds its keys alone, so that new figures cost no write to an index.
+// balanceItem returns the item of a balance. It has a map for each non-empty fold, named Base, Seal and Head. The
+// inverse index has only the item's keys, so that new figures cost no index write.
 func balanceItem(b projections.Balance) ddb.Item {
 	kind := table.KindBalance
 	if b.Base.WithHolds() || b.Seal.WithHolds() || b.Head.WithHolds() {
@@ -50,8 +50,8 @@ func balanceItem(b projections.Balance) ddb.Item {
 	return item
 }
 
-// decodeBalance reads a balance. Its Version is 0 if no write can go on from that of the item, which can be shown all
-// the same. After an error only the Version is set.
+// decodeBalance decodes a balance. Its Version is 0 if the item has no usable version; the balance can be shown but not
+// updated. On an error, only the Version is set.
 func decodeBalance(item ddb.Item) (projections.Balance, error) {
 	r, key := open(item, table.KindBalance, table.KindBalanceWithHolds)
 	account, asset, ok := table.ParseBalance(key)
@@ -73,7 +73,7 @@ func decodeBalance(item ddb.Item) (projections.Balance, error) {
 	return b, nil
 }
 
-// segmentItem returns the item of a segment. Its sort key ends in Through, so segments are sorted as postings are.
+// segmentItem returns the item of a segment. Its sort key ends in Through, so segments sort like postings.
 func segmentItem(s projections.Segment) ddb.Item {
 	kind := table.KindSegment
 	if s.WithHolds() {
@@ -84,7 +84,7 @@ func segmentItem(s projections.Segment) ddb.Item {
 	return putFold(item, s.Fold)
 }
 
-// decodeSegment reads a segment. Its sort key must agree with its Through.
+// decodeSegment decodes a segment. Its Through must match its sort key.
 func decodeSegment(item ddb.Item) (projections.Segment, error) {
 	r, key := open(item, table.KindSegment, table.KindSegmentWithHolds)
 	account, asset, through, ok := table.ParseSegment(key)
@@ -108,7 +108,7 @@ func summaryItem(s projections.Summary) ddb.Item {
 	return item
 }
 
-// decodeSummary reads a summary, whose Version and errors are as those of decodeBalance.
+// decodeSummary decodes a summary. Version and errors are as in decodeBalance.
 func decodeSummary(item ddb.Item) (projections.Summary, error) {
 	r, key := open(item, table.KindSummary)
 	account, ok := table.ParseSummary(key)
@@ -128,7 +128,7 @@ func decodeSummary(item ddb.Item) (projections.Summary, error) {
 	return s, nil
 }
 
-// writable makes of decode a decoder that refuses items without a version that a write can go on from.
+// writable returns decode with an additional check: the item must have a usable version.
 func writable[T any](decode func(ddb.Item) (T, error)) func(ddb.Item) (T, error) {
 	return func(item ddb.Item) (T, error) {
 		value, err := decode(item)
@@ -139,10 +139,10 @@ func writable[T any](decode func(ddb.Item) (T, error)) func(ddb.Item) (T, error)
 	}
 }
 
-// errNoVersion is the fault of an item that cannot be written on the condition that its version is unchanged.
-var errNoVersion = fmt.Errorf("%w: no write can go on from its %s", store.ErrMalformedItem, table.AttrVersion)
+// errNoVersion is the fault of an item whose version no conditional write can compare and increment.
+var errNoVersion = fmt.Errorf("%w: its %s is not usable", store.ErrMalformedItem, table.AttrVersion)
 
-// versionOf returns the version of an item that the next write can go on from, 0 when there is none.
+// versionOf returns the version of an item, 0 if no write can compare and increment it.
 func versionOf(item ddb.Item) int64 {
 	r := ddb.Read(item)
 	version := r.Integer(table.AttrVersion)
@@ -152,8 +152,8 @@ func versionOf(item ddb.Item) int64 {
 	return version
 }
 
-// membershipItem returns the item of a membership. A revoked one is kept, for its number, but is not in the inverse
-// index.
+// membershipItem returns the item of a membership. A revoked membership remains stored because of its number, but is
+// not in the inverse index.
 func membershipItem(m projections.Membership) ddb.Item {
 	item := begin(m.Key(), table.KindMembership)
 	putText(item, table.AttrAccount, m.Account)
@@ -166,7 +166,7 @@ func membershipItem(m projections.Membership) ddb.Item {
 	return item
 }
 
-// decodeMembership reads a membership. Its Number is 0 where the item has none: the inverse index doesn't hold it.
+// decodeMembership decodes a membership. Its Number is 0 if the item is from the inverse index, which has no Number.
 func decodeMembership(item ddb.Item) (projections.Membership, error) {
 	r, key := open(item, table.KindMembership)
 	account, user, ok := table.ParseMembership(key)
@@ -181,7 +181,7 @@ func decodeMembership(item ddb.Item) (projections.Membership, error) {
 	return decoded(m, key, r)
 }
 
-// numberOf returns the number of the event that an item shows, 0 when it has none.
+// numberOf returns the number of the event that an item was projected from, 0 if the item has none.
 func numberOf(item ddb.Item) int64 {
 	r := ddb.Read(item)
 	if number := r.Integer(table.AttrNumber); r.Err() == nil {
@@ -190,8 +190,8 @@ func numberOf(item ddb.Item) int64 {
 	return 0
 }
 
-// groupedItem returns the item of an account's place in a group. One that was taken out is kept, for its number, but is
-// not in the inverse index.
+// groupedItem returns the item of an account's place in a group. If the account was taken out, the item remains stored
+// because of its number, but is not in the inverse index.
 func groupedItem(g projections.Grouped) ddb.Item {
 	item := begin(table.GroupedKey(g.Account, g.Group), table.KindGrouped)
 	item[table.AttrAccount] = ddb.String(g.Account)
@@ -202,8 +202,8 @@ func groupedItem(g projections.Grouped) ddb.Item {
 	return item
 }
 
-// decodeGrouped reads an account's place in a group, from the table or from the inverse index, which has all but its
-// Number: that is then 0.
+// decodeGrouped decodes an account's place in a group. Its Number is 0 if the item is from the inverse index, which has
+// no Number.
 func decodeGrouped(item ddb.Item) (projections.Grouped, error) {
 	r, key := open(item, table.KindGrouped)
 	account, group, ok := table.ParseGrouped(key)
@@ -234,7 +234,7 @@ func putFold(item ddb.Item, f projections.Fold) ddb.Item {
 	return item
 }
 
-// takeFold takes a fold, all of whose attributes must be there.
+// takeFold reads a fold. Attributes of holds may be missing, all others are required.
 func takeFold(r *ddb.Reader) projections.Fold {
 	f := projections.Fold{
 		Through:     events.KSUID(r.Text(table.AttrThrough)),
@@ -253,7 +253,7 @@ func takeFold(r *ddb.Reader) projections.Fold {
 	return f
 }
 
-// takeNested takes a fold that is an attribute of its own; that of no postings is absent.
+// takeNested reads a fold from a map attribute. A missing attribute is the zero fold.
 func takeNested(r *ddb.Reader, name string) projections.Fold {
 	if !r.Has(name) {
 		return projections.Fold{}
@@ -280,7 +280,7 @@ func putFlag(item ddb.Item, name string, flag bool) {
 	}
 }
 
-// decoded returns what was taken from the item of a key, nothing if it has a fault.
+// decoded returns value, which was read by r from the item of k, or the error of r.
 func decoded[T any](value T, k table.Key, r *ddb.Reader) (T, error) {
 	if err := at(k, r.Err()); err != nil {
 		var none T
@@ -289,7 +289,7 @@ func decoded[T any](value T, k table.Key, r *ddb.Reader) (T, error) {
 	return value, nil
 }
 
-// at names the item that an error is about.
+// at adds the item's key to an error.
 func at(k table.Key, err error) error {
 	if err != nil {
 		return fmt.Errorf("item %s %s: %w", k.PK, k.SK, err)

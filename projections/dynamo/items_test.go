@@ -19,12 +19,12 @@ import (
 	"ledger.example/projections"
 )
 
-// A stored is a kind of item with its two directions, and a sound one.
+// A stored is a kind of item: an example, its decoder and its encoder.
 type stored struct {
 	item   func() ddb.Item
 	decode func(ddb.Item) (any, error)
 	encode func(any) ddb.Item
-	unread []string // attributes that only an index reads
+	unread []string // attributes that decode ignores
 }
 
 func storedAs[T any](sound T, encode func(T) ddb.Item, decode func(ddb.Item) (T, error), unread ...string) stored {
@@ -79,8 +79,8 @@ func everyStored() []stored {
 	}
 }
 
-// Even a balance of the longest ids and the largest figures is written for one unit, and none in an index.
-func TestBalancesAreSmall(t *testing.T) {
+// Updating even the largest balance costs one write unit, and none in an index.
+func TestLargestBalanceCostsOneWriteUnit(t *testing.T) {
 	longest := strings.Repeat("x", events.IDChars)
 	id, most := events.KSUID("3MPV4ayv13ashRkJEbgEzgLbawj"), events.MaxFolded()
 	fold := projections.Fold{Through: id, Credits: most, Debits: most, Expenditure: most.Neg(), Count: 1e12}
@@ -98,8 +98,8 @@ func TestBalancesAreSmall(t *testing.T) {
 	}
 }
 
-// FuzzDecodeItem replaces, adds or removes one attribute of a projection's item, or one of the fold that it holds.
-// What is still taken comes back just so from what it is stored as; of what is refused the error names the attribute.
+// FuzzDecodeItem replaces, adds or removes one attribute of a projection's item, or of a fold in it. If the item still
+// decodes, it must survive a round trip. Otherwise the error must name the attribute.
 func FuzzDecodeItem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which, at uint8, nested bool, value string, kind uint8) {
 		all := everyStored()
@@ -120,23 +120,23 @@ func FuzzDecodeItem(f *testing.F) {
 			named := strings.Contains(err.Error(), name) || name == table.AttrPK || name == table.AttrSK ||
 				name == table.AttrThrough
 			if !errors.Is(err, store.ErrMalformedItem) || !named {
-				t.Errorf("%s is at fault, and the error is %v", name, err)
+				t.Errorf("%s is damaged, and the error is %v", name, err)
 			}
 			return
 		}
 		again := s.encode(v)
 		if back, err := s.decode(again); err != nil || !reflect.DeepEqual(back, v) {
-			t.Errorf("%#v was stored, and came back as %#v, %v", v, back, err)
+			t.Errorf("%#v was encoded, and decoded as %#v, %v", v, back, err)
 		}
 		for name, value := range again {
 			if !slices.Contains(s.unread, name) && !reflect.DeepEqual(item[name], value) {
-				t.Errorf("%s was %#v, and is stored as %#v", name, item[name], value)
+				t.Errorf("%s was %#v, and is encoded as %#v", name, item[name], value)
 			}
 		}
 	})
 }
 
-// FuzzDecodePosting: what a fold reads of a posting is what its whole item says, if that is one.
+// FuzzDecodePosting checks that decodePosting reads the same figures as decoding the complete event, or fails, too.
 func FuzzDecodePosting(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sk, kind, version, quantity, cost string) {
 		key := events.Pair{Account: "jane", Asset: "USD"}
@@ -147,18 +147,18 @@ func FuzzDecodePosting(f *testing.F) {
 		}
 		p, err := decodePosting(key, figures)
 		_, asset, id, _ := table.ParsePosting(table.Key{PK: "ACCOUNT#jane", SK: sk})
-		whole := maps.Clone(figures)
-		whole[table.AttrPK], whole[table.AttrSK2] = ddb.String("ACCOUNT#jane"), ddb.String(table.PostingSK2(id))
+		complete := maps.Clone(figures)
+		complete[table.AttrPK], complete[table.AttrSK2] = ddb.String("ACCOUNT#jane"), ddb.String(table.PostingSK2(id))
 		for name, text := range map[string]string{"ID": id, "Account": "jane", "Asset": asset, "Transaction": "t-1",
 			"Kind": "transfer"} {
-			whole[name] = ddb.String(text)
+			complete[name] = ddb.String(text)
 		}
-		e, wholeErr := ddb.DecodeEvent(whole)
+		e, completeErr := ddb.DecodeEvent(complete)
 		posting, _ := e.(events.PostingRecorded)
-		wanted := wholeErr == nil && posting.Asset == key.Asset
+		wanted := completeErr == nil && posting.Asset == key.Asset
 		if wanted != (err == nil) ||
 			wanted && (p.ID != posting.ID || p.Quantity != posting.Quantity || p.Cost != posting.Cost) {
-			t.Errorf("%v is read as %v, %v; its whole as %v, %v", figures, p, err, e, wholeErr)
+			t.Errorf("%v is decoded as %v, %v; the complete event as %v, %v", figures, p, err, e, completeErr)
 		}
 	})
 }

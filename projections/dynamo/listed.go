@@ -26,7 +26,7 @@ func (v *Views) Event(ctx context.Context, k table.Key) (events.Event, error) {
 	return ddb.DecodeEvent(item)
 }
 
-// Clock implements projections.ListerViews. It asks for an item that is never there, which costs half a unit.
+// Clock implements projections.ListerViews. It reads an item that never exists, which costs half a read unit.
 func (v *Views) Clock(ctx context.Context) (time.Time, error) {
 	_, at, err := ddb.Get(ctx, v.client, v.table, table.JournalKey(""), false)
 	return at, err
@@ -42,7 +42,7 @@ func (v *Views) WriteJournal(ctx context.Context, p projections.JournalPage) (ti
 	return v.send(ctx, v.put(journalItem(p), condition{expression: ddb.IfAbsent}))
 }
 
-// listedItem returns the item of an entry in the list of transactions that a partition holds.
+// listedItem returns the item of an entry in the list of transactions in partition pk.
 func listedItem(pk string, e projections.ListedEntry) ddb.Item {
 	item := begin(table.Key{PK: pk, SK: table.ListedSK(string(e.ID), e.Transaction)}, table.KindListed)
 	putFlag(item, table.AttrHeld, e.Held)
@@ -50,7 +50,7 @@ func listedItem(pk string, e projections.ListedEntry) ddb.Item {
 	return item
 }
 
-// decodeListedEntry reads an entry in any list of transactions: also one that is void because it is in the wrong one.
+// decodeListedEntry decodes an entry in any list of transactions, also a void one.
 func decodeListedEntry(item ddb.Item) (projections.ListedEntry, error) {
 	r, key := open(item, table.KindListed)
 	id, transaction := table.FirstID(key.SK), table.LastID(key.SK)
@@ -78,7 +78,6 @@ func journalItem(p projections.JournalPage) ddb.Item {
 	return item
 }
 
-// decodeJournal reads a page of the journal.
 func decodeJournal(item ddb.Item) (projections.JournalPage, error) {
 	r, key := open(item, table.KindJournal)
 	id, ok := table.ParseJournal(key)

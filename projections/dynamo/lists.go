@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -13,9 +14,9 @@ import (
 	"ledger.example/projections"
 )
 
-// Lists implements projections.Lists on one table. It is safe for concurrent use. An item is listed even if what only
-// writes need cannot be read: then the Version of a balance or summary, or the Number of a membership, is 0. The
-// Number is always 0 in lists by user, as the inverse index does not hold it.
+// Lists implements projections.Lists on one table. It is safe for concurrent use. A malformed Version of a balance or
+// summary, or Number of a membership, is listed as 0: only writes need it. The Number is always 0 in lists by user, as
+// the inverse index does not have it.
 type Lists struct{ reads }
 
 var _ projections.Lists = (*Lists)(nil)
@@ -37,7 +38,7 @@ func (l *Lists) Balance(ctx context.Context, k events.Pair) (h projections.Holdi
 	return h, nil
 }
 
-// Balances implements projections.Lists. The account stands before its first balance.
+// Balances implements projections.Lists. The account sorts before its balances, so the first page is one query.
 func (l *Lists) Balances(ctx context.Context, account string, s projections.Slice) (
 	holder projections.Holder, balances projections.Listed[projections.Balance], err error,
 ) {
@@ -83,7 +84,7 @@ func (l *Lists) Holders(ctx context.Context, asset string, s projections.Slice) 
 	}
 	holders.Items, holders.Next = make([]projections.Holding, 0, len(pairs)), keys.Next
 	for _, k := range pairs {
-		if h := found[k]; h.Account != "" { // a replica of the table may be behind the index
+		if h := found[k]; h.Account != "" { // an eventually consistent read may be behind the index
 			holders.Items = append(holders.Items, h)
 		}
 	}
@@ -118,17 +119,11 @@ func (l *Lists) members(ctx context.Context, partition string, s projections.Sli
 
 // withoutRevoked drops revoked memberships from a page, which may then be short.
 func withoutRevoked(members projections.Listed[projections.Membership]) projections.Listed[projections.Membership] {
-	granted := members.Items[:0]
-	for _, m := range members.Items {
-		if m.Role != "" {
-			granted = append(granted, m)
-		}
-	}
-	members.Items = granted
+	members.Items = slices.DeleteFunc(members.Items, func(m projections.Membership) bool { return m.Role == "" })
 	return members
 }
 
-// firstOf and secondOf return the first, or the second, of the ids that parse reads from a key: positions of lists.
+// firstOf and secondOf return positions of lists: the first or the second of the ids that parse reads from a key.
 func firstOf(parse func(table.Key) (string, string, bool)) func(table.Key) (string, bool) {
 	return func(k table.Key) (string, bool) {
 		id, _, ok := parse(k)

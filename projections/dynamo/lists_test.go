@@ -13,9 +13,8 @@ import (
 	"ledger.example/projections/dynamo"
 )
 
-// Holders are one query of the index, and one batch for all their balances. Keys that the store left unread are asked
-// for again; a balance that the index knows and the table's replica doesn't yet is left out, and the page goes on
-// behind it.
+// Holders makes one query of the index and one batch read of the balances. It requests unprocessed keys again. It
+// leaves out a balance that the index has but the eventually consistent read does not; Next still counts it.
 func TestHolders(t *testing.T) {
 	balance := func(account string) string {
 		return `{"PK":{"S":"ACCOUNT#` + account +
@@ -53,9 +52,8 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// A version that no write can count on is no reason not to show an item. Who would write it is told that it is
-// malformed.
-func TestAnyVersionIsShown(t *testing.T) {
+// Lists show an item whose version is not usable. Views, which may write it, report it as malformed.
+func TestListsShowItemsWithMalformedVersions(t *testing.T) {
 	head := `"Head":{"M":{"Through":{"S":"3MQ930VcDUzkmMa0YDc4uP3ev4t"},"Credits":{"N":"7"},"Debits":{"N":"0"},` +
 		`"Expenditure":{"N":"0"},"Count":{"N":"1"}}}`
 	for version, readable := range map[string]bool{
@@ -77,7 +75,7 @@ func TestAnyVersionIsShown(t *testing.T) {
 		}
 		found, _, _, err := dynamo.NewViews(client, "books").Snapshot(t.Context(), jane, nil)
 		if err != nil || (found.Value.Version > 0) != readable {
-			t.Errorf("%s is found as %+v, %v", version, found, err)
+			t.Errorf("%s is stored as %+v, %v", version, found, err)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"ledger.example/projections"
 )
 
-// list returns one page of at most limit elements by q, a query of r. position reads an element's position from its
-// key.
+// list returns one page of at most limit elements of q, a query of r. position returns an element's position from its
+// key. what names the operation in errors.
 func list[T any](ctx context.Context, l *Lists, what string, r table.Range, q *dynamodb.QueryInput, limit int,
 	position func(table.Key) (string, bool), decode func(ddb.Item) (T, error),
 ) (page projections.Listed[T], err error) {
@@ -26,22 +26,22 @@ func list[T any](ctx context.Context, l *Lists, what string, r table.Range, q *d
 	if r.Empty() {
 		return page, nil
 	}
-	items, last, err := l.query(ctx, q, limit+1) // with one more there is a next page
+	items, last, err := l.query(ctx, q, limit+1) // the additional item shows that there is a next page
 	if err != nil {
 		return page, err
 	}
 	return paged(items, last, limit, position, decode)
 }
 
-// annotate says what failed.
+// annotate adds the name of the operation to an error.
 func annotate(err *error, what string) {
 	if *err != nil {
 		*err = fmt.Errorf("%s: %w", what, *err)
 	}
 }
 
-// query returns the first limit items of q, and the key to go on after when there may be more. It makes one request,
-// unless the store cuts a page: a short page, or an empty one, is not the end while there is a key to go on after.
+// query returns the first limit items of q. last is the key to continue after, nil at the end. It makes one request,
+// and more only if DynamoDB returns a short page with a LastEvaluatedKey.
 func (l *Lists) query(ctx context.Context, q *dynamodb.QueryInput, limit int) (
 	items []ddb.Item, last ddb.Item, err error,
 ) {
@@ -60,8 +60,8 @@ func (l *Lists) query(ctx context.Context, q *dynamodb.QueryInput, limit int) (
 	}
 }
 
-// merge reads the first items of several queries, ordered by a text attribute: ascending if direction is 1, descending
-// if it is -1, as each of the queries is. more reports whether there are more than limit.
+// merge returns the first limit items of several queries, ordered by a string attribute. direction is 1 for ascending
+// and -1 for descending; the queries must have the same direction. more reports whether there are more items.
 func (l *Lists) merge(
 	ctx context.Context, queries []*dynamodb.QueryInput, limit int, attribute string, direction int,
 ) (items []ddb.Item, more bool, err error) {
@@ -83,8 +83,8 @@ func (l *Lists) merge(
 	return items[:min(len(items), limit)], len(items) > limit, nil
 }
 
-// paged returns a page of the first limit items, at least one. There is a next page if there are more items, or if
-// the store stopped before the end, at the key last.
+// paged returns a page of the first limit items. It has a next page if there are more items, or if last is not nil:
+// the key at which DynamoDB stopped before the end.
 func paged[T any](items []ddb.Item, last ddb.Item, limit int,
 	position func(table.Key) (string, bool), decode func(ddb.Item) (T, error),
 ) (page projections.Listed[T], err error) {
@@ -106,15 +106,15 @@ func paged[T any](items []ddb.Item, last ddb.Item, limit int,
 	}
 	next, ok := position(key)
 	if !ok {
-		return page, fmt.Errorf("%w: %s %s is not of the list", store.ErrMalformedItem, key.PK, key.SK)
+		return page, fmt.Errorf("%w: %s %s does not belong to the list", store.ErrMalformedItem, key.PK, key.SK)
 	}
 	return projections.Listed[T]{Items: listed, Next: next}, nil
 }
 
-// decodeAs reads an event of one type.
+// decodeAs decodes an event of one type.
 func decodeAs[E events.Event](item ddb.Item) (E, error) { return ddb.Only[E](ddb.DecodeEvent(item)) }
 
-// decodeListed reads an event of one type from the inverse index.
+// decodeListed decodes an event of one type from the inverse index.
 func decodeListed[E events.Event](item ddb.Item) (E, error) {
 	return ddb.Only[E](ddb.DecodeListed(item))
 }

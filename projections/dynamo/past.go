@@ -13,7 +13,7 @@ import (
 	"ledger.example/projections"
 )
 
-// Segments implements projections.PastViews. A page is the megabyte at which the store cuts it.
+// Segments implements projections.PastViews. A page has up to 1 MB, DynamoDB's limit.
 func (v *Views) Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
 	found []projections.Segment, more bool, at time.Time, err error,
 ) {
@@ -30,8 +30,8 @@ func (v *Views) Entries(ctx context.Context, k events.Pair, after, through event
 	return decodePage(ctx, v, k.Account, within, q, decodeAs[events.PostingRecorded])
 }
 
-// decodePage reads and decodes a page of an account's partition. more reports whether there may be another one. It
-// also returns the store's clock, the zero time without a request: no key lies in an empty range.
+// decodePage reads and decodes a page of an account's partition. more reports whether there may be another page. It
+// also returns the store's clock. If the range is empty it makes no request, and the clock is zero.
 func decodePage[T any](
 	ctx context.Context, v *Views, account string, within table.Range, q *dynamodb.QueryInput,
 	decode func(ddb.Item) (T, error),

@@ -15,15 +15,14 @@ import (
 	"ledger.example/projections"
 )
 
-// postingsPage is the most postings of one page: a megabyte and a half of memory, and of ordinary postings still less
-// than the 1 MB at which the store cuts a page by itself.
+// postingsPage is the maximum number of postings in one page: about 1.5 MB of memory. Ordinary postings stay below the
+// 1 MB at which DynamoDB ends a page.
 const postingsPage = 1000
 
-// figures asks for what a fold reads of a posting: its figures, and what the checksum over them takes that is not in
-// its keys.
+// figures is the projection expression for a posting's figures, and for the attributes that their checksum covers.
 const figures = "#sk, #type, #version, #checksum, #quantity, #cost, #transaction, #kind, #description, #pending, #phase"
 
-// figureNames are the names behind figures. Several are words that DynamoDB reserves.
+// figureNames are the attribute names for figures. Placeholders are necessary: some names are reserved in DynamoDB.
 func figureNames() map[string]string {
 	return map[string]string{
 		"#sk": table.AttrSK, "#type": table.AttrType,
@@ -49,12 +48,12 @@ func (v *Views) Postings(ctx context.Context, k events.Pair, after, through even
 	return found, more, err
 }
 
-// decodePosting reads what a fold needs of a posting of k. The checksum is verified.
+// decodePosting decodes the part of a posting of k that a fold counts. It verifies the checksum.
 func decodePosting(k events.Pair, item ddb.Item) (p projections.Posting, err error) {
 	key := table.Key{PK: table.AccountKey(k.Account).PK, SK: text(item[table.AttrSK])}
 	_, asset, id, ok := table.ParsePosting(key)
 	if p.ID, err = events.ParseKSUID(id); !ok || asset != k.Asset || err != nil {
-		return p, fmt.Errorf("%w: %s %s is no posting of %s", store.ErrMalformedItem, key.PK, key.SK, k.Asset)
+		return p, fmt.Errorf("%w: %s %s is not a posting of %s", store.ErrMalformedItem, key.PK, key.SK, k.Asset)
 	}
 	r := ddb.Read(item)
 	version := r.Integer(table.AttrEventVersion)
@@ -74,7 +73,7 @@ func decodePosting(k events.Pair, item ddb.Item) (p projections.Posting, err err
 	return p, at(key, err)
 }
 
-// text returns a string's value, and "" for anything else.
+// text returns the value of a string attribute, "" for other types.
 func text(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
 		return s.Value
@@ -82,7 +81,7 @@ func text(v types.AttributeValue) string {
 	return ""
 }
 
-// number returns a number's digits, and "" for anything else.
+// number returns the digits of a number attribute, "" for other types.
 func number(v types.AttributeValue) string {
 	if n, ok := v.(*types.AttributeValueMemberN); ok {
 		return n.Value

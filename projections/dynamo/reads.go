@@ -11,14 +11,14 @@ import (
 	"ledger.example/projections"
 )
 
-// reads reads items of one table by their keys: what Views and Lists have in common.
+// reads reads items of one table by their keys. Views and Lists share it.
 type reads struct {
 	client *dynamodb.Client
 	table  string
 }
 
-// file reads the items of keys, and hands each to add with its key. Errors: those of ddb.BatchGet; those of add.
-func (r reads) file(
+// forEach reads the items of keys, and calls add for each. Errors: those of ddb.BatchGet and of add.
+func (r reads) forEach(
 	ctx context.Context, keys []table.Key, strong bool, add func(key table.Key, item ddb.Item) error,
 ) error {
 	items, _, err := ddb.BatchGet(ctx, r.client, r.table, keys, strong)
@@ -44,7 +44,7 @@ func (r reads) TransactionsByID(ctx context.Context, ended map[string]bool) (
 	return r.transactions(ctx, ended, true)
 }
 
-// transactions is TransactionsByID of either consistency.
+// transactions is TransactionsByID with a choice of consistency.
 func (r reads) transactions(ctx context.Context, ended map[string]bool, strong bool) (
 	map[string]projections.Transaction, error,
 ) {
@@ -55,7 +55,7 @@ func (r reads) transactions(ctx context.Context, ended map[string]bool, strong b
 		}
 	}
 	found, ends := make(map[string]projections.Transaction, len(ended)), make(map[string]*events.HoldEnded)
-	err := r.file(ctx, keys, strong, func(_ table.Key, item ddb.Item) error {
+	err := r.forEach(ctx, keys, strong, func(_ table.Key, item ddb.Item) error {
 		e, err := ddb.DecodeEvent(item)
 		switch e := e.(type) {
 		case events.TransactionPosted:

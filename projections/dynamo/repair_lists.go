@@ -23,14 +23,14 @@ func (v *Views) Listable(ctx context.Context, part, parts int, from string) (l r
 		TotalSegments:            aws.Int32(int32(parts)),
 		ExpressionAttributeNames: map[string]string{"#type": table.AttrType},
 	}
-	in.FilterExpression, in.ExpressionAttributeValues = ofTypes(append(lifeNames(), table.KindListed))
+	in.FilterExpression, in.ExpressionAttributeValues = ofTypes(append(transactionEventNames(), table.KindListed))
 	out, next, err := v.scan(ctx, in, from)
 	if err != nil {
 		return l, err
 	}
-	l.Entries, l.Read = make(map[table.Key]repair.Found[projections.ListedEntry]), int(out.ScannedCount)
+	l.Entries, l.Read = make(map[table.Key]repair.Stored[projections.ListedEntry]), int(out.ScannedCount)
 	for _, item := range out.Items {
-		if err := fileListable(&l, item); err != nil {
+		if err := addListable(&l, item); err != nil {
 			return l, err
 		}
 	}
@@ -38,8 +38,8 @@ func (v *Views) Listable(ctx context.Context, part, parts int, from string) (l r
 	return l, nil
 }
 
-// lifeNames are the names of headers and ends.
-func lifeNames() (names []string) {
+// transactionEventNames returns the event names of headers and of ends of holds.
+func transactionEventNames() (names []string) {
 	for _, e := range []events.Event{
 		events.TransactionPosted{}, events.TransactionPosted{ExpiresAt: time.Unix(0, 0)},
 		events.HoldEnded{Outcome: events.OutcomeCaptured}, events.HoldEnded{Outcome: events.OutcomeReleased},
@@ -51,7 +51,7 @@ func lifeNames() (names []string) {
 	return names
 }
 
-// ofTypes returns a filter of items of any of those types, as #type, and its values.
+// ofTypes returns a filter expression for items with one of these types, and its values. #type is the type attribute.
 func ofTypes(names []string) (filter *string, values ddb.Item) {
 	values = make(ddb.Item, len(names))
 	var terms []string
@@ -63,15 +63,15 @@ func ofTypes(names []string) (filter *string, values ddb.Item) {
 	return aws.String(strings.Join(terms, " OR ")), values
 }
 
-// fileListable adds an item to what is listable.
-func fileListable(l *repair.Listable, item ddb.Item) error {
+// addListable adds an item to l.
+func addListable(l *repair.Listable, item ddb.Item) error {
 	key, err := ddb.KeyOf(item)
 	if err != nil {
 		return err
 	}
 	if text(item[table.AttrType]) == table.KindListed {
 		if key.SK == table.ListedSK(table.FirstID(key.SK), table.LastID(key.SK)) {
-			l.Entries[key] = foundEntry(key, item)
+			l.Entries[key] = storedEntry(key, item)
 		}
 		return nil
 	}
@@ -86,8 +86,8 @@ func fileListable(l *repair.Listable, item ddb.Item) error {
 	return nil
 }
 
-// foundEntry returns what the item under a key shows of an entry in a list of transactions.
-func foundEntry(key table.Key, item ddb.Item) repair.Found[projections.ListedEntry] {
+// storedEntry inspects the item of an entry in a list of transactions.
+func storedEntry(key table.Key, item ddb.Item) repair.Stored[projections.ListedEntry] {
 	f := inspect(item, decodeListedEntry, func(e projections.ListedEntry) ddb.Item { return listedItem(key.PK, e) })
 	f.Value.ID, f.Value.Transaction = events.KSUID(table.FirstID(key.SK)), table.LastID(key.SK)
 	return f
@@ -95,11 +95,11 @@ func foundEntry(key table.Key, item ddb.Item) repair.Found[projections.ListedEnt
 
 // StoredEntries implements repair.ListViews.
 func (v *Views) StoredEntries(ctx context.Context, keys []table.Key) (
-	map[table.Key]repair.Found[projections.ListedEntry], error,
+	map[table.Key]repair.Stored[projections.ListedEntry], error,
 ) {
-	found := make(map[table.Key]repair.Found[projections.ListedEntry], len(keys))
-	err := v.file(ctx, keys, true, func(key table.Key, item ddb.Item) error {
-		found[key] = foundEntry(key, item)
+	found := make(map[table.Key]repair.Stored[projections.ListedEntry], len(keys))
+	err := v.forEach(ctx, keys, true, func(key table.Key, item ddb.Item) error {
+		found[key] = storedEntry(key, item)
 		return nil
 	})
 	return found, err
@@ -107,7 +107,7 @@ func (v *Views) StoredEntries(ctx context.Context, keys []table.Key) (
 
 // JournalPages implements repair.ListViews.
 func (v *Views) JournalPages(ctx context.Context, after events.KSUID) (
-	pages []repair.Found[projections.JournalPage], more bool, err error,
+	pages []repair.Stored[projections.JournalPage], more bool, err error,
 ) {
 	q := ddb.Within(table.JournalPK, table.JournalAfter(string(after), ""), &dynamodb.QueryInput{
 		TableName: &v.table, ConsistentRead: aws.Bool(true),

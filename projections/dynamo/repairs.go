@@ -17,7 +17,7 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// Accounts implements repair.Views. It reads a whole page of the table, whatever it has of accounts.
+// Accounts implements repair.Views. It scans one page of the table, which may contain no accounts.
 func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, read int, next string, err error) {
 	out, next, err := v.scan(ctx, &dynamodb.ScanInput{ProjectionExpression: aws.String(keysOnly)}, from)
 	if err != nil {
@@ -38,7 +38,8 @@ func (v *Views) Accounts(ctx context.Context, from string) (accounts []string, r
 	return accounts, int(out.ScannedCount), next, nil
 }
 
-// scan reads the page of a scan that is behind a cursor, "" for the first. next is the cursor behind it, "" at the end.
+// scan reads the page of a scan after the cursor from, "" for the first page. next is the cursor of the next page, ""
+// at the end.
 func (v *Views) scan(ctx context.Context, in *dynamodb.ScanInput, from string) (
 	out *dynamodb.ScanOutput, next string, err error,
 ) {
@@ -46,7 +47,7 @@ func (v *Views) scan(ctx context.Context, in *dynamodb.ScanInput, from string) (
 	if from != "" {
 		pk, sk, ok := strings.Cut(from, cursorSeparator)
 		if !ok {
-			return nil, "", fmt.Errorf("%q is no cursor of a scan", from)
+			return nil, "", fmt.Errorf("%q is not a cursor of a scan", from)
 		}
 		in.ExclusiveStartKey = ddb.Key(table.Key{PK: pk, SK: sk})
 	}
@@ -60,7 +61,7 @@ func (v *Views) scan(ctx context.Context, in *dynamodb.ScanInput, from string) (
 	return out, "", nil
 }
 
-// cursorSeparator stands between the two parts of a key in a scan's cursor. No key of the ledger has it.
+// cursorSeparator separates the two parts of a key in a scan's cursor. No key of the ledger contains it.
 const cursorSeparator = "\n"
 
 // FirstKey implements repair.Views.
@@ -81,7 +82,7 @@ func (v *Views) FirstKey(ctx context.Context, partition string, within table.Ran
 // Present implements redrive.Views.
 func (v *Views) Present(ctx context.Context, keys []table.Key) (map[table.Key]bool, error) {
 	present := make(map[table.Key]bool, len(keys))
-	err := v.file(ctx, keys, true, func(key table.Key, _ ddb.Item) error {
+	err := v.forEach(ctx, keys, true, func(key table.Key, _ ddb.Item) error {
 		present[key] = true
 		return nil
 	})
@@ -90,18 +91,18 @@ func (v *Views) Present(ctx context.Context, keys []table.Key) (map[table.Key]bo
 
 // StoredSegments implements repair.Views.
 func (v *Views) StoredSegments(ctx context.Context, k events.Pair, after events.KSUID) (
-	[]repair.Found[projections.Segment], bool, error,
+	[]repair.Stored[projections.Segment], bool, error,
 ) {
 	found, more, _, err := decodePage(ctx, v, k.Account, table.SegmentsAfter(k.Asset, string(after)),
-		&dynamodb.QueryInput{}, func(item ddb.Item) (repair.Found[projections.Segment], error) {
-			return foundSegment(k, events.KSUID(table.LastID(text(item[table.AttrSK]))), item), nil
+		&dynamodb.QueryInput{}, func(item ddb.Item) (repair.Stored[projections.Segment], error) {
+			return storedSegment(k, events.KSUID(table.LastID(text(item[table.AttrSK]))), item), nil
 		})
 	return found, more, err
 }
 
 // Snapshot implements repair.Views.
 func (v *Views) Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
-	repair.Found[projections.Balance], []repair.Found[projections.Segment], time.Time, error,
+	repair.Stored[projections.Balance], []repair.Stored[projections.Segment], time.Time, error,
 ) {
 	keys := []table.Key{table.BalanceKey(k.Account, k.Asset)}
 	for _, through := range throughs {
@@ -109,18 +110,18 @@ func (v *Views) Snapshot(ctx context.Context, k events.Pair, throughs []events.K
 	}
 	items, at, err := v.snapshot(ctx, keys...)
 	if err != nil {
-		return repair.Found[projections.Balance]{}, nil, at, err
+		return repair.Stored[projections.Balance]{}, nil, at, err
 	}
-	segments := make([]repair.Found[projections.Segment], len(throughs))
+	segments := make([]repair.Stored[projections.Segment], len(throughs))
 	for i, through := range throughs {
-		segments[i] = foundSegment(k, through, items[i+1])
+		segments[i] = storedSegment(k, through, items[i+1])
 	}
-	return foundBalance(k, items[0]), segments, at, nil
+	return storedBalance(k, items[0]), segments, at, nil
 }
 
 // SnapshotAccount implements repair.Views.
 func (v *Views) SnapshotAccount(ctx context.Context, account string, assets []string) (
-	repair.Found[projections.Summary], []repair.Found[projections.Balance], time.Time, error,
+	repair.Stored[projections.Summary], []repair.Stored[projections.Balance], time.Time, error,
 ) {
 	keys := []table.Key{table.SummaryKey(account)}
 	for _, asset := range assets {
@@ -128,17 +129,17 @@ func (v *Views) SnapshotAccount(ctx context.Context, account string, assets []st
 	}
 	items, at, err := v.snapshot(ctx, keys...)
 	if err != nil {
-		return repair.Found[projections.Summary]{}, nil, at, err
+		return repair.Stored[projections.Summary]{}, nil, at, err
 	}
-	balances := make([]repair.Found[projections.Balance], len(assets))
+	balances := make([]repair.Stored[projections.Balance], len(assets))
 	for i, asset := range assets {
-		balances[i] = foundBalance(events.Pair{Account: account, Asset: asset}, items[i+1])
+		balances[i] = storedBalance(events.Pair{Account: account, Asset: asset}, items[i+1])
 	}
-	return foundSummary(account, items[0]), balances, at, nil
+	return storedSummary(account, items[0]), balances, at, nil
 }
 
-// snapshot reads items as they were at one instant, nil for each that is absent, and the store's clock. One item
-// alone needs no transaction for that.
+// snapshot reads items in one transaction, nil for each that is absent, and the store's clock. A single item needs no
+// transaction.
 func (v *Views) snapshot(ctx context.Context, keys ...table.Key) ([]ddb.Item, time.Time, error) {
 	if len(keys) == 1 {
 		item, at, err := ddb.Get(ctx, v.client, v.table, keys[0], true)
@@ -147,9 +148,9 @@ func (v *Views) snapshot(ctx context.Context, keys ...table.Key) ([]ddb.Item, ti
 	return ddb.TransactGet(ctx, v.client, v.table, keys, "")
 }
 
-// StoredMembership implements repair.Views. Its revision is that of its Number.
+// StoredMembership implements repair.Views. The revision is by Number.
 func (v *Views) StoredMembership(ctx context.Context, of projections.Membership) (
-	found repair.Found[projections.Membership], err error,
+	found repair.Stored[projections.Membership], err error,
 ) {
 	item, _, err := ddb.Get(ctx, v.client, v.table, of.Key(), true)
 	if err != nil {
@@ -172,9 +173,9 @@ func (v *Views) PutMembership(ctx context.Context, m projections.Membership, rea
 	return v.putAlone(ctx, v.put(membershipItem(m), ifRevision(read, table.AttrNumber)))
 }
 
-// StoredGrouped implements repair.Views. Its revision is that of its Number.
+// StoredGrouped implements repair.Views. The revision is by Number.
 func (v *Views) StoredGrouped(ctx context.Context, account, group string) (
-	found repair.Found[projections.Grouped], err error,
+	found repair.Stored[projections.Grouped], err error,
 ) {
 	item, _, err := ddb.Get(ctx, v.client, v.table, table.GroupedKey(account, group), true)
 	if err != nil {
@@ -191,7 +192,6 @@ func (v *Views) PutGrouped(ctx context.Context, g projections.Grouped, read proj
 	return v.putAlone(ctx, v.put(groupedItem(g), ifRevision(read, table.AttrNumber)))
 }
 
-// groupsPage is how many groups a page lists.
 const groupsPage = 1000
 
 // GroupsAfter implements repair.Views.
@@ -205,7 +205,7 @@ func (v *Views) GroupsAfter(ctx context.Context, after string) (groups []string,
 
 // StoredHold implements repair.Views.
 func (v *Views) StoredHold(ctx context.Context, h projections.Hold, account string) (
-	found repair.Found[repair.HoldEntry], err error,
+	found repair.Stored[repair.HoldEntry], err error,
 ) {
 	wanted := holdEntry(h, account)
 	key, err := ddb.KeyOf(wanted)
@@ -216,8 +216,8 @@ func (v *Views) StoredHold(ctx context.Context, h projections.Hold, account stri
 	if err != nil || item == nil {
 		return found, err
 	}
-	found = repair.Found[repair.HoldEntry]{
-		There: true, Fault: differs(item, wanted), Revision: revisionOf(item, table.AttrVersion),
+	found = repair.Stored[repair.HoldEntry]{
+		Exists: true, Fault: differs(item, wanted), Revision: revisionOf(item, table.AttrVersion),
 		Value: repair.HoldEntry{Version: versionOf(item)},
 	}
 	if account != "" {
@@ -231,7 +231,7 @@ func (v *Views) PutHold(ctx context.Context, h projections.Hold, account string,
 	return v.putAlone(ctx, v.put(holdEntry(h, account), ifRevision(read, table.AttrVersion)))
 }
 
-// holdEntry returns the item of an account's entry of a hold or, without an account, of the one by expiry.
+// holdEntry returns the item of an account's entry of a hold. If account is "", it returns the entry by expiry.
 func holdEntry(h projections.Hold, account string) ddb.Item {
 	if account == "" {
 		return openHoldItem(h)

@@ -47,7 +47,7 @@ func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s projectio
 	page.Next = reversals.Next
 	for _, e := range reversals.Items {
 		by, ok := found[e.By]
-		if !ok { // its transaction is being committed, item by item
+		if !ok { // the transaction becomes visible item by item
 			return page, fmt.Errorf("header of %s is not visible: %w", e.By, store.ErrConflict)
 		}
 		page.Items = append(page.Items, projections.Reversal{Number: e.Number, Header: by.Header})

@@ -12,15 +12,15 @@ import (
 	"ledger.example/projections"
 )
 
-// A revision of an item that is stored begins with one of these. They describe the attribute that every write
-// changes: the version of balances and summaries, the number of memberships.
+// The revision of a stored item begins with one of these. They describe the attribute that every write changes: the
+// version of balances and summaries, the number of memberships.
 const (
-	revisionNone   = "-" // there is no such attribute
-	revisionNumber = "=" // a number, which follows
-	revisionType   = ":" // a value of another type, which follows; only a rebuild replaces it, by a number
+	revisionNone   = "-" // the attribute is missing
+	revisionNumber = "=" // the number follows
+	revisionType   = ":" // the attribute has another type, which follows; only a rebuild replaces it with a number
 )
 
-// revisionOf returns the revision of an item, nil when it is absent, by the named attribute.
+// revisionOf returns the revision of an item by the named attribute. item is nil if it is absent.
 func revisionOf(item ddb.Item, name string) projections.Revision {
 	if item == nil {
 		return projections.RevisionAbsent
@@ -31,14 +31,14 @@ func revisionOf(item ddb.Item, name string) projections.Revision {
 	case *types.AttributeValueMemberN:
 		return projections.Revision(revisionNumber + value.Value)
 	default:
-		// The SDK's type ends in the type's name as attribute_type has it.
+		// The name of the SDK's Go type ends in the type code that attribute_type takes.
 		name := strings.TrimPrefix(fmt.Sprintf("%T", value), "*types.AttributeValueMember")
 		return projections.Revision(revisionType + name)
 	}
 }
 
-// revisionRead returns the revision that a write compares: the one given, or else that of the version that was read,
-// where 0 is that of an absent item.
+// revisionRead returns the revision that a write compares: given, or if it is nil the revision of the version that was
+// read. Version 0 is an absent item.
 func revisionRead(version int64, given *projections.Revision) projections.Revision {
 	switch {
 	case given != nil:
@@ -49,14 +49,14 @@ func revisionRead(version int64, given *projections.Revision) projections.Revisi
 	return projections.Revision(revisionNumber + strconv.FormatInt(version, 10))
 }
 
-// condition is what a write asks of the item that it replaces; the zero condition is none.
+// condition is the condition of a write. The zero condition always holds.
 type condition struct {
 	expression string
 	names      map[string]string
 	values     ddb.Item
 }
 
-// ifRevision is the condition that the item still has a revision by the named attribute.
+// ifRevision is the condition that the item still has revision r by the named attribute.
 func ifRevision(r projections.Revision, name string) condition {
 	if r == projections.RevisionAbsent {
 		return condition{expression: ddb.IfAbsent}

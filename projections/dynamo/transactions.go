@@ -15,7 +15,7 @@ import (
 
 var _ projections.JournalViews = (*Lists)(nil)
 
-// Transactions implements projections.Lists. An entry is left out that is void, or does not agree with its header.
+// Transactions implements projections.Lists. It skips entries that are void or contradict their header.
 func (l *Lists) Transactions(ctx context.Context, by projections.Search, s projections.Slice) (
 	page projections.Listed[projections.Transaction], err error,
 ) {
@@ -43,8 +43,8 @@ func (l *Lists) Transactions(ctx context.Context, by projections.Search, s proje
 	return page, nil
 }
 
-// listedEntries returns the entries of one page over all partitions, in order, and the position of the last if there
-// are more.
+// listedEntries returns the entries of one page over all partitions, in order. next is the position of the last, "" if
+// there are no more.
 func (l *Lists) listedEntries(ctx context.Context, by projections.Search, s projections.Slice) (
 	entries []projections.ListedEntry, next string, err error,
 ) {
@@ -71,7 +71,7 @@ func (l *Lists) listedEntries(ctx context.Context, by projections.Search, s proj
 		_, next, _ = strings.Cut(text(items[s.Limit-1][table.AttrSK]), "#")
 	}
 	for _, item := range items {
-		if ddb.Read(item).OptionalFlag(table.AttrVoid) { // whatever it says
+		if ddb.Read(item).OptionalFlag(table.AttrVoid) { // also if it is malformed
 			continue
 		}
 		e, err := decodeListedEntry(item)
@@ -83,7 +83,7 @@ func (l *Lists) listedEntries(ctx context.Context, by projections.Search, s proj
 	return entries, next, nil
 }
 
-// listedRange returns the entries of a search behind the position after, and 1 for oldest first, else -1.
+// listedRange returns the range of a search after a position, and its direction: 1 for oldest first, -1 for newest.
 func listedRange(by projections.Search, after string) (r table.Range, direction int) {
 	if !by.OldestFirst {
 		return table.ListedBetween(bounds(by.Span, after)), -1

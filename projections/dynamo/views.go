@@ -1,5 +1,5 @@
 // Package dynamo stores and reads projections in the ledger's DynamoDB table. Views implements the ports of refolds,
-// strong reads and repairs. Lists implements default reads and lists.
+// strong reads and repairs. Lists implements eventually consistent reads and lists.
 package dynamo
 
 import (
@@ -19,9 +19,9 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// Views implements projections.ProjectorViews, ListerViews and ReaderViews, and repair.Views, on one table. It is safe
-// for concurrent use. Errors that those don't name (the table is missing, access is denied) come back as they are: no
-// repetition would cure them, and nothing was written.
+// Views implements projections.ProjectorViews, ListerViews, ReaderViews and PastViews, and repair.Views, on one table.
+// It is safe for concurrent use. Errors that these ports do not name (the table is missing, access is denied) are
+// returned unchanged: a retry would fail, too, and nothing was written.
 type Views struct {
 	reads
 	eventual bool // queries are eventually consistent
@@ -62,7 +62,8 @@ func (v *Views) Summary(ctx context.Context, account string) (projections.Summar
 	return decodeOr(projections.Summary{Account: account}, item, writable(decodeSummary))
 }
 
-// IsClosed implements projections.ProjectorViews. It reads no more than the state: newer code may add to a change.
+// IsClosed implements projections.ProjectorViews. It decodes only the state, so that it can read newer versions of the
+// event, too.
 func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
 	item, _, err := ddb.Get(ctx, v.client, v.table, table.CurrentKey(account), true)
 	if err != nil {
@@ -71,7 +72,7 @@ func (v *Views) IsClosed(ctx context.Context, account string) (bool, error) {
 	return item != nil && ddb.Read(item).Text("State") == string(events.StateClosed), nil
 }
 
-// decodeOr decodes an item; when it is absent, it is what absent says.
+// decodeOr decodes an item. It returns absent if the item is nil.
 func decodeOr[T any](absent T, item ddb.Item, decode func(ddb.Item) (T, error)) (T, error) {
 	if item == nil {
 		return absent, nil
@@ -108,7 +109,7 @@ func (v *Views) BalanceWithSegment(ctx context.Context, k events.Pair, through e
 }
 
 // NextAsset implements projections.ReaderViews. It skips malformed keys, which the projector and the audit report. It
-// goes on right behind such a key, as postings of the asset that it seems to name may follow.
+// continues right after such a key: well-formed postings of the same asset may follow.
 func (v *Views) NextAsset(ctx context.Context, account, after string) (string, error) {
 	q := &dynamodb.QueryInput{ProjectionExpression: aws.String(keysOnly)}
 	for {
@@ -181,14 +182,14 @@ func (v *Views) first(ctx context.Context, account string, r table.Range, q *dyn
 	return item, err
 }
 
-// query reads one page of an account's partition, which is empty at the end only.
+// query reads one page of an account's partition. Only the last page may be empty.
 func (v *Views) query(ctx context.Context, account string, r table.Range, q *dynamodb.QueryInput) (
 	*dynamodb.QueryOutput, error,
 ) {
 	return ddb.Page(ctx, v.client, v.within(account, r, q))
 }
 
-// within makes q a query of an account's partition, strongly consistent unless v is eventual.
+// within completes q as a query of r in an account's partition. It is strongly consistent unless v is eventual.
 func (v *Views) within(account string, r table.Range, q *dynamodb.QueryInput) *dynamodb.QueryInput {
 	q.TableName = &v.table
 	q.ConsistentRead = aws.Bool(!v.eventual)

@@ -26,9 +26,9 @@ var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
 
-// A refold is exact only if it sees every committed posting: each of its reads is strongly consistent or a
-// transaction, of the table itself, and one request.
-func TestEveryReadOfViewsIsStrong(t *testing.T) {
+// Refolds are correct only if they see every committed posting. So each read of Views is one request to the table, not
+// to an index, and is strongly consistent or a transaction.
+func TestReadsOfViewsAreStronglyConsistent(t *testing.T) {
 	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply {
 		if r.Operation == "TransactGetItems" {
 			return ddbtest.OK(`{"Responses":[{},{}]}`)
@@ -42,7 +42,7 @@ func TestEveryReadOfViewsIsStrong(t *testing.T) {
 	}
 	for _, r := range requests {
 		if r.Operation != "TransactGetItems" && r.Body["ConsistentRead"] != true || r.Body["IndexName"] != nil {
-			t.Errorf("%s is not strongly consistent, or of an index: %v", r.Operation, r.Body)
+			t.Errorf("%s is not strongly consistent, or reads an index: %v", r.Operation, r.Body)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,12 +53,12 @@ func TestEveryReadOfViewsIsStrong(t *testing.T) {
 			t.Errorf("read %d: %v", i, err)
 		}
 		if over[i] == nil || errors.Is(over[i], store.ErrAbsent) {
-			t.Errorf("read %d with a context that is over: %v", i, over[i])
+			t.Errorf("read %d with a canceled context: %v", i, over[i])
 		}
 	}
 }
 
-// errorsOfReads does each read once.
+// errorsOfReads calls each read once.
 func errorsOfReads(ctx context.Context, v *dynamo.Views) []error {
 	id := events.FirstKSUID(noon)
 	_, _, balance := v.Balance(ctx, jane)
@@ -81,14 +81,14 @@ func errorsOfReads(ctx context.Context, v *dynamo.Views) []error {
 	}
 }
 
-// The assets of an account are found behind keys that cannot be read.
-func TestNextAssetPassesOverMalformedKeys(t *testing.T) {
+// NextAsset finds the assets of an account after malformed keys.
+func TestNextAssetSkipsMalformedKeys(t *testing.T) {
 	id := string(events.FirstKSUID(noon))
 	for _, c := range []struct{ sks, wanted string }{
 		{"", ""},
 		{"POSTING#bad", ""},
 		{"POSTING#A#x", ""},
-		{"POSTING#USD POSTING#USD#" + id, "USD"}, // an asset whose name the malformed key begins with
+		{"POSTING#USD POSTING#USD#" + id, "USD"}, // the malformed key is a prefix of the asset's keys
 		{"POSTING#A#x POSTING#A#" + id, "A"},
 		{"POSTING#A#" + id + "#x POSTING#B POSTING#C#" + id + " POSTING#D#" + id, "C"},
 	} {
@@ -110,8 +110,8 @@ func put(t *testing.T, client *dynamodb.Client, name string, item ddb.Item) {
 	}
 }
 
-// A rebuild writes on the condition that an item is still what was read, also where it has no version to compare.
-func TestRevisionsOfWhateverIsStored(t *testing.T) {
+// A rebuild's write is conditional on the item being unchanged, even if the item has no usable version.
+func TestRevisionsOfMalformedVersions(t *testing.T) {
 	client, name := viewstest.NewTable(t)
 	views := dynamo.NewViews(client, name)
 	for _, version := range []types.AttributeValue{
@@ -125,15 +125,15 @@ func TestRevisionsOfWhateverIsStored(t *testing.T) {
 		}
 		put(t, client, name, item)
 		found, _, _, err := views.Snapshot(t.Context(), jane, nil)
-		if err != nil || !found.There || found.Fault == nil {
-			t.Fatalf("version %v was found as %+v, %v", version, found, err)
+		if err != nil || !found.Exists || found.Fault == nil {
+			t.Fatalf("version %v was read as %+v, %v", version, found, err)
 		}
 		change := projections.Change{Balance: projections.Balance{Pair: jane, Version: 100}, Revision: &found.Revision}
 		if err := views.Write(t.Context(), change); err != nil {
 			t.Errorf("version %v: %v", version, err)
 		}
 		if err := views.Write(t.Context(), change); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("version %v was written over twice: %v", version, err)
+			t.Errorf("version %v was replaced twice: %v", version, err)
 		}
 		if b, _, err := views.Balance(t.Context(), jane); err != nil || b.Version != 101 {
 			t.Errorf("version %v became %d, %v", version, b.Version, err)
@@ -141,8 +141,8 @@ func TestRevisionsOfWhateverIsStored(t *testing.T) {
 	}
 }
 
-// The error of a write says whether the balance may have been written.
-func TestWriteFailures(t *testing.T) {
+// The error of a write distinguishes writes that failed from those that may have been applied.
+func TestErrorsOfWrites(t *testing.T) {
 	alone := projections.Change{Balance: projections.Balance{Pair: jane, Version: 1}}
 	together := projections.Change{Balance: alone.Balance, Summary: &projections.Summary{Account: "jane"}}
 	for _, c := range []struct {
@@ -168,8 +168,8 @@ func TestWriteFailures(t *testing.T) {
 	}
 }
 
-// Nothing is sent with a context that is over.
-func TestNoWriteForAContextThatIsOver(t *testing.T) {
+// With a canceled context no write sends a request.
+func TestNoWriteAfterTheContextEnds(t *testing.T) {
 	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK("{}")))
 	views := dynamo.NewViews(client, "books")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -187,7 +187,7 @@ func TestNoWriteForAContextThatIsOver(t *testing.T) {
 	}
 }
 
-// figuresOf is a posting as the store sends what a fold reads of it.
+// figuresOf is DynamoDB's JSON of a posting's projection by figures.
 func figuresOf(p events.PostingRecorded) string {
 	description := ""
 	if p.Description != "" {
@@ -198,7 +198,7 @@ func figuresOf(p events.PostingRecorded) string {
 		p.Asset, p.ID, events.Checksum(p), p.Quantity, p.Cost, p.Transaction, p.Kind, description)
 }
 
-// A posting that was altered past the ledger is never counted.
+// A posting that was altered in the table fails its checksum and is never counted.
 func TestAlteredPostingsAreRefused(t *testing.T) {
 	p := events.PostingRecorded{
 		Leg: events.Leg{
@@ -226,7 +226,7 @@ func TestAlteredPostingsAreRefused(t *testing.T) {
 	} {
 		altered := strings.Replace(sound, change[0], change[1], 1)
 		if postings, err := ask(altered); altered == sound || !errors.Is(err, events.ErrChecksum) {
-			t.Errorf("%s came back as %+v, %v", altered, postings, err)
+			t.Errorf("%s was read as %+v, %v", altered, postings, err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (v *Views) Write(ctx context.Context, c projections.Change) error {
 
 	actions := []types.TransactWriteItem{{Put: balance}}
 	for _, s := range c.Segments {
-		// Segments are written with their balance only: its version is theirs.
+		// Segments need no condition: they are always written with their balance, whose version protects them.
 		actions = append(actions, types.TransactWriteItem{Put: v.put(segmentItem(s), condition{})})
 	}
 	if c.Summary != nil {
@@ -57,7 +57,7 @@ func (v *Views) WriteGrouped(ctx context.Context, g projections.Grouped) error {
 	return v.putNumbered(ctx, groupedItem(g), g.Number)
 }
 
-// putNumbered puts an item of a number unless one of at least that number is stored, which is no error.
+// putNumbered puts item. If an item with the same or a higher number is stored, it writes nothing and returns nil.
 func (v *Views) putNumbered(ctx context.Context, item ddb.Item, number int64) error {
 	older := condition{
 		expression: ddb.IfAbsent + " OR #number < :number",
@@ -66,7 +66,7 @@ func (v *Views) putNumbered(ctx context.Context, item ddb.Item, number int64) er
 	}
 	err := v.putAlone(ctx, v.put(item, older))
 	if errors.Is(err, errCondition) {
-		return nil // it is as new, or newer
+		return nil // the stored item is as new or newer
 	}
 	return err
 }
@@ -86,9 +86,9 @@ func (v *Views) put(item ddb.Item, c condition) *types.Put {
 }
 
 // errCondition is the conflict of a single write whose condition failed.
-var errCondition = fmt.Errorf("%w: the item is not what was read", store.ErrConflict)
+var errCondition = fmt.Errorf("%w: the item has changed since it was read", store.ErrConflict)
 
-// putAlone sends a put as a request of its own, at half the price of a transaction. Errors: errCondition, and those
+// putAlone sends a put as a single request, which costs half as much as a transaction. Errors: errCondition, and those
 // of ddb.WriteError.
 func (v *Views) putAlone(ctx context.Context, p *types.Put) error {
 	_, err := v.send(ctx, p)

@@ -107,7 +107,7 @@ func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) R
 	report := Report{Account: of.Account, Group: of.Group, User: of.User}
 	return rebuildShown(ctx, b, report, shown[projections.Membership]{
 		key:    of.Key(),
-		stored: func() (Found[projections.Membership], error) { return b.views.StoredMembership(ctx, of) },
+		stored: func() (Stored[projections.Membership], error) { return b.views.StoredMembership(ctx, of) },
 		newest: func() (projections.Membership, error) { return b.views.NewestGrant(ctx, of) },
 		none:   of,
 		put:    b.views.PutMembership,
@@ -117,11 +117,11 @@ func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) R
 // shown is a projection of the newest of numbered events, and how it is read and written.
 type shown[T comparable] struct {
 	key    table.Key
-	stored func() (Found[T], error)
+	stored func() (Stored[T], error)
 	newest func() (T, error) // what it should be. Error: also ErrAbsent, without any event
 	none   T                 // what it is made without any event: of number 0
 	put    func(ctx context.Context, v T, read projections.Revision) error
-	behind func(found Found[T]) bool // whether it lacks only what came moments ago; nil: it never does
+	behind func(found Stored[T]) bool // whether it lacks only what came moments ago; nil: it never does
 }
 
 // rebuildShown makes a projection what its newest event says, as Membership describes.
@@ -133,14 +133,14 @@ func rebuildShown[T comparable](ctx context.Context, b *Rebuilder, report Report
 		}
 		v, err := of.newest()
 		switch {
-		case errors.Is(err, store.ErrAbsent) && !found.There:
+		case errors.Is(err, store.ErrAbsent) && !found.Exists:
 			return nil
 		case errors.Is(err, store.ErrAbsent):
 			v = of.none
 		case err != nil:
 			return fmt.Errorf("read newest event: %w", err)
 		}
-		if found.There && found.Fault == nil && found.Value == v {
+		if found.Exists && found.Fault == nil && found.Value == v {
 			return nil
 		}
 		d := differenceOf(of.key, found, v)

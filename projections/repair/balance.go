@@ -120,7 +120,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		return err
 	}
 	key := table.BalanceKey(r.key.Account, r.key.Asset)
-	if c.balance.There && b.Head.Count == 0 {
+	if c.balance.Exists && b.Head.Count == 0 {
 		// A balance is only made for a posting that is there.
 		r.report.Strays = append(r.report.Strays, Stray{key,
 			"no posting belongs to this balance: it is made to show nothing, and stays"})

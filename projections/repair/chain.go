@@ -12,9 +12,9 @@ import (
 
 // chain is what is stored of one pair, all of it at one version of its balance.
 type chain struct {
-	balance  Found[projections.Balance]
-	segments map[events.KSUID]Found[projections.Segment] // by Through; each is there
-	at       time.Time                                   // the store's clock when its balance was read
+	balance  Stored[projections.Balance]
+	segments map[events.KSUID]Stored[projections.Segment] // by Through; each is there
+	at       time.Time                                    // the store's clock when its balance was read
 }
 
 // readChain reads the balance of k and all its segments as they were at one version. Queries may see half of a
@@ -28,7 +28,7 @@ func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
 	if at.IsZero() {
 		return chain{}, fmt.Errorf("the store does not tell its time: %w", store.ErrUnavailable)
 	}
-	c := chain{balance: balance, segments: make(map[events.KSUID]Found[projections.Segment]), at: at}
+	c := chain{balance: balance, segments: make(map[events.KSUID]Stored[projections.Segment]), at: at}
 	var ends []events.KSUID // to be read
 	asked := make(map[events.KSUID]bool)
 	ask := func(end events.KSUID) {
@@ -37,7 +37,7 @@ func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
 		}
 	}
 	for after, more := events.KSUID(""), true; more; {
-		var listed []Found[projections.Segment]
+		var listed []Stored[projections.Segment]
 		if listed, more, err = views.StoredSegments(ctx, k, after); err != nil {
 			return chain{}, fmt.Errorf("list segments: %w", err)
 		}
@@ -61,7 +61,7 @@ func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
 				store.ErrConflict)
 		}
 		for i, s := range found {
-			if s.There {
+			if s.Exists {
 				c.segments[some[i]] = s
 			}
 			if after := s.Value.After; isKSUID(after) {

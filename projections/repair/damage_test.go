@@ -97,7 +97,7 @@ func (d *damaged) refold(k events.Pair) {
 	d.must(d.projector.Refold(d.Context(), k, marks))
 }
 
-func (d *damaged) balance(k events.Pair) repair.Found[projections.Balance] {
+func (d *damaged) balance(k events.Pair) repair.Stored[projections.Balance] {
 	found, _, _, err := d.store.Snapshot(d.Context(), k, nil)
 	d.must(err)
 	return found
@@ -137,7 +137,7 @@ func (d *damaged) harm() {
 		)
 		return
 	}
-	key, there := table.BalanceKey(k.Account, k.Asset), d.balance(k).There
+	key, there := table.BalanceKey(k.Account, k.Asset), d.balance(k).Exists
 	changed := func(change func()) func() {
 		return func() { b.Version = max(1, b.Version); change(); hurt.Balance(b) }
 	}
@@ -174,7 +174,7 @@ func (d *damaged) harmSummary(account string) {
 	switch how := rapid.IntRange(0, 3).Draw(d.T, "how to the summary"); {
 	case how == 0:
 		hurt.LoseSummary(account)
-	case how == 1 && found.There:
+	case how == 1 && found.Exists:
 		hurt.Spoil(table.SummaryKey(account))
 	default:
 		s := found.Value
@@ -232,7 +232,7 @@ func (d *damaged) exact() {
 		if !granted {
 			m = projections.Membership{Account: "jane", User: user}
 		}
-		if found.Fault != nil || found.There != granted && found.Value.Role != "" || found.Value != m {
+		if found.Fault != nil || found.Exists != granted && found.Value.Role != "" || found.Value != m {
 			d.Errorf("membership %+v, wanted %+v", found, m)
 		}
 	}

@@ -36,8 +36,8 @@ type Stray struct {
 }
 
 // differenceOf compares what was found under key with what it becomes, figure by figure.
-func differenceOf[T any](key table.Key, found Found[T], becomes T) Difference {
-	d := Difference{Key: key, Absent: !found.There}
+func differenceOf[T any](key table.Key, found Stored[T], becomes T) Difference {
+	d := Difference{Key: key, Absent: !found.Exists}
 	if found.Fault != nil {
 		d.Fault = found.Fault.Error()
 	}

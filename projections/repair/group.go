@@ -48,7 +48,7 @@ func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
 	none := projections.Grouped{Account: account, Group: group, Out: true}
 	return rebuildShown(ctx, b, Report{Account: account, Group: group}, shown[projections.Grouped]{
 		key: table.GroupedKey(account, group), none: none, put: b.views.PutGrouped,
-		stored: func() (Found[projections.Grouped], error) { return b.views.StoredGrouped(ctx, account, group) },
+		stored: func() (Stored[projections.Grouped], error) { return b.views.StoredGrouped(ctx, account, group) },
 		newest: func() (projections.Grouped, error) {
 			named, err := b.views.GroupedSince(ctx, account, 1)
 			if err != nil {

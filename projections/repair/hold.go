@@ -100,7 +100,7 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 	for _, of := range []string{account, ""} {
 		entry := rebuildShown(ctx, b, Report{}, shown[HoldEntry]{
 			key:    entries[of],
-			stored: func() (Found[HoldEntry], error) { return b.views.StoredHold(ctx, h, of) },
+			stored: func() (Stored[HoldEntry], error) { return b.views.StoredHold(ctx, h, of) },
 			newest: func() (HoldEntry, error) {
 				known := h.Version()
 				if err := read(); err != nil {
@@ -117,7 +117,7 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 			put: func(ctx context.Context, _ HoldEntry, read projections.Revision) error {
 				return b.views.PutHold(ctx, h, of, read)
 			},
-			behind: func(found Found[HoldEntry]) bool { return b.isBehind(h, found) },
+			behind: func(found Stored[HoldEntry]) bool { return b.isBehind(h, found) },
 		})
 		report.Differences = append(report.Differences, entry.Differences...)
 		if report.Err = entry.Err; report.Err != nil {
@@ -128,11 +128,11 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 }
 
 // isBehind reports whether an entry lacks no more than what happened to its hold within the settle window.
-func (b *Rebuilder) isBehind(h projections.Hold, found Found[HoldEntry]) bool {
+func (b *Rebuilder) isBehind(h projections.Hold, found Stored[HoldEntry]) bool {
 	newest := h.Header.PostedAt()
 	if h.Ended != nil {
 		newest = h.Ended.EndedAt()
 	}
-	sound := !found.There || found.Value.Version > 0 && found.Value.Version < h.Version()
+	sound := !found.Exists || found.Value.Version > 0 && found.Value.Version < h.Version()
 	return sound && b.now().Sub(newest) < table.SettleWindow
 }

@@ -28,13 +28,13 @@ type ListViews interface {
 
 	// StoredEntries reads the entries in lists of transactions under those keys, at most table.BatchGetKeys. Absent
 	// ones are not in the map.
-	StoredEntries(ctx context.Context, keys []table.Key) (map[table.Key]Found[projections.ListedEntry], error)
+	StoredEntries(ctx context.Context, keys []table.Key) (map[table.Key]Stored[projections.ListedEntry], error)
 
 	// WriteListed is that of projections.ListerViews.
 	WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error)
 
 	// JournalPages reads a page of the journal's pages after a KSUID. more reports whether to go on after the last.
-	JournalPages(ctx context.Context, after events.KSUID) (pages []Found[projections.JournalPage], more bool, err error)
+	JournalPages(ctx context.Context, after events.KSUID) (pages []Stored[projections.JournalPage], more bool, err error)
 
 	// PutPage writes a page of the journal, whatever is stored.
 	PutPage(ctx context.Context, p projections.JournalPage) error
@@ -50,7 +50,7 @@ type Journal interface {
 type Listable struct {
 	Headers []events.TransactionPosted
 	Ends    []events.HoldEnded
-	Entries map[table.Key]Found[projections.ListedEntry]
+	Entries map[table.Key]Stored[projections.ListedEntry]
 	Faults  []error // of events that cannot be read
 	Read    int     // items gone through
 	Next    string  // where the next page begins; "" after the last
@@ -148,7 +148,7 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 		l.find(projections.EntryOfEnd(e), table.OutcomeKey(e.Transaction))
 	}
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(wanted)), table.BatchGetKeys) {
-		var stored map[table.Key]Found[projections.ListedEntry]
+		var stored map[table.Key]Stored[projections.ListedEntry]
 		err := l.request(ctx, func() (_ int, err error) {
 			stored, err = l.run.Lists.StoredEntries(ctx, keys)
 			return len(keys), err
@@ -170,14 +170,14 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 }
 
 // put writes an entry unless it is stored.
-func (l *lists) put(ctx context.Context, key table.Key, found Found[projections.ListedEntry],
+func (l *lists) put(ctx context.Context, key table.Key, found Stored[projections.ListedEntry],
 	becomes projections.ListedEntry, isYoung bool,
 ) error {
-	if found.There && found.Fault == nil && found.Value == becomes {
+	if found.Exists && found.Fault == nil && found.Value == becomes {
 		return nil
 	}
 	d := differenceOf(key, found, becomes)
-	d.Behind = !found.There && isYoung
+	d.Behind = !found.Exists && isYoung
 	return l.write(ctx, d, func() error {
 		_, err := l.run.Lists.WriteListed(ctx, key, becomes)
 		return err
@@ -197,7 +197,7 @@ func (l *lists) write(ctx context.Context, d Difference, send func() error) erro
 
 // entries makes those entries void that no transaction needs. By metadata that is not indexed a transaction may be
 // listed, but need not.
-func (l *lists) entries(ctx context.Context, stored map[table.Key]Found[projections.ListedEntry]) error {
+func (l *lists) entries(ctx context.Context, stored map[table.Key]Stored[projections.ListedEntry]) error {
 	const livesAtOnce = table.BatchGetKeys / 2
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(stored)), livesAtOnce) {
 		lives, err := l.lives(ctx, keys)

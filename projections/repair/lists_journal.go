@@ -159,7 +159,7 @@ func (l *lists) voidPages(ctx context.Context) error {
 		isFound = isFound && found
 	}
 	for after, more := events.KSUID(""), !isFound; more; {
-		var pages []Found[projections.JournalPage]
+		var pages []Stored[projections.JournalPage]
 		err := l.request(ctx, func() (_ int, err error) {
 			pages, more, err = l.run.Lists.JournalPages(ctx, after)
 			return len(pages), err

@@ -46,7 +46,7 @@ func (p *paced) Accounts(ctx context.Context, from string) (accounts []string, r
 
 // Snapshot implements Views. That of a balance alone begins a rebuild of it.
 func (p *paced) Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
-	balance Found[projections.Balance], segments []Found[projections.Segment], at time.Time, err error,
+	balance Stored[projections.Balance], segments []Stored[projections.Segment], at time.Time, err error,
 ) {
 	if len(throughs) == 0 {
 		err = p.wait(ctx, 0)

@@ -97,7 +97,7 @@ func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bo
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read balance and segment: %w", err)
-	case now.Value.Version != balance.Version || now.There != (balance.Version > 0) || !segments[0].There:
+	case now.Value.Version != balance.Version || now.Exists != (balance.Version > 0) || !segments[0].Exists:
 		return false, fmt.Errorf("balance went on from version %d: %w", balance.Version, store.ErrConflict)
 	}
 	return true, nil

@@ -48,9 +48,9 @@ func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events
 // is the sum of all through s.
 func (r *rebuild) compareSegment(ctx context.Context, s projections.Segment, base projections.Fold) error {
 	stored := r.chain.segments[s.Through]
-	if !stored.There || stored.Fault != nil || stored.Value != s {
+	if !stored.Exists || stored.Fault != nil || stored.Value != s {
 		d := differenceOf(table.SegmentKey(s.Account, s.Asset, string(s.Through)), stored, s)
-		if stored.There && stored.Fault == nil && stored.Value.After == s.After {
+		if stored.Exists && stored.Fault == nil && stored.Value.After == s.After {
 			d.CountsMore = stored.Value.Count > s.Count
 			var err error
 			if d.Behind, err = r.isLate(ctx, stored.Value.Fold, s.Fold, s.After); err != nil {

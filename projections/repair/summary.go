@@ -46,7 +46,7 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 // under way makes may not be visible yet, but its postings are. Errors: errUnreadableBalance; those of Views;
 // store.ErrConflict when the summary went on.
 func (b *Rebuilder) countSummary(
-	ctx context.Context, stored Found[projections.Summary], except string,
+	ctx context.Context, stored Stored[projections.Summary], except string,
 ) (projections.Summary, error) {
 	s := projections.Summary{Account: stored.Value.Account, Version: stored.Value.Version}
 	assets, _, err := b.namesIn(ctx, table.AccountKey(s.Account).PK, table.PostingAssetAfter, table.BalanceAfter)
@@ -99,7 +99,7 @@ func (b *Rebuilder) CountSummary(ctx context.Context, c *projections.Change) err
 }
 
 // storedSummary reads an account's summary as it was found, but with a version that a write can count on from.
-func (b *Rebuilder) storedSummary(ctx context.Context, account string) (Found[projections.Summary], error) {
+func (b *Rebuilder) storedSummary(ctx context.Context, account string) (Stored[projections.Summary], error) {
 	found, _, at, err := b.views.SnapshotAccount(ctx, account, nil)
 	if err != nil {
 		return found, fmt.Errorf("read summary: %w", err)

@@ -29,21 +29,21 @@ type Views interface {
 	// StoredSegments reads a page of the segments of k that end after `after`, ascending; more reports whether to go on
 	// after the last. The Through of each is that of its key, which need not be a KSUID.
 	StoredSegments(ctx context.Context, k events.Pair, after events.KSUID) (
-		found []Found[projections.Segment], more bool, err error)
+		found []Stored[projections.Segment], more bool, err error)
 
 	// Snapshot reads the balance of k and its segments that end at throughs, at most SnapshotItems, all as they were at
 	// one instant, and the store's clock. Segments come in the order of throughs. ErrConflict: a transaction was under
 	// way on one.
 	Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
-		Found[projections.Balance], []Found[projections.Segment], time.Time, error)
+		Stored[projections.Balance], []Stored[projections.Segment], time.Time, error)
 
 	// SnapshotAccount does the same for an account's summary and its balances of assets.
 	SnapshotAccount(ctx context.Context, account string, assets []string) (
-		Found[projections.Summary], []Found[projections.Balance], time.Time, error)
+		Stored[projections.Summary], []Stored[projections.Balance], time.Time, error)
 
 	// StoredMembership reads a membership of an account or of a group, StoredGrouped a place in a group.
-	StoredMembership(ctx context.Context, of projections.Membership) (Found[projections.Membership], error)
-	StoredGrouped(ctx context.Context, account, group string) (Found[projections.Grouped], error)
+	StoredMembership(ctx context.Context, of projections.Membership) (Stored[projections.Membership], error)
+	StoredGrouped(ctx context.Context, account, group string) (Stored[projections.Grouped], error)
 
 	// GroupsAfter lists a page of the groups after one ("": from the first), by id. It is eventually consistent. next
 	// is the group to go on after, "" at the end.
@@ -53,7 +53,7 @@ type Views interface {
 	Hold(ctx context.Context, id string) (projections.Hold, error)
 
 	// StoredHold reads an account's entry of h or, without an account, the entry by expiry.
-	StoredHold(ctx context.Context, h projections.Hold, account string) (Found[HoldEntry], error)
+	StoredHold(ctx context.Context, h projections.Hold, account string) (Stored[HoldEntry], error)
 
 	// PutHold writes that entry if the stored one still has that revision. Errors: those of Write.
 	PutHold(ctx context.Context, h projections.Hold, account string, read projections.Revision) error
@@ -67,9 +67,9 @@ type Views interface {
 }
 
 // Found is an item of a projection as it is stored, whoever wrote it. Refolds trust what they read; a rebuild does not.
-type Found[T any] struct {
+type Stored[T any] struct {
 	Value    T     // what could be read of it; its key always; Version 0: none that the next write can count on from
-	There    bool  // whether there is such an item
+	Exists   bool  // whether the item is stored
 	Fault    error // why it is not as this code would have stored it; nil: it is, or it is not there
 	Revision projections.Revision
 }
@@ -96,15 +96,15 @@ func (d *dryRun) Write(_ context.Context, c projections.Change) error {
 
 // SnapshotAccount implements Views.
 func (d *dryRun) SnapshotAccount(ctx context.Context, account string, assets []string) (
-	Found[projections.Summary], []Found[projections.Balance], time.Time, error,
+	Stored[projections.Summary], []Stored[projections.Balance], time.Time, error,
 ) {
 	summary, balances, at, err := d.Views.SnapshotAccount(ctx, account, assets)
 	if s, ok := d.summaries[account]; ok {
-		summary = Found[projections.Summary]{Value: s, There: true, Revision: summary.Revision}
+		summary = Stored[projections.Summary]{Value: s, Exists: true, Revision: summary.Revision}
 	}
 	for i := range balances {
 		if b, ok := d.balances[balances[i].Value.Pair]; ok {
-			balances[i] = Found[projections.Balance]{Value: b, There: true, Revision: balances[i].Revision}
+			balances[i] = Stored[projections.Balance]{Value: b, Exists: true, Revision: balances[i].Revision}
 		}
 	}
 	return summary, balances, at, err

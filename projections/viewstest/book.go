@@ -11,18 +11,18 @@ import (
 	"ledger.example/projections"
 )
 
-// Morning is when the postings of tests begin, and Jane their usual pair.
+// Morning is the time of the first postings in tests, and Jane their usual pair.
 var (
 	Morning = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	Jane    = events.Pair{Account: "jane", Asset: "USD"}
 )
 
-// ID returns the least KSUID of the n-th millisecond of the morning.
+// ID returns the first KSUID of the n-th millisecond of the morning.
 func ID(n int) events.KSUID {
 	return events.FirstKSUID(Morning.Add(time.Duration(n) * time.Millisecond))
 }
 
-// Book is a store in memory with a projector and a reader on it, which tests set, all of one clock.
+// Book is an in-memory store with a projector and a reader, which tests set. All have the same clock.
 type Book struct {
 	*testing.T
 	*Store
@@ -31,7 +31,7 @@ type Book struct {
 	Reader    *projections.Reader
 }
 
-// NewBook returns an empty book, an hour after the morning began.
+// NewBook returns an empty book. Its time is one hour after Morning.
 func NewBook(t *testing.T) *Book {
 	b := &Book{T: t, Time: Morning}
 	b.Store = NewStore(t, b.Clock)
@@ -39,10 +39,9 @@ func NewBook(t *testing.T) *Book {
 	return b
 }
 
-// Clock returns the time.
 func (b *Book) Clock() time.Time { return b.Time }
 
-// Must ends the test at an error.
+// Must ends the test if err is not nil.
 func (b *Book) Must(err error) {
 	b.Helper()
 	if err != nil {
@@ -70,7 +69,7 @@ func Ones(through, n int) projections.Fold {
 	}
 }
 
-// PostSegments puts and projects twenty postings of Jane's, at even milliseconds, in segments of four.
+// PostSegments puts and projects twenty postings of Jane, at even milliseconds, in segments of four.
 func (b *Book) PostSegments() {
 	b.Helper()
 	var even []int
@@ -82,7 +81,7 @@ func (b *Book) PostSegments() {
 	Same(b.T, "segments", len(b.Segments(Jane)), 5)
 }
 
-// Refold lets the projector refold the balance of k.
+// Refold refolds the balance of k with the projector.
 func (b *Book) Refold(k events.Pair, ids ...events.KSUID) {
 	b.Helper()
 	b.Must(b.Projector.Refold(b.Context(), k, ids))
@@ -96,7 +95,7 @@ func (b *Book) Stored(k events.Pair) projections.Balance {
 	return stored
 }
 
-// Same fails t unless what it got is what was wanted.
+// Same fails t unless got equals wanted.
 func Same[T any](t testing.TB, what string, got, wanted T) {
 	t.Helper()
 	if !reflect.DeepEqual(got, wanted) {
@@ -104,13 +103,13 @@ func Same[T any](t testing.TB, what string, got, wanted T) {
 	}
 }
 
-// Hooked is a store on which something happens at some requests. A hook that is nil does nothing.
+// Hooked is a store that calls hooks before or after some requests, if they are not nil.
 type Hooked struct {
 	*Store
 	BeforeBalance func(events.Pair) error
 	AfterPostings func(page []projections.Posting) ([]projections.Posting, error)
 	AfterGrant    func()
-	BeforeWrite   func(write int, c projections.Change) error // write counts from 1; after an error nothing is written
+	BeforeWrite   func(write int, c projections.Change) error // write counts from 1; an error prevents the write
 
 	writes atomic.Int32
 }

@@ -15,32 +15,32 @@ import (
 	"ledger.example/projections/dynamo"
 )
 
-// Conform tests projections/dynamo against the contract of its ports. open returns a client of a DynamoDB and the
-// name of an empty table in it, made of template.yaml; it is called once for each part.
+// Conform tests projections/dynamo against the contract of its ports. open is called for each part. It returns a client
+// of a DynamoDB, and the name of an empty table as in template.yaml.
 func Conform(t *testing.T, open func(testing.TB) (client *dynamodb.Client, table string)) {
 	parts := []struct {
 		name string
 		test func(*conformance)
 	}{
-		{"balances come back equal", (*conformance).balances},
-		{"one of those who read a version writes", (*conformance).race},
-		{"a change is all or nothing", (*conformance).allOrNothing},
-		{"segments come back equal and are replaced", (*conformance).segments},
-		{"the most segments in one change", (*conformance).mostSegments},
-		{"the segment from a KSUID on", (*conformance).segmentFrom},
-		{"segments and whole postings in a range", (*conformance).past},
+		{"balances survive a round trip", (*conformance).balances},
+		{"one writer of a version wins", (*conformance).race},
+		{"a change is atomic", (*conformance).atomicity},
+		{"segments survive a round trip and are replaced", (*conformance).segments},
+		{"the maximum of segments in one change", (*conformance).mostSegments},
+		{"the segment at or after a KSUID", (*conformance).segmentFrom},
+		{"segments and complete postings in a range", (*conformance).past},
 		{"postings in a range", (*conformance).postings},
-		{"assets by skipping", (*conformance).assets},
+		{"assets of an account", (*conformance).assets},
 		{"the newest grant", (*conformance).grants},
 		{"memberships never go back", (*conformance).memberships},
 		{"places in groups never go back", (*conformance).groups},
-		{"what an account is now says whether it is closed", (*conformance).closed},
-		{"places in groups as they are stored", (*conformance).storedGroups},
-		{"accounts by going through everything", (*conformance).accounts},
-		{"assets and users by what there is of them", (*conformance).listings},
-		{"a balance and its segments at one instant", (*conformance).snapshots},
-		{"writes on a revision", (*conformance).revisions},
-		{"memberships as they are stored", (*conformance).storedMemberships},
+		{"whether an account is closed", (*conformance).closed},
+		{"stored places in groups", (*conformance).storedGroups},
+		{"accounts by a scan", (*conformance).accounts},
+		{"assets and users by first keys", (*conformance).listings},
+		{"a snapshot of a balance and its segments", (*conformance).snapshots},
+		{"conditional writes by revision", (*conformance).revisions},
+		{"stored memberships", (*conformance).storedMemberships},
 		{"entries of lists, and pages of the journal", (*conformance).listed},
 	}
 	for _, part := range parts {
@@ -94,7 +94,7 @@ func (c *conformance) stored(k events.Pair) projections.Balance {
 	return b
 }
 
-// fold makes one of recognizable figures.
+// fold returns a fold with distinct figures.
 func fold(through, count int) projections.Fold {
 	return projections.Fold{
 		Through: id(through), Credits: events.NewAmount(int64(1000 + through)),
@@ -114,7 +114,7 @@ func segment(k events.Pair, after, through, count int) projections.Segment {
 func (c *conformance) balances() {
 	most := events.MaxFolded()
 	for i, b := range []projections.Balance{
-		{}, // as a command makes it to raise its version
+		{}, // created by EnsureVisible to raise its version
 		{
 			Base: fold(1, 256),
 			Seal: fold(2, 257),
@@ -122,7 +122,7 @@ func (c *conformance) balances() {
 				Count: 1 << 40},
 			First: id(0),
 		},
-		{Seal: fold(2, 257), First: id(0), Unfinished: true}, // saved before anything is shown
+		{Seal: fold(2, 257), First: id(0), Unfinished: true}, // saved before the first head
 		{Head: fold(2, 1), First: id(2)},                     // nothing settled
 	} {
 		b.Pair, b.Version = jane, int64(i)
@@ -158,7 +158,7 @@ func (c *conformance) race() {
 			}
 		}
 		b := projections.Balance{Pair: jane, Version: version, Head: fold(won+1, 1), First: id(1)}
-		if won < 0 { // all met each other: the next writes alone
+		if won < 0 { // all conflicted with each other
 			c.write(projections.Change{Balance: b})
 		}
 		b.Version++
@@ -182,7 +182,7 @@ func (c *conformance) closed() {
 	}
 }
 
-func (c *conformance) allOrNothing() {
+func (c *conformance) atomicity() {
 	b := projections.Balance{Pair: jane, Head: fold(1, 1), First: id(1)}
 	s := projections.Summary{Account: "jane", Assets: 1, Holdings: 1, First: id(1)}
 	c.write(projections.Change{Balance: b, Summary: &s})
@@ -221,9 +221,9 @@ func (c *conformance) segments() {
 	b.Version = 1
 	together := func(wanted projections.Segment) {
 		c.Helper()
-		beside, got, err := c.BalanceWithSegment(c.ctx, jane, wanted.Through)
+		balance, got, err := c.BalanceWithSegment(c.ctx, jane, wanted.Through)
 		c.must(err)
-		Same(c.T, "balance", beside, b)
+		Same(c.T, "balance", balance, b)
 		Same(c.T, "segment", got, wanted)
 	}
 	together(first)

@@ -15,7 +15,7 @@ func (c *conformance) postings() {
 	var all []projections.Posting
 	for _, asset := range []string{"US", "USD", "USD.x", "USD:1", "USDA"} {
 		var put []projections.Posting
-		for n := 10; n <= 200; n += 10 { // several pages of the store in memory
+		for n := 10; n <= 200; n += 10 { // several pages of the in-memory store
 			p := projections.Posting{
 				ID: id(n),
 				Figures: events.Figures{
@@ -68,7 +68,7 @@ func (c *conformance) assets() {
 	}
 	other := projections.Posting{ID: id(1000), Figures: events.Figures{Quantity: events.NewAmount(1)}}
 	c.must(c.seed.Post(c.ctx, events.Pair{Account: "jan", Asset: "A0"}, other))
-	// A balance without a posting is none: assets are found by what was posted.
+	// A balance without postings does not count: assets are found through postings.
 	c.write(projections.Change{Balance: projections.Balance{Pair: events.Pair{Account: "jane", Asset: "AB"}}})
 	var got []string
 	for asset := ""; len(got) <= len(wanted); {

@@ -23,7 +23,7 @@ func (c *conformance) grouped() {
 
 func (c *conformance) groups() {
 	_, err := c.GroupedSince(c.ctx, "jane", 1)
-	c.is("changes that there are none of", err, store.ErrAbsent)
+	c.is("account without changes of groups", err, store.ErrAbsent)
 	c.grouped()
 	for from, wanted := range map[int64][]projections.Grouped{
 		1: {{Account: "jane", Group: "a", Out: true, Number: 3}, {Account: "jane", Group: "b", Number: 3}},
@@ -67,22 +67,22 @@ func (c *conformance) storedGroups() {
 	place := projections.Grouped{Account: "jane", Group: "a", Number: 9}
 	absent, err := c.StoredGrouped(c.ctx, "jane", "a")
 	c.must(err)
-	if absent.There || absent.Fault != nil {
-		c.Errorf("nothing came as %+v", absent)
+	if absent.Exists || absent.Fault != nil {
+		c.Errorf("an absent place was read as %+v", absent)
 	}
 	c.must(c.PutGrouped(c.ctx, place, absent.Revision))
-	c.is("a place on the revision of nothing", c.PutGrouped(c.ctx, place, absent.Revision), store.ErrConflict)
+	c.is("a place on the absent revision", c.PutGrouped(c.ctx, place, absent.Revision), store.ErrConflict)
 	found, err := c.StoredGrouped(c.ctx, "jane", "a")
 	c.must(err)
-	if !found.There || found.Fault != nil || found.Value != place {
-		c.Errorf("the place came as %+v", found)
+	if !found.Exists || found.Fault != nil || found.Value != place {
+		c.Errorf("the place was read as %+v", found)
 	}
 	m := projections.Membership{Group: "a", User: "ann", Role: events.RoleViewer, Number: 2}
 	c.must(c.WriteMembership(c.ctx, m))
 	stored, err := c.StoredMembership(c.ctx, projections.Membership{Group: "a", User: "ann"})
 	c.must(err)
-	if !stored.There || stored.Fault != nil || stored.Value != m {
-		c.Errorf("the membership came as %+v", stored)
+	if !stored.Exists || stored.Fault != nil || stored.Value != m {
+		c.Errorf("the membership was read as %+v", stored)
 	}
 	c.must(c.seed.Put(c.ctx, events.GroupRegistered{
 		ID: "a", Actor: "test", At: time.Unix(1_700_000_000, 0).UTC(),

@@ -11,14 +11,14 @@ import (
 	"ledger.example/projections"
 )
 
-// listed tests what a lister needs: it reads events, and puts entries, which replace what is there, and pages, which do
-// not. The store's clock comes with each.
+// listed tests the ports of a Lister. Puts of entries replace stored ones, puts of pages do not. Both return the
+// store's clock.
 func (c *conformance) listed() {
 	hold := Held("h-1", 1)
 	hold.Metadata = map[string]string{"order": "#1"}
 	ended := Ended(hold, events.OutcomeCaptured, 5, 2)
 	_, err := c.Event(c.ctx, ddb.EventKey(hold))
-	c.is("event that is not there", err, store.ErrAbsent)
+	c.is("absent event", err, store.ErrAbsent)
 	c.must(c.seed.Put(c.ctx, hold, ended))
 	for _, e := range []events.Event{hold, ended} {
 		got, err := c.Event(c.ctx, ddb.EventKey(e))
@@ -28,7 +28,7 @@ func (c *conformance) listed() {
 
 	clock, err := c.Clock(c.ctx)
 	c.must(err)
-	told := func(at time.Time, err error) {
+	timed := func(at time.Time, err error) {
 		c.Helper()
 		c.must(err)
 		if at.Before(clock.Add(-time.Second)) || clock.IsZero() {
@@ -55,8 +55,8 @@ func (c *conformance) listed() {
 			if void {
 				item[table.AttrVoid] = ddb.Flag(true)
 			}
-			told(c.WriteListed(c.ctx, byTime, entry))
-			told(c.WriteListed(c.ctx, byValue, entry))
+			timed(c.WriteListed(c.ctx, byTime, entry))
+			timed(c.WriteListed(c.ctx, byValue, entry))
 			is(byTime, item)
 			is(byValue, item)
 		}
@@ -65,7 +65,7 @@ func (c *conformance) listed() {
 	page := projections.JournalPage{ID: id(9), Entries: []projections.JournalEntry{
 		{Event: projections.JournalHeld, At: hold.Recorded(), Transaction: hold.ID},
 	}}
-	told(c.WriteJournal(c.ctx, page))
+	timed(c.WriteJournal(c.ctx, page))
 	_, err = c.WriteJournal(c.ctx, projections.JournalPage{ID: page.ID})
-	c.is("page of a KSUID that is there", err, store.ErrConflict)
+	c.is("second page with the same KSUID", err, store.ErrConflict)
 }

@@ -8,17 +8,17 @@ import (
 	"ledger.example/projections"
 )
 
-// past tests what reads of the past read, in both consistencies.
+// past tests PastViews with both consistencies.
 func (c *conformance) past() {
 	var segments []projections.Segment
-	var whole []events.PostingRecorded
-	for n := 10; n <= 200; n += 10 { // several pages of the store in memory
+	var postings []events.PostingRecorded
+	for n := 10; n <= 200; n += 10 { // several pages of the in-memory store
 		segments = append(segments, segment(jane, n-10, n, 7))
-		whole = append(whole, events.PostingRecorded{
+		postings = append(postings, events.PostingRecorded{
 			Leg:         events.Leg{ID: id(n), Account: "jane", Asset: "USD", Quantity: events.NewAmount(int64(n))},
 			Transaction: "t", Kind: events.KindTransfer, Description: "é",
 		})
-		c.must(c.seed.Put(c.ctx, whole[len(whole)-1]))
+		c.must(c.seed.Put(c.ctx, postings[len(postings)-1]))
 	}
 	other := events.Pair{Account: "jane", Asset: "USD:1"}
 	c.must(c.seed.Post(c.ctx, other, projections.Posting{ID: id(15)}))
@@ -39,7 +39,7 @@ func (c *conformance) past() {
 			}
 			timed := func(at events.KSUID, clock time.Time) {
 				if clock.IsZero() && at < id(r.through) {
-					c.Errorf("what follows %s came without the store's clock", at)
+					c.Errorf("the page after %s came without the store's clock", at)
 				}
 			}
 			gotSegments := pages(c, after, func(at events.KSUID) ([]projections.Segment, bool, error) {
@@ -47,15 +47,15 @@ func (c *conformance) past() {
 				timed(at, clock)
 				return page, more, err
 			}, func(s projections.Segment) events.KSUID { return s.Through })
-			gotWhole := pages(c, after, func(at events.KSUID) ([]events.PostingRecorded, bool, error) {
+			gotPostings := pages(c, after, func(at events.KSUID) ([]events.PostingRecorded, bool, error) {
 				page, more, clock, err := views.Entries(c.ctx, jane, at, id(r.through), 3)
 				if timed(at, clock); len(page) > 3 {
-					c.Errorf("%d postings came", len(page))
+					c.Errorf("%d postings in a page of 3", len(page))
 				}
 				return page, more, err
 			}, func(p events.PostingRecorded) events.KSUID { return p.ID })
-			if !slices.Equal(gotSegments, segments[r.from:r.to]) || !slices.Equal(gotWhole, whole[r.from:r.to]) {
-				c.Errorf("after %d through %d: %v, %v", r.after, r.through, gotSegments, gotWhole)
+			if !slices.Equal(gotSegments, segments[r.from:r.to]) || !slices.Equal(gotPostings, postings[r.from:r.to]) {
+				c.Errorf("after %d through %d: %v, %v", r.after, r.through, gotSegments, gotPostings)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (c *conformance) accounts() {
 	}
 }
 
-// names lists the ids in keys of a kind.
+// names lists the ids in the keys of one kind, with FirstKey.
 func (c *conformance) names(after func(string) table.Range) (names []string) {
 	c.Helper()
 	for name := ""; len(names) < 100; {
@@ -55,7 +55,7 @@ func (c *conformance) names(after func(string) table.Range) (names []string) {
 		name = table.FirstID(key.SK)
 		names = append(names, name)
 	}
-	c.Fatal("it does not come to an end")
+	c.Fatal("FirstKey does not advance")
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (c *conformance) listings() {
 // snapshot reads jane's balance and segments.
 func (c *conformance) snapshot(
 	ends ...events.KSUID,
-) (repair.Found[projections.Balance], []repair.Found[projections.Segment]) {
+) (repair.Stored[projections.Balance], []repair.Stored[projections.Segment]) {
 	c.Helper()
 	b, s, at, err := c.Snapshot(c.ctx, jane, ends)
 	c.must(err)
@@ -114,10 +114,10 @@ func (c *conformance) snapshot(
 
 func (c *conformance) snapshots() {
 	b, s := c.snapshot()
-	if b.There || b.Fault != nil || b.Value != (projections.Balance{Pair: jane}) || len(s) > 0 {
-		c.Errorf("nothing came as %+v, %+v", b, s)
+	if b.Exists || b.Fault != nil || b.Value != (projections.Balance{Pair: jane}) || len(s) > 0 {
+		c.Errorf("an absent balance was read as %+v, %+v", b, s)
 	}
-	nothing := b.Revision
+	absent := b.Revision
 	var segments []projections.Segment
 	var ends []events.KSUID
 	for i := range projections.SegmentsMax {
@@ -127,20 +127,20 @@ func (c *conformance) snapshots() {
 	stored := projections.Balance{Pair: jane, Base: fold(90, 90), Seal: fold(90, 90), Head: fold(95, 91), First: id(1)}
 	c.write(projections.Change{Balance: stored, Segments: segments})
 	stored.Version = 1
-	// As many as there may be, in the order asked for, absent ones among them.
+	// The maximum number of segments, in the order of ends, including absent ones.
 	slices.Reverse(ends)
 	for len(ends) < repair.SnapshotItems {
 		ends = append(ends, id(1000+len(ends)))
 	}
 	b, s = c.snapshot(ends...)
-	if !b.There || b.Fault != nil || b.Value != stored || b.Revision == nothing {
-		c.Errorf("balance came as %+v", b)
+	if !b.Exists || b.Fault != nil || b.Value != stored || b.Revision == absent {
+		c.Errorf("the balance was read as %+v", b)
 	}
 	for i, got := range s {
-		if there := i < len(segments); got.There != there || got.Fault != nil || got.Value.Pair != jane ||
+		if exists := i < len(segments); got.Exists != exists || got.Fault != nil || got.Value.Pair != jane ||
 			got.Value.Through != ends[i] ||
-			there && got.Value != segments[len(segments)-1-i] {
-			c.Errorf("segment through %s came as %+v", ends[i], got)
+			exists && got.Value != segments[len(segments)-1-i] {
+			c.Errorf("the segment through %s was read as %+v", ends[i], got)
 		}
 	}
 	listed := segmentsOf(c, c.Views, jane)
@@ -154,7 +154,7 @@ func (c *conformance) snapshots() {
 	}
 }
 
-// A write with a revision compares that instead of the version. It stores the next version all the same.
+// revisions tests that a write with a revision compares it instead of the version, and still stores the next version.
 func (c *conformance) revisions() {
 	first, _ := c.snapshot()
 	b := projections.Balance{Pair: jane, Version: 1000, Head: fold(1, 1), First: id(1)}
@@ -163,15 +163,15 @@ func (c *conformance) revisions() {
 	c.must(err)
 	both := projections.Change{Balance: b, Revision: &first.Revision, Summary: &s, SummaryRevision: &none.Revision}
 	c.write(both)
-	c.is("a second write on the revision of nothing", c.Write(c.ctx, both), store.ErrConflict)
+	c.is("a second write on the absent revision", c.Write(c.ctx, both), store.ErrConflict)
 	b.Version, s.Version = 1001, 2001
 
 	second, _ := c.snapshot()
 	summary, balances, _, err := c.SnapshotAccount(c.ctx, "jane", []string{"EUR", "USD"})
 	c.must(err)
-	if second.Value != b || summary.Value != s || !summary.There || balances[0].There ||
+	if second.Value != b || summary.Value != s || !summary.Exists || balances[0].Exists ||
 		balances[1] != second {
-		c.Errorf("stored %+v, %+v beside %+v", second, summary, balances)
+		c.Errorf("stored %+v, %+v and %+v", second, summary, balances)
 	}
 	both.Revision, both.SummaryRevision = &second.Revision, &none.Revision
 	c.is("the summary on another revision", c.Write(c.ctx, both), store.ErrConflict)
@@ -186,7 +186,7 @@ func (c *conformance) revisions() {
 	c.write(projections.Change{Balance: third.Value, Revision: &third.Revision})
 	Same(c.T, "version", c.stored(jane).Version, 1003)
 
-	c.is("a summary on the revision of nothing", c.WriteSummary(c.ctx, s, none.Revision), store.ErrConflict)
+	c.is("a summary on the absent revision", c.WriteSummary(c.ctx, s, none.Revision), store.ErrConflict)
 	s.Assets = 5
 	c.must(c.WriteSummary(c.ctx, s, summary.Revision))
 	s.Version++
@@ -199,17 +199,17 @@ func (c *conformance) storedMemberships() {
 	absent, err := c.StoredMembership(c.ctx, projections.Membership{Account: "jane", User: "ann"})
 	c.must(err)
 	m := member("ann", events.RoleOwner, 9)
-	if absent.There || absent.Fault != nil {
-		c.Errorf("nothing came as %+v", absent)
+	if absent.Exists || absent.Fault != nil {
+		c.Errorf("an absent membership was read as %+v", absent)
 	}
 	c.must(c.PutMembership(c.ctx, m, absent.Revision))
-	c.is("a membership on the revision of nothing", c.PutMembership(c.ctx, m, absent.Revision), store.ErrConflict)
+	c.is("a membership on the absent revision", c.PutMembership(c.ctx, m, absent.Revision), store.ErrConflict)
 	found, err := c.StoredMembership(c.ctx, projections.Membership{Account: "jane", User: "ann"})
 	c.must(err)
-	if !found.There || found.Fault != nil || found.Value != m {
-		c.Errorf("membership came as %+v", found)
+	if !found.Exists || found.Fault != nil || found.Value != m {
+		c.Errorf("the membership was read as %+v", found)
 	}
-	// A rebuild may write a lower number, also none.
+	// A rebuild may write a lower number, or zero.
 	none := projections.Membership{Account: "jane", User: "ann"}
 	c.must(c.PutMembership(c.ctx, none, found.Revision))
 	c.is("a membership on an older revision", c.PutMembership(c.ctx, m, found.Revision), store.ErrConflict)

@@ -14,14 +14,13 @@ import (
 	"ledger.example/projections/dynamo"
 )
 
-// Damage is what somebody may do to projections who goes past the ledger. None of it is a write of the ledger's own:
-// versions stay what they are given as.
+// Damage changes stored projections directly, bypassing the ledger's rules. It stores versions as given.
 type Damage struct{ *Store }
 
-// Damage gives access to what is stored.
+// Damage returns the Damage of s.
 func (s *Store) Damage() Damage { return Damage{s} }
 
-// Balance stores b as it is.
+// Balance stores b.
 func (d Damage) Balance(b projections.Balance) {
 	b.Version--
 	d.store(projections.Change{Balance: b}, table.BalanceKey(b.Account, b.Asset))
@@ -30,7 +29,7 @@ func (d Damage) Balance(b projections.Balance) {
 // LoseBalance deletes a balance.
 func (d Damage) LoseBalance(k events.Pair) { d.lose(table.BalanceKey(k.Account, k.Asset)) }
 
-// Segment stores s as it is.
+// Segment stores s.
 func (d Damage) Segment(s projections.Segment) {
 	change := projections.Change{Balance: projections.Balance{Pair: s.Pair}, Segments: []projections.Segment{s}}
 	d.store(change, table.SegmentKey(s.Account, s.Asset, string(s.Through)))
@@ -41,7 +40,7 @@ func (d Damage) LoseSegment(s projections.Segment) {
 	d.lose(table.SegmentKey(s.Account, s.Asset, string(s.Through)))
 }
 
-// Summary stores s as it is.
+// Summary stores s.
 func (d Damage) Summary(s projections.Summary) {
 	s.Version--
 	change := projections.Change{
@@ -54,7 +53,7 @@ func (d Damage) Summary(s projections.Summary) {
 // LoseSummary deletes a summary.
 func (d Damage) LoseSummary(account string) { d.lose(table.SummaryKey(account)) }
 
-// Membership stores m as it is.
+// Membership stores m.
 func (d Damage) Membership(m projections.Membership) {
 	d.t.Helper()
 	scratch := d.scratch()
@@ -68,17 +67,17 @@ func (d Damage) Membership(m projections.Membership) {
 // LoseMembership deletes a membership.
 func (d Damage) LoseMembership(account, user string) { d.lose(table.MembershipKey(account, user)) }
 
-// SpoilAttributes makes an item one that can be read, but is not as it would be stored.
+// SpoilAttributes adds an unknown attribute to an item, which still decodes.
 func (d Damage) SpoilAttributes(key table.Key) {
 	d.change(key, func(item ddb.Item) { item["Oops"] = ddb.Flag(true) })
 }
 
-// SpoilFigures leaves nothing of an item to be read but its version.
+// SpoilFigures makes an item undecodable except for its version.
 func (d Damage) SpoilFigures(key table.Key) {
 	d.change(key, func(item ddb.Item) { item[table.AttrType] = ddb.Flag(true) })
 }
 
-// Spoil leaves nothing of an item to be read.
+// Spoil makes an item undecodable, including its version.
 func (d Damage) Spoil(key table.Key) {
 	d.change(key, func(item ddb.Item) {
 		for name := range item {
@@ -89,7 +88,7 @@ func (d Damage) Spoil(key table.Key) {
 	})
 }
 
-// store encodes a change in a table of its own, and copies the item of key from there.
+// store writes a change to a scratch table, and copies the item of key from there.
 func (d Damage) store(c projections.Change, key table.Key) {
 	d.t.Helper()
 	scratch := d.scratch()
@@ -114,7 +113,7 @@ func (d Damage) copyFrom(scratch *memdb.Store, key table.Key) {
 	d.put(item)
 }
 
-// change changes an item that is there.
+// change changes a stored item.
 func (d Damage) change(key table.Key, change func(ddb.Item)) {
 	d.t.Helper()
 	out, err := d.Client.GetItem(

@@ -7,7 +7,7 @@ import (
 	"ledger.example/events"
 )
 
-// minted returns two KSUIDs of the given millisecond of the morning.
+// minted returns two KSUIDs of a millisecond of the morning.
 func minted(at int) []events.KSUID {
 	ids, _, err := events.NewMinter(func() time.Time { return ID(at).Time() }, nil).Mint(2)
 	if err != nil {
@@ -16,7 +16,7 @@ func minted(at int) []events.KSUID {
 	return ids
 }
 
-// Held is a hold of 50 from jane for shop, placed at the given millisecond of the morning, for an hour.
+// Held is a hold of 50 from jane for shop. It is placed at a millisecond of the morning and expires after an hour.
 func Held(id string, at int) events.TransactionPosted {
 	ids := minted(at)
 	return events.TransactionPosted{
@@ -29,7 +29,7 @@ func Held(id string, at int) events.TransactionPosted {
 	}
 }
 
-// Ended is how a hold ended at the given millisecond, with so much of it captured.
+// Ended is the end of a hold at a millisecond of the morning. captured is the captured amount.
 func Ended(h events.TransactionPosted, outcome events.Outcome, captured int64, at int) events.HoldEnded {
 	e := events.HoldEnded{Transaction: h.ID, Outcome: outcome, Actor: "test", Legs: slices.Clone(h.Legs)}
 	for i, id := range minted(at) {
@@ -39,14 +39,14 @@ func Ended(h events.TransactionPosted, outcome events.Outcome, captured int64, a
 	return e
 }
 
-// Place puts a hold with its postings, and returns these.
+// Place puts a hold with its postings, and returns the postings.
 func (b *Book) Place(h events.TransactionPosted) []events.PostingRecorded {
 	b.Helper()
 	b.Must(b.Put(b.Context(), h))
 	return b.putAll(h.Postings())
 }
 
-// End puts the end of a hold with its postings, and returns these.
+// End puts the end of a hold with its postings, and returns the postings.
 func (b *Book) End(h events.TransactionPosted, e events.HoldEnded) []events.PostingRecorded {
 	b.Helper()
 	b.Must(b.Put(b.Context(), e))

@@ -12,7 +12,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// ListedKeys returns the keys of all entries in lists of transactions, in order, those of holds with " held" behind.
+// ListedKeys returns the keys of all entries in lists of transactions, in order. Those of holds have the suffix "
+// held".
 func (s Seed) ListedKeys(t T) (entries []string) {
 	t.Helper()
 	for _, item := range s.ofKind(t, table.KindListed) {
@@ -27,7 +28,7 @@ func (s Seed) ListedKeys(t T) (entries []string) {
 	return entries
 }
 
-// JournalText returns the pages of the journal, in order: the event and the transaction of each entry.
+// JournalText returns the pages of the journal, in order, such as "posted t-1, held t-2".
 func (s Seed) JournalText(t T) (pages []string) {
 	t.Helper()
 	byKey := make(map[string]string)
@@ -45,7 +46,7 @@ func (s Seed) JournalText(t T) (pages []string) {
 	return pages
 }
 
-// ofKind reads the items of one type of a small table.
+// ofKind scans a small table for the items of one type.
 func (s Seed) ofKind(t T, kind string) []ddb.Item {
 	t.Helper()
 	all, err := s.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.Table})

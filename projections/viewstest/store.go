@@ -1,5 +1,5 @@
-// Package viewstest is shared by tests of projections. It has a conformance suite for the adapter projections/dynamo
-// on any DynamoDB, and a table in memory that tests fill, observe and damage.
+// Package viewstest supports tests of projections. It has a conformance suite for the adapter projections/dynamo on any
+// DynamoDB, and an in-memory table that tests fill, observe and damage.
 package viewstest
 
 import (
@@ -24,22 +24,22 @@ import (
 
 const tableName = "ledger"
 
-// T is what the fixtures need of a test, be it of package testing or of package rapid.
+// T is a test of package testing or of package rapid, as the fixtures need it.
 type T interface {
 	Helper()
 	Fatal(args ...any)
 	Context() context.Context
 }
 
-// Store is a ledger's table in memory, with the adapter projections/dynamo on it. It is safe for concurrent use, but
-// for its exported fields, which are set while nothing else uses it.
+// Store is an in-memory table with the adapter projections/dynamo on it. It is safe for concurrent use, except for
+// setting its exported fields.
 type Store struct {
 	*dynamo.Views
 	Seed
 	Lists *dynamo.Lists // of the same table
 
-	Now  func() time.Time // the store's clock, which never goes back
-	Page int              // most items of a page; 0: as many as DynamoDB returns
+	Now  func() time.Time // the store's clock; it must not go back
+	Page int              // maximum items in a page; 0: as DynamoDB
 
 	t  T
 	db *memdb.Store
@@ -48,7 +48,7 @@ type Store struct {
 	requests Requests
 }
 
-// Requests counts what was asked of a Store through its Views.
+// Requests counts the requests to a Store through its Views and Lists.
 type Requests struct {
 	Gets, Queries, TransactGets int // reads
 	Postings                    int // postings that queries returned
@@ -58,7 +58,7 @@ type Requests struct {
 // Writes is the number of writes that were applied.
 func (r Requests) Writes() int { return r.Puts + r.TransactWrites }
 
-// NewStore returns a store with an empty table, made of template.yaml, whose clock is now.
+// NewStore returns a store with an empty table as in template.yaml. now is its clock.
 func NewStore(t T, now func() time.Time) *Store {
 	t.Helper()
 	s := &Store{t: t, Now: now}
@@ -78,7 +78,7 @@ func NewStore(t T, now func() time.Time) *Store {
 	return s
 }
 
-// NewTable returns a client of an empty table in memory, whose pages hold seven items, and the table's name.
+// NewTable returns a client of an empty in-memory table with pages of seven items, and the table's name.
 func NewTable(t T) (*dynamodb.Client, string) {
 	db := memdb.New(memdb.Options{Page: func(_ context.Context, n int) int { return min(n, 7) }})
 	client := db.DynamoDB()
@@ -128,7 +128,7 @@ func (r *Requests) count(in, out any, err error) {
 	}
 }
 
-// Requests returns what was asked since it was called last.
+// Requests returns the counts since its last call.
 func (s *Store) Requests() Requests {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,25 +137,24 @@ func (s *Store) Requests() Requests {
 	return r
 }
 
-// Segments returns the segments of k as they are stored, in order. It is not counted.
+// Segments returns the stored segments of k, in order. Its requests are not counted.
 func (s *Store) Segments(k events.Pair) (all []projections.Segment) {
 	s.t.Helper()
 	return segmentsOf(s.t, dynamo.NewViews(s.Client, tableName), k)
 }
 
-// segmentsOf lists the segments of k as they are stored.
 func segmentsOf(t T, views *dynamo.Views, k events.Pair) (all []projections.Segment) {
 	t.Helper()
-	found := pages(t, "", func(after events.KSUID) ([]repair.Found[projections.Segment], bool, error) {
+	found := pages(t, "", func(after events.KSUID) ([]repair.Stored[projections.Segment], bool, error) {
 		return views.StoredSegments(context.Background(), k, after)
-	}, func(s repair.Found[projections.Segment]) events.KSUID { return s.Value.Through })
+	}, func(s repair.Stored[projections.Segment]) events.KSUID { return s.Value.Through })
 	for _, s := range found {
 		all = append(all, s.Value)
 	}
 	return all
 }
 
-// pages reads page after page, each behind the last element of those before. id is an element's position.
+// pages reads all pages, each after the last element of the previous one. id returns an element's position.
 func pages[E any](
 	t T, after events.KSUID, read func(after events.KSUID) (page []E, more bool, err error), id func(E) events.KSUID,
 ) (all []E) {
@@ -174,7 +173,8 @@ func pages[E any](
 	}
 }
 
-// Seed puts events into a table as commands store them, without a command, and reads what refolds only write.
+// Seed puts events directly into a table, in the form in which commands store them. It also reads items for which the
+// ports have only writes.
 type Seed struct {
 	Client *dynamodb.Client
 	Table  string
@@ -195,7 +195,7 @@ func (s Seed) Put(ctx context.Context, facts ...events.Event) error {
 	return nil
 }
 
-// Change makes c what its account is now.
+// Change puts c as the newest change of its account.
 func (s Seed) Change(ctx context.Context, c events.AccountChanged) error {
 	item := ddb.NewItemEncoder(1).Current(c)
 	_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: item})
@@ -220,7 +220,7 @@ func (s Seed) Post(ctx context.Context, k events.Pair, postings ...projections.P
 	return nil
 }
 
-// Grant puts the grant that m shows, or a revocation when its role is "".
+// Grant puts the grant of m, a revocation if its role is "".
 func (s Seed) Grant(ctx context.Context, m projections.Membership) error {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	return s.Put(ctx, events.MemberGranted{
@@ -232,7 +232,7 @@ func (s Seed) Grant(ctx context.Context, m projections.Membership) error {
 func (s Seed) Membership(ctx context.Context, account, user string) (projections.Membership, error) {
 	found, err := dynamo.NewViews(s.Client, s.Table).StoredMembership(
 		ctx, projections.Membership{Account: account, User: user})
-	if err == nil && !found.There {
+	if err == nil && !found.Exists {
 		err = store.ErrAbsent
 	}
 	return found.Value, err

@@ -166,7 +166,7 @@ var defects = []defect{
 `},
 	// G9: whatever is stored can be rebuilt.
 	{"rebuild compares counts alone", "G9", "projections/repair/stretch.go", inHistories(60),
-		"if !stored.There || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
+		"if !stored.Exists || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
 	{"rebuild leaves the summary", "G9", "projections/repair/summary.go", inHistories(30),
 		"if err != nil || found.Fault == nil && found.Value == s «|| planted »{"},
 	// G8: no refusal for lag.

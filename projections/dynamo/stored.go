@@ -15,41 +15,40 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// foundBalance returns what the item of k's balance, nil when it is absent, shows of it.
-func foundBalance(k events.Pair, item ddb.Item) repair.Found[projections.Balance] {
+// storedBalance inspects the item of k's balance, nil if it is absent.
+func storedBalance(k events.Pair, item ddb.Item) repair.Stored[projections.Balance] {
 	f := inspect(item, writable(decodeBalance), balanceItem)
 	f.Value.Pair, f.Revision = k, revisionOf(item, table.AttrVersion)
 	return f
 }
 
-// foundSegment returns what the item shows of the segment of k that ends at through. A segment has no revision of
-// its own.
-func foundSegment(k events.Pair, through events.KSUID, item ddb.Item) repair.Found[projections.Segment] {
+// storedSegment inspects the item of the segment of k that ends at through. Segments have no revision.
+func storedSegment(k events.Pair, through events.KSUID, item ddb.Item) repair.Stored[projections.Segment] {
 	f := inspect(item, decodeSegment, segmentItem)
 	f.Value.Pair, f.Value.Through = k, through
 	return f
 }
 
-// foundSummary returns what the item shows of an account's summary.
-func foundSummary(account string, item ddb.Item) repair.Found[projections.Summary] {
+// storedSummary inspects the item of an account's summary.
+func storedSummary(account string, item ddb.Item) repair.Stored[projections.Summary] {
 	f := inspect(item, writable(decodeSummary), summaryItem)
 	f.Value.Account, f.Revision = account, revisionOf(item, table.AttrVersion)
 	return f
 }
 
-// inspect decodes an item, nil when it is absent, and compares it with what would be stored of what was decoded.
-func inspect[T any](item ddb.Item, decode func(ddb.Item) (T, error), encode func(T) ddb.Item) (f repair.Found[T]) {
+// inspect decodes an item, nil if it is absent. It encodes the result again, and reports any difference as a fault.
+func inspect[T any](item ddb.Item, decode func(ddb.Item) (T, error), encode func(T) ddb.Item) (f repair.Stored[T]) {
 	if item == nil {
 		return f
 	}
-	f.There = true
+	f.Exists = true
 	if f.Value, f.Fault = decode(item); f.Fault == nil {
 		f.Fault = differs(item, encode(f.Value))
 	}
 	return f
 }
 
-// differs names the attributes of an item that are not as they would be stored.
+// differs returns an error that names the attributes in which item differs from wanted, nil if there are none.
 func differs(item, wanted ddb.Item) error {
 	all := maps.Clone(wanted)
 	maps.Copy(all, item)
@@ -59,5 +58,6 @@ func differs(item, wanted ddb.Item) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: other than it would be stored: %s", store.ErrMalformedItem, strings.Join(names, ", "))
+	return fmt.Errorf("%w: differs from what this version would store: %s", store.ErrMalformedItem,
+		strings.Join(names, ", "))
 }
