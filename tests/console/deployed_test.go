@@ -328,7 +328,7 @@ func TestGatewayOutage(t *testing.T) {
 		fault *gateway.Answer
 		says  []string
 	}{
-		{&throttled, []string{"429 Too Many Requests", "wait a moment, and ask again"}},
+		{&throttled, []string{"429 Too Many Requests", "wait a moment and try again"}},
 		{&unavailable, []string{"503 Service Unavailable", "it comes from a gateway"}},
 	} {
 		g.Fail(c.fault)
