@@ -28,29 +28,29 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// The histories: an administrator grants, revokes and changes groups, while a user posts through several warm processes
-// on one table. What the user may do at each moment follows from what was acknowledged.
+// In a history, an administrator grants and revokes roles and changes groups, while a user reads and posts through
+// several processes on one table. The acknowledged changes determine what the user may do.
 
 const processes = 3
 
 var tables atomic.Int64
 
-// fleet is several processes of the API on one table, which share no memory.
+// fleet has several instances of the API on one table. They share no memory.
 type fleet struct {
 	t         testing.TB
 	all       []http.Handler
-	admin     http.Handler // another one, without defects
+	admin     http.Handler // an instance without planted defects
 	projector *projections.Projector
-	grants    access.Grants // of the journal
+	grants    access.Grants // reads the journal
 }
 
-// newFleet starts the processes; plant exchanges parts of each.
+// newFleet starts the instances. plant may replace parts of each, to plant a defect.
 func newFleet(t testing.TB, plant func(*api.Config)) *fleet {
 	t.Helper()
 	return newFleetOn(t, setup.Memory(memdb.Options{}), plant)
 }
 
-// newFleetOn is newFleet on a store. Its puts of single events wait where a turn of their request says so.
+// newFleetOn is newFleet on a store. Its journals are pausingJournals.
 func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet {
 	t.Helper()
 	books := fmt.Sprintf("access-%d", tables.Add(1))
@@ -60,9 +60,9 @@ func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet
 		client := store.Client()
 		v := views.NewViews(client, books)
 		reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
-		l := ledger.New(ledger.Config{Journal: inTurn{journal.NewJournal(client, books)}, Projections: reader})
+		l := ledger.New(ledger.Config{Journal: pausingJournal{journal.NewJournal(client, books)}, Projections: reader})
 		c := api.Config{
-			Commands: l, DryRun: l.DryRun(), Facts: l, Lists: views.NewLists(client, books), Strong: reader, Caller: who, Grants: l,
+			Commands: l, DryRun: l.DryRun(), Facts: l, Lists: views.NewLists(client, books), Strong: reader, Caller: callerOf, Grants: l,
 		}
 		grants = l
 		if plant != nil {
@@ -89,7 +89,7 @@ func send(h http.Handler, line, user string) *httptest.ResponseRecorder {
 	return sendIn(context.Background(), h, line, user)
 }
 
-// sendIn sends a request whose context has what ctx has.
+// sendIn sends a request with a context.
 func sendIn(ctx context.Context, h http.Handler, line, user string) *httptest.ResponseRecorder {
 	method, rest, _ := strings.Cut(line, " ")
 	path, body, _ := strings.Cut(rest, " ")
@@ -109,19 +109,19 @@ func (f *fleet) must(line string) {
 	}
 }
 
-// rights are what the user u may do, in the ways that there are.
+// rights has everything that gives the user u a role on the account jane.
 type rights struct {
 	direct  access.Role
-	member  map[string]access.Role // of groups
-	grouped map[string]bool        // the account is in it
+	member  map[string]access.Role // role by group
+	grouped map[string]bool        // groups that have the account
 }
 
-// now returns a copy.
-func (r rights) now() rights {
+// clone returns a copy.
+func (r rights) clone() rights {
 	return rights{r.direct, maps.Clone(r.member), maps.Clone(r.grouped)}
 }
 
-// step makes one change, by a request that do sends.
+// step makes one random change. do sends the request.
 func (r *rights) step(random *rand.Rand, do func(line string)) {
 	group := []string{"a", "b"}[random.IntN(2)]
 	role := []access.Role{access.None, access.Viewer, access.Operator}[random.IntN(3)]
@@ -149,15 +149,15 @@ func (r *rights) step(random *rand.Rand, do func(line string)) {
 	}
 }
 
-// attempt is a post or a read of the user.
+// attempt is a post or a read by the user.
 type attempt struct {
-	id       string // of the transaction; "": it is a read
+	id       string // of the transaction; "" for a read
 	from, to int64
 	status   int
 	body     string
 }
 
-// need is the role that an attempt needs.
+// need returns the role that an attempt needs.
 func (a attempt) need() access.Role {
 	if a.id == "" {
 		return access.Viewer
@@ -165,57 +165,57 @@ func (a attempt) need() access.Role {
 	return access.Operator
 }
 
-// change is what the user's rights became.
+// change has the user's rights after a change.
 type change struct {
 	from, to int64
 	rights
 }
 
-// verdict returns what is wrong with an attempt, "" if nothing: the rights that the user may have had meanwhile are the
-// last acknowledged before it began, and all that were under way. While several change, an attempt reads each at a
-// moment of its own.
+// verdict returns what is wrong with the answer to an attempt, "" if nothing. The user's possible rights are the last
+// ones acknowledged before the attempt, and those of every concurrent change. The attempt may read the parts of the
+// rights at different times.
 func verdict(a attempt, changes []change, posted bool) string {
-	meanwhile := []rights{{}}
+	possible := []rights{{}}
 	for _, c := range changes {
 		switch {
 		case c.to < a.from:
-			meanwhile = []rights{c.rights}
+			possible = []rights{c.rights}
 		case c.from < a.to:
-			meanwhile = append(meanwhile, c.rights)
+			possible = append(possible, c.rights)
 		}
 	}
-	weakest, strongest := bounds(meanwhile)
+	weakest, strongest := bounds(possible)
 	ok := a.status < 300
 	switch {
 	case strongest < a.need() && (ok || posted):
-		return fmt.Sprintf("was done without the role: %+v", a)
+		return fmt.Sprintf("accepted without the role: %+v", a)
 	case weakest >= a.need() && !ok:
-		return fmt.Sprintf("was refused in spite of the role: %+v", a)
+		return fmt.Sprintf("refused despite the role: %+v", a)
 	case !ok && posted:
-		return fmt.Sprintf("was refused and done: %+v", a)
+		return fmt.Sprintf("refused but posted: %+v", a)
 	}
 	return ""
 }
 
-// bounds returns the weakest and the strongest role that can be read while rights change.
-func bounds(meanwhile []rights) (weakest, strongest access.Role) {
+// bounds returns the weakest and the strongest role that an attempt can read.
+func bounds(possible []rights) (weakest, strongest access.Role) {
 	direct := func(r rights) access.Role { return r.direct }
-	weakest, strongest = span(meanwhile, direct)
+	weakest, strongest = minMax(possible, direct)
 	for _, group := range []string{"a", "b"} {
-		low, high := span(meanwhile, func(r rights) access.Role { return r.member[group] })
+		low, high := minMax(possible, func(r rights) access.Role { return r.member[group] })
 		in := func(r rights) bool { return r.grouped[group] }
-		if slices.ContainsFunc(meanwhile, in) {
+		if slices.ContainsFunc(possible, in) {
 			strongest = max(strongest, high)
 		}
-		if !slices.ContainsFunc(meanwhile, func(r rights) bool { return !in(r) }) {
+		if !slices.ContainsFunc(possible, func(r rights) bool { return !in(r) }) {
 			weakest = max(weakest, low)
 		}
 	}
 	return weakest, strongest
 }
 
-// span returns the least and the greatest role of several rights.
-func span(all []rights, role func(rights) access.Role) (least, most access.Role) {
+// minMax returns the weakest and the strongest of the roles.
+func minMax(all []rights, role func(rights) access.Role) (least, most access.Role) {
 	least = access.Administrator
 	for _, r := range all {
 		least, most = min(least, role(r)), max(most, role(r))
@@ -223,7 +223,7 @@ func span(all []rights, role func(rights) access.Role) (least, most access.Role)
 	return least, most
 }
 
-// try makes one attempt through a process.
+// try makes one attempt through a random instance.
 func (f *fleet) try(random *rand.Rand, id string, clock *atomic.Int64) attempt {
 	process := f.all[random.IntN(len(f.all))]
 	a := attempt{from: clock.Add(1)}
@@ -241,7 +241,7 @@ func (f *fleet) posted(a attempt) bool {
 	return a.id != "" && send(f.admin, "GET /v1/transactions/"+a.id, "").Code == 200
 }
 
-// play plays a history of steps, each change followed by attempts, and returns the first thing that is wrong.
+// play runs a history of changes, each followed by attempts. It returns the first wrong answer, "" if there is none.
 func (f *fleet) play(random *rand.Rand, steps int) string {
 	var clock atomic.Int64
 	r := rights{member: map[string]access.Role{}, grouped: map[string]bool{}}
@@ -249,8 +249,8 @@ func (f *fleet) play(random *rand.Rand, steps int) string {
 	for i := range steps {
 		from := clock.Add(1)
 		r.step(random, f.must)
-		changes = append(changes, change{from, clock.Add(1), r.now()})
-		if random.IntN(2) == 0 { // else the projections lag
+		changes = append(changes, change{from, clock.Add(1), r.clone()})
+		if random.IntN(2) == 0 { // otherwise the projection lags
 			_ = f.projector.RefreshMembership(f.t.Context(), projections.Membership{Account: "jane", User: "u"}) // there may be no grant yet
 		}
 		for n := range 3 {
@@ -263,16 +263,16 @@ func (f *fleet) play(random *rand.Rand, steps int) string {
 	return ""
 }
 
-// What is acknowledged counts for the next request, on every process.
-func TestRolesCountAtOnce(t *testing.T) {
+// An acknowledged change applies to the next request on every instance.
+func TestRoleChangesApplyImmediately(t *testing.T) {
 	t.Parallel()
 	if wrong := newFleet(t, nil).play(rand.New(rand.NewPCG(16, 1)), full.Count(150, 2000)); wrong != "" {
 		t.Error(wrong)
 	}
 }
 
-// The same while everything is under way at the same time.
-func TestRolesCountWhileTheyChange(t *testing.T) {
+// Concurrent attempts see the rights before or after each concurrent change.
+func TestConcurrentRoleChanges(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, nil)
 	var (
@@ -295,38 +295,38 @@ func TestRolesCountWhileTheyChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(16, 99))
 	r := rights{member: map[string]access.Role{}, grouped: map[string]bool{}}
 	for n := range full.Count(150, 1500) {
-		for tried.Load() < int64(4*n) { // so that changes and attempts mix
+		for tried.Load() < int64(4*n) { // interleaves changes and attempts
 			runtime.Gosched()
 		}
 		from := clock.Add(1)
 		r.step(random, f.must)
-		changes = append(changes, change{from, clock.Add(1), r.now()})
+		changes = append(changes, change{from, clock.Add(1), r.clone()})
 	}
 	done.Store(true)
 	posting.Wait()
-	total, did := 0, 0
+	total, accepted := 0, 0
 	for _, all := range attempts {
 		for _, a := range all {
 			posted := f.posted(a)
 			if total++; posted {
-				did++
+				accepted++
 			}
 			if wrong := verdict(a, changes, posted); wrong != "" {
 				t.Error(wrong)
 			}
 		}
 	}
-	if t.Logf("%d attempts, %d posted, %d changes", total, did, len(changes)); did == 0 || did == total {
-		t.Error("nothing was refused, or nothing was done")
+	if t.Logf("%d attempts, %d posted, %d changes", total, accepted, len(changes)); accepted == 0 || accepted == total {
+		t.Error("all attempts were refused, or all were accepted")
 	}
 }
 
-// The histories find what would make a revocation late.
+// The histories detect defects that delay a revocation.
 func TestHistoriesFindPlantedDefects(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(*api.Config){
-		"a role from memory": func(c *api.Config) { c.Grants = &remembered{Grants: c.Grants} },
-		"a role from the projection": func(c *api.Config) {
+		"roles are cached": func(c *api.Config) { c.Grants = &remembered{Grants: c.Grants} },
+		"roles come from the projection": func(c *api.Config) {
 			c.Grants = projected{c.Grants, func(ctx context.Context, account, user string) (events.Role, error) {
 				listed, err := c.Lists.Members(ctx, account, projections.Slice{Limit: 100})
 				for _, m := range listed.Items {
@@ -337,7 +337,7 @@ func TestHistoriesFindPlantedDefects(t *testing.T) {
 				return "", err
 			}}
 		},
-		"a role from an index": func(c *api.Config) {
+		"roles come from an index": func(c *api.Config) {
 			c.Grants = projected{c.Grants, func(ctx context.Context, account, user string) (events.Role, error) {
 				listed, err := c.Lists.AccountsOf(ctx, user, projections.Slice{Limit: 100})
 				for _, m := range listed.Items {
@@ -348,30 +348,30 @@ func TestHistoriesFindPlantedDefects(t *testing.T) {
 				return "", err
 			}}
 		},
-		"membership of a group that is not read": func(c *api.Config) { c.Grants = trusting{c.Grants} },
-		"groups of an account that are not read": func(c *api.Config) { c.Grants = groupless{c.Grants} },
+		"group membership is not read":       func(c *api.Config) { c.Grants = trusting{c.Grants} },
+		"groups of the account are not read": func(c *api.Config) { c.Grants = groupless{c.Grants} },
 	} {
-		t.Run(name, func(t *testing.T) { find(t, newFleet(t, plant)) })
+		t.Run(name, func(t *testing.T) { checkDetected(t, newFleet(t, plant)) })
 	}
-	t.Run("a check after the write", func(t *testing.T) {
+	t.Run("the check follows the write", func(t *testing.T) {
 		f := newFleet(t, nil)
 		for i := range f.all {
 			f.all[i] = writesFirst(f.all[i])
 		}
-		find(t, f)
+		checkDetected(t, f)
 	})
 }
 
-// find fails t unless a history of the fleet has something wrong in it.
-func find(t *testing.T, f *fleet) {
+// checkDetected fails t unless a history detects a defect of the fleet.
+func checkDetected(t *testing.T, f *fleet) {
 	t.Helper()
 	wrong := f.play(rand.New(rand.NewPCG(16, 1)), 150)
 	if t.Log(wrong); wrong == "" {
-		t.Error("the histories do not find it")
+		t.Error("the history does not detect the defect")
 	}
 }
 
-// remembered keeps what it read.
+// remembered caches roles.
 type remembered struct {
 	access.Grants
 	known sync.Map
@@ -386,7 +386,7 @@ func (r *remembered) NewestGrant(ctx context.Context, account, user string) (eve
 	return role, n, err
 }
 
-// projected takes direct roles from what trails behind the journal.
+// projected reads direct roles from a projection, which lags behind the journal.
 type projected struct {
 	access.Grants
 	role func(ctx context.Context, account, user string) (events.Role, error)
@@ -397,19 +397,19 @@ func (p projected) NewestGrant(ctx context.Context, account, user string) (event
 	return role, 1, err
 }
 
-// trusting takes everybody for a member of every group.
+// trusting reports every user as a member of every group.
 type trusting struct{ access.Grants }
 
 func (trusting) NewestGroupGrant(context.Context, string, string) (events.Role, int64, error) {
 	return events.RoleOperator, 1, nil
 }
 
-// groupless takes no account for one of a group.
+// groupless reports every account as being in no group.
 type groupless struct{ access.Grants }
 
 func (groupless) NewestGroups(context.Context, string) ([]string, int64, error) { return nil, 0, nil }
 
-// writesFirst is a process that checks only after it has written: a post is carried out, and then judged.
+// writesFirst posts first and checks the role afterwards.
 func writesFirst(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user := r.Header.Get("Ledger-User")

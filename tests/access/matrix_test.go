@@ -1,5 +1,5 @@
-// Package access tests who may do what, over HTTP: every route for every kind of caller and every role, what is said to
-// those who may not, and that a revocation binds every request that begins after it.
+// Package access tests authorization over HTTP: every route with every kind of caller and every role, the answers to
+// callers without permission, and that a revocation applies to every later request.
 package access
 
 import (
@@ -14,11 +14,11 @@ import (
 	"ledger.example/tests/system"
 )
 
-// tokenHeader stands for a token in these tests: "admin", or the id of a user.
+// tokenHeader replaces a bearer token in these tests: "admin", or the id of a user.
 const tokenHeader = "X-Token"
 
-// who takes a caller with tokenHeader for the bearer of a token, and others for a service.
-func who(r *http.Request) access.Caller {
+// callerOf authenticates requests: with tokenHeader as the bearer of a token, without it as a service.
+func callerOf(r *http.Request) access.Caller {
 	switch token := r.Header.Get(tokenHeader); token {
 	case "":
 		return access.Caller{Service: "service", Admin: true}
@@ -29,13 +29,13 @@ func who(r *http.Request) access.Caller {
 	}
 }
 
-// A party is a kind of caller: the headers by which it calls as a user.
-type party struct {
+// A callerKind is a kind of caller. as returns the headers with which it acts as a user.
+type callerKind struct {
 	name string
 	as   func(user string) []string
 }
 
-var parties = []party{
+var callerKinds = []callerKind{
 	{"a service for a user", func(user string) []string { return []string{"Ledger-User", user} }},
 	{"a token", func(user string) []string { return []string{tokenHeader, user} }},
 	{"an administrator's token for a user", func(user string) []string {
@@ -43,11 +43,11 @@ var parties = []party{
 	}},
 }
 
-// books opens an account, jane, on which users have the roles of their names: directly, and, where the name begins with
-// via-, through the group desk. clerk places holds.
+// books opens the account jane. The users viewer, operator and owner have these roles directly, and the users via-viewer,
+// via-operator and via-owner through the group desk. The user clerk places holds.
 func books(t *testing.T) *system.System {
 	t.Helper()
-	s := system.New(t, system.Calls(who), system.Pumped)
+	s := system.New(t, system.Calls(callerOf), system.Pumped)
 	s.OpenBooks()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"d-2","from":"market","to":"jane","asset":"AAPL","quantity":"1000"}`)
 	s.Must(201, "PUT", "/v1/groups/desk", `{"name":"Desk"}`)
@@ -67,7 +67,7 @@ var roles = map[string]access.Role{
 	"administrator": access.Administrator,
 }
 
-// roleOf returns the role of a user of books on what a rule is about.
+// roleOf returns the role of a user of books on the resource of a rule.
 func roleOf(user, of string) access.Role {
 	name, through := strings.CutPrefix(user, "via-")
 	if of == "the group" && !through {
@@ -76,8 +76,8 @@ func roleOf(user, of string) access.Role {
 	return roles[name]
 }
 
-// request returns a request of a route that succeeds for those who may, and can be made again with another n. self is
-// the user who calls.
+// request returns a request to a route that succeeds with permission, and that is repeatable with another n. self is the
+// user who calls.
 func request(t *testing.T, s *system.System, r api.AccessRule, self string, n int) (method, path, body string) {
 	t.Helper()
 	id := fmt.Sprintf("n-%d", n)
@@ -124,13 +124,13 @@ func request(t *testing.T, s *system.System, r api.AccessRule, self string, n in
 		s.Must(201, "POST", "/v1/transfers", `{"id":"d-`+id+`","from":"bank","to":"jane","asset":"USD","quantity":"1"}`)
 		path, body = strings.Replace(r.Path, "{id}", "d-"+id, 1), `{"id":"`+id+`"}`
 	default:
-		t.Fatalf("nothing is known of %s: add a request that succeeds", line)
+		t.Fatalf("no request for %s: add one that succeeds", line)
 	}
 	return r.Method, path, body
 }
 
-// The whole matrix: route × caller × role. What a user may not do for want of any role answers as if it did not exist,
-// what they may not for too weak a role says which is missing, and nothing else is ever refused.
+// Every route with every kind of caller and every role. Without a role, a user gets the answer for a missing resource.
+// With too weak a role, the answer names the required role. All other requests succeed.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	s := books(t)
@@ -149,7 +149,7 @@ func TestMatrix(t *testing.T) {
 				t.Errorf("%s by an administrator (%v): %d %s", name, headers, got.Status, got.Body)
 			}
 		}
-		for _, by := range parties {
+		for _, by := range callerKinds {
 			for _, user := range users {
 				got := send(user, by.as(user)...)
 				has, needs := roleOf(user, r.Of), roles[r.Role]
@@ -162,7 +162,7 @@ func TestMatrix(t *testing.T) {
 				case has > access.None:
 					ok = isForbidden(got, r.Role)
 				default:
-					ok = isQuiet(got, r)
+					ok = isNotFound(got, r)
 				}
 				if !ok {
 					t.Errorf("%s by %s, %s: %d %s", name, user, by.name, got.Status, got.Body)
@@ -182,8 +182,8 @@ func isForbidden(r caller.Reply, role string) bool {
 	return r.Status == 403 && r.Code() == "forbidden" && r.Text("role") == role
 }
 
-// isQuiet reports whether an answer says that what a rule is about does not exist.
-func isQuiet(r caller.Reply, of api.AccessRule) bool {
+// isNotFound reports whether an answer says that the resource of a rule does not exist.
+func isNotFound(r caller.Reply, of api.AccessRule) bool {
 	switch of.Of {
 	case "the account":
 		return r.Status == 404 && r.Code() == "account_not_found"

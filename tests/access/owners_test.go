@@ -18,39 +18,39 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// Owners grant and revoke each other at the same time, and administrators interfere: what happens is what would happen
-// if they came one after the other, each with the role that they have then.
+// These tests check that concurrent grants and revocations of owners and administrators are linearizable: they have the
+// same effect as if they were done one after the other, each with the role that its sender has at that time.
 
-// inTurn is a journal in which the first put of a request waits for its turn.
-type inTurn struct{ ledger.Journal }
+// pausingJournal is a journal that pauses each request before its first write.
+type pausingJournal struct{ ledger.Journal }
 
-func (j inTurn) Put(ctx context.Context, e events.Event, unless ...events.Event) (events.Event, error) {
-	if t, ok := ctx.Value(turnKey{}).(*turn); ok && t.put.CompareAndSwap(false, true) {
+func (j pausingJournal) Put(ctx context.Context, e events.Event, unless ...events.Event) (events.Event, error) {
+	if t, ok := ctx.Value(pausedRequestKey{}).(*pausedRequest); ok && t.put.CompareAndSwap(false, true) {
 		close(t.ready)
 		<-t.start
 	}
 	return j.Journal.Put(ctx, e, unless...)
 }
 
-// turn is a request that has looked at all that it decides on, and is about to write.
-type turn struct {
-	deed
+// pausedRequest is a request that can be paused after its reads, before its write.
+type pausedRequest struct {
+	command
 	put                atomic.Bool
 	ready, start, done chan struct{}
 	called, answered   int64
 	status             int
-	lost               bool // refused when it was about to write
+	lost               bool // was paused, and refused afterwards
 }
 
-type turnKey struct{}
+type pausedRequestKey struct{}
 
-// begin sends a deed to a process, and returns when it is about to write, or was answered.
-func (f *fleet) begin(process int, d deed, clock *atomic.Int64) *turn {
-	t := &turn{deed: d, ready: make(chan struct{}), start: make(chan struct{}), done: make(chan struct{})}
+// begin sends a command to an instance and returns when the request pauses or is answered.
+func (f *fleet) begin(process int, d command, clock *atomic.Int64) *pausedRequest {
+	t := &pausedRequest{command: d, ready: make(chan struct{}), start: make(chan struct{}), done: make(chan struct{})}
 	t.called = clock.Add(1)
 	go func() {
 		defer close(t.done)
-		ctx := context.WithValue(f.t.Context(), turnKey{}, t)
+		ctx := context.WithValue(f.t.Context(), pausedRequestKey{}, t)
 		t.status = sendIn(ctx, f.all[process], d.line(), d.by).Code
 		t.answered = clock.Add(1)
 	}()
@@ -61,8 +61,8 @@ func (f *fleet) begin(process int, d deed, clock *atomic.Int64) *turn {
 	return t
 }
 
-// waits reports whether the request is about to write.
-func (t *turn) waits() bool {
+// isPaused reports whether the request is paused.
+func (t *pausedRequest) isPaused() bool {
 	select {
 	case <-t.done:
 		return false
@@ -71,14 +71,14 @@ func (t *turn) waits() bool {
 	}
 }
 
-// A deed is a request: of a user, or of an administrator if by is empty. It gives a user a role, "" for none, or, if
-// user is empty, puts jane into the group desk, or takes it out.
-type deed struct {
+// A command is sent by a user, or by an administrator if by is "". It sets the role of a user ("" revokes it). If user is
+// "", it adds jane to the group desk or removes it.
+type command struct {
 	by, place, user string
 	role            events.Role
 }
 
-func (d deed) line() string {
+func (d command) line() string {
 	path := "/v1/" + d.place + "/members/" + d.user
 	if d.user == "" {
 		path = "/v1/groups/desk/accounts/jane"
@@ -97,67 +97,67 @@ const (
 	inDesk = "groups/desk"
 )
 
-var people = []string{"a", "b", "c"}
+var users = []string{"a", "b", "c"}
 
-// held is who may do what.
-type held struct {
-	jane, desk [3]events.Role // of people
-	grouped    events.Role    // not "": jane is in the desk
+// grantState is the state of all grants.
+type grantState struct {
+	jane, desk [3]events.Role // by index in users
+	grouped    events.Role    // "" unless jane is in the group desk
 }
 
-// of is what a deed changes.
-func (h *held) of(d deed) *events.Role {
+// of returns the part of the state that a command changes.
+func (h *grantState) of(d command) *events.Role {
 	switch {
 	case d.user == "":
 		return &h.grouped
 	case d.place == onJane:
-		return &h.jane[slices.Index(people, d.user)]
+		return &h.jane[slices.Index(users, d.user)]
 	}
-	return &h.desk[slices.Index(people, d.user)]
+	return &h.desk[slices.Index(users, d.user)]
 }
 
-// mayDo reports whether who does a deed may.
-func (h *held) mayDo(d deed) bool {
+// mayDo reports whether a command is allowed.
+func (h *grantState) mayDo(d command) bool {
 	if d.by == "" {
 		return true
 	}
-	who := slices.Index(people, d.by)
-	owner := h.desk[who] == events.RoleOwner
+	sender := slices.Index(users, d.by)
+	owner := h.desk[sender] == events.RoleOwner
 	if d.place == onJane {
-		owner = owner && h.grouped != "" || h.jane[who] == events.RoleOwner
+		owner = owner && h.grouped != "" || h.jane[sender] == events.RoleOwner
 	}
 	return owner
 }
 
-// inOrder is what each deed does alone. Its inputs are deeds and nil for a look at everything, its outputs statuses,
-// and what was seen.
-var inOrder = (&porcupine.NondeterministicModel{
-	Init: func() []any { return []any{held{}} },
+// sequentialModel applies commands one by one. Its inputs are commands, or nil for a read of the state. Its outputs are
+// HTTP statuses, or the state.
+var sequentialModel = (&porcupine.NondeterministicModel{
+	Init: func() []any { return []any{grantState{}} },
 	Step: func(state, input, output any) []any {
-		now := state.(held)
-		d, isDeed := input.(deed)
+		now := state.(grantState)
+		d, isCommand := input.(command)
 		status, _ := output.(int)
 		done, same := now, *now.of(d) == d.role
 		*done.of(d) = d.role
 		switch may := now.mayDo(d); {
-		case !isDeed && output == state,
-			isDeed && status < 300 && same,                     // nothing was left to do, even if it may not any more
-			isDeed && (status == 403 || status == 404) && !may, // refused
-			status == 503: // nothing was written
+		case !isCommand && output == state,
+			isCommand && status < 300 && same,                     // no change needed, which succeeds even without the role
+			isCommand && (status == 403 || status == 404) && !may, // refused
+			status == 503: // not written
 			return []any{state}
-		case isDeed && status < 300 && may:
+		case isCommand && status < 300 && may:
 			return []any{done}
-		case status == 504: // nobody knows
+		case status == 504: // unknown outcome
 			return []any{state, done}
 		}
 		return nil
 	},
 }).ToModel()
 
-// look reads everything from the journal.
-func (f *fleet) look() (now held) {
+// readState reads the state from the journal.
+func (f *fleet) readState() (now grantState) {
 	ctx := f.t.Context()
-	for i, user := range people {
+	for i, user := range users {
 		var fault error
 		if now.jane[i], _, fault = f.grants.NewestGrant(ctx, "jane", user); fault != nil {
 			f.t.Fatal(fault)
@@ -176,15 +176,15 @@ func (f *fleet) look() (now held) {
 	return now
 }
 
-// round makes requests that all look at everything first. Then they write, in their order or at once.
-func (f *fleet) round(deeds []deed, atOnce bool, clock *atomic.Int64) []*turn {
-	turns := make([]*turn, len(deeds))
-	for i, d := range deeds {
+// round sends requests that all do their reads first. Then they write, in order or concurrently.
+func (f *fleet) round(cmds []command, atOnce bool, clock *atomic.Int64) []*pausedRequest {
+	turns := make([]*pausedRequest, len(cmds))
+	for i, d := range cmds {
 		turns[i] = f.begin(i%len(f.all), d, clock)
 	}
 	lost := make([]bool, len(turns))
 	for i, t := range turns {
-		lost[i] = t.waits()
+		lost[i] = t.isPaused()
 		close(t.start)
 		if !atOnce {
 			<-t.done
@@ -197,26 +197,26 @@ func (f *fleet) round(deeds []deed, atOnce bool, clock *atomic.Int64) []*turn {
 	return turns
 }
 
-// newOwners is a fleet with the group desk, and what was done to make owners in it.
-func newOwners(t testing.TB, store setup.Store, clock *atomic.Int64) (*fleet, []*turn) {
+// newOwners returns a fleet with the group desk, and the requests that granted the initial roles.
+func newOwners(t testing.TB, store setup.Store, clock *atomic.Int64) (*fleet, []*pausedRequest) {
 	f := newFleetOn(t, store, nil)
 	f.must(`PUT /v1/groups/desk {}`)
 	return f, f.restore(clock)
 }
 
-// restore makes a and b owners of jane, and b and c of the desk, and puts jane into that.
-func (f *fleet) restore(clock *atomic.Int64) (done []*turn) {
-	for _, d := range []deed{
+// restore makes a and b owners of jane, makes b and c owners of desk, and adds jane to desk.
+func (f *fleet) restore(clock *atomic.Int64) (done []*pausedRequest) {
+	for _, d := range []command{
 		{"", onJane, "a", "owner"}, {"", onJane, "b", "owner"}, {"", inDesk, "b", "owner"}, {"", inDesk, "c", "owner"},
 		{"", inDesk, "", "in"},
 	} {
-		done = append(done, f.round([]deed{d}, false, clock)...)
+		done = append(done, f.round([]command{d}, false, clock)...)
 	}
 	return done
 }
 
-// interfere plays rounds of up to three deeds, each drawn as one of n, and returns how many requests lost a race. wrong
-// is what is wrong with it, "" if nothing.
+// interfere runs rounds of two or three random commands. draw returns a random number below n. lost is the number of
+// requests that lost a race. wrong is the history if it is not linearizable, else "".
 func interfere(t testing.TB, store setup.Store, rounds int, atOnce bool, draw func(n int) int) (lost int, wrong string) {
 	var clock atomic.Int64
 	f, turns := newOwners(t, store, &clock)
@@ -225,29 +225,29 @@ func interfere(t testing.TB, store setup.Store, rounds int, atOnce bool, draw fu
 		if draw(2) > 0 {
 			turns = append(turns, f.restore(&clock)...)
 		}
-		deeds, place, first := make([]deed, 2+draw(2)), []string{onJane, inDesk}[draw(2)], draw(3)
-		for i := range deeds {
+		cmds, place, first := make([]command, 2+draw(2)), []string{onJane, inDesk}[draw(2)], draw(3)
+		for i := range cmds {
 			by, other := (first+i)%3, 1+draw(2)
-			d := deed{people[by], place, people[(by+other)%3], []events.Role{"", "", "viewer", "owner"}[draw(4)]}
+			d := command{users[by], place, users[(by+other)%3], []events.Role{"", "", "viewer", "owner"}[draw(4)]}
 			if draw(4) == 0 {
 				d.by = ""
 			}
 			if d.by == "" && draw(2) == 0 {
 				d.user, d.role = "", []events.Role{"", "in"}[draw(2)]
 			}
-			deeds[i] = d
+			cmds[i] = d
 		}
-		turns = append(turns, f.round(deeds, atOnce, &clock)...)
+		turns = append(turns, f.round(cmds, atOnce, &clock)...)
 		from := clock.Add(1)
-		all = append(all, porcupine.Operation{Call: from, Output: f.look(), Return: clock.Add(1)})
+		all = append(all, porcupine.Operation{Call: from, Output: f.readState(), Return: clock.Add(1)})
 	}
 	for _, t := range turns {
 		if t.lost {
 			lost++
 		}
-		all = append(all, porcupine.Operation{Input: t.deed, Call: t.called, Output: t.status, Return: t.answered})
+		all = append(all, porcupine.Operation{Input: t.command, Call: t.called, Output: t.status, Return: t.answered})
 	}
-	if !porcupine.CheckOperations(inOrder, all) {
+	if !porcupine.CheckOperations(sequentialModel, all) {
 		slices.SortFunc(all, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 		for _, o := range all {
 			wrong += fmt.Sprintf("%d to %d: %+v: %+v\n", o.Call, o.Return, o.Input, o.Output)
@@ -256,8 +256,8 @@ func interfere(t testing.TB, store setup.Store, rounds int, atOnce bool, draw fu
 	return lost, wrong
 }
 
-// Whatever owners do to each other, and in whatever order their writes come.
-func TestOwnersInterfere(t *testing.T) {
+// Interleaved commands of owners are linearizable, in every order of their writes.
+func TestInterleavedOwners(t *testing.T) {
 	t.Parallel()
 	lost := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -268,12 +268,12 @@ func TestOwnersInterfere(t *testing.T) {
 		}
 	})
 	if lost == 0 {
-		t.Error("nobody lost a race")
+		t.Error("no request lost a race")
 	}
 }
 
-// The same with writes that meet in the store.
-func TestOwnersInterfereAtOnce(t *testing.T) {
+// Concurrent writes of owners are linearizable.
+func TestConcurrentOwners(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func(testing.TB) setup.Store{
 		"memory": func(testing.TB) setup.Store { return setup.Memory(memdb.Options{}) },
@@ -294,38 +294,38 @@ func TestOwnersInterfereAtOnce(t *testing.T) {
 	}
 }
 
-// Both requests look, and then write: the first one takes away what the second one relies on.
+// Two requests do their reads, then the first one writes and removes the right that the second one needs.
 func TestOwnersRevokeEachOther(t *testing.T) {
 	t.Parallel()
-	alone := deed{"", inDesk, "", ""} // jane is in no group
+	alone := command{"", inDesk, "", ""} // removes jane from the group
 	for _, c := range []struct {
 		name          string
-		before        []deed
-		first, second deed
-		status        int // of the second one
+		before        []command
+		first, second command
+		status        int // of the second request
 	}{
-		{"on an account", []deed{alone}, deed{"a", onJane, "b", ""}, deed{"b", onJane, "a", ""}, 404},
-		{"in a group", nil, deed{"b", inDesk, "c", ""}, deed{"c", inDesk, "b", ""}, 404},
-		{"the role is weaker", []deed{alone}, deed{"a", onJane, "b", "viewer"}, deed{"b", onJane, "a", ""}, 403},
-		{"revoked in the group that gives the role", nil, deed{"b", inDesk, "c", ""}, deed{"c", onJane, "a", ""}, 404},
-		{"the account leaves that group", nil, alone, deed{"c", onJane, "a", ""}, 404},
-		{"revoked by an administrator", nil, deed{"", inDesk, "c", ""}, deed{"c", inDesk, "b", ""}, 404},
-		{"another right is left", nil, deed{"a", onJane, "b", ""}, deed{"b", onJane, "a", ""}, 200},
+		{"on an account", []command{alone}, command{"a", onJane, "b", ""}, command{"b", onJane, "a", ""}, 404},
+		{"in a group", nil, command{"b", inDesk, "c", ""}, command{"c", inDesk, "b", ""}, 404},
+		{"the role is weaker", []command{alone}, command{"a", onJane, "b", "viewer"}, command{"b", onJane, "a", ""}, 403},
+		{"revoked in the group that gives the role", nil, command{"b", inDesk, "c", ""}, command{"c", onJane, "a", ""}, 404},
+		{"the account leaves that group", nil, alone, command{"c", onJane, "a", ""}, 404},
+		{"revoked by an administrator", nil, command{"", inDesk, "c", ""}, command{"c", inDesk, "b", ""}, 404},
+		{"another role remains", nil, command{"a", onJane, "b", ""}, command{"b", onJane, "a", ""}, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var clock atomic.Int64
 			f, _ := newOwners(t, setup.Memory(memdb.Options{}), &clock)
 			f.round(c.before, false, &clock)
-			want := f.look()
+			want := f.readState()
 			*want.of(c.first) = c.first.role
 			if c.status == 200 {
 				*want.of(c.second) = c.second.role
 			}
-			turns := f.round([]deed{c.first, c.second}, false, &clock)
+			turns := f.round([]command{c.first, c.second}, false, &clock)
 			if turns[0].status != 200 || turns[1].status != c.status || turns[1].lost != (c.status != 200) {
 				t.Errorf("answers %d and %d, want 200 and %d", turns[0].status, turns[1].status, c.status)
 			}
-			if got := f.look(); got != want {
+			if got := f.readState(); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 
 var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)
 
-// alike returns an answer without what differs between any two: its request id, and the id that was asked for.
+// alike formats an answer without its request id and the requested id, so that answers can be compared.
 func alike(r caller.Reply, id string) string {
 	body := requestID.ReplaceAllString(string(r.Body), "")
 	headers := []string{}
@@ -22,9 +22,9 @@ func alike(r caller.Reply, id string) string {
 	return strings.ReplaceAll(fmt.Sprint(r.Status, headers, body), id, "")
 }
 
-// What a user has no role on answers to the byte as what does not exist, in paths and in bodies: to them, and as it
-// would to a service.
-func TestQuiet(t *testing.T) {
+// A resource on which a user has no role gives exactly the same answer as a missing one, whether the request names it in
+// the path or in the body. A service gets the same answer for a missing one.
+func TestHiddenLooksMissing(t *testing.T) {
 	t.Parallel()
 	s := books(t)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"1","hold":{}}`,
@@ -32,7 +32,7 @@ func TestQuiet(t *testing.T) {
 	transfer := func(from string) string {
 		return `{"id":"x","from":"` + from + `","to":"shop","asset":"USD","quantity":"1"}`
 	}
-	for _, c := range []struct{ method, path, body, there, absent string }{
+	for _, c := range []struct{ method, path, body, hidden, missing string }{
 		{"GET", "/v1/accounts/#", "", "jane", "gone"},
 		{"HEAD", "/v1/accounts/#", "", "jane", "gone"},
 		{"GET", "/v1/accounts/#/changes", "", "jane", "gone"},
@@ -65,21 +65,22 @@ func TestQuiet(t *testing.T) {
 		{"POST", "/v1/batches", `{"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
 		{"POST", "/v1/batches", `{"atomic":true,"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},
 	} {
-		ask := func(id string, headers ...string) string {
+		answer := func(id string, headers ...string) string {
 			fill := func(text string) string { return strings.ReplaceAll(text, "#", id) }
 			return alike(s.Send(c.method, fill(c.path), fill(c.body), headers...), id)
 		}
-		there, absent := ask(c.there, "Ledger-User", "stranger"), ask(c.absent, "Ledger-User", "stranger")
-		if service := ask(c.absent); there != absent || there != service {
-			t.Errorf("%s %s is told apart:\n%s\n%s\na service gets\n%s", c.method, c.path, there, absent, service)
+		hidden, missing := answer(c.hidden, "Ledger-User", "stranger"), answer(c.missing, "Ledger-User", "stranger")
+		if service := answer(c.missing); hidden != missing || hidden != service {
+			t.Errorf("%s %s: answers differ:\nhidden: %s\nmissing: %s\nmissing, to a service: %s", c.method, c.path, hidden, missing,
+				service)
 		}
 	}
 }
 
-// The shape of a request is judged before the caller: a wrong one says so to everybody, and reads no role.
-func TestShapeComesFirst(t *testing.T) {
+// Invalid requests are refused before roles are read, with the same answer to every caller.
+func TestValidationComesFirst(t *testing.T) {
 	t.Parallel()
-	s := books(t).Beside(system.Calls(who)) // which projects nothing by itself
+	s := books(t).Beside(system.Calls(callerOf)) // its projector does not run, so it sends no requests
 	s.Requests.Take()
 	as := []string{"Ledger-User", "stranger"}
 	s.Must(400, "PUT", "/v1/accounts/jane", `{"name":5}`, as...)
@@ -93,12 +94,12 @@ func TestShapeComesFirst(t *testing.T) {
 		`{"account":"shop","asset":"USD","quantity":"2"}]}`, as...).Shows(t, map[string]any{"code": "unbalanced"})
 	s.Must(400, "POST", "/v1/transactions/t-1/release", `{"description":5}`, as...)
 	if lines := system.Lines(s.Requests.Take()); len(lines) > 0 {
-		t.Errorf("asked for %q", lines)
+		t.Errorf("requests to the table: %q", lines)
 	}
 }
 
-// A header that names no user, or comes from one, is refused on every route.
-func TestLedgerUser(t *testing.T) {
+// The header Ledger-User is refused with an invalid user id, and from a caller with a user's token.
+func TestLedgerUserHeader(t *testing.T) {
 	t.Parallel()
 	s := books(t)
 	for _, user := range []string{"", "a b", "a,b", strings.Repeat("a", 65)} {
@@ -120,8 +121,8 @@ func TestLedgerUser(t *testing.T) {
 	s.Must(200, "GET", "/v1/me", "").Shows(t, map[string]any{"as": "administrator", "user": nil, "actor": "service"})
 }
 
-// Legs of accounts on which a user has no role are left out, wherever transactions are shown; their number is not.
-func TestHiddenLegs(t *testing.T) {
+// Answers omit the postings of accounts on which a user has no role, and give their number.
+func TestHiddenPostings(t *testing.T) {
 	t.Parallel()
 	s := books(t)
 	as := []string{"Ledger-User", "operator"}
@@ -130,11 +131,11 @@ func TestHiddenLegs(t *testing.T) {
 		shown, _ := r.Value(append(path, "postings")...).([]any)
 		for _, leg := range shown {
 			if account := leg.(map[string]any)["account"]; account != "jane" {
-				t.Errorf("shows a leg of %v: %s", account, r.Body)
+				t.Errorf("shows a posting of %v: %s", account, r.Body)
 			}
 		}
 		if hidden := r.Value(append(path, "hidden_postings")...); len(shown) == 0 || hidden != 1.0 && hidden != 2.0 {
-			t.Errorf("%v are hidden: %s", hidden, r.Body)
+			t.Errorf("hidden_postings is %v: %s", hidden, r.Body)
 		}
 		if strings.Contains(string(r.Body), "shop") || strings.Contains(string(r.Body), "bank") {
 			t.Errorf("names another account: %s", r.Body)
@@ -157,7 +158,7 @@ func TestHiddenLegs(t *testing.T) {
 	hides(s.Must(201, "POST", "/v1/transactions/d-1/reversals", `{"id":"r-1","quantity":"7"}`, as...))
 	hides(s.Must(200, "GET", "/v1/transactions/d-1/reversals", "", as...), "data", 0)
 	hides(s.Must(200, "GET", "/v1/transactions/d-1", "", as...))
-	// What is left to reverse is said of the user's own legs.
+	// The error has the reversible amounts of the user's own accounts only.
 	left := s.Must(422, "POST", "/v1/transactions/d-1/reversals", `{"id":"r-2","quantity":"500000"}`, as...)
 	if left.Code() != "exceeds_reversible" || left.Text("left", 0, "account") != "jane" ||
 		strings.Contains(string(left.Body), "bank") {
@@ -166,9 +167,9 @@ func TestHiddenLegs(t *testing.T) {
 	s.Must(200, "GET", "/v1/transactions/t-1", "").Shows(t, map[string]any{"hidden_postings": nil})
 }
 
-// Users end only what a user placed, reverse only what debits accounts of theirs, post for no time in the past, and
-// change no role of their own.
-func TestWhatUsersMayNot(t *testing.T) {
+// Users may end only holds that a user placed, reverse only transactions whose reversal debits their accounts, and not
+// post backdated transactions or change their own role.
+func TestUserRestrictions(t *testing.T) {
 	t.Parallel()
 	s := books(t)
 	forbid := func(role, method, path, body, user string) {
@@ -185,10 +186,10 @@ func TestWhatUsersMayNot(t *testing.T) {
 	s.Must(201, "PUT", "/v1/accounts/shop/members/payee", `{"role":"owner"}`)
 	forbid("operator", "POST", "/v1/transactions/h-2/capture", `{}`, "payee")
 	s.Must(200, "POST", "/v1/transactions/h-2/capture", `{}`, "Ledger-User", "operator")
-	// A payer pulls nothing back, whoever may reverse it.
+	// The payer cannot reverse a payment. The payee can.
 	forbid("operator", "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "clerk")
 	s.Must(201, "POST", "/v1/transactions/h-2/reversals", `{"id":"r-1"}`, "Ledger-User", "payee")
-	// A hold that is open may be captured before a reversal comes: the same role is needed.
+	// An open hold may be captured before the reversal is processed, so the same role is required.
 	s.Must(201, "POST", "/v1/transfers", `{"id":"h-3","from":"jane","to":"shop","asset":"USD","quantity":"5","hold":{}}`)
 	forbid("operator", "POST", "/v1/transactions/h-3/reversals", `{"id":"r-2"}`, "clerk")
 
