@@ -30,7 +30,7 @@ func (p Part) shape(f *faults) {
 	if p.Quantity != nil {
 		f.check(Field{Name: "quantity"}, brokenByPositive(*p.Quantity))
 	} else if !p.Cost.IsZero() {
-		f.check(Field{Name: "quantity"}, "must be given with a cost")
+		f.check(Field{Name: "quantity"}, "is required with cost")
 	}
 	f.check(Field{Name: "cost"}, brokenByPositive(p.Cost))
 	for i, taken := range p.Postings {

@@ -8,25 +8,25 @@ from schemathesis.openapi.checks import RejectedPositiveData
 # What a schema cannot say of a single request, so that one that its schema takes may be refused with 400: the field and
 # the rule, as the reply names them. Another rule is a fault of the document.
 UNSAID = [
-    ("cursor|after", "is not one that this API gave out"),
-    ("from", "is not for a request with after, which says where to begin"),
-    ("at|from|to|.*effective_at", r"must not be before 2014-05-13T16:53:20Z(, when the ledger's time begins)?"),
+    ("cursor|after", "was altered, or was not issued by this API"),
+    ("from", "must not be given together with after"),
+    ("at|from|to|.*effective_at", r"must not be before 2014-05-13T16:53:20Z(, the earliest time of a KSUID)?"),
     ("at|from|to|.*effective_at", "must (not be in the future|be in the past)"),
     ("from", "must not be after to"),
     (".*effective_at", "is not for a hold"),
-    (r"metadata\.KEY", "is not indexed; what is: .*"),
+    (r"metadata\.KEY", "is not indexed; the indexed keys are .*"),
     ("cursor", "belongs to another list or to other filters"),
-    ("consistency", "is offered only with asset: the index over all assets cannot be read strongly"),
+    ("consistency", "is supported only together with asset"),
     ("currency", "must name another asset"),
     ("scale", "must be a whole number"),  # 2.0 is an integer of JSON Schema's
-    ("id", "must be the id in the path"),
-    ("created_at|actor|version|state", "must be what is stored"),
+    ("id", "must be equal to the id in the path"),
+    ("created_at|actor|version|state", "must be equal to the stored value"),
     ("version", "must be a whole number above zero"),  # 2.0, likewise
     (r"requests\[\d+\]\.\w+\.id", "is required"),
     ("If-Match", 'must be ETags of the account, such as "3", or *'),
     (r"hold\.expires_at", "must be after now and at most 31 days ahead"),
-    ("quantity", "must be given with a cost"),
-    ("id|Idempotency-Key", "must be the same as the other of id and Idempotency-Key"),
+    ("quantity", "is required with cost"),
+    ("id|Idempotency-Key", "must be the same in id and Idempotency-Key"),
     ("profile", "must have at most 4096 bytes as compact JSON"),
     ("metadata", "must have at most 4096 bytes in all"),
 ]

@@ -10,7 +10,7 @@ import (
 
 const (
 	ruleRefused   = "is refused"
-	detailOneKind = "The request must be an object with one of transaction, transfer and trade, which is an object."
+	detailOneKind = "The request must be an object with exactly one member: transaction, transfer or trade. Its value must be an object."
 )
 
 // results is the answer to a batch, in the order of its requests.
@@ -57,7 +57,7 @@ func (a *api) postBatch(r *request) (reply, error) {
 		}
 	}
 	if twice != nil {
-		return reply{}, newProblem(ledger.CodeInvalidTransaction, "The batch breaks a rule.", twice...)
+		return reply{}, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.", twice...)
 	}
 	shown, posted, err := a.carryOut(r, sound, requests, atomic)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *request) batch() (items []*batched, atomic bool, err error) {
 	case len(d.wrong)+len(r.wrong) > 0:
 		return nil, false, r.invalid(d)
 	case list.count < 1 || list.count > ledger.BatchMax:
-		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch breaks a rule.", fieldError{
+		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.", fieldError{
 			Field: "requests", Rule: fmt.Sprintf("must be 1 to %d, not %d", ledger.BatchMax, list.count),
 		})
 	}

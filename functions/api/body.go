@@ -20,7 +20,7 @@ const BatchBytes = 1 << 20
 // in it.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) (*node, []fieldError, error) {
 	if !isJSON(r.Header) {
-		return nil, nil, newProblem(codeUnsupportedMedia, "Send application/json in UTF-8, not compressed.")
+		return nil, nil, newProblem(codeUnsupportedMedia, "The body must be application/json in UTF-8, and not compressed.")
 	}
 	if r.ContentLength > most {
 		return nil, nil, tooLarge(most)

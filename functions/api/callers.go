@@ -119,7 +119,7 @@ func (a *api) identify(r *request) error {
 	if values, given := r.http.Header[userHeader]; given && c != (access.Caller{}) {
 		if !c.Admin {
 			return forbidden(access.Administrator,
-				"Only services and administrators act for a user: leave out the header "+userHeader+".")
+				"Only services and administrators may act for a user; remove the header "+userHeader+".")
 		}
 		switch {
 		case len(values) != 1:
@@ -135,13 +135,13 @@ func (a *api) identify(r *request) error {
 	_, looksLikeUser := access.UserOf(actor)
 	switch {
 	case actor == "":
-		return newProblem(codeUnauthenticated, "No authorizer vouches for who sends this request.")
+		return newProblem(codeUnauthenticated, "The request is not authenticated.")
 	case !utf8.ValidString(actor), strings.ContainsRune(actor, 0), utf8.RuneCountInString(actor) > events.ActorChars:
 		return newProblem(codeUnauthenticated, fmt.Sprintf(
 			"The caller's identity cannot be recorded: it may have at most %d characters of UTF-8, and no NUL.",
 			events.ActorChars))
 	case looksLikeUser != (c.User != ""):
-		return newProblem(codeUnauthenticated, "The caller's identity cannot be told from that of a user.")
+		return newProblem(codeUnauthenticated, "The caller's identity has the form of a user's identity.")
 	}
 	r.caller, r.actor = c, actor
 	return nil

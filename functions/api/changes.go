@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	ruleEqual   = "must be what is stored"
-	rulePath    = "must be the id in the path"
+	ruleEqual   = "must be equal to the stored value"
+	rulePath    = "must be equal to the id in the path"
 	ruleVersion = "must be a whole number above zero"
 	ruleTag     = `must be ETags of the account, such as "3", or *`
 )

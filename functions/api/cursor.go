@@ -22,7 +22,7 @@ const (
 
 // The reasons to refuse a cursor. Their texts are for callers, and continue a sentence that begins with "The cursor".
 var (
-	errCursorAltered = errors.New("is not one that this API gave out")
+	errCursorAltered = errors.New("was altered, or was not issued by this API")
 	errCursorForeign = errors.New("belongs to another list or to other filters")
 )
 

@@ -20,7 +20,7 @@ const (
 	ruleAmount   = `must be a string of a whole number: "0" or "-?[1-9][0-9]{0,27}"`
 	ruleDraft    = `must be "unlimited" or an object of amounts by asset`
 	ruleKnown    = "is not a field of this request"
-	ruleAgree    = "must be the same as the other of id and Idempotency-Key"
+	ruleAgree    = "must be the same in id and Idempotency-Key"
 	ruleOnce     = "must be given once"
 )
 

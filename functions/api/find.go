@@ -16,7 +16,7 @@ import (
 // The rules of finding transactions, in words for callers.
 const (
 	ruleOrder        = "must be asc or desc"
-	ruleMetadataOnce = "is one too many: transactions are found by one metadata parameter"
+	ruleMetadataOnce = "must be the only metadata parameter"
 )
 
 // ruleMetadataValue is the rule of a value to find.
@@ -75,7 +75,7 @@ func (a *api) ruleIndexed() string {
 	if len(a.config.IndexedMetadata) == 0 {
 		return "is not indexed: this ledger indexes no metadata"
 	}
-	return "is not indexed; what is: " + strings.Join(a.config.IndexedMetadata, ", ")
+	return "is not indexed; the indexed keys are " + strings.Join(a.config.IndexedMetadata, ", ")
 }
 
 // filterTime is a time as a filter of a list, "" for none.

@@ -194,7 +194,7 @@ func TestBadSearches(t *testing.T) {
 		}
 	}
 	for path, rule := range map[string]string{
-		"metadata.order=1&metadata.customer=2": "one too many", "metadata.colour=red": "what is: order, customer",
+		"metadata.order=1&metadata.customer=2": "the only metadata parameter", "metadata.colour=red": "the indexed keys are order, customer",
 		"metadata.order=%FF": "1 to 256",
 	} {
 		if w := f.do(t, "GET", "/v1/transactions?"+path, ""); !strings.Contains(w.Body.String(), rule) {

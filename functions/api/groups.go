@@ -118,7 +118,7 @@ func (a *api) getTotals(r *request) (reply, error) {
 	}
 	if errors.Is(err, projections.ErrTooManyAccounts) {
 		err = newProblem(codeGroupTooLarge, "The group has more than "+strconv.Itoa(projections.TotalsAccounts)+
-			" accounts, the most whose balances are added up.")
+			" accounts, the limit for totals.")
 	}
 	shown := client.GroupTotals{Group: id, Accounts: accounts, List: pageOf(l, listed, showTotal)}
 	return reply{status: http.StatusOK, body: shown}, err

@@ -16,7 +16,7 @@ import (
 const (
 	ruleInstant = "must be an RFC 3339 time with its offset, such as 2026-11-21T09:00:00Z"
 	ruleStatus  = "must be held, captured, released or expired"
-	ruleCost    = "must be given with a cost"
+	ruleCost    = "is required with cost"
 )
 
 // hold reads the optional object that makes a transaction a hold, nil when it is absent.

@@ -8,7 +8,7 @@ import (
 )
 
 // ruleFromAfter is the rule of the two ways to say where to begin.
-const ruleFromAfter = "is not for a request with after, which says where to begin"
+const ruleFromAfter = "must not be given together with after"
 
 // Journal is what happened, in the order in which it was listed. Errors are those of package store.
 type Journal interface {

@@ -61,7 +61,7 @@ func (r *request) notToSelf() error {
 	if r.caller.User != r.ids["user"] {
 		return nil
 	}
-	return forbidden(access.Administrator, "Nobody changes their own role: another owner does, or an administrator.")
+	return forbidden(access.Administrator, "Users cannot change their own role; another owner or an administrator can.")
 }
 
 // byRight carries out a grant by the right that the caller was found to have. If that changed meanwhile, nothing was

@@ -74,7 +74,7 @@ func (a *api) problems(*request) (reply, error) {
 func (a *api) problem(r *request) (reply, error) {
 	k := kindOf(ledger.Code(r.ids["code"]))
 	if string(k.Code) != r.ids["code"] {
-		return reply{}, newProblem(codeNotFound, "There is no such problem; GET /problems lists all.")
+		return reply{}, newProblem(codeNotFound, "This problem does not exist; GET /problems lists all.")
 	}
 	return ok(showPage(k.Title, fill(problemPage, "code", string(k.Code), "status", strconv.Itoa(k.Status),
 		"title", k.Title, "meaning", k.Meaning, "advice", k.Advice)))

@@ -31,7 +31,7 @@ func unchecked(err error) *problem {
 	if errors.Is(err, store.ErrThrottled) {
 		code = ledger.CodeThrottled
 	}
-	p := newProblem(code, "Whether the caller may do this could not be checked; try again shortly.")
+	p := newProblem(code, "The caller's roles could not be read; try again shortly.")
 	p.cause = err
 	return p
 }
@@ -91,10 +91,10 @@ func (r *request) begin() error {
 	case onNothing:
 		r.passed = true
 	case onLedger:
-		return forbidden(access.Administrator, "This is for services and administrators.")
+		return forbidden(access.Administrator, "Only services and administrators may do this.")
 	case onThemselves:
 		if r.ids["user"] != r.caller.User {
-			return forbidden(access.Administrator, "Users ask for themselves alone.")
+			return forbidden(access.Administrator, "Users can read only their own accounts and groups.")
 		}
 		r.passed = true
 	case onAccount, onGroup:
@@ -141,7 +141,7 @@ func (r *request) look(ctx context.Context) (err error) {
 	case role == access.None:
 		return absent()
 	case role < r.rule.role:
-		return forbidden(r.rule.role, fmt.Sprintf("This needs the role %s %s.", r.rule.role, where))
+		return forbidden(r.rule.role, fmt.Sprintf("This request needs the role %s %s.", r.rule.role, where))
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (r *request) permitPosting(c command) error {
 
 // backdating refuses a user who gives a time in the past.
 func backdating() error {
-	return forbidden(access.Administrator, "Only services and administrators post for a time in the past.",
+	return forbidden(access.Administrator, "Only services and administrators may set an effective date.",
 		fieldError{Field: "effective_at", Rule: ruleRole(access.Administrator)})
 }
 
@@ -225,7 +225,7 @@ func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed acce
 	}
 	weak := func(account string) bool { held, asked := roles[account]; return asked && held.Role < needed }
 	if fields := ledger.Naming(p, weak, ruleRole(needed)); len(fields) > 0 {
-		return forbidden(needed, "This needs a stronger role on an account that it debits.", fieldErrors(fields)...)
+		return forbidden(needed, "This request needs a stronger role on an account that it debits.", fieldErrors(fields)...)
 	}
 	return nil
 }

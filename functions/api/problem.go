@@ -134,7 +134,7 @@ func problemOfLedger(e *ledger.Error, write bool) *problem {
 }
 
 // internalDetail is the only detail of internal errors: the cause is in the log alone.
-const internalDetail = "Something went wrong inside the ledger; the log has the cause under this request id."
+const internalDetail = "An internal error occurred; the log has the cause under this request id."
 
 // errorsMax is the most fields that one problem names. The largest transaction has fewer, but a body can have tens of
 // thousands of faults.

@@ -25,14 +25,14 @@ const (
 // The rules of query parameters, in words for callers.
 const (
 	ruleParameter   = "is not a parameter of this request"
-	ruleEncoding    = "is not percent-encoded as it should be"
+	ruleEncoding    = "is not valid percent-encoding"
 	ruleConsistency = "must be strong or eventual"
 	rulePrefix      = "must be the beginning of an id"
 	ruleTime        = "must be an RFC 3339 time, such as 2026-11-21T09:00:00Z; a plus sign is sent as %2B"
 	ruleFuture      = "must not be in the future"
-	ruleEpoch       = "must not be before 2014-05-13T16:53:20Z, when the ledger's time begins"
+	ruleEpoch       = "must not be before 2014-05-13T16:53:20Z, the earliest time of a KSUID"
 	ruleSpan        = "must not be after to"
-	ruleOfAsset     = "is offered only with asset: the index over all assets cannot be read strongly"
+	ruleOfAsset     = "is supported only together with asset"
 )
 
 // The values of consistency. A strong read includes every transaction acknowledged before it; an eventual read shows

@@ -55,5 +55,5 @@ func (r *request) check() error {
 	case len(r.wrong) == 1 && r.badCursor:
 		return newProblem(codeInvalidCursor, "The cursor "+r.wrong[0].Rule+"; begin again without it.", r.wrong...)
 	}
-	return newProblem(ledger.CodeInvalidRequest, "One or more fields are at fault; see errors.", r.wrong...)
+	return newProblem(ledger.CodeInvalidRequest, "One or more fields are invalid; see errors.", r.wrong...)
 }

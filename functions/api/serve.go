@@ -44,9 +44,9 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 	switch {
 	case found != nil:
 	case allow == nil:
-		return reply{}, newProblem(codeNotFound, "Nothing is served at this path; GET /openapi.json lists what is.")
+		return reply{}, newProblem(codeNotFound, "This path does not exist; GET /openapi.json lists all paths.")
 	default:
-		p := newProblem(codeMethodNotAllowed, fmt.Sprintf("This path takes %s.", strings.Join(allow, ", ")))
+		p := newProblem(codeMethodNotAllowed, fmt.Sprintf("This path supports only %s.", strings.Join(allow, ", ")))
 		p.allow = allow
 		return reply{}, p
 	}

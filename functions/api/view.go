@@ -139,9 +139,9 @@ func (a *api) permitLife(
 	case !v.any(legs):
 		return nil, ledger.TransactionNotFound()
 	case r.rule.of == onHold && !byUser:
-		return nil, forbidden(access.Administrator, "A service posted this transaction: only services end it.")
+		return nil, forbidden(access.Administrator, "A service placed this hold; only services and administrators may end it.")
 	case slices.ContainsFunc(legs, weak):
-		return nil, forbidden(needed, "This needs the role operator on every account that it debits.")
+		return nil, forbidden(needed, "This request needs the role operator on every account that it debits.")
 	}
 	r.passed = true
 	return v, nil

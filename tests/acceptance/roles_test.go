@@ -280,7 +280,7 @@ func (x *exchange) check(t *testing.T, method, path string, r caller.Reply) {
 	// what an answer has that is sent back.
 	reads := method == http.MethodPatch || strings.Contains(string(r.Body), `hold.expires_at"`) ||
 		strings.Contains(string(r.Body), `"effective_at","rule":"must be in the past"`) ||
-		strings.Contains(string(r.Body), `"rule":"must be what is stored"`) ||
+		strings.Contains(string(r.Body), `"rule":"must be equal to the stored value"`) ||
 		strings.HasSuffix(path, "/capture") || strings.HasSuffix(path, "/reversals")
 	if caller.ByRequestAlone(code) && len(x.sent) > 0 && !reads {
 		t.Errorf("%s %s: %s only after %q", method, path, code, x.sent)

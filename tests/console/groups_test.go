@@ -120,7 +120,7 @@ func TestOwnersGrantByForms(t *testing.T) {
 	s.viewAs("u-1")
 	form := s.get("do/revoke-account?account=jane&user=u-1", http.StatusOK)
 	s.has(form, `name="account" value="jane"`, `name="user" value="u-1"`)
-	s.has(s.refused("revoke-account", form, values("account", "jane", "user", "u-1")), "Nobody changes their own role")
+	s.has(s.refused("revoke-account", form, values("account", "jane", "user", "u-1")), "Users cannot change their own role")
 	s.has(s.do("grant-account", values("account", "jane", "user", "u-2", "role", "operator")), "u-1", "owner", "u-2", "operator")
 	s.has(s.do("grant-account", values("account", "jane", "user", "u-2", "role", "viewer")), "u-2", "viewer")
 	page := s.do("revoke-account", values("account", "jane", "user", "u-2"))
