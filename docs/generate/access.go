@@ -6,9 +6,9 @@ import (
 	"ledger.example/functions/api"
 )
 
-// accessTable is the table of who may do what, as the API checks it.
+// accessTable shows the role that each route requires, from the table that the API checks.
 func accessTable() markdown {
-	t := markdown{head: "route|a user needs the role|on|and"}
+	t := markdown{head: "route|role that a user needs|on|note"}
 	for _, r := range api.AccessRules() {
 		role, of := r.Role, r.Of
 		switch {

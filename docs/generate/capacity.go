@@ -8,7 +8,7 @@ import (
 	"ledger.example/projections"
 )
 
-// tradeTable is what one trade takes.
+// tradeTable shows the cost of one trade.
 func tradeTable(kinds [2]trade) markdown {
 	result := markdown{head: "a trade takes|trade:|settled trade:"}
 	line := func(what string, write func(float64) string, of func(trade) float64) {
@@ -24,12 +24,12 @@ func tradeTable(kinds [2]trade) markdown {
 	n("and in the index of histories, GSI1", func(k trade) float64 { return k.indexUnits })
 	perPosting("write units of its projection, each posting by itself", kinds[0].refoldUnits)
 	perPosting(inBatch, kinds[0].refoldUnits/hotBatch)
-	n(fmt.Sprintf("write units more, for %d postings of a balance", projections.StretchPostings),
+	n(fmt.Sprintf("write units of a segment, for every %d postings of a balance", projections.StretchPostings),
 		func(trade) float64 { return refold.closing })
 	perPosting("read units of its projection, each posting by itself, with a cold cache", kinds[0].refoldReads)
 	perPosting("the same, with a warm cache", refold.single/steadySingle)
 	perPosting(inBatch, refold.hot/(steadyHot*hotBatch))
-	n("write units of its lists, in a page of the journal by itself", func(k trade) float64 { return k.listing.single })
+	n("write units of its lists, alone in a page of the journal", func(k trade) float64 { return k.listing.single })
 	line(fmt.Sprintf("the same, %d transactions in a page", hotBatch), cents,
 		func(k trade) float64 { return k.listing.hot })
 	n("bytes kept in the table, lists included", func(k trade) float64 { return k.tableBytes + k.listing.bytes })
@@ -39,7 +39,7 @@ func tradeTable(kinds [2]trade) markdown {
 	return result
 }
 
-// refoldTable is what a warm projector takes for each posting of one balance.
+// refoldTable shows the cost of each posting of one balance, by a warm projector.
 func refoldTable(k trade) markdown {
 	result := markdown{head: "postings of the balance in a second|write units a posting:|read units a posting:"}
 	add := func(batch, reads float64) {
@@ -51,28 +51,28 @@ func refoldTable(k trade) markdown {
 	return result
 }
 
-// loadTable is what a load takes of the table, of its stream and of the projector.
+// loadTable shows the use of the table, its stream and the functions by each load.
 func loadTable(all loads) markdown {
-	return all.table("a second, unless it says otherwise", figure, []figureOf{
+	return all.table("per second, unless stated otherwise", figure, []figureOf{
 		{"write units, commands", load.commandWrites},
 		{"write units, GSI1", load.historyWrites},
 		{"write units, projections", load.projectionWrites},
 		{"write units, lists and journal", load.listWrites},
 		{"read units, projections", load.reads},
-		{"partitions and shards, to take the double at once", load.shards},
+		{"partitions and shards, for twice the load at once", load.shards},
 		{"invocations of the projector", load.invocations},
 		{"invocations of the lister", load.listings},
-		{"instances of all functions at work", load.instances},
-		{"GB more in a year", func(l load) float64 { return l.storedBytes() * 12 * secondsInMonth / gigabyte }},
+		{"busy instances of all functions", load.instances},
+		{"GB added in a year", func(l load) float64 { return l.storedBytes() * 12 * secondsInMonth / gigabyte }},
 	})
 }
 
-// accountTable is what an account can do while its items share one partition.
+// accountTable shows the largest rates of an account whose items share one partition.
 func accountTable(plain, settled trade) markdown {
 	result := markdown{head: fmt.Sprintf("what an account does|write units a trade:|trades/s, projected one by "+
 		"one:|%d at a time:", hotBatch)}
 	add := func(what string, kind trade, units, balances float64) {
-		most := func(batch float64) string { // trades a second whose postings are projected so many at a time
+		most := func(batch float64) string { // trades a second, with batch postings projected at a time
 			refold := kind.refoldUnits/batch + kind.refold.closing/projections.StretchPostings
 			return rounded(math.Floor(partitionWrites / (units + refold*balances)))
 		}
@@ -84,7 +84,7 @@ func accountTable(plain, settled trade) markdown {
 	return result
 }
 
-// quotaTable compares what a load needs, projected one by one, with the limits.
+// quotaTable compares each load with the limits. Each posting is projected by itself.
 func quotaTable(all loads, t template) markdown {
 	result := markdown{head: ratesHead("limit|default:") + "|raised by"}
 	add := func(what string, limit float64, of func(load) float64, raise string) {
@@ -106,14 +106,14 @@ func quotaTable(all loads, t template) markdown {
 	add("requests, account", gatewayQuota, requests, "API Gateway, L-8A5B8E43")
 	add("Lambda's instances, account", concurrencyQuota, load.instances, "Lambda, L-B99A9384")
 	add("Lambda's requests, account", concurrencyQuota*instanceRequests, load.functionRequests,
-		"the same, ten times as many")
+		"the same, ten times the instances")
 	add("table's write units, quota", tableQuota, load.tableWrites, "DynamoDB, L-AB614373")
 	add("GSI1's write units, quota", tableQuota, load.historyWrites, "the same")
 	add("table's read units, quota", tableQuota, load.reads, "DynamoDB, L-CF0CBE56")
 	return result
 }
 
-// dollarTable is what a month of a load costs.
+// dollarTable shows the dollars of a month of each load.
 func dollarTable(all loads, t template) markdown {
 	var lines []figureOf
 	for _, c := range charges(t) {
@@ -121,7 +121,7 @@ func dollarTable(all loads, t template) markdown {
 			return math.Round(c.price.Dollars(c.of(l) * secondsInMonth))
 		}})
 	}
-	total := func(l load) (usd float64) { // of what is shown
+	total := func(l load) (usd float64) { // of the rounded figures
 		for _, line := range lines {
 			usd += line.of(l)
 		}
@@ -134,6 +134,6 @@ func dollarTable(all loads, t template) markdown {
 		return hours(price.WriteCapacity, l.tableWrites()) + hours(price.WriteCapacity, l.historyWrites()) +
 			hours(price.ReadCapacity, l.reads())
 	}
-	return all.table("US dollars", rounded, append(lines, figureOf{"**all of it**", total},
+	return all.table("US dollars", rounded, append(lines, figureOf{"**total**", total},
 		figureOf{fmt.Sprintf("writes and reads, provisioned at %.0f %%", 100*targetShare), provisioned}))
 }

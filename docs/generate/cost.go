@@ -9,14 +9,14 @@ import (
 	"ledger.example/internal/table"
 )
 
-// What is assumed where nothing here can measure it.
+// Assumptions, where nothing here can be measured.
 const (
 	million           = 1_000_000
 	gigabyte          = 1_000_000_000 // the more expensive reading
 	megabytesInGB     = 1024          // of a function's memory
 	commandSeconds    = 0.030
 	replyHeaderBytes  = 500 // of an answer, as the gateway sends them
-	logEventBytes     = 26  // counted for each line besides its text (AWS, PutLogEvents)
+	logEventBytes     = 26  // counted for each line in addition to its text (AWS, PutLogEvents)
 	lambdaLogBytes    = 900 + 2*logEventBytes
 	commandLogBytes   = 600 + logEventBytes // a line of the command, at most
 	projectorLogBytes = 500                 // a line of the projector, at most
@@ -25,14 +25,14 @@ const (
 	sweepSeconds      = 0.030
 )
 
-// A charge is one line of AWS's bill: how much of something is used, and its price.
+// charge is one line of AWS's bill: the quantity used, and its price.
 type charge struct {
 	what  string
 	of    func(load) float64
 	price price.Price
 }
 
-// charges are those of transactions.
+// charges are the charges for transactions.
 func charges(t template) []charge {
 	command, projector := t.memory("CommandFunction")/megabytesInGB, t.memory("ProjectorFunction")/megabytesInGB
 	lister := t.memory("ListerFunction") / megabytesInGB
@@ -57,14 +57,14 @@ func charges(t template) []charge {
 	}
 }
 
-// millionTable is what a million trades cost, one a second.
+// millionTable shows the cost of a million trades, one a second.
 func millionTable(kinds [2]trade, t template) markdown {
-	result := markdown{head: "what|a trade uses:|a settled one:|a million trades:|settled trades:"}
+	result := markdown{head: "what|a trade uses:|a settled trade:|$, a million trades:|$, settled trades:"}
 	plain, settled := loadOf(kinds[0], 1, t), loadOf(kinds[1], 1, t)
 	var totals [2]float64
 	add := func(c charge) {
 		usd := [2]float64{c.price.Dollars(million * c.of(plain)), c.price.Dollars(million * c.of(settled))}
-		for i := range totals { // of what is shown
+		for i := range totals { // of the rounded figures
 			totals[i] += math.Round(100*usd[i]) / 100
 		}
 		result.add(c.what, figure(c.of(plain)), figure(c.of(settled)), cents(usd[0]), cents(usd[1]))
@@ -72,14 +72,14 @@ func millionTable(kinds [2]trade, t template) markdown {
 	for _, c := range charges(t) {
 		add(c)
 	}
-	result.add("**all of it**", "", "", cents(totals[0]), cents(totals[1]))
-	add(charge{"X-Ray: traces besides, at most", load.functionRequests, price.Traces})
+	result.add("**total**", "", "", cents(totals[0]), cents(totals[1]))
+	add(charge{"X-Ray: traces, at most (not in the total)", load.functionRequests, price.Traces})
 	return result
 }
 
-// idleTable is what the stacks cost when nobody posts, and what metrics cost when somebody does.
+// idleTable shows the cost of the stacks when nobody posts, and of metrics in months with postings.
 func idleTable(stack, watch template) markdown {
-	result := markdown{head: "what|how much|a month:"}
+	result := markdown{head: "what|how much|$ a month:"}
 	total := 0.0
 	sweeps := chargeOfSweeps(stack)
 	watched := func(kind string) int { return len(watch.resources("AWS::" + kind)) }
@@ -98,20 +98,20 @@ func idleTable(stack, watch template) markdown {
 	add("`watch.yaml`: KMS key", "%d", watched("KMS::Key"), price.Key)
 	result.add("**both, a month**", "", cents(total))
 	add("Contributor Insights, with `HotKeys=Enabled`", "%d rules", stack.rules(), price.InsightsRule)
-	own := len(metrics.Metrics()) - 1 // the one of refusals has a series for each code
-	add("Custom metrics, in months with postings", "%d, and one for each code of refusals", own, price.Metric)
+	own := len(metrics.Metrics()) - 1 // Refusals has a series for each code
+	add("Custom metrics, in months with postings", "%d, and one for each refusal code", own, price.Metric)
 	return result
 }
 
-// chargeOfSweeps is what a month of sweeps costs that find nothing.
+// chargeOfSweeps is the cost of a month of sweeps that find nothing.
 func chargeOfSweeps(stack template) float64 {
-	reads := 0.5 * float64(table.OpenHoldsShards) // an empty list is read for half a unit
+	reads := 0.5 * float64(table.OpenHoldsShards) // reading an empty list costs half a unit
 	return price.ReadUnits.Dollars(sweepsInMonth*reads) + price.Invocations.Dollars(sweepsInMonth) +
 		price.GBSeconds.Dollars(sweepsInMonth*sweepSeconds*stack.memory("SweeperFunction")/megabytesInGB) +
 		price.Logs.Dollars(sweepsInMonth*(projectorLogBytes+lambdaLogBytes))
 }
 
-// priceTable shows every price and where it was seen.
+// priceTable shows every price and its source.
 func priceTable() markdown {
 	result := markdown{head: "price|of|US dollars:|seen at"}
 	for _, p := range price.All() {

@@ -27,7 +27,7 @@ func measureLife() (steps []step) {
 	}
 	hold := func(id string) { trade(id, `,"hold":{}`) }
 	end := func(id, how string) { l.Must(200, "POST", "/v1/transactions/"+id+"/"+how, `{}`) }
-	trade("orders:000001000", "") // guards are there and known
+	trade("orders:000001000", "") // now guards exist and are cached
 	hold("orders:000001001")
 	end("orders:000001001", "capture")
 	reverse := func(id, by string) {
@@ -47,10 +47,10 @@ func measureLife() (steps []step) {
 	}
 	measure("a trade", func() { trade("orders:000001002", "") })
 	measure("placing a hold", func() { hold("orders:000001003") })
-	measure("capturing it", func() { end("orders:000001003", "capture") })
+	measure("capturing a hold", func() { end("orders:000001003", "capture") })
 	hold("orders:000001004")
 	l.projectNew(seen)
-	measure("releasing one", func() { end("orders:000001004", "release") })
+	measure("releasing a hold", func() { end("orders:000001004", "release") })
 	measure("reversing a trade", func() { reverse("orders:000001002", "returns:000001002") })
 	return steps
 }
@@ -64,10 +64,10 @@ func (l *ledger) projectNew(seen map[table.Key]bool) {
 			images = append(images, item)
 		}
 	}
-	streamtest.Deliver(command{}, l.Beside(l.options()...).Service.Stream(), streamtest.Images(command{}, images...))
+	streamtest.Deliver(exitTB{}, l.Beside(l.options()...).Service.Stream(), streamtest.Images(exitTB{}, images...))
 }
 
-// lifeTable is what each step takes of the table.
+// lifeTable shows the requests and units of each step.
 func lifeTable(steps []step) markdown {
 	result := markdown{head: "step|requests:|write units:|read units:|projected: write units:|read units:|" +
 		"DynamoDB, $ a million:"}

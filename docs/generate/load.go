@@ -12,29 +12,29 @@ import (
 const (
 	partitionWrites  = 1_000  // write units a second of one partition
 	newTableWrites   = 4_000  // write units a second of a new table on demand, and of a new index
-	headroom         = 2      // times its former peak is what a table on demand takes at once
+	headroom         = 2      // an on-demand table serves at once this multiple of its previous peak
 	tableQuota       = 40_000 // write units a second, and read units: of a table, and of each index
 	gatewayQuota     = 10_000 // requests a second of an account's APIs
 	concurrencyQuota = 1_000  // instances of an account's functions
-	instanceRequests = 10     // a second, that an instance takes
-	targetShare      = 0.7    // of provisioned capacity: what auto scaling aims at
+	instanceRequests = 10     // requests a second of an instance
+	targetShare      = 0.7    // share of provisioned capacity that auto scaling aims at
 )
 
-// What is assumed, besides what the costs assume.
+// Assumptions, in addition to those of the costs.
 const (
-	accountsAtOnce   = 32    // accounts of a batch that are refolded at the same time
-	batchPartSeconds = 0.040 // for which so many take, most of it CPU; and so many transactions that are listed
-	listRecords      = 2     // of the stream, from the entry by time and the page of a transaction
+	accountsAtOnce   = 32    // accounts of a batch that are refolded in parallel, or transactions that are listed
+	batchPartSeconds = 0.040 // duration of accountsAtOnce refolds or listings, most of it CPU
+	listRecords      = 2     // stream records of a transaction's entry by time and of its page
 	hoursInMonth     = 730
 	secondsInMonth   = hoursInMonth * 3_600
 )
 
-// load is one kind of trade at one rate. All figures are a second's unless they say otherwise.
+// load is one kind of trade at one rate. All figures are per second unless stated otherwise.
 type load struct {
 	trade
 	trades float64
-	lanes  float64 // of a shard
-	batch  float64 // records at most
+	lanes  float64 // concurrent batches of a shard
+	batch  float64 // maximum of records in a batch
 }
 
 // loads are those of a table's columns: a trade and a settled one at each rate.
@@ -53,7 +53,7 @@ func loadsOf(kinds [2]trade, t template) (all loads) {
 	return all
 }
 
-// cells are, for each rate, what it is of a trade, and of a settled one where that differs.
+// cells returns a cell for each rate: the value of a trade, and that of a settled trade if it differs.
 func (all loads) cells(of func(load) string) (cells []string) {
 	for _, kinds := range all {
 		cell, settled := of(kinds[0]), of(kinds[1])
@@ -97,7 +97,7 @@ func rounded(f float64) string {
 	return text
 }
 
-// figure writes a number as people read it: rounded to ones from a hundred on, else to tenths or hundredths.
+// figure formats a number: without decimals from 100 on, with one decimal from 1 on, else with two.
 func figure(f float64) string {
 	switch {
 	case f >= 100, math.Abs(f-math.Round(f)) < 1e-9:
@@ -111,13 +111,13 @@ func figure(f float64) string {
 // cents writes a number with two decimals.
 func cents(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }
 
-// Of commands: write units in the table and in the index of histories.
+// Write units of commands, in the table and in GSI1.
 func (l load) commandWrites() float64 { return l.trades * (l.writeUnits - l.indexUnits) }
 func (l load) historyWrites() float64 { return l.trades * l.indexUnits }
 
 func (l load) allPostings() float64 { return l.trades * l.postings }
 
-// Of projections, each posting by itself.
+// projectionWrites are the write units of projections, each posting by itself.
 func (l load) projectionWrites() float64 {
 	return l.allPostings() * (l.refoldUnits + l.refold.closing/projections.StretchPostings)
 }
@@ -130,12 +130,12 @@ func (l load) reads() float64 { return l.allPostings() * l.refoldReads }
 func (l load) tableWrites() float64 { return l.commandWrites() + l.projectionWrites() + l.listWrites() }
 func (l load) allWrites() float64   { return l.tableWrites() + l.historyWrites() }
 
-// shards are the partitions of a table that takes the load's double at once, and one shard for each.
+// shards is the number of partitions of a table that can serve twice the load at once, and so of its stream's shards.
 func (l load) shards() float64 {
 	return max(newTableWrites/partitionWrites, math.Ceil(l.tableWrites()*headroom/partitionWrites))
 }
 
-// invocations of the projector: a lane waits a second for a batch to fill.
+// invocations of the projector. A lane waits up to a second for a batch to fill.
 func (l load) invocations() float64 { return l.batches(l.allPostings()) }
 
 // listings are the invocations of the lister.
@@ -145,23 +145,23 @@ func (l load) batches(records float64) float64 {
 	return max(records/l.batch, min(records, l.shards()*l.lanes))
 }
 
-// projecting is how many seconds invocations of the projector take, each posting of another account.
+// projecting is the duration of the projector's invocations in seconds, if each posting is of a different account.
 func (l load) projecting() float64 { return batchSeconds(l.allPostings(), l.invocations()) }
 
-// listingSeconds is how many those of the lister take.
+// listingSeconds is the duration of the lister's invocations.
 func (l load) listingSeconds() float64 { return batchSeconds(l.trades, l.listings()) }
 
 func batchSeconds(records, batches float64) float64 {
 	return batches * batchPartSeconds * math.Ceil(math.Ceil(records/batches)/accountsAtOnce)
 }
 
-// functionRequests are those of all functions, instances theirs at work at once.
+// functionRequests are the requests to all functions, instances their busy instances.
 func (l load) functionRequests() float64 { return l.trades + l.invocations() + l.listings() }
 func (l load) instances() float64 {
 	return l.trades*commandSeconds + l.projecting() + l.listingSeconds()
 }
 
-// storedBytes are those of the table and its indexes.
+// storedBytes are the bytes stored in the table and its indexes.
 func (l load) storedBytes() float64 {
 	return l.trades * (l.tableBytes + l.listing.bytes + l.indexBytes)
 }

@@ -4,8 +4,8 @@
 //	| price | of | …
 //	<!-- end -->
 //
-// It measures the requests that the ledger sends to a store in memory, and it reads the templates. Tables of what was
-// measured by hand are drawn as plots. go generate runs it in the folder docs.
+// It measures the requests of the ledger to a store in memory, and reads the templates. It also draws plots of tables
+// that were measured by hand. go generate runs it in the folder docs.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // markdown is a table: its head and its rows.
 type markdown struct {
-	head string // cells with | between them; those of figures end in a colon
+	head string // cells separated by |; a final colon aligns the column to the right
 	rows []string
 }
 

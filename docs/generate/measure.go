@@ -18,28 +18,28 @@ import (
 	"ledger.example/tests/system"
 )
 
-// What is measured with: ids of everyday length, and how much is projected at a time.
+// Parameters of the measurements. The ids have usual lengths.
 const (
 	buyer, seller, share = "customers:00000017", "customers:00000042", "AAPL"
 	caller               = "arn:aws:sts::123456789012:assumed-role/trading-desk/i-0123456789abcdef0"
 	storedOverheadBytes  = 100 // of an item, in the table and in each index (AWS, "DynamoDB item sizes and formats")
 	hotBatch             = 100 // postings of one balance in a batch, and in a second
-	steadySingle         = 260 // seconds for which one posting a second is measured: the seal moves as often as it does
-	steadyHot            = 16  // and for which hotBatch postings a second are
+	steadySingle         = 260 // seconds of one posting a second: long enough for the seal to move
+	steadyHot            = 16  // seconds of hotBatch postings a second
 )
 
-// command is what the helpers of tests have here instead of a test: what fails ends the program.
-type command struct{ testing.TB }
+// exitTB is the testing.TB of the test helpers outside a test. A failure ends the program.
+type exitTB struct{ testing.TB }
 
-func (command) Helper()                           {}
-func (command) Name() string                      { return "books" }
-func (command) Context() context.Context          { return context.Background() }
-func (command) Cleanup(func())                    {} // it ends with the program
-func (command) Fatal(args ...any)                 { log.Fatal(args...) }
-func (command) Fatalf(format string, args ...any) { log.Fatalf(format, args...) }
-func (command) Logf(string, ...any)               {}
+func (exitTB) Helper()                           {}
+func (exitTB) Name() string                      { return "books" }
+func (exitTB) Context() context.Context          { return context.Background() }
+func (exitTB) Cleanup(func())                    {} // the program's exit cleans up
+func (exitTB) Fatal(args ...any)                 { log.Fatal(args...) }
+func (exitTB) Fatalf(format string, args ...any) { log.Fatalf(format, args...) }
+func (exitTB) Logf(string, ...any)               {}
 
-// ledger is a ledger on a table in memory, with a clock that is set, and a meter of what it asks the table for.
+// ledger is a ledger on a table in memory. It has a settable clock, and a meter of its requests to the table.
 type ledger struct {
 	*system.System
 	now   time.Time // of the store
@@ -49,10 +49,10 @@ type ledger struct {
 func newLedger(now time.Time) *ledger {
 	l := &ledger{now: now}
 	store := system.MemoryAt(func() time.Time { return l.now })
-	books := store.NewTable(command{})
+	books := store.NewTable(exitTB{})
 	l.meter = meter.New(books)
-	l.System = store.Serve(command{}, books, l.options()...)
-	l.Plain = l.Client // what is put past the ledger is metered, too
+	l.System = store.Serve(exitTB{}, books, l.options()...)
+	l.Plain = l.Client // items that are put directly are metered, too
 	return l
 }
 
@@ -60,35 +60,35 @@ func (l *ledger) options() []system.Option {
 	return []system.Option{system.Client(l.meter.Count), system.Actor(caller), system.Metrics("Ledger/ledger-prod")}
 }
 
-// trade is what one kind of trade takes.
+// trade has the cost of one kind of trade.
 type trade struct {
 	postings    float64
-	writeUnits  float64 // of the command, with those below
-	indexUnits  float64 // in the indexes: of histories, as only postings are new
+	writeUnits  float64 // of the command, in table and indexes
+	indexUnits  float64 // of the command, in GSI1: a trade adds nothing to GSI2
 	buyerUnits  float64 // in the table, in the buyer's partition
 	sellerUnits float64
 	refoldUnits float64 // written by one refold
 	refoldReads float64 // read units of one refold, by a projector with a cold cache
 	tableBytes  float64 // stored in the table, overhead included
-	indexBytes  float64 // and in the indexes
+	indexBytes  float64 // stored in the indexes, overhead included
 	replyBytes  float64
-	records     float64 // of the stream, from the command's items
+	records     float64 // in the stream, from the command's items
 	refold      *refolds
 	listing     listing
 }
 
-// listing is what the lists of transactions and the journal take for each transaction, the same for every kind.
+// listing has the cost of lists and journal for each transaction. It is the same for every kind of trade.
 type listing struct {
-	single float64 // write units of one in a page of the journal by itself
-	hot    float64 // and of one of hotBatch in a page
-	bytes  float64 // stored, overhead included, in a page by itself
+	single float64 // write units of a transaction that is alone in its page of the journal
+	hot    float64 // write units of one of hotBatch transactions in a page
+	bytes  float64 // stored bytes of a transaction that is alone in its page, overhead included
 }
 
-// refolds are what refolds of one balance take, the same for every kind of trade.
+// refolds has the cost of refolds of one balance. It is the same for every kind of trade.
 type refolds struct {
-	closing float64 // write units more when a segment is closed
+	closing float64 // additional write units when a segment is closed
 	single  float64 // read units of steadySingle postings, one a second, by a projector with a warm cache
-	hot     float64 // and of hotBatch postings a second for steadyHot seconds
+	hot     float64 // read units of hotBatch postings a second for steadyHot seconds, with a warm cache
 }
 
 // measureTrades measures a trade and a settled one.
@@ -125,7 +125,7 @@ func measureTrade(settle bool) (c trade) {
 			`{"asset":%q,"buyer":%q,"seller":%q,"quantity":"10","cost":"150000","settle":%t}`, share, buyer, seller,
 			settle)).Body))
 	}
-	// One more trade each way first: guards and balances are there, as they are for all but the first of a million.
+	// Trade once in each direction first, so that guards and balances exist, as they do for all but the first trade.
 	post(buyer, seller)
 	post(seller, buyer)
 	l.DeliverAll()
@@ -159,7 +159,7 @@ func measureTrade(settle bool) (c trade) {
 		if table.IsPosting(k.SK) {
 			c.postings++
 			l.meter.Take()
-			streamtest.Deliver(command{}, projector.Service.Stream(), streamtest.Images(command{}, item))
+			streamtest.Deliver(exitTB{}, projector.Service.Stream(), streamtest.Images(exitTB{}, item))
 			tally := l.meter.Take()
 			c.refoldUnits = max(c.refoldUnits, float64(tally.WriteUnits))
 			c.refoldReads = max(c.refoldReads, float64(tally.ReadHalves)/2)
@@ -168,8 +168,8 @@ func measureTrade(settle bool) (c trade) {
 	return c
 }
 
-// measureListing lists a trade in a batch by itself, and hotBatch of them in one. Their keys alone are delivered, so
-// that the table is read for them, which images make needless: reads are not counted.
+// measureListing lists one trade in a batch, and then hotBatch trades in a batch. The batches have keys without images,
+// so the lister reads the table. These reads are not counted, because real batches have images.
 func measureListing() (m listing) {
 	l := newLedger(time.Now())
 	l.openLimited()
@@ -182,7 +182,7 @@ func measureListing() (m listing) {
 	}
 	deliver := func(keys []table.Key) float64 {
 		l.meter.Take()
-		streamtest.Deliver(command{}, l.Service.List(), streamtest.Keys(keys...))
+		streamtest.Deliver(exitTB{}, l.Service.List(), streamtest.Keys(keys...))
 		return float64(l.meter.Take().WriteUnits)
 	}
 	before := l.Contents()
@@ -209,8 +209,8 @@ func measureClosing() float64 {
 	return float64(l.meter.Take().WriteUnits)
 }
 
-// measureSteady projects so many postings of one balance a second, in a batch with their images, until the oldest have
-// long been settled. Then it measures the read units of so many seconds.
+// measureSteady projects rate postings of one balance a second, each second's in one batch with images, until the oldest
+// are settled. Then it returns the read units of the given number of seconds.
 func measureSteady(rate, seconds int) float64 {
 	begin := time.Now().Add(-time.Hour).Truncate(time.Second)
 	l := newLedger(begin)
@@ -231,7 +231,7 @@ func measureSteady(rate, seconds int) float64 {
 		}
 		l.now = l.now.Add(time.Second)
 		l.PutPostings(postings)
-		streamtest.Deliver(command{}, l.Service.Stream(), streamtest.Images(command{}, images...))
+		streamtest.Deliver(exitTB{}, l.Service.Stream(), streamtest.Images(exitTB{}, images...))
 	}
 	tally := l.meter.Take()
 	if tally.Guessed > 0 {

@@ -27,7 +27,7 @@ func (i image) String() string {
 	return "![" + alt + "](" + plotFolder + "/" + i.Name + ".svg)\n"
 }
 
-// plots draw the tables of figures that were measured: each draws the table that stands above it.
+// plots draws each plot of the document from the table above it.
 func plots() map[string]image {
 	text, err := os.ReadFile(performance)
 	check(err)
@@ -46,7 +46,7 @@ func plots() map[string]image {
 	} {
 		above, _, ok := strings.Cut(string(text), "<!-- generated: plot-"+p.name+" -->")
 		if !ok {
-			log.Fatalf("%s does not show the plot %s", performance, p.name)
+			log.Fatalf("%s has no place for the plot %s", performance, p.name)
 		}
 		drawn := p.draw(lastTable(above))
 		drawn.Name = p.name
@@ -59,10 +59,10 @@ func plots() map[string]image {
 	return result
 }
 
-// rows are the cells of a table, the head first.
+// rows has the cells of a table. The first row is its head.
 type rows [][]string
 
-// lastTable is that at the end of a text.
+// lastTable returns the last table of a text.
 func lastTable(text string) (r rows) {
 	lines := strings.Split(text, "\n")
 	slices.Reverse(lines)
@@ -75,18 +75,18 @@ func lastTable(text string) (r rows) {
 			return r
 		}
 	}
-	log.Fatal("no table stands above a plot")
+	log.Fatal("there is no table above a plot")
 	return nil
 }
 
-// figuresOf are what the columns of a table of ledger bench hold, by their heads.
+// figuresOf maps column heads of tables of ledger bench to the names of their figures.
 var figuresOf = map[string]string{
 	"a second": "per_second", "STORE a second": "store_per_second", "HTTP a second": "http_per_second",
 	"p50 ms": "p50_ms", "p99 ms": "p99_ms", "p50, p99 ms": "p50_ms p99_ms",
 	"lag p50, p99, max ms": "lag_p50_ms lag_p99_ms lag_max_ms",
 }
 
-// benched draws one of the plots of ledger bench.
+// benched returns a function that draws the named plot of ledger bench from a table.
 func benched(place, name string) func(rows) plot.Plot {
 	return func(r rows) plot.Plot {
 		report := bench.Report{Ledger: place}
@@ -104,7 +104,7 @@ func benched(place, name string) func(rows) plot.Plot {
 	}
 }
 
-// shownSteps are those that are drawn of the tables by postings.
+// shownSteps are the rows of the tables by postings that are drawn.
 var shownSteps = []string{
 	"account page", "one balance", "one balance, strong", "a transfer to it", "a trade, settled, guarded",
 	"projecting a batch of 100 on the balance", "projecting one that is late, into the middle",
@@ -115,7 +115,7 @@ var shownSteps = []string{
 // unitsOf finds the units in a cell such as "2, 14 read for 1".
 var unitsOf = regexp.MustCompile(`\b(?:read|written) for ([0-9.]+)`)
 
-// bySize draws a line of units for each step, and names them in the order in which they end.
+// bySize draws a line of units for each step. The legend has the order of the lines' ends.
 func bySize(r rows) plot.Plot {
 	p := plot.Plot{Of: "postings in the account", Unit: "units", Lines: true, Log: true, Labels: r[0][1:]}
 	for _, cells := range r[1:] {
@@ -140,7 +140,7 @@ func bySize(r rows) plot.Plot {
 	return p
 }
 
-// bySteps draws bars of requests: those of a step for each size.
+// bySteps draws bars of requests, grouped by step, one for each size.
 func bySteps(r rows) plot.Plot {
 	p := plot.Plot{Of: "step", Unit: "requests to the table"}
 	for _, size := range r[0][1:] {
@@ -159,7 +159,7 @@ func bySteps(r rows) plot.Plot {
 	return p
 }
 
-// number reads a number as the documents write it.
+// number parses a number in the format of the documents.
 func number(text string) float64 {
 	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 	check(err)

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// template is template.yaml or watch.yaml. Functions in short form come as their arguments.
+// template is template.yaml or watch.yaml. Intrinsic functions in short form are parsed as their arguments.
 type template struct {
 	tree       map[string]any
 	parameters []string // in the order of the file
@@ -32,7 +32,7 @@ func readTemplate(file string) (t template) {
 	return t
 }
 
-// at returns what is below the names, nil if there is nothing.
+// at returns the value at a path of names, nil if there is none.
 func (t template) at(names ...string) any {
 	var found any = t.tree
 	for _, name := range names {
@@ -42,7 +42,7 @@ func (t template) at(names ...string) any {
 	return found
 }
 
-// number is one that the template must have.
+// number returns a number that the template must have.
 func (t template) number(names ...string) float64 {
 	n, ok := t.at(names...).(int)
 	if !ok {
@@ -51,10 +51,10 @@ func (t template) number(names ...string) float64 {
 	return float64(n)
 }
 
-// limit is the default of a parameter.
+// limit returns the default of a parameter.
 func (t template) limit(name string) float64 { return t.number("Parameters", name, "Default") }
 
-// memory is that of a function, in MB.
+// memory returns the memory of a function in MB.
 func (t template) memory(function string) float64 {
 	if t.at("Resources", function, "Properties", "MemorySize") == nil {
 		return t.number("Globals", "Function", "MemorySize")
@@ -62,12 +62,12 @@ func (t template) memory(function string) float64 {
 	return t.number("Resources", function, "Properties", "MemorySize")
 }
 
-// mapping is a number in the event source mapping of the projector.
+// mapping returns a number in the event source mapping of the projector.
 func (t template) mapping(name string) float64 {
 	return t.number("Resources", "ProjectorFunction", "Properties", "Events", "Postings", "Properties", name)
 }
 
-// resources are the names of the resources of a type, sorted.
+// resources returns the names of the resources of a type, sorted.
 func (t template) resources(kind string) (names []string) {
 	all, _ := t.at("Resources").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -78,7 +78,7 @@ func (t template) resources(kind string) (names []string) {
 	return names
 }
 
-// alarmMetrics counts the metrics of alarms: each is paid for.
+// alarmMetrics counts the metrics of alarms. AWS charges for each.
 func (t template) alarmMetrics() (n int) {
 	for _, alarm := range t.resources("AWS::CloudWatch::Alarm") {
 		stats := slices.DeleteFunc(listOf(t.at("Resources", alarm, "Properties", "Metrics")),
@@ -88,12 +88,13 @@ func (t template) alarmMetrics() (n int) {
 	return n
 }
 
-// rules are those of Contributor Insights: one for partition keys and one for whole keys, of the table and each index.
+// rules counts the rules of Contributor Insights: one for partition keys and one for full keys, of the table and of each
+// index.
 func (t template) rules() int {
 	return 2 * (1 + len(listOf(t.at("Resources", "LedgerTable", "Properties", "GlobalSecondaryIndexes"))))
 }
 
-// listOf returns a copy of a list; any other value is a list of one, and nil of none.
+// listOf returns a copy of a list. Any other value becomes a list of one, and nil an empty list.
 func listOf(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -110,7 +111,7 @@ func parameterTable(t template) markdown {
 		value := code(t.at("Parameters", name, "Default"))
 		switch value {
 		case "":
-			value = "none, it must be given"
+			value = "required"
 		case "``":
 			value = "empty"
 		}
@@ -119,10 +120,10 @@ func parameterTable(t template) markdown {
 	return result
 }
 
-// permissionTable shows what the roles of the stack may do.
+// permissionTable shows the permissions of the stack's roles.
 func permissionTable(t template) markdown {
 	result := markdown{head: "role|actions|on"}
-	var walk func(role string, in any) // adds the statements in it, also those under a condition
+	var walk func(role string, in any) // adds all Allow statements, also those under Fn::If
 	walk = func(role string, in any) {
 		switch in := in.(type) {
 		case []any:
@@ -140,13 +141,13 @@ func permissionTable(t template) markdown {
 	for _, role := range t.resources("AWS::IAM::Role") {
 		walk(role, t.at("Resources", role, "Properties", "Policies"))
 		for _, policy := range listOf(t.at("Resources", role, "Properties", "ManagedPolicyArns")) {
-			result.add(code(role), "those of a managed policy", code(policy))
+			result.add(code(role), "of the managed policy", code(policy))
 		}
 	}
 	return result
 }
 
-// code writes a value, or a list of them, as code.
+// code formats a value, or each value of a list, as code.
 func code(v any) string {
 	var parts []string
 	for _, one := range listOf(v) {
@@ -155,7 +156,7 @@ func code(v any) string {
 	return strings.Join(parts, ", ")
 }
 
-// notRestored is what a restored table lacks or sets itself, of the table and of its indexes.
+// notRestored are the properties of the table and its indexes that a restore does not keep.
 var notRestored = []string{
 	"OnDemandThroughput", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "KMSMasterKeyId",
 	"ContributorInsightsSpecification", "ResourcePolicy", "Tags", "StreamSpecification",
@@ -166,7 +167,7 @@ type block string
 
 func (b block) String() string { return "```json\n" + string(b) + "\n```\n" }
 
-// restored is a template of the table as it is after a restore, for an import by CloudFormation. It changes t.
+// restored returns a template of the restored table, for an import by CloudFormation. It changes t.
 func (t template) restored() block {
 	var strip func(v any)
 	strip = func(v any) {
