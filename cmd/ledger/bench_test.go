@@ -175,7 +175,7 @@ func TestBenchCountsErrorsAndRepetitions(t *testing.T) {
 	})
 	code, r, problems := runBench(t, url, "--count", "20", bench.Uniform)
 	w := r.Workloads[0]
-	if code != exitFailed || len(r.Failed) != 1 || r.Failed[0].Check != "errors" || !strings.Contains(r.Failed[0].Found, "1, among transaction_id_reused") ||
+	if code != exitFailed || len(r.Failed) != 1 || r.Failed[0].Check != "errors" || !strings.Contains(r.Failed[0].Found, "1, with the codes transaction_id_reused") ||
 		w.Figures["succeeded"] != 19 || w.Errors["transaction_id_reused"] != 1 || w.Figures["retries"] != 1 {
 		t.Errorf("exit %d, %s\n%+v", code, problems, w)
 	}

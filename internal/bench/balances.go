@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	projectionTimeout = time.Minute           // for the projection to catch up: many times the stream's window
+	projectionTimeout = time.Minute           // for the projection to catch up; many times the batching window
 	projectionPoll    = 50 * time.Millisecond // between reads of a balance that is behind
-	strongEvery       = 20                    // of these reads is followed by a strong one
+	strongEvery       = 20                    // eventual reads are followed by one strong read
 	balanceAttempts   = 8                     // to read a balance
 )
 
-// balanceOf reads a balance beside what is measured.
+// balanceOf reads a balance. The read is not part of the measured load.
 func (r *Run) balanceOf(ctx context.Context, account, asset string, strong bool) (b client.Balance, err error) {
 	req := request{method: http.MethodGet, path: "/v1/accounts/" + account + "/balances/" + asset}
 	if strong {
@@ -30,7 +30,7 @@ func (r *Run) balanceOf(ctx context.Context, account, asset string, strong bool)
 	err = retry.Do(ctx, backoff.Sleep, func(error) int { return balanceAttempts }, func() error {
 		a, err := r.observe.send(ctx, &req, new(bytes.Buffer))
 		if err == nil && a.status != http.StatusOK {
-			err = fmt.Errorf("it was answered %d", a.status)
+			err = fmt.Errorf("status %d", a.status)
 		}
 		if err != nil {
 			return fmt.Errorf("the balance of %s in %s: %w", account, asset, err)
@@ -44,9 +44,9 @@ func (r *Run) balance(ctx context.Context, account, asset int, strong bool) (cli
 	return r.balanceOf(ctx, r.fixture.names[account], r.fixture.assets[asset], strong)
 }
 
-// each calls do for each account and asset, concurrently, until one fails or ctx ends, which is an error.
+// each calls do for each account and asset, concurrently, until a call fails or ctx ends. Both are errors.
 func (r *Run) each(ctx context.Context, do func(account, asset int) error) error {
-	_, err := drive(ctx, r.Clients, bound{count: len(r.book.of)}, func(_, n int) error {
+	_, err := drive(ctx, r.Clients, bound{count: len(r.book.sums)}, func(_, n int) error {
 		return do(n/assets, n%assets)
 	})
 	if ctx.Err() != nil {
@@ -56,8 +56,8 @@ func (r *Run) each(ctx context.Context, do func(account, asset int) error) error
 }
 
 // unprojected waits until the projection has caught up, at most projectionTimeout, and returns the balances that are
-// still behind. A balance has caught up when it agrees with the books or with a strong read: if those differ, the
-// projection is not at fault. The end of ctx is an error.
+// still behind. A balance has caught up when it agrees with the book or with a strong read. If those two differ, the
+// fault is not in the projection. The end of ctx is an error.
 func (r *Run) unprojected(ctx context.Context) (late []Failed, err error) {
 	deadline := time.Now().Add(projectionTimeout)
 	var mu sync.Mutex
@@ -93,7 +93,7 @@ func (s *sums) agrees(b client.Balance) bool {
 		b.Postings == s.postings.Load()
 }
 
-// differs is the failure of a balance that is not what the books have.
+// differs returns the failure for a balance that differs from the book.
 func (r *Run) differs(check string, account, asset int, found client.Balance) Failed {
 	want := r.book.at(account, asset)
 	const format = "quantity %v, net expenditure %v, postings %d"

@@ -1,9 +1,9 @@
 // Package bench puts a ledger under load and reports the cost: time, requests, capacity units and dollars. It is a
-// client of the HTTP API, so it measures everything that a caller waits for. It keeps books of its own and compares
-// all balances with them at the end. A run with a wrong balance fails.
+// client of the HTTP API, so it measures everything that a caller waits for. It adds up the acknowledged transactions
+// in a book, and compares all balances with the book at the end. A run with a wrong balance fails.
 //
-// A run consists of rounds. In each round every workload has a slice of load, followed by its ceilings: the same load
-// with a part of the work left out. A slice and its ceilings are therefore measured right after each other.
+// A run consists of rounds. In each round, every workload has a slice of load. Right after a slice, its ceilings are
+// measured: the same load without a part of the work.
 package bench
 
 import (
@@ -32,11 +32,11 @@ type Config struct {
 	Rounds    int
 	Accounts  int    // at least 2
 	Seed      uint64 // the same seed makes the same requests, but for the run's name in them
-	Projected bool   // whether something projects, so that it is waited for
+	Projected bool   // a projector runs; the run waits for it
 
-	// What the report repeats.
-	Ledger string
-	Window time.Duration // the stream's batching window; 0: not known
+	// For the report only.
+	Ledger string        // describes where the ledger runs
+	Window time.Duration // the stream's batching window; 0: unknown
 }
 
 // Run is one run. Its method Run may be called once.
@@ -45,22 +45,22 @@ type Run struct {
 	fixture       *fixture
 	book          *book
 	pool          *http.Transport
-	load, observe *endpoint // what is measured, and what is not
+	load, observe *endpoint // for the measured requests, and for all others
 	inside        *inside   // nil with URL
-	isEcho        bool      // it is the HTTP ceiling of another run
+	isEcho        bool      // this is the HTTP ceiling of another run
 
 	began   time.Time
 	end     context.CancelCauseFunc // ends the run
-	success atomic.Int64            // when a request last succeeded, in nanoseconds since began
+	success atomic.Int64            // time of the last request that succeeded, in nanoseconds since began
 
 	warming, resolving counts     // requests outside of slices
-	spenders           []spending // of hot-spender's clients, for the whole run
+	spenders           []spending // state of the clients of hot-spender, for the whole run
 	warnings           []string
 
 	mu      sync.Mutex
 	pending []draft // transactions of unknown outcome
 
-	uniform  round // the newest of that workload
+	uniform  round // the latest round of uniform
 	slices   atomic.Int64
 	requests atomic.Int64 // of all slices, so far
 	current  atomic.Pointer[string]
@@ -76,21 +76,22 @@ func New(c Config) *Run {
 		spenders: make([]spending, c.Clients)}
 }
 
-// Total is how many slices there are.
+// Total returns the number of slices.
 func (r *Run) Total() int64 { return int64(r.Rounds * len(r.Workloads)) }
 
-// Progress reports how far the run is. It is safe for concurrent use.
+// Progress returns the progress as text, and the number of slices that are done. It is safe for concurrent use.
 func (r *Run) Progress() (text string, slices int64) {
 	workload := r.current.Load()
 	if workload == nil {
-		return "getting ready", 0
+		return "preparing", 0
 	}
 	return fmt.Sprintf("%s: %d requests", *workload, r.requests.Load()), r.slices.Load()
 }
 
-// Run executes the run. When ctx ends, or the ledger no longer succeeds, the load ends; what was posted is still
-// checked, and the report says that it was cut short. An error without a report means that the ledger could not be
-// reached, rejected the caller, or lost its store; one beside a report, that the ledger did not stop cleanly.
+// Run executes the run. The load ends when ctx ends, or when no request succeeds any more. The transactions that were
+// posted are still checked, and the report says that it was cut short. An error without a report means that the ledger
+// could not be reached, rejected the caller, or lost its store. An error with a report means that the ledger did not
+// stop cleanly.
 func (r *Run) Run(ctx context.Context) (report *Report, err error) {
 	r.began = time.Now()
 	ctx, r.end = context.WithCancelCause(ctx)
@@ -115,7 +116,7 @@ func (r *Run) Run(ctx context.Context) (report *Report, err error) {
 	return report, err
 }
 
-// open finds the ledger, or starts it.
+// open connects to the ledger, or starts it.
 func (r *Run) open(ctx context.Context) (err error) {
 	url, observeURL := r.URL, r.URL
 	if r.Local != nil {

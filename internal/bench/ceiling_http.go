@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// echo is the HTTP ceiling's handler: it parses a request with encoding/json, does nothing, and sends an answer that
-// the ledger gave to a request of that route, unchanged. It is safe for concurrent use.
+// echo is the handler of the HTTP ceiling. It parses a request with encoding/json, and sends a recorded answer of the
+// ledger to a request of the same route. It is safe for concurrent use.
 type echo struct {
 	answers *sync.Map // route to answer
 }
 
-// route names what requests of one kind have in common: the path without an account, and the query.
+// route returns the part of a request that all requests of its kind share: the path without the account, and the query.
 func route(path, query string) string {
 	const account = 3 // the segment of /v1/accounts/NAME/postings
 	segments := strings.SplitN(path, "/", account+2)
@@ -34,19 +34,19 @@ func (e echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	found, _ := e.answers.Load(route(r.URL.Path, r.URL.RawQuery))
-	a, ok := found.(answer)
+	recorded, _ := e.answers.Load(route(r.URL.Path, r.URL.RawQuery))
+	a, ok := recorded.(answer)
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a caller that is gone needs no answer
+	_, _ = w.Write(a.body) // the client may be gone
 }
 
-// httpCeiling measures the HTTP ceiling: the same clients make the slice again, but of a server that echoes answers.
-// Nothing that they do is counted or booked.
+// httpCeiling measures the HTTP ceiling: the same clients repeat the slice on a server that echoes answers. The
+// requests are neither counted nor added to the book.
 func (r *Run) httpCeiling(ctx context.Context, s slot, answers *sync.Map) (out measurement, err error) {
 	url, stop, err := r.inside.Serve(echo{answers})
 	if err != nil {

@@ -18,53 +18,54 @@ import (
 	"ledger.example/internal/table"
 )
 
-// ceilings measures both ceilings after one of our slices, from what was recorded of it. A ceiling that fails is left
-// out with a warning.
-func (r *Run) ceilings(ctx context.Context, s slot, m *measured, this *round, answers *sync.Map) {
-	add := func(name string, sum *measurement, rate *float64, out measurement, err error) {
+// ceilings measures both ceilings of a slice with what was recorded of it. A ceiling that fails is left out with a
+// warning.
+func (r *Run) ceilings(ctx context.Context, s slot, m *measured, out *round, answers *sync.Map) {
+	add := func(name string, sum *measurement, rate *float64, ceiling measurement, err error) {
 		if err != nil {
-			r.warnings = append(r.warnings, fmt.Sprintf("%s, round %d: the ceiling of %s is not measured: %v",
+			r.warnings = append(r.warnings, fmt.Sprintf("%s, round %d: the %s ceiling was not measured: %v",
 				s.workload, s.round, name, err))
 			return
 		}
-		sum.add(out)
-		*rate = out.perSecond()
+		sum.add(ceiling)
+		*rate = ceiling.perSecond()
 	}
 	if captured := r.inside.captured.take(); len(captured) > 0 {
-		out, err := r.storeCeiling(ctx, captured)
-		add("the store", &m.store, &this.store, out, err)
+		ceiling, err := r.storeCeiling(ctx, captured)
+		add("STORE", &m.store, &out.store, ceiling, err)
 	}
-	if this.rate > 0 {
-		out, err := r.httpCeiling(ctx, s, answers)
-		add("HTTP", &m.http, &this.http, out, err)
+	if out.rate > 0 {
+		ceiling, err := r.httpCeiling(ctx, s, answers)
+		add("HTTP", &m.http, &out.http, ceiling, err)
 	}
 }
 
-// beginTwin writes the first record of the twin's stream, right after that of the ledger's table. For every write,
-// DynamoDB Local searches for the first record of the table's stream, through all records before it: a twin that began
-// later would be many times slower than the table it is compared with.
+// beginTwin writes the first record of the twin's stream, right after that of the ledger's table. On every write,
+// DynamoDB Local scans all records of the store up to the first record of the table's stream. If the twin's stream
+// began later, the twin would be many times slower than the ledger's table.
 func (i *inside) beginTwin(ctx context.Context) error {
 	_, err := i.store.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &i.Twin, Item: ddb.Key(table.TransactionKey("first")),
 		ConditionExpression: aws.String(ddb.IfAbsent),
 	}, ddb.Once)
 	if err != nil {
-		return fmt.Errorf("the table beside: %w", err)
+		return fmt.Errorf("the table of the STORE ceiling: %w", err)
 	}
 	return nil
 }
 
-// capturedMax bounds the transactions kept of one slice, so that keeping them does not slow it down: some 5 KB each.
+// capturedMax bounds the transactions that are captured of one slice, of about 5 KB each, so that capturing does not
+// slow the load down.
 const capturedMax = 20_000
 
-// capture keeps the transactions that a client writes. It is safe for concurrent use.
+// capture records the transactions that a client writes. It is safe for concurrent use.
 type capture struct {
 	mu     sync.Mutex
 	inputs []*dynamodb.TransactWriteItemsInput
 }
 
-// keep is a client option: the client's transactions are kept.
-func (c *capture) keep(o *dynamodb.Options) {
+// option is an option of a DynamoDB client, which makes c record its transactions.
+func (c *capture) option(o *dynamodb.Options) {
 	ddb.Observe("Capture", func(_ context.Context, in, _ any, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -74,7 +75,7 @@ func (c *capture) keep(o *dynamodb.Options) {
 	})(o)
 }
 
-// take returns what was kept since the last call, in order.
+// take returns the transactions since the last call, in order.
 func (c *capture) take() []*dynamodb.TransactWriteItemsInput {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,23 +84,23 @@ func (c *capture) take() []*dynamodb.TransactWriteItemsInput {
 	return taken
 }
 
-// storeCeiling measures the store's ceiling: the SDK alone sends the transactions that the ledger wrote, in the same
-// order and by as many clients, to a twin of the table, which began empty. What it leaves out is the ledger: HTTP,
-// JSON, deciding, encoding. A transaction is repeated only after a conflict, with the same backoff.
+// storeCeiling measures the STORE ceiling: the SDK alone sends the transactions that the ledger wrote to a twin of the
+// table, in the same order and with the same number of clients. This leaves out the work of the ledger: HTTP, JSON,
+// decisions and encoding. A transaction is retried only after a conflict, with the ledger's backoff.
 //
-// Concurrent clients change the order, in which the conditions of guards may fail; so their bounds are lifted. If
-// transactions fail all the same, nothing is measured: that is an error.
+// Concurrent clients change the order of transactions, so the conditions of guards could fail. Their bounds are
+// therefore removed. If more than a few transactions fail nevertheless, the measurement is an error.
 func (r *Run) storeCeiling(ctx context.Context, inputs []*dynamodb.TransactWriteItemsInput) (measurement, error) {
 	prepared := make([]*dynamodb.TransactWriteItemsInput, len(inputs))
 	for i, in := range inputs {
-		prepared[i] = readdressed(in, r.inside.Twin)
+		prepared[i] = forTwin(in, r.inside.Twin)
 	}
 	sending, cancel := outlasting(ctx, finishTimeout)
 	defer cancel()
 	var failed atomic.Int64
 	out, err := measure(ctx, r.Clients, bound{count: len(prepared)}, func(_, n int) error {
 		for tries := 1; ; tries++ {
-			prepared[n].ClientRequestToken = nil // the SDK makes another for every call
+			prepared[n].ClientRequestToken = nil // the SDK creates a new one for every call
 			_, err := r.inside.store.TransactWriteItems(sending, prepared[n], ddb.Once)
 			cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
 			switch {
@@ -116,9 +117,9 @@ func (r *Run) storeCeiling(ctx context.Context, inputs []*dynamodb.TransactWrite
 			}
 		}
 	})
-	const failedShare = 100 // one in how many may fail by a condition: those are answered faster than others
+	const failedShare = 100 // at most one in 100 may fail its condition, because failures are faster than successes
 	if err == nil && int(failed.Load())*failedShare > out.count() {
-		err = fmt.Errorf("%d of %d transactions failed in the twin of the table: that measures nothing", failed.Load(),
+		err = fmt.Errorf("%d of %d transactions failed, so the rate means nothing", failed.Load(),
 			out.count())
 	}
 	return out, err
@@ -129,13 +130,13 @@ func hasReason(c *types.TransactionCanceledException, code string) bool {
 		func(r types.CancellationReason) bool { return aws.ToString(r.Code) == code })
 }
 
-// boundless is the largest whole number that DynamoDB stores exactly.
-const boundless = "99999999999999999999999999999999999999"
+// noBound is the largest whole number that DynamoDB stores exactly.
+const noBound = "99999999999999999999999999999999999999"
 
-// readdressed returns the same transaction for another table, without bounds of guards.
-func readdressed(in *dynamodb.TransactWriteItemsInput, name string) *dynamodb.TransactWriteItemsInput {
-	same := *in
-	same.TransactItems = make([]types.TransactWriteItem, len(in.TransactItems))
+// forTwin returns the same transaction for another table, without the bounds of guards.
+func forTwin(in *dynamodb.TransactWriteItemsInput, name string) *dynamodb.TransactWriteItemsInput {
+	out := *in
+	out.TransactItems = make([]types.TransactWriteItem, len(in.TransactItems))
 	for i, a := range in.TransactItems {
 		if a.Put != nil {
 			put := *a.Put
@@ -146,14 +147,14 @@ func readdressed(in *dynamodb.TransactWriteItemsInput, name string) *dynamodb.Tr
 			update.TableName, a.Update = &name, &update
 			condition := aws.ToString(update.ConditionExpression)
 			if _, bound, ok := strings.Cut(condition, "<= "); ok {
-				// Guards are not made in the twin, and never told of a change.
+				// The twin has no guards before the first transaction, and no changes of accounts.
 				update.ConditionExpression = aws.String(
 					"attribute_not_exists(" + table.AttrChange + ") OR " + condition)
 				update.ExpressionAttributeValues = maps.Clone(update.ExpressionAttributeValues)
-				update.ExpressionAttributeValues[bound] = &types.AttributeValueMemberN{Value: boundless}
+				update.ExpressionAttributeValues[bound] = &types.AttributeValueMemberN{Value: noBound}
 			}
 		}
-		same.TransactItems[i] = a
+		out.TransactItems[i] = a
 	}
-	return &same
+	return &out
 }

@@ -13,14 +13,14 @@ import (
 
 // The checks that a run may fail.
 const (
-	checkOutcome   = "outcome"   // it is unknown whether a transaction was posted
-	checkAnswered  = "answered"  // the ledger stopped succeeding, or no request of a workload succeeded
-	checkErrors    = "errors"    // requests failed otherwise than by a 503
-	checkBalance   = "balance"   // a strong read differs from what was acknowledged
+	checkOutcome   = "outcome"   // the outcome of a transaction is unknown
+	checkAnswered  = "answered"  // no request succeeded any more, or none of a workload did
+	checkErrors    = "errors"    // requests failed with other errors than 503
+	checkBalance   = "balance"   // a strong read differs from the book
 	checkSum       = "sum"       // the balances of an asset do not add up to zero
 	checkLimit     = "limit"     // an account is below its limit
-	checkProjected = "projected" // the projection differs from what was acknowledged
-	checkUnread    = "unread"    // the checks could not be made
+	checkProjected = "projected" // the projection differs from the book
+	checkUnread    = "unread"    // the checks could not be completed
 )
 
 // Failed is a check that failed.
@@ -40,21 +40,22 @@ func (r *Report) fail(check, of, expected, found string) {
 	r.Failed = append(r.Failed, Failed{check, of, expected, found})
 }
 
-// check compares the ledger with the client's own books: it reads every balance of the run strongly. cut is why the
-// load ended early, nil if it did not. What cannot be checked before ctx ends is a failure.
+// check compares every balance of the run, read strongly, with the book. cut is the reason why the load ended early, or
+// nil. It is a failure if the checks are not complete when ctx ends.
 func (r *Run) check(ctx context.Context, out *Report, workloads []*measured, cut error) {
 	if errors.Is(cut, errSilent) {
-		out.fail(checkAnswered, "the load", "a success every "+silenceTimeout.String(), "none: the load was ended")
+		out.fail(checkAnswered, "the load", "a successful request every "+silenceTimeout.String(),
+			"none, so the load was ended")
 	}
 	err := r.resolve(ctx)
 	for _, p := range r.pending {
-		out.fail(checkOutcome, p.names, "an answer", "none that says whether it was posted")
+		out.fail(checkOutcome, p.names, "a known outcome", "an unknown one")
 	}
 	out.Failed = slices.Concat(out.Failed, r.warming.check("warm-up"), r.resolving.check("unknown outcomes"))
 	for _, m := range workloads {
 		out.Failed = append(out.Failed, m.counts.check(m.workload)...)
 		if m.counts.done == 0 && cut == nil {
-			out.fail(checkAnswered, m.workload, "requests that succeed", "none")
+			out.fail(checkAnswered, m.workload, "successful requests", "none")
 		}
 	}
 	if err == nil {
@@ -67,11 +68,11 @@ func (r *Run) check(ctx context.Context, out *Report, workloads []*measured, cut
 		out.Projected = err == nil
 	}
 	if err != nil {
-		out.fail(checkUnread, "the load", "all balances to be read, and compared", err.Error())
+		out.fail(checkUnread, "the load", "all balances to be compared", err.Error())
 	}
 }
 
-// resolve sends the transactions of unknown outcome again, and books those that were posted.
+// resolve retries the transactions of unknown outcome, and adds those that were posted to the book.
 func (r *Run) resolve(ctx context.Context) error {
 	r.mu.Lock()
 	open := r.pending
@@ -86,16 +87,16 @@ func (r *Run) resolve(ctx context.Context) error {
 			return err
 		case out.code == "":
 			r.book.post(open[i].legs)
-		case out.verdict != final: // so the attempts before remain unknown
+		case out.verdict != final: // the outcome is still unknown
 			r.pending = append(r.pending, open[i])
 		}
 	}
 	return nil
 }
 
-// checkBalances reads every balance strongly, compares it with the books, and adds up each asset.
+// checkBalances compares every balance, read strongly, with the book, and adds up each asset.
 func (r *Run) checkBalances(ctx context.Context, out *Report) error {
-	found := make([]client.Balance, len(r.book.of))
+	found := make([]client.Balance, len(r.book.sums))
 	if err := r.each(ctx, func(account, asset int) (err error) {
 		found[account*assets+asset], err = r.balance(ctx, account, asset, true)
 		return err

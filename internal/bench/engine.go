@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// bound ends a slice of load after a number of calls, or a period. Zero is no bound.
+// bound ends a slice of load after a number of calls, or after a period. Zero means no bound.
 type bound struct {
 	count  int
 	period time.Duration
 }
 
-// measurement holds the figures of a slice of load, or of several: a workload's or a ceiling's.
+// measurement holds the figures of one or several slices of load, of a workload or a ceiling.
 type measurement struct {
 	elapsed     time.Duration
 	latencies   []time.Duration // one for each call, in no order
-	cpu         time.Duration   // of this process, user and system, the clients of the load included
-	allocations int64           // likewise, on the heap
+	cpu         time.Duration   // user and system time of this process, including the clients
+	allocations int64           // on the heap of this process, including the clients
 }
 
 func (m *measurement) add(other measurement) {
@@ -35,11 +35,11 @@ func (m *measurement) add(other measurement) {
 
 func (m *measurement) count() int { return len(m.latencies) }
 
-// perSecond is the rate of calls, unknown where there were none.
+// perSecond returns the rate of calls, or absent if there were none.
 func (m *measurement) perSecond() float64 { return over(int64(m.count()), m.elapsed.Seconds()) }
 
-// percentile returns, in milliseconds, the sample of nearest rank for a share in per cent: 100 is the longest. It is
-// unknown without samples.
+// percentile returns the nearest-rank percentile in milliseconds: share 100 is the longest sample. It is absent without
+// samples.
 func percentile(samples []time.Duration, share float64) float64 {
 	if len(samples) == 0 {
 		return absent
@@ -49,9 +49,9 @@ func percentile(samples []time.Duration, share float64) float64 {
 	return float64(sorted[min(max(rank, 1), len(sorted))-1].Microseconds()) / 1000
 }
 
-// measure is drive, and what this process uses meanwhile.
+// measure calls drive, and measures the time and the resources of this process during the call.
 func measure(ctx context.Context, clients int, b bound, do func(worker, n int) error) (m measurement, err error) {
-	runtime.GC() // no slice pays for another's garbage
+	runtime.GC() // so that no slice collects the garbage of another one
 	cpu, allocations, err := used()
 	if err != nil {
 		return m, err
@@ -68,12 +68,12 @@ func measure(ctx context.Context, clients int, b bound, do func(worker, n int) e
 	return m, err
 }
 
-// drive is the load engine of the workloads, the ceilings and the checks. That many clients make one call after the
-// other, until the bound is reached, a call fails, or ctx ends, which is no failure. Calls in flight always finish. It
-// returns how long each call took.
+// drive is the load engine of the workloads, the ceilings and the checks. Each client makes one call after the other,
+// until the bound is reached, a call fails, or ctx ends, which is not an error. Calls in flight always finish. drive
+// returns the duration of each call.
 //
-// do makes call n, counted from 0 over all clients, as the given worker, counted from 0. It must return only after it
-// read the answer, as its duration is the latency. The clients call it concurrently, but never with the same worker.
+// do makes call n, counted over all clients. n and worker begin with 0. do must return only after it has read the
+// answer, because its duration is the latency. Calls are concurrent, but those of one worker never overlap.
 func drive(ctx context.Context, clients int, b bound, do func(worker, n int) error) ([]time.Duration, error) {
 	workers, running := errgroup.WithContext(ctx)
 	samples := make([][]time.Duration, clients)
@@ -81,7 +81,7 @@ func drive(ctx context.Context, clients int, b bound, do func(worker, n int) err
 	start := time.Now()
 	for worker := range clients {
 		workers.Go(func() error {
-			var taken []time.Duration // the worker's own: the samples of all would share cache lines
+			var taken []time.Duration // separate for each worker, so that workers share no cache lines
 			defer func() { samples[worker] = taken }()
 			for running.Err() == nil && (b.period == 0 || time.Since(start) < b.period) {
 				n := int(next.Add(1) - 1)
@@ -101,7 +101,7 @@ func drive(ctx context.Context, clients int, b bound, do func(worker, n int) err
 	return slices.Concat(samples...), err
 }
 
-// used returns what this process used so far.
+// used returns the resources that this process has used so far.
 func used() (cpu time.Duration, allocations int64, err error) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

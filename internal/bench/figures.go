@@ -7,26 +7,26 @@ import (
 	"ledger.example/internal/price"
 )
 
-// Figure is one number that is reported of a workload.
+// Figure is one reported number of a workload.
 type Figure struct {
-	Name     string // in JSON; it ends in its unit: ms, us, or none for counts, ratios and DynamoDB's units
-	Heading  string // for people
-	Decimals int    // as people read it
-	inside   bool   // only of a ledger in this process
+	Name     string // in JSON; ends in the unit ms or us; counts, ratios and capacity units have none
+	Heading  string // in the table for people
+	Decimals int    // in the table for people
+	inside   bool   // known only of a ledger in this process
 	value    float64
 }
 
 // Figures returns all figures in the order in which they are shown, without values.
 func Figures() []Figure { return new(measured).figures() }
 
-// absent is the value of a figure when there is nothing to compute it from.
+// absent is the value of a figure that cannot be computed.
 var absent = math.NaN()
 
-// figures is the only list of what a run reports: the JSON and the table for people are both made from it. Figures of
-// the store and of the process are for each request that succeeded, unless they say otherwise.
+// figures returns everything that a run reports of a workload. The JSON and the table are made from it. Figures of the
+// store and of the process are divided by the number of successful requests, unless noted otherwise.
 func (m *measured) figures() []Figure {
 	n, projected := float64(m.counts.done), float64(m.postings)
-	if m.projection.Total() == 0 { // nothing projects
+	if m.projection.Total() == 0 { // without a projector
 		projected = 0
 	}
 	watched, unseen := float64(len(m.lags)+m.unseen), float64(m.unseen)
@@ -34,7 +34,7 @@ func (m *measured) figures() []Figure {
 		watched, unseen = absent, absent
 	}
 	return []Figure{
-		// What the callers saw. A latency is from a request to its last answer.
+		// Seen by the clients. A latency is the time from the first attempt to the last answer.
 		{"succeeded", "DONE", 0, false, n},
 		{"per_second", "PER S", 0, false, over(m.counts.done, m.own.elapsed.Seconds())},
 		{"p50_ms", "P50 ms", 1, false, percentile(m.own.latencies, 50)},
@@ -43,7 +43,7 @@ func (m *measured) figures() []Figure {
 		{"errors", "ERRORS", 0, false, float64(m.counts.failed())},
 		{"retries", "RETRIES", 0, false, float64(m.counts.retries)},
 
-		// Our rate, or latency, by that of uniform or of a ceiling in the same round: the median over the rounds.
+		// The rate or latency divided by that of uniform or of a ceiling in the same round: the median of all rounds.
 		{"uniform_ratio", "÷ UNIFORM", 2, false, m.median(func(r round) float64 { return r.rate / r.uniformRate })},
 		{"uniform_p99_ratio", "P99 ÷ UNIFORM", 2, false, m.median(func(r round) float64 {
 			return r.p99 / r.uniformP99
@@ -53,7 +53,7 @@ func (m *measured) figures() []Figure {
 		{"store_per_second", "STORE PER S", 0, true, m.store.perSecond()},
 		{"http_per_second", "HTTP PER S", 0, true, m.http.perSecond()},
 
-		// What was asked of the store, by the API and by the projector.
+		// Requests to the store, by the API and by the projector.
 		{"requests", "STORE REQUESTS", 2, true, over(m.command.Total()+m.projection.Total(), n)},
 		{"write_units", "WRITE UNITS", 2, true, over(m.command.WriteUnits, n)},
 		{"read_units", "READ UNITS", 2, true, over(m.command.ReadHalves, 2*n)},
@@ -62,14 +62,14 @@ func (m *measured) figures() []Figure {
 		{"projection_read_units_per_posting", "PROJECTED READS", 3, true, over(m.projection.ReadHalves, 2*projected)},
 		{"dollars_per_million", "$ A MILLION", 2, true, m.dollars() * over(1_000_000, n)},
 
-		// What this process used: clients, API and projector. The HTTP ceiling has the same clients, so the difference
-		// is the ledger's.
+		// Resources of this process: clients, API and projector. The HTTP ceiling has the same clients, so the
+		// difference is the cost of the ledger.
 		{"cpu_us", "CPU µs", 0, true, over(m.own.cpu.Microseconds(), n)},
 		{"allocations", "ALLOCATIONS", 0, true, over(m.own.allocations, n)},
 		{"http_cpu_us", "HTTP CPU µs", 0, true, over(m.http.cpu.Microseconds(), float64(m.http.count()))},
 		{"http_allocations", "HTTP ALLOCATIONS", 0, true, over(m.http.allocations, float64(m.http.count()))},
 
-		// From the acknowledgement of a posting until a reader, who polls, finds it in the projection.
+		// The time from the acknowledgement of a posting until a polling reader finds it in the projection.
 		{"lag_p50_ms", "LAG P50 ms", 0, false, percentile(m.lags, 50)},
 		{"lag_p99_ms", "LAG P99 ms", 0, false, percentile(m.lags, 99)},
 		{"lag_max_ms", "LAG MAX ms", 0, false, percentile(m.lags, 100)},
@@ -78,7 +78,7 @@ func (m *measured) figures() []Figure {
 	}
 }
 
-// over divides; by nothing the result is absent.
+// over divides amount. It is absent if the divisor is not above zero.
 func over(amount int64, by float64) float64 {
 	if by <= 0 {
 		return absent
@@ -86,13 +86,13 @@ func over(amount int64, by float64) float64 {
 	return float64(amount) / by
 }
 
-// dollars is the on-demand price of all units.
+// dollars returns the on-demand price of all capacity units.
 func (m *measured) dollars() float64 {
 	return price.WriteUnits.Dollars(float64(m.command.WriteUnits+m.projection.WriteUnits)) +
 		price.ReadUnits.Dollars(float64(m.command.ReadHalves+m.projection.ReadHalves)/2)
 }
 
-// median is that over the rounds, without those in which a part of the ratio was not measured.
+// median returns the median of a ratio over the rounds in which both of its parts were measured.
 func (m *measured) median(ratio func(round) float64) float64 {
 	var ratios []float64
 	for _, r := range m.rounds {

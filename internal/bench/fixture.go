@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The assets of a run: money, and a share that is traded for it.
+// The assets of a run: cash, and a share that is traded for it.
 const (
 	cash = iota
 	share
@@ -17,12 +17,13 @@ const (
 // makers is the number of market makers.
 const makers = 4
 
-// fixture names the accounts and assets of a run. Accounts are counted from 0: first those with a limit and a deposit,
-// then those with a role in a workload. All names begin with the run's, so runs never share accounts.
+// fixture has the ids of the accounts and assets of a run. Accounts are identified by an index: first those with a
+// limit and a deposit, then those with a role in a workload. All ids begin with the name of the run, so runs never
+// share accounts.
 type fixture struct {
 	run    string
-	people int      // accounts with a limit and a deposit
-	names  []string // of all accounts
+	people int      // number of accounts with a limit and a deposit
+	names  []string // ids of all accounts
 	assets [assets]string
 }
 
@@ -39,20 +40,20 @@ func newFixture(run string, people int) *fixture {
 }
 
 // The accounts with a role.
-func (f *fixture) receiver() int   { return f.people }     // has a limit, and never pays
-func (f *fixture) spender() int    { return f.people + 1 } // has a limit, and only what the load pays in
-func (f *fixture) issuer() int     { return f.people + 2 } // has no limit: all money and shares come from it
+func (f *fixture) receiver() int   { return f.people }     // limited; never pays
+func (f *fixture) spender() int    { return f.people + 1 } // limited; funded only by the load
+func (f *fixture) issuer() int     { return f.people + 2 } // unlimited; the source of all cash and shares
 func (f *fixture) maker(i int) int { return f.people + 3 + i }
 
-// limited reports whether an account has the limit zero.
+// limited reports whether an account has no overdraft.
 func (f *fixture) limited(account int) bool { return account < f.issuer() }
 
-// id returns the id of transaction n of a series, such as "uniform1": a workload and its round.
+// id returns the id of transaction n of a series. A series is a workload and its round, such as "uniform1".
 func (f *fixture) id(series string, n int) string {
 	return f.run + "-" + series + "-" + strconv.Itoa(n)
 }
 
-// runName returns a short name that differs for every run, and sorts by the time when the run began.
+// runName returns a short unique name. Names sort by the time when the run began.
 func runName(began time.Time, random uint64) string {
 	return "b" + strconv.FormatInt(began.UnixMilli(), 36) + fmt.Sprintf("%02s", strconv.FormatUint(random%(36*36), 36))
 }
@@ -63,20 +64,20 @@ type leg struct {
 	quantity, cost int64
 }
 
-// sums are those of one account and asset.
+// sums has the sums of the postings of one account and asset.
 type sums struct {
 	quantity, cost, postings atomic.Int64
 }
 
-// book sums up the transactions that were acknowledged: what the ledger must have in the end. It is safe for
+// book adds up the acknowledged transactions: the balances that the ledger must have at the end. It is safe for
 // concurrent use. No request of a run moves more than 10^13, so int64 suffices.
 type book struct {
-	of []sums // by account, then asset
+	sums []sums // by account, then asset
 }
 
 func newBook(accounts int) *book { return &book{make([]sums, accounts*assets)} }
 
-func (b *book) at(account, asset int) *sums { return &b.of[account*assets+asset] }
+func (b *book) at(account, asset int) *sums { return &b.sums[account*assets+asset] }
 
 // post adds a transaction.
 func (b *book) post(legs []leg) {

@@ -12,34 +12,34 @@ import (
 	"ledger.example/internal/importer"
 )
 
-// linesAhead is how many lines the importer may read beyond those that are done, for each client: enough that some of
-// them need not wait for others.
+// linesAhead is how many unfinished lines the importer may have for each client: enough that some of them do not depend
+// on others.
 const linesAhead = 16
 
-// lines is the file of the workload import, and the ledger to which the importer sends. The file is made while it is
-// read, and has no end. The importer parses each line and holds it back until the earlier lines of its accounts are
+// lines is the file of the workload import, and the ledger to which the importer sends. The file is generated while it
+// is read, and has no end. The importer parses each line and holds it back until the earlier lines of its accounts are
 // done. Then a client of the load takes the line and posts it like any other request. The requests are like those of
-// uniform, so the difference between both is what the importer costs.
+// uniform, so the difference between the two workloads is the cost of the importer.
 type lines struct {
 	run   *Run
 	slot  slot
 	ctx   context.Context // ends the file and the importer
-	ready chan line       // may be posted
-	ahead chan struct{}   // has one for each line that was read and is not done
+	ready chan line       // lines that may be posted
+	ahead chan struct{}   // has one element for each unfinished line
 
-	// The rest is used only by the importer's goroutine that reads.
+	// The fields below are used only by Read.
 	next  int
 	draft draft
 	text  bytes.Buffer // of the line that is being read
 }
 
-// line is a line that may be posted. done is closed when that has happened.
+// line is a line that may be posted. The client closes done after it has posted the line.
 type line struct {
 	command client.Command
 	done    chan struct{}
 }
 
-// importLines starts the importer. stop ends it, when no client takes a line any more.
+// importLines starts the importer. stop ends it. It may be called only when no client takes lines any more.
 func (r *Run) importLines(s slot) (l *lines, stop func()) {
 	ctx, end := context.WithCancelCause(context.Background())
 	l = &lines{run: r, slot: s, ctx: ctx, ready: make(chan line), ahead: make(chan struct{}, linesAhead*r.Clients)}
@@ -54,7 +54,7 @@ func (r *Run) importLines(s slot) (l *lines, stop func()) {
 	}
 }
 
-// take waits for the next line that may be posted and makes d its request. The caller closes done.
+// take waits for the next line that may be posted, and sets d to its request. The caller must close done.
 func (l *lines) take(d *draft) (done chan struct{}, err error) {
 	select {
 	case next := <-l.ready:
@@ -68,7 +68,7 @@ func (l *lines) take(d *draft) (done chan struct{}, err error) {
 	}
 }
 
-// Read implements io.Reader. It returns a part of one line, once not too many are on their way.
+// Read implements io.Reader. It returns a part of one line. It blocks while linesAhead is reached.
 func (l *lines) Read(p []byte) (int, error) {
 	if l.text.Len() == 0 {
 		select {
@@ -84,8 +84,8 @@ func (l *lines) Read(p []byte) (int, error) {
 	return l.text.Read(p)
 }
 
-// Send implements importer.Ledger. It returns when a client has posted the line, whatever came of it: the client
-// counts that.
+// Send implements importer.Ledger. It returns when a client has posted the line. The client counts the outcome, so Send
+// reports success.
 func (l *lines) Send(ctx context.Context, c client.Command) (client.Written, error) {
 	next := line{c, make(chan struct{})}
 	select {
@@ -98,7 +98,7 @@ func (l *lines) Send(ctx context.Context, c client.Command) (client.Written, err
 	}
 }
 
-// Account implements importer.Ledger: every account that pays or is paid in the file has a limit.
+// Account implements importer.Ledger. All accounts in the file are limited.
 func (*lines) Account(context.Context, string) (client.Reply[client.Account], error) {
 	return client.Reply[client.Account]{}, nil
 }

@@ -60,8 +60,8 @@ func TestImportPostsEachLine(t *testing.T) {
 				t.Fatalf("%v: %d done, %d latencies, %d transactions", err, n.done, m.count(), len(network.ids))
 			}
 			postings := int64(0)
-			for i := range r.book.of {
-				postings += r.book.of[i].postings.Load()
+			for i := range r.book.sums {
+				postings += r.book.sums[i].postings.Load()
 			}
 			if postings != 2*count {
 				t.Errorf("%d postings are booked", postings)

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// probesMax is how many postings are watched at a time, so that watching adds no load.
+	// probesMax bounds the postings that are watched at the same time, so that watching adds little load.
 	probesMax = 4
-	// probePoll is how often the balance of one is read, and the resolution of a lag. A shorter one keeps DynamoDB
-	// Local busy.
+	// probePoll is the interval between reads of a watched balance, and the resolution of a lag. A shorter interval
+	// would keep DynamoDB Local busy.
 	probePoll    = 40 * time.Millisecond
 	probeTimeout = 30 * time.Second
 )
 
-// offer passes the answer to a transaction that was acknowledged just now. While fewer than probesMax are, one of its
-// postings is watched: the time until the eventual balance includes it is the projection's lag.
+// offer takes the answer to a transaction that was just acknowledged. If fewer than probesMax postings are watched, it
+// starts to watch one posting of the transaction. The time until an eventual read of the balance includes the posting
+// is the lag of the projection.
 func (o *observer) offer(answer []byte) {
 	now := time.Now()
 	o.mu.Lock()
@@ -50,7 +51,7 @@ func (o *observer) watch(posting client.Posting, began time.Time) {
 	switch {
 	case isSeen:
 		o.lags = append(o.lags, lag)
-	case o.watching.Err() == nil: // an interrupted wait says nothing
+	case o.watching.Err() == nil: // else it was interrupted
 		o.unseen++
 	}
 }

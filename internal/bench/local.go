@@ -15,17 +15,16 @@ import (
 	"ledger.example/internal/meter"
 )
 
-// Local makes a ledger in this process. Its functions are those that run a real one, so what is measured is what is
-// used.
+// Local configures a ledger in this process. It runs the handlers that a deployed ledger runs.
 type Local struct {
-	// Client returns another client of the store.
+	// Client returns a new client of the store.
 	Client func(optFns ...func(*dynamodb.Options)) *dynamodb.Client
 	Table  string
-	// Twin is an empty table like the other, for the store's ceiling.
+	// Twin is an empty table with the same schema, for the STORE ceiling.
 	Twin string
-	// Serve serves on a port of the loopback interface until stop, which waits for requests in flight.
+	// Serve serves on a port of the loopback interface until stop is called. stop waits for requests in flight.
 	Serve func(handler http.Handler) (url string, stop func() error, err error)
-	// Project delivers the table's stream to a projector and a lister until ctx ends; nil: nothing is projected.
+	// Project delivers the table's stream to a projector and a lister until ctx ends. nil: no projection.
 	Project func(ctx context.Context, projector, lister pump.Handler) error
 	// Watch returns when ctx ends, or with an error if the store stops before that.
 	Watch   func(ctx context.Context) error
@@ -34,22 +33,22 @@ type Local struct {
 	Log     *slog.Logger
 }
 
-// inside is a ledger that runs in this process: an API and a projector with a client each, so that their requests are
-// counted apart, and another API for the bench's own reads, which are not counted.
+// inside is a ledger that runs in this process: an API and a projector with separate clients, so that their requests
+// are counted separately, and a second API for reads of the bench, which are not counted.
 type inside struct {
 	Local
 	command, projection *meter.Meter
 	store               *dynamodb.Client // not counted
-	captured            *capture         // the API's transactions
+	captured            *capture         // transactions of the API
 	url, observeURL     string
 	stops               []func() error
 }
 
-// open starts the ledger. stop must be called also when it fails.
+// open starts the ledger. The caller must call stop, also after an error.
 func (l Local) open(ctx context.Context) (i *inside, err error) {
 	i = &inside{Local: l, command: meter.New(l.Table), captured: new(capture), store: l.Client()}
 	i.projection = i.command.Sibling()
-	if i.url, err = i.serve(i.command.Count, i.captured.keep); err != nil {
+	if i.url, err = i.serve(i.command.Count, i.captured.option); err != nil {
 		return i, err
 	}
 	if i.observeURL, err = i.serve(); err != nil || l.Project == nil {
@@ -63,7 +62,7 @@ func (l Local) open(ctx context.Context) (i *inside, err error) {
 	if err != nil {
 		return i, err
 	}
-	// It outlives ctx: what was posted is still projected then, and checked.
+	// The projection outlives ctx, because the checks wait for it.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	var projecting errgroup.Group
 	projecting.Go(func() error { return l.Project(ctx, projector.Stream(), lister.List()) })
@@ -71,14 +70,14 @@ func (l Local) open(ctx context.Context) (i *inside, err error) {
 	return i, nil
 }
 
-// service makes a part of the ledger, with a client of its own.
+// service returns a service with a new client.
 func (i *inside) service(optFns ...func(*dynamodb.Options)) (*app.Service, error) {
 	return app.New(app.Config{
 		Client: i.Client(optFns...), Table: i.Table, Caller: api.LocalCaller, Version: i.Version, Log: i.Log,
 	})
 }
 
-// serve makes an API and serves it until stop.
+// serve creates an API and serves it until stop.
 func (i *inside) serve(optFns ...func(*dynamodb.Options)) (string, error) {
 	service, err := i.service(optFns...)
 	if err != nil {
@@ -91,7 +90,7 @@ func (i *inside) serve(optFns ...func(*dynamodb.Options)) (string, error) {
 	return url, err
 }
 
-// stop ends everything, in the order in which it was started: requests first, then the projector.
+// stop stops the parts in the order in which they were started: the APIs first, then the projector.
 func (i *inside) stop() (err error) {
 	for _, stop := range i.stops {
 		err = errors.Join(err, stop())

@@ -6,16 +6,16 @@ import (
 	"ledger.example/internal/plot"
 )
 
-// Plots are pictures of what callers saw: rates beside their ceilings, latencies, and lag.
+// Plots returns plots of the rates with their ceilings, of the latencies, and of the lag.
 func (r *Report) Plots() []plot.Plot {
 	note := "The ledger is " + r.Ledger + "."
 	if r.CutShort {
 		note += " CUT SHORT."
 	}
 	if n := len(r.Failed); n > 0 {
-		note += fmt.Sprintf(" CHECKS THAT FAILED: %d.", n)
+		note += fmt.Sprintf(" FAILED CHECKS: %d.", n)
 	}
-	drawn := func(name, title, unit string, figures ...[2]string) plot.Plot { // by name, and by what they are called
+	drawn := func(name, title, unit string, figures ...[2]string) plot.Plot { // figures by name, with their labels
 		p := plot.Plot{Name: name, Title: title, Note: note, Of: "workload", Unit: unit, Log: true}
 		for _, w := range r.Workloads {
 			p.Labels = append(p.Labels, w.Workload)
@@ -34,7 +34,7 @@ func (r *Report) Plots() []plot.Plot {
 		return p
 	}
 	return []plot.Plot{
-		drawn("rates", "Rates beside their ceilings", "requests a second", [2]string{"per_second", "the ledger"},
+		drawn("rates", "Rates and their ceilings", "requests a second", [2]string{"per_second", "the ledger"},
 			[2]string{"store_per_second", "STORE: the SDK alone"}, [2]string{"http_per_second", "HTTP: no ledger"}),
 		drawn("latencies", "Latencies, from the first attempt to the last answer", "ms",
 			[2]string{"p50_ms", "p50"}, [2]string{"p99_ms", "p99"}, [2]string{"max_ms", "max"}),

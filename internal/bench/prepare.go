@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// warmingCount and warmingPeriod bound the load before the first slice, which is not reported: DynamoDB Local
-	// compiles its own code when it begins.
+	// warmingCount and warmingPeriod bound the warm-up before the first slice, which is not reported. The JVM of
+	// DynamoDB Local compiles code during it.
 	warmingCount  = 500
 	warmingPeriod = 2 * time.Second
-	// With slices of coldLeast or more, a DynamoDB Local that was just started is warmed up by coldCount requests,
-	// within coldPeriod. It needs as many to reach its full speed.
+	// If slices last coldLeast or more, a DynamoDB Local that was just started is warmed up with coldCount requests,
+	// within coldPeriod. It needs that many to reach its full speed.
 	coldLeast  = 5 * time.Second
 	coldCount  = 5_000
 	coldPeriod = 30 * time.Second
-	// A deposit gives to accountsAtOnce accounts, and depositsAtOnce are in flight: a transaction may have 48
-	// postings, which take DynamoDB Local some time.
+	// A deposit credits accountsAtOnce accounts, and depositsAtOnce deposits are in flight: large transactions are slow
+	// in DynamoDB Local.
 	accountsAtOnce = 20
 	depositsAtOnce = 2
 )
@@ -66,7 +66,7 @@ func (r *Run) prepare(ctx context.Context) error {
 	return err
 }
 
-// must sends a request without which there is no run.
+// must sends a request that has to succeed.
 func (r *Run) must(ctx, under context.Context, d *draft) error {
 	out, err := r.call(ctx, under, &d.request, new(bytes.Buffer), new(counts))
 	switch {
@@ -81,7 +81,7 @@ func (r *Run) must(ctx, under context.Context, d *draft) error {
 	return nil
 }
 
-// warmUp makes a load that is not reported, and finds out whether it is projected.
+// warmUp runs a load that is not reported, and checks that it is projected.
 func (r *Run) warmUp(ctx context.Context) error {
 	b := bound{min(r.Count, warmingCount), min(r.Period, warmingPeriod)}
 	if r.Local != nil && r.Local.IsCold && r.Period >= coldLeast {
@@ -95,7 +95,7 @@ func (r *Run) warmUp(ctx context.Context) error {
 		return nil // the checks report it
 	}
 	if err == nil && len(late) > 0 {
-		err = fmt.Errorf("%d balances are not projected after %s: --no-pump measures a ledger without a projector",
+		err = fmt.Errorf("%d balances are not projected after %s: use --no-pump for a ledger without a projector",
 			len(late), projectionTimeout)
 	}
 	return err

@@ -7,31 +7,31 @@ import (
 
 // Report is the result of a run.
 type Report struct {
-	Run      string `json:"run"`       // the run's name, with which all of its ids begin
-	Ledger   string `json:"ledger"`    // what was measured: an address, or on what it ran in this process
-	CutShort bool   `json:"cut_short"` // the load ended early: what was sent until then was measured and checked
+	Run      string `json:"run"`       // name of the run, with which all its ids begin
+	Ledger   string `json:"ledger"`    // the measured ledger: an address, or its store in this process
+	CutShort bool   `json:"cut_short"` // the load ended early; the requests until then were measured and checked
 	Clients  int    `json:"clients"`
 	Rounds   int    `json:"rounds"`
 	Accounts int    `json:"accounts"`
 	Seed     uint64 `json:"seed"`
-	WindowMS int64  `json:"window_ms"` // the stream's batching window; 0 if it is not known, or nothing projects
+	WindowMS int64  `json:"window_ms"` // the stream's batching window; 0 if it is unknown, or without a projector
 
 	Workloads []Workload `json:"workloads"`
-	Warnings  []string   `json:"warnings"` // what makes the figures doubtful
+	Warnings  []string   `json:"warnings"` // reasons to doubt the figures
 
-	Balances  int      `json:"balances_checked"`   // read strongly, and compared with the client's own books
-	Projected bool     `json:"projection_checked"` // whether the projection was waited for and compared, too
-	Failed    []Failed `json:"failed"`             // empty: all is as it should be
+	Balances  int      `json:"balances_checked"`   // number of balances compared with the book
+	Projected bool     `json:"projection_checked"` // the projection was compared too
+	Failed    []Failed `json:"failed"`             // empty if all checks passed
 }
 
 // Workload is the result of all slices of one workload.
 type Workload struct {
 	Workload string             `json:"workload"`
-	Figures  map[string]float64 `json:"figures"` // by the names of Figures; those that are not known are absent
-	Errors   map[string]int64   `json:"errors"`  // requests that failed, by the code of the last answer
+	Figures  map[string]float64 `json:"figures"` // by the names of Figures, without unknown ones
+	Errors   map[string]int64   `json:"errors"`  // failed requests by the code of their last answer
 }
 
-// report makes the report of the workloads that were begun. check completes it.
+// report returns the report of the workloads that were started. check completes it.
 func (r *Run) report(workloads []*measured, isCut bool) *Report {
 	out := &Report{
 		Run: r.fixture.run, Ledger: r.Ledger, CutShort: isCut, Clients: r.Clients, Rounds: r.Rounds,

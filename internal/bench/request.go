@@ -27,14 +27,14 @@ const (
 	attemptTimeout = 35 * time.Second // of one attempt: an API Gateway HTTP API answers within 30 s
 	attemptsMax    = 10               // of one request
 	retryAfterMax  = 10 * time.Second // bounds the pause that an answer may ask for
-	replyBytes     = 8 << 20          // bounds an answer: a Lambda function sends at most 6 MB
+	answerBytes    = 8 << 20          // bounds an answer: a Lambda function sends at most 6 MB
 )
 
 var backoff = retry.Backoff{First: 50 * time.Millisecond, Max: 2 * time.Second, Jitter: retry.Half,
 	Random: rand.Int64N}
 
-// newPool returns the connections of the load, ours and the ceilings': one for each client. It is used without an
-// http.Client, which would follow redirects and repeat requests.
+// newPool returns the connection pool of the workloads and the ceilings, with one connection for each client. It is
+// used without an http.Client, which would follow redirects and retry requests.
 func newPool(clients int) *http.Transport {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	pool.MaxIdleConns = 0 // the bound per host suffices
@@ -43,7 +43,7 @@ func newPool(clients int) *http.Transport {
 	return pool
 }
 
-// endpoint sends requests to one API, each once. It is safe for concurrent use.
+// endpoint sends requests to one API, without retries. It is safe for concurrent use.
 type endpoint struct {
 	pool http.RoundTripper
 	base *url.URL      // without a slash at its end
@@ -62,25 +62,25 @@ func newEndpoint(pool http.RoundTripper, base string, sign client.Signer) (*endp
 type request struct {
 	method, path, query string
 	body                []byte // nil: none
-	names               string // the id of a transaction or account that the answer must name; "": none
+	names               string // id of the transaction or account that must be in the answer; "": none
 }
 
-// answer is a reply that was read to its end.
+// answer is a response that was read completely.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte // in the caller's buffer
 }
 
-// send sends a request once and reads the answer into buffer, which it resets. After an error it is unknown what
-// became of the request.
+// send sends a request once and reads the answer into buffer, which it resets. After an error, the outcome of the
+// request is unknown.
 func (e *endpoint) send(ctx context.Context, r *request, buffer *bytes.Buffer) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	u := *e.base
 	u.Path += r.path
 	u.RawQuery = r.query
-	// Without GetBody net/http never repeats a request.
+	// Without GetBody, net/http never retries a request.
 	req := (&http.Request{Method: r.method, URL: &u, Header: make(http.Header, 2)}).WithContext(ctx)
 	if r.body != nil {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(r.body)), int64(len(r.body))
@@ -97,9 +97,9 @@ func (e *endpoint) send(ctx context.Context, r *request, buffer *bytes.Buffer) (
 	}
 	defer resp.Body.Close()
 	buffer.Reset()
-	n, err := buffer.ReadFrom(io.LimitReader(resp.Body, replyBytes+1))
-	if err == nil && n > replyBytes {
-		err = fmt.Errorf("the reply has more than %d bytes", replyBytes)
+	n, err := buffer.ReadFrom(io.LimitReader(resp.Body, answerBytes+1))
+	if err == nil && n > answerBytes {
+		err = fmt.Errorf("the answer has more than %d bytes", answerBytes)
 	}
 	if err != nil {
 		return answer{}, err
@@ -107,40 +107,39 @@ func (e *endpoint) send(ctx context.Context, r *request, buffer *bytes.Buffer) (
 	return answer{status: resp.StatusCode, header: resp.Header, body: buffer.Bytes()}, nil
 }
 
-// counts are the outcomes of requests, each counted once, and the attempts beyond one for each. Lock mu to use them
-// while a load runs.
+// counts has the outcomes of requests, and the number of retries. While a load runs, mu must be held.
 type counts struct {
 	mu      sync.Mutex
 	done    int64            // requests that succeeded
 	errors  map[string]int64 // requests that failed after all attempts, by code
-	faults  int64            // of those: not a 503 or 429, which a ledger may answer
+	faults  int64            // failed requests except those with 503 or 429, which a ledger may answer
 	retries int64
 }
 
-// failed is how many requests failed.
+// failed returns the number of failed requests.
 func (c *counts) failed() (n int64) {
-	for _, of := range c.errors {
-		n += of
+	for _, requests := range c.errors {
+		n += requests
 	}
 	return n
 }
 
-// check returns the failures that no ledger may have. Every debit has cover, so a refusal is one of them.
+// check returns the failures that are not allowed. Every debit is covered, so refusals are not allowed either.
 func (c *counts) check(workload string) []Failed {
 	if c.faults == 0 {
 		return nil
 	}
-	return []Failed{{checkErrors, workload, "no errors but 503",
-		fmt.Sprintf("%d, among %s", c.faults, strings.Join(slices.Sorted(maps.Keys(c.errors)), ", "))}}
+	return []Failed{{checkErrors, workload, "no errors except 503",
+		fmt.Sprintf("%d, with the codes %s", c.faults, strings.Join(slices.Sorted(maps.Keys(c.errors)), ", "))}}
 }
 
-// verdict is what an attempt proves.
+// verdict is what an attempt proves about its request.
 type verdict int
 
 const (
-	final    verdict = iota
-	declined         // nothing was written, and the attempt may be repeated
-	unknown          // it may have been applied, or may still be
+	final    verdict = iota // it succeeded or was rejected
+	declined                // nothing was written, and it may be retried
+	unknown                 // it may have been applied, or may still be applied
 )
 
 // result is the outcome of a request, and the answer to its last attempt.
@@ -148,15 +147,15 @@ type result struct {
 	answer
 	verdict        // of the last attempt
 	code    string // "" if it succeeded
-	unknown bool   // an attempt may have been applied, and no later one proves it
-	retried bool   // it took several attempts, or failed: net/http may still read the body of one
+	unknown bool   // an attempt may have been applied, and no later attempt proves the outcome
+	retried bool   // an attempt failed; net/http may still read its body
 }
 
 // call sends a request until its outcome is known, at most attemptsMax times and with the same id, and counts the
-// outcome. The answer is in buffer. An error ends the load: nobody answers, or something other than the ledger, or the
+// outcome. The answer is in buffer. An error ends the load: the ledger does not answer, something else answers, or the
 // caller is rejected.
 //
-// When ctx ends there are no more attempts; when under ends, the attempt in flight is cut off. Neither is an error.
+// When ctx ends, there are no more attempts. When under ends, the attempt in flight is aborted. Neither is an error.
 func (r *Run) call(ctx, under context.Context, req *request, buffer *bytes.Buffer, n *counts) (out result, err error) {
 	isAnswered := false
 	for attempt := 1; ; attempt++ {
@@ -200,14 +199,14 @@ func (r *Run) call(ctx, under context.Context, req *request, buffer *bytes.Buffe
 	}
 }
 
-// classify reads an answer by the API's rule: a 4xx or 503 with a code wrote nothing; a 500, a 504, no answer, and one
-// without a code prove nothing. fatal is a reason to send nothing more.
+// classify applies the rules of the API to an answer. After a 4xx or 503 with a code, nothing was written. After a 500,
+// a 504, an answer without a code, or no answer, the outcome is unknown. fatal is a reason to end the load.
 func classify(req *request, a answer, err error) (v verdict, code string, fatal error) {
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 			return declined, "no_connection", nil
 		}
-		return unknown, "no_answer", nil // it was cut off, or timed out
+		return unknown, "no_answer", nil // aborted or timed out
 	}
 	if a.status >= 200 && a.status < 300 {
 		if req.names != "" && !bytes.Contains(a.body, []byte(`"`+req.names+`"`)) {
@@ -216,7 +215,7 @@ func classify(req *request, a answer, err error) (v verdict, code string, fatal 
 		return final, "", nil
 	}
 	var problem struct{ Code string }
-	_ = json.Unmarshal(a.body, &problem) // a body that is no problem has no code
+	_ = json.Unmarshal(a.body, &problem) // any other body has no code
 	code = problem.Code
 	if code == "" {
 		code = "status_" + strconv.Itoa(a.status)
@@ -237,8 +236,8 @@ func classify(req *request, a answer, err error) (v verdict, code string, fatal 
 	return final, code, nil
 }
 
-// retryAfter returns the pause that an answer asks for, 0 if it does not.
+// retryAfter returns the pause of the Retry-After header, or 0.
 func retryAfter(a answer) time.Duration {
-	seconds, _ := strconv.Atoi(a.header.Get("Retry-After")) // 0 if it is no number
+	seconds, _ := strconv.Atoi(a.header.Get("Retry-After")) // 0 if it is not a number
 	return min(time.Duration(max(seconds, 0))*time.Second, retryAfterMax)
 }

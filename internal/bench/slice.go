@@ -11,10 +11,11 @@ import (
 	"ledger.example/internal/meter"
 )
 
-// samplesMax is how many requests of a slice are looked at for answers of the HTTP ceiling: enough to see all routes.
+// samplesMax is the number of requests of a slice whose answers may be recorded for the HTTP ceiling: enough for all
+// routes.
 const samplesMax = 200
 
-// measured sums up the slices of one workload.
+// measured has the sums of all slices of one workload.
 type measured struct {
 	workload string
 	counts   counts
@@ -24,17 +25,16 @@ type measured struct {
 	command, projection meter.Tally
 
 	lags   []time.Duration
-	unseen int // postings watched that were not projected in time
+	unseen int // watched postings that were not projected in time
 
 	rounds      []round
 	store, http measurement
 }
 
-// round holds the figures of one slice that are compared with its neighbours'. They are 0 or unknown if they were not
-// measured.
+// round has the figures of one slice that are compared with other slices. Those that were not measured are 0 or absent.
 type round struct {
 	rate, p99               float64
-	uniformRate, uniformP99 float64 // of the slice of uniform before it
+	uniformRate, uniformP99 float64 // of the latest slice of uniform
 	store, http             float64 // rates of the ceilings
 }
 
@@ -43,26 +43,26 @@ func (r *Run) slice(ctx context.Context, s slot, m *measured) error {
 	r.current.Store(&s.workload)
 	watching, cancel := outlasting(ctx, finishTimeout)
 	defer cancel()
-	live := &observer{run: r, watching: watching}
-	if r.inside != nil { // what was asked before is not this slice's
+	o := &observer{run: r, watching: watching}
+	if r.inside != nil { // reset the counts
 		r.inside.command.Take()
 		r.inside.projection.Take()
 		r.inside.captured.take()
 	}
 	done := m.counts.done
-	own, err := r.drive(ctx, s, bound{r.Count, r.Period}, &m.counts, live)
+	own, err := r.drive(ctx, s, bound{r.Count, r.Period}, &m.counts, o)
 	if err != nil {
 		return err
 	}
-	live.watched.Wait()
+	o.watched.Wait()
 	if r.Projected {
-		if _, err := r.unprojected(ctx); err != nil && ctx.Err() == nil { // the checks find what is missing
+		if _, err := r.unprojected(ctx); err != nil && ctx.Err() == nil { // the checks report missing projections
 			return err
 		}
 	}
 	m.own.add(own)
-	m.postings += live.postings.Load()
-	m.lags, m.unseen = append(m.lags, live.lags...), m.unseen+live.unseen
+	m.postings += o.postings.Load()
+	m.lags, m.unseen = append(m.lags, o.lags...), m.unseen+o.unseen
 	this := round{rate: over(m.counts.done-done, own.elapsed.Seconds()), p99: percentile(own.latencies, 99)}
 	if s.workload == Uniform {
 		r.uniform = this
@@ -72,15 +72,15 @@ func (r *Run) slice(ctx context.Context, s slot, m *measured) error {
 		m.command.Add(r.inside.command.Take())
 		m.projection.Add(r.inside.projection.Take())
 		if ctx.Err() == nil {
-			r.ceilings(ctx, s, m, &this, &live.answers)
+			r.ceilings(ctx, s, m, &this, &o.answers)
 		}
 	}
 	m.rounds = append(m.rounds, this)
 	return nil
 }
 
-// drive makes the requests of a workload. live may be nil.
-func (r *Run) drive(ctx context.Context, s slot, b bound, n *counts, live *observer) (measurement, error) {
+// drive makes the requests of a workload. o may be nil.
+func (r *Run) drive(ctx context.Context, s slot, b bound, n *counts, o *observer) (measurement, error) {
 	workers := make([]struct {
 		draft  draft
 		buffer bytes.Buffer
@@ -111,15 +111,15 @@ func (r *Run) drive(ctx context.Context, s slot, b bound, n *counts, live *obser
 			r.write(s, i, &w.draft)
 		}
 		if r.isEcho {
-			w.draft.names = "" // its answers are to other requests
+			w.draft.names = "" // the answers belong to other requests
 		}
 		out, err := r.call(ctx, under, &w.draft.request, &w.buffer, n)
 		if err != nil {
 			return err
 		}
 		r.record(&w.draft, out)
-		if live != nil {
-			live.note(&w.draft, out)
+		if o != nil {
+			o.note(&w.draft, out)
 		}
 		if out.retried {
 			w.draft.text = nil // an attempt may still read it
@@ -131,7 +131,7 @@ func (r *Run) drive(ctx context.Context, s slot, b bound, n *counts, live *obser
 	})
 }
 
-// record books a transaction that was acknowledged, and keeps one of unknown outcome for resolve.
+// record adds an acknowledged transaction to the book, and keeps one of unknown outcome for resolve.
 func (r *Run) record(d *draft, out result) {
 	switch {
 	case out.code == "":
@@ -150,18 +150,18 @@ type observer struct {
 	run      *Run
 	done     atomic.Int64 // requests that succeeded
 	postings atomic.Int64
-	answers  sync.Map // an answer of each route, of the first samplesMax: for the HTTP ceiling
+	answers  sync.Map // an answer for each route, for the HTTP ceiling
 
-	// Postings that are watched on their way into the projection.
-	watching context.Context // gives up when it ends
+	// Postings that are watched until they are projected.
+	watching context.Context // its end stops the watching
 	watched  sync.WaitGroup
 	mu       sync.Mutex
 	open     int
 	lags     []time.Duration
-	unseen   int // given up
+	unseen   int // not projected within probeTimeout
 }
 
-// note takes the outcome of a request.
+// note records the outcome of a request.
 func (o *observer) note(d *draft, out result) {
 	o.run.requests.Add(1)
 	if out.code != "" {

@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// silenceTimeout ends a load in which no request succeeds.
+	// silenceTimeout is the time without a successful request after which the load ends.
 	silenceTimeout = 20 * time.Second
-	// finishTimeout bounds requests in flight when the run ends, and checkTimeout the checks after it: with the time
-	// that the API needs to stop, Ctrl-C takes at most some 20 s.
+	// After the end of the load, finishTimeout bounds the requests in flight, and checkTimeout the checks. Together
+	// with the shutdown of the API, Ctrl-C takes at most about 20 s.
 	finishTimeout = 5 * time.Second
 	checkTimeout  = 12 * time.Second
 )
 
-// errSilent ends a run whose ledger no longer succeeds at anything.
+// errSilent ends a run in which no request succeeds any more.
 var errSilent = fmt.Errorf("no request succeeded for %s", silenceTimeout)
 
 // storeError ends a run whose store has stopped.
 type storeError struct{ error }
 
-// storeLost returns the error of a store that has stopped, nil while it runs.
+// storeLost returns the error of a store that has stopped, or nil while it runs.
 func storeLost(ctx context.Context) error {
 	lost, _ := errors.AsType[storeError](context.Cause(ctx))
 	return lost.error
 }
 
-// outlasting returns a context that ends the given time after ctx, for the same cause, so that what is in flight can
-// finish. If the store has stopped it ends at once.
+// outlasting returns a context that ends the given time after ctx, with the same cause, so that requests in flight can
+// finish. If the store has stopped, it ends together with ctx.
 func outlasting(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -45,7 +45,7 @@ func outlasting(ctx context.Context, by time.Duration) (context.Context, context
 	}
 }
 
-// watchSilence ends the run when nothing succeeds for silenceTimeout, until stop is called.
+// watchSilence ends the run when no request succeeds for silenceTimeout. stop ends the watch.
 func (r *Run) watchSilence(ctx context.Context) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	r.noteSuccess()

@@ -21,18 +21,18 @@ const (
 func Workloads() []string { return []string{Uniform, HotReceiver, HotSpender, Market, Read, Import} }
 
 const (
-	// deposit is given to each account with a limit, of each asset, deposits times: far more than it can spend in a
-	// run, so that every debit has cover.
+	// Each limited account gets deposit of each asset, deposits times. It cannot spend that much in a run, so every
+	// debit is covered.
 	deposit  = 1_000_000_000_000
 	deposits = 5
 
 	quantityMax = 100    // of a transfer or a trade
 	costMax     = 10_000 // of a trade
-	// advance is how many of its debits a client of hot-spender pays in at a time.
+	// advance is the number of maximal debits that a client of hot-spender funds with one payment.
 	advance = 10
 )
 
-// slot identifies one slice of a workload, and so its requests.
+// slot identifies one slice of a workload.
 type slot struct {
 	workload string
 	round    int // from 1; 0 is the warm-up
@@ -40,14 +40,14 @@ type slot struct {
 
 func (s slot) series() string { return fmt.Sprintf("%s%d", s.workload, s.round) }
 
-// draft is a request and the postings that it makes. Each client reuses one.
+// draft is a request and its postings. Each client reuses one.
 type draft struct {
 	request
 	legs []leg
 	text []byte // backs request.body
 }
 
-// post makes it a POST of a JSON object with the id and those fields. No name here needs escaping in JSON.
+// post sets d to a POST of a JSON object with the id and the formatted fields. No value needs JSON escaping.
 func (d *draft) post(path, id, format string, args ...any) {
 	d.text = fmt.Appendf(fmt.Appendf(d.text[:0], `{"id":"%s",`, id), format, args...)
 	d.request = request{method: http.MethodPost, path: path, names: id, body: d.text}
@@ -60,7 +60,7 @@ func (d *draft) transfer(f *fixture, id string, from, to, asset int, quantity in
 	d.legs = append(d.legs, leg{from, asset, -quantity, 0}, leg{to, asset, quantity, 0})
 }
 
-// trade makes it a trade of shares; settle moves the cash, too.
+// trade sets d to a trade of shares. settle also moves the cash.
 func (d *draft) trade(f *fixture, id string, buyer, seller int, quantity, cost int64, settle bool) {
 	d.post("/v1/trades", id, `"asset":"%s","buyer":"%s","seller":"%s","quantity":"%d","cost":"%d","settle":%t}`,
 		f.assets[share], f.names[buyer], f.names[seller], quantity, cost, settle)
@@ -70,7 +70,8 @@ func (d *draft) trade(f *fixture, id string, buyer, seller int, quantity, cost i
 	}
 }
 
-// deposit makes it a transaction from the issuer that gives each of those accounts, the last one excluded, a deposit.
+// deposit sets d to a transaction in which the issuer pays a deposit to each account from first to last, excluding
+// last.
 func (d *draft) deposit(f *fixture, id string, first, last, asset int) {
 	legs := []leg{{f.issuer(), asset, -deposit * int64(last-first), 0}}
 	for account := first; account < last; account++ {
@@ -85,8 +86,8 @@ func (d *draft) deposit(f *fixture, id string, first, last, asset int) {
 	d.legs = legs
 }
 
-// read makes request n of the workload read: in turn an account's page, its history over all assets and of one, one
-// balance, and the same balance strongly. Every account has deposits, so every answer names it.
+// read sets d to request n of the workload read: in turn an account's page, its history of all assets and of one, an
+// eventual read of a balance, and a strong one. Every account has deposits, so every answer has its id.
 func (r *Run) read(s slot, n int, d *draft) {
 	random := r.random(s, n)
 	account, asset := r.fixture.names[random.IntN(r.fixture.people)], r.fixture.assets[random.IntN(assets)]
@@ -97,10 +98,10 @@ func (r *Run) read(s slot, n int, d *draft) {
 	d.legs = d.legs[:0]
 }
 
-// write makes request n of the workloads uniform, hot-receiver, market and import.
+// write sets d to request n of the workloads uniform, hot-receiver, market and import.
 //
-// All but market alternate between a transfer and a trade that moves no cash. hot-receiver differs from uniform in the
-// receiver only, so that the difference between them is the price of a hot account.
+// All except market alternate between a transfer and a trade without cash. hot-receiver differs from uniform only in
+// the receiver, so that the difference between their rates is the cost of a hot account.
 func (r *Run) write(s slot, n int, d *draft) {
 	f, random, id := r.fixture, r.random(s, n), r.fixture.id(s.series(), n)
 	payer := random.IntN(f.people)
@@ -123,15 +124,15 @@ func (r *Run) write(s slot, n int, d *draft) {
 	}
 }
 
-// spending is what one client of hot-spender has paid in and not drawn yet. A client only draws what was acknowledged
-// to it, so every debit has cover whatever the others do. As little is left at any time, the ledger must notice new
-// credits all the time.
+// spending is the state of one client of hot-spender. A client debits only credits that were acknowledged to it, so
+// every debit is covered, whatever other clients do. The balance stays low, so the ledger must read new credits all the
+// time.
 type spending struct {
-	turn  int // requests made
-	cover int64
+	turn  int   // number of requests
+	cover int64 // acknowledged credits minus debits
 }
 
-// spend makes the next request of a client of hot-spender: a debit, or a payment in if the cover is too low.
+// spend sets d to the next request of a client of hot-spender: a debit, or a credit if the cover is too low.
 func (r *Run) spend(s slot, worker int, own *spending, d *draft) {
 	f, random := r.fixture, r.random(s, worker<<28|own.turn)
 	id := f.id(fmt.Sprintf("%s-%d", s.series(), worker), own.turn)
@@ -140,24 +141,24 @@ func (r *Run) spend(s slot, worker int, own *spending, d *draft) {
 		d.transfer(f, id, other, f.spender(), cash, advance*quantityMax)
 	} else {
 		d.transfer(f, id, f.spender(), other, cash, quantity)
-		own.cover -= quantity // even if it is not answered
+		own.cover -= quantity // before the answer, which may be missing
 	}
 	own.turn++
 }
 
-// acknowledged adds a payment in.
+// acknowledged adds the credit of an acknowledged request to the cover.
 func (own *spending) acknowledged(f *fixture, legs []leg) {
 	if i := slices.IndexFunc(legs, func(l leg) bool { return l.account == f.spender() }); legs[i].quantity > 0 {
 		own.cover += legs[i].quantity
 	}
 }
 
-// random returns the random numbers of one request: the same for the same seed, slot and number, at most 2^40 to a
-// slice.
+// random returns the random source of request n of a slice. It depends only on the seed, the slot and n, which is below
+// 2^40.
 func (r *Run) random(s slot, n int) *rand.Rand {
 	return rand.New(rand.NewPCG(r.Seed,
 		uint64(slices.Index(Workloads(), s.workload))<<56|uint64(s.round)<<40|uint64(n)))
 }
 
-// amount returns 1 to most.
+// amount returns a random number from 1 to most.
 func amount(random *rand.Rand, most int64) int64 { return 1 + random.Int64N(most) }
