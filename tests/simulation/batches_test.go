@@ -8,37 +8,37 @@ import (
 )
 
 // postBatch makes one call of a batch, and checks its answers against the model.
-func (h *history) postBatch(ctx context.Context, d dice, b *ask) (final bool) {
-	members := slices.DeleteFunc(slices.Clone(b.members), func(a *ask) bool { return a.leftOut })
+func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bool) {
+	members := slices.DeleteFunc(slices.Clone(b.members), func(op *operation) bool { return op.skipped })
 	if len(members) == 0 {
 		return true
 	}
-	ctx, c := h.model.begin(ctx)
+	ctx, c := h.model.beginCall(ctx)
 	var requests []ledger.PostingRequest
-	var calls []asking
-	for _, a := range members {
-		requests = append(requests, a.request.(ledger.PostingRequest))
-		calls = append(calls, a.beginCall())
-		defer func() { a.asking-- }()
+	var calls []callStart
+	for _, op := range members {
+		requests = append(requests, op.body.(ledger.PostingRequest))
+		calls = append(calls, op.startCall())
+		defer func() { op.inFlight-- }()
 	}
-	results, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) ([]ledger.BatchResult, error) {
+	results, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) ([]ledger.BatchResult, error) {
 		return on.ledger.PostBatch(ctx, requests, b.atomic)
 	})
 	h.observe()
-	e, again := h.refusal(b.name, err, died)
+	e, again := h.classify(b.name, err, died)
 	switch {
 	case again:
 	case e != nil && (!b.atomic || e.Request < 1 || e.Request > len(members)):
-		h.broken("%s: refused as a whole: %+v", b.name, e)
+		h.fail("%s: refused as a whole: %+v", b.name, e)
 		return true
 	case e == nil && len(results) != len(members):
-		h.broken("%s: %d answers to %d requests", b.name, len(results), len(members))
+		h.fail("%s: %d answers to %d requests", b.name, len(results), len(members))
 		return true
 	case b.atomic:
 		h.count("atomic batches")
 	}
 	final = true
-	for i, a := range members {
+	for i, op := range members {
 		answer, failed := ledger.Posted{}, err
 		switch {
 		case again:
@@ -49,32 +49,32 @@ func (h *history) postBatch(ctx context.Context, d dice, b *ask) (final bool) {
 				failed = one
 			}
 			if failed != nil && b.atomic {
-				h.broken("%s: of an atomic batch %s is refused alone: %w", b.name, a.name, failed)
+				h.fail("%s: of an atomic batch %s is refused alone: %w", b.name, op.name, failed)
 			}
 		case i != e.Request-1: // refused for another's sake
-			if calls[i].had {
-				h.broken("%s: refused (%w), and %s was acknowledged", b.name, e, a.name)
+			if calls[i].wasAcknowledged {
+				h.fail("%s: refused (%w), and %s was acknowledged", b.name, e, op.name)
 			}
-			a.declined, a.final = string(e.Code), e.Code == ledger.CodeInsufficientFunds && calls[i].last(a)
+			op.lastRefusal, op.refusedForGood = string(e.Code), e.Code == ledger.CodeInsufficientFunds && calls[i].wasOnly(op)
 			continue
 		}
-		final = h.judge(ctx, d, a, calls[i], c, a.request, answer, failed, died) && final
+		final = h.checkAnswer(ctx, d, op, calls[i], c, op.body, answer, failed, died) && final
 	}
 	return final
 }
 
 // netBefore is what the requests before a member of an atomic batch bring to k, less what they spend, of those that are
 // not there: of what is there the guard knows.
-func (a *ask) netBefore(m *model, k pair) (net int64) {
-	if a.batch == nil || !a.batch.atomic {
+func (op *operation) effectBefore(m *model, k pair) (net int64) {
+	if op.batch == nil || !op.batch.atomic {
 		return 0
 	}
-	for _, member := range a.batch.members {
-		if member == a {
+	for _, member := range op.batch.members {
+		if member == op {
 			break
 		}
-		if _, there := m.headers[member.name]; !there && !member.leftOut {
-			debits, credits := member.gross(k)
+		if _, exists := m.headers[member.name]; !exists && !member.skipped {
+			debits, credits := member.effect(k)
 			net += credits - debits
 		}
 	}

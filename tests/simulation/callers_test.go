@@ -12,10 +12,10 @@ import (
 
 // perform carries out a command in the n-th process. died reports that its outcome will never be known.
 func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err error, died bool) {
-	p := h.commands[n]
+	p := h.commandProcesses[n]
 	if p.dead {
-		p = h.born("command", n)
-		h.commands[n] = p
+		p = h.startProcess("command", n)
+		h.commandProcesses[n] = p
 	}
 	t, err = do(p)
 	return t, err, p.dead
@@ -23,41 +23,41 @@ func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err e
 
 // startCallers starts who asks for what the plan has, and who sweeps.
 func (h *history) startCallers() {
-	h.asks = h.plan.asks(h.knobs)
-	for n, a := range h.asks {
-		h.prepare(n, a)
-		a.leftOut = !slices.Contains(h.plan.Requests, n) || a.batch != nil && a.batch.leftOut
+	h.operations = h.plan.operations(h.knobs)
+	for n, op := range h.operations {
+		h.prepare(n, op)
+		op.skipped = !slices.Contains(h.plan.Requests, n) || op.batch != nil && op.batch.skipped
 	}
-	for n, a := range h.asks {
-		if a.leftOut || a.following || a.batch != nil {
+	for n, op := range h.operations {
+		if op.skipped || op.isNext || op.batch != nil {
 			continue
 		}
-		names := []string{a.name}
-		if h.meets(Twins, h.plan.draw("callers of", uint64(n)).chance(.15)) {
-			names = append(names, a.name+" twin")
+		names := []string{op.name}
+		if h.occurs(Twins, h.plan.draw("callers of", uint64(n)).chance(.15)) {
+			names = append(names, op.name+" twin")
 		}
 		for _, name := range names {
 			h.callers.Go(func() {
-				if h.sleep(a.begin + h.plan.draw("delay of "+name, 0).between(0, time.Second)) {
-					h.call(as(name), a)
+				if h.sleep(op.begin + h.plan.draw("delay of "+name, 0).between(0, time.Second)) {
+					h.call(as(name), op)
 				}
 			})
 		}
 	}
-	if h.plan.Mode == PostsAlone {
-		h.startRegister()
+	if h.plan.Mode == PostsOnly {
+		h.startAccessChanges()
 	} else {
-		h.callers.Go(h.keepSweeping)
+		h.callers.Go(h.sweepPeriodically)
 	}
 }
 
 // keepSweeping sweeps all the time.
-func (h *history) keepSweeping() {
+func (h *history) sweepPeriodically() {
 	for ctx := as("sweeper"); time.Since(h.began) < h.knobs.span+time.Minute; {
 		if !h.sleep(h.draw(ctx, "sweeps").between(0, 20*time.Second)) {
 			return
 		}
-		swept, err := h.born("sweeper", 0).ledger.Sweeper().Sweep(ctx)
+		swept, err := h.startProcess("sweeper", 0).ledger.Sweeper().Sweep(ctx)
 		h.observe()
 		if err == nil {
 			for range swept.Expired {
@@ -69,31 +69,31 @@ func (h *history) keepSweeping() {
 
 // operations make one call each that asks for something of a kind, and check its answer against the model. They report
 // whether the answer is final.
-var operations = map[string]func(*history, context.Context, dice, *ask) (final bool){
-	posts: (*history).post, reverses: (*history).post, captures: (*history).end, releases: (*history).end,
-	changes: (*history).change, batches: (*history).postBatch,
+var callByKind = map[string]func(*history, context.Context, dice, *operation) (final bool){
+	kindPost: (*history).post, kindReverse: (*history).post, kindCapture: (*history).end, kindRelease: (*history).end,
+	kindChange: (*history).change, kindBatch: (*history).postBatch,
 }
 
 // call asks until the answer is final, and then perhaps again.
-func (h *history) call(ctx context.Context, a *ask) {
+func (h *history) call(ctx context.Context, op *operation) {
 	for range 40 {
 		d := h.draw(ctx, "calls")
-		final := operations[a.kind](h, ctx, d, a)
-		if final && d.chance(.8) || !final && h.meets(Abandon, d.chance(.25)) {
+		final := callByKind[op.kind](h, ctx, d, op)
+		if final && d.chance(.8) || !final && h.occurs(Abandon, d.chance(.25)) {
 			break
 		}
 		if !h.sleep(d.between(time.Millisecond, pick(d, 100*time.Millisecond, 5*time.Second, 30*time.Second))) {
 			return
 		}
 	}
-	if a.then != nil && !a.then.leftOut && (a.first != nil || a.ended) {
-		h.call(ctx, a.then)
+	if op.next != nil && !op.next.skipped && (op.acknowledged != nil || op.endAcknowledged) {
+		h.call(ctx, op.next)
 	}
 }
 
 // refusal takes apart what a call was answered that was not carried out. again: its outcome is not known, or it is to
 // be made again. e is nil where there was no answer at all, and of a call that was carried out.
-func (h *history) refusal(name string, err error, died bool) (e *ledger.Error, again bool) {
+func (h *history) classify(name string, err error, died bool) (e *ledger.Error, again bool) {
 	if died {
 		h.count("unanswered")
 		return nil, true
@@ -103,7 +103,7 @@ func (h *history) refusal(name string, err error, died bool) (e *ledger.Error, a
 	}
 	e, ok := errors.AsType[*ledger.Error](err)
 	if !ok {
-		h.broken("%s: answered with %T: %w", name, err, err)
+		h.fail("%s: answered with %T: %w", name, err, err)
 		return nil, true
 	}
 	switch e.Code {
@@ -115,18 +115,18 @@ func (h *history) refusal(name string, err error, died bool) (e *ledger.Error, a
 }
 
 // post makes one call of a post or a reversal.
-func (h *history) post(ctx context.Context, d dice, a *ask) (final bool) {
-	body := a.request
-	if h.meets(OtherBody, a.first != nil && d.chance(.1)) {
-		body = a.other
+func (h *history) post(ctx context.Context, d dice, op *operation) (final bool) {
+	body := op.body
+	if h.occurs(OtherBody, op.acknowledged != nil && d.chance(.1)) {
+		body = op.otherBody
 	}
-	ctx, c := h.model.begin(ctx)
-	p := a.beginCall()
-	defer func() { a.asking-- }()
-	answer, err, died := perform(h, d.IntN(len(h.commands)),
+	ctx, c := h.model.beginCall(ctx)
+	p := op.startCall()
+	defer func() { op.inFlight-- }()
+	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)),
 		func(on *process) (ledger.Posted, error) { return send(ctx, on.ledger, body) })
 	h.observe()
-	return h.judge(ctx, d, a, p, c, body, answer, err, died)
+	return h.checkAnswer(ctx, d, op, p, c, body, answer, err, died)
 }
 
 // send makes a request that is answered with a transaction.
@@ -138,126 +138,126 @@ func send(ctx context.Context, l *ledger.Ledger, request any) (ledger.Posted, er
 }
 
 // asking is one call that asks for a transaction.
-type asking struct {
-	had   bool // it had been acknowledged before
-	calls int  // with this one
-	alone bool
+type callStart struct {
+	wasAcknowledged bool // it had been acknowledged before
+	number          int  // with this one
+	alone           bool
 }
 
 // beginCall notes that a call begins that asks for the transaction.
-func (a *ask) beginCall() asking {
-	a.asking++
-	a.calls++
-	a.final = false
-	return asking{a.first != nil, a.calls, a.asking == 1}
+func (op *operation) startCall() callStart {
+	op.inFlight++
+	op.calls++
+	op.refusedForGood = false
+	return callStart{op.acknowledged != nil, op.calls, op.inFlight == 1}
 }
 
 // last reports whether a call was the only one while it went on.
-func (p asking) last(a *ask) bool { return p.alone && a.calls == p.calls }
+func (p callStart) wasOnly(op *operation) bool { return p.alone && op.calls == p.number }
 
 // judge checks the answer to one call against the model. It reports whether the answer is final.
-func (h *history) judge(ctx context.Context, d dice, a *ask, p asking, c *call, body any, answer ledger.Posted,
+func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p callStart, c *call, body any, answer ledger.Posted,
 	err error, died bool) (final bool) {
-	e, again := h.refusal(a.name, err, died)
+	e, again := h.classify(op.name, err, died)
 	switch {
 	case again && (e == nil || e.Code == ledger.CodeOutcomeUnknown):
-		a.unknown = true
+		op.unknown = true
 		return false
 	case again:
-		a.declined = string(e.Code)
+		op.lastRefusal = string(e.Code)
 		return false
-	case e == nil && a.isOther(body):
-		h.broken("%s: another body was accepted under its id", a.name)
+	case e == nil && op.isOtherBody(body):
+		h.fail("%s: another body was accepted under its id", op.name)
 		return true
 	case e == nil:
-		h.acknowledged(a, answer, p.had)
-		if h.meets(StrongReads, d.chance(.5)) {
+		h.takeAcknowledgement(op, answer, p.wasAcknowledged)
+		if h.occurs(StrongReads, d.chance(.5)) {
 			leg := pick(d, answer.Transaction.Legs...)
-			h.readOne(ctx, h.born("reader of "+a.name, 0), pair{Account: leg.Account, Asset: leg.Asset})
+			h.readOne(ctx, h.startProcess("reader of "+op.name, 0), pair{Account: leg.Account, Asset: leg.Asset})
 		}
 		return true
 	case e.Code == ledger.CodeTransactionIDReused:
-		if !a.isOther(body) {
-			h.broken("%s: its own body is taken for another", a.name)
+		if !op.isOtherBody(body) {
+			h.fail("%s: its own body is taken for another", op.name)
 		}
 		return true
-	case p.had && e.Code != ledger.CodeTransactionNotFound:
-		h.broken("%s: refused although it was acknowledged: %w", a.name, e)
+	case p.wasAcknowledged && e.Code != ledger.CodeTransactionNotFound:
+		h.fail("%s: refused although it was acknowledged: %w", op.name, e)
 		return true
 	}
-	a.declined = string(e.Code)
-	final, never, expected := h.declined(a, e, c)
+	op.lastRefusal = string(e.Code)
+	final, never, expected := h.checkRefusal(op, e, c)
 	if !expected {
-		h.broken("%s: answered with %w", a.name, err)
+		h.fail("%s: answered with %w", op.name, err)
 	}
-	a.final = never && p.last(a)
+	op.refusedForGood = never && p.wasOnly(op)
 	return final
 }
 
 // declined checks a refusal. final: it is not asked for again; never: while nobody else asks, it will never be there.
 // Others than those that a request may meet are not expected.
-func (h *history) declined(a *ask, e *ledger.Error, c *call) (final, never, expected bool) {
+func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, never, expected bool) {
 	switch e.Code {
 	case ledger.CodeInsufficientFunds:
 		h.count("refused")
-		h.model.refused(a, e, c)
+		h.model.checkInsufficientFunds(op, e, c)
 		return true, true, true
 	case ledger.CodeInvalidRequest:
-		return h.untimely(a, e), false, true
+		return h.checkTimeRefusal(op, e), false, true
 	case ledger.CodeAccountFrozen, ledger.CodeAccountClosed:
-		h.model.barred(a, e, c)
+		h.model.checkStateRefusal(op, e, c)
 		return true, e.Code == ledger.CodeAccountFrozen, true
 	}
-	if a.kind != reverses {
+	if op.kind != kindReverse {
 		return true, false, false
 	}
 	switch e.Code {
 	case ledger.CodeTransactionNotFound:
-		h.model.notFound(a, c)
+		h.model.checkNotFound(op, c)
 		return false, false, true
 	case ledger.CodeExceedsReversible:
 		h.count("told that too much is reversed")
-		h.model.exceeds(a, e)
+		h.model.checkExceeds(op, e)
 		return true, true, true
 	case ledger.CodeNothingToReverse:
-		h.model.nothingToReverse(a, c)
+		h.model.checkNothingToReverse(op, c)
 		return false, false, true
 	case ledger.CodeUnbalanced, ledger.CodeInvalidTransaction: // the legs of what is reversed were drawn before
-		return true, false, a.of.kind == reverses
+		return true, false, op.target.kind == kindReverse
 	}
 	return true, false, false
 }
 
 // untimely checks a refusal for a time: of an effective date that is not past yet, or of a hold whose time is over, or
 // too near, by a clock that may be a little off. It reports whether that is final.
-func (h *history) untimely(a *ask, e *ledger.Error) (final bool) {
-	const off = skewMost + time.Second + slowMost
-	switch since, left := time.Since(a.effective), time.Until(h.began.Add(a.expires)); {
-	case !a.effective.IsZero() && since > off:
-		h.broken("%s: refused %v after its effective date: %w", a.name, since, e)
-	case a.effective.IsZero() && (a.expires == 0 || left > off):
-		h.broken("%s: refused %v before it would expire: %w", a.name, left, e)
+func (h *history) checkTimeRefusal(op *operation, e *ledger.Error) (final bool) {
+	const off = maxSkew + time.Second + maxSlow
+	switch since, left := time.Since(op.effective), time.Until(h.began.Add(op.expires)); {
+	case !op.effective.IsZero() && since > off:
+		h.fail("%s: refused %v after its effective date: %w", op.name, since, e)
+	case op.effective.IsZero() && (op.expires == 0 || left > off):
+		h.fail("%s: refused %v before it would expire: %w", op.name, left, e)
 	}
-	return a.effective.IsZero()
+	return op.effective.IsZero()
 }
 
 // acknowledged takes in an answer of success.
-func (h *history) acknowledged(a *ask, answer ledger.Posted, had bool) {
+func (h *history) takeAcknowledgement(op *operation, answer ledger.Posted, had bool) {
 	if answer.Replayed {
 		h.count("replayed")
 	} else {
 		h.count("acknowledged")
 		if had {
-			h.broken("%s: posted a second time", a.name)
+			h.fail("%s: posted a second time", op.name)
 		}
 	}
-	if a.first == nil {
-		a.first = &answer.Transaction
-	} else if !sameTransaction(*a.first, answer.Transaction) {
-		h.broken("%s: acknowledged as %+v, first as %+v", a.name, answer.Transaction, *a.first)
+	if op.acknowledged == nil {
+		op.acknowledged = &answer.Transaction
+	} else if !sameTransaction(*op.acknowledged, answer.Transaction) {
+		h.fail("%s: acknowledged as %+v, first as %+v", op.name, answer.Transaction, *op.acknowledged)
 	}
 	h.model.acknowledge(answer.Transaction)
-	h.model.firstTold(a.name)
+	h.model.stampAck(op.name)
 }
 
 func sameTransaction(a, b events.TransactionPosted) bool {

@@ -38,17 +38,17 @@ func directed(folder, test string) finder { return finder{folder, test, 0} }
 
 // Of a defect's passage: what is put into it, what is left out, and the switch.
 var (
-	putIn     = regexp.MustCompile(`«[^»]*»`)
-	leftOut   = regexp.MustCompile(`‹[^›]*›`)
-	marks     = regexp.MustCompile(`[«»‹›]`)
-	theSwitch = regexp.MustCompile(`\bplanted\b`)
+	inserted   = regexp.MustCompile(`«[^»]*»`)
+	removed    = regexp.MustCompile(`‹[^›]*›`)
+	marks      = regexp.MustCompile(`[«»‹›]`)
+	switchName = regexp.MustCompile(`\bplanted\b`)
 )
 
 // passage is the passage as it is, and with the defect.
 func (d defect) passage() (sound, broken string) {
-	sound = marks.ReplaceAllString(putIn.ReplaceAllString(d.code, ""), "")
-	broken = putIn.ReplaceAllStringFunc(leftOut.ReplaceAllString(d.code, ""), func(code string) string {
-		return theSwitch.ReplaceAllString(code, fmt.Sprintf("planted(%q)", d.name))
+	sound = marks.ReplaceAllString(inserted.ReplaceAllString(d.code, ""), "")
+	broken = inserted.ReplaceAllStringFunc(removed.ReplaceAllString(d.code, ""), func(code string) string {
+		return switchName.ReplaceAllString(code, fmt.Sprintf("planted(%q)", d.name))
 	})
 	return sound, marks.ReplaceAllString(broken, "")
 }
@@ -129,7 +129,7 @@ func plant(t *testing.T) (binaries map[string]string) {
 }
 
 // play runs the test that must find the defect, with the defect of a name switched on.
-func (d defect) play(binary, planted string) ([]byte, error) {
+func (d defect) run(binary, planted string) ([]byte, error) {
 	arguments := []string{"-test.run=^" + d.test + "$", "-test.cpu=1"}
 	if d.within > 0 {
 		arguments = append(arguments, "-shrink=false", fmt.Sprintf("-histories=%d", d.within))
@@ -151,14 +151,14 @@ func TestDefects(t *testing.T) {
 			sound[d.folder+d.test] = true
 			t.Run("none, "+d.test, func(t *testing.T) {
 				t.Parallel()
-				if out, err := d.play(binaries[d.folder], ""); err != nil {
+				if out, err := d.run(binaries[d.folder], ""); err != nil {
 					t.Fatalf("it fails without a defect: %s", out)
 				}
 			})
 		}
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := d.play(binaries[d.folder], d.name)
+			out, err := d.run(binaries[d.folder], d.name)
 			if err == nil {
 				t.Fatalf("%s is not missed: %d histories came out right with\n%s", d.guarantee, d.within, d.code)
 			}

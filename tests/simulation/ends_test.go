@@ -8,51 +8,51 @@ import (
 )
 
 // end makes one call to end a hold.
-func (h *history) end(ctx context.Context, d dice, a *ask) (final bool) {
-	ctx, c := h.model.begin(ctx)
-	answer, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) (ledger.Ended, error) {
-		return sendEnd(ctx, on.ledger, a)
+func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
+	ctx, c := h.model.beginCall(ctx)
+	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Ended, error) {
+		return sendEnd(ctx, on.ledger, op)
 	})
 	h.observe()
-	e, again := h.refusal(a.name, err, died)
+	e, again := h.classify(op.name, err, died)
 	switch {
 	case again:
 		return false
 	case e == nil:
-		h.endAcknowledged(a, answer)
+		h.endAcknowledged(op, answer)
 	case e.Code == ledger.CodeHoldEnded, e.Code == ledger.CodeHoldExpired:
-		h.model.endRefused(a, e)
+		h.model.checkEndRefusal(op, e)
 	case e.Code == ledger.CodeTransactionNotFound:
-		h.model.notFound(a, c)
+		h.model.checkNotFound(op, c)
 		return false
 	default:
-		h.broken("%s: answered with %w", a.name, err)
+		h.fail("%s: answered with %w", op.name, err)
 	}
 	return true
 }
 
-func sendEnd(ctx context.Context, l *ledger.Ledger, a *ask) (ledger.Ended, error) {
-	if a.kind == releases {
-		return l.Release(ctx, ledger.ReleaseRequest{Transaction: a.of.name, Actor: "somebody"})
+func sendEnd(ctx context.Context, l *ledger.Ledger, op *operation) (ledger.Ended, error) {
+	if op.kind == kindRelease {
+		return l.Release(ctx, ledger.ReleaseRequest{Transaction: op.target.name, Actor: "somebody"})
 	}
-	return l.Capture(ctx, ledger.CaptureRequest{Transaction: a.of.name, Part: a.part, Actor: "somebody"})
+	return l.Capture(ctx, ledger.CaptureRequest{Transaction: op.target.name, Part: op.part, Actor: "somebody"})
 }
 
 // endAcknowledged takes in an answer of success to the end of a hold.
-func (h *history) endAcknowledged(a *ask, answer ledger.Ended) {
+func (h *history) endAcknowledged(op *operation, answer ledger.Ended) {
 	wanted := events.OutcomeCaptured
-	if a.kind == releases {
+	if op.kind == kindRelease {
 		wanted = events.OutcomeReleased
 	}
-	if answer.End.Outcome != wanted || answer.Transaction.ID != a.of.name {
-		h.broken("%s: answered with %+v", a.name, answer)
+	if answer.End.Outcome != wanted || answer.Transaction.ID != op.target.name {
+		h.fail("%s: answered with %+v", op.name, answer)
 	}
-	if wanted == events.OutcomeCaptured && !isCaptured(answer, a.part) {
-		h.broken("%s: %+v was to be captured, and it was %+v", a.name, a.part, answer.End.Legs)
+	if wanted == events.OutcomeCaptured && !isCaptured(answer, op.part) {
+		h.fail("%s: %+v was to be captured, and it was %+v", op.name, op.part, answer.End.Legs)
 	}
-	a.ended = true
+	op.endAcknowledged = true
 	h.model.acknowledgeEnd(answer)
-	h.model.firstTold("end of " + a.of.name)
+	h.model.stampAck("end of " + op.target.name)
 }
 
 // isCaptured reports whether what was captured is what was asked for.
@@ -83,23 +83,23 @@ func partOfLeg(part ledger.Part, i int) (quantity events.Amount, ok bool) {
 }
 
 // change makes one call to change an account.
-func (h *history) change(ctx context.Context, d dice, a *ask) (final bool) {
-	ctx, c := h.model.begin(ctx)
-	account, err, died := perform(h, d.IntN(len(h.commands)), func(on *process) (ledger.Account, error) {
-		return on.ledger.ChangeAccount(ctx, a.change)
+func (h *history) change(ctx context.Context, d dice, op *operation) (final bool) {
+	ctx, c := h.model.beginCall(ctx)
+	account, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Account, error) {
+		return on.ledger.ChangeAccount(ctx, op.change)
 	})
 	h.observe()
-	e, again := h.refusal(a.name, err, died)
+	e, again := h.classify(op.name, err, died)
 	switch {
 	case again:
 		return false
 	case e == nil:
 		h.count("changes acknowledged")
-		h.model.acknowledgeChange(a, account)
+		h.model.acknowledgeChange(op, account)
 	case e.Code == ledger.CodeInvalidChange: // a closed account, or one that is not empty
-		h.model.unchanged(a, e, c)
+		h.model.checkInvalidChange(op, e, c)
 	default:
-		h.broken("%s: answered with %w", a.name, err)
+		h.fail("%s: answered with %w", op.name, err)
 	}
 	return true
 }

@@ -22,8 +22,8 @@ var errDead = errors.New("the process died")
 // slowMost is the longest that a request takes without being lost; lateMost, until one is applied whose caller got no
 // answer: longer than any command lives, and than the settle window.
 const (
-	slowMost = 4 * time.Second
-	lateMost = time.Minute
+	maxSlow = 4 * time.Second
+	maxLate = time.Minute
 )
 
 // gate stands between a process and the store: it delays requests, loses them, and lets the process die.
@@ -48,14 +48,14 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 		return middleware.InitializeOutput{}, middleware.Metadata{}, errDead
 	}
 	request := describe(in.Parameters)
-	g.model.sent(ctx, in.Parameters)
-	g.requestsOf(ctx, 1)
+	g.model.noteAttempt(ctx, in.Parameters)
+	g.addRequests(ctx, 1)
 	d := g.draw(ctx, request.operation+" "+request.key.PK+" "+request.key.SK)
 	answered := make(chan reply, 1)
-	g.underway.Add(1)
+	g.inFlight.Add(1)
 	go func() {
-		defer g.underway.Done()
-		answered <- g.carryOut(context.WithoutCancel(ctx), d, request, in, next)
+		defer g.inFlight.Done()
+		answered <- g.execute(context.WithoutCancel(ctx), d, request, in, next)
 	}()
 	select {
 	case r := <-answered:
@@ -69,23 +69,23 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 }
 
 // carryOut lets happen to a request what was drawn for it.
-func (g gate) carryOut(ctx context.Context, d dice, request request, in middleware.InitializeInput,
+func (g gate) execute(ctx context.Context, d dice, request request, in middleware.InitializeInput,
 	next middleware.InitializeHandler) reply {
 	latency := func() time.Duration { return d.between(0, g.knobs.latency) }
 	before, after := latency(), latency()
-	if g.knobs.behind && !g.calm && g.process.projects() {
-		before, after = d.between(0, slowMost/2), d.between(0, slowMost/4)
+	if g.knobs.slowProjectors && !g.faultsOff && g.process.isProjector() {
+		before, after = d.between(0, maxSlow/2), d.between(0, maxSlow/4)
 	}
-	if g.meets(Slow, !g.calm && d.chance(g.knobs.slow)) {
-		before, after = d.between(0, slowMost), d.between(0, slowMost)
+	if g.occurs(Slow, !g.faultsOff && d.chance(g.knobs.slow)) {
+		before, after = d.between(0, maxSlow), d.between(0, maxSlow)
 	}
-	if g.process.favoured() {
+	if g.process.isReliable() {
 		before, after = d.between(0, time.Millisecond), d.between(0, time.Millisecond)
 	}
-	fate := g.fate(d, request)
+	fault := g.drawFault(d, request)
 	apply := func() reply {
 		time.Sleep(before)
-		g.trace(fate, request)
+		g.trace(fault, request)
 		r := reply{}
 		if request.writes {
 			g.committing.Add(1)
@@ -104,10 +104,10 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 		return r
 	}
 	g.count("requests")
-	if fate != "" {
+	if fault != "" {
 		g.count("faults")
 	}
-	switch fate {
+	switch fault {
 	case NotSent:
 		time.Sleep(before)
 		return reply{err: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}}
@@ -118,15 +118,15 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 		apply()
 		return reply{err: errors.New("connection reset by peer")}
 	case Late:
-		g.underway.Add(1)
-		delay := d.between(0, lateMost)
+		g.inFlight.Add(1)
+		delay := d.between(0, maxLate)
 		go func() {
-			defer g.underway.Done()
+			defer g.inFlight.Done()
 			before += delay
 			apply()
 		}()
 		time.Sleep(before)
-		if g.plan.has(CrashAfter) && d.chance(g.knobs.dies) {
+		if g.plan.has(CrashAfter) && d.chance(g.knobs.dieAfterLate) {
 			g.die(g.process)
 		}
 		return reply{err: errors.New("connection reset by peer")}
@@ -137,10 +137,10 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 		return reply{err: &types.TransactionInProgressException{}}
 	case Throttled:
 		time.Sleep(before)
-		return reply{err: g.declined(d, request, &types.ProvisionedThroughputExceededException{}, ddb.ReasonThrottled)}
+		return reply{err: g.storeRefusal(d, request, &types.ProvisionedThroughputExceededException{}, ddb.ReasonThrottled)}
 	case Conflict:
 		time.Sleep(before)
-		return reply{err: g.declined(d, request, &types.TransactionConflictException{}, ddb.ReasonConflict)}
+		return reply{err: g.storeRefusal(d, request, &types.TransactionConflictException{}, ddb.ReasonConflict)}
 	case Unprocessed:
 		return g.unprocessed(d, in, apply)
 	case CrashBefore:
@@ -156,7 +156,7 @@ func (g gate) carryOut(ctx context.Context, d dice, request request, in middlewa
 }
 
 // fate draws what goes wrong with a request; "" is nothing.
-func (g gate) fate(d dice, r request) Hazard {
+func (g gate) drawFault(d dice, r request) Hazard {
 	crash, fault, late := d.chance(g.knobs.crash), d.chance(g.knobs.fault), d.chance(g.knobs.late)
 	var drawn Hazard
 	switch {
@@ -178,14 +178,14 @@ func (g gate) fate(d dice, r request) Hazard {
 	default:
 		drawn = pick(d, NotSent, Throttled)
 	}
-	if g.calm || drawn == "" || !g.meets(drawn, true) {
+	if g.faultsOff || drawn == "" || !g.occurs(drawn, true) {
 		return ""
 	}
 	return drawn
 }
 
 // declined is how the store declines a request: a transaction by the reasons of its actions.
-func (g gate) declined(d dice, r request, alone error, reason string) error {
+func (g gate) storeRefusal(d dice, r request, alone error, reason string) error {
 	if r.operation != "TransactWriteItems" && r.operation != "TransactGetItems" {
 		return alone
 	}

@@ -15,7 +15,7 @@ import (
 
 // quietAfter is how long after the last answer something of a command may still be applied: longer than lateMost, and
 // slowMost twice.
-const quietAfter = lateMost + 15*time.Second
+const drainTime = maxLate + 15*time.Second
 
 // Stats are what a history met.
 type Stats struct {
@@ -51,30 +51,30 @@ type history struct {
 	store *memdb.Store
 	model *model
 
-	commands []*process // that take commands; a dead one is replaced when it is needed
-	births   map[string]int
+	commandProcesses []*process // that take commands; a dead one is replaced when it is needed
+	launches         map[string]int
 
-	callers, underway, deliveries sync.WaitGroup
-	over                          chan struct{} // closed when nothing more is written to the stream by callers
-	calm                          bool          // nothing goes wrong by itself any more
+	callers, inFlight, deliveries sync.WaitGroup
+	writesDone                    chan struct{} // closed when nothing more is written to the stream by callers
+	faultsOff                     bool          // nothing goes wrong by itself any more
 	damaged                       bool          // somebody threw a projection away
 	auditing                      bool          // by goroutines whose order is open: nothing is drawn for them
-	lines                         []*shard
+	shards                        []*shard
 	projectors                    [3]*process
-	ofLists                       int // changes that the stream has no record of: nobody wants those of lists
-	all                           []*process
-	asks                          []*ask
-	forgotten                     int          // records that the stream lost
+	unstreamed                    int // changes that the stream has no record of: nobody wants those of lists
+	processes                     []*process
+	operations                    []*operation
+	lostRecords                   int          // records that the stream lost
 	committing                    atomic.Int32 // writes that are becoming visible
 
 	mu        sync.Mutex
 	malformed map[string]bool   // records by number that nothing can project, and that were logged
-	drawn     map[string]uint64 // how often each name was drawn for
-	made      map[string]int    // requests by actor
+	draws     map[string]uint64 // how often each name was drawn for
+	requests  map[string]int    // requests by actor
 	err       error             // the first rule that was broken
 	failed    chan struct{}     // closed with it
 	stats     Stats
-	seen      int // changes of the store looked at
+	observed  int // changes of the store looked at
 }
 
 // actor is the name of whom a request is made for.
@@ -87,23 +87,23 @@ func (h *history) draw(ctx context.Context, what string) dice {
 	name, _ := ctx.Value(actor{}).(string)
 	name += " " + what
 	h.mu.Lock()
-	n := h.drawn[name]
-	h.drawn[name]++
+	n := h.draws[name]
+	h.draws[name]++
 	h.mu.Unlock()
 	return h.plan.draw(name, n)
 }
 
 // requestsOf adds to the number of requests that were made for the actor of ctx, and returns it.
-func (h *history) requestsOf(ctx context.Context, more int) int {
+func (h *history) addRequests(ctx context.Context, more int) int {
 	name, _ := ctx.Value(actor{}).(string)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.made[name] += more
-	return h.made[name]
+	h.requests[name] += more
+	return h.requests[name]
 }
 
 // broken says which rule was broken; the first counts.
-func (h *history) broken(format string, a ...any) {
+func (h *history) fail(format string, a ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err == nil {
@@ -113,11 +113,11 @@ func (h *history) broken(format string, a ...any) {
 }
 
 // trace adds to the hash by which two runs are compared.
-func (h *history) trace(fate Hazard, r request) {
+func (h *history) trace(fault Hazard, r request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	hash := fnv.New64a()
-	fmt.Fprint(hash, h.stats.Trace, time.Since(h.began), fate, r)
+	fmt.Fprint(hash, h.stats.Trace, time.Since(h.began), fault, r)
 	h.stats.Trace = hash.Sum64()
 }
 
@@ -127,11 +127,11 @@ func run(p Plan) (Stats, error) {
 	time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
 	h := &history{
 		plan: p, knobs: p.knobs(), began: time.Now(),
-		births: map[string]int{}, over: make(chan struct{}), drawn: map[string]uint64{}, malformed: map[string]bool{},
-		made: map[string]int{}, failed: make(chan struct{}), stats: Stats{Met: map[string]int{}},
+		launches: map[string]int{}, writesDone: make(chan struct{}), draws: map[string]uint64{}, malformed: map[string]bool{},
+		requests: map[string]int{}, failed: make(chan struct{}), stats: Stats{Met: map[string]int{}},
 	}
 	h.model = newModel(h)
-	if err := h.open(); err != nil {
+	if err := h.setUp(); err != nil {
 		return h.stats, err
 	}
 	h.startStream()
@@ -141,17 +141,17 @@ func run(p Plan) (Stats, error) {
 
 	h.wait(&h.callers)
 	synctest.Wait() // what goes on at this instant isn't calm yet, in whichever order it is run
-	h.calm = true
-	h.sleep(quietAfter)
-	h.sweepUp()
-	close(h.over)
+	h.faultsOff = true
+	h.sleep(drainTime)
+	h.sweepAll()
+	close(h.writesDone)
 	h.wait(&h.deliveries)
-	h.wait(&h.underway)
+	h.wait(&h.inFlight)
 	if h.err == nil {
-		h.finish()
-		h.spendAll()
+		h.checkEnd()
+		h.checkAvailable()
 	}
-	h.settle()
+	h.drain()
 	h.stats.Lasted = time.Since(h.began)
 	return h.stats, h.err
 }
@@ -180,15 +180,15 @@ func (h *history) sleep(d time.Duration) bool {
 }
 
 // settle lets everything that was started come to its end: a bubble may not be left before.
-func (h *history) settle() {
-	h.calm = true
-	h.broken("%w", errEnded)
-	for _, p := range h.all {
+func (h *history) drain() {
+	h.faultsOff = true
+	h.fail("%w", errEnded)
+	for _, p := range h.processes {
 		p.dead = true
 	}
 	h.callers.Wait()
 	h.deliveries.Wait()
-	h.underway.Wait()
+	h.inFlight.Wait()
 	if errors.Is(h.err, errEnded) {
 		h.err = nil
 	}

@@ -15,22 +15,22 @@ import (
 )
 
 // lives is what the model knows of holds, reversals and accounts that change.
-type lives struct {
-	stamp      int                       // counts calls that begin and changes that are acknowledged
-	attempts   map[events.KSUID]*attempt // by the KSUID of their legs
-	decided    map[events.KSUID]bool     // headers, by their first leg, that are counted
-	outcomes   map[string]events.HoldEnded
-	reversals  map[string][]events.TransactionReversed
-	versions   map[string][]version // of accounts with a limit, by number
-	gross      map[pair]int64       // what headers spend or hold
-	funds      map[pair]int64       // credits, and what was given back
-	funded     map[events.KSUID]bool
-	quantities map[pair]int64
-	pending    map[pair]int64             // of debits
-	told       map[string]bool            // holds of which it was said that they expired
-	times      map[string]int             // when a transaction was first acknowledged, by stamp
-	guards     map[pair]int64             // the versions that guards were told
-	changing   map[string]map[int64]*call // who sent changes, by account and number
+type lifecycle struct {
+	stamp           int                       // counts calls that begin and changes that are acknowledged
+	attempts        map[events.KSUID]*attempt // by the KSUID of their legs
+	decided         map[events.KSUID]bool     // headers, by their first leg, that are counted
+	outcomes        map[string]events.HoldEnded
+	reversals       map[string][]events.TransactionReversed
+	versions        map[string][]version // of accounts with a limit, by number
+	spentOrHeld     map[pair]int64       // what headers spend or hold
+	funds           map[pair]int64       // credits, and what was given back
+	funded          map[events.KSUID]bool
+	quantities      map[pair]int64
+	pending         map[pair]int64             // of debits
+	reportedExpired map[string]bool            // holds of which it was said that they expired
+	ackStamps       map[string]int             // when a transaction was first acknowledged, by stamp
+	guardVersions   map[pair]int64             // the versions that guards were told
+	changeCalls     map[string]map[int64]*call // who sent changes, by account and number
 }
 
 // attempt is one write of a command, with its headers.
@@ -50,48 +50,48 @@ type version struct {
 // call is one call of a command.
 type call struct {
 	began int           // stamp
-	acked map[pair]legs // what had been acknowledged
+	acked map[pair]sums // what had been acknowledged
 }
 
 type callKey struct{}
 
-func newLives() lives {
-	return lives{
+func newLifecycle() lifecycle {
+	return lifecycle{
 		attempts: map[events.KSUID]*attempt{}, decided: map[events.KSUID]bool{},
-		guards: map[pair]int64{}, changing: map[string]map[int64]*call{}, outcomes: map[string]events.HoldEnded{},
+		guardVersions: map[pair]int64{}, changeCalls: map[string]map[int64]*call{}, outcomes: map[string]events.HoldEnded{},
 		reversals: map[string][]events.TransactionReversed{}, versions: map[string][]version{},
-		gross: map[pair]int64{}, funds: map[pair]int64{}, funded: map[events.KSUID]bool{},
-		quantities: map[pair]int64{}, pending: map[pair]int64{}, told: map[string]bool{}, times: map[string]int{},
+		spentOrHeld: map[pair]int64{}, funds: map[pair]int64{}, funded: map[events.KSUID]bool{},
+		quantities: map[pair]int64{}, pending: map[pair]int64{}, reportedExpired: map[string]bool{}, ackStamps: map[string]int{},
 	}
 }
 
 // opened notes what accounts with a limit are when they are opened.
-func (m *model) opened() {
+func (m *model) noteOpened() {
 	m.versions[jane] = []version{{number: 1, state: events.StateOpen}}
 	m.versions[joe] = []version{{number: 1, state: events.StateOpen, limits: map[string]int64{usd: m.knobs.overdraft}}}
 }
 
 // firstTold notes when something was first acknowledged.
-func (m *model) firstTold(what string) {
+func (m *model) stampAck(what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, before := m.times[what]; !before {
+	if _, before := m.ackStamps[what]; !before {
 		m.stamp++
-		m.times[what] = m.stamp
+		m.ackStamps[what] = m.stamp
 	}
 }
 
 // begin notes that a call begins. What it sends is made with the context that begin returns.
-func (m *model) begin(ctx context.Context) (context.Context, *call) {
+func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stamp++
-	c := &call{m.stamp, maps.Clone(m.acked)}
+	c := &call{m.stamp, maps.Clone(m.ackedSums)}
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
 // sent notes whose an attempt is that is sent.
-func (m *model) sent(ctx context.Context, parameters any) {
+func (m *model) noteAttempt(ctx context.Context, parameters any) {
 	in, writes := parameters.(*dynamodb.TransactWriteItemsInput)
 	if !writes {
 		return
@@ -114,29 +114,29 @@ func (m *model) sent(ctx context.Context, parameters any) {
 			}
 		}
 		if account, number, change := table.ParseChange(key); change {
-			if m.changing[account] == nil {
-				m.changing[account] = map[int64]*call{}
+			if m.changeCalls[account] == nil {
+				m.changeCalls[account] = map[int64]*call{}
 			}
-			m.changing[account][number] = c
+			m.changeCalls[account][number] = c
 		}
 	}
 }
 
 // legsOf is what a posting adds to the sums that grow.
-func legsOf(p events.PostingRecorded) legs {
+func sumsOf(p events.PostingRecorded) sums {
 	switch {
 	case p.Phase == "":
-		return sumOf(p.Quantity)
+		return sumsOfQuantity(p.Quantity)
 	case p.Phase == events.PhasePlaced:
-		return legs{debits: sumOf(p.Pending).debits}
+		return sums{debits: sumsOfQuantity(p.Pending).debits}
 	case p.Pending.Sign() > 0: // ends a debit
-		return legs{returned: uint64(int64Of(p.Pending) + int64Of(p.Quantity))}
+		return sums{returned: uint64(int64Of(p.Pending) + int64Of(p.Quantity))}
 	}
-	return legs{credits: uint64(int64Of(p.Quantity))}
+	return sums{credits: uint64(int64Of(p.Quantity))}
 }
 
 // posted takes in a header. With the first of a batch all of them are decided, in their order.
-func (m *model) posted(t events.TransactionPosted) {
+func (m *model) takeHeader(t events.TransactionPosted) {
 	a := m.attempts[t.Legs[0].ID]
 	if a == nil {
 		a = &attempt{headers: []events.TransactionPosted{t}}
@@ -144,12 +144,12 @@ func (m *model) posted(t events.TransactionPosted) {
 	for _, header := range a.headers {
 		if !m.decided[header.Legs[0].ID] {
 			m.decided[header.Legs[0].ID] = true
-			m.decide(header, a.call)
+			m.takeTransaction(header, a.call)
 		}
 	}
 }
 
-func (m *model) decide(t events.TransactionPosted, c *call) {
+func (m *model) takeTransaction(t events.TransactionPosted, c *call) {
 	debits := map[pair]int64{}
 	for _, leg := range t.Legs {
 		k, quantity := pair{Account: leg.Account, Asset: leg.Asset}, int64Of(leg.Quantity)
@@ -160,7 +160,7 @@ func (m *model) decide(t events.TransactionPosted, c *call) {
 		}
 	}
 	for k, quantity := range debits {
-		m.gross[k] += quantity
+		m.spentOrHeld[k] += quantity
 	}
 	switch {
 	case t.IsHold():
@@ -168,7 +168,7 @@ func (m *model) decide(t events.TransactionPosted, c *call) {
 	case t.Reverses != "":
 		m.count("reversals")
 	}
-	m.debited(t, c, debits)
+	m.checkDebit(t, c, debits)
 }
 
 // fund counts what a leg brings to a pair, once: of a transaction that is becoming visible the model may see the
@@ -182,7 +182,7 @@ func (m *model) fund(k pair, id events.KSUID, quantity int64) {
 
 // debited checks that a debit is covered by a limit that was in force since the call began that sent it, in an account
 // that was open then. What it relied on is visible; of what was spent before it some may not be yet.
-func (m *model) debited(t events.TransactionPosted, c *call, debits map[pair]int64) {
+func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]int64) {
 	for _, account := range []string{jane, joe} {
 		if !slices.ContainsFunc(t.Legs, func(leg events.Leg) bool {
 			return leg.Account == account && leg.Quantity.Sign() < 0
@@ -191,7 +191,7 @@ func (m *model) debited(t events.TransactionPosted, c *call, debits map[pair]int
 		}
 		covered := func(v version) bool {
 			for k := range debits {
-				if k.Account == account && m.gross[k] > m.funds[k]+v.limits[k.Asset] {
+				if k.Account == account && m.spentOrHeld[k] > m.funds[k]+v.limits[k.Asset] {
 					return false
 				}
 			}
@@ -203,9 +203,9 @@ func (m *model) debited(t events.TransactionPosted, c *call, debits map[pair]int
 		since := m.inForce(account, c)
 		switch {
 		case !slices.ContainsFunc(since, open):
-			m.broken("%s debits %s, and began after it was acknowledged that it may not", t.ID, account)
+			m.fail("%s debits %s, and began after it was acknowledged that it may not", t.ID, account)
 		case !slices.ContainsFunc(since, func(v version) bool { return open(v) && covered(v) }):
-			m.broken("%s takes %s below every limit in force: %v spent, %v there", t.ID, account, m.gross, m.funds)
+			m.fail("%s takes %s below every limit in force: %v spent, %v there", t.ID, account, m.spentOrHeld, m.funds)
 		}
 	}
 }
@@ -223,9 +223,9 @@ func (m *model) inForce(account string, c *call) []version {
 }
 
 // recorded takes in a posting.
-func (m *model) recorded(k pair, p events.PostingRecorded) {
+func (m *model) takePosting(k pair, p events.PostingRecorded) {
 	m.quantities[k] += int64Of(p.Quantity)
-	of := legsOf(p)
+	of := sumsOf(p)
 	m.fund(k, p.ID, int64(of.credits+of.returned))
 	if debit := p.Pending.Sign() < 0; debit != p.Phase.Ends() {
 		m.pending[k] -= int64Of(p.Pending)
@@ -233,29 +233,29 @@ func (m *model) recorded(k pair, p events.PostingRecorded) {
 }
 
 // ended takes in how a hold ended.
-func (m *model) ended(e events.HoldEnded) {
-	hold, there := m.headers[e.Transaction]
-	if _, twice := m.outcomes[e.Transaction]; twice || !there || len(hold.Legs) != len(e.Legs) {
-		m.broken("%s ends for the second time, or ends what is not there: %+v", e.Transaction, e)
+func (m *model) takeEnd(e events.HoldEnded) {
+	hold, exists := m.headers[e.Transaction]
+	if _, twice := m.outcomes[e.Transaction]; twice || !exists || len(hold.Legs) != len(e.Legs) {
+		m.fail("%s ends for the second time, or ends what is not there: %+v", e.Transaction, e)
 		return
 	}
 	m.outcomes[e.Transaction] = e
 	switch e.Outcome {
 	case events.OutcomeCaptured:
 		m.count("holds captured")
-		if m.told[e.Transaction] {
-			m.broken("%s is captured, and it was said that it expired", e.Transaction)
+		if m.reportedExpired[e.Transaction] {
+			m.fail("%s is captured, and it was said that it expired", e.Transaction)
 		}
 	case events.OutcomeReleased:
 		m.count("holds released")
 	case events.OutcomeExpired:
 		m.count("holds expired")
 		if early := time.Until(hold.ExpiresAt); early > 0 {
-			m.broken("%s expired %v before its time", e.Transaction, early)
+			m.fail("%s expired %v before its time", e.Transaction, early)
 		}
 	}
 	for _, p := range e.Postings(hold) {
-		of := legsOf(p)
+		of := sumsOf(p)
 		m.fund(pair{Account: p.Account, Asset: p.Asset}, p.ID, int64(of.credits+of.returned))
 	}
 }
@@ -273,7 +273,7 @@ func (m *model) legsPosted(id string) []events.Leg {
 }
 
 // left is what is left to reverse of each leg.
-func (m *model) left(id string) []int64 {
+func (m *model) leftToReverse(id string) []int64 {
 	legs := m.legsPosted(id)
 	left := make([]int64, len(legs))
 	for i, leg := range legs {
@@ -291,77 +291,77 @@ func (m *model) acknowledgeEnd(answer ledger.Ended) {
 	defer m.mu.Unlock()
 	stored := m.outcomes[answer.Transaction.ID]
 	if stored.Outcome != answer.End.Outcome || !slices.Equal(stored.Legs, answer.End.Legs) {
-		m.broken("%s was acknowledged as %+v, and is %+v", answer.Transaction.ID, answer.End, stored)
+		m.fail("%s was acknowledged as %+v, and is %+v", answer.Transaction.ID, answer.End, stored)
 	}
 	m.acknowledgePostings(answer.End.Postings(answer.Transaction))
 }
 
 // endRefused checks a refusal to end a hold: there is another end.
-func (m *model) endRefused(a *ask, e *ledger.Error) {
+func (m *model) checkEndRefusal(op *operation, e *ledger.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stored, there := m.outcomes[a.of.name]
+	stored, exists := m.outcomes[op.target.name]
 	switch {
-	case !there:
-		m.broken("%s: it was said that %s ended (%w), and no end is there", a.name, a.of.name, e)
-	case e.Code == ledger.CodeHoldExpired && (stored.Outcome != events.OutcomeExpired || a.kind != captures),
+	case !exists:
+		m.fail("%s: it was said that %s ended (%w), and no end is there", op.name, op.target.name, e)
+	case e.Code == ledger.CodeHoldExpired && (stored.Outcome != events.OutcomeExpired || op.kind != kindCapture),
 		e.Code == ledger.CodeHoldEnded && e.HoldStatus != ledger.Status(stored.Outcome):
-		m.broken("%s: answered with %w, and the end is %+v", a.name, e, stored)
-	case a.ended:
-		m.broken("%s: refused although it was acknowledged: %w", a.name, e)
+		m.fail("%s: answered with %w, and the end is %+v", op.name, e, stored)
+	case op.endAcknowledged:
+		m.fail("%s: refused although it was acknowledged: %w", op.name, e)
 	}
 	if e.Code == ledger.CodeHoldExpired {
-		m.told[a.of.name] = true
+		m.reportedExpired[op.target.name] = true
 		m.count("told that a hold expired")
 		return
 	}
 	m.count("told that a hold ended")
-	ended := ledger.Ended{Transaction: m.headers[a.of.name], End: stored}
-	if a.kind == releases && stored.Outcome == events.OutcomeReleased ||
-		a.kind == captures && stored.Outcome == events.OutcomeCaptured && isCaptured(ended, a.part) {
-		m.broken("%s: refused (%w), and it is this end that is there", a.name, e)
+	ended := ledger.Ended{Transaction: m.headers[op.target.name], End: stored}
+	if op.kind == kindRelease && stored.Outcome == events.OutcomeReleased ||
+		op.kind == kindCapture && stored.Outcome == events.OutcomeCaptured && isCaptured(ended, op.part) {
+		m.fail("%s: refused (%w), and it is this end that is there", op.name, e)
 	}
 }
 
 // notFound checks that what is ended or reversed had not been acknowledged when a call began.
-func (m *model) notFound(a *ask, c *call) {
+func (m *model) checkNotFound(op *operation, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at, acked := m.times[a.of.name]; acked && at <= c.began {
-		m.broken("%s: %s was acknowledged, and is not found", a.name, a.of.name)
+	if at, acked := m.ackStamps[op.target.name]; acked && at <= c.began {
+		m.fail("%s: %s was acknowledged, and is not found", op.name, op.target.name)
 	}
 }
 
 // exceeds checks a refusal to reverse more than is left: what is left only falls.
-func (m *model) exceeds(a *ask, e *ledger.Error) {
+func (m *model) checkExceeds(op *operation, e *ledger.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := m.left(a.of.name)
+	all := m.leftToReverse(op.target.name)
 	none, tooMuch := len(all) > 0, false
 	for i, left := range all {
-		wanted, _ := partOfLeg(a.part, i)
+		wanted, _ := partOfLeg(op.part, i)
 		none = none && left == 0
 		tooMuch = tooMuch || int64Of(wanted.Abs()) > max(left, -left)
 	}
 	if !none && !tooMuch {
-		m.broken("%s: refused (%w), and of each leg %v is left", a.name, e, all)
+		m.fail("%s: refused (%w), and of each leg %v is left", op.name, e, all)
 	}
 }
 
 // nothingToReverse checks that a hold had not been captured as far as anybody was told.
-func (m *model) nothingToReverse(a *ask, c *call) {
+func (m *model) checkNothingToReverse(op *operation, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t, there := m.headers[a.of.name]; there && !t.IsHold() {
-		m.broken("%s: %s is no hold, and there is nothing to reverse", a.name, a.of.name)
+	if t, exists := m.headers[op.target.name]; exists && !t.IsHold() {
+		m.fail("%s: %s is no hold, and there is nothing to reverse", op.name, op.target.name)
 	}
-	if at, acked := m.times["end of "+a.of.name]; acked && at <= c.began && m.legsPosted(a.of.name) != nil {
-		m.broken("%s: %s was captured, and there is nothing to reverse", a.name, a.of.name)
+	if at, acked := m.ackStamps["end of "+op.target.name]; acked && at <= c.began && m.legsPosted(op.target.name) != nil {
+		m.fail("%s: %s was captured, and there is nothing to reverse", op.name, op.target.name)
 	}
 }
 
 // openUntil returns the holds that are open and expire before a time, and when the last of them does.
-func (m *model) openUntil(most time.Time) (last time.Time, open []string) {
+func (m *model) openHolds(most time.Time) (last time.Time, open []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(m.headers)) {

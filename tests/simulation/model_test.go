@@ -21,36 +21,36 @@ type pair = events.Pair
 //
 // In histories of posts alone each transaction moves a power of two. There the sums are sets: they show which
 // transactions are in them, and a sum that counts one twice shows another set.
-type legs struct{ credits, debits, returned uint64 }
+type sums struct{ credits, debits, returned uint64 }
 
 // areSets reports whether sums show which transactions are in them.
-func (m *model) areSets() bool { return m.plan.Mode == "" }
+func (m *model) sumsAreSets() bool { return m.plan.Mode == "" }
 
 // plus returns what is in a or in b.
-func (m *model) plus(a, b legs) legs {
-	if m.areSets() {
-		return legs{a.credits | b.credits, a.debits | b.debits, 0}
+func (m *model) plus(a, b sums) sums {
+	if m.sumsAreSets() {
+		return sums{a.credits | b.credits, a.debits | b.debits, 0}
 	}
-	return legs{a.credits + b.credits, a.debits + b.debits, a.returned + b.returned}
+	return sums{a.credits + b.credits, a.debits + b.debits, a.returned + b.returned}
 }
 
 // without returns what is in a and not in b.
-func (m *model) without(a, b legs) legs {
-	if m.areSets() {
-		return legs{a.credits &^ b.credits, a.debits &^ b.debits, 0}
+func (m *model) minus(a, b sums) sums {
+	if m.sumsAreSets() {
+		return sums{a.credits &^ b.credits, a.debits &^ b.debits, 0}
 	}
-	return legs{a.credits - min(a.credits, b.credits), a.debits - min(a.debits, b.debits),
+	return sums{a.credits - min(a.credits, b.credits), a.debits - min(a.debits, b.debits),
 		a.returned - min(a.returned, b.returned)}
 }
 
-func (a legs) count() int { return bits.OnesCount64(a.credits) + bits.OnesCount64(a.debits) }
+func (a sums) count() int { return bits.OnesCount64(a.credits) + bits.OnesCount64(a.debits) }
 
-func sumOf(quantity events.Amount) legs {
+func sumsOfQuantity(quantity events.Amount) sums {
 	n := int64Of(quantity)
 	if n < 0 {
-		return legs{debits: uint64(-n)}
+		return sums{debits: uint64(-n)}
 	}
-	return legs{credits: uint64(n)}
+	return sums{credits: uint64(n)}
 }
 
 // model is the ledger in plain Go: what is in the table, and what everything in it must be.
@@ -58,31 +58,31 @@ type model struct {
 	*history
 	mu sync.Mutex
 
-	headers     map[string]events.TransactionPosted
-	postings    map[pair]map[events.KSUID]events.PostingRecorded
-	there       map[pair]legs // of postings
-	acked       map[pair]legs
-	ackedIDs    map[pair]map[events.KSUID]legs
-	balances    map[pair]balance
-	segments    map[pair]map[events.KSUID]segment
-	summaries   map[string]summary
-	memberships map[string]int64
-	roles       []string // mary's, after so many grants
-	groups      []string // of jane's account, after so many changes
-	spent       map[pair]int64
-	unseen      map[pair]map[events.KSUID]events.PostingRecorded // backdated, acknowledged, and not shown yet
-	lives
+	headers         map[string]events.TransactionPosted
+	postings        map[pair]map[events.KSUID]events.PostingRecorded
+	stored          map[pair]sums // of postings
+	ackedSums       map[pair]sums
+	ackedPostings   map[pair]map[events.KSUID]sums
+	balances        map[pair]balance
+	segments        map[pair]map[events.KSUID]segment
+	summaries       map[string]summary
+	memberships     map[string]int64
+	roles           []string // mary's, after so many grants
+	groups          []string // of jane's account, after so many changes
+	spent           map[pair]int64
+	hiddenBackdated map[pair]map[events.KSUID]events.PostingRecorded // backdated, acknowledged, and not shown yet
+	lifecycle
 }
 
 func newModel(h *history) *model {
 	return &model{
 		history: h,
 		headers: map[string]events.TransactionPosted{}, postings: map[pair]map[events.KSUID]events.PostingRecorded{},
-		there: map[pair]legs{}, acked: map[pair]legs{}, ackedIDs: map[pair]map[events.KSUID]legs{},
+		stored: map[pair]sums{}, ackedSums: map[pair]sums{}, ackedPostings: map[pair]map[events.KSUID]sums{},
 		balances: map[pair]balance{}, segments: map[pair]map[events.KSUID]segment{},
 		roles: []string{""}, groups: []string{""},
 		summaries: map[string]summary{}, memberships: map[string]int64{}, spent: map[pair]int64{},
-		unseen: map[pair]map[events.KSUID]events.PostingRecorded{}, lives: newLives(),
+		hiddenBackdated: map[pair]map[events.KSUID]events.PostingRecorded{}, lifecycle: newLifecycle(),
 	}
 }
 
@@ -90,23 +90,23 @@ func newModel(h *history) *model {
 func (h *history) observe() {
 	h.model.mu.Lock()
 	defer h.model.mu.Unlock()
-	for _, c := range h.store.Since(h.seen) {
-		h.seen++
+	for _, c := range h.store.Since(h.observed) {
+		h.observed++
 		h.model.take(c.Key, c.Before, c.After)
 		if kind := text(c.After, table.AttrType); kind == table.KindListed || kind == table.KindJournal {
-			h.ofLists++
+			h.unstreamed++
 			continue
 		}
 		h.mu.Lock()
-		h.append(c.Key, h.seen-h.ofLists, c.After)
+		h.appendRecord(c.Key, h.observed-h.unstreamed, c.After)
 		h.mu.Unlock()
 	}
 	if h.committing.Load() > 0 {
 		return
 	}
-	h.model.seen()
+	h.model.noteShown()
 	if !h.damaged {
-		h.model.sound()
+		h.model.checkProjections()
 	}
 }
 
@@ -116,7 +116,7 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 		return // from now on projections are the audit's
 	}
 	if after == nil {
-		m.broken("%v was deleted", key)
+		m.fail("%v was deleted", key)
 		return
 	}
 	switch text(after, table.AttrType) {
@@ -124,12 +124,12 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 		account, asset, _ := table.ParseSpend(key)
 		k := pair{Account: account, Asset: asset}
 		m.spent[k] = number(after, table.AttrSpent)
-		m.guard(k, number(after, table.AttrChange))
+		m.takeGuard(k, number(after, table.AttrChange))
 	case table.KindCurrent:
 		if e, err := ddb.DecodeCurrent(after); err != nil {
-			m.broken("what an account is now cannot be read: %w", err)
+			m.fail("what an account is now cannot be read: %w", err)
 		} else {
-			m.changedTo(e)
+			m.takeChange(e)
 		}
 	case table.KindBalance, table.KindBalanceWithHolds:
 		m.takeBalance(key, after)
@@ -148,13 +148,13 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 	case table.KindMembership, table.KindGrouped:
 		newest := number(after, table.AttrNumber)
 		if newest < m.memberships[key.SK] {
-			m.broken("%s went back from number %d to %d", key.SK, m.memberships[key.SK], newest)
+			m.fail("%s went back from number %d to %d", key.SK, m.memberships[key.SK], newest)
 		}
 		m.memberships[key.SK] = newest
 	case table.KindHold, table.KindOpenHold, table.KindListed, table.KindJournal: // the audit judges them
 	default:
 		if before != nil {
-			m.broken("the event %v was changed", key)
+			m.fail("the event %v was changed", key)
 		}
 		m.takeEvent(key, after)
 	}
@@ -163,25 +163,25 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 func (m *model) takeEvent(key table.Key, item ddb.Item) {
 	e, err := ddb.DecodeEvent(item)
 	if err != nil {
-		m.broken("an event that cannot be read: %w", err)
+		m.fail("an event that cannot be read: %w", err)
 		return
 	}
 	switch e := e.(type) {
 	case events.TransactionPosted:
 		m.headers[e.ID] = e
-		m.posted(e)
+		m.takeHeader(e)
 	case events.PostingRecorded:
 		k := pair{Account: e.Account, Asset: e.Asset}
 		if m.postings[k] == nil {
 			m.postings[k] = map[events.KSUID]events.PostingRecorded{}
 		}
 		m.postings[k][e.ID] = e
-		m.there[k] = m.plus(m.there[k], legsOf(e))
-		m.recorded(k, e)
+		m.stored[k] = m.plus(m.stored[k], sumsOf(e))
+		m.takePosting(k, e)
 	case events.AccountChanged:
-		m.changedTo(e)
+		m.takeChange(e)
 	case events.HoldEnded:
-		m.ended(e)
+		m.takeEnd(e)
 	case events.TransactionReversed:
 		m.reversals[e.Transaction] = append(m.reversals[e.Transaction], e)
 	case events.AccountGrouped:

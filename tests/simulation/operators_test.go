@@ -18,12 +18,12 @@ import (
 
 // startOperators lets operators rebuild projections while everything runs.
 func (h *history) startOperators() {
-	if !h.meets(Rebuilds, true) {
+	if !h.occurs(Rebuilds, true) {
 		return
 	}
 	count := max(0, h.plan.draw("rebuilds", 0).IntN(5)-2)
-	h.startSome("rebuild", count, h.knobs.span+time.Minute, func(ctx context.Context, d dice, n int) {
-		h.rebuild(ctx, h.born("operator", n), pick(d, holders...), false)
+	h.startRandomly("rebuild", count, h.knobs.span+time.Minute, func(ctx context.Context, d dice, n int) {
+		h.rebuild(ctx, h.startProcess("operator", n), pick(d, accountIDs...), false)
 	})
 }
 
@@ -34,12 +34,12 @@ func (h *history) rebuild(ctx context.Context, p *process, account string, must 
 			h.count("repairs")
 		}
 		if part.Err != nil && must {
-			h.broken("rebuild of %+v: %w", part, part.Err)
+			h.fail("rebuild of %+v: %w", part, part.Err)
 		}
 	})
 	h.observe()
 	if err != nil && must {
-		h.broken("rebuild of %s: %w", account, err)
+		h.fail("rebuild of %s: %w", account, err)
 	}
 }
 
@@ -49,7 +49,7 @@ func (h *history) damage(d dice) {
 	put := func(item ddb.Item) {
 		if _, err := client.PutItem(context.Background(),
 			&dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
-			h.broken("damage: %w", err)
+			h.fail("damage: %w", err)
 		}
 	}
 	m := h.model
@@ -72,7 +72,7 @@ func (h *history) damage(d dice) {
 	case 0: // lost
 		if _, err := client.DeleteItem(context.Background(),
 			&dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: ddb.Key(key)}); err != nil {
-			h.broken("damage: %w", err)
+			h.fail("damage: %w", err)
 		}
 		return
 	case 1: // another figure

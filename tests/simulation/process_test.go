@@ -22,8 +22,8 @@ import (
 
 // Processes whose clocks are right and whose requests take hardly any time: what they are asked must be done.
 const (
-	beforehand = "beforehand"
-	afterwards = "afterwards"
+	setupProcess = "beforehand"
+	checkProcess = "afterwards"
 )
 
 // tableName is the one table's.
@@ -45,11 +45,11 @@ type process struct {
 }
 
 // start starts the n-th process of a name.
-func (h *history) start(name string, n int) *process {
+func (h *history) newProcess(name string, n int) *process {
 	p := &process{name: fmt.Sprintf("%s.%d", name, n)}
 	p.clock = h.clock(h.plan.draw("clock of "+p.name, 0), p)
 	random := h.plan.draw("ksuids of "+p.name, 0)
-	log := slog.New(watcher{h, p})
+	log := slog.New(logWatcher{h, p})
 	client := h.client(p)
 	v := views.NewViews(client, tableName)
 	p.reader = projections.NewReader(v, log)
@@ -72,7 +72,7 @@ func (h *history) start(name string, n int) *process {
 	p.projector = projections.NewProjector(v, p.clock, log)
 	p.rebuilder = repair.NewRebuilder(v, p.clock, log)
 	p.projector.RepairWith(p.rebuilder)
-	tuning := projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Unsealed: h.knobs.leave}
+	tuning := projections.Tuning{Stretch: h.knobs.stretch, Segments: h.knobs.segments, Unsealed: h.knobs.unsealed}
 	p.projector.Tune(tuning)
 	p.rebuilder.Tune(tuning)
 	p.handle = stream.Handler(p.projector.Project)
@@ -80,10 +80,10 @@ func (h *history) start(name string, n int) *process {
 }
 
 // projects reports whether a process works on the stream.
-func (p *process) projects() bool { return strings.HasPrefix(p.name, "projector") }
+func (p *process) isProjector() bool { return strings.HasPrefix(p.name, "projector") }
 
-func (p *process) favoured() bool {
-	return strings.HasPrefix(p.name, beforehand) || strings.HasPrefix(p.name, afterwards)
+func (p *process) isReliable() bool {
+	return strings.HasPrefix(p.name, setupProcess) || strings.HasPrefix(p.name, checkProcess)
 }
 
 // die ends a process; whoever needs one starts the next.
@@ -94,19 +94,19 @@ func (h *history) die(p *process) {
 
 // clock draws a process's clock.
 func (h *history) clock(d dice, p *process) func() time.Time {
-	if p.favoured() {
+	if p.isReliable() {
 		return time.Now
 	}
-	if h.meets(WrongClock, h.knobs.ahead && p.projects()) {
+	if h.occurs(WrongClock, h.knobs.projectorsAhead && p.isProjector()) {
 		ahead := d.between(0, 5*time.Minute)
 		return func() time.Time { return time.Now().Add(ahead) }
 	}
-	if !h.meets(WrongClock, !d.chance(.3)) {
+	if !h.occurs(WrongClock, !d.chance(.3)) {
 		return time.Now
 	}
 	if h.plan.Mode != "" {
-		off := pick(d, d.between(-skewMost, skewMost), d.between(-skewMost, time.Second-skewMost),
-			d.between(skewMost-time.Second, skewMost))
+		off := pick(d, d.between(-maxSkew, maxSkew), d.between(-maxSkew, time.Second-maxSkew),
+			d.between(maxSkew-time.Second, maxSkew))
 		return func() time.Time { return time.Now().Add(off) }
 	}
 	begin := h.began.Add(d.between(0, h.knobs.span+time.Minute))
@@ -132,27 +132,27 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 }
 
 // watcher reads what a process logs: what it must never have to say breaks the history.
-type watcher struct {
+type logWatcher struct {
 	*history
 	process *process
 }
 
 // Enabled implements slog.Handler.
-func (w watcher) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (w logWatcher) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
 // Handle implements slog.Handler.
-func (w watcher) Handle(_ context.Context, r slog.Record) error {
+func (w logWatcher) Handle(_ context.Context, r slog.Record) error {
 	if w.process.dead {
 		return nil
 	}
 	number, malformed, key := "", false, false
 	r.Attrs(func(a slog.Attr) bool {
 		switch {
-		case a.Key == "BelowLimit" && w.knobs.visible <= briefly && w.plan.Mode == "":
-			w.broken("%s: %s: an account is shown below its limit", w.process.name, r.Message)
+		case a.Key == "BelowLimit" && w.knobs.itemDelay <= shortItemDelay && w.plan.Mode == "":
+			w.fail("%s: %s: an account is shown below its limit", w.process.name, r.Message)
 		case a.Key == "error" && strings.Contains(a.Value.String(), projections.ErrPostingsMissing.Error()) &&
 			!w.damaged:
-			w.broken("%s: %s: %v", w.process.name, r.Message, a.Value)
+			w.fail("%s: %s: %v", w.process.name, r.Message, a.Value)
 		case a.Key == "RecordsMalformed":
 			malformed = true
 		case a.Key == "sequence_number":
@@ -169,16 +169,16 @@ func (w watcher) Handle(_ context.Context, r slog.Record) error {
 		w.malformed[number] = true
 		w.mu.Unlock()
 	case malformed && !w.damaged:
-		w.broken("%s: %s: nothing of the ledger's is malformed", w.process.name, r.Message)
+		w.fail("%s: %s: nothing of the ledger's is malformed", w.process.name, r.Message)
 	}
 	return nil
 }
 
 // WithAttrs implements slog.Handler.
-func (w watcher) WithAttrs([]slog.Attr) slog.Handler { return w }
+func (w logWatcher) WithAttrs([]slog.Attr) slog.Handler { return w }
 
 // WithGroup implements slog.Handler.
-func (w watcher) WithGroup(string) slog.Handler { return w }
+func (w logWatcher) WithGroup(string) slog.Handler { return w }
 
 // openStore makes the store, with what may go wrong in it, and the table of template.yaml.
 func (h *history) openStore() error {
@@ -186,8 +186,8 @@ func (h *history) openStore() error {
 		Now: time.Now,
 		Between: func(ctx context.Context) {
 			h.observe()
-			if h.meets(ItemByItem, !h.calm) {
-				time.Sleep(h.draw(ctx, "item by item").between(0, h.visible(ctx)))
+			if h.occurs(ItemByItem, !h.faultsOff) {
+				time.Sleep(h.draw(ctx, "item by item").between(0, h.itemDelay(ctx)))
 			}
 		},
 		Order: func(n int, swap func(i, j int)) {
@@ -197,13 +197,13 @@ func (h *history) openStore() error {
 		},
 		Lag: func(ctx context.Context) time.Duration {
 			d := h.draw(ctx, "lag")
-			if !h.meets(StaleReads, h.knobs.lag > 0 && !d.chance(.4)) {
+			if !h.occurs(StaleReads, h.knobs.lag > 0 && !d.chance(.4)) {
 				return 0
 			}
 			return d.between(0, h.knobs.lag)
 		},
 		Page: func(ctx context.Context, n int) int {
-			if !h.meets(CutPages, n > h.knobs.page) {
+			if !h.occurs(CutPages, n > h.knobs.page) {
 				return n
 			}
 			d := h.draw(ctx, "pages")
@@ -213,8 +213,8 @@ func (h *history) openStore() error {
 			return min(n, h.knobs.page)
 		},
 		// As low as the largest write that this history may make.
-		Actions:   max(h.writeMost(), h.knobs.segments+2),
-		Violation: func(err error) { h.broken("the store was asked for what must not be: %w", err) },
+		Actions:   max(h.maxActions(), h.knobs.segments+2),
+		Violation: func(err error) { h.fail("the store was asked for what must not be: %w", err) },
 	})
 	if _, err := dynamolocal.CreateTable(context.Background(), h.store.DynamoDB(), tableName); err != nil {
 		return fmt.Errorf("make the table: %w", err)
@@ -223,7 +223,7 @@ func (h *history) openStore() error {
 }
 
 // writeMost is how many actions a command's write has at most.
-func (h *history) writeMost() int {
+func (h *history) maxActions() int {
 	if h.plan.Mode == "" {
 		return 10
 	}
@@ -231,11 +231,11 @@ func (h *history) writeMost() int {
 }
 
 // visible is how long a transaction takes between two items, at most.
-func (h *history) visible(ctx context.Context) time.Duration {
-	if name, _ := ctx.Value(actor{}).(string); h.knobs.behind && strings.HasPrefix(name, "consumer") {
+func (h *history) itemDelay(ctx context.Context) time.Duration {
+	if name, _ := ctx.Value(actor{}).(string); h.knobs.slowProjectors && strings.HasPrefix(name, "consumer") {
 		return 2 * time.Second
 	}
-	return h.knobs.visible
+	return h.knobs.itemDelay
 }
 
 func hashOf(text string) uint64 {
@@ -245,15 +245,15 @@ func hashOf(text string) uint64 {
 }
 
 // born starts the next process of a name.
-func (h *history) born(name string, n int) *process {
+func (h *history) startProcess(name string, n int) *process {
 	name = fmt.Sprintf("%s %d", name, n)
 	h.mu.Lock()
-	h.births[name]++
-	birth := h.births[name]
+	h.launches[name]++
+	birth := h.launches[name]
 	h.mu.Unlock()
-	p := h.start(name, birth)
+	p := h.newProcess(name, birth)
 	h.mu.Lock()
-	h.all = append(h.all, p)
+	h.processes = append(h.processes, p)
 	h.mu.Unlock()
 	return p
 }

@@ -31,16 +31,16 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", 0, "how many histories to run; 0: 30, and 500 in the full run")
-	first     = flag.Uint64("first", 0, "the seed of the first")
-	smallest  = flag.Bool("shrink", true, "look for the smallest plan that still fails")
-	replay    = flag.String("plan", "", "the one plan to run, as a failure prints it")
+	histories     = flag.Int("histories", 0, "how many histories to run; 0: 30, and 500 in the full run")
+	first         = flag.Uint64("first", 0, "the seed of the first")
+	shrinkFailure = flag.Bool("shrink", true, "look for the smallest plan that still fails")
+	replay        = flag.String("plan", "", "the one plan to run, as a failure prints it")
 )
 
 // enough histories meet everything that may go wrong. few of them meet most of it.
 const (
-	few    = 30
-	enough = 500
+	shortRun = 30
+	fullRun  = 500
 )
 
 // play runs a plan in a bubble of its own.
@@ -51,12 +51,12 @@ func play(t *testing.T, p Plan) (stats Stats, err error) {
 }
 
 // TestHistories runs histories of posts, and on a failure prints the smallest plan that still fails.
-func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(few, enough)) }
+func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(shortRun, fullRun)) }
 
 // TestLives runs histories of the life of money: holds, their ends, reversals, accounts that change.
-func TestLives(t *testing.T) { runHistories(t, LifeOf, full.Count(few, enough)) }
+func TestLives(t *testing.T) { runHistories(t, LifeOf, full.Count(shortRun, fullRun)) }
 
-func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
+func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int) {
 	if *replay != "" {
 		oneProcessor(t)
 		var p Plan
@@ -72,12 +72,12 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 	}
 	count := *histories
 	if count == 0 {
-		count = usual
+		count = defaultCount
 	}
 	began, name := time.Now(), t.Name()
 	var next, failed atomic.Int64
 	var mu sync.Mutex
-	total, met := frequency{}, frequency{}
+	occurrences, historiesWith := counts{}, counts{}
 	t.Run("side by side", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
@@ -91,13 +91,13 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 					stats, err := play(t, p)
 					mu.Lock()
 					for what, n := range stats.Met {
-						total[what] += n
-						met[what]++
+						occurrences[what] += n
+						historiesWith[what]++
 					}
 					mu.Unlock()
 					if err != nil && failed.Add(1) == 1 {
 						small, smallErr := p, err
-						if *smallest {
+						if *shrinkFailure {
 							small, smallErr = shrink(t, p, err)
 						}
 						t.Errorf("seed %d: %v\nshrunk: %v\nagain: go test ./tests/simulation -run %s -args -plan='%v'",
@@ -109,10 +109,10 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, usual int) {
 	})
 	took := time.Since(began)
 	t.Logf("%d histories in %v, %.0f a second: %v", count, took.Round(time.Millisecond),
-		float64(count)/took.Seconds(), total)
-	t.Logf("in so many of them occurred: %v", met)
-	if failed.Load() == 0 && count >= enough {
-		total.tame(t, planOf(0).Mode)
+		float64(count)/took.Seconds(), occurrences)
+	t.Logf("in so many of them occurred: %v", historiesWith)
+	if failed.Load() == 0 && count >= fullRun {
+		occurrences.requireCoverage(t, planOf(0).Mode)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestMain(m *testing.M) {
 }
 
 // shrinkRuns bounds how often a failing plan is tried again with less in it.
-const shrinkRuns = 300
+const maxShrinkRuns = 300
 
 // shrink leaves out of a failing plan what it fails without: hazards, and requests in ever smaller groups. It returns
 // the smallest plan found, and how that fails.
@@ -155,7 +155,7 @@ func shrink(t *testing.T, p Plan, err error) (Plan, error) {
 	t.Helper()
 	runs := 0
 	fails := func(smaller Plan) bool {
-		if runs++; runs > shrinkRuns {
+		if runs++; runs > maxShrinkRuns {
 			return false
 		}
 		_, smallerErr := play(t, smaller)
@@ -164,7 +164,7 @@ func shrink(t *testing.T, p Plan, err error) (Plan, error) {
 		}
 		return smallerErr != nil
 	}
-	for size := -1; size != p.size() && runs < shrinkRuns; {
+	for size := -1; size != p.size() && runs < maxShrinkRuns; {
 		size = p.size()
 		for group := len(p.Requests); group > 0; group /= 2 {
 			for from := 0; from+group <= len(p.Requests); {
@@ -190,10 +190,10 @@ func shrink(t *testing.T, p Plan, err error) (Plan, error) {
 func (p Plan) size() int { return len(p.Requests) + len(hazards) - len(p.Without) }
 
 // frequency counts, by what may be met.
-type frequency map[string]int
+type counts map[string]int
 
 // String lists what was met, the rarest first.
-func (f frequency) String() string {
+func (f counts) String() string {
 	names := slices.SortedFunc(maps.Keys(f), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f[a], f[b]), cmp.Compare(a, b))
 	})
@@ -204,10 +204,10 @@ func (f frequency) String() string {
 }
 
 // tame fails a test whose histories never met what they are for.
-func (f frequency) tame(t *testing.T, mode Mode) {
+func (f counts) requireCoverage(t *testing.T, mode Mode) {
 	t.Helper()
 	wanted := slices.Concat(occurrences, occurrencesOfLives)
-	if mode == PostsAlone {
+	if mode == PostsOnly {
 		wanted = slices.Concat(occurrences, occurrencesOfPosts)
 	}
 	for _, hazard := range hazards {

@@ -23,9 +23,9 @@ const (
 	// buckets are what items are spread over, and shards divide among them.
 	buckets = 64
 	// deliveriesMost is how often a batch may fail while nothing goes wrong by itself.
-	deliveriesMost = 60
+	maxDeliveries = 60
 	// stallMost is longer than a consumer's lease, and than the settle window.
-	stallMost = 4 * time.Minute
+	maxStall = 4 * time.Minute
 )
 
 // record is one change as the stream has it. The order of one item's records is kept; that is all.
@@ -47,7 +47,7 @@ type shard struct {
 	readers sync.WaitGroup
 }
 
-func (s *shard) change() {
+func (s *shard) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -74,10 +74,10 @@ func (h *history) startStream() {
 func (h *history) openShard(name string, parent *shard, from, to int) *shard {
 	s := &shard{name: name, from: from, to: to, changed: make(chan struct{})}
 	h.mu.Lock()
-	h.lines = append(h.lines, s)
+	h.shards = append(h.shards, s)
 	h.mu.Unlock()
 	consumers := 1
-	if d := h.plan.draw("consumers of "+name, 0); h.meets(TwoAtOnce, d.chance(.3)) {
+	if d := h.plan.draw("consumers of "+name, 0); h.occurs(TwoAtOnce, d.chance(.3)) {
 		consumers = 2
 	}
 	for c := range consumers {
@@ -95,7 +95,7 @@ func (h *history) openShard(name string, parent *shard, from, to int) *shard {
 
 func (h *history) split(which uint64) {
 	h.mu.Lock()
-	open := slices.DeleteFunc(slices.Clone(h.lines), func(s *shard) bool { return s.closed || s.to-s.from < 2 })
+	open := slices.DeleteFunc(slices.Clone(h.shards), func(s *shard) bool { return s.closed || s.to-s.from < 2 })
 	if len(open) == 0 {
 		h.mu.Unlock()
 		return
@@ -103,7 +103,7 @@ func (h *history) split(which uint64) {
 	s := open[which%uint64(len(open))]
 	h.stats.Met[string(Split)]++
 	s.closed = true
-	s.change()
+	s.notify()
 	h.mu.Unlock()
 	middle := (s.from + s.to) / 2
 	h.openShard(s.name+"l", s, s.from, middle)
@@ -111,9 +111,9 @@ func (h *history) split(which uint64) {
 }
 
 // append puts a change into the stream; h.mu is held.
-func (h *history) append(key table.Key, number int, image ddb.Item) {
+func (h *history) appendRecord(key table.Key, number int, image ddb.Item) {
 	bucket := int(hashOf(key.PK+" "+key.SK) % buckets)
-	for _, s := range h.lines {
+	for _, s := range h.shards {
 		if s.closed || bucket < s.from || bucket >= s.to {
 			continue
 		}
@@ -121,9 +121,9 @@ func (h *history) append(key table.Key, number int, image ddb.Item) {
 		if h.plan.draw("image", uint64(number)).chance(.1) {
 			image = nil
 		}
-		if h.plan.has(Retention) && h.knobs.forgets && d.chance(.1) {
+		if h.plan.has(Retention) && h.knobs.losesRecords && d.chance(.1) {
 			h.stats.Met[string(Retention)]++
-			h.forgotten++
+			h.lostRecords++
 			return
 		}
 		if h.plan.has(Poison) && d.chance(.005) {
@@ -132,7 +132,7 @@ func (h *history) append(key table.Key, number int, image ddb.Item) {
 				nil})
 		}
 		s.records = append(s.records, record{key, number, false, image})
-		s.change()
+		s.notify()
 		return
 	}
 }
@@ -151,7 +151,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 			case <-changed:
 			case <-h.failed:
 				return
-			case <-h.over:
+			case <-h.writesDone:
 				// Nothing more comes but what is there.
 				h.mu.Lock()
 				more := len(s.records) > at
@@ -164,8 +164,8 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		}
 		d := h.draw(ctx, "batches")
 		wait := d.between(0, 500*time.Millisecond)
-		if h.meets(Stall, !h.calm && d.chance(h.knobs.stall)) {
-			wait = d.between(0, stallMost)
+		if h.occurs(Stall, !h.faultsOff && d.chance(h.knobs.stall)) {
+			wait = d.between(0, maxStall)
 		}
 		if !h.sleep(wait) {
 			return
@@ -176,9 +176,9 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		n := min(1+d.IntN(h.knobs.batch), len(records)-at)
 		batch := records[at : at+n]
 		at += n
-		h.list(batch)
+		h.deliverToLister(batch)
 		h.deliver(ctx, batch)
-		if h.meets(Duplicate, d.chance(h.knobs.again)) {
+		if h.occurs(Duplicate, d.chance(h.knobs.redeliver)) {
 			later := d.between(0, 5*time.Minute)
 			h.deliveries.Go(func() {
 				if h.sleep(later) {
@@ -194,22 +194,22 @@ func (h *history) consume(ctx context.Context, s *shard) {
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
-		if table.IsProjected(r.key.SK) || h.meets(Unfiltered, true) {
+		if table.IsProjected(r.key.SK) || h.occurs(Unfiltered, true) {
 			wanted = append(wanted, r)
 		}
 	}
 	for failures := 0; len(wanted) > 0; {
 		d := h.draw(ctx, "deliveries")
-		p := h.projecting(d)
-		before := h.requestsOf(ctx, 0)
+		p := h.projectorProcess(d)
+		before := h.addRequests(ctx, 0)
 		limited, cancel := context.WithTimeout(ctx, d.between(15*time.Second, time.Minute))
 		answer, err := p.handle(limited, event(wanted))
 		cancel()
 		h.observe()
 		ours := func(r record) bool { return !table.IsProjected(r.key.SK) }
-		if n := h.requestsOf(ctx, 0) - before; n > 0 &&
+		if n := h.addRequests(ctx, 0) - before; n > 0 &&
 			!slices.ContainsFunc(wanted, func(r record) bool { return !ours(r) }) {
-			h.broken("our own writes, of %v and others, are worked on: %d requests", wanted[0].key, n)
+			h.fail("our own writes, of %v and others, are worked on: %d requests", wanted[0].key, n)
 		}
 		done := wanted
 		switch {
@@ -222,8 +222,8 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 			return
 		case err != nil:
 			done = nil
-			if failures++; failures > deliveriesMost {
-				h.broken("record %v fails for ever: %w", wanted[0].key, err)
+			if failures++; failures > maxDeliveries {
+				h.fail("record %v fails for ever: %w", wanted[0].key, err)
 				return
 			}
 		case len(answer.BatchItemFailures) > 0:
@@ -231,14 +231,14 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 				return strconv.Itoa(r.number) == answer.BatchItemFailures[0].ItemIdentifier
 			})
 			if at < 0 {
-				h.broken("the projector names record %q, which is not in its batch",
+				h.fail("the projector names record %q, which is not in its batch",
 					answer.BatchItemFailures[0].ItemIdentifier)
 				return
 			}
 			done = wanted[:at]
 		}
 		h.checkLogged(done)
-		h.model.counted(done)
+		h.model.checkCounted(done)
 		wanted = wanted[len(done):]
 		if len(wanted) > 0 && !h.sleep(d.between(0, 2*time.Second)) {
 			return
@@ -248,7 +248,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 
 // list hands the headers and the ends of holds of a batch to a lister, beside the projector. Its own requests do not
 // fail, as it makes them in parallel and a history must be the same each time; but it dies before a batch and after it.
-func (h *history) list(batch []record) {
+func (h *history) deliverToLister(batch []record) {
 	var wanted []record
 	for _, r := range batch {
 		if table.IsHeader(r.key.SK) || table.IsOutcome(r.key.SK) {
@@ -269,7 +269,7 @@ func (h *history) list(batch []record) {
 			lister := projections.NewLister(v, nil, nil, slog.New(slog.DiscardHandler))
 			answer, err := stream.Handler(lister.List)(ctx, event(wanted))
 			if err != nil || len(answer.BatchItemFailures) > 0 {
-				h.broken("the lister failed: %+v (%w)", answer, err)
+				h.fail("the lister failed: %+v (%w)", answer, err)
 				return
 			}
 			died = d.chance(.2)
@@ -284,7 +284,7 @@ func (h *history) checkLogged(done []record) {
 		logged := h.malformed[strconv.Itoa(r.number)]
 		h.mu.Unlock()
 		if r.poison && !logged {
-			h.broken("record %v, whose key is none, was taken for done, and not logged", r.key)
+			h.fail("record %v, whose key is none, was taken for done, and not logged", r.key)
 		}
 	}
 }
@@ -323,13 +323,13 @@ func imageOf(item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 }
 
 // projecting is a process that projects: there are up to three, with clocks of their own.
-func (h *history) projecting(d dice) *process {
+func (h *history) projectorProcess(d dice) *process {
 	n := d.IntN(3)
 	h.mu.Lock()
 	p := h.projectors[n]
 	h.mu.Unlock()
 	if p == nil || p.dead {
-		p = h.born("projector", n)
+		p = h.startProcess("projector", n)
 		h.mu.Lock()
 		h.projectors[n] = p
 		h.mu.Unlock()

@@ -18,25 +18,25 @@ const (
 	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
 )
 
-var holders = []string{bank, jane, joe, shop}
+var accountIDs = []string{bank, jane, joe, shop}
 
 // Mary is given and taken a role on jane's account, which is put into teams and taken out of them.
 const mary = "mary"
 
-var teams = []string{"blue", "green", "red"}
+var groupIDs = []string{"blue", "green", "red"}
 
 // open makes the table and the register, before anything goes wrong.
-func (h *history) open() error {
+func (h *history) setUp() error {
 	if err := h.openStore(); err != nil {
 		return err
 	}
-	h.calm = true
-	defer func() { h.calm = false }()
-	p := h.born(beforehand, 0)
-	ctx := as(beforehand)
+	h.faultsOff = true
+	defer func() { h.faultsOff = false }()
+	p := h.startProcess(setupProcess, 0)
+	ctx := as(setupProcess)
 	for _, asset := range []ledger.RegisterAsset{{ID: usd, Name: usd, Scale: 2},
 		{ID: aapl, Name: aapl, Currency: usd}} {
-		asset.Actor = beforehand
+		asset.Actor = setupProcess
 		if _, _, err := p.ledger.RegisterAsset(ctx, asset); err != nil {
 			return err
 		}
@@ -47,25 +47,25 @@ func (h *history) open() error {
 		{ID: joe,
 			Overdraft: events.Overdraft{Limits: map[string]events.Amount{usd: events.NewAmount(h.knobs.overdraft)}}},
 	} {
-		account.Name, account.Actor = account.ID, beforehand
+		account.Name, account.Actor = account.ID, setupProcess
 		if _, _, err := p.ledger.OpenAccount(ctx, account); err != nil {
 			return err
 		}
 	}
-	for _, team := range teams {
-		if _, _, err := p.ledger.RegisterGroup(ctx, ledger.RegisterGroup{ID: team, Actor: beforehand}); err != nil {
+	for _, team := range groupIDs {
+		if _, _, err := p.ledger.RegisterGroup(ctx, ledger.RegisterGroup{ID: team, Actor: setupProcess}); err != nil {
 			return err
 		}
 	}
-	h.model.opened()
+	h.model.noteOpened()
 	for n := range h.knobs.processes {
-		h.commands = append(h.commands, h.born("command", n))
+		h.commandProcesses = append(h.commandProcesses, h.startProcess("command", n))
 	}
 	return nil
 }
 
 // startSome starts so many, each by itself at any time within the given one.
-func (h *history) startSome(what string, count int, within time.Duration, do func(ctx context.Context, d dice, n int)) {
+func (h *history) startRandomly(what string, count int, within time.Duration, do func(ctx context.Context, d dice, n int)) {
 	for n := range count {
 		d := h.plan.draw(what, uint64(n))
 		begin := d.between(0, within)
@@ -79,14 +79,14 @@ func (h *history) startSome(what string, count int, within time.Duration, do fun
 
 // startRegister lets several callers at once grant and revoke mary's role, and put the account into teams and take it
 // out.
-func (h *history) startRegister() {
-	if !h.meets(Memberships, true) {
+func (h *history) startAccessChanges() {
+	if !h.occurs(Memberships, true) {
 		return
 	}
 	d := h.plan.draw("register", 0)
-	h.startSome("membership", d.IntN(30), h.knobs.span, func(ctx context.Context, d dice, _ int) {
+	h.startRandomly("membership", d.IntN(30), h.knobs.span, func(ctx context.Context, d dice, _ int) {
 		role := pick(d, "", events.RoleViewer, events.RoleOwner)
-		h.agree(d, &h.model.roles, func(on *process) (now string, err error) {
+		h.retryChange(d, &h.model.roles, func(on *process) (now string, err error) {
 			if role == "" {
 				return "", on.ledger.Revoke(ctx, ledger.RevokeMember{Account: jane, User: mary, Actor: "somebody"})
 			}
@@ -94,12 +94,12 @@ func (h *history) startRegister() {
 			return string(role), err
 		})
 	})
-	h.startSome("group", d.IntN(20), h.knobs.span, func(ctx context.Context, d dice, _ int) {
-		r := ledger.GroupAccount{Group: pick(d, teams...), Account: jane, Out: d.chance(.4), Actor: "somebody"}
-		h.agree(d, &h.model.groups, func(on *process) (now string, err error) {
+	h.startRandomly("group", d.IntN(20), h.knobs.span, func(ctx context.Context, d dice, _ int) {
+		r := ledger.GroupAccount{Group: pick(d, groupIDs...), Account: jane, Out: d.chance(.4), Actor: "somebody"}
+		h.retryChange(d, &h.model.groups, func(on *process) (now string, err error) {
 			groups, _, err := on.ledger.GroupAccount(ctx, r)
 			if err == nil && slices.Contains(groups, r.Group) == r.Out {
-				h.broken("%+v was acknowledged with the groups %q", r, groups)
+				h.fail("%+v was acknowledged with the groups %q", r, groups)
 			}
 			return strings.Join(groups, " "), err
 		})
@@ -108,19 +108,19 @@ func (h *history) startRegister() {
 
 // agree makes a change of the register until it is acknowledged. The state that is acknowledged must be the one that
 // there was when the call began, or that came after it. states are those of the model, in order.
-func (h *history) agree(d dice, states *[]string, change func(on *process) (now string, err error)) {
+func (h *history) retryChange(d dice, states *[]string, change func(on *process) (now string, err error)) {
 	m := h.model
 	for range 10 {
 		m.mu.Lock()
 		since := len(*states) - 1
 		m.mu.Unlock()
-		now, err, died := perform(h, d.IntN(len(h.commands)), change)
+		now, err, died := perform(h, d.IntN(len(h.commandProcesses)), change)
 		if err == nil && !died {
 			h.observe()
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if !slices.Contains((*states)[since:], now) {
-				m.broken("%q was acknowledged, and there was, after %d changes, %q", now, since, (*states)[since:])
+				m.fail("%q was acknowledged, and there was, after %d changes, %q", now, since, (*states)[since:])
 			}
 			return
 		}

@@ -15,7 +15,7 @@ func (m *model) acknowledge(t events.TransactionPosted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t.IsBackdated() {
-		m.late(t)
+		m.acknowledgeBackdated(t)
 		return
 	}
 	m.acknowledgePostings(t.Postings())
@@ -25,125 +25,125 @@ func (m *model) acknowledge(t events.TransactionPosted) {
 func (m *model) acknowledgePostings(postings []events.PostingRecorded) {
 	for _, p := range postings {
 		k := pair{Account: p.Account, Asset: p.Asset}
-		if m.ackedIDs[k] == nil {
-			m.ackedIDs[k] = map[events.KSUID]legs{}
+		if m.ackedPostings[k] == nil {
+			m.ackedPostings[k] = map[events.KSUID]sums{}
 		}
-		if _, before := m.ackedIDs[k][p.ID]; before {
+		if _, before := m.ackedPostings[k][p.ID]; before {
 			continue
 		}
-		if _, there := m.postings[k][p.ID]; !there && !m.damaged {
-			m.broken("%s was acknowledged, and its posting %s to %v is not there", p.Transaction, p.ID, k)
+		if _, exists := m.postings[k][p.ID]; !exists && !m.damaged {
+			m.fail("%s was acknowledged, and its posting %s to %v is not there", p.Transaction, p.ID, k)
 		}
-		m.acked[k] = m.plus(m.acked[k], legsOf(p))
-		m.ackedIDs[k][p.ID] = legsOf(p)
-		m.readable(k)
+		m.ackedSums[k] = m.plus(m.ackedSums[k], sumsOf(p))
+		m.ackedPostings[k][p.ID] = sumsOf(p)
+		m.checkReadable(k)
 	}
 }
 
 // acknowledgements are what was acknowledged so far.
-func (m *model) acknowledgements() map[pair]legs {
+func (m *model) ackedSoFar() map[pair]sums {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return maps.Clone(m.acked)
+	return maps.Clone(m.ackedSums)
 }
 
 // read checks a strong read, before which `must` had been acknowledged.
-func (m *model) read(b projections.Balance, must map[pair]legs) {
+func (m *model) checkRead(b projections.Balance, must map[pair]sums) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := fold{through: b.Head.Through, count: int(b.Head.Count), expenditure: int64Of(b.Head.Expenditure)}
-	f.sum(int64Of(b.Head.Credits), int64Of(b.Head.Debits), int64Of(b.Head.PendingDebits), int64Of(b.Head.Returned))
-	m.right(b.Pair, "a strong read", f)
-	if missing := m.without(must[b.Pair], f.legs); missing != (legs{}) {
-		m.broken("a strong read of %v misses acknowledged transactions: credits %b, debits %b", b.Pair,
+	f.setSums(int64Of(b.Head.Credits), int64Of(b.Head.Debits), int64Of(b.Head.PendingDebits), int64Of(b.Head.Returned))
+	m.checkFold(b.Pair, "a strong read", f)
+	if missing := m.minus(must[b.Pair], f.sums); missing != (sums{}) {
+		m.fail("a strong read of %v misses acknowledged transactions: credits %b, debits %b", b.Pair,
 			missing.credits, missing.debits)
 	}
 }
 
 // counted checks that records that were done with are counted.
-func (m *model) counted(done []record) {
+func (m *model) checkCounted(done []record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range done {
 		account, asset, id, ok := table.ParsePosting(r.key)
-		if !ok || m.damaged || !m.areSets() {
+		if !ok || m.damaged || !m.sumsAreSets() {
 			continue
 		}
 		k := pair{Account: account, Asset: asset}
-		leg := sumOf(m.postings[k][events.KSUID(id)].Quantity)
-		if m.without(leg, m.balances[k].head.legs) != (legs{}) {
-			m.broken("record %v was done with, but its posting is not counted", r.key)
+		leg := sumsOfQuantity(m.postings[k][events.KSUID(id)].Quantity)
+		if m.minus(leg, m.balances[k].head.sums) != (sums{}) {
+			m.fail("record %v was done with, but its posting is not counted", r.key)
 		}
 	}
 }
 
 // readable checks that a strong read of k, were it to begin now, would find everything acknowledged: it begins at the
 // seal.
-func (m *model) readable(k pair) {
+func (m *model) checkReadable(k pair) {
 	seal := m.balances[k].seal
-	var must legs
+	var must sums
 	n := 0
-	for id, leg := range m.ackedIDs[k] {
+	for id, leg := range m.ackedPostings[k] {
 		if id <= seal.through {
 			must = m.plus(must, leg)
 			n++
 		}
 	}
-	if missing := m.without(must, seal.legs); missing != (legs{}) || n > seal.count {
-		m.broken("a strong read of %v would miss what was acknowledged: %+v, %d of %d", k, missing, n, seal.count)
+	if missing := m.minus(must, seal.sums); missing != (sums{}) || n > seal.count {
+		m.fail("a strong read of %v would miss what was acknowledged: %+v, %d of %d", k, missing, n, seal.count)
 	}
 }
 
 // refused checks a refusal for insufficient funds: what was acknowledged before the call began does not cover it by one
 // of the limits in force since.
-func (m *model) refused(a *ask, e *ledger.Error, c *call) {
+func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.Funds == nil {
-		m.broken("%s: refused without figures", a.name)
+		m.fail("%s: refused without figures", op.name)
 		return
 	}
 	k := pair{Account: e.Funds.Account, Asset: e.Funds.Asset}
 	since := m.inForce(k.Account, c)
 	if len(since) == 0 {
-		m.broken("%s: refused for %v, which has no limit", a.name, k)
+		m.fail("%s: refused for %v, which has no limit", op.name, k)
 		return
 	}
-	if debits, credits := a.gross(k); debits > 0 && int64Of(e.Funds.Requested) != debits-credits {
-		m.broken("%s: %v was asked of %v, not %d", a.name, e.Funds.Requested, k, debits-credits)
+	if debits, credits := op.effect(k); debits > 0 && int64Of(e.Funds.Requested) != debits-credits {
+		m.fail("%s: %v was asked of %v, not %d", op.name, e.Funds.Requested, k, debits-credits)
 	}
-	requested := m.spent[k] - a.netBefore(m, k) + int64Of(e.Funds.Requested)
+	requested := m.spent[k] - op.effectBefore(m, k) + int64Of(e.Funds.Requested)
 	had := int64(c.acked[k].credits + c.acked[k].returned)
 	if !slices.ContainsFunc(since, func(v version) bool {
 		return v.state != events.StateOpen || requested > had+v.limits[k.Asset]
 	}) {
-		m.broken("%s: refused although %v had got %d before, and %d are spent", a.name, k, had, m.spent[k])
+		m.fail("%s: refused although %v had got %d before, and %d are spent", op.name, k, had, m.spent[k])
 	}
 }
 
 // late notes that a backdated transaction was acknowledged: reads include it once it is projected.
-func (m *model) late(t events.TransactionPosted) {
+func (m *model) acknowledgeBackdated(t events.TransactionPosted) {
 	for _, p := range t.Postings() {
 		k := pair{Account: p.Account, Asset: p.Asset}
-		if m.unseen[k] == nil {
-			m.unseen[k] = map[events.KSUID]events.PostingRecorded{}
+		if m.hiddenBackdated[k] == nil {
+			m.hiddenBackdated[k] = map[events.KSUID]events.PostingRecorded{}
 		}
-		if _, there := m.postings[k][p.ID]; !there && !m.damaged {
-			m.broken("%s was acknowledged, and its posting %s to %v is not there", p.Transaction, p.ID, k)
+		if _, exists := m.postings[k][p.ID]; !exists && !m.damaged {
+			m.fail("%s was acknowledged, and its posting %s to %v is not there", p.Transaction, p.ID, k)
 		}
-		m.unseen[k][p.ID] = p
+		m.hiddenBackdated[k][p.ID] = p
 	}
 }
 
 // seen notes what is shown of backdated transactions, while no transaction is becoming visible: strong reads must show
 // it from now on. Sums of any amounts don't tell which postings are in them.
-func (m *model) seen() {
-	if !m.areSets() {
+func (m *model) noteShown() {
+	if !m.sumsAreSets() {
 		return
 	}
-	for k, ofPair := range m.unseen {
+	for k, ofPair := range m.hiddenBackdated {
 		for id, p := range ofPair {
-			if m.without(legsOf(p), m.balances[k].head.legs) == (legs{}) {
+			if m.minus(sumsOf(p), m.balances[k].head.sums) == (sums{}) {
 				delete(ofPair, id)
 				m.acknowledgePostings([]events.PostingRecorded{p})
 				m.count("backdated shown")

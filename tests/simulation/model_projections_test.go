@@ -14,22 +14,22 @@ import (
 // fold is a stored fold, with the postings that it says it counts.
 type fold struct {
 	through     events.KSUID
-	legs        legs
+	sums        sums
 	count       int
 	expenditure int64
 	quantity    int64
 }
 
 // sum sets the sums of a fold.
-func (f *fold) sum(credits, debits, pendingDebits, returned int64) {
-	f.legs = legs{uint64(credits), uint64(debits + pendingDebits + returned), uint64(returned)}
+func (f *fold) setSums(credits, debits, pendingDebits, returned int64) {
+	f.sums = sums{uint64(credits), uint64(debits + pendingDebits + returned), uint64(returned)}
 	f.quantity = credits - debits
 }
 
 // plus adds up two folds that follow each other.
-func (m *model) folded(f, next fold) fold {
+func (m *model) addFolds(f, next fold) fold {
 	return fold{
-		next.through, m.plus(f.legs, next.legs), f.count + next.count, f.expenditure + next.expenditure,
+		next.through, m.plus(f.sums, next.sums), f.count + next.count, f.expenditure + next.expenditure,
 		f.quantity + next.quantity,
 	}
 }
@@ -53,7 +53,7 @@ type summary struct {
 
 func foldOf(item ddb.Item) fold {
 	f := fold{through: events.KSUID(text(item, table.AttrThrough)), count: int(number(item, table.AttrCount))}
-	f.sum(number(item, table.AttrCredits), number(item, table.AttrDebits), number(item, table.AttrPendingDebits),
+	f.setSums(number(item, table.AttrCredits), number(item, table.AttrDebits), number(item, table.AttrPendingDebits),
 		number(item, table.AttrReturned))
 	f.expenditure = number(item, table.AttrExpenditure)
 	return f
@@ -89,25 +89,25 @@ func (m *model) takeBalance(key table.Key, item ddb.Item) {
 	was := m.balances[k]
 	b := balanceOf(item)
 	m.balances[k] = b
-	m.note(was, b)
-	m.right(k, "base", b.base)
-	m.right(k, "seal", b.seal)
-	m.right(k, "head", b.head)
-	m.readable(k)
+	m.countBalanceWrite(was, b)
+	m.checkFold(k, "base", b.base)
+	m.checkFold(k, "seal", b.seal)
+	m.checkFold(k, "head", b.head)
+	m.checkReadable(k)
 	if b.version != was.version+1 && was.version != 0 { // a rebuild makes an absent one at a version far above
-		m.broken("%v went from version %d to %d", k, was.version, b.version)
+		m.fail("%v went from version %d to %d", k, was.version, b.version)
 	}
-	if m.without(b.base.legs, b.seal.legs) != (legs{}) ||
-		!b.unfinished && m.without(b.seal.legs, b.head.legs) != (legs{}) {
-		m.broken("%v: base, seal and head do not nest: %+v", k, b)
+	if m.minus(b.base.sums, b.seal.sums) != (sums{}) ||
+		!b.unfinished && m.minus(b.seal.sums, b.head.sums) != (sums{}) {
+		m.fail("%v: base, seal and head do not nest: %+v", k, b)
 	}
-	if lost := m.without(was.head.legs, b.head.legs); lost != (legs{}) {
-		m.broken("%v: what is shown went back by credits %b, debits %b", k, lost.credits, lost.debits)
+	if lost := m.minus(was.head.sums, b.head.sums); lost != (sums{}) {
+		m.fail("%v: what is shown went back by credits %b, debits %b", k, lost.credits, lost.debits)
 	}
 }
 
 // note counts what a history met.
-func (m *model) note(was, is balance) {
+func (m *model) countBalanceWrite(was, is balance) {
 	m.count("balances written")
 	if is.unfinished {
 		m.count("saved unfinished")
@@ -124,33 +124,33 @@ func (m *model) note(was, is balance) {
 }
 
 // right checks that a fold counts postings that are there, each once, and none beyond where it goes.
-func (m *model) right(k pair, what string, f fold) {
-	if there := m.there[k]; m.without(f.legs, there) != (legs{}) {
-		m.broken("%s of %v counts what is not there, or twice: credits %b of %b, debits %b of %b", what, k,
-			f.legs.credits, there.credits, f.legs.debits, there.debits)
+func (m *model) checkFold(k pair, what string, f fold) {
+	if there := m.stored[k]; m.minus(f.sums, there) != (sums{}) {
+		m.fail("%s of %v counts what is not there, or twice: credits %b of %b, debits %b of %b", what, k,
+			f.sums.credits, there.credits, f.sums.debits, there.debits)
 		return
 	}
 	if n := m.countThrough(k, f.through); f.count > n {
-		m.broken("%s of %v through %s counts %d postings of %d", what, k, f.through, f.count, n)
+		m.fail("%s of %v through %s counts %d postings of %d", what, k, f.through, f.count, n)
 	}
-	if !m.areSets() {
+	if !m.sumsAreSets() {
 		return
 	}
-	if f.count != f.legs.count() {
-		m.broken("%s of %v says that it counts %d postings, and counts %d", what, k, f.count, f.legs.count())
+	if f.count != f.sums.count() {
+		m.fail("%s of %v says that it counts %d postings, and counts %d", what, k, f.count, f.sums.count())
 	}
 	expenditure := int64(0)
 	for id, p := range m.postings[k] {
-		if m.without(sumOf(p.Quantity), f.legs) != (legs{}) {
+		if m.minus(sumsOfQuantity(p.Quantity), f.sums) != (sums{}) {
 			continue
 		}
 		expenditure += int64Of(p.Cost)
 		if id > f.through {
-			m.broken("%s of %v goes through %s, and counts %s", what, k, f.through, id)
+			m.fail("%s of %v goes through %s, and counts %s", what, k, f.through, id)
 		}
 	}
 	if expenditure != f.expenditure {
-		m.broken("%s of %v has expenditure %d, its postings have %d", what, k, f.expenditure, expenditure)
+		m.fail("%s of %v has expenditure %d, its postings have %d", what, k, f.expenditure, expenditure)
 	}
 }
 
@@ -165,18 +165,18 @@ func (m *model) countThrough(k pair, through events.KSUID) (n int) {
 }
 
 // sound checks what holds whenever no transaction is becoming visible.
-func (m *model) sound() {
+func (m *model) checkProjections() {
 	for k, b := range m.balances {
-		m.meet(k, b)
+		m.checkSegments(k, b)
 	}
 	for account, s := range m.summaries {
-		m.sums(account, s)
+		m.checkSummary(account, s)
 	}
 }
 
 // meet checks that the segments of k meet, and add up to the base. A rebuild that saves its way moves the base back to
 // what it has looked at: then nobody looks at the segments beyond.
-func (m *model) meet(k pair, b balance) {
+func (m *model) checkSegments(k pair, b balance) {
 	var at events.KSUID
 	var sum fold
 	for _, through := range slices.Sorted(maps.Keys(m.segments[k])) {
@@ -185,19 +185,19 @@ func (m *model) meet(k pair, b balance) {
 			break
 		}
 		if s.after != at || s.fold.through != through {
-			m.broken("%v: segments do not meet after %q: %+v", k, at, s)
+			m.fail("%v: segments do not meet after %q: %+v", k, at, s)
 			return
 		}
-		sum = m.folded(sum, s.fold)
+		sum = m.addFolds(sum, s.fold)
 		at = through
 	}
 	if sum != b.base {
-		m.broken("%v: segments add up to %+v, the base is %+v", k, sum, b.base)
+		m.fail("%v: segments add up to %+v, the base is %+v", k, sum, b.base)
 	}
 }
 
 // sums checks a summary against the balances.
-func (m *model) sums(account string, s summary) {
+func (m *model) checkSummary(account string, s summary) {
 	var want summary
 	for k, b := range m.balances {
 		if k.Account != account || b.head.count == 0 {
@@ -213,6 +213,6 @@ func (m *model) sums(account string, s summary) {
 	}
 	// The first posting of a balance may be found early, in a save before the end.
 	if s.assets != want.assets || s.holdings != want.holdings {
-		m.broken("the summary of %s says %+v, its balances %+v", account, s, want)
+		m.fail("the summary of %s says %+v, its balances %+v", account, s, want)
 	}
 }

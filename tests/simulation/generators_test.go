@@ -1,0 +1,306 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/ledger"
+)
+
+// postsMost is how many posts there are at most where each moves a power of two: all of them together stay below 2^63.
+const maxPosts = 48
+
+// postsAlone: each moves 2^e of something, and no other has the same e.
+func (g *generator) postsOnly() {
+	for _, e := range g.Perm(maxPosts)[:3+g.IntN(maxPosts-2)] {
+		g.post(events.NewAmount(1<<e), g.between(0, g.knobs.span))
+	}
+}
+
+// post asks for any transaction.
+func (g *generator) post(quantity events.Amount, begin time.Duration) {
+	two := g.Perm(len(accountIDs))
+	from, to := accountIDs[two[0]], accountIDs[two[1]]
+	if g.knobs.onePair && g.chance(.8) {
+		g.transfer(bank, jane, usd, quantity, begin)
+		return
+	}
+	kind := g.IntN(8)
+	if g.knobs.mostlySpends && g.chance(.6) {
+		kind = 2
+	}
+	switch kind {
+	case 0, 1: // funded
+		g.transfer(bank, pick(g.dice, jane, jane, joe), pick(g.dice, usd, usd, aapl), quantity, begin)
+	case 2, 3: // spent
+		g.transfer(pick(g.dice, jane, jane, joe), pick(g.dice, bank, shop), pick(g.dice, usd, usd, aapl), quantity, begin)
+	case 4:
+		g.transfer(from, to, pick(g.dice, usd, aapl), quantity, begin)
+	case 5:
+		g.trade(begin, from, to, quantity, quantity, g.chance(.7))
+	case 6: // passes through jane, who is debited and credited at once
+		g.transaction(begin, legOf(bank, usd, quantity.Neg()), legOf(jane, usd, quantity),
+			legOf(jane, usd, quantity.Neg()), legOf(joe, usd, quantity))
+	case 7: // two assets, with costs
+		g.transaction(begin, ledger.LegRequest{Account: from, Asset: aapl, Quantity: quantity, Cost: quantity},
+			ledger.LegRequest{Account: to, Asset: aapl, Quantity: quantity.Neg(), Cost: quantity.Neg()},
+			legOf(from, usd, quantity.Neg()), legOf(to, usd, quantity))
+	}
+}
+
+// placed asks for a hold of any kind.
+func (g *generator) hold(begin, expires time.Duration) *operation {
+	from, to := jane, pick(g.dice, joe, bank)
+	if g.chance(.5) {
+		from, to = joe, pick(g.dice, jane, shop)
+	}
+	asset, quantity := pick(g.dice, usd, aapl), g.amount(2, 90)
+	switch g.IntN(4) {
+	case 0: // with change for the payer: its own credit
+		back := g.amount(1, int(int64Of(quantity)))
+		rest, _ := quantity.Sub(back)
+		return g.transaction(begin, legOf(from, asset, quantity.Neg()), legOf(from, asset, back),
+			legOf(to, asset, rest)).asHold(expires)
+	case 1: // an order
+		return g.trade(begin, from, to, quantity, g.amount(1, 60), true).asHold(expires)
+	}
+	return g.transfer(from, to, asset, quantity, begin).asHold(expires)
+}
+
+func (g *generator) fund(most float64) {
+	g.transfer(bank, pick(g.dice, jane, joe), pick(g.dice, usd, aapl), g.amount(20, 160), g.seconds(most))
+}
+
+func (g *generator) mixed() {
+	for range 2 + g.IntN(5) {
+		g.fund(pick(g.dice, 0., 20, 20))
+	}
+	var plain []*operation
+	for range 1 + g.IntN(6) {
+		from := pick(g.dice, jane, joe)
+		to := pick(g.dice, slices.DeleteFunc([]string{jane, joe, bank}, func(to string) bool { return to == from })...)
+		plain = append(plain, g.transfer(from, to, pick(g.dice, usd, aapl), g.amount(1, 90), g.seconds(30)))
+	}
+	for range 1 + g.IntN(4) {
+		hold := g.hold(g.seconds(25), pick(g.dice, 8*time.Second, 12*time.Second, 20*time.Second, 200*time.Second, 0))
+		for range g.IntN(3) {
+			later := hold.begin + g.seconds(pick(g.dice, 3., 3, 10, 25))
+			if g.chance(.4) {
+				g.release(hold, later)
+			} else {
+				g.capture(hold, later)
+			}
+		}
+		plain = append(plain, hold)
+	}
+	for _, of := range plain {
+		for range pick(g.dice, 0, 0, 0, 1, 2, 3) {
+			part := ledger.Part{}
+			if g.chance(.6) {
+				part = g.partOf(of)
+			}
+			g.reverse(of, part, g.seconds(35))
+		}
+	}
+	for range g.IntN(4) {
+		g.changeAny(pick(g.dice, jane, joe), g.seconds(30))
+	}
+	if g.chance(.15) {
+		g.closeAccount(pick(g.dice, jane, joe), g.seconds(40))
+	}
+}
+
+// givenBack: all there is is held, given back, and spent by who was told so first.
+func (g *generator) releasing() {
+	for _, account := range []string{jane, joe}[:1+g.IntN(2)] {
+		asset, quantity := pick(g.dice, usd, aapl), g.amount(10, 90)
+		if account == joe {
+			asset = aapl // without an overdraft
+		}
+		g.transfer(bank, account, asset, quantity, 0)
+		hold := g.transfer(account, bank, asset, quantity, 8*time.Second).asHold(pick(g.dice, 200*time.Second, 0))
+		for range g.IntN(3) { // meanwhile it can't be spent
+			g.transfer(account, bank, asset, g.amount(1, 1+int(int64Of(quantity))), 10*time.Second+g.seconds(10))
+		}
+		for range 1 + g.IntN(3) {
+			end := g.release(hold, 14*time.Second+g.seconds(3))
+			back := quantity
+			if g.chance(.3) {
+				end = g.capture(hold, 14*time.Second+g.seconds(3))
+				if end.part.Quantity != nil {
+					back, _ = quantity.Sub(*end.part.Quantity)
+				}
+			}
+			if back.Sign() > 0 {
+				g.spendAfter(end, account, asset, back)
+			}
+		}
+	}
+}
+
+// expiring: ends meet at the time of expiry.
+func (g *generator) expiring() {
+	for range 2 + g.IntN(4) {
+		account, asset, quantity := pick(g.dice, jane, joe), aapl, g.amount(10, 90)
+		g.transfer(bank, account, asset, quantity, g.seconds(3))
+		begin, open := 4*time.Second+g.seconds(8), 3*time.Second+g.seconds(9)
+		hold := g.transfer(account, bank, asset, quantity, begin).asHold(open)
+		for range 1 + g.IntN(4) {
+			at := begin + open - 6*time.Second + g.seconds(14)
+			end := g.release(hold, max(begin, at))
+			if g.chance(.8) {
+				end = g.capture(hold, max(begin, at))
+			}
+			if g.chance(.3) {
+				g.spendAfter(end, account, asset, quantity)
+			}
+		}
+		if g.chance(.6) {
+			g.transfer(account, bank, asset, quantity, begin+open+g.seconds(12))
+		}
+	}
+}
+
+// reversing: parts of a few transactions meet.
+func (g *generator) reversing() {
+	for range 1 + g.IntN(3) {
+		of := g.transfer(bank, pick(g.dice, jane, joe), pick(g.dice, usd, aapl), g.amount(5, 60), g.seconds(4))
+		if g.chance(.3) {
+			of.asHold(200 * time.Second)
+			g.capture(of, 5*time.Second+g.seconds(3))
+		}
+		begin := 8 * time.Second
+		var by *operation
+		for range 2 + g.IntN(5) {
+			part := ledger.Part{}
+			if g.chance(.75) {
+				part = g.partOf(of)
+			}
+			by = g.reverse(of, part, begin+g.seconds(pick(g.dice, 1., 3, 12)))
+		}
+		if g.chance(.4) {
+			g.reverse(by, ledger.Part{}, 18*time.Second+g.seconds(10))
+		}
+		if g.chance(.4) { // what would be taken back is spent meanwhile
+			account := of.legs[1]
+			g.transfer(account.Account, bank, account.Asset, g.amount(1, 40), begin+g.seconds(6))
+		}
+	}
+}
+
+// batching: what later requests of a batch spend, earlier ones bring, or nobody.
+func (g *generator) batching() {
+	for range 1 + g.IntN(2) {
+		g.fund(pick(g.dice, 0., 10))
+	}
+	for range 2 + g.IntN(3) {
+		b := g.add(&operation{kind: kindBatch, begin: 2*time.Second + g.seconds(20), atomic: g.chance(.6)})
+		account, before := pick(g.dice, jane, joe), g.chance(.4)
+		for i := range 1 + g.IntN(4) {
+			if !before && g.chance(.3) {
+				account = pick(g.dice, jane, joe)
+			}
+			spent := before && i%2 == 0 || !before && g.chance(.6) // before it is there
+			from, to := bank, account
+			if spent {
+				from, to = account, pick(g.dice, bank, shop)
+			}
+			op := g.transfer(from, to, usd, g.amount(5, 40), b.begin)
+			if spent && g.chance(.3) {
+				op.asHold(200 * time.Second)
+			}
+			op.batch = b
+			b.members = append(b.members, op)
+		}
+	}
+	for range 1 + g.IntN(4) {
+		g.transfer(pick(g.dice, jane, joe), bank, usd, g.amount(1, 40), 2*time.Second+g.seconds(20))
+	}
+	if g.chance(.3) {
+		g.changeAny(pick(g.dice, jane, joe), g.seconds(25))
+	}
+}
+
+// patch asks to change an account.
+func (g *generator) change(account string, state events.AccountState, limit int64, begin time.Duration) *operation {
+	op := g.add(&operation{kind: kindChange, begin: begin})
+	op.change = ledger.ChangeAccount{ID: account, Actor: op.name}
+	if state != "" {
+		op.change.State = &state
+	}
+	if limit >= 0 {
+		o := events.Overdraft{Limits: map[string]events.Amount{
+			usd: events.NewAmount(limit), aapl: events.NewAmount(limit),
+		}}
+		op.change.Overdraft = &o
+	}
+	return op
+}
+
+const sameLimit = -1
+
+// changed asks for any change but closing.
+func (g *generator) changeAny(account string, begin time.Duration) {
+	switch g.IntN(5) {
+	case 0, 1:
+		g.change(account, events.StateFrozen, sameLimit, begin)
+	case 2:
+		g.change(account, events.StateOpen, pick(g.dice, int64(sameLimit), 500), begin)
+	default:
+		g.change(account, "", pick(g.dice, int64(0), 20, 50, 100), begin)
+	}
+}
+
+func (g *generator) closeAccount(account string, begin time.Duration) {
+	g.change(account, events.StateClosed, sameLimit, begin)
+}
+
+func (g *generator) changing() {
+	g.transfer(bank, jane, usd, events.NewAmount(pick(g.dice, int64(60), 2000)), 0)
+	for range 6 + g.IntN(14) {
+		op := g.transfer(jane, bank, pick(g.dice, usd, usd, usd, aapl), g.amount(1, 60), g.seconds(30))
+		if g.chance(.15) {
+			op.asHold(200 * time.Second)
+		}
+	}
+	for range 2 + g.IntN(6) {
+		g.changeAny(jane, g.seconds(30))
+	}
+}
+
+func (g *generator) raising() {
+	g.transfer(bank, jane, usd, events.NewAmount(10), 0)
+	for range 3 + g.IntN(6) {
+		g.transfer(jane, bank, usd, g.amount(5, 40), 3*time.Second+g.seconds(12))
+	}
+	for j := range 1 + g.IntN(2) {
+		g.change(jane, "", int64(60+60*j), 5*time.Second+g.seconds(6))
+	}
+}
+
+// closing: nothing is there but what may be owed.
+func (g *generator) closing() {
+	at := g.seconds(10)
+	if g.chance(.7) {
+		g.change(jane, "", 50, 0)
+	}
+	if g.chance(.4) { // it comes and goes
+		quantity := g.amount(1, 40)
+		g.transfer(bank, jane, usd, quantity, at)
+		g.transfer(jane, bank, usd, quantity, at+g.seconds(4))
+	}
+	for range 1 + g.IntN(4) {
+		op := g.transfer(jane, pick(g.dice, joe, bank), pick(g.dice, usd, aapl), g.amount(1, 50),
+			at+g.seconds(pick(g.dice, 2., 8)))
+		if g.chance(.4) {
+			op.asHold(200 * time.Second)
+		}
+	}
+	for range 1 + g.IntN(2) {
+		g.closeAccount(jane, at+g.seconds(pick(g.dice, 2., 6)))
+	}
+	if g.chance(.3) {
+		g.changeAny(jane, at+g.seconds(8))
+	}
+}
