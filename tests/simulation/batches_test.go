@@ -7,7 +7,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// postBatch makes one call of a batch, and checks its answers against the model.
+// postBatch makes one call with a batch, and checks the answer to each member against the model.
 func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bool) {
 	members := slices.DeleteFunc(slices.Clone(b.members), func(op *operation) bool { return op.skipped })
 	if len(members) == 0 {
@@ -21,9 +21,8 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 		calls = append(calls, op.startCall())
 		defer func() { op.inFlight-- }()
 	}
-	results, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) ([]ledger.BatchResult, error) {
-		return on.ledger.PostBatch(ctx, requests, b.atomic)
-	})
+	results, err, died := perform(h, d.IntN(len(h.commandProcesses)),
+		func(on *process) ([]ledger.BatchResult, error) { return on.ledger.PostBatch(ctx, requests, b.atomic) })
 	h.observe()
 	e, again := h.classify(b.name, err, died)
 	switch {
@@ -49,13 +48,14 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 				failed = one
 			}
 			if failed != nil && b.atomic {
-				h.fail("%s: of an atomic batch %s is refused alone: %w", b.name, op.name, failed)
+				h.fail("%s: member %s of an atomic batch is refused alone: %w", b.name, op.name, failed)
 			}
-		case i != e.Request-1: // refused for another's sake
+		case i != e.Request-1: // refused because another member is
 			if calls[i].wasAcknowledged {
-				h.fail("%s: refused (%w), and %s was acknowledged", b.name, e, op.name)
+				h.fail("%s: refused (%w), but its member %s was acknowledged", b.name, e, op.name)
 			}
-			op.lastRefusal, op.refusedForGood = string(e.Code), e.Code == ledger.CodeInsufficientFunds && calls[i].wasOnly(op)
+			op.lastRefusal = string(e.Code)
+			op.refusedForGood = e.Code == ledger.CodeInsufficientFunds && calls[i].wasOnly(op)
 			continue
 		}
 		final = h.checkAnswer(ctx, d, op, calls[i], c, op.body, answer, failed, died) && final
@@ -63,8 +63,8 @@ func (h *history) postBatch(ctx context.Context, d dice, b *operation) (final bo
 	return final
 }
 
-// netBefore is what the requests before a member of an atomic batch bring to k, less what they spend, of those that are
-// not there: of what is there the guard knows.
+// effectBefore returns what the earlier members of op's atomic batch credit k with, minus what they debit. Members that
+// are stored already do not count, because the guard includes them.
 func (op *operation) effectBefore(m *model, k pair) (net int64) {
 	if op.batch == nil || !op.batch.atomic {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// perform carries out a command in the n-th process. died reports that its outcome will never be known.
+// perform runs a command in the n-th command process. died: the process crashed meanwhile, so there is no answer.
 func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err error, died bool) {
 	p := h.commandProcesses[n]
 	if p.dead {
@@ -21,12 +21,12 @@ func perform[T any](h *history, n int, do func(*process) (T, error)) (t T, err e
 	return t, err, p.dead
 }
 
-// startCallers starts who asks for what the plan has, and who sweeps.
+// startCallers starts the callers of the plan's operations, and either the sweeper or the changes of access.
 func (h *history) startCallers() {
 	h.operations = h.plan.operations(h.knobs)
 	for n, op := range h.operations {
 		h.prepare(n, op)
-		op.skipped = !slices.Contains(h.plan.Requests, n) || op.batch != nil && op.batch.skipped
+		op.skipped = !slices.Contains(h.plan.Operations, n) || op.batch != nil && op.batch.skipped
 	}
 	for n, op := range h.operations {
 		if op.skipped || op.isNext || op.batch != nil {
@@ -51,7 +51,7 @@ func (h *history) startCallers() {
 	}
 }
 
-// keepSweeping sweeps all the time.
+// sweepPeriodically ends expired holds every few seconds, each time in a new process.
 func (h *history) sweepPeriodically() {
 	for ctx := as("sweeper"); time.Since(h.began) < h.knobs.span+time.Minute; {
 		if !h.sleep(h.draw(ctx, "sweeps").between(0, 20*time.Second)) {
@@ -67,14 +67,15 @@ func (h *history) sweepPeriodically() {
 	}
 }
 
-// operations make one call each that asks for something of a kind, and check its answer against the model. They report
-// whether the answer is final.
+// callByKind has, for each kind of operation, the function that makes one call and checks the answer against the model.
+// It reports whether the answer is final.
 var callByKind = map[string]func(*history, context.Context, dice, *operation) (final bool){
 	kindPost: (*history).post, kindReverse: (*history).post, kindCapture: (*history).end, kindRelease: (*history).end,
 	kindChange: (*history).change, kindBatch: (*history).postBatch,
 }
 
-// call asks until the answer is final, and then perhaps again.
+// call makes calls for an operation until the answer is final, sometimes once more after that, and then calls for the
+// next operation.
 func (h *history) call(ctx context.Context, op *operation) {
 	for range 40 {
 		d := h.draw(ctx, "calls")
@@ -91,8 +92,8 @@ func (h *history) call(ctx context.Context, op *operation) {
 	}
 }
 
-// refusal takes apart what a call was answered that was not carried out. again: its outcome is not known, or it is to
-// be made again. e is nil where there was no answer at all, and of a call that was carried out.
+// classify returns the error of a call, if it had one. again: the outcome is unknown, or the answer asks for a retry. e
+// is nil if the call succeeded, and if the process died without an answer.
 func (h *history) classify(name string, err error, died bool) (e *ledger.Error, again bool) {
 	if died {
 		h.count("unanswered")
@@ -103,7 +104,7 @@ func (h *history) classify(name string, err error, died bool) (e *ledger.Error, 
 	}
 	e, ok := errors.AsType[*ledger.Error](err)
 	if !ok {
-		h.fail("%s: answered with %T: %w", name, err, err)
+		h.fail("%s: the error has type %T: %w", name, err, err)
 		return nil, true
 	}
 	switch e.Code {
@@ -114,7 +115,7 @@ func (h *history) classify(name string, err error, died bool) (e *ledger.Error, 
 	return e, false
 }
 
-// post makes one call of a post or a reversal.
+// post makes one call to post or reverse.
 func (h *history) post(ctx context.Context, d dice, op *operation) (final bool) {
 	body := op.body
 	if h.occurs(OtherBody, op.acknowledged != nil && d.chance(.1)) {
@@ -129,7 +130,7 @@ func (h *history) post(ctx context.Context, d dice, op *operation) (final bool) 
 	return h.checkAnswer(ctx, d, op, p, c, body, answer, err, died)
 }
 
-// send makes a request that is answered with a transaction.
+// send sends the body of a post or a reversal.
 func send(ctx context.Context, l *ledger.Ledger, request any) (ledger.Posted, error) {
 	if r, ok := request.(ledger.ReverseRequest); ok {
 		return l.Reverse(ctx, r)
@@ -137,14 +138,14 @@ func send(ctx context.Context, l *ledger.Ledger, request any) (ledger.Posted, er
 	return l.Post(ctx, request.(ledger.PostingRequest))
 }
 
-// asking is one call that asks for a transaction.
+// callStart is the state of an operation when one of its calls began.
 type callStart struct {
-	wasAcknowledged bool // it had been acknowledged before
-	number          int  // with this one
-	alone           bool
+	wasAcknowledged bool // by an earlier call
+	number          int  // of this call, from 1
+	alone           bool // no other call was in flight
 }
 
-// beginCall notes that a call begins that asks for the transaction.
+// startCall notes that a call of the operation begins.
 func (op *operation) startCall() callStart {
 	op.inFlight++
 	op.calls++
@@ -152,12 +153,12 @@ func (op *operation) startCall() callStart {
 	return callStart{op.acknowledged != nil, op.calls, op.inFlight == 1}
 }
 
-// last reports whether a call was the only one while it went on.
+// wasOnly reports whether no other call overlapped this one, which ends now.
 func (p callStart) wasOnly(op *operation) bool { return p.alone && op.calls == p.number }
 
-// judge checks the answer to one call against the model. It reports whether the answer is final.
-func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p callStart, c *call, body any, answer ledger.Posted,
-	err error, died bool) (final bool) {
+// checkAnswer checks the answer to one call against the model. It reports whether the answer is final.
+func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p callStart, c *call, body any,
+	answer ledger.Posted, err error, died bool) (final bool) {
 	e, again := h.classify(op.name, err, died)
 	switch {
 	case again && (e == nil || e.Code == ledger.CodeOutcomeUnknown):
@@ -178,7 +179,7 @@ func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p call
 		return true
 	case e.Code == ledger.CodeTransactionIDReused:
 		if !op.isOtherBody(body) {
-			h.fail("%s: its own body is taken for another", op.name)
+			h.fail("%s: a retry with the same body is refused because its id is used with another body", op.name)
 		}
 		return true
 	case p.wasAcknowledged && e.Code != ledger.CodeTransactionNotFound:
@@ -194,8 +195,8 @@ func (h *history) checkAnswer(ctx context.Context, d dice, op *operation, p call
 	return final
 }
 
-// declined checks a refusal. final: it is not asked for again; never: while nobody else asks, it will never be there.
-// Others than those that a request may meet are not expected.
+// checkRefusal checks a refusal. final: the caller does not retry. never: unless another call is in flight, the
+// operation will never take effect. expected: an operation of this kind may be refused so.
 func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, never, expected bool) {
 	switch e.Code {
 	case ledger.CodeInsufficientFunds:
@@ -216,32 +217,32 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 		h.model.checkNotFound(op, c)
 		return false, false, true
 	case ledger.CodeExceedsReversible:
-		h.count("told that too much is reversed")
+		h.count("exceeds_reversible answers")
 		h.model.checkExceeds(op, e)
 		return true, true, true
 	case ledger.CodeNothingToReverse:
 		h.model.checkNothingToReverse(op, c)
 		return false, false, true
-	case ledger.CodeUnbalanced, ledger.CodeInvalidTransaction: // the legs of what is reversed were drawn before
+	case ledger.CodeUnbalanced, ledger.CodeInvalidTransaction: // the part was drawn before the target's legs were known
 		return true, false, op.target.kind == kindReverse
 	}
 	return true, false, false
 }
 
-// untimely checks a refusal for a time: of an effective date that is not past yet, or of a hold whose time is over, or
-// too near, by a clock that may be a little off. It reports whether that is final.
+// checkTimeRefusal checks a refusal because of a time: the effective date is in the future, or the hold expires too soon
+// or has expired. The clock of the process may be off. It reports whether the refusal is final.
 func (h *history) checkTimeRefusal(op *operation, e *ledger.Error) (final bool) {
 	const off = maxSkew + time.Second + maxSlow
 	switch since, left := time.Since(op.effective), time.Until(h.began.Add(op.expires)); {
 	case !op.effective.IsZero() && since > off:
 		h.fail("%s: refused %v after its effective date: %w", op.name, since, e)
 	case op.effective.IsZero() && (op.expires == 0 || left > off):
-		h.fail("%s: refused %v before it would expire: %w", op.name, left, e)
+		h.fail("%s: refused %v before it expires: %w", op.name, left, e)
 	}
 	return op.effective.IsZero()
 }
 
-// acknowledged takes in an answer of success.
+// takeAcknowledgement checks and stores an answer that acknowledges a transaction.
 func (h *history) takeAcknowledgement(op *operation, answer ledger.Posted, had bool) {
 	if answer.Replayed {
 		h.count("replayed")
@@ -254,7 +255,7 @@ func (h *history) takeAcknowledgement(op *operation, answer ledger.Posted, had b
 	if op.acknowledged == nil {
 		op.acknowledged = &answer.Transaction
 	} else if !sameTransaction(*op.acknowledged, answer.Transaction) {
-		h.fail("%s: acknowledged as %+v, first as %+v", op.name, answer.Transaction, *op.acknowledged)
+		h.fail("%s: acknowledged as %+v, but before as %+v", op.name, answer.Transaction, *op.acknowledged)
 	}
 	h.model.acknowledge(answer.Transaction)
 	h.model.stampAck(op.name)

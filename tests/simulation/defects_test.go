@@ -128,7 +128,7 @@ func plant(t *testing.T) (binaries map[string]string) {
 	return binaries
 }
 
-// play runs the test that must find the defect, with the defect of a name switched on.
+// run runs the test that must find the defect, with the defect of a name switched on.
 func (d defect) run(binary, planted string) ([]byte, error) {
 	arguments := []string{"-test.run=^" + d.test + "$", "-test.cpu=1"}
 	if d.within > 0 {

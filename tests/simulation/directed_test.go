@@ -19,9 +19,9 @@ import (
 	views "ledger.example/projections/dynamo"
 )
 
-// Histories whose every moment is set, for what random ones hardly ever meet.
+// Histories with fixed timing, for interleavings that random histories hardly ever produce.
 
-// delayed is the store as one process reaches it: what takes long is said by wait, before each request.
+// delayed returns a client that waits before each request for the time that wait returns.
 func delayed(store *memdb.Store, wait func(parameters any) time.Duration) *dynamodb.Client {
 	return store.DynamoDB(func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
@@ -36,9 +36,10 @@ func delayed(store *memdb.Store, wait func(parameters any) time.Duration) *dynam
 	})
 }
 
-// TestSettledWhenTheReadBegan lets a posting be committed and acknowledged, fresh, behind a refold that reads for
-// longer than the settle window. What came after it in the order of KSUIDs was read before, and is old by the end of
-// the read: were that taken for settled, the seal would pass by the posting, and strong reads would miss it.
+// TestSettledWhenTheReadBegan commits a posting while a refold reads for longer than the settle window. The refold has
+// already read postings with higher KSUIDs. They are older than the settle window when the read ends, but were not when
+// it began. If the refold took them for settled, the seal would move past the new posting, and strong reads would miss
+// it.
 func TestSettledWhenTheReadBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
@@ -94,7 +95,7 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 		}
 
 		late := make(chan events.TransactionPosted, 1)
-		go func() { late <- post(slow, "late") }() // minted now, committed in 2 s
+		go func() { late <- post(slow, "late") }() // its KSUID is minted now, its write committed in 2 s
 		time.Sleep(100 * time.Millisecond)
 		first := post(fast, "first")
 		time.Sleep(100 * time.Millisecond)
@@ -108,17 +109,17 @@ func TestSettledWhenTheReadBegan(t *testing.T) {
 			t.Fatal(err)
 		}
 		if passed := <-late; len(passed.Legs) == 0 || passed.Legs[1].ID > first.Legs[1].ID {
-			t.Fatalf("%+v was to come before %+v in the order of KSUIDs", passed, first)
+			t.Fatalf("the KSUID of %+v should sort before that of %+v", passed, first)
 		}
 		if pages < 2 {
-			t.Fatalf("the refold read %d pages: too few to take long", pages)
+			t.Fatalf("the refold read only %d pages, and so was too fast", pages)
 		}
 		b, err := reader.Balance(ctx, k, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if b.Head.Count != 3 {
-			t.Errorf("a strong read counts %d postings of 3 that were acknowledged", b.Head.Count)
+			t.Errorf("a strong read counts %d of 3 acknowledged postings", b.Head.Count)
 		}
 	})
 }

@@ -17,8 +17,8 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// finish rebuilds what the stream lost and what somebody damages, and checks that everything is as it was answered, and
-// that the table is sound.
+// checkEnd damages some projections, rebuilds them and what the stream lost, retries every request, and audits the
+// table.
 func (h *history) checkEnd() {
 	h.observe()
 	d := h.plan.draw("damage", 0)
@@ -40,7 +40,7 @@ func (h *history) checkEnd() {
 	h.audit()
 }
 
-// listAll rebuilds the lists of transactions and the journal, as records were lost.
+// rebuildLists rebuilds the lists of transactions and the journal after the stream lost records.
 func (h *history) rebuildLists() {
 	v, quiet := views.NewViews(h.store.DynamoDB(), tableName), slog.New(slog.DiscardHandler)
 	err := repair.New(repair.Config{
@@ -51,8 +51,8 @@ func (h *history) rebuildLists() {
 	}
 }
 
-// audit asks the auditor, who shares no code with anybody here, whether all that is stored is right: nothing is under
-// way, and every record was delivered or rebuilt from.
+// audit runs the product's audit, which shares no code with the model. No request is in flight, and every record was
+// delivered or its projections were rebuilt, so the audit must find nothing.
 func (h *history) audit() {
 	h.auditing = true
 	defer func() { h.auditing = false }()
@@ -63,14 +63,13 @@ func (h *history) audit() {
 		Store: h.store.DynamoDB(), Table: tableName, Segments: 1, Findings: 3,
 		Pause: func(context.Context, time.Duration) error { return nil },
 	}).Run(context.Background())
-	brokenOff := report.ByCode[audit.GuardBehind] // changes that no request finished
-	if err != nil || report.Counts.Findings > brokenOff || report.Unsettled > 0 {
+	unfinished := report.ByCode[audit.GuardBehind] // changes of accounts whose callers gave up
+	if err != nil || report.Counts.Findings > unfinished || report.Unsettled > 0 {
 		h.fail("the audit finds %+v (%w)", report, err)
 	}
 }
 
-// askAgain repeats what was asked for and is there, long after: it must be answered with that, whatever was answered
-// before.
+// retryAll retries each operation whose effect is stored. The answer must show the stored effect.
 func (h *history) retryAll() {
 	p := h.startProcess(checkProcess, 0)
 	for _, op := range h.operations {
@@ -81,7 +80,7 @@ func (h *history) retryAll() {
 			if stored, exists := h.model.headers[op.name]; exists {
 				answer, err := send(ctx, p.ledger, op.body)
 				if err != nil || !answer.Replayed || !sameTransaction(answer.Transaction, stored) {
-					h.fail("%s is there, and asked for again it is answered with %+v (%w)", op.name, answer, err)
+					h.fail("%s is stored, but a retry is answered with %+v (%w)", op.name, answer, err)
 				}
 			}
 		case op.kind == kindCapture, op.kind == kindRelease:
@@ -95,51 +94,51 @@ func (h *history) retryAll() {
 	}
 }
 
-// answered checks the answers to a request against what became of it.
+// checkAnswers checks the answers to an operation against what is stored.
 func (h *history) checkAnswers(op *operation) {
 	stored, exists := h.model.headers[op.name]
 	switch {
 	case op.acknowledged != nil && (!exists || !sameTransaction(*op.acknowledged, stored)):
-		h.fail("%s was acknowledged, and is not there so", op.name)
+		h.fail("%s was acknowledged, but what is stored is missing or differs", op.name)
 	case exists && op.refusedForGood:
-		h.fail("%s is there, and the last answer was that it never will be (%s)", op.name, op.lastRefusal)
+		h.fail("%s is stored, although the last answer was final (%s)", op.name, op.lastRefusal)
 	case op.acknowledged == nil && exists && !op.unknown:
-		h.fail("%s is there, and it was answered that nothing was written (%s)", op.name, op.lastRefusal)
+		h.fail("%s is stored, although every answer said that nothing was written (%s)", op.name, op.lastRefusal)
 	}
 }
 
-// endAgain asks again for an end of a hold that ended.
+// retryEnd retries a capture or release of a hold that has ended.
 func (h *history) retryEnd(ctx context.Context, p *process, op *operation, stored events.HoldEnded) {
 	answer, err := sendEnd(ctx, p.ledger, op)
 	e, _ := errors.AsType[*ledger.Error](err)
 	switch {
 	case err == nil && (!answer.Replayed || !slices.Equal(answer.End.Legs, stored.Legs)):
-		h.fail("%s is asked for again, and answered with %+v, not %+v", op.name, answer, stored)
+		h.fail("the retry of %s is answered with %+v, not %+v", op.name, answer, stored)
 	case err != nil && op.endAcknowledged:
-		h.fail("%s was acknowledged, and asked for again it is answered with %w", op.name, err)
+		h.fail("%s was acknowledged, but its retry is answered with %w", op.name, err)
 	case err != nil && (e.Code == ledger.CodeHoldEnded || e.Code == ledger.CodeHoldExpired):
 		h.model.checkEndRefusal(op, e)
 	case err != nil && e.Code != ledger.CodeTransactionNotFound:
-		h.fail("%s is answered with %w at rest", op.name, err)
+		h.fail("the retry of %s is answered with %w", op.name, err)
 	}
 }
 
-// inOneTransaction checks that of an atomic batch all or nothing is there.
+// checkAtomic checks that an atomic batch is stored completely or not at all.
 func (h *history) checkAtomic(batch *operation) {
-	var there, absent []string
+	var stored, missing []string
 	for _, op := range batch.members {
 		if _, ok := h.model.headers[op.name]; ok {
-			there = append(there, op.name)
+			stored = append(stored, op.name)
 		} else if !op.skipped {
-			absent = append(absent, op.name)
+			missing = append(missing, op.name)
 		}
 	}
-	if there != nil && absent != nil {
-		h.fail("of the batch %s there is %v, and not %v", batch.name, there, absent)
+	if stored != nil && missing != nil {
+		h.fail("the atomic batch %s is stored in part: %v, but not %v", batch.name, stored, missing)
 	}
 }
 
-// sweepUp lets what is due be swept, while nothing goes wrong by itself any more.
+// sweepAll sweeps, without faults, until every hold that expires within an hour has ended.
 func (h *history) sweepAll() {
 	for tries := 0; ; tries++ {
 		last, open := h.model.openHolds(h.began.Add(time.Hour))
@@ -151,19 +150,19 @@ func (h *history) sweepAll() {
 		}
 		p := h.startProcess(checkProcess, 0)
 		if _, err := p.ledger.Sweeper().Sweep(as(fmt.Sprintf("last sweep %d", tries))); err != nil {
-			h.fail("a sweep at rest: %w", err)
+			h.fail("a sweep without faults: %w", err)
 		}
 		h.observe()
 		if h.lostRecords > 0 {
 			for _, id := range open {
 				if _, err := p.ledger.Expire(as(fmt.Sprintf("last end %d of %s", tries, id)), id); err != nil {
-					h.fail("%s is not ended at rest: %w", id, err)
+					h.fail("%s is not ended without faults: %w", id, err)
 				}
 			}
 			h.observe()
 		}
 		if tries == 60 {
-			h.fail("the holds %v are held for ever", open)
+			h.fail("the holds %v never end", open)
 		}
 		if !h.sleep(20 * time.Second) {
 			return
@@ -171,7 +170,7 @@ func (h *history) sweepAll() {
 	}
 }
 
-// spendAll spends, at rest, everything that is there, and sees that not a unit more can be spent.
+// checkAvailable tries to spend, from each account, one unit more than is available, and then exactly what is available.
 func (h *history) checkAvailable() {
 	p := h.startProcess(checkProcess, 0)
 	m := h.model
@@ -200,13 +199,13 @@ func (h *history) checkAvailable() {
 				code = e.Code
 			}
 			if wanted := wantedCode(now, extra); code != wanted {
-				h.fail("at rest %v has %d, and spending %d is answered with %w", k, have, have+extra, err)
+				h.fail("%v has %d, and spending %d is answered with %w", k, have, have+extra, err)
 			}
 		}
 	}
 }
 
-// restCode is how a debit of so much more than there is must be answered at rest.
+// wantedCode returns the error code for a debit of extra units more than is available. Empty: success.
 func wantedCode(v version, extra int64) ledger.Code {
 	switch {
 	case v.state == events.StateFrozen:

@@ -7,7 +7,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// end makes one call to end a hold.
+// end makes one call to capture or release a hold.
 func (h *history) end(ctx context.Context, d dice, op *operation) (final bool) {
 	ctx, c := h.model.beginCall(ctx)
 	answer, err, died := perform(h, d.IntN(len(h.commandProcesses)), func(on *process) (ledger.Ended, error) {
@@ -38,7 +38,7 @@ func sendEnd(ctx context.Context, l *ledger.Ledger, op *operation) (ledger.Ended
 	return l.Capture(ctx, ledger.CaptureRequest{Transaction: op.target.name, Part: op.part, Actor: "somebody"})
 }
 
-// endAcknowledged takes in an answer of success to the end of a hold.
+// endAcknowledged checks and stores an answer that acknowledges a capture or release.
 func (h *history) endAcknowledged(op *operation, answer ledger.Ended) {
 	wanted := events.OutcomeCaptured
 	if op.kind == kindRelease {
@@ -48,14 +48,14 @@ func (h *history) endAcknowledged(op *operation, answer ledger.Ended) {
 		h.fail("%s: answered with %+v", op.name, answer)
 	}
 	if wanted == events.OutcomeCaptured && !isCaptured(answer, op.part) {
-		h.fail("%s: %+v was to be captured, and it was %+v", op.name, op.part, answer.End.Legs)
+		h.fail("%s: asked to capture %+v, but captured %+v", op.name, op.part, answer.End.Legs)
 	}
 	op.endAcknowledged = true
 	h.model.acknowledgeEnd(answer)
 	h.model.stampAck("end of " + op.target.name)
 }
 
-// isCaptured reports whether what was captured is what was asked for.
+// isCaptured reports whether the captured part is the requested one.
 func isCaptured(answer ledger.Ended, part ledger.Part) bool {
 	for i, leg := range answer.End.Legs {
 		wanted, ok := partOfLeg(part, i)
@@ -69,7 +69,7 @@ func isCaptured(answer ledger.Ended, part ledger.Part) bool {
 	return true
 }
 
-// partOfLeg is what a part has of a leg; ok is false for the whole.
+// partOfLeg returns the quantity that a part has of the i-th leg. ok is false if the part is the whole transaction.
 func partOfLeg(part ledger.Part, i int) (quantity events.Amount, ok bool) {
 	switch {
 	case part.Postings != nil:

@@ -16,17 +16,18 @@ import (
 	"ledger.example/internal/table"
 )
 
-// errDead is what a dead process gets for each request: it goes on to its end, and reaches nothing.
+// errDead is the error of every request of a dead process. Its goroutines run on, but no longer reach the store.
 var errDead = errors.New("the process died")
 
-// slowMost is the longest that a request takes without being lost; lateMost, until one is applied whose caller got no
-// answer: longer than any command lives, and than the settle window.
 const (
+	// maxSlow is the longest time that a slow request waits before it is applied, and again after.
 	maxSlow = 4 * time.Second
+	// maxLate is the longest time after which a late request is applied: longer than a command's deadline and than the
+	// settle window.
 	maxLate = time.Minute
 )
 
-// gate stands between a process and the store: it delays requests, loses them, and lets the process die.
+// gate is the SDK middleware between a process and the store. It delays and drops requests, and crashes the process.
 type gate struct {
 	*history
 	process *process
@@ -68,7 +69,7 @@ func (g gate) HandleInitialize(ctx context.Context, in middleware.InitializeInpu
 	}
 }
 
-// carryOut lets happen to a request what was drawn for it.
+// execute draws the fault and the latency of a request, and applies it accordingly.
 func (g gate) execute(ctx context.Context, d dice, request request, in middleware.InitializeInput,
 	next middleware.InitializeHandler) reply {
 	latency := func() time.Duration { return d.between(0, g.knobs.latency) }
@@ -155,7 +156,7 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 	return apply()
 }
 
-// fate draws what goes wrong with a request; "" is nothing.
+// drawFault draws the fault of a request. Empty: none.
 func (g gate) drawFault(d dice, r request) Hazard {
 	crash, fault, late := d.chance(g.knobs.crash), d.chance(g.knobs.fault), d.chance(g.knobs.late)
 	var drawn Hazard
@@ -184,7 +185,8 @@ func (g gate) drawFault(d dice, r request) Hazard {
 	return drawn
 }
 
-// declined is how the store declines a request: a transaction by the reasons of its actions.
+// storeRefusal returns the error with which the store declines a request: alone, but for a transaction, a cancellation
+// in which at least one action has the reason.
 func (g gate) storeRefusal(d dice, r request, alone error, reason string) error {
 	if r.operation != "TransactWriteItems" && r.operation != "TransactGetItems" {
 		return alone
@@ -201,11 +203,11 @@ func (g gate) storeRefusal(d dice, r request, alone error, reason string) error 
 	return cancelled
 }
 
-// unprocessed leaves some keys of a batch unread.
+// unprocessed applies a BatchGetItem to some of its keys, and returns the others as unprocessed.
 func (g gate) unprocessed(d dice, in middleware.InitializeInput, apply func() reply) reply {
 	batch := in.Parameters.(*dynamodb.BatchGetItemInput)
 	asked := batch.RequestItems
-	defer func() { batch.RequestItems = asked }() // the caller may look at it again
+	defer func() { batch.RequestItems = asked }() // the caller still uses it
 	for name, wanted := range asked {
 		read := d.IntN(len(wanted.Keys))
 		left := wanted
@@ -225,10 +227,10 @@ func (g gate) unprocessed(d dice, in middleware.InitializeInput, apply func() re
 	return apply()
 }
 
-// request is what a fate depends on.
+// request is what the drawn fault of a request depends on.
 type request struct {
 	operation string
-	key       table.Key // the first that it names
+	key       table.Key // the first key in it
 	actions   int
 	writes    bool
 }
@@ -270,7 +272,7 @@ func keyOf(item ddb.Item) table.Key {
 	return table.Key{PK: text(item, table.AttrPK), SK: text(item, table.AttrSK)}
 }
 
-// client is the store as a process reaches it.
+// client returns a client of the store for a process. The SDK does not retry: retries are the product's own.
 func (h *history) client(p *process) *dynamodb.Client {
 	return h.store.DynamoDB(func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}

@@ -8,17 +8,17 @@ import (
 	"ledger.example/ledger"
 )
 
-// postsMost is how many posts there are at most where each moves a power of two: all of them together stay below 2^63.
+// maxPosts is the most posts that each move a different power of two. Their sum stays below 2^63.
 const maxPosts = 48
 
-// postsAlone: each moves 2^e of something, and no other has the same e.
+// postsOnly adds posts that each move 2^e of an asset, with a different e.
 func (g *generator) postsOnly() {
 	for _, e := range g.Perm(maxPosts)[:3+g.IntN(maxPosts-2)] {
 		g.post(events.NewAmount(1<<e), g.between(0, g.knobs.span))
 	}
 }
 
-// post asks for any transaction.
+// post adds a transaction of a random kind.
 func (g *generator) post(quantity events.Amount, begin time.Duration) {
 	two := g.Perm(len(accountIDs))
 	from, to := accountIDs[two[0]], accountIDs[two[1]]
@@ -31,15 +31,15 @@ func (g *generator) post(quantity events.Amount, begin time.Duration) {
 		kind = 2
 	}
 	switch kind {
-	case 0, 1: // funded
+	case 0, 1: // the bank funds an account
 		g.transfer(bank, pick(g.dice, jane, jane, joe), pick(g.dice, usd, usd, aapl), quantity, begin)
-	case 2, 3: // spent
+	case 2, 3: // an account spends
 		g.transfer(pick(g.dice, jane, jane, joe), pick(g.dice, bank, shop), pick(g.dice, usd, usd, aapl), quantity, begin)
 	case 4:
 		g.transfer(from, to, pick(g.dice, usd, aapl), quantity, begin)
 	case 5:
 		g.trade(begin, from, to, quantity, quantity, g.chance(.7))
-	case 6: // passes through jane, who is debited and credited at once
+	case 6: // jane is credited and debited in the same transaction
 		g.transaction(begin, legOf(bank, usd, quantity.Neg()), legOf(jane, usd, quantity),
 			legOf(jane, usd, quantity.Neg()), legOf(joe, usd, quantity))
 	case 7: // two assets, with costs
@@ -49,7 +49,7 @@ func (g *generator) post(quantity events.Amount, begin time.Duration) {
 	}
 }
 
-// placed asks for a hold of any kind.
+// hold adds a hold of a random kind.
 func (g *generator) hold(begin, expires time.Duration) *operation {
 	from, to := jane, pick(g.dice, joe, bank)
 	if g.chance(.5) {
@@ -57,12 +57,12 @@ func (g *generator) hold(begin, expires time.Duration) *operation {
 	}
 	asset, quantity := pick(g.dice, usd, aapl), g.amount(2, 90)
 	switch g.IntN(4) {
-	case 0: // with change for the payer: its own credit
+	case 0: // the payer is also credited, as with change
 		back := g.amount(1, int(int64Of(quantity)))
 		rest, _ := quantity.Sub(back)
 		return g.transaction(begin, legOf(from, asset, quantity.Neg()), legOf(from, asset, back),
 			legOf(to, asset, rest)).asHold(expires)
-	case 1: // an order
+	case 1: // an order to trade
 		return g.trade(begin, from, to, quantity, g.amount(1, 60), true).asHold(expires)
 	}
 	return g.transfer(from, to, asset, quantity, begin).asHold(expires)
@@ -111,7 +111,8 @@ func (g *generator) mixed() {
 	}
 }
 
-// givenBack: all there is is held, given back, and spent by who was told so first.
+// releasing adds holds of everything that an account has. They are released or captured in part, and the first caller
+// whose call is acknowledged spends what the hold gave back.
 func (g *generator) releasing() {
 	for _, account := range []string{jane, joe}[:1+g.IntN(2)] {
 		asset, quantity := pick(g.dice, usd, aapl), g.amount(10, 90)
@@ -120,7 +121,7 @@ func (g *generator) releasing() {
 		}
 		g.transfer(bank, account, asset, quantity, 0)
 		hold := g.transfer(account, bank, asset, quantity, 8*time.Second).asHold(pick(g.dice, 200*time.Second, 0))
-		for range g.IntN(3) { // meanwhile it can't be spent
+		for range g.IntN(3) { // these fail while the hold is open
 			g.transfer(account, bank, asset, g.amount(1, 1+int(int64Of(quantity))), 10*time.Second+g.seconds(10))
 		}
 		for range 1 + g.IntN(3) {
@@ -139,7 +140,7 @@ func (g *generator) releasing() {
 	}
 }
 
-// expiring: ends meet at the time of expiry.
+// expiring adds holds that are captured and released around the time at which they expire.
 func (g *generator) expiring() {
 	for range 2 + g.IntN(4) {
 		account, asset, quantity := pick(g.dice, jane, joe), aapl, g.amount(10, 90)
@@ -162,7 +163,7 @@ func (g *generator) expiring() {
 	}
 }
 
-// reversing: parts of a few transactions meet.
+// reversing adds concurrent reversals of parts of a few transactions.
 func (g *generator) reversing() {
 	for range 1 + g.IntN(3) {
 		of := g.transfer(bank, pick(g.dice, jane, joe), pick(g.dice, usd, aapl), g.amount(5, 60), g.seconds(4))
@@ -182,26 +183,26 @@ func (g *generator) reversing() {
 		if g.chance(.4) {
 			g.reverse(by, ledger.Part{}, 18*time.Second+g.seconds(10))
 		}
-		if g.chance(.4) { // what would be taken back is spent meanwhile
+		if g.chance(.4) { // spends what the reversals take back
 			account := of.legs[1]
 			g.transfer(account.Account, bank, account.Asset, g.amount(1, 40), begin+g.seconds(6))
 		}
 	}
 }
 
-// batching: what later requests of a batch spend, earlier ones bring, or nobody.
+// batching adds batches in which an account spends what an earlier or a later member brings it.
 func (g *generator) batching() {
 	for range 1 + g.IntN(2) {
 		g.fund(pick(g.dice, 0., 10))
 	}
 	for range 2 + g.IntN(3) {
 		b := g.add(&operation{kind: kindBatch, begin: 2*time.Second + g.seconds(20), atomic: g.chance(.6)})
-		account, before := pick(g.dice, jane, joe), g.chance(.4)
+		account, before := pick(g.dice, jane, joe), g.chance(.4) // before: each debit precedes the credit that covers it
 		for i := range 1 + g.IntN(4) {
 			if !before && g.chance(.3) {
 				account = pick(g.dice, jane, joe)
 			}
-			spent := before && i%2 == 0 || !before && g.chance(.6) // before it is there
+			spent := before && i%2 == 0 || !before && g.chance(.6)
 			from, to := bank, account
 			if spent {
 				from, to = account, pick(g.dice, bank, shop)
@@ -222,7 +223,7 @@ func (g *generator) batching() {
 	}
 }
 
-// patch asks to change an account.
+// change adds a change of an account's state, if not empty, and of its limits, if not sameLimit.
 func (g *generator) change(account string, state events.AccountState, limit int64, begin time.Duration) *operation {
 	op := g.add(&operation{kind: kindChange, begin: begin})
 	op.change = ledger.ChangeAccount{ID: account, Actor: op.name}
@@ -240,7 +241,7 @@ func (g *generator) change(account string, state events.AccountState, limit int6
 
 const sameLimit = -1
 
-// changed asks for any change but closing.
+// changeAny adds a change of a random kind, but never closes the account.
 func (g *generator) changeAny(account string, begin time.Duration) {
 	switch g.IntN(5) {
 	case 0, 1:
@@ -279,13 +280,14 @@ func (g *generator) raising() {
 	}
 }
 
-// closing: nothing is there but what may be owed.
+// closing adds calls to close jane's account while it spends. It has no funds, or only for a while, but may have an
+// overdraft.
 func (g *generator) closing() {
 	at := g.seconds(10)
 	if g.chance(.7) {
 		g.change(jane, "", 50, 0)
 	}
-	if g.chance(.4) { // it comes and goes
+	if g.chance(.4) { // the account is funded, and spends the funds again
 		quantity := g.amount(1, 40)
 		g.transfer(bank, jane, usd, quantity, at)
 		g.transfer(jane, bank, usd, quantity, at+g.seconds(4))

@@ -13,30 +13,29 @@ import (
 	"ledger.example/internal/local/memdb"
 )
 
-// quietAfter is how long after the last answer something of a command may still be applied: longer than lateMost, and
-// slowMost twice.
+// drainTime is how long the history waits after the last answer, so that no write is in flight any more: longer than
+// maxLate plus twice maxSlow.
 const drainTime = maxLate + 15*time.Second
 
-// Stats are what a history met.
+// Stats describe what happened in a history.
 type Stats struct {
-	Met    map[string]int // how often, by what: see occurrences, and hazards
-	Trace  uint64         // over everything that happened, in its order
+	Met    map[string]int // how often each hazard and each event of the lists below occurred
+	Trace  uint64         // hash of all requests to the store, in order, with their times and faults
 	Lasted time.Duration
 }
 
-// What a history may meet beside the hazards, in posts and lives, and in lives alone.
+// Events that must occur in the full run, besides the hazards: in both tests, in TestHistories, and in TestLives.
 var (
 	occurrences = []string{"requests", "faults", "crashes", "acknowledged", "replayed", "refused", "unanswered",
 		"balances written", "segments closed", "corrections", "corrected below the base", "saved unfinished",
-		"versions raised", "writes refused", "malformed", "exact reads", "repairs"}
+		"versions raised", "writes refused", "malformed", "exact reads", "repairs"} // exact: strong reads that were checked
 	occurrencesOfPosts = []string{"backdated shown", string(Memberships)}
 	occurrencesOfLives = []string{"holds placed", "holds captured", "holds released", "holds expired", "holds swept",
-		"reversals", "told that a hold expired", "told that a hold ended", "told that too much is reversed",
-		"accounts changed", "changes acknowledged", "told that an account is frozen", "told of a state",
-		"accounts closed", "atomic batches", "requests in batches"}
+		"reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
+		"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches", "requests in batches"}
 )
 
-// count counts what is met.
+// count counts one event.
 func (h *history) count(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,38 +50,43 @@ type history struct {
 	store *memdb.Store
 	model *model
 
-	commandProcesses []*process // that take commands; a dead one is replaced when it is needed
-	launches         map[string]int
+	operations       []*operation
+	processes        []*process     // all that ever ran
+	launches         map[string]int // how often a process of each name was started
+	commandProcesses []*process     // serve commands; a dead one is replaced at the next call
+	projectors       [3]*process
+	shards           []*shard
 
-	callers, inFlight, deliveries sync.WaitGroup
-	writesDone                    chan struct{} // closed when nothing more is written to the stream by callers
-	faultsOff                     bool          // nothing goes wrong by itself any more
-	damaged                       bool          // somebody threw a projection away
-	auditing                      bool          // by goroutines whose order is open: nothing is drawn for them
-	shards                        []*shard
-	projectors                    [3]*process
-	unstreamed                    int // changes that the stream has no record of: nobody wants those of lists
-	processes                     []*process
-	operations                    []*operation
-	lostRecords                   int          // records that the stream lost
-	committing                    atomic.Int32 // writes that are becoming visible
+	callers    sync.WaitGroup // callers, readers and operators
+	inFlight   sync.WaitGroup // requests to the store
+	deliveries sync.WaitGroup // consumers of the stream
+	writesDone chan struct{}  // closed when nothing but projectors writes any more
+
+	faultsOff   bool         // no request to the store meets a fault any more
+	damaged     bool         // a projection was damaged on purpose: only the audit checks projections from then on
+	auditing    bool         // the audit reads in parallel, in no fixed order: nothing is drawn for its requests
+	unstreamed  int          // changes of lists, which the stream leaves out: no function consumes them
+	lostRecords int          // records that the stream lost
+	committing  atomic.Int32 // writes of which some items may be visible and others not
 
 	mu        sync.Mutex
-	malformed map[string]bool   // records by number that nothing can project, and that were logged
-	draws     map[string]uint64 // how often each name was drawn for
-	requests  map[string]int    // requests by actor
+	malformed map[string]bool   // sequence numbers that were logged as malformed records
+	draws     map[string]uint64 // number of draws by name
+	requests  map[string]int    // number of requests to the store by actor
 	err       error             // the first rule that was broken
-	failed    chan struct{}     // closed with it
+	failed    chan struct{}     // closed when err is set
 	stats     Stats
-	observed  int // changes of the store looked at
+	observed  int // number of changes of the store that the model has read
 }
 
-// actor is the name of whom a request is made for.
+// actor is the context key for the name of the caller, consumer or operator for whom a request is made.
 type actor struct{}
 
+// as returns a context whose requests are made for the named actor.
 func as(name string) context.Context { return context.WithValue(context.Background(), actor{}, name) }
 
-// draw returns what to draw from for this time that the actor of ctx does what.
+// draw returns the random source for what the actor of ctx does now. The name and the number of earlier draws with it
+// select the source.
 func (h *history) draw(ctx context.Context, what string) dice {
 	name, _ := ctx.Value(actor{}).(string)
 	name += " " + what
@@ -93,7 +97,7 @@ func (h *history) draw(ctx context.Context, what string) dice {
 	return h.plan.draw(name, n)
 }
 
-// requestsOf adds to the number of requests that were made for the actor of ctx, and returns it.
+// addRequests adds to the number of requests that were made for the actor of ctx, and returns it.
 func (h *history) addRequests(ctx context.Context, more int) int {
 	name, _ := ctx.Value(actor{}).(string)
 	h.mu.Lock()
@@ -102,7 +106,7 @@ func (h *history) addRequests(ctx context.Context, more int) int {
 	return h.requests[name]
 }
 
-// broken says which rule was broken; the first counts.
+// fail ends the history because a rule was broken. Only the first call counts.
 func (h *history) fail(format string, a ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,7 +116,7 @@ func (h *history) fail(format string, a ...any) {
 	}
 }
 
-// trace adds to the hash by which two runs are compared.
+// trace adds a request to Stats.Trace, by which TestReplay compares two runs.
 func (h *history) trace(fault Hazard, r request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,14 +125,15 @@ func (h *history) trace(fault Hazard, r request) {
 	h.stats.Trace = hash.Sum64()
 }
 
-// run plays a plan in a bubble of testing/synctest, which the caller made, and returns the first rule that it broke.
+// run runs the history of a plan. The caller provides the testing/synctest bubble. The error is the first broken rule.
 func run(p Plan) (Stats, error) {
-	// The bubble's clock begins before KSUIDs do.
+	// A bubble's clock starts in 2000, before the first time that a KSUID can hold.
 	time.Sleep(time.Until(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)))
 	h := &history{
 		plan: p, knobs: p.knobs(), began: time.Now(),
-		launches: map[string]int{}, writesDone: make(chan struct{}), draws: map[string]uint64{}, malformed: map[string]bool{},
-		requests: map[string]int{}, failed: make(chan struct{}), stats: Stats{Met: map[string]int{}},
+		launches: map[string]int{}, writesDone: make(chan struct{}), failed: make(chan struct{}),
+		malformed: map[string]bool{}, draws: map[string]uint64{}, requests: map[string]int{},
+		stats: Stats{Met: map[string]int{}},
 	}
 	h.model = newModel(h)
 	if err := h.setUp(); err != nil {
@@ -140,7 +145,7 @@ func run(p Plan) (Stats, error) {
 	h.startOperators()
 
 	h.wait(&h.callers)
-	synctest.Wait() // what goes on at this instant isn't calm yet, in whichever order it is run
+	synctest.Wait() // goroutines that run at this same instant still meet faults, in any order
 	h.faultsOff = true
 	h.sleep(drainTime)
 	h.sweepAll()
@@ -156,7 +161,7 @@ func run(p Plan) (Stats, error) {
 	return h.stats, h.err
 }
 
-// wait waits, unless a rule is broken before.
+// wait waits for the group, or until the history has failed.
 func (h *history) wait(group *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() {
@@ -169,7 +174,7 @@ func (h *history) wait(group *sync.WaitGroup) {
 	}
 }
 
-// sleep waits, and reports whether the history goes on.
+// sleep sleeps, and returns false at once if the history has failed.
 func (h *history) sleep(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -179,7 +184,7 @@ func (h *history) sleep(d time.Duration) bool {
 	}
 }
 
-// settle lets everything that was started come to its end: a bubble may not be left before.
+// drain ends the history and waits for all its goroutines, because a bubble must not be left before.
 func (h *history) drain() {
 	h.faultsOff = true
 	h.fail("%w", errEnded)

@@ -40,14 +40,14 @@ func (m *model) acknowledgePostings(postings []events.PostingRecorded) {
 	}
 }
 
-// acknowledgements are what was acknowledged so far.
+// ackedSoFar are what was acknowledged so far.
 func (m *model) ackedSoFar() map[pair]sums {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.ackedSums)
 }
 
-// read checks a strong read, before which `must` had been acknowledged.
+// checkRead checks a strong read, before which `must` had been acknowledged.
 func (m *model) checkRead(b projections.Balance, must map[pair]sums) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,7 @@ func (m *model) checkRead(b projections.Balance, must map[pair]sums) {
 	}
 }
 
-// counted checks that records that were done with are counted.
+// checkCounted checks that records that were done with are counted.
 func (m *model) checkCounted(done []record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +77,7 @@ func (m *model) checkCounted(done []record) {
 	}
 }
 
-// readable checks that a strong read of k, were it to begin now, would find everything acknowledged: it begins at the
+// checkReadable checks that a strong read of k, were it to begin now, would find everything acknowledged: it begins at the
 // seal.
 func (m *model) checkReadable(k pair) {
 	seal := m.balances[k].seal
@@ -94,7 +94,7 @@ func (m *model) checkReadable(k pair) {
 	}
 }
 
-// refused checks a refusal for insufficient funds: what was acknowledged before the call began does not cover it by one
+// checkInsufficientFunds checks a refusal for insufficient funds: what was acknowledged before the call began does not cover it by one
 // of the limits in force since.
 func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) {
 	m.mu.Lock()
@@ -121,7 +121,7 @@ func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) 
 	}
 }
 
-// late notes that a backdated transaction was acknowledged: reads include it once it is projected.
+// acknowledgeBackdated notes that a backdated transaction was acknowledged: reads include it once it is projected.
 func (m *model) acknowledgeBackdated(t events.TransactionPosted) {
 	for _, p := range t.Postings() {
 		k := pair{Account: p.Account, Asset: p.Asset}

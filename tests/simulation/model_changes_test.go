@@ -7,7 +7,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// changedTo takes in a change of an account, of which the event or its copy is visible first.
+// takeChange takes in a change of an account, of which the event or its copy is visible first.
 func (m *model) takeChange(e events.AccountChanged) {
 	all := m.versions[e.ID]
 	was := all[len(all)-1]
@@ -29,7 +29,7 @@ func (m *model) takeChange(e events.AccountChanged) {
 	}
 }
 
-// emptied checks that an account has nothing left when it is closed: no debt, nothing held, and nothing that was
+// checkEmpty checks that an account has nothing left when it is closed: no debt, nothing held, and nothing that was
 // acknowledged before the call began.
 func (m *model) checkEmpty(account string, c *call) {
 	for k, there := range m.stored {
@@ -44,7 +44,7 @@ func (m *model) checkEmpty(account string, c *call) {
 	}
 }
 
-// guard takes in which version a guard was told.
+// takeGuard takes in which version a guard was told.
 func (m *model) takeGuard(k pair, number int64) {
 	if number < m.guardVersions[k] {
 		m.fail("the guard of %v knew version %d, and knows version %d", k, m.guardVersions[k], number)
@@ -81,7 +81,7 @@ func (m *model) acknowledgeChange(op *operation, account ledger.Account) {
 	}
 }
 
-// unchanged checks a refusal to change an account.
+// checkInvalidChange checks a refusal to change an account.
 func (m *model) checkInvalidChange(op *operation, e *ledger.Error, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +93,7 @@ func (m *model) checkInvalidChange(op *operation, e *ledger.Error, c *call) {
 	}
 }
 
-// barred checks a refusal for the state of an account: a version that was in force since the call began had it.
+// checkStateRefusal checks a refusal for the state of an account: a version that was in force since the call began had it.
 func (m *model) checkStateRefusal(op *operation, e *ledger.Error, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

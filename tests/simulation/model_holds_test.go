@@ -14,7 +14,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// lives is what the model knows of holds, reversals and accounts that change.
+// lifecycle is what the model knows of holds, reversals and accounts that change.
 type lifecycle struct {
 	stamp           int                       // counts calls that begin and changes that are acknowledged
 	attempts        map[events.KSUID]*attempt // by the KSUID of their legs
@@ -65,13 +65,13 @@ func newLifecycle() lifecycle {
 	}
 }
 
-// opened notes what accounts with a limit are when they are opened.
+// noteOpened notes what accounts with a limit are when they are opened.
 func (m *model) noteOpened() {
 	m.versions[jane] = []version{{number: 1, state: events.StateOpen}}
 	m.versions[joe] = []version{{number: 1, state: events.StateOpen, limits: map[string]int64{usd: m.knobs.overdraft}}}
 }
 
-// firstTold notes when something was first acknowledged.
+// stampAck notes when something was first acknowledged.
 func (m *model) stampAck(what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +81,7 @@ func (m *model) stampAck(what string) {
 	}
 }
 
-// begin notes that a call begins. What it sends is made with the context that begin returns.
+// beginCall notes that a call begins. What it sends is made with the context that begin returns.
 func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// sent notes whose an attempt is that is sent.
+// noteAttempt notes whose an attempt is that is sent.
 func (m *model) noteAttempt(ctx context.Context, parameters any) {
 	in, writes := parameters.(*dynamodb.TransactWriteItemsInput)
 	if !writes {
@@ -122,7 +122,7 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 	}
 }
 
-// legsOf is what a posting adds to the sums that grow.
+// sumsOf is what a posting adds to the sums that grow.
 func sumsOf(p events.PostingRecorded) sums {
 	switch {
 	case p.Phase == "":
@@ -135,7 +135,7 @@ func sumsOf(p events.PostingRecorded) sums {
 	return sums{credits: uint64(int64Of(p.Quantity))}
 }
 
-// posted takes in a header. With the first of a batch all of them are decided, in their order.
+// takeHeader takes in a header. With the first of a batch all of them are decided, in their order.
 func (m *model) takeHeader(t events.TransactionPosted) {
 	a := m.attempts[t.Legs[0].ID]
 	if a == nil {
@@ -180,7 +180,7 @@ func (m *model) fund(k pair, id events.KSUID, quantity int64) {
 	}
 }
 
-// debited checks that a debit is covered by a limit that was in force since the call began that sent it, in an account
+// checkDebit checks that a debit is covered by a limit that was in force since the call began that sent it, in an account
 // that was open then. What it relied on is visible; of what was spent before it some may not be yet.
 func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]int64) {
 	for _, account := range []string{jane, joe} {
@@ -222,7 +222,7 @@ func (m *model) inForce(account string, c *call) []version {
 	return all
 }
 
-// recorded takes in a posting.
+// takePosting takes in a posting.
 func (m *model) takePosting(k pair, p events.PostingRecorded) {
 	m.quantities[k] += int64Of(p.Quantity)
 	of := sumsOf(p)
@@ -272,7 +272,7 @@ func (m *model) legsPosted(id string) []events.Leg {
 	return nil
 }
 
-// left is what is left to reverse of each leg.
+// leftToReverse is what is left to reverse of each leg.
 func (m *model) leftToReverse(id string) []int64 {
 	legs := m.legsPosted(id)
 	left := make([]int64, len(legs))
@@ -296,7 +296,7 @@ func (m *model) acknowledgeEnd(answer ledger.Ended) {
 	m.acknowledgePostings(answer.End.Postings(answer.Transaction))
 }
 
-// endRefused checks a refusal to end a hold: there is another end.
+// checkEndRefusal checks a refusal to end a hold: there is another end.
 func (m *model) checkEndRefusal(op *operation, e *ledger.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -323,7 +323,7 @@ func (m *model) checkEndRefusal(op *operation, e *ledger.Error) {
 	}
 }
 
-// notFound checks that what is ended or reversed had not been acknowledged when a call began.
+// checkNotFound checks that what is ended or reversed had not been acknowledged when a call began.
 func (m *model) checkNotFound(op *operation, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -332,7 +332,7 @@ func (m *model) checkNotFound(op *operation, c *call) {
 	}
 }
 
-// exceeds checks a refusal to reverse more than is left: what is left only falls.
+// checkExceeds checks a refusal to reverse more than is left: what is left only falls.
 func (m *model) checkExceeds(op *operation, e *ledger.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -348,7 +348,7 @@ func (m *model) checkExceeds(op *operation, e *ledger.Error) {
 	}
 }
 
-// nothingToReverse checks that a hold had not been captured as far as anybody was told.
+// checkNothingToReverse checks that a hold had not been captured as far as anybody was told.
 func (m *model) checkNothingToReverse(op *operation, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -360,7 +360,7 @@ func (m *model) checkNothingToReverse(op *operation, c *call) {
 	}
 }
 
-// openUntil returns the holds that are open and expire before a time, and when the last of them does.
+// openHolds returns the holds that are open and expire before a time, and when the last of them does.
 func (m *model) openHolds(most time.Time) (last time.Time, open []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

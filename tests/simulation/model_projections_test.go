@@ -20,7 +20,7 @@ type fold struct {
 	quantity    int64
 }
 
-// sum sets the sums of a fold.
+// setSums sets the sums of a fold.
 func (f *fold) setSums(credits, debits, pendingDebits, returned int64) {
 	f.sums = sums{uint64(credits), uint64(debits + pendingDebits + returned), uint64(returned)}
 	f.quantity = credits - debits
@@ -106,7 +106,7 @@ func (m *model) takeBalance(key table.Key, item ddb.Item) {
 	}
 }
 
-// note counts what a history met.
+// countBalanceWrite counts what a history met.
 func (m *model) countBalanceWrite(was, is balance) {
 	m.count("balances written")
 	if is.unfinished {
@@ -123,7 +123,7 @@ func (m *model) countBalanceWrite(was, is balance) {
 	}
 }
 
-// right checks that a fold counts postings that are there, each once, and none beyond where it goes.
+// checkFold checks that a fold counts postings that are there, each once, and none beyond where it goes.
 func (m *model) checkFold(k pair, what string, f fold) {
 	if there := m.stored[k]; m.minus(f.sums, there) != (sums{}) {
 		m.fail("%s of %v counts what is not there, or twice: credits %b of %b, debits %b of %b", what, k,
@@ -164,7 +164,7 @@ func (m *model) countThrough(k pair, through events.KSUID) (n int) {
 	return n
 }
 
-// sound checks what holds whenever no transaction is becoming visible.
+// checkProjections checks what holds whenever no transaction is becoming visible.
 func (m *model) checkProjections() {
 	for k, b := range m.balances {
 		m.checkSegments(k, b)
@@ -174,7 +174,7 @@ func (m *model) checkProjections() {
 	}
 }
 
-// meet checks that the segments of k meet, and add up to the base. A rebuild that saves its way moves the base back to
+// checkSegments checks that the segments of k meet, and add up to the base. A rebuild that saves its way moves the base back to
 // what it has looked at: then nobody looks at the segments beyond.
 func (m *model) checkSegments(k pair, b balance) {
 	var at events.KSUID
@@ -196,7 +196,7 @@ func (m *model) checkSegments(k pair, b balance) {
 	}
 }
 
-// sums checks a summary against the balances.
+// checkSummary checks a summary against the balances.
 func (m *model) checkSummary(account string, s summary) {
 	var want summary
 	for k, b := range m.balances {

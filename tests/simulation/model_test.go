@@ -16,14 +16,14 @@ import (
 // pair is one account's holding of one asset.
 type pair = events.Pair
 
-// legs are sums of postings of one pair that only grow: what was credited, what was spent or held, and what ended holds
+// sums are sums of postings of one pair that only grow: what was credited, what was spent or held, and what ended holds
 // gave back.
 //
 // In histories of posts alone each transaction moves a power of two. There the sums are sets: they show which
 // transactions are in them, and a sum that counts one twice shows another set.
 type sums struct{ credits, debits, returned uint64 }
 
-// areSets reports whether sums show which transactions are in them.
+// sumsAreSets reports whether sums show which transactions are in them.
 func (m *model) sumsAreSets() bool { return m.plan.Mode == "" }
 
 // plus returns what is in a or in b.
@@ -34,7 +34,7 @@ func (m *model) plus(a, b sums) sums {
 	return sums{a.credits + b.credits, a.debits + b.debits, a.returned + b.returned}
 }
 
-// without returns what is in a and not in b.
+// minus returns what is in a and not in b.
 func (m *model) minus(a, b sums) sums {
 	if m.sumsAreSets() {
 		return sums{a.credits &^ b.credits, a.debits &^ b.debits, 0}

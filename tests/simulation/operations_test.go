@@ -9,42 +9,41 @@ import (
 	"ledger.example/ledger"
 )
 
-// A Mode is what the requests of a history are about, so that what is rare among all requests is common among them.
+// A Mode is what the operations of a history are about. It makes interleavings common that are rare in a random mix.
 type Mode string
 
-// The modes.
 const (
-	PostsOnly Mode = ""          // posts of powers of two: sums of them show which are in them
+	PostsOnly Mode = ""          // each post moves a different power of two, so a sum shows which posts it counts
 	Mixed     Mode = "mixed"     // everything, on the same accounts
-	Releasing Mode = "givenback" // what holds give back is spent as soon as somebody was told so
-	Expiring  Mode = "expiring"  // holds are captured and released around their time of expiry
-	Reversing Mode = "reversing" // few transactions are reversed by many, in parts
-	Changing  Mode = "changing"  // one account changes again and again while it pays
-	Raising   Mode = "raising"   // limits are raised, which is told slowly, and used at once
-	Closing   Mode = "closing"   // an account that is empty is closed while it is used
+	Releasing Mode = "releasing" // funds that a hold gives back are spent as soon as the end of the hold is acknowledged
+	Expiring  Mode = "expiring"  // holds are captured and released around the time at which they expire
+	Reversing Mode = "reversing" // many partial reversals of few transactions
+	Changing  Mode = "changing"  // one account is frozen, opened and limited while it pays
+	Raising   Mode = "raising"   // limits are raised and used before all guards have the new limit
+	Closing   Mode = "closing"   // an empty account is closed while it is used
 	Batching  Mode = "batching"  // batches, atomic and not
 )
 
-// lifeModes are those of the life of money. Seeds take them in turn.
+// lifeModes are the modes of TestLives. Consecutive seeds take them in turn.
 var lifeModes = [...]Mode{Mixed, Releasing, Changing, Expiring, Closing, Mixed, Reversing, Raising, Batching}
 
-// LifeOf returns the plan of a seed whose requests are about the life of money.
+// LifeOf returns the plan of a seed in TestLives.
 func LifeOf(seed uint64) Plan { return planOf(seed, lifeModes[seed%uint64(len(lifeModes))]) }
 
-// PlanOf returns the plan of a seed whose requests are posts alone.
+// PlanOf returns the plan of a seed in TestHistories.
 func PlanOf(seed uint64) Plan { return planOf(seed, PostsOnly) }
 
 func planOf(seed uint64, mode Mode) Plan {
 	p := Plan{Seed: seed, Mode: mode}
 	for n := range p.operations(p.knobs()) {
-		p.Requests = append(p.Requests, n)
+		p.Operations = append(p.Operations, n)
 	}
 	return p
 }
 
-// The kinds of request.
+// The kinds of operation.
 const (
-	kindPost    = "post" // a hold too
+	kindPost    = "post" // a transfer, trade or transaction, or a hold of one
 	kindReverse = "reverse"
 	kindCapture = "capture"
 	kindRelease = "release"
@@ -52,41 +51,45 @@ const (
 	kindBatch   = "batch"
 )
 
-// ask is one request, and what it was answered.
+// operation is one thing that a caller wants done, and what the answers to its calls said. A caller calls until the
+// answer is final. There may be several callers (Twins).
 type operation struct {
-	kind      string        // see posts
-	name      string        // no other request has it. It is the id of the transaction
-	body      any           // of a post or a reversal: a ledger.PostingRequest or a ledger.ReverseRequest
-	otherBody any           // another body under the same id
-	begin     time.Duration // since the history began
-	hold      bool
-	expires   time.Duration       // of a hold, likewise; 0: after the usual days
-	effective time.Time           // the effective date, zero for none
-	legs      []ledger.LegRequest // of a post
-	target    *operation          // whose hold ends, or whose transaction is reversed
-	part      ledger.Part         // of a capture or a reversal
-	change    ledger.ChangeAccount
-	next      *operation   // what its caller asks for once it is acknowledged
-	isNext    bool         // it is such a one
-	members   []*operation // of a batch
-	batch     *operation   // of a member
-	atomic    bool
-	skipped   bool // the plan has not got it, or not its batch
+	kind  string        // one of the kinds above
+	name  string        // unique; also the id of the transaction
+	begin time.Duration // since the history began
 
-	acknowledged    *events.TransactionPosted // as first acknowledged
-	endAcknowledged bool                      // its end of a hold was acknowledged
-	unknown         bool                      // a call had no answer, or the answer that the outcome is unknown
-	lastRefusal     string                    // the code of the last answer that nothing was written
-	inFlight        int                       // callers who wait for an answer
-	calls           int                       // that were begun
-	refusedForGood  bool                      // the last was answered that it cannot be, and nobody else waited meanwhile
+	body      any // kindPost: a ledger.PostingRequest; kindReverse: a ledger.ReverseRequest
+	otherBody any // a different body with the same id
+	legs      []ledger.LegRequest
+	hold      bool
+	expires   time.Duration // of a hold, since the history began; 0: the ledger's default
+	effective time.Time     // the effective date; zero: none
+	target    *operation    // the hold that is captured or released, or the transaction that is reversed
+	part      ledger.Part   // of a capture or a reversal
+	change    ledger.ChangeAccount
+
+	members []*operation // of a batch
+	atomic  bool         // an atomic batch
+	batch   *operation   // the batch that this operation is sent in; nil: none
+
+	next    *operation // the same caller starts it as soon as this operation is acknowledged
+	isNext  bool       // another operation has this one as its next
+	skipped bool       // the plan lacks it, or its batch
+
+	acknowledged    *events.TransactionPosted // from the first answer that acknowledged it
+	endAcknowledged bool                      // an answer acknowledged that it ended its hold
+	unknown         bool                      // a call got no answer, or the answer that its outcome is unknown
+	lastRefusal     string                    // the code of the last answer that says that nothing was written
+	inFlight        int                       // number of calls that wait for an answer
+	calls           int                       // number of calls so far
+	refusedForGood  bool                      // the last call was refused, and no other call was in flight: it stays refused
 }
 
 func (op *operation) note() ledger.Annotation {
 	return ledger.Annotation{ID: op.name, Actor: "somebody"}
 }
 
-// gross is what a request debits of k, and what it credits to it at once.
+// effect returns what the operation debits k, and what it credits k with immediately.
 func (op *operation) effect(k pair) (debits, credits int64) {
 	for _, leg := range op.legs {
 		if leg.Account == k.Account && leg.Asset == k.Asset {
@@ -100,7 +103,7 @@ func (op *operation) effect(k pair) (debits, credits int64) {
 	return debits, credits
 }
 
-// annotated returns the request of a transaction with another annotation.
+// annotated returns the body of a transaction with a changed annotation.
 func annotated(request any, change func(*ledger.Annotation)) any {
 	switch r := request.(type) {
 	case ledger.PostTransfer:
@@ -119,8 +122,8 @@ func annotated(request any, change func(*ledger.Annotation)) any {
 	return request
 }
 
-// prepare completes the n-th request, now that the history began: the instant at which its hold expires, a time in the
-// past for which it is posted, and another body.
+// prepare completes the n-th operation with what depends on the time at which the history began: when its hold expires,
+// its effective date, and its other body.
 func (h *history) prepare(n int, op *operation) {
 	if op.hold {
 		hold := &ledger.HoldRequest{}
@@ -136,8 +139,8 @@ func (h *history) prepare(n int, op *operation) {
 	}
 }
 
-// backdate lets some requests be posted for a time in the past: before the history began, or within it, which a call
-// may be too early for. Their other body is the same at another date.
+// backdate gives some operations an effective date, before the history began or within it. A date within the history can
+// still be in the future when the operation is sent, and is then refused. The other body differs only in the date.
 func (h *history) backdate(n int, op *operation) {
 	d := h.plan.draw("effective", uint64(n))
 	if !h.occurs(Backdated, d.chance(h.knobs.backdated)) {
@@ -155,7 +158,7 @@ func (h *history) backdate(n int, op *operation) {
 
 func (op *operation) isOtherBody(body any) bool { return reflect.DeepEqual(body, op.otherBody) }
 
-// maker makes the requests of a history.
+// generator draws the operations of a history. Its methods add operations, which begin at the given time.
 type generator struct {
 	dice
 	plan  Plan
@@ -163,7 +166,7 @@ type generator struct {
 	all   []*operation
 }
 
-// asks returns what a history asks for, in no order.
+// operations returns all operations of a plan, without regard to Plan.Operations. Their order means nothing.
 func (p Plan) operations(k knobs) []*operation {
 	g := &generator{dice: p.draw("asks", 0), plan: p, knobs: k}
 	map[Mode]func(){
@@ -191,7 +194,6 @@ func legOf(account, asset string, quantity events.Amount) ledger.LegRequest {
 	return ledger.LegRequest{Account: account, Asset: asset, Quantity: quantity}
 }
 
-// transfer asks for a transfer.
 func (g *generator) transfer(from, to, asset string, quantity events.Amount, begin time.Duration) *operation {
 	op := g.add(&operation{kind: kindPost, begin: begin})
 	op.body = ledger.PostTransfer{Annotation: op.note(), From: from, To: to, Asset: asset, Quantity: quantity}
@@ -199,15 +201,14 @@ func (g *generator) transfer(from, to, asset string, quantity events.Amount, beg
 	return op
 }
 
-// transaction asks for a transaction of these legs.
 func (g *generator) transaction(begin time.Duration, legs ...ledger.LegRequest) *operation {
 	op := g.add(&operation{kind: kindPost, begin: begin, legs: legs})
 	op.body = ledger.PostTransaction{Annotation: op.note(), Postings: legs}
 	return op
 }
 
-// trade asks for a trade.
-func (g *generator) trade(begin time.Duration, buyer, seller string, quantity, cost events.Amount, settle bool) *operation {
+func (g *generator) trade(begin time.Duration, buyer, seller string, quantity, cost events.Amount,
+	settle bool) *operation {
 	op := g.add(&operation{kind: kindPost, begin: begin})
 	op.body = ledger.PostTrade{Annotation: op.note(), Asset: aapl, Buyer: buyer, Seller: seller, Quantity: quantity,
 		Cost: cost, Settle: settle}
@@ -219,7 +220,7 @@ func (g *generator) trade(begin time.Duration, buyer, seller string, quantity, c
 	return op
 }
 
-// held makes a hold of a post, which expires so long after it is begun; 0: after the usual days.
+// asHold turns a post into a hold that expires this long after op.begin. 0: after the ledger's default.
 func (op *operation) asHold(after time.Duration) *operation {
 	op.hold = true
 	if after > 0 {
@@ -228,7 +229,7 @@ func (op *operation) asHold(after time.Duration) *operation {
 	return op
 }
 
-// capture asks to capture a hold, in whole or in part.
+// capture adds a capture of a hold, in whole or in part.
 func (g *generator) capture(hold *operation, begin time.Duration) *operation {
 	op := g.add(&operation{kind: kindCapture, target: hold, begin: begin})
 	if g.chance(.5) {
@@ -237,7 +238,8 @@ func (g *generator) capture(hold *operation, begin time.Duration) *operation {
 	return op
 }
 
-// partOf draws what is taken of a transaction, as its kind wants it: something, and it balances.
+// partOf draws a part of a transaction to capture or reverse, in the form that its kind needs. It is not empty, and it
+// balances.
 func (g *generator) partOf(of *operation) ledger.Part {
 	within := func(a events.Amount) events.Amount { // from 1 to a
 		return events.NewAmount(1 + g.Int64N(max(1, int64Of(a))))
@@ -281,7 +283,7 @@ func (g *generator) reverse(of *operation, part ledger.Part, begin time.Duration
 	return op
 }
 
-// spendAll lets the caller of a spend what it gave back.
+// spendAfter lets the caller of op spend what op gives back, as soon as op is acknowledged.
 func (g *generator) spendAfter(op *operation, account, asset string, quantity events.Amount) {
 	op.next = g.transfer(account, bank, asset, quantity, 0)
 	op.next.isNext = true

@@ -16,7 +16,7 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// startOperators lets operators rebuild projections while everything runs.
+// startOperators starts operators that rebuild projections while everything runs.
 func (h *history) startOperators() {
 	if !h.occurs(Rebuilds, true) {
 		return
@@ -27,7 +27,7 @@ func (h *history) startOperators() {
 	})
 }
 
-// rebuild rebuilds an account.
+// rebuild rebuilds the projections of an account. must: an error fails the history.
 func (h *history) rebuild(ctx context.Context, p *process, account string, must bool) {
 	err := p.rebuilder.Account(ctx, repair.Scope{Account: account, DropMissing: true}, func(part repair.Report) {
 		for range part.Differences {
@@ -43,7 +43,7 @@ func (h *history) rebuild(ctx context.Context, p *process, account string, must 
 	}
 }
 
-// damage does something to a projection that no code of ours does.
+// damage changes or deletes a projection in a way that the product's code never does.
 func (h *history) damage(d dice) {
 	client := h.store.DynamoDB()
 	put := func(item ddb.Item) {
@@ -69,13 +69,13 @@ func (h *history) damage(d dice) {
 	}
 	item = maps.Clone(item)
 	switch d.IntN(5) {
-	case 0: // lost
+	case 0: // the item is deleted
 		if _, err := client.DeleteItem(context.Background(),
 			&dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: ddb.Key(key)}); err != nil {
 			h.fail("damage: %w", err)
 		}
 		return
-	case 1: // another figure
+	case 1: // some counts or sums are wrong
 		names := slices.Sorted(maps.Keys(item))
 		for _, name := range names {
 			if fold, ok := item[name].(*types.AttributeValueMemberM); ok && d.chance(.5) {
@@ -87,16 +87,16 @@ func (h *history) damage(d dice) {
 		if _, ok := item[table.AttrCredits]; ok {
 			item[table.AttrCredits] = ddb.Integer(int64(d.IntN(1000)))
 		}
-	case 2: // an attribute less
+	case 2: // an attribute is missing
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(item)),
 			func(name string) bool { return name == table.AttrPK || name == table.AttrSK })
 		delete(item, pick(d, names...))
-	case 3: // an attribute of another type
+	case 3: // an attribute has the wrong type
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(item)), func(name string) bool {
 			return slices.Contains([]string{table.AttrPK, table.AttrSK, table.AttrPK2}, name)
 		})
 		item[pick(d, names...)] = &types.AttributeValueMemberBOOL{Value: true}
-	case 4: // a segment that ends where none should
+	case 4: // a segment that should not exist
 		if len(ordered) == 0 {
 			return
 		}

@@ -8,54 +8,58 @@ import (
 	"time"
 )
 
-// A Plan is all that a history depends on: the same plan, the same history.
+// A Plan determines a history completely.
 type Plan struct {
-	Seed     uint64
-	Mode     Mode     `json:",omitempty"` // what its requests are about
-	Requests []int    // the numbers of the requests that are made, ascending
-	Without  []Hazard `json:",omitempty"` // hazards that don't occur
+	Seed       uint64
+	Mode       Mode     `json:",omitempty"` // what its operations are about
+	Operations []int    // indexes into Plan.operations, ascending; the others are skipped
+	Without    []Hazard `json:",omitempty"` // hazards that are switched off
 }
 
-// A Hazard is one kind of thing that may go wrong.
+// A Hazard is one kind of fault or disturbance.
 type Hazard string
 
-// The hazards of requests to the store, of processes, of the stream, of callers, and of operators.
 const (
-	NotSent     Hazard = "not sent"    // the connection is refused
-	Lost        Hazard = "lost"        // sent, never applied, no answer
-	AnswerLost  Hazard = "answer lost" // applied, no answer
-	Late        Hazard = "late"        // applied up to a minute later, when its caller has given up
-	InProgress  Hazard = "in progress" // the store says that an earlier attempt is under way
-	Throttled   Hazard = "throttled"
-	Conflict    Hazard = "conflict" // with nobody
-	Slow        Hazard = "slow"
-	Unprocessed Hazard = "unprocessed" // part of a batch is left unread
-	StaleReads  Hazard = "stale reads"
-	CutPages    Hazard = "cut pages"
-	ItemByItem  Hazard = "item by item" // transactions become visible so
+	// Requests to the store.
+	NotSent     Hazard = "not sent"     // the connection is refused
+	Lost        Hazard = "lost"         // the request is sent, but never applied, and gets no answer
+	AnswerLost  Hazard = "answer lost"  // the request is applied, but gets no answer
+	Late        Hazard = "late"         // no answer; the request is applied up to maxLate later
+	InProgress  Hazard = "in progress"  // the store says that an earlier attempt of a transaction is still running
+	Throttled   Hazard = "throttled"    // the store throttles the request
+	Conflict    Hazard = "conflict"     // the store reports a transaction conflict, although there is none
+	Slow        Hazard = "slow"         // the request takes up to maxSlow before and after it is applied
+	Unprocessed Hazard = "unprocessed"  // BatchGetItem leaves some keys unprocessed
+	StaleReads  Hazard = "stale reads"  // eventually consistent reads lag
+	CutPages    Hazard = "cut pages"    // pages of queries end early or are empty
+	ItemByItem  Hazard = "item by item" // the items of a transaction become visible one by one
 
-	CrashBefore Hazard = "crash before"
-	CrashAfter  Hazard = "crash after"
-	WrongClock  Hazard = "wrong clock"
+	// Processes.
+	CrashBefore Hazard = "crash before" // the process dies before its request is applied
+	CrashAfter  Hazard = "crash after"  // the process dies after its request is applied, without the answer
+	WrongClock  Hazard = "wrong clock"  // a clock is off, jumps or stands still
 
-	Duplicate   Hazard = "duplicate"   // a batch is delivered again, up to minutes later
-	TwoAtOnce   Hazard = "two at once" // two consumers read one shard
-	Stall       Hazard = "stall"       // a consumer holds a batch for minutes
-	Split       Hazard = "split"       // of shards
-	Poison      Hazard = "poison"      // records whose key is none
-	Unfiltered  Hazard = "unfiltered"  // our own writes come back
-	Retention   Hazard = "retention"   // records are gone before they were delivered; a rebuild follows
-	Abandon     Hazard = "abandon"     // callers never ask again
-	Twins       Hazard = "twins"       // two callers with one id at once
-	OtherBody   Hazard = "other body"  // the same id with another body
-	Memberships Hazard = "memberships" // no hazard, but commands that can be left out
-	StrongReads Hazard = "strong reads"
-	Rebuilds    Hazard = "rebuilds" // while everything runs
-	Damaged     Hazard = "thrown"   // a balance is thrown away, and rebuilt
-	Backdated   Hazard = "backdated"
+	// The stream.
+	Duplicate  Hazard = "duplicate"   // a batch is redelivered up to five minutes later
+	TwoAtOnce  Hazard = "two at once" // two consumers read the same shard
+	Stall      Hazard = "stall"       // a consumer holds a batch for up to maxStall
+	Split      Hazard = "split"       // a shard splits
+	Poison     Hazard = "poison"      // a record has a malformed key
+	Unfiltered Hazard = "unfiltered"  // records of projections are delivered too, as if Lambda had no filter
+	Retention  Hazard = "retention"   // records expire before they are delivered; a rebuild follows at the end
+
+	// Callers and operators.
+	Abandon     Hazard = "abandon"      // a caller gives up although the outcome is unknown
+	Twins       Hazard = "twins"        // two callers send the same id at once
+	OtherBody   Hazard = "other body"   // a caller sends an id again with another body
+	Memberships Hazard = "memberships"  // grants, revocations and groups; not a fault, but can be switched off
+	StrongReads Hazard = "strong reads" // strong reads; not a fault, but can be switched off
+	Rebuilds    Hazard = "rebuilds"     // an operator rebuilds projections while everything runs
+	Damaged     Hazard = "damaged"      // projections are damaged at the end, and rebuilt
+	Backdated   Hazard = "backdated"    // transactions have an effective date in the past
 )
 
-// hazards are all of them, in the order in which shrinking leaves them out.
+// hazards has all hazards, in the order in which shrinking switches them off.
 var hazards = []Hazard{
 	Rebuilds, Damaged, Retention, Poison, Split, Unfiltered, TwoAtOnce, Duplicate, Stall, Twins, OtherBody, Memberships,
 	Abandon, Backdated,
@@ -63,7 +67,7 @@ var hazards = []Hazard{
 	Lost, AnswerLost, Late, ItemByItem, Slow, StrongReads,
 }
 
-// meets reports whether a hazard that was drawn occurs, and counts it.
+// occurs reports whether a hazard that was drawn is switched on, and counts it.
 func (h *history) occurs(hazard Hazard, drawn bool) bool {
 	if !drawn || h.auditing || !h.plan.has(hazard) {
 		return false
@@ -72,7 +76,7 @@ func (h *history) occurs(hazard Hazard, drawn bool) bool {
 	return true
 }
 
-// String is the plan as a test's flag takes it.
+// String returns the plan as JSON, as the flag -plan takes it.
 func (p Plan) String() string {
 	text, _ := json.Marshal(p) // cannot fail
 	return string(text)
@@ -80,56 +84,64 @@ func (p Plan) String() string {
 
 func (p Plan) has(h Hazard) bool { return !slices.Contains(p.Without, h) }
 
-// draw returns the source of what the n-th time of name is drawn from.
+// draw returns the random source for the n-th use of a name. Changing a name changes what every seed does.
 func (p Plan) draw(name string, n uint64) dice {
 	hash := fnv.New64a()
 	hash.Write([]byte(name))
 	return dice{rand.New(rand.NewPCG(p.Seed, hash.Sum64()+n*0x9e3779b97f4a7c15))}
 }
 
-// dice draws.
+// dice is a random source.
 type dice struct{ *rand.Rand }
 
 func (d dice) chance(p float64) bool { return d.Float64() < p }
 
-// between draws a duration, any as likely as another. Its nanoseconds keep apart what would happen at once.
+// between draws a duration from a uniform distribution. Its nanoseconds make it unlikely that two goroutines wake at the
+// same instant.
 func (d dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.Int64N(int64(most-least)))
 }
 
 func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
 
-// briefly is what transactions take to become visible, at most, for each item, so that a read which is repeated for
-// being below a limit comes out right: in histories with longer ones nothing is claimed of that.
+// shortItemDelay is the longest knobs.itemDelay at which no balance may be shown below its limit. The reader repeats a
+// read that shows one, and by then the transaction is visible completely. With longer delays, this is not checked.
 const shortItemDelay = 8 * time.Millisecond
 
-// knobs are drawn once for a history: what kind of day it is.
+// knobs are the probabilities and sizes of a history. They are drawn once, so that histories differ in character.
 type knobs struct {
-	span            time.Duration // in which the requests begin
-	processes       int           // that take commands
-	fault           float64       // chance that a request to the store meets one
-	crash           float64       // chance that its process dies with it
-	late            float64       // chance that a transaction is applied late
-	dieAfterLate    float64       // chance that its process dies then; often, and hardly anything is acknowledged
-	slow            float64       // chance that it takes long
-	latency         time.Duration // most that it takes else
-	itemDelay       time.Duration // most between two items of a transaction
-	lag             time.Duration // most that an eventually consistent read is behind
-	page            int           // most items of a page
-	stretch         int64
-	segments        int
-	unsealed        int // settled postings that may be left above the seal
-	shards          int
-	batch           int     // most records of one
-	redeliver       float64 // chance that a batch is delivered again
-	stall           float64
-	overdraft       int64   // of joe, in USD
-	losesRecords    bool    // the stream does
-	onePair         bool    // nearly everything happens to one pair
-	mostlySpends    bool    // most of the rest spends what there is
-	slowProjectors  bool    // those who project are slow
-	projectorsAhead bool    // the clocks of those who project are minutes ahead
-	backdated       float64 // chance that a request has an effective date
+	span      time.Duration // operations begin within this time
+	processes int           // number of command processes
+	fault     float64       // chance that a request to the store meets a fault
+	crash     float64       // chance that the process dies at a request
+	late      float64       // chance that a transaction meets Late
+	slow      float64       // chance that a request meets Slow
+	latency   time.Duration // longest time before and after any other request is applied
+	itemDelay time.Duration // longest time between two items of a transaction becoming visible
+	lag       time.Duration // longest lag of an eventually consistent read
+	page      int           // most items of a page
+
+	// dieAfterLate is the chance that a process dies after it sent a late request. With a high chance, few commands
+	// are acknowledged.
+	dieAfterLate float64
+
+	stretch  int64 // projections.Tuning, likewise the next two
+	segments int
+	unsealed int
+
+	shards       int
+	batch        int     // most records of a batch
+	redeliver    float64 // chance that a batch is redelivered
+	stall        float64 // chance that a consumer stalls
+	losesRecords bool    // the stream loses records
+
+	overdraft int64   // joe's limit in USD
+	backdated float64 // chance that an operation has an effective date
+
+	onePair         bool // nearly every transfer is of one account and asset
+	mostlySpends    bool // most transfers spend what an account has
+	slowProjectors  bool // requests of projectors are slow
+	projectorsAhead bool // clocks of projectors are up to five minutes ahead
 }
 
 func (p Plan) knobs() knobs {
@@ -158,13 +170,14 @@ func (p Plan) knobs() knobs {
 	k.dieAfterLate = pick(p.draw("deaths", 0), .02, .1, .5)
 	k.unsealed = pick(p.draw("settled", 0), 0, 1, 4)
 	k.backdated = pick(p.draw("backdated", 0), 0, .1, .3, .8)
-	switch d.IntN(8) { // on some days the rare meets the rare
-	case 0: // late postings meet refolds under way, and segments that are becoming visible
-		k.span, k.late, k.latency, k.onePair, k.slowProjectors, k.shards = time.Minute, .9, 20*time.Millisecond, true, true, 4
+	switch d.IntN(8) { // some histories combine settings for interleavings that are rare otherwise
+	case 0: // postings arrive late, while their balance is being refolded and segments are only partly visible
+		k.span, k.late, k.latency, k.shards = time.Minute, .9, 20*time.Millisecond, 4
+		k.onePair, k.slowProjectors = true, true
 		k.stretch, k.segments, k.stall = 1, 90, .05
-	case 1: // repeated requests meet themselves becoming visible
+	case 1: // a retry runs while the transaction of the first attempt is only partly visible
 		k.late, k.itemDelay, k.onePair, k.mostlySpends, k.crash = .7, 2*time.Second, false, true, 0
-	case 2:
+	case 2: // projectors' clocks are ahead
 		k.projectorsAhead, k.onePair, k.span = true, true, time.Minute
 	}
 	if p.Mode != PostsOnly {
@@ -173,7 +186,7 @@ func (p Plan) knobs() knobs {
 	return k
 }
 
-// ofLife changes the knobs for a history of a Mode.
+// forMode adapts the knobs to a mode other than PostsOnly.
 func (k knobs) forMode(p Plan) knobs {
 	d := p.draw("life", 0)
 	k.span = 30 * time.Second
@@ -186,13 +199,13 @@ func (k knobs) forMode(p Plan) knobs {
 		k.backdated = 0
 	}
 	switch p.Mode {
-	case Changing, Raising: // changes are broken off, and earlier attempts still on their way
+	case Changing, Raising: // changes are interrupted, and their earlier attempts are still in flight
 		k.crash, k.late = pick(d, .005, .02, .06), pick(d, .1, .3, .5)
-	case Closing: // what passed its guard is not visible for long
+	case Closing: // a debit has passed its guard, but stays invisible for long
 		k.itemDelay = pick(d, time.Millisecond, 100*time.Millisecond, time.Second, 3*time.Second)
 	}
 	return k
 }
 
-// skewMost is how far clocks are off in histories of a Mode: as far as they may be for ends of holds to be in time.
+// maxSkew is how far clocks are off in TestLives: the most at which the ledger promises that holds end in time.
 const maxSkew = 5 * time.Second

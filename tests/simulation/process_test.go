@@ -20,16 +20,16 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// Processes whose clocks are right and whose requests take hardly any time: what they are asked must be done.
+// Names of processes whose clocks are right and whose requests are fast. They set up a history and check its end.
 const (
 	setupProcess = "beforehand"
 	checkProcess = "afterwards"
 )
 
-// tableName is the one table's.
 const tableName = "ledger"
 
-// process is one running program: the service as a function runs it. Its caches end with it.
+// process is the service as one Lambda function or command runs it, with its own clock and caches. A dead process gets
+// errDead for every request, and its answers are ignored.
 type process struct {
 	name  string
 	dead  bool
@@ -44,7 +44,7 @@ type process struct {
 	handle    stream.Function
 }
 
-// start starts the n-th process of a name.
+// newProcess creates the n-th process with a name.
 func (h *history) newProcess(name string, n int) *process {
 	p := &process{name: fmt.Sprintf("%s.%d", name, n)}
 	p.clock = h.clock(h.plan.draw("clock of "+p.name, 0), p)
@@ -79,14 +79,14 @@ func (h *history) newProcess(name string, n int) *process {
 	return p
 }
 
-// projects reports whether a process works on the stream.
+// isProjector reports whether the process consumes the stream.
 func (p *process) isProjector() bool { return strings.HasPrefix(p.name, "projector") }
 
 func (p *process) isReliable() bool {
 	return strings.HasPrefix(p.name, setupProcess) || strings.HasPrefix(p.name, checkProcess)
 }
 
-// die ends a process; whoever needs one starts the next.
+// die crashes a process. The next user of its name starts another.
 func (h *history) die(p *process) {
 	p.dead = true
 	h.count("crashes")
@@ -113,9 +113,9 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 	end := begin.Add(d.between(0, time.Minute))
 	off := pick(d, -3*time.Second, 3*time.Second, -time.Minute, time.Minute, -5*time.Minute, 5*time.Minute)
 	switch d.IntN(3) {
-	case 0: // off, always
+	case 0: // always off
 		return func() time.Time { return time.Now().Add(off) }
-	case 1: // jumps, and is set right
+	case 1: // off for a while
 		return func() time.Time {
 			if t := time.Now(); t.Before(begin) || t.After(end) {
 				return t
@@ -123,7 +123,7 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 			return time.Now().Add(off)
 		}
 	}
-	return func() time.Time { // stands still
+	return func() time.Time { // stands still for a while
 		if t := time.Now(); t.Before(begin) || t.After(end) {
 			return t
 		}
@@ -131,7 +131,7 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 	}
 }
 
-// watcher reads what a process logs: what it must never have to say breaks the history.
+// logWatcher is a log handler that fails the history when a process logs something that must never happen.
 type logWatcher struct {
 	*history
 	process *process
@@ -168,8 +168,8 @@ func (w logWatcher) Handle(_ context.Context, r slog.Record) error {
 		w.mu.Lock()
 		w.malformed[number] = true
 		w.mu.Unlock()
-	case malformed && !w.damaged:
-		w.fail("%s: %s: nothing of the ledger's is malformed", w.process.name, r.Message)
+	case malformed && !w.damaged: // only the keys of poison records are malformed
+		w.fail("%s: %s: a sound record is reported as malformed", w.process.name, r.Message)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (w logWatcher) WithAttrs([]slog.Attr) slog.Handler { return w }
 // WithGroup implements slog.Handler.
 func (w logWatcher) WithGroup(string) slog.Handler { return w }
 
-// openStore makes the store, with what may go wrong in it, and the table of template.yaml.
+// openStore creates the store with its faults, and the table of template.yaml.
 func (h *history) openStore() error {
 	h.store = memdb.New(memdb.Options{
 		Now: time.Now,
@@ -212,17 +212,16 @@ func (h *history) openStore() error {
 			}
 			return min(n, h.knobs.page)
 		},
-		// As low as the largest write that this history may make.
-		Actions:   max(h.maxActions(), h.knobs.segments+2),
-		Violation: func(err error) { h.fail("the store was asked for what must not be: %w", err) },
+		Actions:   max(h.maxActions(), h.knobs.segments+2), // no more than the largest write of this history needs
+		Violation: func(err error) { h.fail("a request breaks a rule of the store: %w", err) },
 	})
 	if _, err := dynamolocal.CreateTable(context.Background(), h.store.DynamoDB(), tableName); err != nil {
-		return fmt.Errorf("make the table: %w", err)
+		return fmt.Errorf("create the table: %w", err)
 	}
 	return nil
 }
 
-// writeMost is how many actions a command's write has at most.
+// maxActions is the most actions in one transaction of a command.
 func (h *history) maxActions() int {
 	if h.plan.Mode == "" {
 		return 10
@@ -230,7 +229,7 @@ func (h *history) maxActions() int {
 	return 40
 }
 
-// visible is how long a transaction takes between two items, at most.
+// itemDelay is the longest time between two items of a transaction becoming visible.
 func (h *history) itemDelay(ctx context.Context) time.Duration {
 	if name, _ := ctx.Value(actor{}).(string); h.knobs.slowProjectors && strings.HasPrefix(name, "consumer") {
 		return 2 * time.Second
@@ -244,7 +243,7 @@ func hashOf(text string) uint64 {
 	return hash.Sum64()
 }
 
-// born starts the next process of a name.
+// startProcess starts the next process of a name.
 func (h *history) startProcess(name string, n int) *process {
 	name = fmt.Sprintf("%s %d", name, n)
 	h.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"ledger.example/projections"
 )
 
-// startReads reads strongly, all the time: everything acknowledged before must be there.
+// startReads starts strong reads at random times. Each must show everything that was acknowledged before it began.
 func (h *history) startReads() {
 	if !h.plan.has(StrongReads) {
 		return
@@ -24,9 +24,10 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		must := h.model.ackedSoFar()
 		account := pick(d, jane, joe)
 		listed, err := p.reader.Balances(ctx, account,
-			func(asset string) *events.Amount { return h.floor(pair{Account: account, Asset: asset}) }, projections.Slice{Limit: 10})
+			func(asset string) *events.Amount { return h.floor(pair{Account: account, Asset: asset}) },
+			projections.Slice{Limit: 10})
 		if err != nil || p.dead {
-			return // nothing is claimed
+			return // a read without an answer proves nothing
 		}
 		h.count("exact reads")
 		h.observe()
@@ -36,14 +37,14 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		}
 		for k, acked := range must {
 			if k.Account == account && acked != (sums{}) {
-				h.fail("strong list of %s misses %s altogether", account, k.Asset)
+				h.fail("a strong list of the balances of %s lacks %s", account, k.Asset)
 			}
 		}
 		return
 	}
 	k := pair{Account: pick(d, accountIDs...), Asset: pick(d, usd, aapl)}
 	h.readOne(ctx, p, k)
-	// Plain reads may be behind, and are right about what they show.
+	// Default reads may lag, but what they show must be stored.
 	_, page, err := p.lists.Balances(ctx, k.Account, projections.Slice{Limit: 10})
 	if err != nil || p.dead {
 		return
@@ -54,7 +55,7 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 	}
 }
 
-// readOne reads one balance strongly.
+// readOne reads one balance strongly, now and as of a time.
 func (h *history) readOne(ctx context.Context, p *process, k pair) {
 	must := h.model.ackedSoFar()
 	b, err := p.reader.Balance(ctx, k, h.floor(k))
@@ -67,8 +68,8 @@ func (h *history) readOne(ctx context.Context, p *process, k pair) {
 	h.readPast(ctx, p, k)
 }
 
-// readPast reads strongly what a balance is as of a time that is not over: all that was acknowledged. It reads no
-// balance, but the segments and the postings behind them, whatever is being written meanwhile.
+// readPast strongly reads a balance as of an hour from now, which must include everything acknowledged. Such a read uses
+// segments and the postings after them, not the stored balance.
 func (h *history) readPast(ctx context.Context, p *process, k pair) {
 	must := h.model.ackedSoFar()
 	was, err := p.past.Balance(ctx, k, p.clock().Add(time.Hour), true)
@@ -80,7 +81,7 @@ func (h *history) readPast(ctx context.Context, p *process, k pair) {
 	h.model.checkRead(projections.Balance{Pair: k, Head: was.Fold}, must)
 }
 
-// floor is how low an account may go; nil is as low as it likes.
+// floor returns the lowest balance that the account's limit allows; nil: unlimited.
 func (h *history) floor(k pair) *events.Amount {
 	floor := events.Amount{}
 	switch {

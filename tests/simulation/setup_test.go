@@ -11,8 +11,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// The register: a bank without a limit, that everybody is funded by; jane, who may owe nothing; joe, who may owe a
-// little; a shop, which gets from everybody.
+// Assets and accounts. The bank is unlimited and funds everybody. Jane has no overdraft. Joe has one in USD. The shop is
+// unlimited and is paid by everybody.
 const (
 	usd, aapl             = "USD", "AAPL"
 	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
@@ -20,12 +20,12 @@ const (
 
 var accountIDs = []string{bank, jane, joe, shop}
 
-// Mary is given and taken a role on jane's account, which is put into teams and taken out of them.
+// mary is granted a role on jane's account, and loses it again. The account is put into groups and taken out of them.
 const mary = "mary"
 
 var groupIDs = []string{"blue", "green", "red"}
 
-// open makes the table and the register, before anything goes wrong.
+// setUp creates the table, the assets, the accounts and the groups, without faults.
 func (h *history) setUp() error {
 	if err := h.openStore(); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (h *history) setUp() error {
 	return nil
 }
 
-// startSome starts so many, each by itself at any time within the given one.
+// startRandomly starts count goroutines, each at a random time within the given duration.
 func (h *history) startRandomly(what string, count int, within time.Duration, do func(ctx context.Context, d dice, n int)) {
 	for n := range count {
 		d := h.plan.draw(what, uint64(n))
@@ -77,7 +77,7 @@ func (h *history) startRandomly(what string, count int, within time.Duration, do
 	}
 }
 
-// startRegister lets several callers at once grant and revoke mary's role, and put the account into teams and take it
+// startAccessChanges starts callers that grant and revoke mary's role, and put jane's account into groups and take it
 // out.
 func (h *history) startAccessChanges() {
 	if !h.occurs(Memberships, true) {
@@ -106,8 +106,8 @@ func (h *history) startAccessChanges() {
 	})
 }
 
-// agree makes a change of the register until it is acknowledged. The state that is acknowledged must be the one that
-// there was when the call began, or that came after it. states are those of the model, in order.
+// retryChange calls change until it is acknowledged. The acknowledged state must be the one that was current when the
+// call began, or a later one. states are the model's, in order.
 func (h *history) retryChange(d dice, states *[]string, change func(on *process) (now string, err error)) {
 	m := h.model
 	for range 10 {
@@ -120,7 +120,7 @@ func (h *history) retryChange(d dice, states *[]string, change func(on *process)
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if !slices.Contains((*states)[since:], now) {
-				m.fail("%q was acknowledged, and there was, after %d changes, %q", now, since, (*states)[since:])
+				m.fail("%q was acknowledged, but the states from number %d on are %q", now, since, (*states)[since:])
 			}
 			return
 		}

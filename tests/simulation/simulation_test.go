@@ -1,12 +1,39 @@
-// Package simulation runs the real ledger, projections and adapters on a store in memory, with faults of every kind.
-// Requests fail, are applied although they fail, or are applied long after their caller died. Processes die anywhere.
-// Clocks jump, differ by minutes or stand still. The stream repeats records, falls behind, splits and loses records. A
-// simple model checks the invariants after every change of the store. At the end, an audit must find nothing.
+// Package simulation runs the real ledger, projections and adapters on an in-memory store and injects faults.
 //
-// One history runs in a bubble of testing/synctest with simulated time. Each request to the store waits for a random
-// time before it is applied, and again after. Only one goroutine runs at a time: the one whose wait ends first. All
-// random values come from the history's Plan. Each depends on its purpose, not on a common sequence. A history
-// therefore replays exactly. It also shrinks well, because removing one request does not change the others.
+// # Histories
+//
+// A history is one run: some minutes of simulated time, computed from a Plan. The Plan has a seed, the operations that
+// callers want done (a transfer, a hold, the capture of a hold, a change of an account, ...) and the hazards that are
+// switched off. A history runs in a testing/synctest bubble. Every request to the store sleeps for a random time before
+// and after it is applied, so only one goroutine runs at a time: the one that wakes first. Each random value is computed
+// from the seed and a name that says what the value is for (Plan.draw), not taken from one sequence. Therefore a plan
+// always gives the same history, and a failing plan can be shrunk: removing one operation leaves the others unchanged.
+//
+// # Actors
+//
+//   - Callers (callers_test.go) send each operation to a command process. They retry until the answer is final, give up
+//     early, send the same id twice at once, or send the id with another body.
+//   - Processes (process_test.go) run the real service: commands, readers, projectors, the sweeper of expired holds. A
+//     process has its own clock and caches. It can crash at any request. The next process with its name replaces it.
+//   - The stream (stream_test.go) delivers changes of the table to projectors, as DynamoDB Streams and Lambda do.
+//   - Operators (operators_test.go) rebuild projections while everything runs.
+//
+// A gate (gate_test.go) lies between each process and the store. It delays, drops, duplicates and refuses requests. A
+// Hazard (plan_test.go) is one kind of fault.
+//
+// # Checks
+//
+// The model (model_test.go) is the ledger in a few maps. It reads every change of the store and every answer to a
+// caller, and checks them against each other. The first broken rule ends the history (history.fail). When the operations
+// are done, faults stop, the stream drains, every request is sent again, and an independent audit reads the whole table
+// (end_checks_test.go).
+//
+// # Tests
+//
+// TestHistories runs posts only. Each post moves a different power of two, so every sum shows which postings it counts.
+// TestLives runs everything else: holds, reversals, batches and changes of accounts. TestDefects breaks the product's
+// code in one place at a time, and requires that these tests fail (defects_test.go, planted_test.go). A failing history
+// prints its seed, the smallest plan that still fails, and the command that replays it.
 package simulation
 
 import (
@@ -31,31 +58,33 @@ import (
 )
 
 var (
-	histories     = flag.Int("histories", 0, "how many histories to run; 0: 30, and 500 in the full run")
-	first         = flag.Uint64("first", 0, "the seed of the first")
-	shrinkFailure = flag.Bool("shrink", true, "look for the smallest plan that still fails")
-	replay        = flag.String("plan", "", "the one plan to run, as a failure prints it")
+	histories     = flag.Int("histories", 0, "number of histories to run; 0: 30, or 500 in the full run")
+	first         = flag.Uint64("first", 0, "seed of the first history; the next ones count up")
+	shrinkFailure = flag.Bool("shrink", true, "search for the smallest plan that still fails")
+	replay        = flag.String("plan", "", "run only this plan, as printed by a failure")
 )
 
-// enough histories meet everything that may go wrong. few of them meet most of it.
+// How many histories each test runs. In fullRun histories every kind of event must occur (counts.requireCoverage).
 const (
 	shortRun = 30
 	fullRun  = 500
 )
 
-// play runs a plan in a bubble of its own.
+// play runs a plan in a new bubble.
 func play(t *testing.T, p Plan) (stats Stats, err error) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { stats, err = run(p) })
 	return stats, err
 }
 
-// TestHistories runs histories of posts, and on a failure prints the smallest plan that still fails.
+// TestHistories runs histories of posts only, whose sums show which postings they count.
 func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(shortRun, fullRun)) }
 
-// TestLives runs histories of the life of money: holds, their ends, reversals, accounts that change.
+// TestLives runs histories of everything else that can happen to money: holds and their ends, reversals, batches, and
+// accounts that change. See Mode.
 func TestLives(t *testing.T) { runHistories(t, LifeOf, full.Count(shortRun, fullRun)) }
 
+// runHistories runs histories in parallel until one fails. It prints how often each kind of event occurred.
 func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int) {
 	if *replay != "" {
 		oneProcessor(t)
@@ -78,7 +107,7 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int)
 	var next, failed atomic.Int64
 	var mu sync.Mutex
 	occurrences, historiesWith := counts{}, counts{}
-	t.Run("side by side", func(t *testing.T) {
+	t.Run("parallel", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
@@ -110,19 +139,21 @@ func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int)
 	took := time.Since(began)
 	t.Logf("%d histories in %v, %.0f a second: %v", count, took.Round(time.Millisecond),
 		float64(count)/took.Seconds(), occurrences)
-	t.Logf("in so many of them occurred: %v", historiesWith)
+	t.Logf("number of histories in which each event occurred: %v", historiesWith)
 	if failed.Load() == 0 && count >= fullRun {
 		occurrences.requireCoverage(t, planOf(0).Mode)
 	}
 }
 
-// oneProcessor makes histories repeatable while a test runs: two processors may swap what happens at the same instant.
+// oneProcessor makes histories repeatable while a test runs. With two processors, two goroutines that wake at the same
+// instant can run in either order.
 func oneProcessor(t *testing.T) {
 	t.Helper()
 	before := runtime.GOMAXPROCS(1)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
+// TestReplay runs plans twice. Both runs must do the same things in the same order, so that a failure can be replayed.
 func TestReplay(t *testing.T) {
 	oneProcessor(t)
 	for seed := range 2 * full.Count(3, 10) {
@@ -133,12 +164,12 @@ func TestReplay(t *testing.T) {
 		first, err1 := play(t, p)
 		second, err2 := play(t, p)
 		if !reflect.DeepEqual(first, second) {
-			t.Errorf("seed %d went another way the second time:\n%+v %v\n%+v %v", p.Seed, first, err1, second, err2)
+			t.Errorf("seed %d: the second run differs from the first:\n%+v %v\n%+v %v", p.Seed, first, err1, second, err2)
 		}
 	}
 }
 
-// garbagePercent trades memory for time: a history lives for a moment, and hardly any of it at once.
+// garbagePercent trades memory for speed. A history is short and keeps little memory alive.
 const garbagePercent = 400
 
 func TestMain(m *testing.M) {
@@ -146,11 +177,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shrinkRuns bounds how often a failing plan is tried again with less in it.
+// maxShrinkRuns is how many smaller plans shrink runs at most.
 const maxShrinkRuns = 300
 
-// shrink leaves out of a failing plan what it fails without: hazards, and requests in ever smaller groups. It returns
-// the smallest plan found, and how that fails.
+// shrink removes operations, in ever smaller groups, and hazards from a failing plan as long as it still fails. It
+// returns the smallest plan found and its error.
 func shrink(t *testing.T, p Plan, err error) (Plan, error) {
 	t.Helper()
 	runs := 0
@@ -166,10 +197,10 @@ func shrink(t *testing.T, p Plan, err error) (Plan, error) {
 	}
 	for size := -1; size != p.size() && runs < maxShrinkRuns; {
 		size = p.size()
-		for group := len(p.Requests); group > 0; group /= 2 {
-			for from := 0; from+group <= len(p.Requests); {
+		for group := len(p.Operations); group > 0; group /= 2 {
+			for from := 0; from+group <= len(p.Operations); {
 				smaller := p
-				smaller.Requests = slices.Delete(slices.Clone(p.Requests), from, from+group)
+				smaller.Operations = slices.Delete(slices.Clone(p.Operations), from, from+group)
 				if !fails(smaller) {
 					from += group
 				}
@@ -186,13 +217,13 @@ func shrink(t *testing.T, p Plan, err error) (Plan, error) {
 	return p, err
 }
 
-// size is how much there is in a plan.
-func (p Plan) size() int { return len(p.Requests) + len(hazards) - len(p.Without) }
+// size is the number of operations and hazards in a plan.
+func (p Plan) size() int { return len(p.Operations) + len(hazards) - len(p.Without) }
 
-// frequency counts, by what may be met.
+// counts has how often each kind of event occurred.
 type counts map[string]int
 
-// String lists what was met, the rarest first.
+// String lists the events, the rarest first.
 func (f counts) String() string {
 	names := slices.SortedFunc(maps.Keys(f), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f[a], f[b]), cmp.Compare(a, b))
@@ -203,7 +234,7 @@ func (f counts) String() string {
 	return strings.Join(names, ", ")
 }
 
-// tame fails a test whose histories never met what they are for.
+// requireCoverage fails a test if any hazard or expected event never occurred in its histories.
 func (f counts) requireCoverage(t *testing.T, mode Mode) {
 	t.Helper()
 	wanted := slices.Concat(occurrences, occurrencesOfLives)
@@ -217,7 +248,7 @@ func (f counts) requireCoverage(t *testing.T, mode Mode) {
 	}
 	for _, what := range wanted {
 		if f[what] == 0 {
-			t.Errorf("too tame: no %s in all these histories", what)
+			t.Errorf("%q never occurred in all these histories", what)
 		}
 	}
 }

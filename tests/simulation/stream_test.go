@@ -20,30 +20,30 @@ import (
 )
 
 const (
-	// buckets are what items are spread over, and shards divide among them.
+	// buckets is the number of hash buckets of keys. Each shard has a range of them.
 	buckets = 64
-	// deliveriesMost is how often a batch may fail while nothing goes wrong by itself.
+	// maxDeliveries is how often a record may fail before the history fails.
 	maxDeliveries = 60
-	// stallMost is longer than a consumer's lease, and than the settle window.
+	// maxStall is the longest time that a stalled consumer holds a batch: longer than the settle window.
 	maxStall = 4 * time.Minute
 )
 
-// record is one change as the stream has it. The order of one item's records is kept; that is all.
+// record is one change in the stream. Only records of the same item are ordered.
 type record struct {
 	key    table.Key
-	number int // its sequence number
+	number int // sequence number
 	poison bool
-	image  ddb.Item // nil: not given
+	image  ddb.Item // the new image; nil: the record has none
 }
 
-// shard is a part of the stream. It closes when it splits: its children are read after it.
+// shard is a part of the stream. A shard that splits is closed, and its children are read after it.
 type shard struct {
 	name     string
-	from, to int // of the buckets
+	from, to int // range of buckets
 
 	records []record
 	closed  bool
-	changed chan struct{} // closed, and made anew, when any of the above changes
+	changed chan struct{} // closed and replaced when records or closed change
 	readers sync.WaitGroup
 }
 
@@ -70,7 +70,7 @@ func (h *history) startStream() {
 	}
 }
 
-// openShard opens a shard and lets it be read, after its parent.
+// openShard opens a shard and starts its consumers, which begin when its parent has been read.
 func (h *history) openShard(name string, parent *shard, from, to int) *shard {
 	s := &shard{name: name, from: from, to: to, changed: make(chan struct{})}
 	h.mu.Lock()
@@ -110,7 +110,7 @@ func (h *history) split(which uint64) {
 	h.openShard(s.name+"r", s, middle, s.to)
 }
 
-// append puts a change into the stream; h.mu is held.
+// appendRecord adds a change to the open shard of its key. The caller holds h.mu.
 func (h *history) appendRecord(key table.Key, number int, image ddb.Item) {
 	bucket := int(hashOf(key.PK+" "+key.SK) % buckets)
 	for _, s := range h.shards {
@@ -137,7 +137,7 @@ func (h *history) appendRecord(key table.Key, number int, image ddb.Item) {
 	}
 }
 
-// consume reads a shard to its end.
+// consume reads a shard to its end in batches, as Lambda's event source mapping does.
 func (h *history) consume(ctx context.Context, s *shard) {
 	for at := 0; ; {
 		h.mu.Lock()
@@ -152,7 +152,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 			case <-h.failed:
 				return
 			case <-h.writesDone:
-				// Nothing more comes but what is there.
+				// No more records will be added. Read the rest.
 				h.mu.Lock()
 				more := len(s.records) > at
 				h.mu.Unlock()
@@ -171,7 +171,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 			return
 		}
 		h.mu.Lock()
-		records = s.records // by now; when this consumer was woken, the writer may have been about to write more
+		records = s.records // more may have been added during the sleep
 		h.mu.Unlock()
 		n := min(1+d.IntN(h.knobs.batch), len(records)-at)
 		batch := records[at : at+n]
@@ -189,8 +189,8 @@ func (h *history) consume(ctx context.Context, s *shard) {
 	}
 }
 
-// deliver hands a batch to the projector until it is done with it, as Lambda does: what failed again, halved when all
-// of it did.
+// deliver delivers a batch to a projector until all of it succeeds, as Lambda does: it retries from the first record
+// that failed, and bisects the batch if the function returned an error.
 func (h *history) deliver(ctx context.Context, batch []record) {
 	var wanted []record
 	for _, r := range batch {
@@ -206,10 +206,9 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 		answer, err := p.handle(limited, event(wanted))
 		cancel()
 		h.observe()
-		ours := func(r record) bool { return !table.IsProjected(r.key.SK) }
 		if n := h.addRequests(ctx, 0) - before; n > 0 &&
-			!slices.ContainsFunc(wanted, func(r record) bool { return !ours(r) }) {
-			h.fail("our own writes, of %v and others, are worked on: %d requests", wanted[0].key, n)
+			!slices.ContainsFunc(wanted, func(r record) bool { return table.IsProjected(r.key.SK) }) {
+			h.fail("the projector sends %d requests for records of projections only, such as %v", n, wanted[0].key)
 		}
 		done := wanted
 		switch {
@@ -223,7 +222,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 		case err != nil:
 			done = nil
 			if failures++; failures > maxDeliveries {
-				h.fail("record %v fails for ever: %w", wanted[0].key, err)
+				h.fail("record %v failed %d times: %w", wanted[0].key, failures, err)
 				return
 			}
 		case len(answer.BatchItemFailures) > 0:
@@ -231,7 +230,7 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 				return strconv.Itoa(r.number) == answer.BatchItemFailures[0].ItemIdentifier
 			})
 			if at < 0 {
-				h.fail("the projector names record %q, which is not in its batch",
+				h.fail("the projector reports the failure of record %q, which is not in its batch",
 					answer.BatchItemFailures[0].ItemIdentifier)
 				return
 			}
@@ -246,8 +245,9 @@ func (h *history) deliver(ctx context.Context, batch []record) {
 	}
 }
 
-// list hands the headers and the ends of holds of a batch to a lister, beside the projector. Its own requests do not
-// fail, as it makes them in parallel and a history must be the same each time; but it dies before a batch and after it.
+// deliverToLister delivers the headers and the ends of holds in a batch to a lister, concurrently with the projector.
+// The lister sends requests in parallel. They meet no faults, because then the history could not be replayed. But the
+// lister can die after a batch, which is then redelivered.
 func (h *history) deliverToLister(batch []record) {
 	var wanted []record
 	for _, r := range batch {
@@ -277,14 +277,14 @@ func (h *history) deliverToLister(batch []record) {
 	})
 }
 
-// checkLogged checks that each record that nothing can project was logged.
+// checkLogged checks that each poison record was logged as malformed before it was taken for done.
 func (h *history) checkLogged(done []record) {
 	for _, r := range done {
 		h.mu.Lock()
 		logged := h.malformed[strconv.Itoa(r.number)]
 		h.mu.Unlock()
 		if r.poison && !logged {
-			h.fail("record %v, whose key is none, was taken for done, and not logged", r.key)
+			h.fail("record %v has a malformed key, but succeeded without a log entry", r.key)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func event(batch []record) lambdaevents.DynamoDBEvent {
 	return e
 }
 
-// imageOf is an item's texts and numbers as Lambda delivers them.
+// imageOf converts the strings and numbers of an item to the form in which Lambda delivers them.
 func imageOf(item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 	image := make(map[string]lambdaevents.DynamoDBAttributeValue, len(item))
 	for name, value := range item {
@@ -322,7 +322,7 @@ func imageOf(item ddb.Item) map[string]lambdaevents.DynamoDBAttributeValue {
 	return image
 }
 
-// projecting is a process that projects: there are up to three, with clocks of their own.
+// projectorProcess picks one of three projector processes, and starts it if it is not running.
 func (h *history) projectorProcess(d dice) *process {
 	n := d.IntN(3)
 	h.mu.Lock()
