@@ -229,8 +229,8 @@ func (h *history) checkRefusal(op *operation, e *ledger.Error, c *call) (final, 
 	return true, false, false
 }
 
-// checkTimeRefusal checks a refusal because of a time: the effective date is in the future, or the hold expires too soon
-// or has expired. The clock of the process may be off. It reports whether the refusal is final.
+// checkTimeRefusal checks a refusal because of a time: the effective date is in the future, or the hold expires too
+// soon or has expired. The clock of the process may be off. It reports whether the refusal is final.
 func (h *history) checkTimeRefusal(op *operation, e *ledger.Error) (final bool) {
 	const off = maxSkew + time.Second + maxSlow
 	switch since, left := time.Since(op.effective), time.Until(h.began.Add(op.expires)); {

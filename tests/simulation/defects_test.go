@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,28 +16,26 @@ import (
 	"ledger.example/tests/full"
 )
 
-// A defect is a rule taken out of the product's own code, in a copy of it: the histories must find that. Where the code
-// changes so that its passage is not there once, the test fails, and the defect is to be written anew.
+// A defect breaks one rule in a copy of the product's code. A test must then fail. If the code changes so that the
+// passage no longer occurs exactly once, rewrite the passage. See the variable defects.
 type defect struct {
 	name, guarantee string
-	file            string // from the module's root
+	file            string // path from the module's root
 	finder
-	// code is a passage of the file. What stands in «» is put there, and what stands in ‹› is left out. planted is true
-	// while the defect is switched on.
-	code string
+	code string // a passage of the file, with the marks «» and ‹›
 }
 
-// finder is the test that must find a defect: within so many histories, or directed, which is 0.
+// finder is the test that must find a defect.
 type finder struct {
 	folder, test string
-	within       int
+	within       int // number of histories; 0: a directed test
 }
 
 func inHistories(within int) finder       { return finder{"tests/simulation", "TestHistories", within} }
 func inLives(within int) finder           { return finder{"tests/simulation", "TestLives", within} }
 func directed(folder, test string) finder { return finder{folder, test, 0} }
 
-// Of a defect's passage: what is put into it, what is left out, and the switch.
+// Patterns in a defect's passage.
 var (
 	inserted   = regexp.MustCompile(`«[^»]*»`)
 	removed    = regexp.MustCompile(`‹[^›]*›`)
@@ -44,7 +43,7 @@ var (
 	switchName = regexp.MustCompile(`\bplanted\b`)
 )
 
-// passage is the passage as it is, and with the defect.
+// passage returns the passage as it is in the file, and with the defect.
 func (d defect) passage() (sound, broken string) {
 	sound = marks.ReplaceAllString(inserted.ReplaceAllString(d.code, ""), "")
 	broken = inserted.ReplaceAllStringFunc(removed.ReplaceAllString(d.code, ""), func(code string) string {
@@ -53,7 +52,7 @@ func (d defect) passage() (sound, broken string) {
 	return sound, marks.ReplaceAllString(broken, "")
 }
 
-// plantedFile is what each package with a defect gets: the switch, by the environment of the test's binary.
+// plantedFile is added to each package with a defect. The environment of the test binary switches one defect on.
 const plantedFile = `package %s
 
 import "os"
@@ -63,20 +62,15 @@ func planted(name string) bool { return os.Getenv("LEDGER_PLANTED") == name }
 
 var moduleRoot = filepath.Join("..", "..")
 
-// plant builds the tests of each package that must find a defect, with every defect in them behind its switch. Binaries
-// are by folder.
-func plant(t *testing.T) (binaries map[string]string) {
+// plantedTexts returns the files with defects, by path, with every defect in them. Passages that do not occur exactly
+// once fail the test.
+func plantedTexts(t *testing.T) map[string]string {
 	t.Helper()
-	root, err := filepath.Abs(moduleRoot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	texts, replaced := map[string]string{}, map[string]string{}
+	texts := map[string]string{}
 	for _, d := range defects {
 		text, ok := texts[d.file]
 		if !ok {
-			original, err := os.ReadFile(filepath.Join(root, d.file))
+			original, err := os.ReadFile(filepath.Join(moduleRoot, d.file))
 			if err != nil {
 				t.Error(err)
 			}
@@ -84,10 +78,23 @@ func plant(t *testing.T) (binaries map[string]string) {
 		}
 		sound, broken := d.passage()
 		if n := strings.Count(text, sound); n != 1 {
-			t.Errorf("defect %s: %s has %d of %q, not one", d.name, d.file, n, sound)
+			t.Errorf("defect %q: the passage occurs %d times in %s, not once:\n%s", d.name, n, d.file, sound)
 		}
 		texts[d.file] = strings.Replace(text, sound, broken, 1)
 	}
+	return texts
+}
+
+// plant builds the tests of each package that must find a defect, with all defects switched off. The binaries are by
+// folder.
+func plant(t *testing.T) (binaries map[string]string) {
+	t.Helper()
+	root, err := filepath.Abs(moduleRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	texts, replaced := plantedTexts(t), map[string]string{}
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -128,7 +135,7 @@ func plant(t *testing.T) (binaries map[string]string) {
 	return binaries
 }
 
-// run runs the test that must find the defect, with the defect of a name switched on.
+// run runs the test that must find the defect, with the named defect switched on; empty: none.
 func (d defect) run(binary, planted string) ([]byte, error) {
 	arguments := []string{"-test.run=^" + d.test + "$", "-test.cpu=1"}
 	if d.within > 0 {
@@ -140,10 +147,10 @@ func (d defect) run(binary, planted string) ([]byte, error) {
 	return c.CombinedOutput()
 }
 
-// TestDefects plants each defect, and sees its test go red within the stated number of histories; and green with all of
-// them planted and none switched on.
+// TestDefects switches on each defect in turn, and requires that its test fails within the stated number of histories.
+// With all defects switched off, the tests must pass.
 func TestDefects(t *testing.T) {
-	full.Only(t, "plants defects in copies of the code, and looks for each")
+	full.Only(t, "plants defects in copies of the code, and requires that tests find them")
 	binaries := plant(t)
 	sound := map[string]bool{}
 	for _, d := range defects {
@@ -152,7 +159,7 @@ func TestDefects(t *testing.T) {
 			t.Run("none, "+d.test, func(t *testing.T) {
 				t.Parallel()
 				if out, err := d.run(binaries[d.folder], ""); err != nil {
-					t.Fatalf("it fails without a defect: %s", out)
+					t.Fatalf("the test fails without a defect: %s", out)
 				}
 			})
 		}
@@ -160,24 +167,26 @@ func TestDefects(t *testing.T) {
 			t.Parallel()
 			out, err := d.run(binaries[d.folder], d.name)
 			if err == nil {
-				t.Fatalf("%s is not missed: %d histories came out right with\n%s", d.guarantee, d.within, d.code)
+				t.Fatalf("the defect is not found: %s passes in %d histories with\n%s", d.test, d.within, d.code)
 			}
-			telling := `seed \d+: .*` // how histories fail
+			failure := `seed \d+: .*` // the message of a failing history
 			if d.within == 0 {
-				telling = "--- FAIL: " + d.test + `(?s:.*)_test\.go:\d+: .*`
+				failure = "--- FAIL: " + d.test + `(?s:.*)_test\.go:\d+: .*`
 			}
-			found := regexp.MustCompile(telling).Find(out)
+			found := regexp.MustCompile(failure).Find(out)
 			if found == nil {
-				t.Fatalf("it failed otherwise: %s", out)
+				t.Fatalf("the test failed for another reason: %s", out)
 			}
 			t.Logf("%s", found)
 		})
 	}
 }
 
-// TestDefectsAreListed holds the table of docs/testing.md to the defects: people read that.
+// TestDefectsAreListed checks that docs/testing.md has a row for each defect. It also checks, in the short run, that
+// the passages and the tests that the defects name exist.
 func TestDefectsAreListed(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "testing.md"))
+	plantedTexts(t)
+	text, err := os.ReadFile(filepath.Join(moduleRoot, "docs", "testing.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,10 +195,17 @@ func TestDefectsAreListed(t *testing.T) {
 		if d.within > 0 {
 			within = strconv.Itoa(d.within)
 		}
-		row := fmt.Sprintf("| %s | %s | %s, %s | %s |", d.guarantee, d.name, strings.TrimPrefix(d.folder, "tests/"), d.test,
-			within)
+		row := fmt.Sprintf("| %s | %s | %s, %s | %s |", d.guarantee, d.name, strings.TrimPrefix(d.folder, "tests/"),
+			d.test, within)
 		if !strings.Contains(string(text), row+"\n") {
 			t.Errorf("docs/testing.md lacks the row\n%s", row)
+		}
+		files, _ := filepath.Glob(filepath.Join(moduleRoot, d.folder, "*_test.go")) // the pattern is valid
+		if !slices.ContainsFunc(files, func(file string) bool {
+			code, _ := os.ReadFile(file)
+			return strings.Contains(string(code), "\nfunc "+d.test+"(")
+		}) {
+			t.Errorf("defect %q: %s has no %s", d.name, d.folder, d.test)
 		}
 	}
 }

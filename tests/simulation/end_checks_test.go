@@ -170,7 +170,8 @@ func (h *history) sweepAll() {
 	}
 }
 
-// checkAvailable tries to spend, from each account, one unit more than is available, and then exactly what is available.
+// checkAvailable tries to spend, from each account, one unit more than is available, and then exactly what is
+// available.
 func (h *history) checkAvailable() {
 	p := h.startProcess(checkProcess, 0)
 	m := h.model

@@ -138,7 +138,8 @@ func (g gate) execute(ctx context.Context, d dice, request request, in middlewar
 		return reply{err: &types.TransactionInProgressException{}}
 	case Throttled:
 		time.Sleep(before)
-		return reply{err: g.storeRefusal(d, request, &types.ProvisionedThroughputExceededException{}, ddb.ReasonThrottled)}
+		throttled := &types.ProvisionedThroughputExceededException{}
+		return reply{err: g.storeRefusal(d, request, throttled, ddb.ReasonThrottled)}
 	case Conflict:
 		time.Sleep(before)
 		return reply{err: g.storeRefusal(d, request, &types.TransactionConflictException{}, ddb.ReasonConflict)}

@@ -34,7 +34,8 @@ func (g *generator) post(quantity events.Amount, begin time.Duration) {
 	case 0, 1: // the bank funds an account
 		g.transfer(bank, pick(g.dice, jane, jane, joe), pick(g.dice, usd, usd, aapl), quantity, begin)
 	case 2, 3: // an account spends
-		g.transfer(pick(g.dice, jane, jane, joe), pick(g.dice, bank, shop), pick(g.dice, usd, usd, aapl), quantity, begin)
+		g.transfer(pick(g.dice, jane, jane, joe), pick(g.dice, bank, shop), pick(g.dice, usd, usd, aapl), quantity,
+			begin)
 	case 4:
 		g.transfer(from, to, pick(g.dice, usd, aapl), quantity, begin)
 	case 5:
@@ -197,7 +198,7 @@ func (g *generator) batching() {
 	}
 	for range 2 + g.IntN(3) {
 		b := g.add(&operation{kind: kindBatch, begin: 2*time.Second + g.seconds(20), atomic: g.chance(.6)})
-		account, before := pick(g.dice, jane, joe), g.chance(.4) // before: each debit precedes the credit that covers it
+		account, before := pick(g.dice, jane, joe), g.chance(.4) // before: a debit precedes the credit that covers it
 		for i := range 1 + g.IntN(4) {
 			if !before && g.chance(.3) {
 				account = pick(g.dice, jane, joe)

@@ -28,7 +28,7 @@ type Stats struct {
 var (
 	occurrences = []string{"requests", "faults", "crashes", "acknowledged", "replayed", "refused", "unanswered",
 		"balances written", "segments closed", "corrections", "corrected below the base", "saved unfinished",
-		"versions raised", "writes refused", "malformed", "exact reads", "repairs"} // exact: strong reads that were checked
+		"versions raised", "writes refused", "malformed", "strong reads checked", "repairs"}
 	occurrencesOfPosts = []string{"backdated shown", string(Memberships)}
 	occurrencesOfLives = []string{"holds placed", "holds captured", "holds released", "holds expired", "holds swept",
 		"reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",

@@ -10,7 +10,7 @@ import (
 	"ledger.example/projections"
 )
 
-// acknowledge notes what strong reads must show from now on.
+// acknowledge notes that a transaction was acknowledged. Strong reads must show it from now on, unless it is backdated.
 func (m *model) acknowledge(t events.TransactionPosted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -21,7 +21,7 @@ func (m *model) acknowledge(t events.TransactionPosted) {
 	m.acknowledgePostings(t.Postings())
 }
 
-// acknowledgePostings notes postings that were acknowledged; each may be so several times.
+// acknowledgePostings notes that postings were acknowledged. A posting can be acknowledged several times.
 func (m *model) acknowledgePostings(postings []events.PostingRecorded) {
 	for _, p := range postings {
 		k := pair{Account: p.Account, Asset: p.Asset}
@@ -32,7 +32,7 @@ func (m *model) acknowledgePostings(postings []events.PostingRecorded) {
 			continue
 		}
 		if _, exists := m.postings[k][p.ID]; !exists && !m.damaged {
-			m.fail("%s was acknowledged, and its posting %s to %v is not there", p.Transaction, p.ID, k)
+			m.fail("%s was acknowledged, but its posting %s to %v is not stored", p.Transaction, p.ID, k)
 		}
 		m.ackedSums[k] = m.plus(m.ackedSums[k], sumsOf(p))
 		m.ackedPostings[k][p.ID] = sumsOf(p)
@@ -40,14 +40,14 @@ func (m *model) acknowledgePostings(postings []events.PostingRecorded) {
 	}
 }
 
-// ackedSoFar are what was acknowledged so far.
+// ackedSoFar returns the sums of all acknowledged postings.
 func (m *model) ackedSoFar() map[pair]sums {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.ackedSums)
 }
 
-// checkRead checks a strong read, before which `must` had been acknowledged.
+// checkRead checks an answer to a read. must has the sums that were acknowledged before the read began.
 func (m *model) checkRead(b projections.Balance, must map[pair]sums) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,7 @@ func (m *model) checkRead(b projections.Balance, must map[pair]sums) {
 	}
 }
 
-// checkCounted checks that records that were done with are counted.
+// checkCounted checks that the postings of records which the projector has finished are counted in their balances.
 func (m *model) checkCounted(done []record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,13 +72,13 @@ func (m *model) checkCounted(done []record) {
 		k := pair{Account: account, Asset: asset}
 		leg := sumsOfQuantity(m.postings[k][events.KSUID(id)].Quantity)
 		if m.minus(leg, m.balances[k].head.sums) != (sums{}) {
-			m.fail("record %v was done with, but its posting is not counted", r.key)
+			m.fail("record %v was finished, but its posting is not counted", r.key)
 		}
 	}
 }
 
-// checkReadable checks that a strong read of k, were it to begin now, would find everything acknowledged: it begins at the
-// seal.
+// checkReadable checks that a strong read of k that began now would include everything acknowledged. Such a read adds
+// the postings after the seal to the seal. So the seal must count every acknowledged posting up to its KSUID.
 func (m *model) checkReadable(k pair) {
 	seal := m.balances[k].seal
 	var must sums
@@ -90,12 +90,12 @@ func (m *model) checkReadable(k pair) {
 		}
 	}
 	if missing := m.minus(must, seal.sums); missing != (sums{}) || n > seal.count {
-		m.fail("a strong read of %v would miss what was acknowledged: %+v, %d of %d", k, missing, n, seal.count)
+		m.fail("a strong read of %v would miss acknowledged postings: %+v, %d of %d", k, missing, n, seal.count)
 	}
 }
 
-// checkInsufficientFunds checks a refusal for insufficient funds: what was acknowledged before the call began does not cover it by one
-// of the limits in force since.
+// checkInsufficientFunds checks a refusal for insufficient funds. It is right if the funds that were acknowledged
+// before the call began do not cover the debit by one of the limits in force since then.
 func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,11 +117,11 @@ func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) 
 	if !slices.ContainsFunc(since, func(v version) bool {
 		return v.state != events.StateOpen || requested > had+v.limits[k.Asset]
 	}) {
-		m.fail("%s: refused although %v had got %d before, and %d are spent", op.name, k, had, m.spent[k])
+		m.fail("%s: refused although %v had received %d before, and only %d are spent", op.name, k, had, m.spent[k])
 	}
 }
 
-// acknowledgeBackdated notes that a backdated transaction was acknowledged: reads include it once it is projected.
+// acknowledgeBackdated notes that a backdated transaction was acknowledged. Reads include it once it is projected.
 func (m *model) acknowledgeBackdated(t events.TransactionPosted) {
 	for _, p := range t.Postings() {
 		k := pair{Account: p.Account, Asset: p.Asset}
@@ -129,14 +129,14 @@ func (m *model) acknowledgeBackdated(t events.TransactionPosted) {
 			m.hiddenBackdated[k] = map[events.KSUID]events.PostingRecorded{}
 		}
 		if _, exists := m.postings[k][p.ID]; !exists && !m.damaged {
-			m.fail("%s was acknowledged, and its posting %s to %v is not there", p.Transaction, p.ID, k)
+			m.fail("%s was acknowledged, but its posting %s to %v is not stored", p.Transaction, p.ID, k)
 		}
 		m.hiddenBackdated[k][p.ID] = p
 	}
 }
 
-// seen notes what is shown of backdated transactions, while no transaction is becoming visible: strong reads must show
-// it from now on. Sums of any amounts don't tell which postings are in them.
+// noteShown notes which backdated postings a balance counts by now. Strong reads must show them from then on. Without
+// sets (see sums) it is not known which postings a sum counts.
 func (m *model) noteShown() {
 	if !m.sumsAreSets() {
 		return

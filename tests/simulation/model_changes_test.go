@@ -7,7 +7,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// takeChange takes in a change of an account, of which the event or its copy is visible first.
+// takeChange adds a version of an account. It is called for the event and for the copy in the account's current state,
+// in any order.
 func (m *model) takeChange(e events.AccountChanged) {
 	all := m.versions[e.ID]
 	was := all[len(all)-1]
@@ -29,8 +30,8 @@ func (m *model) takeChange(e events.AccountChanged) {
 	}
 }
 
-// checkEmpty checks that an account has nothing left when it is closed: no debt, nothing held, and nothing that was
-// acknowledged before the call began.
+// checkEmpty checks an account that was closed: it has no debt, nothing is held, and everything that was acknowledged
+// before the call began was spent.
 func (m *model) checkEmpty(account string, c *call) {
 	for k, there := range m.stored {
 		if k.Account != account {
@@ -39,20 +40,21 @@ func (m *model) checkEmpty(account string, c *call) {
 		debits := int64(there.credits) - m.quantities[k]
 		if m.quantities[k] < 0 || m.spentOrHeld[k] > debits+int64(there.returned) ||
 			c != nil && int64(c.acked[k].credits) > debits {
-			m.fail("%v is closed with %d, of which %d were spent or held", k, m.quantities[k], m.spentOrHeld[k])
+			m.fail("%v is closed with a quantity of %d; %d were ever spent or held", k, m.quantities[k],
+				m.spentOrHeld[k])
 		}
 	}
 }
 
-// takeGuard takes in which version a guard was told.
+// takeGuard notes which version of the account a guard has.
 func (m *model) takeGuard(k pair, number int64) {
 	if number < m.guardVersions[k] {
-		m.fail("the guard of %v knew version %d, and knows version %d", k, m.guardVersions[k], number)
+		m.fail("the guard of %v went from version %d to version %d", k, m.guardVersions[k], number)
 	}
 	m.guardVersions[k] = number
 }
 
-// acknowledgeChange notes that a change was acknowledged.
+// acknowledgeChange checks and notes that a change was acknowledged. Every guard must have the version by then.
 func (m *model) acknowledgeChange(op *operation, account ledger.Account) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,12 +62,12 @@ func (m *model) acknowledgeChange(op *operation, account ledger.Account) {
 	at := slices.IndexFunc(all, func(v version) bool { return v.number == account.Version })
 	switch {
 	case at < 0:
-		m.fail("%s: version %d was acknowledged, and is not there", op.name, account.Version)
+		m.fail("%s: version %d was acknowledged, but is not stored", op.name, account.Version)
 		return
 	case all[at].state != account.State,
 		op.change.State != nil && *op.change.State != account.State,
 		op.change.Overdraft != nil && int64Of(op.change.Overdraft.Limits[usd]) != all[at].limits[usd]:
-		m.fail("%s: %+v was asked for, and acknowledged is %+v", op.name, op.change, account)
+		m.fail("%s: %+v was requested, but %+v was acknowledged", op.name, op.change, account)
 	}
 	m.stamp++
 	for i := range all[:at+1] {
@@ -75,32 +77,32 @@ func (m *model) acknowledgeChange(op *operation, account ledger.Account) {
 	}
 	for k, number := range m.guardVersions {
 		if k.Account == account.ID && number > 0 && number < account.Version {
-			m.fail("%s: version %d was acknowledged, and the guard of %v knows version %d", op.name, account.Version, k,
+			m.fail("%s: version %d was acknowledged, but the guard of %v has version %d", op.name, account.Version, k,
 				number)
 		}
 	}
 }
 
-// checkInvalidChange checks a refusal to change an account.
+// checkInvalidChange checks the refusal to change an account. It must be closed, or not empty and to be closed.
 func (m *model) checkInvalidChange(op *operation, e *ledger.Error, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if op.change.State != nil && *op.change.State == events.StateClosed {
-		return // it was not empty, or somebody else closed it
+		return // not checked: it was not empty, or another call closed it
 	}
 	if !slices.ContainsFunc(m.inForce(op.change.ID, c), func(v version) bool { return v.state == events.StateClosed }) {
-		m.fail("%s: refused (%w), and the account is not closed", op.name, e)
+		m.fail("%s: refused (%w), but the account is not closed", op.name, e)
 	}
 }
 
-// checkStateRefusal checks a refusal for the state of an account: a version that was in force since the call began had it.
+// checkStateRefusal checks a refusal because an account is frozen or closed. A version in force since the call began
+// must have that state.
 func (m *model) checkStateRefusal(op *operation, e *ledger.Error, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	wanted := events.StateFrozen
-	m.count("told of a state")
 	if e.Code == ledger.CodeAccountFrozen {
-		m.count("told that an account is frozen")
+		m.count("account_frozen answers")
 	} else {
 		wanted = events.StateClosed
 	}
@@ -109,5 +111,5 @@ func (m *model) checkStateRefusal(op *operation, e *ledger.Error, c *call) {
 			return
 		}
 	}
-	m.fail("%s: refused (%w), and no account was %s", op.name, e, wanted)
+	m.fail("%s: refused (%w), but no account was %s", op.name, e, wanted)
 }

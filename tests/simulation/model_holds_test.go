@@ -14,58 +14,65 @@ import (
 	"ledger.example/ledger"
 )
 
-// lifecycle is what the model knows of holds, reversals and accounts that change.
+// lifecycle is the part of the model for holds, reversals and accounts that change.
 type lifecycle struct {
-	stamp           int                       // counts calls that begin and changes that are acknowledged
-	attempts        map[events.KSUID]*attempt // by the KSUID of their legs
-	decided         map[events.KSUID]bool     // headers, by their first leg, that are counted
-	outcomes        map[string]events.HoldEnded
+	// stamp is a logical clock. It ticks when a call begins and when something is acknowledged for the first time.
+	stamp     int
+	ackStamps map[string]int // when a transaction, or the end of a hold, was first acknowledged
+
+	attempts    map[events.KSUID]*attempt // the write that a posting was in, by the posting's KSUID
+	decided     map[events.KSUID]bool     // transactions that are counted in spentOrHeld and funds, by their first leg
+	spentOrHeld map[pair]int64            // debits of all transactions and holds
+	funds       map[pair]int64            // credits, and what ended holds gave back
+	funded      map[events.KSUID]bool     // postings that are counted in funds
+	quantities  map[pair]int64            // sums of posted quantities
+	pending     map[pair]int64            // pending debits
+
+	outcomes        map[string]events.HoldEnded // by transaction, likewise the next two
+	reportedExpired map[string]bool             // a caller got the answer hold_expired
 	reversals       map[string][]events.TransactionReversed
-	versions        map[string][]version // of accounts with a limit, by number
-	spentOrHeld     map[pair]int64       // what headers spend or hold
-	funds           map[pair]int64       // credits, and what was given back
-	funded          map[events.KSUID]bool
-	quantities      map[pair]int64
-	pending         map[pair]int64             // of debits
-	reportedExpired map[string]bool            // holds of which it was said that they expired
-	ackStamps       map[string]int             // when a transaction was first acknowledged, by stamp
-	guardVersions   map[pair]int64             // the versions that guards were told
-	changeCalls     map[string]map[int64]*call // who sent changes, by account and number
+
+	versions      map[string][]version       // of accounts with a limit, by number
+	guardVersions map[pair]int64             // the version of the account that each guard has
+	changeCalls   map[string]map[int64]*call // the call that sent a change, by account and number
 }
 
-// attempt is one write of a command, with its headers.
+// attempt is one transactional write of a call, with the headers in it.
 type attempt struct {
 	*call
 	headers []events.TransactionPosted
 }
 
-// version is what an account is from one change on.
+// version is the state of an account after one change.
 type version struct {
 	number int64
 	state  events.AccountState
 	limits map[string]int64
-	acked  int // stamp; 0: not acknowledged
+	acked  int // stamp of the first acknowledgement; 0: none
 }
 
 // call is one call of a command.
 type call struct {
 	began int           // stamp
-	acked map[pair]sums // what had been acknowledged
+	acked map[pair]sums // what had been acknowledged before
 }
 
+// callKey is the context key for the *call that a request belongs to.
 type callKey struct{}
 
 func newLifecycle() lifecycle {
 	return lifecycle{
 		attempts: map[events.KSUID]*attempt{}, decided: map[events.KSUID]bool{},
-		guardVersions: map[pair]int64{}, changeCalls: map[string]map[int64]*call{}, outcomes: map[string]events.HoldEnded{},
+		guardVersions: map[pair]int64{}, changeCalls: map[string]map[int64]*call{},
+		outcomes:  map[string]events.HoldEnded{},
 		reversals: map[string][]events.TransactionReversed{}, versions: map[string][]version{},
 		spentOrHeld: map[pair]int64{}, funds: map[pair]int64{}, funded: map[events.KSUID]bool{},
-		quantities: map[pair]int64{}, pending: map[pair]int64{}, reportedExpired: map[string]bool{}, ackStamps: map[string]int{},
+		quantities: map[pair]int64{}, pending: map[pair]int64{}, reportedExpired: map[string]bool{},
+		ackStamps: map[string]int{},
 	}
 }
 
-// noteOpened notes what accounts with a limit are when they are opened.
+// noteOpened adds the first version of each account with a limit.
 func (m *model) noteOpened() {
 	m.versions[jane] = []version{{number: 1, state: events.StateOpen}}
 	m.versions[joe] = []version{{number: 1, state: events.StateOpen, limits: map[string]int64{usd: m.knobs.overdraft}}}
@@ -81,7 +88,7 @@ func (m *model) stampAck(what string) {
 	}
 }
 
-// beginCall notes that a call begins. What it sends is made with the context that begin returns.
+// beginCall notes that a call begins. The call must use the returned context.
 func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +97,7 @@ func (m *model) beginCall(ctx context.Context) (context.Context, *call) {
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// noteAttempt notes whose an attempt is that is sent.
+// noteAttempt notes which call sends a write.
 func (m *model) noteAttempt(ctx context.Context, parameters any) {
 	in, writes := parameters.(*dynamodb.TransactWriteItemsInput)
 	if !writes {
@@ -122,20 +129,20 @@ func (m *model) noteAttempt(ctx context.Context, parameters any) {
 	}
 }
 
-// sumsOf is what a posting adds to the sums that grow.
+// sumsOf returns what a posting adds to the sums of its pair.
 func sumsOf(p events.PostingRecorded) sums {
 	switch {
 	case p.Phase == "":
 		return sumsOfQuantity(p.Quantity)
 	case p.Phase == events.PhasePlaced:
 		return sums{debits: sumsOfQuantity(p.Pending).debits}
-	case p.Pending.Sign() > 0: // ends a debit
+	case p.Pending.Sign() > 0: // the end of a pending debit
 		return sums{returned: uint64(int64Of(p.Pending) + int64Of(p.Quantity))}
 	}
 	return sums{credits: uint64(int64Of(p.Quantity))}
 }
 
-// takeHeader takes in a header. With the first of a batch all of them are decided, in their order.
+// takeHeader adds a header. An atomic batch is one write: its first visible header adds all its transactions, in order.
 func (m *model) takeHeader(t events.TransactionPosted) {
 	a := m.attempts[t.Legs[0].ID]
 	if a == nil {
@@ -149,6 +156,7 @@ func (m *model) takeHeader(t events.TransactionPosted) {
 	}
 }
 
+// takeTransaction counts a new transaction, and checks that its debits were allowed.
 func (m *model) takeTransaction(t events.TransactionPosted, c *call) {
 	debits := map[pair]int64{}
 	for _, leg := range t.Legs {
@@ -171,8 +179,7 @@ func (m *model) takeTransaction(t events.TransactionPosted, c *call) {
 	m.checkDebit(t, c, debits)
 }
 
-// fund counts what a leg brings to a pair, once: of a transaction that is becoming visible the model may see the
-// header, or a posting, first.
+// fund counts a credit of a pair once. The model can see the transaction's header or its posting first.
 func (m *model) fund(k pair, id events.KSUID, quantity int64) {
 	if !m.funded[id] {
 		m.funded[id] = true
@@ -180,8 +187,9 @@ func (m *model) fund(k pair, id events.KSUID, quantity int64) {
 	}
 }
 
-// checkDebit checks that a debit is covered by a limit that was in force since the call began that sent it, in an account
-// that was open then. What it relied on is visible; of what was spent before it some may not be yet.
+// checkDebit checks the debits of a transaction. The account was open, and the debit was covered by the limit, in one
+// version that was in force since the call began. All credits that the debit relied on are visible, but maybe not all
+// earlier debits.
 func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]int64) {
 	for _, account := range []string{jane, joe} {
 		if !slices.ContainsFunc(t.Legs, func(leg events.Leg) bool {
@@ -203,15 +211,16 @@ func (m *model) checkDebit(t events.TransactionPosted, c *call, debits map[pair]
 		since := m.inForce(account, c)
 		switch {
 		case !slices.ContainsFunc(since, open):
-			m.fail("%s debits %s, and began after it was acknowledged that it may not", t.ID, account)
+			m.fail("%s debits %s, but the account's state forbids that since before the call began", t.ID, account)
 		case !slices.ContainsFunc(since, func(v version) bool { return open(v) && covered(v) }):
-			m.fail("%s takes %s below every limit in force: %v spent, %v there", t.ID, account, m.spentOrHeld, m.funds)
+			m.fail("%s takes %s below every limit in force: %v spent or held, funds are %v", t.ID, account,
+				m.spentOrHeld, m.funds)
 		}
 	}
 }
 
-// inForce returns the versions of an account that a call may have known: the newest that was acknowledged before it
-// began, and all later ones. Of what nobody calls nothing is known.
+// inForce returns the versions of an account that a call may have read: the newest that was acknowledged before it
+// began, and all later ones. Without a call, it returns all.
 func (m *model) inForce(account string, c *call) []version {
 	all := m.versions[account]
 	for i := len(all) - 1; i > 0 && c != nil; i-- {
@@ -222,7 +231,7 @@ func (m *model) inForce(account string, c *call) []version {
 	return all
 }
 
-// takePosting takes in a posting.
+// takePosting adds a posting.
 func (m *model) takePosting(k pair, p events.PostingRecorded) {
 	m.quantities[k] += int64Of(p.Quantity)
 	of := sumsOf(p)
@@ -232,11 +241,11 @@ func (m *model) takePosting(k pair, p events.PostingRecorded) {
 	}
 }
 
-// ended takes in how a hold ended.
+// takeEnd adds the end of a hold.
 func (m *model) takeEnd(e events.HoldEnded) {
 	hold, exists := m.headers[e.Transaction]
 	if _, twice := m.outcomes[e.Transaction]; twice || !exists || len(hold.Legs) != len(e.Legs) {
-		m.fail("%s ends for the second time, or ends what is not there: %+v", e.Transaction, e)
+		m.fail("%s ends twice, or is not stored: %+v", e.Transaction, e)
 		return
 	}
 	m.outcomes[e.Transaction] = e
@@ -244,7 +253,7 @@ func (m *model) takeEnd(e events.HoldEnded) {
 	case events.OutcomeCaptured:
 		m.count("holds captured")
 		if m.reportedExpired[e.Transaction] {
-			m.fail("%s is captured, and it was said that it expired", e.Transaction)
+			m.fail("%s is captured after an answer said that it expired", e.Transaction)
 		}
 	case events.OutcomeReleased:
 		m.count("holds released")
@@ -260,7 +269,7 @@ func (m *model) takeEnd(e events.HoldEnded) {
 	}
 }
 
-// legsPosted is what was posted of a transaction, which may be reversed.
+// legsPosted returns the posted legs of a transaction, which can be reversed: none of a hold that was not captured.
 func (m *model) legsPosted(id string) []events.Leg {
 	t := m.headers[id]
 	if !t.IsHold() {
@@ -272,7 +281,7 @@ func (m *model) legsPosted(id string) []events.Leg {
 	return nil
 }
 
-// leftToReverse is what is left to reverse of each leg.
+// leftToReverse returns how much of each leg is not reversed yet.
 func (m *model) leftToReverse(id string) []int64 {
 	legs := m.legsPosted(id)
 	left := make([]int64, len(legs))
@@ -285,82 +294,83 @@ func (m *model) leftToReverse(id string) []int64 {
 	return left
 }
 
-// acknowledgeEnd notes an answer that says how a hold ended.
+// acknowledgeEnd checks and notes that the end of a hold was acknowledged.
 func (m *model) acknowledgeEnd(answer ledger.Ended) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stored := m.outcomes[answer.Transaction.ID]
 	if stored.Outcome != answer.End.Outcome || !slices.Equal(stored.Legs, answer.End.Legs) {
-		m.fail("%s was acknowledged as %+v, and is %+v", answer.Transaction.ID, answer.End, stored)
+		m.fail("%s was acknowledged as %+v, but is stored as %+v", answer.Transaction.ID, answer.End, stored)
 	}
 	m.acknowledgePostings(answer.End.Postings(answer.Transaction))
 }
 
-// checkEndRefusal checks a refusal to end a hold: there is another end.
+// checkEndRefusal checks the refusal to end a hold because it has ended. A different end must be stored.
 func (m *model) checkEndRefusal(op *operation, e *ledger.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stored, exists := m.outcomes[op.target.name]
 	switch {
 	case !exists:
-		m.fail("%s: it was said that %s ended (%w), and no end is there", op.name, op.target.name, e)
+		m.fail("%s: answered that %s has ended (%w), but no end is stored", op.name, op.target.name, e)
 	case e.Code == ledger.CodeHoldExpired && (stored.Outcome != events.OutcomeExpired || op.kind != kindCapture),
 		e.Code == ledger.CodeHoldEnded && e.HoldStatus != ledger.Status(stored.Outcome):
-		m.fail("%s: answered with %w, and the end is %+v", op.name, e, stored)
+		m.fail("%s: answered with %w, but the stored end is %+v", op.name, e, stored)
 	case op.endAcknowledged:
 		m.fail("%s: refused although it was acknowledged: %w", op.name, e)
 	}
 	if e.Code == ledger.CodeHoldExpired {
 		m.reportedExpired[op.target.name] = true
-		m.count("told that a hold expired")
+		m.count("hold_expired answers")
 		return
 	}
-	m.count("told that a hold ended")
+	m.count("hold_ended answers")
 	ended := ledger.Ended{Transaction: m.headers[op.target.name], End: stored}
 	if op.kind == kindRelease && stored.Outcome == events.OutcomeReleased ||
 		op.kind == kindCapture && stored.Outcome == events.OutcomeCaptured && isCaptured(ended, op.part) {
-		m.fail("%s: refused (%w), and it is this end that is there", op.name, e)
+		m.fail("%s: refused (%w), but the requested end is stored", op.name, e)
 	}
 }
 
-// checkNotFound checks that what is ended or reversed had not been acknowledged when a call began.
+// checkNotFound checks that the target had not been acknowledged when the call began.
 func (m *model) checkNotFound(op *operation, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if at, acked := m.ackStamps[op.target.name]; acked && at <= c.began {
-		m.fail("%s: %s was acknowledged, and is not found", op.name, op.target.name)
+		m.fail("%s: %s was acknowledged, but is not found", op.name, op.target.name)
 	}
 }
 
-// checkExceeds checks a refusal to reverse more than is left: what is left only falls.
+// checkExceeds checks the refusal to reverse more than is left. What is left never grows, so the check can come late.
 func (m *model) checkExceeds(op *operation, e *ledger.Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.leftToReverse(op.target.name)
-	none, tooMuch := len(all) > 0, false
+	nothing, tooMuch := len(all) > 0, false
 	for i, left := range all {
 		wanted, _ := partOfLeg(op.part, i)
-		none = none && left == 0
+		nothing = nothing && left == 0
 		tooMuch = tooMuch || int64Of(wanted.Abs()) > max(left, -left)
 	}
-	if !none && !tooMuch {
-		m.fail("%s: refused (%w), and of each leg %v is left", op.name, e, all)
+	if !nothing && !tooMuch {
+		m.fail("%s: refused (%w), but the legs have %v left", op.name, e, all)
 	}
 }
 
-// checkNothingToReverse checks that a hold had not been captured as far as anybody was told.
+// checkNothingToReverse checks that the target is a hold whose capture had not been acknowledged when the call began.
 func (m *model) checkNothingToReverse(op *operation, c *call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t, exists := m.headers[op.target.name]; exists && !t.IsHold() {
-		m.fail("%s: %s is no hold, and there is nothing to reverse", op.name, op.target.name)
+		m.fail("%s: refused because there is nothing to reverse, but %s is not a hold", op.name, op.target.name)
 	}
-	if at, acked := m.ackStamps["end of "+op.target.name]; acked && at <= c.began && m.legsPosted(op.target.name) != nil {
-		m.fail("%s: %s was captured, and there is nothing to reverse", op.name, op.target.name)
+	at, acked := m.ackStamps["end of "+op.target.name]
+	if acked && at <= c.began && m.legsPosted(op.target.name) != nil {
+		m.fail("%s: refused because there is nothing to reverse, but %s was captured", op.name, op.target.name)
 	}
 }
 
-// openHolds returns the holds that are open and expire before a time, and when the last of them does.
+// openHolds returns the open holds that expire before a time, and the time at which the last of them expires.
 func (m *model) openHolds(most time.Time) (last time.Time, open []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

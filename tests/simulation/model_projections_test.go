@@ -11,7 +11,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// fold is a stored fold, with the postings that it says it counts.
+// fold is a stored sum of a pair's postings up to a KSUID.
 type fold struct {
 	through     events.KSUID
 	sums        sums
@@ -26,7 +26,7 @@ func (f *fold) setSums(credits, debits, pendingDebits, returned int64) {
 	f.quantity = credits - debits
 }
 
-// plus adds up two folds that follow each other.
+// addFolds adds up two adjacent folds.
 func (m *model) addFolds(f, next fold) fold {
 	return fold{
 		next.through, m.plus(f.sums, next.sums), f.count + next.count, f.expenditure + next.expenditure,
@@ -82,7 +82,7 @@ func nested(item ddb.Item, name string) fold {
 	return fold{}
 }
 
-// takeBalance takes in a balance, and checks it by itself and against what it was.
+// takeBalance adds a stored balance, and checks it by itself and against the one before.
 func (m *model) takeBalance(key table.Key, item ddb.Item) {
 	account, asset, _ := table.ParseBalance(key)
 	k := pair{Account: account, Asset: asset}
@@ -94,7 +94,7 @@ func (m *model) takeBalance(key table.Key, item ddb.Item) {
 	m.checkFold(k, "seal", b.seal)
 	m.checkFold(k, "head", b.head)
 	m.checkReadable(k)
-	if b.version != was.version+1 && was.version != 0 { // a rebuild makes an absent one at a version far above
+	if b.version != was.version+1 && was.version != 0 { // a rebuild creates a missing balance at a far higher version
 		m.fail("%v went from version %d to %d", k, was.version, b.version)
 	}
 	if m.minus(b.base.sums, b.seal.sums) != (sums{}) ||
@@ -102,11 +102,11 @@ func (m *model) takeBalance(key table.Key, item ddb.Item) {
 		m.fail("%v: base, seal and head do not nest: %+v", k, b)
 	}
 	if lost := m.minus(was.head.sums, b.head.sums); lost != (sums{}) {
-		m.fail("%v: what is shown went back by credits %b, debits %b", k, lost.credits, lost.debits)
+		m.fail("%v: the balance lost credits %b, debits %b", k, lost.credits, lost.debits)
 	}
 }
 
-// countBalanceWrite counts what a history met.
+// countBalanceWrite counts the events that a written balance shows.
 func (m *model) countBalanceWrite(was, is balance) {
 	m.count("balances written")
 	if is.unfinished {
@@ -123,11 +123,11 @@ func (m *model) countBalanceWrite(was, is balance) {
 	}
 }
 
-// checkFold checks that a fold counts postings that are there, each once, and none beyond where it goes.
+// checkFold checks that a fold counts only stored postings, each once, and none after its last KSUID.
 func (m *model) checkFold(k pair, what string, f fold) {
-	if there := m.stored[k]; m.minus(f.sums, there) != (sums{}) {
-		m.fail("%s of %v counts what is not there, or twice: credits %b of %b, debits %b of %b", what, k,
-			f.sums.credits, there.credits, f.sums.debits, there.debits)
+	if stored := m.stored[k]; m.minus(f.sums, stored) != (sums{}) {
+		m.fail("%s of %v counts postings that are not stored, or counts some twice: credits %b of %b, debits %b of %b",
+			what, k, f.sums.credits, stored.credits, f.sums.debits, stored.debits)
 		return
 	}
 	if n := m.countThrough(k, f.through); f.count > n {
@@ -137,7 +137,7 @@ func (m *model) checkFold(k pair, what string, f fold) {
 		return
 	}
 	if f.count != f.sums.count() {
-		m.fail("%s of %v says that it counts %d postings, and counts %d", what, k, f.count, f.sums.count())
+		m.fail("%s of %v has a count of %d, but its sums count %d postings", what, k, f.count, f.sums.count())
 	}
 	expenditure := int64(0)
 	for id, p := range m.postings[k] {
@@ -146,7 +146,7 @@ func (m *model) checkFold(k pair, what string, f fold) {
 		}
 		expenditure += int64Of(p.Cost)
 		if id > f.through {
-			m.fail("%s of %v goes through %s, and counts %s", what, k, f.through, id)
+			m.fail("%s of %v goes through %s, but counts %s", what, k, f.through, id)
 		}
 	}
 	if expenditure != f.expenditure {
@@ -154,7 +154,7 @@ func (m *model) checkFold(k pair, what string, f fold) {
 	}
 }
 
-// countThrough is how many postings of k there are through a KSUID.
+// countThrough counts the stored postings of k up to and including a KSUID.
 func (m *model) countThrough(k pair, through events.KSUID) (n int) {
 	for id := range m.postings[k] {
 		if id <= through {
@@ -164,7 +164,7 @@ func (m *model) countThrough(k pair, through events.KSUID) (n int) {
 	return n
 }
 
-// checkProjections checks what holds whenever no transaction is becoming visible.
+// checkProjections checks the rules between items. They hold whenever no write is only partly visible.
 func (m *model) checkProjections() {
 	for k, b := range m.balances {
 		m.checkSegments(k, b)
@@ -174,8 +174,8 @@ func (m *model) checkProjections() {
 	}
 }
 
-// checkSegments checks that the segments of k meet, and add up to the base. A rebuild that saves its way moves the base back to
-// what it has looked at: then nobody looks at the segments beyond.
+// checkSegments checks that the segments of k are adjacent and add up to the base. An unfinished rebuild moves the base
+// back to where it is; nobody reads the segments after it.
 func (m *model) checkSegments(k pair, b balance) {
 	var at events.KSUID
 	var sum fold
@@ -185,14 +185,14 @@ func (m *model) checkSegments(k pair, b balance) {
 			break
 		}
 		if s.after != at || s.fold.through != through {
-			m.fail("%v: segments do not meet after %q: %+v", k, at, s)
+			m.fail("%v: the segment after %q is not adjacent: %+v", k, at, s)
 			return
 		}
 		sum = m.addFolds(sum, s.fold)
 		at = through
 	}
 	if sum != b.base {
-		m.fail("%v: segments add up to %+v, the base is %+v", k, sum, b.base)
+		m.fail("%v: the segments add up to %+v, but the base is %+v", k, sum, b.base)
 	}
 }
 
@@ -211,8 +211,8 @@ func (m *model) checkSummary(account string, s summary) {
 			want.first = b.first
 		}
 	}
-	// The first posting of a balance may be found early, in a save before the end.
+	// The first posting is not compared: an unfinished rebuild can store it before the summary has it.
 	if s.assets != want.assets || s.holdings != want.holdings {
-		m.fail("the summary of %s says %+v, its balances %+v", account, s, want)
+		m.fail("the summary of %s is %+v, but its balances give %+v", account, s, want)
 	}
 }

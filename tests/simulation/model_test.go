@@ -16,17 +16,17 @@ import (
 // pair is one account's holding of one asset.
 type pair = events.Pair
 
-// sums are sums of postings of one pair that only grow: what was credited, what was spent or held, and what ended holds
-// gave back.
+// sums are the sums of a pair's postings that never fall: credits, debits with everything ever held, and what ended
+// holds gave back.
 //
-// In histories of posts alone each transaction moves a power of two. There the sums are sets: they show which
-// transactions are in them, and a sum that counts one twice shows another set.
+// In TestHistories each transaction moves a different power of two. There a sum is also a set: its bits show which
+// transactions it counts. A sum that counts one twice shows a wrong set.
 type sums struct{ credits, debits, returned uint64 }
 
-// sumsAreSets reports whether sums show which transactions are in them.
+// sumsAreSets reports whether the bits of sums show which transactions they count.
 func (m *model) sumsAreSets() bool { return m.plan.Mode == "" }
 
-// plus returns what is in a or in b.
+// plus adds sums, or returns the union of sets.
 func (m *model) plus(a, b sums) sums {
 	if m.sumsAreSets() {
 		return sums{a.credits | b.credits, a.debits | b.debits, 0}
@@ -34,7 +34,7 @@ func (m *model) plus(a, b sums) sums {
 	return sums{a.credits + b.credits, a.debits + b.debits, a.returned + b.returned}
 }
 
-// minus returns what is in a and not in b.
+// minus returns what a has and b lacks. It is zero if a is at most b, or a subset of it.
 func (m *model) minus(a, b sums) sums {
 	if m.sumsAreSets() {
 		return sums{a.credits &^ b.credits, a.debits &^ b.debits, 0}
@@ -53,24 +53,25 @@ func sumsOfQuantity(quantity events.Amount) sums {
 	return sums{credits: uint64(n)}
 }
 
-// model is the ledger in plain Go: what is in the table, and what everything in it must be.
+// model is a copy of the table in maps. Methods take* add a change of the store to it, methods note* and acknowledge*
+// an answer or a call, and methods check* compare. mu protects all fields.
 type model struct {
 	*history
 	mu sync.Mutex
 
 	headers         map[string]events.TransactionPosted
 	postings        map[pair]map[events.KSUID]events.PostingRecorded
-	stored          map[pair]sums // of postings
+	stored          map[pair]sums // sums of all stored postings
 	ackedSums       map[pair]sums
 	ackedPostings   map[pair]map[events.KSUID]sums
 	balances        map[pair]balance
 	segments        map[pair]map[events.KSUID]segment
 	summaries       map[string]summary
 	memberships     map[string]int64
-	roles           []string // mary's, after so many grants
-	groups          []string // of jane's account, after so many changes
+	roles           []string // mary's role after each change, from the first
+	groups          []string // the groups of jane's account after each change, from the first
 	spent           map[pair]int64
-	hiddenBackdated map[pair]map[events.KSUID]events.PostingRecorded // backdated, acknowledged, and not shown yet
+	hiddenBackdated map[pair]map[events.KSUID]events.PostingRecorded // acknowledged, but not projected yet
 	lifecycle
 }
 
@@ -86,7 +87,8 @@ func newModel(h *history) *model {
 	}
 }
 
-// observe looks at what has changed in the store, and hands it to the stream.
+// observe gives all new changes of the store to the model and to the stream. If no write is only partly visible, it
+// then checks the projections against each other.
 func (h *history) observe() {
 	h.model.mu.Lock()
 	defer h.model.mu.Unlock()
@@ -110,10 +112,10 @@ func (h *history) observe() {
 	}
 }
 
-// take takes in one change.
+// take adds one change of the store.
 func (m *model) take(key table.Key, before, after ddb.Item) {
 	if _, event := after[table.AttrEventVersion]; m.damaged && !event {
-		return // from now on projections are the audit's
+		return // damaged projections are left to the audit
 	}
 	if after == nil {
 		m.fail("%v was deleted", key)
@@ -127,7 +129,7 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 		m.takeGuard(k, number(after, table.AttrChange))
 	case table.KindCurrent:
 		if e, err := ddb.DecodeCurrent(after); err != nil {
-			m.fail("what an account is now cannot be read: %w", err)
+			m.fail("the current state of an account cannot be decoded: %w", err)
 		} else {
 			m.takeChange(e)
 		}
@@ -151,7 +153,7 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 			m.fail("%s went back from number %d to %d", key.SK, m.memberships[key.SK], newest)
 		}
 		m.memberships[key.SK] = newest
-	case table.KindHold, table.KindOpenHold, table.KindListed, table.KindJournal: // the audit judges them
+	case table.KindHold, table.KindOpenHold, table.KindListed, table.KindJournal: // checked by the audit at the end
 	default:
 		if before != nil {
 			m.fail("the event %v was changed", key)
@@ -163,7 +165,7 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 func (m *model) takeEvent(key table.Key, item ddb.Item) {
 	e, err := ddb.DecodeEvent(item)
 	if err != nil {
-		m.fail("an event that cannot be read: %w", err)
+		m.fail("an event cannot be decoded: %w", err)
 		return
 	}
 	switch e := e.(type) {
@@ -191,7 +193,7 @@ func (m *model) takeEvent(key table.Key, item ddb.Item) {
 	}
 }
 
-// noSum is the sum of nothing of ours: the check that it goes into fails.
+// noSum replaces a number that cannot be parsed. No sum has this value, so the check that uses it fails.
 const noSum = -1 << 63
 
 func int64Of(a events.Amount) int64 {
@@ -209,7 +211,7 @@ func text(item ddb.Item, name string) string {
 	return ""
 }
 
-// number reads a number, 0 where there is none.
+// number returns a numeric attribute; 0 if it is missing.
 func number(item ddb.Item, name string) int64 {
 	n, ok := item[name].(*types.AttributeValueMemberN)
 	if !ok {

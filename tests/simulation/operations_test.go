@@ -15,7 +15,7 @@ type Mode string
 const (
 	PostsOnly Mode = ""          // each post moves a different power of two, so a sum shows which posts it counts
 	Mixed     Mode = "mixed"     // everything, on the same accounts
-	Releasing Mode = "releasing" // funds that a hold gives back are spent as soon as the end of the hold is acknowledged
+	Releasing Mode = "releasing" // funds that a hold gives back are spent as soon as its end is acknowledged
 	Expiring  Mode = "expiring"  // holds are captured and released around the time at which they expire
 	Reversing Mode = "reversing" // many partial reversals of few transactions
 	Changing  Mode = "changing"  // one account is frozen, opened and limited while it pays
@@ -82,7 +82,7 @@ type operation struct {
 	lastRefusal     string                    // the code of the last answer that says that nothing was written
 	inFlight        int                       // number of calls that wait for an answer
 	calls           int                       // number of calls so far
-	refusedForGood  bool                      // the last call was refused, and no other call was in flight: it stays refused
+	refusedForGood  bool                      // the last call was refused while no other was in flight
 }
 
 func (op *operation) note() ledger.Annotation {
@@ -139,8 +139,8 @@ func (h *history) prepare(n int, op *operation) {
 	}
 }
 
-// backdate gives some operations an effective date, before the history began or within it. A date within the history can
-// still be in the future when the operation is sent, and is then refused. The other body differs only in the date.
+// backdate gives some operations an effective date, before the history began or within it. A date within the history
+// can still be in the future when the operation is sent, and is then refused. The other body differs only in the date.
 func (h *history) backdate(n int, op *operation) {
 	d := h.plan.draw("effective", uint64(n))
 	if !h.occurs(Backdated, d.chance(h.knobs.backdated)) {

@@ -96,8 +96,8 @@ type dice struct{ *rand.Rand }
 
 func (d dice) chance(p float64) bool { return d.Float64() < p }
 
-// between draws a duration from a uniform distribution. Its nanoseconds make it unlikely that two goroutines wake at the
-// same instant.
+// between draws a duration from a uniform distribution. Its nanoseconds make it unlikely that two goroutines wake at
+// the same instant.
 func (d dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.Int64N(int64(most-least)))
 }

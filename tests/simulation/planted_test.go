@@ -1,8 +1,20 @@
 package simulation
 
-// defects are one for each rule that a guarantee rests on, and at least one for each guarantee. The code of each is a
-// passage of its file: «» has what the defect puts in, ‹› what it leaves out. docs/testing.md lists the defects with
-// the number of histories that it took to find them.
+// defects has one defect for each rule that a guarantee depends on, and at least one for each guarantee.
+// docs/testing.md lists them (TestDefectsAreListed).
+//
+// To plant a defect, add a row:
+//
+//	{"guard netted", "G5", "ledger/limits.go", inHistories(10),
+//		"«if planted { l.gross = l.requested() }; »return Debit{Pair"},
+//
+// It has a name, the guarantees that the defect breaks, a file of the product, the test that must fail, and a passage
+// of the file. Without the text in «», the passage must occur in the file exactly once. The defect inserts the text in
+// «» and removes the text in ‹›. In inserted text, the variable planted is true while the defect is switched on. With
+// planted false, the code must work as before, because all defects are compiled into the same binary.
+//
+// Prefer inHistories(n) or inLives(n): n is how many histories may run, from seed 0, before one fails. If random
+// histories find a defect too rarely, name a directed test.
 var defects = []defect{
 	// G1: all or nothing.
 	{"one posting left out", "G1", "ledger/dynamo/append.go", inHistories(10),

@@ -29,7 +29,7 @@ func (h *history) readStrongly(ctx context.Context, d dice, p *process) {
 		if err != nil || p.dead {
 			return // a read without an answer proves nothing
 		}
-		h.count("exact reads")
+		h.count("strong reads checked")
 		h.observe()
 		for _, b := range listed.Items {
 			h.model.checkRead(b, must)
@@ -62,21 +62,21 @@ func (h *history) readOne(ctx context.Context, p *process, k pair) {
 	if err != nil || p.dead {
 		return
 	}
-	h.count("exact reads")
+	h.count("strong reads checked")
 	h.observe()
 	h.model.checkRead(b, must)
 	h.readPast(ctx, p, k)
 }
 
-// readPast strongly reads a balance as of an hour from now, which must include everything acknowledged. Such a read uses
-// segments and the postings after them, not the stored balance.
+// readPast strongly reads a balance as of an hour from now, which must include everything acknowledged. Such a read
+// uses segments and the postings after them, not the stored balance.
 func (h *history) readPast(ctx context.Context, p *process, k pair) {
 	must := h.model.ackedSoFar()
 	was, err := p.past.Balance(ctx, k, p.clock().Add(time.Hour), true)
 	if err != nil || p.dead {
 		return
 	}
-	h.count("exact reads")
+	h.count("strong reads checked")
 	h.observe()
 	h.model.checkRead(projections.Balance{Pair: k, Head: was.Fold}, must)
 }

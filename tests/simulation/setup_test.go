@@ -11,8 +11,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// Assets and accounts. The bank is unlimited and funds everybody. Jane has no overdraft. Joe has one in USD. The shop is
-// unlimited and is paid by everybody.
+// Assets and accounts. The bank is unlimited and funds everybody. Jane has no overdraft. Joe has one in USD. The shop
+// is unlimited and is paid by everybody.
 const (
 	usd, aapl             = "USD", "AAPL"
 	bank, jane, joe, shop = "bank", "jane", "joe", "shop"
@@ -65,7 +65,8 @@ func (h *history) setUp() error {
 }
 
 // startRandomly starts count goroutines, each at a random time within the given duration.
-func (h *history) startRandomly(what string, count int, within time.Duration, do func(ctx context.Context, d dice, n int)) {
+func (h *history) startRandomly(what string, count int, within time.Duration,
+	do func(ctx context.Context, d dice, n int)) {
 	for n := range count {
 		d := h.plan.draw(what, uint64(n))
 		begin := d.between(0, within)

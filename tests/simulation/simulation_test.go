@@ -5,9 +5,10 @@
 // A history is one run: some minutes of simulated time, computed from a Plan. The Plan has a seed, the operations that
 // callers want done (a transfer, a hold, the capture of a hold, a change of an account, ...) and the hazards that are
 // switched off. A history runs in a testing/synctest bubble. Every request to the store sleeps for a random time before
-// and after it is applied, so only one goroutine runs at a time: the one that wakes first. Each random value is computed
-// from the seed and a name that says what the value is for (Plan.draw), not taken from one sequence. Therefore a plan
-// always gives the same history, and a failing plan can be shrunk: removing one operation leaves the others unchanged.
+// and after it is applied, so only one goroutine runs at a time: the one that wakes first. Each random value is
+// computed from the seed and a name that says what the value is for (Plan.draw), not taken from one sequence. Therefore
+// a plan always gives the same history, and a failing plan can be shrunk: removing one operation leaves the others
+// unchanged.
 //
 // # Actors
 //
@@ -24,9 +25,9 @@
 // # Checks
 //
 // The model (model_test.go) is the ledger in a few maps. It reads every change of the store and every answer to a
-// caller, and checks them against each other. The first broken rule ends the history (history.fail). When the operations
-// are done, faults stop, the stream drains, every request is sent again, and an independent audit reads the whole table
-// (end_checks_test.go).
+// caller, and checks them against each other. The first broken rule ends the history (history.fail). When the
+// operations are done, faults stop, the stream drains, every request is sent again, and an independent audit reads the
+// whole table (end_checks_test.go).
 //
 // # Tests
 //
@@ -164,7 +165,7 @@ func TestReplay(t *testing.T) {
 		first, err1 := play(t, p)
 		second, err2 := play(t, p)
 		if !reflect.DeepEqual(first, second) {
-			t.Errorf("seed %d: the second run differs from the first:\n%+v %v\n%+v %v", p.Seed, first, err1, second, err2)
+			t.Errorf("seed %d: the runs differ:\n%+v %v\n%+v %v", p.Seed, first, err1, second, err2)
 		}
 	}
 }
