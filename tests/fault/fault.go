@@ -1,5 +1,5 @@
-// Package fault makes the ledger's requests to its table fail: they are refused, lost, applied without a reply, or
-// late. Faults are injected below the SDK, so the SDK's own retries and decoding are tested, too.
+// Package fault injects faults into the ledger's requests to its table. A request is refused, lost, applied without a
+// reply, or applied late. Faults are injected below the SDK, so the SDK's retries and decoding are tested too.
 package fault
 
 import (
@@ -20,7 +20,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Exchange is one request to the store and its reply, as the SDK's transport hands it on.
+// Exchange is the reply to one request, as the SDK's transport returns it.
 type Exchange struct {
 	out      middleware.DeserializeOutput
 	metadata middleware.Metadata
@@ -30,41 +30,41 @@ type Exchange struct {
 // Sender sends a request to the store.
 type Sender func(context.Context) Exchange
 
-// Fault stands between the SDK and the store for one request.
+// Fault handles one request in place of the SDK's transport. It may call send to pass the request to the store.
 type Fault func(ctx context.Context, send Sender) Exchange
 
-// AnyOperation stands for all operations that have no fault of their own.
+// AnyOperation selects all operations for which no other fault is set.
 const AnyOperation = ""
 
-// Set is the faults that a client's requests meet, by the name of their operation. A Set is safe for concurrent use.
+// Set has the faults for a client's requests, by operation name. A Set is safe for concurrent use.
 type Set struct {
 	mu     sync.Mutex
 	coming map[string][]Fault
 	always map[string]Fault
 }
 
-// NewSet returns no faults yet.
+// NewSet returns an empty Set.
 func NewSet() *Set {
 	f := &Set{}
 	f.Clear()
 	return f
 }
 
-// Next lets the next requests of an operation meet one fault each, before those that all of them meet.
+// Next sets the faults of the next requests of an operation, one for each. They take precedence over All.
 func (f *Set) Next(operation string, coming ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.coming[operation] = append(f.coming[operation], coming...)
 }
 
-// All lets all further requests of an operation meet a fault.
+// All sets the fault of all further requests of an operation.
 func (f *Set) All(operation string, always Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.always[operation] = always
 }
 
-// Clear ends all faults.
+// Clear removes all faults.
 func (f *Set) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +87,7 @@ func (f *Set) take(operation string) Fault {
 	return Pass
 }
 
-// Inject is a client option that puts the faults beneath everything in the SDK but the transport.
+// Inject is a client option that injects the faults between the SDK and its transport.
 func (f *Set) Inject(o *dynamodb.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("faults",
@@ -102,14 +102,14 @@ func (f *Set) Inject(o *dynamodb.Options) {
 	})
 }
 
-// Pass is no fault.
+// Pass sends the request without a fault.
 func Pass(ctx context.Context, send Sender) Exchange { return send(ctx) }
 
 func broken(err error) Exchange {
 	return Exchange{err: &smithyhttp.RequestSendError{Err: err}}
 }
 
-// Replies is a reply made up by the store, or by something before it; the store gets no request.
+// Replies answers with a fixed reply, as a store or a proxy would. The store gets no request.
 func Replies(status int, mediaType, body string) Fault {
 	return func(context.Context, Sender) Exchange {
 		return Exchange{out: middleware.DeserializeOutput{RawResponse: &smithyhttp.Response{Response: &http.Response{
@@ -120,16 +120,16 @@ func Replies(status int, mediaType, body string) Fault {
 	}
 }
 
-// storeError is an error of the store, with more members as JSON has them: "" or `,"name":value`.
+// storeError answers with an error of the store. more has further JSON members: "" or `,"name":value`.
 func storeError(status int, code, more string) Fault {
 	return Replies(status, "application/x-amz-json-1.0",
 		`{"__type":"com.amazonaws.dynamodb.v20120810#`+code+`","message":"made up"`+more+`}`)
 }
 
-// Refuses is a store that does nothing of what it is asked, and answers with an error.
+// Refuses answers with an error of the store, and does not apply the request.
 func Refuses(status int, code string) Fault { return storeError(status, code, "") }
 
-// Cancels is a store that cancels a transaction for reasons, one for each of its actions: "Code" or "Code {item}".
+// Cancels answers that the transaction is cancelled. There is one reason for each action: "Code" or "Code {item}".
 func Cancels(reasons ...string) Fault {
 	list := make([]map[string]any, len(reasons))
 	for i, reason := range reasons {
@@ -146,23 +146,23 @@ func Cancels(reasons ...string) Fault {
 	return storeError(400, "TransactionCanceledException", `,"CancellationReasons":`+string(text))
 }
 
-// Unreachable is a store to which no connection can be made.
+// Unreachable refuses the connection to the store.
 func Unreachable(context.Context, Sender) Exchange {
 	return broken(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
 }
 
-// Lost loses the request on its way, and the connection breaks: the ledger can't know whether it came through.
+// Lost drops the request and breaks the connection. The ledger cannot know whether the request was applied.
 func Lost(context.Context, Sender) Exchange {
 	return broken(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})
 }
 
-// Hangs loses the request, and no reply ever comes.
+// Hangs drops the request and never replies.
 func Hangs(ctx context.Context, _ Sender) Exchange {
 	<-ctx.Done()
 	return broken(ctx.Err())
 }
 
-// Applied lets the store apply the request, and then something else be its reply.
+// Applied sends the request to the store, drops the reply, and replies with another fault.
 func Applied(instead Fault) Fault {
 	return func(ctx context.Context, send Sender) Exchange {
 		e := send(context.WithoutCancel(ctx))
@@ -176,19 +176,19 @@ func Applied(instead Fault) Fault {
 	}
 }
 
-// Delayed keeps a request on its way until it lands; its connection breaks at once.
+// Delayed breaks the connection of a request at once, but keeps the request in flight until Land is called.
 type Delayed struct{ sent chan func() Exchange }
 
 // NewDelayed returns a Delayed for one request.
 func NewDelayed() Delayed { return Delayed{make(chan func() Exchange, 1)} }
 
-// Fault delays the request that meets it.
+// Fault is the Fault that delays a request.
 func (d Delayed) Fault(ctx context.Context, send Sender) Exchange {
 	d.sent <- func() Exchange { return send(context.WithoutCancel(ctx)) }
 	return Lost(ctx, send)
 }
 
-// Land lets the request arrive, and reports whether the store applied it.
+// Land sends the delayed request to the store, and reports whether the store applied it.
 func (d Delayed) Land(t testing.TB) bool {
 	t.Helper()
 	e := (<-d.sent)()
@@ -201,12 +201,12 @@ func (d Delayed) Land(t testing.TB) bool {
 	cancelled := response.StatusCode == http.StatusBadRequest &&
 		strings.Contains(string(body), "TransactionCanceledException")
 	if err != nil || response.StatusCode != http.StatusOK && !cancelled {
-		t.Fatalf("what arrived late was answered by %d %s %v", response.StatusCode, body, err)
+		t.Fatalf("the store answered the late request with %d %s %v", response.StatusCode, body, err)
 	}
 	return !cancelled
 }
 
-// ClockOff moves the clock of all replies by d.
+// ClockOff shifts the date of a reply by d.
 func ClockOff(d time.Duration) Fault {
 	return func(ctx context.Context, send Sender) Exchange {
 		e := send(ctx)

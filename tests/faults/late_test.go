@@ -14,10 +14,10 @@ import (
 	"ledger.example/tests/system"
 )
 
-// A request that was given up may still arrive, also after the answer. What else may come before it, package simulation
-// tries out.
+// A request whose connection broke can still be applied after the caller got its answer. No answer may be wrong then.
+// Package simulation tests more interleavings.
 func TestRequestsThatArriveLate(t *testing.T) {
-	t.Run("after nobody knew", func(t *testing.T) {
+	t.Run("after an unknown outcome", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			p, late := newPayment(t), fault.NewDelayed()
 			p.faults.Next(opPost, late.Fault)
@@ -28,21 +28,21 @@ func TestRequestsThatArriveLate(t *testing.T) {
 			p.faults.Clear()
 			p.Must(404, "GET", "/v1/transactions/"+id, "")
 			if !late.Land(t) {
-				t.Fatal("it was not done")
+				t.Fatal("the late request was not applied")
 			}
 			p.Must(200, "GET", "/v1/transactions/"+id, "")
 			if again := p.post(id); again.Status != 200 || again.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("again: %d %s", again.Status, again.Body)
+				t.Errorf("the retry got %d %s", again.Status, again.Body)
 			}
-			if held := p.held(); held != 1 {
-				t.Errorf("the table holds it %d times", held)
+			if stored := p.stored(); stored != 1 {
+				t.Errorf("the payment is stored %d times", stored)
 			}
 		})
 	})
 	t.Run("after a refusal", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			p, late := newPayment(t), fault.NewDelayed()
-			// While the first attempt is on its way, all but 5 are spent: the second is refused, for ever.
+			// While the first attempt is in flight, another process spends all but 5. The second attempt is refused.
 			p.faults.Next(opPost, late.Fault, func(ctx context.Context, send fault.Sender) fault.Exchange {
 				p.Beside(system.Direct).Must(201, "POST", "/v1/transfers",
 					`{"id":"drain","from":"payer","to":"source","asset":"USD","quantity":"95"}`)
@@ -53,24 +53,24 @@ func TestRequestsThatArriveLate(t *testing.T) {
 				t.Fatalf("%d %s", got.Status, got.Body)
 			}
 			if late.Land(t) {
-				t.Error("what was refused was done")
+				t.Error("the payment was applied after it was refused")
 			}
 			p.Must(404, "GET", "/v1/transactions/"+id, "")
 		})
 	})
 }
 
-// A caller who hangs up doesn't leave behind what could have been found out, and nothing more is sent for it: it may
-// send the same again meanwhile, and be refused.
+// When a caller hangs up, the ledger sends no further attempt, because the caller may already retry and be refused. But
+// it still finds out the outcome, and logs it.
 func TestCallersWhoHangUp(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault fault.Fault
-		held  int
-		log   string // of what came of it
+		fault  fault.Fault
+		stored int
+		log    string // must be in the log
 	}{
-		"throttled": {fault.Refuses(400, "ThrottlingException"), 0, `"code":"unavailable"`},
-		"not-done":  {fault.Lost, 0, `"code":"outcome_unknown"`},
-		"done":      {fault.Applied(fault.Lost), 1, `"status":201`},
+		"throttled":   {fault.Refuses(400, "ThrottlingException"), 0, `"code":"unavailable"`},
+		"not-applied": {fault.Lost, 0, `"code":"outcome_unknown"`},
+		"applied":     {fault.Applied(fault.Lost), 1, `"status":201`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -82,7 +82,8 @@ func TestCallersWhoHangUp(t *testing.T) {
 					return answer
 				})
 				p.Requests.Take()
-				request, err := http.NewRequestWithContext(ctx, "POST", p.URL+"/v1/transfers", strings.NewReader(body(id)))
+				request, err := http.NewRequestWithContext(ctx, "POST", p.URL+"/v1/transfers",
+					strings.NewReader(body(id)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,10 +93,10 @@ func TestCallersWhoHangUp(t *testing.T) {
 					t.Fatalf("the caller was answered: %d %s", got.Status, got.Body)
 				}
 				time.Sleep(time.Minute) // until the command has ended
-				isTold := func(line string) bool {
+				isLogged := func(line string) bool {
 					return strings.Contains(line, `"request_id":"gone"`) && strings.Contains(line, c.log)
 				}
-				if log := p.Log.String(); !slices.ContainsFunc(strings.Split(log, "\n"), isTold) {
+				if log := p.Log.String(); !slices.ContainsFunc(strings.Split(log, "\n"), isLogged) {
 					t.Errorf("no %s in the log: %s", c.log, log)
 				}
 				posts := 0
@@ -107,27 +108,27 @@ func TestCallersWhoHangUp(t *testing.T) {
 				if posts != 1 {
 					t.Errorf("%d attempts", posts)
 				}
-				if held := p.held(); held != c.held {
-					t.Errorf("the table holds it %d times, not %d", held, c.held)
+				if stored := p.stored(); stored != c.stored {
+					t.Errorf("the payment is stored %d times, not %d", stored, c.stored)
 				}
-				p.Must(map[int]int{0: 404, 1: 200}[c.held], "GET", "/v1/transactions/"+id, "")
+				p.Must(map[int]int{0: 404, 1: 200}[c.stored], "GET", "/v1/transactions/"+id, "")
 			})
 		})
 	}
 }
 
-// A process whose clock is off the store's mints nothing: its postings would land in the wrong place of their accounts'
-// histories.
-func TestClockOffTheStores(t *testing.T) {
+// A process whose clock differs too much from the store's must not mint KSUIDs. Its postings would be in the wrong
+// place in the histories of their accounts.
+func TestClockThatDiffersFromTheStores(t *testing.T) {
 	for _, off := range []time.Duration{time.Hour, -time.Hour, 8 * time.Second, -8 * time.Second, 2 * time.Second,
 		-2 * time.Second} {
 		inBubble(t, func(t *testing.T) {
 			p := newPayment(t)
 			refused := off.Abs() > 5*time.Second
-			time.Sleep(time.Millisecond)                        // of two replies at the same instant, the first would count
-			for _, process := range []payment{p, p.process()} { // a warm one, and a cold one
+			time.Sleep(time.Millisecond)                        // of two replies at the same instant, the first counts
+			for _, process := range []payment{p, p.process()} { // with warm and with cold caches
 				p.faults.All(fault.AnyOperation, fault.ClockOff(off))
-				// Replies carry the clock: a process that has cached all it needs gets none until it sends something.
+				// A process reads the store's clock from replies. With warm caches, it needs a request to get one.
 				process.Send("GET", "/v1/transactions/none", "")
 				got := process.post(id)
 				if !refused {
@@ -137,28 +138,29 @@ func TestClockOffTheStores(t *testing.T) {
 					continue
 				}
 				caller.CheckProblem(t, got, p.Table)
-				if held := p.held(); got.Status != 503 || got.Code() != "unavailable" || held != 0 {
-					t.Errorf("off by %v: %d %s, held %d times", off, got.Status, got.Body, held)
+				if stored := p.stored(); got.Status != 503 || got.Code() != "unavailable" || stored != 0 {
+					t.Errorf("off by %v: %d %s, stored %d times", off, got.Status, got.Body, stored)
 				}
-				if log := process.Log.String(); !strings.Contains(log, `"level":"ERROR"`) || !strings.Contains(log, "clock") {
-					t.Errorf("the log doesn't say why: %s", log)
+				log := process.Log.String()
+				if !strings.Contains(log, `"level":"ERROR"`) || !strings.Contains(log, "clock") {
+					t.Errorf("the log does not give the reason: %s", log)
 				}
 			}
 			p.faults.Clear()
 			time.Sleep(time.Millisecond)
-			if got := p.post(id); (got.Status == 201) != refused || p.held() != 1 {
-				t.Errorf("off by %v, set right: %d %s", off, got.Status, got.Body)
+			if got := p.post(id); (got.Status == 201) != refused || p.stored() != 1 {
+				t.Errorf("off by %v, then corrected: %d %s", off, got.Status, got.Body)
 			}
 		})
 	}
 }
 
-// A command that answers late, by the store's clock, first makes its postings visible: the balances are there, empty,
-// so that no refold can pass the postings by. Then they are projected as ever.
+// A command that answers late, by the store's clock, first makes its postings visible: it creates missing balances,
+// empty, so that no refold can miss the postings. The postings are then projected as usual.
 func TestLateAnswersMakePostingsVisible(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPayment(t)
-		const late = 5 * time.Second // more than half the settle window, and as much as the clocks may differ
+		const late = 5 * time.Second // more than half the settle window, and the most that the clocks may differ
 		p.faults.All(fault.AnyOperation, fault.ClockOff(late))
 		balances := func() (n int) {
 			for key := range p.Contents() {
@@ -177,10 +179,10 @@ func TestLateAnswersMakePostingsVisible(t *testing.T) {
 			got.Value("as_of") != nil {
 			t.Errorf("not projected: %s", got.Body)
 		}
-		if got := p.post(id); got.Status != 200 || p.held() != 1 {
-			t.Errorf("again: %d %s", got.Status, got.Body)
+		if got := p.post(id); got.Status != 200 || p.stored() != 1 {
+			t.Errorf("the retry got %d %s", got.Status, got.Body)
 		}
-		// Where that fails, nobody says that it was done.
+		// If that fails, the payment must not be acknowledged.
 		p.faults.All(opPut, fault.Refuses(400, "ProvisionedThroughputExceededException"))
 		if got := p.post(id); got.Status != 504 || got.Value("transaction_id") != id {
 			t.Errorf("not made visible: %d %s", got.Status, got.Body)

@@ -11,10 +11,11 @@ import (
 	"ledger.example/tests/fault"
 )
 
-// cases are faults by what they are.
+// cases has faults by name.
 type cases map[string]func(*fault.Set)
 
-// Row 9 of the table of errors, and what lies beneath it: every way in which the store can fail a transaction.
+// Each way in which the store can fail a transaction has the status and code of the error table in the API
+// documentation.
 func TestOutcomesOfTransactions(t *testing.T) {
 	post := func(coming ...fault.Fault) func(*fault.Set) { return func(f *fault.Set) { f.Next(opPost, coming...) } }
 	always := func(operation string, f fault.Fault) func(*fault.Set) {
@@ -35,34 +36,34 @@ func TestOutcomesOfTransactions(t *testing.T) {
 		outcome
 		cases cases
 	}{
-		// Nothing was sent, or the store says that it did nothing.
+		// Nothing was sent, or the store answers that it wrote nothing.
 		{outcome{status: 503, code: "throttled"}, cases{
 			"throttled": always(opPost, throttled),
 			"a posting throttled": always(opPost,
 				cancels(none, none, "ProvisionedThroughputExceeded", none)),
-			"the header throttled":             always(opPost, cancels("ThrottlingError", none, none, none)),
-			"throttled before it is looked at": always(opLookup, throttled),
+			"the header throttled": always(opPost, cancels("ThrottlingError", none, none, none)),
+			"lookup throttled":     always(opLookup, throttled),
 		}},
 		{outcome{status: 201, posted: true}, cases{
 			"throttled for a while": post(throttled, throttled, throttled),
 			"in conflict for a while": post(cancels(conflict, conflict, conflict, conflict),
 				cancels(none, none, none, conflict), cancels(conflict, none, none, none)),
 			"unreachable for a while": post(fault.Unreachable, fault.Unreachable),
-			"failing for a while before it is looked at": func(f *fault.Set) {
+			"lookup failing for a while": func(f *fault.Set) {
 				f.Next(opLookup, failure, fault.Lost, throttled)
 			},
 		}},
-		{outcome{status: 503, code: "contention", least: seconds}, cases{
+		{outcome{status: 503, code: "contention", minTime: contentionTime}, cases{
 			"the header in conflict":    always(opPost, cancels(conflict, none, none, none)),
 			"a posting in conflict":     always(opPost, cancels(none, conflict, none, none)),
 			"the guard in conflict":     always(opPost, cancels(none, none, none, conflict)),
 			"in conflict and throttled": always(opPost, cancels(none, none, "ThrottlingError", conflict)),
 		}},
 		{outcome{status: 503, code: "unavailable"}, cases{
-			"unreachable":                        always(opPost, fault.Unreachable),
-			"unreachable before it is looked at": always(opLookup, fault.Unreachable),
+			"unreachable":            always(opPost, fault.Unreachable),
+			"unreachable for lookup": always(opLookup, fault.Unreachable),
 		}},
-		// Nobody says whether it was done, and it can be found out.
+		// The store does not answer whether it applied the write, but the ledger can find out.
 		{outcome{status: 201, posted: true}, cases{
 			"done, connection broken": post(applied(fault.Lost)),
 			"done, failure":           post(applied(failure)),
@@ -73,7 +74,7 @@ func TestOutcomesOfTransactions(t *testing.T) {
 			"in progress":                         post(refuses(400, "TransactionInProgressException")),
 			"in progress and done":                post(applied(refuses(400, "TransactionInProgressException"))),
 			"done, and found by the next attempt": both(post(applied(fault.Lost)), always(opHeader, fault.Unreachable)),
-			"done, and whole only after a while": both(post(applied(fault.Lost)),
+			"done, and completely visible after a while": both(post(applied(fault.Lost)),
 				func(f *fault.Set) {
 					f.Next(opComplete, cancels(none, conflict, none), cancels(none, conflict, none))
 				}),
@@ -82,16 +83,16 @@ func TestOutcomesOfTransactions(t *testing.T) {
 					cancels(none, none, none, conflict), applied(failure))
 			},
 		}},
-		{outcome{status: 201, posted: true, least: 2 * time.Second}, cases{
+		{outcome{status: 201, posted: true, minTime: 2 * time.Second}, cases{
 			"done, no reply":     post(applied(fault.Hangs)),
 			"not done, no reply": post(fault.Hangs),
 		}},
-		// Nobody says whether it was done, and it cannot be found out in time: never a 503, whatever comes after.
+		// The ledger cannot find out in time whether the write was applied. Later faults never turn that into a 503.
 		{outcome{status: 504, code: "outcome_unknown", posted: true}, cases{
 			"done, then throttled": both(post(applied(fault.Lost)), always(opHeader, throttled),
 				always(opPost, throttled)),
 			"done, then broken": both(always(opPost, applied(fault.Lost)), always(opHeader, fault.Lost)),
-			"done, and never whole": both(post(applied(fault.Lost)),
+			"done, and never completely visible": both(post(applied(fault.Lost)),
 				always(opComplete, cancels(none, conflict, none))),
 		}},
 		{outcome{status: 504, code: "outcome_unknown"}, cases{
@@ -106,20 +107,20 @@ func TestOutcomesOfTransactions(t *testing.T) {
 			"not done, then a refusal that cannot be proved": both(post(fault.Lost, cancels(none, none, none, spent95)),
 				always(opPost, throttled), always(opQuery, fault.Unreachable)),
 		}},
-		// What a cancellation proves, and what it doesn't.
+		// A cancellation proves a refusal only if it shows that the header is not stored.
 		{outcome{status: 422, code: "insufficient_funds"}, cases{
-			"refused beside a conflict":        post(cancels(none, none, conflict, spent95)),
+			"refused and in conflict":          post(cancels(none, none, conflict, spent95)),
 			"refused after an unknown outcome": post(fault.Lost, cancels(none, none, none, spent95)),
 		}},
 		{outcome{status: 201, posted: true}, cases{
-			"the header in conflict beside a refusal":     post(cancels(conflict, none, none, spent95)),
-			"the header throttled beside a refusal":       post(cancels("ThrottlingError", none, none, spent95)),
+			"refused, and the header in conflict":         post(cancels(conflict, none, none, spent95)),
+			"refused, and the header throttled":           post(cancels("ThrottlingError", none, none, spent95)),
 			"cancelled without a reason":                  post(cancels(), cancels(none, none)),
 			"cancelled for an unknown reason for a while": post(cancels(none, none, "SomethingNew", spent95)),
 			"done, and cancelled for no reason":           post(applied(cancels())),
 		}},
-		{outcome{status: 503, code: "contention", least: seconds}, cases{
-			"the header always in conflict beside a refusal": always(opPost, cancels(conflict, none, none, spent95)),
+		{outcome{status: 503, code: "contention", minTime: contentionTime}, cases{
+			"refused, and the header always in conflict": always(opPost, cancels(conflict, none, none, spent95)),
 		}},
 		{outcome{status: 504, code: "outcome_unknown"}, cases{
 			"cancelled for an unknown reason": always(opPost, cancels("SomethingNew", none, none, none)),
@@ -130,19 +131,19 @@ func TestOutcomesOfTransactions(t *testing.T) {
 			"refused, and credits cannot be read": both(post(cancels(none, none, none, spent95)),
 				always(opQuery, fault.Unreachable)),
 		}},
-		// What no repetition would cure.
+		// A retry cannot help.
 		{outcome{status: 500, code: "internal"}, cases{
-			"no access":                      always(opPost, refuses(400, "AccessDeniedException")),
-			"no table":                       always(opPost, refuses(400, "ResourceNotFoundException")),
-			"a request that is no good":      always(opPost, refuses(400, "ValidationException")),
-			"no access to what is looked at": always(opLookup, refuses(400, "AccessDeniedException")),
+			"access denied":            always(opPost, refuses(400, "AccessDeniedException")),
+			"no table":                 always(opPost, refuses(400, "ResourceNotFoundException")),
+			"request invalid":          always(opPost, refuses(400, "ValidationException")),
+			"access denied for lookup": always(opLookup, refuses(400, "AccessDeniedException")),
 		}},
 	} {
 		for name, faults := range expected.cases {
 			t.Run(name, func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
 					p := newPayment(t)
-					if strings.Contains(name, "looked at") { // a process with a cold cache
+					if strings.Contains(name, "lookup") { // needs a process with a cold cache
 						p = p.process()
 					}
 					o := expected.outcome
@@ -154,7 +155,7 @@ func TestOutcomesOfTransactions(t *testing.T) {
 	}
 }
 
-// A transaction without an id gets one, and an answer of an unknown outcome names it.
+// The ledger chooses an id for a transaction without one. An answer with an unknown outcome must name it.
 func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
 	for posted, first := range map[bool]fault.Fault{true: fault.Applied(fault.Lost), false: fault.Lost} {
 		inBubble(t, func(t *testing.T) {
@@ -167,13 +168,13 @@ func TestUnknownOutcomeNamesTheTransaction(t *testing.T) {
 	}
 }
 
-// The same for definitions and grants, which are put one by one.
+// Definitions and grants are single puts. They have the same statuses and codes under faults as transactions.
 func TestOutcomesOfPuts(t *testing.T) {
 	throttled := fault.Refuses(400, "ProvisionedThroughputExceededException")
 	conflicting := fault.Refuses(400, "TransactionConflictException")
 	failing, denied := fault.Refuses(500, "InternalServerError"), fault.Refuses(400, "AccessDeniedException")
 	applied := fault.Applied(fault.Lost)
-	// first are the faults of the first puts, always that of all that follow; nil is none.
+	// first has the faults of the first puts. always is the fault of all later puts; nil: none.
 	put := func(always fault.Fault, first ...fault.Fault) func(*fault.Set) {
 		return func(f *fault.Set) {
 			f.Next(opPut, first...)
@@ -188,7 +189,7 @@ func TestOutcomesOfPuts(t *testing.T) {
 		{"PUT", "/v1/accounts/source/members/x", `{"role":"viewer"}`},
 		{"DELETE", "/v1/accounts/source/members/x", ""},
 	}
-	// The status 201 stands for whatever is answered when all is well.
+	// The status 201 stands for the status of success, which depends on the method.
 	outcomes := map[string]outcome{
 		"throttled":               {faults: put(throttled), status: 503, code: "throttled"},
 		"throttled for a while":   {faults: put(nil, throttled, throttled), status: 201, posted: true},
@@ -216,11 +217,15 @@ func TestOutcomesOfPuts(t *testing.T) {
 		before := len(s.Contents())
 		o.faults(s.faults)
 		got := s.Send(method, path, body)
-		well := 201
+		success := 201
 		if method == "DELETE" {
-			well = 200
+			success = 200
 		}
-		if want := map[bool]int{true: well, false: o.status}[o.status == 201]; got.Status != want || got.Code() != o.code {
+		want := o.status
+		if want == 201 {
+			want = success
+		}
+		if got.Status != want || got.Code() != o.code {
 			t.Errorf("%d %s instead of %d %s: %s", got.Status, got.Code(), want, o.code, got.Body)
 		}
 		if got.Status >= 400 {
@@ -231,8 +236,8 @@ func TestOutcomesOfPuts(t *testing.T) {
 		}
 		s.faults.Clear()
 		again := s.Send(method, path, body)
-		if want := map[bool]int{true: 200, false: well}[o.posted]; again.Status != want {
-			t.Errorf("again: %d instead of %d: %s", again.Status, want, again.Body)
+		if want := map[bool]int{true: 200, false: success}[o.posted]; again.Status != want {
+			t.Errorf("the retry got %d instead of %d: %s", again.Status, want, again.Body)
 		}
 		if written := len(s.Contents()) - before; written != 1 {
 			t.Errorf("%d items written in the end", written)
@@ -247,7 +252,7 @@ func TestOutcomesOfPuts(t *testing.T) {
 	}
 }
 
-// Reads of a store that fails say which way, and nothing of how.
+// A read during a fault of the store has the right code, and shows no detail of the fault. The log has it.
 func TestReadsOfAFailingStore(t *testing.T) {
 	failures := map[string]struct {
 		fault  fault.Fault
@@ -284,8 +289,9 @@ func TestReadsOfAFailingStore(t *testing.T) {
 				if failure.status != 500 {
 					continue
 				}
-				// What shows nothing is found in the log by the request's id.
-				if errors := logged(s.System, "request_id"); !slices.ContainsFunc(errors, func(line map[string]any) bool {
+				// The request's id finds the cause in the log.
+				errors := logged(s.System, "request_id")
+				if !slices.ContainsFunc(errors, func(line map[string]any) bool {
 					return line["level"] == "ERROR" && line["request_id"] == "r-1" &&
 						strings.Contains(fmt.Sprint(line), "AccessDenied")
 				}) {

@@ -1,8 +1,8 @@
-// Package faults checks the ledger's answers and the table when the store fails, answers late, or was changed
-// directly: no answer about a transaction is wrong, and nothing is posted twice.
+// Package faults checks the ledger's answers and its table when the store fails, answers late, or is changed by
+// somebody else. No answer about a transaction may be wrong, and nothing may be posted twice.
 //
-// Most of it runs in bubbles of testing/synctest: commands that try for seconds take no time, and no machine is so busy
-// that their time is up too early.
+// Most tests run in testing/synctest bubbles. There, commands that retry for seconds take no real time, and a busy
+// machine does not make them run out of time.
 package faults
 
 import (
@@ -18,7 +18,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// The operations of the store that commands use.
+// The store operations that commands use, by what a post uses them for.
 const (
 	opPost     = "TransactWriteItems"
 	opPut      = "PutItem"
@@ -28,17 +28,18 @@ const (
 	opQuery    = "Query"
 )
 
-// The reasons of a cancelled transfer: header, two postings, the payer's guard.
+// Cancellation reasons. A transfer has four: for its header, its two postings and the payer's guard.
 const (
 	none     = "None"
 	conflict = "TransactionConflict"
 	spent95  = `ConditionalCheckFailed {"Spent":{"N":"95"},"Change":{"N":"1"},"Type":{"S":"Spend"}}`
 )
 
-// seconds is how long a command tries at the least before it says contention.
-const seconds = 3 * time.Second
+// contentionTime is the least time for which a command retries before it answers with contention.
+const contentionTime = 3 * time.Second
 
-// inBubble runs f in a bubble of testing/synctest. Its clock begins in 2000, before KSUIDs can hold the time.
+// inBubble runs f in a testing/synctest bubble. A bubble's clock starts in 2000, before the first time that a KSUID can
+// hold.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,16 +48,16 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// project waits until all is projected. Time passes first: a pump that looked at this very instant counts as having
-// seen what was written at it.
+// project waits until everything is projected. It sleeps first, because a pump that read the stream at this very
+// instant would count as caught up with everything written at it.
 func project(s *system.System) {
 	s.T.Helper()
 	time.Sleep(time.Second)
 	s.Project()
 }
 
-// payment is 10 USD from payer, who has 100 USD and no overdraft, to payee. It has a table of its own, and is posted by
-// a process that meets faults.
+// payment is a ledger, with faults, on which a test posts one transfer: 10 USD from payer, who has 100 USD and no
+// overdraft, to payee.
 type payment struct {
 	*system.System
 	faults *fault.Set
@@ -71,21 +72,21 @@ func newPayment(t testing.TB) payment {
 	p.Must(201, "PUT", "/v1/accounts/payer", `{}`)
 	p.Must(201, "PUT", "/v1/accounts/payee", `{}`)
 	p.Must(201, "POST", "/v1/transfers", `{"id":"fund","from":"source","to":"payer","asset":"USD","quantity":"100"}`)
-	// A refusal makes the process read the payer's credits, which it knows nothing of: its next attempt is not in vain.
+	// The refusal makes the process read and cache the payer's credits, so that the next post needs one attempt only.
 	p.Must(422, "POST", "/v1/transfers", `{"id":"pay","from":"payer","to":"payee","asset":"USD","quantity":"101"}`)
 	return p
 }
 
-// process is another process of the ledger on the table, with an empty cache and the same faults.
+// process starts another process on the same table, with empty caches and the same faults.
 func (p payment) process() payment {
 	p.T.Helper()
 	return payment{System: p.Beside(system.WithFaults(p.faults), system.Direct), faults: p.faults}
 }
 
-// id is that of the payment.
+// id is the payment's id.
 const id = "pay"
 
-// body is the request of the payment, under an id unless that is "".
+// body returns the body of the payment; without an id if that is empty.
 func body(id string) string {
 	if id != "" {
 		id = `"id":"` + id + `",`
@@ -93,17 +94,17 @@ func body(id string) string {
 	return `{` + id + `"from":"payer","to":"payee","asset":"USD","quantity":"10"}`
 }
 
-// post sends the payment, under an id unless that is "".
+// post sends the payment; without an id if that is empty.
 func (p payment) post(id string) caller.Reply {
 	p.T.Helper()
 	return p.Send("POST", "/v1/transfers", body(id))
 }
 
-// held counts the payments that the table holds, and fails t if one is there in part.
-func (p payment) held() int {
+// stored counts the payments in the table, and fails t if one is stored in part.
+func (p payment) stored() int {
 	p.T.Helper()
 	headers, postings := map[string]int{}, map[string]int{} // by transaction
-	spent := "0"                                            // also while there is no guard
+	spent := "0"                                            // in the guard, if it exists
 	for key, item := range p.Contents() {
 		if transaction, ok := table.ParseTransaction(key); ok {
 			headers[transaction]++
@@ -119,30 +120,30 @@ func (p payment) held() int {
 	}
 	for transaction, n := range postings {
 		if headers[transaction] != 1 || n != 2 {
-			p.T.Errorf("%s is there with %d headers and %d postings", transaction, headers[transaction], n)
+			p.T.Errorf("%s is stored with %d headers and %d postings", transaction, headers[transaction], n)
 		}
 	}
 	if len(headers) != len(postings) {
 		p.T.Errorf("%d headers, postings of %d transactions", len(headers), len(postings))
 	}
-	held := len(postings) - 1 // without fund
-	if want := map[int]string{0: "0", 1: "10"}[held]; spent != want {
-		p.T.Errorf("%d transactions spent %q", held, spent)
+	payments := len(postings) - 1 // without fund
+	if want := map[int]string{0: "0", 1: "10"}[payments]; spent != want {
+		p.T.Errorf("%d payments spent %q", payments, spent)
 	}
-	return held
+	return payments
 }
 
-// outcome is what becomes of a payment that meets faults.
+// outcome is the expected outcome of a payment under faults.
 type outcome struct {
-	faults func(*fault.Set)
-	noID   bool // the ledger makes the transaction's id
-	status int
-	code   string
-	posted bool          // whether the table holds it when it was answered
-	least  time.Duration // how long the answer takes at the least
+	faults  func(*fault.Set)
+	noID    bool // the request has no id, so the ledger chooses one
+	status  int
+	code    string
+	posted  bool          // the payment is stored when the answer comes
+	minTime time.Duration // the least time until the answer
 }
 
-// check posts the payment, and then sends it again, without faults: it is there once, whatever was answered.
+// check posts the payment, and then retries it without faults. In the end it is stored once, whatever the first answer.
 func (o outcome) check(t testing.TB, p payment) {
 	t.Helper()
 	o.faults(p.faults)
@@ -152,7 +153,7 @@ func (o outcome) check(t testing.TB, p payment) {
 	}
 	start := time.Now()
 	got := p.post(id)
-	if took := time.Since(start); took < o.least {
+	if took := time.Since(start); took < o.minTime {
 		t.Errorf("answered after %v", took)
 	}
 	if got.Status != o.status || got.Code() != o.code {
@@ -162,18 +163,18 @@ func (o outcome) check(t testing.TB, p payment) {
 		caller.CheckProblem(t, got, p.Table)
 	}
 	if got.Status == 200 || got.Header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("the first answer calls itself a replay: %s", got.Body)
+		t.Errorf("the first answer is marked as a replay: %s", got.Body)
 	}
-	held := 0
+	stored := 0
 	if o.posted {
-		held = 1
+		stored = 1
 	}
-	if got := p.held(); got != held {
-		t.Errorf("the table holds it %d times, not %d", got, held)
+	if got := p.stored(); got != stored {
+		t.Errorf("the payment is stored %d times, not %d", got, stored)
 	}
 	named := got.Text("transaction_id")
 	if got.Status == 504 && (named == "" || id != "" && named != id) {
-		t.Errorf("the transaction is called %q: %s", named, got.Body)
+		t.Errorf("the answer names transaction %q: %s", named, got.Body)
 	}
 	if id == "" {
 		if id = named; id == "" {
@@ -185,14 +186,15 @@ func (o outcome) check(t testing.TB, p payment) {
 	switch {
 	case o.posted && (again.Status != 200 || again.Header.Get("Idempotent-Replayed") != "true"), !o.posted &&
 		again.Status != 201:
-		t.Errorf("again: %d %s", again.Status, again.Body)
+		t.Errorf("the retry got %d %s", again.Status, again.Body)
 	case got.Status == 201 && string(got.Body) != string(again.Body):
 		t.Errorf("first %s, then %s", got.Body, again.Body)
 	}
-	if got := p.held(); got != 1 {
-		t.Errorf("the table holds it %d times in the end", got)
+	if got := p.stored(); got != 1 {
+		t.Errorf("the payment is stored %d times in the end", got)
 	}
-	if got := p.Must(200, "GET", "/v1/accounts/payer/balances/USD?consistency=strong", "").Value("quantity"); got != "90" {
+	balance := p.Must(200, "GET", "/v1/accounts/payer/balances/USD?consistency=strong", "")
+	if got := balance.Value("quantity"); got != "90" {
 		t.Errorf("the payer has %v in the end", got)
 	}
 }

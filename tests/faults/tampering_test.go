@@ -17,7 +17,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// logged returns the lines of the log that have a member.
+// logged returns the log entries that have a member.
 func logged(s *system.System, member string) (lines []map[string]any) {
 	for line := range strings.Lines(s.Log.String()) {
 		var fields map[string]any
@@ -28,7 +28,7 @@ func logged(s *system.System, member string) (lines []map[string]any) {
 	return lines
 }
 
-// counts are the values of one of the projector's metrics in the log, by the key of the record that each is about.
+// counts returns the sums of a metric in the projector's log, by the key of the record.
 func counts(s *system.System, metric string) map[table.Key]int {
 	s.T.Helper()
 	all := make(map[table.Key]int)
@@ -36,14 +36,14 @@ func counts(s *system.System, metric string) map[table.Key]int {
 		pk, _ := fields["pk"].(string)
 		sk, _ := fields["sk"].(string)
 		if fields["level"] != "ERROR" {
-			s.T.Errorf("not at the level of errors: %v", fields)
+			s.T.Errorf("not logged as an error: %v", fields)
 		}
 		all[table.Key{PK: pk, SK: sk}] += int(fields[metric].(float64))
 	}
 	return all
 }
 
-// tampered starts a ledger with books whose events a test may change.
+// tampered starts a ledger with some accounts and transactions on a store that allows changes of events.
 func tampered(t *testing.T, options ...system.Option) *system.System {
 	t.Helper()
 	s := system.New(t, append(options, system.On(system.Memory(system.Tampered)), system.Direct)...)
@@ -51,20 +51,20 @@ func tampered(t *testing.T, options ...system.Option) *system.System {
 	return s
 }
 
-// Whatever changes events past the ledger, and whatever is deleted, is reported within seconds, through the filters
-// of the mapping; nothing is counted by it. In normal use they pass postings and grants, and nothing else.
+// The projector reports each event that somebody changes, and each item that somebody deletes, although the event
+// source mapping filters records. No balance changes by that. In normal use, the filters pass only postings and grants.
 func TestTamperingIsReported(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t, system.Pumped)
 		s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"viewer"}`)
 		project(s)
 		all := s.Contents()
-		handed := 0
-		for _, batch := range logged(s, "groups") { // of the projector
-			handed += int(batch["records"].(float64))
+		delivered := 0
+		for _, batch := range logged(s, "groups") { // logged by the projector only
+			delivered += int(batch["records"].(float64))
 		}
-		if want := len(s.Projected()); handed != want {
-			t.Errorf("the projector was handed %d records of %d postings and grants", handed, want)
+		if want := len(s.Projected()); delivered != want {
+			t.Errorf("the projector got %d records of %d postings and grants", delivered, want)
 		}
 		wanted := map[string]map[table.Key]int{"EventsAltered": {}, "EventsDeleted": {}, "ItemsDeleted": {}}
 		check := func() {
@@ -114,16 +114,15 @@ func TestTamperingIsReported(t *testing.T) {
 	})
 }
 
-// granted is the first grant on account, to ann.
+// granted returns the first grant to ann on an account.
 func granted(account string) events.MemberGranted {
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	return events.MemberGranted{Account: account, User: "ann", Role: events.RoleViewer, Number: 1, Actor: "local",
 		At: at}
 }
 
-// A record that nothing can project is counted, and another account's posting behind it in the same shard is projected
-// at once.
-func TestAMalformedRecordStopsNobodyElse(t *testing.T) {
+// Malformed records are counted in a metric. They must not block postings of other accounts behind them in the shard.
+func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t, system.Pumped)
 		project(s)
@@ -167,11 +166,11 @@ func TestAMalformedRecordStopsNobodyElse(t *testing.T) {
 		if got := s.Must(200, "GET", "/v1/accounts/bank/balances/USD", "").Value("quantity"); got != "-500005" {
 			t.Errorf("the bank has %v", got)
 		}
-		// That of a balance is about its account and asset.
+		// A malformed posting is logged with its account and asset instead of a key.
 		if counts := counts(s, "RecordsMalformed"); counts[bad] != 1 || counts[table.Key{}] != broken {
 			t.Errorf("malformed: %v, not %d", counts, broken)
 		}
-		// Nor does the key that cannot be read stop a read of the account that it is in.
+		// A malformed key does not block reads of its account either.
 		answer := s.Must(200, "GET", "/v1/accounts/jane/balances?consistency=strong", "")
 		if balances, _ := answer.Value("data").([]any); len(balances) != 2 {
 			t.Errorf("jane has %s", answer.Body)
@@ -180,7 +179,7 @@ func TestAMalformedRecordStopsNobodyElse(t *testing.T) {
 			t.Error(s.Log.String())
 		}
 
-		// Mended by hand, it comes with the next posting.
+		// After a repair by hand, the posting is counted together with the next one.
 		s.Put(ddb.EventItem(undecodable))
 		s.Must(201, "POST", "/v1/transfers", `{"id":"d-3","from":"bank","to":"shop","asset":"USD","quantity":"5"}`)
 		project(s)
@@ -190,19 +189,18 @@ func TestAMalformedRecordStopsNobodyElse(t *testing.T) {
 	})
 }
 
-// A process that starts knows no credits of a balance that it cannot read. It reads the postings before it refuses a
-// debit.
-func TestAnUnreadableBalanceStopsNoDebit(t *testing.T) {
+// A new process that cannot decode a balance must add up the postings before it refuses a debit.
+func TestAMalformedBalanceDoesNotBlockDebits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tampered(t)
 		s.DeliverAll()
 		item := s.Contents()[table.BalanceKey("jane", "USD")]
 		item[table.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
 		s.Put(item)
-		starts := s.Beside(system.Direct)
-		starts.Must(201, "POST", "/v1/transfers",
+		restarted := s.Beside(system.Direct)
+		restarted.Must(201, "POST", "/v1/transfers",
 			`{"id":"covered","from":"jane","to":"bank","asset":"USD","quantity":"350000"}`)
-		starts.Must(422, "POST", "/v1/transfers",
+		restarted.Must(422, "POST", "/v1/transfers",
 			`{"id":"uncovered","from":"jane","to":"bank","asset":"USD","quantity":"1"}`)
 	})
 }
