@@ -12,8 +12,8 @@ import (
 	viewsdynamo "ledger.example/projections/dynamo"
 )
 
-// DueHold puts a hold into a table, past the ledger, that expired so long ago, as the projector lists it: a transfer of
-// 1 USD from payer to payee.
+// DueHold puts a hold and its list entry directly into a table. It is a transfer of 1 USD from payer to payee that
+// expired the given time ago.
 func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.Duration) events.TransactionPosted {
 	t.Helper()
 	expires := time.Now().UTC().Truncate(time.Microsecond).Add(-ago)

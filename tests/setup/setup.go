@@ -1,5 +1,5 @@
-// Package setup runs the ledger in the process of a test: a store with the table of template.yaml, the service, and a
-// pump that projects. Everything ends with the test.
+// Package setup creates the parts of a ledger in a test process: a store with the table of template.yaml, the service,
+// and a pump that projects. Everything stops when the test ends.
 package setup
 
 import (
@@ -25,27 +25,27 @@ import (
 	"ledger.example/internal/local/pump"
 )
 
-// Store is where tables are: in this process, or in DynamoDB Local.
+// Store has tables, in memory or in DynamoDB Local.
 type Store struct {
 	Streams *dynamodbstreams.Client
-	Memory  *memdb.Store // nil: it is DynamoDB Local
+	Memory  *memdb.Store // nil: DynamoDB Local
 
 	client func(...func(*dynamodb.Options)) *dynamodb.Client
 }
 
-// Client returns a new client of the store, as the functions make theirs.
+// Client returns a new client of the store, configured as in the functions.
 func (s Store) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return s.client(options...)
 }
 
-// Memory is a store in this process. What options add behind the Initialize step doesn't run (see
+// Memory returns an in-memory store. Middleware that options add after the Initialize step does not run (see
 // memdb.Store.DynamoDB).
 func Memory(o memdb.Options) Store {
 	store := memdb.New(o)
 	return Store{client: store.DynamoDB, Streams: store.Streams(), Memory: store}
 }
 
-// DynamoDBLocal is the DynamoDB Local of this test process.
+// DynamoDBLocal returns the DynamoDB Local that the test process shares.
 func DynamoDBLocal(t testing.TB) Store {
 	t.Helper()
 	endpoint := dynamolocaltest.Shared(t).Endpoint
@@ -59,18 +59,19 @@ func DynamoDBLocal(t testing.TB) Store {
 	return Store{client: client, Streams: dynamolocal.Streams(endpoint)}
 }
 
-// Table makes the ledger's table by any client, and returns the ARN of its stream.
+// Table creates the ledger's table, and returns the ARN of its stream.
 func Table(t testing.TB, client *dynamodb.Client, name string) (stream string) {
 	t.Helper()
-	made, err := dynamolocal.CreateTable(t.Context(), client, name)
+	created, err := dynamolocal.CreateTable(t.Context(), client, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return *made.LatestStreamArn
+	return *created.LatestStreamArn
 }
 
-// Service is the whole ledger on a table, as one process has it. It logs nothing.
-func Service(t testing.TB, client *dynamodb.Client, table string, caller func(*http.Request) access.Caller) *app.Service {
+// Service returns the complete service of one process, on a table. It logs nothing.
+func Service(t testing.TB, client *dynamodb.Client, table string,
+	caller func(*http.Request) access.Caller) *app.Service {
 	t.Helper()
 	s, err := app.New(app.Config{
 		Client: client, Table: table, Caller: caller, Version: "test", Log: slog.New(slog.DiscardHandler),
@@ -82,16 +83,16 @@ func Service(t testing.TB, client *dynamodb.Client, table string, caller func(*h
 	return s
 }
 
-// Pumps feed the functions behind a stream.
+// Pumps deliver a stream to functions, one each.
 type Pumps []*pump.Pump
 
-// CaughtUp reports whether every function is done with what was in the stream at t.
+// CaughtUp reports whether every function has consumed all records that were in the stream at t.
 func (p Pumps) CaughtUp(t time.Time) bool {
 	return !slices.ContainsFunc(p, func(p *pump.Pump) bool { return !p.CaughtUp(t) })
 }
 
-// Pump hands the records of a stream to a projector and a lister until t ends, by the settings of template.yaml but
-// without their batching windows: tests wait for projections all the time.
+// Pump delivers a stream to a projector and a lister until t ends. It uses the settings of template.yaml, but no
+// batching window, because tests often wait for projections.
 func Pump(t testing.TB, streams *dynamodbstreams.Client, stream string, projector, lister *app.Service) Pumps {
 	t.Helper()
 	projecting, listing, err := dynamolocal.StreamSettings()

@@ -35,7 +35,7 @@ type Recorder struct {
 	requests []Request
 }
 
-// record is a client option that puts the recorder into the SDK's middleware.
+// record is a client option that adds the recorder to the SDK's middleware.
 func (r *Recorder) record(o *dynamodb.Options) {
 	ddb.Observe("record", func(ctx context.Context, in, out any, err error) {
 		r.mu.Lock()
@@ -53,7 +53,7 @@ func (r *Recorder) Take() []Request {
 	return taken
 }
 
-// Log keeps what is written to it. It is safe for concurrent use.
+// Log is a buffer for a log. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -66,19 +66,19 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String returns all that was written so far.
+// String returns everything written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// WithoutKSUIDs writes #ksuid for the KSUID at the end of each key in a text.
+// WithoutKSUIDs replaces the KSUID at the end of each key in a text with #ksuid.
 func WithoutKSUIDs(text string) string { return keyKSUID.ReplaceAllString(text, "#ksuid$1") }
 
 var keyKSUID = regexp.MustCompile(`#[0-9A-Za-z]{27}( |,|$)`)
 
-// Line shows a request in one line, with the names and the values in its expressions, and without KSUIDs:
+// Line returns a request as one line. Names and values replace the placeholders in expressions; KSUIDs are left out:
 //
 //	GetItem strong ACCOUNT#jane BALANCE#USD
 //	Query GSI1 eventual newest first, 11 of PK = ACCOUNT#jane AND SK2 BETWEEN POSTING# AND PROFILE
@@ -155,7 +155,7 @@ func consistency(strong *bool) string {
 	return " eventual"
 }
 
-// KeyText is an item's key as Line shows it, after a space.
+// KeyText returns an item's key in the form of Line, with a space before it.
 func KeyText(item ddb.Item) string {
 	k, err := ddb.KeyOf(item)
 	if err != nil {
@@ -180,7 +180,7 @@ func condition(text *string, names map[string]string, values ddb.Item) string {
 	return " if " + expression(text, names, values)
 }
 
-// expression writes names and values into an expression, longer placeholders first.
+// expression replaces the placeholders in an expression, the longer ones first.
 func expression(text *string, names map[string]string, values ddb.Item) string {
 	meaning := maps.Clone(names)
 	if meaning == nil {
@@ -202,7 +202,7 @@ func expression(text *string, names map[string]string, values ddb.Item) string {
 	return strings.NewReplacer(pairs...).Replace(aws.ToString(text))
 }
 
-// Lines shows each request by its line, in order.
+// Lines returns the Line of each request, in order.
 func Lines(requests []Request) []string {
 	all := make([]string, len(requests))
 	for i, r := range requests {
@@ -211,8 +211,8 @@ func Lines(requests []Request) []string {
 	return all
 }
 
-// WantRequests fails t unless the requests were these, in any order: those of one call may go side by side. A wanted
-// one that ends in … is any that begins so.
+// WantRequests fails t unless the requests have these lines, in any order, because one call can send requests in
+// parallel. A wanted line that ends in … matches every line with that prefix.
 func WantRequests(t testing.TB, requests []Request, wanted ...string) {
 	t.Helper()
 	got := Lines(requests)
@@ -222,7 +222,7 @@ func WantRequests(t testing.TB, requests []Request, wanted ...string) {
 		beginning, isCut := strings.CutSuffix(wanted, "…")
 		return got == wanted || isCut && strings.HasPrefix(got, beginning)
 	}) {
-		t.Errorf("the table was asked for\n\t%s\nwanted\n\t%s", strings.Join(got, "\n\t"), strings.Join(wanted, "\n\t"))
+		t.Errorf("requests to the table:\n\t%s\nwanted\n\t%s", strings.Join(got, "\n\t"), strings.Join(wanted, "\n\t"))
 	}
 }
 
@@ -232,15 +232,14 @@ func (r Request) Writes() bool {
 		r.Operation)
 }
 
-// promptAnswer is far below the age at which a command verifies its own postings, which takes requests of its own.
-// promptTries is how often one is waited for.
 const (
+	// promptAnswer is far below the age at which a command sends further requests to verify its own postings.
 	promptAnswer = 2 * time.Second
 	promptTries  = 10
 )
 
-// Promptly calls post, which posts one transaction of its own, until it is answered promptly, and returns the requests
-// of that call. On a busy machine, an answer may take seconds.
+// Promptly calls post, which posts a new transaction each time, until a call takes less than promptAnswer. It returns
+// the requests of that call. On a busy machine, a call may take seconds.
 func Promptly(t testing.TB, post func(try int) []Request) []Request {
 	t.Helper()
 	for try := range promptTries {

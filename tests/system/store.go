@@ -26,32 +26,33 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// Store holds tables: in memory, or in DynamoDB Local.
+// Store has tables, in memory or in DynamoDB Local.
 type Store struct {
-	Endpoint string // "" in memory
+	Endpoint string // empty in memory
 	clients  setup.Store
 }
 
-// Memory returns a store in memory that panics when an event is changed. tampered, if set, is called instead.
+// Memory returns an in-memory store that panics when an event is changed. tampered, if not nil, is called instead.
 func Memory(tampered func(error)) *Store {
 	return &Store{clients: setup.Memory(memdb.Options{Violation: tampered})}
 }
 
-// MemoryAt is Memory with a clock of the test's.
+// MemoryAt is Memory with a clock that the test controls.
 func MemoryAt(now func() time.Time) *Store {
 	return &Store{clients: setup.Memory(memdb.Options{Now: now})}
 }
 
-// Tampered is for Memory in tests that change events on purpose.
+// Tampered allows changes of events, as an argument of Memory.
 func Tampered(error) {}
 
-// Local returns the DynamoDB Local of the test's process.
+// Local returns the DynamoDB Local that the test process shares.
 func Local(t testing.TB) *Store {
 	t.Helper()
 	return &Store{Endpoint: dynamolocaltest.Shared(t).Endpoint, clients: setup.DynamoDBLocal(t)}
 }
 
-// client returns the ledger's client of the store. In memory, faults need the SDK's retries and decoding of replies.
+// client returns a client of the store for the ledger. With faults, an in-memory store is attached below the SDK's
+// retries and decoding, so that faults pass through them.
 func (s *Store) client(f *fault.Set, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	if f == nil {
 		return s.clients.Client(options...)
@@ -69,7 +70,7 @@ func (s *Store) client(f *fault.Set, options ...func(*dynamodb.Options)) *dynamo
 
 var tables atomic.Int64
 
-// NewTable makes a table of template.yaml for t, and returns its name.
+// NewTable creates the table of template.yaml for t, and returns its name.
 func (s *Store) NewTable(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("t%d-%s", tables.Add(1), strings.Map(nameByte, t.Name()))
@@ -78,7 +79,7 @@ func (s *Store) NewTable(t testing.TB) string {
 	return name
 }
 
-// nameByte keeps what a table's name may hold.
+// nameByte replaces characters that a table name must not have.
 func nameByte(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 		return r
@@ -86,8 +87,7 @@ func nameByte(r rune) rune {
 	return '-'
 }
 
-// Where a request's typed input is in its context, and a reply's typed output in that of its request, so that nothing
-// is encoded.
+// Context keys for the SDK's input of a request, and for the output of its reply. They save encoding and decoding.
 type (
 	inputKey  struct{}
 	outputKey struct{}
@@ -99,8 +99,8 @@ type output struct {
 	err    error
 }
 
-// overMemory is a client option that sends requests to a store in memory instead of the network, beneath the SDK's
-// retries and the faults of this package.
+// overMemory is a client option that replaces the network with an in-memory store, below the SDK's retries and the
+// faults.
 func overMemory(store *memdb.Store) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = exchanger(func(r *http.Request) (*http.Response, error) {
@@ -128,13 +128,13 @@ func overMemory(store *memdb.Store) func(*dynamodb.Options) {
 	}
 }
 
-// exchanger is an HTTP client made of a function.
+// exchanger is a function as the SDK's HTTP client.
 type exchanger func(*http.Request) (*http.Response, error)
 
 // Do implements the SDK's HTTPClient.
 func (e exchanger) Do(r *http.Request) (*http.Response, error) { return e(r) }
 
-// reply is what a request's reply looks like on the wire, as far as the SDK and the faults look at it.
+// reply returns an HTTP response, with as much in it as the SDK and the faults read.
 func reply(r *http.Request, result any, err error) *http.Response {
 	status, body := http.StatusOK, "{}"
 	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"},

@@ -1,6 +1,6 @@
-// Package system runs a complete ledger for a test: the real handlers behind real HTTP, on a table of the test's own.
-// A test can also ask for a pump, which passes the table's stream to the real projector. The table is in memory, or in
-// the DynamoDB Local of the test process. The package records the requests that the ledger sends to the table.
+// Package system runs a complete ledger in a test process: the real handlers behind HTTP, on a new table. A pump, if
+// the test wants one, delivers the table's stream to the real projector and lister. The table is in memory, or in the
+// DynamoDB Local of the test process. The package records the requests that the ledger sends to the table.
 package system
 
 import (
@@ -20,24 +20,24 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// LogTimeout is how long after its answer a request may take to be in the log.
+// LogTimeout is the most time between a request's answer and its entry in the log.
 const LogTimeout = 5 * time.Second
 
-// System is a process of the ledger, and a caller of its API.
+// System is one process of the ledger, with its own caches, and a caller of its API.
 type System struct {
 	*caller.Caller
 	Store    *Store
 	Table    string
-	Plain    *dynamodb.Client // the table past the ledger
-	Client   *dynamodb.Client // the ledger's own, recorded
-	Requests *Recorder        // what the ledger asked the table for
+	Plain    *dynamodb.Client // for direct access to the table; not recorded
+	Client   *dynamodb.Client // the ledger's client; recorded
+	Requests *Recorder        // the ledger's requests to the table
 	Service  *app.Service
 	Log      *Log
 
 	pump setup.Pumps
 }
 
-// Option changes how a process of the ledger is made.
+// Option configures a process of the ledger.
 type Option func(*config)
 
 type config struct {
@@ -52,7 +52,7 @@ type config struct {
 	direct  bool
 }
 
-// On chooses the store; without it, each system has a store in memory.
+// On sets the store. The default is a new in-memory store.
 func On(s *Store) Option { return func(c *config) { c.store = s } }
 
 // Client adds an option to the ledger's client of the table.
@@ -60,50 +60,49 @@ func Client(o func(*dynamodb.Options)) Option {
 	return func(c *config) { c.client = append(c.client, o) }
 }
 
-// WithFaults lets the ledger's requests to the table meet faults.
+// WithFaults injects faults into the ledger's requests to the table.
 func WithFaults(f *fault.Set) Option { return func(c *config) { c.faults = f } }
 
-// Pumped projects all the time. Without it, a test delivers records by itself.
+// Pumped starts a pump. Without one, the test delivers records itself.
 func Pumped(c *config) { c.pumped = true }
 
-// Metrics lets the ledger measure, for a namespace.
+// Metrics switches metrics on, in a namespace.
 func Metrics(namespace string) Option { return func(c *config) { c.metrics = namespace } }
 
 // NewestForm sets the newest stored form that the ledger may write, as the parameter of template.yaml does.
 func NewestForm(form int) Option { return func(c *config) { c.form = form } }
 
-// Indexed sets the metadata keys by which transactions are listed; without it, there are none.
+// Indexed sets the metadata keys by which transactions are listed. The default is none.
 func Indexed(keys ...string) Option { return func(c *config) { c.indexed = keys } }
 
-// Direct lets calls reach the API without a network, so that a ledger in memory can run in a bubble of
-// testing/synctest.
+// Direct calls the API's handler without a network, so that a ledger in memory can run in a testing/synctest bubble.
 func Direct(c *config) { c.direct = true }
 
-// Actor sets the service that calls the API; without it, the local caller does.
+// Actor sets the service that calls the API. The default is the local caller.
 func Actor(name string) Option {
 	return func(c *config) {
 		c.caller = func(*http.Request) access.Caller { return access.Caller{Service: name, Admin: true} }
 	}
 }
 
-// Calls sets who calls the API.
+// Calls sets the function that identifies the caller of a request.
 func Calls(who func(*http.Request) access.Caller) Option { return func(c *config) { c.caller = who } }
 
-// New starts a ledger on a table of its own; it ends with t.
+// New starts a ledger on a new table. It stops when t ends.
 func New(t testing.TB, options ...Option) *System {
 	t.Helper()
 	c := configure(options)
 	return serve(t, c, c.store.NewTable(t))
 }
 
-// Beside starts another process of the ledger on the same table. It shares no memory with the first, and pumps nothing
-// unless an option says so.
+// Beside starts another process of the ledger on the same table. It shares no memory with the first, and has no pump
+// unless an option starts one.
 func (s *System) Beside(options ...Option) *System {
 	s.T.Helper()
 	return s.Store.Serve(s.T, s.Table, options...)
 }
 
-// Serve starts a process of the ledger on a table that is there.
+// Serve starts a process of the ledger on an existing table.
 func (s *Store) Serve(t testing.TB, table string, options ...Option) *System {
 	t.Helper()
 	return serve(t, configure(append(options, On(s))), table)
@@ -157,7 +156,7 @@ func listen(t testing.TB, h http.Handler) string {
 	return "http://" + listener.Addr().String()
 }
 
-// StartPump pumps the table's stream into the projector and the lister until the test ends.
+// StartPump delivers the table's stream to the projector and the lister until the test ends.
 func (s *System) StartPump() {
 	s.T.Helper()
 	s.pump = setup.Pump(s.T, s.Store.clients.Streams, s.Stream(), s.Service, s.Service)
@@ -173,7 +172,7 @@ func (s *System) Stream() string {
 	return *described.Table.LatestStreamArn
 }
 
-// Project waits until everything written before the call is projected by the pump.
+// Project waits until the pump has projected everything that was written before the call.
 func (s *System) Project() {
 	s.T.Helper()
 	now := time.Now()

@@ -21,7 +21,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Contents reads the whole table, past the ledger.
+// Contents reads the whole table directly.
 func (s *System) Contents() map[table.Key]ddb.Item { return Contents(s.T, s.Plain, s.Table) }
 
 // Contents reads a whole table.
@@ -53,7 +53,7 @@ func (s *System) Partition(pk string) map[table.Key]ddb.Item {
 	return all
 }
 
-// Difference lists what is new, gone or changed between two states of a table, "" if nothing.
+// Difference lists the items that were added, changed or deleted between two states of a table. Empty: none.
 func Difference(before, after map[table.Key]ddb.Item) string {
 	var lines []string
 	for k, item := range after {
@@ -63,14 +63,14 @@ func Difference(before, after map[table.Key]ddb.Item) string {
 	}
 	for k := range before {
 		if after[k] == nil {
-			lines = append(lines, fmt.Sprintf("%v is gone", k))
+			lines = append(lines, fmt.Sprintf("%v was deleted", k))
 		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "; ")
 }
 
-// Put puts an item past the ledger.
+// Put puts an item directly into the table.
 func (s *System) Put(item ddb.Item) {
 	s.T.Helper()
 	if _, err := s.Plain.PutItem(s.T.Context(), &dynamodb.PutItemInput{TableName: &s.Table, Item: item}); err != nil {
@@ -78,7 +78,7 @@ func (s *System) Put(item ddb.Item) {
 	}
 }
 
-// Delete deletes an item past the ledger.
+// Delete deletes an item directly from the table.
 func (s *System) Delete(k table.Key) {
 	s.T.Helper()
 	if _, err := s.Plain.DeleteItem(s.T.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table,
@@ -87,13 +87,13 @@ func (s *System) Delete(k table.Key) {
 	}
 }
 
-// Deliver hands records of these keys to the stream handler, as one batch, and fails the test unless all succeed.
+// Deliver delivers records of these keys to the projector in one batch, and fails the test unless all succeed.
 func (s *System) Deliver(keys ...table.Key) {
 	s.T.Helper()
 	streamtest.Deliver(s.T, s.Service.Stream(), streamtest.Keys(keys...))
 }
 
-// Projected returns the keys of the events that are projected, in order.
+// Projected returns the sorted keys of all events that the projector handles.
 func (s *System) Projected() []table.Key {
 	s.T.Helper()
 	keys := slices.Collect(maps.Keys(s.Contents()))
@@ -102,13 +102,13 @@ func (s *System) Projected() []table.Key {
 	return keys
 }
 
-// DeliverAll projects a table without a pump: it delivers a record of each event that is projected.
+// DeliverAll projects the whole table without a pump, by delivering a record of each event that the projector handles.
 func (s *System) DeliverAll() {
 	s.T.Helper()
 	s.Deliver(s.Projected()...)
 }
 
-// PutPostings puts postings past the ledger, in transactions.
+// PutPostings puts postings directly into the table, in transactions.
 func (s *System) PutPostings(postings []events.PostingRecorded) {
 	s.T.Helper()
 	puts, ctx := errgroup.WithContext(s.T.Context())
@@ -130,8 +130,8 @@ func (s *System) PutPostings(postings []events.PostingRecorded) {
 	}
 }
 
-// OldPostings makes postings of one account and asset that settled long ago, a millisecond apart: the i-th is of
-// quantity i+1 and, every third, a debit.
+// OldPostings returns n postings of one account and asset, a millisecond apart, that settled long ago. The i-th has
+// quantity i+1; every third is a debit.
 func OldPostings(account, asset string, n int) []events.PostingRecorded {
 	from := time.Now().Add(-time.Hour)
 	all := make([]events.PostingRecorded, n)
@@ -160,8 +160,8 @@ func KeysOf(postings []events.PostingRecorded) []table.Key {
 	return all
 }
 
-// DeadLetter is what Lambda puts into the bucket for a batch that keeps failing, by its Developer Guide: the event is
-// text in it.
+// DeadLetter returns the object that Lambda puts into the bucket for a batch that keeps failing, as its Developer Guide
+// describes it. The event is a JSON string in it.
 func DeadLetter(t testing.TB, keys ...table.Key) string {
 	t.Helper()
 	event, err := json.Marshal(streamtest.Keys(keys...))
