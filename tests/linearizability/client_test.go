@@ -15,32 +15,31 @@ import (
 )
 
 const (
-	// limited accounts share what there is; every second one may owe.
+	// limited is the number of accounts with a limit. Every second one has an overdraft.
 	limited   = 4
 	overdraft = 30_000
 	funds     = 300_000
-	// thinkTime is the longest pause of a caller between two requests.
+	// thinkTime is the longest pause of a client between two requests.
 	thinkTime = 60 * time.Millisecond
-	// hangUpTime is the longest that a caller waits who hangs up.
+	// hangUpTime is the longest time after which an impatient client hangs up.
 	hangUpTime = 15 * time.Millisecond
-	// retryPause is the longest pause before a request is repeated whose outcome is unknown, outagePause after no
-	// answer at all.
+	// retryPause is the longest pause before a retry. outagePause is added if there was no answer at all.
 	retryPause, outagePause = 100 * time.Millisecond, time.Second
-	// timeout is how long all others wait, more than a command lives.
+	// timeout is the time after which a client gives up: longer than a command's deadline.
 	timeout = 15 * time.Second
 )
 
-var errLost = errors.New("the answer got lost")
+var errLost = errors.New("the answer was lost")
 
-// client is one caller, of all processes in turn.
+// client calls random processes of the ledger, one request at a time.
 type client struct {
-	*crowd
+	*workload
 	number   int
 	callers  []*caller.Caller
 	requests int
 }
 
-// unreliable is a connection on which answers get lost, and callers hang up.
+// unreliable is a connection that loses some answers, and on which some clients hang up.
 type unreliable struct{ http.RoundTripper }
 
 func (u unreliable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -68,7 +67,7 @@ func (u unreliable) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.RoundTripper.RoundTrip(r)
 }
 
-// canceller ends a request's context when its answer was read.
+// canceller cancels a request's context when the body of its answer is closed.
 type canceller struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -79,8 +78,8 @@ func (c canceller) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// anyone is a caller of one of the processes.
-func (c *client) anyone() *caller.Caller { return c.callers[rand.IntN(len(c.callers))] }
+// anyProcess returns a caller of a random process.
+func (c *client) anyProcess() *caller.Caller { return c.callers[rand.IntN(len(c.callers))] }
 
 // run sends requests until ctx ends.
 func (c *client) run(ctx context.Context) {
@@ -93,9 +92,9 @@ func (c *client) run(ctx context.Context) {
 		case n < 8:
 			c.readAll(holder(rand.IntN(limited)))
 		case n < 9:
-			c.find(c.anID())
-		case n < 12: // somebody else's, which may be the same, or another
-			id := fmt.Sprint("shared-", c.share())
+			c.find(c.knownID())
+		case n < 12: // an id that other clients use, too, with the same body or another
+			id := fmt.Sprint("shared-", c.sharedNumber())
 			c.post(id, transfer(id, "bank", holder(rand.IntN(2)), 1000))
 		default:
 			c.requests++
@@ -106,23 +105,23 @@ func (c *client) run(ctx context.Context) {
 	}
 }
 
-// anID is one that was posted by now, or nearly.
-func (c *client) anID() string {
+// knownID returns an id that has probably been posted.
+func (c *client) knownID() string {
 	if rand.IntN(2) == 0 || c.requests == 0 {
-		return fmt.Sprint("shared-", c.share())
+		return fmt.Sprint("shared-", c.sharedNumber())
 	}
 	return fmt.Sprintf("own-%d-%d", c.number, 1+rand.IntN(c.requests))
 }
 
 func holder(i int) string { return fmt.Sprint("holder-", i) }
 
-// body makes up a transaction.
+// body returns a random transaction.
 func (c *client) body(id string) body {
 	var parties []string
 	for _, i := range rand.Perm(limited) {
 		parties = append(parties, holder(i))
 	}
-	amount := 1 + int64(rand.IntN(funds/2)) // sums of a few of them are hardly ever the same
+	amount := 1 + int64(rand.IntN(funds/2)) // random, so that different sets rarely have the same sum
 	switch n := rand.IntN(10); {
 	case n < 2:
 		return transfer(id, "bank", parties[0], amount)
@@ -141,11 +140,11 @@ func (c *client) body(id string) body {
 	legs := []leg{
 		{pair{parties[0], "EUR"}, -amount, 0}, {pair{parties[1], "EUR"}, amount / 2, 0},
 		{pair{parties[2], "EUR"}, -amount / 3, 0},
-		{pair{parties[0], "EUR"}, amount / 4, 0}, // debited and credited at once
+		{pair{parties[0], "EUR"}, amount / 4, 0}, // debited and credited in the same transaction
 	}
 	sum := int64(0)
 	for i := range legs {
-		legs[i].quantity += int64(1 - 2*(i%2)) // none is zero
+		legs[i].quantity += int64(1 - 2*(i%2)) // no leg may be zero
 		sum += legs[i].quantity
 	}
 	legs = append(legs, leg{pair{"market", "EUR"}, -sum, 0})
@@ -166,13 +165,13 @@ func transfer(id, from, to string, amount int64) body {
 		[]leg{{pair{from, "EUR"}, -amount, 0}, {pair{to, "EUR"}, amount, 0}}}
 }
 
-// post sends a transaction, and mostly again while its outcome is unknown, and now and then although it is known.
+// post sends a transaction. It usually retries while the outcome is unknown, and sometimes although it is known.
 func (c *client) post(id string, b body) {
-	c.history.asks(id, b)
+	c.history.addBody(id, b)
 	persistent, again := rand.IntN(4) > 0, rand.IntN(8) == 0
-	for began := time.Now(); time.Since(began) < c.persists; {
+	for began := time.Now(); time.Since(began) < c.retryFor; {
 		r := request{id: id, text: b.text, call: c.history.now()}
-		to := c.anyone()
+		to := c.anyProcess()
 		reply, err := to.Try("POST", b.path, b.text)
 		r.answer = c.history.now()
 		switch code := reply.Code(); {
@@ -194,7 +193,7 @@ func (c *client) post(id string, b body) {
 			c.t.Errorf("%s is answered with %d %s", b.text, reply.Status, reply.Body)
 			return
 		}
-		c.history.add(r)
+		c.history.addRequest(r)
 		switch {
 		case r.outcome == unknown && !persistent:
 			return
@@ -209,14 +208,14 @@ func (c *client) post(id string, b body) {
 		}
 		time.Sleep(rand.N(retryPause))
 	}
-	c.t.Errorf("%s has no outcome after %v", id, c.persists)
+	c.t.Errorf("%s has no outcome after %v", id, c.retryFor)
 }
 
-// get reads; ok reports whether an answer came, between the times call and answer. A store that is too busy or away
-// gives none.
+// get sends a read at the time call, and gets the reply at the time answer. ok is false if there is no usable answer,
+// because the store is busy or down.
 func (c *client) get(path string) (reply caller.Reply, call, answer int64, ok bool) {
 	call = c.history.now()
-	reply, err := c.anyone().Try("GET", path, "")
+	reply, err := c.anyProcess().Try("GET", path, "")
 	return reply, call, c.history.now(), err == nil && reply.Status != 503 && (!c.outages || reply.Status != 500)
 }
 
@@ -235,11 +234,11 @@ func (c *client) find(id string) {
 		c.t.Errorf("%s is answered with %d %s", id, reply.Status, reply.Body)
 		return
 	}
-	c.history.add(r)
+	c.history.addRequest(r)
 }
 
-// read reads one balance; it reports whether an answer came.
-func (c *client) read(account, asset string) (figures, bool) {
+// read reads one balance strongly. ok is false if there is no answer.
+func (c *client) read(account, asset string) (shown figures, ok bool) {
 	p := pair{account, asset}
 	reply, call, answer, ok := c.get("/v1/accounts/" + account + "/balances/" + asset + "?consistency=strong")
 	if !ok {
@@ -249,12 +248,13 @@ func (c *client) read(account, asset string) (figures, bool) {
 		c.t.Errorf("%v is answered with %d %s", p, reply.Status, reply.Body)
 		return figures{}, false
 	}
-	shown := c.figures(reply)
-	c.history.saw(read{p, call, answer, shown})
+	shown = c.figures(reply)
+	c.history.addReads(read{p, call, answer, shown})
 	return shown, true
 }
 
-// readAll reads all balances of an account: each is read by itself, and they are no picture of one instant.
+// readAll reads all balances of an account strongly. They are not a snapshot: each is recorded as a read of its own
+// pair.
 func (c *client) readAll(account string) {
 	reply, call, answer, ok := c.get("/v1/accounts/" + account + "/balances?consistency=strong")
 	if !ok {
@@ -265,16 +265,16 @@ func (c *client) readAll(account string) {
 		c.t.Errorf("%s is answered with %d %s", account, reply.Status, reply.Body)
 		return
 	}
-	shown := map[string]figures{"EUR": {}, "GOLD": {}} // what isn't listed was never moved
+	shown := map[string]figures{"EUR": {}, "GOLD": {}} // an asset that is not listed has no postings
 	for i := range list {
 		shown[reply.Text("data", i, "asset")] = c.figures(reply, "data", i)
 	}
 	for asset, f := range shown {
-		c.history.saw(read{pair{account, asset}, call, answer, f})
+		c.history.addReads(read{pair{account, asset}, call, answer, f})
 	}
 }
 
-// figures are those of a balance in a reply.
+// figures returns the figures of the balance at a path in a reply.
 func (c *client) figures(r caller.Reply, path ...any) figures {
 	amount := func(name string) int64 { return c.number64(r, append(path[:len(path):len(path)], name)...) }
 	count, _ := r.Value(append(path[:len(path):len(path)], "postings")...).(float64)
@@ -289,5 +289,5 @@ func (c *client) number64(r caller.Reply, path ...any) int64 {
 	return n
 }
 
-// ids are those of a transaction's postings.
+// ids returns the ids of a transaction's postings.
 func ids(r caller.Reply) string { return fmt.Sprint(r.Each("id", "postings")) }

@@ -10,19 +10,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// leg is one posting as it was asked for.
+// leg is one requested posting.
 type leg struct {
 	pair
 	quantity, cost int64
 }
 
-// body is what one id is asked to be.
+// body is one request body for a transaction.
 type body struct {
 	path, text string
-	legs       []leg // in the order of the answer
+	legs       []leg // in the order of the answer's postings
 }
 
-// moves is what a body adds to each pair.
+// moves returns what the transaction adds to each pair.
 func (b body) moves() map[pair]figures {
 	all := make(map[pair]figures)
 	for _, l := range b.legs {
@@ -33,40 +33,40 @@ func (b body) moves() map[pair]figures {
 	return all
 }
 
-// answer is what became of a request about a transaction, as far as its caller knows.
+// answer is what an answer says about a transaction.
 type answer int
 
 const (
-	unknown  answer = iota // no answer, or one without an outcome: it may be done any time later, or never
-	posted                 // it is done by this very request
-	replayed               // it was done before
-	reused                 // another body was
-	refused                // it is not done, for want of funds
-	undone                 // it is not done
-	found                  // a read: it is there
-	absent                 // a read: it is not there
+	unknown  answer = iota // no answer, or one without an outcome: it may be posted at any later time, or never
+	posted                 // this request posted it
+	replayed               // an earlier request posted it
+	reused                 // another body is posted under the id
+	refused                // not posted, because of insufficient funds
+	undone                 // not posted
+	found                  // a read shows it
+	absent                 // a read does not find it
 )
 
-// request is one about a transaction. Times are counted from the beginning of the history.
+// request is one post or read of a transaction. Times are in nanoseconds since the history began.
 type request struct {
 	id           string
 	text         string // of the body; "" for a read
 	call, answer int64
 	outcome      answer
-	postings     string // ids, where the transaction is shown
+	postings     string // their ids, if the answer shows the transaction
 
 	refusedPair          pair
 	available, requested int64
 }
 
-// read is one strong read of one pair.
+// read is one strong read of a pair.
 type read struct {
 	pair
 	call, answer int64
 	shown        figures
 }
 
-// history is what callers saw. It is safe for concurrent use while it is recorded.
+// history has all requests and answers of the clients. Its add methods are safe for concurrent use.
 type history struct {
 	began time.Time
 
@@ -82,8 +82,8 @@ func newHistory() *history {
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// asks records a body, before it is sent for the first time.
-func (h *history) asks(id string, b body) {
+// addBody records a body before it is sent.
+func (h *history) addBody(id string, b body) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	same := func(known body) bool { return known.text == b.text }
@@ -92,32 +92,32 @@ func (h *history) asks(id string, b body) {
 	}
 }
 
-func (h *history) add(r request) {
+func (h *history) addRequest(r request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.requests = append(h.requests, r)
 }
 
-func (h *history) saw(r ...read) {
+func (h *history) addReads(r ...read) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reads = append(h.reads, r...)
 }
 
-// cut is a power cut of DynamoDB Local: from right before its JVM was killed to when nobody was left who could
-// acknowledge. Times are counted from the beginning of the history.
-type cut struct{ began, ended int64 }
+// powerCut is a simulated power cut, from right before the JVM of DynamoDB Local is killed until no process that might
+// answer is left. Times are in nanoseconds since the history began.
+type powerCut struct{ began, ended int64 }
 
-// forgets is how long before its JVM is killed DynamoDB Local may have acknowledged what it loses then: up to 5.4 ms
-// were measured on an idle machine (see TestDynamoDBLocalForgets).
-const forgets = 50 * time.Millisecond
+// maxForgotten bounds the age of writes that DynamoDB Local loses although it acknowledged them, when its JVM is
+// killed. Up to 5.4 ms were measured on an idle machine (see TestDynamoDBLocalForgets).
+const maxForgotten = 50 * time.Millisecond
 
-// excuse leaves out the answers during power cuts and right before them, as their effects may be lost: what was said to
-// be done has no known outcome any more. It returns how many answers it left out.
-func (h *history) excuse(cuts []cut) (n int) {
+// excuse removes the answers during power cuts and right before them, because their effects may be lost. A post that
+// was acknowledged then has an unknown outcome. It returns the number of answers that it removed.
+func (h *history) excuse(cuts []powerCut) (n int) {
 	lost := func(answer int64) bool {
 		excused := slices.ContainsFunc(cuts,
-			func(c cut) bool { return c.began-int64(forgets) <= answer && answer < c.ended })
+			func(c powerCut) bool { return c.began-int64(maxForgotten) <= answer && answer < c.ended })
 		if excused {
 			n++
 		}
@@ -138,22 +138,22 @@ func (h *history) excuse(cuts []cut) (n int) {
 	return n
 }
 
-// fate is what one id is in the end, when nothing is under way any more.
-type fate struct {
-	text     string // of the body that was posted; "" if none was
+// endState is the state of one id at the end, when no request is in flight.
+type endState struct {
+	text     string // of the posted body; empty: none was posted
 	postings string
-	answer   int64 // when it was read
+	answer   int64 // time of the answer that shows it
 }
 
-// limits are the accounts that have one: the least quantity that it allows them.
-type limits map[pair]int64
+// floors has the least quantity of each pair that has a limit.
+type floors map[pair]int64
 
-// operations are the history of each pair, for the model; wrong is what needs no model to be wrong.
+// operations returns the operations of each pair for the model, and the faults that are found without the model.
 //
-// All requests about one id are one operation: it is done at one instant, not before the request that did it was sent,
-// and not after the first answer that shows it done. So the history of every pair that it touches has it, or none has.
-func (h *history) operations(fates map[string]fate,
-	floors limits) (all map[pair][]porcupine.Operation, wrong []string) {
+// All requests with one id are one operation. It takes effect at one instant, after the request that posted it was sent
+// and before the first answer that shows it. It is in the history of every pair that it moves, or in none.
+func (h *history) operations(fates map[string]endState,
+	floors floors) (all map[pair][]porcupine.Operation, wrong []string) {
 	all = make(map[pair][]porcupine.Operation)
 	add := func(p pair, call, answer int64, o operation) {
 		floor, limited := floors[p]
@@ -165,49 +165,49 @@ func (h *history) operations(fates map[string]fate,
 		byID[r.id] = append(byID[r.id], r)
 		if r.outcome == refused {
 			add(r.refusedPair, r.call, r.answer,
-				operation{act: refuse, what: r.id, available: r.available, requested: r.requested})
+				operation{action: refuse, what: r.id, available: r.available, requested: r.requested})
 		}
 	}
 	for id, bodies := range h.bodies {
 		f := fates[id]
-		call, answer, faults := span(id, f, byID[id])
+		call, answer, faults := interval(id, f, byID[id])
 		wrong = append(wrong, faults...)
 		for _, b := range bodies {
 			if b.text != f.text || faults != nil {
 				continue
 			}
 			for p, moved := range b.moves() {
-				add(p, call, answer, operation{act: post, what: id, figures: moved})
+				add(p, call, answer, operation{action: post, what: id, figures: moved})
 			}
 		}
 	}
 	for _, r := range h.reads {
-		add(r.pair, r.call, r.answer, operation{act: observe, what: "read", figures: r.shown})
+		add(r.pair, r.call, r.answer, operation{action: observe, what: "read", figures: r.shown})
 		if floor, limited := floors[r.pair]; limited && r.shown.quantity < floor {
 			wrong = append(wrong, fmt.Sprintf("%v is shown with %d, below its limit", r.pair, r.shown.quantity))
 		}
 	}
 	for _, operations := range all {
-		draw(operations)
+		layOut(operations)
 	}
 	return all, wrong
 }
 
-// span returns between which times the transaction of an id was done, if it was.
-func span(id string, f fate, requests []request) (call, answer int64, wrong []string) {
+// interval returns the times between which the transaction of an id took effect, if it did.
+func interval(id string, f endState, requests []request) (call, answer int64, wrong []string) {
 	fault := func(format string, a ...any) {
 		wrong = append(wrong, id+" "+fmt.Sprintf(format, a...))
 	}
-	earliest, latest := int64(0), f.answer // by the answers that show it absent, or there
-	doer := int64(-1)                      // when the request that did it was sent, at the earliest
+	earliest, latest := int64(0), f.answer // from answers that do not show it, and that show it
+	sent := int64(-1)                      // the earliest time at which the request that posted it was sent
 	done := 0
 	for _, r := range requests {
 		shows := r.outcome == posted || r.outcome == replayed || r.outcome == found
 		switch {
 		case shows && (r.postings != f.postings || r.text != "" && r.text != f.text):
-			fault("is shown as %s, and is %q in the end", r.postings, f.postings)
+			fault("was shown as %s, but is %q in the end", r.postings, f.postings)
 		case r.outcome == reused && (f.text == "" || f.text == r.text):
-			fault("was said to have another body than %s, and has %q in the end", r.text, f.text)
+			fault("was refused because it has another body than %s, but has %q in the end", r.text, f.text)
 		case r.outcome == refused, r.outcome == absent:
 			earliest = max(earliest, r.call)
 		}
@@ -217,25 +217,25 @@ func span(id string, f fate, requests []request) (call, answer int64, wrong []st
 		switch {
 		case r.outcome == posted:
 			done++
-			doer = r.call
-		case r.outcome == unknown && r.text == f.text && done == 0 && (doer < 0 || r.call < doer):
-			doer = r.call
+			sent = r.call
+		case r.outcome == unknown && r.text == f.text && done == 0 && (sent < 0 || r.call < sent):
+			sent = r.call
 		}
 	}
-	switch call = max(earliest, doer); {
+	switch call = max(earliest, sent); {
 	case f.text == "":
 	case done > 1:
 		fault("was posted %d times", done)
-	case doer < 0:
-		fault("is there, and every request to post it was answered otherwise")
+	case sent < 0:
+		fault("is stored, but the answers to all its requests say that it is not")
 	case call > latest:
-		fault("is shown before it can be there, or absent after it was shown")
+		fault("was shown before it was sent, or not found after it was shown")
 	}
 	return call, latest, wrong
 }
 
-// draw puts operations that overlap in time into different lines of a picture.
-func draw(operations []porcupine.Operation) {
+// layOut puts operations that overlap in time into different lines of porcupine's picture.
+func layOut(operations []porcupine.Operation) {
 	slices.SortFunc(operations, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var ends []int64
 	for i := range operations {

@@ -46,53 +46,53 @@ import (
 
 var (
 	historyTime = flag.Duration("history", 0,
-		"how long callers post and read; beyond 10 s, what they read is settled in part")
-	callerCount = flag.Int("callers", 6, "how many call at once")
+		"how long clients post and read; after more than 10 s, some of the postings that they read are settled")
+	callerCount = flag.Int("callers", 6, "number of concurrent clients")
 )
 
 const (
 	processes = 2
-	// checkTime is how long porcupine may look for the order of one pair's history.
+	// checkTime is how long porcupine may search for the order of one pair's operations.
 	checkTime = time.Minute
 	// projectTime is how long projections may take.
 	projectTime = time.Minute
-	// manyRequests have every outcome among them. A machine that is too busy makes fewer.
+	// manyRequests is the number of requests from which on every outcome must occur. A busy machine makes fewer.
 	manyRequests = 300
-	// readsAtOnce is how many transactions are read at a time in the end.
-	readsAtOnce = 8
+	// maxReads is the number of concurrent reads at the end.
+	maxReads = 8
 )
 
 func TestPostsAndStrongReads(t *testing.T) {
-	long := *historyTime
-	if long == 0 {
-		long = full.Count(2*time.Second, 11*time.Second)
+	duration := *historyTime
+	if duration == 0 {
+		duration = full.Count(2*time.Second, 11*time.Second)
 	}
 	s := startSystem(t, processes)
 	c := openBooks(t, s.urls()...)
-	c.persists = time.Minute
-	ctx, cancel := context.WithTimeout(t.Context(), long)
+	c.retryFor = time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), duration)
 	defer cancel()
-	c.call(ctx).Wait()
-	c.check(s.settle())
+	c.start(ctx).Wait()
+	c.check(s.shutDown())
 }
 
-// crowd is callers of one ledger, and what they saw.
-type crowd struct {
+// workload is a group of clients of one ledger, and their history.
+type workload struct {
 	t        *testing.T
 	history  *history
-	floors   limits
+	floors   floors
 	urls     []string
-	persists time.Duration // how long a caller asks again while the outcome is unknown
-	outages  bool          // the store may be away: an answer of 500 says nothing
+	retryFor time.Duration // how long a client retries while the outcome is unknown
+	outages  bool          // the store may be down: an answer of 500 has no outcome
 
 	mu     sync.Mutex
 	shared int
 }
 
-// openBooks opens accounts by the first of the URLs, and funds them.
-func openBooks(t *testing.T, urls ...string) *crowd {
+// openBooks opens and funds the accounts, through the first of the URLs.
+func openBooks(t *testing.T, urls ...string) *workload {
 	t.Helper()
-	c := &crowd{t: t, history: newHistory(), floors: limits{}, urls: urls, persists: time.Minute}
+	c := &workload{t: t, history: newHistory(), floors: floors{}, urls: urls, retryFor: time.Minute}
 	opener := c.client(0, caller.New(t, urls[0]))
 	http := opener.callers[0]
 	http.Must(201, "PUT", "/v1/assets/EUR", `{"name":"Euro","scale":2}`)
@@ -114,8 +114,8 @@ func openBooks(t *testing.T, urls ...string) *crowd {
 	return c
 }
 
-// call starts the callers, who go on until ctx ends.
-func (c *crowd) call(ctx context.Context) *sync.WaitGroup {
+// start starts the clients, which run until ctx ends.
+func (c *workload) start(ctx context.Context) *sync.WaitGroup {
 	calling := &sync.WaitGroup{}
 	for i := range *callerCount {
 		one := c.client(i)
@@ -130,27 +130,27 @@ func (c *crowd) call(ctx context.Context) *sync.WaitGroup {
 	return calling
 }
 
-func (c *crowd) client(number int, callers ...*caller.Caller) *client {
-	return &client{crowd: c, number: number, callers: callers}
+func (c *workload) client(number int, callers ...*caller.Caller) *client {
+	return &client{workload: c, number: number, callers: callers}
 }
 
-// share is a number that half of the callers are given.
-func (c *crowd) share() int {
+// sharedNumber returns a number that about half of the clients get.
+func (c *workload) sharedNumber() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shared++
 	return c.shared / max(1, *callerCount/2)
 }
 
-// check looks for the order of all that the callers saw, when nothing is under way any more, and compares what is
-// there with it: by reads through a URL that nothing disturbs.
-func (c *crowd) check(url string) {
+// check checks the history, and compares the ledger's state with it. No request may be in flight any more. url is a
+// process without faults.
+func (c *workload) check(url string) {
 	c.t.Helper()
 	after := c.client(0, caller.New(c.t, url))
-	fates := after.fates()
-	strongly := after.close(fates)
-	c.order(fates)
-	caller.Eventually(c.t, projectTime, "projections show what strong reads do", func() bool {
+	fates := after.endStates()
+	strongly := after.checkPostings(fates)
+	c.checkOrder(fates)
+	caller.Eventually(c.t, projectTime, "projections agree with strong reads", func() bool {
 		projected := make(map[pair]figures)
 		for p := range strongly {
 			projected[p] = after.figures(after.callers[0].Must(200, "GET",
@@ -160,16 +160,16 @@ func (c *crowd) check(url string) {
 	})
 }
 
-// fates reads what became of every id. Nothing may be under way any more.
-func (c *client) fates() map[string]fate {
+// endStates reads the end state of every id.
+func (c *client) endStates() map[string]endState {
 	c.t.Helper()
-	fates := make(map[string]fate)
+	fates := make(map[string]endState)
 	var mu sync.Mutex
 	var all errgroup.Group
-	all.SetLimit(readsAtOnce)
+	all.SetLimit(maxReads)
 	for id, bodies := range c.history.bodies {
 		all.Go(func() error {
-			reply, f, err := c.fate(id)
+			reply, f, err := c.endState(id)
 			if err != nil {
 				return err
 			}
@@ -177,7 +177,7 @@ func (c *client) fates() map[string]fate {
 				legs := c.legs(reply)
 				which := slices.IndexFunc(bodies, func(b body) bool { return slices.Equal(b.legs, legs) })
 				if which < 0 {
-					return fmt.Errorf("%s is none of what it was asked to be: %s", id, reply.Body)
+					return fmt.Errorf("%s has none of the requested bodies: %s", id, reply.Body)
 				}
 				f.text, f.postings = bodies[which].text, ids(reply)
 			}
@@ -193,9 +193,9 @@ func (c *client) fates() map[string]fate {
 	return fates
 }
 
-// fate asks for a transaction until there is an answer: a machine that is too busy may give none.
-func (c *client) fate(id string) (reply caller.Reply, f fate, err error) {
-	for began := time.Now(); time.Since(began) < c.persists; time.Sleep(retryPause) {
+// endState reads a transaction, and retries until it gets an answer. A busy machine may give none.
+func (c *client) endState(id string) (reply caller.Reply, f endState, err error) {
+	for began := time.Now(); time.Since(began) < c.retryFor; time.Sleep(retryPause) {
 		ok := false
 		if reply, _, f.answer, ok = c.get("/v1/transactions/" + id); !ok {
 			continue
@@ -205,10 +205,10 @@ func (c *client) fate(id string) (reply caller.Reply, f fate, err error) {
 		}
 		return reply, f, nil
 	}
-	return reply, f, fmt.Errorf("%s: no answer within %v", id, c.persists)
+	return reply, f, fmt.Errorf("%s: no answer within %v", id, c.retryFor)
 }
 
-// legs are those of a transaction, in its order.
+// legs returns the legs of a transaction, in order.
 func (c *client) legs(r caller.Reply) (legs []leg) {
 	list, _ := r.Value("postings").([]any)
 	for i := range list {
@@ -220,12 +220,12 @@ func (c *client) legs(r caller.Reply) (legs []leg) {
 	return legs
 }
 
-// close reads every pair once more, and its history, which must be the legs of what is there, each once. It returns
-// what the pairs have.
-func (c *client) close(fates map[string]fate) map[pair]figures {
+// checkPostings reads every pair and lists its postings. They must be the legs of the stored transactions, each once.
+// It returns the balances.
+func (c *client) checkPostings(fates map[string]endState) map[pair]figures {
 	t := c.t
 	t.Helper()
-	wanted := make(map[pair][]string) // legs, as texts
+	wanted := make(map[pair][]string) // legs as text
 	for id, f := range fates {
 		for _, b := range c.history.bodies[id] {
 			if b.text != f.text {
@@ -237,16 +237,16 @@ func (c *client) close(fates map[string]fate) map[pair]figures {
 			}
 		}
 	}
-	has, totals := make(map[pair]figures), make(map[string]int64)
+	balances, totals := make(map[pair]figures), make(map[string]int64)
 	for p, legs := range wanted {
 		var shown figures
-		caller.Eventually(t, c.persists, "an answer comes", func() (ok bool) {
+		caller.Eventually(t, c.retryFor, "a read is answered", func() (ok bool) {
 			shown, ok = c.read(p.account, p.asset)
 			return ok
 		})
-		has[p], totals[p.asset] = shown, totals[p.asset]+shown.quantity
+		balances[p], totals[p.asset] = shown, totals[p.asset]+shown.quantity
 
-		there := make(map[string]int)
+		found := make(map[string]int)
 		for _, item := range c.callers[0].All("/v1/accounts/"+p.account+"/postings?consistency=strong&asset="+p.asset,
 			100) {
 			quantity, err := strconv.ParseInt(fmt.Sprint(item["quantity"]), 10, 64)
@@ -254,14 +254,14 @@ func (c *client) close(fates map[string]fate) map[pair]figures {
 			if err != nil || costErr != nil {
 				t.Fatalf("%v: %v", p, item)
 			}
-			there[fmt.Sprint(item["id"], item["transaction"], leg{p, quantity, cost})]++
+			found[fmt.Sprint(item["id"], item["transaction"], leg{p, quantity, cost})]++
 		}
 		for _, one := range legs {
-			there[one]--
+			found[one]--
 		}
-		for one, times := range there {
+		for one, times := range found {
 			if times != 0 {
-				t.Errorf("%v: %s is there %+d times too often", p, one, times)
+				t.Errorf("%v: %s is stored %+d times too often", p, one, times)
 			}
 		}
 	}
@@ -270,11 +270,11 @@ func (c *client) close(fates map[string]fate) map[pair]figures {
 			t.Errorf("all %s sum to %d", asset, total)
 		}
 	}
-	return has
+	return balances
 }
 
-// order looks for the order of every pair's history.
-func (c *crowd) order(fates map[string]fate) {
+// checkOrder searches for an order of every pair's operations that the model accepts.
+func (c *workload) checkOrder(fates map[string]endState) {
 	t, h := c.t, c.history
 	t.Helper()
 	all, wrong := h.operations(fates, c.floors)
@@ -298,7 +298,7 @@ func (c *crowd) order(fates map[string]fate) {
 		if err := picture.Close(); err != nil {
 			t.Fatal(err)
 		}
-		t.Errorf("%v: %s: its %d operations have no order; see %s", p, result, len(history), picture.Name())
+		t.Errorf("%v: %s: no order explains its %d operations; see %s", p, result, len(history), picture.Name())
 	}
 	counts := make(map[answer]int)
 	for _, r := range h.requests {

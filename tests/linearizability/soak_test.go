@@ -27,79 +27,79 @@ import (
 )
 
 var soakTime = flag.Duration("soak", 20*time.Second,
-	"how long processes are killed; with more than some minutes, -timeout must allow for it")
+	"for how long processes are killed; -timeout must be longer")
 
 const (
-	// quiet is how long it may take until the last requests are answered, after the last process was started again.
-	quiet = 3 * time.Minute
-	// longestAway is how long something is away, beside the time that it takes to start.
-	longestAway = 500 * time.Millisecond
-	// byForce is less than what the JVM gets for its end before it is killed, when what started it is gone: 5 s.
-	byForce = 4500 * time.Millisecond
+	// recoveryTime is how long it may take to answer the last requests after the last restart.
+	recoveryTime = 3 * time.Minute
+	// maxOutage is the longest time between a kill and the restart.
+	maxOutage = 500 * time.Millisecond
+	// jvmKillTime is a little less than the 5 s after which the JVM is killed if it does not end after its parent.
+	jvmKillTime = 4500 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-// TestSoak holds the ledger under load while its processes are killed: the API, the pump and DynamoDB Local, each a
-// process of its own, are killed with SIGKILL in random turns and started again. What callers see meanwhile has an
-// order, and at the end everything that was acknowledged is there, once and complete.
+// TestSoak kills and restarts the processes of a ledger under load. The API, the pump and DynamoDB Local are separate
+// processes. They are killed with SIGKILL in random order. The history must be linearizable, and at the end every
+// acknowledged transaction is stored completely, once.
 //
-// DynamoDB Local itself forgets: when its JVM is killed by force, the transactions that it acknowledged in the last
-// milliseconds may be gone (see TestDynamoDBLocalForgets). What is missing came last, and no transaction is missing in
-// part, so that nothing which remains rests on it. Yet a process that lives on has it in its caches: an API an
-// account's credits, a pump its place in the stream. A turn that kills the JVM is therefore a power cut: API and pump
-// are killed with it, and what was acknowledged right before it is excused. In all other turns nothing is: what starts
-// DynamoDB Local is killed, and the JVM ends by itself.
+// DynamoDB Local can lose the transactions that it acknowledged in the last milliseconds before its JVM is killed (see
+// TestDynamoDBLocalForgets). It loses the newest transactions, and none in part, so no remaining transaction depends on
+// a lost one. But processes that survive have lost data in their caches: the API an account's credits, the pump its
+// position in the stream. Therefore the test kills the API and the pump together with the JVM, as a power cut would,
+// and excuses the answers right before. Nothing else is excused: when the process that started DynamoDB Local is
+// killed, the JVM ends in good order.
 func TestSoak(t *testing.T) {
 	full.Only(t, "kills processes for half a minute")
 	m := startMachine(t)
 	c := openBooks(t, m.api.URL)
-	m.history, c.persists, c.outages = c.history, quiet, true
+	m.history, c.retryFor, c.outages = c.history, recoveryTime, true
 	ctx, over := context.WithCancel(t.Context())
 	defer over()
-	calling := c.call(ctx)
+	calling := c.start(ctx)
 	m.killAll(*soakTime)
 	over()
 	calling.Wait()
-	m.ends(m.api) // what was still under way has ended
+	m.mustStop(m.api) // no request is in flight any more
 	m.startAPI()
-	t.Logf("%v were killed; %d answers are excused", m.count, c.history.excuse(m.cuts))
+	t.Logf("kills: %v; %d answers are excused", m.count, c.history.excuse(m.powerCuts))
 	c.check(m.api.URL)
 	m.verify()
 	m.stop()
 }
 
-// turn is what is killed.
-type turn int
+// killKind says which processes are killed.
+type killKind int
 
 const (
-	killAPI   turn = iota
-	killPump       // it begins at the oldest record again
-	killStore      // what started DynamoDB Local; the JVM is asked to end by that
-	cutPower       // the JVM, the API and the pump
-	turns
+	killAPI   killKind = iota
+	killPump           // restarts at the oldest record
+	killStore          // the parent process of DynamoDB Local, whose JVM then ends in good order
+	cutPower           // the JVM, the API and the pump
+	killKinds
 )
 
-func (k turn) String() string {
+func (k killKind) String() string {
 	return [...]string{"API", "pump", "DynamoDB Local", "power cut"}[k]
 }
 
-// machine is the ledger in processes of its own.
-type machine struct {
-	t       *testing.T
-	history *history
-	count   map[turn]int
-	cuts    []cut
+// deployment is a ledger in separate processes.
+type deployment struct {
+	t         *testing.T
+	history   *history
+	count     map[killKind]int
+	powerCuts []powerCut
 
 	dynamodbArguments, upArguments, pumpArguments []string
 	store, api, pump                              *process.Process
-	data                                          string // directory of DynamoDB Local's
+	data                                          string // directory of DynamoDB Local
 	deadLetters                                   string // file of the pump
 }
 
-func startMachine(t *testing.T) *machine {
+func startMachine(t *testing.T) *deployment {
 	t.Helper()
-	m := &machine{t: t, count: make(map[turn]int), data: t.TempDir(),
+	m := &deployment{t: t, count: make(map[killKind]int), data: t.TempDir(),
 		deadLetters: filepath.Join(t.TempDir(), "dead-letters.jsonl")}
 	m.dynamodbArguments = []string{"dynamodb", "--port", process.FreePort(t), "--data", m.data}
 	m.store = process.Start(t, m.dynamodbArguments...)
@@ -110,15 +110,14 @@ func startMachine(t *testing.T) *machine {
 	return m
 }
 
-func (m *machine) startStore() { m.store = m.start(m.dynamodbArguments) }
-func (m *machine) startAPI()   { m.api = m.start(m.upArguments) }
-func (m *machine) startPump()  { m.pump = m.start(m.pumpArguments) }
+func (m *deployment) startStore() { m.store = m.start(m.dynamodbArguments) }
+func (m *deployment) startAPI()   { m.api = m.start(m.upArguments) }
+func (m *deployment) startPump()  { m.pump = m.start(m.pumpArguments) }
 
-// start starts a process, again when it gives up: it wants an answer from DynamoDB Local within seconds, which a
-// machine that is too busy may not give.
-func (m *machine) start(arguments []string) *process.Process {
+// start starts a process, and retries if it exits. On a busy machine, DynamoDB Local may not answer it in time.
+func (m *deployment) start(arguments []string) *process.Process {
 	m.t.Helper()
-	for end := time.Now().Add(quiet); ; {
+	for end := time.Now().Add(recoveryTime); ; {
 		l, err := process.Try(m.t, arguments...)
 		if err == nil {
 			return l
@@ -129,70 +128,71 @@ func (m *machine) start(arguments []string) *process.Process {
 	}
 }
 
-// killAll kills for so long, and until there were turns enough: each kind once, and twice a minute.
-func (m *machine) killAll(long time.Duration) {
-	enough := max(int(turns), int(2*long/time.Minute))
-	pause := min(3*time.Second+long/40, 2*long/time.Duration(enough)) // the longest between two
-	var deck []turn
+// killAll kills processes for the given duration, and until there were enough kills: at least one of each kind, and two
+// a minute.
+func (m *deployment) killAll(duration time.Duration) {
+	minimum := max(int(killKinds), int(2*duration/time.Minute))
+	pause := min(3*time.Second+duration/40, 2*duration/time.Duration(minimum)) // the longest pause between two kills
+	var deck []killKind
 	killed := 0
-	for end := time.Now().Add(long); time.Now().Before(end) || killed < enough; killed++ {
+	for end := time.Now().Add(duration); time.Now().Before(end) || killed < minimum; killed++ {
 		if len(deck) == 0 {
-			for _, k := range rand.Perm(int(turns)) {
-				deck = append(deck, turn(k))
+			for _, k := range rand.Perm(int(killKinds)) {
+				deck = append(deck, killKind(k))
 			}
 		}
 		time.Sleep(rand.N(pause))
 		began := time.Now()
 		m.kill(deck[0])
-		m.t.Logf("%v: %v, and all runs again after %v", began.Format(time.TimeOnly), deck[0],
+		m.t.Logf("%v: %v killed, all running again after %v", began.Format(time.TimeOnly), deck[0],
 			time.Since(began).Round(time.Millisecond))
 		m.count[deck[0]]++
 		deck = deck[1:]
 	}
 }
 
-// kill kills, and starts again after a while.
-func (m *machine) kill(k turn) {
+// kill kills processes, and restarts them after a while.
+func (m *deployment) kill(k killKind) {
 	switch k {
 	case killAPI:
 		m.api.Kill(m.t)
-		m.away()
+		m.waitOutage()
 		m.startAPI()
 	case killPump:
 		m.pump.Kill(m.t)
-		m.away()
+		m.waitOutage()
 		m.startPump()
 	case killStore:
 		m.store.Kill(m.t)
-		if took := m.untilJVMEnded(); took >= byForce {
+		if took := m.waitForJVMEnd(); took >= jvmKillTime {
 			m.t.Logf("the JVM took %v to end, and may have been killed: a power cut", took)
-			m.powerIsCut(m.history.now())
+			m.finishPowerCut(m.history.now())
 			return
 		}
-		m.away()
+		m.waitOutage()
 		m.startStore()
 	case cutPower:
 		began := m.history.now()
 		killJVM(m.t, m.store)
-		m.powerIsCut(began)
+		m.finishPowerCut(began)
 	}
 }
 
-// powerIsCut kills what is left when the JVM was killed, and starts everything again.
-func (m *machine) powerIsCut(began int64) {
+// finishPowerCut kills the other processes after the JVM was killed, and restarts all.
+func (m *deployment) finishPowerCut(began int64) {
 	m.api.Kill(m.t)
 	m.pump.Kill(m.t)
 	m.store.Wait(m.t)
-	m.untilJVMEnded()
-	m.away()
+	m.waitForJVMEnd()
+	m.waitOutage()
 	m.startStore()
-	m.cuts = append(m.cuts, cut{began, m.history.now()})
+	m.powerCuts = append(m.powerCuts, powerCut{began, m.history.now()})
 	m.startAPI()
 	m.startPump()
 }
 
-// untilJVMEnded waits until nobody holds the data's lock any more, and returns how long that took.
-func (m *machine) untilJVMEnded() time.Duration {
+// waitForJVMEnd waits until the lock on the data is free, and returns how long that took.
+func (m *deployment) waitForJVMEnd() time.Duration {
 	m.t.Helper()
 	lock, err := os.Open(filepath.Join(m.data, "ledger.lock"))
 	if err != nil {
@@ -201,7 +201,7 @@ func (m *machine) untilJVMEnded() time.Duration {
 	defer lock.Close()
 	began := time.Now()
 	for syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		if time.Since(began) > quiet {
+		if time.Since(began) > recoveryTime {
 			m.t.Fatal("DynamoDB Local does not end")
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -209,11 +209,11 @@ func (m *machine) untilJVMEnded() time.Duration {
 	return time.Since(began)
 }
 
-// away waits until what was killed may start again.
-func (m *machine) away() { time.Sleep(rand.N(longestAway)) }
+// waitOutage waits for a random time before a restart.
+func (m *deployment) waitOutage() { time.Sleep(rand.N(maxOutage)) }
 
-// verify audits the table, which nothing writes to any more.
-func (m *machine) verify() {
+// verify audits the table. Nothing writes to it any more.
+func (m *deployment) verify() {
 	m.t.Helper()
 	report, problems, status := process.Run(m.t, "", "verify", "--dynamodb-endpoint", m.store.URL, "--settle", "0",
 		"--json")
@@ -222,46 +222,46 @@ func (m *machine) verify() {
 	}
 }
 
-// stop ends everything in good order.
-func (m *machine) stop() {
+// stop stops all processes in good order.
+func (m *deployment) stop() {
 	m.t.Helper()
 	for _, l := range []*process.Process{m.api, m.pump, m.store} {
-		m.ends(l)
+		m.mustStop(l)
 	}
 	if letters, err := os.ReadFile(m.deadLetters); err == nil && len(letters) > 0 {
 		m.t.Errorf("the pump has dead letters: %.2000s", letters)
 	}
 }
 
-func (m *machine) ends(l *process.Process) {
+func (m *deployment) mustStop(l *process.Process) {
 	m.t.Helper()
 	if status := l.Stop(m.t, syscall.SIGTERM); status != 0 {
 		m.t.Errorf("exit status %d: %s", status, l.Said())
 	}
 }
 
-// killJVM kills the JVM of DynamoDB Local, whose id the process that started it tells.
+// killJVM kills the JVM of DynamoDB Local. Its process id is in the log of the process that started it.
 func killJVM(t *testing.T, store *process.Process) {
 	t.Helper()
 	_, rest, found := strings.Cut(store.Said(), `"pid":`)
 	var pid int
 	if _, err := fmt.Sscanf(rest, "%d", &pid); !found || err != nil || pid <= 1 {
-		t.Fatalf("no id of the JVM in: %s", store.Said())
+		t.Fatalf("no process id of the JVM in: %s", store.Said())
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err)
 	}
 }
 
-// twoItems is one transaction of two items, put by the SDK alone.
+// twoItems is one transaction of two items, written with the SDK alone.
 type twoItems struct {
-	id                  string
-	asked, acknowledged time.Time // acknowledged is zero when it was not
+	id                 string
+	sent, acknowledged time.Time // acknowledged is zero when it was not
 }
 
-// DynamoDB Local's JVM, killed by force, forgets transactions that it acknowledged: with nothing but the SDK against
-// it. That none is older than the soak allows for, that none is forgotten in part, and that what is forgotten came
-// last, is what the soak relies on.
+// TestDynamoDBLocalForgets shows, with the SDK alone, that DynamoDB Local can lose transactions that it acknowledged
+// when its JVM is killed. It checks what TestSoak relies on: lost transactions are not older than maxForgotten, none is
+// lost in part, and they are the newest.
 func TestDynamoDBLocalForgets(t *testing.T) {
 	full.Only(t, "kills DynamoDB Local")
 	const writers, wanted = 4, 150
@@ -280,7 +280,7 @@ func TestDynamoDBLocalForgets(t *testing.T) {
 					return
 				default:
 				}
-				p := twoItems{id: fmt.Sprintf("%d-%d", w, i), asked: time.Now()}
+				p := twoItems{id: fmt.Sprintf("%d-%d", w, i), sent: time.Now()}
 				if p.put(t, client) == nil {
 					p.acknowledged = time.Now()
 					acknowledged.Add(1)
@@ -299,22 +299,22 @@ func TestDynamoDBLocalForgets(t *testing.T) {
 	store.Wait(t)
 
 	client := dynamolocal.DynamoDB(process.Start(t, arguments...).URL)
-	var newest time.Time // of what is there, when it was asked for
+	var newest time.Time // when the newest stored transaction was sent
 	var forgotten []twoItems
 	for _, p := range slices.Concat(written...) {
-		first, second := p.isThere(t, client, 0), p.isThere(t, client, 1)
+		first, second := p.exists(t, client, 0), p.exists(t, client, 1)
 		switch {
 		case first != second:
-			t.Errorf("%s is there in part", p.id)
-		case first && p.asked.After(newest):
-			newest = p.asked
+			t.Errorf("%s is stored in part", p.id)
+		case first && p.sent.After(newest):
+			newest = p.sent
 		case !first && !p.acknowledged.IsZero():
 			forgotten = append(forgotten, p)
 		}
 	}
 	for _, p := range forgotten {
-		if age := killed.Sub(p.acknowledged); age > forgets || newest.After(p.acknowledged) {
-			t.Errorf("%s was acknowledged %v before the kill, and is not there; what was asked for %v later is",
+		if age := killed.Sub(p.acknowledged); age > maxForgotten || newest.After(p.acknowledged) {
+			t.Errorf("%s was acknowledged %v before the kill, but is lost; one that was sent %v later is stored",
 				p.id, age, newest.Sub(p.acknowledged))
 		}
 	}
@@ -340,7 +340,7 @@ func (p twoItems) put(t *testing.T, client *dynamodb.Client) error {
 	return err
 }
 
-func (p twoItems) isThere(t *testing.T, client *dynamodb.Client, n int) bool {
+func (p twoItems) exists(t *testing.T, client *dynamodb.Client, n int) bool {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: p.key(n),
 		ConsistentRead: aws.Bool(true)})

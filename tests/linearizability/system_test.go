@@ -23,22 +23,22 @@ import (
 
 const (
 	tableName = "ledger"
-	// slowest is the longest that a read of the store is held back.
-	slowest = 4 * time.Millisecond
-	// latest is the longest that a write is under way after its connection broke.
-	latest = 400 * time.Millisecond
+	// maxReadDelay is the longest delay of a read of the store.
+	maxReadDelay = 4 * time.Millisecond
+	// maxWriteDelay is the longest time after which a write is applied whose connection broke.
+	maxWriteDelay = 400 * time.Millisecond
 )
 
-// system is the ledger on one table: handlers behind real HTTP, in processes that share no memory, over a store whose
-// answers get lost; and a pump, so that folds move under the reads.
+// system is a ledger on one table: several API servers that share no memory, on a store that loses answers, and a pump
+// that projects during the reads.
 type system struct {
 	t       *testing.T
 	store   setup.Store
 	servers []*httptest.Server
-	late    sync.WaitGroup // writes under way whose connection broke
+	late    sync.WaitGroup // writes in flight whose connection broke
 }
 
-// startSystem starts it on DynamoDB Local, in the short run on a store in memory.
+// startSystem starts a system, in the full run on DynamoDB Local, otherwise in memory.
 func startSystem(t *testing.T, processes int) *system {
 	t.Helper()
 	s := &system{t: t}
@@ -49,14 +49,14 @@ func startSystem(t *testing.T, processes int) *system {
 	}
 	stream := setup.Table(t, s.store.Client(), tableName)
 	for range processes {
-		s.serve(setup.Service(t, s.store.Client(s.disturb), tableName, api.LocalCaller).API())
+		s.serve(setup.Service(t, s.store.Client(s.injectFaults), tableName, api.LocalCaller).API())
 	}
 	pumped := setup.Service(t, s.store.Client(), tableName, api.LocalCaller)
 	setup.Pump(t, s.store.Streams, stream, pumped, pumped)
 	return s
 }
 
-// serve serves a process over HTTP.
+// serve starts an HTTP server, and returns its URL.
 func (s *system) serve(h http.Handler) (url string) {
 	server := httptest.NewServer(h)
 	s.t.Cleanup(server.Close)
@@ -71,8 +71,8 @@ func (s *system) urls() (all []string) {
 	return all
 }
 
-// settle ends the processes, with all that they have under way, and returns the URL of a new one that nothing disturbs.
-func (s *system) settle() string {
+// shutDown stops the servers, waits for all requests in flight, and returns the URL of a new server without faults.
+func (s *system) shutDown() string {
 	s.t.Helper()
 	for _, server := range s.servers {
 		if err := server.Config.Shutdown(s.t.Context()); err != nil {
@@ -83,40 +83,39 @@ func (s *system) settle() string {
 	return s.serve(setup.Service(s.t, s.store.Client(), tableName, api.LocalCaller).API())
 }
 
-// disturb is a client option that puts the faults between the ledger and the SDK. What befalls the SDK's own attempts
-// is for package faults.
-func (s *system) disturb(o *dynamodb.Options) {
+// injectFaults is a client option that injects faults above the SDK's retries. Package faults tests faults below them.
+func (s *system) injectFaults(o *dynamodb.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("disturb", s.send), middleware.After)
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("injectFaults", s.send), middleware.After)
 	})
 }
 
-// errBroken is the connection's, after which its caller does not know what became of a write.
+// errBroken is the error of a broken connection. The outcome of a write is then unknown.
 var errBroken = &smithyhttp.RequestSendError{Err: &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}}
 
-// send sends one request to the store. A read is held back for a while. A write may be lost on its way, or done now or
-// later without an answer. One that was sent is carried out whoever gives it up: what is under way is known.
+// send sends one request to the store. It delays reads. It drops some writes, and applies some now or later without an
+// answer. A cancelled context does not stop a write, so that shutDown can wait for it.
 func (s *system) send(ctx context.Context, in middleware.InitializeInput,
 	next middleware.InitializeHandler) (zero middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 	if middleware.GetOperationName(ctx) != "TransactWriteItems" {
 		select {
-		case <-time.After(rand.N(slowest)):
+		case <-time.After(rand.N(maxReadDelay)):
 		case <-ctx.Done():
 		}
 		return next.HandleInitialize(ctx, in)
 	}
 	ctx = context.WithoutCancel(ctx)
-	carryOut := func() { next.HandleInitialize(ctx, in) }
+	apply := func() { next.HandleInitialize(ctx, in) }
 	switch rand.IntN(30) {
 	case 0:
 		return zero, metadata, errBroken
 	case 1:
-		carryOut()
+		apply()
 		return zero, metadata, errBroken
 	case 2:
 		s.late.Go(func() {
-			time.Sleep(rand.N(latest))
-			carryOut()
+			time.Sleep(rand.N(maxWriteDelay))
+			apply()
 		})
 		return zero, metadata, errBroken
 	}
