@@ -62,7 +62,7 @@ func TestFiguresOfAReport(t *testing.T) {
 		}
 	}
 	got.CutShort, got.Failed = true, make([]Failed, 2)
-	if note := got.Plots()[0].Note; !strings.Contains(note, "CUT SHORT") || !strings.Contains(note, "FAILED: 2") {
+	if note := got.Plots()[0].Note; !strings.Contains(note, "CUT SHORT") || !strings.Contains(note, "FAILED CHECKS: 2") {
 		t.Error(note)
 	}
 	for _, unknown := range []string{"lag_p50_ms", "projection_writes_per_posting", "store_ratio", "uniform_ratio"} {
