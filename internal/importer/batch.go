@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// batchFirst is how many lines are sent together at first. As long as a batch takes less than half of batchTime,
-	// the next ones are larger, up to client.BatchMax. One that takes longer makes them smaller: a store that is slow,
-	// as DynamoDB Local is on a busy machine, would let commands run out of their time.
+	// batchFirst is the initial size of batches. The size doubles, up to client.BatchMax, after a full batch that took
+	// less than half of batchTime, and halves after one that took more than batchTime. On a slow store, such as
+	// DynamoDB Local on a busy machine, the commands of a large batch would time out.
 	batchFirst = 16
 	batchTime  = time.Second
-	// batchClients is how many clients a batch counts for: the API carries out eight of its requests at a time.
+	// batchClients is the number of clients for each concurrent batch, because the API executes eight requests of a
+	// batch at a time.
 	batchClients = 4
 )
 
-// Batches sends commands together, each judged and answered for itself, as *client.Client does. It retries likewise. An
-// error means that nothing of it was written.
+// Batches sends batches of commands. Each command has its own outcome. Batch retries while an outcome is unknown, as
+// *client.Client does. After an error, no command of the batch was written.
 type Batches interface {
 	Batch(ctx context.Context, b client.Batch) ([]client.Outcome, error)
 }
 
-// send sends jobs together, or one after the other, and returns how they ended. The first one that gets no answer ends
-// the second way: no other is tried then.
+// send sends several jobs as a batch, and returns their outcomes. A single job, and jobs whose batch is refused as a
+// whole, are sent one after the other. Then the first job without an answer is the last one that is sent.
 func (i *Import) send(ctx context.Context, jobs []*job) (outcomes []client.Outcome) {
 	if len(jobs) > 1 {
 		batch := client.Batch{Requests: make([]client.Request, len(jobs))}
@@ -39,7 +40,7 @@ func (i *Import) send(ctx context.Context, jobs []*job) (outcomes []client.Outco
 		case err == nil:
 			i.adapt(len(jobs), time.Since(began))
 			return outcomes
-		case !i.isOfTheBatch(err):
+		case !i.refusesBatch(err):
 			for range jobs {
 				outcomes = append(outcomes, client.Outcome{Err: err})
 			}
@@ -56,9 +57,9 @@ func (i *Import) send(ctx context.Context, jobs []*job) (outcomes []client.Outco
 	return outcomes
 }
 
-// adapt takes what a batch of so many lines took, and says how many are sent together from now on.
+// adapt adapts the size of batches to the time that a batch of the given number of lines took.
 func (i *Import) adapt(lines int, took time.Duration) {
-	size := i.together.Load()
+	size := i.batchSize.Load()
 	next := size
 	switch {
 	case took > batchTime:
@@ -66,20 +67,20 @@ func (i *Import) adapt(lines int, took time.Duration) {
 	case took < batchTime/2 && int64(lines) == size:
 		next = min(size*2, client.BatchMax)
 	}
-	if size > 1 { // else it takes no batches, as another one has learned meanwhile
-		i.together.CompareAndSwap(size, next)
+	if size > 1 { // else a concurrent batch found that the ledger takes no batches
+		i.batchSize.CompareAndSwap(size, next)
 	}
 }
 
-// isOfTheBatch reports whether an error says nothing of the commands in a batch: they are sent singly then. An older
-// ledger takes no batches at all, and is not asked again.
-func (i *Import) isOfTheBatch(err error) bool {
-	other, isOther := errors.AsType[*client.StatusError](err)
+// refusesBatch reports whether the ledger refused a batch as a whole, so that its commands must be sent one by one. An
+// older ledger has no batches at all. Then no more batches are sent.
+func (i *Import) refusesBatch(err error) bool {
+	status, isStatus := errors.AsType[*client.StatusError](err)
 	refused, isRefused := errors.AsType[*client.Error](err)
 	switch {
-	case isOther && other.Status == http.StatusNotFound, isRefused && refused.Status == http.StatusNotFound,
+	case isStatus && status.Status == http.StatusNotFound, isRefused && refused.Status == http.StatusNotFound,
 		isRefused && refused.Status == http.StatusMethodNotAllowed:
-		i.together.Store(1)
+		i.batchSize.Store(1)
 		return true
 	}
 	return isAnswer(err)

@@ -20,7 +20,7 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// batches sends the commands of a batch to a book, in any order. before is called at the start of every batch.
+// batches sends the commands of a batch to a book, in random order. before is called at the start of every batch.
 type batches struct {
 	book   *book
 	before func(ctx context.Context, ids []string) error
@@ -57,8 +57,8 @@ func newBatches(b *book) *batches {
 	return &batches{book: b, before: func(context.Context, []string) error { return nil }}
 }
 
-// Sent together, in any order, every line fares as if the lines were sent one after the other.
-func TestTheOutcomeOfBatchesIsThatOfTheFilesOrder(t *testing.T) {
+// Batches execute their commands in any order. The outcome must still be that of the lines one after the other.
+func TestBatchesHaveTheOutcomeOfFileOrder(t *testing.T) {
 	largest := 0
 	rapid.Check(t, func(t *rapid.T) {
 		file := drawFile(t)
@@ -97,7 +97,7 @@ func TestTheOutcomeOfBatchesIsThatOfTheFilesOrder(t *testing.T) {
 	}
 }
 
-// many is a file of transfers that wait for nothing but its definitions.
+// many returns a file of transfers that wait only for its definitions.
 func many(lines int) string {
 	var file strings.Builder
 	file.WriteString(opening + `{"account":{"id":"mint","overdraft":"unlimited"}}` + "\n")
@@ -107,13 +107,13 @@ func many(lines int) string {
 	return file.String()
 }
 
-// Lines that wait for nothing take one request for a hundred of them. A ledger that takes no batches gets them one by
-// one, and is not asked again.
-func TestLinesThatWaitForNothingAreSentTogether(t *testing.T) {
+// Independent lines are sent in batches of a hundred. A ledger without batches gets them one by one, and no second
+// batch is tried.
+func TestIndependentLinesAreBatched(t *testing.T) {
 	const lines = 1_000
 	for name, c := range map[string]struct {
 		err      error
-		requests int64 // at most, those of the definitions included
+		requests int64 // at most, including those of the definitions
 	}{
 		"batches":                     {nil, 4 + lines/100 + 4},
 		"an older ledger":             {&client.Error{Status: http.StatusNotFound, Code: "not_found"}, 4 + lines + 1},
@@ -128,7 +128,7 @@ func TestLinesThatWaitForNothingAreSentTogether(t *testing.T) {
 				isInBatch := c.err == nil
 				b.book.before = func(_ context.Context, cmd client.Command) error {
 					if cmd.ID == "USD" {
-						synctest.Wait() // until all lines are read: they wait for this one
+						synctest.Wait() // until all lines are read, which wait for this one
 					}
 					if !isInBatch || !strings.HasPrefix(cmd.ID, "t-") {
 						singles.Add(1)
@@ -145,10 +145,10 @@ func TestLinesThatWaitForNothingAreSentTogether(t *testing.T) {
 	}
 }
 
-// A store that is slow gets smaller batches, and larger ones once it is fast again.
-func TestBatchesAreAsLargeAsTheStoreIsFast(t *testing.T) {
+// Batches become smaller on a slow store, and larger on a fast one.
+func TestBatchSizeAdaptsToTheStore(t *testing.T) {
 	for name, takes := range map[string]struct {
-		each        time.Duration // a line
+		each        time.Duration // for one line
 		least, most int           // the size of most batches
 	}{
 		"fast":      {time.Millisecond, client.BatchMax, client.BatchMax},
@@ -180,7 +180,7 @@ func TestBatchesAreAsLargeAsTheStoreIsFast(t *testing.T) {
 	}
 }
 
-// Of lines that get no answer together, one is reported. Nothing else is tried then.
+// If a batch gets no answer, one of its lines is reported, and no other line is sent.
 func TestABatchWithoutAnAnswerEndsTheImport(t *testing.T) {
 	denied, unknown := &client.DeniedError{Status: http.StatusForbidden}, &client.UnknownError{ID: "t", Err: errors.New("cut")}
 	for name, c := range map[string]struct {
@@ -205,12 +205,12 @@ func TestABatchWithoutAnAnswerEndsTheImport(t *testing.T) {
 	}
 }
 
-// Commands that are large are sent for themselves, and a batch stays small enough for the API.
-func TestABatchStaysSmall(t *testing.T) {
+// Large commands are sent singly, and batches stay below the limit of the API.
+func TestBatchesRespectSizeLimits(t *testing.T) {
 	s := newSchedule(200)
 	body := func(size int) []byte { return make([]byte, size) }
 	for n := range 40 {
-		size := togetherBytes
+		size := bodyBytes
 		if n%4 == 0 {
 			size++
 		}
@@ -218,13 +218,13 @@ func TestABatchStaysSmall(t *testing.T) {
 	}
 	for left := 40; left > 0; {
 		jobs, bytes := []*job{s.take()}, 0
-		if jobs[0].mayBeSentTogether() {
-			jobs = s.more(jobs[0], client.BatchMax)
+		if jobs[0].mayBatch() {
+			jobs = s.batch(jobs[0], client.BatchMax)
 		}
 		for _, j := range jobs {
 			bytes += len(j.Body)
 		}
-		if left -= len(jobs); bytes > 1<<20 || len(jobs) > 1 && bytes > len(jobs)*togetherBytes {
+		if left -= len(jobs); bytes > 1<<20 || len(jobs) > 1 && bytes > len(jobs)*bodyBytes {
 			t.Fatalf("%d jobs of %d bytes are sent together", len(jobs), bytes)
 		}
 	}

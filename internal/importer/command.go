@@ -14,18 +14,18 @@ import (
 	"ledger.example/events"
 )
 
-// command is what a line asks for.
+// command is the command of a line, with the ids that it depends on.
 type command struct {
 	client.Command
-	unlimited bool     // of an account: it may owe without limit
-	backdated bool     // of a transaction: it has an effective date
-	assets    []string // that must be registered before
-	accounts  []string // that must be opened before; those that a transaction moves
+	unlimited bool     // of an account: its overdraft is unlimited
+	backdated bool     // of a transaction: it has an effective time
+	assets    []string // must be registered before
+	accounts  []string // of a transaction: must be opened before
 }
 
-// parse reads one line: an object with one member, named after its kind. What it holds is the server's to judge, down
-// to doubled and unknown fields; only the id is needed here, and a trade's cost, which an older server doesn't ask
-// for: a trade that forgot its price must not be final. A nil text is a line that is too long.
+// parse parses one line: an object with one member, whose name is the kind of the command. The server validates the
+// body, including duplicate and unknown fields. parse requires only an id, and the cost of a trade, because older
+// servers post a trade without a cost. A nil text is a line that is too long.
 func parse(text []byte) (command, error) {
 	if text == nil {
 		return command{}, errTooLong
@@ -35,15 +35,15 @@ func parse(text []byte) (command, error) {
 		return command{}, fmt.Errorf("not a JSON object: %w", err)
 	}
 	if len(members) != 1 {
-		return command{}, fmt.Errorf("a line holds one command, this one has %d members", len(members))
+		return command{}, fmt.Errorf("a line must have one command, but has %d members", len(members))
 	}
 	kind, body := client.Kind(members[0].name), members[0].value
 	switch kind {
 	case client.KindAsset, client.KindAccount, client.KindTransaction, client.KindTransfer, client.KindTrade,
 		client.KindChange:
 	default:
-		return command{}, fmt.Errorf("%q is none of asset, account, change, transaction, transfer and trade",
-			string(kind))
+		return command{}, fmt.Errorf("%q is not a command: must be asset, account, change, transaction, transfer "+
+			"or trade", string(kind))
 	}
 	fields, err := object(body)
 	if err != nil {
@@ -55,19 +55,19 @@ func parse(text []byte) (command, error) {
 	}
 	c := command{Command: client.Command{Kind: kind, ID: id, Body: body}}
 	if kind == client.KindAsset || kind == client.KindAccount || kind == client.KindChange {
-		if !events.ValidID(id) { // it stands in the path
+		if !events.ValidID(id) { // it becomes a part of the path
 			return command{}, fmt.Errorf("%s.id: %q is not an id: %w", kind, id, client.ErrID)
 		}
 		c.Body = others
 	}
 	if kind == client.KindTrade && !slices.ContainsFunc(fields, func(f member) bool { return f.name == "cost" }) {
-		return command{}, errors.New(`trade.cost: it is missing; a trade that is free says so: "cost":"0"`)
+		return command{}, errors.New(`trade.cost: is missing; for a free trade, write "cost":"0"`)
 	}
 	c.need(body)
 	return c, nil
 }
 
-// need collects what the body names. Members of wrong types name nothing: the server refuses them.
+// need collects the ids in the body. Members of wrong types are ignored, because the server refuses them.
 func (c *command) need(body []byte) {
 	var b struct {
 		Currency, Asset, From, To, Buyer, Seller string
@@ -93,18 +93,18 @@ func (c *command) need(body []byte) {
 	}
 }
 
-// named returns the ids that are given.
+// named returns the ids that are not empty.
 func named(ids ...string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
-// member is one member of a JSON object, its value as it stands in the text.
+// member is one member of a JSON object, with its value as raw text.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// object reads the members of a JSON object in their order, doubled ones too. Nothing may follow it.
+// object parses the members of a JSON object in their order, including duplicates. No data may follow the object.
 func object(text []byte) ([]member, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	start, err := d.Token()
@@ -112,7 +112,7 @@ func object(text []byte) ([]member, error) {
 		return nil, malformed(err)
 	}
 	if start != json.Delim('{') {
-		return nil, errors.New("it begins with something else")
+		return nil, errors.New("it does not begin with {")
 	}
 	var members []member
 	for d.More() {
@@ -131,7 +131,7 @@ func object(text []byte) ([]member, error) {
 		return nil, malformed(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows it")
+		return nil, errors.New("data follows it")
 	}
 	return members, nil
 }
@@ -143,15 +143,15 @@ func malformed(err error) error {
 	return err
 }
 
-// takeID returns the id among the fields of a command, and an object of the other fields as they stand.
+// takeID returns the id of a command, and an object with the other fields, unchanged.
 func takeID(fields []member) (id string, others []byte, err error) {
 	var rest []string
-	found := 0
+	ids := 0
 	for _, f := range fields {
 		if f.name == "id" {
-			found++
+			ids++
 			if err := json.Unmarshal(f.value, &id); err != nil {
-				return "", nil, errors.New("it must be a string")
+				return "", nil, errors.New("must be a string")
 			}
 			continue
 		}
@@ -162,10 +162,10 @@ func takeID(fields []member) (id string, others []byte, err error) {
 		rest = append(rest, string(name)+":"+string(f.value))
 	}
 	switch {
-	case found > 1:
-		return "", nil, errors.New("it is given twice")
+	case ids > 1:
+		return "", nil, errors.New("is given twice")
 	case id == "":
-		return "", nil, errors.New("it is missing, and without one the line could not be sent again safely")
+		return "", nil, errors.New("is missing; only a line with an id can be retried safely")
 	}
 	return id, []byte("{" + strings.Join(rest, ",") + "}"), nil
 }

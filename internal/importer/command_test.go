@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 		`{"asset":{"id":"AAPL","name":"Apple","scale":0,"currency":"USD"}}`: {
 			Command: client.Command{Kind: client.KindAsset, ID: "AAPL", Body: []byte(`{"name":"Apple","scale":0,"currency":"USD"}`)},
 			assets:  []string{"USD"}},
-		// What the server must judge reaches it as it stands: doubled and unknown fields, numbers, order.
+		// The server validates bodies, so they reach it unchanged: duplicate and unknown fields, numbers, order.
 		` { "asset" : { "scale" : 2e0 , "x":1, "id" : "A", "scale":3 } } `: {
 			Command: client.Command{Kind: client.KindAsset, ID: "A", Body: []byte(`{"scale":2e0,"x":1,"scale":3}`)}},
 		`{"account":{"id":"bank","overdraft":"unlimited"}}`: {
@@ -50,28 +50,28 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCommand(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	for text, says := range map[string]string{
 		`{`:                       "ends too early",
 		`nonsense`:                "invalid character",
-		`[]`:                      "begins with something else",
+		`[]`:                      "does not begin with {",
 		`{}`:                      "has 0 members",
-		`{"asset":{"id":"A"}} {}`: "something follows",
-		`{"asset":{"id":"A"}}]`:   "something follows",
-		`{"assets":{"id":"A"}}`:   "none of asset, account",
-		`{"Asset":{"id":"A"}}`:    "none of asset, account",
+		`{"asset":{"id":"A"}} {}`: "data follows",
+		`{"asset":{"id":"A"}}]`:   "data follows",
+		`{"assets":{"id":"A"}}`:   "must be asset, account",
+		`{"Asset":{"id":"A"}}`:    "must be asset, account",
 		`{"asset":{"id":"A"},"account":{"id":"B"}}`: "has 2 members",
 		`{"asset":{"id":"A"},"asset":{"id":"A"}}`:   "has 2 members",
 		`{"asset":[]}`:                       "asset: not a JSON object",
 		`{"asset":null}`:                     "asset: not a JSON object",
-		`{"asset":{"name":"A"}}`:             "asset.id: it is missing",
-		`{"transfer":{"from":"a","to":"b"}}`: "transfer.id: it is missing",
-		`{"transaction":{"id":""}}`:          "transaction.id: it is missing",
-		`{"transaction":{"id":null}}`:        "transaction.id: it is missing",
-		`{"trade":{"id":"t","buyer":"a","seller":"b","asset":"X","quantity":"1"}}`: `trade.cost: it is missing; a trade that is free says so: "cost":"0"`,
-		`{"trade":{"ID":"t"}}`:              "trade.id: it is missing",
-		`{"trade":{"id":7}}`:                "trade.id: it must be a string",
-		`{"trade":{"id":"t","id":"t"}}`:     "trade.id: it is given twice",
+		`{"asset":{"name":"A"}}`:             "asset.id: is missing",
+		`{"transfer":{"from":"a","to":"b"}}`: "transfer.id: is missing",
+		`{"transaction":{"id":""}}`:          "transaction.id: is missing",
+		`{"transaction":{"id":null}}`:        "transaction.id: is missing",
+		`{"trade":{"id":"t","buyer":"a","seller":"b","asset":"X","quantity":"1"}}`: `trade.cost: is missing; for a free trade, write "cost":"0"`,
+		`{"trade":{"ID":"t"}}`:              "trade.id: is missing",
+		`{"trade":{"id":7}}`:                "trade.id: must be a string",
+		`{"trade":{"id":"t","id":"t"}}`:     "trade.id: is given twice",
 		`{"account":{"id":"a/b"}}`:          `account.id: "a/b" is not an id`,
 		`{"account":{"id":".."}}`:           `account.id: ".." is not an id`,
 		`{"transfer":{"id":"t","from":"a"`:  "ends too early",

@@ -14,8 +14,8 @@ import (
 	"ledger.example/events"
 )
 
-// A file that cannot be read on ends an import: half a line is no line.
-func TestAFileThatCannotBeReadOn(t *testing.T) {
+// A read error ends the import. The line that it cuts off is not sent.
+func TestReadErrorEndsTheImport(t *testing.T) {
 	broken := errors.New("broken")
 	var texts []string
 	var failed error
@@ -29,7 +29,7 @@ func TestAFileThatCannotBeReadOn(t *testing.T) {
 	}
 }
 
-// FuzzLines: the lines of any file are those between its line ends, less the blank ones, and every byte is counted.
+// FuzzLines: the lines of any file are those between its line ends, without blank ones, and every byte is counted.
 func FuzzLines(f *testing.F) {
 	for _, file := range []string{"", "\n \t\r\n\n", "a\r\nb", "\na\n\n\nb\n", "\xef\xbb\xbfa\n", "a\n\xef\xbb\xbf\n",
 		strings.Repeat("x", maxLineBytes-1) + "\n" + strings.Repeat("x", maxLineBytes) + "\n" + strings.Repeat("x", 3*maxLineBytes) + "\nb",
@@ -67,8 +67,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// FuzzParse: a line that is taken holds one command with its id, and the server is sent what the line says, byte for
-// byte but for an id that goes into the path; what is refused says why.
+// FuzzParse: an accepted line has one command with an id, and the server gets its body unchanged, except for an id that
+// becomes a part of the path. A rejected line has an error text.
 func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := parse(text)
@@ -105,7 +105,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// members returns the members of an object in the order of their names, each as it stands, doubled ones too.
+// members returns the members of an object as raw text, sorted by name, including duplicates.
 func members(t *testing.T, text []byte) []byte {
 	all, err := object(text)
 	if err != nil {
@@ -115,7 +115,7 @@ func members(t *testing.T, text []byte) []byte {
 	var b bytes.Buffer
 	for _, m := range all {
 		b.WriteString(m.name + ":")
-		if m.name == "id" { // however it was escaped
+		if m.name == "id" { // also if it was escaped
 			var id string
 			_ = json.Unmarshal(m.value, &id)
 			b.WriteString(id + ",")

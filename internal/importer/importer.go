@@ -1,5 +1,5 @@
-// Package importer sends a file of commands to the API, one in each line. It sends many at once, some of them together,
-// but each only after the earlier lines that it depends on.
+// Package importer sends a file of commands to the API, one command on each line. It sends them concurrently and in
+// batches, but each line only after the earlier lines that it depends on.
 package importer
 
 import (
@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// windowBytes bounds the lines that are read and not finished; minLineWeight what one of them counts at least, for
-	// its own bookkeeping. Together: at most 4,096 lines, and 32 MiB.
+	// windowBytes bounds the lines that are read but not finished. Each counts at least minLineWeight, which covers its
+	// job. So there are at most 4,096 such lines, with 32 MiB.
 	windowBytes   = 32 << 20
 	minLineWeight = 8 << 10
 	// policiesMax bounds how many accounts' policies are cached.
 	policiesMax = 100_000
 )
 
-// Ledger is what an import needs of the API. It retries by itself while an outcome is unknown, as *client.Client does.
+// Ledger is the API, as the importer needs it. Send retries while an outcome is unknown, as *client.Client does.
 type Ledger interface {
 	Send(ctx context.Context, cmd client.Command) (client.Written, error)
 	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
@@ -35,28 +35,28 @@ type Ledger interface {
 // Config says how to import.
 type Config struct {
 	Ledger    Ledger
-	Batches   Batches       // nil: each line is sent for itself
-	Clients   int           // requests under way at once, at least 1
-	OnFailure func(Failure) // called for every bad line; never by two goroutines at once
-	Failures  int64         // ends the import when so many lines have failed; 0: never
+	Batches   Batches       // nil: no batches
+	Clients   int           // concurrent requests, at least 1
+	OnFailure func(Failure) // called for every bad line; calls never overlap
+	Failures  int64         // number of failed lines that ends the import; 0: no limit
 }
 
 // Import is one run over one file.
 type Import struct {
-	config   Config
-	schedule *schedule
-	window   *semaphore.Weighted
-	bytes    int64           // of the window
-	together atomic.Int64    // how many lines are sent together at most
-	batches  chan struct{}   // has room for those that are under way
-	policies map[string]bool // account to unlimited; the reading goroutine's
+	config    Config
+	schedule  *schedule
+	window    *semaphore.Weighted
+	bytes     int64           // of the window
+	batchSize atomic.Int64    // maximum number of lines in a batch
+	batches   chan struct{}   // bounds the batches in flight
+	policies  map[string]bool // account to unlimited; used only by read
 
-	backdates atomic.Bool // a line has an effective date
+	backdates atomic.Bool // a line has an effective time
 
 	mu       sync.Mutex // also held while OnFailure is called
 	counts   Counts
-	aside    []*job // see putAside
-	caughtUp bool   // no line is put aside any more
+	deferred []*job // see deferRetry
+	final    bool   // no more lines are deferred
 }
 
 // New returns an import that has not run yet.
@@ -71,46 +71,46 @@ func newImport(c Config, windowBytes int64) *Import {
 		policies: make(map[string]bool),
 		batches:  make(chan struct{}, max(c.Clients/batchClients, 1)),
 	}
-	i.together.Store(1)
+	i.batchSize.Store(1)
 	if c.Batches != nil {
-		i.together.Store(batchFirst)
+		i.batchSize.Store(batchFirst)
 	}
 	return i
 }
 
-// Counts is the progress of an import. Blank lines don't count.
+// Counts is the progress of an import. Blank lines are not counted.
 type Counts struct {
 	New      int64 // written by this run
 	Replayed int64 // written before
 	Failed   int64
-	CutOff   int64 // sent, without an answer: another run finds out what became of them
-	Bytes    int64 // of the file, finished
+	CutOff   int64 // sent, but without an answer; another run learns their outcome
+	Bytes    int64 // of the finished lines
 }
 
-// Lines is how many lines are finished.
+// Lines returns the number of finished lines.
 func (c Counts) Lines() int64 { return c.New + c.Replayed + c.Failed }
 
 // Failure is one bad line.
 type Failure struct {
 	Line int // from 1
 	Kind client.Kind
-	ID   string // "" when the line could not be read so far
+	ID   string // "" if the line could not be parsed
 	Err  error
 }
 
-// ErrFailures is the cause of an end because many lines failed.
+// ErrFailures means that the import ended because Config.Failures lines failed.
 var ErrFailures = errors.New("too many bad lines")
 
-// Counts may be called at any time, by any goroutine.
+// Counts returns the progress. It is safe for concurrent use.
 func (i *Import) Counts() Counts {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.counts
 }
 
-// Run imports the file, once. It returns early when ctx ends, when the file cannot be read on, when the ledger gives a
-// line no answer of its own (the error of Send: no other line would fare better), and when as many lines failed as
-// Failures says (ErrFailures). Lines that were sent are finished first, unless ctx ends: then they are cut off.
+// Run imports the file. It may be called once. It returns early when ctx ends, when the file cannot be read, when a
+// line gets no answer from the ledger (the error of Send, which other lines would get too), and when Config.Failures
+// lines have failed (ErrFailures). Lines in flight are finished first, except when ctx ends: then they are cut off.
 func (i *Import) Run(ctx context.Context, file io.Reader) error {
 	reading, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -128,9 +128,9 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 	if errors.Is(err, ErrFailures) {
 		end(err)
 	}
-	// The workers finish all that was read, tried or not, so the whole window comes back.
+	// The workers finish all lines that were read, so the whole window becomes free.
 	_ = i.window.Acquire(context.WithoutCancel(ctx), i.bytes)
-	i.retryAside(reading)
+	i.retryDeferred(reading)
 	i.schedule.close()
 	workers.Wait()
 	if err == nil {
@@ -141,7 +141,7 @@ func (i *Import) Run(ctx context.Context, file io.Reader) error {
 
 // read schedules every line.
 func (i *Import) read(ctx context.Context, file io.Reader) error {
-	changes := false // the line before was a change
+	afterChange := false // the previous line was a change
 	for l, err := range lines(file) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -157,29 +157,30 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			continue
 		}
 		j := &job{number: l.number, bytes: l.bytes, weight: max(int64(len(l.text)), minLineWeight), command: c}
-		// Changes come after all that is before them: what an account may do changes with them.
+		// A change waits for all earlier lines, because it may change what their account may do.
 		weight := j.weight
-		if j.Kind == client.KindChange && !changes {
+		if j.Kind == client.KindChange && !afterChange {
 			weight = i.bytes
 		}
 		if i.window.Acquire(ctx, weight) != nil {
 			return context.Cause(ctx)
 		}
 		if weight > j.weight {
-			i.retryAside(ctx)
+			i.retryDeferred(ctx)
 		}
 		i.window.Release(weight - j.weight)
 		if j.backdated {
 			i.backdates.Store(true)
 		}
-		changes = j.Kind == client.KindChange
+		afterChange = j.Kind == client.KindChange
 		holds, waitsFor := i.keys(ctx, j.command)
 		i.schedule.add(j, holds, waitsFor)
 	}
 	return nil
 }
 
-// keys says which earlier lines a command depends on, and by what later ones may depend on it.
+// keys returns the keys that a command holds, by which later lines depend on it, and those of the lines that it waits
+// for.
 func (i *Import) keys(ctx context.Context, c command) (holds, waitsFor []key) {
 	for _, asset := range c.assets {
 		waitsFor = append(waitsFor, key{ofAsset, asset})
@@ -203,9 +204,9 @@ func (i *Import) keys(ctx context.Context, c command) (holds, waitsFor []key) {
 	return holds, waitsFor
 }
 
-// unlimited reports whether an account may owe without limit, so that the order of its transactions makes no
-// difference. An account that the file didn't open counts as limited, until a second transaction would have to wait
-// for it: only then is it worth a request.
+// unlimited reports whether an account's overdraft is unlimited, so that the order of its transactions does not matter.
+// An account that the file did not open counts as limited. Only when a second transaction would have to wait for it is
+// the ledger asked.
 func (i *Import) unlimited(ctx context.Context, account string) bool {
 	unlimited, known := i.policies[account]
 	if known || !i.schedule.held(key{ofSpending, account}) {
@@ -217,7 +218,7 @@ func (i *Import) unlimited(ctx context.Context, account string) bool {
 	return unlimited
 }
 
-// cache keeps the first policy of an account: a later line that opens it otherwise is refused.
+// cache stores the first policy of an account. The ledger refuses a later line that opens it differently.
 func (i *Import) cache(account string, unlimited bool) {
 	if _, known := i.policies[account]; known {
 		return
@@ -228,15 +229,15 @@ func (i *Import) cache(account string, unlimited bool) {
 	i.policies[account] = unlimited
 }
 
-// work sends a job, and others together with it, unless reading has ended. When ctx ends, they are cut off. Errors:
-// ErrFailures, and those of a line that got no answer. After an error no other job is tried. Of lines that got no
-// answer together, the first one is reported, and the others are cut off.
+// work sends a job, and others in the same batch, unless reading has ended. When ctx ends, they are cut off. Errors:
+// ErrFailures, and the error of a line without an answer. After an error, no other job is sent. If several lines of a
+// batch get no answer, the first one is reported, and the others are cut off.
 func (i *Import) work(ctx, reading context.Context, first *job) (err error) {
 	jobs := []*job{first}
-	if first.mayBeSentTogether() && i.together.Load() > 1 {
+	if first.mayBatch() && i.batchSize.Load() > 1 {
 		i.batches <- struct{}{}
 		defer func() { <-i.batches }()
-		jobs = i.schedule.more(first, int(i.together.Load()))
+		jobs = i.schedule.batch(first, int(i.batchSize.Load()))
 	}
 	defer func() {
 		for _, j := range jobs {
@@ -257,7 +258,7 @@ func (i *Import) work(ctx, reading context.Context, first *job) (err error) {
 			i.count(j.bytes, func(c *Counts) { c.Replayed++ })
 		case ctx.Err() != nil, !isAnswer && !hasAnswers:
 			i.count(0, func(c *Counts) { c.CutOff++ })
-		case i.putAside(j, o.Err):
+		case i.deferRetry(j, o.Err):
 		default:
 			tooMany := i.fail(Failure{Line: j.number, Kind: j.Kind, ID: j.ID, Err: o.Err}, j.bytes)
 			if !isAnswer {
@@ -269,7 +270,7 @@ func (i *Import) work(ctx, reading context.Context, first *job) (err error) {
 	return err
 }
 
-// count changes the counts by a line of so many bytes.
+// count changes the counts, and adds the bytes of a finished line.
 func (i *Import) count(bytes int64, change func(*Counts)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -277,14 +278,14 @@ func (i *Import) count(bytes int64, change func(*Counts)) {
 	change(&i.counts)
 }
 
-// isAnswer reports whether err is the ledger's own answer to a command, not its inability to give one.
+// isAnswer reports whether err is a refusal by the ledger, and not a failure to answer.
 func isAnswer(err error) bool {
 	_, isUnknown := errors.AsType[*client.UnknownError](err)
 	answer, ok := errors.AsType[*client.Error](err)
 	return ok && !isUnknown && answer.Status < http.StatusInternalServerError
 }
 
-// fail counts and reports a bad line. Error: ErrFailures, when there are as many as end the import.
+// fail counts and reports a bad line. Error: ErrFailures, when Config.Failures is reached.
 func (i *Import) fail(f Failure, bytes int64) (err error) {
 	i.count(bytes, func(c *Counts) {
 		c.Failed++

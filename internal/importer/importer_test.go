@@ -21,16 +21,16 @@ import (
 	"ledger.example/client"
 )
 
-// book is a ledger in memory that keeps the rules that an import depends on: what is named must exist, a limited
-// account never owes, an id is used once. before is called at the start of every Send.
+// book is a ledger in memory with the rules that matter to an import: assets and accounts must exist, a limited account
+// cannot be overdrawn, and an id is used once. before is called at the start of every Send.
 type book struct {
 	mu       sync.Mutex
 	assets   map[string]bool
 	accounts map[string]bool // to unlimited
 	posted   map[string]string
 	balances map[[2]string]int
-	sent     []string // ids in the order in which they were carried out
-	asked    int      // for accounts
+	sent     []string // ids in the order of execution
+	asked    int      // number of reads of accounts
 
 	before func(ctx context.Context, cmd client.Command) error
 }
@@ -111,7 +111,7 @@ func (b *book) apply(cmd client.Command) error {
 	return nil
 }
 
-// failures gathers what an import reports.
+// failures collects the failures that an import reports.
 type failures struct{ list []Failure }
 
 func (f *failures) add(one Failure) { f.list = append(f.list, one) }
@@ -140,9 +140,9 @@ const opening = `{"asset":{"id":"USD"}}
 {"account":{"id":"jane"}}
 `
 
-// Whatever the concurrency, every line fares as if the lines were sent one after the other. Run again, what is there is
-// replayed.
-func TestTheOutcomeIsThatOfTheFilesOrder(t *testing.T) {
+// With any concurrency, the outcome is that of the lines one after the other. A second run replays what the first one
+// wrote.
+func TestOutcomeIsThatOfFileOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := drawFile(t)
 		clients := rapid.IntRange(2, 16).Draw(t, "clients")
@@ -155,7 +155,7 @@ func TestTheOutcomeIsThatOfTheFilesOrder(t *testing.T) {
 		var n atomic.Int64
 		many.before = func(context.Context, client.Command) error {
 			for range n.Add(1) % 3 * 10 {
-				runtime.Gosched() // lets others overtake
+				runtime.Gosched() // lets other lines overtake
 			}
 			return nil
 		}
@@ -176,8 +176,8 @@ func TestTheOutcomeIsThatOfTheFilesOrder(t *testing.T) {
 	})
 }
 
-// drawFile draws definitions and then transfers, among them bad ones and repeated ids. The first user of an asset comes
-// after its line, as otherwise the outcome is open.
+// drawFile draws definitions and then transfers, including bad ones and duplicate ids. An asset is used only after its
+// definition, because the outcome would depend on timing otherwise.
 func drawFile(t *rapid.T) string {
 	var b strings.Builder
 	b.WriteString(`{"asset":{"id":"USD"}}` + "\n" + `{"asset":{"id":"AAPL","currency":"USD"}}` + "\n")
@@ -201,7 +201,7 @@ func drawFile(t *rapid.T) string {
 	return b.String()
 }
 
-func TestBadLinesAreNamedAndTheRestGoesOn(t *testing.T) {
+func TestBadLinesAreReportedAndOthersContinue(t *testing.T) {
 	b := newBook()
 	counts, failed, err := run(t.Context(), b, 4, strings.NewReader(opening+`
 {"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD","quantity":"5"}}
@@ -218,7 +218,7 @@ nonsense
 		t.Errorf("%+v, balances %v", counts, b.balances)
 	}
 	got := failed.lines()
-	for line, says := range map[int]string{6: "transfer.id: it is missing", 7: "insufficient_funds", 8: "account_not_found", 9: "not a JSON object", 10: "more than 1 MiB"} {
+	for line, says := range map[int]string{6: "transfer.id: is missing", 7: "insufficient_funds", 8: "account_not_found", 9: "not a JSON object", 10: "longer than 1 MiB"} {
 		if !strings.Contains(got[line], says) {
 			t.Errorf("line %d: %q, want %q", line, got[line], says)
 		}
@@ -228,15 +228,16 @@ nonsense
 	}
 }
 
-// An import ends at so many bad lines, whether they were read or refused, and tries no line after that.
-func TestManyBadLinesEndAnImport(t *testing.T) {
+// An import ends after Config.Failures bad lines, malformed or refused, and sends no line after that.
+func TestTooManyBadLinesEndTheImport(t *testing.T) {
 	const most = 20
 	for name, bad := range map[string]string{
 		"unreadable": "nonsense",
 		"refused":    `{"transfer":{"id":"t","from":"nobody","to":"bank","asset":"USD","quantity":"1"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The last line has the id of those before: another one could be sent while they wait for each other.
+			// All lines have the same id, so that they wait for each other. A line with another id could be sent in
+			// between.
 			file := opening + strings.Repeat(bad+"\n", 1000) +
 				`{"transfer":{"id":"t","from":"bank","to":"bank","asset":"USD","quantity":"1"}}`
 			for _, c := range []struct{ failures, failed, last int64 }{{most, most, 0}, {1, 1, 0}, {0, 1000, 1}} {
@@ -256,7 +257,7 @@ func TestManyBadLinesEndAnImport(t *testing.T) {
 	}
 }
 
-// slow is a ledger that answers long after it has carried out a command, or is cut off meanwhile.
+// slow is a ledger that answers some time after it has executed a command. ctx may end before the answer.
 type slow struct{ *book }
 
 func (s slow) Send(ctx context.Context, cmd client.Command) (client.Written, error) {
@@ -272,8 +273,8 @@ func (s slow) Send(ctx context.Context, cmd client.Command) (client.Written, err
 	}
 }
 
-// Lines that are under way when an import stops for its bad lines are finished and counted.
-func TestLinesUnderWayAtAStopAreCounted(t *testing.T) {
+// Lines in flight when too many bad lines end an import are finished and counted.
+func TestLinesInFlightAreCounted(t *testing.T) {
 	const good, most = 10, 20
 	refused := `{"transfer":{"id":"t","from":"nobody","to":"bank","asset":"USD","quantity":"1"}}` + "\n"
 	for name, bad := range map[string]string{
@@ -306,13 +307,13 @@ func TestLinesUnderWayAtAStopAreCounted(t *testing.T) {
 	}
 }
 
-// Transactions that share unlimited accounts only are all under way at once.
-func TestUnlimitedAccountsDontMakeLinesWait(t *testing.T) {
+// Transactions that share only unlimited accounts run concurrently.
+func TestUnlimitedAccountsDoNotSerializeLines(t *testing.T) {
 	const clients = 8
 	for name, c := range map[string]struct {
 		definitions string
 		lookups     int
-		takes       time.Duration // a second for what waits for nothing, and one for what waits for that
+		takes       time.Duration // one second for each step of dependent lines
 	}{
 		"opened in the file": {`{"asset":{"id":"USD"}}
 {"account":{"id":"a","overdraft":"unlimited"}}
@@ -338,7 +339,7 @@ func TestUnlimitedAccountsDontMakeLinesWait(t *testing.T) {
 	}
 }
 
-// endless is a file without an end; it counts what was read of it.
+// endless is a file without an end. It counts the bytes that were read.
 type endless struct {
 	line []byte
 	at   int
@@ -354,7 +355,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// With a ledger that doesn't answer, reading stops at the window.
+// If the ledger does not answer, the import reads no further than its window.
 func TestReadingAheadIsBounded(t *testing.T) {
 	for name, size := range map[string]int{"short lines": 100, "long lines": 500_000} {
 		t.Run(name, func(t *testing.T) {
@@ -385,8 +386,8 @@ func TestReadingAheadIsBounded(t *testing.T) {
 	}
 }
 
-// A finished import has forgotten its lines: what it keeps does not grow with the file.
-func TestFinishedLinesAreForgotten(t *testing.T) {
+// The memory of an import does not grow with the length of the file.
+func TestFinishedLinesAreFreed(t *testing.T) {
 	var file strings.Builder
 	file.WriteString(opening)
 	for n := range 2_000 {
@@ -407,7 +408,7 @@ func TestFinishedLinesAreForgotten(t *testing.T) {
 	}
 }
 
-// A line that is never answered ends the import: the client has sent it again for long enough. A refusal is an answer.
+// A line without an answer ends the import, because the client has already retried it. A refusal is an answer.
 func TestALineWithoutAnAnswerEndsTheImport(t *testing.T) {
 	file := opening + strings.Repeat(`{"account":{"id":"a"}}`+"\n", 1000)
 	for _, c := range []struct {
@@ -430,8 +431,8 @@ func TestALineWithoutAnAnswerEndsTheImport(t *testing.T) {
 	}
 }
 
-// Accounts that the file doesn't open are asked for only when a line would have to wait for another one's.
-func TestAccountsAreLookedUpOnlyWhenLinesMeet(t *testing.T) {
+// An account that the file does not open is read only when a line would have to wait for another line because of it.
+func TestAccountsAreReadOnlyWhenLinesConflict(t *testing.T) {
 	b := newBook()
 	b.assets["USD"] = true
 	var file strings.Builder
@@ -444,8 +445,8 @@ func TestAccountsAreLookedUpOnlyWhenLinesMeet(t *testing.T) {
 	}
 }
 
-// A change of an account comes after all that stands before it, whatever that waits for, and before what follows.
-func TestChangesComeAfterWhatIsBefore(t *testing.T) {
+// A change of an account runs after all earlier lines and before all later ones.
+func TestChangesWaitForEarlierLines(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(`{"asset":{"id":"EUR"}}` + "\n" + `{"account":{"id":"a","overdraft":"unlimited"}}` + "\n" +
 		`{"account":{"id":"b","overdraft":"unlimited"}}` + "\n")

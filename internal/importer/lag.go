@@ -9,40 +9,40 @@ import (
 	"ledger.example/client"
 )
 
-// A backdated credit can be spent once it is projected, which its answer doesn't wait for. So a line that is refused
-// for want of funds is put aside, when the file backdates anything, and tried again after all others.
+// A backdated credit can be spent only after it is projected, some time after its answer. So if the file has backdated
+// lines, a line that is refused for insufficient funds is deferred, and retried after all others.
 const (
-	// lagTime is how long the lines that were put aside are tried without one that is posted. A projection lags by a
-	// second or two.
+	// lagTime is how long deferred lines are retried while none of them is posted. The projection lags by a second or
+	// two.
 	lagTime = 20 * time.Second
-	// lagPause is the pause before they are tried again.
+	// lagPause is the pause between retries.
 	lagPause = time.Second
-	// asideMax bounds the lines that are put aside.
-	asideMax = 10_000
+	// deferredMax bounds the deferred lines.
+	deferredMax = 10_000
 )
 
-// putAside keeps a job whose refusal may be for lag alone, and reports whether it did.
-func (i *Import) putAside(j *job, refusal error) bool {
+// deferRetry defers a job whose refusal may be caused by the lag, and reports whether it did.
+func (i *Import) deferRetry(j *job, refusal error) bool {
 	e, ok := errors.AsType[*client.Error](refusal)
 	if !ok || e.Code != client.CodeInsufficientFunds || !i.backdates.Load() {
 		return false
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.caughtUp || len(i.aside) == asideMax {
+	if i.final || len(i.deferred) == deferredMax {
 		return false
 	}
-	i.aside = append(i.aside, j)
+	i.deferred = append(i.deferred, j)
 	return true
 }
 
-// retryAside tries the lines that were put aside, in the order of the file, until all are posted, or none was for so
-// long that their refusals are final. The caller has the whole window, and has it again afterwards.
-func (i *Import) retryAside(ctx context.Context) {
-	for progress := time.Now(); len(i.aside) > 0; {
-		jobs := i.aside
-		i.aside = nil
-		i.caughtUp = time.Since(progress) >= lagTime || ctx.Err() != nil
+// retryDeferred retries the deferred lines in the order of the file, until all are posted, or until none was posted for
+// lagTime, after which refusals are final. The caller must have acquired the whole window, and has it again afterwards.
+func (i *Import) retryDeferred(ctx context.Context) {
+	for progress := time.Now(); len(i.deferred) > 0; {
+		jobs := i.deferred
+		i.deferred = nil
+		i.final = time.Since(progress) >= lagTime || ctx.Err() != nil
 		i.window.Release(i.bytes)
 		slices.SortFunc(jobs, func(a, b *job) int { return a.number - b.number })
 		for _, j := range jobs {
@@ -50,10 +50,10 @@ func (i *Import) retryAside(ctx context.Context) {
 			i.schedule.add(j, j.holds, nil)
 		}
 		_ = i.window.Acquire(context.WithoutCancel(ctx), i.bytes)
-		if len(i.aside) < len(jobs) {
+		if len(i.deferred) < len(jobs) {
 			progress = time.Now()
 		}
-		if len(i.aside) > 0 {
+		if len(i.deferred) > 0 {
 			select {
 			case <-time.After(lagPause):
 			case <-ctx.Done():

@@ -12,7 +12,7 @@ import (
 	"ledger.example/client"
 )
 
-// lagging is a book on which what a backdated line credits can be spent after some time.
+// lagging is a book in which a backdated credit can be spent only after some time.
 func lagging(lag time.Duration) *book {
 	b := newBook()
 	since := make(map[string]time.Time) // account to its newest backdated credit
@@ -54,9 +54,9 @@ func lagFile(date string) string {
 {"account":{"id":"jane"}}`, 1)
 }
 
-// A line that spends what a backdated one brought waits for the projection, however long that takes if some progress is
-// made, and holds up no other.
-func TestLinesWaitForBackdatedCredits(t *testing.T) {
+// A line that spends a backdated credit is retried until the credit is projected, as long as other lines make progress.
+// It does not block other lines.
+func TestLinesAreRetriedForBackdatedCredits(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			b := lagging(15 * time.Second)
@@ -75,8 +75,8 @@ func TestLinesWaitForBackdatedCredits(t *testing.T) {
 	}
 }
 
-// What is short for good is refused in the end, once; without backdated lines at once.
-func TestShortLinesFailInTheEnd(t *testing.T) {
+// An uncovered line is reported once, at the end. Without backdated lines, it is reported immediately.
+func TestUncoveredLinesFail(t *testing.T) {
 	for date, wait := range map[string]time.Duration{`,"effective_at":"2020-01-01T00:00:00Z"`: lagTime, "": 0} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBook()
@@ -101,8 +101,8 @@ func TestShortLinesFailInTheEnd(t *testing.T) {
 	}
 }
 
-// An import that is ended doesn't wait for what it put aside.
-func TestAnEndedImportDoesNotWait(t *testing.T) {
+// A cancelled import does not wait for its deferred lines.
+func TestCancelledImportDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()

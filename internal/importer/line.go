@@ -8,22 +8,22 @@ import (
 	"iter"
 )
 
-// maxLineBytes bounds a line with its end: four times the largest body that the API takes.
+// maxLineBytes bounds a line including its end. It is four times the largest body that the API takes.
 const maxLineBytes = 1 << 20
 
 var (
-	errTooLong    = errors.New("the line has more than 1 MiB")
+	errTooLong    = errors.New("the line is longer than 1 MiB")
 	byteOrderMark = []byte("\xef\xbb\xbf")
 )
 
-// line is one line of the file that is not blank.
+// line is a line of the file that is not blank.
 type line struct {
-	number int    // from 1, blank lines counted
-	text   []byte // without the end of line; valid until the next line is read; nil: it is above maxLineBytes
-	bytes  int64  // read since the line before, ends and blank lines included
+	number int    // from 1, counting blank lines
+	text   []byte // without the end of line; valid until the next line is read; nil: longer than maxLineBytes
+	bytes  int64  // including the end of line and preceding blank lines
 }
 
-// lines reads a file line by line, and holds one. An error of the file ends it.
+// lines reads a file line by line, with one line in memory. An error of the file ends the sequence.
 func lines(file io.Reader) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		in := bufio.NewReaderSize(file, maxLineBytes)

@@ -7,33 +7,33 @@ import (
 )
 
 const (
-	// togetherBytes bounds the body of a command that is sent with others, and batchBytes what is taken together
-	// before the last one: a batch stays below the 1 MB that the API takes.
-	togetherBytes = 64 << 10
-	batchBytes    = 512 << 10
+	// bodyBytes bounds the body of a command in a batch, and batchBytes the size at which no more commands are added,
+	// so that a batch stays below the limit of the API, 1 MB.
+	bodyBytes  = 64 << 10
+	batchBytes = 512 << 10
 )
 
-// postable are the kinds of commands that may be sent together.
-var postable = map[client.Kind]bool{client.KindTransaction: true, client.KindTransfer: true, client.KindTrade: true}
+// batchable has the kinds of commands that may be in a batch.
+var batchable = map[client.Kind]bool{client.KindTransaction: true, client.KindTransfer: true, client.KindTrade: true}
 
-// job is a line on its way.
+// job is a line that was read and is not finished.
 type job struct {
 	number int
-	bytes  int64 // of the file, for the progress
-	weight int64 // of the window
+	bytes  int64 // in the file, for the progress
+	weight int64 // in the window
 	command
 
-	waits int    // earlier jobs that must finish first
-	then  []*job // later jobs that wait for this one
-	holds []key  // keys whose newest job this may still be
+	waits   int    // number of earlier jobs that must finish first
+	waiters []*job // later jobs that wait for this one
+	holds   []key
 }
 
-// key names what jobs wait for each other by.
+// key identifies something for which jobs wait: a later job waits for the latest earlier one that holds the key.
 type key struct{ what, id string }
 
-// What a key is about. A definition is waited for by the jobs that use it. Jobs of one transaction id follow each
-// other, so that the first in the file is the one that is posted; those that move one limited account do, so that it is
-// spent from in the file's order.
+// The kinds of keys. Jobs wait for the definitions of their assets and accounts. Jobs with the same transaction id run
+// in the order of the file, so that the first one is posted. So do jobs with the same limited account, which is spent
+// from in the order of the file.
 const (
 	ofAsset       = "asset"
 	ofAccount     = "account"
@@ -41,62 +41,62 @@ const (
 	ofSpending    = "spending"
 )
 
-// schedule hands out jobs, each once all earlier ones that it waits for have finished. It keeps unfinished jobs only.
-// Jobs are added by one goroutine; the rest is safe for concurrent use.
+// schedule returns each job when all jobs that it waits for have finished. It stores only unfinished jobs. Jobs must be
+// added by one goroutine. All other methods are safe for concurrent use.
 type schedule struct {
-	// The jobs that wait for nothing: those that may be sent together, and the others. Each has room for all jobs of a
-	// window: sending never blocks.
-	together, alone chan *job
+	// The jobs that are ready: those that may be in a batch, and the others. Each channel has room for all jobs of a
+	// window, so that sending never blocks.
+	batches, singles chan *job
 
 	mu   sync.Mutex
-	last map[key]*job // the newest unfinished job that holds a key
+	last map[key]*job // the latest unfinished job that holds a key
 }
 
 func newSchedule(window int64) *schedule {
 	return &schedule{
-		together: make(chan *job, window), alone: make(chan *job, window), last: make(map[key]*job),
+		batches: make(chan *job, window), singles: make(chan *job, window), last: make(map[key]*job),
 	}
 }
 
-// close ends take, once all jobs have finished.
+// close makes take return nil. It may be called only after all jobs have finished.
 func (s *schedule) close() {
-	close(s.together)
-	close(s.alone)
+	close(s.batches)
+	close(s.singles)
 }
 
-// hand makes a job one that take returns.
-func (s *schedule) hand(j *job) {
-	if j.mayBeSentTogether() {
-		s.together <- j
+// ready makes a job available to take.
+func (s *schedule) ready(j *job) {
+	if j.mayBatch() {
+		s.batches <- j
 		return
 	}
-	s.alone <- j
+	s.singles <- j
 }
 
-func (j *job) mayBeSentTogether() bool { return postable[j.Kind] && len(j.Body) <= togetherBytes }
+func (j *job) mayBatch() bool { return batchable[j.Kind] && len(j.Body) <= bodyBytes }
 
-// take waits for a job. Those that are sent alone come first: definitions let more be sent together. It returns nil at
-// the end.
+// take waits for a job. It prefers jobs that are sent singly, because they include the definitions for which others
+// wait. It returns nil at the end.
 func (s *schedule) take() *job {
 	select {
-	case j := <-s.alone:
+	case j := <-s.singles:
 		return j
 	default:
 	}
 	select {
-	case j := <-s.alone:
+	case j := <-s.singles:
 		return j
-	case j := <-s.together:
+	case j := <-s.batches:
 		return j
 	}
 }
 
-// more returns a job with others that may be sent together with it, at most so many: none of them waits for anything.
-func (s *schedule) more(first *job, most int) (jobs []*job) {
+// batch returns a job with others that are ready and may be in the same batch, at most the given number.
+func (s *schedule) batch(first *job, most int) (jobs []*job) {
 	jobs = append(jobs, first)
 	for bytes := len(first.Body); len(jobs) < most && bytes < batchBytes; bytes += len(jobs[len(jobs)-1].Body) {
 		select {
-		case j := <-s.together:
+		case j := <-s.batches:
 			if j == nil {
 				return jobs
 			}
@@ -115,29 +115,29 @@ func (s *schedule) held(k key) bool {
 	return s.last[k] != nil
 }
 
-// add puts j after the jobs that hold any of the given keys, and gives it those that it holds itself.
+// add adds a job. It waits for the latest jobs that hold one of its keys or of waitsFor.
 func (s *schedule) add(j *job, holds, waitsFor []key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := make(map[*job]bool)
+	earlierJobs := make(map[*job]bool)
 	for _, keys := range [][]key{holds, waitsFor} {
 		for _, k := range keys {
-			if earlier := s.last[k]; earlier != nil && earlier != j && !before[earlier] {
-				before[earlier] = true
-				earlier.then = append(earlier.then, j)
+			if earlier := s.last[k]; earlier != nil && earlier != j && !earlierJobs[earlier] {
+				earlierJobs[earlier] = true
+				earlier.waiters = append(earlier.waiters, j)
 			}
 		}
 	}
 	for _, k := range holds {
 		s.last[k] = j
 	}
-	j.holds, j.waits = holds, len(before)
+	j.holds, j.waits = holds, len(earlierJobs)
 	if j.waits == 0 {
-		s.hand(j)
+		s.ready(j)
 	}
 }
 
-// finish lets go what waited for j.
+// finish makes the jobs ready that waited only for j.
 func (s *schedule) finish(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,10 +146,10 @@ func (s *schedule) finish(j *job) {
 			delete(s.last, k)
 		}
 	}
-	for _, later := range j.then {
+	for _, later := range j.waiters {
 		if later.waits--; later.waits == 0 {
-			s.hand(later)
+			s.ready(later)
 		}
 	}
-	j.then = nil
+	j.waiters = nil
 }
