@@ -9,10 +9,10 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// batchMax is the most bytes of a batch: more than another body may have.
+// batchMax is the size limit of the body of a batch. It is larger than that of other bodies.
 const batchMax = 1 << 20
 
-// oneOfBatch is a transfer in USD as a request of a batch.
+// oneOfBatch returns a USD transfer as one request of a batch.
 func oneOfBatch(id, from, to string, quantity int) string {
 	return fmt.Sprintf(`{"transfer":{"id":"%s","from":"%s","to":"%s","asset":"~USD","quantity":"%d"}}`, id, from, to,
 		quantity)
@@ -22,10 +22,10 @@ func batchOf(atomic bool, requests ...string) string {
 	return fmt.Sprintf(`{"atomic":%t,"requests":[%s]}`, atomic, strings.Join(requests, ","))
 }
 
-// statusesOf are those of a batch's results.
+// statusesOf returns the statuses in the results of a batch.
 func statusesOf(r caller.Reply) string { return fmt.Sprint(r.Each("status", "results")) }
 
-// A batch answers each request for itself, or posts all of them or none.
+// A batch answers each request independently. An atomic batch posts all requests or none.
 func batchesOfRequests(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	mixed := batchOf(false, oneOfBatch("~b-1", "~bank", "~shop", 10), oneOfBatch("~b-2", "~bank", "~nobody", 1), `7`,
@@ -36,7 +36,7 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 		`{"transfer":{"id":"~b-5","from":"~bank","to":"~shop","asset":"~USD","quantity":5,"from":"x","x":1}}`)
 	first := s.Must(200, "POST", "/v1/batches", mixed)
 	if got := statusesOf(first); got != "[201 422 400 400 400 422 409 201 400 400 400 400 400]" {
-		t.Fatalf("answered %s: %s", got, first.Body)
+		t.Fatalf("statuses %s: %s", got, first.Body)
 	}
 	first.Shows(t, map[string]any{"results 0 body id": "~b-1", "results 1 body code": "account_not_found",
 		"results 1 body errors 0 field": "to", "results 4 body errors 0 field": "id",
@@ -46,36 +46,36 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 		"results 12 body errors 1 field": "x", "results 12 body request_id": first.Header.Get("X-Request-Id")})
 	again := s.Must(200, "POST", "/v1/batches", mixed)
 	if got := statusesOf(again); got != "[200 422 400 400 400 422 409 200 400 400 400 400 400]" {
-		t.Errorf("answered again %s: %s", got, again.Body)
+		t.Errorf("statuses of the replay %s: %s", got, again.Body)
 	}
 	if got := s.Must(200, "GET", "/v1/transactions/~b-1", ""); !bytes.Contains(first.Body, bytes.TrimSpace(got.Body)) {
-		t.Errorf("shown as %s, answered as %s", got.Body, first.Body)
+		t.Errorf("read as %s, answered as %s", got.Body, first.Body)
 	}
 
 	atomic := batchOf(true, oneOfBatch("~a-1", "~bank", "~shop", 100), oneOfBatch("~a-2", "~shop", "~jane", 110))
 	if got := statusesOf(s.Must(201, "POST", "/v1/batches", atomic)); got != "[201 201]" {
-		t.Errorf("posted %s", got)
+		t.Errorf("statuses %s", got)
 	}
 	if got := statusesOf(s.Must(200, "POST", "/v1/batches", atomic)); got != "[200 200]" {
-		t.Errorf("posted again %s", got)
+		t.Errorf("statuses of the replay %s", got)
 	}
 	more := batchOf(true, oneOfBatch("~a-1", "~bank", "~shop", 100), oneOfBatch("~a-3", "~bank", "~jane", 1))
 	if got := statusesOf(s.Must(201, "POST", "/v1/batches", more)); got != "[200 201]" {
-		t.Errorf("posted in part %s", got)
+		t.Errorf("statuses of a partial replay %s", got)
 	}
 	before := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", "")
 	refuseAll(t, s, "batches.txt")
 	var many []string
-	for i := range 34 { // of 3 writes each, and one for the guard
+	for i := range 34 { // 3 writes each, and one for the guard
 		many = append(many, oneOfBatch(fmt.Sprint("~m-", i), "~jane", "~shop", 1))
 	}
 	refuse(t, s, []caller.Refusal{
 		refusal("34 transfers, atomic", "POST /v1/batches", batchOf(true, many...), 422, "batch_too_large"),
-		refusal("a byte too many", "POST /v1/batches", strings.Repeat(" ", batchMax+1), 413, "body_too_large"),
+		refusal("one byte too large", "POST /v1/batches", strings.Repeat(" ", batchMax+1), 413, "body_too_large"),
 	})
 	if after := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", ""); !bytes.Equal(before.Body,
 		after.Body) {
-		t.Errorf("the refusals moved something: %s instead of %s", after.Body, before.Body)
+		t.Errorf("refused requests changed balances: %s, want %s", after.Body, before.Body)
 	}
 	for _, id := range []string{"~x-1", "~x-2", "~m-0"} {
 		s.Must(404, "GET", "/v1/transactions/"+id, "")
@@ -86,13 +86,13 @@ func batchesOfRequests(t *testing.T, s *caller.Caller) {
 	s.Must(200, "POST", "/v1/batches", largest+strings.Repeat(" ", batchMax-len(largest)))
 }
 
-// A dry run of any POST is answered as the request would be, and writes nothing.
+// A dry run of any POST has the same answer as the request, and writes nothing.
 func dryRuns(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	s.Must(201, "POST", "/v1/transfers", hold("~h-1"))
 	before := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", "")
 	for _, c := range [][3]string{
-		{"transfers", hold("~h-1"), "held"}, // once more
+		{"transfers", hold("~h-1"), "held"}, // a replay
 		{"transfers", `{"id":"~d-7","from":"~jane","to":"~shop","asset":"~USD","quantity":"1"}`, "posted"},
 		{"transfers", `{"from":"~jane","to":"~shop","asset":"~USD","quantity":"1","hold":{}}`, "held"},
 		{"trades", `{"asset":"~AAPL","buyer":"~jane","seller":"~market","quantity":"1","cost":"5"}`, "posted"},
@@ -106,10 +106,10 @@ func dryRuns(t *testing.T, s *caller.Caller) {
 		got.Shows(t, map[string]any{"dry_run": true, "status": c[2], "posted_at": nil, "expires_at": nil, "ended_at": nil,
 			"postings 0 id": nil})
 		if strings.Contains(c[1], `"id"`) == (got.Value("id") == nil) && !strings.HasPrefix(c[0], "transactions/~h-1") {
-			t.Errorf("a dry run of %s made up an id: %s", c[1], got.Body)
+			t.Errorf("a dry run of %s has a wrong id: %s", c[1], got.Body)
 		}
 		if where := got.Header.Get("Location"); where != "" {
-			t.Errorf("a dry run of %s is at %s", c[1], where)
+			t.Errorf("a dry run of %s has the Location %s", c[1], where)
 		}
 	}
 	batch := s.Must(200, "POST", "/v1/batches?dry_run=true", batchOf(true, oneOfBatch("~d-7", "~jane", "~shop", 1)))
@@ -121,6 +121,6 @@ func dryRuns(t *testing.T, s *caller.Caller) {
 	s.Must(200, "GET", "/v1/transactions/~h-1", "").Shows(t, map[string]any{"status": "held"})
 	if after := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", ""); !bytes.Equal(before.Body,
 		after.Body) {
-		t.Errorf("a dry run moved something: %s instead of %s", after.Body, before.Body)
+		t.Errorf("a dry run changed balances: %s, want %s", after.Body, before.Body)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// Books that are imported, twice, come out as other code has summed them up: strongly at once, and projected in the
-// end.
+// Books that are imported twice have the balances that independent code computed: immediately in strong reads, and
+// eventually in projections.
 func importedBooks(t *testing.T, s *caller.Caller) {
 	const importers = 4
 	b := books.New(10, 40, 6)
@@ -42,13 +42,13 @@ func importedBooks(t *testing.T, s *caller.Caller) {
 		func() bool { return b.Differences(s, "eventual") == nil })
 }
 
-// write writes a balance without what a strong read says otherwise than an eventual one.
-func write(b *strings.Builder, balance map[string]any) {
+// writeBalance writes a balance without the field that differs between strong and eventual reads.
+func writeBalance(b *strings.Builder, balance map[string]any) {
 	delete(balance, "consistency")
 	fmt.Fprintln(b, balance)
 }
 
-// Texts come back as they were sent, whatever script they are in, and texts that only look alike are two.
+// Texts in every script are returned unchanged. Texts in different normal forms are different.
 func unicodeTexts(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	const text = `日本語 العربية עברית ελληνικά 💰👩🏽‍🚀 \"quoted\" \\ \/ é e\u0301 ﬁ \ud83d\ude00 <&>`
@@ -60,13 +60,13 @@ func unicodeTexts(t *testing.T, s *caller.Caller) {
 		`{"id":"~x-1","from":"~bank","to":"~x","asset":"~X","quantity":"1","description":"`+text+`","metadata":{"`+key+`":"`+text+`"}}`)
 	want := caller.Reply{Body: []byte(`{"text":"` + text + `"}`)}.Text("text")
 	if want == "" {
-		t.Fatal("the text is no JSON")
+		t.Fatal("the text is not JSON")
 	}
 	for path, made := range map[string]caller.Reply{"/v1/assets/~X": asset, "/v1/accounts/~x": account,
 		"/v1/transactions/~x-1": transaction} {
 		read := s.Must(200, "GET", path, "")
 		if !reflect.DeepEqual(read.Value(), made.Value()) {
-			t.Errorf("%s is read as %s, made as %s", path, read.Body, made.Body)
+			t.Errorf("%s is read as %s, was answered as %s", path, read.Body, made.Body)
 		}
 	}
 	for _, got := range []any{
@@ -76,21 +76,21 @@ func unicodeTexts(t *testing.T, s *caller.Caller) {
 		s.Must(200, "GET", "/v1/accounts/~x/postings?asset=~X&consistency=strong", "").Value("data", 0, "description"),
 	} {
 		if got != want {
-			t.Errorf("%q came back as %q", want, got)
+			t.Errorf("%q was returned as %q", want, got)
 		}
 	}
-	// The same again by other escapes is the same; another normal form is not.
+	// Other escapes are the same text. Another normal form is not.
 	s.Must(200, "PUT", "/v1/assets/~X",
 		`{"name":"`+strings.ReplaceAll(text, "é", `\u00e9`)+`","description":"`+text+`","scale":0}`)
 	s.Must(409, "PUT", "/v1/assets/~X",
 		`{"name":"`+strings.ReplaceAll(text, "é", "e\u0301")+`","description":"`+text+`","scale":0}`)
 }
 
-// The README's example, by its figures.
+// The example in the README has the results that the README shows.
 func tradingRegister(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD?consistency=strong", "").Shows(t,
-		map[string]any{"quantity": "350000"}) // right after the trade
+		map[string]any{"quantity": "350000"}) // immediately after the trade
 	projected(s, "~jane")
 	s.Must(200, "GET", "/v1/accounts/~jane/summary", "").Shows(t, map[string]any{
 		"balances data 0 asset": "~AAPL", "balances data 0 quantity": "10", "balances data 0 net_expenditure": "150000",
@@ -102,15 +102,15 @@ func tradingRegister(t *testing.T, s *caller.Caller) {
 	}
 	again := s.Must(200, "POST", "/v1/trades", trade("~t-1", "10", "150000"))
 	if again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Error("the replay does not say so")
+		t.Error("the replay lacks Idempotent-Replayed")
 	}
 	s.Must(409, "POST", "/v1/trades", trade("~t-1", "11", "150000"))
 	s.Must(422, "POST", "/v1/trades", trade("~t-2", "100", "1500000")).Shows(t,
 		map[string]any{"code": "insufficient_funds", "available": "350000", "requested": "1500000"})
 }
 
-// An account's page shows a hundred balances and the newest postings, and cursors by which the lists go on without a
-// gap and without doubles.
+// The summary of an account has a hundred balances and the newest postings. Its cursors continue the lists without gaps
+// or duplicates.
 func accountPage(t *testing.T, s *caller.Caller) {
 	const assets = 103
 	s.OpenRegister()
@@ -130,7 +130,7 @@ func accountPage(t *testing.T, s *caller.Caller) {
 		s.Must(201, "POST", "/v1/transactions",
 			fmt.Sprintf(`{"id":"~x-%d","postings":[%s]}`, from, strings.Join(postings, ",")))
 	}
-	// One of them is given away again.
+	// One balance becomes zero again.
 	s.Must(201, "POST", "/v1/transfers",
 		`{"id":"~gone","from":"~collector","to":"~bank","asset":"~X050","quantity":"2"}`)
 	projected(s, "~collector")
@@ -140,13 +140,13 @@ func accountPage(t *testing.T, s *caller.Caller) {
 		"summary holdings": float64(assets - 1), "summary assets": float64(assets)})
 	shown := page.Each("asset", "balances", "data")
 	if fmt.Sprint(shown) != fmt.Sprint(want[:100]) {
-		t.Errorf("%d balances: %q", len(shown), shown)
+		t.Errorf("summary has %d balances: %q", len(shown), shown)
 	}
 	cursor := page.Text("balances", "next_cursor")
 	for _, query := range []string{"", "?consistency=strong"} {
 		if got := caller.Column(s.AllFrom("/v1/accounts/~collector/balances"+query, 2, cursor),
 			"asset"); !slices.Equal(got, want[100:]) {
-			t.Errorf("balances go on at %q", got)
+			t.Errorf("balances after the cursor: %q", got)
 		}
 		if got := caller.Column(s.All("/v1/accounts/~collector/balances"+query, 40), "asset"); !slices.Equal(got,
 			want) {
@@ -169,21 +169,20 @@ func accountPage(t *testing.T, s *caller.Caller) {
 		}
 		cursor := page.Text("postings", "next_cursor")
 		if cursor == "" {
-			t.Fatalf("%s: no way on", c.query)
+			t.Fatalf("%s: no cursor", c.query)
 		}
 		for _, posting := range s.AllFrom("/v1/accounts/~collector/postings", 30, cursor) {
 			got = append(got, posting["id"])
 		}
 		if fmt.Sprint(got) != fmt.Sprint(history) {
-			t.Errorf("%s: the history goes on with a gap or doubles: %q instead of %q", c.query, got, history)
+			t.Errorf("%s: history has gaps or duplicates: %q, want %q", c.query, got, history)
 		}
 		if first := page.Value("summary", "last_posting_at"); first != s.Must(200, "GET", "/v1/transactions/~gone",
 			"").Value("posted_at") {
 			t.Errorf("%s: last posting at %v", c.query, first)
 		}
 	}
-	// Where there is nothing more, there is no cursor; after a page that is just full there may be one, to an empty
-	// page.
+	// The last page has no cursor. A full last page may have one, which leads to an empty page.
 	s.Must(201, "PUT", "/v1/accounts/~few", `{}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~f-1","from":"~bank","to":"~few","asset":"~X000","quantity":"1"}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~f-2","from":"~bank","to":"~few","asset":"~X000","quantity":"1"}`)
@@ -196,6 +195,6 @@ func accountPage(t *testing.T, s *caller.Caller) {
 	}
 	empty := s.Must(200, "GET", "/v1/accounts/~jane/summary?newest=0", "")
 	if empty.Value("postings", "next_cursor") != nil {
-		t.Errorf("of nothing: %s", empty.Body)
+		t.Errorf("an account without postings: %s", empty.Body)
 	}
 }

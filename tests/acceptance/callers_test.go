@@ -6,7 +6,7 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// A service acts for one user alone: what the user has no role on does not exist, and a role allows what it says.
+// A service that acts for a user sees only what the user's roles allow. Everything else does not exist for it.
 func callersAndRoles(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	s.Must(200, "GET", "/v1/me", "").Shows(t, map[string]any{"as": "administrator", "user": nil})

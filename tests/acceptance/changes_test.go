@@ -8,7 +8,7 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// An account is changed, frozen, opened again and closed. Who changed what is listed.
+// An account is changed, frozen, reopened and closed. Its changes are listed with their actors.
 func accountsChange(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	for _, path := range []string{"/v1/assets/~AAPL", "/v1/assets/~USD", "/v1/accounts/~jane", "/v1/accounts/~market"} {
@@ -19,7 +19,7 @@ func accountsChange(t *testing.T, s *caller.Caller) {
 	}
 	opening := s.Must(200, "GET", "/v1/accounts/~shop", "")
 	if tag := opening.Header.Get("ETag"); tag != `"1"` {
-		t.Errorf("tagged %s", tag)
+		t.Errorf("ETag %s", tag)
 	}
 	changed := s.Must(200, "PATCH", "/v1/accounts/~shop", `{"name":"Corner shop","overdraft":{"~USD":"300"}}`,
 		"If-Match", opening.Header.Get("ETag"))
@@ -59,7 +59,7 @@ map[name:Shop profile:map[] state:open]` {
 	}
 	parseTime(t, last["at"])
 	s.Must(200, "PUT", "/v1/accounts/~shop", `{"name":"Shop"}`).Shows(t, map[string]any{"state": "closed"})
-	caller.Eventually(t, timeToProject, "the list has the account as it is now", func() bool {
+	caller.Eventually(t, timeToProject, "the list has the account's current state", func() bool {
 		return s.Must(200, "GET", "/v1/accounts?prefix=~shop", "").Value("data", 0, "state") == "closed"
 	})
 	s.Must(404, "GET", "/v1/accounts/~none/changes", "")

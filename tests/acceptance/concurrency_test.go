@@ -11,10 +11,10 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// callers is how many requests come at once: few enough for an emulated function, which takes one at a time.
+// callers is the number of concurrent requests. It is small, because an emulated function handles one at a time.
 const callers = 12
 
-// post posts as callers should: again, until an answer has the outcome.
+// post retries until an answer has the outcome.
 func post(s *caller.Caller, path, body string) (caller.Reply, error) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
 		r, err := s.Try("POST", path, body)
@@ -24,7 +24,7 @@ func post(s *caller.Caller, path, body string) (caller.Reply, error) {
 	}
 }
 
-// statuses counts answers by status and code; posted and replayed are one, as an answer may have got lost.
+// statuses counts answers by status and code. It counts 200 and 201 as posted, because a retry may get 200.
 func statuses(answers []caller.Reply) map[string]int {
 	counts := make(map[string]int)
 	for _, r := range answers {
@@ -37,32 +37,32 @@ func statuses(answers []caller.Reply) map[string]int {
 	return counts
 }
 
-// strongly is what an account has of USD, read strongly.
+// strongly returns the USD balance of an account from a strong read.
 func strongly(s *caller.Caller, account string) string {
 	s.T.Helper()
 	return s.Must(200, "GET", "/v1/accounts/"+account+"/balances/~USD?consistency=strong", "").Text("quantity")
 }
 
-// One id at once is posted once, and everybody gets the same answer; with two bodies, one of them wins.
+// Concurrent requests with the same id post once, and all get the same answer. If they have two bodies, one body wins.
 func sameIDAtOnce(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~d-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"100"}`)
-	// Twice would be too much.
+	// The funds cover it only once.
 	answers := caller.AtOnce(t, callers, func(int) (caller.Reply, error) {
 		return post(s, "/v1/transfers", `{"id":"~same","from":"~jane","to":"~bank","asset":"~USD","quantity":"60"}`)
 	})
-	firsts := 0
+	created := 0
 	for _, r := range answers {
 		if r.Status == 201 {
-			firsts++
+			created++
 		}
 		if r.Status > 201 || !bytes.Equal(r.Body, answers[0].Body) ||
 			(r.Status == 200) != (r.Header.Get("Idempotent-Replayed") == "true") {
-			t.Errorf("%d %v %s, another %s", r.Status, r.Header, r.Body, answers[0].Body)
+			t.Errorf("%d %v %s, first answer %s", r.Status, r.Header, r.Body, answers[0].Body)
 		}
 	}
-	if firsts > 1 {
-		t.Errorf("posted %d times", firsts)
+	if created > 1 {
+		t.Errorf("%d answers with 201", created)
 	}
 	if got := strongly(s, "~jane"); got != "40" {
 		t.Errorf("~jane has %s", got)
@@ -81,7 +81,7 @@ func sameIDAtOnce(t *testing.T, s *caller.Caller) {
 	}
 }
 
-// Nobody draws more than there is, and whoever is covered gets it.
+// Concurrent debits never exceed the available amount, and covered debits succeed.
 func drawsAtOnce(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	draw := func(account string, amount int) []caller.Reply {
@@ -91,7 +91,7 @@ func drawsAtOnce(t *testing.T, s *caller.Caller) {
 					i, amount))
 		})
 	}
-	// Covered to the last cent.
+	// All debits are covered exactly.
 	s.Must(201, "PUT", "/v1/accounts/~covered", `{}`)
 	s.Must(201, "POST", "/v1/transfers",
 		fmt.Sprintf(`{"id":"~c-1","from":"~bank","to":"~covered","asset":"~USD","quantity":"%d"}`, callers*10))
@@ -101,7 +101,7 @@ func drawsAtOnce(t *testing.T, s *caller.Caller) {
 	if got := strongly(s, "~covered"); got != "0" {
 		t.Errorf("covered: %s is left", got)
 	}
-	// Covered but for some, with an overdraft: 6 × 7 = 42 of 45.
+	// Some debits are not covered, with an overdraft: 6 × 7 = 42 of 45.
 	s.Must(201, "PUT", "/v1/accounts/~short", `{"overdraft":{"~USD":"5"}}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~c-2","from":"~bank","to":"~short","asset":"~USD","quantity":"40"}`)
 	answers := draw("~short", 7)
@@ -119,7 +119,7 @@ func drawsAtOnce(t *testing.T, s *caller.Caller) {
 	projected(s, "~covered", "~short", "~bank")
 }
 
-// A strong read has what was just acknowledged, whatever is projected by then.
+// A strong read includes every acknowledged transaction, even if it is not projected yet.
 func strongReads(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	s.Must(201, "PUT", "/v1/assets/~GOLD", `{"name":"Gold","scale":3}`)
@@ -136,12 +136,12 @@ func strongReads(t *testing.T, s *caller.Caller) {
 		for asset, want := range map[string]string{"~USD": c.usd, "~AAPL": c.aapl, "~GOLD": "0"} {
 			if got := s.Must(200, "GET", "/v1/accounts/~jane/balances/"+asset+"?consistency=strong",
 				""); got.Value("quantity") != want {
-				t.Errorf("%d: %s is %s, not %s", i, asset, got.Body, want)
+				t.Errorf("%d: %s is %s, want %s", i, asset, got.Body, want)
 			}
 		}
 		if got := s.Must(200, "GET", "/v1/accounts/~jane/balances/~AAPL?consistency=strong",
 			"").Value("net_expenditure"); got != c.expenditure {
-			t.Errorf("%d: net expenditure %v, not %s", i, got, c.expenditure)
+			t.Errorf("%d: net expenditure %v, want %s", i, got, c.expenditure)
 		}
 		newest := s.Must(200, "GET", "/v1/accounts/~jane/postings?asset=~USD&consistency=strong&limit=1", "")
 		if id := fmt.Sprint("~s-", i+1); newest.Value("data", 0, "transaction") != id {

@@ -8,8 +8,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// A transaction with an effective date stands there in histories, and is counted once it is projected; its answer says
-// when it was recorded. Its funds are those of now.
+// A transaction with an effective date is in histories at that date, and in balances as soon as it is projected. Its
+// recorded_at is the current time. Its funds check uses the current balance.
 func effectiveDates(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	const shown = "2020-02-29T10:00:00.123456Z"
@@ -24,10 +24,10 @@ func effectiveDates(t *testing.T, s *caller.Caller) {
 	}
 	again := s.Must(200, "POST", "/v1/transfers", transfer("~e-1", `,"effective_at":"`+shown+`"`))
 	if !bytes.Equal(again.Body, first.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("answered again: %s", again.Body)
+		t.Errorf("the replay is %s", again.Body)
 	}
 	if read := s.Must(200, "GET", "/v1/transactions/~e-1", ""); !bytes.Equal(read.Body, first.Body) {
-		t.Errorf("shown as %s", read.Body)
+		t.Errorf("read as %s", read.Body)
 	}
 	s.Must(409, "POST", "/v1/transfers", transfer("~e-1", ""))
 	now := s.Must(201, "POST", "/v1/transfers", transfer("~e-2", ""))
@@ -45,7 +45,7 @@ func effectiveDates(t *testing.T, s *caller.Caller) {
 		transfer("~e-7", `,"effective_at":"2999-01-01T00:00:00Z"`)+`}]}`).Shows(t, map[string]any{
 		"results 0 body posted_at": shown, "results 1 status": 400.0, "results 1 body errors 0 field": "effective_at",
 	})
-	caller.Eventually(t, timeToProject, "all is projected", func() bool {
+	caller.Eventually(t, timeToProject, "all postings are projected", func() bool {
 		got := s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD", "")
 		return bytes.Contains(got.Body, []byte(`"quantity":"350220"`))
 	})

@@ -11,7 +11,7 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// postToFind posts transactions to find, and returns when the first was posted.
+// postToFind posts transactions to search for, and returns the posted_at of the first one.
 func postToFind(t *testing.T, s *caller.Caller) (first time.Time) {
 	t.Helper()
 	s.OpenBooks()
@@ -28,7 +28,7 @@ func postToFind(t *testing.T, s *caller.Caller) (first time.Time) {
 	return first
 }
 
-// Transactions are found by time, in both orders, and by metadata.
+// Transactions can be listed by time, in both orders, and by metadata.
 func finding(t *testing.T, s *caller.Caller) {
 	first := postToFind(t, s)
 	ours := func(path string, limit int) (ids string) {
@@ -59,16 +59,16 @@ func finding(t *testing.T, s *caller.Caller) {
 	found := s.Must(200, "GET", "/v1/transactions?metadata.order=~1&limit=1", "")
 	if one := s.Must(200, "GET", "/v1/transactions/~o-3", ""); !strings.Contains(string(found.Body),
 		strings.TrimSpace(string(one.Body))) {
-		t.Errorf("listed as %s, shown as %s", found.Body, one.Body)
+		t.Errorf("listed as %s, read as %s", found.Body, one.Body)
 	}
 }
 
-// All that happens is in the journal, which trails by some seconds. Whoever asks again with its cursor sees all of it.
-func followed(t *testing.T, s *caller.Caller) {
+// The journal has every event, some seconds late. A reader that follows its cursor misses none.
+func journalFollowed(t *testing.T, s *caller.Caller) {
 	first := postToFind(t, s)
 	var seen []string
 	after := "?from=" + first.Add(-10*time.Second).Format(time.RFC3339Nano)
-	caller.Eventually(t, timeToProject+time.Minute, "all that happened is in the journal", func() bool {
+	caller.Eventually(t, timeToProject+time.Minute, "all events are in the journal", func() bool {
 		for {
 			page := s.Must(200, "GET", "/v1/journal"+after, "")
 			for i := 0; page.Value("data", i) != nil; i++ {
@@ -81,7 +81,7 @@ func followed(t *testing.T, s *caller.Caller) {
 			}
 		}
 		slices.Sort(seen)
-		seen = slices.Compact(seen) // an entry may come twice
+		seen = slices.Compact(seen) // entries may be delivered twice
 		return len(seen) >= 9
 	})
 	if got := strings.Join(seen, ", "); got != "captured ~h-1, held ~h-1, posted ~d-1, posted ~o-0, posted ~o-1, "+

@@ -25,7 +25,7 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// serve starts a gateway for t with the routes to functions, and returns its URL.
+// serve starts a gateway with routes to functions for t, and returns its URL.
 func serve(t *testing.T, routes []gatewayRoute, functions map[string]gateway.Function) string {
 	t.Helper()
 	return gateway.New(t, clerk, func(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest) (
@@ -44,17 +44,17 @@ func serve(t *testing.T, routes []gatewayRoute, functions map[string]gateway.Fun
 	}).URL
 }
 
-// clerk is who signs the requests of the suite.
+// clerk is the identity that sends the requests of the suite.
 var clerk = gateway.Everybody{IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
 	UserARN: "arn:aws:iam::111122223333:user/acceptance", UserID: "AIDACKCEVSQ6C2EXAMPLE",
 }}
 
-// gatewayRoute is a route of template.yaml; without a path it is the default one.
+// gatewayRoute is a route in template.yaml. The default route has no path.
 type gatewayRoute struct{ method, path, function string }
 
-// functionFor is the function of the route that fits best: the default route only if there is no other.
+// functionFor returns the function of the matching route, or of the default route if none matches.
 func functionFor(routes []gatewayRoute, method, path string) string {
-	const greedy = "{proxy+}" // one segment or more
+	const greedy = "{proxy+}" // matches one or more segments
 	for _, r := range routes {
 		before, isGreedy := strings.CutSuffix(r.path, greedy)
 		rest, below := strings.CutPrefix(path, before)
@@ -67,7 +67,7 @@ func functionFor(routes []gatewayRoute, method, path string) string {
 	return routes[i].function
 }
 
-// routesOfTemplate are the routes of template.yaml, as they are unless a parameter opens the API to browsers.
+// routesOfTemplate returns the routes in template.yaml, without those for CORS.
 func routesOfTemplate(t *testing.T) []gatewayRoute {
 	t.Helper()
 	resources := stackResources(t)
@@ -101,7 +101,7 @@ func routesOfTemplate(t *testing.T) []gatewayRoute {
 	return routes
 }
 
-// The functions, by their names in template.yaml.
+// The names of the functions in template.yaml.
 const (
 	commandFunction   = "CommandFunction"
 	queryFunction     = "QueryFunction"
@@ -110,15 +110,15 @@ const (
 	sweeperFunction   = "SweeperFunction"
 )
 
-// function is one of the functions, as Lambda would run it: it shares nothing with the others but the table.
+// function is a function as Lambda would run it. It shares only the table with the others.
 type function struct {
 	service *app.Service
 	sent    *recorder
 }
 
-// TestFunctions runs the suite against the functions as AWS would run them, behind a gateway with the routes of
-// template.yaml, and then holds the roles in it to what the functions asked of the table. The table is in DynamoDB
-// Local, in the short run in memory.
+// TestFunctions runs the suite against the functions behind a gateway with the routes in template.yaml. Then it compares
+// the IAM roles in template.yaml with the requests that the functions sent to the table. The table is in DynamoDB Local,
+// and in memory in the short run.
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	const books = "books"
@@ -139,13 +139,13 @@ func TestFunctions(t *testing.T) {
 	})
 	if suite(t, url) {
 		sweep(t, store.Client(), books, functions[sweeperFunction].service)
-		// A record without an image: what it is about is read.
+		// A stream record without an image: the lister reads the item.
 		streamtest.Deliver(t, functions[listerFunction].service.List(), streamtest.Keys(table.TransactionKey("due")))
 		checkRoles(t, functions)
 	}
 }
 
-// sweep lets the sweeper end a hold, and find it once more under an entry that is out of date.
+// sweep makes the sweeper expire a hold, and then find a stale entry for the same hold.
 func sweep(t *testing.T, client *dynamodb.Client, name string, sweeper *app.Service) {
 	t.Helper()
 	hold := setup.DueHold(t, client, name, "due", time.Minute)

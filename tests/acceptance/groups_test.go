@@ -9,16 +9,16 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// Groups, their accounts and their members: registered, changed, refused, and read both ways.
+// Groups, their accounts and their members are registered, changed and refused, and listed from both sides.
 func groupsBothWays(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	desk := s.Must(201, "PUT", "/v1/groups/~desk", `{"name":"The desk","description":"Trades"}`)
 	again := s.Must(200, "PUT", "/v1/groups/~desk", `{"description":"Trades","name":"The desk"}`)
 	if got := s.Must(200, "GET", "/v1/groups/~desk", ""); string(got.Body) != string(desk.Body) ||
 		string(again.Body) != string(desk.Body) {
-		t.Errorf("registered %s, again %s, read %s", desk.Body, again.Body, got.Body)
+		t.Errorf("registered %s, replayed %s, read %s", desk.Body, again.Body, got.Body)
 	}
-	s.Must(200, "PUT", "/v1/groups/~desk", string(desk.Body)) // what is read may be sent back
+	s.Must(200, "PUT", "/v1/groups/~desk", string(desk.Body)) // the answer is a valid request
 	s.Must(201, "PUT", "/v1/groups/~idle", `{}`)
 
 	s.Must(201, "PUT", "/v1/groups/~desk/accounts/~jane", "")
@@ -29,7 +29,7 @@ func groupsBothWays(t *testing.T, s *caller.Caller) {
 	s.Must(200, "PUT", "/v1/groups/~idle/accounts/~jane", "")
 	s.Must(201, "PUT", "/v1/groups/~desk/accounts/~market", "")
 	s.Must(201, "PUT", "/v1/groups/~desk/accounts/~bank", "")
-	for range 2 { // also when it is not in it
+	for range 2 { // the second time, the account is not in the group
 		if got := s.Must(200, "DELETE", "/v1/groups/~desk/accounts/~bank", ""); fmt.Sprint(got.Value("groups")) != "[]" {
 			t.Errorf("answered %s", got.Body)
 		}
@@ -69,7 +69,7 @@ func groupsBothWays(t *testing.T, s *caller.Caller) {
 		caller.Eventually(t, timeToProject, fmt.Sprintf("%s is %q", path, want),
 			func() bool { return slices.Equal(shown(100), want) })
 		if got := shown(1); !slices.Equal(got, want) {
-			t.Errorf("%s one by one: %q instead of %q", path, got, want)
+			t.Errorf("%s with limit 1: %q, want %q", path, got, want)
 		}
 	}
 

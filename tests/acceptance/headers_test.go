@@ -12,7 +12,7 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// What the caller calls a request is what the answer calls it; without a good name it gets one of ours.
+// An answer repeats a valid X-Request-Id. Without one, the ledger makes a new id.
 func requestIDs(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	longest := strings.Repeat("a", 64)
@@ -21,28 +21,28 @@ func requestIDs(t *testing.T, s *caller.Caller) {
 		for _, given := range []string{"~r-1", "._:@-", longest} {
 			got := s.Send("GET", path, "", "X-Request-Id", given)
 			if id := got.Header.Get("X-Request-Id"); id != given {
-				t.Errorf("%s as %q is called %q", path, given, id)
+				t.Errorf("%s with X-Request-Id %q is answered with %q", path, given, id)
 			}
 			if id := got.Value("request_id"); got.Status >= 400 && id != given {
-				t.Errorf("%s as %q is called %q in the body", path, given, id)
+				t.Errorf("%s with X-Request-Id %q has request_id %q", path, given, id)
 			}
 		}
 		for _, given := range []string{"", longest + "a", "a b", "a/b", "ä", `"~r-1"`, "r-1, r-2"} {
 			got := s.Send("GET", path, "", "X-Request-Id", given)
 			id := got.Header.Get("X-Request-Id")
 			if id == "" || id == given || seen[id] {
-				t.Errorf("%s as %q is called %q", path, given, id)
+				t.Errorf("%s with X-Request-Id %q is answered with %q", path, given, id)
 			}
 			seen[id] = true
 		}
 	}
 	created := s.Send("PUT", "/v1/assets/~EUR", `{"name":"Euro","scale":2}`, "X-Request-Id", "put-1")
 	if created.Header.Get("X-Request-Id") != "put-1" {
-		t.Errorf("a write as put-1 is called %q", created.Header.Get("X-Request-Id"))
+		t.Errorf("a write with X-Request-Id put-1 is answered with %q", created.Header.Get("X-Request-Id"))
 	}
 }
 
-// HEAD is GET without the body, for errors as well.
+// HEAD has the same status and headers as GET, without the body. This includes errors.
 func head(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	for _, path := range []string{
@@ -54,10 +54,10 @@ func head(t *testing.T, s *caller.Caller) {
 		"/v1/transactions/~t-1", "/v1/transactions/~nothing", "/v1/assets?limit=0", "/v1/trades", "/v1/nothing",
 	} {
 		get, head := s.Send("GET", path, ""), s.Send("HEAD", path, "")
-		caller.Eventually(t, time.Minute, "two GETs around a HEAD are of one length: "+path, func() bool {
+		caller.Eventually(t, time.Minute, "GETs before and after a HEAD have the same length: "+path, func() bool {
 			again := s.Send("GET", path, "")
 			unchanged := len(again.Body) == len(get.Body)
-			if !unchanged { // projected, or written by another test, meanwhile
+			if !unchanged { // changed by a projection or another test
 				get, head = again, s.Send("HEAD", path, "")
 			}
 			return unchanged
@@ -70,7 +70,7 @@ func head(t *testing.T, s *caller.Caller) {
 				t.Errorf("HEAD %s: %s is %q, GET: %q", path, name, head.Header.Get(name), get.Header.Get(name))
 			}
 		}
-		// Ids of requests are as long as one another. Gateways count the body of a HEAD, which has none.
+		// Request ids have the same length. Gateways may count the empty body of a HEAD.
 		sent := strings.ReplaceAll(string(get.Body), "~", s.Prefix)
 		if got := head.Header.Get("Content-Length"); got != strconv.Itoa(len(sent)) && got != "0" && got != "" {
 			t.Errorf("HEAD %s: length %s, GET: %d", path, got, len(sent))
@@ -78,11 +78,11 @@ func head(t *testing.T, s *caller.Caller) {
 	}
 	if got := s.Send("HEAD", "/v1/transfers", ""); got.Status != http.StatusMethodNotAllowed ||
 		got.Header.Get("Allow") != "POST" {
-		t.Errorf("HEAD where there is no GET: %d, allows %q", got.Status, got.Header.Get("Allow"))
+		t.Errorf("HEAD on a route without GET: %d, Allow %q", got.Status, got.Header.Get("Allow"))
 	}
 }
 
-// Replies that never change have an ETag, by which they needn't be sent again.
+// Immutable answers have an ETag, and If-None-Match gets 304.
 func etags(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	seen := make(map[string]string)
@@ -91,7 +91,7 @@ func etags(t *testing.T, s *caller.Caller) {
 		first := s.Must(200, "GET", path, "")
 		tag := first.Header.Get("ETag")
 		if !regexp.MustCompile(`^"[!#-~]+"$`).MatchString(tag) || seen[tag] != "" {
-			t.Errorf("%s is tagged %s, as is %s", path, tag, seen[tag])
+			t.Errorf("%s has the ETag %s, as has %s", path, tag, seen[tag])
 		}
 		seen[tag] = path
 		for _, match := range []string{tag, "W/" + tag, "*", `"x", ` + tag, `"x",W/` + tag + `,"y"`} {
@@ -111,7 +111,7 @@ func etags(t *testing.T, s *caller.Caller) {
 		"/v1/accounts/~jane/balances", "/v1/accounts/~jane/balances/~USD", "/v1/accounts/~jane/postings", "/v1/accounts/~jane/members"} {
 		got := s.Must(200, "GET", path, "", "If-None-Match", "*")
 		if got.Header.Get("ETag") != "" || got.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s, which changes, may be kept: %v", path, got.Header)
+			t.Errorf("%s, which changes, is cacheable: %v", path, got.Header)
 		}
 	}
 	s.Must(404, "GET", "/v1/assets/~NOTHING", "", "If-None-Match", "*")

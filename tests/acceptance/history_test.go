@@ -11,8 +11,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// A history comes newest first, in pages of any size, within bounds of time of which the first is included and the last
-// is not; over all assets through the index, and of one asset also strongly.
+// A history is newest first, in pages of any size, from a time (inclusive) to a time (exclusive). It covers all assets, or
+// one asset, which also has strong reads.
 func history(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	s.Must(201, "POST", "/v1/transactions",
@@ -31,7 +31,7 @@ func history(t *testing.T, s *caller.Caller) {
 		everything = s.All("/v1/accounts/~jane/postings", 100)
 		return len(everything) == 12
 	})
-	// Of one transaction, too, the posting minted last comes first.
+	// Within a transaction, too, the posting minted last is first.
 	want := []string{"~h-5", "~h-4", "~h-3", "~h-2", "~h-1", "~h-0", "~swap", "~swap", "~swap", "~t-1", "~t-1", "~d-1"}
 	if got := caller.Column(everything, "transaction"); !slices.Equal(got, want) {
 		t.Fatalf("history is %q", got)
@@ -70,12 +70,12 @@ func history(t *testing.T, s *caller.Caller) {
 		for _, limit := range []int{2, 100} {
 			if got, want := caller.Column(s.All("/v1/accounts/~jane/postings"+query, limit), "id"), of(asset,
 				always); !slices.Equal(got, want) {
-				t.Errorf("%s by %d: %q instead of %q", query, limit, got, want)
+				t.Errorf("%s with limit %d: %q, want %q", query, limit, got, want)
 			}
 		}
 	}
 
-	// The times of postings sort as text.
+	// Times in answers sort as text.
 	within := func(bounds string, keep func(at string) bool) {
 		t.Helper()
 		for query, asset := range map[string]string{"": "", "?asset=~USD": "~USD",
@@ -83,21 +83,19 @@ func history(t *testing.T, s *caller.Caller) {
 			path := "/v1/accounts/~jane/postings" + query
 			if got, want := caller.Column(s.All(path+caller.Separator(path)+bounds, 7), "id"), of(asset,
 				keep); !slices.Equal(got, want) {
-				t.Errorf("%s %s: %q instead of %q", query, bounds, got, want)
+				t.Errorf("%s %s: %q, want %q", query, bounds, got, want)
 			}
 		}
 	}
-	for _, i := range []int{6} {
-		low := everything[i]["posted_at"].(string)
-		within("from="+low, func(at string) bool { return at >= low })
-		within("to="+low, func(at string) bool { return at < low })
-		within("from="+offset(t, low, "+02:00"), func(at string) bool { return at >= low })
-		within("to="+offset(t, low, "-05:30"), func(at string) bool { return at < low })
-		within("from="+later(t, low), func(at string) bool { return at > low })
-		within("to="+later(t, low), func(at string) bool { return at <= low })
-		high := everything[2]["posted_at"].(string)
-		within("from="+low+"&to="+high, func(at string) bool { return at >= low && at < high })
-	}
+	low := everything[6]["posted_at"].(string)
+	within("from="+low, func(at string) bool { return at >= low })
+	within("to="+low, func(at string) bool { return at < low })
+	within("from="+offset(t, low, "+02:00"), func(at string) bool { return at >= low })
+	within("to="+offset(t, low, "-05:30"), func(at string) bool { return at < low })
+	within("from="+later(t, low), func(at string) bool { return at > low })
+	within("to="+later(t, low), func(at string) bool { return at <= low })
+	high := everything[2]["posted_at"].(string)
+	within("from="+low+"&to="+high, func(at string) bool { return at >= low && at < high })
 	for _, bounds := range []string{"from=2100-01-01T00:00:00Z", "to=2000-01-01T00:00:00Z", "to=1950-01-01T00:00:00Z",
 		"to=0001-01-01T00:00:00Z", "from=9999-12-31T23:59:59Z", "from=2030-01-01T00:00:00Z&to=2029-01-01T00:00:00Z"} {
 		for _, query := range []string{"?", "?asset=~USD&consistency=strong&"} {
@@ -109,11 +107,11 @@ func history(t *testing.T, s *caller.Caller) {
 	for _, bounds := range []string{"from=0001-01-01T00:00:00Z", "from=1950-01-01T00:00:00Z",
 		"to=9999-12-31T23:59:59Z", "from=2000-01-01T00:00:00Z&to=2200-01-01T00:00:00Z"} {
 		if got := s.All("/v1/accounts/~jane/postings?"+bounds, 5); len(got) != len(everything) {
-			t.Errorf("%s: %d of %d", bounds, len(got), len(everything))
+			t.Errorf("%s: %d postings, want %d", bounds, len(got), len(everything))
 		}
 	}
 
-	// What is posted while somebody turns the pages is above them: nothing comes twice, nothing is left out.
+	// A posting between two pages is before the first page: the second page has no duplicates or gaps.
 	page := s.Must(200, "GET", "/v1/accounts/~jane/postings?limit=4", "")
 	s.Must(201, "POST", "/v1/transfers",
 		`{"id":"~meanwhile","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`)
@@ -123,7 +121,7 @@ func history(t *testing.T, s *caller.Caller) {
 	}
 }
 
-// offset writes a time with an offset, as a query wants it.
+// offset formats a time with a UTC offset, escaped for a query.
 func offset(t *testing.T, at, by string) string {
 	t.Helper()
 	zone, err := time.Parse("-07:00", by)
@@ -133,13 +131,13 @@ func offset(t *testing.T, at, by string) string {
 	return url.QueryEscape(parseTime(t, at).In(zone.Location()).Format(time.RFC3339Nano))
 }
 
-// later writes the time a tenth of a microsecond later.
+// later returns the time 100 ns later. It is between two times of postings.
 func later(t *testing.T, at string) string {
 	t.Helper()
 	return parseTime(t, at).Add(100 * time.Nanosecond).Format(time.RFC3339Nano)
 }
 
-// parseTime reads a time of an answer: RFC 3339 in UTC with six decimals, about now.
+// parseTime parses a time in an answer: RFC 3339 in UTC with six decimals. It must be recent.
 func parseTime(t *testing.T, text any) time.Time {
 	t.Helper()
 	s, _ := text.(string)

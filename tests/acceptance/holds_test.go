@@ -9,12 +9,12 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// hold is a transfer of 50 from ~jane to ~shop that is held.
+// hold returns a transfer of 50 from ~jane to ~shop as a hold.
 func hold(id string) string {
 	return `{"id":"` + id + `","from":"~jane","to":"~shop","asset":"~USD","quantity":"50","hold":{}}`
 }
 
-// A hold is placed, captured in part, and reversed; its balances, histories and lists show each step.
+// A hold is placed, captured in part and reversed. Balances, histories and lists show each step.
 func lifeOfHolds(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	const strong = "/v1/accounts/~jane/balances/~USD?consistency=strong"
@@ -45,14 +45,14 @@ func lifeOfHolds(t *testing.T, s *caller.Caller) {
 	captured.Shows(t, map[string]any{"status": "captured", "captured 0 quantity": "-40", "postings 0 quantity": "-50"})
 	again := s.Must(200, "POST", "/v1/transactions/~h-1/capture", `{"quantity":"40"}`)
 	if !bytes.Equal(again.Body, captured.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("captured again: %s", again.Body)
+		t.Errorf("the replay of the capture is %s", again.Body)
 	}
 	if again := s.Must(200, "POST", "/v1/transfers", hold("~h-1")); !bytes.Equal(again.Body, placed.Body) {
-		t.Errorf("placed again: %s", again.Body)
+		t.Errorf("the replay of the hold is %s", again.Body)
 	}
 	now := s.Must(200, "GET", "/v1/transactions/~h-1", "", "If-None-Match", tag)
 	if !bytes.Equal(now.Body, captured.Body) || now.Header.Get("ETag") == tag {
-		t.Errorf("shown as %s, tagged %s", now.Body, now.Header.Get("ETag"))
+		t.Errorf("read as %s with ETag %s", now.Body, now.Header.Get("ETag"))
 	}
 	s.Must(200, "POST", "/v1/transactions/~h-2/capture", `{"quantity":"1","cost":"400"}`).Shows(t, map[string]any{
 		"captured 0 quantity": "1", "captured 0 cost": "400", "captured 2 quantity": "-400", "captured 3 quantity": "400"})
@@ -75,14 +75,14 @@ func lifeOfHolds(t *testing.T, s *caller.Caller) {
 			len(s.All("/v1/accounts/~jane/holds?status=released", 1)) == 1
 	})
 
-	// Taken back in two parts, whoever asks how often.
+	// Two partial reversals, with a replay.
 	first := s.Must(201, "POST", "/v1/transactions/~h-1/reversals", `{"id":"~r-1","quantity":"15"}`)
 	first.Shows(t, map[string]any{"kind": "reversal", "reverses": "~h-1", "postings 0 quantity": "15"})
 	s.Must(201, "POST", "/v1/transactions/~h-1/reversals", `{}`, "Idempotency-Key", "~r-2").Shows(t,
 		map[string]any{"postings 1 quantity": "-25"})
 	if again := s.Must(200, "POST", "/v1/transactions/~h-1/reversals",
 		`{"id":"~r-1","quantity":"15"}`); !bytes.Equal(again.Body, first.Body) {
-		t.Errorf("reversed again: %s", again.Body)
+		t.Errorf("the replay of the reversal is %s", again.Body)
 	}
 	s.Must(422, "POST", "/v1/transactions/~h-1/reversals", `{"id":"~r-3"}`).Shows(t,
 		map[string]any{"code": "exceeds_reversible", "left 0 quantity": "0", "left 1 quantity": "0"})
@@ -97,7 +97,7 @@ func lifeOfHolds(t *testing.T, s *caller.Caller) {
 	s.Must(404, "GET", "/v1/transactions/~none/reversals", "")
 }
 
-// What is refused of holds and of reversals.
+// Invalid captures, releases, reversals and holds are refused, and change no balance.
 func badHolds(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~d-0","from":"~bank","to":"~shop","asset":"~USD","quantity":"100"}`)
@@ -120,14 +120,14 @@ func badHolds(t *testing.T, s *caller.Caller) {
 	refuseAll(t, s, "holds.txt")
 	if after := s.Must(200, "GET", "/v1/accounts/~jane/balances?consistency=strong", ""); !bytes.Equal(before.Body,
 		after.Body) {
-		t.Errorf("the refusals moved something: %s instead of %s", after.Body, before.Body)
+		t.Errorf("refused requests changed balances: %s, want %s", after.Body, before.Body)
 	}
 
-	// One whose time is over is told apart from one that ended otherwise, once the clocks leave no doubt.
+	// An expired hold has its own error, as soon as it has expired on every clock.
 	expires := time.Now().Add(time.Second)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~late","from":"~jane","to":"~shop","asset":"~USD","quantity":"1",`+
 		`"hold":{"expires_at":"`+expires.UTC().Format(time.RFC3339Nano)+`"}}`)
-	caller.Eventually(t, time.Minute, "the time is over", func() bool { return time.Now().After(expires) })
+	caller.Eventually(t, time.Minute, "expires_at has passed", func() bool { return time.Now().After(expires) })
 	caller.Eventually(t, time.Minute, "the hold expires", func() bool {
 		got := s.Send("POST", "/v1/transactions/~late/capture", `{}`)
 		return got.Status == 422 && got.Code() == "hold_expired"

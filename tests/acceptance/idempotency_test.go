@@ -9,7 +9,7 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// The same request again, however it is written, gets the first answer.
+// A repeated request gets the first answer, even if its JSON is written differently.
 func replaysByMeaning(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	for _, c := range []struct {
@@ -39,7 +39,7 @@ func replaysByMeaning(t *testing.T, s *caller.Caller) {
 		first := s.Must(201, "POST", c.path, c.first)
 		if first.Header.Get("Idempotent-Replayed") != "" ||
 			first.Header.Get("Location") != "/v1/transactions/"+first.Value("id").(string) {
-			t.Errorf("first answer to %s: %v", c.first, first.Header)
+			t.Errorf("headers of the first answer to %s: %v", c.first, first.Header)
 		}
 		for _, again := range append(c.again, c.first) {
 			got := s.Send("POST", c.path, again)
@@ -48,7 +48,7 @@ func replaysByMeaning(t *testing.T, s *caller.Caller) {
 				t.Errorf("%s: %d %s, first %s", again, got.Status, got.Body, first.Body)
 			}
 		}
-		// The id in the header is as good as the one in the body, and both are as good as one.
+		// The id may be in the header, in the body, or in both.
 		id := first.Value("id").(string)
 		bare := strings.Replace(c.first, `"id":"`+id+`",`, "", 1)
 		for _, body := range []string{bare, c.first} {
@@ -61,27 +61,27 @@ func replaysByMeaning(t *testing.T, s *caller.Caller) {
 			t.Errorf("read as %s, answered as %s", got.Body, first.Body)
 		}
 	}
-	// By the header first, and then by the body.
+	// First with the id in the header, then in the body.
 	first := s.Must(201, "POST", "/v1/transfers", `{"from":"~bank","to":"~jane","asset":"~USD","quantity":"5"}`,
 		"Idempotency-Key", "~h-1")
 	if first.Value("id") != "~h-1" {
-		t.Errorf("the id of the header became %v", first.Value("id"))
+		t.Errorf("the id from the header is %v", first.Value("id"))
 	}
 	s.Must(200, "POST", "/v1/transfers", `{"id":"~h-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"5"}`)
 
-	// Without an id, each request is another transaction.
+	// Without an id, each request posts a new transaction.
 	const noID = `{"from":"~bank","to":"~jane","asset":"~USD","quantity":"5"}`
 	one, two := s.Must(201, "POST", "/v1/transfers", noID), s.Must(201, "POST", "/v1/transfers", noID)
 	if one.Value("id") == two.Value("id") {
-		t.Errorf("two transactions are %v", one.Value("id"))
+		t.Errorf("two transactions have the id %v", one.Value("id"))
 	}
 	if id, _ := one.Value("id").(string); s.Send("POST", "/v1/transfers", noID, "Idempotency-Key", id).Status != 200 {
-		t.Errorf("%s cannot be sent again by the id that it was given", id)
+		t.Errorf("no replay with the generated id %s", id)
 	}
 }
 
-// Under a used id, every other body is refused: one that says another thing, and one that says it in another way.
-func otherBodies(t *testing.T, s *caller.Caller) {
+// A used id with a different request is refused, even if the request would have the same postings.
+func reusedIDs(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	const (
 		transaction = `{"id":"~u-1","description":"d","metadata":{"k":"v"},"postings":[{"account":"~market","asset":"~AAPL","quantity":"-5","cost":"-7"},{"account":"~jane","asset":"~AAPL","quantity":"5","cost":"7"}]}`
@@ -91,7 +91,7 @@ func otherBodies(t *testing.T, s *caller.Caller) {
 	s.Must(201, "POST", "/v1/transactions", transaction)
 	s.Must(201, "POST", "/v1/transfers", transfer)
 	s.Must(201, "POST", "/v1/trades", trade)
-	// The kind counts, too, also of what would make the very same postings, and so does the order of postings.
+	// The kind and the order of postings count as well.
 	refuseAll(t, s, "reused.txt")
 	for _, c := range [][2]string{{"/v1/transactions", transaction}, {"/v1/transfers", transfer},
 		{"/v1/trades", trade}} {
@@ -99,8 +99,8 @@ func otherBodies(t *testing.T, s *caller.Caller) {
 	}
 }
 
-// Definitions are compared by meaning, too, and keep their first answer.
-func definitionsAgain(t *testing.T, s *caller.Caller) {
+// Repeated definitions of assets and accounts are compared by meaning, and get the first answer.
+func repeatedDefinitions(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	for _, c := range []struct {
 		path, first string
@@ -151,7 +151,7 @@ func definitionsAgain(t *testing.T, s *caller.Caller) {
 			t.Errorf("%s is at %q", c.path, got)
 		}
 		for _, body := range append(c.same, c.first) {
-			// A key is ignored here, also one that is no id.
+			// PUT ignores Idempotency-Key, even an invalid one.
 			got := s.Send("PUT", c.path, body, "Idempotency-Key", "not an id")
 			if got.Status != 200 || !bytes.Equal(got.Body, first.Body) {
 				t.Errorf("%s %s: %d %s, first %s", c.path, body, got.Status, got.Body, first.Body)
@@ -170,15 +170,15 @@ func definitionsAgain(t *testing.T, s *caller.Caller) {
 	}
 }
 
-// Grants are settings: each is what is so from now on.
-func grantsAgain(t *testing.T, s *caller.Caller) {
+// A grant or revocation sets the role, whatever it was before.
+func repeatedGrants(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	const path = "/v1/accounts/~jane/members/~u-1"
 	for i, c := range []struct {
 		method, role string
 		status       int
 	}{
-		{"DELETE", "", 200}, // there was nothing
+		{"DELETE", "", 200}, // no grant existed
 		{"PUT", "viewer", 201},
 		{"PUT", "viewer", 200},
 		{"PUT", "owner", 200},
@@ -192,7 +192,7 @@ func grantsAgain(t *testing.T, s *caller.Caller) {
 		if c.role != "" {
 			body = fmt.Sprintf(`{"role":%q}`, c.role)
 		}
-		got := s.Send(c.method, path, body, "Idempotency-Key", "") // a key is ignored here
+		got := s.Send(c.method, path, body, "Idempotency-Key", "") // Idempotency-Key is ignored
 		want := fmt.Sprintf(`{"account":"~jane","user":"~u-1","role":%q}`, c.role)
 		if c.role == "" {
 			want = `{"account":"~jane","user":"~u-1","role":null}`

@@ -10,13 +10,13 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// worstIDs are no ids: of an asset, an account, a transaction or a user. They are tried wherever one can stand. One
-// with a slash isn't tried: gateways decode a path before the function sees it, and then it is another path.
+// worstIDs returns invalid ids, which are tested in every place. It has none with a slash: gateways decode the path before
+// the function gets it, so the slash would make it another path.
 func worstIDs() []string {
 	return []string{strings.Repeat("a", 65), "-a", "a b", "a\x00b", "a\u202eb"}
 }
 
-// badIDs are more that are none.
+// badIDs returns more invalid ids, which are tested in fewer places.
 func badIDs() []string {
 	return []string{
 		".a", "_a", ":a", "@a", " a", "a ", "a#b", "a+b", "a,b", "a%b", "a\\b", `a"b`, "a<b", "a=b", "a&b", "a?b", "a;b",
@@ -24,8 +24,7 @@ func badIDs() []string {
 	}
 }
 
-// Ids of wrong characters or length are refused wherever they stand: in a path however encoded, a body, a header, a
-// query.
+// Ids with invalid characters or of invalid length are refused everywhere: in paths, bodies, headers and queries.
 func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	var all []caller.Refusal
@@ -40,7 +39,7 @@ func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 	}
 	for _, id := range slices.Concat(worstIDs(), badIDs()) {
 		name, inPath, inJSON := escaped(id)
-		if !strings.Contains(id, "\n") { // no route of sam local takes a path with one: it answers 403
+		if !strings.Contains(id, "\n") { // sam local answers 403 to a line feed in a path
 			add(caller.Refusal{Name: "GET balance " + name, Method: "GET", Path: "/v1/accounts/" + inPath + "/balances/" + inPath + "?consistency=strong", Fields: []string{"account", "asset"}})
 		}
 		add(caller.Refusal{
@@ -77,28 +76,28 @@ func badIDsAnywhere(t *testing.T, s *caller.Caller) {
 		add(caller.Refusal{Name: "account " + body, Path: "/v1/transfers", Body: `{"from":` + body + `,"to":` + body + `,"asset":` + body + `,"quantity":"1"}`, Fields: []string{"from", "to", "asset"}})
 		add(caller.Refusal{Name: "currency " + body, Method: "PUT", Path: "/v1/assets/~EUR", Body: `{"name":"x","scale":0,"currency":` + body + `}`, Fields: []string{"currency"}})
 	}
-	// Bytes of a path that are no UTF-8, and a key of an overdraft that is no id.
+	// A path that is not UTF-8, and an overdraft key that is not an id.
 	add(caller.Refusal{Name: "bytes", Method: "GET", Path: "/v1/accounts/%ff", Fields: []string{"account"}})
 	add(caller.Refusal{Name: "an overdraft's key", Method: "PUT", Path: "/v1/accounts/~joe", Body: `{"overdraft":{"US D":"1","-":"1","~USD":"1"}}`, Fields: []string{"overdraft.US D", "overdraft.-"}})
 	refuse(t, s, all)
 
-	// An id of no characters in a path makes it another path.
+	// A path with an empty id is another path.
 	refuse(t, s, []caller.Refusal{
 		refusal("PUT no asset", "PUT /v1/assets/", `{"name":"x","scale":0}`, 404, "not_found"),
 		refusal("GET no account", "GET /v1/accounts//balances", "", 404, "not_found"),
 	})
-	// Ids as long as may be, of every character, are fine, encoded or not.
+	// Ids of maximum length with all special characters are valid, percent-encoded or not.
 	longest := "~aZ09._:@-" + strings.Repeat("z", 55-len(s.Prefix))
 	encoded := percentEncoded(strings.ReplaceAll(longest, "~", s.Prefix))
 	s.Must(201, "PUT", "/v1/accounts/"+longest, `{}`)
 	s.Must(200, "PUT", "/v1/accounts/"+encoded, `{}`)
 	if got := s.Must(200, "GET", "/v1/accounts/"+encoded, "").Value("id"); got != longest {
-		t.Errorf("the longest id came back as %v", got)
+		t.Errorf("the longest id was returned as %v", got)
 	}
 	s.Must(201, "POST", "/v1/transfers", `{"id":"`+longest+`","from":"~bank","to":"`+longest+`","asset":"~USD","quantity":"1"}`)
 }
 
-// percentEncoded encodes every byte.
+// percentEncoded percent-encodes every byte.
 func percentEncoded(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -107,12 +106,12 @@ func percentEncoded(s string) string {
 	return b.String()
 }
 
-// Both places of a transaction's id.
-func twoIDs(t *testing.T, s *caller.Caller) {
+// The id of a transaction may be in the header and in the body, if both are equal.
+func idsInTwoPlaces(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	refuseAll(t, s, "ids.txt")
 	const body = `{"id":"~i-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"1"}`
 	if got := s.Must(201, "POST", "/v1/transfers", body, "Idempotency-Key", "~i-1").Value("id"); got != "~i-1" {
-		t.Errorf("the same id in both places became %v", got)
+		t.Errorf("the id in both places is %v", got)
 	}
 }

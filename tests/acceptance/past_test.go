@@ -12,8 +12,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// What a balance was, at every moment at which it changed and right before; and statements of every page size, as JSON
-// and as CSV, whose openings and movements are their closings.
+// Past balances are right at the time of each posting and just before it. Statements have consistent opening and closing
+// balances and lines, with every page size, as JSON and as CSV.
 func past(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	for i := range 5 {
@@ -36,7 +36,7 @@ func past(t *testing.T, s *caller.Caller) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Acknowledged is included at once; what comes later is not.
+		// An acknowledged posting is included immediately. Later postings are not.
 		s.Must(200, "GET", balance+"?consistency=strong&at="+at, "").Shows(t, map[string]any{
 			"quantity": quantities[i+1], "postings": float64(i + 1), "revision": float64(i + 1), "at": at,
 			"as_of_time": at, "as_of": all[i]["id"], "consistency": "strong", "available": nil, "account": "~jane",
@@ -49,22 +49,22 @@ func past(t *testing.T, s *caller.Caller) {
 	if got, want := len(s.All("/v1/accounts/~jane/balances?consistency=strong&at="+times[0], 1)), 1; got != want {
 		t.Errorf("%d assets after the first deposit", got)
 	}
-	caller.Eventually(t, timeToProject, "all is projected", func() bool {
+	caller.Eventually(t, timeToProject, "all postings are projected", func() bool {
 		return len(s.All("/v1/accounts/~jane/balances?at="+times[7], 1)) == 2
 	})
 	s.Must(200, "GET", "/v1/accounts/~shop/balances?at=2020-01-01T00:00:00Z", "").Shows(t, map[string]any{"data 0": nil})
 	s.Must(200, "GET", "/v1/accounts/~jane/balances/~GOLD?at=2020-01-01T00:00:00Z", "").Shows(t,
 		map[string]any{"quantity": "0", "as_of": nil, "as_of_time": nil, "settled": true})
 
-	// From the third posting until before the last.
+	// From the third posting (inclusive) to the last (exclusive).
 	statement := "/v1/accounts/~jane/statement?asset=~USD&from=" + times[2] + "&to=" + times[7]
 	for _, limit := range []int{1, 2, 5, 100} {
 		lines := s.All(statement, limit)
 		if got := caller.Column(lines, "balance_after"); !slices.Equal(got, quantities[3:8]) {
-			t.Errorf("by %d: %q", limit, got)
+			t.Errorf("limit %d: %q", limit, got)
 		}
 		if got := caller.Column(lines, "id"); !slices.Equal(got, caller.Column(all[2:7], "id")) {
-			t.Errorf("by %d: %q", limit, got)
+			t.Errorf("limit %d: %q", limit, got)
 		}
 		s.Must(200, "GET", statement+fmt.Sprint("&limit=", limit), "").Shows(t, map[string]any{
 			"opening quantity": "350000", "opening postings": 2.0, "closing quantity": "348500", "closing postings": 7.0,
@@ -78,7 +78,7 @@ func past(t *testing.T, s *caller.Caller) {
 		}
 		rows = append(rows, "closing "+times[7]+"    348500")
 		if got := asCSV(t, s, statement+fmt.Sprint("&limit=", limit)); !slices.Equal(got, rows) {
-			t.Errorf("as CSV, by %d: %q, wanted %q", limit, got, rows)
+			t.Errorf("CSV with limit %d: %q, want %q", limit, got, rows)
 		}
 	}
 	s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~USD&from="+times[4]+"&to="+times[4], "").Shows(t,
@@ -86,11 +86,11 @@ func past(t *testing.T, s *caller.Caller) {
 	s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~GOLD&from="+times[4]+"&to="+times[5], "").Shows(t,
 		map[string]any{"data 0": nil, "opening quantity": "0", "closing quantity": "0", "next_cursor": nil})
 
-	// A transaction with an effective date changes what was, once it is projected; the revision tells.
+	// A backdated transaction changes past balances when it is projected, and increments their revision.
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~b-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"11",`+
 		`"effective_at":"2021-03-31T23:59:59.999999Z"}`)
 	s.Must(200, "GET", balance+"?at=2021-03-31T23:59:59.999998Z", "").Shows(t, map[string]any{"revision": 0.0})
-	caller.Eventually(t, timeToProject, "what was is projected", func() bool {
+	caller.Eventually(t, timeToProject, "the backdated posting is projected", func() bool {
 		return s.Must(200, "GET", balance+"?at=2021-03-31T23:59:59.999999Z", "").Value("revision") == 1.0
 	})
 	s.Must(200, "GET", balance+"?at="+times[7], "").Shows(t, map[string]any{"quantity": "348511", "revision": 9.0})
@@ -98,14 +98,14 @@ func past(t *testing.T, s *caller.Caller) {
 		"closing quantity": "348511", "data 0 balance_after": "349911"})
 }
 
-// asCSV returns the rows of a statement, some columns of each, following the links of its pages.
+// asCSV returns some columns of all rows of a statement. It follows the links between pages.
 func asCSV(t *testing.T, s *caller.Caller, path string) (rows []string) {
 	t.Helper()
 	text, at := "", path
 	for at != "" {
 		r := s.Must(200, "GET", at, "", "Accept", "text/csv")
 		if got := r.Header.Get("Content-Type"); got != "text/csv; charset=utf-8" {
-			t.Fatalf("%s is of %s", at, got)
+			t.Fatalf("%s has the Content-Type %s", at, got)
 		}
 		text += string(r.Body)
 		link, isNext := strings.CutSuffix(r.Header.Get("Link"), `>; rel="next"`)

@@ -15,14 +15,14 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// The lines of a file of refusals.
+// Patterns of lines in a file of refusals.
 var (
 	headerLine = regexp.MustCompile(`^([A-Z][A-Za-z-]+): ?(.*)$`)
 	statusLine = regexp.MustCompile(`^(\d{3}) (\w+) ?(.*)$`)
 	repetition = regexp.MustCompile(`<([^<>]+)\*(\d+)>`)
 )
 
-// expanded writes <text*3> as texttexttext.
+// expanded replaces <text*3> by texttexttext.
 func expanded(line string) string {
 	return repetition.ReplaceAllStringFunc(line, func(found string) string {
 		part := repetition.FindStringSubmatch(found)
@@ -31,11 +31,11 @@ func expanded(line string) string {
 	})
 }
 
-// refuseAll sends every request in a file of testdata, and holds the answer to what stands there and to what the API
-// promises of an error. Between empty lines stand, for each request: its name after #, if it has one; method and path;
-// headers (one of "-" is not sent); the body; status, code and the fields at fault ("" is one without a name); and then
-// headers and members that the answer must have. Lines after ## are titles. What is refused for what the ledger has is
-// refused as a dry run, too.
+// refuseAll sends every request in a file of testdata and checks the answer. The file has one block per request, separated
+// by empty lines. A block has, in this order: "# name" (optional), method and path, request headers ("-" as the value
+// sends none), the body, the expected status, code and invalid fields ("" is an empty field name), and the expected
+// headers and members of the answer. Blocks that begin with ## are comments. Requests that are refused because of the
+// state of the ledger are also sent as dry runs.
 func refuseAll(t *testing.T, s *caller.Caller, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
@@ -83,7 +83,7 @@ func refuseAll(t *testing.T, s *caller.Caller, file string) {
 			got.Shows(t, members)
 			for name, want := range headers {
 				if got.Header.Get(name) != want {
-					t.Errorf("%s is %q instead of %q", name, got.Header.Get(name), want)
+					t.Errorf("%s is %q, want %q", name, got.Header.Get(name), want)
 				}
 			}
 			if r.Method == "POST" && !caller.ByRequestAlone(r.Code) && !strings.Contains(r.Path, "?") {
@@ -94,20 +94,20 @@ func refuseAll(t *testing.T, s *caller.Caller, file string) {
 	}
 }
 
-// Every row of the table of errors, in its order. A request that breaks two rows is answered by the earlier one. Some
-// requests are left out, as gateways answer them: sam local takes //v1/assets for /v1/assets, and a gateway that is
-// open to browsers answers OPTIONS itself.
+// Checks run in the documented order: a request that fails two checks gets the error of the earlier one. Some requests
+// are missing because gateways answer them: sam local treats //v1/assets as /v1/assets, and a gateway with CORS answers
+// OPTIONS.
 func errorsInTheirOrder(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	refuseAll(t, s, "errors.txt")
 
-	// The same body again is a replay, whatever funds are there by now.
+	// A replay succeeds even if the funds are gone.
 	const all = `{"id":"~w-1","from":"~jane","to":"~shop","asset":"~USD","quantity":"350000"}`
 	s.Must(201, "POST", "/v1/transfers", all)
 	if again := s.Must(200, "POST", "/v1/transfers", all); again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Error("the replay does not say so")
+		t.Error("the replay lacks Idempotent-Replayed")
 	}
-	// The overdraft is available, too, and a refused id is free.
+	// The overdraft counts as available. The id of a refused request can be used again.
 	s.Must(201, "PUT", "/v1/accounts/~margin", `{"overdraft":{"~USD":"500"}}`)
 	s.Must(422, "POST", "/v1/transfers", `{"id":"~m-1","from":"~margin","to":"~shop","asset":"~USD","quantity":"501"}`).
 		Shows(t, map[string]any{"available": "500", "requested": "501"})
@@ -116,7 +116,7 @@ func errorsInTheirOrder(t *testing.T, s *caller.Caller) {
 		Shows(t, map[string]any{"available": "0"})
 }
 
-// Every spelling of an amount but one is refused, wherever an amount stands.
+// Amounts have exactly one valid spelling. Others are refused in every field.
 func badAmounts(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	refuseAll(t, s, "amounts.txt")
@@ -125,32 +125,32 @@ func badAmounts(t *testing.T, s *caller.Caller) {
 		`{"id":"~a-1","from":"~bank","to":"~shop","asset":"~USD","quantity":"`+nines+`"}`)
 	if got := s.Must(200, "GET", "/v1/accounts/~shop/balances/~USD?consistency=strong",
 		"").Value("quantity"); got != nines {
-		t.Errorf("28 nines came back as %v", got)
+		t.Errorf("28 nines were returned as %v", got)
 	}
 }
 
-// Parameters that are wrong, unknown, repeated, or not offered.
+// Invalid, unknown, repeated and unsupported query parameters are refused.
 func badQueries(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	refuseAll(t, s, "queries.txt")
-	s.Must(200, "GET", "/healthz?probe=1&probe=2", "") // not under /v1
+	s.Must(200, "GET", "/healthz?probe=1&probe=2", "") // parameters are checked under /v1 only
 	s.Must(200, "GET", "/v1/assets?", "")
 }
 
-// Transactions that break a rule over several fields.
+// Transactions that violate a rule about several fields are refused.
 func badTransactions(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	refuseAll(t, s, "transactions.txt")
 	const two = `{"account":"~bank","asset":"~USD","quantity":"1"},{"account":"~bank","asset":"~USD","quantity":"-1"}`
 	s.Must(201, "POST", "/v1/transactions", `{"postings":[`+two+strings.Repeat(","+two, 23)+`]}`)
-	// A posting may be of costs alone, and an account and asset may come more than once.
+	// A posting may have only a cost. An account and asset may be in several postings.
 	s.Must(201, "POST", "/v1/transactions",
 		`{"postings":[{"account":"~market","asset":"~AAPL","quantity":"0","cost":"-5"},`+
 			`{"account":"~jane","asset":"~AAPL","quantity":"0","cost":"2"},`+
 			`{"account":"~jane","asset":"~AAPL","quantity":"0","cost":"3"}]}`)
 }
 
-// Fields of the wrong type, missing, null, too long, or out of range: all of them are named.
+// Fields that are missing, null, too long, out of range or of the wrong type are refused. The error names all of them.
 func badFields(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	refuseAll(t, s, "fields.txt")
@@ -158,7 +158,7 @@ func badFields(t *testing.T, s *caller.Caller) {
 	refuse(t, s, []caller.Refusal{refusal("101 limits", "PUT /v1/accounts/~joe", `{"overdraft":`+overdraft+`}`,
 		400, "invalid_request", "overdraft")})
 
-	// As long, as many and as much as may be.
+	// Values at their limits are valid.
 	s.Must(201, "PUT", "/v1/assets/~EUR",
 		fmt.Sprintf(`{"name":%q,"scale":18,"description":%q}`, strings.Repeat("é", 256), strings.Repeat("💰", 256)))
 	s.Must(201, "PUT", "/v1/accounts/~joe",
@@ -172,7 +172,7 @@ func badFields(t *testing.T, s *caller.Caller) {
 		pairs(20, func(i int) (string, string) { return fmt.Sprintf("%02d%s", i, strings.Repeat("é", 38)), "v" })+rest)
 }
 
-// pairs is a JSON object of n texts.
+// pairs returns a JSON object with n string members.
 func pairs(n int, pair func(i int) (key, value string)) string {
 	all := make([]string, n)
 	for i := range all {
@@ -182,8 +182,8 @@ func pairs(n int, pair func(i int) (key, value string)) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// Bodies that are not one JSON object of known fields, once each. None has bytes that are no UTF-8: gateways, which put
-// a body into JSON, don't pass them on as they are, and sam local answers 502.
+// Bodies that are not one JSON object with known, unique fields are refused. None of them has invalid UTF-8: gateways
+// change it, because they put the body into JSON, and sam local answers 502.
 func malformedBodies(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	refuseAll(t, s, "malformed.txt")
@@ -191,7 +191,7 @@ func malformedBodies(t *testing.T, s *caller.Caller) {
 
 	var all []caller.Refusal
 	for name, body := range map[string]string{
-		"white space": " \r\n\t ", "a line end in a text": strings.Replace(good, "{", "{\"description\":\"a\nb\",", 1),
+		"white space": " \r\n\t ", "a line feed in a string": strings.Replace(good, "{", "{\"description\":\"a\nb\",", 1),
 		"NUL after it": good + "\x00",
 	} {
 		all = append(all, refusal(name, "POST /v1/transfers", body, 400, "malformed_body"))
@@ -201,10 +201,10 @@ func malformedBodies(t *testing.T, s *caller.Caller) {
 	refuse(t, s, all)
 }
 
-// bodyMax is the most bytes of a body (API, order of checks).
+// bodyMax is the size limit of a body in bytes.
 const bodyMax = 256 << 10
 
-// A body's size is what was sent, however it was sent; what is within it is not too large.
+// Bodies over the size limit are refused, with a Content-Length or in chunks. Bodies at the limit are accepted.
 func bodySizes(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	padded := func(id string, size int) string {
@@ -213,8 +213,8 @@ func bodySizes(t *testing.T, s *caller.Caller) {
 		return body + strings.Repeat(" ", size-len(body))
 	}
 	refuse(t, s, []caller.Refusal{
-		refusal("a byte too many", "POST /v1/transfers", padded("~s-1", bodyMax+1), 413, "body_too_large"),
-		{Name: "a byte too many in chunks", Path: "/v1/transfers",
+		refusal("one byte too large", "POST /v1/transfers", padded("~s-1", bodyMax+1), 413, "body_too_large"),
+		{Name: "one byte too large, in chunks", Path: "/v1/transfers",
 			Reader: strings.NewReader(padded("~s-1", bodyMax+1)), Status: 413, Code: "body_too_large"},
 		refusal("a megabyte", "POST /v1/transfers", padded("~s-1", 1<<20), 413, "body_too_large"),
 		{Name: "a megabyte in chunks", Path: "/v1/transfers", Reader: &chunks{left: 1 << 20}, Status: 413,
@@ -227,11 +227,11 @@ func bodySizes(t *testing.T, s *caller.Caller) {
 		t.Fatal(err)
 	}
 	if got, err := s.Do(request); err != nil || got.Status != 201 {
-		t.Errorf("as large as may be, in chunks: %d %s %v", got.Status, got.Body, err)
+		t.Errorf("body at the limit, in chunks: %d %s %v", got.Status, got.Body, err)
 	}
 }
 
-// chunks is a body of a length that nobody knows beforehand: of what it reads from, or of spaces.
+// chunks is a body of unknown length. It has the content of Reader, or spaces if Reader is nil.
 type chunks struct {
 	io.Reader
 	left int

@@ -19,7 +19,7 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// stackResource is one resource of template.yaml. Intrinsic functions in short form come as their arguments.
+// stackResource is a resource in template.yaml. Short-form intrinsic functions appear as their arguments.
 type stackResource struct {
 	Type       string         `yaml:"Type"`
 	Condition  string         `yaml:"Condition"`
@@ -37,15 +37,14 @@ func stackResources(t *testing.T) map[string]stackResource {
 	return stack.Resources
 }
 
-// What the resources of a statement are called in a permission; the table itself is "".
+// Names of resources in a permission. The table itself is "".
 const (
 	onStream = "stream"
 	onAll    = "*"
 )
 
-// byLambda are the permissions that Lambda needs to read the stream for a function: they are in its role, and its code
-// never uses them (AWS Lambda Developer Guide, "Process Amazon DynamoDB records with Lambda", the execution role's
-// permissions).
+// byLambda returns the permissions that Lambda itself uses to read the stream for a function. They are in the function's
+// role, but its code never uses them (AWS Lambda Developer Guide, "Process Amazon DynamoDB records with Lambda").
 func byLambda() map[string][]permission {
 	reads := []permission{
 		{"dynamodb:DescribeStream", onStream}, {"dynamodb:GetRecords", onStream},
@@ -55,14 +54,14 @@ func byLambda() map[string][]permission {
 	return map[string][]permission{projectorFunction: reads, listerFunction: reads}
 }
 
-// checkRoles compares what each function may do to the table with what it was seen doing: it may do that, and nothing
-// else. Nobody deletes or scans, and who reads cannot write.
+// checkRoles compares the permissions of each function with the requests that it sent. A role has exactly the permissions
+// that were used. No function may delete or scan, and the query function may not write.
 func checkRoles(t *testing.T, functions map[string]function) {
 	t.Helper()
 	resources := stackResources(t)
 	for name, resource := range resources {
 		if _, ok := functions[name]; !ok && resource.Type == "AWS::Serverless::Function" {
-			t.Errorf("%s is none of the functions that were run", name)
+			t.Errorf("%s was not run", name)
 		}
 	}
 	for name, f := range functions {
@@ -83,7 +82,7 @@ func checkRoles(t *testing.T, functions map[string]function) {
 		}
 		for p := range granted {
 			if !needed[p] {
-				t.Errorf("%s may %v, and never does", name, p)
+				t.Errorf("%s may %v, but never does", name, p)
 			}
 			writes := p.action == "dynamodb:PutItem" || p.action == "dynamodb:UpdateItem"
 			switch {
@@ -94,8 +93,7 @@ func checkRoles(t *testing.T, functions map[string]function) {
 	}
 }
 
-// grantedBy collects the permissions on DynamoDB in the statements anywhere in a role's policies, also within
-// conditions of the template.
+// grantedBy collects the DynamoDB permissions of all statements in a role's policies, including those inside !If.
 func grantedBy(t *testing.T, function string, in any, granted map[permission]bool) {
 	t.Helper()
 	switch in := in.(type) {
@@ -112,7 +110,7 @@ func grantedBy(t *testing.T, function string, in any, granted map[permission]boo
 			return
 		}
 		if effect != "Allow" || in["NotAction"] != nil || in["NotResource"] != nil {
-			t.Errorf("%s: a statement that this test cannot judge: %v", function, in)
+			t.Errorf("%s: unsupported statement: %v", function, in)
 		}
 		for _, action := range listOf(in["Action"]) {
 			action, _ := action.(string)
@@ -127,8 +125,8 @@ func grantedBy(t *testing.T, function string, in any, granted map[permission]boo
 	}
 }
 
-// resourceName is what a permission calls a resource of a statement; one that it doesn't know keeps its own name, and
-// is then nobody's need.
+// resourceName returns the name of a statement's resource in a permission. Unknown resources keep their name, so that
+// checkRoles reports them as unused.
 func resourceName(resource string) string {
 	index, isIndex := strings.CutPrefix(resource, "${LedgerTable.Arn}/index/")
 	switch {
@@ -142,7 +140,7 @@ func resourceName(resource string) string {
 	return resource
 }
 
-// listOf returns v as a list: one value stands for a list of one.
+// listOf returns v, or a list with v if it is not a list.
 func listOf(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -150,21 +148,21 @@ func listOf(v any) []any {
 	return []any{v}
 }
 
-// permission is what IAM must allow: an action, and the table (""), one of its indexes by name, or what else it is on.
+// permission is an IAM action on a resource: the table (""), an index by its name, onStream or onAll.
 type permission struct{ action, on string }
 
 func (p permission) String() string { return strings.TrimSpace(p.action + " " + p.on) }
 
-// recorder keeps which permissions the requests of one client need. It is safe for concurrent use.
+// recorder records the permissions that a client's requests need. It is safe for concurrent use.
 type recorder struct {
 	table string
 
 	mu     sync.Mutex
 	used   map[permission]bool
-	faults []string // requests of which it cannot tell
+	faults []string // unexpected requests
 }
 
-// record is a client option that puts the recorder into the SDK's middleware.
+// record is a client option that adds the recorder to the SDK's middleware.
 func (r *recorder) record(o *dynamodb.Options) {
 	ddb.Observe("permissions", func(ctx context.Context, in, _ any, err error) {
 		needed, fault := permissionsOf(in, r.table)
@@ -182,8 +180,8 @@ func (r *recorder) record(o *dynamodb.Options) {
 	})(o)
 }
 
-// permissionsOf are what a request needs. A transaction is authorized by the actions in it (Amazon DynamoDB Developer
-// Guide, IAM and transactions); conditions and returned values need nothing of their own.
+// permissionsOf returns the permissions that a request needs. A transaction needs those of its actions (Amazon DynamoDB
+// Developer Guide, "Using IAM with DynamoDB transactions"). Conditions and returned values need none.
 func permissionsOf(input any, tableName string) (needed []permission, fault string) {
 	need := func(action string, name, index *string) {
 		if aws.ToString(name) != tableName {
@@ -218,20 +216,20 @@ func permissionsOf(input any, tableName string) (needed []permission, fault stri
 			case action.ConditionCheck != nil:
 				need("ConditionCheckItem", action.ConditionCheck.TableName, nil)
 			default:
-				fault = "an action of a transaction that no function may send"
+				fault = "an unexpected transaction action"
 			}
 		}
 	default:
-		fault = fmt.Sprintf("%T, which no function may send", in)
+		fault = fmt.Sprintf("an unexpected %T", in)
 	}
 	return needed, fault
 }
 
-// exchange is what was asked of the table to answer one HTTP request. It is safe for concurrent use.
+// exchange records the requests to the table for one HTTP request. It is safe for concurrent use.
 type exchange struct {
 	mu   sync.Mutex
 	sent []string // operations
-	done []string // those that wrote
+	done []string // successful writes
 }
 
 type exchangeKey struct{}
@@ -240,8 +238,8 @@ func (x *exchange) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// isGuard reports whether a request makes a guard or tells it of a change: before the first debit of a pair, also of
-// one that is refused then. It says that nothing was spent, as its absence does.
+// isGuard reports whether a request creates or refreshes a guard. That happens before the first debit of an account and
+// asset, even if the debit is then refused. It does not change what the account has spent.
 func isGuard(input any) bool {
 	isSpend := func(item ddb.Item) bool {
 		key, err := ddb.KeyOf(item)
@@ -270,26 +268,26 @@ func (x *exchange) note(operation string, err error, isGuard bool) {
 	}
 }
 
-// check fails t if an answer says something else than was done: whatever is refused has written nothing, and what a
-// request shows by itself is answered without a read of the table.
+// check fails t if a refused request or a GET wrote, or if an error that depends only on the request needed a read of the
+// table.
 func (x *exchange) check(t *testing.T, method, path string, r caller.Reply) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	code := r.Code()
-	// The clock is judged after the id, a part by the transaction that it is of, and a change by what it changes, as is
-	// what an answer has that is sent back.
+	// These checks need reads: times are checked after the id, parts against their transaction, changes against the
+	// account, and read-only fields against the stored values.
 	reads := method == http.MethodPatch || strings.Contains(string(r.Body), `hold.expires_at"`) ||
 		strings.Contains(string(r.Body), `"effective_at","rule":"must be in the past"`) ||
 		strings.Contains(string(r.Body), `"rule":"must be equal to the stored value"`) ||
 		strings.HasSuffix(path, "/capture") || strings.HasSuffix(path, "/reversals")
 	if caller.ByRequestAlone(code) && len(x.sent) > 0 && !reads {
-		t.Errorf("%s %s: %s only after %q", method, path, code, x.sent)
+		t.Errorf("%s %s: %s after the requests %q", method, path, code, x.sent)
 	}
 	refused := r.Status >= http.StatusBadRequest && r.Status < http.StatusInternalServerError
-	if refused && len(x.done) > 0 && code != "hold_expired" { // that is said once the expiry is written
-		t.Errorf("%s %s: %d %s, but %q was done", method, path, r.Status, code, x.done)
+	if refused && len(x.done) > 0 && code != "hold_expired" { // hold_expired is answered after the expiry is written
+		t.Errorf("%s %s: %d %s, but it wrote %q", method, path, r.Status, code, x.done)
 	}
-	if got := method == http.MethodGet || method == http.MethodHead; got && len(x.done) > 0 {
+	if isRead := method == http.MethodGet || method == http.MethodHead; isRead && len(x.done) > 0 {
 		t.Errorf("%s %s wrote: %q", method, path, x.done)
 	}
 }

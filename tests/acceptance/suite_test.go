@@ -1,12 +1,12 @@
 // Package acceptance tests a ledger through its API. The tests need only its URL. They run against `ledger up` and
 // against the three functions behind a gateway, as in AWS. With -args -url=URL they run against any other ledger, for
-// example `sam local start-api` with a pump.
+// example `sam local start-api` with something that projects.
 //
-// In ids, ~ stands for a prefix that is unique to the test and the run. The suite may therefore run repeatedly on one
-// table that has other data. The tests wait for what is projected or in an index.
+// In ids, ~ is replaced by a prefix that is unique to the test and the run, so the suite can run repeatedly on a table
+// with other data. The tests wait for projections and indexes.
 //
 // sam local delays each answer by up to a second, because it first reads the function's log. The scenarios are
-// independent, and eight run at once: so the suite takes a third of the time that it takes with -parallel=2.
+// independent, and eight run in parallel, which takes a third of the time of -parallel=2.
 package acceptance
 
 import (
@@ -29,22 +29,22 @@ import (
 )
 
 const (
-	// timeToProject is how long a projection may take: in AWS it is there in about a second.
+	// timeToProject is the timeout for projections. In AWS they take about a second.
 	timeToProject = time.Minute
-	// prefixChars is the length of a test's prefix, of which ids of 64 characters leave most for the test.
+	// prefixChars is the length of a test's prefix. It leaves most of an id's 64 characters to the test.
 	prefixChars = 7
 )
 
-// scenario is one part of what a ledger must do.
+// scenario is one test of the suite.
 type scenario struct {
 	name string
 	run  func(t *testing.T, s *caller.Caller)
 }
 
-// scenarios are independent of one another. The longest come first.
+// scenarios returns the independent tests of the suite, the longest first.
 func scenarios() []scenario {
 	return []scenario{
-		{"Journal", followed},
+		{"Journal", journalFollowed},
 		{"IDs", badIDsAnywhere},
 		{"AccountPage", accountPage},
 		{"BadHolds", badHolds},
@@ -67,33 +67,32 @@ func scenarios() []scenario {
 		{"Malformed", malformedBodies},
 		{"RequestIDs", requestIDs},
 		{"Head", head},
-		{"Definitions", definitionsAgain},
-		{"OtherBodies", otherBodies},
+		{"Definitions", repeatedDefinitions},
+		{"ReusedIDs", reusedIDs},
 		{"Replays", replaysByMeaning},
 		{"Members", membersBothWays},
 		{"Callers", callersAndRoles},
 		{"Groups", groupsBothWays},
-		{"WhoAndWhen", whoAndWhen},
+		{"ActorsAndTimes", actorsAndTimes},
 		{"Holders", holders},
 		{"Transactions", badTransactions},
 		{"Draws", drawsAtOnce},
 		{"SameID", sameIDAtOnce},
 		{"StrongReads", strongReads},
-		{"TwoIDs", twoIDs},
-		{"Grants", grantsAgain},
+		{"IDsInTwoPlaces", idsInTwoPlaces},
+		{"Grants", repeatedGrants},
 		{"Unicode", unicodeTexts},
 		{"Register", tradingRegister},
 		{"Sizes", bodySizes},
 	}
 }
 
-// ofTheStore are the scenarios that depend on the store: on its conditions, its transactions, its indexes and its
-// stream.
+// ofTheStore names the scenarios that depend on the store: on its conditions, transactions, indexes and stream.
 var ofTheStore = []string{"History", "Past", "Books", "Draws", "SameID", "StrongReads", "Grants", "Register", "Holds",
 	"Finding", "Groups"}
 
-// suite runs scenarios against the ledger at url, all unless some are named. It reports whether it ran all: -run may
-// have chosen some, too.
+// suite runs the named scenarios, or all if none are named, against the ledger at url. It reports whether all scenarios
+// ran: -run may select some.
 func suite(t *testing.T, url string, names ...string) (all bool) {
 	began := time.Now()
 	seen := newCoverage()
@@ -125,7 +124,7 @@ func suite(t *testing.T, url string, names ...string) (all bool) {
 	return all
 }
 
-// refusal is a request with a body, if that is not empty, that is answered with a status and a code, and names fields.
+// refusal returns a Refusal of a request such as "GET /v1/assets".
 func refusal(name, request, body string, status int, code string, fields ...string) caller.Refusal {
 	method, path, _ := strings.Cut(request, " ")
 	return caller.Refusal{
@@ -133,7 +132,7 @@ func refusal(name, request, body string, status int, code string, fields ...stri
 	}
 }
 
-// refuse sends each request and holds the answer to what the API promises of an error.
+// refuse sends each request and checks the answer.
 func refuse(t *testing.T, s *caller.Caller, all []caller.Refusal) {
 	t.Helper()
 	for _, r := range all {
@@ -141,39 +140,39 @@ func refuse(t *testing.T, s *caller.Caller, all []caller.Refusal) {
 	}
 }
 
-// projected waits until the projections of accounts say what strong reads do.
+// projected waits until the projected balances of accounts equal the strong reads.
 func projected(s *caller.Caller, accounts ...string) {
 	s.T.Helper()
 	for _, account := range accounts {
 		path := "/v1/accounts/" + account + "/balances"
 		var wanted strings.Builder
 		for _, balance := range s.All(path+"?consistency=strong", 100) {
-			write(&wanted, balance)
+			writeBalance(&wanted, balance)
 		}
 		caller.Eventually(s.T, timeToProject, account+" is projected", func() bool {
 			var shown strings.Builder
 			for _, balance := range s.All(path, 100) {
-				write(&shown, balance)
+				writeBalance(&shown, balance)
 			}
 			return shown.String() == wanted.String()
 		})
 	}
 }
 
-// sideBySide is how many scenarios run at once, unless -parallel says how many: most of their time they wait.
-const sideBySide = "8"
+// parallel is the default of -parallel. It exceeds the number of processors, because scenarios mostly wait.
+const parallel = "8"
 
 func TestMain(m *testing.M) {
-	flag.Set("test.parallel", sideBySide)
+	flag.Set("test.parallel", parallel)
 	os.Exit(process.Main(m))
 }
 
-// anyURL is where a ledger runs that somebody else has started, and something that projects beside it.
+// anyURL is the URL of a running ledger with a running projector.
 var anyURL = flag.String("url", "",
 	"run the suite against the ledger at this URL, instead of one that is started for it")
 
-// TestAcceptance runs the suite against the ledger at -url, else against `ledger up` on DynamoDB Local: of that, the
-// short run takes the scenarios that depend on the store.
+// TestAcceptance runs the suite against the ledger at -url, by default against `ledger up` on DynamoDB Local. There, the
+// short run has only the scenarios that depend on the store.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	switch {
@@ -193,19 +192,19 @@ func TestAcceptanceInMemory(t *testing.T) {
 	suite(t, process.Start(t, "up", "--memory", "--port", "0").URL)
 }
 
-// coverage is what the suite has asked for and been answered. It is safe for concurrent use.
+// coverage records the requests and answers of the suite. It is safe for concurrent use.
 type coverage struct {
 	mu       sync.Mutex
 	requests map[string]int     // by scenario
-	asked    map[[2]string]bool // method and path of what was done
+	done     map[[2]string]bool // method and path of successful requests
 	codes    map[string]bool
 }
 
 func newCoverage() *coverage {
-	return &coverage{requests: make(map[string]int), asked: make(map[[2]string]bool), codes: make(map[string]bool)}
+	return &coverage{requests: make(map[string]int), done: make(map[[2]string]bool), codes: make(map[string]bool)}
 }
 
-// of is how many requests a scenario has made so far, and all how many they have made together.
+// of returns the number of requests of a scenario.
 func (c *coverage) of(scenario string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,32 +220,32 @@ func (c *coverage) all() (n int) {
 	return n
 }
 
-// scenarios is how many of them have made requests.
+// scenarios returns the number of scenarios that made requests.
 func (c *coverage) scenarios() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.requests)
 }
 
-// answer notes one answer. A path counts as asked for once something was done there.
+// answer records an answer. A path counts as covered after one success.
 func (c *coverage) answer(scenario, method, path string, r caller.Reply) {
 	code := r.Code()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests[scenario]++
 	if r.Status < http.StatusMultipleChoices {
-		c.asked[[2]string{method, path}] = true
+		c.done[[2]string{method, path}] = true
 	}
 	c.codes[code] = true
 }
 
-// beyondCallers are the codes that no request can bring about by itself: they are about the store, a fault, or a
-// gateway without an authorizer. One takes a thousand accounts.
+// beyondCallers has the codes that the suite cannot cause. They need a failing store, a bug, a gateway without an
+// authorizer or a group of more than a thousand accounts.
 var beyondCallers = []string{"throttled", "contention", "unavailable", "outcome_unknown", "internal", "unauthenticated",
 	"group_too_large"}
 
-// check fails t unless every operation of the API's own description was done, and every code that a caller can bring
-// about was answered.
+// check fails t unless every operation in the API's openapi.json succeeded once, and every code that callers can cause was
+// answered.
 func (c *coverage) check(t *testing.T, d *openapi.Document) {
 	t.Helper()
 	var codes struct{ Enum []string }
@@ -254,22 +253,22 @@ func (c *coverage) check(t *testing.T, d *openapi.Document) {
 		t.Fatal(err)
 	}
 	if len(d.Paths) == 0 || len(codes.Enum) == 0 {
-		t.Fatal("the API doesn't describe its paths and codes")
+		t.Fatal("openapi.json has no paths or no codes")
 	}
 	for pattern, operations := range d.Paths {
 		for method := range operations {
 			method = strings.ToUpper(method)
-			done := slices.ContainsFunc(slices.Collect(maps.Keys(c.asked)), func(asked [2]string) bool {
-				return asked[0] == method && openapi.Fits(pattern, asked[1])
+			done := slices.ContainsFunc(slices.Collect(maps.Keys(c.done)), func(r [2]string) bool {
+				return r[0] == method && openapi.Fits(pattern, r[1])
 			})
 			if !done {
-				t.Errorf("nothing was done by %s %s", method, pattern)
+				t.Errorf("no successful request %s %s", method, pattern)
 			}
 		}
 	}
 	for _, code := range codes.Enum {
 		if !c.codes[code] && !slices.Contains(beyondCallers, code) {
-			t.Errorf("nothing was answered with %v", code)
+			t.Errorf("no answer with the code %v", code)
 		}
 	}
 }

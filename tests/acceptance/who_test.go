@@ -6,9 +6,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// Who posted, and when, is the same in every answer. The members of each answer are those of the API's document, and
-// functions/api has one of each kind to the letter.
-func whoAndWhen(t *testing.T, s *caller.Caller) {
+// The actor and the times of a transaction are the same in every answer.
+func actorsAndTimes(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	s.Must(201, "POST", "/v1/transactions", `{"id":"~n-1","description":"d","metadata":{"order":"1001"},"postings":[`+
 		`{"account":"~bank","asset":"~USD","quantity":"-7"},{"account":"~jane","asset":"~USD","quantity":"7"}]}`)
@@ -17,19 +16,19 @@ func whoAndWhen(t *testing.T, s *caller.Caller) {
 	if got := s.Must(200, "GET", "/healthz", ""); got.Value("status") != "ok" || got.Text("version") == "" {
 		t.Errorf("health: %s", got.Body)
 	}
-	page := s.Must(200, "GET", "/v1/accounts/~jane/summary?newest=1", "") // four more go before it
+	page := s.Must(200, "GET", "/v1/accounts/~jane/summary?newest=1", "") // four older postings follow
 	page.Shows(t, map[string]any{"account id": "~jane", "summary holdings": 2.0, "balances data 0 asset": "~AAPL",
 		"balances data 1 quantity": "350007", "postings data 0 transaction": "~n-1", "postings data 1": nil})
 
-	// Whoever posts is named, the same in every answer.
+	// Every answer has the same actor.
 	posted := s.Must(200, "POST", "/v1/transfers", `{"id":"~d-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"500000"}`)
 	for _, path := range []string{"/v1/transactions/~d-1", "/v1/transactions/~t-1", "/v1/assets/~USD", "/v1/accounts/~jane"} {
 		if got := s.Must(200, "GET", path, "").Text("actor"); got == "" || got != posted.Text("actor") {
-			t.Errorf("%s is by %q, %s", path, got, posted.Body)
+			t.Errorf("%s has the actor %q, %s", path, got, posted.Body)
 		}
 	}
 
-	// One time for all of a transaction, which its KSUIDs hold, and up to which balances are.
+	// All times of a transaction are equal: posted_at, the as_of_time of balances, and the times in the summary.
 	at := s.Must(200, "GET", "/v1/transactions/~n-1", "").Value("posted_at")
 	parseTime(t, at)
 	usdNow := s.Must(200, "GET", "/v1/accounts/~jane/balances/~USD", "")
