@@ -9,29 +9,30 @@ import (
 	"ledger.example/internal/store"
 )
 
-// NewestGrant reads the newest grant or revocation of a user on an account, strongly consistent, with its number.
-// Before the first, there is no role, with number 0. Errors: those of package store.
+// NewestGrant reads the role and the number of the newest grant or revocation of a user on an account, strongly
+// consistent. Before the first grant, it returns events.NoRole and 0. Errors: those of package store.
 func (l *Ledger) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
 	return newest(ctx, l, func(ctx context.Context) (events.Role, int64, error) {
 		return l.journal.NewestGrant(ctx, account, user)
 	})
 }
 
-// NewestGroupGrant is NewestGrant of a user in a group.
+// NewestGroupGrant is NewestGrant for a user in a group.
 func (l *Ledger) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
 	return newest(ctx, l, func(ctx context.Context) (events.Role, int64, error) {
 		return l.journal.NewestGroupGrant(ctx, group, user)
 	})
 }
 
-// NewestGroups reads the groups that an account is in, likewise.
+// NewestGroups reads the groups of an account and the number of their newest change, strongly consistent. Before the
+// first change, it returns no groups and 0. Errors: those of package store.
 func (l *Ledger) NewestGroups(ctx context.Context, account string) ([]string, int64, error) {
 	return newest(ctx, l, func(ctx context.Context) ([]string, int64, error) {
 		return l.journal.NewestGroups(ctx, account)
 	})
 }
 
-// newest reads what is numbered, with retries. What is absent is the zero value, with number 0.
+// newest makes a read with retries, and turns ErrAbsent into the zero value and number 0.
 func newest[T any](
 	ctx context.Context, l *Ledger, read func(context.Context) (T, int64, error),
 ) (value T, number int64, err error) {

@@ -12,25 +12,23 @@ import (
 )
 
 const (
-	// BatchMax is the most requests of a batch.
+	// BatchMax is the maximum number of requests in a batch.
 	BatchMax = 100
-	// batchReserve is kept of a command's time: no request of a batch is begun later, so that it is rarely left with an
-	// unknown outcome.
+	// batchReserve is how long before its deadline a batch starts its last request. It keeps unknown outcomes rare.
 	batchReserve = time.Second
 )
 
-// PostBatch posts many requests, 1 to BatchMax, each with an id of its own, by one actor. It returns a result for each,
-// in their order.
+// PostBatch posts 1 to BatchMax requests of one actor. Each must have an id. It returns the results in the order of the
+// requests.
 //
-// An atomic batch is posted as a whole or not at all. A later request may spend what an earlier one brings. A request
-// that was posted before is answered as it was then, and the others are posted. An error is that of the first request
-// that is refused, which Error.Request names, or CodeBatchTooLarge.
+// An atomic batch is posted completely or not at all. A request may spend the credits of earlier ones. Requests that
+// were posted before get their first answer, and the others are posted. The error is that of the first refused request,
+// which Error.Request numbers, or CodeBatchTooLarge.
 //
-// In any other batch each request is posted for itself, in no order but that requests which debit the same limited
-// account and asset follow each other. What the time does not reach is CodeUnavailable.
+// In any other batch the requests are independent. Requests that debit the same limited account and asset are posted in
+// their order, the others in any order. Requests that were not started in time get CodeUnavailable.
 //
-// Errors of the batch as a whole: CodeInvalidTransaction (how many they are, or an id that is given twice),
-// CodeInternal.
+// Errors of the batch as a whole: CodeInvalidTransaction (for the number of requests or a duplicate id), CodeInternal.
 func (l *Ledger) PostBatch(ctx context.Context, requests []PostingRequest, atomic bool) ([]BatchResult, error) {
 	return l.postBatch(ctx, requests, atomic, false)
 }
@@ -69,7 +67,7 @@ func (l *Ledger) postBatch(
 	return b.results, nil
 }
 
-// batch is one PostBatch on its way.
+// batch is one PostBatch in progress.
 type batch struct {
 	ledger  *Ledger
 	dryRun  bool // nothing is written
@@ -77,7 +75,7 @@ type batch struct {
 	results []BatchResult
 }
 
-// rules returns nil, or what breaks the rules over several requests.
+// rules checks the rules over several requests. Errors: CodeInvalidTransaction, CodeInternal.
 func (b *batch) rules() error {
 	var f faults
 	seen := make(map[string]bool, len(b.drafts))
@@ -96,7 +94,7 @@ func (b *batch) rules() error {
 	return nil
 }
 
-// itself returns nil, or what is wrong with a request of a batch by itself.
+// validate checks one request of a batch without reading anything.
 func (d draft) validate() *Error {
 	f := faults(d.shape())
 	if d.note.ID == "" {
@@ -108,7 +106,7 @@ func (d draft) validate() *Error {
 	return d.rules()
 }
 
-// postAll posts all requests in one transaction of the store, or returns the error of the first that is refused.
+// postAtomic posts all requests in one transaction of the store. Error: that of the first refused request.
 func (b *batch) postAtomic(c *command) error {
 	for i, result := range b.results {
 		if result.Err != nil {
@@ -129,7 +127,8 @@ func (b *batch) postAtomic(c *command) error {
 	return nil
 }
 
-// warm looks up what the requests name, all at once. What it does not find, each request looks up for itself.
+// prefetch looks up the definitions and credits of all requests together. It only fills the caches: each request looks
+// up what it still misses.
 func (b *batch) prefetch(ctx context.Context) {
 	var keys LookupKeys
 	all := &definitions{}
@@ -147,11 +146,11 @@ func (b *batch) prefetch(ctx context.Context) {
 		return
 	}
 	if err := b.ledger.lookupInto(ctx, keys, all); err != nil {
-		b.ledger.log.WarnContext(ctx, "what a batch names could not be looked up at once", "error", err)
+		b.ledger.log.WarnContext(ctx, "prefetch of a batch failed", "error", err)
 	}
 }
 
-// postEach posts each request for itself.
+// postEach posts the requests independently.
 func (b *batch) postEach(c *command) {
 	b.prefetch(c)
 	group, _ := errgroup.WithContext(c)
@@ -167,7 +166,7 @@ func (b *batch) postEach(c *command) {
 	_ = group.Wait() // none fails
 }
 
-// postOne posts one request, unless the time is up or the caller gone.
+// postOne posts one request, unless the deadline is near or the caller is gone.
 func (b *batch) postOne(c *command, i int) BatchResult {
 	end, _ := c.Deadline()
 	switch {
@@ -186,10 +185,10 @@ func (b *batch) postOne(c *command, i int) BatchResult {
 	return BatchResult{Posted: p.answer}
 }
 
-// chains returns the requests that must follow each other, by index, in their order: those that debit the same pairs of
-// accounts with limits. Accounts that are not known are taken for such. Requests of a dry run spend nothing.
+// chains groups the requests, by index. Requests that debit the same limited pair are in one chain, in their order.
+// Unknown accounts count as limited. In a dry run nothing is spent, so every request is its own chain.
 func (b *batch) chains() [][]int {
-	of := make(map[events.Pair]int) // to a request that debits it
+	last := make(map[events.Pair]int) // the last request that debits the pair
 	root := make([]int, len(b.drafts))
 	find := func(i int) int {
 		for root[i] != i {
@@ -208,15 +207,15 @@ func (b *batch) chains() [][]int {
 			if leg.Quantity.Sign() >= 0 || d.overdraft(pair.Account).Unlimited {
 				continue
 			}
-			if j, ok := of[pair]; ok { // the first of a chain is its root
+			if j, ok := last[pair]; ok { // the first request of a chain is its root
 				a, b := find(i), find(j)
 				root[max(a, b)] = min(a, b)
 			}
-			of[pair] = i
+			last[pair] = i
 		}
 	}
 	var chains [][]int
-	at := make(map[int]int) // from a root to its chain
+	at := make(map[int]int) // the chain of each root
 	for i := range b.drafts {
 		r := find(i)
 		n, ok := at[r]
@@ -229,7 +228,7 @@ func (b *batch) chains() [][]int {
 	return chains
 }
 
-// ofRequest returns an error that names the request of a batch with an index.
+// withRequest returns a copy of err that names the request with index i of a batch.
 func withRequest(err error, i int) *Error {
 	e := *asError(err)
 	e.Request = i + 1

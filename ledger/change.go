@@ -12,16 +12,16 @@ import (
 	"ledger.example/internal/store"
 )
 
-// tellsAtOnce is how many guards are told of a change at a time.
+// maxGuardUpdates is how many guards of an account are updated at a time.
 const maxGuardUpdates = 16
 
-// ChangeAccount makes an account another one, and returns it as it is now. A change is acknowledged only after every
-// guard of the account was told of it: no debit that begins later is judged by what was before. What changes nothing
-// makes no version, but finishes what was broken off: the same request after CodeOutcomeUnknown goes on.
+// ChangeAccount changes an account and returns its new state. A change is acknowledged only after every guard of the
+// account has the new version, so it applies to every debit that begins later. A request that changes nothing adds no
+// version, but it updates the guards: so a retry after CodeOutcomeUnknown completes the change.
 //
-// Closing needs an account without balances and without open holds. It freezes the account first, and opens it again
-// when it turns out not to be empty. Debits of an account without a limit learn of a change within debitAge, credits of
-// a closed account within creditAge.
+// An account can be closed when it has no balances and no open holds. ChangeAccount freezes it first, and opens it
+// again if it is not empty. A change applies to debits of an account without a limit after at most debitAge, and the
+// closing of an account to its credits after at most creditAge.
 //
 // Errors: CodeInvalidRequest, CodeAccountNotFound, CodeAssetNotFound (of the overdraft), CodeVersionMismatch,
 // CodeInvalidChange, CodeThrottled, CodeContention, CodeUnavailable, CodeOutcomeUnknown, CodeInternal.
@@ -39,7 +39,7 @@ func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, e
 	}
 	if r.Overdraft != nil {
 		if err := l.checkOverdraft(c, *r.Overdraft); err != nil {
-			if _, absent := l.KnownAccount(c, r.ID); absent != nil { // what the path names comes first
+			if _, absent := l.KnownAccount(c, r.ID); absent != nil { // an error of the account comes first
 				err = absent
 			}
 			return Account{}, err
@@ -48,19 +48,19 @@ func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, e
 	return (&accountChange{ledger: l, request: r}).run(c)
 }
 
-// changing is one ChangeAccount on its way.
+// accountChange is one ChangeAccount in progress.
 type accountChange struct {
 	ledger  *Ledger
 	request ChangeAccount
 
 	sent       events.AccountChanged // the last change that was sent
-	unknown    bool                  // it may have been applied, or may yet be
-	superseded bool                  // one before it may have been applied, and be followed by somebody else's
+	unknown    bool                  // sent may have been applied, or may still be
+	superseded bool                  // an unknown change may have been applied, and another request's change followed
 	frozen     bool                  // this command froze the account to close it
-	refusal    *Error                // why it does not close it: the account is being opened again
+	refusal    *Error                // why the account cannot be closed: it is being opened again
 }
 
-// run reads the account and puts the next change, until the account is what was asked for and every guard knows.
+// run reads the account and writes the next change, until the account is as requested and every guard has its version.
 func (c *accountChange) run(ctx *command) (Account, error) {
 	declines, last := 0, error(nil)
 	for failed := 1; ; failed++ {
@@ -69,17 +69,17 @@ func (c *accountChange) run(ctx *command) (Account, error) {
 			return Account{}, c.fail(ctx, asError(err), last)
 		}
 		c.resolveUnknown(account)
-		next := c.next(account)
+		next := c.nextChange(account)
 		closes := next.State == events.StateClosed
 		switch {
-		case sameAsBefore(account, next):
+		case changesNothing(account, next):
 			return c.finish(ctx, account)
-		case c.refusal != nil && c.sent.Number <= account.Version: // somebody else changed it meanwhile
+		case c.refusal != nil && c.sent.Number <= account.Version: // another request changed it since
 			return Account{}, c.refusal
 		case c.request.IfMatch != 0 && !c.matches(account, closes):
 			return Account{}, c.fail(ctx, versionMismatch(account), last)
 		case account.State == events.StateClosed:
-			return Account{}, c.fail(ctx, invalidChange("state", "is closed, and stays so"), last)
+			return Account{}, c.fail(ctx, invalidChange("state", "is closed and cannot be changed"), last)
 		}
 		if refused := c.checkRules(account, next); refused != nil {
 			return Account{}, c.fail(ctx, refused, last)
@@ -117,7 +117,8 @@ func (c *accountChange) run(ctx *command) (Account, error) {
 	}
 }
 
-// look finds out what became of a change whose outcome is unknown. Once there are later ones, nobody can tell.
+// resolveUnknown decides from the account whether a change with an unknown outcome was applied. After a later change,
+// that cannot be decided any more.
 func (c *accountChange) resolveUnknown(a Account) {
 	if !c.unknown || a.Version < c.sent.Number {
 		return
@@ -134,14 +135,14 @@ func (c *accountChange) resolveUnknown(a Account) {
 	}
 }
 
-// next returns the change that the request asks for.
-func (c *accountChange) next(a Account) events.AccountChanged {
+// nextChange returns the requested change of the account.
+func (c *accountChange) nextChange(a Account) events.AccountChanged {
 	r := c.request
 	next := events.AccountChanged{
 		ID: a.ID, Number: a.Version + 1, Name: a.Name, Profile: a.Profile, Overdraft: a.Overdraft, State: a.State,
 		Actor: strings.Clone(r.Actor), At: c.ledger.instant(),
 	}
-	if c.refusal != nil { // the account is opened again, and nothing else
+	if c.refusal != nil { // only open the account again
 		next.State = events.StateOpen
 		return next
 	}
@@ -160,14 +161,14 @@ func (c *accountChange) next(a Account) events.AccountChanged {
 	return next
 }
 
-// sameAsBefore reports whether a change changes nothing.
-func sameAsBefore(a Account, next events.AccountChanged) bool {
+// changesNothing reports whether a change would leave the account the same.
+func changesNothing(a Account, next events.AccountChanged) bool {
 	return a.Name == next.Name && a.State == next.State && sameProfile(a.Profile, next.Profile) &&
 		SameOverdraft(a.Overdraft, next.Overdraft)
 }
 
-// matches reports whether the account is of the version that the request names, or has become another one by this very
-// request: it was put before, or frozen to be closed.
+// matches reports whether the account has the version in IfMatch, or a later one that this request made: it froze the
+// account to close it.
 func (c *accountChange) matches(a Account, closes bool) bool {
 	if a.Version == c.request.IfMatch || c.refusal != nil {
 		return true
@@ -175,7 +176,7 @@ func (c *accountChange) matches(a Account, closes bool) bool {
 	return closes && a.State == events.StateFrozen && a.Version == c.request.IfMatch+1 && a.ChangedBy == c.request.Actor
 }
 
-// refuse returns nil, or CodeInvalidChange.
+// checkRules returns CodeInvalidChange if the account does not allow a change.
 func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error {
 	switch {
 	case a.Overdraft.Unlimited && !next.Overdraft.Unlimited:
@@ -188,7 +189,7 @@ func (c *accountChange) checkRules(a Account, next events.AccountChanged) *Error
 	return nil
 }
 
-// send puts a change, and returns the account that it makes.
+// send writes a change, and returns the changed account.
 func (c *accountChange) send(ctx context.Context, before Account, next events.AccountChanged) (Account, error) {
 	read := readTimeNow(c.ledger.now)
 	c.sent = next
@@ -205,10 +206,10 @@ func (c *accountChange) send(ctx context.Context, before Account, next events.Ac
 	return account, err
 }
 
-// finish answers with an account that is what was asked for, once every guard knows its version.
+// finish updates the guards of an account that is as requested, and answers with it.
 func (c *accountChange) finish(ctx context.Context, a Account) (Account, error) {
 	if err := c.ledger.updateGuards(ctx, a); err != nil {
-		c.unknown = true // it is there, but not everywhere
+		c.unknown = true // the change is stored, but some guards do not have it
 		return Account{}, c.fail(ctx, storeError(err), nil)
 	}
 	if c.refusal != nil {
@@ -217,7 +218,7 @@ func (c *accountChange) finish(ctx context.Context, a Account) (Account, error) 
 	return a, nil
 }
 
-// fail returns the error that the command may end with. last is that of the attempt before.
+// fail returns the error that the command ends with. last is the error of the previous attempt.
 func (c *accountChange) fail(ctx context.Context, err *Error, last error) error {
 	if err.Code == CodeUnavailable && last != nil && ctx.Err() != nil && !errors.Is(last, store.ErrUnknownOutcome) {
 		err = storeError(last) // the attempts used up the time, not this request
@@ -228,25 +229,25 @@ func (c *accountChange) fail(ctx context.Context, err *Error, last error) error 
 	return err
 }
 
-// tellGuards tells every guard of an account of its version. A guard that is made meanwhile learns of it from the
-// account, which its maker reads after the guard is there.
+// updateGuards sets the account's version on all its guards. It may miss a guard that is being created. That guard gets
+// the version anyway, because createGuards reads the account after it wrote the guard.
 func (l *Ledger) updateGuards(ctx context.Context, a Account) error {
 	if a.Version == 1 || a.Overdraft.Unlimited {
-		return nil // nothing to tell; there are no guards
+		return nil // createGuards sets version 1; an account without a limit has no guards
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxGuardUpdates)
-	var untold error
+	var skipped error
 	err := l.eachGuard(groupCtx, a.ID, func(g Guard) {
 		switch {
 		case g.Version >= a.Version:
-		case groupCtx.Err() != nil: // the time is up, or telling another one failed
-			untold = groupCtx.Err()
+		case groupCtx.Err() != nil: // the deadline passed, or another update failed
+			skipped = groupCtx.Err()
 		default:
 			group.Go(func() error { return l.setGuardVersion(groupCtx, g.Pair, a.Version) })
 		}
 	})
-	return cmp.Or(group.Wait(), err, untold)
+	return cmp.Or(group.Wait(), err, skipped)
 }
 
 // eachGuard calls do for every guard of an account, one after the other.
@@ -275,12 +276,12 @@ func (l *Ledger) eachGuard(ctx context.Context, account string, do func(Guard)) 
 
 func invalidChange(field, rule string) *Error {
 	return &Error{
-		Code: CodeInvalidChange, Detail: "The account cannot be changed like this.",
+		Code: CodeInvalidChange, Detail: "The account does not allow this change.",
 		Fields: []FieldError{{Field: Field{Name: field}, Rule: rule}},
 	}
 }
 
 func versionMismatch(a Account) *Error {
 	return &Error{Code: CodeVersionMismatch, Version: a.Version,
-		Detail: "The account has another version than the request names. Nothing was written."}
+		Detail: "The account does not have the version in the request. Nothing was written."}
 }

@@ -6,12 +6,13 @@ import (
 	"ledger.example/events"
 )
 
-// close returns the next change of an account that is to be closed. ready is false when debits are still being
-// committed: then another look is due.
+// planClose returns the next change of an account that is to be closed. ready is false while debits are still being
+// committed: call it again later.
 //
-// First the account is frozen, and every guard told. From then on no debit passes a guard, so what the guards count is
-// final. When the postings of a pair have spent as much as its guard says, no debit is still becoming visible, and what
-// they sum up to is what there is. Then the account is closed under the very next number: nothing changed it meanwhile.
+// First the account is frozen, and every guard gets the new version. From then on no debit passes a guard, so the
+// totals of the guards are final. When the postings of each pair have spent as much as its guard says, all debits are
+// visible, and the holdings are final. Then the account is closed under the next number, so nothing changed it in
+// between.
 func (c *accountChange) planClose(
 	ctx context.Context, a Account, closed events.AccountChanged,
 ) (next events.AccountChanged, ready bool, err error) {
@@ -56,14 +57,15 @@ func (c *accountChange) planClose(
 	}
 	refused := notEmpty(left)
 	if !c.frozen {
-		return next, false, refused // it was frozen before, and stays so
+		return next, false, refused // it was frozen before this command, and stays frozen
 	}
 	c.refusal, c.frozen = refused, false
-	next = c.next(a)
+	next = c.nextChange(a)
 	return next, true, nil
 }
 
-// glance finds most accounts that cannot be closed before anything is written: it looks at one page of what there is.
+// checkFirstAssets checks the first holdings of an account. It finds most accounts that cannot be closed, before
+// anything is written.
 func (c *accountChange) checkFirstAssets(ctx context.Context, a Account) error {
 	left := ""
 	seen := 0
@@ -82,10 +84,10 @@ func (c *accountChange) checkFirstAssets(ctx context.Context, a Account) error {
 	return nil
 }
 
-// glanceAssets is at how many assets glance looks.
+// firstAssets is how many holdings checkFirstAssets reads.
 const firstAssets = 100
 
-// eachHolding calls do for what an account has of each asset, until do returns false.
+// eachHolding calls do for each holding of an account, until do returns false.
 func (l *Ledger) eachHolding(ctx context.Context, account string, do func(events.Holding) bool) error {
 	for after := ""; ; {
 		var page []events.Holding

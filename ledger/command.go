@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// commandTimeout is how long a command may take. It is less than table.SettleWindow, so that what a command
-	// appended is not settled before it answers.
+	// commandTimeout is how long a command may take. It is less than table.SettleWindow, so that no posting is settled
+	// before its command answers.
 	commandTimeout = 8 * time.Second
-	// replyMargin is kept of the caller's own deadline, for the reply.
+	// replyMargin is how long before its caller's deadline a command ends, to leave time for the reply.
 	replyMargin = 250 * time.Millisecond
-	// requestTimeout is how long one request to the store may take. One that hangs leaves time for others.
+	// requestTimeout is the timeout of one request to the store. It leaves time to retry a request that hangs.
 	requestTimeout = 2500 * time.Millisecond
-	// maxDeclines is how many requests of one command the store may decline (throttled, unavailable).
+	// maxDeclines is after how many declined requests (throttled, unavailable) a command gives up.
 	maxDeclines = 6
 )
 
 // backoff paces the attempts of one command.
 var backoff = retry.Backoff{First: 20 * time.Millisecond, Max: 640 * time.Millisecond, Jitter: retry.Half}
 
-// pause waits before the next attempt, and reports whether there is time for one. Failed counts attempts from one.
+// pause waits before the next attempt, and reports whether there is time for one. failed counts attempts from 1.
 func pause(ctx context.Context, failed int) bool { return backoff.Sleep(ctx, failed) == nil }
 
-// command is the context of one command: that of its caller without its cancellation. When a caller hangs up, an
-// outcome that is unknown can still be found out.
+// command is the context of one command: that of its caller, but without its cancellation. So a command can still
+// resolve an unknown outcome after its caller hung up.
 type command struct {
 	context.Context
 	caller context.Context
 }
 
-// startCommand starts a command, unless its request has faults. An event without an actor could not be read again, so
-// a missing actor is CodeInternal: the caller of this package has to say who acts.
+// startCommand starts a command with a deadline. shape has the invalid fields of its request: if there are any, the
+// error is CodeInvalidRequest. An invalid actor is CodeInternal, because the callers of this package set it.
 func startCommand(ctx context.Context, shape []FieldError, actor string) (*command, context.CancelFunc, error) {
 	if len(shape) > 0 {
 		return nil, nil, invalidRequest(shape)
@@ -53,11 +53,11 @@ func startCommand(ctx context.Context, shape []FieldError, actor string) (*comma
 	return &command{Context: own, caller: ctx}, cancel, nil
 }
 
-// abandoned returns nil while the caller waits for the reply. After that nothing more may be written for it: it may
-// have repeated the request meanwhile, and that may have been refused.
+// abandoned returns nil while the caller waits for the reply. After that the command must not write: the caller may
+// have sent the request again, and that may have been refused.
 func (c *command) abandoned() error { return c.caller.Err() }
 
-// call makes one request to the store and notes the store's clock, which do returns.
+// call makes one request to the store. do returns the store's time.
 func (l *Ledger) call(ctx context.Context, do func(context.Context) (time.Time, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -67,17 +67,17 @@ func (l *Ledger) call(ctx context.Context, do func(context.Context) (time.Time, 
 	return err
 }
 
-// callUntimed makes one request to the store that does not tell its clock.
+// callUntimed makes one request to the store without observing its clock.
 func (l *Ledger) callUntimed(ctx context.Context, do func(context.Context) error) error {
 	return l.call(ctx, func(ctx context.Context) (time.Time, error) { return time.Time{}, do(ctx) })
 }
 
-// read makes a request that only reads, and retries it.
+// read makes a read request, with retries.
 func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, error)) error {
 	return retryRead(ctx, func() error { return l.call(ctx, do) })
 }
 
-// retryRead does what changes nothing, and retries it a few times when the store declines or conflicts.
+// retryRead calls do, a read. It retries at most maxDeclines times if the store declines it or reports a conflict.
 func retryRead(ctx context.Context, do func() error) error {
 	for failed := 1; ; failed++ {
 		err := do()
@@ -88,15 +88,14 @@ func retryRead(ctx context.Context, do func() error) error {
 	}
 }
 
-// declined reports whether the store did not take a request, or a read of it failed.
+// declined reports whether the store did not carry out a request because it was throttled or unavailable.
 func declined(err error) bool {
 	return errors.Is(err, store.ErrThrottled) || errors.Is(err, store.ErrUnavailable)
 }
 
-// put puts an event on the condition of its absence. It retries when the store declines, and when the outcome is
-// unknown: putting the same event twice is harmless. It puts nothing once the caller is gone. It returns what is
-// stored; created is true when this command put it. The error is an *Error: with CodeContention, it wraps
-// store.ErrOutdated if any of unless is stored.
+// put writes an event if its key is absent. It retries, also after an unknown outcome, because the write is idempotent.
+// It writes nothing once the caller is gone. It returns the stored event; created is true if this command wrote it. The
+// error is an *Error. If any of unless is stored, it is CodeContention and wraps store.ErrOutdated.
 func (l *Ledger) put(
 	c *command, e events.Event, unless ...events.Event,
 ) (stored events.Event, created bool, _ error) {
@@ -122,7 +121,7 @@ func (l *Ledger) put(
 			return stored, unknown && reflect.DeepEqual(stored, e), nil
 		case errors.Is(err, store.ErrOutdated) && (outdated || !unknown):
 			return nil, false, storeError(err)
-		case errors.Is(err, store.ErrOutdated): // but an earlier attempt may have come before that
+		case errors.Is(err, store.ErrOutdated): // an earlier attempt may have been applied: try again
 			outdated = true
 		case declined(err):
 			declines++

@@ -64,7 +64,7 @@ func (d *definitions) legs(p draft) []LegRequest {
 
 // check checks a draft against the definitions. Errors: CodeAccountNotFound, else CodeAssetNotFound, else
 // CodeInvalidTransaction for a cost in an asset without a currency.
-func (d *definitions) check(p draft) *Error {
+func (d *definitions) checkNames(p draft) *Error {
 	var f faults
 	for i, leg := range p.legs {
 		if d.account(leg.Account) == nil {

@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 			"postings[1].cost postings[3].cost"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := known().check(test.r.expand())
+			err := known().checkNames(test.r.expand())
 			if err == nil {
 				err = &Error{}
 			}

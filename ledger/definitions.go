@@ -24,7 +24,7 @@ func (l *Ledger) Asset(ctx context.Context, id string) (events.AssetRegistered, 
 	return asset, err
 }
 
-// lookupValid looks up what id names. An id that cannot be one finds nothing.
+// lookupValid is lookup, without a request if id is not a valid id.
 func (l *Ledger) lookupValid(ctx context.Context, id string, keys LookupKeys) (LookupResult, error) {
 	if !events.ValidID(id) {
 		return LookupResult{}, nil
@@ -32,7 +32,7 @@ func (l *Ledger) lookupValid(ctx context.Context, id string, keys LookupKeys) (L
 	return l.lookup(ctx, keys)
 }
 
-// RegisterAsset registers an asset; created is false when it had been registered with the same body before.
+// RegisterAsset registers an asset. created is false if it was registered before with the same body.
 // Errors: CodeInvalidRequest, CodeAssetNotFound (the currency), CodeAssetExists, CodeThrottled, CodeContention,
 // CodeUnavailable, CodeOutcomeUnknown, CodeInternal.
 func (l *Ledger) RegisterAsset(
@@ -52,7 +52,7 @@ func (l *Ledger) RegisterAsset(
 			return asset, false, assetsNotFound([]FieldError{{Field: Field{Name: "currency"}, Rule: ruleAsset}})
 		}
 	}
-	// The texts are cloned because the event is cached, and they may be parts of a whole request.
+	// The event is cached. Its texts are cloned so that the cache does not keep whole request bodies.
 	stored, created, err := define(c, l, l.assets, r.ID, events.AssetRegistered{
 		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Description: strings.Clone(r.Description), Scale: r.Scale,
 		Currency: strings.Clone(r.Currency), Actor: strings.Clone(r.Actor), At: l.instant(),
@@ -69,8 +69,8 @@ func (l *Ledger) RegisterAsset(
 	return *stored, created, nil
 }
 
-// OpenAccount opens an account. When it had been opened with the same body before, created is false, and account is
-// what it is now, whatever changed since.
+// OpenAccount opens an account. If it was opened before with the same body, created is false, and account is its
+// current state.
 // Errors: CodeInvalidRequest, CodeAssetNotFound (of the overdraft), CodeAccountExists, CodeThrottled, CodeContention,
 // CodeUnavailable, CodeOutcomeUnknown, CodeInternal.
 func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Account, created bool, err error) {
@@ -108,7 +108,7 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 	return account, false, err
 }
 
-// openingOf returns the opening of an account that is known, else nil.
+// openingOf returns the opening of a cached account, else nil.
 func (l *Ledger) openingOf(id string) *events.AccountOpened {
 	if known := l.accounts.anyAge(id); known != nil {
 		return known.opening
@@ -116,7 +116,7 @@ func (l *Ledger) openingOf(id string) *events.AccountOpened {
 	return nil
 }
 
-// checkOverdraft returns nil, or CodeAssetNotFound for a policy that names what is not registered.
+// checkOverdraft returns CodeAssetNotFound for a policy that names unregistered assets.
 func (l *Ledger) checkOverdraft(ctx context.Context, o events.Overdraft) error {
 	missing, err := l.missingAssets(ctx, slices.Sorted(maps.Keys(o.Limits)))
 	if err != nil || len(missing) == 0 {
@@ -137,7 +137,7 @@ func storedProfile(profile string) string {
 	return compactJSON(profile)
 }
 
-// cloneOverdraft copies a policy, texts included.
+// cloneOverdraft copies a policy and its texts.
 func cloneOverdraft(o events.Overdraft) events.Overdraft {
 	clone := events.Overdraft{Unlimited: o.Unlimited}
 	if len(o.Limits) > 0 {
@@ -149,8 +149,8 @@ func cloneOverdraft(o events.Overdraft) events.Overdraft {
 	return clone
 }
 
-// define puts a definition unless one of its id is known or stored already. It returns what is stored, and whether this
-// command put it.
+// define writes a definition unless its id is cached or stored. It returns the stored definition, and whether this
+// command wrote it.
 func define[E events.Event](
 	c *command, l *Ledger, known *cache[string, *E], id string, wanted E,
 ) (*E, bool, error) {
@@ -165,8 +165,8 @@ func define[E events.Event](
 	return e, created, nil
 }
 
-// putDefinition puts a definition unless one of its id is stored already. It returns what is stored, and whether this
-// command put it.
+// putDefinition writes a definition unless its id is stored. It returns the stored definition, and whether this command
+// wrote it.
 func putDefinition[E events.Event](c *command, l *Ledger, wanted E) (*E, bool, error) {
 	stored, created, err := l.put(c, wanted)
 	if err != nil {
@@ -174,12 +174,12 @@ func putDefinition[E events.Event](c *command, l *Ledger, wanted E) (*E, bool, e
 	}
 	e, ok := stored.(E)
 	if !ok {
-		return nil, false, internalError(fmt.Errorf("there is a %T instead of a %T", stored, wanted))
+		return nil, false, internalError(fmt.Errorf("stored event is a %T, not a %T", stored, wanted))
 	}
 	return &e, created, nil
 }
 
-// missingAssets returns those of ids that are not registered, in their order.
+// missingAssets returns the unregistered ids, in their order.
 func (l *Ledger) missingAssets(ctx context.Context, ids []string) (missing []string, err error) {
 	cached := func(id string) bool { _, ok := l.assets.get(id); return ok }
 	if ids = slices.DeleteFunc(ids, cached); len(ids) == 0 {
@@ -193,7 +193,7 @@ func (l *Ledger) missingAssets(ctx context.Context, ids []string) (missing []str
 	return slices.DeleteFunc(ids, registered), nil
 }
 
-// SameOverdraft compares two policies by meaning: a limit of zero is no limit at all.
+// SameOverdraft reports whether two policies mean the same. A limit of zero means the same as no entry.
 func SameOverdraft(a, b events.Overdraft) bool {
 	within := func(a, b events.Overdraft) bool {
 		for asset, limit := range a.Limits {

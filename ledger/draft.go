@@ -11,11 +11,11 @@ import (
 type draft struct {
 	note   Annotation
 	kind   events.Kind
-	legs   []LegRequest // of a transfer: from, to; of a trade: buyer, seller
-	settle bool         // a trade's: add legs that move the cost in the asset's currency
+	legs   []LegRequest // from and to of a transfer, buyer and seller of a trade
+	settle bool         // of a trade: add legs that move the cost in the asset's currency
 
-	reverses string // of a reversal: the id of the transaction to reverse, and what of it
-	part     Part
+	reverses string // of a reversal: the id of the transaction to reverse
+	part     Part   // of that transaction
 }
 
 func (r PostTransaction) expand() draft {
@@ -36,7 +36,8 @@ func (r PostTrade) expand() draft {
 	}}
 }
 
-// withCash returns all legs of d. Those of a settlement are left out while the currency is unknown, which is "".
+// withCash returns all legs of d. The cash legs of a settled trade are left out if the currency is "", which means
+// unknown.
 func (d draft) withCash(currency string) []LegRequest {
 	if !d.settle || currency == "" || d.legs[0].Cost.IsZero() {
 		return d.legs
@@ -47,10 +48,10 @@ func (d draft) withCash(currency string) []LegRequest {
 		LegRequest{Account: seller.Account, Asset: currency, Quantity: buyer.Cost})
 }
 
-// debits reports whether d takes anything from an account.
+// debits reports whether d debits an account.
 func (d draft) debits(account string) bool { return d.moves(account, -1) }
 
-// credits reports whether d gives anything to an account.
+// credits reports whether d credits an account.
 func (d draft) credits(account string) bool { return d.moves(account, 1) }
 
 func (d draft) moves(account string, sign int) bool {
@@ -59,10 +60,11 @@ func (d draft) moves(account string, sign int) bool {
 	})
 }
 
-// legFields names the fields of a request that state one leg. A zero Field: the fields of another leg state it.
+// legFields are the fields of a request that give the values of one leg. A zero Field means that the value follows from
+// the fields of another leg.
 type legFields struct{ account, asset, quantity, cost Field }
 
-// fields returns the names of the fields that state leg i.
+// fields returns the fields of leg i.
 func (d draft) fields(i int) legFields {
 	switch {
 	case d.kind == events.KindTransaction:
@@ -86,7 +88,7 @@ func (r PostTransfer) Shape() []FieldError { return r.expand().shape() }
 // Shape implements PostingRequest.
 func (r PostTrade) Shape() []FieldError { return r.expand().shape() }
 
-// shape returns the fields whose value alone is at fault.
+// shape returns the fields that are invalid by themselves.
 func (d draft) shape() []FieldError {
 	var f faults
 	if d.note.ID != "" {
@@ -118,14 +120,14 @@ func (d draft) shape() []FieldError {
 	return f
 }
 
-// rules returns nil, or what breaks the rules over several fields: CodeInvalidTransaction, else CodeUnbalanced.
+// rules checks the rules over several fields. Errors: CodeInvalidTransaction, else CodeUnbalanced.
 func (d draft) rules() *Error {
 	var f faults
 	if d.kind != events.KindTransaction { // a transfer and a trade balance by construction
 		if d.legs[0].Account == d.legs[1].Account {
-			one, other := d.fields(0).account, d.fields(1).account
-			f.check(one, "must differ from "+other.Name)
-			f.check(other, "must differ from "+one.Name)
+			first, second := d.fields(0).account, d.fields(1).account
+			f.check(first, "must differ from "+second.Name)
+			f.check(second, "must differ from "+first.Name)
 		}
 		return invalidTransaction(f)
 	}
@@ -135,7 +137,7 @@ func (d draft) rules() *Error {
 	}
 	for i, leg := range d.legs[:min(len(d.legs), events.PostingsMax)] {
 		if leg.Quantity.IsZero() && leg.Cost.IsZero() {
-			f.check(LegField(i, ""), "must have a quantity or a cost that is not zero")
+			f.check(LegField(i, ""), "must have a nonzero quantity or cost")
 		}
 	}
 	if f != nil {
@@ -144,8 +146,8 @@ func (d draft) rules() *Error {
 	return unbalanced(d.legs)
 }
 
-// unbalanced returns an error if the quantities or the costs of any asset do not sum to zero. No sum overflows: there
-// are at most events.PostingsMax amounts of at most events.PostedDigits digits.
+// unbalanced returns CodeUnbalanced if the quantities or the costs of any asset do not sum to zero. No sum overflows:
+// there are at most events.PostingsMax amounts of at most events.PostedDigits digits.
 func unbalanced(legs []LegRequest) *Error {
 	type sums struct {
 		asset          string
@@ -176,8 +178,8 @@ func unbalanced(legs []LegRequest) *Error {
 	return &Error{Code: CodeUnbalanced, Detail: "The postings do not sum to zero.", Fields: f}
 }
 
-// Check returns nil, or what is wrong with a posting by itself, before anything is looked up: CodeInvalidRequest,
-// CodeInvalidTransaction, CodeUnbalanced. The commands check the same.
+// Check checks a posting request without reading anything, as the commands do first. Errors: CodeInvalidRequest,
+// CodeInvalidTransaction, CodeUnbalanced.
 func Check(r PostingRequest) error {
 	d := r.expand()
 	if shape := d.shape(); len(shape) > 0 {
@@ -189,10 +191,10 @@ func Check(r PostingRequest) error {
 	return nil
 }
 
-// IsBackdated reports whether a posting asks for a time in the past.
+// IsBackdated reports whether a posting request has an effective date.
 func IsBackdated(r PostingRequest) bool { return r.expand().note.EffectiveAt != nil }
 
-// Debited returns the accounts that a posting takes from: those with a leg that is no credit.
+// Debited returns the accounts with a leg that is not a credit: the caller needs the right to debit them.
 func Debited(r PostingRequest) (accounts []string) {
 	d := r.expand()
 	for _, leg := range d.legs {
@@ -204,21 +206,22 @@ func Debited(r PostingRequest) (accounts []string) {
 	return accounts
 }
 
-// Naming returns the fields of a posting that name certain accounts, each with a rule that it breaks.
-func Naming(r PostingRequest, which func(account string) bool, rule string) []FieldError {
+// AccountFields returns the fields of a posting request whose account matches, as errors with the given rule.
+func AccountFields(r PostingRequest, matches func(account string) bool, rule string) []FieldError {
 	var f faults
 	d := r.expand()
 	for i, leg := range d.legs {
-		if which(leg.Account) {
+		if matches(leg.Account) {
 			f.check(d.fields(i).account, rule)
 		}
 	}
 	return f
 }
 
-// NamesNoAccount returns nil, or the error of a posting that names accounts as if those were not opened.
-func NamesNoAccount(r PostingRequest, which func(account string) bool) error {
-	if f := Naming(r, which, ruleAccount); len(f) > 0 {
+// AccountsNotFound returns CodeAccountNotFound if an account of a posting request matches, as if it had not been
+// opened.
+func AccountsNotFound(r PostingRequest, matches func(account string) bool) error {
+	if f := AccountFields(r, matches, ruleAccount); len(f) > 0 {
 		return accountsNotFound(f)
 	}
 	return nil

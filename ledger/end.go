@@ -11,13 +11,13 @@ import (
 	"ledger.example/internal/store"
 )
 
-// expiryActor is who ends a hold whose time is over, whoever notices.
+// expiryActor is the actor of every expiry.
 const expiryActor = "expiry"
 
-// Capture posts what was held, in whole or in part, and gives back the rest. It needs no funds: they are held. The same
-// capture again is answered as the first. Errors: CodeInvalidRequest, CodeInvalidTransaction, CodeTransactionNotFound,
+// Capture posts all or a part of a hold, and gives back the rest. It needs no funds, because the hold reserved them. A
+// repeated capture gets the first answer. Errors: CodeInvalidRequest, CodeInvalidTransaction, CodeTransactionNotFound,
 // CodeNotAHold, CodeUnbalanced, CodeNothingCaptured, CodeHoldEnded, CodeExceedsHold, CodeHoldExpired, CodeThrottled,
-// CodeContention, CodeUnavailable, CodeOutcomeUnknown (also when the hold is about to expire), CodeInternal.
+// CodeContention, CodeUnavailable, CodeOutcomeUnknown (also within clockTolerance after the expiry), CodeInternal.
 func (l *Ledger) Capture(ctx context.Context, r CaptureRequest) (Ended, error) {
 	return l.end(ctx, r.Shape(), r.ending())
 }
@@ -26,8 +26,8 @@ func (r CaptureRequest) ending() ending {
 	return ending{id: r.Transaction, outcome: events.OutcomeCaptured, part: r.Part, actor: r.Actor}
 }
 
-// Release gives back all that was held, also when its time is over. The same again is answered as the first release.
-// Errors: those of Capture but CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured, CodeExceedsHold and
+// Release gives back a whole hold, also after its time of expiry. A repeated release gets the first answer. Errors:
+// those of Capture except CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured, CodeExceedsHold and
 // CodeHoldExpired.
 func (l *Ledger) Release(ctx context.Context, r ReleaseRequest) (Ended, error) {
 	return l.end(ctx, r.Shape(), r.ending())
@@ -37,26 +37,26 @@ func (r ReleaseRequest) ending() ending {
 	return ending{id: r.Transaction, outcome: events.OutcomeReleased, description: r.Description, actor: r.Actor}
 }
 
-// Expire ends a hold whose time is over. Errors: those of Release; CodeOutcomeUnknown also while it is not over.
+// Expire ends a hold after its time of expiry. Errors: those of Release; before that time, CodeOutcomeUnknown.
 func (l *Ledger) Expire(ctx context.Context, hold string) (Ended, error) {
 	return l.end(ctx, nil, ending{id: hold, outcome: events.OutcomeExpired, actor: expiryActor})
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r CaptureRequest) Shape() []FieldError {
 	var f faults
 	r.Part.shape(&f)
 	return f
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r ReleaseRequest) Shape() []FieldError {
 	var f faults
 	f.check(Field{Name: "description"}, brokenByText(r.Description, 0, events.DescriptionChars))
 	return f
 }
 
-// ending is one end of a hold on its way to the journal.
+// ending is one command that ends a hold.
 type ending struct {
 	attempts
 	id                 string
@@ -79,11 +79,10 @@ func (l *Ledger) end(ctx context.Context, shape []FieldError, e ending) (Ended, 
 	return e.run(c)
 }
 
-// run reads what became of the hold and appends its end, until one is there or the time is up. The outcome's key is
-// what makes the end happen once: whoever comes second finds it.
+// run reads the hold and appends its end, with retries. All ends of a hold have the same key, so only one is stored.
 func (e *ending) run(ctx *command) (Ended, error) {
 	for failed := 1; ; failed++ {
-		life, err := e.ledger.readLife(ctx, e.id)
+		life, err := e.ledger.Life(ctx, e.id)
 		if err != nil {
 			return Ended{}, e.fail(ctx, err)
 		}
@@ -108,7 +107,7 @@ func (e *ending) run(ctx *command) (Ended, error) {
 		at, cancelled, err := e.append(ctx, Commit{Heads: []events.Event{end}, Postings: end.Postings(hold)}, minted)
 		switch {
 		case err == nil:
-			return e.answer(ctx, hold, end, taken, at)
+			return e.acknowledgeEnd(ctx, hold, end, taken, at)
 		case cancelled != nil:
 			if head := cancelled.head(0); head.Is == HeadExists {
 				if stored, ok := head.Stored.(events.HoldEnded); ok {
@@ -130,8 +129,8 @@ func (e *ending) run(ctx *command) (Ended, error) {
 	}
 }
 
-// judge returns what a capture takes of each leg; of other ends that is nothing. Errors are those that no other request
-// and no clock can change: CodeNotAHold, CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured.
+// takenLegs returns what a capture takes of each leg, and zeros for the other outcomes. Its errors do not depend on the
+// time or on other requests: CodeNotAHold, CodeInvalidTransaction, CodeUnbalanced, CodeNothingCaptured.
 func (e *ending) takenLegs(hold events.TransactionPosted) ([]events.Taken, *Error) {
 	if !hold.IsHold() {
 		return nil, &Error{Code: CodeNotAHold, Detail: "The transaction was posted at once: it was never held."}
@@ -147,16 +146,16 @@ func (e *ending) takenLegs(hold events.TransactionPosted) ([]events.Taken, *Erro
 		return takeAll(hold.Legs), nil
 	case takesNothing(taken):
 		return nil, &Error{
-			Code: CodeNothingCaptured, Detail: "A capture of nothing is none: release the hold.",
+			Code: CodeNothingCaptured, Detail: "The capture is for zero. To give back the hold, release it.",
 			Fields: []FieldError{{Field: e.part.field(), Rule: "must capture something"}},
 		}
 	}
 	return taken, nil
 }
 
-// commit returns the end of a hold that is open, with KSUIDs that are minted right before it is sent. A capture whose
-// time is over becomes an expiry. Errors: CodeExceedsHold; CodeOutcomeUnknown while it is neither certain that the
-// hold's time is over nor that it isn't; those of mint.
+// buildEnd returns the end of an open hold, with newly minted KSUIDs. A capture after the time of expiry becomes an
+// expiry. Errors: CodeExceedsHold; CodeOutcomeUnknown if an expiry is less than clockTolerance after the time of
+// expiry; those of mint.
 func (e *ending) buildEnd(
 	ctx context.Context, hold events.TransactionPosted, taken []events.Taken,
 ) (end events.HoldEnded, minted time.Time, err error) {
@@ -190,12 +189,12 @@ func (e *ending) buildEnd(
 	return end, minted, nil
 }
 
-// errClose is the cause of CodeOutcomeUnknown within clockTolerance of the time of expiry: by another's clock the hold
-// may be captured still.
-var errNearExpiry = errors.New("the time of expiry is too close to tell whether it is over")
+// errNearExpiry is the cause of CodeOutcomeUnknown within clockTolerance of the time of expiry: a process with another
+// clock may still capture the hold.
+var errNearExpiry = errors.New("too close to the time of expiry")
 
-// found answers with the end that is stored. An attempt of this request wrote it, or an earlier request for the same
-// end, or one for another end.
+// alreadyEnded answers with the stored end. It may be from an attempt of this command, from an earlier request for the
+// same end, or from a request for a different end, which is an error.
 func (e *ending) alreadyEnded(
 	ctx context.Context, hold events.TransactionPosted, stored events.HoldEnded, taken []events.Taken,
 ) (Ended, error) {
@@ -213,16 +212,16 @@ func (e *ending) alreadyEnded(
 	case err != nil:
 		return Ended{}, e.fail(ctx, unknownError(e.id, err))
 	}
-	return e.answer(ctx, hold, stored, taken, at)
+	return e.acknowledgeEnd(ctx, hold, stored, taken, at)
 }
 
-// same reports whether the end that is stored is the one that was asked for.
+// matches reports whether a stored end is the requested one.
 func (e *ending) matches(stored events.HoldEnded, taken []events.Taken) bool {
 	return stored.Outcome == e.outcome &&
 		(e.outcome != events.OutcomeCaptured || slices.Equal(takeAll(stored.Legs), taken))
 }
 
-// other is the refusal of an end because there is another one.
+// endedOtherwise returns the error of an end when a different one is stored.
 func (e *ending) endedOtherwise(ctx context.Context, stored events.HoldEnded) error {
 	status := statusOf(stored)
 	refusal := &Error{
@@ -234,11 +233,11 @@ func (e *ending) endedOtherwise(ctx context.Context, stored events.HoldEnded) er
 	return e.fail(ctx, refusal)
 }
 
-// answer answers with an end that is committed, as the store said at the given time of its clock.
-func (e *ending) answer(
+// acknowledgeEnd answers with an end that was committed by the store's time at.
+func (e *ending) acknowledgeEnd(
 	ctx context.Context, hold events.TransactionPosted, end events.HoldEnded, taken []events.Taken, at time.Time,
 ) (Ended, error) {
-	if !e.matches(end, taken) { // a capture that came too late has written the expiry
+	if !e.matches(end, taken) { // a late capture wrote an expiry
 		return Ended{}, e.endedOtherwise(ctx, end)
 	}
 	if err := e.acknowledge(ctx, end.Legs, at); err != nil {
@@ -247,7 +246,7 @@ func (e *ending) answer(
 	return Ended{Transaction: hold, End: end, Replayed: !e.wrote(end.Legs)}, nil
 }
 
-// judged answers a dry run with the end that is stored, which is replayed, or would be written.
+// answerDryRun answers a dry run with a stored end, which is replayed, or with the end that would be written.
 func (e *ending) answerDryRun(
 	ctx context.Context, hold events.TransactionPosted, end events.HoldEnded, taken []events.Taken, replayed bool,
 ) (Ended, error) {
@@ -258,20 +257,20 @@ func (e *ending) answerDryRun(
 	return Ended{Transaction: hold, End: end, Replayed: replayed}, nil
 }
 
-// await ends the command of a caller that is gone, with cause, and makes no further attempt. While the outcome of one
-// is unknown it reads the hold's end until the time is up.
+// awaitOutcome makes no further attempt. While the outcome of an earlier one is unknown, it reads the hold until the
+// deadline. A command that stays without an answer ends with cause.
 func (e *ending) awaitOutcome(
 	ctx context.Context, failed int, hold events.TransactionPosted, taken []events.Taken, cause error,
 ) (Ended, error) {
 	for ; e.unknown && pause(ctx, failed); failed++ {
-		if life, err := e.ledger.readLife(ctx, e.id); err == nil && life.Ended != nil {
+		if life, err := e.ledger.Life(ctx, e.id); err == nil && life.Ended != nil {
 			return e.alreadyEnded(ctx, hold, *life.Ended, taken)
 		}
 	}
 	return Ended{}, e.fail(ctx, storeError(cause))
 }
 
-// fail returns the error that the command may end with. The hold has one end: when that is another, this one never is.
+// fail returns the error that the command ends with. A hold ends once, so a different end proves that this one failed.
 func (e *ending) fail(ctx context.Context, err error) error {
 	return e.attempts.fail(ctx, e.id, err, CodeHoldEnded, CodeHoldExpired)
 }

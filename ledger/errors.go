@@ -15,35 +15,35 @@ type Code string
 // The codes of a command's errors. With CodeOutcomeUnknown and CodeInternal, the request may have been carried out.
 // With any other code it wrote nothing.
 const (
-	CodeInvalidRequest      Code = "invalid_request"       // fields are at fault one by one
-	CodeInvalidTransaction  Code = "invalid_transaction"   // fields don't go together
-	CodeUnbalanced          Code = "unbalanced"            // quantities or costs don't sum to zero
-	CodeAccountNotFound     Code = "account_not_found"     // Error.Fields name it, or the request's id
+	CodeInvalidRequest      Code = "invalid_request"       // single fields are invalid
+	CodeInvalidTransaction  Code = "invalid_transaction"   // fields contradict each other
+	CodeUnbalanced          Code = "unbalanced"            // quantities or costs do not sum to zero
+	CodeAccountNotFound     Code = "account_not_found"     // Error.Fields name it; if empty, the request's own id
 	CodeAssetNotFound       Code = "asset_not_found"       // likewise
 	CodeTransactionNotFound Code = "transaction_not_found" // likewise
-	CodeTransactionIDReused Code = "transaction_id_reused" // the id has another body
-	CodeAssetExists         Code = "asset_exists"          // the id has another definition
-	CodeAccountExists       Code = "account_exists"        // the id has another definition
-	CodeGroupNotFound       Code = "group_not_found"       // the request's
-	CodeGroupExists         Code = "group_exists"          // the id has another definition
-	CodeTooManyGroups       Code = "too_many_groups"       // the account is in events.AccountGroupsMax
-	CodeInsufficientFunds   Code = "insufficient_funds"    // Error.Funds has the figures
-	CodeAccountFrozen       Code = "account_frozen"        // Error.Fields name the account that may not be debited
-	CodeAccountClosed       Code = "account_closed"        // likewise: neither debited nor credited
-	CodeVersionMismatch     Code = "version_mismatch"      // the account is not of the version that was named
-	CodeInvalidChange       Code = "invalid_change"        // Error.Fields say what the account does not allow
-	CodeNotAHold            Code = "not_a_hold"            // the transaction never was one
-	CodeHoldEnded           Code = "hold_ended"            // in another way: Error.HoldStatus
-	CodeHoldExpired         Code = "hold_expired"          // before it was captured
-	CodeExceedsHold         Code = "exceeds_hold"          // more than was held
-	CodeNothingCaptured     Code = "nothing_captured"      // a capture of nothing
-	CodeNothingToReverse    Code = "nothing_to_reverse"    // a hold that was not captured
-	CodeExceedsReversible   Code = "exceeds_reversible"    // Error.Left has what is left
-	CodeBatchTooLarge       Code = "batch_too_large"       // for one transaction of the store, by Error.TooMany
-	CodeThrottled           Code = "throttled"             // the store declines for its load
-	CodeContention          Code = "contention"            // other writes kept coming first
-	CodeUnavailable         Code = "unavailable"           // the store or a sound clock is not available
-	CodeOutcomeUnknown      Code = "outcome_unknown"       // ask again with Error.Transaction
+	CodeTransactionIDReused Code = "transaction_id_reused" // the id was used with another body
+	CodeAssetExists         Code = "asset_exists"          // the id was used with another body
+	CodeAccountExists       Code = "account_exists"        // the id was used with another body
+	CodeGroupNotFound       Code = "group_not_found"       // the request's group
+	CodeGroupExists         Code = "group_exists"          // the id was used with another body
+	CodeTooManyGroups       Code = "too_many_groups"       // the account is in events.AccountGroupsMax groups
+	CodeInsufficientFunds   Code = "insufficient_funds"    // Error.Funds has the amounts
+	CodeAccountFrozen       Code = "account_frozen"        // Error.Fields name the account: it cannot be debited
+	CodeAccountClosed       Code = "account_closed"        // Error.Fields name the account
+	CodeVersionMismatch     Code = "version_mismatch"      // the account does not have the requested version
+	CodeInvalidChange       Code = "invalid_change"        // the account does not allow the change of Error.Fields
+	CodeNotAHold            Code = "not_a_hold"            // the transaction was posted at once
+	CodeHoldEnded           Code = "hold_ended"            // the hold ended differently: Error.HoldStatus
+	CodeHoldExpired         Code = "hold_expired"          // the hold expired before the capture
+	CodeExceedsHold         Code = "exceeds_hold"          // the capture is for more than the hold
+	CodeNothingCaptured     Code = "nothing_captured"      // the capture is for zero
+	CodeNothingToReverse    Code = "nothing_to_reverse"    // the hold was not captured
+	CodeExceedsReversible   Code = "exceeds_reversible"    // Error.Left has what is left to reverse
+	CodeBatchTooLarge       Code = "batch_too_large"       // Error.TooMany writes over the limit of an atomic batch
+	CodeThrottled           Code = "throttled"             // the store throttled the requests
+	CodeContention          Code = "contention"            // concurrent writes kept coming first
+	CodeUnavailable         Code = "unavailable"           // the store, or a correct clock, is not available
+	CodeOutcomeUnknown      Code = "outcome_unknown"       // send the request again, with the id Error.Transaction
 	CodeInternal            Code = "internal"              // a defect
 )
 
@@ -51,16 +51,16 @@ const (
 type Error struct {
 	Code        Code
 	Detail      string        // for people; shows no internals
-	Request     int           // the request of an atomic batch that is refused, counted from 1; else 0
-	TooMany     int           // with CodeBatchTooLarge only: how many writes beyond the most the batch has
-	Fields      []FieldError  // all fields at fault; empty when a request has only an id, and names what is not there
+	Request     int           // the refused request of an atomic batch, counted from 1; else 0
+	TooMany     int           // with CodeBatchTooLarge only: writes over the limit
+	Fields      []FieldError  // all invalid fields
 	Funds       *Funds        // with CodeInsufficientFunds only
 	HoldStatus  Status        // with CodeHoldEnded only: how the hold ended
-	Left        []LegRequest  // with CodeExceedsReversible only: what may still be taken back of each leg
-	Version     int64         // with CodeVersionMismatch only: what the account's is
-	Transaction string        // the id to ask again with, with CodeOutcomeUnknown
+	Left        []LegRequest  // with CodeExceedsReversible only: what is left to reverse of each leg
+	Version     int64         // with CodeVersionMismatch only: the account's current version
+	Transaction string        // with CodeOutcomeUnknown: the transaction id for a retry
 	RetryAfter  time.Duration // with CodeThrottled, CodeContention and CodeUnavailable
-	Err         error         // the cause, for the log alone
+	Err         error         // the cause, for logs only
 }
 
 func (e *Error) Error() string {
@@ -82,10 +82,10 @@ type FieldError struct {
 
 // Field is the place of a value in a request.
 type Field struct {
-	Request int    // the request of a batch, counted from 1; 0: it is not one of a batch
-	Leg     int    // the posting, counted from 1; 0: the field is not one of a posting
-	Name    string // the field in lower case: "quantity"; "": the posting as a whole
-	Entry   bool   // it is the entry Key of the map or JSON object Name
+	Request int    // the request of a batch, counted from 1; 0 outside a batch
+	Leg     int    // the posting, counted from 1; 0 outside a posting
+	Name    string // the field in lower case: "quantity"; "" for the posting itself
+	Entry   bool   // the field is the entry Key of the map or JSON object Name
 	Key     string // may be empty
 }
 
@@ -95,7 +95,7 @@ func LegField(index int, name string) Field { return Field{Leg: index + 1, Name:
 // EntryField returns an entry of a field that is a map or a JSON object.
 func EntryField(name, key string) Field { return Field{Name: name, Entry: true, Key: key} }
 
-// Funds are the figures of a refusal for insufficient funds, in the asset's smallest unit.
+// Funds are the amounts of a refusal for insufficient funds, in the asset's smallest unit.
 type Funds struct {
 	Account   string
 	Asset     string
@@ -103,14 +103,14 @@ type Funds struct {
 	Requested events.Amount // the transaction's net debit of account and asset
 }
 
-// retryAfter is how long callers are told to wait.
+// retryAfter is how long callers should wait before a retry.
 const retryAfter = time.Second
 
 func invalidRequest(fields []FieldError) *Error {
-	return &Error{Code: CodeInvalidRequest, Detail: "Some fields are out of range.", Fields: fields}
+	return &Error{Code: CodeInvalidRequest, Detail: "Some fields are invalid.", Fields: fields}
 }
 
-// invalidTransaction returns nil when no field is at fault.
+// invalidTransaction returns nil if no field is invalid.
 func invalidTransaction(fields []FieldError) *Error {
 	if fields == nil {
 		return nil
@@ -132,7 +132,7 @@ func assetsNotFound(fields []FieldError) *Error {
 	return &Error{Code: CodeAssetNotFound, Detail: "Some fields name assets that are not registered.", Fields: fields}
 }
 
-// storeError is the error of a command that wrote nothing and ends with an error of the store.
+// storeError returns the error of a command that wrote nothing because of an error of the store.
 func storeError(err error) *Error {
 	switch {
 	case errors.Is(err, store.ErrThrottled):
@@ -153,13 +153,13 @@ func internalError(err error) *Error {
 	return &Error{Code: CodeInternal, Detail: "Something went wrong inside.", Err: err}
 }
 
-// unknownError is the error of a command that may have been carried out.
+// unknownError returns the error of a command whose outcome is unknown.
 func unknownError(transaction string, err error) *Error {
 	return &Error{Code: CodeOutcomeUnknown, Transaction: transaction, Err: err,
 		Detail: "It is not known whether this was done. Send the same request again."}
 }
 
-// asError returns err as the *Error that it is; any other is a defect.
+// asError returns the *Error in err. Any other error is a defect.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -10,15 +10,15 @@ import (
 	"ledger.example/events"
 )
 
-// A fingerprint distinguishes a repeated request from another one under the same id. The header stores it with the
-// number of the rule that made it, and it is compared by that rule, also years and deployments later. Rule 1 is never
-// changed, only followed by others. The request is compared, not what it expands to.
+// A fingerprint distinguishes a retry from a different request with the same id. It is a hash of the request, not of
+// the transaction. The header stores it with the number of its rule, and later requests are compared by that rule. So a
+// rule is never changed; new rules are added.
 const (
-	fingerprintRule     = "1" // of requests without a hold and an effective date that reverse nothing
-	fingerprintLifeRule = "2" // of the others
+	fingerprintRule     = "1" // for requests without a hold or an effective date, except reversals
+	fingerprintLifeRule = "2" // for the others
 )
 
-// fingerprint returns the fingerprint of a request by the rule for such requests.
+// fingerprint returns the fingerprint of a request.
 func fingerprint(p draft) string {
 	if p.note.Hold != nil || p.note.EffectiveAt != nil || p.reverses != "" {
 		return fingerprint2(p)
@@ -26,29 +26,29 @@ func fingerprint(p draft) string {
 	return fingerprint1(p)
 }
 
-// sameRequest reports whether a stored fingerprint is that of p. An unknown rule is an error, never a difference.
+// sameRequest reports whether a stored fingerprint is that of p. An unknown rule is an error.
 func sameRequest(stored string, p draft) (bool, error) {
 	switch rule, _, _ := strings.Cut(stored, ":"); rule {
 	case fingerprintRule, fingerprintLifeRule:
 		return fingerprint(p) == stored, nil
 	default:
-		return false, fmt.Errorf("fingerprint %q is by an unknown rule", stored)
+		return false, fmt.Errorf("fingerprint %q has an unknown rule", stored)
 	}
 }
 
 // fingerprint1 is the SHA-256 of the kind, the description, the metadata sorted by key, and the fields of the request
-// in the order given below. A text is written as its length in bytes, a colon and itself. An amount and the number of
-// elements of a list are decimals and a semicolon. A truth value is the text "true" or "false". The id and the actor
-// are left out, and an omitted value is written like the default that it stands for.
+// in the order of newCanonical. A text is encoded as its length in bytes, a colon and the text. An amount, and the
+// number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or "false". An
+// omitted value is encoded like its default. The id and the actor are not included.
 func fingerprint1(p draft) string {
 	return newCanonical(p).sum(fingerprintRule)
 }
 
-// fingerprint2 is the SHA-256 of what rule 1 covers, of a reversal without any legs, and then: whether a hold is asked
-// for, its time of expiry as events.FormatTime writes it ("" for the default), the id of the transaction to reverse (""
-// for none), and what of it: nothing named is the text ""; a quantity is the text "quantity", it and the cost; postings
-// are the text "postings", their number, and the quantity and the cost of each. Last comes an effective date, as
-// events.FormatTime writes it, when one is given.
+// fingerprint2 is the SHA-256 of the values of rule 1 (without legs for a reversal), followed by these: whether the
+// request is for a hold, its time of expiry in the form of events.FormatTime ("" for the default), the id of the
+// transaction to reverse ("" for none), and the part of it: the text "" for all; the text "quantity", the quantity and
+// the cost; or the text "postings", their number, and the quantity and the cost of each. The last value is the
+// effective date in the form of events.FormatTime, if there is one.
 func fingerprint2(p draft) string {
 	c, expires := newCanonical(p), ""
 	if p.note.Hold != nil && p.note.Hold.ExpiresAt != nil {
@@ -72,7 +72,7 @@ func fingerprint2(p draft) string {
 	return c.sum(fingerprintLifeRule)
 }
 
-// newCanonical returns what rule 1 covers.
+// newCanonical returns the values of rule 1.
 func newCanonical(p draft) canonical {
 	c := canonical(make([]byte, 0, 512)).text(string(p.kind)).text(p.note.Description).count(len(p.note.Metadata))
 	for _, key := range sortedKeys(p.note.Metadata) {
@@ -86,7 +86,7 @@ func newCanonical(p draft) canonical {
 		buyer, seller := p.legs[0], p.legs[1]
 		c = c.text(buyer.Asset).text(buyer.Account).text(seller.Account).amount(buyer.Quantity).amount(buyer.Cost)
 		c = c.text(strconv.FormatBool(p.settle))
-	case events.KindReversal: // its legs follow from what it takes back
+	case events.KindReversal: // its legs follow from its part
 	default: // the number of legs, and of each: account, asset, quantity, cost
 		c = c.count(len(p.legs))
 		for _, leg := range p.legs {
@@ -96,10 +96,10 @@ func newCanonical(p draft) canonical {
 	return c
 }
 
-// canonical is a request in a form without ambiguity. Its methods append to it.
+// canonical is an unambiguous encoding of a request. Its methods append to it.
 type canonical []byte
 
-// sum returns the fingerprint of c by a rule. It overwrites c.
+// sum returns the fingerprint of c, with the number of its rule. It overwrites c.
 func (c canonical) sum(rule string) string {
 	hash := sha256.Sum256(c)
 	c = append(append(c[:0], rule...), ':')

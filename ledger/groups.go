@@ -29,7 +29,7 @@ func GroupNotFound() *Error {
 	return &Error{Code: CodeGroupNotFound, Detail: "There is no such group."}
 }
 
-// RegisterGroup registers a group; created is false when it had been registered with the same body before.
+// RegisterGroup registers a group. created is false if it was registered before with the same body.
 // Errors: CodeInvalidRequest, CodeGroupExists, CodeThrottled, CodeContention, CodeUnavailable, CodeOutcomeUnknown,
 // CodeInternal.
 func (l *Ledger) RegisterGroup(
@@ -43,7 +43,7 @@ func (l *Ledger) RegisterGroup(
 	if refused := l.checkNewestForm(); refused != nil {
 		return group, false, refused
 	}
-	// The texts are cloned because the event is cached, and they may be parts of a whole request.
+	// Cloned like the texts of an asset.
 	stored, created, err := define(c, l, l.groups, r.ID, events.GroupRegistered{
 		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Description: strings.Clone(r.Description),
 		Actor: strings.Clone(r.Actor), At: l.instant(),
@@ -59,10 +59,9 @@ func (l *Ledger) RegisterGroup(
 	return *stored, created, nil
 }
 
-// GroupAccount puts an account into a group, or takes it out of one. It returns all groups of the account from then on,
-// sorted; changed is false when the account was in the group, or was not, already. Errors: CodeInvalidRequest,
-// CodeGroupNotFound, CodeAccountNotFound, CodeTooManyGroups, CodeThrottled, CodeContention, CodeUnavailable,
-// CodeOutcomeUnknown.
+// GroupAccount adds an account to a group or removes it. It returns all groups of the account after that, sorted.
+// changed is false if there was nothing to add or remove. Errors: CodeInvalidRequest, CodeGroupNotFound,
+// CodeAccountNotFound, CodeTooManyGroups, CodeThrottled, CodeContention, CodeUnavailable, CodeOutcomeUnknown.
 func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []string, changed bool, err error) {
 	c, cancel, err := startCommand(ctx, r.Shape(), r.Actor)
 	if err != nil {
@@ -108,7 +107,8 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 	return groups, changed, nil
 }
 
-// newestGroups reads the groups of an account, sorted, and the number of their newest change: 0 before the first.
+// newestGroups reads the groups of an account, sorted, and the number of their newest change, 0 before the first
+// change.
 func (l *Ledger) newestGroups(ctx context.Context, account string) (groups []string, number int64, err error) {
 	groups, number, err = l.NewestGroups(ctx, account)
 	if err == nil && number >= events.MemberNumberMax {

@@ -7,13 +7,13 @@ import (
 	"ledger.example/events"
 )
 
-// holdDays is how many days a hold is open unless the request says until when.
+// holdDays is how many days a hold is open if the request gives no time of expiry.
 const holdDays = 7
 
 const day = 24 * time.Hour
 
-// expires returns when a hold that is placed now expires, in the form that events store. Error: CodeInvalidRequest. It
-// depends on the clock, so it is judged after the id: a request that was carried out before is answered as it was then.
+// expiry returns the time of expiry of a hold that is placed now, as events store it. Error: CodeInvalidRequest. It
+// depends on the clock, so its refusal does not apply to a request that was posted before.
 func (h HoldRequest) expiry(now time.Time) (time.Time, *Error) {
 	if h.ExpiresAt == nil {
 		return now.Add(holdDays * day), nil
@@ -28,9 +28,9 @@ func (h HoldRequest) expiry(now time.Time) (time.Time, *Error) {
 	}})
 }
 
-// mayWriteLife returns nil if this ledger may write the stored forms of holds, of their ends, of reversals, of changes,
-// of groups and of effective dates. Otherwise older code still reads the table, which would not understand them:
-// CodeUnavailable.
+// checkNewestForm returns CodeUnavailable if this ledger may not write the stored forms of holds, ends of holds,
+// reversals, changes of accounts, groups and effective dates yet. Older code that still reads the table would not
+// understand them.
 func (l *Ledger) checkNewestForm() *Error {
 	if l.newestForm >= events.NewestForm {
 		return nil

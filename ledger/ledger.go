@@ -1,8 +1,12 @@
 // Package ledger is the write side. It decides whether a transaction may be posted, and appends it to the journal.
 //
-// A command is checked in this order: the shape of each field, the rules over several fields, the accounts and assets
-// that it names, its id, its funds. The checks that do not need the store are pure functions. All access to the store
-// goes through two ports, the Journal and the Projections.
+// A command is checked in this order: each field, the rules over several fields, the accounts and assets that it names,
+// its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through two
+// ports, the Journal and the Projections.
+//
+// Read the life of a posting in this order: Post (post.go) makes an item and submits it. submission.go plans it
+// (resolve.go reads what it names, decide.go builds the transaction, submission_limits.go and limits.go the limits),
+// then appends it with retries. funding.go handles refusals by guards. acknowledge.go answers.
 package ledger
 
 import (
@@ -16,13 +20,12 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Ledger carries out commands. It is safe for concurrent use. It caches definitions for as long as the process lives,
-// and known credits for five minutes.
+// Ledger carries out commands. It is safe for concurrent use. It caches definitions, accounts and credits.
 type Ledger struct {
 	journal     Journal
 	projections Projections
 	minter      *events.Minter
-	now         func() time.Time // the process's clock; durations are measured by time.Now instead
+	now         func() time.Time // the process's clock; durations are measured with time.Now
 	newestForm  int
 	log         *slog.Logger
 
@@ -33,7 +36,7 @@ type Ledger struct {
 	credits  *knownCredits
 }
 
-// Config is what a Ledger is made of.
+// Config configures a Ledger.
 type Config struct {
 	Journal     Journal
 	Projections Projections
@@ -78,8 +81,8 @@ func (l *Ledger) Transaction(ctx context.Context, id string) (events.Transaction
 	return t, nil
 }
 
-// lookup reads definitions and credits, with retries, and caches the definitions. It never caches an absence.
-// Its error is an *Error.
+// lookup reads definitions and credits, with retries, and caches the definitions. It does not cache missing ones. Its
+// error is an *Error.
 func (l *Ledger) lookup(ctx context.Context, keys LookupKeys) (found LookupResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -104,7 +107,7 @@ func (l *Ledger) lookup(ctx context.Context, keys LookupKeys) (found LookupResul
 	return found, nil
 }
 
-// readHeader reads one transaction, with retries.
+// readHeader reads the header of a transaction, with retries. Its errors are those of package store.
 func (l *Ledger) readHeader(ctx context.Context, id string) (t events.TransactionPosted, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

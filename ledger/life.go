@@ -9,7 +9,7 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Status is what became of a transaction.
+// Status is the current state of a transaction.
 type Status string
 
 // The statuses. A hold is held until it ends; every other transaction is posted.
@@ -21,7 +21,7 @@ const (
 	StatusExpired  Status = "expired"
 )
 
-// Status returns what became of the transaction.
+// Status returns the current state of the transaction.
 func (l Life) Status() Status {
 	switch {
 	case !l.Header.IsHold():
@@ -42,8 +42,7 @@ func statusOf(e events.HoldEnded) Status {
 	return StatusExpired
 }
 
-// Posted returns the legs as they were posted: of a captured hold what was captured of each. Of a hold that was not
-// captured there are none.
+// Posted returns the posted legs: for a captured hold, the captured amounts; for a hold that was not captured, nil.
 func (l Life) Posted() []events.Leg {
 	switch l.Status() {
 	case StatusPosted:
@@ -54,7 +53,7 @@ func (l Life) Posted() []events.Leg {
 	return nil
 }
 
-// Reversed returns what reversals took back of each leg that was posted, in the legs' order and with their signs.
+// Reversed returns the sum of all reversals of each posted leg, in the legs' order and with their signs.
 func (l Life) Reversed() []events.Taken {
 	sums := make([]events.Taken, len(l.Posted()))
 	for _, r := range l.Reversals {
@@ -66,7 +65,7 @@ func (l Life) Reversed() []events.Taken {
 	return sums
 }
 
-// Left returns what may still be taken back of each leg that was posted, likewise.
+// Left returns what is left to reverse of each posted leg, in the legs' order and with their signs.
 func (l Life) Left() []events.Taken {
 	left := takeAll(l.Posted())
 	for i, gone := range l.Reversed() {
@@ -86,14 +85,9 @@ func (l Life) reversedBy(id string) bool {
 	return false
 }
 
-// Life reads a transaction with all that became of it, strongly consistent.
+// Life reads a transaction with its end and its reversals, strongly consistent.
 // Errors: CodeTransactionNotFound, CodeThrottled, CodeUnavailable.
-func (l *Ledger) Life(ctx context.Context, id string) (Life, error) {
-	return l.readLife(ctx, id)
-}
-
-// readLife reads one life, with retries. Its error is an *Error.
-func (l *Ledger) readLife(ctx context.Context, id string) (life Life, _ error) {
+func (l *Ledger) Life(ctx context.Context, id string) (life Life, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	err := store.ErrAbsent

@@ -8,16 +8,16 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Grant records a role; created is true for the user's first role there (also after a revocation). Errors:
-// CodeInvalidRequest, CodeAccountNotFound, CodeGroupNotFound, CodeThrottled, CodeContention (it wraps store.ErrOutdated
-// when r.By is), CodeUnavailable, CodeOutcomeUnknown.
+// Grant records a role of a user. created is true if the user had no role there before. Errors: CodeInvalidRequest,
+// CodeAccountNotFound, CodeGroupNotFound, CodeThrottled, CodeContention (which wraps store.ErrOutdated when r.By is
+// outdated), CodeUnavailable, CodeOutcomeUnknown.
 func (l *Ledger) Grant(ctx context.Context, r GrantMember) (created bool, err error) {
 	return l.setRole(ctx, r.Shape(), r.By, events.MemberGranted{
 		Account: r.Account, Group: r.Group, User: r.User, Role: r.Role, Actor: r.Actor,
 	})
 }
 
-// Revoke records that a user has no role; it is no error when there was none. Errors: those of Grant.
+// Revoke records that a user has no role. It succeeds if the user had none. Errors: those of Grant.
 func (l *Ledger) Revoke(ctx context.Context, r RevokeMember) error {
 	_, err := l.setRole(ctx, r.Shape(), r.By, events.MemberGranted{
 		Account: r.Account, Group: r.Group, User: r.User, Role: events.NoRole, Actor: r.Actor,
@@ -25,8 +25,8 @@ func (l *Ledger) Revoke(ctx context.Context, r RevokeMember) error {
 	return err
 }
 
-// setRole puts the next grant of the user, or a revocation when its role is events.NoRole, unless the newest says the
-// same.
+// setRole writes the user's next grant, or a revocation if the role is events.NoRole. It writes nothing if the newest
+// grant has the same role.
 func (l *Ledger) setRole(
 	ctx context.Context, shape []FieldError, by Standing, wanted events.MemberGranted,
 ) (created bool, _ error) {
@@ -54,7 +54,7 @@ func (l *Ledger) setRole(
 	return put && before == events.NoRole, err
 }
 
-// ownerExists returns nil if there is the account or the group of a grant.
+// ownerExists returns nil if the account or the group of a grant exists.
 func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error {
 	if g.Group == "" {
 		_, err := l.KnownAccount(ctx, g.Account)
@@ -69,10 +69,9 @@ func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error 
 	return nil
 }
 
-// putNext puts the next of events that are numbered. next reads the newest of them and returns the one after it, nil
-// when there is nothing to put; its error is the store's or an *Error. Each is put on the absence of its number. So a
-// write that arrives late cannot follow one that was made later and saw more. Nothing is put once any of unless is
-// stored: see put.
+// putNext writes the next event of a numbered series. next reads the newest event and returns the following one, or nil
+// if there is nothing to write. Its error is the store's or an *Error. Each number is written once, so a delayed write
+// cannot overwrite a newer one. Nothing is written if any of unless is stored: see put.
 func (l *Ledger) putNext(
 	c *command, next func() (events.Event, error), unless ...events.Event,
 ) (put bool, _ error) {
@@ -83,28 +82,27 @@ func (l *Ledger) putNext(
 		switch {
 		case isRefused:
 			return false, refused
-		case err != nil && last != nil && c.Err() != nil: // the attempts used up the time, not this read
+		case err != nil && last != nil && c.Err() != nil: // the earlier attempts used up the time, not this read
 			return false, storeError(last)
 		case err != nil:
 			return false, storeError(err)
 		case e == nil:
 			return false, nil
 		}
-		// An unknown outcome is found out under the event's own number: the newest may be a later one by then, made by
-		// somebody who saw this one.
+		// put resolves an unknown outcome by the event's own number. The newest event may have a later number by then.
 		_, ours, err := l.put(c, e, unless...)
 		if err != nil || ours {
 			return ours, err
 		}
-		last = store.ErrConflict // another one came first
+		last = store.ErrConflict // another event has the number
 		if !pause(c, failed) {
 			return false, storeError(last)
 		}
 	}
 }
 
-// newestRole reads the newest grant or revocation, in a group unless that is empty. Before the first, there is
-// events.NoRole, with number 0.
+// newestRole reads the role and number of a user's newest grant: in group, or on account if group is empty. Before the
+// first grant, it returns events.NoRole and 0.
 func (l *Ledger) newestRole(ctx context.Context, account, group, user string) (
 	role events.Role, number int64, err error,
 ) {

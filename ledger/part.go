@@ -6,18 +6,18 @@ import (
 	"ledger.example/events"
 )
 
-// Part names what a capture or a reversal takes of a transaction. When nothing is named that is all there is to take.
+// Part is the part of a transaction that a capture or a reversal takes. The zero Part is all that is left to take.
 type Part struct {
-	Quantity *events.Amount // of a transfer or a trade, not negative; nil: not named
-	Cost     events.Amount  // of a trade, not negative; the cash of a settled one follows it. Only with Quantity
-	// Postings of any other: as many as its legs, in their order, each with its leg's sign or zero; nil: not named.
+	Quantity *events.Amount // of a transfer or a trade, not negative; may be nil
+	Cost     events.Amount  // of a trade, not negative, only with Quantity; a settled trade moves the same cash
+	// Postings is for other transactions: one entry for each leg, in order, with the leg's sign or zero; may be nil.
 	Postings []events.Taken
 }
 
-// named reports whether anything is named.
-func (p Part) named() bool { return p.Quantity != nil || p.Postings != nil }
+// isGiven reports whether the request has a quantity or postings.
+func (p Part) isGiven() bool { return p.Quantity != nil || p.Postings != nil }
 
-// field is the field that names something.
+// field is the field for errors about the whole part.
 func (p Part) field() Field {
 	if p.Quantity != nil {
 		return Field{Name: "quantity"}
@@ -25,7 +25,7 @@ func (p Part) field() Field {
 	return Field{Name: "postings"}
 }
 
-// shape records the fields whose value alone is at fault.
+// shape adds the fields that are invalid by themselves.
 func (p Part) shape(f *faults) {
 	if p.Quantity != nil {
 		f.check(Field{Name: "quantity"}, brokenByPositive(*p.Quantity))
@@ -46,7 +46,7 @@ func brokenByPositive(a events.Amount) string {
 	return ruleNegative
 }
 
-// rules returns nil, or what breaks the rules over several fields: CodeInvalidTransaction.
+// rules checks the rules over several fields. Error: CodeInvalidTransaction.
 func (p Part) rules() *Error {
 	var f faults
 	if p.Quantity != nil && p.Postings != nil {
@@ -55,10 +55,10 @@ func (p Part) rules() *Error {
 	return invalidTransaction(f)
 }
 
-// of returns what is named of each leg of t, with its sign; nil when nothing is named. It may be more than there is.
-// Errors: CodeInvalidTransaction, CodeUnbalanced.
+// takenFrom returns what the part takes of each leg of t, with the leg's sign; nil for the zero Part. It may be more
+// than the leg has. Errors: CodeInvalidTransaction, CodeUnbalanced.
 func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
-	if !p.named() {
+	if !p.isGiven() {
 		return nil, nil
 	}
 	if err := p.checkKind(t); err != nil {
@@ -82,24 +82,25 @@ func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
 	return p.Postings, unbalanced(legs)
 }
 
-// fits returns nil, or CodeInvalidTransaction when what is named is not named as t's kind wants it.
+// checkKind returns CodeInvalidTransaction if the part is not in the form for t's kind.
 func (p Part) checkKind(t events.TransactionPosted) *Error {
 	var f faults
-	short := t.Kind == events.KindTransfer || t.Kind == events.KindTrade
+	byQuantity := t.Kind == events.KindTransfer || t.Kind == events.KindTrade
 	switch {
-	case p.Quantity != nil && !short:
-		f.check(Field{Name: "quantity"}, "is for transfers and trades: name postings")
-	case p.Postings != nil && short:
-		f.check(Field{Name: "postings"}, "is not for a "+string(t.Kind)+": name a quantity")
+	case p.Quantity != nil && !byQuantity:
+		f.check(Field{Name: "quantity"}, "is only for transfers and trades: give postings instead")
+	case p.Postings != nil && byQuantity:
+		f.check(Field{Name: "postings"}, "is not for a "+string(t.Kind)+": give a quantity instead")
 	case p.Postings != nil && len(p.Postings) != len(t.Legs):
-		f.check(Field{Name: "postings"}, fmt.Sprintf("must be %d, as planned, not %d", len(t.Legs), len(p.Postings)))
+		f.check(Field{Name: "postings"},
+			fmt.Sprintf("must be %d, as in the transaction, not %d", len(t.Legs), len(p.Postings)))
 	case t.Kind == events.KindTransfer && !p.Cost.IsZero():
 		f.check(Field{Name: "cost"}, "is not for a transfer")
 	}
 	return invalidTransaction(f)
 }
 
-// short returns what a quantity and a cost name of each leg of a transfer or trade. They balance.
+// fromQuantity returns what a quantity and a cost take of each leg of a transfer or trade. The result balances.
 func (p Part) fromQuantity(t events.TransactionPosted) []events.Taken {
 	quantity, taken := *p.Quantity, make([]events.Taken, len(t.Legs))
 	if t.Kind == events.KindTransfer { // from, to
@@ -114,17 +115,17 @@ func (p Part) fromQuantity(t events.TransactionPosted) []events.Taken {
 	return taken
 }
 
-// beyond returns the fields that name more than there is of each leg: nil when there are none.
+// exceeding returns the fields that take more than is left of a leg.
 func (p Part) exceeding(taken, left []events.Taken) []FieldError {
 	var f faults
 	for i, of := range taken {
 		quantity, cost, most := LegField(i, "quantity"), LegField(i, "cost"), left[i]
 		if p.Quantity != nil {
 			quantity, cost = Field{}, Field{}
-			if i == 0 { // it tells of the other legs too
+			if i == 0 { // these fields apply to all legs
 				quantity, cost = Field{Name: "quantity"}, Field{Name: "cost"}
 			}
-			of.Quantity, of.Cost = of.Quantity.Abs(), of.Cost.Abs() // as they are named
+			of.Quantity, of.Cost = of.Quantity.Abs(), of.Cost.Abs() // as in the request
 			most.Quantity, most.Cost = most.Quantity.Abs(), most.Cost.Abs()
 		}
 		f.check(quantity, brokenByMost(of.Quantity, most.Quantity))
@@ -137,7 +138,7 @@ func brokenByMost(taken, left events.Amount) string {
 	if taken.Abs().Cmp(left.Abs()) <= 0 {
 		return ""
 	}
-	return "must not be beyond " + left.String()
+	return "must not exceed " + left.String()
 }
 
 func brokenBySign(taken, leg events.Amount) string {
@@ -147,7 +148,7 @@ func brokenBySign(taken, leg events.Amount) string {
 	return "must have the sign of the posting, or be 0"
 }
 
-// takenWhole returns the legs as what is taken of them: all.
+// takeAll returns the full amounts of legs.
 func takeAll(legs []events.Leg) []events.Taken {
 	taken := make([]events.Taken, len(legs))
 	for i, leg := range legs {
@@ -156,7 +157,7 @@ func takeAll(legs []events.Leg) []events.Taken {
 	return taken
 }
 
-// takenNothing reports whether nothing is taken of any leg.
+// takesNothing reports whether nothing is taken of any leg.
 func takesNothing(taken []events.Taken) bool {
 	for _, of := range taken {
 		if of != (events.Taken{}) {

@@ -112,7 +112,7 @@ func TestAPartIsThatOfItsTransaction(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v of %+v: %v", part, posted.Legs, err)
 		}
-		if (taken == nil) == part.named() {
+		if (taken == nil) == part.isGiven() {
 			t.Fatalf("%+v names %+v", part, taken)
 		}
 		within := true

@@ -41,7 +41,7 @@ func isNotObject(v any) bool {
 	return !ok
 }
 
-// parseProfile reads a JSON object, numbers by their text.
+// parseProfile parses a JSON object. It keeps numbers as text.
 func parseProfile(profile string) (map[string]any, bool) {
 	if !utf8.ValidString(profile) || !json.Valid([]byte(profile)) {
 		return nil, false
@@ -53,7 +53,7 @@ func parseProfile(profile string) (map[string]any, bool) {
 	return content, err == nil && content != nil
 }
 
-// compactJSON drops white space; of what isn't JSON it returns "".
+// compactJSON removes white space. It returns "" if s is not JSON.
 func compactJSON(s string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(s)) != nil {
@@ -62,8 +62,8 @@ func compactJSON(s string) string {
 	return b.String()
 }
 
-// sameProfile compares by content: the order of keys makes no difference, nor does how a text is escaped or a number
-// written.
+// sameProfile reports whether two profiles have the same content. The order of keys, the escaping of texts and the
+// notation of numbers make no difference.
 func sameProfile(a, b string) bool {
 	if a == b {
 		return true
@@ -73,7 +73,7 @@ func sameProfile(a, b string) bool {
 	return ok1 && ok2 && reflect.DeepEqual(byValue(left), byValue(right))
 }
 
-// byValue returns a parsed JSON value in which numbers of the same value are the same.
+// byValue returns a parsed JSON value with its numbers as decimals, so that equal numbers compare equal.
 func byValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -90,12 +90,12 @@ func byValue(v any) any {
 	return v
 }
 
-// A decimal is the value of a number of JSON: ±digits × 10^exponent, the digits without a zero at either end. Zero is
-// the zero value.
+// A decimal is the value of a JSON number: ±digits × 10^exponent, without leading or trailing zero digits. The zero
+// value is zero.
 type decimal struct {
 	negative bool
 	digits   string
-	exponent string // a whole number: JSON bounds none
+	exponent string // an integer of any size: JSON does not limit it
 }
 
 func decimalOf(n json.Number) decimal {

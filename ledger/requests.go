@@ -13,7 +13,7 @@ type RegisterAsset struct {
 	Description string // at most events.DescriptionChars characters
 	Scale       int    // decimal places, 0 to events.ScaleMax
 	Currency    string // id of the asset that costs are counted in; "" for none
-	Actor       string // who asks, 1 to events.ActorChars characters
+	Actor       string // who sends the request, 1 to events.ActorChars characters
 }
 
 // OpenAccount asks that an account be opened.
@@ -22,18 +22,18 @@ type OpenAccount struct {
 	Name      string // at most events.NameChars characters
 	Profile   string // a JSON object of at most events.ProfileBytes bytes when compact; "" for none
 	Overdraft events.Overdraft
-	Actor     string // who asks, 1 to events.ActorChars characters
+	Actor     string // who sends the request, 1 to events.ActorChars characters
 }
 
-// ChangeAccount asks that an account be another one from now on. What is nil stays as it is.
+// ChangeAccount asks to change an account. Fields that are nil stay unchanged.
 type ChangeAccount struct {
 	ID        string
-	Name      *string // these as in OpenAccount, each replaced as a whole
+	Name      *string // as in OpenAccount, like Profile and Overdraft; the new value replaces the old one
 	Profile   *string
-	Overdraft *events.Overdraft    // an account without a limit stays so, and one with limits has them
+	Overdraft *events.Overdraft    // cannot become unlimited, or cease to be
 	State     *events.AccountState // events.StateClosed is final
-	IfMatch   int64                // the version that the account must have; 0: any
-	Actor     string               // who asks, 1 to events.ActorChars characters
+	IfMatch   int64                // the version that the account must have; 0 for any
+	Actor     string               // who sends the request, 1 to events.ActorChars characters
 }
 
 // RegisterGroup asks that a group be registered.
@@ -41,14 +41,14 @@ type RegisterGroup struct {
 	ID          string // see events.ValidID
 	Name        string // at most events.NameChars characters
 	Description string // at most events.DescriptionChars characters
-	Actor       string // who asks, 1 to events.ActorChars characters
+	Actor       string // who sends the request, 1 to events.ActorChars characters
 }
 
 // GroupAccount asks that an account be in a group or, with Out, that it not be.
 type GroupAccount struct {
 	Group, Account string // ids
 	Out            bool
-	Actor          string // who asks, 1 to events.ActorChars characters
+	Actor          string // who sends the request, 1 to events.ActorChars characters
 }
 
 // GrantMember asks that a user have a role, on an account or in a group.
@@ -56,7 +56,7 @@ type GrantMember struct {
 	Account, Group string // ids, one of them empty
 	User           string // id
 	Role           events.Role
-	Actor          string // who asks, 1 to events.ActorChars characters
+	Actor          string // who sends the request, 1 to events.ActorChars characters
 	By             Standing
 }
 
@@ -64,20 +64,20 @@ type GrantMember struct {
 type RevokeMember struct {
 	Account, Group string // ids, one of them empty
 	User           string // id
-	Actor          string // who asks, 1 to events.ActorChars characters
+	Actor          string // who sends the request, 1 to events.ActorChars characters
 	By             Standing
 }
 
-// Standing is what gives a user the right to grant, as it was read: nothing is written if it is not the newest any
-// more. The zero Standing is that of a service or an administrator, and relies on nothing.
+// Standing is the version of the grants that give a user the right to grant. Nothing is written if one of them has
+// changed since it was read. The zero Standing is that of a service or an administrator, whose right needs no grant.
 type Standing struct {
-	User   string // id of who grants
-	Group  string // id of the group that gives the role; "": it was granted on the account itself
-	Grant  int64  // number of their newest grant, on the account or in Group
-	Groups int64  // with a grant on an account, and Group: number of the newest change of the account's groups
+	User   string // id of the user who grants
+	Group  string // id of the group that gives the role; "" for a grant on the account itself
+	Grant  int64  // number of the user's newest grant, on the account or in Group
+	Groups int64  // if Group gives a role on an account: number of the newest change of the account's groups
 }
 
-// next returns the events that would change what a user's right on an account, or "" for one in a group, relies on.
+// next returns the events that would change the user's right: on an account, or on the group itself if account is "".
 func (s Standing) next(account string) []events.Event {
 	if s.User == "" {
 		return nil
@@ -92,27 +92,27 @@ func (s Standing) next(account string) []events.Event {
 	return next
 }
 
-// PostingRequest is one of PostTransaction, PostTransfer and PostTrade. Each stands for one transaction.
+// PostingRequest is one of PostTransaction, PostTransfer and PostTrade. Each asks for one transaction.
 type PostingRequest interface {
-	// Shape returns the fields whose value alone is at fault; nil when there are none.
+	// Shape returns the fields that are invalid by themselves; nil if there are none.
 	Shape() []FieldError
-	// expand returns the transaction that the request stands for.
+	// expand returns the transaction that the request asks for.
 	expand() draft
 }
 
-// Annotation is what the three kinds of posting request have in common.
+// Annotation has the fields that all posting requests have in common.
 type Annotation struct {
-	ID          string            // of the transaction, see events.ValidID; "" lets the ledger make one
+	ID          string            // of the transaction, see events.ValidID; "" for a generated id
 	Description string            // at most events.DescriptionChars characters
 	Metadata    map[string]string // at most events.MetadataPairs pairs and events.MetadataBytes bytes
-	Actor       string            // who asks, 1 to events.ActorChars characters
-	Hold        *HoldRequest      // place a hold; nil: post
-	EffectiveAt *time.Time        // past instant to post for, not with Hold; nil: now
+	Actor       string            // who sends the request, 1 to events.ActorChars characters
+	Hold        *HoldRequest      // place a hold; nil to post
+	EffectiveAt *time.Time        // effective date in the past, not with Hold; nil for now
 }
 
 // HoldRequest asks that a transaction be a hold. Its answer is a transaction with ExpiresAt.
 type HoldRequest struct {
-	ExpiresAt *time.Time // after now, at most events.HoldDaysMax days ahead; nil: holdDays from now
+	ExpiresAt *time.Time // in the future, at most events.HoldDaysMax days ahead; nil for holdDays from now
 }
 
 // PostTransaction asks for a transaction of the given legs: events.PostingsMin to events.PostingsMax of them.
@@ -121,7 +121,7 @@ type PostTransaction struct {
 	Postings []LegRequest
 }
 
-// LegRequest is one leg as asked for.
+// LegRequest is one leg of a request.
 type LegRequest struct {
 	Account, Asset string        // ids
 	Quantity       events.Amount // signed, in the asset's smallest unit
@@ -135,8 +135,8 @@ type PostTransfer struct {
 	Quantity        events.Amount // above zero
 }
 
-// PostTrade asks for the everyday transaction: the buyer gets quantity and cost, the seller gives them. A trade that
-// settles also moves the cost from buyer to seller, in the asset's currency.
+// PostTrade asks for a trade: the buyer gets quantity and cost, the seller gives them. A trade with Settle also moves
+// the cost from buyer to seller, in the asset's currency.
 type PostTrade struct {
 	Annotation
 	Asset, Buyer, Seller string
@@ -145,49 +145,49 @@ type PostTrade struct {
 	Settle               bool
 }
 
-// BatchResult is the answer to one request of a batch: Posted, or why it was not.
+// BatchResult is the answer to one request of a batch: Posted if Err is nil.
 type BatchResult struct {
 	Posted Posted
-	Err    *Error // nil: posted
+	Err    *Error
 }
 
 // Posted is the answer to a posting request or a reversal.
 type Posted struct {
 	Transaction events.TransactionPosted
-	Replayed    bool // an earlier request with this id and body had posted it
+	Replayed    bool // posted before, by an earlier request with this id and body
 }
 
-// Status returns what the transaction was when it was posted: StatusHeld or StatusPosted.
+// Status returns the state of the transaction when it was posted: StatusHeld or StatusPosted.
 func (p Posted) Status() Status { return Life{Header: p.Transaction}.Status() }
 
-// CaptureRequest asks to post what was held, in whole or in part. What is not captured is given back.
+// CaptureRequest asks to post all or a part of a hold. The rest is given back.
 type CaptureRequest struct {
 	Transaction string // id of the hold
 	Part        Part
-	Actor       string // who asks, 1 to events.ActorChars characters
+	Actor       string // who sends the request, 1 to events.ActorChars characters
 }
 
-// ReleaseRequest asks to give back all that was held.
+// ReleaseRequest asks to give back a whole hold.
 type ReleaseRequest struct {
 	Transaction string // id of the hold
 	Description string // why, at most events.DescriptionChars characters
-	Actor       string // who asks, 1 to events.ActorChars characters
+	Actor       string // who sends the request, 1 to events.ActorChars characters
 }
 
 // Ended is the answer to a request that ends a hold.
 type Ended struct {
 	Transaction events.TransactionPosted // the hold as it was placed
-	End         events.HoldEnded         // its legs are what was posted
-	Replayed    bool                     // an earlier request for the same end had ended it
+	End         events.HoldEnded         // its legs are the posted amounts
+	Replayed    bool                     // ended before, by an earlier request for the same end
 }
 
 // Status returns how the hold ended.
 func (e Ended) Status() Status { return statusOf(e.End) }
 
-// ReverseRequest asks for a transaction that takes back a part of another one: its legs are those of that transaction
-// with the opposite signs, without those of nothing. It has no Hold.
+// ReverseRequest asks for a transaction that takes back all or a part of another one: its legs have the opposite signs,
+// and zero legs are omitted. It cannot have a Hold.
 type ReverseRequest struct {
 	Annotation
 	Transaction string // id of the transaction to reverse
-	Part        Part   // with the signs of that transaction; nothing named: all that is left
+	Part        Part   // with the signs of that transaction
 }

@@ -19,7 +19,7 @@ func (l *Ledger) resolve(ctx context.Context, p draft) (*definitions, error) {
 			return nil, err
 		}
 	}
-	if err := d.check(p); err != nil {
+	if err := d.checkNames(p); err != nil {
 		return nil, err
 	}
 	if warm {

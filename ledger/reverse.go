@@ -22,7 +22,7 @@ func (r ReverseRequest) draft() draft {
 	return draft{note: r.Annotation, kind: events.KindReversal, reverses: r.Transaction, part: r.Part}
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r ReverseRequest) Shape() []FieldError {
 	f := faults(draft{note: r.Annotation}.shape())
 	if r.Hold != nil {
@@ -55,7 +55,7 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 	if refused := it.draft.part.rules(); refused != nil {
 		return refused
 	}
-	life, err := l.readLife(ctx, it.draft.reverses)
+	life, err := l.Life(ctx, it.draft.reverses)
 	if err != nil {
 		return asError(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"ledger.example/events"
 )
 
-// The rules that more than one field has, in words for callers.
+// Rules of more than one field, as texts for callers.
 const (
 	ruleText     = "must be UTF-8 without NUL"
 	rulePositive = "must be above zero"
@@ -19,7 +19,7 @@ const (
 	ruleAccount  = "names no opened account"
 )
 
-// The rules of sizes that adapters check as well, before they read what is too large. In words for callers.
+// Rules of sizes, as texts for callers. Adapters check them, too, before they parse an oversized value.
 var (
 	RuleMetadata  = "must have at most " + strconv.Itoa(events.MetadataPairs) + " pairs"
 	RuleOverdraft = "must name at most " + strconv.Itoa(events.OverdraftAssets) + " assets"
@@ -32,10 +32,10 @@ var ruleDigits = "must have at most " + strconv.Itoa(events.PostedDigits) + " di
 // mostPosted is the largest amount that may be posted.
 var mostPosted, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigits), events.PostedDigits)
 
-// faults collects the fields of a request that are at fault.
+// faults collects the invalid fields of a request.
 type faults []FieldError
 
-// check records that a field breaks a rule. Without a rule, and without a field, there is nothing to record.
+// check adds a field with the rule that it breaks. It does nothing if broken is "" or field is zero.
 func (f *faults) check(field Field, broken string) {
 	if broken != "" && field != (Field{}) {
 		*f = append(*f, FieldError{Field: field, Rule: broken})
@@ -50,8 +50,9 @@ func brokenByID(id string) string {
 	return ""
 }
 
-// brokenByText returns the rule that a text breaks, "" if none: it has least to most characters (Unicode code points).
-// NUL is refused because other stores, to which books are exported, cannot hold it, and an event cannot be corrected.
+// brokenByText returns the rule that a text breaks, "" if none. A text has least to most characters (Unicode code
+// points). NUL is invalid because databases to which books are exported cannot store it, and an event cannot be
+// corrected.
 func brokenByText(text string, least, most int) string {
 	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
 		return ruleText
@@ -101,7 +102,7 @@ func sortedKeys(metadata map[string]string) []string {
 	return slices.Sorted(maps.Keys(metadata))
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r RegisterAsset) Shape() []FieldError {
 	var f faults
 	f.check(Field{Name: "id"}, brokenByID(r.ID))
@@ -120,7 +121,7 @@ func (r RegisterAsset) Shape() []FieldError {
 	return f
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r OpenAccount) Shape() []FieldError {
 	var f faults
 	f.check(Field{Name: "id"}, brokenByID(r.ID))
@@ -149,7 +150,7 @@ func (f *faults) overdraft(o events.Overdraft) {
 	}
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r ChangeAccount) Shape() []FieldError {
 	var f faults
 	if r.Name != nil {
@@ -171,7 +172,7 @@ func (r ChangeAccount) Shape() []FieldError {
 	return f
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r GrantMember) Shape() []FieldError {
 	f := faults(RevokeMember{Account: r.Account, Group: r.Group, User: r.User}.Shape())
 	switch r.Role {
@@ -182,7 +183,7 @@ func (r GrantMember) Shape() []FieldError {
 	return f
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r RevokeMember) Shape() []FieldError {
 	var f faults
 	if r.Group != "" {
@@ -194,7 +195,7 @@ func (r RevokeMember) Shape() []FieldError {
 	return f
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r RegisterGroup) Shape() []FieldError {
 	var f faults
 	f.check(Field{Name: "id"}, brokenByID(r.ID))
@@ -203,7 +204,7 @@ func (r RegisterGroup) Shape() []FieldError {
 	return f
 }
 
-// Shape returns the fields whose value alone is at fault; nil when there are none.
+// Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r GroupAccount) Shape() []FieldError {
 	var f faults
 	f.check(Field{Name: "group"}, brokenByID(r.Group))

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// sweepTime is how long a sweep begins to end holds. Those under way get their time: a command takes at most
-	// commandTimeout. The function that sweeps every minute has a minute.
+	// sweepTime is how long a sweep starts commands that end holds. Commands in flight get commandTimeout more. Both
+	// fit into the minute of the function that sweeps.
 	sweepTime = 45 * time.Second
 	// sweepEnds is how many holds a sweep ends at a time.
 	sweepEnds = 8
 )
 
-// Sweeper ends the holds whose time is over. Several may run at once: a hold ends once.
+// Sweeper ends expired holds. Several may run at once, because a hold ends once.
 type Sweeper struct {
 	ledger  *Ledger
 	journal Journal
@@ -31,18 +31,19 @@ type Sweeper struct {
 // Sweeper returns the sweeper of l's holds.
 func (l *Ledger) Sweeper() *Sweeper { return &Sweeper{ledger: l, journal: l.journal, log: l.log} }
 
-// Swept is what one sweep found and did.
+// Swept is the result of one sweep.
 type Swept struct {
 	Due     int           // holds that were listed as due
-	Expired int           // of these, those that the sweep ended
-	Ended   int           // those that had ended before: the list lags
-	Failed  int           // those that could not be ended; the next sweep tries again
-	Delay   time.Duration // the longest that one of Expired and Failed was due
-	Partial bool          // the time was up before all that was due was listed
+	Expired int           // due holds that the sweep ended
+	Ended   int           // due holds that had ended before, because the list lags
+	Failed  int           // due holds that could not be ended; the next sweep retries them
+	Delay   time.Duration // the longest time that a hold of Expired or Failed was due
+	Partial bool          // sweepTime was over before all due holds were listed
 }
 
-// Sweep ends what is due, until nothing is or sweepTime is over. Its cost is that of what is due, and one request for
-// each shard of open holds. The error is that of lists that could not be read; what the others named was swept.
+// Sweep ends due holds, until none is left or sweepTime is over. It makes one request for each shard of open holds, and
+// those that end the due holds. The error joins the errors of the shards that could not be listed; the others were
+// swept.
 func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime+commandTimeout)
 	defer cancel()
@@ -87,10 +88,10 @@ func (s *Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	return all, failed
 }
 
-// errTimeUp says that not all of a list was read, as the sweep's time was up.
+// errTimeUp is the error of a list that was not read to its end within sweepTime.
 var errTimeUp = errors.New("time is up")
 
-// list sends what is due in a shard, those that expire first first.
+// list sends the due holds of a shard, by expiry.
 func (s *Sweeper) list(ctx context.Context, shard int, due chan<- DueHold) error {
 	until := s.ledger.now().Add(-clockTolerance)
 	var last DueHold
@@ -141,8 +142,8 @@ func (a *Swept) add(b Swept) {
 	a.Delay = max(a.Delay, b.Delay)
 }
 
-// report logs a sweep. ExpiryDelay and HoldsExpired are counted as metrics. While lists cannot be read, nobody knows
-// what is overdue: then there is no delay, which alarms too.
+// report logs a sweep. ExpiryDelay and HoldsExpired are metrics. If lists could not be read, the delay is unknown and
+// not logged. Missing data sets off the alarm, too.
 func (s *Sweeper) report(ctx context.Context, all Swept, failed error) {
 	attributes := []any{"due", all.Due, "ended_before", all.Ended, "failed", all.Failed, "partial", all.Partial,
 		"HoldsExpired", all.Expired}

@@ -220,11 +220,11 @@ func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed acce
 		return backdating()
 	}
 	missing := func(account string) bool { held, asked := roles[account]; return asked && held.Role == access.None }
-	if err := ledger.NamesNoAccount(p, missing); err != nil {
+	if err := ledger.AccountsNotFound(p, missing); err != nil {
 		return err
 	}
 	weak := func(account string) bool { held, asked := roles[account]; return asked && held.Role < needed }
-	if fields := ledger.Naming(p, weak, ruleRole(needed)); len(fields) > 0 {
+	if fields := ledger.AccountFields(p, weak, ruleRole(needed)); len(fields) > 0 {
 		return forbidden(needed, "This request needs a stronger role on an account that it debits.", fieldErrors(fields)...)
 	}
 	return nil

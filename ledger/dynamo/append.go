@@ -17,20 +17,20 @@ import (
 	"ledger.example/ledger"
 )
 
-// ErrTooLarge is returned for a commit of more actions than table.TransactionActions. Nothing was sent.
+// ErrTooLarge is the error for a commit of more than table.TransactionActions actions. No request was made.
 var ErrTooLarge = errors.New("more actions than one transaction can have")
 
 // Append implements ledger.Journal.
 //
-// The SDK makes a new client request token for every call. The header's condition is what makes an append happen once.
-// With a token of ours, the store would repeat the answer to an earlier attempt of this commit, and would reject an
-// attempt with raised bounds as another request.
+// The SDK makes a new client request token for every call. The header's condition makes the append idempotent. A
+// constant token would not: the store would repeat its answer to an earlier attempt, and reject an attempt with raised
+// bounds.
 func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error) {
 	size := c.Actions()
 	if size > table.TransactionActions {
 		return time.Time{}, fmt.Errorf("append: %w: %d", ErrTooLarge, size)
 	}
-	// The order is that in which cancelled reads the reasons: heads, postings, debits.
+	// cancelled expects this order: heads, postings, debits.
 	actions := make([]types.TransactWriteItem, 0, size)
 	maker, puts := ddb.NewItemEncoder(size), make([]types.Put, len(c.Heads)+len(c.Postings))
 	for i, head := range c.Heads {
@@ -65,7 +65,7 @@ func (j *Journal) Append(ctx context.Context, c ledger.Commit) (time.Time, error
 	return ddb.ErrorTime(err), fmt.Errorf("append: %w", ddb.WriteError(err))
 }
 
-// putAbsent puts an event on the condition that it is absent.
+// putAbsent returns a put of an event on the condition that its key is absent.
 func (j *Journal) putAbsent(m *ddb.ItemEncoder, e events.Event) types.Put {
 	return types.Put{
 		TableName:                           &j.table,
@@ -75,18 +75,18 @@ func (j *Journal) putAbsent(m *ddb.ItemEncoder, e events.Event) types.Put {
 	}
 }
 
-// Expressions of an append. The SDK takes pointers to them and only reads.
+// Expressions of an append. The SDK takes pointers to them, and only reads them.
 var (
 	ifAbsent        = ddb.IfAbsent
 	spendExpression = "ADD #spent :gross"
-	// A comparison with an absent attribute is false: nothing passes a guard that is absent, or was told of no change.
+	// A comparison with an absent attribute is false. So no debit passes a guard that is absent or has no version.
 	within     = "#change = :change AND #spent <= :bound"
 	spendNames = map[string]string{"#spent": table.AttrSpent, "#change": table.AttrChange}
 )
 
-// spend adds a debit to its guard, on the condition that the guard knows the same version of the account, and that what
-// was spent before is within the bound. A negative bound can never pass. It is sent all the same, because the refusal
-// shows what was spent at that moment.
+// spend adds a debit to its guard, on the condition that the guard has the same version of the account, and that the
+// amount spent before is within the bound. A negative bound never passes. It is sent nevertheless, because the refusal
+// returns the amount spent.
 func (j *Journal) spend(m *ddb.ItemEncoder, d ledger.Debit) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName:                &j.table,
@@ -103,8 +103,8 @@ func (j *Journal) spend(m *ddb.ItemEncoder, d ledger.Debit) types.TransactWriteI
 	}}
 }
 
-// cancelled reads the store's reasons, one for each action of c in their order. Errors: ErrUnknownOutcome when the
-// reasons prove nothing, others when no correct commit can meet them.
+// cancelled decodes the cancellation reasons, one for each action of c, in order. Errors: ErrUnknownOutcome if they
+// prove nothing; others if no correct commit can cause them.
 func cancelled(c ledger.Commit, reasons []types.CancellationReason) (*ledger.Cancelled, error) {
 	if _, _, err := ddb.Reasons(reasons); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func cancelled(c ledger.Commit, reasons []types.CancellationReason) (*ledger.Can
 		case ddb.ReasonCapacity, ddb.ReasonThrottled:
 			proof.Throttled = true
 		case ddb.ReasonCondition:
-			// A posting that exists proves no more than its head: without that, its KSUID was minted twice.
+			// An existing posting needs no report: either its head exists, too, or its KSUID was minted twice.
 			if i >= len(c.Postings) {
 				refusal, err := refused(c.Debits[i-len(c.Postings)], reason.Item)
 				if err != nil {
@@ -150,18 +150,18 @@ func headReason(reason types.CancellationReason) (ledger.HeadReason, error) {
 	case ddb.ReasonCondition:
 		exists := ledger.HeadReason{Is: ledger.HeadExists}
 		if len(reason.Item) == 0 {
-			return exists, nil // the store did not show it
+			return exists, nil // the store did not return the item
 		}
 		var err error
 		if exists.Stored, err = ddb.DecodeEvent(reason.Item); err != nil {
-			return exists, fmt.Errorf("what is there already: %w", err)
+			return exists, fmt.Errorf("stored event: %w", err)
 		}
 		return exists, nil
 	}
 	return ledger.HeadReason{}, nil
 }
 
-// refused reads the guard whose condition failed.
+// refused decodes the guard whose condition failed.
 func refused(d ledger.Debit, item ddb.Item) (ledger.Refusal, error) {
 	if len(item) == 0 {
 		return ledger.Refusal{Guard: ledger.Guard{Pair: d.Pair}, Absent: true}, nil

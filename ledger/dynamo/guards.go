@@ -16,7 +16,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// readGuard reads a guard of a pair. One of a table that is older than changes of accounts was told of none.
+// readGuard decodes the guard of a pair. A guard from before accounts had versions has version 0.
 func readGuard(pair events.Pair, item ddb.Item) (ledger.Guard, error) {
 	r := ddb.Read(item)
 	guard := ledger.Guard{Pair: pair, Spent: r.Amount(table.AttrSpent)}
@@ -47,9 +47,9 @@ func (j *Journal) CreateGuard(ctx context.Context, pair events.Pair) error {
 
 // Expressions of SetGuardVersion.
 var (
-	tellExpression = "SET #change = :version"
-	tellCondition  = "attribute_exists(#spent) AND attribute_not_exists(#change) OR #change < :version"
-	tellNames      = map[string]string{"#spent": table.AttrSpent, "#change": table.AttrChange}
+	setVersion   = "SET #change = :version"
+	isOlder      = "attribute_exists(#spent) AND attribute_not_exists(#change) OR #change < :version"
+	versionNames = map[string]string{"#spent": table.AttrSpent, "#change": table.AttrChange}
 )
 
 // SetGuardVersion implements ledger.Journal.
@@ -60,9 +60,9 @@ func (j *Journal) SetGuardVersion(ctx context.Context, pair events.Pair, version
 	_, err := j.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                           &j.table,
 		Key:                                 ddb.Key(table.SpendKey(pair.Account, pair.Asset)),
-		UpdateExpression:                    &tellExpression,
-		ConditionExpression:                 &tellCondition,
-		ExpressionAttributeNames:            tellNames,
+		UpdateExpression:                    &setVersion,
+		ConditionExpression:                 &isOlder,
+		ExpressionAttributeNames:            versionNames,
 		ExpressionAttributeValues:           ddb.Item{":version": ddb.Integer(version)},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, ddb.Once)
@@ -105,9 +105,9 @@ func (j *Journal) Guards(ctx context.Context, account, after string) ([]ledger.G
 	return page, page[len(page)-1].Pair.Asset, nil
 }
 
-// Conditions of PutChange on what the newest change is until then.
+// The condition of PutChange on the newest change.
 var (
-	isBefore    = "#number = :before"
+	isPrevious  = "#number = :previous"
 	changeNames = map[string]string{"#number": "Number"} // a field of the event, named by its codec
 )
 
@@ -119,9 +119,9 @@ func (j *Journal) PutChange(ctx context.Context, c events.AccountChanged) error 
 	maker := ddb.NewItemEncoder(2)
 	change := j.putAbsent(maker, c)
 	newest := types.Put{TableName: &j.table, Item: maker.Current(c), ConditionExpression: &ifAbsent}
-	if before := c.Number - 1; before > 1 {
-		newest.ConditionExpression, newest.ExpressionAttributeNames = &isBefore, changeNames
-		newest.ExpressionAttributeValues = ddb.Item{":before": ddb.Integer(before)}
+	if previous := c.Number - 1; previous > 1 {
+		newest.ConditionExpression, newest.ExpressionAttributeNames = &isPrevious, changeNames
+		newest.ExpressionAttributeValues = ddb.Item{":previous": ddb.Integer(previous)}
 	}
 	_, err := j.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{{Put: &change}, {Put: &newest}},

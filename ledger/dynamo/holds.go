@@ -14,10 +14,10 @@ import (
 	"ledger.example/ledger"
 )
 
-// duePage is how many holds one request lists: so many as are ended before another page is needed.
+// duePage is the page size of DueHolds.
 const duePage = 100
 
-// DueHolds implements ledger.Journal. What is no hold's entry is passed over: the audit tells of it.
+// DueHolds implements ledger.Journal. It skips malformed entries: the audit reports them.
 func (j *Journal) DueHolds(
 	ctx context.Context, shard int, until time.Time, after ledger.DueHold,
 ) (holds []ledger.DueHold, more bool, err error) {
@@ -49,7 +49,7 @@ func (j *Journal) DueHolds(
 	}
 }
 
-// dueHold reads the key of a hold's entry by expiry.
+// dueHold parses the key of an entry.
 func dueHold(item ddb.Item) (ledger.DueHold, bool) {
 	key, err := ddb.KeyOf(item)
 	if err != nil {

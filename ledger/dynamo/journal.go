@@ -1,7 +1,7 @@
-// Package dynamo keeps the journal of events, and the spending guards beside it, in the ledger's DynamoDB table.
+// Package dynamo implements ledger.Journal, the events and the spending guards, on the ledger's DynamoDB table.
 //
-// It implements ledger.Journal. Every method sends the requests that the port describes and translates their errors to
-// those of package store. It never retries a write: package ledger does.
+// Every method makes the requests that ledger.Journal describes, and translates their errors to those of package store.
+// It never retries a write: package ledger does.
 package dynamo
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // Journal is ledger.Journal on one table. It is safe for concurrent use.
 //
-// Errors that ledger.Journal does not name are returned unchanged: the table is missing, access is denied, an item
+// Errors that ledger.Journal does not list are returned unchanged: the table is missing, access is denied, an item
 // cannot be decoded. A retry would not help, and nothing was written.
 type Journal struct {
 	client *dynamodb.Client
@@ -51,7 +51,7 @@ func (j *Journal) Lookup(ctx context.Context, wanted ledger.LookupKeys) (ledger.
 	found.At = at
 	var accounts openings
 	for _, item := range items {
-		if err := file(item, &found, &accounts); err != nil {
+		if err := addItem(item, &found, &accounts); err != nil {
 			return ledger.LookupResult{}, fmt.Errorf("look up definitions: %w", err)
 		}
 	}
@@ -61,13 +61,13 @@ func (j *Journal) Lookup(ctx context.Context, wanted ledger.LookupKeys) (ledger.
 	return found, nil
 }
 
-// openings are accounts as they were found, in two parts.
+// openings are the items of accounts.
 type openings struct {
 	opened  []events.AccountOpened
-	changed map[string]*events.AccountChanged // the newest change by account; nil unless there are some
+	changed map[string]*events.AccountChanged // the newest change, by account; may be nil
 }
 
-// wantedKeys returns each key once: the store refuses a batch that names one twice.
+// wantedKeys returns each key once, because BatchGetItem rejects duplicate keys.
 func wantedKeys(w ledger.LookupKeys) []table.Key {
 	size := 2*len(w.Accounts) + len(w.Assets) + len(w.Groups) + 2*len(w.Credits)
 	keys, seen := make([]table.Key, 0, size), make(map[table.Key]bool, size)
@@ -94,8 +94,8 @@ func wantedKeys(w ledger.LookupKeys) []table.Key {
 	return keys
 }
 
-// file adds an item to found, the parts of an account to accounts.
-func file(item ddb.Item, found *ledger.LookupResult, accounts *openings) error {
+// addItem adds an item to found, or to accounts.
+func addItem(item ddb.Item, found *ledger.LookupResult, accounts *openings) error {
 	key, err := ddb.KeyOf(item)
 	if err != nil {
 		return err
@@ -132,8 +132,8 @@ func file(item ddb.Item, found *ledger.LookupResult, accounts *openings) error {
 	return nil
 }
 
-// knownCredits reads the funds in a balance's head, 0 when it is absent or malformed. 0 is a lower bound of funds like
-// any other. When it is too low, the credits are read from the postings.
+// knownCredits decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower
+// bound. If it is too low for a debit, the exact funds are read from the postings.
 func knownCredits(balance ddb.Item) events.Amount {
 	r := ddb.Read(balance)
 	if !r.Has(table.AttrHead) {
@@ -174,7 +174,7 @@ func (j *Journal) Life(ctx context.Context, id string) (life ledger.Life, at tim
 		}
 		at = ddb.StoreTime(out.ResultMetadata)
 		for _, item := range out.Items {
-			if err := fileLife(item, &life); err != nil {
+			if err := addToLife(item, &life); err != nil {
 				return ledger.Life{}, at, fmt.Errorf("read transaction: %w", err)
 			}
 		}
@@ -183,14 +183,14 @@ func (j *Journal) Life(ctx context.Context, id string) (life ledger.Life, at tim
 		}
 		q.ExclusiveStartKey = out.LastEvaluatedKey
 	}
-	if life.Header.ID == "" { // its end and its reversals may be visible before it
+	if life.Header.ID == "" { // the end and the reversals may be visible before the header
 		return ledger.Life{}, at, fmt.Errorf("read transaction: %w", store.ErrAbsent)
 	}
 	return life, at, nil
 }
 
-// fileLife adds an item to life.
-func fileLife(item ddb.Item, life *ledger.Life) error {
+// addToLife adds an item to life.
+func addToLife(item ddb.Item, life *ledger.Life) error {
 	e, err := ddb.DecodeEvent(item)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func fileLife(item ddb.Item, life *ledger.Life) error {
 	return nil
 }
 
-// VerifyComplete implements ledger.Journal. It reads the keys alone, as events never change.
+// VerifyComplete implements ledger.Journal. It reads keys only, because events never change.
 func (j *Journal) VerifyComplete(
 	ctx context.Context, head events.Event, postings []events.PostingRecorded,
 ) (time.Time, error) {

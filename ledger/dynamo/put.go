@@ -51,7 +51,7 @@ func (j *Journal) putOnce(ctx context.Context, e events.Event, unless []events.E
 	return existing(exists.Item)
 }
 
-// existing returns the event that is there already, with ErrExists.
+// existing decodes the event that is already stored, and returns it with ErrExists.
 func existing(item ddb.Item) (events.Event, error) {
 	stored, err := ddb.DecodeEvent(item)
 	if err != nil {
@@ -60,7 +60,7 @@ func existing(item ddb.Item) (events.Event, error) {
 	return stored, store.ErrExists
 }
 
-// putUnless makes a put of e in one transaction with checks that none of unless is there.
+// putUnless makes a put of e, and checks in the same transaction that none of unless is stored.
 func (j *Journal) putUnless(
 	ctx context.Context, m *ddb.ItemEncoder, put types.Put, e events.Event, unless []events.Event,
 ) (events.Event, error) {
@@ -86,7 +86,7 @@ func (j *Journal) putUnless(
 	switch {
 	case failed(reasons[0]):
 		return existing(reasons[0].Item)
-	// A conflict of the put may be with an earlier attempt of it.
+	// If the put has a conflict, that may be with an earlier attempt, so it is no ErrOutdated.
 	case aws.ToString(reasons[0].Code) == ddb.ReasonNone && slices.ContainsFunc(reasons[1:], failed):
 		return nil, fmt.Errorf("%w: %w", store.ErrOutdated, err)
 	}
@@ -95,16 +95,16 @@ func (j *Journal) putUnless(
 
 // NewestGrant implements ledger.Journal.
 func (j *Journal) NewestGrant(ctx context.Context, account, user string) (events.Role, int64, error) {
-	return named(ddb.NewestGrant(ctx, j.client, j.table, table.AccountKey(account).PK, user))
+	return wrapGrant(ddb.NewestGrant(ctx, j.client, j.table, table.AccountKey(account).PK, user))
 }
 
 // NewestGroupGrant implements ledger.Journal.
 func (j *Journal) NewestGroupGrant(ctx context.Context, group, user string) (events.Role, int64, error) {
-	return named(ddb.NewestGrant(ctx, j.client, j.table, table.GroupKey(group).PK, user))
+	return wrapGrant(ddb.NewestGrant(ctx, j.client, j.table, table.GroupKey(group).PK, user))
 }
 
-// named says of an error that it is about a newest grant.
-func named(role events.Role, number int64, err error) (events.Role, int64, error) {
+// wrapGrant wraps an error of reading a newest grant.
+func wrapGrant(role events.Role, number int64, err error) (events.Role, int64, error) {
 	if err != nil {
 		err = fmt.Errorf("read newest grant: %w", err)
 	}

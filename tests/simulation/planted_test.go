@@ -275,9 +275,9 @@ var defects = []defect{
 		TableName:                &j.table,
 `},
 	{"guard told an older version", "G5", "ledger/dynamo/guards.go", inLives(30),
-		`«	tellCondition := tellCondition
+		`«	isOlder := isOlder
 	if planted {
-		tellCondition = "attribute_exists(#spent) OR #change < :version"
+		isOlder = "attribute_exists(#spent) OR #change < :version"
 	}
 »	if err := ddb.Ready(ctx); err != nil {
 		return fmt.Errorf("set guard version`},
