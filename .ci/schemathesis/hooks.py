@@ -1,13 +1,13 @@
-"""What Schemathesis cannot know of the API: where its document says less than the API does, and why."""
+"""Rules of the API that its OpenAPI document cannot express."""
 import re
 
 import schemathesis
 from schemathesis.core.failures import AcceptedNegativeData
 from schemathesis.openapi.checks import RejectedPositiveData
 
-# What a schema cannot say of a single request, so that one that its schema takes may be refused with 400: the field and
-# the rule, as the reply names them. Another rule is a fault of the document.
-UNSAID = [
+# Rules that a schema cannot express, as field and rule of a reply. A request that is valid by its schema may be refused
+# with 400 by these rules only. Any other rule must be added to the document.
+NOT_IN_SCHEMA = [
     ("cursor|after", "was altered, or was not issued by this API"),
     ("from", "must not be given together with after"),
     ("at|from|to|.*effective_at", r"must not be before 2014-05-13T16:53:20Z(, the earliest time of a KSUID)?"),
@@ -18,10 +18,10 @@ UNSAID = [
     ("cursor", "belongs to another list or to other filters"),
     ("consistency", "is supported only together with asset"),
     ("currency", "must name another asset"),
-    ("scale", "must be a whole number"),  # 2.0 is an integer of JSON Schema's
+    ("scale", "must be a whole number"),  # 2.0 is an integer in JSON Schema
     ("id", "must be equal to the id in the path"),
     ("created_at|actor|version|state", "must be equal to the stored value"),
-    ("version", "must be a whole number above zero"),  # 2.0, likewise
+    ("version", "must be a whole number above zero"),  # as above
     (r"requests\[\d+\]\.\w+\.id", "is required"),
     ("If-Match", 'must be ETags of the account, such as "3", or *'),
     (r"hold\.expires_at", "must be after now and at most 31 days ahead"),
@@ -34,26 +34,26 @@ UNSAID = [
 
 @schemathesis.hook
 def before_load_schema(context, raw_schema):
-    # Nobody vouches for callers of a server on one's own machine: it asks for no Authorization.
+    # `ledger up` does not authenticate callers.
     del raw_schema["security"]
     for path, operations in raw_schema["paths"].items():
         for operation in operations.values():
-            # "default" would make a documented status of every one.
-            other = operation["responses"].pop("default")
-            if "{" in path:  # an empty id makes another path of it, where nothing is served
-                operation["responses"].setdefault("404", other)
+            # With "default", every status would be documented.
+            default = operation["responses"].pop("default")
+            if "{" in path:  # with an empty id, the path is a different one and does not exist
+                operation["responses"].setdefault("404", default)
 
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Tells whether a failure is one: the rules over several fields and over what there is (422) are in no schema."""
+    """Reports whether a failure is real. Schemas cannot express rules over several fields or stored data (422)."""
     if isinstance(failure, AcceptedNegativeData):
-        return case.operation.path != "/v1/batches"  # each request of a batch is refused for itself, within a 200
+        return case.operation.path != "/v1/batches"  # requests of a batch are refused individually, within a 200
     if not isinstance(failure, RejectedPositiveData):
         return True
     if response.status_code in (412, 422):
         return False
     errors = response.json().get("errors", []) if response.status_code == 400 else []
     return not errors or not all(
-        any(re.fullmatch(field, e["field"]) and (rule == e["rule"] or re.fullmatch(rule, e["rule"])) for field, rule in UNSAID) for e in errors
+        any(re.fullmatch(field, e["field"]) and (rule == e["rule"] or re.fullmatch(rule, e["rule"])) for field, rule in NOT_IN_SCHEMA) for e in errors
     )

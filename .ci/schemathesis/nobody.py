@@ -1,24 +1,24 @@
-"""What .ci/surface checks as a user without any role: nothing is shown, nothing is done, and nothing breaks."""
+"""Checks of .ci/surface as a user without any role: nothing is revealed, nothing is changed, and nothing fails with 5xx."""
 import schemathesis
 
-# Routes under /v1 for which users need no role: see docs/access.md. A batch answers for each request within a 200.
+# Routes under /v1 for which users need no role: see docs/access.md. A batch has a status for each request within a 200.
 OPEN = {"/v1/me", "/v1/assets", "/v1/assets/{asset}"}
 
 
 @schemathesis.check
 def nothing_for_nobody(ctx, response, case):
     path, status = case.operation.path, response.status_code
-    assert status < 500, f"broke with {status}"
+    assert status < 500, f"failed with {status}"
     if not path.startswith("/v1/") or path in OPEN and case.method == "GET":
         return
     if status == 200 and path == "/v1/batches":
         answers = response.json()["results"]
-        assert all(a["status"] in (400, 403, 422) for a in answers), "a request of a batch was carried out"
-        assert all(a["body"]["code"] in CODES for a in answers if a["status"] == 422), "a batch tells what exists"
+        assert all(a["status"] in (400, 403, 422) for a in answers), "a request of a batch was executed"
+        assert all(a["body"]["code"] in CODES for a in answers if a["status"] == 422), "a batch reveals what exists"
         return
     assert status in (400, 401, 403, 404, 405, 413, 415, 422), f"answered {status}"
-    assert status != 422 or response.json()["code"] in CODES, "tells what exists"
+    assert status != 422 or response.json()["code"] in CODES, "reveals what exists"
 
 
-# The refusals with 422 that an unknown account has, too, and those of the body's own rules.
+# Codes of a 422 that reveal nothing: an unknown account has the same code, or the body itself is invalid.
 CODES = {"account_not_found", "invalid_transaction"}

@@ -1,4 +1,4 @@
-// README's example, and what follows on it, through openapi-fetch, with the types that openapi-typescript makes of the
+// README's example, and more of the API, through openapi-fetch, with types that openapi-typescript generates from the
 // document. Its argument is the ledger's address.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
@@ -75,7 +75,7 @@ expect(balances.data?.next_cursor, null);
 const history = await c.GET("/v1/accounts/{account}/postings", { params: { path: { account: "jane" } } });
 expect(history.response.status, 200);
 
-// A hold is placed for ten minutes, captured in part, and a part of that is given back.
+// Place a hold for ten minutes, capture a part of it, and reverse a part of that.
 const hold = await c.POST("/v1/transfers", {
   body: {
     id: "stay-7", from: "jane", to: "market", asset: "USD", quantity: "5000", metadata: { room: "7" },
@@ -134,12 +134,12 @@ expect([frozen.data?.state, frozen.data?.version], ["frozen", 2]);
 const changes = await c.GET("/v1/accounts/{account}/changes", { params: { path: { account: "margin" } } });
 expect(changes.data?.data.map((change) => change.changed.state), ["frozen", "open"]);
 
-// What the projector lists comes a little later.
+// The projector's lists lag a little.
 async function until<T>(read: () => Promise<T>, is: (got: T) => boolean): Promise<T> {
   for (const deadline = Date.now() + 60_000; ; await new Promise((wake) => setTimeout(wake, 50))) {
     const got = await read();
     if (is(got)) return got;
-    if (Date.now() > deadline) throw new Error(`it stays ${JSON.stringify(got)}`);
+    if (Date.now() > deadline) throw new Error(`timeout: still ${JSON.stringify(got)}`);
   }
 }
 const holds = await until(
@@ -169,7 +169,7 @@ const statement = await c.GET("/v1/accounts/{account}/statement", {
     query: { asset: "USD", from: "2026-01-01T00:00:00Z", to: new Date(Date.now() - 1).toISOString(), limit: 100 },
   },
 });
-if (typeof statement.data !== "object") throw new Error("the statement is CSV"); // the other type that the API has of it
+if (typeof statement.data !== "object") throw new Error("the statement is CSV"); // the other content type of this route
 expect(statement.data.opening.quantity, "0");
 expect(statement.data.data[0].balance_after, "500000");
 const journal = await c.GET("/v1/journal", { params: { query: { limit: 1 } } });

@@ -1,4 +1,4 @@
-// Package expect ends a program if a value is not the expected one.
+// Package expect panics if a value is not the expected one.
 package expect
 
 import (
@@ -7,9 +7,9 @@ import (
 	"reflect"
 )
 
-const caller = 2 // the line to show is that of the call
+const caller = 2 // log the caller's line
 
-// None ends the program on an error.
+// None panics if there is an error.
 func None(err error) {
 	if err != nil {
 		_ = log.Output(caller, err.Error())
@@ -17,7 +17,7 @@ func None(err error) {
 	}
 }
 
-// Equal ends the program unless got and want are equal; a nil pointer is nil.
+// Equal panics unless got and want are equal. A nil pointer equals nil.
 func Equal(got, want any) {
 	v := reflect.ValueOf(got)
 	if got == want || want == nil && (!v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()) {
