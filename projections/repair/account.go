@@ -12,30 +12,30 @@ import (
 	"ledger.example/projections"
 )
 
-// ErrCountsMore is why a balance is not rebuilt: it, or a segment of it, counts more postings than there are. Postings
-// may have been deleted, and after a rebuild nothing would show it.
-var ErrCountsMore = errors.New("more is counted than there is")
+// ErrCountsMore is returned for a balance that counts more postings than exist, or has a segment that does. Postings
+// may have been deleted. The balance is not rebuilt, since a rebuild would hide that.
+var ErrCountsMore = errors.New("more postings are counted than exist")
 
-// Scope says what of an account is rebuilt, and how.
+// Scope says which part of an account is rebuilt, and how.
 type Scope struct {
 	Account     string
-	Asset       string // this asset's balance only, and the summary; "": all
-	DryRun      bool   // nothing is written
-	DropMissing bool   // balances that count more than there is are rebuilt, too; else they fail with ErrCountsMore
+	Asset       string // only this asset's balance, and the summary; "": everything
+	DryRun      bool   // write nothing
+	DropMissing bool   // also rebuild balances that would fail with ErrCountsMore
 }
 
-// Account rebuilds an account's balances, then its summary, then, unless one asset is asked for, its memberships, its
-// places in groups and the entries of its holds, and calls report for each. The assets are those of its postings,
-// balances and segments; the users, those of its grants and memberships. When ctx ends, it finishes what it is at. What
-// fails stops nothing else, but for the summary, which needs every balance. Error: that of ctx, or why assets or users
-// cannot be listed.
+// Account rebuilds an account and calls report for each projection: first the balances, then the summary. If
+// scope.Asset is "", it also rebuilds the memberships, the places in groups and the entries of holds. It finds assets
+// through postings, balances and segments, and users through grants and memberships. When ctx ends, it finishes the
+// current projection. A projection that fails does not stop the others, but the summary needs every balance. Error:
+// that of ctx, or of listing assets or users.
 func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report)) error {
-	account, complete := scope.Account, context.WithoutCancel(ctx)
+	account, uncanceled := scope.Account, context.WithoutCancel(ctx)
 	if scope.DryRun {
 		b = b.dryRun()
 	}
-	noting := &withHolds{Views: b.views, holds: make(map[string]bool)}
-	b = b.on(noting)
+	recorder := &holdRecorder{Views: b.views, holds: make(map[string]bool)}
+	b = b.on(recorder)
 	assets, strays, err := []string{scope.Asset}, []Stray(nil), error(nil)
 	if scope.Asset == "" {
 		assets, strays, err = b.namesIn(ctx, table.AccountKey(account).PK, table.PostingAssetAfter,
@@ -50,7 +50,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 		}
 		pair := events.Pair{Account: account, Asset: asset}
 		if !scope.DryRun && !scope.DropMissing {
-			would := b.dryRun().Balance(complete, pair)
+			would := b.dryRun().Balance(uncanceled, pair)
 			if slices.ContainsFunc(would.Differences, func(d Difference) bool { return d.CountsMore }) {
 				would.Differences, would.Err = nil, ErrCountsMore
 			}
@@ -59,29 +59,28 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 				continue
 			}
 		}
-		report(b.Balance(complete, pair))
+		report(b.Balance(uncanceled, pair))
 	}
-	summary := b.summary(complete, account)
+	summary := b.summary(uncanceled, account)
 	summary.Strays = strays
 	report(summary)
 	if scope.Asset != "" {
 		return nil
 	}
-	if err := b.memberships(ctx, complete, projections.Membership{Account: account}, report); err != nil {
+	if err := b.memberships(ctx, uncanceled, projections.Membership{Account: account}, report); err != nil {
 		return err
 	}
-	if err := b.places(ctx, complete, account, report); err != nil {
+	if err := b.places(ctx, uncanceled, account, report); err != nil {
 		return err
 	}
-	return b.accountHolds(ctx, complete, account, noting.holds, report)
+	return b.accountHolds(ctx, uncanceled, account, recorder.holds, report)
 }
 
-// memberships rebuilds the memberships on an account or in a group: of users with grants, and of those with a stored
-// membership.
+// memberships rebuilds the memberships on an account or in a group, for each user with a grant or a stored membership.
 func (b *Rebuilder) memberships(
-	ctx, complete context.Context, of projections.Membership, report func(Report),
+	ctx, uncanceled context.Context, of projections.Membership, report func(Report),
 ) error {
-	users, strays, err := b.namesIn(complete, of.Key().PK, table.GrantUserAfter, table.MembershipAfter)
+	users, strays, err := b.namesIn(uncanceled, of.Key().PK, table.GrantUserAfter, table.MembershipAfter)
 	if err != nil {
 		return err
 	}
@@ -93,19 +92,21 @@ func (b *Rebuilder) memberships(
 			return err
 		}
 		of.User = user
-		report(b.Membership(complete, of))
+		report(b.Membership(uncanceled, of))
 	}
 	return nil
 }
 
-// Membership makes the membership of a user on an account or in a group what the newest grant or revocation says,
-// whatever is stored. One without any grant becomes a revoked one of number 0, which any grant is put over. It is
-// written only if nobody wrote it since it was read. By a wrong number a projector may have taken a grant for shown
-// that came after the rebuild had read the grants: so what was wrong is rebuilt once more. Errors in the report: those
-// of Views; store.ErrConflict when others kept coming first.
+// Membership rebuilds the membership of a user on an account or in a group from the newest grant or revocation. A
+// membership without any grant becomes a revoked one with number 0, which any grant replaces. The write is conditional
+// on the item being unchanged.
+//
+// While a wrong, too high number was stored, a projector may have skipped a grant that was made after the rebuild read
+// the grants. So a membership that was wrong is rebuilt a second time. Errors in the report: those of Views;
+// store.ErrConflict after too many conflicts.
 func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) Report {
 	report := Report{Account: of.Account, Group: of.Group, User: of.User}
-	return rebuildShown(ctx, b, report, shown[projections.Membership]{
+	return rebuildNewest(ctx, b, report, newestOf[projections.Membership]{
 		key:    of.Key(),
 		stored: func() (Stored[projections.Membership], error) { return b.views.StoredMembership(ctx, of) },
 		newest: func() (projections.Membership, error) { return b.views.NewestGrant(ctx, of) },
@@ -114,18 +115,18 @@ func (b *Rebuilder) Membership(ctx context.Context, of projections.Membership) R
 	})
 }
 
-// shown is a projection of the newest of numbered events, and how it is read and written.
-type shown[T comparable] struct {
+// newestOf is a projection that shows the newest of several numbered events. It has functions to read and write it.
+type newestOf[T comparable] struct {
 	key    table.Key
 	stored func() (Stored[T], error)
-	newest func() (T, error) // what it should be. Error: also ErrAbsent, without any event
-	none   T                 // what it is made without any event: of number 0
+	newest func() (T, error) // the correct value. Error: also ErrAbsent, if there are no events
+	none   T                 // the value without any event
 	put    func(ctx context.Context, v T, read projections.Revision) error
-	behind func(found Stored[T]) bool // whether it lacks only what came moments ago; nil: it never does
+	behind func(found Stored[T]) bool // reports whether it lacks only recent events; nil: false
 }
 
-// rebuildShown makes a projection what its newest event says, as Membership describes.
-func rebuildShown[T comparable](ctx context.Context, b *Rebuilder, report Report, of shown[T]) Report {
+// rebuildNewest rebuilds a projection from its newest event, as Membership describes.
+func rebuildNewest[T comparable](ctx context.Context, b *Rebuilder, report Report, of newestOf[T]) Report {
 	attempt := func() error {
 		found, err := of.stored()
 		if err != nil {
@@ -158,8 +159,8 @@ func rebuildShown[T comparable](ctx context.Context, b *Rebuilder, report Report
 	return report
 }
 
-// namesIn lists the assets, users or groups of which a partition has keys in any of these ranges, ascending; those that
-// are no ids are strays.
+// namesIn lists the assets, users or groups that the keys of a partition name within these ranges, ascending. Keys with
+// malformed ids are strays.
 func (b *Rebuilder) namesIn(
 	ctx context.Context, partition string, ranges ...func(after string) table.Range,
 ) (names []string, strays []Stray, err error) {
@@ -174,12 +175,12 @@ func (b *Rebuilder) namesIn(
 				break
 			}
 			if err != nil {
-				return nil, nil, fmt.Errorf("list what %s has: %w", partition, err)
+				return nil, nil, fmt.Errorf("list keys of %s: %w", partition, err)
 			}
 			if name = table.FirstID(key.SK); events.ValidID(name) {
 				names = append(names, name)
 			} else {
-				strays = append(strays, Stray{Key: key, Why: "its key holds no id"})
+				strays = append(strays, Stray{Key: key, Why: "the id in its key is malformed"})
 			}
 		}
 	}

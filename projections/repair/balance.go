@@ -10,32 +10,36 @@ import (
 	"ledger.example/projections"
 )
 
-// Balance makes the balance of k and its segments what the postings make of them, whatever is stored and whoever wrote
-// it: wrong, lost, unreadable, or counting what is not there. It deletes nothing. It may run beside projectors,
-// commands, strong reads and other rebuilds; it may be interrupted anywhere and run again.
+// Balance rebuilds the balance of k and its segments from the postings. The stored items may be wrong, lost, malformed,
+// or count postings that do not exist. It deletes nothing. It may run concurrently with projectors, commands, strong
+// reads and other rebuilds. It is idempotent and may be interrupted.
 //
 // It reads the balance and all its segments at one version, folds each stretch of postings between two stored ends, and
-// compares the folds, not only the counts. A missing segment makes the stretch of the next one longer; it is split when
-// it is twice as long as needed. One that grew by late postings is kept, however long. A segment that should not be
-// there splits the stretch that it lies in; one beyond the base moves the base. So After and Through always chain. An
-// end that is not settled, or no KSUID, is a Stray: under such a base, fresh postings would lie below the seal, where
-// no strong read looks.
+// compares complete folds, not only counts:
 //
-// Every write is a transaction on the version that was read. Up to a change's limit, wrong segments are written at once
-// with base, seal, head and summary. Beyond that limit, and beyond the stored seal (of a lost balance, most of all),
-// they are saved as a refold does that reads forwards: base and seal move to the last one written, the head stays, and
-// the balance is unfinished.
+//   - If a segment is missing, the stretch of the next one becomes longer. A stretch of twice the normal length or more
+//     is split. A segment that late postings have made long is kept.
+//   - A surplus segment splits the stretch that contains it. A segment beyond the base moves the base. So each segment
+//     begins where the previous one ends.
+//   - A segment whose end is not settled, or is not a KSUID, is a Stray and ignored. With a base there, new postings
+//     would lie below the seal, where strong reads do not see them.
 //
-// So the head may go back, and the seal too. The seal never excludes a posting that a strong read could rely on: it is
-// made of postings that were read after the balance, on whose version the write is. A posting that a command makes
-// visible then lies above the seal, and raises the version; or it lies in a stretch whose count the command found
-// right, and that stretch is folded again unless it is still as it was when its postings were read.
+// Every write is a transaction, conditional on the version that was read. If the wrong segments fit one change, they
+// are written together with base, seal, head and summary. If not, or if there are many beyond the stored seal (as of a
+// lost balance), they are saved step by step: base and seal move to the last written segment, the head stays, and the
+// balance is unfinished.
 //
-// Because of a wrong count, a projector or command may take a posting for counted that came after the rebuild read its
-// stretch, and write nothing. So what was wrong is read once more: by then the counts are right.
+// The head may go back, and so may the seal. This is safe for strong reads: the seal never hides a posting that
+// EnsureVisible has reported visible. The seal covers only postings that were read after the balance, and the write
+// fails if the balance's version has changed. If EnsureVisible found its posting above the seal, it raised the version.
+// If it found the posting counted in a stretch below the seal, that stretch is folded again unless its stored segment
+// is unchanged.
 //
-// The summary is moved by the difference of the balance's share. Account counts it anew afterwards. Errors in the
-// report: those of Views; store.ErrConflict when others kept coming first.
+// While a wrong count was stored, a projector or EnsureVisible may have taken a posting for counted that arrived after
+// the rebuild read its stretch. So a balance that was wrong is rebuilt a second time, now with correct counts stored.
+//
+// The summary changes by the difference of the balance's share. Account recomputes it afterwards. Errors in the report:
+// those of Views; store.ErrConflict after too many conflicts.
 func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 	r := &rebuild{
 		Rebuilder: b, key: k, counted: make(map[events.KSUID]stretch),
@@ -46,7 +50,7 @@ func (b *Rebuilder) Balance(ctx context.Context, k events.Pair) Report {
 			saves := r.saves
 			if err := r.attempt(ctx); r.saves == saves || !store.NeedsReread(err) {
 				return err
-			} // what was saved stays: this attempt is not counted
+			} // an attempt that saved something made progress: it does not count
 		}
 	}
 	r.report.Err = b.retry(ctx, attempt)
@@ -61,22 +65,22 @@ type rebuild struct {
 	*Rebuilder
 	key     events.Pair
 	report  Report
-	counted map[events.KSUID]stretch // by where they end, as they were last read
+	counted map[events.KSUID]stretch // by their ends, as last read
 	saves   int
 
-	// Of the attempt under way:
+	// State of the current attempt:
 	chain    chain                 // as read
-	stored   projections.Balance   // as read, later as written by this attempt
-	balance  projections.Balance   // what it becomes
-	segments []projections.Segment // to be written with it
-	mark     *projections.Revision // what the next write compares instead of the version; nil: the version
-	settled  events.KSUID          // postings below are settled
-	horizon  events.KSUID          // postings from here on may still be on their way to the projector
-	pending  []Difference          // of what is to be written
+	stored   projections.Balance   // first as read, later as written by this attempt
+	balance  projections.Balance   // the new balance
+	segments []projections.Segment // to be written with balance
+	revision *projections.Revision // the next write compares it instead of the version; nil: it compares the version
+	settled  events.KSUID          // postings below it are settled
+	horizon  events.KSUID          // postings at or above it are young, see lateFor
+	pending  []Difference          // of the items to be written
 	walked   int                   // stretches beyond the seal since the last save
 }
 
-// Postings implements projections.PostingReader, and counts what is read.
+// Postings implements projections.PostingReader, and counts the postings read.
 func (r *rebuild) Postings(
 	ctx context.Context, k events.Pair, after, through events.KSUID,
 ) ([]projections.Posting, bool, error) {
@@ -85,7 +89,7 @@ func (r *rebuild) Postings(
 	return found, more, err
 }
 
-// attempt reads what is stored, and writes what differs from its postings.
+// attempt reads the stored balance and segments, and writes those that differ from their postings.
 func (r *rebuild) attempt(ctx context.Context) error {
 	begun, saves := r.now(), r.saves
 	c, err := readChain(ctx, r.views, r.key)
@@ -97,7 +101,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		r.stored.Version = projections.FirstVersion(c.at)
 	}
 	r.balance, r.segments, r.pending, r.walked = r.stored, nil, nil, 0
-	r.mark, r.report.Strays = &c.balance.Revision, nil
+	r.revision, r.report.Strays = &c.balance.Revision, nil
 	r.settled, r.horizon = projections.SettledBefore(begun, c.at), events.FirstKSUID(c.at.Add(-lateFor))
 
 	base, first, err := r.walk(ctx)
@@ -111,7 +115,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 		}
 	}
 	b.Base, b.Seal, b.First = base, base, first
-	// With twice the stretch above the base, its segments were lost, and forward closes new ones.
+	// If two stretches or more lie between base and seal, segments were lost. Then forward closes new ones.
 	isSeal := seal == c.balance.Value.Seal
 	if isSeal && seal.Count-base.Count < 2*r.tuning.Stretch {
 		b.Seal, b.First = seal, projections.Earlier(first, open)
@@ -121,13 +125,13 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	}
 	key := table.BalanceKey(r.key.Account, r.key.Asset)
 	if c.balance.Exists && b.Head.Count == 0 {
-		// A balance is only made for a posting that is there.
+		// Only a posting creates a balance.
 		r.report.Strays = append(r.report.Strays, Stray{key,
-			"no posting belongs to this balance: it is made to show nothing, and stays"})
+			"the balance has no postings: it is set to zero and remains stored"})
 	}
 	becomes := *b
 	if isSeal {
-		becomes.Base, becomes.Seal = base, seal // that they follow is no difference, and not worth a write
+		becomes.Base, becomes.Seal = base, seal // moving only base and seal is not worth a write
 	}
 	if d := differenceOf(key, c.balance, becomes); len(d.Fields) > 0 || d.Fault != "" {
 		d.CountsMore = c.balance.Value.Head.Count > b.Head.Count
@@ -143,11 +147,10 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	if err := r.save(ctx); !behind || !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	return nil // somebody else counts what came moments ago
+	return nil // a concurrent refold counts the recent postings
 }
 
-// forward counts the postings after the seal in the balance, and saves the way whenever one change can carry no more
-// segments.
+// forward counts the postings after the seal. It saves whenever it has as many segments as fit one change.
 func (r *rebuild) forward(ctx context.Context) error {
 	postings := projections.ReadPostings(ctx, r, r.key, r.balance.Seal.Through, "")
 	return r.balance.CountOn(postings, r.settled, r.tuning.Stretch, func(closed projections.Segment) error {

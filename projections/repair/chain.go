@@ -10,23 +10,24 @@ import (
 	"ledger.example/projections"
 )
 
-// chain is what is stored of one pair, all of it at one version of its balance.
+// chain is the stored balance of a pair with all its segments, at one version of the balance.
 type chain struct {
 	balance  Stored[projections.Balance]
 	segments map[events.KSUID]Stored[projections.Segment] // by Through; each is there
 	at       time.Time                                    // the store's clock when its balance was read
 }
 
-// readChain reads the balance of k and all its segments as they were at one version. Queries may see half of a
-// transaction: they only tell which segments to read in snapshots. What is missing in the chain, or at its end, is
-// asked for by the KSUID that it must end at. Snapshots that tell of several versions are a conflict.
+// readChain reads the balance of k and all its segments at one version of the balance. A query may see half of a
+// transaction, so it only finds the segments, and snapshots read them. readChain also reads segments that the query did
+// not see: those that must end where the base ends, or where another segment begins. A change of the balance's version
+// between snapshots is a conflict.
 func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
 	balance, _, at, err := views.Snapshot(ctx, k, nil)
 	if err != nil {
 		return chain{}, fmt.Errorf("read balance: %w", err)
 	}
 	if at.IsZero() {
-		return chain{}, fmt.Errorf("the store does not tell its time: %w", store.ErrUnavailable)
+		return chain{}, fmt.Errorf("the store did not return its clock: %w", store.ErrUnavailable)
 	}
 	c := chain{balance: balance, segments: make(map[events.KSUID]Stored[projections.Segment]), at: at}
 	var ends []events.KSUID // to be read
@@ -52,12 +53,12 @@ func readChain(ctx context.Context, views Views, k events.Pair) (chain, error) {
 	for len(ends) > 0 {
 		some := ends[:min(len(ends), SnapshotItems)]
 		ends = ends[len(some):]
-		beside, found, _, err := views.Snapshot(ctx, k, some)
+		again, found, _, err := views.Snapshot(ctx, k, some)
 		if err != nil {
 			return chain{}, fmt.Errorf("read balance and segments: %w", err)
 		}
-		if beside.Revision != balance.Revision {
-			return chain{}, fmt.Errorf("balance went on from %q to %q: %w", balance.Revision, beside.Revision,
+		if again.Revision != balance.Revision {
+			return chain{}, fmt.Errorf("balance changed from %q to %q: %w", balance.Revision, again.Revision,
 				store.ErrConflict)
 		}
 		for i, s := range found {
@@ -77,13 +78,13 @@ func isKSUID(id events.KSUID) bool {
 	return err == nil
 }
 
-// strayEnd returns why a segment cannot end there, "" when it can.
+// strayEnd returns why no segment can end at end, "" if one can.
 func (c chain) strayEnd(end events.KSUID) string {
 	switch {
 	case !isKSUID(end):
-		return "no posting could end this segment: its key holds no KSUID"
+		return "the KSUID in the segment's key is malformed"
 	case end >= projections.SettledBefore(c.at, c.at): // by the store's clock alone
-		return "this segment ends in the future: no posting there is settled yet"
+		return "the segment ends after the settled postings"
 	}
 	return ""
 }

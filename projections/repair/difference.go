@@ -10,15 +10,15 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Difference is an item of a projection that is not what its events make of it.
+// Difference is an item of a projection that differs from the result of its events.
 type Difference struct {
 	Key    table.Key
-	Absent bool    // it is not there at all
-	Fault  string  // why the item is not one that this code would have stored; "": it could be
+	Absent bool    // the item is missing
+	Fault  string  // see Stored; "": none
 	Fields []Field // that differ
-	Behind bool    // nothing is wrong: postings came moments ago, and the projector has not counted them yet
+	Behind bool    // not an error: the item lacks only recent postings, which the projector has not counted yet
 
-	// CountsMore is set when a balance, or a segment that begins where it should, counts more postings than there are.
+	// CountsMore is set if a balance, or a segment with the correct After, counts more postings than exist.
 	CountsMore bool
 }
 
@@ -29,13 +29,14 @@ type Field struct {
 	Becomes string `json:"becomes"`
 }
 
-// Stray is an item under a projection's key that no rebuild can make right, as nothing is ever deleted.
+// Stray is an item under a projection's key that should not exist. No rebuild can repair it, as nothing is ever
+// deleted.
 type Stray struct {
 	Key table.Key
 	Why string
 }
 
-// differenceOf compares what was found under key with what it becomes, figure by figure.
+// differenceOf compares the stored item with its correct value, field by field.
 func differenceOf[T any](key table.Key, found Stored[T], becomes T) Difference {
 	d := Difference{Key: key, Absent: !found.Exists}
 	if found.Fault != nil {
@@ -47,8 +48,8 @@ func differenceOf[T any](key table.Key, found Stored[T], becomes T) Difference {
 
 var words = regexp.MustCompile("([a-z])([A-Z])")
 
-// compare adds the fields in which two structs of a projection differ, but for its key and version. Those of a struct
-// within get its name as a prefix, unless it is embedded: "head.pending_debits".
+// compare adds the fields in which two structs differ, except key fields and the version. Fields of a nested struct get
+// its name as a prefix, as in "head.pending_debits", unless it is embedded.
 func (d *Difference) compare(prefix string, stored, becomes reflect.Value) {
 	for i := range stored.NumField() {
 		field := stored.Type().Field(i)
@@ -67,7 +68,7 @@ func (d *Difference) compare(prefix string, stored, becomes reflect.Value) {
 	}
 }
 
-// allBehind reports whether none of the differences is wrong.
+// allBehind reports whether every difference is Behind.
 func allBehind(differences []Difference) bool {
 	return !slices.ContainsFunc(differences, func(d Difference) bool { return !d.Behind })
 }

@@ -11,15 +11,15 @@ import (
 	"ledger.example/projections"
 )
 
-// places rebuilds the places of an account in groups: those that its changes of groups name, and those that are stored.
-func (b *Rebuilder) places(ctx, complete context.Context, account string, report func(Report)) error {
-	groups, strays, err := b.namesIn(complete, table.AccountKey(account).PK, table.GroupedAfter)
+// places rebuilds the places of an account in groups, for each group that its changes name or that has a stored place.
+func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, report func(Report)) error {
+	groups, strays, err := b.namesIn(uncanceled, table.AccountKey(account).PK, table.GroupedAfter)
 	if err != nil {
 		return err
 	}
 	var named []projections.Grouped
-	err = b.retry(complete, func() (err error) {
-		named, err = b.views.GroupedSince(complete, account, 1)
+	err = b.retry(uncanceled, func() (err error) {
+		named, err = b.views.GroupedSince(uncanceled, account, 1)
 		return err
 	})
 	if err != nil && !errors.Is(err, store.ErrAbsent) {
@@ -37,16 +37,16 @@ func (b *Rebuilder) places(ctx, complete context.Context, account string, report
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		report(b.Grouped(complete, account, group))
+		report(b.Grouped(uncanceled, account, group))
 	}
 	return nil
 }
 
-// Grouped makes account's place in group what its newest change of groups says, as Membership does with grants. A place
-// of which no change says anything becomes one outside the group, of number 0.
+// Grouped rebuilds account's place in group from its newest change of groups, as Membership does from grants. A place
+// that no change names becomes one outside the group, with number 0.
 func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
 	none := projections.Grouped{Account: account, Group: group, Out: true}
-	return rebuildShown(ctx, b, Report{Account: account, Group: group}, shown[projections.Grouped]{
+	return rebuildNewest(ctx, b, Report{Account: account, Group: group}, newestOf[projections.Grouped]{
 		key: table.GroupedKey(account, group), none: none, put: b.views.PutGrouped,
 		stored: func() (Stored[projections.Grouped], error) { return b.views.StoredGrouped(ctx, account, group) },
 		newest: func() (projections.Grouped, error) {
@@ -63,7 +63,7 @@ func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
 	})
 }
 
-// Group rebuilds the memberships of a group, and calls report for each. Errors: as of Account.
+// Group rebuilds the memberships of a group, and calls report for each. Errors: those of Account.
 func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report func(Report)) error {
 	if dry {
 		b = b.dryRun()
@@ -71,8 +71,7 @@ func (b *Rebuilder) Group(ctx context.Context, group string, dry bool, report fu
 	return b.memberships(ctx, context.WithoutCancel(ctx), projections.Membership{Group: group}, report)
 }
 
-// groups rebuilds the memberships of all groups, one after the other. Error: that of ctx, or one that is not of one
-// group alone.
+// groups rebuilds the memberships of all groups, one group after the other. Error: that of ctx, or of listing groups.
 func (r *Run) groups(ctx context.Context) error {
 	for after, more := "", true; more; {
 		var groups []string

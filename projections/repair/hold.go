@@ -15,18 +15,18 @@ import (
 
 // HoldEntry is an entry of a hold in one of its lists.
 type HoldEntry struct {
-	Status  string // of an account's entry; of the one by expiry ""
+	Status  string // "" in the entry by expiry
 	Version int64  // see projections.Hold
 }
 
-// withHolds are views that note the holds whose postings are read. One goroutine uses them.
-type withHolds struct {
+// holdRecorder is a Views that records the holds whose postings are read. It is not safe for concurrent use.
+type holdRecorder struct {
 	Views
 	holds map[string]bool
 }
 
 // Postings implements Views.
-func (w *withHolds) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
+func (w *holdRecorder) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) (
 	[]projections.Posting, bool, error,
 ) {
 	page, more, err := w.Views.Postings(ctx, k, after, through)
@@ -38,25 +38,25 @@ func (w *withHolds) Postings(ctx context.Context, k events.Pair, after, through 
 	return page, more, err
 }
 
-// accountHolds rebuilds the entries of an account's holds, whose ids are given, and reports entries of no such hold as
-// strays. Error: why they cannot be listed.
+// accountHolds rebuilds the entries of an account's holds with these ids, and reports all other entries as strays.
+// Error: that of listing the entries.
 func (b *Rebuilder) accountHolds(
-	ctx, complete context.Context, account string, ids map[string]bool, report func(Report),
+	ctx, uncanceled context.Context, account string, ids map[string]bool, report func(Report),
 ) error {
 	placed := make(map[string]bool, len(ids))
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, first := b.hold(complete, account, id)
+		r, first := b.hold(uncanceled, account, id)
 		placed[first] = true
 		report(r)
 	}
 	var strays []Stray
 	for last := ""; ; {
 		var key table.Key
-		err := b.retry(complete, func() (err error) {
-			key, err = b.views.FirstKey(complete, table.AccountKey(account).PK, table.HoldsAfter(last))
+		err := b.retry(uncanceled, func() (err error) {
+			key, err = b.views.FirstKey(uncanceled, table.AccountKey(account).PK, table.HoldsAfter(last))
 			return err
 		})
 		if errors.Is(err, store.ErrAbsent) {
@@ -66,7 +66,7 @@ func (b *Rebuilder) accountHolds(
 			return fmt.Errorf("list the holds of account %s: %w", account, err)
 		}
 		if last = table.FirstID(key.SK); !placed[last] {
-			strays = append(strays, Stray{Key: key, Why: "the account has no hold that was placed then"})
+			strays = append(strays, Stray{Key: key, Why: "the account has no hold with this KSUID"})
 		}
 	}
 	if len(strays) > 0 {
@@ -75,15 +75,15 @@ func (b *Rebuilder) accountHolds(
 	return nil
 }
 
-// hold makes an account's entry of a hold, and the one by expiry, what the hold's header and its end say, as Membership
-// does with grants. It also returns the KSUID of the hold's first leg. Errors in the report: those of Views;
-// store.ErrConflict when others kept coming first.
+// hold rebuilds an account's entry of a hold, and its entry by expiry, from the hold's header and end, as Membership
+// does from grants. It also returns the KSUID of the hold's first leg. Errors in the report: those of Views;
+// store.ErrConflict after too many conflicts.
 func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report, first string) {
 	report = Report{Account: account, Hold: id}
 	var h projections.Hold
 	read := func() error {
 		newest, err := b.views.Hold(ctx, id)
-		if err == nil { // else what was read before still names the entries
+		if err == nil { // after an error the hold that was read before still names the entries
 			h = newest
 		}
 		return err
@@ -98,7 +98,7 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 		"":      table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID),
 	}
 	for _, of := range []string{account, ""} {
-		entry := rebuildShown(ctx, b, Report{}, shown[HoldEntry]{
+		entry := rebuildNewest(ctx, b, Report{}, newestOf[HoldEntry]{
 			key:    entries[of],
 			stored: func() (Stored[HoldEntry], error) { return b.views.StoredHold(ctx, h, of) },
 			newest: func() (HoldEntry, error) {
@@ -106,8 +106,8 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 				if err := read(); err != nil {
 					return HoldEntry{}, err
 				}
-				if h.Version() != known { // what was found was compared with an open hold
-					return HoldEntry{}, fmt.Errorf("hold %s ended meanwhile: %w", id, store.ErrConflict)
+				if h.Version() != known { // stored has compared the entry with the open hold
+					return HoldEntry{}, fmt.Errorf("hold %s has ended since it was read: %w", id, store.ErrConflict)
 				}
 				if of == "" {
 					return HoldEntry{Version: known}, nil
@@ -127,7 +127,7 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 	return report, first
 }
 
-// isBehind reports whether an entry lacks no more than what happened to its hold within the settle window.
+// isBehind reports whether an entry lacks only a change of its hold within the settle window.
 func (b *Rebuilder) isBehind(h projections.Hold, found Stored[HoldEntry]) bool {
 	newest := h.Header.PostedAt()
 	if h.Ended != nil {

@@ -9,12 +9,12 @@ import (
 	"ledger.example/projections"
 )
 
-// lateFor is the age up to which a posting may still be on its way to the projector, which usually takes a second or
-// two. The audit's default is the same.
+// lateFor is the age up to which a posting counts as young: it may not have reached the projector yet, which usually
+// takes a second or two. The audit has the same default.
 const lateFor = time.Minute
 
-// isBehind reports whether a balance lacks nothing but postings of the last moments: base, seal and head are right or
-// late, and no older posting comes after the head.
+// isBehind reports whether a balance lacks only young postings: base, seal and head are correct or late, and the first
+// posting after the head is young.
 func (r *rebuild) isBehind(ctx context.Context, base, seal projections.Fold) (bool, error) {
 	stored, head, late := r.chain.balance.Value, seal, false
 	shown := stored.Head.Through
@@ -44,11 +44,11 @@ func (r *rebuild) isBehind(ctx context.Context, base, seal projections.Fold) (bo
 		return false, nil
 	}
 	first := r.balance.First
-	isNews := first >= r.horizon && (late || first > shown) // stored.First may lack it
-	return stored.First == first || isNews && (stored.First == "" || stored.First > first), nil
+	mayLackFirst := first >= r.horizon && (late || first > shown)
+	return stored.First == first || mayLackFirst && (stored.First == "" || stored.First > first), nil
 }
 
-// isLate reports whether a stored fold of the postings after `after` is late. found is the fold that they make.
+// isLate reports whether a stored fold of the postings after `after` is late. found is their correct fold.
 func (r *rebuild) isLate(ctx context.Context, stored, found projections.Fold, after events.KSUID) (bool, error) {
 	from := max(after, r.horizon)
 	if found.Through <= from {
@@ -58,14 +58,14 @@ func (r *rebuild) isLate(ctx context.Context, stored, found projections.Fold, af
 	return err == nil && isLate(stored, found, young), err
 }
 
-// isLate reports whether a stored fold lacks nothing but postings of the last moments. found is the fold of the
-// postings through its end, young that of those among them that may still be on their way.
+// isLate reports whether a stored fold lacks only young postings. found is the correct fold, young the fold of the
+// young postings in it.
 //
-// A record of the stream may reach the projector after that of a later posting. So a fold that ends at a posting need
-// not count all before it. It is late, and not wrong, if it ends where found does, and what it lacks can be a set of
-// postings that is no more than young in number, credits and debits. Each posting is a credit, a debit, a cost or of a
-// hold. docs/operations.md states this rule. The audit has its own code for it; the cases of internal/table/latetest
-// test both.
+// A stream record may reach the projector after the record of a later posting. So a fold may lack postings before its
+// end. It is late, not wrong, if it ends where found does and the difference can be a set of young postings: its
+// number, credits and debits do not exceed those of young. Each posting is a credit, a debit, a cost or of a hold.
+// docs/operations.md states this rule. The audit implements it separately; the cases of internal/table/latetest test
+// both.
 func isLate(stored, found, young projections.Fold) bool {
 	m, err := found.Minus(stored) // what is missing
 	if err != nil || stored.Through != found.Through || m.Count < 1 || m.Credits.Sign() < 0 || m.Debits.Sign() < 0 {

@@ -20,48 +20,48 @@ import (
 // ListViews is the store as a rebuild of the lists of transactions and of the journal needs it. The rules for the ports
 // of package projections apply.
 type ListViews interface {
-	// Listable reads a page of one of `parts` parts of the table. from is "" for the first page.
+	// Listable scans a page of one of `parts` parts of the table. from is "" for the first page.
 	Listable(ctx context.Context, part, parts int, from string) (Listable, error)
 
-	// TransactionsByID is that of projections.JournalViews.
+	// TransactionsByID is as in projections.JournalViews.
 	TransactionsByID(ctx context.Context, ended map[string]bool) (map[string]projections.Transaction, error)
 
-	// StoredEntries reads the entries in lists of transactions under those keys, at most table.BatchGetKeys. Absent
-	// ones are not in the map.
+	// StoredEntries reads the list entries with these keys, at most table.BatchGetKeys. Absent ones are not in the map.
 	StoredEntries(ctx context.Context, keys []table.Key) (map[table.Key]Stored[projections.ListedEntry], error)
 
-	// WriteListed is that of projections.ListerViews.
+	// WriteListed is as in projections.ListerViews.
 	WriteListed(ctx context.Context, key table.Key, e projections.ListedEntry) (time.Time, error)
 
-	// JournalPages reads a page of the journal's pages after a KSUID. more reports whether to go on after the last.
-	JournalPages(ctx context.Context, after events.KSUID) (pages []Stored[projections.JournalPage], more bool, err error)
+	// JournalPages reads some of the journal's pages after a KSUID. more reports whether the caller must continue after
+	// the last one.
+	JournalPages(ctx context.Context, after events.KSUID) (
+		pages []Stored[projections.JournalPage], more bool, err error)
 
-	// PutPage writes a page of the journal, whatever is stored.
+	// PutPage writes a page of the journal unconditionally.
 	PutPage(ctx context.Context, p projections.JournalPage) error
 }
 
-// Journal appends entries to the journal, as one page that the newest cursor of any reader has not passed. Errors:
-// those of the ports of package projections.
+// Journal appends entries to the journal, in a page that no reader's cursor has passed. Errors: those of the ports of
+// package projections.
 type Journal interface {
 	Append(ctx context.Context, entries []projections.JournalEntry) error
 }
 
-// Listable is what a page of the table has of transactions and of their lists.
+// Listable has the transactions and list entries in one page of the table.
 type Listable struct {
 	Headers []events.TransactionPosted
 	Ends    []events.HoldEnded
 	Entries map[table.Key]Stored[projections.ListedEntry]
-	Faults  []error // of events that cannot be read
-	Read    int     // items gone through
+	Faults  []error // of events that cannot be decoded
+	Read    int     // items scanned
 	Next    string  // where the next page begins; "" after the last
 }
 
-// listParts is how many parts of the table are read at the same time.
+// listParts is how many parts of the table are scanned in parallel.
 const listParts = 4
 
-// lists rebuilds the lists of transactions and the journal.
-//
-// It remembers a hash of each entry of the journal, in some 20 MB a million of them.
+// lists rebuilds the lists of transactions and the journal. It keeps a hash of each journal entry in memory: about 20
+// MB for a million entries.
 type lists struct {
 	run  *Run
 	pace *paced
@@ -69,16 +69,16 @@ type lists struct {
 
 	appending sync.Mutex
 
-	mu      sync.Mutex
-	journal map[uint64]bool         // by the hash of an entry: whether its event was found
-	newest  events.KSUID            // of the pages that were read
-	wrong   []events.KSUID          // pages that cannot be read
-	missing map[uint64]missingEntry // by its hash
+	mu        sync.Mutex
+	journal   map[uint64]bool         // by the hash of an entry: whether its event was found
+	newest    events.KSUID            // of the pages that were read
+	malformed []events.KSUID          // pages that cannot be decoded
+	missing   map[uint64]missingEntry // by its hash
 }
 
-// lists rebuilds the lists of transactions and the journal: it reads the journal, then every item of the table, and
-// writes what is missing or wrong. Nothing is ever deleted: entries that belong to nothing become void. It may be
-// broken off and run again: what is right is not written. Error: that of ctx, or why the table cannot be used.
+// lists rebuilds the lists of transactions and the journal. It reads the journal, then scans the table, and writes
+// entries that are missing or wrong. It deletes nothing: entries without a transaction become void. It is idempotent
+// and may be interrupted. Error: that of ctx, or one that affects the entire table.
 func (r *Run) lists(ctx context.Context) error {
 	l := &lists{
 		run: r, pace: &paced{rate: r.Rate}, seed: maphash.MakeSeed(),
@@ -100,7 +100,7 @@ func (r *Run) lists(ctx context.Context) error {
 	return l.voidPages(ctx)
 }
 
-// request sends a request within the rate, again as the rebuilder does. items is how many it read.
+// request sends a request within the rate limit, with the rebuilder's retries. items is the number of items read.
 func (l *lists) request(ctx context.Context, send func() (items int, err error)) error {
 	return l.run.rebuilder.retry(ctx, func() error {
 		if err := l.pace.wait(ctx, 0); err != nil {
@@ -112,7 +112,7 @@ func (l *lists) request(ctx context.Context, send func() (items int, err error))
 	})
 }
 
-// part goes through one part of the table.
+// part scans one part of the table.
 func (l *lists) part(ctx context.Context, part int) error {
 	for from, more := "", true; more; {
 		var page Listable
@@ -135,7 +135,7 @@ func (l *lists) part(ctx context.Context, part int) error {
 	return nil
 }
 
-// page compares a page with the lists and the journal.
+// page compares a page of the table with the lists and the journal.
 func (l *lists) page(ctx context.Context, p Listable) error {
 	wanted, recorded := make(map[table.Key]projections.ListedEntry), make(map[table.Key]time.Time)
 	for _, h := range p.Headers {
@@ -169,7 +169,7 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 	return l.append(ctx, entriesPerPage)
 }
 
-// put writes an entry unless it is stored.
+// put writes the entry becomes unless it is stored already.
 func (l *lists) put(ctx context.Context, key table.Key, found Stored[projections.ListedEntry],
 	becomes projections.ListedEntry, isYoung bool,
 ) error {
@@ -184,7 +184,7 @@ func (l *lists) put(ctx context.Context, key table.Key, found Stored[projections
 	})
 }
 
-// write writes an item, but not in a dry run, and reports what was wrong.
+// write reports a difference, and sends the write unless this is a dry run.
 func (l *lists) write(ctx context.Context, d Difference, send func() error) error {
 	if !l.run.Scope.DryRun {
 		if err := l.run.rebuilder.retry(ctx, send); err != nil {
@@ -195,24 +195,23 @@ func (l *lists) write(ctx context.Context, d Difference, send func() error) erro
 	return nil
 }
 
-// entries makes those entries void that no transaction needs. By metadata that is not indexed a transaction may be
-// listed, but need not.
+// entries voids entries that belong to no transaction. It accepts entries for metadata keys that are no longer indexed.
 func (l *lists) entries(ctx context.Context, stored map[table.Key]Stored[projections.ListedEntry]) error {
-	const livesAtOnce = table.BatchGetKeys / 2
-	for keys := range slices.Chunk(slices.Collect(maps.Keys(stored)), livesAtOnce) {
-		lives, err := l.lives(ctx, keys)
+	const transactionsAtOnce = table.BatchGetKeys / 2
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(stored)), transactionsAtOnce) {
+		found, err := l.transactions(ctx, keys)
 		if err != nil {
 			return err
 		}
 		for _, key := range keys {
-			header, there := lives[table.LastID(key.SK)]
+			transaction, ok := found[table.LastID(key.SK)]
 			wanted := stored[key].Value
 			wanted.Held, wanted.Void = false, true
-			if there && belongs(key, header.Header) {
-				if slices.Contains(projections.ListedKeys(header.Header, l.run.Indexed), key) {
-					continue // it was, or will be, compared with its header
+			if ok && belongs(key, transaction.Header) {
+				if slices.Contains(projections.ListedKeys(transaction.Header, l.run.Indexed), key) {
+					continue // it is compared when the scan reads its header
 				}
-				wanted = projections.ListedOf(header.Header)
+				wanted = projections.ListedOf(transaction.Header)
 			}
 			if err := l.put(ctx, key, stored[key], wanted, false); err != nil {
 				return err
@@ -222,21 +221,21 @@ func (l *lists) entries(ctx context.Context, stored map[table.Key]Stored[project
 	return nil
 }
 
-// lives reads the transactions that entries point to.
-func (l *lists) lives(ctx context.Context, keys []table.Key) (lives map[string]projections.Hold, err error) {
+// transactions reads the transactions that the entries with these keys point to.
+func (l *lists) transactions(ctx context.Context, keys []table.Key) (found map[string]projections.Hold, err error) {
 	ids := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		ids[table.LastID(key.SK)] = true
 	}
 	err = l.request(ctx, func() (_ int, err error) {
-		lives, err = l.run.Lists.TransactionsByID(ctx, ids)
+		found, err = l.run.Lists.TransactionsByID(ctx, ids)
 		return len(keys), err
 	})
-	return lives, err
+	return found, err
 }
 
-// belongs reports whether a header may have an entry under that key.
+// belongs reports whether a header may have an entry with that key.
 func belongs(key table.Key, h events.TransactionPosted) bool {
-	name, _, _, _, _ := table.ParseListedMetadata(key) // "", which no metadata key is, in the list by time
+	name, _, _, _, _ := table.ParseListedMetadata(key) // in the list by time "", which is no metadata key
 	return slices.Contains(projections.ListedKeys(h, []string{name}), key)
 }

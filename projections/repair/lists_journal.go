@@ -14,26 +14,25 @@ import (
 )
 
 const (
-	// entriesPerPage is how many entries a page of the journal gets.
 	entriesPerPage = 100
-	// journalOverlap is how long before the newest page that was read a later one may still come: clocks differ by 10 s
-	// at most, and puts take some seconds.
+	// journalOverlap is how far before the newest page a page may still appear: clocks differ by at most 10 s, and puts
+	// take a few seconds.
 	journalOverlap = 30 * time.Second
 )
 
-// Why an event is written to the journal, and why a page of it is made void.
+// Faults of an event that the journal lacks, and of a page that becomes void.
 const (
 	faultUnlisted = "is not in the journal"
-	faultPage     = "cannot be read, or has entries of what did not happen: void, and the others in another page"
+	faultPage     = "is malformed or has entries without an event: void, and its correct entries in another page"
 )
 
-// missingEntry is one that the journal lacks, and the key of the event that it is of.
+// missingEntry is an entry that the journal lacks, with the key of its event.
 type missingEntry struct {
 	projections.JournalEntry
 	event table.Key
 }
 
-// hashOf returns a hash of an entry. That two of 100 million have the same one is as likely as 1 in 3,000.
+// hashOf returns a hash of an entry. The probability of a collision among 100 million entries is about 1 in 3,000.
 func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 	return maphash.Comparable(l.seed, struct {
 		event, transaction string
@@ -41,7 +40,7 @@ func (l *lists) hashOf(e projections.JournalEntry) uint64 {
 	}{e.Event, e.Transaction, e.At.UnixMicro()})
 }
 
-// readJournal remembers the entries of the pages after a KSUID.
+// readJournal records the entries of the pages after a KSUID.
 func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 	for more := true; more; {
 		err := l.request(ctx, func() (int, error) {
@@ -60,7 +59,7 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 				switch {
 				case p.Value.Void && p.Fault == nil:
 				case p.Fault != nil:
-					l.wrong = append(l.wrong, p.Value.ID)
+					l.malformed = append(l.malformed, p.Value.ID)
 				default:
 					for _, e := range p.Value.Entries {
 						hash := l.hashOf(e)
@@ -79,7 +78,7 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 	return nil
 }
 
-// find looks for an entry in the journal.
+// find marks the entry of an event as found, or as missing from the journal.
 func (l *lists) find(e projections.JournalEntry, event table.Key) {
 	hash := l.hashOf(e)
 	l.mu.Lock()
@@ -91,8 +90,8 @@ func (l *lists) find(e projections.JournalEntry, event table.Key) {
 	}
 }
 
-// append writes what the journal lacks, if it is at least so many entries, after it has read what the lister wrote
-// meanwhile.
+// append writes the missing entries if there are at least `least`. It first reads the pages that the lister has written
+// since, which may have some of them.
 func (l *lists) append(ctx context.Context, least int) error {
 	l.appending.Lock()
 	defer l.appending.Unlock()
@@ -127,7 +126,7 @@ func (l *lists) append(ctx context.Context, least int) error {
 	return nil
 }
 
-// appendPage writes a page of entries, but not in a dry run, and reports them.
+// appendPage reports a page of missing entries, and writes it unless this is a dry run.
 func (l *lists) appendPage(ctx context.Context, page []missingEntry) error {
 	entries := make([]projections.JournalEntry, len(page))
 	report := Report{Differences: make([]Difference, len(page))}
@@ -146,19 +145,19 @@ func (l *lists) appendPage(ctx context.Context, page []missingEntry) error {
 	return nil
 }
 
-// voidPages makes void the pages of the journal that cannot be read, whose entries were written to others, and those
-// with entries of what did not happen. Those of what happened are written to others first.
+// voidPages voids malformed pages, whose entries were missing and have been written to other pages. It also voids pages
+// that have entries without an event, after it has written their correct entries to other pages.
 func (l *lists) voidPages(ctx context.Context) error {
-	for _, id := range l.wrong {
+	for _, id := range l.malformed {
 		if err := l.void(ctx, id); err != nil {
 			return err
 		}
 	}
-	isFound := true
+	allFound := true
 	for _, found := range l.journal {
-		isFound = isFound && found
+		allFound = allFound && found
 	}
-	for after, more := events.KSUID(""), !isFound; more; {
+	for after, more := events.KSUID(""), !allFound; more; {
 		var pages []Stored[projections.JournalPage]
 		err := l.request(ctx, func() (_ int, err error) {
 			pages, more, err = l.run.Lists.JournalPages(ctx, after)
@@ -179,21 +178,21 @@ func (l *lists) voidPages(ctx context.Context) error {
 	return nil
 }
 
-// voidIfWrong makes a page void that has entries of what did not happen. Those of what happened while the table was
-// read are not known, and read again.
+// voidIfWrong voids a page that has entries without an event. The scan may have missed events that were written during
+// it, so it reads these transactions again.
 func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) error {
 	var right []missingEntry
 	for _, e := range p.Entries {
 		key := table.TransactionKey(e.Transaction)
 		known := l.journal[l.hashOf(e)]
 		if !known {
-			lives, err := l.lives(ctx, []table.Key{{SK: table.ListedSK("", e.Transaction)}})
+			found, err := l.transactions(ctx, []table.Key{{SK: table.ListedSK("", e.Transaction)}})
 			if err != nil {
 				return err
 			}
-			h, there := lives[e.Transaction]
-			known = there && projections.EntryOf(h.Header) == e ||
-				there && h.Ended != nil && projections.EntryOfEnd(*h.Ended) == e
+			t, ok := found[e.Transaction]
+			known = ok && projections.EntryOf(t.Header) == e ||
+				ok && t.Ended != nil && projections.EntryOfEnd(*t.Ended) == e
 		}
 		if known {
 			right = append(right, missingEntry{e, key})
@@ -210,7 +209,6 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 	return l.void(ctx, p.ID)
 }
 
-// void makes a page of the journal void.
 func (l *lists) void(ctx context.Context, id events.KSUID) error {
 	d := Difference{Key: table.JournalKey(string(id)), Fault: faultPage}
 	return l.write(ctx, d, func() error {

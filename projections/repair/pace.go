@@ -10,18 +10,17 @@ import (
 	"ledger.example/projections"
 )
 
-// paced are views that read at most rate items a second: postings, and what is gone through to find accounts. All other
-// reads are few beside them.
+// paced is a Views with a rate limit for reading postings and for scanning. Other reads are few and not limited.
 //
-// Items are paid for by waiting before the next balance begins, or begins again. While a balance is read, up to a
-// second's worth may be owed: a hot balance is written again and again, and waits between reading its version and
-// writing would let others come first.
+// Most waits are before a balance begins, or begins again. While a balance is read, reads may exceed the rate by one
+// second's worth: a hot balance is written often, and a wait between reading its version and writing it would cause a
+// conflict.
 type paced struct {
 	Views
-	rate int // items a second; 0: as many as can be
+	rate int // items per second; 0: unlimited
 
 	mu   sync.Mutex
-	paid time.Time // when everything is paid for
+	paid time.Time // when the items read so far are within the rate
 }
 
 // Postings implements Views.
@@ -44,7 +43,7 @@ func (p *paced) Accounts(ctx context.Context, from string) (accounts []string, r
 	return accounts, read, next, err
 }
 
-// Snapshot implements Views. That of a balance alone begins a rebuild of it.
+// Snapshot implements Views. A snapshot of a balance alone begins an attempt to rebuild it.
 func (p *paced) Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
 	balance Stored[projections.Balance], segments []Stored[projections.Segment], at time.Time, err error,
 ) {
@@ -57,15 +56,15 @@ func (p *paced) Snapshot(ctx context.Context, k events.Pair, throughs []events.K
 	return p.Views.Snapshot(ctx, k, throughs)
 }
 
-// wait returns when at most owed is still to be paid for. Error: that of ctx.
+// wait sleeps until owed before paid. Error: that of ctx.
 func (p *paced) wait(ctx context.Context, owed time.Duration) error {
 	p.mu.Lock()
-	due := time.Until(p.paid.Add(-owed)) // subtracted from the time: until the zero time it is the least duration
+	due := time.Until(p.paid.Add(-owed)) // time.Until(p.paid)-owed would overflow for the zero time
 	p.mu.Unlock()
 	return retry.Sleep(ctx, max(0, due))
 }
 
-// charge puts off the next reads by what items cost. A request counts as one at least.
+// charge delays the next reads by the time for items. A request counts as one item at least.
 func (p *paced) charge(items int) {
 	if p.rate == 0 {
 		return

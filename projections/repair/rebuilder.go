@@ -1,8 +1,8 @@
-// Package repair computes projections again from events, while the ledger serves.
+// Package repair rebuilds projections from events while the ledger serves requests.
 //
-// A Rebuilder rebuilds one balance, summary, membership or the entries of a hold, or all of an account. A Run rebuilds
-// the accounts and groups of a table, at a limited rate. Package redrive, in a subdirectory, refolds what dead letters
-// name.
+// A Rebuilder rebuilds one balance, summary, membership or the entries of a hold, or all projections of an account. A
+// Run rebuilds the accounts and groups of a table at a limited rate, and then the lists of transactions and the
+// journal. Package redrive, in a subdirectory, processes dead letters.
 package repair
 
 import (
@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// conflictTries is how often in a row a rebuild starts again after a conflict. A hot balance is written about every
-	// second; an attempt that finds most stretches counted before needs a tenth of that.
+	// conflictTries is the number of attempts in a row that may conflict. A hot balance is written about once a second.
+	// An attempt takes a tenth of that if earlier attempts counted most stretches.
 	conflictTries = 240
-	// throttledTries is how often in a row a rebuild is tried while the store throttles: some 40 s.
+	// throttledTries is the number of attempts in a row that the store may throttle: about 40 s.
 	throttledTries = 120
 )
 
@@ -38,7 +38,7 @@ type Rebuilder struct {
 	pause  func(ctx context.Context, failed int) error
 }
 
-// NewRebuilder returns a rebuilder on views. now is its own clock (nil: time.Now); a nil log is slog.Default().
+// NewRebuilder returns a rebuilder on views. now is the process's clock (nil: time.Now). A nil log is slog.Default().
 func NewRebuilder(views Views, now func() time.Time, log *slog.Logger) *Rebuilder {
 	if now == nil {
 		now = time.Now
@@ -49,10 +49,11 @@ func NewRebuilder(views Views, now func() time.Time, log *slog.Logger) *Rebuilde
 	}
 }
 
-// Tune sets Stretch and Segments of t before b is used: for simulations. Every value is right, but no other is fast.
+// Tune sets Stretch and Segments, for simulations. It must be called before b is used. Results are correct with any
+// positive values.
 func (b *Rebuilder) Tune(t projections.Tuning) { b.tuning = t }
 
-// dryRun returns a rebuilder that writes nothing, and otherwise does the same. One goroutine uses it.
+// dryRun returns a copy of b that writes nothing. It is not safe for concurrent use.
 func (b *Rebuilder) dryRun() *Rebuilder {
 	dry := *b
 	dry.dry, dry.views = true, &dryRun{b.views, make(map[events.Pair]projections.Balance),
@@ -60,45 +61,43 @@ func (b *Rebuilder) dryRun() *Rebuilder {
 	return &dry
 }
 
-// on returns the same rebuilder on other views.
+// on returns a copy of b on other views.
 func (b *Rebuilder) on(views Views) *Rebuilder {
 	other := *b
 	other.views = views
 	return &other
 }
 
-// Report is what rebuilding one projection found: a balance (Account and Asset are set), a membership (Account or
-// Group, and User), a place in a group (Account and Group), entries of a hold (Account and Hold), or a summary (Account
-// alone).
-// In a dry run Differences are what a rebuild would write.
+// Report is the result of rebuilding one projection: a balance (Account and Asset are set), a membership (Account or
+// Group, and User), a place in a group (Account and Group), entries of a hold (Account and Hold), or a summary (only
+// Account).
 type Report struct {
 	Account, Group, Asset, User, Hold string
 
 	Postings    int64        // read
-	Differences []Difference // written, one for each item
-	Strays      []Stray      // which no rebuild can make right
+	Differences []Difference // the items that were written; in a dry run, those that a rebuild would write
+	Strays      []Stray      // items that no rebuild can repair
 	Err         error
 }
 
-// retry runs attempt until it succeeds: again from its beginning after a conflict, a write whose outcome is unknown,
-// or when the store throttles.
+// retry retries attempt after conflicts, unknown outcomes and throttling. attempt must read the stored state again.
 func (b *Rebuilder) retry(ctx context.Context, attempt func() error) error {
 	return retry.Do(ctx, b.pause, store.Attempts(conflictTries, throttledTries), attempt)
 }
 
-// IsLost implements projections.Repairer: a segment lies beyond the base of b.
+// IsLost implements projections.Repairer. The balance's item was lost if a segment lies beyond its base.
 func (b *Rebuilder) IsLost(ctx context.Context, balance projections.Balance) (bool, error) {
 	beyond, _, err := b.views.StoredSegments(ctx, balance.Pair, balance.Base.Through)
 	if err != nil || len(beyond) == 0 {
 		return false, err
 	}
-	// A refold that closes segments becomes visible item by item.
+	// A refold's transaction becomes visible item by item: the segment may be newer than the balance.
 	now, segments, _, err := b.views.Snapshot(ctx, balance.Pair, []events.KSUID{beyond[0].Value.Through})
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read balance and segment: %w", err)
 	case now.Value.Version != balance.Version || now.Exists != (balance.Version > 0) || !segments[0].Exists:
-		return false, fmt.Errorf("balance went on from version %d: %w", balance.Version, store.ErrConflict)
+		return false, fmt.Errorf("balance changed from version %d: %w", balance.Version, store.ErrConflict)
 	}
 	return true, nil
 }

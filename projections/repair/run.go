@@ -13,45 +13,44 @@ import (
 	"ledger.example/internal/ddb"
 )
 
-// accountsAtOnce is how many accounts are rebuilt at the same time: a rebuild waits for the store nearly all the time.
+// accountsAtOnce is how many accounts are rebuilt in parallel. A rebuild mostly waits for the store.
 const accountsAtOnce = 8
 
 // Config says what a run rebuilds.
 type Config struct {
 	Views Views
-	Scope Scope  // no account: all of them
-	From  string // of all accounts, those from this on, in byte order
-	Rate  int    // items read a second; 0: as many as can be
+	Scope Scope  // an empty Scope.Account: all accounts
+	From  string // with all accounts: the first one, in byte order
+	Rate  int    // maximum items read per second; 0: unlimited
 
-	Lists     ListViews // of all accounts: also the lists of transactions and the journal, to which Journal appends
-	Journal   Journal
-	Indexed   []string // the metadata keys by which transactions are listed
-	ListsOnly bool     // no account
-	// Report is called for every projection in which something was wrong, by one goroutine at a time.
+	Lists     ListViews // with all accounts: also rebuild the lists of transactions and the journal; nil: do not
+	Journal   Journal   // appends to the journal
+	Indexed   []string  // the metadata keys by which transactions are listed
+	ListsOnly bool      // rebuild no accounts
+	// Report is called for each projection that has a problem, never concurrently.
 	Report func(Report)
 	Log    *slog.Logger
 }
 
 // Counts is the progress of a run.
 type Counts struct {
-	Listed   int64 // items gone through to find accounts
-	Accounts int64 // found, those before From left out
-	Done     int64 // of them
+	Listed   int64 // items scanned to find accounts
+	Accounts int64 // found, without those before From
+	Done     int64 // accounts rebuilt
 
-	Balances    int64 // gone through
-	Unchanged   int64 // of them, those that were right
-	Memberships int64 // gone through, with places in groups
-	Holds       int64 // of each account, gone through
-	// Transactions gone through for the lists of transactions and the journal.
-	Transactions int64
+	Balances     int64 // checked
+	Unchanged    int64 // balances that were correct
+	Memberships  int64 // checked, including places in groups
+	Holds        int64 // checked, per account
+	Transactions int64 // checked for the lists of transactions and the journal
 	Postings     int64 // read
 	Different    int64 // items that were wrong
-	Behind       int64 // items that lack nothing but postings of the last moments
-	Strays       int64 // items that no rebuild can make right
-	Failed       int64 // balances, summaries and memberships
+	Behind       int64 // items that lack only recent postings
+	Strays       int64 // items that no rebuild can repair
+	Failed       int64 // reports with an error
 }
 
-// Run rebuilds a table, or an account. It is run once.
+// Run rebuilds a table, or an account. It must be run only once.
 type Run struct {
 	Config
 	rebuilder *Rebuilder
@@ -74,8 +73,8 @@ func (r *Run) Counts() Counts {
 	return r.counts
 }
 
-// Next returns the first account that is not done, "" when all are, or when there is only one: with it as From, another
-// run resumes this one. It may be called at any time.
+// Next returns the first account that is not done, "" if all are done or if there is only one. Another run with it as
+// From resumes this run. It may be called at any time.
 func (r *Run) Next() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,9 +87,8 @@ func (r *Run) Next() string {
 	return ""
 }
 
-// Run rebuilds. When ctx ends, what is under way (a balance, a summary, a membership of each account) is finished
-// first. Error: that of ctx, or why the table cannot be used at all. What is wrong with one projection is reported, and
-// the others go on.
+// Run rebuilds. When ctx ends, each account in progress finishes its current projection first. Errors of one projection
+// are reported and do not stop the run. Error: that of ctx, or one that affects the entire table.
 func (r *Run) Run(ctx context.Context) (err error) {
 	if !r.ListsOnly {
 		err = r.all(ctx)
@@ -161,7 +159,7 @@ func (r *Run) list(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(known)), nil
 }
 
-// account rebuilds one account. Error: that of ctx, or one that is not of this account alone.
+// account rebuilds one account. Error: that of ctx, or one that affects the entire table.
 func (r *Run) account(ctx context.Context, account string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -218,8 +216,7 @@ func (r *Run) report(p Report) {
 	})
 }
 
-// FoundNothing reports whether the one account, or its asset, that was asked for has nothing at all: its id may be
-// wrong.
+// FoundNothing reports whether nothing was found for the account of the scope, or for its asset. The id may be wrong.
 func (r *Run) FoundNothing() bool {
 	n := r.Counts()
 	return r.Scope.Account != "" && n.Postings+n.Memberships+n.Holds+n.Different+n.Behind+n.Strays+n.Failed == 0

@@ -10,12 +10,12 @@ import (
 	"ledger.example/projections"
 )
 
-// save writes the balance and the segments so far, and reports what was found otherwise: each item once, as it was
-// found first.
+// save writes the balance and the segments so far. It adds the pending differences to the report, only the first of
+// each item. It does so even if the outcome of the write is unknown.
 func (r *rebuild) save(ctx context.Context) error {
-	change := projections.Change{Balance: r.balance, Segments: r.segments, Revision: r.mark}
+	change := projections.Change{Balance: r.balance, Segments: r.segments, Revision: r.revision}
 	if r.stored.Head.Count == 0 && r.balance.Head.Count > 0 {
-		// What is stored of the summary may count this balance already.
+		// The stored summary may count this balance already.
 		if err := r.CountSummary(ctx, &change); err != nil {
 			return err
 		}
@@ -41,14 +41,14 @@ func (r *rebuild) save(ctx context.Context) error {
 	}
 	r.saves++
 	for _, s := range r.segments {
-		delete(r.counted, s.Through) // the next attempt folds it once more
+		delete(r.counted, s.Through) // the next attempt folds it again
 	}
 	r.balance.Version++
-	r.stored, r.mark, r.segments, r.pending, r.walked = r.balance, nil, nil, nil, 0
+	r.stored, r.revision, r.segments, r.pending, r.walked = r.balance, nil, nil, nil, 0
 	return nil
 }
 
-// shareOf is the summary of an account that has this balance only.
+// shareOf returns the summary of an account that has only this balance.
 func shareOf(b projections.Balance) projections.Summary {
 	return projections.Summary{}.With(projections.Balance{}, b)
 }

@@ -11,8 +11,8 @@ import (
 	"ledger.example/projections"
 )
 
-// walk folds every stretch that ends at a stored segment again, and returns the sum of all and the first of their
-// postings.
+// walk folds again every stretch that ends at a stored segment. It returns the sum of all stretches and their first
+// posting.
 func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events.KSUID, err error) {
 	for _, end := range slices.Sorted(maps.Keys(r.chain.segments)) {
 		if why := r.chain.strayEnd(end); why != "" {
@@ -27,8 +27,8 @@ func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events
 		first = projections.Earlier(first, counted.first)
 		parts := counted.parts
 		if stored := r.chain.segments[end]; stored.Fault == nil && stored.Value.After == counted.After {
-			// However long: it may have grown by late postings. Were it split, and the rebuild broken off between two
-			// writes, what is stored would reach back over the part that was written.
+			// A segment with the correct After is never split, even if late postings have made it long. If a rebuild
+			// were interrupted between the writes of two parts, the stored segment would overlap the first part.
 			parts = []projections.Segment{counted.Segment}
 		}
 		for _, part := range parts {
@@ -44,8 +44,8 @@ func (r *rebuild) walk(ctx context.Context) (base projections.Fold, first events
 	return base, first, nil
 }
 
-// compareSegment notes s to be written if it is stored otherwise, and saves the way when there is enough to write. base
-// is the sum of all through s.
+// compareSegment adds s to the segments to write if the stored one differs. It saves when there are enough to write.
+// base is the sum of all segments through s.
 func (r *rebuild) compareSegment(ctx context.Context, s projections.Segment, base projections.Fold) error {
 	stored := r.chain.segments[s.Through]
 	if !stored.Exists || stored.Fault != nil || stored.Value != s {
@@ -69,17 +69,17 @@ func (r *rebuild) compareSegment(ctx context.Context, s projections.Segment, bas
 	return r.save(ctx)
 }
 
-// stretch is what the postings between two ends make, as they were when they were read.
+// stretch is the fold of the postings between two ends at the time of reading.
 type stretch struct {
 	projections.Segment
 	first  events.KSUID          // of its postings
-	parts  []projections.Segment // as many as it would have been closed in
-	stored projections.Segment   // what could be read of its segment before them
+	parts  []projections.Segment // the stretch, split into segments of normal size
+	stored projections.Segment   // the segment as it was stored before its postings were read
 }
 
-// countedTo folds the stretch after `after` that ends at end. What was read before is good as long as what is stored of
-// the segment is what was counted then, or what was stored of it then: nobody counted anything there since. And it must
-// lie below the seal: above it, commands do not look at segments.
+// countedTo folds the stretch after `after` that ends at end. It reuses the result of an earlier attempt if the stored
+// segment equals that result, or is the same as then: no posting was counted there since. The stretch must also lie
+// below the seal, since EnsureVisible checks segments only there.
 func (r *rebuild) countedTo(ctx context.Context, after, end events.KSUID) (stretch, error) {
 	found := r.chain.segments[end]
 	if known, ok := r.counted[end]; ok && known.After == after && end <= r.stored.Seal.Through &&
@@ -88,7 +88,7 @@ func (r *rebuild) countedTo(ctx context.Context, after, end events.KSUID) (stret
 	}
 	s := stretch{stored: found.Value}
 	sum := projections.Fold{Through: after}
-	cuts := []projections.Fold{sum} // the sum after each so many postings
+	cuts := []projections.Fold{sum} // the sums after every tuning.Stretch postings
 	for p, err := range projections.ReadPostings(ctx, r, r.key, after, end) {
 		if err != nil {
 			return s, err
@@ -103,7 +103,7 @@ func (r *rebuild) countedTo(ctx context.Context, after, end events.KSUID) (stret
 	}
 	sum.Through = end
 	s.Segment = projections.Segment{Pair: r.key, After: after, Fold: sum}
-	cuts = append(cuts[:max(1, len(cuts)-1)], sum) // the last part is the one that is longer
+	cuts = append(cuts[:max(1, len(cuts)-1)], sum) // the last part gets the remainder and is longer
 	for i, cut := range cuts[1:] {
 		part, err := cut.Minus(cuts[i])
 		if err != nil {

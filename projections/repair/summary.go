@@ -11,16 +11,15 @@ import (
 	"ledger.example/projections"
 )
 
-// recountAssets is up to how many assets CountSummary counts an account's summary anew: some requests for each, which
-// must end within a function's time.
+// recountAssets is the maximum number of assets for which CountSummary recomputes the summary. Each takes a few
+// requests, and all must finish within the time limit of a Lambda function.
 const recountAssets = 500
 
-// errUnreadableBalance is of a balance that cannot be counted in a summary.
-var errUnreadableBalance = errors.New("unreadable balance")
+// errMalformedBalance is returned for a balance that cannot be counted in a summary.
+var errMalformedBalance = errors.New("malformed balance")
 
-// summary counts an account's summary anew from its stored balances, whatever is stored. Whenever a balance's part of
-// the summary changes, both are written together. So at one version of the summary, at which all balances are read,
-// they add up to it.
+// summary recomputes an account's summary from its stored balances. A balance whose contribution changes is always
+// written together with the summary. So if all balances are read at one version of the summary, they must add up to it.
 func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 	report := Report{Account: account}
 	report.Err = b.retry(ctx, func() error {
@@ -41,10 +40,10 @@ func (b *Rebuilder) summary(ctx context.Context, account string) Report {
 	return report
 }
 
-// countSummary counts an account's summary from its balances, all but that of one asset ("": all), at the version of
-// the stored summary. It takes some requests for each asset of postings and of balances: a balance that a transaction
-// under way makes may not be visible yet, but its postings are. Errors: errUnreadableBalance; those of Views;
-// store.ErrConflict when the summary went on.
+// countSummary computes an account's summary from its balances at the version of the stored summary. It leaves out the
+// balance of the asset except ("": none). It makes a few requests for each asset. It finds assets also through
+// postings: a balance that is being created may not be visible yet. Errors: errMalformedBalance; those of Views;
+// store.ErrConflict if the summary changed.
 func (b *Rebuilder) countSummary(
 	ctx context.Context, stored Stored[projections.Summary], except string,
 ) (projections.Summary, error) {
@@ -59,13 +58,13 @@ func (b *Rebuilder) countSummary(
 			return s, fmt.Errorf("read summary and balances: %w", err)
 		}
 		if now.Revision != stored.Revision {
-			return s, fmt.Errorf("summary went on from %q to %q: %w", stored.Revision, now.Revision, store.ErrConflict)
+			return s, fmt.Errorf("summary changed from %q to %q: %w", stored.Revision, now.Revision, store.ErrConflict)
 		}
 		for _, found := range balances {
 			switch balance := found.Value; {
 			case balance.Asset == except:
 			case found.Fault != nil:
-				return s, fmt.Errorf("%w of %s: %w", errUnreadableBalance, balance.Asset, found.Fault)
+				return s, fmt.Errorf("%w of %s: %w", errMalformedBalance, balance.Asset, found.Fault)
 			default:
 				s = s.With(projections.Balance{}, balance)
 			}
@@ -74,21 +73,21 @@ func (b *Rebuilder) countSummary(
 	return s, nil
 }
 
-// CountSummary implements projections.Repairer: it counts the summary from all other balances and the one that c makes.
-// Where it cannot, or only at length, c moves the stored summary by the difference, and the log says that the account
-// is to be rebuilt.
+// CountSummary implements projections.Repairer. It computes the summary from the balance of c and all other balances.
+// If one of them is malformed, or if there are too many, it adds c's balance to the stored summary instead, and logs
+// that the account needs a rebuild.
 func (b *Rebuilder) CountSummary(ctx context.Context, c *projections.Change) error {
 	found, err := b.storedSummary(ctx, c.Balance.Account)
 	if err != nil {
 		return err
 	}
-	s, err := found.Value, errUnreadableBalance
+	s, err := found.Value, errMalformedBalance
 	if s.Assets <= recountAssets {
 		s, err = b.countSummary(ctx, found, c.Balance.Asset)
 	}
 	switch {
-	case errors.Is(err, errUnreadableBalance):
-		b.log.WarnContext(ctx, "summary was not counted anew: rebuild the account", "account", s.Account)
+	case errors.Is(err, errMalformedBalance):
+		b.log.WarnContext(ctx, "summary was not recomputed: rebuild the account", "account", s.Account)
 		s = found.Value
 	case err != nil:
 		return err
@@ -98,7 +97,7 @@ func (b *Rebuilder) CountSummary(ctx context.Context, c *projections.Change) err
 	return nil
 }
 
-// storedSummary reads an account's summary as it was found, but with a version that a write can count on from.
+// storedSummary reads an account's stored summary. If its version is not usable, it gets one from FirstVersion.
 func (b *Rebuilder) storedSummary(ctx context.Context, account string) (Stored[projections.Summary], error) {
 	found, _, at, err := b.views.SnapshotAccount(ctx, account, nil)
 	if err != nil {

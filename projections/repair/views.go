@@ -9,76 +9,77 @@ import (
 	"ledger.example/projections"
 )
 
-// Views is the store as a rebuild needs it: to list what is there, to read it whatever it is, and to write on the
-// condition that it is still what was read. The rules for the ports of package projections apply.
+// Views is the store as a rebuild needs it. It lists items, reads them even if they are malformed, and replaces them on
+// the condition that they are unchanged. The rules for the ports of package projections apply.
 type Views interface {
 	projections.PostingReader
 
-	// These are those of projections.ProjectorViews.
+	// These methods are as in projections.ProjectorViews.
 	NewestGrant(ctx context.Context, of projections.Membership) (projections.Membership, error)
 	GroupedSince(ctx context.Context, account string, from int64) ([]projections.Grouped, error)
 	Write(ctx context.Context, c projections.Change) error
 
-	// Accounts reads the table page by page and returns the accounts that have any item on a page, in no order; other
-	// pages may have more items of them. from is "" for the first page, next is "" after the last. read counts items.
+	// Accounts scans one page of the table and returns the accounts that have items on it, unordered. Other pages may
+	// name the same accounts. from is "" for the first page, next is "" after the last. read counts the items.
 	Accounts(ctx context.Context, from string) (accounts []string, read int, next string, err error)
 
 	// FirstKey returns the first key of a partition within a range. Error: also ErrAbsent.
 	FirstKey(ctx context.Context, partition string, within table.Range) (table.Key, error)
 
-	// StoredSegments reads a page of the segments of k that end after `after`, ascending; more reports whether to go on
-	// after the last. The Through of each is that of its key, which need not be a KSUID.
+	// StoredSegments reads a page of the segments of k that end after `after`, ascending. more reports whether the
+	// caller must continue after the last one. The Through of each segment is from its key, and may not be a KSUID.
 	StoredSegments(ctx context.Context, k events.Pair, after events.KSUID) (
 		found []Stored[projections.Segment], more bool, err error)
 
-	// Snapshot reads the balance of k and its segments that end at throughs, at most SnapshotItems, all as they were at
-	// one instant, and the store's clock. Segments come in the order of throughs. ErrConflict: a transaction was under
-	// way on one.
+	// Snapshot reads, in one transaction, the balance of k and its segments that end at throughs, at most
+	// SnapshotItems. Segments are in the order of throughs. It also returns the store's clock. ErrConflict: a
+	// transaction on one of the items was in flight.
 	Snapshot(ctx context.Context, k events.Pair, throughs []events.KSUID) (
 		Stored[projections.Balance], []Stored[projections.Segment], time.Time, error)
 
-	// SnapshotAccount does the same for an account's summary and its balances of assets.
+	// SnapshotAccount is Snapshot for an account's summary and its balances of assets.
 	SnapshotAccount(ctx context.Context, account string, assets []string) (
 		Stored[projections.Summary], []Stored[projections.Balance], time.Time, error)
 
-	// StoredMembership reads a membership of an account or of a group, StoredGrouped a place in a group.
+	// StoredMembership reads a membership on an account or in a group. StoredGrouped reads a place in a group.
 	StoredMembership(ctx context.Context, of projections.Membership) (Stored[projections.Membership], error)
 	StoredGrouped(ctx context.Context, account, group string) (Stored[projections.Grouped], error)
 
-	// GroupsAfter lists a page of the groups after one ("": from the first), by id. It is eventually consistent. next
-	// is the group to go on after, "" at the end.
+	// GroupsAfter lists a page of the groups after `after` ("": from the first), by id. It is eventually consistent.
+	// next is the group to continue after, "" at the end.
 	GroupsAfter(ctx context.Context, after string) (groups []string, next string, err error)
 
-	// Hold is that of projections.ProjectorViews.
+	// Hold is as in projections.ProjectorViews.
 	Hold(ctx context.Context, id string) (projections.Hold, error)
 
-	// StoredHold reads an account's entry of h or, without an account, the entry by expiry.
+	// StoredHold reads an account's entry of h. If account is "", it reads the entry by expiry.
 	StoredHold(ctx context.Context, h projections.Hold, account string) (Stored[HoldEntry], error)
 
-	// PutHold writes that entry if the stored one still has that revision. Errors: those of Write.
+	// PutHold writes the entry that StoredHold reads, if the stored one still has that revision. Errors: those of
+	// Write.
 	PutHold(ctx context.Context, h projections.Hold, account string, read projections.Revision) error
 
 	// WriteSummary writes s as version s.Version+1 if the stored one still has that revision. Errors: those of Write.
 	WriteSummary(ctx context.Context, s projections.Summary, read projections.Revision) error
 
-	// PutMembership writes m if the stored one still has that revision. Errors: those of Write. PutGrouped likewise.
+	// PutMembership writes m if the stored one still has that revision. Errors: those of Write. So does PutGrouped.
 	PutMembership(ctx context.Context, m projections.Membership, read projections.Revision) error
 	PutGrouped(ctx context.Context, g projections.Grouped, read projections.Revision) error
 }
 
-// Found is an item of a projection as it is stored, whoever wrote it. Refolds trust what they read; a rebuild does not.
+// Stored is an item of a projection as read from the table. A refold trusts stored items; a rebuild does not.
 type Stored[T any] struct {
-	Value    T     // what could be read of it; its key always; Version 0: none that the next write can count on from
+	Value    T     // as far as it could be decoded; its key is always set; Version 0: not usable
 	Exists   bool  // whether the item is stored
-	Fault    error // why it is not as this code would have stored it; nil: it is, or it is not there
+	Fault    error // how it differs from what this version would store; nil: it does not, or is absent
 	Revision projections.Revision
 }
 
-// SnapshotItems is the most segments, or balances, that one snapshot takes beside the one item that it is about.
+// SnapshotItems is the maximum number of segments or balances in one snapshot, besides its first item.
 const SnapshotItems = table.TransactionActions - 1
 
-// dryRun are views that write nothing. What a rebuild would have written to balances and the summary they return in
-// SnapshotAccount, so that a dry run finds in a summary what the rebuild would find. One goroutine uses them.
+// dryRun is a Views that writes nothing. Its SnapshotAccount returns the balances and the summary that a rebuild would
+// have written, so that a dry run computes the same summary as the rebuild. It is not safe for concurrent use.
 type dryRun struct {
 	Views
 	balances  map[events.Pair]projections.Balance
