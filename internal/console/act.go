@@ -19,8 +19,8 @@ import (
 // formBytes is the size limit of a submitted form.
 const formBytes = 64 << 10
 
-// previewParam is in the query of the page that previews a form.
-const previewParam = "look"
+// previewParam is the query parameter that requests the preview of a form.
+const previewParam = "preview"
 
 // formData is the data of a form's page.
 type formData struct {
@@ -120,9 +120,9 @@ func (c *Console) validToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) == 1
 }
 
-// act handles a submitted form. The first submission redirects to the preview, and the confirmed one is sent to the API.
-// The preview has its own URL, so the browser's Back button never submits a form again. If the request is refused, the
-// form is shown again with the same transaction id.
+// act handles a submitted form. The first submission redirects to the preview, and the confirmed one is sent to the
+// API. The preview has its own URL, so the browser's Back button never submits a form again. If the request is refused,
+// the form is shown again with the same transaction id.
 func (c *Console) act(r *http.Request) (view, error) {
 	r.Body = http.MaxBytesReader(nil, r.Body, formBytes)
 	if err := r.ParseForm(); err != nil {
@@ -146,7 +146,7 @@ func (c *Console) act(r *http.Request) (view, error) {
 	}
 	path := ""
 	if err = c.loadTarget(ctx, f); err == nil && !isSameUser {
-		err = fmt.Errorf("this form was opened as %s, but would now be sent as %s: check it again",
+		err = fmt.Errorf("this form was opened as %s, but would now be sent as %s: preview it again",
 			identity(v.Get("identity")), identity(c.user))
 	}
 	if err == nil {

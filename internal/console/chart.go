@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// Up to chartLines postings, a chart has the balance after each posting. Beyond, it has chartTimes balances at equal
-	// intervals.
+	// Up to chartLines postings, a chart has the balance after each posting. Beyond, it has chartTimes balances at
+	// equal intervals.
 	chartLines, chartTimes    = 300, 48
 	chartWidth, chartHeight   = 1100, 260
 	chartNarrow               = 420 // the width on a phone

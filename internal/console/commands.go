@@ -37,8 +37,8 @@ func (c *Console) commandsOf(ctx context.Context, t client.Transaction) (all com
 	return all, nil
 }
 
-// replayCommand returns the command of the first request that would be a replay, "" if none would. It finds out with dry
-// runs, which also refuse requests that the user may not send.
+// replayCommand returns the command of the first request that would be a replay, "" if none would. It finds out with
+// dry runs, which also refuse requests that the user may not send.
 func (c *Console) replayCommand(ctx context.Context, requests ...client.Post) string {
 	for _, r := range requests {
 		if _, err := c.api.DryRun(ctx, r); err == nil {
@@ -48,8 +48,8 @@ func (c *Console) replayCommand(ctx context.Context, requests ...client.Post) st
 	return ""
 }
 
-// requestsFor returns the requests that may have posted a transaction. There can be several, because the ledger does not
-// store whether a field was sent or left to its default. Errors: those of reads.
+// requestsFor returns the requests that may have posted a transaction. There can be several, because the ledger does
+// not store whether a field was sent or left to its default. Errors: those of reads.
 func (c *Console) requestsFor(ctx context.Context, t client.Transaction) (all []client.Post, err error) {
 	var effective time.Time
 	if t.PostedAt != t.RecordedAt {

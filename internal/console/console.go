@@ -253,8 +253,8 @@ func statusOf(err error) int {
 	return http.StatusBadGateway
 }
 
-// errorText returns the text of an error, with amounts in decimals, and one line per invalid field. It escapes invisible
-// characters, because the text may quote input such as metadata keys.
+// errorText returns the text of an error, with amounts in decimals, and one line per invalid field. It escapes
+// invisible characters, because the text may quote input such as metadata keys.
 func (c *Console) errorText(ctx context.Context, err error) string {
 	text := strings.Replace(c.units.InDecimals(ctx, err).Error(), "; see errors.", ":", 1)
 	return escaped(text, func(r rune) bool { return r == '\n' || unicode.IsPrint(r) })

@@ -152,8 +152,8 @@ type lag struct {
 	postings string        // the number of missing postings, "" for none
 }
 
-// lagOf finds the postings that the projected balance of an account and asset does not count yet. It reads only one page
-// of the newest postings. A strong read of the balance would read all recent postings.
+// lagOf finds the postings that the projected balance of an account and asset does not count yet. It reads only one
+// page of the newest postings. A strong read of the balance would read all recent postings.
 func (c *Console) lagOf(ctx context.Context, account, asset string) (of lag, err error) {
 	shown, err := c.api.Balance(ctx, account, asset, false)
 	if err != nil {

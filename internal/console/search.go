@@ -19,9 +19,9 @@ type searchResults struct {
 	Transactions client.List[client.Transaction]
 }
 
-// search redirects to the transaction, account, asset or group with the given id. If there is none, it lists the accounts
-// and groups whose id begins with the text. For key=value it lists the transactions with that metadata. Users can search
-// by complete ids only.
+// search redirects to the transaction, account, asset or group with the given id. If there is none, it lists the
+// accounts and groups whose id begins with the text. For key=value it lists the transactions with that metadata. Users
+// can search by complete ids only.
 func (c *Console) search(r *http.Request) (view, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	data := searchResults{Text: strings.TrimSpace(q.Get("q"))}

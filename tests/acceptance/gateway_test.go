@@ -116,9 +116,9 @@ type function struct {
 	sent    *recorder
 }
 
-// TestFunctions runs the suite against the functions behind a gateway with the routes in template.yaml. Then it compares
-// the IAM roles in template.yaml with the requests that the functions sent to the table. The table is in DynamoDB Local,
-// and in memory in the short run.
+// TestFunctions runs the suite against the functions behind a gateway with the routes in template.yaml. Then it
+// compares the IAM roles in template.yaml with the requests that the functions sent to the table. The table is in
+// DynamoDB Local, and in memory in the short run.
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	const books = "books"

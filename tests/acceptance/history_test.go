@@ -11,8 +11,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// A history is newest first, in pages of any size, from a time (inclusive) to a time (exclusive). It covers all assets, or
-// one asset, which also has strong reads.
+// A history is newest first, in pages of any size, from a time (inclusive) to a time (exclusive). It covers all assets,
+// or one asset, which also has strong reads.
 func history(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	s.Must(201, "POST", "/v1/transactions",

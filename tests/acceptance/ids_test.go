@@ -10,8 +10,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// worstIDs returns invalid ids, which are tested in every place. It has none with a slash: gateways decode the path before
-// the function gets it, so the slash would make it another path.
+// worstIDs returns invalid ids, which are tested in every place. It has none with a slash: gateways decode the path
+// before the function gets it, so the slash would make it another path.
 func worstIDs() []string {
 	return []string{strings.Repeat("a", 65), "-a", "a b", "a\x00b", "a\u202eb"}
 }

@@ -12,8 +12,8 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// Past balances are right at the time of each posting and just before it. Statements have consistent opening and closing
-// balances and lines, with every page size, as JSON and as CSV.
+// Past balances are right at the time of each posting and just before it. Statements have consistent opening and
+// closing balances and lines, with every page size, as JSON and as CSV.
 func past(t *testing.T, s *caller.Caller) {
 	s.OpenBooks()
 	for i := range 5 {

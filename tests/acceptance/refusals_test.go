@@ -31,11 +31,11 @@ func expanded(line string) string {
 	})
 }
 
-// refuseAll sends every request in a file of testdata and checks the answer. The file has one block per request, separated
-// by empty lines. A block has, in this order: "# name" (optional), method and path, request headers ("-" as the value
-// sends none), the body, the expected status, code and invalid fields ("" is an empty field name), and the expected
-// headers and members of the answer. Blocks that begin with ## are comments. Requests that are refused because of the
-// state of the ledger are also sent as dry runs.
+// refuseAll sends every request in a file of testdata and checks the answer. The file has one block per request,
+// separated by empty lines. A block has, in this order: "# name" (optional), method and path, request headers ("-" as
+// the value sends none), the body, the expected status, code and invalid fields ("" is an empty field name), and the
+// expected headers and members of the answer. Blocks that begin with ## are comments. Requests that are refused because
+// of the state of the ledger are also sent as dry runs.
 func refuseAll(t *testing.T, s *caller.Caller, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))

@@ -43,8 +43,9 @@ const (
 	onAll    = "*"
 )
 
-// byLambda returns the permissions that Lambda itself uses to read the stream for a function. They are in the function's
-// role, but its code never uses them (AWS Lambda Developer Guide, "Process Amazon DynamoDB records with Lambda").
+// byLambda returns the permissions that Lambda itself uses to read the stream for a function. They are in the
+// function's role, but its code never uses them (AWS Lambda Developer Guide, "Process Amazon DynamoDB records with
+// Lambda").
 func byLambda() map[string][]permission {
 	reads := []permission{
 		{"dynamodb:DescribeStream", onStream}, {"dynamodb:GetRecords", onStream},
@@ -54,8 +55,8 @@ func byLambda() map[string][]permission {
 	return map[string][]permission{projectorFunction: reads, listerFunction: reads}
 }
 
-// checkRoles compares the permissions of each function with the requests that it sent. A role has exactly the permissions
-// that were used. No function may delete or scan, and the query function may not write.
+// checkRoles compares the permissions of each function with the requests that it sent. A role has exactly the
+// permissions that were used. No function may delete or scan, and the query function may not write.
 func checkRoles(t *testing.T, functions map[string]function) {
 	t.Helper()
 	resources := stackResources(t)
@@ -268,8 +269,8 @@ func (x *exchange) note(operation string, err error, isGuard bool) {
 	}
 }
 
-// check fails t if a refused request or a GET wrote, or if an error that depends only on the request needed a read of the
-// table.
+// check fails t if a refused request or a GET wrote, or if an error that depends only on the request needed a read of
+// the table.
 func (x *exchange) check(t *testing.T, method, path string, r caller.Reply) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -171,8 +171,8 @@ func TestMain(m *testing.M) {
 var anyURL = flag.String("url", "",
 	"run the suite against the ledger at this URL, instead of one that is started for it")
 
-// TestAcceptance runs the suite against the ledger at -url, by default against `ledger up` on DynamoDB Local. There, the
-// short run has only the scenarios that depend on the store.
+// TestAcceptance runs the suite against the ledger at -url, by default against `ledger up` on DynamoDB Local. There,
+// the short run has only the scenarios that depend on the store.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	switch {
@@ -244,8 +244,8 @@ func (c *coverage) answer(scenario, method, path string, r caller.Reply) {
 var beyondCallers = []string{"throttled", "contention", "unavailable", "outcome_unknown", "internal", "unauthenticated",
 	"group_too_large"}
 
-// check fails t unless every operation in the API's openapi.json succeeded once, and every code that callers can cause was
-// answered.
+// check fails t unless every operation in the API's openapi.json succeeded once, and every code that callers can cause
+// was answered.
 func (c *coverage) check(t *testing.T, d *openapi.Document) {
 	t.Helper()
 	var codes struct{ Enum []string }

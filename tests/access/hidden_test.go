@@ -22,8 +22,8 @@ func alike(r caller.Reply, id string) string {
 	return strings.ReplaceAll(fmt.Sprint(r.Status, headers, body), id, "")
 }
 
-// A resource on which a user has no role gives exactly the same answer as a missing one, whether the request names it in
-// the path or in the body. A service gets the same answer for a missing one.
+// A resource on which a user has no role gives exactly the same answer as a missing one, whether the request names it
+// in the path or in the body. A service gets the same answer for a missing one.
 func TestHiddenLooksMissing(t *testing.T) {
 	t.Parallel()
 	s := books(t)

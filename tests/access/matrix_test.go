@@ -43,8 +43,8 @@ var callerKinds = []callerKind{
 	}},
 }
 
-// books opens the account jane. The users viewer, operator and owner have these roles directly, and the users via-viewer,
-// via-operator and via-owner through the group desk. The user clerk places holds.
+// books opens the account jane. The users viewer, operator and owner have these roles directly, and the users
+// via-viewer, via-operator and via-owner through the group desk. The user clerk places holds.
 func books(t *testing.T) *system.System {
 	t.Helper()
 	s := system.New(t, system.Calls(callerOf), system.Pumped)
@@ -76,8 +76,8 @@ func roleOf(user, of string) access.Role {
 	return roles[name]
 }
 
-// request returns a request to a route that succeeds with permission, and that is repeatable with another n. self is the
-// user who calls.
+// request returns a request to a route that succeeds with permission, and that is repeatable with another n. self is
+// the user who calls.
 func request(t *testing.T, s *system.System, r api.AccessRule, self string, n int) (method, path, body string) {
 	t.Helper()
 	id := fmt.Sprintf("n-%d", n)

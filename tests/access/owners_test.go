@@ -71,8 +71,8 @@ func (t *pausedRequest) isPaused() bool {
 	}
 }
 
-// A command is sent by a user, or by an administrator if by is "". It sets the role of a user ("" revokes it). If user is
-// "", it adds jane to the group desk or removes it.
+// A command is sent by a user, or by an administrator if by is "". It sets the role of a user ("" revokes it). If user
+// is "", it adds jane to the group desk or removes it.
 type command struct {
 	by, place, user string
 	role            events.Role

@@ -25,8 +25,8 @@ type Caller struct {
 	T    testing.TB
 	URL  string
 	HTTP *http.Client
-	// Prefix replaces ~ in the paths, bodies and headers of requests. In answers, ~ replaces the prefix. Tests that share
-	// a ledger have different prefixes, so that ~jane is another account in each of them.
+	// Prefix replaces ~ in the paths, bodies and headers of requests. In answers, ~ replaces the prefix. Tests that
+	// share a ledger have different prefixes, so that ~jane is another account in each of them.
 	Prefix string
 	// Answered, if not nil, is called with every answer.
 	Answered func(method, path string, r Reply)
@@ -178,8 +178,9 @@ func (c *Caller) Do(request *http.Request) (Reply, error) {
 	return r, nil
 }
 
-// Must is Send, but fails the test unless the answer has the given status. It retries a request with an id if its outcome
-// is unknown, which happens on busy machines. A retry of a request that should get 201 may get 200, as a replay.
+// Must is Send, but fails the test unless the answer has the given status. It retries a request with an id if its
+// outcome is unknown, which happens on busy machines. A retry of a request that should get 201 may get 200, as a
+// replay.
 func (c *Caller) Must(status int, method, path, body string, headers ...string) Reply {
 	c.T.Helper()
 	canRetry := method != "POST" || strings.Contains(body, `"id":`) || len(headers) > 0 &&

@@ -83,8 +83,8 @@ func (c *Caller) OpenRegister() {
 	c.Must(201, "PUT", "/v1/accounts/~bank", `{"name":"Bank","overdraft":"unlimited"}`)
 }
 
-// OpenBooks does OpenRegister, registers ~GOLD (without a currency), opens ~shop, deposits 5,000.00 ~USD for ~jane (~d-1)
-// and posts the settled trade ~t-1 of 10 ~AAPL for 1,500.00 ~USD.
+// OpenBooks does OpenRegister, registers ~GOLD (without a currency), opens ~shop, deposits 5,000.00 ~USD for ~jane
+// (~d-1) and posts the settled trade ~t-1 of 10 ~AAPL for 1,500.00 ~USD.
 func (c *Caller) OpenBooks() {
 	c.T.Helper()
 	c.OpenRegister()

@@ -312,8 +312,8 @@ func TestWrongAddress(t *testing.T) {
 	}
 }
 
-// If the gateway throttles or is down, pages say so after some seconds, event streams go on, and the console still shuts
-// down.
+// If the gateway throttles or is down, pages say so after some seconds, event streams go on, and the console still
+// shuts down.
 func TestGatewayOutage(t *testing.T) {
 	full.Only(t, "waits until the client gives up, several times")
 	setEnvironment(t, awsEnvironment())

@@ -33,8 +33,8 @@ func (s *site) lacks(page string, texts ...string) {
 	}
 }
 
-// The preview of a form shows its effect: what a hold reserves, what a release gives back, and the part that a capture or
-// a reversal posts.
+// The preview of a form shows its effect: what a hold reserves, what a release gives back, and the part that a capture
+// or a reversal posts.
 func TestPreviews(t *testing.T) {
 	s := newSite(t)
 	s.fill()

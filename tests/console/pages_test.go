@@ -1,5 +1,5 @@
-// Package console tests the console's pages with a complete ledger: by plain HTTP, like a browser without scripts, and in
-// Chromium.
+// Package console tests the console's pages with a complete ledger: by plain HTTP, like a browser without scripts, and
+// in Chromium.
 package console
 
 import (
