@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -20,8 +21,8 @@ func (c *Console) refused(ctx context.Context, f *formData, err error) view {
 		return e.Field == "hold.expires_at" // it counts from when the form was opened
 	}) {
 		f.Error, f.ReopenURL = "this form has expired", f.address()
-	} else if f.Error = c.exceeded(ctx, f.target, err); f.Error == "" {
-		f.Error = f.withLabels(err, c.errorText(ctx, err))
+	} else {
+		f.Error = f.withLabels(err, cmp.Or(c.exceeded(ctx, f.target, err), c.errorText(ctx, err)))
 	}
 	return f.view(http.StatusUnprocessableEntity)
 }

@@ -119,11 +119,11 @@ func TestPartialCaptureAndReversal(t *testing.T) {
 	s.has(form, quantity)
 	s.lacks(form, cost)
 	page := s.send("capture", form, values("quantity", "41"), unprocessable)
-	s.has(page, "exceeds_hold", "quantity: must not exceed 40.00 USD", `aria-invalid="true"`)
+	s.has(page, "exceeds_hold", "Quantity: must not exceed 40.00 USD", `aria-invalid="true"`)
 	s.lacks(page, "minor units", "4000")
 	s.send("capture", s.send("capture", form, values("quantity", "39"), http.StatusOK), nil, http.StatusOK)
 	page = s.send("reverse", s.get("do/reverse?transaction="+id, http.StatusOK), values("quantity", "40"), unprocessable)
-	s.has(page, "exceeds_reversible", "quantity: must not exceed 39.00 USD", `aria-invalid="true"`)
+	s.has(page, "exceeds_reversible", "Quantity: must not exceed 39.00 USD", `aria-invalid="true"`)
 	s.lacks(page, "minor units", "3900", "cost -")
 
 	s.do("asset", values("id", "AAPL", "name", "Apple", "scale", "0", "currency", "USD"))
@@ -139,7 +139,7 @@ func TestPartialCaptureAndReversal(t *testing.T) {
 	s.has(form, quantity, cost)
 	s.has(s.send("capture", form, values("cost", "3"), unprocessable),
 		"Quantity: required with a cost", quantity, `aria-invalid="true"`, cost, `value="3"`)
-	s.has(s.send("capture", form, values("quantity", "1", "cost", "21"), unprocessable), "cost: must not exceed 20.00 USD", cost, `aria-invalid="true"`)
+	s.has(s.send("capture", form, values("quantity", "1", "cost", "21"), unprocessable), "Cost: must not exceed 20.00 USD", cost, `aria-invalid="true"`)
 	page = s.send("capture", s.send("capture", form, values("quantity", "4", "cost", "20.00"), http.StatusOK), nil, http.StatusOK)
 	s.has(page, "captured", "How the hold ended", "20.00")
 
