@@ -31,10 +31,10 @@ import (
 
 const books = "books"
 
-// stretch is how many postings close a segment of the book: few, so that it has many segments.
-const stretch = 4
+// segmentPostings is the number of postings in a segment of the book. It is low, so that the book has many segments.
+const segmentPostings = 4
 
-// newTable makes a table in a store in memory, which lets everything be written.
+// newTable creates a table in a memory store that allows events to be changed and deleted.
 func newTable(t testing.TB, now func() time.Time) *dynamodb.Client {
 	t.Helper()
 	client := memdb.New(memdb.Options{Now: now, Violation: func(error) {}}).DynamoDB()
@@ -42,7 +42,7 @@ func newTable(t testing.TB, now func() time.Time) *dynamodb.Client {
 	return client
 }
 
-// newLedger is the real write side on a table. now may be nil.
+// newLedger returns the real write side on a table. now may be nil.
 func newLedger(client *dynamodb.Client, now func() time.Time) *ledger.Ledger {
 	return ledger.New(ledger.Config{Journal: journal.NewJournal(client, books),
 		Projections: projections.NewReader(views.NewViews(client, books), nil), Now: now})
@@ -50,37 +50,38 @@ func newLedger(client *dynamodb.Client, now func() time.Time) *ledger.Ledger {
 
 func about(id string) ledger.Annotation { return ledger.Annotation{ID: id, Actor: "tester"} }
 
-// book is every item of a table.
+// book has all items of a table.
 type book map[table.Key]ddb.Item
 
-// newBook returns a book that the real ledger and the real projector made: each kind of item, balances with segments
-// and all three folds, accounts without a limit, with one, below zero, changed and closed, holds of every status,
+// newBook returns a book that the real ledger and the real projector wrote. It has items of each type, balances with
+// segments and all three folds, unlimited, limited, overdrawn, changed and closed accounts, holds of every status,
 // reversals, and groups.
 func newBook(t testing.TB) book {
-	var after atomic.Int64 // nanoseconds since the book was begun, an hour ago
+	var after atomic.Int64 // nanoseconds since the beginning of the book, an hour ago
 	began := time.Now().Add(-time.Hour)
 	pass := func(d time.Duration) time.Time { return began.Add(time.Duration(after.Add(int64(d)))) }
 	now := func() time.Time { return pass(time.Millisecond) }
 	client := newTable(t, now)
 	p := projections.NewProjector(views.NewViews(client, books), now, nil)
-	p.Tune(projections.Tuning{Stretch: stretch, Segments: 90})
+	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
 	w := writer{t, newLedger(client, now)}
-	w.define()
-	w.move()
-	w.gather()
-	w.live(pass)
-	w.backdate()
+	w.openAccounts()
+	w.postTransactions()
+	w.registerGroups()
+	w.postHolds(pass)
+	w.postBackdated()
 	pass(20 * time.Minute)
 	project(t, client, p)
 	w.trade(100, 3)
-	project(t, client, p) // before those are settled
+	project(t, client, p) // the newest trades are not settled: they are in no seal
 	if err := list(t, client, now); err != nil {
 		t.Fatal(err)
 	}
 	return system.Contents(t, client, books)
 }
 
-// project projects all that is in the table, as if the stream had brought it, twice: the second time to the end.
+// project passes all items of the table to the projector, as the stream does. The second pass completes what the first
+// one left.
 func project(t testing.TB, client *dynamodb.Client, p *projections.Projector) {
 	t.Helper()
 	var batch []projections.Record
@@ -97,7 +98,7 @@ func project(t testing.TB, client *dynamodb.Client, p *projections.Projector) {
 // indexed are the metadata keys by which the book lists transactions.
 var indexed = []string{"order", "by"}
 
-// list makes the lists of transactions and the journal. Error: events.ErrMalformedEvent of one that cannot be read.
+// list builds the lists of transactions and the journal. Error: events.ErrMalformedEvent.
 func list(t testing.TB, client *dynamodb.Client, now func() time.Time) error {
 	t.Helper()
 	v := views.NewViews(client, books)
@@ -108,47 +109,47 @@ func list(t testing.TB, client *dynamodb.Client, now func() time.Time) error {
 
 func amount(n int64) events.Amount { return events.NewAmount(n) }
 
-// transfer is a request to move an amount.
+// transfer returns a request to move an amount.
 func transfer(note ledger.Annotation, from, to, asset string, n int64) ledger.PostTransfer {
 	return ledger.PostTransfer{Annotation: note, From: from, To: to, Asset: asset, Quantity: amount(n)}
 }
 
-// writer writes to a ledger until something fails.
+// writer writes to a ledger. An error fails the test.
 type writer struct {
 	testing.TB
 	*ledger.Ledger
 }
 
-func (w writer) keep(err error) {
+func (w writer) check(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w writer) ended(_ ledger.Ended, err error) { w.keep(err) }
+func (w writer) ended(_ ledger.Ended, err error) { w.check(err) }
 
 func (w writer) open(a ledger.OpenAccount) {
 	a.Actor = "tester"
 	_, _, err := w.OpenAccount(w.Context(), a)
-	w.keep(err)
+	w.check(err)
 }
 
 func (w writer) change(c ledger.ChangeAccount) {
 	c.Actor = "tester"
 	_, err := w.ChangeAccount(w.Context(), c)
-	w.keep(err)
+	w.check(err)
 }
 
 func (w writer) grant(g ledger.GrantMember) {
 	g.Actor = "tester"
 	_, err := w.Grant(w.Context(), g)
-	w.keep(err)
+	w.check(err)
 }
 
 func (w writer) post(r ledger.PostingRequest) {
 	_, err := w.Post(w.Context(), r)
-	w.keep(err)
+	w.check(err)
 }
 
 // pay moves USD.
@@ -156,7 +157,7 @@ func (w writer) pay(id, from, to string, n int64) { w.post(transfer(about(id), f
 
 func (w writer) reverse(note ledger.Annotation, of string, part ledger.Part) {
 	_, err := w.Reverse(w.Context(), ledger.ReverseRequest{Annotation: note, Transaction: of, Part: part})
-	w.keep(err)
+	w.check(err)
 }
 
 // trade posts n trades; every second one settles.
@@ -167,18 +168,18 @@ func (w writer) trade(from, n int) {
 	}
 }
 
-// part is a part of a transfer or of a trade.
+// part returns a part of a transfer or of a trade.
 func part(quantity, cost int64) ledger.Part {
 	return ledger.Part{Quantity: new(amount(quantity)), Cost: amount(cost)}
 }
 
-// limit is one of USD.
+// limit returns a limit for USD.
 func limit(n int64) events.Overdraft {
 	return events.Overdraft{Limits: map[string]events.Amount{"USD": amount(n)}}
 }
 
-// define registers assets, opens accounts and grants roles.
-func (w writer) define() {
+// openAccounts registers assets, opens accounts and grants roles.
+func (w writer) openAccounts() {
 	for _, a := range []ledger.RegisterAsset{
 		{ID: "USD", Name: "US dollar", Scale: 2},
 		{ID: "AAPL", Name: "Apple Inc.", Description: "Common stock", Currency: "USD"},
@@ -186,7 +187,7 @@ func (w writer) define() {
 	} {
 		a.Actor = "tester"
 		_, _, err := w.RegisterAsset(w.Context(), a)
-		w.keep(err)
+		w.check(err)
 	}
 	unlimited := events.Overdraft{Unlimited: true}
 	w.open(ledger.OpenAccount{ID: "bank", Overdraft: unlimited})
@@ -201,11 +202,11 @@ func (w writer) define() {
 		w.grant(ledger.GrantMember{Account: "jane", User: "u-1", Role: role})
 	}
 	w.grant(ledger.GrantMember{Account: "jane", User: "u-2", Role: events.RoleOwner})
-	w.keep(w.Revoke(w.Context(), ledger.RevokeMember{Account: "jane", User: "u-2", Actor: "tester"}))
+	w.check(w.Revoke(w.Context(), ledger.RevokeMember{Account: "jane", User: "u-2", Actor: "tester"}))
 }
 
-// move posts transactions of each kind.
-func (w writer) move() {
+// postTransactions posts transactions of each kind.
+func (w writer) postTransactions() {
 	for i := range 6 {
 		w.pay(fmt.Sprint("d-", i), "bank", "jane", 100_000)
 	}
@@ -221,8 +222,9 @@ func (w writer) move() {
 	w.pay("m-1", "margin", "bank", 30_000)
 }
 
-// live writes holds and their ends, reversals and changes of accounts. pass lets time pass, and returns the time.
-func (w writer) live(pass func(time.Duration) time.Time) {
+// postHolds posts holds, ends of holds, reversals and changes of accounts. pass advances the clock and returns the
+// time.
+func (w writer) postHolds(pass func(time.Duration) time.Time) {
 	held := func(id string, expires *time.Time) ledger.Annotation {
 		note := about(id)
 		note.Hold = &ledger.HoldRequest{ExpiresAt: expires}
@@ -268,8 +270,8 @@ func (w writer) live(pass func(time.Duration) time.Time) {
 	w.change(ledger.ChangeAccount{ID: "old", State: new(events.StateClosed)})
 }
 
-// backdate writes transactions with an effective date, to an account of their own.
-func (w writer) backdate() {
+// postBackdated posts transactions with an effective date on the account past.
+func (w writer) postBackdated() {
 	at := time.Now().Add(-1000 * time.Hour)
 	note := func(id string) ledger.Annotation {
 		n := about(id)
@@ -282,25 +284,25 @@ func (w writer) backdate() {
 }
 
 var (
-	bookOnce sync.Once
-	made     book
+	bookOnce  sync.Once
+	soundBook book
 )
 
-// copyOfBook is a book to be altered.
+// copyOfBook returns a copy of a sound book. The caller may alter it.
 func copyOfBook(t testing.TB) book {
 	t.Helper()
-	bookOnce.Do(func() { made = newBook(t) })
-	if made == nil {
-		t.Fatal("there is no book")
+	bookOnce.Do(func() { soundBook = newBook(t) })
+	if soundBook == nil {
+		t.Fatal("newBook failed in an earlier test")
 	}
-	copied := make(book, len(made))
-	for key, item := range made {
+	copied := make(book, len(soundBook))
+	for key, item := range soundBook {
 		copied[key] = maps.Clone(item)
 	}
 	return copied
 }
 
-// client writes the book to a table of its own.
+// client writes the book to a new table.
 func (b book) client(t *testing.T) *dynamodb.Client {
 	t.Helper()
 	client := newTable(t, nil)
@@ -308,7 +310,7 @@ func (b book) client(t *testing.T) *dynamodb.Client {
 	return client
 }
 
-// write puts the book into a table.
+// write writes the book to a table.
 func (b book) write(t *testing.T, client *dynamodb.Client) {
 	t.Helper()
 	for items := range slices.Chunk(slices.Collect(maps.Values(b)), table.TransactionActions) {
@@ -325,7 +327,7 @@ func (b book) write(t *testing.T, client *dynamodb.Client) {
 
 func noPause(context.Context, time.Duration) error { return nil }
 
-// verify audits a table that nothing is written to. To a settle age of two hours all of a book is young.
+// verify audits a table without concurrent writes. With a settle age of two hours all events of a book are young.
 func verify(t *testing.T, store audit.Store, settle time.Duration) audit.Report {
 	t.Helper()
 	report, err := audit.New(audit.Options{Store: store, Table: books, Findings: 1000, Settle: settle,
@@ -336,26 +338,26 @@ func verify(t *testing.T, store audit.Store, settle time.Duration) audit.Report 
 	return report
 }
 
-// scans are a store that counts its scans.
-type scans struct {
+// scanCounter is a store that counts its scans.
+type scanCounter struct {
 	audit.Store
 	n atomic.Int64
 }
 
-func (s *scans) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (
+func (s *scanCounter) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (
 	*dynamodb.ScanOutput, error,
 ) {
 	s.n.Add(1)
 	return s.Store.Scan(ctx, in, o...)
 }
 
-func TestABookIsSound(t *testing.T) {
+func TestSoundTableHasNoFindings(t *testing.T) {
 	b := copyOfBook(t)
 	client := b.client(t)
 	for _, settle := range []time.Duration{0, 2 * time.Hour} {
-		store := &scans{Store: client}
+		store := &scanCounter{Store: client}
 		report := verify(t, store, settle)
-		if n := store.n.Load(); n != audit.DefaultSegments { // what is sound is scanned once
+		if n := store.n.Load(); n != audit.DefaultSegments { // a sound table is scanned once
 			t.Errorf("%d scans", n)
 		}
 		if !report.Sound() || report.Unsettled != 0 || report.Counts.Items != int64(len(b)) {
@@ -369,6 +371,6 @@ func TestABookIsSound(t *testing.T) {
 		}
 	}
 	if segments < 8 {
-		t.Errorf("the book has %d segments, and is no test of them", segments)
+		t.Errorf("the book has %d segments, want at least 8", segments)
 	}
 }

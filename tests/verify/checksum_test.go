@@ -19,30 +19,30 @@ import (
 	"ledger.example/tests/full"
 )
 
-// ofOneItem are the codes of what is wrong with an item by itself.
-var ofOneItem = []audit.Code{
+// itemCodes are the codes of defects of a single item.
+var itemCodes = []audit.Code{
 	audit.UnknownItem, audit.UnknownAttribute, audit.MissingAttribute, audit.WrongType, audit.WrongValue,
 	audit.WrongKey,
 	audit.ChecksumDiffers,
 }
 
-// faults are the keys of the items that are wrong by themselves, in a table of those items.
-func faults(t *testing.T, b book) map[table.Key][]audit.Finding {
+// itemFindings audits a table with the items of b, and returns the findings about single items by key.
+func itemFindings(t *testing.T, b book) map[table.Key][]audit.Finding {
 	t.Helper()
 	found := make(map[table.Key][]audit.Finding)
 	for _, f := range verify(t, b.client(t), 0).Findings {
-		if slices.Contains(ofOneItem, f.Code) {
+		if slices.Contains(itemCodes, f.Code) {
 			found[f.Key] = append(found[f.Key], f)
 		}
 	}
 	return found
 }
 
-// eventsEach is how many events are in one table, which is audited once.
+// eventsEach is the number of events in each audited table.
 const eventsEach = 25
 
-// The ledger and the audit compute the checksum of every event alike, by code that they don't share.
-func TestTheLedgerAndTheAuditAgreeOnChecksums(t *testing.T) {
+// The ledger and the audit compute the same checksum of every event, with separate code.
+func TestLedgerAndAuditAgreeOnChecksums(t *testing.T) {
 	full.Checks(20)
 	rapid.Check(t, func(r *rapid.T) {
 		b := make(book)
@@ -50,13 +50,13 @@ func TestTheLedgerAndTheAuditAgreeOnChecksums(t *testing.T) {
 			e := eventstest.Event().Draw(r, "event")
 			b[ddb.EventKey(e)] = ddb.EventItem(e)
 		}
-		for k, f := range faults(t, b) {
+		for k, f := range itemFindings(t, b) {
 			t.Errorf("%v: %+v", b[k], f)
 		}
 	})
 }
 
-// Whatever one attribute of an event is changed to, the decoder refuses the item and the audit names it.
+// If one attribute of an event is altered, the ledger rejects the item and the audit reports it.
 func TestEveryChangeOfAnEventIsFound(t *testing.T) {
 	full.Checks(20)
 	rapid.Check(t, func(r *rapid.T) {
@@ -73,26 +73,26 @@ func TestEveryChangeOfAnEventIsFound(t *testing.T) {
 			}
 			b[key] = item
 		}
-		found := faults(t, b)
+		found := itemFindings(t, b)
 		for k, item := range b {
 			if len(found[k]) == 0 {
-				t.Errorf("nothing is wrong with %v", item)
+				t.Errorf("no finding about %v", item)
 			}
 		}
 	})
 }
 
-// inKeys can be other texts only, or no such item can be put.
-var inKeys = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2}
+// keyAttributes can be changed only to other strings. DynamoDB rejects anything else.
+var keyAttributes = []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2}
 
-// alter changes, removes or adds one attribute of an item, or one in a map or list in it.
+// alter changes, removes or adds an attribute of an item, or of a map or a list in it.
 func alter(t *rapid.T, item ddb.Item, outermost bool) {
 	if rapid.IntRange(0, 9).Draw(t, "adds") == 0 {
 		item["New"+eventstest.ID().Draw(t, "name")] = ddb.String("new")
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(item))).Draw(t, "attribute")
-	if outermost && slices.Contains(inKeys, name) {
+	if outermost && slices.Contains(keyAttributes, name) {
 		item[name] = ddb.String(ddb.Read(item).Text(name) + rapid.SampledFrom([]string{"x", "#1", "0"}).Draw(t, "more"))
 		return
 	}
@@ -103,7 +103,7 @@ func alter(t *rapid.T, item ddb.Item, outermost bool) {
 	item[name] = other(t, item[name])
 }
 
-// other returns another value than v.
+// other returns a value that differs from v.
 func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberM:
@@ -144,7 +144,7 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 	return nil
 }
 
-// downgrade takes the checksums of events away and sets their version back to 1.
+// downgrade removes the checksums of events and sets their version back to 1.
 func downgrade(keys ...table.Key) change {
 	return func(b book) {
 		for _, k := range keys {
@@ -153,8 +153,8 @@ func downgrade(keys ...table.Key) change {
 	}
 }
 
-// registered sets the time of an asset, as if it had been registered at it.
-func registered(k table.Key, at time.Time) change {
+// registeredAt changes the time when an asset was registered.
+func registeredAt(k table.Key, at time.Time) change {
 	return func(b book) {
 		b.set(k, "At", ddb.String(events.FormatTime(at)))
 		if e, ok := event(b[k]); ok && b[k][table.AttrChecksum] != nil {
@@ -163,17 +163,17 @@ func registered(k table.Key, at time.Time) change {
 	}
 }
 
-// long is before any event of the book, by more than a deployment takes.
-func long() time.Time { return time.Now().Add(-48 * time.Hour) }
+// longAgo is before all events of the book, by more than a deployment takes.
+func longAgo() time.Time { return time.Now().Add(-48 * time.Hour) }
 
-// ofDowngrades are events that say they are older than checksums.
-func (b book) ofDowngrades() []corruption {
+// downgradeCorruptions are events set back to the version without checksums.
+func (b book) downgradeCorruptions() []corruption {
 	downgraded := func(name string, before change, keys ...table.Key) corruption {
-		return corruption{name, all(before, downgrade(keys...)), ofChecksums(audit.ChecksumMissing, keys...)}
+		return corruption{name, all(before, downgrade(keys...)), atChecksums(audit.ChecksumMissing, keys...)}
 	}
-	// since is one in a table that has had checksums for long.
+	// since is downgraded in a table that has had checksums for a long time.
 	since := func(name string, before change, keys ...table.Key) corruption {
-		return downgraded(name, all(registered(usd, long()), before), keys...)
+		return downgraded(name, all(registeredAt(usd, longAgo()), before), keys...)
 	}
 	nothing := all()
 	revocation, postings := table.GrantKey("jane", "u-2", 2), b.postingsOf(gold)
@@ -189,13 +189,13 @@ func (b book) ofDowngrades() []corruption {
 	}
 }
 
-// A posting whose quantity is altered and whose checksum is taken away is named, and so is what else is wrong then. All
-// of it is counted, also what a report has no room for.
-func TestAnAlteredPostingWithoutItsChecksumIsNamed(t *testing.T) {
+// An altered posting without its checksum is found, with everything that differs from it. Findings beyond
+// Options.Findings are counted.
+func TestAlteredPostingWithoutChecksumIsFound(t *testing.T) {
 	b := copyOfBook(t)
 	k := b.postingOf(gold, 0)
 	all(add(k, "Quantity", 1), downgrade(k))(b)
-	wanted := append(ofChecksums(audit.ChecksumMissing, k), want{audit.PostingDiffers, k, ""},
+	wanted := append(atChecksums(audit.ChecksumMissing, k), want{audit.PostingDiffers, k, ""},
 		want{audit.AssetUnbalanced, table.AssetKey("GOLD"), ""}, want{audit.BalanceWrong, janeGOLD, ""})
 	client := b.client(t)
 	expect(t, verify(t, client, 0), wanted)
@@ -206,9 +206,9 @@ func TestAnAlteredPostingWithoutItsChecksumIsNamed(t *testing.T) {
 	}
 }
 
-// What versions before checksums wrote is sound: all that is older than the first checksum, or little younger.
-func TestABookThatGotChecksumsIsSound(t *testing.T) {
-	// The events of the book are of less than an hour: with a checksum on the newest, on the oldest and on one between.
+// Events without a checksum are sound if they are older than the first checksum, or little younger.
+func TestEventsFromBeforeChecksumsAreSound(t *testing.T) {
+	// All events of the book are from less than an hour, so any of them may be the first with a checksum.
 	sound := copyOfBook(t)
 	for _, kept := range [][]table.Key{append(sound.postingsOf(gold), gold), {usd}, {table.GrantKey("jane", "u-2", 2)}} {
 		b := copyOfBook(t)

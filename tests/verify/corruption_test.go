@@ -19,7 +19,7 @@ import (
 )
 
 // inside returns the map in an item that has the attribute at a path, such as "Legs[2].ID" or "Head.Count", and the
-// attribute's name. The maps and lists on the way become the item's own.
+// attribute's name. It copies the maps and lists on the path, which other books may share.
 func (b book) inside(k table.Key, path string) (item ddb.Item, name string) {
 	if item = b[k]; item == nil {
 		panic("there is no " + k.PK + " " + k.SK)
@@ -47,7 +47,7 @@ func (b book) inside(k table.Key, path string) (item ddb.Item, name string) {
 	}
 }
 
-// value returns an attribute, which must be there.
+// value returns an attribute, which must exist.
 func (b book) value(k table.Key, path string) types.AttributeValue {
 	item, name := b.inside(k, path)
 	if item[name] == nil {
@@ -97,7 +97,7 @@ func (b book) put(k table.Key, item ddb.Item) {
 	b[k] = copied
 }
 
-// in returns the keys of an account's items whose sort keys begin alike, in order.
+// in returns the keys of an account's items whose sort keys have a prefix, in order.
 func (b book) in(account, prefix string) []table.Key {
 	var keys []table.Key
 	for k := range b {
@@ -117,7 +117,7 @@ func (b book) segments(account, asset string) []table.Key {
 	return b.in(account, table.SegmentsFrom(asset, "").From)
 }
 
-// Keys of the book.
+// Keys in the book.
 var (
 	bank     = table.AccountKey("bank")
 	usd      = table.AssetKey("USD")
@@ -129,10 +129,10 @@ var (
 	janeGOLD = table.BalanceKey("jane", "GOLD")
 )
 
-// future is a KSUID that nobody has minted yet.
+// future is a KSUID of a future time.
 var future = string(events.FirstKSUID(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)))
 
-// want is a finding: its code, item and attribute.
+// want is an expected finding.
 type want struct {
 	code      audit.Code
 	key       table.Key
@@ -141,30 +141,30 @@ type want struct {
 
 type wants []want
 
-// each are findings of one kind about whole items.
-func each(code audit.Code, keys ...table.Key) (all wants) {
+// atItems returns findings with one code about whole items.
+func atItems(code audit.Code, keys ...table.Key) (all wants) {
 	for _, k := range keys {
 		all = append(all, want{code, k, ""})
 	}
 	return all
 }
 
-// ofChecksums are findings of one kind about checksums.
-func ofChecksums(code audit.Code, keys ...table.Key) (all wants) {
+// atChecksums returns findings with one code about checksums.
+func atChecksums(code audit.Code, keys ...table.Key) (all wants) {
 	for _, k := range keys {
 		all = append(all, want{code, k, table.AttrChecksum})
 	}
 	return all
 }
 
-// corruption is something planted in the book, and all that must be found.
+// corruption is a change of the book, with all findings that the audit must report.
 type corruption struct {
 	name   string
 	plant  change
 	wanted wants
 }
 
-// wrong is a value that is wrong by itself.
+// wrong returns a corruption of one attribute.
 func wrong(name string, k table.Key, path string, v types.AttributeValue, code audit.Code) corruption {
 	return corruption{name, set(k, path, v), wants{{code, k, path}}}
 }
@@ -172,7 +172,7 @@ func wrong(name string, k table.Key, path string, v types.AttributeValue, code a
 // change alters a book.
 type change func(b book)
 
-// all makes several changes, one after the other.
+// all returns a change that makes several changes in order.
 func all(changes ...change) change {
 	return func(b book) {
 		for _, do := range changes {
@@ -197,34 +197,35 @@ func drop(keys ...table.Key) change {
 	}
 }
 
-// put puts a copy of an item under another key, which its other attributes don't fit.
+// put returns a change that copies an item to another key. It does not adapt the other attributes.
 func put(k, from table.Key) change { return func(b book) { b.put(k, b[from]) } }
 
-// digits38 is more than any count or version can be.
+// digits38 is more than the maximum of counts and versions.
 var digits38 = &types.AttributeValueMemberN{Value: strings.Repeat("9", 38)}
 
-// corruptions are all of them. The tables are made of the sound book, which says the keys of its items.
+// corruptions returns all corruptions. They use the keys of the sound book.
 func corruptions(t *testing.T) []corruption {
 	b := copyOfBook(t)
-	return slices.Concat(b.ofItems(), b.ofEvents(), b.ofDowngrades(), b.ofTransactions(), b.ofBalances(),
-		b.ofAccounts(), b.ofHolds(), b.ofHoldEntries(), b.ofReversals(), b.ofEffectiveDates(), b.ofChanges(),
-		b.ofGroups(), b.ofLists())
+	return slices.Concat(b.itemCorruptions(), b.eventCorruptions(), b.downgradeCorruptions(), b.transactionCorruptions(), b.balanceCorruptions(),
+		b.accountCorruptions(), b.holdCorruptions(), b.holdEntryCorruptions(), b.reversalCorruptions(), b.effectiveDateCorruptions(), b.changeCorruptions(),
+		b.groupCorruptions(), b.listCorruptions())
 }
 
 var minusZero = regexp.MustCompile(`(^|[^0-9A-Za-z_-])-0([^0-9A-Za-z_-]|$)`)
 
-// expect fails t unless a report's findings are those, in any order.
+// expect fails t unless a report has exactly the wanted findings. If none of these is about lists, it ignores findings
+// about lists: an altered header or end differs from its entries.
 func expect(t *testing.T, report audit.Report, wanted wants) {
 	t.Helper()
 	var found wants
-	isOfLists := func(w want) bool { return slices.Contains(ofListCodes, w.code) }
+	isOfLists := func(w want) bool { return slices.Contains(listCodes, w.code) }
 	for _, f := range report.Findings {
 		if isOfLists(want{code: f.Code}) && !slices.ContainsFunc(wanted, isOfLists) {
-			continue // of a header or an end that was altered: its lists still show what it was
+			continue
 		}
 		found = append(found, want{f.Code, f.Key, f.Attribute})
 		if f.Stored == f.Recomputed {
-			t.Errorf("%s: both are %q", f.Code, f.Stored)
+			t.Errorf("%s: Stored and Recomputed are %q", f.Code, f.Stored)
 		}
 		if minusZero.MatchString(f.Stored + " " + f.Recomputed) {
 			t.Errorf("%+v shows -0", f)
@@ -244,8 +245,8 @@ func expect(t *testing.T, report audit.Report, wanted wants) {
 	}
 }
 
-// each does something to every event of the book.
-func (b book) each(do func(k table.Key, e events.Event)) {
+// eachEvent calls do for every event of the book.
+func (b book) eachEvent(do func(k table.Key, e events.Event)) {
 	for k, item := range b {
 		if e, ok := event(item); ok {
 			do(k, e)
@@ -253,28 +254,28 @@ func (b book) each(do func(k table.Key, e events.Event)) {
 	}
 }
 
-// unsealed is what must be found of events that were altered and whose checksums were not, or were taken away.
-func (b book) unsealed() (wanted wants) {
-	b.each(func(k table.Key, e events.Event) {
+// checksumFindings returns the expected findings about checksums: those that differ from the event, and missing ones.
+func (b book) checksumFindings() (wanted wants) {
+	b.eachEvent(func(k table.Key, e events.Event) {
 		switch {
 		case b[k][table.AttrChecksum] == nil:
-			wanted = append(wanted, ofChecksums(audit.ChecksumMissing, k)...)
+			wanted = append(wanted, atChecksums(audit.ChecksumMissing, k)...)
 		case b.text(k, table.AttrChecksum) != events.Checksum(e):
-			wanted = append(wanted, ofChecksums(audit.ChecksumDiffers, k)...)
+			wanted = append(wanted, atChecksums(audit.ChecksumDiffers, k)...)
 		}
 	})
 	return wanted
 }
 
-// unmarked leaves out what only a checksum shows.
-func unmarked(wanted wants) wants {
+// withoutChecksumFindings leaves out the findings about checksums.
+func withoutChecksumFindings(wanted wants) wants {
 	return slices.DeleteFunc(slices.Clone(wanted), func(w want) bool {
 		return w.code == audit.ChecksumDiffers || w.code == audit.ChecksumMissing
 	})
 }
 
-// What somebody alters who knows of checksums is found as well, and so it is in books that have none.
-func TestEachCorruptionIsFoundWithoutChecksums(t *testing.T) {
+// An altered event is found even if its checksum was recomputed, and in books without checksums.
+func TestEventCorruptionIsFoundWithoutChecksums(t *testing.T) {
 	full.Only(t, "plants each corruption of an event in two more books")
 	sound := copyOfBook(t)
 	sound.downgradeAll()
@@ -283,18 +284,18 @@ func TestEachCorruptionIsFoundWithoutChecksums(t *testing.T) {
 	}
 	for _, c := range corruptions(t) {
 		sealed, old := copyOfBook(t), copyOfBook(t)
-		if c.plant(sealed); len(sealed.unsealed()) == 0 {
-			continue // no event was altered
+		if c.plant(sealed); len(sealed.checksumFindings()) == 0 {
+			continue // not a corruption of events
 		}
 		t.Run(c.name, func(t *testing.T) {
-			sealed.seal()
-			expect(t, verify(t, sealed.client(t), 0), unmarked(c.wanted))
+			sealed.recomputeChecksums()
+			expect(t, verify(t, sealed.client(t), 0), withoutChecksumFindings(c.wanted))
 			old.downgradeAll()
 			c.plant(old)
-			wanted := unmarked(c.wanted)
-			for _, w := range old.unsealed() {
+			wanted := withoutChecksumFindings(c.wanted)
+			for _, w := range old.checksumFindings() {
 				if w.code == audit.ChecksumDiffers {
-					wanted = append(wanted, w) // of an event of a version that always had one
+					wanted = append(wanted, w) // version 3 always had checksums
 				}
 			}
 			expect(t, verify(t, old.client(t), 0), wanted)
@@ -302,16 +303,16 @@ func TestEachCorruptionIsFoundWithoutChecksums(t *testing.T) {
 	}
 }
 
-// isBehind reports whether time makes it right.
+// isBehind reports whether a finding disappears when the projector catches up.
 func isBehind(w want) bool { return strings.HasSuffix(string(w.code), "_behind") }
 
-func TestEachCorruptionIsFoundAndNamed(t *testing.T) {
+func TestEachCorruptionIsFound(t *testing.T) {
 	planted := make(map[audit.Code]bool)
 	for _, c := range corruptions(t) {
 		t.Run(c.name, func(t *testing.T) {
 			b := copyOfBook(t)
 			c.plant(b)
-			wanted := append(unmarked(c.wanted), b.unsealed()...)
+			wanted := append(withoutChecksumFindings(c.wanted), b.checksumFindings()...)
 			expect(t, verify(t, b.client(t), 0), wanted)
 			for _, w := range wanted {
 				planted[w.code] = true
@@ -319,32 +320,32 @@ func TestEachCorruptionIsFoundAndNamed(t *testing.T) {
 		})
 	}
 	for _, code := range audit.Codes() {
-		if !planted[code.Code] && code.Code != audit.ListsIncomplete { // which takes thousands
-			t.Errorf("%s is never planted", code.Code)
+		if !planted[code.Code] && code.Code != audit.ListsIncomplete { // needs thousands of wrong entries
+			t.Errorf("no corruption leads to %s", code.Code)
 		}
 	}
 }
 
-// What is so young may still be counted. What nothing can make right is found all the same.
-func TestEachCorruptionIsFoundInAYoungBook(t *testing.T) {
+// In a young book missing projections are unsettled, not findings. Every other corruption is found.
+func TestEachLastingCorruptionIsFoundInYoungBook(t *testing.T) {
 	full.Only(t, "plants each corruption in one more book")
 	for _, c := range corruptions(t) {
 		t.Run(c.name, func(t *testing.T) {
 			b := copyOfBook(t)
 			c.plant(b)
-			lasting := slices.DeleteFunc(append(unmarked(c.wanted), b.unsealed()...), isBehind)
+			lasting := slices.DeleteFunc(append(withoutChecksumFindings(c.wanted), b.checksumFindings()...), isBehind)
 			report := verify(t, b.client(t), 2*time.Hour)
 			expect(t, report, lasting)
 			isBalance := func(w want) bool { return w.code == audit.BalanceBehind }
 			if slices.ContainsFunc(c.wanted, isBalance) && len(lasting) == 0 && report.Unsettled == 0 {
-				t.Error("nothing is said to be unsettled")
+				t.Error("nothing is unsettled")
 			}
 		})
 	}
 }
 
-// ofItems are seen in one item by itself.
-func (b book) ofItems() []corruption {
+// itemCorruptions are visible in a single item.
+func (b book) itemCorruptions() []corruption {
 	grant, posting := table.GrantKey("jane", "u-1", 1), b.postings("bank", "USD")[0]
 	note, nobody := table.Key{PK: bank.PK, SK: "NOTE#1"}, table.AccountKey("no one")
 	return []corruption{
@@ -373,7 +374,7 @@ func (b book) ofItems() []corruption {
 		wrong("revoked membership in the inverse index", table.MembershipKey("jane", "u-2"), table.AttrPK2,
 			ddb.String(table.UserPK2("u-2")), audit.WrongKey),
 		wrong("header of another id", gold, "ID", ddb.String("x-2"), audit.WrongKey),
-		{"id that is none", all(put(nobody, bank), set(nobody, "ID", ddb.String("no one"))),
+		{"malformed id", all(put(nobody, bank), set(nobody, "ID", ddb.String("no one"))),
 			wants{{audit.WrongKey, nobody, table.AttrSK}}},
 	}
 }

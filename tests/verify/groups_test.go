@@ -10,12 +10,12 @@ import (
 	"ledger.example/ledger"
 )
 
-// gather registers the groups desk and idle, and gives them accounts and members: jane is in desk, was put into idle
-// and taken out of it again, and bank was in desk; u-1 is a member of desk, u-2 was one.
-func (w writer) gather() {
+// registerGroups registers the groups desk and idle. jane is in desk and was in idle. bank was in desk. u-1 is a member
+// of desk, and u-2 was one.
+func (w writer) registerGroups() {
 	for _, id := range []string{"desk", "idle"} {
 		_, _, err := w.RegisterGroup(w.Context(), ledger.RegisterGroup{ID: id, Name: "Some", Actor: "tester"})
-		w.keep(err)
+		w.check(err)
 	}
 	for _, r := range []ledger.GroupAccount{
 		{Group: "desk", Account: "jane"}, {Group: "idle", Account: "jane"}, {Group: "idle", Account: "jane", Out: true},
@@ -23,16 +23,16 @@ func (w writer) gather() {
 	} {
 		r.Actor = "tester"
 		_, _, err := w.GroupAccount(w.Context(), r)
-		w.keep(err)
+		w.check(err)
 	}
 	for _, user := range []string{"u-1", "u-2"} {
 		w.grant(ledger.GrantMember{Group: "desk", User: user, Role: events.RoleOwner})
 	}
-	w.keep(w.Revoke(w.Context(), ledger.RevokeMember{Group: "desk", User: "u-2", Actor: "tester"}))
+	w.check(w.Revoke(w.Context(), ledger.RevokeMember{Group: "desk", User: "u-2", Actor: "tester"}))
 }
 
-// ofGroups are of groups, their accounts and their members.
-func (b book) ofGroups() []corruption {
+// groupCorruptions are in groups, their accounts and their members.
+func (b book) groupCorruptions() []corruption {
 	desk, idle := table.GroupKey("desk"), table.GroupKey("idle")
 	first, second, third := table.GroupingKey("jane", 1), table.GroupingKey("jane", 2), table.GroupingKey("jane", 3)
 	inDesk, inIdle := table.GroupedKey("jane", "desk"), table.GroupedKey("jane", "idle")
@@ -46,29 +46,29 @@ func (b book) ofGroups() []corruption {
 		return l
 	}
 	return []corruption{
-		{"group that was deleted", drop(desk), each(audit.GroupMissing, desk)},
-		{"group without members that was deleted", drop(idle), each(audit.GroupMissing, idle)},
+		{"group that was deleted", drop(desk), atItems(audit.GroupMissing, desk)},
+		{"group without members that was deleted", drop(idle), atItems(audit.GroupMissing, idle)},
 		wrong("group of another id", desk, "ID", ddb.String("other"), audit.WrongKey),
 		{"group outside its list", unset(desk, table.AttrPK2), wants{{audit.WrongKey, desk, table.AttrPK2}}},
 		wrong("groups out of order", second, "Groups", list("idle", "desk"), audit.WrongValue),
 		wrong("groups without the one that was added", second, "Groups", list("desk"), audit.WrongValue),
-		{"a group that nobody added", set(second, "Groups", list("bank", "desk", "idle")), // the next lacks it again
+		{"a group that was never added", set(second, "Groups", list("bank", "desk", "idle")), // change 3 lacks it
 			wants{{audit.GroupingWrong, second, "Groups"}, {audit.GroupingWrong, third, "Groups"},
 				{audit.GroupMissing, table.GroupKey("bank"), ""}}},
-		{"change of groups that was deleted", drop(first), each(audit.GroupingMissing, first)},
+		{"change of groups that was deleted", drop(first), atItems(audit.GroupingMissing, first)},
 		wrong("change of groups of another number", first, table.AttrNumber, ddb.Integer(2), audit.WrongKey),
-		{"place in a group that was deleted", drop(inDesk), each(audit.GroupedBehind, inDesk)},
+		{"place in a group that was deleted", drop(inDesk), atItems(audit.GroupedBehind, inDesk)},
 		{"place in a group of an older change", all(set(inIdle, table.AttrNumber, ddb.Integer(2)),
-			set(inIdle, table.AttrPK2, idlePK2)), each(audit.GroupedBehind, inIdle)},
+			set(inIdle, table.AttrPK2, idlePK2)), atItems(audit.GroupedBehind, inIdle)},
 		{"place of a change that does not exist", set(inDesk, table.AttrNumber, ddb.Integer(9)),
-			each(audit.GroupedWithoutChange, inDesk)},
-		{"place that was taken out, and shows otherwise", set(inIdle, table.AttrPK2, idlePK2),
-			each(audit.GroupedDiffers, inIdle)},
+			atItems(audit.GroupedWithoutChange, inDesk)},
+		{"place that shows a removed account as in the group", set(inIdle, table.AttrPK2, idlePK2),
+			atItems(audit.GroupedDiffers, inIdle)},
 		wrong("place in the list of another group", inDesk, table.AttrPK2, idlePK2, audit.WrongKey),
 		{"membership of a group with another role", set(member, table.AttrRole, ddb.String("viewer")),
-			each(audit.MembershipDiffers, member)},
-		{"membership of a group that was deleted", drop(member), each(audit.MembershipBehind, member)},
-		{"grant in a group that was deleted", drop(grant), each(audit.GrantMissing, grant)},
+			atItems(audit.MembershipDiffers, member)},
+		{"membership of a group that was deleted", drop(member), atItems(audit.MembershipBehind, member)},
+		{"grant in a group that was deleted", drop(grant), atItems(audit.GrantMissing, grant)},
 		wrong("grant of another group", table.GroupGrantKey("desk", "u-1", 1), "Group", ddb.String("idle"),
 			audit.WrongKey),
 	}

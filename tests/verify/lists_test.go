@@ -21,19 +21,19 @@ import (
 	"ledger.example/tests/system"
 )
 
-// ofListCodes are the codes of lists of transactions and of the journal, whose pages are not named by their accounts.
-var ofListCodes = []audit.Code{
+// listCodes are the codes of findings about lists of transactions and about the journal.
+var listCodes = []audit.Code{
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
 	audit.JournalBehind, audit.JournalWrong,
 }
 
-// listed is the key of a transaction's entry in the list by time.
-func (b book) listed(transaction string) table.Key {
+// listKey returns the key of a transaction's entry in the list by time.
+func (b book) listKey(transaction string) table.Key {
 	return table.ListedKey(b.text(table.TransactionKey(transaction), "Legs[0].ID"), transaction)
 }
 
-// pages are the keys of the journal, in order.
-func (b book) pages() (keys []table.Key) {
+// journalPages returns the keys of the pages of the journal, in order.
+func (b book) journalPages() (keys []table.Key) {
 	for k := range b {
 		if k.PK == table.JournalPK {
 			keys = append(keys, k)
@@ -43,14 +43,14 @@ func (b book) pages() (keys []table.Key) {
 	return keys
 }
 
-// entriesIn are the entries of a page of the journal.
+// entriesIn returns the entries of a page of the journal.
 func (b book) entriesIn(page table.Key) []types.AttributeValue {
 	return b[page][table.AttrEntries].(*types.AttributeValueMemberL).Value
 }
 
-// pageOf is the page, and the place in it, where the journal has an event of a transaction.
-func (b book) pageOf(event, transaction string) (page table.Key, at int) {
-	for _, k := range b.pages() {
+// findEntry returns the page of the journal with an event of a transaction, and the index of the entry in the page.
+func (b book) findEntry(event, transaction string) (page table.Key, at int) {
+	for _, k := range b.journalPages() {
 		for i, e := range b.entriesIn(k) {
 			entry := ddb.Read(e.(*types.AttributeValueMemberM).Value)
 			if entry.Text(table.AttrEvent) == event && entry.Text(table.AttrTransaction) == transaction {
@@ -61,8 +61,8 @@ func (b book) pageOf(event, transaction string) (page table.Key, at int) {
 	panic("the journal does not have " + transaction)
 }
 
-// unlisted are the findings of a page of the journal that is lost.
-func (b book) unlisted(page table.Key) (wanted wants) {
+// missingPageFindings returns the findings that a deleted page of the journal causes.
+func (b book) missingPageFindings(page table.Key) (wanted wants) {
 	for _, e := range b.entriesIn(page) {
 		entry := ddb.Read(e.(*types.AttributeValueMemberM).Value)
 		k := table.TransactionKey(entry.Text(table.AttrTransaction))
@@ -74,28 +74,28 @@ func (b book) unlisted(page table.Key) (wanted wants) {
 	return wanted
 }
 
-// ofLists are seen between transactions and their lists, and the journal.
-func (b book) ofLists() []corruption {
-	deposited, bought, byOrder := b.listed("d-0"), b.listed("x-1"), b.listed("x-1")
+// listCorruptions are differences between transactions, their lists, and the journal.
+func (b book) listCorruptions() []corruption {
+	deposited, bought, byOrder := b.listKey("d-0"), b.listKey("x-1"), b.listKey("x-1")
 	byOrder.PK = table.MetadataPK("order", "7")
-	ofOpen, ofPart := b.listed("h-open"), b.listed("h-part")
-	// other is an entry under another key, of which the right one stays.
+	ofOpen, ofPart := b.listKey("h-open"), b.listKey("h-part")
+	// other copies an entry to another key.
 	other := func(name string, from, to table.Key) corruption {
-		return corruption{name, put(to, from), each(audit.ListEntryWithoutTransaction, to)}
+		return corruption{name, put(to, from), atItems(audit.ListEntryWithoutTransaction, to)}
 	}
 	by := func(entry table.Key, key, value string) table.Key {
 		return table.Key{PK: table.MetadataPK(key, value), SK: entry.SK}
 	}
-	// changed is an entry of the journal that is another: the right one is missing then.
+	// changed alters an entry of the journal, so that the right one is missing.
 	changed := func(name, event, transaction string, of table.Key, attribute, value string) corruption {
-		page, at := b.pageOf(event, transaction)
+		page, at := b.findEntry(event, transaction)
 		return corruption{name, set(page, fmt.Sprintf("Entries[%d].%s", at, attribute), ddb.String(value)),
 			wants{{audit.JournalWrong, page, ""}, {audit.JournalBehind, of, ""}}}
 	}
 	mistimed := table.ListedKey("nothing", "d-0")
-	ofBought, at := b.pageOf("posted", "x-1")
-	ofHeld, _ := b.pageOf("held", "h-part")
-	ofCaptured, _ := b.pageOf("captured", "h-part")
+	ofBought, at := b.findEntry("posted", "x-1")
+	ofHeld, _ := b.findEntry("held", "h-part")
+	ofCaptured, _ := b.findEntry("captured", "h-part")
 	entries := func(of ...types.AttributeValue) change {
 		return set(ofBought, table.AttrEntries, &types.AttributeValueMemberL{Value: of})
 	}
@@ -103,10 +103,10 @@ func (b book) ofLists() []corruption {
 	nothing := maps.Clone(journaled[at].(*types.AttributeValueMemberM).Value)
 	nothing[table.AttrTransaction] = ddb.String("nothing")
 	return []corruption{
-		{"entry by time gone", drop(deposited), each(audit.ListEntryBehind, deposited)},
-		{"entry by time of a hold gone", drop(ofOpen), each(audit.ListEntryBehind, ofOpen)},
-		{"entry by metadata gone", drop(byOrder), each(audit.ListEntryBehind, byOrder)},
-		{"entry made void", set(deposited, table.AttrVoid, ddb.Flag(true)), each(audit.ListEntryBehind, deposited)},
+		{"entry by time gone", drop(deposited), atItems(audit.ListEntryBehind, deposited)},
+		{"entry by time of a hold gone", drop(ofOpen), atItems(audit.ListEntryBehind, ofOpen)},
+		{"entry by metadata gone", drop(byOrder), atItems(audit.ListEntryBehind, byOrder)},
+		{"entry made void", set(deposited, table.AttrVoid, ddb.Flag(true)), atItems(audit.ListEntryBehind, deposited)},
 		{"hold listed as none", unset(ofPart, table.AttrHeld), wants{{audit.ListEntryWrong, ofPart, table.AttrHeld}}},
 		wrong("transaction listed as a hold", byOrder, table.AttrHeld, ddb.Flag(true), audit.ListEntryWrong),
 		other("entry of no transaction", deposited, table.ListedKey(table.FirstID(deposited.SK), "nothing")),
@@ -121,23 +121,23 @@ func (b book) ofLists() []corruption {
 			wants{{audit.WrongKey, mistimed, table.AttrSK}, {audit.ListEntryWithoutTransaction, mistimed, ""},
 				{audit.ListEntryBehind, deposited, ""}}},
 		{"entry of the journal gone", entries(slices.Delete(slices.Clone(journaled), at, at+1)...),
-			each(audit.JournalBehind, gold)},
-		{"page of the journal gone", drop(ofHeld), b.unlisted(ofHeld)},
-		{"page of the journal made void", set(ofCaptured, table.AttrVoid, ddb.Flag(true)), b.unlisted(ofCaptured)},
+			atItems(audit.JournalBehind, gold)},
+		{"page of the journal gone", drop(ofHeld), b.missingPageFindings(ofHeld)},
+		{"page of the journal made void", set(ofCaptured, table.AttrVoid, ddb.Flag(true)), b.missingPageFindings(ofCaptured)},
 		{"page of the journal without entries", unset(ofBought, table.AttrEntries),
-			append(b.unlisted(ofBought), want{audit.MissingAttribute, ofBought, table.AttrEntries})},
+			append(b.missingPageFindings(ofBought), want{audit.MissingAttribute, ofBought, table.AttrEntries})},
 		{"entry of the journal of nothing", entries(append(slices.Clone(journaled), ddb.Map(nothing))...),
-			each(audit.JournalWrong, ofBought)},
-		changed("entry of the journal of another time", "posted", "x-1", gold, table.AttrAt, events.FormatTime(long())),
+			atItems(audit.JournalWrong, ofBought)},
+		changed("entry of the journal of another time", "posted", "x-1", gold, table.AttrAt, events.FormatTime(longAgo())),
 		changed("entry of the journal of another event", "held", "h-part", table.TransactionKey("h-part"),
 			table.AttrEvent, "posted"),
 		changed("entry of the journal of another end", "captured", "h-part", partEnd, table.AttrEvent, "expired"),
 	}
 }
 
-// What is so young may still be listed.
-func TestWhatIsYoungNeedNotBeListed(t *testing.T) {
-	for _, c := range copyOfBook(t).ofLists() {
+// A young transaction that is missing from lists or from the journal is unsettled, not a finding.
+func TestYoungTransactionsNeedNotBeListed(t *testing.T) {
+	for _, c := range copyOfBook(t).listCorruptions() {
 		if slices.ContainsFunc(c.wanted, func(w want) bool { return !isBehind(w) }) {
 			continue
 		}
@@ -149,12 +149,12 @@ func TestWhatIsYoungNeedNotBeListed(t *testing.T) {
 	}
 }
 
-// A transaction with an effective date is listed at that date, and in the journal when it was recorded. A dry run of a
-// rebuild writes nothing, and a second run finds nothing.
+// A rebuild lists a transaction at its effective date, and in the journal at the time when it was recorded. A dry run
+// writes nothing, and a second run changes nothing.
 func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 	b := copyOfBook(t)
 	client := b.client(t)
-	effective := long()
+	effective := longAgo()
 	note := about("back-1")
 	note.EffectiveAt = &effective
 	_, err := newLedger(client, nil).Post(t.Context(), transfer(note, "bank", "market", "USD", 1))
@@ -170,8 +170,8 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := book(system.Contents(t, client, books))
-		want := int64(2) // the entry by time, and that of the journal
-		if before[before.listed("back-1")] != nil {
+		want := int64(2) // the entries in the list by time and in the journal
+		if before[before.listKey("back-1")] != nil {
 			want = 0
 		}
 		n := run.Counts()
@@ -181,17 +181,18 @@ func TestRebuiltListsOfBackdatedTransactions(t *testing.T) {
 		}
 	}
 	report := verify(t, client, 0)
-	for _, code := range ofListCodes {
+	for _, code := range listCodes {
 		if report.ByCode[code] > 0 {
 			t.Errorf("%+v", report)
 		}
 	}
 }
 
-// What is void is no defect, nor is what stands in the journal twice, nor an entry of metadata that was indexed once.
-func TestWhatListsMayHave(t *testing.T) {
+// Void entries and pages, duplicate entries in the journal, and entries of metadata keys that are no longer indexed are
+// not defects.
+func TestHarmlessListItems(t *testing.T) {
 	b := copyOfBook(t)
-	entry, page := b.listed("d-0"), b.pages()[0]
+	entry, page := b.listKey("d-0"), b.journalPages()[0]
 	for _, k := range []table.Key{table.ListedKey(future, "d-0"), {PK: table.MetadataPK("order", "1"), SK: entry.SK},
 		{PK: table.TransactionsPK((table.ListShard("d-0") + 1) % table.ListShards), SK: entry.SK}} {
 		b.put(k, b[entry])
@@ -204,9 +205,9 @@ func TestWhatListsMayHave(t *testing.T) {
 	b.put(void, b[page])
 	b.set(void, table.AttrVoid, ddb.Flag(true))
 	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})
-	store := &scans{Store: b.client(t)}
+	store := &scanCounter{Store: b.client(t)}
 	if report := verify(t, store, 0); !report.Sound() || report.Unsettled > 0 || store.n.Load() != audit.DefaultSegments {
-		t.Errorf("%+v after %d scans", report, store.n.Load())
+		t.Errorf("%+v with %d scan requests", report, store.n.Load())
 	}
 	indexed = []string{"by"}
 	defer func() { indexed = []string{"order", "by"} }()

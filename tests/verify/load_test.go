@@ -24,13 +24,13 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// underLoad runs writers on the accounts of the book and the real pump and projector beside them, for as long as do
-// takes, in a store whose transactions become visible item by item.
+// underLoad calls do while writers change the accounts of the book and the real pump and projector run. Transactions
+// become visible item by item.
 func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted func() int64)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The scheduler decides how long a transaction is half there.
+	// A transaction is partly visible for a random time.
 	store := setup.Memory(memdb.Options{
 		Between:   func(context.Context) { <-time.After(time.Duration(rand.IntN(200)) * time.Microsecond) },
 		Violation: func(error) {},
@@ -56,7 +56,7 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 						Quantity: amount(1), Cost: amount(3), Settle: true}
 				}
 				_, err := l.Post(ctx, request)
-				if inTheWay(err) {
+				if isContention(err) {
 					continue
 				}
 				if err != nil && ctx.Err() == nil {
@@ -71,23 +71,23 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 		for i := 0; ctx.Err() == nil; i++ {
 			role := []events.Role{events.RoleViewer, events.RoleOperator, events.RoleOwner}[i%3]
 			_, err := l.Grant(ctx, ledger.GrantMember{Account: "jane", User: "u-9", Role: role, Actor: "tester"})
-			if err != nil && !inTheWay(err) && ctx.Err() == nil {
+			if err != nil && !isContention(err) && ctx.Err() == nil {
 				return fmt.Errorf("grant: %w", err)
 			}
-			time.Sleep(10 * time.Millisecond) // a rate, not a wait
+			time.Sleep(10 * time.Millisecond) // limits the rate
 		}
 		return nil
 	})
 	for writer := range 2 {
 		all.Go(func() error {
 			for i := 0; ctx.Err() == nil; i++ {
-				if err := liveOnce(ctx, l, fmt.Sprintf("life-%d-%d", writer, i)); err != nil && ctx.Err() == nil {
+				if err := holdOnce(ctx, l, fmt.Sprintf("life-%d-%d", writer, i)); err != nil && ctx.Err() == nil {
 					return err
 				}
 				done.Add(1)
-				if writer == 0 && i == 10 { // one that was placed long ago
+				if writer == 0 && i == 10 { // end a hold that was placed long ago
 					_, err := l.Release(ctx, ledger.ReleaseRequest{Transaction: "h-open", Actor: "tester"})
-					if err != nil && !inTheWay(err) && ctx.Err() == nil {
+					if err != nil && !isContention(err) && ctx.Err() == nil {
 						return fmt.Errorf("release: %w", err)
 					}
 				}
@@ -102,16 +102,16 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 	}
 }
 
-// inTheWay reports whether a command was refused because others were in its way until its time was over.
-func inTheWay(err error) bool {
+// isContention reports whether a command failed because of concurrent commands.
+func isContention(err error) bool {
 	refused, ok := errors.AsType[*ledger.Error](err)
 	busy := []ledger.Code{ledger.CodeContention, ledger.CodeOutcomeUnknown, ledger.CodeUnavailable}
 	return ok && slices.Contains(busy, refused.Code)
 }
 
-// liveOnce holds some of ann's for shop and ends the hold in one of the ways, or leaves it. What was captured is taken
-// back. Now and then it changes an account.
-func liveOnce(ctx context.Context, l *ledger.Ledger, id string) error {
+// holdOnce places a hold from ann to shop. It releases the hold, or captures and reverses it, or leaves it open.
+// Sometimes it changes the account, too.
+func holdOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 	note, earned := about(id), about(id+"-in")
 	note.Hold = &ledger.HoldRequest{}
 	steps := []func() error{
@@ -148,7 +148,7 @@ func liveOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 		})
 	}
 	for _, step := range steps {
-		if err := step(); inTheWay(err) {
+		if err := step(); isContention(err) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", id, err)
@@ -157,8 +157,8 @@ func liveOnce(ctx context.Context, l *ledger.Ledger, id string) error {
 	return nil
 }
 
-// verifyAtOnce audits with the pauses of real audits, a tenth as long.
-func verifyAtOnce(t *testing.T, client *dynamodb.Client) audit.Report {
+// verifyWithPauses audits with a tenth of the usual pauses.
+func verifyWithPauses(t *testing.T, client *dynamodb.Client) audit.Report {
 	t.Helper()
 	report, err := audit.New(audit.Options{
 		Store: client, Table: books, Findings: 100, Settle: audit.DefaultSettle,
@@ -176,14 +176,13 @@ func verifyAtOnce(t *testing.T, client *dynamodb.Client) audit.Report {
 	return report
 }
 
-// transactions is how many are posted while a sound table is audited again and again.
-var transactions = flag.Int64("transactions", 100, "transactions to be posted while a sound table is audited")
+var transactions = flag.Int64("transactions", 100, "transactions to post while a sound table is audited")
 
-func TestASoundTableUnderLoadGivesNoFindings(t *testing.T) {
+func TestSoundTableUnderLoadHasNoFindings(t *testing.T) {
 	underLoad(t, copyOfBook(t), func(client *dynamodb.Client, posted func() int64) {
 		audits := 0
 		for ; !t.Failed() && (posted() < *transactions || audits < 3); audits++ {
-			if report := verifyAtOnce(t, client); !report.Sound() {
+			if report := verifyWithPauses(t, client); !report.Sound() {
 				t.Errorf("%+v", report)
 			}
 		}
@@ -191,7 +190,7 @@ func TestASoundTableUnderLoadGivesNoFindings(t *testing.T) {
 	})
 }
 
-// What is wrong below what moves is found all the same, and nothing else.
+// Corruption is found during concurrent writes, without other findings.
 func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	b := copyOfBook(t)
 	b.add(table.SpendKey("jane", "USD"), table.AttrSpent, -1)
@@ -207,7 +206,7 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 	b.set(header, "Fingerprint", ddb.String("1:none"))
 	underLoad(t, b, func(client *dynamodb.Client, _ func() int64) {
 		for range 2 {
-			report := verifyAtOnce(t, client)
+			report := verifyWithPauses(t, client)
 			found := make(map[want]bool)
 			for _, f := range report.Findings {
 				found[want{f.Code, f.Key, f.Attribute}] = true
@@ -219,12 +218,12 @@ func TestCorruptionIsFoundUnderLoad(t *testing.T) {
 				{audit.ChecksumDiffers, header, table.AttrChecksum},
 			} {
 				if !found[w] {
-					t.Errorf("not found: %+v", w)
+					t.Errorf("missing finding: %+v", w)
 				}
 				delete(found, w)
 			}
 			if len(found) > 0 {
-				t.Errorf("found too: %+v", found)
+				t.Errorf("unexpected findings: %+v", found)
 			}
 		}
 	})

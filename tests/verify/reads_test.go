@@ -23,14 +23,14 @@ import (
 	"ledger.example/tests/system"
 )
 
-// reads are a store whose scans and queries call before first, with their number.
-type reads struct {
+// readHook is a store that calls before with the number of the request ahead of each scan and query.
+type readHook struct {
 	audit.Store
 	before func(n int64) error
 	n      atomic.Int64
 }
 
-func (r *reads) Scan(ctx context.Context, in *dynamodb.ScanInput,
+func (r *readHook) Scan(ctx context.Context, in *dynamodb.ScanInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	if err := r.before(r.n.Add(1)); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (r *reads) Scan(ctx context.Context, in *dynamodb.ScanInput,
 	return r.Store.Scan(ctx, in, o...)
 }
 
-func (r *reads) Query(ctx context.Context, in *dynamodb.QueryInput,
+func (r *readHook) Query(ctx context.Context, in *dynamodb.QueryInput,
 	o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	if err := r.before(r.n.Add(1)); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func (r *reads) Query(ctx context.Context, in *dynamodb.QueryInput,
 	return r.Store.Query(ctx, in, o...)
 }
 
-// A table that was not read to its end is never reported as sound.
-func TestAFailedReadIsNoVerdict(t *testing.T) {
+// An audit that did not read the whole table returns an error and no report.
+func TestFailedReadYieldsNoReport(t *testing.T) {
 	client := copyOfBook(t).client(t)
 	throttled, denied := &types.ProvisionedThroughputExceededException{}, &types.ResourceNotFoundException{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestAFailedReadIsNoVerdict(t *testing.T) {
 		if name != "interrupted" {
 			ctx = t.Context()
 		}
-		report, err := audit.New(audit.Options{Store: &reads{Store: client, before: c.before}, Table: books,
+		report, err := audit.New(audit.Options{Store: &readHook{Store: client, before: c.before}, Table: books,
 			Pause: noPause}).Run(ctx)
 		if !errors.Is(err, c.want) || err != nil && report.Counts.Items != 0 {
 			t.Errorf("%s: %+v, %v", name, report, err)
@@ -87,13 +87,12 @@ func TestAFailedReadIsNoVerdict(t *testing.T) {
 	}
 }
 
-// transfersTable returns a table with so many transfers, which nothing projected. One of ten is a hold that was
-// released.
+// transfersTable returns a table with transfers that are not projected. One in ten is a released hold.
 func transfersTable(t *testing.T, transfers int) *dynamodb.Client {
 	t.Helper()
 	client := newTable(t, nil)
 	w := writer{t, newLedger(client, nil)}
-	w.define()
+	w.openAccounts()
 	for i := range transfers {
 		note := about(fmt.Sprint("t-", i))
 		if i%10 > 0 {
@@ -107,9 +106,9 @@ func transfersTable(t *testing.T, transfers int) *dynamodb.Client {
 	return client
 }
 
-// The audit's memory does not grow with the table: ten times as many transactions need no more of it.
+// The memory of an audit does not grow with the table.
 func TestMemoryIsBounded(t *testing.T) {
-	alive := func() int64 { // the least of some readings: what others allocate meanwhile is in each
+	heapBytes := func() int64 { // the lowest of some readings, to leave out concurrent allocations
 		least := int64(math.MaxInt64)
 		for range 3 {
 			var m runtime.MemStats
@@ -121,10 +120,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	needed := func(transfers int) (most int64) {
 		client := transfersTable(t, transfers)
-		before := alive()
-		a := audit.New(audit.Options{Store: &reads{Store: client, before: func(n int64) error {
+		before := heapBytes()
+		a := audit.New(audit.Options{Store: &readHook{Store: client, before: func(n int64) error {
 			if n%8 == 0 {
-				most = max(most, alive()-before)
+				most = max(most, heapBytes()-before)
 			}
 			return nil
 		}}, Table: books, Segments: 1, Settle: 2 * time.Hour, Pause: noPause})
@@ -139,8 +138,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// An account whose limit was taken away past the ledger lets no debit through.
-func TestAnAlteredAccountBoundsNoDebit(t *testing.T) {
+// If somebody removes an account's limit directly in the table, the ledger rejects debits of the account.
+func TestAlteredAccountAllowsNoDebit(t *testing.T) {
 	b := copyOfBook(t)
 	jane := table.AccountKey("jane")
 	b.set(jane, "Overdraft", ddb.String("unlimited"))
@@ -154,13 +153,13 @@ func TestAnAlteredAccountBoundsNoDebit(t *testing.T) {
 	}
 }
 
-// A posting whose amount was altered past the ledger is in no balance: neither in what is shown nor in a strong read.
-func TestAnAlteredPostingIsNotCounted(t *testing.T) {
+// If somebody alters a posting directly in the table, neither the projector nor a strong read counts it.
+func TestAlteredPostingIsNotCounted(t *testing.T) {
 	b := copyOfBook(t)
 	shown := b[janeUSD]
 	postings := b.postings("jane", "USD")
 	b.add(postings[len(postings)-1], "Quantity", 1_000_000)
-	b.set(janeUSD, table.AttrHead, b[janeUSD][table.AttrSeal]) // it is still to be counted
+	b.set(janeUSD, table.AttrHead, b[janeUSD][table.AttrSeal]) // the head has not counted it yet
 	client := b.client(t)
 	v := views.NewViews(client, books)
 	key := events.Pair{Account: "jane", Asset: "USD"}
@@ -176,6 +175,6 @@ func TestAnAlteredPostingIsNotCounted(t *testing.T) {
 	after := system.Contents(t, client, books)
 	was, is := ddb.Read(shown).Integer(table.AttrVersion), ddb.Read(after[janeUSD]).Integer(table.AttrVersion)
 	if was != is {
-		t.Errorf("the balance was written: %d, %d", was, is)
+		t.Errorf("the balance was written: version %d, then %d", was, is)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// ofReversals are seen between transactions, their reversals and the reversing transactions.
-func (b book) ofReversals() []corruption {
+// reversalCorruptions are differences between transactions, their reversals and the reversing transactions.
+func (b book) reversalCorruptions() []corruption {
 	paid, reversing, last := table.TransactionKey("p-1"), table.TransactionKey("r-1"), table.TransactionKey("r-2")
 	first, second, third := table.ReversalKey("p-1", 1), table.ReversalKey("p-1", 2), table.ReversalKey("p-1", 3)
 	held, ofHeld, ofBack := table.TransactionKey("h-some"), table.ReversalKey("h-some", 1), table.ReversalKey("h-back", 1)
@@ -23,7 +23,7 @@ func (b book) ofReversals() []corruption {
 	exceeded := func(of table.Key) wants {
 		return wants{{audit.ReversalExceeds, of, "Legs[0]"}, {audit.ReversalExceeds, of, "Legs[1]"}}
 	}
-	// more makes a reversal take back so much more of both legs.
+	// more increases the reversed amounts of both legs by n.
 	more := func(k table.Key, n int64) change {
 		return all(add(k, "Taken[0].Quantity", -n), add(k, "Taken[1].Quantity", n))
 	}
@@ -33,34 +33,34 @@ func (b book) ofReversals() []corruption {
 			wants{{audit.ReversalUnrecorded, table.TransactionKey("r-3"), "Reverses"}}},
 		{"more taken back than was posted", more(second, 1),
 			append(exceeded(paid), want{audit.ReversalWrong, second, ""})},
-		{"less taken back", more(second, -1), each(audit.ReversalWrong, second)},
+		{"less taken back", more(second, -1), atItems(audit.ReversalWrong, second)},
 		{"more taken back of a captured hold than was captured", more(ofHeld, 31),
 			append(exceeded(held), want{audit.ReversalWrong, ofHeld, ""})},
 		{"taken back with another sign", all(set(first, "Taken[0].Quantity", ddb.Integer(20)),
 			set(first, "Taken[1].Quantity", ddb.Integer(-20))), wants{{audit.ReversalWrong, first, "Taken"}}},
-		{"taken back of legs that there aren't", func(b book) {
+		{"taken back of more legs than the transaction has", func(b book) {
 			list := b[first]["Taken"].(*types.AttributeValueMemberL).Value
 			b.set(first, "Taken", &types.AttributeValueMemberL{Value: append(slices.Clone(list), list[0])})
 		}, wants{{audit.ReversalWrong, first, "Taken"}}},
 		{"the same taken back twice", all(put(third, first), set(third, "Number", ddb.Integer(3))),
 			append(exceeded(paid), unrecorded)},
-		{"reversal of what was given back", all(put(ofBack, first), set(ofBack, "Transaction", ddb.String("h-back"))),
+		{"reversal of a released hold", all(put(ofBack, first), set(ofBack, "Transaction", ddb.String("h-back"))),
 			wants{{audit.ReversalWrong, ofBack, "Taken"}}},
 		wrong("number of a reversal", first, "Number", ddb.Integer(2), audit.WrongKey),
 		{"reversing transaction that names another", set(reversing, "Reverses", ddb.String("d-0")),
 			wants{{audit.ReversalWrong, first, ""}, unrecorded}},
 		{"reversing transaction of other legs", all(add(reversing, "Legs[0].Quantity", 1),
 			add(reversing, "Legs[1].Quantity", -1)),
-			append(each(audit.PostingDiffers, ofReversing...), want{audit.ReversalWrong, first, ""})},
+			append(atItems(audit.PostingDiffers, ofReversing...), want{audit.ReversalWrong, first, ""})},
 		{"reversing transaction gone", drop(last),
-			append(each(audit.PostingWithoutTransaction, ofLast...), want{audit.ReversalWrong, second, ""})},
-		wrong("reversing transaction that was asked for otherwise", reversing, "Fingerprint", ddb.String("2:none"),
+			append(atItems(audit.PostingWithoutTransaction, ofLast...), want{audit.ReversalWrong, second, ""})},
+		wrong("reversing transaction with the fingerprint of another request", reversing, "Fingerprint", ddb.String("2:none"),
 			audit.FingerprintDiffers),
 	}
 }
 
-// changed puts a change of an account into the book, as it is now as well, and tells it to a guard.
-func changed(c events.AccountChanged, guard table.Key) change {
+// withChange adds a change of an account to the book, makes it the current account, and sets its number in a guard.
+func withChange(c events.AccountChanged, guard table.Key) change {
 	c.Profile, c.Actor = "{}", "tester"
 	return func(b book) {
 		b[table.ChangeKey(c.ID, c.Number)] = ddb.EventItem(c)
@@ -69,8 +69,8 @@ func changed(c events.AccountChanged, guard table.Key) change {
 	}
 }
 
-// ofChanges are seen between the changes of accounts, guards and postings.
-func (b book) ofChanges() []corruption {
+// changeCorruptions are differences between the changes of accounts, guards and postings.
+func (b book) changeCorruptions() []corruption {
 	guard, current := table.SpendKey("firm", "USD"), table.CurrentKey("firm")
 	second, third, fourth := table.ChangeKey("firm", 2), table.ChangeKey("firm", 3), table.ChangeKey("firm", 4)
 	guardOfOld, guardOfShop := table.SpendKey("old", "USD"), table.SpendKey("shop", "USD")
@@ -78,40 +78,40 @@ func (b book) ofChanges() []corruption {
 	paidOut := b.postingOf(table.TransactionKey("o-2"), 0)
 	soon := time.Now().Add(-50 * time.Minute)
 	return []corruption{
-		{"change gone", drop(second), each(audit.ChangeMissing, second)},
+		{"change gone", drop(second), atItems(audit.ChangeMissing, second)},
 		{"newest change gone", drop(fourth),
 			wants{{audit.ChangeMissing, fourth, ""}, {audit.GuardWrong, guard, table.AttrChange}}},
-		{"what an account is now gone", drop(current), each(audit.AccountCurrentWrong, current)},
-		{"what an account is now altered", set(current, "State", ddb.String("frozen")),
+		{"current account gone", drop(current), atItems(audit.AccountCurrentWrong, current)},
+		{"current account altered", set(current, "State", ddb.String("frozen")),
 			wants{{audit.AccountCurrentWrong, current, table.AttrChecksum}}},
-		{"what an account is now altered, with its checksum", func(b book) {
+		{"current account altered, with its checksum", func(b book) {
 			b.set(current, "State", ddb.String("frozen"))
 			item := maps.Clone(b[current])
 			item[table.AttrType], item[table.AttrEventVersion] = ddb.String("AccountChanged"), ddb.Integer(3)
 			b.set(current, table.AttrChecksum, ddb.String(checksumOf(item)))
-		}, each(audit.AccountCurrentWrong, current)},
-		{"account as it was before", func(b book) {
+		}, atItems(audit.AccountCurrentWrong, current)},
+		{"current account older than its newest change", func(b book) {
 			e, _ := event(b[third])
 			b[current] = ddb.NewItemEncoder(1).Current(e.(events.AccountChanged))
-		}, each(audit.AccountCurrentWrong, current)},
+		}, atItems(audit.AccountCurrentWrong, current)},
 		{"limit taken away by a change", set(third, "Overdraft", ddb.String("unlimited")),
-			each(audit.ChangeImpossible, third)},
-		{"change of a closed account", changed(events.AccountChanged{ID: "old", Number: 4, State: events.StateOpen,
-			At: time.Now().Add(-time.Minute)}, guardOfOld), each(audit.ChangeImpossible, beyond)},
-		wrong("guard that was not told", guard, table.AttrChange, ddb.Integer(3), audit.GuardBehind),
-		{"guard that was told nothing", unset(guard, table.AttrChange),
+			atItems(audit.ChangeImpossible, third)},
+		{"change of a closed account", withChange(events.AccountChanged{ID: "old", Number: 4, State: events.StateOpen,
+			At: time.Now().Add(-time.Minute)}, guardOfOld), atItems(audit.ChangeImpossible, beyond)},
+		wrong("guard without the newest version", guard, table.AttrChange, ddb.Integer(3), audit.GuardBehind),
+		{"guard without a version", unset(guard, table.AttrChange),
 			wants{{audit.GuardBehind, guard, table.AttrChange}}},
-		wrong("guard that was told of what there isn't", guard, table.AttrChange, ddb.Integer(5), audit.GuardWrong),
+		wrong("guard with an unknown version", guard, table.AttrChange, ddb.Integer(5), audit.GuardWrong),
 		{"limit of a change lowered", all(set(second, "Overdraft.USD", ddb.Integer(299)),
-			set(third, "Overdraft.USD", ddb.Integer(299))), each(audit.Overdrawn, table.BalanceKey("firm", "USD"))},
-		{"limit of an asset that there isn't, by a change", set(second, "Overdraft.EUR", ddb.Integer(1)),
-			each(audit.AssetMissing, table.AssetKey("EUR"))},
-		{"debit after the account was closed", set(closing, "At", ddb.String(events.FormatTime(long()))),
-			each(audit.DebitAfterClose, paidOut)},
-		{"account that was closed with a balance and an open hold", changed(events.AccountChanged{ID: "shop",
-			Number: 2, State: events.StateClosed, At: soon}, guardOfShop), each(audit.ClosedNotEmpty, shopUSD)},
+			set(third, "Overdraft.USD", ddb.Integer(299))), atItems(audit.Overdrawn, table.BalanceKey("firm", "USD"))},
+		{"change with a limit of an unknown asset", set(second, "Overdraft.EUR", ddb.Integer(1)),
+			atItems(audit.AssetMissing, table.AssetKey("EUR"))},
+		{"debit after the account was closed", set(closing, "At", ddb.String(events.FormatTime(longAgo()))),
+			atItems(audit.DebitAfterClose, paidOut)},
+		{"account that was closed with a balance and an open hold", withChange(events.AccountChanged{ID: "shop",
+			Number: 2, State: events.StateClosed, At: soon}, guardOfShop), atItems(audit.ClosedNotEmpty, shopUSD)},
 		{"account that was closed with a balance", all(drop(paidOut),
-			set(closing, "At", ddb.String(events.FormatTime(soon)))), append(b.uncounted(paidOut),
+			set(closing, "At", ddb.String(events.FormatTime(soon)))), append(b.deletedPostingFindings(paidOut),
 			want{audit.PostingMissing, paidOut, ""}, want{audit.AssetUnbalanced, usd, ""},
 			want{audit.GuardUnexpected, guardOfOld, table.AttrSpent},
 			want{audit.ClosedNotEmpty, table.BalanceKey("old", "USD"), ""})},

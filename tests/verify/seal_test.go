@@ -14,13 +14,12 @@ import (
 	"ledger.example/internal/table"
 )
 
-// event returns the event that an item is if its checksum is ignored. ok is false of another item, and of one that
-// has other faults by itself.
+// event decodes an event and ignores its checksum. ok is false if the item is not an event, or is malformed.
 func event(item ddb.Item) (e events.Event, ok bool) {
 	if item[table.AttrEventVersion] == nil {
 		return nil, false
 	}
-	if isOfLife(item) {
+	if isVersion3(item) {
 		item = maps.Clone(item)
 		item[table.AttrChecksum] = ddb.String(checksumOf(item))
 	} else {
@@ -30,18 +29,18 @@ func event(item ddb.Item) (e events.Event, ok bool) {
 	return e, err == nil
 }
 
-// isOfLife reports whether an event is of a version that older code never wrote.
-func isOfLife(item ddb.Item) bool {
+// isVersion3 reports whether an event has version 3, which always had checksums.
+func isVersion3(item ddb.Item) bool {
 	version := item[table.AttrEventVersion]
 	return version != nil && version.(*types.AttributeValueMemberN).Value == "3"
 }
 
-// checksumOf is the checksum that the fields of an event have as they are.
+// checksumOf computes the checksum of an event's fields.
 func checksumOf(item ddb.Item) string {
 	fields := maps.Clone(item)
-	for _, beside := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType,
+	for _, name := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType,
 		table.AttrEventVersion, table.AttrChecksum} {
-		delete(fields, beside)
+		delete(fields, name)
 	}
 	hash := sha256.Sum256([]byte("l" + bencoded(item[table.AttrType]) + bencoded(item[table.AttrEventVersion]) +
 		bencoded(ddb.Map(fields)) + "e"))
@@ -71,7 +70,7 @@ func bencoded(v types.AttributeValue) string {
 	return ""
 }
 
-// withoutChecksum is an event's item as version 1 would have stored it.
+// withoutChecksum returns an event's item in version 1.
 func withoutChecksum(item ddb.Item) ddb.Item {
 	old := maps.Clone(item)
 	old[table.AttrEventVersion] = ddb.Integer(1)
@@ -79,11 +78,11 @@ func withoutChecksum(item ddb.Item) ddb.Item {
 	return old
 }
 
-// seal gives every event the checksum of what it is now, as somebody does who knows how. What copies one that was
-// altered copies it again.
-func (b book) seal() {
-	before := make(map[table.Key]string) // checksums
-	b.each(func(k table.Key, e events.Event) {
+// recomputeChecksums makes altered events consistent, as a skilled attacker would: it recomputes their checksums, and
+// updates the copies of them in entries of holds and in current accounts.
+func (b book) recomputeChecksums() {
+	before := make(map[table.Key]string) // checksums before
+	b.eachEvent(func(k table.Key, e events.Event) {
 		if b[k][table.AttrChecksum] != nil {
 			before[k] = b.text(k, table.AttrChecksum)
 		}
@@ -111,11 +110,11 @@ func (b book) seal() {
 	}
 }
 
-// downgradeAll makes every event one of before checksums, but those that there were none of then.
+// downgradeAll downgrades all events that version 1 had.
 func (b book) downgradeAll() {
-	b.each(func(k table.Key, e events.Event) {
+	b.eachEvent(func(k table.Key, e events.Event) {
 		p, _ := e.(events.PostingRecorded)
-		if !isOfLife(b[k]) && p.Transaction != "e-1" && p.Transaction != "e-3" { // backdated: their headers are of life
+		if !isVersion3(b[k]) && p.Transaction != "e-1" && p.Transaction != "e-3" { // backdated
 			b[k] = withoutChecksum(b[k])
 		}
 	})

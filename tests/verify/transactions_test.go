@@ -13,13 +13,13 @@ import (
 	"ledger.example/internal/table"
 )
 
-// postingOf is the key of the i-th posting of a header.
+// postingOf returns the key of the i-th posting of a header.
 func (b book) postingOf(header table.Key, i int) table.Key {
 	leg := fmt.Sprintf("Legs[%d].", i)
 	return table.PostingKey(b.text(header, leg+"Account"), b.text(header, leg+"Asset"), b.text(header, leg+"ID"))
 }
 
-// postingsOf are the keys of all its postings.
+// postingsOf returns the keys of all postings of a header.
 func (b book) postingsOf(header table.Key) (keys []table.Key) {
 	for i := range b[header]["Legs"].(*types.AttributeValueMemberL).Value {
 		keys = append(keys, b.postingOf(header, i))
@@ -27,13 +27,13 @@ func (b book) postingsOf(header table.Key) (keys []table.Key) {
 	return keys
 }
 
-// moved is the key that a posting would have in another account.
+// moved returns the key that a posting would have in another account.
 func moved(posting table.Key, account string) table.Key {
 	return table.Key{PK: table.AccountKey(account).PK, SK: posting.SK}
 }
 
-// ofTransactions are seen between headers, postings and definitions.
-func (b book) ofTransactions() []corruption {
+// transactionCorruptions are differences between headers, postings and definitions.
+func (b book) transactionCorruptions() []corruption {
 	inUSD := b.postingsOf(deposit) // of bank, and of jane
 	inGold := b.postingsOf(gold)
 	bankSegment, janeSegment := b.segments("bank", "USD")[0], b.segments("jane", "USD")[0]
@@ -47,8 +47,8 @@ func (b book) ofTransactions() []corruption {
 			wants{{audit.TransactionUnbalanced, gold, "Legs"}, {audit.FingerprintDiffers, gold, "Fingerprint"},
 				{audit.PostingDiffers, inGold[0], ""}}},
 		{"transfer of three legs", set(gold, "Kind", ddb.String("transfer")),
-			append(each(audit.PostingDiffers, inGold...), want{audit.TransactionShape, gold, "Legs"})},
-		wrong("fingerprint by a rule that there isn't", deposit, "Fingerprint",
+			append(atItems(audit.PostingDiffers, inGold...), want{audit.TransactionShape, gold, "Legs"})},
+		wrong("fingerprint by the wrong rule", deposit, "Fingerprint",
 			ddb.String("2"+b.text(deposit, "Fingerprint")[1:]), audit.FingerprintDiffers),
 		{"metadata changed", set(gold, "Metadata.order", ddb.String("8")),
 			wants{{audit.FingerprintDiffers, gold, "Fingerprint"}}},
@@ -71,7 +71,7 @@ func (b book) ofTransactions() []corruption {
 			wants{{audit.PostingDiffers, newest, ""}, {audit.AssetUnbalanced, table.AssetKey("AAPL"), ""},
 				{audit.BalanceWrong, table.BalanceKey("market", "AAPL"), ""}}},
 		{"posting's description changed", set(inGold[1], "Description", ddb.String("Silver")),
-			each(audit.PostingDiffers, inGold[1])},
+			atItems(audit.PostingDiffers, inGold[1])},
 		{"posting of no transaction", all(put(alone, inUSD[0]), set(alone, "ID", ddb.String(id)),
 			set(alone, table.AttrSK2, ddb.String(table.PostingSK2(id))),
 			set(alone, "Transaction", ddb.String("nothing"))),
@@ -79,20 +79,20 @@ func (b book) ofTransactions() []corruption {
 				{audit.BalanceBehind, bankUSD, ""}}},
 		{"posting that says it is another's", set(inUSD[0], "Transaction", ddb.String("d-1")),
 			wants{{audit.PostingDiffers, inUSD[0], ""}, {audit.PostingWithoutTransaction, inUSD[0], ""}}},
-		{"header gone", drop(deposit), each(audit.PostingWithoutTransaction, inUSD...)},
-		{"asset gone", drop(table.AssetKey("AAPL")), each(audit.AssetMissing, table.AssetKey("AAPL"))},
-		{"account gone", drop(bank), each(audit.AccountMissing, bank)},
+		{"header gone", drop(deposit), atItems(audit.PostingWithoutTransaction, inUSD...)},
+		{"asset gone", drop(table.AssetKey("AAPL")), atItems(audit.AssetMissing, table.AssetKey("AAPL"))},
+		{"account gone", drop(bank), atItems(audit.AccountMissing, bank)},
 		{"asset without its currency", unset(table.AssetKey("GOLD"), "Currency"),
 			wants{{audit.CostWithoutCurrency, gold, "Legs[0]"}, {audit.CostWithoutCurrency, gold, "Legs[1]"},
 				{audit.CostWithoutCurrency, gold, "Legs[2]"}}},
 	}
 }
 
-// ofEvents are seen by checksums alone: each item is well formed and agrees with all others. Who computes the
-// checksums anew leaves nothing to be found.
-func (b book) ofEvents() []corruption {
+// eventCorruptions are visible only by their checksums: each item is well formed and consistent with all others. An
+// attacker who recomputes the checksums leaves no trace.
+func (b book) eventCorruptions() []corruption {
 	altered := func(name string, do change, keys ...table.Key) corruption {
-		return corruption{name, do, ofChecksums(audit.ChecksumDiffers, keys...)}
+		return corruption{name, do, atChecksums(audit.ChecksumDiffers, keys...)}
 	}
 	jane, margin := table.AccountKey("jane"), table.AccountKey("margin")
 	firstGrant, newestGrant := table.GrantKey("jane", "u-1", 1), table.GrantKey("jane", "u-1", 3)
@@ -102,14 +102,14 @@ func (b book) ofEvents() []corruption {
 	return []corruption{
 		altered("account's profile", set(jane, "Profile", ddb.String(`{"email":"john@example.com"}`)), jane),
 		altered("account's limit taken away", all(set(jane, "Overdraft", ddb.String("unlimited")),
-			drop(table.SpendKey("jane", "USD"))), jane), // or it is found at the guard
+			drop(table.SpendKey("jane", "USD"))), jane), // with the guard, guard_unexpected would show it
 		altered("account's limit raised", set(margin, "Overdraft.USD", ddb.Integer(50_001)), margin),
 		altered("asset's scale", set(usd, "Scale", ddb.Integer(3)), usd),
 		altered("header's actor", set(gold, "Actor", ddb.String("nobody")), gold),
 		altered("grant's actor", set(newestGrant, "Actor", ddb.String("nobody")), newestGrant),
 		altered("revocation's actor", set(revocation, "Actor", ddb.String("nobody")), revocation),
 		{"newest grant's role", set(newestGrant, "Role", ddb.String("owner")),
-			append(ofChecksums(audit.ChecksumDiffers, newestGrant),
+			append(atChecksums(audit.ChecksumDiffers, newestGrant),
 				want{audit.MembershipDiffers, table.MembershipKey("jane", "u-1"), ""})},
 		altered("grant that says it is a revocation",
 			all(set(firstGrant, table.AttrType, ddb.String("MemberRevoked")), unset(firstGrant, "Role")), firstGrant),
