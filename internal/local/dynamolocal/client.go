@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// Region for which requests to a local endpoint are signed. With -sharedDb, DynamoDB Local takes any.
+	// Region is used to sign requests to a local endpoint. With -sharedDb, DynamoDB Local accepts any region.
 	Region = "us-east-1"
-	// accessKey may have letters and digits only (AWS, "DynamoDB local usage notes"). DynamoDB Local checks no
-	// signature.
+	// accessKey must have only letters and digits (AWS, "DynamoDB local usage notes"). DynamoDB Local does not check
+	// signatures.
 	accessKey = "local"
 
-	// idleConnections is how many connections to the endpoint are kept open for reuse.
+	// idleConnections is the maximum number of idle connections to the endpoint.
 	idleConnections = 64
 )
 
-// Config is the configuration of a client for a local endpoint. It has no profile and nothing of the environment, so a
-// client cannot reach an account by mistake, and an account's credentials are never sent.
+// Config returns the configuration of a client for a local endpoint. It ignores profiles and environment variables, so
+// a client cannot reach an AWS account by mistake, and never sends an account's credentials.
 func Config(endpoint string) aws.Config {
 	return aws.Config{
 		Region: Region, BaseEndpoint: &endpoint,
@@ -30,17 +30,17 @@ func Config(endpoint string) aws.Config {
 	}
 }
 
-// DynamoDB returns a client for a local endpoint. The optFns may add middleware.
+// DynamoDB returns a client for a local endpoint.
 func DynamoDB(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.NewFromConfig(withConnections(Config(endpoint)), optFns...)
 }
 
-// Streams returns a client for the streams of a local endpoint, like DynamoDB.
+// Streams returns a client for the streams of a local endpoint.
 func Streams(endpoint string) *dynamodbstreams.Client {
 	return dynamodbstreams.NewFromConfig(withConnections(Config(endpoint)))
 }
 
-// withConnections sets connections that suit a server on this machine.
+// withConnections configures connections to a server on this machine.
 func withConnections(c aws.Config) aws.Config {
 	c.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.Proxy = nil

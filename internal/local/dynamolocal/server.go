@@ -27,62 +27,62 @@ import (
 const (
 	// readyTimeout bounds the start, which takes 1.3 s on an idle machine.
 	readyTimeout = 60 * time.Second
-	// readyPoll is how often a starting server is asked whether it is up.
+	// readyPoll is how often waitReady sends a request to a starting server.
 	readyPoll = 25 * time.Millisecond
-	// stopTimeout is how long a server may take to end by itself.
+	// stopTimeout bounds the wait for a server after SIGTERM.
 	stopTimeout = 10 * time.Second
-	// portAttempts is how often another free port is tried, when another process was quicker to take one.
+	// portAttempts bounds the ports that Start tries. Another process may take a free port first.
 	portAttempts = 3
-	// heap is the largest heap of the JVM. DynamoDB Local has its data outside the heap, in SQLite; with the
+	// heap is the maximum heap of the JVM. DynamoDB Local stores its data outside the heap, in SQLite. With the
 	// default, a quarter of the machine's memory, garbage would pile up.
 	heap = "-Xmx512m"
 )
 
-// launcher starts the JVM such that it cannot outlive this process, on Linux and macOS alike. Descriptor 3 is the
-// reading end of a pipe, whose writing end only this process holds. A subshell waits for the end of the pipe, which
-// comes when this process closes it or dies, and then ends the process that the shell has become, by force if it
-// takes five seconds. The subshell is in the JVM's process group, whose id is the JVM's process id: so the kernel
-// gives that id to no other process meanwhile. Descriptor 4, if there is one, is the lock of the data, which the
-// JVM alone keeps.
+// launcher starts the JVM so that it cannot outlive this process, on Linux and macOS. Descriptor 3 is the read end of a
+// pipe. Only this process has the write end. A subshell reads the pipe until this process closes it or dies. It then
+// sends SIGTERM to the JVM, which has replaced the shell, and after five seconds SIGKILL. The subshell is in the JVM's
+// process group, whose id is the JVM's process id. The kernel therefore cannot reuse that id while the subshell runs.
+// Descriptor 4, if any, is the lock of the data directory. Only the JVM keeps it open.
 const launcher = `(while read -r _; do :; done
 kill $$ || exit
 for _ in 1 2 3 4 5; do sleep 1; kill -0 $$ || exit; done
 kill -9 $$) <&3 4<&- >/dev/null 2>&1 & exec "$@" 3<&-`
 
-// Options say how to run DynamoDB Local.
+// Options of DynamoDB Local.
 type Options struct {
-	// DataDir keeps the data, and is made if need be. Empty keeps them in memory. One server at a time may have it.
+	// DataDir is the directory for the data, which is created if necessary. Empty: the data are in memory. Only one
+	// server at a time can use a directory.
 	DataDir string
-	// JVM are more options of java, such as ShortLived.
+	// JVM are additional options of java, such as ShortLived.
 	JVM []string
-	// Log gets progress; nil discards it.
+	// Log logs the progress; nil: nothing is logged.
 	Log *slog.Logger
 }
 
-// ShortLived are options for a JVM that runs for a minute or two, as in tests: one compiler and the smallest
-// garbage collector. They halve the processor time of the first thousands of transactions. A JVM that runs for
-// longer is faster without them. Class data sharing would save another 0.6 s of each start, but Java refuses an
-// archive of DynamoDB Local, as its jar has its own directory on the class path.
+// ShortLived are options for a JVM that runs for a minute or two, as in tests: one compiler and the smallest garbage
+// collector. They halve the processor time of the first thousands of transactions. A JVM that runs longer is faster
+// without them. Class data sharing would save another 0.6 s of each start, but Java cannot create an archive for
+// DynamoDB Local, because its jar has its own directory on the class path.
 var ShortLived = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
 
 // Server is a running DynamoDB Local. Its methods are safe for concurrent use.
 //
-// It listens on all interfaces, as DynamoDB Local has no option for an address, and it checks no credentials:
-// whoever reaches the port can read and write. Keep it behind the machine's firewall.
+// It listens on all interfaces, because DynamoDB Local has no option for an address, and does not check credentials:
+// anybody who can reach the port can read and write. Keep it behind the machine's firewall.
 type Server struct {
 	// Endpoint is its URL, on the loopback interface.
 	Endpoint string
 
 	cmd    *exec.Cmd
-	leash  *os.File // the JVM ends when this is closed
+	leash  *os.File // the write end of the launcher's pipe: closing it ends the JVM
 	output *tail
 	done   chan struct{}
 	err    error // of the JVM's end; read after done
 }
 
-// Start runs DynamoDB Local, obtaining it first if the cache has none, and returns when it answers. It runs until
-// Stop, and ends when this process does. Errors: ErrNoJava, ErrDataInUse, or why it could not be obtained; they say
-// what to do.
+// Start starts DynamoDB Local and returns when it answers. It downloads it first if the cache does not have it. The
+// server ends with Stop or with this process. Errors: ErrNoJava, ErrDataInUse, or the cause of a failed download. They
+// say what to do.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	log := o.Log
 	if log == nil {
@@ -96,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := obtain(ctx, log, cache, ways())
+	dir, err := obtain(ctx, log, cache, sources())
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns a free port.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
@@ -144,7 +144,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// launch starts java and returns at once. The JVM inherits lock, unless that is nil.
+// launch starts java and returns at once. The JVM inherits lock unless it is nil.
 func launch(java string, args []string, dir string, port int, lock *os.File) (*Server, error) {
 	held, leash, err := os.Pipe()
 	if err != nil {
@@ -164,7 +164,7 @@ func launch(java string, args []string, dir string, port int, lock *os.File) (*S
 	if lock != nil {
 		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, lock)
 	}
-	// In a group of its own, it doesn't get the terminal's Ctrl-C: it is stopped last.
+	// In a separate process group it does not get the terminal's Ctrl-C, so that it can be stopped last.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s.cmd.WaitDelay = time.Second
 	if err := s.cmd.Start(); err != nil {
@@ -179,7 +179,7 @@ func launch(java string, args []string, dir string, port int, lock *os.File) (*S
 	return s, nil
 }
 
-// waitReady returns when the server answers HTTP, or with an error when it ended or took too long.
+// waitReady returns when the server answers HTTP. It returns an error if the server ends, or does not answer in time.
 func (s *Server) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -191,7 +191,8 @@ func (s *Server) waitReady(ctx context.Context) error {
 		case <-s.done:
 			return s.ended()
 		case <-ctx.Done():
-			return fmt.Errorf("DynamoDB Local at %s is silent: %w; it printed: %s", s.Endpoint, ctx.Err(), s.output)
+			return fmt.Errorf("DynamoDB Local at %s does not answer: %w; it printed: %s", s.Endpoint, ctx.Err(),
+				s.output)
 		case <-tick.C:
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Endpoint, nil)
@@ -212,7 +213,7 @@ func (s *Server) waitReady(ctx context.Context) error {
 	}
 }
 
-// ended says how the JVM ended, which it must have.
+// ended returns an error with the JVM's exit status and output. The JVM must have ended.
 func (s *Server) ended() error {
 	how := "exit status 0"
 	if s.err != nil {
@@ -221,10 +222,10 @@ func (s *Server) ended() error {
 	return fmt.Errorf("DynamoDB Local ended (%s); it printed: %s", how, s.output)
 }
 
-// Done is closed when DynamoDB Local has ended, by Stop or by itself.
+// Done returns a channel that is closed when DynamoDB Local has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is nil while DynamoDB Local runs. Afterwards it says how it ended and what it printed last.
+// Err returns nil while DynamoDB Local runs. Then it returns an error with its exit status and the end of its output.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:
@@ -234,8 +235,8 @@ func (s *Server) Err() error {
 	}
 }
 
-// Stop ends DynamoDB Local by SIGTERM, and returns when it is gone. If that takes longer than ten seconds, or than
-// ctx lasts, it is killed, and Stop returns an error. It may be called again.
+// Stop sends SIGTERM to DynamoDB Local and waits for its end. After ten seconds, or when ctx ends, it kills DynamoDB
+// Local and returns an error. It may be called again.
 func (s *Server) Stop(ctx context.Context) error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.kill()
@@ -252,16 +253,16 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// kill ends the JVM at once and waits until it is gone.
+// kill kills the JVM and waits for its end.
 func (s *Server) kill() {
-	_ = s.cmd.Process.Kill() // it fails only when the process is gone
+	_ = s.cmd.Process.Kill() // it fails only if the process has ended
 	<-s.done
 }
 
-// tailBytes is how much of a program's output is kept for an error message.
+// tailBytes is the length of a program's output in error messages.
 const tailBytes = 4 << 10
 
-// tail is an io.Writer that keeps the end of what was written to it. It is safe for concurrent use.
+// tail is an io.Writer that keeps the last tailBytes bytes. It is safe for concurrent use.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

@@ -69,7 +69,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func TestStopAsksFirst(t *testing.T) {
+func TestStopSendsSIGTERM(t *testing.T) {
 	s := script(t, "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done")
 	eventually(t, "it is up", func() bool { return s.output.String() == "up" })
 	if s.Err() != nil {
@@ -93,7 +93,7 @@ func TestStopAsksFirst(t *testing.T) {
 	})
 }
 
-func TestStopKillsWhatDoesNotStop(t *testing.T) {
+func TestStopKillsAfterTimeout(t *testing.T) {
 	s := script(t, "trap '' TERM; echo up; while :; do sleep 0.01; done")
 	eventually(t, "it is up", func() bool { return s.output.String() == "up" })
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -108,7 +108,7 @@ func TestStopKillsWhatDoesNotStop(t *testing.T) {
 	}
 }
 
-func TestWaitReadyTellsWhatItPrinted(t *testing.T) {
+func TestWaitReadyReportsOutput(t *testing.T) {
 	s := script(t, "echo cannot bind >&2; exit 3")
 	err := s.waitReady(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "cannot bind") {

@@ -12,11 +12,11 @@ import (
 	"ledger.example/internal/ddb"
 )
 
-// activeTimeout bounds the wait for a new table. DynamoDB Local needs milliseconds, an account seconds.
+// activeTimeout bounds the wait for a new table. DynamoDB Local needs milliseconds, AWS seconds.
 const activeTimeout = 2 * time.Minute
 
-// CreateTable creates the ledger's table under a name, and returns when it can be used. A table that exists is fine if
-// it is the ledger's; otherwise the error is a *ddb.SchemaError.
+// CreateTable creates the ledger's table and returns when it is active. If a table of that name exists, it must be a
+// ledger's table; otherwise the error is a *ddb.SchemaError.
 func CreateTable(ctx context.Context, client *dynamodb.Client, name string) (*types.TableDescription, error) {
 	in, err := Table()
 	if err != nil {

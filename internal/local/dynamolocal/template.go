@@ -15,8 +15,7 @@ import (
 	"ledger.example/internal/local/pump"
 )
 
-// resources are those parts of template.yaml that a stack on one machine follows. What only matters in an account
-// (encryption, backups, limits, tags) is left out.
+// resources are the parts of template.yaml that a local stack uses. Encryption, backups, limits and tags are left out.
 type resources struct {
 	LedgerTable struct {
 		Properties struct {
@@ -38,7 +37,7 @@ type consumer struct {
 	Properties struct {
 		Timeout int // seconds
 		Events  map[string]struct {
-			Properties struct { // package documents tests those that a pump takes as given
+			Properties struct { // tests/documents tests the settings that a pump does not have
 				BatchSize, MaximumBatchingWindowInSeconds int
 				MaximumRetryAttempts                      int
 				FilterCriteria                            struct{ Filters []struct{ Pattern string } }
@@ -47,7 +46,7 @@ type consumer struct {
 	}
 }
 
-// readTemplate reads template.yaml. CloudFormation's functions in short form come as their arguments.
+// readTemplate parses template.yaml. It replaces CloudFormation functions in short form by their arguments.
 var readTemplate = sync.OnceValues(func() (r resources, err error) {
 	var all struct {
 		Resources map[string]any `yaml:"Resources"`
@@ -65,8 +64,8 @@ var readTemplate = sync.OnceValues(func() (r resources, err error) {
 	return r, err
 })
 
-// Table returns the ledger's table as template.yaml defines it: keys, indexes and stream, billed on demand, without a
-// name. The caller may set fields of the result, but must not change what they point to.
+// Table returns the ledger's table as in template.yaml, on demand and without a name. The caller may set fields of the
+// result, but must not change the values that they point to.
 func Table() (*dynamodb.CreateTableInput, error) {
 	r, err := readTemplate()
 	p := r.LedgerTable.Properties
@@ -83,13 +82,13 @@ func Table() (*dynamodb.CreateTableInput, error) {
 	return in, err
 }
 
-// StreamSettings returns how template.yaml feeds the table's stream to the projector and to the lister.
+// StreamSettings returns the settings of the projector's and of the lister's event source mapping in template.yaml.
 func StreamSettings() (projector, lister pump.Settings, err error) {
 	r, err := readTemplate()
 	return r.ProjectorFunction.settings("Postings"), r.ListerFunction.settings("Transactions"), err
 }
 
-// settings returns how a function is fed by the named event source mapping.
+// settings returns the settings of a function's event source mapping.
 func (c consumer) settings(mapping string) pump.Settings {
 	p := c.Properties.Events[mapping].Properties
 	s := pump.Settings{

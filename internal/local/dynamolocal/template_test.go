@@ -13,7 +13,7 @@ import (
 
 // What a local stack follows is read from template.yaml. That the rest of the mapping is as a pump takes it, package
 // documents tests.
-func TestTheTemplateOfTheStack(t *testing.T) {
+func TestTemplateSettings(t *testing.T) {
 	made, err := Table()
 	if err != nil {
 		t.Fatal(err)

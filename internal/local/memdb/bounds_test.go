@@ -19,7 +19,7 @@ import (
 
 // An item that is written all the time keeps the versions that a read can ask for, and no more; and its places in
 // indexes go with them.
-func TestVersionsAreForgotten(t *testing.T) {
+func TestOldVersionsAreDropped(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	s := New(Options{Now: func() time.Time { return now }, Lag: func(context.Context) time.Duration { return 0 }})
 	client := s.DynamoDB()
@@ -39,7 +39,7 @@ func TestVersionsAreForgotten(t *testing.T) {
 		now = now.Add(every)
 	}
 	b := s.tables["books"]
-	most := int(lagMost/every) + 1
+	most := int(maxLag/every) + 1
 	if n := len(b.row(key).versions); n != most {
 		t.Errorf("%d versions are kept, not %d", n, most)
 	}
@@ -57,7 +57,7 @@ func TestVersionsAreForgotten(t *testing.T) {
 		if _, err := client.DeleteItem(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
-		now = now.Add(2 * lagMost)
+		now = now.Add(2 * maxLag)
 	}
 	if s.tables["books"].items != 0 || b.row(key).current() != nil {
 		t.Error("it is still there")
@@ -73,7 +73,7 @@ func TestStreamsAndChangesAreBounded(t *testing.T) {
 	b := s.tables["books"]
 	for n := range 2 * changesKept {
 		image := ddb.Item{"N": &types.AttributeValueMemberN{Value: "1"}}
-		s.changed(Change{b.name, table.Key{}, nil, image, time.Unix(int64(n/1000), 0)})
+		s.recordChange(Change{b.name, table.Key{}, nil, image, time.Unix(int64(n/1000), 0)})
 	}
 	if len(s.changes) != changesKept || s.trimmed != changesKept {
 		t.Errorf("%d changes, %d trimmed", len(s.changes), s.trimmed)

@@ -15,22 +15,22 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// DynamoDB returns a client of the store. Middleware that optFns add to the Initialize step runs before the store
-// answers. Later steps don't run, as nothing is sent; so nothing is retried either.
+// DynamoDB returns a client of the store. The store answers before the Serialize step: middleware of the Initialize
+// step runs, middleware of later steps does not, and nothing is retried.
 func (s *Store) DynamoDB(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region: Region, APIOptions: []func(*middleware.Stack) error{s.answerRequests},
 	}, optFns...)
 }
 
-// Streams returns a client of the streams of the store's tables, like DynamoDB.
+// Streams returns a client of the streams of the store's tables.
 func (s *Store) Streams() *dynamodbstreams.Client {
 	return dynamodbstreams.New(dynamodbstreams.Options{
 		Region: Region, APIOptions: []func(*middleware.Stack) error{s.answerRequests},
 	})
 }
 
-// answerRequests makes the store answer where the SDK would begin to build an HTTP request.
+// answerRequests makes the store answer at the step where the SDK builds the HTTP request.
 func (s *Store) answerRequests(stack *middleware.Stack) error {
 	return stack.Serialize.Add(middleware.SerializeMiddlewareFunc("DynamoDBInMemory", func(
 		ctx context.Context, in middleware.SerializeInput, _ middleware.SerializeHandler,
@@ -42,8 +42,8 @@ func (s *Store) answerRequests(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// Answer carries out one request of the SDK's, such as *dynamodb.QueryInput, and returns its output. An error is one
-// that a client would return, without the name of the operation.
+// Answer executes a request of the SDK, such as *dynamodb.QueryInput, and returns its output. Its errors are those of a
+// client, without the name of the operation.
 func (s *Store) Answer(ctx context.Context, request any) (output any, err error) {
 	if ctx.Err() != nil {
 		return nil, &aws.RequestCanceledError{Err: ctx.Err()}
@@ -56,7 +56,7 @@ func (s *Store) Answer(ctx context.Context, request any) (output any, err error)
 	return output, nil
 }
 
-// answer carries out one request. Its errors are those of the service.
+// answer executes a request. Its errors are those of the service.
 func (s *Store) answer(ctx context.Context, request any) (any, error) {
 	switch in := request.(type) {
 	case *dynamodb.GetItemInput:
@@ -94,14 +94,14 @@ func (s *Store) answer(ctx context.Context, request any) (any, error) {
 	return nil, unsupported(fmt.Sprintf("a %T", request))
 }
 
-// reply is an HTTP reply without a body whose Date is the store's clock.
+// reply returns an HTTP reply without a body, with the store's time as Date.
 func reply(status int, clock time.Time) *smithyhttp.Response {
 	return &smithyhttp.Response{Response: &http.Response{
 		StatusCode: status, Header: http.Header{"Date": {clock.UTC().Format(http.TimeFormat)}}, Body: http.NoBody,
 	}}
 }
 
-// successMetadata is the metadata of a reply of that time as the SDK makes it.
+// successMetadata returns the metadata that the SDK derives from a reply of that time.
 func successMetadata(ctx context.Context, clock time.Time) middleware.Metadata {
 	next := func(context.Context, middleware.DeserializeInput) (
 		middleware.DeserializeOutput, middleware.Metadata, error,

@@ -9,31 +9,31 @@ import (
 	"ledger.example/internal/ddb"
 )
 
-// A condition holds of an item if each term of one of its lists does: terms joined by AND, lists by OR. The grammar
-// is that part of AWS's that the ledger uses: no parentheses, no NOT, and few operators. A nil condition always holds.
+// A condition is an OR of lists of terms, each of which is an AND. The grammar is the part of AWS's that the ledger
+// uses: no parentheses, no NOT, and few operators. A nil condition is true.
 type condition [][]term
 
 // A term is a function of an attribute, or its comparison with values.
 type term struct {
-	operator  string // in small letters
+	operator  string // in lower case
 	attribute string
 	values    []types.AttributeValue // as many as the operator takes
 }
 
-// Operators that terms have beside "=", "<" and "<=".
+// Operators of terms, in addition to "=", "<" and "<=".
 const (
 	exists    = "attribute_exists"
 	notExists = "attribute_not_exists"
 	ofType    = "attribute_type"
-	between   = "between" // in key conditions alone
+	between   = "between" // only in key conditions
 )
 
 const keyCondition = "KeyConditionExpression"
 
-// attributeTypes are the names that attribute_type takes.
+// attributeTypes are the valid arguments of attribute_type.
 var attributeTypes = []string{"S", "SS", "N", "NS", "B", "BS", "BOOL", "NULL", "L", "M"}
 
-// condition reads an expression of that kind.
+// condition parses an expression. kind is the name of the request's field, for errors.
 func (p *placeholders) condition(kind string, text *string) (c condition, err error) {
 	if text == nil {
 		return nil, nil
@@ -45,7 +45,7 @@ func (p *placeholders) condition(kind string, text *string) (c condition, err er
 	return c, parser.end()
 }
 
-// terms reads terms that are joined by AND.
+// terms parses terms joined by AND.
 func (p *parser) terms() (all []term) {
 	for more := true; more; more = p.is("AND") {
 		all = append(all, p.term())
@@ -53,7 +53,7 @@ func (p *parser) terms() (all []term) {
 	return all
 }
 
-// term reads a function or a comparison. Values are to the right of the operator.
+// term parses a function or a comparison. Values are to the right of the operator.
 func (p *parser) term() (t term) {
 	if name := strings.ToLower(p.token); name == exists || name == notExists || name == ofType {
 		p.next()
@@ -81,7 +81,7 @@ func (p *parser) term() (t term) {
 	return t
 }
 
-// call reads the arguments of a function.
+// call parses the arguments of a function.
 func (p *parser) call(function string) term {
 	t := term{operator: function}
 	p.must("(")
@@ -97,15 +97,15 @@ func (p *parser) call(function string) term {
 	return t
 }
 
-// holds reports whether the condition holds of an item, nil if it is absent.
+// holds reports whether the condition is true of an item; nil is a missing item.
 func (c condition) holds(i ddb.Item) bool {
 	return c == nil || slices.ContainsFunc(c, func(terms []term) bool {
 		return !slices.ContainsFunc(terms, func(t term) bool { return !t.holds(i[t.attribute]) })
 	})
 }
 
-// holds reports whether the term holds of an attribute's value, nil if it is absent. A comparison with an absent
-// attribute, or one of another type, is false.
+// holds reports whether the term is true of an attribute's value; nil is a missing attribute. A comparison with a
+// missing attribute, or with a value of another type, is false.
 func (t term) holds(v types.AttributeValue) bool {
 	switch t.operator {
 	case exists:
@@ -122,8 +122,8 @@ func (t term) holds(v types.AttributeValue) bool {
 	return ok && (order < 0 || order == 0 && t.operator == "<=")
 }
 
-// keyCondition reads a KeyConditionExpression: a partition key's value, and at most the two bounds of its sort key,
-// which belong to the range. It returns the first and the last entry that the index can have there.
+// keyCondition parses a KeyConditionExpression: the value of the partition key and, optionally, inclusive bounds of the
+// sort key. It returns the lowest and the highest entry that match.
 func (p *placeholders) keyCondition(expression *string, x *index) (from, to entry, err error) {
 	if expression == nil {
 		return from, to, validation("The KeyConditionExpression must be specified")

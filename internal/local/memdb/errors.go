@@ -8,42 +8,41 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// validation is the answer to a request that breaks a rule. The SDK has no type for it.
+// validation returns a ValidationException. The SDK has no type for it.
 func validation(format string, args ...any) error {
 	return &smithy.GenericAPIError{Code: "ValidationException", Message: fmt.Sprintf(format, args...)}
 }
 
-// unsupported is the answer to what AWS takes and this store doesn't.
+// unsupported returns the error for a feature of AWS that this store lacks.
 func unsupported(what string) error { return validation("%s: not supported in memory", what) }
 
-// decode copies a request of the SDK's, given by a pointer, to the fields of the same names that into has: those that
-// the store supports. A ValidationException names a field that was given and isn't one of them. NONE is as good as
-// nothing.
+// decode copies the fields of *request to the fields of *into with the same names, which are those that the store
+// supports. A field with a value that into lacks is a ValidationException. The value NONE counts as absent.
 func decode(request, into any) error {
 	from, to := reflect.ValueOf(request).Elem(), reflect.ValueOf(into).Elem()
-	for i, place := range places(from.Type(), to.Type()) {
+	for i, index := range fieldIndexes(from.Type(), to.Type()) {
 		given := from.Field(i)
 		switch none := given.Kind() == reflect.String && given.String() == "NONE"; {
-		case place == ignored || none || given.IsZero():
-		case place == unknown:
+		case index == ignored || none || given.IsZero():
+		case index == unknown:
 			return unsupported(fmt.Sprintf("%s %v", from.Type().Field(i).Name, given))
 		default:
-			to.Field(place).Set(given)
+			to.Field(index).Set(given)
 		}
 	}
 	return nil
 }
 
-// placesOf keeps what places returned, by the two types: looking fields up by name allocates.
-var placesOf sync.Map
+// fieldIndexCache has the results of fieldIndexes by both types, because looking up fields by name allocates.
+var fieldIndexCache sync.Map
 
-// Places of a field that has none: it isn't exported, or the other type doesn't have it.
+// Indexes of fields without a counterpart: not exported, or missing in the other type.
 const ignored, unknown = -1, -2
 
-// places returns where the fields of one type are in another.
-func places(from, to reflect.Type) []int {
+// fieldIndexes returns for each field of one type its index in the other type.
+func fieldIndexes(from, to reflect.Type) []int {
 	types := [2]reflect.Type{from, to}
-	if known, ok := placesOf.Load(types); ok {
+	if known, ok := fieldIndexCache.Load(types); ok {
 		return known.([]int)
 	}
 	all := make([]int, from.NumField())
@@ -55,6 +54,6 @@ func places(from, to reflect.Type) []int {
 			all[i] = unknown
 		}
 	}
-	placesOf.Store(types, all)
+	fieldIndexCache.Store(types, all)
 	return all
 }

@@ -9,11 +9,11 @@ import (
 	"ledger.example/internal/ddb"
 )
 
-// expressionBytes is how long an expression may be (AWS, "Quotas in Amazon DynamoDB").
+// expressionBytes is the maximum length of an expression (AWS, "Quotas in Amazon DynamoDB").
 const expressionBytes = 4 << 10
 
-// placeholders are the names and values that the expressions of one request, or of one action in it, may use. Each
-// must be used by one of them.
+// placeholders are the names and values of one request, or of one action of a transaction. Its expressions must use
+// each of them.
 type placeholders struct {
 	names  map[string]string
 	values ddb.Item
@@ -26,7 +26,7 @@ func (p *placeholders) use(placeholder string) {
 	}
 }
 
-// done returns a ValidationException if a name or value was given and not used.
+// done returns a ValidationException if a name or value is unused.
 func (p *placeholders) done() error {
 	if p.names != nil && len(p.names) == 0 || p.values != nil && len(p.values) == 0 {
 		return validation("ExpressionAttributeNames and ExpressionAttributeValues must not be empty")
@@ -37,14 +37,13 @@ func (p *placeholders) done() error {
 	return nil
 }
 
-// A parser reads one expression by recursive descent. After its first error, which end returns, it is at the end of
-// the expression.
+// A parser parses one expression by recursive descent. After the first error it is at the end of the expression.
 type parser struct {
 	*placeholders
 	kind  string // of expression, in AWS's messages
-	token string // the next one: a word, a #name, a :value, an operator or another character; "" at the end
-	rest  string // what comes after it
-	err   error
+	token string // the next token: a word, a #name, a :value, an operator or another character; "" at the end
+	rest  string // the text after token
+	err   error  // the first error
 }
 
 func (p *placeholders) parser(kind, text string) *parser {
@@ -55,7 +54,7 @@ func (p *placeholders) parser(kind, text string) *parser {
 	return parser
 }
 
-// next goes on to the next token.
+// next advances to the next token.
 func (p *parser) next() {
 	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
 	n := min(1, len(p.rest))
@@ -74,7 +73,7 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// fail ends the parsing with a ValidationException about this expression.
+// fail stops parsing with a ValidationException.
 func (p *parser) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = validation("Invalid "+p.kind+": "+format, args...)
@@ -82,10 +81,10 @@ func (p *parser) fail(format string, args ...any) {
 	p.token, p.rest = "", ""
 }
 
-// syntax fails because the next token has no place here, or is not supported.
+// syntax fails because the next token is unexpected or not supported.
 func (p *parser) syntax() { p.fail("Syntax error, or not supported in memory; token: %q", p.token) }
 
-// end returns a ValidationException unless the expression was read to its end.
+// end returns the first error, or a ValidationException if tokens are left.
 func (p *parser) end() error {
 	if p.token != "" {
 		p.syntax()
@@ -93,7 +92,7 @@ func (p *parser) end() error {
 	return p.err
 }
 
-// is takes the next token if it is that one; a word may be in any case.
+// is consumes the next token if it is the given one, ignoring case.
 func (p *parser) is(token string) bool {
 	if !strings.EqualFold(p.token, token) || p.err != nil {
 		return false
@@ -102,14 +101,14 @@ func (p *parser) is(token string) bool {
 	return true
 }
 
-// must takes the next token, which must be that one.
+// must consumes the next token, which must be the given one.
 func (p *parser) must(token string) {
 	if !p.is(token) {
 		p.syntax()
 	}
 }
 
-// attribute reads the name of a top-level attribute, or a placeholder for one.
+// attribute parses the name of a top-level attribute, or a placeholder for one.
 func (p *parser) attribute() string {
 	name := p.token
 	switch {
@@ -127,8 +126,8 @@ func (p *parser) attribute() string {
 	return name
 }
 
-// value reads a placeholder of a value, which must have one of those types unless none is given, and returns a copy to
-// keep.
+// value parses the placeholder of a value and returns a copy of the value. If types are given, it must have one of
+// them.
 func (p *parser) value(ofType ...string) types.AttributeValue {
 	v, ok := p.values[p.token]
 	switch {
@@ -144,7 +143,7 @@ func (p *parser) value(ofType ...string) types.AttributeValue {
 	}
 	p.use(p.token)
 	p.next()
-	kept, err := keep(v)
+	kept, err := copyIn(v)
 	if err != nil {
 		p.fail("%v", err)
 		return nil
@@ -152,7 +151,7 @@ func (p *parser) value(ofType ...string) types.AttributeValue {
 	return kept
 }
 
-// projection reads a list of attributes; nil text is all of them.
+// projection parses a list of attributes. A nil text, and a nil result, mean all attributes.
 func (p *placeholders) projection(text *string) (map[string]bool, error) {
 	if text == nil {
 		return nil, nil

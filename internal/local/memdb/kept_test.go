@@ -27,7 +27,7 @@ func kept(n int, request func(i int)) int64 {
 }
 
 // The store holds what was posted, and not the requests that it was part of.
-func TestBodiesAreNotKept(t *testing.T) {
+func TestRequestsAreNotRetained(t *testing.T) {
 	h := newAPI(t)
 	spaces := strings.Repeat(" ", paddingBytes)
 	for _, c := range []struct{ path, body string }{

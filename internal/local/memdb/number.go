@@ -9,12 +9,12 @@ import (
 	"ledger.example/internal/table"
 )
 
-// wholeDigits and fractionDigits are how many digits a number may have before and behind the point: it is below 1E+126,
-// and at least 1E-130 (AWS, "Naming rules and data types" of DynamoDB).
+// wholeDigits and fractionDigits are the maximum numbers of digits before and after the decimal point: numbers are
+// below 1E+126 and at least 1E-130 (AWS, "Supported data types and naming rules in Amazon DynamoDB").
 const wholeDigits, fractionDigits = 126, 130
 
-// parseNumber returns a number as DynamoDB keeps it, without superfluous zeros: equal numbers are equal texts.
-// Exponents are not supported. The error is a ValidationException.
+// parseNumber returns a number as DynamoDB stores it, without leading and trailing zeros, so that equal numbers are
+// equal strings. It does not support exponents. The error is a ValidationException.
 func parseNumber(s string) (string, error) {
 	text := strings.TrimPrefix(s, "-")
 	sign := s[:len(s)-len(text)]
@@ -36,18 +36,18 @@ func parseNumber(s string) (string, error) {
 	return sign + whole, nil
 }
 
-// rational returns a kept number as one to reckon with.
+// rational parses a stored number.
 func rational(kept string) *big.Rat {
 	r, _ := new(big.Rat).SetString(kept)
 	return r
 }
 
-// digits64 is the length of texts that may be too large for 64 bits, or whose sum may.
+// digits64 is the length from which numbers, or the sum of two, may exceed 64 bits.
 const digits64 = 19
 
-// add returns the sum of two kept numbers, or a ValidationException if DynamoDB cannot keep it.
+// add returns the sum of two stored numbers, or a ValidationException if DynamoDB cannot store it.
 func add(a, b string) (string, error) {
-	if len(a) < digits64 && len(b) < digits64 { // the usual ones, which need no big numbers
+	if len(a) < digits64 && len(b) < digits64 { // the fast path
 		x, err1 := strconv.ParseInt(a, 10, 64)
 		y, err2 := strconv.ParseInt(b, 10, 64)
 		if err1 == nil && err2 == nil {

@@ -12,8 +12,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// A listing has the fields of a query and of a scan.
-type listing struct {
+// A listRequest has the fields of a query and of a scan.
+type listRequest struct {
 	TableName, IndexName, KeyConditionExpression, ProjectionExpression, FilterExpression *string
 	ConsistentRead, ScanIndexForward                                                     *bool
 	ExpressionAttributeNames                                                             map[string]string
@@ -21,12 +21,12 @@ type listing struct {
 	Limit, Segment, TotalSegments                                                        *int32
 
 	isScan            bool
-	segment, segments int // of a scan: items whose partition's hash leaves that rest
+	segment, segments int // a scan returns the partitions whose hash modulo segments is segment
 }
 
 // query answers Query: one partition of the table or an index, in the order of the sort key or its reverse.
 func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
-	l := listing{segments: 1}
+	l := listRequest{segments: 1}
 	if err := decode(in, &l); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput) (*dynamodb.Q
 
 // scan answers Scan: one segment of the table or an index, in the order of the hashes of its partition keys.
 func (s *Store) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
-	l := listing{isScan: true, segments: 1}
+	l := listRequest{isScan: true, segments: 1}
 	if err := decode(in, &l); err != nil {
 		return nil, err
 	}
@@ -57,17 +57,17 @@ func (s *Store) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.Sca
 	}, nil
 }
 
-// list finds a page, cuts it as the hook Page says, and makes the answer. A page that was cut has the key of its
-// last item as LastEvaluatedKey, and one that was cut to nothing, the key that it began after.
-func (s *Store) list(ctx context.Context, l listing) (*dynamodb.QueryOutput, error) {
-	p, err := s.find(l, s.instant(ctx, l.ConsistentRead))
+// list reads a page and truncates it as Options.Page says. The LastEvaluatedKey of a truncated page is the key of its
+// last item, or the ExclusiveStartKey if the page is empty.
+func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput, error) {
+	p, err := s.findPage(l, s.readTime(ctx, l.ConsistentRead))
 	if err != nil {
 		return nil, err
 	}
 	if s.options.Page != nil {
 		n := min(max(s.options.Page(ctx, len(p.read)), 0), len(p.read))
 		if n == 0 && l.ExclusiveStartKey == nil {
-			n = min(1, len(p.read)) // there is no key yet to go on from
+			n = min(1, len(p.read)) // there is no key for a LastEvaluatedKey
 		}
 		p.full = p.full || n < len(p.read)
 		p.read = p.read[:n]
@@ -76,30 +76,30 @@ func (s *Store) list(ctx context.Context, l listing) (*dynamodb.QueryOutput, err
 	out := &dynamodb.QueryOutput{ScannedCount: int32(n), Items: make([]map[string]types.AttributeValue, 0, n)}
 	for _, i := range p.read {
 		if p.filter.holds(i) {
-			out.Items = append(out.Items, lend(i, p.projection))
+			out.Items = append(out.Items, copyOut(i, p.projection))
 		}
 	}
 	out.Count = int32(len(out.Items))
 	switch {
 	case p.full && n > 0:
-		out.LastEvaluatedKey = lend(p.read[n-1], p.keys)
+		out.LastEvaluatedKey = copyOut(p.read[n-1], p.keys)
 	case p.full:
-		out.LastEvaluatedKey = lend(l.ExclusiveStartKey, nil)
+		out.LastEvaluatedKey = copyOut(l.ExclusiveStartKey, nil)
 	}
 	return out, nil
 }
 
-// A page is what a listing finds, in order.
+// A page is a page of a query or of a scan.
 type page struct {
-	projection map[string]bool // attributes that are shown; nil: all
+	projection map[string]bool // attributes to return; nil: all
 	keys       map[string]bool // attributes of a LastEvaluatedKey
-	filter     condition       // of the items that are shown
-	read       []ddb.Item      // each with all its attributes
-	full       bool            // there may be more behind it
+	filter     condition       // of the items to return
+	read       []ddb.Item      // all items, each with all its attributes
+	full       bool            // there may be more items after it
 }
 
-// find fills a page as of an instant: with items up to the limit or up to 1 MB.
-func (s *Store) find(l listing, at time.Time) (*page, error) {
+// findPage reads a page as of a time: items up to the limit, or up to 1 MB.
+func (s *Store) findPage(l listRequest, at time.Time) (*page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, err := s.table(l.TableName)
@@ -115,7 +115,7 @@ func (s *Store) find(l listing, at time.Time) (*page, error) {
 		return nil, err
 	}
 	forward := l.ScanIndexForward == nil || *l.ScanIndexForward
-	var start entry // with a row if there is one
+	var start entry // its row is nil without an ExclusiveStartKey
 	if l.ExclusiveStartKey != nil {
 		if start, err = t.startEntry(x, l.ExclusiveStartKey); err != nil {
 			return nil, err
@@ -131,9 +131,9 @@ func (s *Store) find(l listing, at time.Time) (*page, error) {
 	}
 	p, bytes := &page{projection: projection, filter: filter, keys: x.keys}, 0
 	x.visit(from, to, forward, func(e entry) bool {
-		i := e.row.as(at)
+		i := e.row.at(at)
 		isStart := start.row != nil && !e.less(start) && !start.less(e)
-		if isStart || e.hash%uint64(l.segments) != uint64(l.segment) || !x.shows(e, i) {
+		if isStart || e.hash%uint64(l.segments) != uint64(l.segment) || !x.matches(e, i) {
 			return true
 		}
 		i = only(i, x.projected)
@@ -145,9 +145,9 @@ func (s *Store) find(l listing, at time.Time) (*page, error) {
 	return p, nil
 }
 
-// expressions reads the expressions and the limit: the first and the last entry that the listing can have, and the
-// attributes and the items that it shows.
-func (l listing) expressions(x *index) (
+// expressions parses the expressions and checks the limit. It returns the lowest and the highest entry to read, the
+// attributes to return, and the filter.
+func (l listRequest) expressions(x *index) (
 	from, to entry, projection map[string]bool, filter condition, err error,
 ) {
 	if l.Limit != nil && *l.Limit < 1 {
@@ -175,8 +175,8 @@ func (l listing) expressions(x *index) (
 	return from, to, projection, filter, p.done()
 }
 
-// startEntry reads an ExclusiveStartKey. There need not be such an item: the position is where it would be. In an
-// index it has the keys of the index and those of the table, which order items with the same keys of the index.
+// startEntry reads an ExclusiveStartKey. The item need not exist. In an index the key has the keys of the index and of
+// the table, which orders items with equal index keys.
 func (t *tableState) startEntry(x *index, given ddb.Item) (entry, error) {
 	for name := range x.keys {
 		if value, _ := text(given[name]); value == "" || len(given) != len(x.keys) {
@@ -186,6 +186,6 @@ func (t *tableState) startEntry(x *index, given ddb.Item) (entry, error) {
 	r := &row{}
 	r.key.PK, _ = text(given[t.keys().partitionKey])
 	r.key.SK, _ = text(given[t.keys().sortKey])
-	e, _ := x.place(r, given)
+	e, _ := x.entryFor(r, given)
 	return e, nil
 }

@@ -12,18 +12,18 @@ import (
 	"ledger.example/internal/table"
 )
 
-// instant returns the one that a read sees. The zero time is now: that of a strongly consistent read.
-func (s *Store) instant(ctx context.Context, strong *bool) time.Time {
+// readTime returns the time as of which a read sees the table. The zero time is now, as for strongly consistent reads.
+func (s *Store) readTime(ctx context.Context, strong *bool) time.Time {
 	if aws.ToBool(strong) || s.options.Lag == nil {
 		return time.Time{}
 	}
 	if lag := s.options.Lag(ctx); lag > 0 {
-		return s.time().Add(-min(lag, lagMost))
+		return s.time().Add(-min(lag, maxLag))
 	}
 	return time.Time{}
 }
 
-// A readRequest has the fields of a GetItem, a part of a TransactGetItems, and a BatchGetItem of one table.
+// A readRequest has the fields of a GetItem, of an action of TransactGetItems, and of a BatchGetItem for one table.
 type readRequest struct {
 	TableName, ProjectionExpression *string
 	ExpressionAttributeNames        map[string]string
@@ -32,14 +32,14 @@ type readRequest struct {
 	Keys                            []map[string]types.AttributeValue
 }
 
-// A get is one item to be read.
+// A get is a parsed request for one item.
 type get struct {
 	table      *tableState
 	key        table.Key
 	projection map[string]bool
 }
 
-// get reads what a request asks for. The lock is held.
+// get parses a request for one item. The lock is held.
 func (s *Store) get(r readRequest) (g get, err error) {
 	if g.table, err = s.table(r.TableName); err != nil {
 		return g, err
@@ -55,22 +55,22 @@ func (s *Store) get(r readRequest) (g get, err error) {
 	return g, err
 }
 
-// read reads an item as it was at a time, nil if it is absent. The lock is held.
+// read reads an item as of a time. It returns nil if there is none. The lock is held.
 func (s *Store) read(r readRequest, at time.Time) (ddb.Item, table.Key, error) {
 	g, err := s.get(r)
 	if err != nil {
 		return nil, g.key, err
 	}
-	return lend(g.table.row(g.key).as(at), g.projection), g.key, nil
+	return copyOut(g.table.row(g.key).at(at), g.projection), g.key, nil
 }
 
-// getItem answers GetItem. An item that is absent is no error: the answer has none.
+// getItem answers GetItem. A missing item is not an error.
 func (s *Store) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {
 	var r readRequest
 	if err := decode(in, &r); err != nil {
 		return nil, err
 	}
-	at := s.instant(ctx, r.ConsistentRead)
+	at := s.readTime(ctx, r.ConsistentRead)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, _, err := s.read(r, at)
@@ -88,7 +88,7 @@ func (s *Store) batchGetItem(
 		return nil, err
 	}
 	if len(all.RequestItems) != 1 {
-		return nil, unsupported("a BatchGetItem of another number of tables than one")
+		return nil, unsupported("a BatchGetItem of zero or several tables")
 	}
 	out := &dynamodb.BatchGetItemOutput{Responses: make(map[string][]map[string]types.AttributeValue)}
 	for name, keys := range all.RequestItems {
@@ -99,7 +99,7 @@ func (s *Store) batchGetItem(
 		if n := len(r.Keys); n == 0 || n > table.BatchGetKeys {
 			return nil, validation("Too many items requested for the BatchGetItem call, or none: %d", n)
 		}
-		at, seen := s.instant(ctx, r.ConsistentRead), make(map[table.Key]bool, len(r.Keys))
+		at, seen := s.readTime(ctx, r.ConsistentRead), make(map[table.Key]bool, len(r.Keys))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, r.Key = range r.Keys {
@@ -118,8 +118,8 @@ func (s *Store) batchGetItem(
 	return out, nil
 }
 
-// transactGetItems answers TransactGetItems: all items as they are at one instant, or a cancellation when a
-// transaction has still to write one of them.
+// transactGetItems answers TransactGetItems with a snapshot. It cancels the request if an item is part of a write
+// transaction in progress.
 func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.TransactGetItemsOutput, error) {
 	var all struct{ TransactItems []types.TransactGetItem }
 	if err := decode(in, &all); err != nil {
@@ -130,7 +130,7 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := make(map[place]bool)
+	seen := make(map[itemRef]bool)
 	conflicts := make([]error, len(all.TransactItems))
 	out := &dynamodb.TransactGetItemsOutput{Responses: make([]types.ItemResponse, len(all.TransactItems))}
 	refused, size := false, 0
@@ -143,7 +143,7 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		if err != nil {
 			return nil, err
 		}
-		at := place{g.table, g.key}
+		at := itemRef{g.table, g.key}
 		switch {
 		case seen[at]:
 			return nil, errTwice
@@ -154,7 +154,7 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) (*dynamodb.
 		seen[at] = true
 		found := g.table.row(g.key).current()
 		size += ddb.ItemBytes(found)
-		out.Responses[n].Item = lend(found, g.projection)
+		out.Responses[n].Item = copyOut(found, g.projection)
 	}
 	switch {
 	case refused:

@@ -41,7 +41,7 @@ func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
 }
 
 // Eventually consistent reads and indexes show the table as it was; strongly consistent reads as it is.
-func TestReadsThatAreBehind(t *testing.T) {
+func TestEventuallyConsistentReadsLag(t *testing.T) {
 	c := newClock()
 	lag := 5 * time.Second
 	_, client := open(t, memdb.Options{Now: c.Now, Lag: func(context.Context) time.Duration { return lag }})
@@ -82,7 +82,7 @@ func TestReadsThatAreBehind(t *testing.T) {
 }
 
 // The table's clock is in every answer, errors included.
-func TestAnswersTellTheStoresClock(t *testing.T) {
+func TestRepliesHaveTheStoresDate(t *testing.T) {
 	c := newClock()
 	_, client := open(t, memdb.Options{Now: c.Now})
 	out, err := client.GetItem(t.Context(), getInput(keyA, false))

@@ -9,7 +9,7 @@ import (
 //go:embed reserved.txt
 var reservedText string
 
-// reservedWords may stand in an expression only through a placeholder, in any case (AWS, "Reserved words in DynamoDB").
+// reservedWords need a placeholder in expressions, in upper and lower case (AWS, "Reserved words in DynamoDB").
 var reservedWords = strings.Fields(reservedText)
 
 func isReserved(name string) bool { return slices.Contains(reservedWords, strings.ToLower(name)) }

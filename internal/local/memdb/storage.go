@@ -12,11 +12,11 @@ import (
 	"ledger.example/internal/table"
 )
 
-// lagMost is how far back an eventually consistent read can look. Versions that were replaced before that are
-// dropped. In AWS, replicas and indexes are behind by seconds at the most.
-const lagMost = 15 * time.Minute
+// maxLag bounds the lag of eventually consistent reads. Versions that were replaced before are dropped. In AWS,
+// replicas and indexes lag by seconds at most.
+const maxLag = 15 * time.Minute
 
-// A row is one item through time. Strongly consistent reads see the last version.
+// A row has the versions of one item. Strongly consistent reads see the last version.
 type row struct {
 	key      table.Key
 	versions []version
@@ -27,8 +27,8 @@ type version struct {
 	at   time.Time
 }
 
-// as is the item at a time, nil if there was none. The zero time means now.
-func (r *row) as(at time.Time) ddb.Item {
+// at returns the item as of a time, or nil if there was none. The zero time means now.
+func (r *row) at(at time.Time) ddb.Item {
 	if r == nil {
 		return nil
 	}
@@ -40,11 +40,11 @@ func (r *row) as(at time.Time) ddb.Item {
 	return nil
 }
 
-// current is the item now, nil if there is none.
-func (r *row) current() ddb.Item { return r.as(time.Time{}) }
+// current returns the current item, or nil if there is none.
+func (r *row) current() ddb.Item { return r.at(time.Time{}) }
 
-// forget drops the versions that no read at the horizon or later can see, and returns them.
-func (r *row) forget(horizon time.Time) (dropped []version) {
+// trim drops the versions that no read as of the horizon or later can see, and returns them.
+func (r *row) trim(horizon time.Time) (dropped []version) {
 	n := 0
 	for n+1 < len(r.versions) && !r.versions[n+1].at.After(horizon) {
 		n++
@@ -54,15 +54,15 @@ func (r *row) forget(horizon time.Time) (dropped []version) {
 	return dropped
 }
 
-// An entry is a row's place in the table or an index. Entries are ordered by the hash of the partition key, which
-// is the order of a scan, then by sort key, and in an index by the table's key.
+// An entry is the position of a row in the table or in an index. Entries are ordered by the hash of the partition key,
+// which is the order of a scan, then by sort key, and in an index by the table's key.
 type entry struct {
 	hash            uint64
 	partition, sort string
 	row             *row
 }
 
-// less orders entries. Most differ in their hash already.
+// less orders entries.
 func (e entry) less(f entry) bool {
 	return cmp.Or(
 		cmp.Compare(e.hash, f.hash), strings.Compare(e.partition, f.partition), strings.Compare(e.sort, f.sort),
@@ -70,10 +70,10 @@ func (e entry) less(f entry) bool {
 	) < 0
 }
 
-// afterAll sorts after every key: it is no valid UTF-8, which keys are.
+// afterAll sorts after every key: keys are valid UTF-8, and it is not.
 const afterAll = "\xff"
 
-// firstRow and lastRow make an entry come before or after all entries that have the same sort key.
+// firstRow and lastRow order an entry before or after all entries with the same sort key.
 var firstRow, lastRow = &row{}, &row{key: table.Key{PK: afterAll, SK: afterAll}}
 
 func newEntry(partition, sort string, r *row) entry {
@@ -93,34 +93,34 @@ func newTree() *btree.BTreeG[entry] {
 	return btree.NewBTreeGOptions(entry.less, btree.Options{NoLocks: true}) // the store has a lock
 }
 
-// place returns an item's entry; ok is false if the item isn't in the index.
-func (x *index) place(r *row, i ddb.Item) (e entry, ok bool) {
+// entryFor returns an item's entry. ok is false if the item is not in the index.
+func (x *index) entryFor(r *row, i ddb.Item) (e entry, ok bool) {
 	partition, hasPartition := text(i[x.partitionKey])
 	sort, hasSort := text(i[x.sortKey])
 	return newEntry(partition, sort, r), hasPartition && hasSort
 }
 
-// follow puts a row where its newest version belongs, and removes it where only dropped versions did. The places of the
-// versions between remain, as reads that are behind find them there.
-func (x *index) follow(r *row, dropped []version) {
-	if e, ok := x.place(r, r.current()); ok {
+// reindex adds the entry of a row's newest version, and removes entries that only dropped versions had. The entries of
+// older versions that are not dropped remain for eventually consistent reads.
+func (x *index) reindex(r *row, dropped []version) {
+	if e, ok := x.entryFor(r, r.current()); ok {
 		x.entries.Set(e)
 	}
 	for _, v := range dropped {
-		e, ok := x.place(r, v.item)
-		if ok && !slices.ContainsFunc(r.versions, func(v version) bool { return x.shows(e, v.item) }) {
+		e, ok := x.entryFor(r, v.item)
+		if ok && !slices.ContainsFunc(r.versions, func(v version) bool { return x.matches(e, v.item) }) {
 			x.entries.Delete(e)
 		}
 	}
 }
 
-// shows reports whether an entry is where that version of its row belongs.
-func (x *index) shows(e entry, i ddb.Item) bool {
-	f, ok := x.place(e.row, i)
+// matches reports whether an entry is the entry of that version of its row.
+func (x *index) matches(e entry, i ddb.Item) bool {
+	f, ok := x.entryFor(e.row, i)
 	return ok && f == e
 }
 
-// visit calls each for the entries from one to another, in that direction, until it returns false.
+// visit calls each for the entries from one to another, in order or in reverse order, until each returns false.
 func (x *index) visit(from, to entry, forward bool, each func(entry) bool) {
 	if forward {
 		x.entries.Ascend(from, func(e entry) bool { return !to.less(e) && each(e) })
@@ -129,7 +129,7 @@ func (x *index) visit(from, to entry, forward bool, each func(entry) bool) {
 	}
 }
 
-// hash scatters keys: FNV-1a.
+// hash returns the FNV-1a hash of a key.
 func hash(key string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(key) {

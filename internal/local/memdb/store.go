@@ -1,13 +1,13 @@
-// Package memdb is DynamoDB in the memory of this process, for tests and `ledger up --memory`. A Store hands out
-// the SDK's own clients and answers their requests without a network, so code for DynamoDB runs on it unchanged.
+// Package memdb is an in-memory DynamoDB for tests and `ledger up --memory`. A Store returns clients of the SDK and
+// answers their requests without a network, so code for DynamoDB runs on it unchanged.
 //
-// It is strict rather than complete. What the ledger's requests use works as in AWS, errors included. Everything else
-// is refused with a ValidationException that names it.
+// It is strict rather than complete. Features that the ledger uses behave as in AWS, including their errors. A request
+// with any other feature fails with a ValidationException that names the feature.
 //
-// Options make it do what AWS may do at any time: show a transaction item by item, return stale data to eventually
-// consistent reads, and end pages anywhere. It is deterministic: the same requests and the same decisions of its hooks
-// give the same answers. A write that would change or delete an event is reported as a violation, whatever its
-// condition says.
+// Options enable behavior that AWS may show at any time: the items of a transaction become visible one by one,
+// eventually consistent reads return stale data, and pages end anywhere. The store is deterministic: the same requests
+// and the same results of its hooks give the same answers. It reports every write that would change or delete an event
+// as a violation.
 package memdb
 
 import (
@@ -20,46 +20,45 @@ import (
 	"ledger.example/internal/table"
 )
 
-// shardsDefault is how many shards a stream has.
+// shardsDefault is the default of Options.Shards.
 const shardsDefault = 4
 
-// changesKept is how many changes Since and the streams have at least, and half of what they have at most, so that a
-// store that is used for long doesn't grow. AWS keeps those of a day in a stream.
+// changesKept bounds the changes in memory: Since and the streams have at least the newest changesKept changes, and at
+// most twice that number. AWS keeps the changes of 24 hours in a stream.
 const changesKept = 200_000
 
-// Options say how the store behaves. With the zero Options, it is never behind. The functions that take a context get
-// that of the request that they disturb, and are called without a lock.
+// Options of a store. With the zero Options all reads are current. Hooks with a context get that of the request, and
+// are called without a lock.
 type Options struct {
-	// Now is the store's clock, which its answers carry; nil: time.Now.
+	// Now is the store's clock, for the Date of replies and the times of changes; nil: time.Now.
 	Now func() time.Time
-	// Between is called before each item of a decided transaction becomes visible. If it and Order are nil, the
+	// Between is called before each item of a committed transaction becomes visible. If Between and Order are nil, all
 	// items become visible at once.
 	Between func(ctx context.Context)
-	// Order shuffles the order in which the items of a transaction become visible; nil: that of the request.
+	// Order shuffles the order in which the items of a transaction become visible; nil: the order of the request.
 	Order func(n int, swap func(i, j int))
-	// Lag is how far behind an eventually consistent read sees the table, at most 15 minutes; nil: not at all.
+	// Lag is the age of the data that an eventually consistent read sees, at most 15 minutes; nil: 0.
 	Lag func(ctx context.Context) time.Duration
-	// Page is how many of n items a page of a query or scan holds; nil: all. If fewer, the answer has a
-	// LastEvaluatedKey. The first page holds one at least.
+	// Page returns how many of n items a page of a query or scan has; nil: all. If it has fewer, the answer has a
+	// LastEvaluatedKey. The first page has at least one item.
 	Page func(ctx context.Context, n int) int
-	// Violation gets the write that would change or delete an event, before it is carried out; nil: it panics. It must
-	// not use the store, whose lock is held.
+	// Violation is called before a write that changes or deletes an event; nil: the write panics. It must not use the
+	// store, whose lock is held.
 	Violation func(error)
-	// Shards is how many a stream has; 0: 4.
+	// Shards is the number of shards of a stream; 0: 4.
 	Shards int
-	// Actions is how many a TransactWriteItems may have; 0: as in AWS.
+	// Actions is the maximum number of actions of a TransactWriteItems; 0: as in AWS.
 	Actions int
 }
 
-// Store is DynamoDB in memory. It is safe for concurrent use, has no goroutine of its own, and waits for nothing
-// but its hooks.
+// Store is an in-memory DynamoDB. It is safe for concurrent use. It starts no goroutines and blocks only in its hooks.
 type Store struct {
-	options Options // with its defaults
+	options Options // with the defaults
 
 	mu      sync.Mutex // guards the rest
 	latest  time.Time
 	tables  map[string]*tableState
-	ordered []*tableState // in the order of their creation
+	ordered []*tableState // in the order of creation
 	changes []Change
 	trimmed int // changes dropped from the front
 }
@@ -81,7 +80,7 @@ func New(o Options) *Store {
 	return &Store{options: o, tables: make(map[string]*tableState)}
 }
 
-// now is the store's clock, which never goes back. The lock is held.
+// now returns the time of the store's clock, which never goes back. The lock is held.
 func (s *Store) now() time.Time {
 	if now := s.options.Now(); now.After(s.latest) {
 		s.latest = now
@@ -96,27 +95,27 @@ func (s *Store) time() time.Time {
 	return s.now()
 }
 
-// Change is one item that became visible, and a record of its table's stream.
+// Change is a change of an item, and a record of its table's stream.
 type Change struct {
 	Table         string
 	Key           table.Key
-	Before, After ddb.Item // nil: absent
+	Before, After ddb.Item // nil: missing
 	At            time.Time
 }
 
-// Since returns the changes after the first n ones, in order. It has the newest 200,000 at least.
+// Since returns the changes after the first n changes, in order. At least the newest 200,000 are available.
 func (s *Store) Since(n int) []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changes := slices.Clone(s.changes[min(max(n-s.trimmed, 0), len(s.changes)):])
 	for n, c := range changes {
-		changes[n].Before, changes[n].After = lend(c.Before, nil), lend(c.After, nil)
+		changes[n].Before, changes[n].After = copyOut(c.Before, nil), copyOut(c.After, nil)
 	}
 	return changes
 }
 
-// changed records a change. The lock is held.
-func (s *Store) changed(c Change) {
+// recordChange adds a change to the streams. The lock is held.
+func (s *Store) recordChange(c Change) {
 	s.changes = append(s.changes, c)
 	if drop := len(s.changes) - changesKept; drop >= changesKept {
 		s.changes = slices.Clone(s.changes[drop:])
@@ -124,14 +123,14 @@ func (s *Store) changed(c Change) {
 	}
 }
 
-// Item returns an item as a strongly consistent read sees it, nil if it is absent. busy means that a decided
-// transaction has still to write it. With several tables, the first one that has the item counts.
+// Item returns an item as a strongly consistent read sees it, or nil if there is none. busy means that the write of a
+// committed transaction is not visible yet. With several tables, the first one that has the item counts.
 func (s *Store) Item(k table.Key) (found ddb.Item, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.ordered {
 		if i := t.row(k).current(); i != nil || t.busy[k] {
-			return lend(i, nil), t.busy[k]
+			return copyOut(i, nil), t.busy[k]
 		}
 	}
 	return nil, false

@@ -12,19 +12,19 @@ import (
 	"ledger.example/internal/ddb"
 )
 
-// A table's stream is the store's list of changes, of which each shard shows those of some items, by the hash of their
-// keys. Shards don't split or end. A change's sequence number is its place in the list, counted from 1.
+// A table's stream is the store's list of changes. The hash of an item's key selects its shard. Shards do not split or
+// end. The sequence number of a change is its index in the list, starting at 1.
 
 const (
-	// recordsMost and recordBytes are what GetRecords returns at most (AWS, API reference).
-	recordsMost = 1000
-	recordBytes = 1 << 20
-	// sequenceFormat makes texts of one length, which sort as numbers do, as long as those of AWS: 21 to 40 digits, of
-	// which the first is no zero.
+	// maxRecords and maxRecordBytes bound the reply of GetRecords (AWS, API reference).
+	maxRecords     = 1000
+	maxRecordBytes = 1 << 20
+	// sequenceFormat gives strings of one length, so that they sort like numbers. As in AWS, they have 21 to 40 digits
+	// and do not begin with 0.
 	sequenceFormat = "100%018d"
 )
 
-// shardID names one of a table's shards.
+// shardID returns the id of the table's n-th shard.
 func (t *tableState) shardID(n int) string {
 	return fmt.Sprintf("shardId-%020d-%08x", t.description.CreationDateTime.UnixMilli(), n)
 }
@@ -73,7 +73,7 @@ func (s *Store) describeStream(
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: out}, nil
 }
 
-// An iterator is a position in a shard: how many changes of the store lie before it. It doesn't expire.
+// An iterator is a position in a shard. at is the number of changes of the store before it. It does not expire.
 type iterator struct {
 	arn       string
 	shard, at int
@@ -88,8 +88,8 @@ func parseIterator(text string) (i iterator, err error) {
 	return i, err
 }
 
-// getShardIterator answers GetShardIterator for the trim horizon. A pump asks for a later position only when an
-// iterator was lost, which none is here.
+// getShardIterator answers GetShardIterator for the trim horizon. A pump needs a later position only if an iterator
+// expires or a read fails, and neither happens here.
 func (s *Store) getShardIterator(
 	in *dynamodbstreams.GetShardIteratorInput,
 ) (*dynamodbstreams.GetShardIteratorOutput, error) {
@@ -119,17 +119,17 @@ func (s *Store) getShardIterator(
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: i.text()}, nil
 }
 
-// getRecords answers GetRecords. There is always a next iterator, as shards don't end.
+// getRecords answers GetRecords. It always returns a next iterator, because shards do not end.
 func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstreams.GetRecordsOutput, error) {
 	r := struct {
 		ShardIterator *string
 		Limit         *int32
-	}{Limit: aws.Int32(recordsMost)}
+	}{Limit: aws.Int32(maxRecords)}
 	if err := decode(in, &r); err != nil {
 		return nil, err
 	}
-	if *r.Limit < 1 || *r.Limit > recordsMost {
-		return nil, validation("Value '%d' at 'limit' failed to satisfy constraint: 1 to %d", *r.Limit, recordsMost)
+	if *r.Limit < 1 || *r.Limit > maxRecords {
+		return nil, validation("Value '%d' at 'limit' failed to satisfy constraint: 1 to %d", *r.Limit, maxRecords)
 	}
 	i, err := parseIterator(*r.ShardIterator)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 		return nil, &streamtypes.TrimmedDataAccessException{Message: aws.String("It is beyond the trim horizon")}
 	}
 	out := &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
-	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < int(*r.Limit) && size < recordBytes; {
+	for size := 0; i.at-s.trimmed < len(s.changes) && len(out.Records) < int(*r.Limit) && size < maxRecordBytes; {
 		c := s.changes[i.at-s.trimmed]
 		i.at++
 		if c.Table == t.name && hash(c.Key.PK+"\x00"+c.Key.SK)%uint64(s.options.Shards) == uint64(i.shard) {
@@ -157,7 +157,7 @@ func (s *Store) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstream
 	return out, nil
 }
 
-// record is a change as GetRecords shows it.
+// record converts a change for GetRecords.
 func (c Change) record(sequence int) streamtypes.Record {
 	name := streamtypes.OperationTypeModify
 	switch {
@@ -187,7 +187,7 @@ func (c Change) record(sequence int) streamtypes.Record {
 	return shown
 }
 
-// streamedItem is an item as the stream's SDK has it.
+// streamedItem converts an item to the types of the streams SDK.
 func streamedItem(i ddb.Item) map[string]streamtypes.AttributeValue {
 	m := make(map[string]streamtypes.AttributeValue, len(i))
 	for name, v := range i {
@@ -196,7 +196,7 @@ func streamedItem(i ddb.Item) map[string]streamtypes.AttributeValue {
 	return m
 }
 
-// streamed is a kept value as the stream's SDK has it.
+// streamed converts a stored value to the types of the streams SDK.
 func streamed(v types.AttributeValue) streamtypes.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

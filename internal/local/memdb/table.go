@@ -11,7 +11,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Region is part of the ARNs that the store makes up.
+// Region is the region in the ARNs of the store.
 const Region = "us-east-1"
 
 const account = "000000000000"
@@ -20,23 +20,23 @@ const account = "000000000000"
 type tableState struct {
 	name        string
 	indexes     []*index           // the first is the table itself
-	busy        map[table.Key]bool // items that a decided transaction has still to write
+	busy        map[table.Key]bool // items whose write by a committed transaction is not visible yet
 	description types.TableDescription
 	items       int64
-	sought      row // what row looks for
+	probe       row // for lookups by row, to avoid an allocation
 }
 
-// keys is the index that is the table itself, with the names of its keys.
+// keys returns the index that is the table itself, with the names of its keys.
 func (t *tableState) keys() *index { return t.indexes[0] }
 
-// row returns the row of a key, nil if there is none. The lock is held.
+// row returns the row with a key, or nil if there is none. The lock is held.
 func (t *tableState) row(k table.Key) *row {
-	t.sought.key = k
-	e, _ := t.keys().entries.Get(newEntry(k.PK, k.SK, &t.sought))
+	t.probe.key = k
+	e, _ := t.keys().entries.Get(newEntry(k.PK, k.SK, &t.probe))
 	return e.row
 }
 
-// createTable makes a table whose keys are two strings each, with a stream of new images.
+// createTable answers CreateTable. Keys must have two strings, and the table a stream of new images.
 func (s *Store) createTable(in *dynamodb.CreateTableInput) (*dynamodb.CreateTableOutput, error) {
 	var r struct {
 		TableName              *string
@@ -85,8 +85,8 @@ func (s *Store) createTable(in *dynamodb.CreateTableInput) (*dynamodb.CreateTabl
 	return &dynamodb.CreateTableOutput{TableDescription: t.describe()}, nil
 }
 
-// addIndex adds the table itself, whose name is empty, or after it a global secondary index. Its key schema must be of
-// two strings, as all keys of the ledger are.
+// addIndex adds a global secondary index. The first call, with an empty name, adds the table itself. A key must have
+// two strings.
 func (t *tableState) addIndex(
 	name string, schema []types.KeySchemaElement, defined []types.AttributeDefinition, projection *types.Projection,
 ) error {
@@ -120,7 +120,7 @@ func (t *tableState) addIndex(
 	return nil
 }
 
-// describeTable answers DescribeTable. The number of items is exact, where AWS counts them every six hours.
+// describeTable answers DescribeTable. The number of items is exact; AWS updates it only every six hours.
 func (s *Store) describeTable(in *dynamodb.DescribeTableInput) (*dynamodb.DescribeTableOutput, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,28 +163,28 @@ func (t *tableState) index(name *string, strong bool) (*index, error) {
 	return nil, validation("The table does not have the specified index: %s", *name)
 }
 
-// apply makes an item what it is after a write, and records the change, unless nothing changed: DynamoDB Streams
-// has no record of such a write either. The lock is held.
+// apply writes an item and records the change. A write that changes nothing has no record, as in DynamoDB Streams. The
+// lock is held.
 func (s *Store) apply(t *tableState, k table.Key, after ddb.Item) {
 	r := t.row(k)
 	before := r.current()
 	if (after == nil) == (before == nil) && maps.EqualFunc(after, before, equal) {
 		return
 	}
-	if r == nil { // with the strings of the item, which are not those of the request
+	if r == nil { // share the strings of the item; k may retain the request
 		r = &row{}
 		r.key.PK, _ = text(after[t.keys().partitionKey])
 		r.key.SK, _ = text(after[t.keys().sortKey])
 	}
 	now := s.now()
-	horizon := now // without a lag, no read looks back
+	horizon := now // without a lag, reads need no older versions
 	if s.options.Lag != nil {
-		horizon = now.Add(-lagMost)
+		horizon = now.Add(-maxLag)
 	}
 	r.versions = append(r.versions, version{after, now})
-	dropped := r.forget(horizon)
+	dropped := r.trim(horizon)
 	for _, x := range t.indexes {
-		x.follow(r, dropped)
+		x.reindex(r, dropped)
 	}
 	switch {
 	case before == nil:
@@ -192,5 +192,5 @@ func (s *Store) apply(t *tableState, k table.Key, after ddb.Item) {
 	case after == nil:
 		t.items--
 	}
-	s.changed(Change{t.name, r.key, before, after, now})
+	s.recordChange(Change{t.name, r.key, before, after, now})
 }

@@ -14,8 +14,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// transactWriteItems decides a transaction at once and then makes one item after the other visible. Until an item is
-// visible, other writes to it are refused.
+// transactWriteItems answers TransactWriteItems. It commits the transaction and then makes the items visible one by
+// one. Other writes to an item are rejected until it is visible.
 func (s *Store) transactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput,
 ) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -47,20 +47,20 @@ func (s *Store) transactWriteItems(
 	if s.options.Order != nil {
 		s.options.Order(len(writes), func(i, j int) { writes[i], writes[j] = writes[j], writes[i] })
 	}
-	// The transaction is carried through even if the caller panics in a hook.
+	// The transaction completes even if a hook panics.
 	next := 0
-	defer func() { s.show(writes[next:]) }()
+	defer func() { s.makeVisible(writes[next:]) }()
 	for ; next < len(writes); next++ {
 		if s.options.Between != nil {
 			s.options.Between(ctx)
 		}
-		s.show(writes[next : next+1])
+		s.makeVisible(writes[next : next+1])
 	}
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
-// show makes items visible, which are no longer busy then.
-func (s *Store) show(writes []*write) {
+// makeVisible applies writes. Their items are no longer busy.
+func (s *Store) makeVisible(writes []*write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range writes {
@@ -69,26 +69,26 @@ func (s *Store) show(writes []*write) {
 	}
 }
 
-// write decides writes that are made together or not at all. With atOnce it carries them out, otherwise it makes
-// their items busy. refuse makes an error of the reasons why writes cannot be made, nil for one that can. A violation
-// is reported before it is carried out.
+// write decides all or none of some writes. With atOnce it applies them, otherwise it makes their items busy. refuse
+// makes the error from the reasons why single writes are rejected, which are nil for accepted ones. It reports a
+// violation before it applies it.
 func (s *Store) write(
 	requests []writeRequest, refuse func(reasons []error) error, atOnce bool,
 ) (writes []*write, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := make(map[place]bool, len(requests))
+	seen := make(map[itemRef]bool, len(requests))
 	writes = make([]*write, 0, len(requests))
 	for _, r := range requests {
 		w, err := s.newWrite(r)
 		if err != nil {
 			return nil, err
 		}
-		at := place{w.table, w.key}
-		if seen[at] {
+		ref := itemRef{w.table, w.key}
+		if seen[ref] {
 			return nil, errTwice
 		}
-		seen[at] = true
+		seen[ref] = true
 		writes = append(writes, w)
 	}
 	var violation error
@@ -122,24 +122,24 @@ func (s *Store) write(
 	return writes, nil
 }
 
-// A place is one item of one table. A transaction may have each place once.
-type place struct {
+// An itemRef is an item of a table. A transaction may have each item once.
+type itemRef struct {
 	table *tableState
 	key   table.Key
 }
 
-func errActions(most int) error {
-	return validation("Value at 'transactItems' failed to satisfy constraint: it must have 1 to %d items", most)
+func errActions(max int) error {
+	return validation("Value at 'transactItems' failed to satisfy constraint: it must have 1 to %d items", max)
 }
 
 var errTwice = validation("Transaction request cannot include multiple operations on one item")
 
-// errConflict is the reason of a write or a transactional read that meets a transaction.
+// errConflict is the reason for rejecting a write or a transactional read of a busy item.
 func errConflict() error {
 	return &types.TransactionConflictException{Message: aws.String("Transaction is ongoing for the item")}
 }
 
-// cancelled is the error of a transaction with those reasons, nil for an action that could be carried out.
+// cancelled returns the error of a transaction. A reason is nil if its action was accepted.
 func cancelled(reasons []error) error {
 	out := &types.TransactionCanceledException{}
 	var codes []string

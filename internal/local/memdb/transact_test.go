@@ -138,7 +138,7 @@ func reasonOf(s *memdb.Store, k table.Key) string {
 }
 
 // A transaction that was decided is carried through, whatever becomes of who asked for it.
-func TestATransactionOutlivesItsCaller(t *testing.T) {
+func TestTransactionCompletesIfItsCallerPanics(t *testing.T) {
 	_, client := open(t, memdb.Options{Between: func(context.Context) { panic("killed") }})
 	func() {
 		defer func() { recover() }()
@@ -154,7 +154,7 @@ func TestATransactionOutlivesItsCaller(t *testing.T) {
 }
 
 // No way of writing changes an event unnoticed. Items that are no events can be changed.
-func TestEventsAreNeverRewritten(t *testing.T) {
+func TestWritesToEventsAreViolations(t *testing.T) {
 	event := posting("jane", 1)
 	key := ddb.Item{table.AttrPK: event[table.AttrPK], table.AttrSK: event[table.AttrSK]}
 	for name, action := range map[string]types.TransactWriteItem{

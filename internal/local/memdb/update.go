@@ -10,7 +10,7 @@ import (
 	"ledger.example/internal/ddb"
 )
 
-// An update is the steps of an UpdateExpression, in their order.
+// An update has the steps of an UpdateExpression in order.
 type update []step
 
 // A step sets an attribute to a value, or adds a number to it.
@@ -18,17 +18,17 @@ type step struct {
 	name  string
 	value types.AttributeValue
 	adds  bool
-	isKey bool // it cannot be updated, which is seen after the condition
+	isKey bool // the step is an error, which is reported after the condition is checked
 }
 
-// errOperand is the answer to an addition to something other than a number, or one whose sum cannot be kept.
+// errOperand is the error of an addition to a value that is not a number, or with a sum that cannot be stored.
 var errOperand = validation("An operand in the update expression has an incorrect data type, or a sum too many digits")
 
-// update reads an UpdateExpression:
+// update parses an UpdateExpression:
 //
 //	SET name = :value, name = :value ADD name :number
 //
-// Names are those of top-level attributes; those among keys cannot be updated. A nil text changes nothing.
+// Names are of top-level attributes. keys are the attributes that cannot be updated. A nil text changes nothing.
 func (p *placeholders) update(text *string, keys map[string]bool) (u update, err error) {
 	if text == nil {
 		return nil, nil
@@ -59,8 +59,8 @@ func (p *placeholders) update(text *string, keys map[string]bool) (u update, err
 	return u, parser.end()
 }
 
-// of returns what becomes of an item, which has at least its key. The error is a ValidationException.
-func (u update) of(before ddb.Item) (ddb.Item, error) {
+// apply returns the updated item. before has at least its key. The error is a ValidationException.
+func (u update) apply(before ddb.Item) (ddb.Item, error) {
 	after := maps.Clone(before)
 	for _, s := range u {
 		old := before[s.name]

@@ -11,28 +11,27 @@ import (
 	"ledger.example/internal/ddb"
 )
 
-// The store keeps values of the types S, N, BOOL, NULL, M and L. What is kept never changes: items are copied when they
-// come from a request, and again when they go into an answer. A nil item is an absent one.
+// The store supports values of the types S, N, BOOL, NULL, M and L. Stored values are immutable: items are copied when
+// they come from a request, and again for an answer. A nil item is a missing item.
 
-// keepItem returns a copy of an item, or of the value of a map, with its numbers as DynamoDB keeps them. Names and
-// strings are cloned, as they may be part of something larger, such as the body of a request. The error is a
-// ValidationException.
-func keepItem(given ddb.Item) (ddb.Item, error) {
+// copyItemIn returns a copy of an item or of a map for storing, with canonical numbers. It clones names and strings,
+// because they may retain something larger, such as the body of a request. The error is a ValidationException.
+func copyItemIn(given ddb.Item) (ddb.Item, error) {
 	kept := make(ddb.Item, len(given))
 	for name, v := range given {
 		if name == "" {
 			return nil, validation("Attribute name must not be empty")
 		}
 		var err error
-		if kept[unique.Make(name).Value()], err = keep(v); err != nil {
+		if kept[unique.Make(name).Value()], err = copyIn(v); err != nil {
 			return nil, err
 		}
 	}
 	return kept, nil
 }
 
-// keep is keepItem for one value.
-func keep(v types.AttributeValue) (types.AttributeValue, error) {
+// copyIn is copyItemIn for one value.
+func copyIn(v types.AttributeValue) (types.AttributeValue, error) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return &types.AttributeValueMemberS{Value: strings.Clone(v.Value)}, nil
@@ -44,13 +43,13 @@ func keep(v types.AttributeValue) (types.AttributeValue, error) {
 	case *types.AttributeValueMemberNULL:
 		return &types.AttributeValueMemberNULL{Value: true}, nil
 	case *types.AttributeValueMemberM:
-		m, err := keepItem(v.Value)
+		m, err := copyItemIn(v.Value)
 		return &types.AttributeValueMemberM{Value: m}, err
 	case *types.AttributeValueMemberL:
 		l := make([]types.AttributeValue, len(v.Value))
 		for i := range l {
 			var err error
-			if l[i], err = keep(v.Value[i]); err != nil {
+			if l[i], err = copyIn(v.Value[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -59,17 +58,17 @@ func keep(v types.AttributeValue) (types.AttributeValue, error) {
 	return nil, unsupported("a value of type " + typeOf(v))
 }
 
-// lend returns a copy of a kept item for a caller, who may change it, with those attributes alone; nil names are all of
-// them. It is nil for an absent item.
-func lend(i ddb.Item, names map[string]bool) ddb.Item {
+// copyOut returns a copy of a stored item for a caller, who may change it. It has the attributes in names, or all if
+// names is nil. It is nil for a missing item.
+func copyOut(i ddb.Item, names map[string]bool) ddb.Item {
 	if i == nil {
 		return nil
 	}
-	lent, _ := keepItem(only(i, names)) // it was kept before
-	return lent
+	copied, _ := copyItemIn(only(i, names)) // no error: the item is stored
+	return copied
 }
 
-// only returns an item's attributes of those names; nil names are all of them.
+// only returns the attributes of an item in names, or all if names is nil.
 func only(i ddb.Item, names map[string]bool) ddb.Item {
 	if names == nil {
 		return i
@@ -83,18 +82,18 @@ func only(i ddb.Item, names map[string]bool) ddb.Item {
 	return part
 }
 
-// text returns a string's value, and whether it is one.
-func text(v types.AttributeValue) (string, bool) {
+// text returns the value of a string. ok is false if v is not a string.
+func text(v types.AttributeValue) (s string, ok bool) {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
 		return s.Value, true
 	}
 	return "", false
 }
 
-// equal reports whether two kept values are the same, or both absent.
+// equal reports whether two stored values are the same, or both missing.
 func equal(a, b types.AttributeValue) bool { return reflect.DeepEqual(a, b) }
 
-// compare orders two kept values. ok is false unless both are strings or both are numbers.
+// compare orders two stored values. ok is false unless both are strings or both are numbers.
 func compare(a, b types.AttributeValue) (order int, ok bool) {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -109,7 +108,7 @@ func compare(a, b types.AttributeValue) (order int, ok bool) {
 	return 0, false
 }
 
-// typeOf is the name of a value's type in AWS's messages and in attribute_type, such as "S".
+// typeOf returns the name of a value's type in AWS's messages and in attribute_type, such as "S".
 func typeOf(v types.AttributeValue) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember")
 }

@@ -10,8 +10,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// writeOne answers PutItem, UpdateItem and DeleteItem: with what the item became, if that was asked for. Updating makes
-// an item that isn't there, and deleting one is no error.
+// writeOne answers PutItem, UpdateItem and DeleteItem. It returns the updated item if the request asks for it. An
+// update creates a missing item. Deleting a missing item is not an error.
 func (s *Store) writeOne(a action, in any) (after ddb.Item, err error) {
 	r, err := newWriteRequest(a, in)
 	if err != nil {
@@ -21,10 +21,10 @@ func (s *Store) writeOne(a action, in any) (after ddb.Item, err error) {
 	if err != nil || r.ReturnValues == "" {
 		return nil, err
 	}
-	return lend(writes[0].after, nil), nil
+	return copyOut(writes[0].after, nil), nil
 }
 
-// A writeRequest has the fields of one action, alone or of a transaction.
+// A writeRequest has the fields of a write, or of an action of a transaction.
 type writeRequest struct {
 	TableName, ConditionExpression, UpdateExpression *string
 	ExpressionAttributeNames                         map[string]string
@@ -41,10 +41,10 @@ const (
 	putting action = iota
 	updating
 	deleting
-	checking // only its condition counts
+	checking // a condition without a write
 )
 
-// newWriteRequest reads a request by a pointer to it, or to the action of a transaction.
+// newWriteRequest decodes a request, or an action of a transaction. in is a pointer to it.
 func newWriteRequest(a action, in any) (writeRequest, error) {
 	r := writeRequest{action: a}
 	err := decode(in, &r)
@@ -54,10 +54,10 @@ func newWriteRequest(a action, in any) (writeRequest, error) {
 	return r, err
 }
 
-// writeRequestOf reads one action of a transaction.
+// writeRequestOf decodes an item of a TransactWriteItems.
 func writeRequestOf(item types.TransactWriteItem) (r writeRequest, err error) {
 	given := 0
-	for a, in := range []any{item.Put, item.Update, item.Delete, item.ConditionCheck} { // by their actions' numbers
+	for a, in := range []any{item.Put, item.Update, item.Delete, item.ConditionCheck} { // in the order of the constants
 		if !reflect.ValueOf(in).IsNil() {
 			given++
 			r, err = newWriteRequest(action(a), in)
@@ -69,27 +69,27 @@ func writeRequestOf(item types.TransactWriteItem) (r writeRequest, err error) {
 	return r, err
 }
 
-// A write is a request that was read.
+// A write is a parsed writeRequest.
 type write struct {
-	table     *tableState
-	action    action
-	key       table.Key
-	condition condition
-	item      ddb.Item // to put, otherwise its key, which is the request's
-	update    update
-	shows     bool     // the item is shown if the condition fails
-	after     ddb.Item // what the item became, once it is decided
+	table      *tableState
+	action     action
+	key        table.Key
+	condition  condition
+	item       ddb.Item // the item to put; for other actions its key
+	update     update
+	returnsOld bool     // a failed condition returns the item
+	after      ddb.Item // the item after the write; set by Store.write
 }
 
-// newWrite reads a request. The checks are made in the order of DynamoDB Local, so that a request with several faults
-// gets the same answer: the table, the expressions, their placeholders, the key, the item. The lock is held.
+// newWrite parses a request. It makes the checks in the order of DynamoDB Local, so that a request with several faults
+// gets the same error: the table, the expressions, their placeholders, the key, the item. The lock is held.
 func (s *Store) newWrite(r writeRequest) (*write, error) {
 	t, err := s.table(r.TableName)
 	if err != nil {
 		return nil, err
 	}
 	w := &write{table: t, action: r.action}
-	w.shows = r.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld
+	w.returnsOld = r.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld
 	p := &placeholders{names: r.ExpressionAttributeNames, values: r.ExpressionAttributeValues}
 	if w.condition, err = p.condition("ConditionExpression", r.ConditionExpression); err != nil {
 		return nil, err
@@ -107,24 +107,24 @@ func (s *Store) newWrite(r writeRequest) (*write, error) {
 	if w.key, err = t.keyOf(given, r.action != putting); err != nil {
 		return nil, err
 	}
-	if w.item = given; r.action == putting { // what an update makes of the item is checked when that is known
-		if w.item, err = keepItem(given); err == nil {
+	if w.item = given; r.action == putting { // decide checks an updated item
+		if w.item, err = copyItemIn(given); err == nil {
 			err = t.check(w.item)
 		}
 	}
 	return w, err
 }
 
-// decide returns what the item becomes, or the reason why the write cannot be made: a conflict with a transaction under
-// way, or a condition that doesn't hold. The error is a ValidationException. It changes nothing.
+// decide returns the item after the write, or the reason for rejecting the write: a conflict with a transaction in
+// progress, or a failed condition. The error is a ValidationException. It changes nothing.
 func (w *write) decide(before ddb.Item) (after ddb.Item, reason, err error) {
 	switch {
 	case w.table.busy[w.key]:
 		return before, errConflict(), nil
 	case !w.condition.holds(before):
 		failed := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
-		if w.shows {
-			failed.Item = lend(before, nil)
+		if w.returnsOld {
+			failed.Item = copyOut(before, nil)
 		}
 		return before, failed, nil
 	}
@@ -137,9 +137,9 @@ func (w *write) decide(before ddb.Item) (after ddb.Item, reason, err error) {
 		return before, nil, nil
 	}
 	if after = before; after == nil {
-		after, _ = keepItem(w.item) // two strings
+		after, _ = copyItemIn(w.item) // two strings
 	}
-	if after, err = w.update.of(after); err == nil {
+	if after, err = w.update.apply(after); err == nil {
 		err = w.table.check(after)
 	}
 	return after, nil, err

@@ -14,8 +14,8 @@ import (
 	"github.com/segmentio/ksuid"
 )
 
-// Why records became a dead letter. The first is Lambda's word. The other is our own: the record has an attribute of an
-// unknown type.
+// Conditions of dead letters. Lambda has the first one. The second one is for a record with an attribute of an unknown
+// type.
 const (
 	retriesExhausted = "RetryAttemptsExhausted"
 	unreadable       = "Unreadable"
@@ -24,12 +24,12 @@ const (
 // deadLetterTime is the format of times in a dead letter.
 const deadLetterTime = "2006-01-02T15:04:05.000Z"
 
-// fileLock is held by whoever writes a dead letter file: several pumps may have the same.
+// fileLock serializes writes to dead letter files, which several pumps may share.
 var fileLock sync.Mutex
 
-// giveUp appends the records of a batch to the dead letter file. It retries until they are on the disk, as nothing
-// else keeps them. It returns an error only when ctx ended before that.
-func (p *Pump) giveUp(
+// writeDeadLetter appends the records of a batch to the dead letter file. It retries until they are on the disk,
+// because nothing else stores them. It returns an error only if ctx ends before that.
+func (p *Pump) writeDeadLetter(
 	ctx context.Context, shard string, batch []record, condition string, invocations int, cause error,
 ) error {
 	for failures := 1; ; failures++ {
@@ -53,10 +53,10 @@ func (p *Pump) giveUp(
 	return nil
 }
 
-// newDeadLetter returns one line of the dead letter file. It has the shape of the object that Lambda puts into the S3
-// bucket that is the on-failure destination of an event source mapping (Developer Guide, "Retain discarded batch
-// records for a DynamoDB event source"), with the handler's error as functionError and without the function's ARN. The
-// payload is the event as JSON text: {"Records":[...]}.
+// newDeadLetter returns a line of the dead letter file. It has the format of the objects that Lambda writes to an S3
+// on-failure destination of an event source mapping (Developer Guide, "Retain discarded batch records for a DynamoDB
+// event source"). It adds the handler's error as functionError and has no function ARN. The payload is the event as a
+// JSON string: {"Records":[...]}.
 func (p *Pump) newDeadLetter(
 	shard string, batch []record, condition string, invocations int, cause error,
 ) ([]byte, error) {
@@ -86,8 +86,8 @@ func (p *Pump) newDeadLetter(
 	})
 }
 
-// appendDeadLetter appends a line and returns when it is on the disk. A line that a crash cut short is left as it
-// is, and the new one begins on a line of its own. Safe for concurrent use.
+// appendDeadLetter appends a line and returns when it is on the disk. If a crash truncated the last line, the new line
+// still begins on a new line. It is safe for concurrent use.
 func (p *Pump) appendDeadLetter(line []byte) (err error) {
 	fileLock.Lock()
 	defer fileLock.Unlock()

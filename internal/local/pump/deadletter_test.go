@@ -48,7 +48,7 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-func TestNothingIsLostWhileTheFileCannotBeWritten(t *testing.T) {
+func TestDeadLetterIsRetriedUntilWritten(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1", "a2")
 		blocked := filepath.Dir(r.pump.options.DeadLetters)
@@ -70,7 +70,7 @@ func TestNothingIsLostWhileTheFileCannotBeWritten(t *testing.T) {
 	})
 }
 
-func TestAnUnreadableRecordIsADeadLetter(t *testing.T) {
+func TestUnreadableRecordBecomesDeadLetter(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1", "a2", "a3")
 		r.find("A").records[1].Dynamodb.NewImage["New"] = &types.UnknownUnionMember{Tag: "DECIMAL128"}
@@ -84,7 +84,7 @@ func TestAnUnreadableRecordIsADeadLetter(t *testing.T) {
 	})
 }
 
-func TestALineThatACrashCutShortSpoilsNoOther(t *testing.T) {
+func TestTruncatedDeadLetterLineSpoilsNoOther(t *testing.T) {
 	p := &Pump{options: Options{DeadLetters: filepath.Join(t.TempDir(), "dead-letters.jsonl")}}
 	if err := os.WriteFile(p.options.DeadLetters, []byte("{\"n\":1}\n{\"n\":"), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,17 +13,17 @@ import (
 	"github.com/segmentio/ksuid"
 )
 
-// A delivery hands the records of one shard to the handler, one batch after the other.
+// A delivery passes the records of one shard to the handler, one batch after the other.
 type delivery struct {
 	pump     *Pump
 	shard    string
-	waiting  []record // for their batch to be full, or for its window to end
-	failures int      // invocations that failed in a row
+	waiting  []record // until their batch is full, or its window ends
+	failures int      // successive failed invocations
 }
 
-// take lets the records of a page wait that pass the filters. It returns an error only when ctx ended before a dead
-// letter of one that cannot be read was written.
-func (d *delivery) take(ctx context.Context, page []types.Record) error {
+// enqueue adds the records of a page that pass the filters to those that wait. Unreadable records become dead letters.
+// It returns an error only if ctx ends before these are written.
+func (d *delivery) enqueue(ctx context.Context, page []types.Record) error {
 	seen := time.Now()
 	for _, r := range page {
 		c, err := convert(r, d.pump.options.StreamARN, seen)
@@ -33,17 +33,17 @@ func (d *delivery) take(ctx context.Context, page []types.Record) error {
 		d.pump.addPending(1)
 		if err == nil {
 			d.waiting = append(d.waiting, c)
-		} else if err := d.pump.giveUp(ctx, d.shard, []record{c}, unreadable, 0, err); err != nil {
+		} else if err := d.pump.writeDeadLetter(ctx, d.shard, []record{c}, unreadable, 0, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deliverDue delivers the batches that are full, and those whose first record has waited for the window, or all when
-// the shard is over. It returns an error only when ctx ended before that.
+// deliverDue delivers the batches that are full or whose window has ended, or all if the shard has ended. It returns an
+// error only if ctx ends before that.
 func (d *delivery) deliverDue(ctx context.Context, isOver bool) error {
-	s, now := d.pump.options.Settings, time.Now() // what came after that waits for its turn
+	s, now := d.pump.options.Settings, time.Now()
 	isDue := func(first record) bool { return isOver || now.Sub(first.seen) >= s.Window }
 	for len(d.waiting) >= s.BatchSize || len(d.waiting) > 0 && isDue(d.waiting[0]) {
 		n := min(len(d.waiting), s.BatchSize)
@@ -56,16 +56,16 @@ func (d *delivery) deliverDue(ctx context.Context, isOver bool) error {
 	return nil
 }
 
-// deliver hands a batch to the handler until each record of it is done or a dead letter. It returns an error only
-// when ctx ended before that. The batch was part of that many invocations already.
+// deliver passes a batch to the handler until each of its records is done or a dead letter. It returns an error only if
+// ctx ends before that. invocations is the number of earlier invocations with these records.
 //
-// The handler's answer decides what comes next, by Lambda's rules:
+// The handler's answer decides how the delivery continues, by Lambda's rules:
 //
 //   - An error, a panic, a timeout, or a failure reported for an identifier that is not in the batch: the whole
-//     batch failed. It is halved if it has more than one record, which uses up no retry. Otherwise it is retried.
-//   - Failures reported by sequence number: the records before the lowest one are done, all others are delivered
-//     again. If the lowest is the first of the batch, that is a retry.
-//   - A batch out of retries becomes a dead letter, and the shard goes on.
+//     batch failed. A batch of several records is bisected, which does not count as a retry. Otherwise it is retried.
+//   - Failures reported by sequence number: the records before the lowest one are done, all others are redelivered.
+//     That counts as a retry if the lowest is the first record of the batch.
+//   - A batch without retries left becomes a dead letter, and the shard continues.
 func (d *delivery) deliver(ctx context.Context, batch []record, invocations int) error {
 	for retries := 0; ; {
 		if ctx.Err() != nil {
@@ -96,7 +96,7 @@ func (d *delivery) deliver(ctx context.Context, batch []record, invocations int)
 			retries++
 		case d.pump.reachable(ctx):
 			d.failures = 0
-			return d.pump.giveUp(ctx, d.shard, batch, retriesExhausted, invocations, failure)
+			return d.pump.writeDeadLetter(ctx, d.shard, batch, retriesExhausted, invocations, failure)
 		}
 		if err := backoff.Sleep(ctx, d.failures); err != nil {
 			return err
@@ -104,8 +104,8 @@ func (d *delivery) deliver(ctx context.Context, batch []record, invocations int)
 	}
 }
 
-// invoke calls the handler once, and finishes the call even if ctx ends. It returns how many records at the head of
-// the batch are done, and why not all are.
+// invoke calls the handler once, and completes the call even if ctx ends. done is the number of records at the head of
+// the batch that are done. failure is nil if all are.
 func (d *delivery) invoke(ctx context.Context, batch []record) (done int, failure error) {
 	response, failure := d.call(context.WithoutCancel(ctx), eventOf(batch))
 	if failure == nil {
@@ -115,7 +115,7 @@ func (d *delivery) invoke(ctx context.Context, batch []record) (done int, failur
 	return done, failure
 }
 
-// call runs the handler as Lambda does: with a request id and a deadline. A panic and a late answer are errors.
+// call runs the handler as Lambda does, with a request id and a deadline. A panic and a late answer are errors.
 func (d *delivery) call(
 	ctx context.Context, e lambdaevents.DynamoDBEvent,
 ) (response lambdaevents.DynamoDBEventResponse, err error) {
@@ -134,11 +134,11 @@ func (d *delivery) call(
 	return response, err
 }
 
-// errReported means that the handler returned a list of failed records, and no error.
+// errReported means that the handler returned a list of failed records instead of an error.
 var errReported = errors.New("the handler reported failed records")
 
-// checkpoint reads the list of failures. The records before the lowest one are done. An identifier that is not in
-// the batch means that all of it failed.
+// checkpoint evaluates the reported failures. The records before the lowest one are done. If an identifier is not in
+// the batch, the whole batch failed.
 func checkpoint(batch []record, response lambdaevents.DynamoDBEventResponse) (done int, failure error) {
 	if len(response.BatchItemFailures) == 0 {
 		return len(batch), nil

@@ -9,12 +9,12 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// A filter decides which records are delivered: those that match one of its patterns, or all if it has none.
+// A filter selects the records to deliver: those that match one of its patterns, or all if it has none.
 type filter []pattern
 
-// A pattern is one of Lambda's (Developer Guide, "Control which events Lambda sends to your function") in the shapes of
-// template.yaml. A record matches it if each part does that is given: the name of the event is one of the list, each
-// key begins with one of its prefixes, and the new image has the attributes as strings, or has not.
+// A pattern is a filter pattern of Lambda (Developer Guide, "Control which events Lambda sends to your function"). It
+// supports only the forms in template.yaml. A record matches if it matches each part of the pattern: the event name is
+// in the list, each key begins with one of its prefixes, and the new image has, or lacks, the attributes as strings.
 type pattern struct {
 	EventName []string `json:"eventName"`
 	Change    struct {
@@ -31,7 +31,7 @@ type pattern struct {
 	} `json:"dynamodb"`
 }
 
-// parseFilter reads the patterns, which are JSON text. It refuses other shapes.
+// parseFilter parses patterns in JSON. Other forms are errors.
 func parseFilter(texts []string) (filter, error) {
 	f := make(filter, len(texts))
 	for i, text := range texts {
@@ -44,7 +44,7 @@ func parseFilter(texts []string) (filter, error) {
 	return f, nil
 }
 
-// matches reports whether a record is to be delivered.
+// matches reports whether to deliver a record.
 func (f filter) matches(r lambdaevents.DynamoDBEventRecord) bool {
 	return len(f) == 0 || slices.ContainsFunc(f, func(p pattern) bool { return p.matches(r) })
 }
@@ -73,8 +73,8 @@ func (p pattern) matches(r lambdaevents.DynamoDBEventRecord) bool {
 	return true
 }
 
-// text returns an attribute's value, and whether it is there and a string.
-func text(attributes map[string]lambdaevents.DynamoDBAttributeValue, name string) (string, bool) {
+// text returns the value of an attribute. ok is false if it is missing or not a string.
+func text(attributes map[string]lambdaevents.DynamoDBAttributeValue, name string) (s string, ok bool) {
 	v, ok := attributes[name]
 	if !ok || v.DataType() != lambdaevents.DataTypeString {
 		return "", false

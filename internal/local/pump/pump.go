@@ -1,13 +1,13 @@
-// Package pump stands in for Lambda's event source mapping for a DynamoDB stream. Neither DynamoDB Local nor `sam
-// local` has one.
+// Package pump replaces Lambda's event source mapping for a DynamoDB stream. Neither DynamoDB Local nor `sam local` has
+// one.
 //
 // A Pump reads the shards of a stream, each after its parent. It passes the records that match the filters to the
 // handler that Lambda runs, in batches and in order. It follows Lambda's rules for failures (see delivery.deliver):
 // bisecting, retries, and a dead-letter file. It does not store its position: each start begins at the trim horizon.
 // The handler must therefore accept records that it has seen before, which Lambda requires, too.
 //
-// It differs from Lambda where that helps on a developer's machine. It polls more often, and its backoff is shorter.
-// It gives up records by their retries alone, not by their age. It writes no dead letters while the stream cannot be
+// It differs from Lambda where that helps on a developer's machine. It polls more often, and its backoff is shorter. It
+// discards records by their retries only, not by their age. It writes no dead letters while the stream cannot be
 // reached, because then the handler cannot reach the table either.
 package pump
 
@@ -25,23 +25,22 @@ import (
 	"ledger.example/internal/retry"
 )
 
-// backoff is the pause after failures in a row.
+// backoff is the pause after successive failures.
 var backoff = retry.Backoff{First: 100 * time.Millisecond, Max: 2 * time.Second, Jitter: retry.Half}
 
 const (
-	// listInterval is how often the shards are listed. New shards come when one ends, and then they are listed at
-	// once.
+	// listInterval is how often the shards are listed. The end of a shard, which creates new ones, also lists them.
 	listInterval = 5 * time.Second
 	// outageInterval is how often an outage of the stream is logged while it lasts.
 	outageInterval = 15 * time.Second
 )
 
-// ErrStreamEnded means that the stream is not there, or was disabled: its table was deleted or made anew. What a
-// disabled stream had has been delivered.
-var ErrStreamEnded = errors.New("the stream has ended: it was disabled, or its table was deleted or made anew")
+// ErrStreamEnded means that the stream does not exist, or was disabled. The records of a disabled stream have been
+// delivered.
+var ErrStreamEnded = errors.New("the stream has ended: it was disabled, or its table was deleted or recreated")
 
-// Stream is the part of *dynamodbstreams.Client that a pump calls. Errors that it tells apart:
-// ResourceNotFoundException, ExpiredIteratorException and TrimmedDataAccessException.
+// Stream is the part of *dynamodbstreams.Client that a pump calls. The pump distinguishes the errors
+// ResourceNotFoundException, ExpiredIteratorException and TrimmedDataAccessException from others, which it retries.
 type Stream interface {
 	DescribeStream(
 		context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options),
@@ -54,17 +53,16 @@ type Stream interface {
 	) (*dynamodbstreams.GetRecordsOutput, error)
 }
 
-// Handler is a Lambda function for a DynamoDB stream. It is called from several goroutines when a stream has
-// several shards.
+// Handler is a Lambda function for a DynamoDB stream. Shards call it concurrently.
 type Handler func(context.Context, lambdaevents.DynamoDBEvent) (lambdaevents.DynamoDBEventResponse, error)
 
-// Options say what to pump where. All but Log are needed.
+// Options of a pump. All but Log are required.
 type Options struct {
 	Stream      Stream
 	StreamARN   string
 	Handler     Handler
 	Settings    Settings
-	DeadLetters string       // path of the dead letter file, which is made for the first dead letter
+	DeadLetters string       // path of the dead letter file, which the first dead letter creates
 	Log         *slog.Logger // nil: nothing is logged
 }
 
@@ -75,13 +73,13 @@ type Pump struct {
 
 	mu       sync.Mutex // guards the rest
 	shards   map[string]*shard
-	complete bool      // no shard is missing from shards
+	complete bool      // shards has all shards of the stream
 	pending  int       // records that were read and are neither done nor dead letters
-	outage   time.Time // when the present outage of the stream began; zero: there is none
-	reported time.Time // when the outage was logged last
+	outage   time.Time // when the current outage of the stream began; zero: none
+	reported time.Time // when the outage was last logged
 }
 
-// New returns a pump. It fails if a filter has a shape that is not supported.
+// New returns a pump. It fails if a filter has an unsupported form.
 func New(o Options) (*Pump, error) {
 	f, err := parseFilter(o.Settings.Filters)
 	if err != nil {
@@ -93,8 +91,9 @@ func New(o Options) (*Pump, error) {
 	return &Pump{options: o, filter: f}, nil
 }
 
-// Run pumps from the trim horizon until ctx ends. Then it waits for the invocations that are under way, and returns
-// nil. Failures of the stream or the handler don't end it; ErrStreamEnded does. One Run at a time.
+// Run pumps from the trim horizon until ctx ends. It then waits for in-flight invocations and returns nil. It retries
+// failures of the stream and of the handler. Its only error is ErrStreamEnded. It must not run concurrently with
+// itself.
 func (p *Pump) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,11 +154,11 @@ func (p *Pump) reset() {
 	p.outage, p.reported = time.Time{}, time.Time{}
 }
 
-// CaughtUp reports whether every record that was in the stream at t is done or a dead letter. It is meant to be
-// polled with the time right after a write; while records keep coming it may stay false.
+// CaughtUp reports whether every record that was in the stream at t is done or a dead letter. Poll it with the time
+// right after a write. During continuous writes it may stay false.
 //
-// A shard counts as read up to t when it answered a request that began at t or later without any record. DynamoDB
-// Local does that at the end of a shard only; AWS may do it anywhere, and then CaughtUp is true too early.
+// A shard counts as read up to t if a request that began at t or later returned no records. DynamoDB Local returns none
+// only at the end of a shard. AWS may return none anywhere, and then CaughtUp is true too early.
 func (p *Pump) CaughtUp(t time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,15 +173,14 @@ func (p *Pump) CaughtUp(t time.Time) bool {
 	return true
 }
 
-// addPending counts records that were read, or with a negative n, that are done or dead letters.
+// addPending adds n records that were read or, if n is negative, subtracts records that are done or dead letters.
 func (p *Pump) addPending(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pending += n
 }
 
-// streamFailed notes a request that the stream did not answer. It logs the beginning of an outage, and then now and
-// then.
+// streamFailed records a failed request. It logs the beginning of an outage, and then the outage every outageInterval.
 func (p *Pump) streamFailed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +195,7 @@ func (p *Pump) streamFailed(err error) {
 	}
 }
 
-// streamAnswered notes a request that the stream answered, which ends an outage.
+// streamAnswered records a successful request, which ends an outage.
 func (p *Pump) streamAnswered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-func TestAParentIsDoneBeforeItsChildren(t *testing.T) {
+func TestParentShardIsDeliveredBeforeItsChildren(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		// Listed with the youngest first, two to a page.
 		r.shard("grandchild", "child1")
@@ -39,7 +39,7 @@ func TestAParentIsDoneBeforeItsChildren(t *testing.T) {
 	})
 }
 
-func TestShardsThatSplitWhileRunningAreFollowed(t *testing.T) {
+func TestShardSplitsAreFollowed(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1")
 		r.start()
@@ -77,7 +77,7 @@ func TestShardsThatSplitWhileRunningAreFollowed(t *testing.T) {
 	})
 }
 
-func TestARestartBeginsAtTheTrimHorizon(t *testing.T) {
+func TestRestartBeginsAtTrimHorizon(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		a := items("a", 5)
 		r.put("A", a[:4]...)
@@ -89,7 +89,7 @@ func TestARestartBeginsAtTheTrimHorizon(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheContext(t *testing.T) {
+func TestRunEndsWithItsContext(t *testing.T) {
 	t.Run("finishes the batch under way", func(t *testing.T) {
 		simulate(t, nil, func(t *testing.T, r *rig) {
 			r.put("A", items("a", 8)...)
@@ -211,7 +211,7 @@ func TestTrimmedRecordsAreSkipped(t *testing.T) {
 	})
 }
 
-func TestAShardThatIsGoneIsOver(t *testing.T) {
+func TestDeletedShardEnds(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.shard("B", "A")
 		r.put("A", "a1")
@@ -229,7 +229,7 @@ func TestAShardThatIsGoneIsOver(t *testing.T) {
 }
 
 // A stream that is gone ends the run at once; one that was disabled is read to its end first.
-func TestAStreamThatEndsEndsTheRun(t *testing.T) {
+func TestRunEndsWithTheStream(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1")
 		r.start()

@@ -18,7 +18,7 @@ type record struct {
 
 func (r record) sequenceNumber() string { return r.event.Change.SequenceNumber }
 
-// eventOf is what Lambda would give the function for a batch.
+// eventOf returns the event that Lambda would pass to the function for a batch.
 func eventOf(batch []record) lambdaevents.DynamoDBEvent {
 	e := lambdaevents.DynamoDBEvent{Records: make([]lambdaevents.DynamoDBEventRecord, len(batch))}
 	for i, r := range batch {
@@ -27,8 +27,8 @@ func eventOf(batch []record) lambdaevents.DynamoDBEvent {
 	return e
 }
 
-// convert turns a stream's record into what Lambda would give the function. With an error come the parts of the
-// record that could be converted. Old images are left out, as the ledger's stream has none.
+// convert converts a record of the stream to Lambda's type. With an error it returns the parts that it could convert.
+// It ignores old images, which the ledger's stream does not have.
 func convert(r types.Record, streamARN string, seen time.Time) (record, error) {
 	e := lambdaevents.DynamoDBEventRecord{
 		AWSRegion:      aws.ToString(r.AwsRegion),
@@ -45,7 +45,7 @@ func convert(r types.Record, streamARN string, seen time.Time) (record, error) {
 		StreamViewType: string(d.StreamViewType),
 	}
 	if t := d.ApproximateCreationDateTime; t != nil {
-		e.Change.ApproximateCreationDateTime.Time = latestCreation(*t, seen)
+		e.Change.ApproximateCreationDateTime.Time = latestCreationTime(*t, seen)
 	}
 	var keysErr, imageErr error
 	e.Change.Keys, keysErr = convertMap(d.Keys)
@@ -53,10 +53,10 @@ func convert(r types.Record, streamARN string, seen time.Time) (record, error) {
 	return record{event: e, seen: seen}, errors.Join(keysErr, imageErr)
 }
 
-// latestCreation is the latest time at which a record can have been made, from which the functions count its lag. AWS
-// rounds down to the second, and its time is kept. DynamoDB Local rounds down to the minute: the record was made within
-// that minute, and before it was seen.
-func latestCreation(t, seen time.Time) time.Time {
+// latestCreationTime returns the latest possible time of a record, from which the functions compute their lag. AWS
+// rounds the time down to the second, and it is returned unchanged. DynamoDB Local rounds it down to the minute: the
+// record was created within that minute, and before it was seen.
+func latestCreationTime(t, seen time.Time) time.Time {
 	if t != t.Truncate(time.Minute) {
 		return t
 	}
@@ -81,7 +81,7 @@ func convertMap(m map[string]types.AttributeValue) (map[string]lambdaevents.Dyna
 	return out, nil
 }
 
-// convertValue converts a value of a type that the ledger's table has.
+// convertValue converts a value. It supports the types in the ledger's table.
 func convertValue(v types.AttributeValue) (none lambdaevents.DynamoDBAttributeValue, err error) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

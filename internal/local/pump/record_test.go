@@ -15,7 +15,7 @@ func TestCreationIsAnUpperBound(t *testing.T) {
 		"to the minute, by a clock behind it": {minute, at(-time.Second), at(time.Minute)},
 	}
 	for name, tt := range tests {
-		if got := latestCreation(tt.given, tt.seen); !got.Equal(tt.want) {
+		if got := latestCreationTime(tt.given, tt.seen); !got.Equal(tt.want) {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}

@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// pageRecords is the most records of one GetRecords, as the API allows.
+	// pageRecords is the maximum number of records of a GetRecords (AWS, API reference).
 	pageRecords = 1000
-	// minPoll and maxPoll bound the pause before a shard is read again that had less than a page. It doubles while
-	// there is nothing. Balances lag by it, and it keeps an idle machine idle.
+	// minPoll and maxPoll bound the pause after a page that is not full. It doubles while pages are empty. Balances lag
+	// by it.
 	minPoll = 20 * time.Millisecond
 	maxPoll = 100 * time.Millisecond
 )
 
-// shardState is how far a shard has come.
+// shardState is the progress of a shard.
 type shardState int
 
 const (
-	waiting shardState = iota // for its parent to end
+	waiting shardState = iota // its parent has not ended
 	reading
-	ended // all of it is done or dead letters
+	ended // all its records are done or dead letters
 )
 
 type shard struct {
 	id     string
 	parent string // "": none
 	state  shardState
-	readTo time.Time // all records up to then were read
+	readTo time.Time // all records from before this time were read
 }
 
-// listShards lists all shards of the stream, and reports whether it is disabled. Errors: ErrStreamEnded if there is
-// no such stream, or why it did not answer.
+// listShards lists all shards of the stream, and reports whether it is disabled. Errors: ErrStreamEnded if the stream
+// does not exist, or the cause of a failed request.
 func (p *Pump) listShards(ctx context.Context) (shards []types.Shard, disabled bool, err error) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &p.options.StreamARN}
 	for {
@@ -69,7 +69,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &notFound)
 }
 
-// update takes in a list of all shards, and returns those that may be read now: their parent has ended, or is gone.
+// update updates the shards from a list of all shards. It returns the shards that can be read now: their parent has
+// ended or no longer exists.
 func (p *Pump) update(listing []types.Shard, disabled bool) (starting []*shard) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +91,7 @@ func (p *Pump) update(listing []types.Shard, disabled bool) (starting []*shard) 
 	for _, sh := range p.shards {
 		switch parent := p.shards[sh.parent]; {
 		case sh.state == ended && !parents[sh.id] && !disabled:
-			p.complete = false // its children take a moment to be listed
+			p.complete = false // its children are not listed yet
 		case sh.state == waiting && (parent == nil || parent.state == ended):
 			sh.state = reading
 			starting = append(starting, sh)
@@ -105,7 +106,7 @@ func (p *Pump) isComplete() bool {
 	return p.complete
 }
 
-// shardEnded notes that a shard was read and delivered to its end, unless it was left because ctx ended.
+// shardEnded records that a shard was delivered completely. It does nothing if ctx has ended.
 func (p *Pump) shardEnded(ctx context.Context, sh *shard) {
 	if ctx.Err() != nil {
 		return
@@ -113,12 +114,12 @@ func (p *Pump) shardEnded(ctx context.Context, sh *shard) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sh.state = ended
-	p.complete = false // its children may be new
+	p.complete = false // its children may not be listed yet
 	p.options.Log.Debug("shard ended", "shard", sh.id)
 }
 
-// runShard reads a shard from the trim horizon and delivers its records in order, until it ends or ctx does. Nothing is
-// read while records are delivered.
+// runShard reads a shard from the trim horizon and delivers its records in order, until the shard or ctx ends. It does
+// not read ahead while it delivers.
 func (p *Pump) runShard(ctx context.Context, sh *shard) {
 	d := &delivery{pump: p, shard: sh.id}
 	var iterator *string
@@ -130,11 +131,11 @@ func (p *Pump) runShard(ctx context.Context, sh *shard) {
 		if err != nil {
 			iterator = nil
 			if p.readFailed(ctx, sh.id, err, &position) {
-				_ = d.deliverDue(ctx, true) // it fails when ctx ends
+				_ = d.deliverDue(ctx, true) // its only error is the end of ctx
 				return
 			}
 			failures++
-			_ = backoff.Sleep(ctx, failures) // the loop looks at ctx
+			_ = backoff.Sleep(ctx, failures) // the loop checks ctx
 			continue
 		}
 		failures = 0
@@ -147,7 +148,7 @@ func (p *Pump) runShard(ctx context.Context, sh *shard) {
 			sh.readTo = began
 			p.mu.Unlock()
 		}
-		if d.take(ctx, out.Records) != nil {
+		if d.enqueue(ctx, out.Records) != nil {
 			return
 		}
 		iterator = out.NextShardIterator
@@ -161,7 +162,8 @@ func (p *Pump) runShard(ctx context.Context, sh *shard) {
 	}
 }
 
-// page reads the next records of a shard: from the iterator if there is one, otherwise from right after position.
+// page reads the next records of a shard. Without an iterator it starts after position, a sequence number, or at the
+// trim horizon if that is "".
 func (p *Pump) page(
 	ctx context.Context, id string, iterator *string, position string,
 ) (*dynamodbstreams.GetRecordsOutput, error) {
@@ -182,8 +184,8 @@ func (p *Pump) page(
 	return p.options.Stream.GetRecords(ctx, in)
 }
 
-// readFailed reports whether a failed read means that the shard is over. Otherwise the read is to be retried from
-// position.
+// readFailed handles a failed read. over is true if the shard no longer exists or ctx has ended. Otherwise the caller
+// must retry from position.
 func (p *Pump) readFailed(ctx context.Context, id string, err error, position *string) (over bool) {
 	var expired *types.ExpiredIteratorException
 	var trimmed *types.TrimmedDataAccessException
@@ -191,16 +193,16 @@ func (p *Pump) readFailed(ctx context.Context, id string, err error, position *s
 	case ctx.Err() != nil:
 		return true
 	case errors.As(err, &expired):
-		p.options.Log.Debug("the iterator expired, going on from the position", "shard", id)
+		p.options.Log.Debug("the iterator expired, continuing from the position", "shard", id)
 	case errors.As(err, &trimmed):
-		p.options.Log.Error("records were trimmed before they were read: rebuild what they changed",
+		p.options.Log.Error("records were trimmed before they were read: run ledger rebuild",
 			"shard", id, "after", *position)
 		*position = ""
 	case isNotFound(err):
 		shards, _, err := p.listShards(ctx)
 		listed := slices.ContainsFunc(shards, func(s types.Shard) bool { return aws.ToString(s.ShardId) == id })
 		if err == nil && !listed {
-			p.options.Log.Warn("the shard is gone", "shard", id)
+			p.options.Log.Warn("the shard no longer exists", "shard", id)
 			return true
 		}
 	default:

@@ -17,32 +17,31 @@ import (
 )
 
 const (
-	// streamTimeout is how long a table may be without a stream before the feed ends, counted while the store answers:
-	// a DynamoDB Local that was restarted in memory gets its table a moment later.
+	// streamTimeout is how long the feed waits for a missing table or stream while the store answers. After a restart
+	// of an in-memory DynamoDB Local, the table is created a moment later.
 	streamTimeout = 20 * time.Second
-	// tablePoll is how often the feed checks that the table is there.
+	// tablePoll is how often the feed checks that the table exists.
 	tablePoll = 2 * time.Second
-	// streamPoll is how often the feed looks for a new stream.
+	// streamPoll is how often the feed checks for a new stream.
 	streamPoll = 250 * time.Millisecond
 )
 
-// errNoTable says why a pump was ended.
-var errNoTable = errors.New("what its stream still had is not projected")
+// errTableGone is the reason for stopping a pump.
+var errTableGone = errors.New("the table does not exist: the remaining records of its stream were not projected")
 
-// Feed brings what is written to a table to the projector and to the lister. Each has its own position, so that neither
-// holds up the other.
+// Feed passes the stream of a table to the projector and to the lister. They have separate positions, so that neither
+// delays the other.
 type Feed []*consumer
 
-// consumer feeds one function through one stream of the table after the other: a table that is made anew has another
-// stream.
+// consumer passes the stream of the table to one function. If the table is recreated, it continues with the new stream.
 type consumer struct {
 	store   *Store
 	table   string
-	options pump.Options // for the stream that the table has now
+	options pump.Options // for the current stream
 	pump    *pump.Pump
 }
 
-// Feed returns the feed of a table, beginning with the stream that it has now. Both functions' dead letters are in one
+// Feed returns the feed of a table, starting with its current stream. The dead letters of both functions are in one
 // file.
 func (s *Store) Feed(
 	table, stream string, projector, lister pump.Handler, deadLetters string, log *slog.Logger,
@@ -62,14 +61,14 @@ func (s *Store) Feed(
 		{store: s, table: table, options: options(lister, toLister, "lister")},
 	}
 	for _, c := range f {
-		if err := c.follow(stream); err != nil {
+		if err := c.setStream(stream); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// Run feeds until ctx ends, which is success, or the table or its stream is gone for good.
+// Run feeds until ctx ends, and then returns nil. It returns an error if the table or its stream no longer exists.
 func (f Feed) Run(ctx context.Context) error {
 	running, ctx := errgroup.WithContext(ctx)
 	for _, c := range f {
@@ -78,13 +77,14 @@ func (f Feed) Run(ctx context.Context) error {
 	return running.Wait()
 }
 
-func (c *consumer) follow(stream string) (err error) {
+// setStream makes a pump for a stream.
+func (c *consumer) setStream(stream string) (err error) {
 	c.options.StreamARN = stream
 	c.pump, err = pump.New(c.options)
 	return err
 }
 
-// run feeds until ctx ends, which is success, or the table or its stream is gone for good.
+// run is Feed.Run for one function.
 func (c *consumer) run(ctx context.Context) error {
 	for {
 		err := c.runPump(ctx)
@@ -92,26 +92,26 @@ func (c *consumer) run(ctx context.Context) error {
 			return nil
 		}
 		gone := c.options.StreamARN
-		if errors.Is(err, errNoTable) {
-			gone = "" // the table may come back, stream and all
+		if errors.Is(err, errTableGone) {
+			gone = "" // the table may come back with the same stream
 		}
-		next, lookErr := c.nextStream(ctx, gone)
+		next, nextErr := c.nextStream(ctx, gone)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case lookErr != nil:
-			return fmt.Errorf("%w (%w)", lookErr, err)
+		case nextErr != nil:
+			return fmt.Errorf("%w (%w)", nextErr, err)
 		}
-		c.options.Log.Warn("going on with the stream that the table has now", "table", c.table, "stream", next, "was",
+		c.options.Log.Warn("continuing with the table's new stream", "table", c.table, "stream", next, "was",
 			c.options.StreamARN)
-		if err := c.follow(next); err != nil {
+		if err := c.setStream(next); err != nil {
 			return err
 		}
 	}
 }
 
-// runPump feeds from one stream until ctx ends or the stream does, or there is no table any more: what the stream still
-// has could not be projected then, and would become dead letters one by one. It returns which of them it was.
+// runPump feeds from one stream. It returns the reason for its end: ctx or the stream ended, or the table no longer
+// exists. Without the table the remaining records cannot be projected, and would become dead letters one by one.
 func (c *consumer) runPump(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -120,7 +120,7 @@ func (c *consumer) runPump(ctx context.Context) error {
 	watching.Go(func() {
 		for retry.Sleep(ctx, tablePoll) == nil {
 			if _, err := c.store.Stream(ctx, c.table); errors.Is(err, ddb.ErrNoTable) {
-				end(errNoTable)
+				end(errTableGone)
 			}
 		}
 	})
@@ -130,8 +130,8 @@ func (c *consumer) runPump(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// nextStream returns the stream that the table has in the place of the one that is gone. It waits for a store that does
-// not answer, and not long for a table or a stream that is missing in one that does.
+// nextStream returns a stream of the table other than gone. It waits without limit for a store that does not answer,
+// and streamTimeout for a missing table or stream.
 func (c *consumer) nextStream(ctx context.Context, gone string) (string, error) {
 	var schema *ddb.SchemaError
 	giveUp := time.Now().Add(streamTimeout)
@@ -141,7 +141,7 @@ func (c *consumer) nextStream(ctx context.Context, gone string) (string, error) 
 		case err == nil && next != gone:
 			return next, nil
 		case err == nil:
-			err = fmt.Errorf("table %s has no other stream", c.table)
+			err = fmt.Errorf("table %s has no new stream", c.table)
 		case !errors.Is(err, ddb.ErrNoTable) && !errors.As(err, &schema): // the store doesn't answer
 			giveUp = time.Now().Add(streamTimeout)
 		}

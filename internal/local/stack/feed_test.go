@@ -18,7 +18,7 @@ import (
 
 // A lister that fails, or that hangs, does not hold up the projector, nor the other way round: each has its own
 // position and gets everything once it works.
-func TestFunctionsDoNotHoldUpEachOther(t *testing.T) {
+func TestConsumersAreIndependent(t *testing.T) {
 	for _, broken := range []string{"lister", "projector"} {
 		for _, how := range []string{"fails", "hangs"} {
 			t.Run(broken+" "+how, func(t *testing.T) {
@@ -72,7 +72,7 @@ func feedWithABroken(t *testing.T, broken string, hangs bool) {
 	}
 	for _, c := range f {
 		c.options.Settings.Window = 0
-		if err := c.follow(stream); err != nil {
+		if err := c.setStream(stream); err != nil {
 			t.Fatal(err)
 		}
 	}

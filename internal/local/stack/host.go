@@ -13,7 +13,7 @@ import (
 // dockerHost is the name by which containers know this machine (functions/local.json).
 const dockerHost = "host.docker.internal"
 
-// problem is a refusal as RFC 9457 has it; SDKType and Message make it an error of DynamoDB, as the SDK reads it.
+// problem is a problem document (RFC 9457). SDKType and Message make it an error of DynamoDB for the SDK.
 type problem struct {
 	Type      string `json:"type"`
 	Title     string `json:"title"`
@@ -25,9 +25,11 @@ type problem struct {
 	Message   string `json:"message,omitempty"`
 }
 
-// OwnHost passes requests to next whose Host is a name of this machine, and refuses the others; asDynamoDB makes the
-// refusal one that the SDK reads, too. Callers are not authenticated here, so a page of another site must not be one: a
-// browser lets it call a name that its owner has pointed to 127.0.0.1 (DNS rebinding), and sends that name as Host.
+// OwnHost passes requests to next if their Host is a name of this machine, and rejects all others. With asDynamoDB, the
+// SDK can read the rejection.
+//
+// Callers are not authenticated here, so web pages of other sites must not reach next. By DNS rebinding such a page can
+// point its own host name to 127.0.0.1, and the browser then sends that name as Host.
 func OwnHost(next http.Handler, asDynamoDB bool) http.Handler {
 	path, title, status := api.TypeOf(api.CodeForeignHost)
 	refusal := problem{
@@ -47,12 +49,12 @@ func OwnHost(next http.Handler, asDynamoDB bool) http.Handler {
 		w.Header().Set("X-Request-Id", answer.RequestID)
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(answer.Status)
-		_ = json.NewEncoder(w).Encode(answer) // an error is that of a caller who left
+		_ = json.NewEncoder(w).Encode(answer) // it fails if the caller has disconnected
 	})
 }
 
-// isOwnHost reports whether a host, with a port or without, is a name of this machine that no other site can have: an
-// IP address, localhost and what is below it (RFC 6761), or the name by which containers know it.
+// isOwnHost reports whether a host, with or without a port, is a name of this machine that no other site can have: an
+// IP address, localhost and its subdomains (RFC 6761), or dockerHost.
 func isOwnHost(host string) bool {
 	if name, port, err := net.SplitHostPort(host); err == nil && strings.Trim(port, "0123456789") == "" {
 		host = name

@@ -30,7 +30,7 @@ var ownHosts = map[string]bool{
 	"localhost:8080@evil.example": false, ".": false,
 }
 
-func TestWhichHostsAreThisMachine(t *testing.T) {
+func TestIsOwnHost(t *testing.T) {
 	for host, want := range ownHosts {
 		if isOwnHost(host) != want {
 			t.Errorf("%q: %t", host, !want)
@@ -99,7 +99,7 @@ func proxied(t *testing.T, endpoint string) string {
 }
 
 // Through it the SDK's clients of tables and of streams ask as they do directly, and read the refusal.
-func TestTheSDKAsksThroughTheProxy(t *testing.T) {
+func TestSDKWorksThroughTheProxy(t *testing.T) {
 	var targets []string
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		targets = append(targets, r.Header.Get("X-Amz-Target"))

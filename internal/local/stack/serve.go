@@ -17,14 +17,12 @@ import (
 )
 
 const (
-	// proxyConnections is how many idle connections to DynamoDB Local are kept: as many as the functions and a pump
-	// have.
+	// proxyConnections is the maximum number of idle connections to DynamoDB Local.
 	proxyConnections = 64
-	// shutdownTimeout is how long requests may take to finish: a command lives 8 s.
+	// shutdownTimeout bounds the wait for in-flight requests. A command takes at most 8 s.
 	shutdownTimeout = 15 * time.Second
 
-	// The server's own time limits. A request has at most 256 KB, and its answer takes at most a command's time and the
-	// reads of a page.
+	// Timeouts of the server. A request has at most 256 KB. Its answer takes at most a command and the reads of a page.
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second
 	writeTimeout      = 60 * time.Second
@@ -33,8 +31,8 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// Listen takes a port on an interface; 0 is any free port. Use 127.0.0.1 for what only this machine may call, and ""
-// for what containers call.
+// Listen listens on a port of an interface; 0 is any free port. Use the host 127.0.0.1 for servers that only this
+// machine may call, and "" for servers that containers call.
 func Listen(host string, port int) (net.Listener, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	l, err := net.Listen("tcp", address)
@@ -48,8 +46,8 @@ func Listen(host string, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve serves until ctx ends, which is success; then it takes no more requests, and waits for those under way. what
-// names the server in errors.
+// Serve serves until ctx ends. It then accepts no more requests, waits for in-flight ones, and returns nil. what names
+// the server in errors.
 func Serve(ctx context.Context, what string, l net.Listener, handler http.Handler, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           handler,
@@ -72,15 +70,15 @@ func Serve(ctx context.Context, what string, l net.Listener, handler http.Handle
 		ending, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer cancel()
 		if err := server.Shutdown(ending); err != nil {
-			return errors.Join(fmt.Errorf("requests were cut off: %w", err), server.Close())
+			return errors.Join(fmt.Errorf("in-flight requests were cut off: %w", err), server.Close())
 		}
 		return nil
 	})
 	return parts.Wait()
 }
 
-// ServeStore passes on what reaches a listener to the DynamoDB Local at an endpoint, tables and streams alike, unless
-// its Host is another machine's: DynamoDB Local itself does not look at it. It runs until ctx ends, which is success.
+// ServeStore forwards requests for tables and streams to the DynamoDB Local at an endpoint. It rejects requests for
+// other hosts, because DynamoDB Local does not check the Host. It runs until ctx ends, and then returns nil.
 func ServeStore(ctx context.Context, l net.Listener, endpoint string, log *slog.Logger) error {
 	target, err := url.Parse(endpoint)
 	if err != nil {
@@ -94,9 +92,9 @@ func ServeStore(ctx context.Context, l net.Listener, endpoint string, log *slog.
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: transport,
-		// The caller's connection is cut, as DynamoDB Local would cut it: nobody knows what became of the request.
+		// Close the caller's connection, because the outcome of the request is unknown.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	return Serve(ctx, "the way to DynamoDB Local", l, OwnHost(proxy, true), log)
+	return Serve(ctx, "the proxy to DynamoDB Local", l, OwnHost(proxy, true), log)
 }

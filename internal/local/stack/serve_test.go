@@ -9,7 +9,7 @@ import (
 )
 
 // The end of Serve takes no new requests and finishes those under way.
-func TestRequestsUnderWayAreFinished(t *testing.T) {
+func TestServeFinishesInFlightRequests(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -18,30 +18,30 @@ import (
 	"ledger.example/internal/local/pump"
 )
 
-// StopTimeout is how long a store may take to end.
+// StopTimeout bounds Store.Stop.
 const StopTimeout = 10 * time.Second
 
-// Store is a DynamoDB on this machine: one that Open started, one that runs already, or the memory of this process.
+// Store is a DynamoDB on this machine: a DynamoDB Local that Open started, one that runs already, or a memory store.
 type Store struct {
-	Endpoint string                                                   // "": this process
-	Tables   *dynamodb.Client                                         // for looking at tables, without retries
-	Client   func(optFns ...func(*dynamodb.Options)) *dynamodb.Client // returns another client for the ledger
+	Endpoint string                                                   // "": a memory store
+	Tables   *dynamodb.Client                                         // for describing tables, without retries
+	Client   func(optFns ...func(*dynamodb.Options)) *dynamodb.Client // returns a new client for the ledger
 	streams  pump.Stream
-	server   *dynamolocal.Server // nil: Open started none
+	server   *dynamolocal.Server // nil: Open did not start it
 }
 
-// Options say which store is opened.
+// Options of a store.
 type Options struct {
-	Memory   bool   // the memory of this process, which no other can reach
-	Endpoint string // what runs there; "": a DynamoDB Local is started on any free port
-	DataDir  string // of a DynamoDB Local that is started; "": nothing is kept
+	Memory   bool   // open a memory store, which no other process can reach
+	Endpoint string // of a running DynamoDB; "": start a DynamoDB Local on a free port
+	DataDir  string // of the started DynamoDB Local; "": in memory
 	Log      *slog.Logger
 }
 
-// Open opens a store. Stop must be called in the end.
+// Open opens a store. The caller must call Stop.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Memory {
-		m := memdb.New(memdb.Options{Shards: 1}) // one: what is posted together is projected together
+		m := memdb.New(memdb.Options{Shards: 1}) // one shard: the postings of a transaction are projected together
 		return &Store{Tables: m.DynamoDB(), Client: m.DynamoDB, streams: m.Streams()}, nil
 	}
 	if o.Endpoint != "" {
@@ -67,7 +67,7 @@ func newStore(endpoint string, server *dynamolocal.Server) *Store {
 // IsStarted reports whether Open started a DynamoDB Local.
 func (s *Store) IsStarted() bool { return s.server != nil }
 
-// Stop ends a DynamoDB Local that Open started.
+// Stop stops a DynamoDB Local that Open started.
 func (s *Store) Stop() error {
 	if s.server == nil {
 		return nil
@@ -77,7 +77,7 @@ func (s *Store) Stop() error {
 	return s.server.Stop(ctx)
 }
 
-// Watch returns when ctx ends, or with an error when a DynamoDB Local that Open started ends before that.
+// Watch returns nil when ctx ends, or an error if a DynamoDB Local that Open started ends before that.
 func (s *Store) Watch(ctx context.Context) error {
 	if s.server == nil {
 		return nil
@@ -90,8 +90,8 @@ func (s *Store) Watch(ctx context.Context) error {
 	}
 }
 
-// CreateTable makes the table of template.yaml, unless it is there, and returns the ARN of its stream. A store that
-// somebody else runs must answer soon.
+// CreateTable creates the table of template.yaml unless it exists. It returns the ARN of the table's stream. It does
+// not wait long for a store that Open did not start.
 func (s *Store) CreateTable(ctx context.Context, name string) (stream string, err error) {
 	if s.server == nil {
 		if stream, err := s.Stream(ctx, name); !errors.Is(err, ddb.ErrNoTable) {
@@ -105,8 +105,8 @@ func (s *Store) CreateTable(ctx context.Context, name string) (stream string, er
 	return aws.ToString(described.LatestStreamArn), nil
 }
 
-// Stream returns the ARN of the stream that a table has now, in a store that answers soon. Errors: ddb.ErrNoTable,
-// *ddb.SchemaError, or why the store did not answer.
+// Stream returns the ARN of a table's current stream. Errors: ddb.ErrNoTable, *ddb.SchemaError, or the cause of a
+// failed request.
 func (s *Store) Stream(ctx context.Context, table string) (string, error) {
 	described, err := ddb.CheckTable(ctx, s.Tables, table)
 	if err != nil {

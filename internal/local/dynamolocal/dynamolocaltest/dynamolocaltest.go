@@ -1,6 +1,5 @@
-// Package dynamolocaltest gives tests a DynamoDB Local.
-//
-// It ends with the test process, so no TestMain is needed to stop it.
+// Package dynamolocaltest starts a DynamoDB Local for tests. It ends with the test process, so tests need no TestMain
+// to stop it.
 package dynamolocaltest
 
 import (
@@ -14,15 +13,13 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 )
 
-// startTimeout bounds the start, with a first download on a slow line.
+// startTimeout bounds the start, including a first download over a slow line.
 const startTimeout = 5 * time.Minute
 
 var shared = sync.OnceValues(start)
 
-// Shared returns the one DynamoDB Local of this test process. The first call
-// starts it, so packages that select no test with -run don't pay for it. Tests
-// share it by giving each table a name of its own. If it cannot be started, t
-// fails with what is missing. Safe for concurrent use.
+// Shared returns the DynamoDB Local that all tests of this process share. Each test must use its own tables. The first
+// call starts it. If it cannot be started, t fails with the cause. It is safe for concurrent use.
 func Shared(t testing.TB) *dynamolocal.Server {
 	t.Helper()
 	server, err := shared()
