@@ -209,8 +209,8 @@ func measureClosing() float64 {
 	return float64(l.meter.Take().WriteUnits)
 }
 
-// measureSteady projects rate postings of one balance a second, each second's in one batch with images, until the oldest
-// are settled. Then it returns the read units of the given number of seconds.
+// measureSteady projects rate postings of one balance a second, each second's in one batch with images, until the
+// oldest are settled. Then it returns the read units of the given number of seconds.
 func measureSteady(rate, seconds int) float64 {
 	begin := time.Now().Add(-time.Hour).Truncate(time.Second)
 	l := newLedger(begin)

@@ -88,8 +88,8 @@ func (t template) alarmMetrics() (n int) {
 	return n
 }
 
-// rules counts the rules of Contributor Insights: one for partition keys and one for full keys, of the table and of each
-// index.
+// rules counts the rules of Contributor Insights: one for partition keys and one for full keys, of the table and of
+// each index.
 func (t template) rules() int {
 	return 2 * (1 + len(listOf(t.at("Resources", "LedgerTable", "Properties", "GlobalSecondaryIndexes"))))
 }

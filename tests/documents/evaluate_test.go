@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// noValue is what { "Ref": "AWS::NoValue" } stands for: what has it is left out.
+// noValue is the value of { "Ref": "AWS::NoValue" }. Properties with it are left out.
 type noValue struct{}
 
 // stackTemplate is template.yaml with CloudFormation's functions in their long form: !Ref X as {"Ref": "X"}.
@@ -33,17 +33,17 @@ func readFile(t *testing.T, file string) stackTemplate {
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		t.Fatal(err)
 	}
-	whole, ok := longForm(t, root.Content[0]).(map[string]any)
+	template, ok := longForm(t, root.Content[0]).(map[string]any)
 	if !ok {
-		t.Fatalf("%s is no map", file)
+		t.Fatalf("%s is not a map", file)
 	}
-	return whole
+	return template
 }
 
 func longForm(t *testing.T, n *yaml.Node) any {
 	t.Helper()
 	if n.Kind == yaml.AliasNode {
-		t.Fatalf("line %d: CloudFormation knows no aliases", n.Line)
+		t.Fatalf("line %d: CloudFormation does not support aliases", n.Line)
 	}
 	var v any
 	switch n.Kind {
@@ -79,7 +79,7 @@ func longForm(t *testing.T, n *yaml.Node) any {
 	}
 }
 
-// section returns one of the template's sections: what it names by logical id.
+// section returns a section of the template: its entries by logical id.
 func (s stackTemplate) section(name string) map[string]map[string]any {
 	section := make(map[string]map[string]any)
 	all, _ := s[name].(map[string]any)
@@ -96,7 +96,7 @@ type evaluation struct {
 	parameters map[string]any
 }
 
-// with gives values to parameters; the others have their defaults.
+// with sets values of parameters. All others have their defaults.
 func (s stackTemplate) with(t *testing.T, given map[string]any) evaluation {
 	t.Helper()
 	e := evaluation{t: t, template: s, parameters: make(map[string]any)}
@@ -112,8 +112,8 @@ func (s stackTemplate) with(t *testing.T, given map[string]any) evaluation {
 	return e
 }
 
-// resources are those that CloudFormation would make, without what is conditional and doesn't apply. References to
-// anything but parameters stay what they are.
+// resources returns the resources that CloudFormation would create, without those whose condition is false. Only
+// references to parameters are evaluated.
 func (e evaluation) resources() map[string]stackResource {
 	e.t.Helper()
 	made := make(map[string]stackResource)
@@ -140,7 +140,7 @@ func (e evaluation) condition(name string) bool {
 	return e.truth(definition)
 }
 
-// truth evaluates a function that is true or false.
+// truth evaluates a boolean function.
 func (e evaluation) truth(v any) bool {
 	e.t.Helper()
 	m, _ := v.(map[string]any)
@@ -166,7 +166,7 @@ func (e evaluation) truth(v any) bool {
 	return false
 }
 
-// value evaluates what parameters decide of v.
+// value evaluates references to parameters and conditions in v.
 func (e evaluation) value(v any) any {
 	e.t.Helper()
 	switch v := v.(type) {
@@ -204,7 +204,7 @@ func (e evaluation) value(v any) any {
 	return v
 }
 
-// accepts reports whether CloudFormation would take a value for a parameter.
+// accepts reports whether CloudFormation would accept a value for a parameter.
 func accepts(t *testing.T, parameter map[string]any, value string) bool {
 	t.Helper()
 	if allowed, ok := parameter["AllowedValues"].([]any); ok {
@@ -221,7 +221,7 @@ func accepts(t *testing.T, parameter map[string]any, value string) bool {
 	}
 	pattern, ok := parameter["AllowedPattern"].(string)
 	if !ok || parameter["Type"] != "String" {
-		t.Fatalf("anything would do for %v", parameter)
+		t.Fatalf("there are no constraints on %v", parameter)
 	}
 	if most, ok := parameter["MaxLength"].(int); ok && utf8.RuneCountInString(value) > most {
 		return false
@@ -229,9 +229,9 @@ func accepts(t *testing.T, parameter map[string]any, value string) bool {
 	return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(value)
 }
 
-// What a deployment cannot work with is refused before anything is made or changed.
+// CloudFormation refuses invalid parameters before it creates or changes a resource.
 func TestParametersOutOfRangeAreRefused(t *testing.T) {
-	values := map[string]struct{ taken, refused string }{ // separated by spaces
+	values := map[string]struct{ accepted, refused string }{ // separated by spaces
 		"JwtIssuer":   {"https://issuer.example.com", "http://issuer.example.com issuer.example.com https:// https://a?b=c"},
 		"JwtAudience": {"ledger ledger,https://ledger.example.com", ", a, ,a " + strings.Repeat("a", 1025)},
 		"CorsOrigins": {"https://app.example.com http://localhost:3000,https://app.example.com",
@@ -249,21 +249,21 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 		"BreakGlassRoleArn": {breakGlass + " arn:aws-us-gov:iam::123456789012:role/ops/break-glass",
 			"break-glass arn:aws:iam::123456789012:user/jane arn:aws:iam::123456789012:role/* *"},
 	}
-	whole := readTemplate(t)
-	parameters := whole.section("Parameters")
+	template := readTemplate(t)
+	parameters := template.section("Parameters")
 	for name, parameter := range parameters {
 		tried, ok := values[name]
 		if !ok && parameter["AllowedPattern"] != nil {
-			t.Errorf("the pattern of %s isn't tried", name)
+			t.Errorf("no test of the pattern of %s", name)
 		}
-		for v := range strings.FieldsSeq(tried.taken) {
+		for v := range strings.FieldsSeq(tried.accepted) {
 			if !accepts(t, parameter, v) {
 				t.Errorf("%s refuses %q", name, v)
 			}
 		}
 		for v := range strings.FieldsSeq(tried.refused) {
 			if accepts(t, parameter, v) {
-				t.Errorf("%s takes %q", name, v)
+				t.Errorf("%s accepts %q", name, v)
 			}
 		}
 		if d, ok := parameter["Default"]; !ok || !accepts(t, parameter, fmt.Sprint(d)) || parameter["Description"] == nil {
@@ -272,9 +272,9 @@ func TestParametersOutOfRangeAreRefused(t *testing.T) {
 	}
 }
 
-// What only makes sense together is refused apart.
-func TestParametersAreRefusedApart(t *testing.T) {
-	whole := readTemplate(t)
+// Parameters that need each other are refused alone.
+func TestParametersThatNeedEachOther(t *testing.T) {
+	template := readTemplate(t)
 	for names, want := range map[string]bool{
 		"": false, "JwtIssuer": true, "JwtAudience": true, "JwtIssuer JwtAudience": true, "JwtAdminScope": true,
 		"JwtIssuer JwtAudience JwtAdminScope":                            false,
@@ -286,9 +286,9 @@ func TestParametersAreRefusedApart(t *testing.T) {
 		for name := range strings.FieldsSeq(names) {
 			given[name] = "x"
 		}
-		e := whole.with(t, given)
+		e := template.with(t, given)
 		refused := false
-		for _, rule := range whole.section("Rules") {
+		for _, rule := range template.section("Rules") {
 			if !e.truth(rule["RuleCondition"]) {
 				continue
 			}
@@ -302,7 +302,7 @@ func TestParametersAreRefusedApart(t *testing.T) {
 	}
 }
 
-// SAM passes on those variables only that the template declares, and says nothing of others.
+// SAM passes only variables that the template declares, and silently drops others.
 func TestLocalVariablesAreDeclared(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "functions", "local.json"))
 	if err != nil {
@@ -315,7 +315,7 @@ func TestLocalVariablesAreDeclared(t *testing.T) {
 	declared := mapAt(readTemplate(t), "Globals", "Function", "Environment", "Variables")
 	for name := range declared {
 		if _, ok := local.Parameters[name]; !ok {
-			t.Errorf("functions/local.json doesn't say what %s is", name)
+			t.Errorf("functions/local.json lacks %s", name)
 		}
 	}
 	for name := range local.Parameters {

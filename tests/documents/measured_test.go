@@ -23,27 +23,27 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// namespace stands for the stack's, in these tests.
+// namespace is that of the stack's metrics, in these tests.
 const namespace = "Ledger/books"
 
-// measured is what CloudWatch would take from a log: values by metric, or "metric dimension=value".
+// measured has the metrics that CloudWatch would extract from a log: values by metric, or by "metric dimension=value".
 type measured map[string][]float64
 
-// read returns what was measured since the log had so many bytes.
+// read returns the metrics in the log from a byte offset on.
 func read(s *system.System, from int) measured {
 	s.T.Helper()
 	all := make(measured)
 	for series, values := range metricstest.Read(s.T, s.Log.String()[from:]) {
 		if series.Namespace != namespace {
-			s.T.Errorf("measured for %q", series.Namespace)
+			s.T.Errorf("namespace %q", series.Namespace)
 		}
 		all[strings.TrimSpace(series.Name+" "+series.Dimensions)] = values
 	}
 	return all
 }
 
-// fires reports whether an alarm on one of our metrics would go off by what was measured, all of it within a period.
-func fires(t testing.TB, alarm map[string]any, w watched, m measured) bool {
+// fires reports whether the metrics would set off an alarm, if all of them were in one period.
+func fires(t testing.TB, alarm map[string]any, w metricUse, m measured) bool {
 	t.Helper()
 	threshold, err := number(alarm["Threshold"])
 	if err != nil || alarm["ComparisonOperator"] != "GreaterThanOrEqualToThreshold" {
@@ -67,7 +67,7 @@ func fires(t testing.TB, alarm map[string]any, w watched, m measured) bool {
 	return false
 }
 
-// bank is a ledger that measures and meets faults. payer has 100 USD and no overdraft; payee has nothing.
+// bank is a ledger with metrics and injected faults. payer has 100 USD and no overdraft. payee has nothing.
 type bank struct {
 	*system.System
 	faults *fault.Set
@@ -83,12 +83,12 @@ func openBank(t *testing.T) bank {
 	s.Must(201, "POST", "/v1/transfers", `{"id":"fund","from":"source","to":"payer","asset":"USD","quantity":"100"}`)
 	f := fault.NewSet()
 	b := bank{s.Beside(system.WithFaults(f), system.Metrics(namespace)), f}
-	// A refusal makes a process read the payer's credits. What it measures of that is not looked at.
+	// A refusal makes the process cache the payer's credits. The tests ignore its metrics.
 	b.Must(422, "POST", "/v1/transfers", `{"from":"payer","to":"payee","asset":"USD","quantity":"101"}`)
 	return b
 }
 
-// pay posts 10 USD from payer to payee, and fails the test unless the status is the one given.
+// pay posts 10 USD from payer to payee, and fails the test if the status differs.
 func (b bank) pay(id string, status int) {
 	b.T.Helper()
 	if got := b.Send("POST", "/v1/transfers",
@@ -97,7 +97,7 @@ func (b bank) pay(id string, status int) {
 	}
 }
 
-// leg puts a leg that nobody posted into the table, past the ledger.
+// leg puts a posting without a transaction directly into the table.
 func (b bank) leg(account string, quantity int64) table.Key {
 	b.T.Helper()
 	p := events.PostingRecorded{
@@ -109,7 +109,7 @@ func (b bank) leg(account string, quantity int64) table.Key {
 	return table.PostingKey(account, "USD", string(p.ID))
 }
 
-// record hands one record to the stream's handler, which must report whether it fails.
+// record passes one record to the stream's handler, and checks whether the handler fails.
 func (b bank) record(name lambdaevents.DynamoDBOperationType, k table.Key, fails bool) {
 	b.T.Helper()
 	batch := streamtest.Keys(k)
@@ -127,12 +127,12 @@ func (b bank) sweep() {
 	}
 }
 
-// A situation is something that happens to a ledger which is measured.
+// situation is an event in a ledger, and the metrics and the alarm that it must cause.
 type situation struct {
 	name   string
 	happen func(b bank)
-	want   measured // nil values: any, but some
-	fires  string   // the alarm that goes off, "" for none
+	want   measured // with nil values, any values, but at least one
+	fires  string   // the alarm that is set off, "" for none
 }
 
 func situations() []situation {
@@ -147,7 +147,7 @@ func situations() []situation {
 			for _, status := range []int{201, 200, 200} {
 				b.pay("p", status)
 			}
-			// What changes no books is no transaction, and what is only asked is no refusal.
+			// These are neither transactions nor refusals.
 			b.Must(200, "PUT", "/v1/accounts/payer", `{}`)
 			b.Must(200, "GET", "/v1/transactions/p", "")
 			b.Must(404, "GET", "/v1/accounts/nobody", "")
@@ -160,7 +160,7 @@ func situations() []situation {
 			measured{"Refusals Code=insufficient_funds": one}, "",
 		},
 		{
-			"another asset there", refuse(409, "PUT", "/v1/assets/USD", `{"name":"Another","scale":3}`),
+			"asset exists", refuse(409, "PUT", "/v1/assets/USD", `{"name":"Another","scale":3}`),
 			measured{"Refusals Code=asset_exists": one}, "",
 		},
 		{
@@ -183,13 +183,13 @@ func situations() []situation {
 			}
 			posts.Wait()
 		}, measured{"UnknownOutcomes": {1, 1, 1, 1, 1}}, "UnknownOutcomesAlarm"},
-		{"not foreseen", func(b bank) {
+		{"internal error", func(b bank) {
 			b.faults.All("TransactWriteItems", fault.Refuses(400, "AccessDeniedException"))
 			b.pay("p", 500)
 		}, measured{"InternalErrors": one}, "InternalErrorsAlarm"},
 		{"clock off", func(b bank) {
 			b.faults.All(fault.AnyOperation, fault.ClockOff(time.Hour))
-			b.Send("GET", "/v1/transactions/none", "") // tells the clock
+			b.Send("GET", "/v1/transactions/none", "") // its answer has the store's clock
 			b.pay("p", 503)
 		}, measured{"ClockOff": one, "Throttled": one}, "ClockOffAlarm"},
 		{"below the limit", func(b bank) {
@@ -197,7 +197,7 @@ func situations() []situation {
 			b.Must(200, "GET", "/v1/accounts/payee/balances/USD?consistency=strong", "")
 		}, measured{"BelowLimit": one}, "BelowLimitAlarm"},
 		{"a credit after the close", func(b bank) {
-			b.pay("p", 201) // now its process knows the payee
+			b.pay("p", 201) // now the process caches the payee
 			b.Must(201, "POST", "/v1/transactions/p/reversals", `{"id":"back"}`)
 			b.Beside().Must(200, "PATCH", "/v1/accounts/payee", `{"state":"closed"}`)
 			b.pay("late", 201)
@@ -207,13 +207,13 @@ func situations() []situation {
 		{"projected", func(b bank) {
 			keys := append(b.Projected(), b.leg("source", -1))
 			b.Deliver(keys...)
-			b.Deliver(keys...) // again: read, and not written
+			b.Deliver(keys...) // redelivered: reads, but no writes
 		}, measured{"RefoldDepth": nil, "ProjectionLag": nil}, ""},
 		{"listed", func(b bank) {
 			b.pay("p", 201)
 			streamtest.Deliver(b.T, b.Service.List(), streamtest.Keys(table.TransactionKey("p")))
 		}, measured{"TransactionsPosted": one, "ListingLag": nil}, ""},
-		{"others come first", func(b bank) {
+		{"concurrent writes in every attempt", func(b bank) {
 			b.faults.All("TransactWriteItems", fault.Cancels("ConditionalCheckFailed", "None"))
 			b.faults.All("PutItem", fault.Refuses(400, "ConditionalCheckFailedException"))
 			b.record(lambdaevents.DynamoDBOperationTypeInsert, b.leg("payee", 1), true)
@@ -240,13 +240,13 @@ func situations() []situation {
 	}
 }
 
-// What the alarms and the dashboard say of us is emitted by the real handlers when it happens, in the dimensions that
-// are watched, and sets off the alarm that is meant for it and no other; and nothing is emitted that nobody watches.
-func TestWhatIsWatchedIsMeasured(t *testing.T) {
-	watchedAlarms := make(map[string]func(testing.TB, measured) bool)
+// The real handlers emit every own metric that an alarm or the dashboard uses, with the same dimensions, and no other
+// metric. Each situation sets off its alarm and no other alarm.
+func TestWatchedMetricsAreEmitted(t *testing.T) {
+	ownAlarms := make(map[string]func(testing.TB, measured) bool)
 	for id, alarm := range alarms(t, stack(t)) {
-		if uses := watchedBy(t, id, alarm); len(uses) == 1 && uses[0].namespace == ownNamespace {
-			watchedAlarms[id] = func(t testing.TB, m measured) bool { return fires(t, alarm, uses[0], m) }
+		if uses := metricsOfAlarm(t, id, alarm); len(uses) == 1 && uses[0].namespace == ownNamespace {
+			ownAlarms[id] = func(t testing.TB, m measured) bool { return fires(t, alarm, uses[0], m) }
 		}
 	}
 	emitted := make(map[string]bool) // name, and names of dimensions
@@ -261,11 +261,11 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 			}
 			t.Run(s.name, func(t *testing.T) {
 				if s.fires == "UnknownOutcomesAlarm" {
-					full.Only(t, "waits for as long as a command lives")
+					full.Only(t, "waits for the command timeout")
 				}
 				t.Parallel()
 				b := openBank(t)
-				caller.Eventually(t, system.LogTimeout, "what came before is logged",
+				caller.Eventually(t, system.LogTimeout, "earlier requests are logged",
 					func() bool { return len(read(b.System, 0)) > 0 })
 				from := len(b.Log.String())
 				s.happen(b)
@@ -277,7 +277,7 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 				}) {
 					t.Errorf("measured %v, want %v", got, s.want)
 				}
-				for id, fires := range watchedAlarms {
+				for id, fires := range ownAlarms {
 					if fires(t, got) != (id == s.fires) {
 						t.Errorf("%s goes off: %t", id, id != s.fires)
 					}
@@ -287,7 +287,7 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	})
 
 	watched := make(map[string]bool)
-	for _, w := range allWatched(t) {
+	for _, w := range allMetricUses(t) {
 		if w.namespace == ownNamespace {
 			watched[strings.TrimSpace(w.name+" "+w.dimensionNames())] = true
 		}
@@ -295,7 +295,7 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	if !maps.Equal(emitted, watched) {
 		t.Errorf("emitted: %q\nwatched: %q", slices.Sorted(maps.Keys(emitted)), slices.Sorted(maps.Keys(watched)))
 	}
-	for id := range watchedAlarms {
+	for id := range ownAlarms {
 		if !fired[id] {
 			t.Errorf("nothing sets off %s", id)
 		}

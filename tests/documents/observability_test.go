@@ -12,11 +12,11 @@ import (
 	"ledger.example/functions/metrics"
 )
 
-// ownNamespace is where our metrics are, as template.yaml tells the functions.
+// ownNamespace is the namespace of the ledger's metrics in template.yaml.
 const ownNamespace = "Ledger/${AWS::StackName}"
 
-// awsMetrics are those of AWS's own metrics that we watch, by namespace, each with the sets of dimensions in which AWS
-// publishes it. Sources, under docs.aws.amazon.com:
+// awsMetrics are the AWS metrics that the alarms and the dashboard use, by namespace, with the sets of dimensions in
+// which AWS publishes them. Sources, under docs.aws.amazon.com:
 //   - AWS/ApiGateway: apigateway/latest/developerguide/http-api-metrics.html
 //   - AWS/DynamoDB: amazondynamodb/latest/developerguide/metrics-dimensions.html
 //   - AWS/Lambda: lambda/latest/dg/monitoring-metrics-types.html, and monitoring-metrics-view.html for dimensions
@@ -35,8 +35,8 @@ var awsMetrics = []struct{ namespace, metrics, dimensions string }{ // sets of d
 	{"AWS/Logs", "IncomingBytes EMFParsingErrors EMFValidationErrors", "LogGroupName"},
 }
 
-// published reports whether AWS publishes such a metric.
-func published(w watched) bool {
+// published reports whether AWS publishes the metric with these dimensions.
+func published(w metricUse) bool {
 	for _, m := range awsMetrics {
 		if m.namespace == w.namespace && slices.Contains(strings.Fields(m.metrics), w.name) &&
 			slices.Contains(strings.Split(m.dimensions, "|"), w.dimensionNames()) {
@@ -46,27 +46,28 @@ func published(w watched) bool {
 	return false
 }
 
-// Every line of an alarm or of the dashboard is of a metric that there is, in the dimensions in which it is published:
-// of another, CloudWatch would show nothing, and never alarm. That ours are emitted is another test's.
+// Every metric of an alarm or of the dashboard exists, with dimensions in which it is published. Otherwise CloudWatch
+// would show nothing, and the alarm would never be set off. TestWatchedMetricsAreEmitted checks the ledger's own
+// metrics.
 func TestWatchedMetricsExist(t *testing.T) {
-	whole := stack(t)
+	template := stack(t)
 	ours := make(map[string]string) // to the names of dimensions
 	for _, m := range metrics.Metrics() {
 		ours[m.Name] = m.Dimension
 	}
 	used := make(map[string]bool)
-	for _, w := range allWatched(t) {
+	for _, w := range allMetricUses(t) {
 		if w.namespace == ownNamespace {
 			used[w.name] = true
 			if dimension, ok := ours[w.name]; !ok || w.dimensionNames() != dimension {
-				t.Errorf("%v: not one of ours", w)
+				t.Errorf("%v: the ledger has no such metric", w)
 			}
 		} else if !published(w) {
-			t.Errorf("%v: not one of AWS's", w)
+			t.Errorf("%v: AWS has no such metric", w)
 		}
 		for name, value := range w.dimensions {
-			if !namesSomething(whole, name, value) {
-				t.Errorf("%v: %s names nothing in this stack", w, value)
+			if !dimensionExists(template, name, value) {
+				t.Errorf("%v: %s does not exist in this stack", w, value)
 			}
 		}
 		if !regexp.MustCompile(`^(Sum|Maximum|p[0-9]{2})$`).MatchString(w.stat) {
@@ -75,39 +76,40 @@ func TestWatchedMetricsExist(t *testing.T) {
 	}
 	for name := range ours {
 		if !used[name] {
-			t.Errorf("%s is paid for, and nobody looks at it", name)
+			t.Errorf("nothing uses the metric %s", name)
 		}
 	}
 }
 
-// namesSomething reports whether the value of a dimension names what it should in this stack.
-func namesSomething(whole map[string]any, name, value string) bool {
+// dimensionExists reports whether the value of a dimension is a resource of the right type in this stack.
+func dimensionExists(template map[string]any, name, value string) bool {
 	id := strings.TrimSuffix(strings.TrimPrefix(value, "${"), "}")
-	kind, _ := valueAt(whole, "Resources", id, "Type").(string)
+	kind, _ := valueAt(template, "Resources", id, "Type").(string)
 	switch name {
 	case "ApiId":
 		return kind == "AWS::Serverless::HttpApi" || kind == "AWS::ApiGatewayV2::Api"
 	case "FunctionName":
 		return kind == "AWS::Serverless::Function"
-	case "Resource": // function and alias, as Lambda writes it
+	case "Resource": // function:alias
 		_, alias, _ := strings.Cut(value, ":")
-		return valueAt(whole, "Globals", "Function", "AutoPublishAlias") == alias
+		return valueAt(template, "Globals", "Function", "AutoPublishAlias") == alias
 	case "TableName":
 		return kind == "AWS::DynamoDB::Table"
 	case "GlobalSecondaryIndexName":
-		indexes := listOf(valueAt(whole, "Resources", "LedgerTable", "Properties", "GlobalSecondaryIndexes"))
+		indexes := listOf(valueAt(template, "Resources", "LedgerTable", "Properties", "GlobalSecondaryIndexes"))
 		return slices.ContainsFunc(indexes,
 			func(index any) bool { return index.(map[string]any)["IndexName"] == value })
 	case "LogGroupName":
 		return kind == "AWS::Logs::LogGroup"
-	// SAM names the mapping after the function and its event, which counts only when asked
+	// SAM names the mapping after the function and its event. The mapping has metrics only if MetricsConfig enables
+	// them.
 	case "EventSourceMappingUUID":
 		function, event := "ProjectorFunction", "Postings"
 		if strings.HasPrefix(id, "Lister") {
 			function, event = "ListerFunction", "Transactions"
 		}
-		counted := valueAt(whole, "Resources", function, "Properties", "Events", event, "Properties", "MetricsConfig",
-			"Metrics")
+		counted := valueAt(template, "Resources", function, "Properties", "Events", event, "Properties",
+			"MetricsConfig", "Metrics")
 		return id == function+event && slices.Contains(listOf(counted), any("EventCount"))
 	case "Code":
 		return value == "*" // all codes
@@ -115,18 +117,18 @@ func namesSomething(whole map[string]any, name, value string) bool {
 	return false
 }
 
-// Every alarm notifies somebody and says what to do, an idle ledger raises none, and the dashboard shows all of them.
-// No alarm has a name of its own: two stacks would share it.
+// Every alarm notifies the topic, links to its instructions and is on the dashboard. An idle ledger sets off no alarm.
+// Alarms have no fixed names, because two stacks would share them.
 func TestAlarms(t *testing.T) {
-	whole := stack(t)
+	template := stack(t)
 	operations, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := alarms(t, whole)
-	all["RollbackAlarm"], _ = valueAt(whole, "Resources", "RollbackAlarm", "Properties").(map[string]any)
+	all := alarms(t, template)
+	all["RollbackAlarm"], _ = valueAt(template, "Resources", "RollbackAlarm", "Properties").(map[string]any)
 	shown := make(map[string]bool)
-	for _, w := range widgets(t, whole) {
+	for _, w := range widgets(t, template) {
 		for _, arn := range w.Properties.Alarms {
 			shown[arn] = true
 		}
@@ -135,10 +137,10 @@ func TestAlarms(t *testing.T) {
 		description, _ := alarm["AlarmDescription"].(string)
 		if !strings.HasSuffix(description, "docs/operations.md#"+strings.ToLower(id)) ||
 			!strings.Contains(string(operations), "\n### "+id+"\n") {
-			t.Errorf("%s: %q, which leads nowhere", id, description)
+			t.Errorf("%s: the link in %q does not exist", id, description)
 		}
 		arn, topics := "${"+id+".Arn}", []any{"${AlarmTopic}"}
-		if slices.Contains(rollbackAlarms, id) { // of the ledger's own stack, which may be alone
+		if slices.Contains(rollbackAlarms, id) { // in the ledger's stack, which has no topic
 			arn = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:${" + id + "}"
 			topics = []any{nil}
 		}
@@ -150,7 +152,7 @@ func TestAlarms(t *testing.T) {
 		switch id {
 		case "RollbackAlarm":
 			missing = nil
-		case "HoldsOverdueAlarm": // the sweeper of an idle ledger measures, too
+		case "HoldsOverdueAlarm": // the sweeper of an idle ledger emits this metric, too
 			missing = "breaching"
 		}
 		if alarm["TreatMissingData"] != missing {
@@ -164,21 +166,21 @@ func TestAlarms(t *testing.T) {
 	if composite := all["RollbackAlarm"]; composite["AlarmRule"] != strings.Join(rule, " OR ") {
 		t.Errorf("RollbackAlarm watches %v, want %v", composite["AlarmRule"], rule)
 	}
-	// Without this, alarms go nowhere, and nobody notices.
-	statements := fmt.Sprint(valueAt(whole, "Resources", "AlarmKey", "Properties", "KeyPolicy", "Statement"))
+	// Without these permissions, alarms are silently not delivered.
+	statements := fmt.Sprint(valueAt(template, "Resources", "AlarmKey", "Properties", "KeyPolicy", "Statement"))
 	for _, needed := range []string{"cloudwatch.amazonaws.com", "kms:Decrypt", "kms:GenerateDataKey*"} {
 		if !strings.Contains(statements, needed) {
-			t.Errorf("the topic's key lets nobody %s", needed)
+			t.Errorf("the key policy of the topic lacks %s", needed)
 		}
 	}
 }
 
-// rollbackAlarms are the alarms of the ledger's own stack, on which deployments roll back.
+// rollbackAlarms are the alarms in the ledger's stack that roll back deployments.
 var rollbackAlarms = []string{"InternalErrorsAlarm", "CommandErrorsAlarm", "QueryErrorsAlarm", "ProjectorErrorsAlarm",
 	"ListerErrorsAlarm", "SweeperErrorsAlarm"}
 
-// watch.yaml is given each output of the ledger's stack as the parameter of that name: all of its parameters are there,
-// and each is what it is called.
+// The parameters of watch.yaml are outputs of the ledger's stack: each has an output with the same name and the right
+// value.
 func TestWatchTakesTheLedgersOutputs(t *testing.T) {
 	outputs, watch := mapAt(written(t, "template.yaml"), "Outputs"), written(t, watchFile)
 	for name, parameter := range mapAt(watch, "Parameters") {
@@ -198,8 +200,8 @@ func TestWatchTakesTheLedgersOutputs(t *testing.T) {
 			t.Errorf("%s: the output %v for the parameter %v", name, output, parameter)
 		}
 	}
-	// The name of this stack is not the ledger's.
+	// AWS::StackName would be the name of the second stack.
 	if text := fmt.Sprint(watch["Resources"]); strings.Contains(text, "AWS::StackName") {
-		t.Errorf("%s means the ledger's stack and names its own", watchFile)
+		t.Errorf("%s refers to its own stack name instead of the ledger's", watchFile)
 	}
 }

@@ -1,7 +1,7 @@
-// Package documents holds what is written beside the code to what the code does. It runs the commands of the README, of
-// docs/api.md and of docs/closing.md and compares the answers, and runs the sample payloads of the functions. In
-// template.yaml and watch.yaml the table is kept, no route is open, roles are narrow, and alarms watch metrics that
-// exist and that the ledger emits.
+// Package documents checks that the documents and templates agree with the code. It runs the commands in README.md and
+// docs, and compares the answers. It runs the sample payloads of the functions. It checks in template.yaml and
+// watch.yaml that the table is retained, every route requires authorization, roles are narrow, and alarms use metrics
+// that exist and that the ledger emits.
 package documents
 
 import (
@@ -24,7 +24,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// root is the module's, as seen from this package.
+// root is the folder of the module.
 const root = "../.."
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
@@ -36,7 +36,7 @@ type snippet struct {
 	text     string
 }
 
-// readSnippets returns every fenced block of a document. A block with no language is a picture, and none of them.
+// readSnippets returns the fenced blocks of a document. Blocks without a language are left out.
 func readSnippets(t *testing.T, document string) []snippet {
 	t.Helper()
 	text, err := os.ReadFile(document)
@@ -68,18 +68,18 @@ func readSnippets(t *testing.T, document string) []snippet {
 // projectionTime is how long a projection may take on a busy machine.
 const projectionTime = 30 * time.Second
 
-// serve matches a block that serves a ledger until it is interrupted.
+// serve matches a block that runs `ledger up`.
 var serve = regexp.MustCompile(`^go run \./cmd/ledger up([^&|;\n]*)\n$`)
 
-// TestSnippets runs every snippet of the README and of three walks through the API, in order, each document on one
-// `up`, in the short run on `up --memory`. A shell block must succeed. A JSON block is what the last command before it
-// answered ("…" stands for any text). A JSONL block is imported. A block that serves must become ready; the plain one
-// is the `up` that the others use. `go test` runs this test.
+// TestSnippets runs every snippet of five documents in order, each document on its own `up`, in the short run on `up
+// --memory`. A shell block must succeed. A JSON block must equal the answer of the last command before it ("…" matches
+// any text). A JSONL block is imported. A block with `up` and flags must become ready. Plain `up` is already running.
+// `go test` runs this test.
 func TestSnippets(t *testing.T) {
 	for _, document := range []string{"README.md", "docs/api.md", "docs/closing.md", "docs/access.md", "docs/console.md"} {
 		t.Run(document, func(t *testing.T) {
 			if document != "README.md" {
-				full.Only(t, "runs one more ledger on DynamoDB Local")
+				full.Only(t, "starts another ledger on DynamoDB Local")
 			}
 			t.Parallel()
 			snippets := readSnippets(t, filepath.Join(root, document))
@@ -128,20 +128,20 @@ func TestSnippets(t *testing.T) {
 					shell(t, ledger, where, "go run ./cmd/ledger import "+file)
 				case "console": // needs an AWS account or SAM
 				default:
-					t.Errorf("%s: nothing runs a block of %q", where, s.language)
+					t.Errorf("%s: the test does not support blocks of %q", where, s.language)
 				}
 			}
 		})
 	}
 }
 
-// waitForProjection waits until everything written before the call is projected: to a rebuild, what isn't yet is a
-// difference.
+// waitForProjection waits until everything written before the call is projected. Otherwise a dry run of rebuild reports
+// differences.
 func waitForProjection(t *testing.T, ledger *process.Process) {
 	t.Helper()
 	jane := caller.New(t, ledger.URL)
 	jane.Must(201, "PUT", "/v1/accounts/jane/members/last", `{"role":"viewer"}`)
-	caller.Eventually(t, projectionTime, "what was granted last is projected", func() bool {
+	caller.Eventually(t, projectionTime, "the newest grant is projected", func() bool {
 		return strings.Contains(string(jane.Must(200, "GET", "/v1/accounts/jane/members", "").Body), `"user":"last"`)
 	})
 }
@@ -222,7 +222,7 @@ var (
 	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Every relative link of a document leads to a file that is there, and its anchor to a heading in it.
+// Every relative link in a document leads to an existing file, and its anchor to an existing heading.
 func TestLinks(t *testing.T) {
 	top, _ := filepath.Glob(filepath.Join(root, "*.md"))
 	below, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -246,7 +246,7 @@ func TestLinks(t *testing.T) {
 				target = filepath.Join(filepath.Dir(document), l[1])
 			}
 			if _, err := os.Stat(target); err != nil || l[2] != "" && !anchors[target+"#"+l[2]] {
-				t.Errorf("%s: the link %s leads nowhere", document, l[0])
+				t.Errorf("%s: broken link %s", document, l[0])
 			}
 		}
 	}

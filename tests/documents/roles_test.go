@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Each function has a role of its own. Its actions are named one by one, nothing of it is wide, and nobody but the
-// function may take it. What it may do to the table is compared with what it does, by package acceptance.
+// Each function has a separate role that only the function's service can assume. Its policies list single actions
+// without wildcards. Package acceptance compares its actions on the table with the requests of the function.
 func TestRolesAreNarrow(t *testing.T) {
-	anywhere := []string{ // these actions know no resources
+	anywhere := []string{ // these actions do not support resources
 		"dynamodb:ListStreams", "xray:PutTelemetryRecords", "xray:PutTraceSegments",
 	}
 	for _, given := range []map[string]any{{}, {"KmsKeyArn": key, "Deployment": "Canary10Percent5Minutes"}} {
@@ -21,7 +21,8 @@ func TestRolesAreNarrow(t *testing.T) {
 			if r.Type == "AWS::Serverless::Function" {
 				role := fmt.Sprint(r.Properties["Role"])
 				if used[role] || r.Properties["Role"] == nil || r.Properties["Policies"] != nil {
-					t.Errorf("%s has the role %s, as another has, or policies %v", id, role, r.Properties["Policies"])
+					t.Errorf("%s has the role %s, which is shared or missing, or policies %v", id, role,
+						r.Properties["Policies"])
 				}
 				used[role] = true
 			}
@@ -29,7 +30,7 @@ func TestRolesAreNarrow(t *testing.T) {
 				continue
 			}
 			service, managed := "lambda.amazonaws.com", []any{nil}
-			if id == "DeploymentRole" { // by the narrowest policy that AWS keeps for CodeDeploy
+			if id == "DeploymentRole" { // AWS's narrowest managed policy for CodeDeploy
 				service = "codedeploy.amazonaws.com"
 				managed = []any{sub("arn:${AWS::Partition}:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited")}
 			}
@@ -37,7 +38,7 @@ func TestRolesAreNarrow(t *testing.T) {
 			if len(trust) != 1 || !reflect.DeepEqual(trust[0].(map[string]any)["Principal"],
 				any(map[string]any{"Service": service})) ||
 				!reflect.DeepEqual(listOf(r.Properties["ManagedPolicyArns"]), managed) {
-				t.Errorf("%s may be taken by %v, and has %v", id, trust, r.Properties["ManagedPolicyArns"])
+				t.Errorf("%s can be assumed by %v, and has %v", id, trust, r.Properties["ManagedPolicyArns"])
 			}
 			for _, s := range statements(r) {
 				if s["Effect"] != "Allow" || s["NotAction"] != nil || s["NotResource"] != nil {
@@ -60,7 +61,7 @@ func TestRolesAreNarrow(t *testing.T) {
 	}
 }
 
-// statements are those of a role's own policies.
+// statements returns the statements of a role's inline policies.
 func statements(role stackResource) (all []map[string]any) {
 	if role.Properties["Policies"] == nil {
 		return nil
@@ -75,8 +76,8 @@ func statements(role stackResource) (all []map[string]any) {
 	return all
 }
 
-// An API that moves money asks everybody who they are, on every route, whatever the stack's parameters are. A browser's
-// question beforehand, with OPTIONS, carries no signature: no route may take it, so that the gateway answers it.
+// Every route requires authorization, with any parameters of the stack. A browser's preflight request with OPTIONS has
+// no signature. No route may match it, so that the gateway answers it.
 func TestNoRouteIsOpen(t *testing.T) {
 	combinations(t, func(t *testing.T, given map[string]any, resources map[string]stackResource) {
 		authorization, authorizer := "AWS_IAM", any(nil)
@@ -88,7 +89,7 @@ func TestNoRouteIsOpen(t *testing.T) {
 			}
 			tokens := resources["TokenAuthorizer"].Properties
 			if tokens["AuthorizerType"] != "JWT" || !reflect.DeepEqual(tokens["JwtConfiguration"], want) {
-				t.Errorf("tokens are judged by %v", tokens)
+				t.Errorf("the authorizer of tokens is %v", tokens)
 			}
 		}
 		routes := make(map[string]string) // to functions
@@ -97,23 +98,23 @@ func TestNoRouteIsOpen(t *testing.T) {
 			case "AWS::ApiGatewayV2::Route":
 				if r.Properties["AuthorizationType"] != authorization ||
 					!reflect.DeepEqual(r.Properties["AuthorizerId"], authorizer) {
-					t.Errorf("%s asks for %v by %v", id, r.Properties["AuthorizationType"],
+					t.Errorf("%s has authorization %v by %v", id, r.Properties["AuthorizationType"],
 						r.Properties["AuthorizerId"])
 				}
 				key, _ := r.Properties["RouteKey"].(string)
 				if got, want := r.Properties["AuthorizationScopes"], scopesOf(key, given); !reflect.DeepEqual(got,
 					want) {
-					t.Errorf("%s asks for the scopes %v, want %v", id, got, want)
+					t.Errorf("%s requires the scopes %v, want %v", id, got, want)
 				}
 				routes[key] = target(resources, r)
 			case "AWS::Serverless::HttpApi", "AWS::Serverless::Api", "AWS::ApiGateway::RestApi", "AWS::Lambda::Url":
-				t.Errorf("%s is another way in", id)
+				t.Errorf("%s is a second entry point", id)
 			case "AWS::Serverless::Function":
 				if events := mapAt(r.Properties, "Events"); r.Properties["FunctionUrlConfig"] != nil ||
 					len(events) > 1 || len(events) == 1 && valueAt(events, "Postings", "Type") != "DynamoDB" &&
 					valueAt(events, "Transactions", "Type") != "DynamoDB" &&
 					valueAt(events, "Minute", "Type") != "Schedule" {
-					t.Errorf("%s is called by %v", id, events)
+					t.Errorf("%s has the triggers %v", id, events)
 				}
 			case "AWS::Lambda::Permission":
 				from := sub("arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${LedgerApi}/*")
@@ -137,15 +138,15 @@ func TestNoRouteIsOpen(t *testing.T) {
 		}
 		api := resources["LedgerApi"].Properties
 		if cors := api["CorsConfiguration"]; (cors != nil) != (given["CorsOrigins"] != nil) {
-			t.Errorf("browsers may: %v", cors)
+			t.Errorf("CORS: %v", cors)
 		}
 		if closed := api["DisableExecuteApiEndpoint"]; closed != (given["DomainName"] != nil) {
-			t.Errorf("AWS's own address is closed: %v", closed)
+			t.Errorf("the default endpoint is disabled: %v", closed)
 		}
 	})
 }
 
-// scopesOf are the scopes of which a route wants one; nil if it wants none. Whoever may write may read.
+// scopesOf returns the scopes of which a route requires one, nil if it requires none. The write scope includes reads.
 func scopesOf(route string, given map[string]any) any {
 	read, write := given["JwtReadScope"], given["JwtWriteScope"]
 	method, _, _ := strings.Cut(route, " ")
@@ -159,7 +160,7 @@ func scopesOf(route string, given map[string]any) any {
 	}
 }
 
-// target is the function that a route's requests reach, "" unless they do by its alias and in format 2.0.
+// target returns the function of a route, "" unless it is invoked through its alias with payload format 2.0.
 func target(resources map[string]stackResource, route stackResource) string {
 	const arn = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${"
 	to, _ := valueAt(route.Properties, "Target", "Fn::Sub").(string)

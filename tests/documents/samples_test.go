@@ -29,30 +29,31 @@ import (
 	"ledger.example/tests/caller"
 )
 
-// samplesDir has a payload of a function in each JSON file, whose name begins with the function's.
+// samplesDir has one payload in each JSON file. The file name begins with the name of its function.
 const samplesDir = root + "/events"
 
-// samCommand has the samples run in containers, after `sam build`: -args -sam=sam. The containers reach DynamoDB Local
-// on this machine through the network of Docker.
+// samCommand runs the samples in containers, after `sam build`: -args -sam=sam. The containers reach DynamoDB Local on
+// this machine through Docker's network.
 var samCommand = flag.String("sam", "",
 	"the SAM CLI, to run events/*.json by `sam local invoke` rather than in this process")
 
-// samTimeout is how long `sam local invoke` may take: the function has its own, and SAM makes an image the first time.
+// samTimeout limits `sam local invoke`. It is longer than the function's own timeout, because SAM first builds an
+// image.
 const samTimeout = 2 * time.Minute
 
-// A sample is what comes of a payload, when it is sent to a table to which others were sent before.
+// sample has the expected result of a payload, and the samples that must be sent before it.
 type sample struct {
 	before []string // other samples of the command function
 
-	// Of a request.
+	// Results of a request.
 	status int
-	local  int               // the status where LEDGER_LOCAL lets callers in for whom nobody vouches; 0: the same
-	shows  map[string]string // members of the reply's body
+	local  int               // the status with LEDGER_LOCAL, without an authorizer; 0 if it is the same
+	shows  map[string]string // some fields of the reply's body
 
-	// Of a batch, whose items are in the table.
-	failed   string            // the key of the record from which Lambda delivers again; "" for none
-	balances map[string]string // quantities afterwards, by account/asset
-	member   string            // of jane afterwards, and the role
+	// Results of a batch, whose items are in the table.
+	failed   string            // sort key of the reported batch item failure; "" for none
+	balances map[string]string // expected quantities by account/asset
+	member   string            // expected member of jane, with role
 }
 
 var (
@@ -61,14 +62,14 @@ var (
 	funded = append(slices.Clone(registered), "command-post-transfer")
 	traded = append(slices.Clone(funded), "command-post-trade")
 
-	// of both transactions in the batches, and of the second trade too.
+	// Balances after the transfer and the first trade, and after the second trade, too.
 	afterTrade = map[string]string{"jane/USD": "350000", "jane/AAPL": "10", "market/USD": "-350000",
 		"market/AAPL": "-10"}
 	afterTrades = map[string]string{"jane/USD": "412000", "jane/AAPL": "6", "market/USD": "-412000",
 		"market/AAPL": "-6"}
 )
 
-// samples are by file name.
+// samples has the samples by file name.
 var samples = map[string]sample{
 	"command-register-currency": {status: 201, shows: map[string]string{"id": "USD"}},
 	"command-register-asset": {before: registered[:1], status: 201,
@@ -126,8 +127,8 @@ var samples = map[string]sample{
 		balances: map[string]string{"jane/USD": "350000", "market/USD": "-350000", "market/AAPL": "-10"}},
 }
 
-// TestSamplePayloads gives each payload to the very handler that its function has, or by `sam local invoke` to the
-// function: as it is deployed, and where that makes a difference as it runs locally.
+// TestSamplePayloads passes each payload to the handler of its function, or with `sam local invoke` to the function. It
+// uses the deployed configuration, and also the local one if the result differs.
 func TestSamplePayloads(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(samplesDir, "*.json"))
 	if err != nil {
@@ -139,7 +140,7 @@ func TestSamplePayloads(t *testing.T) {
 	}
 	slices.Sort(names)
 	if want := slices.Sorted(maps.Keys(samples)); !slices.Equal(names, want) {
-		t.Fatalf("payloads in %s: %q; results are known for %q", samplesDir, names, want)
+		t.Fatalf("payloads in %s: %q; the test has results for %q", samplesDir, names, want)
 	}
 	for name, want := range samples {
 		for _, local := range []bool{false, true} {
@@ -150,11 +151,11 @@ func TestSamplePayloads(t *testing.T) {
 				t.Parallel()
 				want, r := want, newSampleRun(t, local)
 				for _, earlier := range want.before {
-					r.request(earlier, samples[earlier], r.here)
+					r.request(earlier, samples[earlier], r.inProcess)
 				}
-				invoke := r.here
+				invoke := r.inProcess
 				if *samCommand != "" {
-					invoke = r.sam
+					invoke = r.withSAM
 				}
 				if strings.HasPrefix(name, "projector-") {
 					r.batch(name, want, invoke)
@@ -169,11 +170,11 @@ func TestSamplePayloads(t *testing.T) {
 	}
 }
 
-// sampleRun sends samples to a table of its own.
+// sampleRun sends samples to a new table.
 type sampleRun struct {
 	*system.System
 	local bool
-	parts *app.Service // as the functions have it
+	parts *app.Service // configured like the functions
 }
 
 func newSampleRun(t *testing.T, local bool) *sampleRun {
@@ -191,8 +192,7 @@ func newSampleRun(t *testing.T, local bool) *sampleRun {
 	return r
 }
 
-// invocation has a function handle a sample. failure is the message of an error that the function returned, "" for
-// none.
+// invocation invokes a function with a sample. failure is the message of the function's error, "" if there is none.
 type invocation func(name string) (answer []byte, failure string)
 
 // payload reads a sample.
@@ -205,8 +205,8 @@ func (r *sampleRun) payload(name string) []byte {
 	return text
 }
 
-// here is the invocation of a function's handler in this process.
-func (r *sampleRun) here(name string) (answer []byte, failure string) {
+// inProcess invokes a function's handler in this process.
+func (r *sampleRun) inProcess(name string) (answer []byte, failure string) {
 	r.T.Helper()
 	function, _, _ := strings.Cut(name, "-")
 	handler := map[string]lambda.Handler{
@@ -224,9 +224,9 @@ func (r *sampleRun) here(name string) (answer []byte, failure string) {
 	return answer, ""
 }
 
-// sam is the invocation by `sam local invoke`, with the environment of functions/local.json but for the table, the
-// store and LEDGER_LOCAL.
-func (r *sampleRun) sam(name string) (answer []byte, failure string) {
+// withSAM invokes a function with `sam local invoke`. Table, endpoint and LEDGER_LOCAL differ from
+// functions/local.json.
+func (r *sampleRun) withSAM(name string) (answer []byte, failure string) {
 	r.T.Helper()
 	_, port, _ := strings.Cut(strings.TrimPrefix(r.Store.Endpoint, "http://"), ":")
 	variables, err := json.Marshal(map[string]map[string]string{"Parameters": {
@@ -247,22 +247,22 @@ func (r *sampleRun) sam(name string) (answer []byte, failure string) {
 	command := exec.CommandContext(ctx, *samCommand, "local", "invoke", function, "--event", "events/"+name+".json",
 		"--env-vars", file)
 	command.Dir = root
-	var said bytes.Buffer
-	command.Stderr = &said
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil && len(bytes.TrimSpace(out)) == 0 {
-		r.T.Fatalf("%s: %v: %s", command, err, said.Bytes())
+		r.T.Fatalf("%s: %v: %s", command, err, stderr.Bytes())
 	}
 	var failed struct {
 		Message string `json:"errorMessage"`
 	}
 	if err := json.Unmarshal(out, &failed); err != nil {
-		r.T.Fatalf("%s: %v in %s: %s", command, err, out, said.Bytes())
+		r.T.Fatalf("%s: %v in %s: %s", command, err, out, stderr.Bytes())
 	}
 	return out, failed.Message
 }
 
-// request sends a sample of the gateway's, and fails the test unless the reply is the one wanted.
+// request sends a sample of a gateway request, and checks the reply.
 func (r *sampleRun) request(name string, want sample, invoke invocation) {
 	r.T.Helper()
 	answer, failure := invoke(name)
@@ -284,7 +284,7 @@ func (r *sampleRun) request(name string, want sample, invoke invocation) {
 	}
 }
 
-// batch puts what the records of a sample bring into the table, sends the sample, and looks at what was projected.
+// batch puts the items of a sample's records into the table, sends the sample, and checks the projections.
 func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 	r.T.Helper()
 	var e lambdaevents.DynamoDBEvent
@@ -316,7 +316,7 @@ func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 		}
 		var out lambdaevents.DynamoDBEventResponse
 		if err := json.Unmarshal(answer, &out); err != nil || !reflect.DeepEqual(out, expected) {
-			r.T.Errorf("%s: Lambda gets %s, %v; it should get %v", name, answer, err, expected)
+			r.T.Errorf("%s: the function answered %s, %v, want %v", name, answer, err, expected)
 		}
 	}
 
@@ -344,7 +344,7 @@ func (r *sampleRun) batch(name string, want sample, invoke invocation) {
 	}
 }
 
-// attributeValue is the SDK's form of a value in a record.
+// attributeValue converts a record's value to the SDK's type.
 func attributeValue(t testing.TB, v lambdaevents.DynamoDBAttributeValue) types.AttributeValue {
 	t.Helper()
 	switch v.DataType() {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// stackResource is one resource of a template. Intrinsic functions in short form come as their arguments.
+// stackResource is one resource of a template. Intrinsic functions have their long form.
 type stackResource struct {
 	Type           string         `yaml:"Type"`
 	DeletionPolicy string         `yaml:"DeletionPolicy"`
 	Properties     map[string]any `yaml:"Properties"`
 }
 
-// valueAt follows names into nested maps; nil if there is nothing.
+// valueAt returns the value at a path of names in nested maps, nil if there is none.
 func valueAt(properties map[string]any, names ...string) any {
 	var at any = properties
 	for _, name := range names {
@@ -28,7 +28,7 @@ func valueAt(properties map[string]any, names ...string) any {
 	return at
 }
 
-// listOf returns v as a list: one value stands for a list of one.
+// listOf returns v as a list. Any other value becomes a list of one.
 func listOf(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -36,7 +36,7 @@ func listOf(v any) []any {
 	return []any{v}
 }
 
-// switches are parameters that change what a stack is made of, with a value each.
+// switches are groups of parameters that change the resources of a stack, with values.
 var switches = []map[string]any{
 	{"JwtIssuer": "https://issuer.example.com", "JwtAudience": "ledger,other", "JwtAdminScope": "ledger/admin"},
 	{"JwtReadScope": "ledger/read", "JwtWriteScope": "ledger/write"},
@@ -48,7 +48,7 @@ var switches = []map[string]any{
 // combinations calls check with the stack of each combination of the switches.
 func combinations(t *testing.T, check func(t *testing.T, given map[string]any, resources map[string]stackResource)) {
 	t.Helper()
-	whole := readTemplate(t)
+	template := readTemplate(t)
 	for on := range 1 << len(switches) {
 		given := make(map[string]any)
 		for i, parameters := range switches {
@@ -56,14 +56,14 @@ func combinations(t *testing.T, check func(t *testing.T, given map[string]any, r
 				maps.Copy(given, parameters)
 			}
 		}
-		check(t, given, whole.with(t, given).resources())
+		check(t, given, template.with(t, given).resources())
 		if t.Failed() {
 			t.Fatalf("with %v", given)
 		}
 	}
 }
 
-// breakGlass is a role that may delete, key one's own key, for tests of what they change.
+// breakGlass and key are example values of BreakGlassRoleArn and KmsKeyArn.
 const (
 	breakGlass = "arn:aws:iam::123456789012:role/break-glass"
 	key        = "arn:aws:kms:eu-central-1:123456789012:key/0a"
@@ -73,24 +73,23 @@ func ref(id string) map[string]any           { return map[string]any{"Ref": id} 
 func getAtt(attribute string) map[string]any { return map[string]any{"Fn::GetAtt": attribute} }
 func sub(text string) map[string]any         { return map[string]any{"Fn::Sub": text} }
 
-// mapAt is valueAt for a map.
+// mapAt is valueAt for a value that is a map.
 func mapAt(properties map[string]any, names ...string) map[string]any {
 	m, _ := valueAt(properties, names...).(map[string]any)
 	return m
 }
 
-// What must hold of every stack, by resource and path. What is written here keeps the books, and lint doesn't ask for
-// it.
-func TestTheBooksAreKept(t *testing.T) {
-	whole := readTemplate(t)
-	resources := whole.section("Resources")
+// These properties protect the data of every stack. Lint does not check them.
+func TestDataIsProtected(t *testing.T) {
+	template := readTemplate(t)
+	resources := template.section("Resources")
 	mapping := map[string]any{
 		"Stream": getAtt("LedgerTable.StreamArn"), "StartingPosition": "TRIM_HORIZON",
-		// an outage is ridden out, and one failing record stops its shard for half the stream's retention at most
+		// Retries outlast an outage. A failing record blocks its shard for at most half of the stream's retention.
 		"MaximumRetryAttempts": 1000, "MaximumRecordAgeInSeconds": int((12 * time.Hour).Seconds()),
 		"BisectBatchOnFunctionError": true, "FunctionResponseTypes": []any{"ReportBatchItemFailures"},
 		"BatchSize": 100, "MaximumBatchingWindowInSeconds": 1, "ParallelizationFactor": 1,
-		// only S3 keeps the record itself
+		// Only S3 gets the record itself.
 		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Type": "S3",
 			"Destination": getAtt("FailedRecords.Arn")}},
 	}
@@ -103,7 +102,7 @@ func TestTheBooksAreKept(t *testing.T) {
 		"LedgerTable Properties SSESpecification SSEType":           "KMS",
 		"ProjectorFunction Properties Events Postings Properties":   mapping,
 		"ListerFunction Properties Events Transactions Properties":  mapping,
-		// what a minute leaves undone, the next one does
+		// The next sweep follows within a minute, so a failed one is not retried.
 		"SweeperFunction Properties Events Minute": map[string]any{"Type": "Schedule", "Properties": map[string]any{
 			"Schedule":    "rate(1 minute)",
 			"RetryPolicy": map[string]any{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60},
@@ -111,8 +110,8 @@ func TestTheBooksAreKept(t *testing.T) {
 		"FailedRecords Properties PublicAccessBlockConfiguration": map[string]any{"BlockPublicAcls": true,
 			"BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true},
 	} {
-		got := valueAt(whole, append([]string{"Resources"}, strings.Fields(path)...)...)
-		if m, ok := got.(map[string]any); ok { // not compared: what else the streams of functions have
+		got := valueAt(template, append([]string{"Resources"}, strings.Fields(path)...)...)
+		if m, ok := got.(map[string]any); ok { // these properties of event sources are not compared
 			delete(m, "FilterCriteria")
 			delete(m, "MetricsConfig")
 			delete(m, "Enabled")
@@ -121,7 +120,7 @@ func TestTheBooksAreKept(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}
-	// An index that is throttled holds up the table's writes, and its reads cost as much.
+	// A throttled index also throttles the table's writes, and reads of an index cost the same.
 	books := mapAt(resources["LedgerTable"], "Properties")
 	for _, part := range append([]any{books}, listOf(books["GlobalSecondaryIndexes"])...) {
 		want := map[string]any{"MaxReadRequestUnits": ref("MaxReadUnits"), "MaxWriteRequestUnits": ref("MaxWriteUnits")}
@@ -129,13 +128,13 @@ func TestTheBooksAreKept(t *testing.T) {
 			t.Errorf("%v is capped at %v", part.(map[string]any)["IndexName"], got)
 		}
 	}
-	// Logs say who posted what. They outlive their stack, and are encrypted by the table's key. What outlives its stack
-	// must not be in the way of the next of that name.
+	// Logs show who posted what, so they remain when the stack is deleted, and are encrypted with the table's key.
+	// Remaining resources must not block the next stack of the same name.
 	for id, r := range resources {
 		logs := r["Type"] == "AWS::Logs::LogGroup"
 		if (logs || strings.HasPrefix(id, "FailedRecords")) &&
 			(r["DeletionPolicy"] != "RetainExceptOnCreate" || r["UpdateReplacePolicy"] != "Retain") {
-			t.Errorf("%s: deletion policy %v, when replaced %v", id, r["DeletionPolicy"], r["UpdateReplacePolicy"])
+			t.Errorf("%s: deletion policy %v, replace policy %v", id, r["DeletionPolicy"], r["UpdateReplacePolicy"])
 		}
 		if name := valueAt(r, "Properties", "LogGroupName"); logs &&
 			(!strings.Contains(fmt.Sprint(valueAt(r, "Properties", "KmsKeyId")), "KmsKeyArn") ||
@@ -145,19 +144,19 @@ func TestTheBooksAreKept(t *testing.T) {
 	}
 }
 
-// Nobody in the account can delete an item, by no way that there is, but the one role that may be named.
+// Only the break-glass role can delete items, with any action that deletes.
 func TestNothingIsDeletedFromTheTable(t *testing.T) {
-	whole := readTemplate(t)
+	template := readTemplate(t)
 	for _, role := range []any{"", breakGlass} {
 		want := map[string]any{"Sid": "NothingIsDeleted", "Effect": "Deny", "Principal": "*", "Resource": "*",
-			"Action": []any{ // every action by which items go, or that look like those
+			"Action": []any{ // every action that can delete items
 				"dynamodb:BatchWriteItem", "dynamodb:DeleteItem", "dynamodb:PartiQLDelete", "dynamodb:PartiQLInsert",
 				"dynamodb:PartiQLSelect", "dynamodb:PartiQLUpdate", "dynamodb:UpdateTimeToLive",
 			}}
 		if role != "" {
 			want["Condition"] = map[string]any{"ArnNotEquals": map[string]any{"aws:PrincipalArn": role}}
 		}
-		books := whole.with(t, map[string]any{"BreakGlassRoleArn": role}).resources()["LedgerTable"].Properties
+		books := template.with(t, map[string]any{"BreakGlassRoleArn": role}).resources()["LedgerTable"].Properties
 		got := valueAt(books, "ResourcePolicy", "PolicyDocument", "Statement")
 		if !reflect.DeepEqual(got, any([]any{want})) {
 			t.Errorf("with %q the table's policy is %v, want %v", role, got, want)
@@ -165,10 +164,10 @@ func TestNothingIsDeletedFromTheTable(t *testing.T) {
 	}
 }
 
-// A new version takes over step by step, and only while no alarm goes off. No parameter can make a deployed function
-// believe that it is a local one. Metrics are taken from logs in JSON, of level INFO.
+// A gradual deployment rolls back on alarms. No parameter can set LEDGER_LOCAL in a deployed function. Metrics need
+// logs in JSON, with level INFO.
 func TestFunctionsAsDeployed(t *testing.T) {
-	whole := readTemplate(t)
+	template := readTemplate(t)
 	for name, want := range map[string]any{
 		"LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": "",
 		"LEDGER_TABLE": ref("LedgerTable"), "LEDGER_METRICS": sub(ownNamespace),
@@ -176,11 +175,12 @@ func TestFunctionsAsDeployed(t *testing.T) {
 		"LEDGER_JWT_ADMIN_SCOPE":  ref("JwtAdminScope"),
 		"LEDGER_INDEXED_METADATA": ref("IndexedMetadata"),
 	} {
-		if got := valueAt(whole, "Globals", "Function", "Environment", "Variables", name); !reflect.DeepEqual(got, want) {
+		got := valueAt(template, "Globals", "Function", "Environment", "Variables", name)
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	resources := whole.with(t, map[string]any{"Deployment": "Canary10Percent5Minutes"}).resources()
+	resources := template.with(t, map[string]any{"Deployment": "Canary10Percent5Minutes"}).resources()
 	for name, alarms := range map[string][]any{
 		"CommandFunction":   {ref("CommandErrorsAlarm"), ref("InternalErrorsAlarm")},
 		"QueryFunction":     {ref("QueryErrorsAlarm"), ref("InternalErrorsAlarm")},
@@ -190,7 +190,7 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	} {
 		f := resources[name].Properties
 		if got := valueAt(f, "DeploymentPreference", "Alarms"); !reflect.DeepEqual(got, any(alarms)) {
-			t.Errorf("%s is deployed by %v, want %v", name, got, alarms)
+			t.Errorf("%s rolls back on %v, want %v", name, got, alarms)
 		}
 		level := valueAt(f, "LoggingConfig", "ApplicationLogLevel")
 		if valueAt(f, "LoggingConfig", "LogFormat") != "JSON" ||
@@ -200,8 +200,8 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	}
 }
 
-// The gateway's log and the functions' have the id of a request in common, and neither has what was asked: paths and
-// queries hold the ids of accounts and users.
+// The access log has the request's id, which the functions also log. It has no paths and queries, because they contain
+// ids of accounts and users.
 func TestAccessLogHasNoPaths(t *testing.T) {
 	format, _ := valueAt(readTemplate(t).with(t, nil).resources()["ApiStage"].Properties, "AccessLogSettings",
 		"Format").(string)
@@ -211,12 +211,12 @@ func TestAccessLogHasNoPaths(t *testing.T) {
 	}
 }
 
-// Two stacks live side by side in one account: what has a name of its own has it from the stack.
-func TestNamesAreTheStacks(t *testing.T) {
+// Two stacks can exist in one account: explicit names contain the stack's name.
+func TestNamesContainTheStack(t *testing.T) {
 	named := regexp.MustCompile(`^(Table|Bucket|Role|Function|LogGroup|Alarm|Dashboard|Topic|Queue|Policy|Alias)Name$`)
 	for id, r := range readTemplate(t).with(t, nil).resources() {
 		for property, value := range r.Properties {
-			text := fmt.Sprint(value) // a reference to something else's name is the stack's own
+			text := fmt.Sprint(value) // a Ref is the name of a resource of this stack
 			if named.MatchString(property) && !strings.Contains(text, "AWS::Stack") && !strings.HasPrefix(text, "map[Ref:") {
 				t.Errorf("%s has the %s %v", id, property, value)
 			}

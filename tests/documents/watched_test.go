@@ -11,49 +11,49 @@ import (
 	"testing"
 )
 
-// watched is one use of a metric by an alarm or by the dashboard.
-type watched struct {
+// metricUse is one use of a metric by an alarm or by the dashboard.
+type metricUse struct {
 	by              string // logical id of the alarm, title of the widget
 	namespace, name string
-	dimensions      map[string]string // to values as the template writes them; "*" for any
+	dimensions      map[string]string // values as in the template; "*" for any
 	stat            string
 }
 
-// dimensionNames are those of w's dimensions in order, separated by spaces.
-func (w watched) dimensionNames() string {
+// dimensionNames returns the sorted names of w's dimensions, separated by spaces.
+func (w metricUse) dimensionNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(w.dimensions)), " ")
 }
 
-func (w watched) String() string {
+func (w metricUse) String() string {
 	return fmt.Sprintf("%s: %s %s %v", w.by, w.namespace, w.name, w.dimensions)
 }
 
 // watchFile is the template of the alarms and the dashboard.
 const watchFile = "watch.yaml"
 
-// stack is template.yaml and, among its resources, those of watch.yaml, with the outputs of the first for the
-// parameters of the second.
+// stack returns template.yaml merged with the resources of watch.yaml. Outputs of the first replace parameters of the
+// second.
 func stack(t *testing.T) map[string]any {
 	t.Helper()
-	whole, watch := written(t, "template.yaml"), written(t, watchFile)
+	template, watch := written(t, "template.yaml"), written(t, watchFile)
 	var pairs []string
 	for name := range watch["Parameters"].(map[string]any) {
-		if output, ok := valueAt(whole, "Outputs", name, "Value").(string); ok {
+		if output, ok := valueAt(template, "Outputs", name, "Value").(string); ok {
 			pairs = append(pairs, "${"+name+"}", output)
 		}
 	}
 	given := strings.NewReplacer(pairs...)
-	resources := whole["Resources"].(map[string]any)
+	resources := template["Resources"].(map[string]any)
 	for id, resource := range watch["Resources"].(map[string]any) {
 		if resources[id] != nil {
 			t.Fatalf("both templates have a resource %s", id)
 		}
 		resources[id] = replaced(resource, given)
 	}
-	return whole
+	return template
 }
 
-// replaced is v with every text in it as given makes it.
+// replaced returns v with the replacer applied to every string.
 func replaced(v any, given *strings.Replacer) any {
 	switch v := v.(type) {
 	case string:
@@ -74,7 +74,7 @@ func replaced(v any, given *strings.Replacer) any {
 	return v
 }
 
-// written is a template with intrinsic functions written as Fn::Sub would: !Ref A is ${A}, !GetAtt A.B is ${A.B}.
+// written returns a template with references in the syntax of Fn::Sub: !Ref A is ${A}, !GetAtt A.B is ${A.B}.
 func written(t *testing.T, file string) map[string]any {
 	t.Helper()
 	return asText(map[string]any(readFile(t, file))).(map[string]any)
@@ -104,12 +104,12 @@ func asText(v any) any {
 }
 
 // alarms returns the properties of every alarm by its logical id.
-func alarms(t *testing.T, whole map[string]any) map[string]map[string]any {
+func alarms(t *testing.T, template map[string]any) map[string]map[string]any {
 	t.Helper()
 	all := make(map[string]map[string]any)
-	for id := range whole["Resources"].(map[string]any) {
-		if valueAt(whole, "Resources", id, "Type") == "AWS::CloudWatch::Alarm" {
-			all[id], _ = valueAt(whole, "Resources", id, "Properties").(map[string]any)
+	for id := range template["Resources"].(map[string]any) {
+		if valueAt(template, "Resources", id, "Type") == "AWS::CloudWatch::Alarm" {
+			all[id], _ = valueAt(template, "Resources", id, "Properties").(map[string]any)
 		}
 	}
 	if len(all) < 10 {
@@ -118,11 +118,11 @@ func alarms(t *testing.T, whole map[string]any) map[string]map[string]any {
 	return all
 }
 
-// watchedBy returns the metrics that an alarm uses.
-func watchedBy(t *testing.T, id string, alarm map[string]any) []watched {
+// metricsOfAlarm returns the metrics that an alarm uses.
+func metricsOfAlarm(t *testing.T, id string, alarm map[string]any) []metricUse {
 	t.Helper()
-	one := func(metric map[string]any, stat any) watched {
-		w := watched{by: id, dimensions: make(map[string]string)}
+	one := func(metric map[string]any, stat any) metricUse {
+		w := metricUse{by: id, dimensions: make(map[string]string)}
 		w.namespace, _ = metric["Namespace"].(string)
 		w.name, _ = metric["MetricName"].(string)
 		w.stat, _ = stat.(string)
@@ -139,9 +139,9 @@ func watchedBy(t *testing.T, id string, alarm map[string]any) []watched {
 		if stat == nil {
 			stat = alarm["ExtendedStatistic"]
 		}
-		return []watched{one(alarm, stat)}
+		return []metricUse{one(alarm, stat)}
 	}
-	var all []watched
+	var all []metricUse
 	for _, m := range listOf(alarm["Metrics"]) {
 		if stat, ok := valueAt(m.(map[string]any), "MetricStat").(map[string]any); ok {
 			all = append(all, one(stat["Metric"].(map[string]any), stat["Stat"]))
@@ -162,9 +162,9 @@ type widget struct {
 	}
 }
 
-func widgets(t *testing.T, whole map[string]any) []widget {
+func widgets(t *testing.T, template map[string]any) []widget {
 	t.Helper()
-	body, _ := valueAt(whole, "Resources", "Dashboard", "Properties", "DashboardBody").(string)
+	body, _ := valueAt(template, "Resources", "Dashboard", "Properties", "DashboardBody").(string)
 	var dashboard struct{ Widgets []widget }
 	if err := json.Unmarshal([]byte(body), &dashboard); err != nil {
 		t.Fatalf("dashboard: %v", err)
@@ -172,16 +172,16 @@ func widgets(t *testing.T, whole map[string]any) []widget {
 	return dashboard.Widgets
 }
 
-// searched is a search expression of the dashboard: namespace, names of dimensions, name of the metric, statistic.
+// searched matches a search expression of the dashboard: namespace, names of dimensions, name of the metric, statistic.
 var searched = regexp.MustCompile(`^SEARCH\('\{"([^"]+)",([A-Za-z,]+)\} MetricName="([A-Za-z]+)"', '([A-Za-z]+)', ` +
 	`[0-9]+\)$`)
 
-// watchedOn returns the metrics that a widget shows.
-func watchedOn(t *testing.T, w widget) []watched {
+// metricsOfWidget returns the metrics that a widget shows.
+func metricsOfWidget(t *testing.T, w widget) []metricUse {
 	t.Helper()
-	var all []watched
+	var all []metricUse
 	for _, entry := range w.Properties.Metrics {
-		use := watched{by: w.Properties.Title, stat: w.Properties.Stat, dimensions: make(map[string]string)}
+		use := metricUse{by: w.Properties.Title, stat: w.Properties.Stat, dimensions: make(map[string]string)}
 		options, _ := entry[len(entry)-1].(map[string]any)
 		if options != nil {
 			entry = entry[:len(entry)-1]
@@ -213,19 +213,19 @@ func watchedOn(t *testing.T, w widget) []watched {
 	return all
 }
 
-// allWatched returns what the alarms and the dashboard use.
-func allWatched(t *testing.T) []watched {
+// allMetricUses returns all uses of metrics by the alarms and the dashboard.
+func allMetricUses(t *testing.T) []metricUse {
 	t.Helper()
-	whole := stack(t)
-	var all []watched
-	for id, alarm := range alarms(t, whole) {
-		all = append(all, watchedBy(t, id, alarm)...)
+	template := stack(t)
+	var all []metricUse
+	for id, alarm := range alarms(t, template) {
+		all = append(all, metricsOfAlarm(t, id, alarm)...)
 	}
-	for _, w := range widgets(t, whole) {
-		all = append(all, watchedOn(t, w)...)
+	for _, w := range widgets(t, template) {
+		all = append(all, metricsOfWidget(t, w)...)
 	}
 	return all
 }
 
-// number reads what YAML may have made a whole number or a text.
+// number converts a YAML number or string.
 func number(v any) (float64, error) { return strconv.ParseFloat(fmt.Sprint(v), 64) }
