@@ -6,40 +6,40 @@ import (
 	"ledger.example/internal/access"
 )
 
-// subject is what a role must be on.
+// subject is what a user needs a role on.
 type subject int
 
 const (
-	// undecided is of what is public. A route under /v1 that nobody decided about does not start.
+	// undecided is for public routes. New panics if a route under /v1 has it.
 	undecided subject = iota
-	// onNothing: every caller may, whoever it is.
+	// onNothing is for all authenticated callers.
 	onNothing
-	// onLedger: services and administrators alone.
+	// onLedger is for services and administrators only.
 	onLedger
-	// onThemselves: the user of the path, about themselves.
+	// onThemselves is for the user of the path.
 	onThemselves
-	// onAccount: a role on the account of the path.
+	// onAccount needs a role on the account of the path.
 	onAccount
-	// onGroup: a role in the group of the path.
+	// onGroup needs a role in the group of the path.
 	onGroup
-	// onDebited: a role on every account that the body debits.
+	// onDebited needs a role on every account that the body debits.
 	onDebited
-	// onAnyLeg: a role on an account of the transaction of the path. What stands in other accounts is left out.
+	// onAnyLeg needs a role on an account of the transaction of the path. Legs of other accounts are omitted.
 	onAnyLeg
-	// onHold: a role on every account that the hold of the path debits, if a user placed it.
+	// onHold needs a role on every account that the hold of the path debits. A user must have placed the hold.
 	onHold
-	// onReversed: a role on every account that a reversal of the transaction of the path debits.
+	// onReversed needs a role on every account that the reversal of the transaction of the path debits.
 	onReversed
 )
 
-// A rule says who may use a route: services and administrators may use all of them, users only with a role.
+// A rule says who may use a route. Services and administrators may use all routes. Users need a role.
 type rule struct {
 	of   subject
-	role access.Role // the weakest that is enough
-	note string      // what else counts, for people
+	role access.Role // the weakest that suffices
+	note string      // other conditions, for people
 }
 
-// The rules of the table of routes. The checks, docs/access.md and the tests of every route come from them.
+// The rules of the routes. The checks, docs/access.md and the tests of every route use them.
 var (
 	public            = rule{}
 	everyone          = rule{of: onNothing}
@@ -61,7 +61,7 @@ const (
 	effectiveNote = "administrators alone give effective_at"
 )
 
-// viewersOf is viewers of a list in which some are left out.
+// viewersOf returns the rule of viewers for a list in which items without a role are left out.
 func viewersOf(what string) rule { return rule{onAccount, access.Viewer, leftOut(what)} }
 
 func leftOut(what string) string { return what + " without a role are left out" }
@@ -69,7 +69,7 @@ func leftOut(what string) string { return what + " without a role are left out" 
 // AccessRule is a line of the table of who may do what, for people.
 type AccessRule struct {
 	Method, Path string
-	Role         string // the weakest that is enough; "" if users need none
+	Role         string // the weakest that suffices; "" if users need none
 	Of           string // what the role must be on
 	Note         string
 }
@@ -87,7 +87,7 @@ func AccessRules() []AccessRule {
 	return lines
 }
 
-// subjects are what roles must be on, in words for people.
+// subjects describes subjects for people.
 var subjects = map[subject]string{
 	onNothing:    "",
 	onLedger:     "the ledger",
@@ -100,8 +100,8 @@ var subjects = map[subject]string{
 	onReversed:   "every account that the reversal debits",
 }
 
-// decided returns routes. It panics if one under /v1 has no rule: a route that nobody thought about must not be served.
-func decided(routes []route) []route {
+// checkRules returns routes. It panics if a route under /v1 has no rule, so that no route is public by mistake.
+func checkRules(routes []route) []route {
 	for _, r := range routes {
 		if r.may.of == undecided && !r.public() {
 			panic(fmt.Sprintf("%s %s has no rule that says who may: functions/api/routes.go", r.method, r.pattern))

@@ -23,17 +23,17 @@ func TestEveryRouteHasItsRule(t *testing.T) {
 			t.Errorf("a route without a rule started, or said %q", said)
 		}
 	}()
-	decided([]route{{method: http.MethodGet, pattern: "/v1/new"}})
+	checkRules([]route{{method: http.MethodGet, pattern: "/v1/new"}})
 }
 
 // What a handler answers to a user without a check does not leave.
 func TestNothingLeavesUnchecked(t *testing.T) {
 	r := &request{caller: access.Caller{User: "ann", Service: "x"}, rule: rule{of: onAnyLeg}}
-	if out, err := r.judged(reply{body: "secret"}, nil); err == nil || out.body != nil {
+	if out, err := r.finishCheck(reply{body: "secret"}, nil); err == nil || out.body != nil {
 		t.Errorf("answered %v, %v", out, err)
 	}
-	r.passed = true
-	if out, err := r.judged(reply{body: "news"}, nil); err != nil || out.body != "news" {
+	r.isPermitted = true
+	if out, err := r.finishCheck(reply{body: "news"}, nil); err != nil || out.body != "news" {
 		t.Errorf("answered %v, %v", out, err)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"ledger.example/projections"
 )
 
-// showAccount shows an account without a profile with an empty one.
+// showAccount shows an account. An absent profile is shown as {}.
 func showAccount(e ledger.Account) client.Account {
 	shown := showListedAccount(e)
 	shown.Profile, shown.Actor = json.RawMessage(cmp.Or(e.Profile, "{}")), e.OpenedBy
 	return shown
 }
 
-// showListedAccount leaves out an account's profile and who opened it.
+// showListedAccount shows an account in a list, without its profile and actor.
 func showListedAccount(e ledger.Account) client.Account {
 	return client.Account{
 		ID: e.ID, Name: e.Name, Overdraft: showOverdraft(e.Overdraft), State: string(e.State), Version: e.Version,
@@ -27,7 +27,7 @@ func showListedAccount(e ledger.Account) client.Account {
 	}
 }
 
-// showOverdraft shows amounts only if there are any.
+// showOverdraft shows an overdraft policy. Without limits, Limits is nil.
 func showOverdraft(o events.Overdraft) client.Overdraft {
 	shown := client.Overdraft{Unlimited: o.Unlimited}
 	if len(o.Limits) > 0 {
@@ -36,7 +36,7 @@ func showOverdraft(o events.Overdraft) client.Overdraft {
 	return shown
 }
 
-// putAccount opens an account: 201, or 200 if it was opened before with the same body.
+// putAccount opens an account. It answers 201, or 200 if it was opened before with the same body.
 func (a *api) putAccount(r *request) (reply, error) {
 	c := ledger.OpenAccount{ID: r.ids["account"], Actor: r.actor}
 	var sent echo
@@ -58,17 +58,17 @@ func (a *api) putAccount(r *request) (reply, error) {
 
 // getAccount is strongly consistent.
 func (a *api) getAccount(r *request) (reply, error) {
-	out, err := answerFact(r, r.ids["account"], a.config.Facts.Account, showAccount)
+	out, err := answerResource(r, r.ids["account"], a.config.Facts.Account, showAccount)
 	if err == nil {
 		out.tag = versionTag(out.body.(client.Account).Version)
 	}
 	return out, err
 }
 
-// versionTag returns the entity tag of an account of a version.
+// versionTag returns the entity tag of a version of an account.
 func versionTag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// listAccounts lists accounts by their ids. The index may lag behind openings.
+// listAccounts lists accounts by id. The index may lag behind openings.
 func (a *api) listAccounts(r *request) (reply, error) {
 	return answerByPrefix(r, a.config.Lists.Accounts, func(h projections.Holder) client.Account {
 		return showListedAccount(ledger.NewAccount(*h.Opened, h.Newest))

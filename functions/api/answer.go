@@ -8,7 +8,7 @@ import (
 	"ledger.example/projections"
 )
 
-// answerWrite decodes r's body into c by read, checks that the caller may do that, and then carries it out.
+// answerWrite decodes r's body into c with read, checks the caller's roles, and then executes the command.
 func answerWrite(
 	r *request, c command, read func(*object), carryOut func(context.Context) (reply, error),
 ) (reply, error) {
@@ -21,11 +21,12 @@ func answerWrite(
 	return carryOut(r.http.Context())
 }
 
-// reading reads a page of a list: of an account, of an asset, of a user, or of all whose ids begin with of.
+// reading reads a page of a list. of is the id of the account, asset, group or user to which the list belongs, or the
+// prefix of the ids in it.
 type reading[T any] func(ctx context.Context, of string, s projections.Slice) (projections.Listed[T], error)
 
-// answerList answers with a page of l. read reads the page of what is named by of, and show shows an item. An empty
-// page proves nothing, so then exists looks up whether there is what of names; nil when that need not be.
+// answerList answers with a page of l, which read reads. show converts an item. If the page is empty, exists checks
+// whether the owner of the list exists; it is nil if the owner need not exist.
 func answerList[S, T any](
 	r *request, l list, of string, read reading[S], exists func(ctx context.Context, of string) error, show func(S) T,
 ) (reply, error) {
@@ -38,7 +39,7 @@ func answerList[S, T any](
 	})
 }
 
-// answerByPrefix answers with a page of what is listed by id: of those whose ids begin as the caller says.
+// answerByPrefix answers with a page of the resources whose ids begin with the caller's prefix.
 func answerByPrefix[S, T any](r *request, read reading[S], show func(S) T) (reply, error) {
 	prefix := r.filter(paramPrefix, rulePrefix)
 	return answerList(r, r.list(paramPrefix, prefix), prefix, read, nil, show)
@@ -57,19 +58,19 @@ func answerPage[S, T any](
 	return reply{status: http.StatusOK, body: pageOf(l, listed, show)}, err
 }
 
-// accountExists returns nil, or why the account cannot be read: account_not_found for one.
+// accountExists returns account_not_found if the account does not exist.
 func (a *api) accountExists(ctx context.Context, id string) error {
 	_, err := a.config.Facts.KnownAccount(ctx, id)
 	return err
 }
 
-// assetExists returns nil, or why the asset cannot be read: asset_not_found for one.
+// assetExists returns asset_not_found if the asset does not exist.
 func (a *api) assetExists(ctx context.Context, id string) error {
 	_, err := a.config.Facts.Asset(ctx, id)
 	return err
 }
 
-// pageOf returns a page of l with each item as show returns it.
+// pageOf returns a page of l, with items converted by show.
 func pageOf[S, T any](l list, listed projections.Listed[S], show func(S) T) client.List[T] {
 	p := client.List[T]{Data: make([]T, len(listed.Items))}
 	for i, item := range listed.Items {
@@ -81,8 +82,8 @@ func pageOf[S, T any](l list, listed projections.Listed[S], show func(S) T) clie
 	return p
 }
 
-// answerFact answers with what an id names, as it is now, with a tag of that.
-func answerFact[S, T any](
+// answerResource answers with what an id names, as it is now, with a tag of that.
+func answerResource[S, T any](
 	r *request, id string, read func(context.Context, string) (S, error), show func(S) T,
 ) (reply, error) {
 	if err := r.check(); err != nil {

@@ -1,9 +1,9 @@
 // Package api is the HTTP API: an http.Handler for every route of version 1. It runs in Lambda and in `ledger up`.
 //
-// The table of routes is in routes.go. Each resource has a file with its handlers. Answers are the types of package
-// client, except those with legs, whose amounts are texts here: that saves allocations when a transaction is posted. A
-// request passes these checks in this order: route and method, caller, type and size of the body, its JSON, the
-// syntax of every field, and then the rules of the domain. Errors are problem details (RFC 9457).
+// The table of routes is in routes.go. Each resource has a file with its handlers. Answers are types of package client,
+// except those with legs: here their amounts are strings, which saves allocations. A request is checked in this order:
+// route and method, caller, type and size of the body, JSON, syntax of every field, and then the rules of the domain.
+// Errors are problem details (RFC 9457).
 //
 // Handlers have no state. They are safe for concurrent use.
 package api
@@ -20,7 +20,8 @@ import (
 	"ledger.example/projections"
 )
 
-// Posts are the requests that move money, set it aside or give it back. Errors are *ledger.Error.
+// Posts are the commands that can be run dry: they post or reverse transactions, and place or end holds. Errors are
+// *ledger.Error.
 type Posts interface {
 	Post(ctx context.Context, r ledger.PostingRequest) (ledger.Posted, error)
 	PostBatch(ctx context.Context, requests []ledger.PostingRequest, atomic bool) ([]ledger.BatchResult, error)
@@ -41,18 +42,18 @@ type Commands interface {
 	GroupAccount(ctx context.Context, r ledger.GroupAccount) (groups []string, changed bool, err error)
 }
 
-// Facts are what assets, groups, accounts and transactions are, by id, strongly consistent. Errors are *ledger.Error.
+// Facts reads assets, groups, accounts and transactions by id, strongly consistent. Errors are *ledger.Error.
 type Facts interface {
 	Asset(ctx context.Context, id string) (events.AssetRegistered, error)
 	Group(ctx context.Context, id string) (events.GroupRegistered, error)
 	Account(ctx context.Context, id string) (ledger.Account, error)
-	// KnownAccount returns what an account is now or was before.
+	// KnownAccount returns an account that may be stale.
 	KnownAccount(ctx context.Context, id string) (ledger.Account, error)
 	Life(ctx context.Context, id string) (ledger.Life, error)
 }
 
-// Strong answers reads that include every transaction acknowledged before them. A floor is the lowest quantity that a
-// balance may have, nil for no limit. Errors are those of package store.
+// Strong reads balances that include every transaction acknowledged before the read. floor is the lowest quantity that
+// a balance may have, nil for no limit. Errors are those of package store.
 type Strong interface {
 	Balance(ctx context.Context, k events.Pair, floor *events.Amount) (projections.Balance, error)
 	Balances(
@@ -60,35 +61,35 @@ type Strong interface {
 	) (projections.Listed[projections.Balance], error)
 }
 
-// Config is what the API is made of.
+// Config configures the API.
 type Config struct {
-	// Commands carries out writes, and DryRun judges them alone; nil in a function that only reads.
+	// Commands executes writes, and DryRun executes dry runs. They are nil in a function that only reads.
 	Commands Commands
 	DryRun   Posts
-	// Facts are needed by reads and writes.
+	// Facts is required for reads and writes.
 	Facts Facts
-	// Lists, Strong, Past and Journal answer reads; nil in a function that only writes.
+	// Lists, Strong, Past and Journal answer reads. They are nil in a function that only writes.
 	Lists   projections.Lists
 	Strong  Strong
 	Past    Past
 	Journal Journal
-	// Ledger names the ledger among others: its lists of everything are bound to it.
+	// Ledger identifies this ledger. Cursors of lists of all transactions are valid only for the same ledger.
 	Ledger string
-	// IndexedMetadata are the keys by which transactions are found.
+	// IndexedMetadata has the metadata keys by which transactions can be found.
 	IndexedMetadata []string
-	// Caller returns who sends a request, the zero Caller for nobody, whom routes under /v1 refuse.
+	// Caller returns the caller of a request, the zero Caller if it is not authenticated. Routes under /v1 refuse that.
 	Caller func(*http.Request) access.Caller
-	// Grants are the roles of users. Without them, users may do nothing.
+	// Grants reads the roles of users. If it is nil, users may do nothing.
 	Grants access.Grants
-	// Version is the program's version, which /healthz shows.
+	// Version is the version of the program, which /healthz returns.
 	Version string
-	Log     *slog.Logger     // nil: nothing is logged
-	Now     func() time.Time // the process's clock; nil: time.Now
+	Log     *slog.Logger     // nil for no log
+	Now     func() time.Time // nil for time.Now
 }
 
-// New returns the API. It knows every route even if c leaves out what a route needs, so that an unknown path or method
-// is refused in the same way by every function. A request that c cannot serve is answered with an internal error: the
-// gateway sent it to the wrong function.
+// New returns the API. It always has all routes, so that every function refuses unknown paths and methods in the same
+// way. If c lacks what a route needs, the answer is an internal error, because the gateway sent the request to the
+// wrong function.
 func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -96,7 +97,7 @@ func New(c Config) http.Handler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &api{config: c, routes: decided(routes())}
+	return &api{config: c, routes: checkRules(routes())}
 }
 
 // api serves every route. It does not change after New.

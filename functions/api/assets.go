@@ -15,7 +15,7 @@ func showAsset(e events.AssetRegistered) client.Asset {
 	return shown
 }
 
-// showListedAsset leaves out who registered an asset.
+// showListedAsset shows an asset in a list, without its actor.
 func showListedAsset(e events.AssetRegistered) client.Asset {
 	return client.Asset{
 		ID: e.ID, Name: e.Name, Description: e.Description, Scale: e.Scale, Currency: e.Currency,
@@ -23,7 +23,7 @@ func showListedAsset(e events.AssetRegistered) client.Asset {
 	}
 }
 
-// putAsset registers an asset: 201, or 200 if it was registered before with the same body.
+// putAsset registers an asset. It answers 201, or 200 if it was registered before with the same body.
 func (a *api) putAsset(r *request) (reply, error) {
 	c := ledger.RegisterAsset{ID: r.ids["asset"], Actor: r.actor}
 	var sent echo
@@ -47,15 +47,15 @@ func (a *api) putAsset(r *request) (reply, error) {
 
 // getAsset is strongly consistent.
 func (a *api) getAsset(r *request) (reply, error) {
-	return answerFact(r, r.ids["asset"], a.config.Facts.Asset, showAsset)
+	return answerResource(r, r.ids["asset"], a.config.Facts.Asset, showAsset)
 }
 
-// listAssets lists assets by their ids. The index may lag behind registrations.
+// listAssets lists assets by id. The index may lag behind registrations.
 func (a *api) listAssets(r *request) (reply, error) {
 	return answerByPrefix(r, a.config.Lists.Assets, showListedAsset)
 }
 
-// listHolders lists the balances in an asset of all accounts that hold or held it.
+// listHolders lists the balances of all accounts that hold or held an asset.
 func (a *api) listHolders(r *request) (reply, error) {
 	show := func(h projections.Holding) client.Balance {
 		return showBalance(ledger.NewAccount(*h.Opened, h.Newest), eventual)(h.Balance)
@@ -63,7 +63,7 @@ func (a *api) listHolders(r *request) (reply, error) {
 	return answerList(r, r.list(), r.ids["asset"], a.holders, a.assetExists, show)
 }
 
-// holders reads a page of holders, each with its account.
+// holders reads a page of the holders of an asset, with their accounts.
 func (a *api) holders(
 	ctx context.Context, asset string, s projections.Slice,
 ) (projections.Listed[projections.Holding], error) {
@@ -73,7 +73,7 @@ func (a *api) holders(
 		if h.Opened != nil {
 			continue
 		}
-		account, err := a.config.Facts.Account(ctx, h.Account) // not visible to the plain read yet
+		account, err := a.config.Facts.Account(ctx, h.Account) // the projection does not have it yet
 		if err != nil {
 			return listed, err
 		}

@@ -11,7 +11,7 @@ import (
 	"ledger.example/projections"
 )
 
-// showBalance returns how to show balances of an account that were read with one consistency.
+// showBalance returns a function that converts balances of an account. consistency is that of the read.
 func showBalance(of ledger.Account, consistency string) func(projections.Balance) client.Balance {
 	return func(b projections.Balance) client.Balance {
 		h := b.Head
@@ -24,7 +24,7 @@ func showBalance(of ledger.Account, consistency string) func(projections.Balance
 	}
 }
 
-// available returns what may be spent, nil without a limit. A closed account has no overdraft any more.
+// available returns how much the account can spend, nil for no limit. A closed account has no overdraft.
 func available(h projections.Fold, of ledger.Account, asset string) *events.Amount {
 	if of.Overdraft.Unlimited {
 		return nil
@@ -37,13 +37,14 @@ func available(h projections.Fold, of ledger.Account, asset string) *events.Amou
 	if err == nil {
 		sum, err = sum.Add(overdraft)
 	}
-	if err != nil { // at the end of the range of amounts
+	if err != nil { // overflow
 		sum = h.Quantity()
 	}
 	return &sum
 }
 
-// holder returns an account as a plain read has it. When that lacks the account, which proves nothing, it is looked up.
+// holder returns the account of a projection. The projection may lag and not have the account yet. Then holder reads
+// the account strongly.
 func (a *api) holder(ctx context.Context, id string, h projections.Holder) (ledger.Account, error) {
 	if h.Opened == nil {
 		return a.config.Facts.Account(ctx, id)
@@ -51,18 +52,18 @@ func (a *api) holder(ctx context.Context, id string, h projections.Holder) (ledg
 	return ledger.NewAccount(*h.Opened, h.Newest), nil
 }
 
-// getBalance answers with zeros for an account and an asset that exist, whether or not anything was posted or
-// projected. Only when there is no posting it looks up whether the asset exists.
+// getBalance answers with zeros if the account and the asset exist but have no postings. It checks whether the asset
+// exists only if there are no postings.
 func (a *api) getBalance(r *request) (reply, error) {
 	k := events.Pair{Account: r.ids["account"], Asset: r.ids["asset"]}
-	if at, given := a.past(r, paramAt); given {
+	if at, given := a.pastTime(r, paramAt); given {
 		return a.getPast(r, k, at)
 	}
 	consistency := r.consistency()
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
-	read := a.plainBalance
+	read := a.eventualBalance
 	if consistency == strong {
 		read = a.strongBalance
 	}
@@ -73,8 +74,10 @@ func (a *api) getBalance(r *request) (reply, error) {
 	return reply{status: http.StatusOK, body: showBalance(of, consistency)(b)}, err
 }
 
-// plainBalance reads a balance as it is projected, with its account.
-func (a *api) plainBalance(ctx context.Context, k events.Pair) (b projections.Balance, of ledger.Account, err error) {
+// eventualBalance reads a balance from the projection, with its account.
+func (a *api) eventualBalance(
+	ctx context.Context, k events.Pair,
+) (b projections.Balance, of ledger.Account, err error) {
 	h, err := a.config.Lists.Balance(ctx, k)
 	if err == nil {
 		of, err = a.holder(ctx, k.Account, h.Holder)
@@ -82,7 +85,8 @@ func (a *api) plainBalance(ctx context.Context, k events.Pair) (b projections.Ba
 	return h.Balance, of, err
 }
 
-// pairExists returns nil, or that the account or else the asset does not exist. No asset is none that must.
+// pairExists returns account_not_found or asset_not_found if the account or the asset does not exist. An empty asset is
+// not checked.
 func (a *api) pairExists(ctx context.Context, k events.Pair) error {
 	if err := a.accountExists(ctx, k.Account); err != nil || k.Asset == "" {
 		return err
@@ -90,7 +94,7 @@ func (a *api) pairExists(ctx context.Context, k events.Pair) error {
 	return a.assetExists(ctx, k.Asset)
 }
 
-// strongBalance reads a balance that includes every transaction acknowledged before, with its account.
+// strongBalance reads a balance that includes every transaction acknowledged before the read, with its account.
 func (a *api) strongBalance(ctx context.Context, k events.Pair) (b projections.Balance, of ledger.Account, err error) {
 	if of, err = a.config.Facts.Account(ctx, k.Account); err != nil {
 		return b, of, err
@@ -107,7 +111,7 @@ func (a *api) strongBalance(ctx context.Context, k events.Pair) (b projections.B
 
 // listBalances lists the balances of an account by asset.
 func (a *api) listBalances(r *request) (reply, error) {
-	if at, given := a.past(r, paramAt); given {
+	if at, given := a.pastTime(r, paramAt); given {
 		return a.listPast(r, r.ids["account"], at)
 	}
 	id, consistency := r.ids["account"], r.consistency()
@@ -116,7 +120,7 @@ func (a *api) listBalances(r *request) (reply, error) {
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
-	read := a.plainBalances
+	read := a.eventualBalances
 	if consistency == strong {
 		read = a.strongBalances
 	}
@@ -124,8 +128,8 @@ func (a *api) listBalances(r *request) (reply, error) {
 	return reply{status: http.StatusOK, body: pageOf(l, listed, showBalance(of, consistency))}, err
 }
 
-// plainBalances reads a page of balances as they are projected, with their account.
-func (a *api) plainBalances(ctx context.Context, account string, s projections.Slice) (
+// eventualBalances reads a page of balances from the projection, with their account.
+func (a *api) eventualBalances(ctx context.Context, account string, s projections.Slice) (
 	listed projections.Listed[projections.Balance], of ledger.Account, err error,
 ) {
 	h, listed, err := a.config.Lists.Balances(ctx, account, s)
@@ -135,8 +139,7 @@ func (a *api) plainBalances(ctx context.Context, account string, s projections.S
 	return listed, of, err
 }
 
-// strongBalances reads a page of balances strongly, with their account, and finds assets that are not projected yet,
-// too.
+// strongBalances reads a page of strong balances, with their account. It includes assets that are not projected yet.
 func (a *api) strongBalances(ctx context.Context, account string, s projections.Slice) (
 	listed projections.Listed[projections.Balance], of ledger.Account, err error,
 ) {
@@ -155,8 +158,8 @@ func (a *api) strongBalances(ctx context.Context, account string, s projections.
 	return listed, of, err
 }
 
-// isBelow reports whether a balance shows below the limit that its account had when it was read. The limit may have
-// been raised since: then the account is read anew before the balance is read again.
+// isBelow reports whether a balance is below the account's limit. The limit may have been raised after the account was
+// read. Callers therefore read the account again before they read the balance again.
 func isBelow(b projections.Balance, of ledger.Account) bool {
 	floor := of.Floor(b.Asset)
 	return floor != nil && b.Head.Quantity().Cmp(*floor) < 0

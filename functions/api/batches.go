@@ -10,7 +10,9 @@ import (
 
 const (
 	ruleRefused   = "is refused"
-	detailOneKind = "The request must be an object with exactly one member: transaction, transfer or trade. Its value must be an object."
+	ruleRepeated  = "is that of an earlier request of the batch"
+	detailOneKind = "The request must be an object with exactly one member: transaction, transfer or trade. " +
+		"The value must be an object."
 )
 
 // results is the answer to a batch, in the order of its requests.
@@ -27,44 +29,44 @@ type result struct {
 
 // batched is one request of a batch.
 type batched struct {
-	at      int    // its place in the batch
-	kind    string // transaction, transfer or trade; "" as long as that is not clear
-	own     request
+	at      int     // index in the batch
+	kind    string  // transaction, transfer or trade; "" if it is not valid
+	request request // has only what is needed to decode the request
 	posting ledger.PostingRequest
-	problem *problem // why it is refused, nil unless it is
+	problem *problem // why the request is refused, nil if it is not
 }
 
-// postBatch posts many transactions: each for itself, or all or none.
+// postBatch posts several transactions, each on its own or, if the batch is atomic, all or none.
 func (a *api) postBatch(r *request) (reply, error) {
 	items, atomic, err := r.batch()
 	if err != nil {
 		return reply{}, err
 	}
-	twice := idsTwice(r.body.member("requests"))
-	if twice == nil {
+	repeated := repeatedIDs(r.body.member("requests"))
+	if repeated == nil {
 		if err := r.permitBatch(items, atomic); err != nil {
 			return reply{}, err
 		}
 	}
-	var sound []*batched
+	var valid []*batched
 	var requests []ledger.PostingRequest
 	for _, b := range items {
 		switch {
 		case b.problem == nil:
-			sound, requests = append(sound, b), append(requests, b.posting)
+			valid, requests = append(valid, b), append(requests, b.posting)
 		case atomic:
-			return reply{}, b.inBatch()
+			return reply{}, b.asBatchProblem()
 		}
 	}
-	if twice != nil {
-		return reply{}, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.", twice...)
+	if repeated != nil {
+		return reply{}, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.", repeated...)
 	}
-	shown, posted, err := a.carryOut(r, sound, requests, atomic)
+	shown, posted, err := a.executeBatch(r, valid, requests, atomic)
 	if err != nil {
 		return reply{}, err
 	}
 	out := results{DryRun: r.dry, Results: make([]result, len(items))}
-	for i, b := range sound {
+	for i, b := range valid {
 		out.Results[b.at] = shown[i]
 	}
 	for i, b := range items {
@@ -80,22 +82,21 @@ func (a *api) postBatch(r *request) (reply, error) {
 	return reply{status: status, body: out, batch: posted}, nil
 }
 
-// carryOut posts what is sound, and returns how each is answered. A refusal is noted
-// with its request.
-func (a *api) carryOut(
-	r *request, sound []*batched, requests []ledger.PostingRequest, atomic bool,
+// executeBatch posts the valid requests and returns their results. If a request is refused, it sets its problem.
+func (a *api) executeBatch(
+	r *request, valid []*batched, requests []ledger.PostingRequest, atomic bool,
 ) (shown []result, posted tally, err error) {
-	if len(sound) == 0 { // each is refused by itself
+	if len(valid) == 0 {
 		return nil, posted, nil
 	}
 	answers, err := a.posts(r).PostBatch(r.http.Context(), requests, atomic)
 	if err != nil {
-		return nil, posted, refusalOfBatch(err, sound)
+		return nil, posted, refusalOfBatch(err, valid)
 	}
-	shown = make([]result, len(sound))
+	shown = make([]result, len(valid))
 	for i, answer := range answers {
 		if answer.Err != nil {
-			sound[i].problem = problemOf(sound[i].own.refusal(answer.Err), true)
+			valid[i].problem = problemOf(valid[i].request.refusal(answer.Err), true)
 			continue
 		}
 		one := showPosted(answer.Posted)
@@ -109,8 +110,8 @@ func (a *api) carryOut(
 	return shown, posted, nil
 }
 
-// batch reads the body of a batch. Errors: the problem of the batch as a whole. What is wrong with a request is its
-// problem.
+// batch reads the body of a batch. The error is a problem of the whole batch. If a single request is invalid, batch
+// sets its problem.
 func (r *request) batch() (items []*batched, atomic bool, err error) {
 	d := &decoder{}
 	top := object{d: d, n: r.body}
@@ -121,12 +122,12 @@ func (r *request) batch() (items []*batched, atomic bool, err error) {
 	}
 	atomic = top.flag("atomic")
 	list := top.take("requests", required)
-	top.is(anArray, "requests", list, ruleArray)
-	top.finish()
+	top.hasKind(anArray, "requests", list, ruleArray)
+	top.rejectUnknown()
 	switch {
 	case len(d.malformed) > 0:
 		return nil, false, malformedFields(d.malformed)
-	case len(d.wrong)+len(r.wrong) > 0:
+	case len(d.faults)+len(r.faults) > 0:
 		return nil, false, r.invalid(d)
 	case list.count < 1 || list.count > ledger.BatchMax:
 		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.", fieldError{
@@ -143,9 +144,9 @@ func (r *request) batch() (items []*batched, atomic bool, err error) {
 	return items, atomic, nil
 }
 
-// idsTwice returns the fields with the id of an earlier request, whatever else is wrong with either: nobody could tell
-// which of the two was posted.
-func idsTwice(list *node) (twice []fieldError) {
+// repeatedIDs returns the id fields that have the id of an earlier request, even of an invalid one. With the same id
+// twice, the caller could not know which of the two requests was posted.
+func repeatedIDs(list *node) (repeated []fieldError) {
 	seen, at := make(map[string]bool, list.count), 0
 	for n := range list.children() {
 		for kind := range n.children() {
@@ -155,16 +156,16 @@ func idsTwice(list *node) (twice []fieldError) {
 			}
 			if seen[id.text] {
 				field := fmt.Sprintf("requests[%d].%s.id", at, kind.key)
-				twice = append(twice, fieldError{Field: field, Rule: "is that of an earlier request of the batch"})
+				repeated = append(repeated, fieldError{Field: field, Rule: ruleRepeated})
 			}
 			seen[id.text] = true
 		}
 		at++
 	}
-	return twice
+	return repeated
 }
 
-// read reads a request from n. Errors: those of a body of its own.
+// read decodes a request from n. The error is the problem that the request would have on its own.
 func (b *batched) read(r *request, n *node) error {
 	var body *node
 	var malformed []fieldError
@@ -187,11 +188,11 @@ func (b *batched) read(r *request, n *node) error {
 	case kinds != 1 || body.kind != anObject:
 		return newProblem(codeMalformedBody, detailOneKind)
 	}
-	var twice repeats
-	twice.find(body)
-	b.kind, b.own = body.key, request{http: r.http, body: body, twice: twice.fields}
-	var c beingRead
-	err := b.own.decode(&c, func(o *object) {
+	var repeated repeats
+	repeated.find(body)
+	b.kind, b.request = body.key, request{http: r.http, body: body, repeated: repeated.fields}
+	var c decodedPosting
+	err := b.request.decode(&c, func(o *object) {
 		c.PostingRequest, _ = postingKinds[b.kind](o, ledger.Annotation{Actor: r.actor})
 		if o.n.member("id") == nil {
 			o.fail(o.n.end, "id", ruleRequired)
@@ -201,7 +202,7 @@ func (b *batched) read(r *request, n *node) error {
 	return err
 }
 
-// field returns the name of a field of the request within the batch.
+// field returns the full name of a field of the request in the batch.
 func (b *batched) field(name string) string {
 	full := fmt.Sprintf("requests[%d]", b.at)
 	for _, part := range []string{b.kind, name} {
@@ -212,9 +213,9 @@ func (b *batched) field(name string) string {
 	return full
 }
 
-// inBatch returns the request's problem as that of the whole batch: with the full names of its fields. When it has
-// none, the request itself is named.
-func (b *batched) inBatch() *problem {
+// asBatchProblem returns the request's problem as the problem of the whole batch, with the full names of its fields. If
+// the problem has no fields, it gets the request as its only field.
+func (b *batched) asBatchProblem() *problem {
 	for i := range b.problem.Errors {
 		b.problem.Errors[i].Field = b.field(b.problem.Errors[i].Field)
 	}
@@ -224,22 +225,22 @@ func (b *batched) inBatch() *problem {
 	return b.problem
 }
 
-// refusalOfBatch returns the problem of a batch that the ledger refuses as a whole: for one of its requests, for what
-// is wrong between several, or for its size.
-func refusalOfBatch(err error, sound []*batched) error {
+// refusalOfBatch returns the problem of a batch that the ledger refuses as a whole: because of one request, of a
+// conflict between requests, or of its size.
+func refusalOfBatch(err error, valid []*batched) error {
 	e, ok := errors.AsType[*ledger.Error](err)
 	if !ok {
 		return err
 	}
 	if e.Request > 0 {
-		b := sound[e.Request-1]
-		b.problem = problemOf(b.own.refusal(e), true)
-		return b.inBatch()
+		b := valid[e.Request-1]
+		b.problem = problemOf(b.request.refusal(e), true)
+		return b.asBatchProblem()
 	}
 	p := problemOf(e, true)
 	for i, f := range e.Fields[:len(p.Errors)] {
 		if f.Field.Request > 0 {
-			p.Errors[i].Field = sound[f.Field.Request-1].field(p.Errors[i].Field)
+			p.Errors[i].Field = valid[f.Field.Request-1].field(p.Errors[i].Field)
 		}
 	}
 	return p

@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// BodyBytes is the most bytes of a request's body. A transaction of the most postings with the longest ids has about
-// 14 KB.
+// BodyBytes is the most bytes of a request's body. The largest valid transaction has about 14 KB.
 const BodyBytes = 256 << 10
 
 // BatchBytes is the most bytes of the body of a batch.
 const BatchBytes = 1 << 20
 
-// readBody reads the body of a request, of at most so many bytes, and its JSON, and returns the fields that come twice
-// in it.
+// readBody reads and parses the body of a request, which may have at most the given number of bytes. It also returns
+// the fields that are repeated in it.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) (*node, []fieldError, error) {
 	if !isJSON(r.Header) {
-		return nil, nil, newProblem(codeUnsupportedMedia, "The body must be application/json in UTF-8, and not compressed.")
+		return nil, nil, newProblem(codeUnsupportedMedia,
+			"The body must be application/json in UTF-8, and not compressed.")
 	}
 	if r.ContentLength > most {
 		return nil, nil, tooLarge(most)
 	}
 	var body bytes.Buffer
-	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // ReadFrom grows a buffer with less room than that
+	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead) // with less free space, ReadFrom would reallocate
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, most))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, nil, tooLarge(most)
@@ -43,7 +43,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) (*node, []fiel
 	return root, twice, nil
 }
 
-// isJSON reports whether headers announce JSON in UTF-8, not compressed.
+// isJSON reports whether the headers declare uncompressed JSON in UTF-8.
 func isJSON(h http.Header) bool {
 	for _, coding := range h.Values("Content-Encoding") {
 		if coding != "" && !strings.EqualFold(coding, "identity") {
@@ -60,7 +60,7 @@ func isJSON(h http.Header) bool {
 	return err == nil && media == jsonType && isUTF8
 }
 
-// tooLarge refuses a body of more than so many bytes.
+// tooLarge returns the problem of a body with more bytes than most.
 func tooLarge(most int64) *problem {
 	return newProblem(codeBodyTooLarge, fmt.Sprintf("The body may have at most %d bytes.", most))
 }

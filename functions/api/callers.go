@@ -16,25 +16,26 @@ import (
 	"ledger.example/internal/access"
 )
 
-// Callers says how a gateway's callers are told.
+// Callers configures how the callers of a gateway are identified.
 type Callers struct {
-	// Local takes a caller for whom no authorizer vouches for LocalCaller. It is for sam local, which ignores
-	// authorizers. Without it, a gateway without an authorizer opens nothing.
+	// Local makes LocalCaller the caller of requests that are not authenticated. It is for sam local, which ignores
+	// authorizers.
 	Local bool
-	// UserClaim is the claim of a token that has the user's id; "": sub.
+	// UserClaim is the claim of a token that has the user's id, "" for sub.
 	UserClaim string
-	// AdminScope is the scope that makes the bearer of a token an administrator; "": nothing does.
+	// AdminScope is the scope that makes the bearer of a token an administrator, "" if no scope does.
 	AdminScope string
 }
 
-// LocalCaller is every caller of a server on this machine.
+// LocalCaller returns the caller of all requests to a server on this machine, an administrator.
 func LocalCaller(*http.Request) access.Caller { return access.Caller{Service: "local", Admin: true} }
 
-// GatewayCaller returns who the gateway's authorizer says is calling; the zero Caller is nobody.
+// GatewayCaller returns a function that returns the caller according to the gateway's authorizer. It returns the zero
+// Caller if the request is not authenticated.
 //
-// An IAM identity is a service, "<userArn>#<userId>": after it is deleted, another may get the same ARN but never the
-// same id. If the gateway sends only one of them, that one is the identity. The bearer of a token is a user, or an
-// administrator, who is recorded as "<iss>#<sub>": subjects are unique for an issuer.
+// An IAM identity is a service with the name "<userArn>#<userId>". After an identity is deleted, a new one may get the
+// same ARN, but never the same id. If the gateway sends only one of them, it is the name. The bearer of a token is a
+// user, or an administrator with the name "<iss>#<sub>". A subject is unique only for its issuer.
 func GatewayCaller(c Callers) func(*http.Request) access.Caller {
 	return func(r *http.Request) access.Caller {
 		caller := c.caller(gatewayInfoOf(r).authorizer)
@@ -59,8 +60,7 @@ func (c Callers) caller(a *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizer
 	return access.Caller{}
 }
 
-// bearer returns who sends a token with claims. A token of nobody's is that of the zero Caller: an issuer alone names
-// nobody.
+// bearer returns the caller with a token that has the claims, the zero Caller if the token has no subject.
 func (c Callers) bearer(claims map[string]string) access.Caller {
 	claim := c.UserClaim
 	if claim == "" {
@@ -81,18 +81,18 @@ func (c Callers) bearer(claims map[string]string) access.Caller {
 	return access.Caller{}
 }
 
-// hasScope reports whether a token has a scope. Its scopes are one text with spaces between them (RFC 8693, 4.2), in
-// scope, or a list in scp, which the gateway writes as "[one two]".
+// hasScope reports whether a token has a scope. The scopes are in the claim scope, separated by spaces (RFC 8693, 4.2),
+// or in the list scp, which the gateway formats as "[one two]".
 func hasScope(claims map[string]string, scope string) bool {
 	list := strings.TrimSuffix(strings.TrimPrefix(claims["scp"], "["), "]")
 	return slices.Contains(strings.Fields(claims["scope"]), scope) || slices.Contains(strings.Fields(list), scope)
 }
 
-// hashedUser begins the ids of users whose claim is no id.
+// hashedUser is the prefix of the ids of users whose claim is not a valid id.
 const hashedUser = "jwt:"
 
-// userID returns the user's id for the value of a claim: itself if it can be one, else its hash. A value that looks
-// like a hash is hashed, too: nobody can choose to be somebody else.
+// userID returns the user's id for the value of a claim: the value if it is a valid id, otherwise its hash. A value
+// with the prefix of a hash is hashed, too, so that it cannot be the id of another user.
 func userID(value string) string {
 	if events.ValidID(value) && !strings.HasPrefix(value, hashedUser) {
 		return value
@@ -109,11 +109,11 @@ func joined(a, b string) string {
 	return a + "#" + b
 }
 
-// userHeader is the header by which a service acts for one user alone.
+// userHeader is the header with which a service or an administrator acts for a user.
 const userHeader = "Ledger-User"
 
-// identify finds out who sends r. It refuses a request without a caller, and one whose name no event can record. A
-// header that names no user is a fault of the request: then the caller is nobody.
+// identify sets the caller of r. It refuses a request that is not authenticated, and a caller whose name cannot be
+// stored in an event. An invalid userHeader is recorded as a fault, and the caller then has no rights.
 func (a *api) identify(r *request) error {
 	c := a.config.Caller(r.http)
 	if values, given := r.http.Header[userHeader]; given && c != (access.Caller{}) {
@@ -147,7 +147,7 @@ func (a *api) identify(r *request) error {
 	return nil
 }
 
-// getMe tells the caller who they are.
+// getMe answers with the identity of the caller.
 func (a *api) getMe(r *request) (reply, error) {
 	if err := r.check(); err != nil {
 		return reply{}, err

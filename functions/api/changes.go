@@ -22,11 +22,11 @@ const (
 	ruleTag     = `must be ETags of the account, such as "3", or *`
 )
 
-// echo is what a body repeats of an earlier answer: fields that it cannot set. They are taken when they are equal to
-// what is stored, so that what was read may be sent back.
+// echo holds fields of an answer that a request cannot set. They are accepted if they are equal to the stored values,
+// so that a caller can send an answer back.
 type echo map[string]*node // by name
 
-// echo reads the id, which is also in the path, and the named fields, if they are there.
+// echo reads the id, which must be equal to that of the path, and the named fields. All are optional.
 func (o *object) echo(id string, names ...string) echo {
 	var e echo
 	if v := o.take("id", optional); v != nil && (v.kind != aText || v.text != id) {
@@ -38,7 +38,7 @@ func (o *object) echo(id string, names ...string) echo {
 		case v == nil:
 			continue
 		case name != "version":
-			o.is(aText, name, v, ruleText)
+			o.hasKind(aText, name, v, ruleText)
 		case v.kind != aNumber || !isNumber(v.text):
 			o.fail(v.at, name, ruleVersion)
 		}
@@ -50,8 +50,8 @@ func (o *object) echo(id string, names ...string) echo {
 	return e
 }
 
-// check returns nil, or the problem of the fields that are not equal to what is stored, which read returns by their
-// names. What is not stored is equal to nothing.
+// check returns the problem of the fields that differ from the stored values, which read returns by name. If the
+// resource does not exist, all fields differ.
 func (e echo) check(r *request, read func() (map[string]string, error)) error {
 	if len(e) == 0 {
 		return nil
@@ -70,13 +70,13 @@ func (e echo) check(r *request, read func() (map[string]string, error)) error {
 			sent = events.FormatTime(t)
 		}
 		if stored == nil || sent != stored[name] {
-			d.wrong = append(d.wrong, fault{v.at, fieldError{Field: name, Rule: ruleEqual}})
+			d.faults = append(d.faults, fault{v.at, fieldError{Field: name, Rule: ruleEqual}})
 		}
 	}
 	return r.invalid(d)
 }
 
-// stored returns how to read what an account's answers have beside what a body may set.
+// stored returns a function that reads the fields of an account's answers that a body cannot set.
 func (a *api) stored(ctx context.Context, id string) func() (map[string]string, error) {
 	return func() (map[string]string, error) {
 		account, err := a.config.Facts.Account(ctx, id)
@@ -87,7 +87,7 @@ func (a *api) stored(ctx context.Context, id string) func() (map[string]string, 
 	}
 }
 
-// patchAccount changes an account: 200 with what it is now.
+// patchAccount changes an account, and answers 200 with the current account.
 func (a *api) patchAccount(r *request) (reply, error) {
 	c := ledger.ChangeAccount{ID: r.ids["account"], Actor: r.actor}
 	versions, any := r.ifMatch()
@@ -131,8 +131,8 @@ func (a *api) patchAccount(r *request) (reply, error) {
 	})
 }
 
-// ifMatch reads the header If-Match: the versions that it names, and whether it takes any. A tag that is weak, or none
-// of an account, matches no version (RFC 9110, 13.1.1), which is -1.
+// ifMatch reads the If-Match header: the versions in it, and whether it allows any version. A weak tag, or a tag that
+// is not a version, matches nothing (RFC 9110, 13.1.1) and is represented by -1.
 func (r *request) ifMatch() (versions []int64, any bool) {
 	values, given := r.http.Header["If-Match"]
 	if !given {
@@ -151,7 +151,7 @@ func (r *request) ifMatch() (versions []int64, any bool) {
 			case strings.HasPrefix(one, "W/") || !isNumber(tag):
 				versions = append(versions, -1)
 			default:
-				n, _ := strconv.ParseInt(tag, 10, 64) // as isNumber says
+				n, _ := strconv.ParseInt(tag, 10, 64) // isNumber has checked it
 				versions = append(versions, n)
 			}
 		}
@@ -159,8 +159,8 @@ func (r *request) ifMatch() (versions []int64, any bool) {
 	return versions, any
 }
 
-// matching returns the version that an account must have: the only one that is named, or of several the one that it
-// has now.
+// matching returns the version that an account must have: the only one in versions or, if there are several, the
+// current version if it is among them. It returns -1 if none matches.
 func (a *api) matching(ctx context.Context, id string, versions []int64) (int64, error) {
 	if len(versions) == 1 {
 		return versions[0], nil
@@ -177,7 +177,7 @@ func (a *api) listChanges(r *request) (reply, error) {
 	return answerList(r, r.list().by(isNumber), r.ids["account"], a.config.Lists.Changes, a.accountExists, showChange)
 }
 
-// showChange shows what changed; of the opening, all that is set.
+// showChange shows the fields that changed. For the opening, it shows all fields that are set.
 func showChange(v projections.AccountVersion) client.Change {
 	shown := client.Change{Version: v.Is.Number, At: events.FormatTime(v.Is.At), Actor: v.Is.Actor}
 	to := &shown.Changed
@@ -198,7 +198,8 @@ func showChange(v projections.AccountVersion) client.Change {
 	return shown
 }
 
-// sameJSON compares two JSON texts by meaning, numbers as they are written.
+// sameJSON reports whether two JSON texts are equal, except for white space and the order of members. Numbers are
+// compared as they are written.
 func sameJSON(a, b string) bool {
 	read := func(text string) (v any) {
 		d := json.NewDecoder(strings.NewReader(text))

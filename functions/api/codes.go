@@ -8,7 +8,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// The codes of the API alone. The others are the ledger's.
+// The codes of the API. Package ledger has the other codes.
 const (
 	codeNotFound         ledger.Code = "not_found"
 	codeMethodNotAllowed ledger.Code = "method_not_allowed"
@@ -21,24 +21,24 @@ const (
 	codeGroupTooLarge    ledger.Code = "group_too_large"
 )
 
-// CodeForeignHost is the code of a local ledger for requests under another machine's name. No Lambda function answers
-// with it, so openapi.json leaves it out.
+// CodeForeignHost is the code of a local ledger for requests with the host name of another machine. No Lambda function
+// answers with it, so it is not in openapi.json.
 const CodeForeignHost ledger.Code = "foreign_host"
 
-// kind is what all problems of one code have in common.
+// kind is what all problems with the same code have in common.
 type kind struct {
 	Code    ledger.Code
 	Status  int
 	Title   string
-	Meaning string // what happened
-	Advice  string // what to do about it
+	Meaning string // what journalEntry
+	Advice  string // what the caller can do
 }
 
 //go:embed problems.json
 var kindsJSON []byte
 
-// kinds returns every code of the API, and CodeForeignHost, in the order of the checks. What does not exist has the
-// status 404 when the path names it, and the status of its kind when the body does.
+// kinds returns the kinds of all codes, in the order of the checks. A problem about something that does not exist has
+// the status 404 if the path names it, and the status of its kind if the body does.
 var kinds = sync.OnceValue(func() (all []kind) {
 	if err := json.Unmarshal(kindsJSON, &all); err != nil {
 		panic(err) // the file is part of the program
@@ -46,8 +46,8 @@ var kinds = sync.OnceValue(func() (all []kind) {
 	return all
 })
 
-// TypeOf returns what all problems of a code have: their type, which is the path of the page about it, title and
-// status.
+// TypeOf returns the type, title and status of the problems with a code. The type is the path of the page about the
+// code.
 func TypeOf(code ledger.Code) (path, title string, status int) {
 	k := kindOf(code)
 	return problemsPath + string(k.Code), k.Title, k.Status

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// compact appends n to b as compact JSON in UTF-8: members in their order, numbers as they were written, and of
-// escapes only those that JSON requires. encoding/json escapes more, which would count towards the size of a profile.
+// compact appends n to b as compact JSON in UTF-8. It keeps the order of members and the spelling of numbers, and
+// escapes only what JSON requires. encoding/json escapes more, which would count towards the size of a profile.
 func (n *node) compact(b []byte) []byte {
 	switch n.kind {
 	case anObject, anArray:

@@ -11,13 +11,13 @@ import (
 	"ledger.example/events"
 )
 
-// A cursor is, in base64url: a version, a hash of its list, the position after which the next page begins, and a
-// checksum of all that. It is no secret: a forged cursor shows only what the list shows to the same caller.
+// A cursor is base64url of a version, a hash of its list, the position after which the next page begins, and a checksum
+// of these. It needs no signature: a forged cursor shows only items that the caller can see in the list anyway.
 const (
 	cursorVersion  = 1
 	cursorListSize = 8
 	cursorSumSize  = 4
-	cursorChars    = 1000 // a cursor has fewer, the API promises; those made here have below 110
+	cursorChars    = 1000 // cursors are shorter; the API promises this
 )
 
 // The reasons to refuse a cursor. Their texts are for callers, and continue a sentence that begins with "The cursor".
@@ -26,14 +26,14 @@ var (
 	errCursorForeign = errors.New("belongs to another list or to other filters")
 )
 
-// A list is what a cursor is bound to.
+// A list identifies a list of the API. Cursors are valid for one list only.
 type list struct {
-	name  string                     // its path and its filters, in one order and one spelling
-	valid func(position string) bool // whether a text can be a position in it
+	name  string                     // the path and the filters, in canonical form
+	valid func(position string) bool // reports whether a string can be a position in the list
 }
 
-// listOf returns the list at a path with filters, which are pairs of name and value. An empty value is no filter. Its
-// positions are ids.
+// listOf returns the list at a path with filters, which alternate names and values. A filter with an empty value is
+// ignored. The positions are ids.
 func listOf(path string, filters ...string) list {
 	var b strings.Builder
 	b.WriteString(path)
@@ -45,7 +45,7 @@ func listOf(path string, filters ...string) list {
 	return list{b.String(), events.ValidID}
 }
 
-// by returns l with positions of another kind.
+// by returns l with another kind of positions.
 func (l list) by(valid func(position string) bool) list { return list{l.name, valid} }
 
 // list returns the list at the path of the request.
@@ -57,13 +57,13 @@ func (r *request) list(filters ...string) list {
 	return listOf(path, filters...)
 }
 
-// hash returns what stands for l in its cursors.
+// hash returns the hash of l for its cursors.
 func (l list) hash() []byte {
 	sum := sha256.Sum256([]byte(l.name))
 	return sum[:cursorListSize]
 }
 
-// cursor returns the cursor of the page after position; "" is the top.
+// cursor returns the cursor of the page after position, which is "" for the first page.
 func (l list) cursor(position string) string {
 	b := make([]byte, 0, 1+cursorListSize+len(position)+cursorSumSize)
 	b = append(b, cursorVersion)
@@ -79,7 +79,7 @@ func (l list) position(cursor string) (string, error) {
 		return "", errCursorAltered
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	// The decoder skips line ends, which no cursor has.
+	// The decoder ignores line ends.
 	if err != nil || strings.ContainsAny(cursor, "\r\n") ||
 		len(b) < 1+cursorListSize+cursorSumSize || b[0] != cursorVersion {
 		return "", errCursorAltered

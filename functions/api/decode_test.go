@@ -68,7 +68,7 @@ func TestTheFirstFaultsAreNamed(t *testing.T) {
 func TestEveryFieldAtFaultIsNamed(t *testing.T) {
 	f := newFixture(t)
 	long := strings.Repeat("x", 257)
-	replace := strings.NewReplacer("{long}", long, "{cut}", long[:briefChars-len("metadata.")],
+	replace := strings.NewReplacer("{long}", long, "{cut}", long[:fieldChars-len("metadata.")],
 		"{60 legs}", strings.Repeat(`{"account":"a","asset":"x","quantity":"1"},`, 60))
 	for _, c := range blocks(t, "faults.txt", 3) {
 		method, path, _ := strings.Cut(c[0], " ")

@@ -8,7 +8,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// The rules of syntax, in words for callers. The rules of the domain are in package ledger.
+// The rules of syntax, for callers. The rules of the domain are in package ledger.
 const (
 	ruleRequired = "is required"
 	ruleID       = events.IDRule
@@ -28,12 +28,12 @@ const (
 type object struct {
 	d      *decoder
 	n      *node
-	name   string // the field that it is, or whose item it is; "" for the whole body
+	name   string // the field that has the object, or a list with the object as an item; "" for the body
 	isItem bool
 	index  int // in the list
 }
 
-// field returns the full name of a field of o. Names are made for faults only.
+// field returns the full name of a field of o. It is called for faults only.
 func (o *object) field(name string) string {
 	switch {
 	case o.isItem:
@@ -49,12 +49,12 @@ func (o *object) item() string { return o.name + "[" + strconv.Itoa(o.index) + "
 
 // fail records a fault of a field of o.
 func (o *object) fail(at int32, name, rule string) {
-	if !o.d.enough {
-		o.d.wrong = append(o.d.wrong, fault{at, fieldError{Field: o.field(name), Rule: rule}})
+	if !o.d.isFull {
+		o.d.faults = append(o.d.faults, fault{at, fieldError{Field: o.field(name), Rule: rule}})
 	}
 }
 
-// presence says whether a field must be there.
+// presence says whether a field is required.
 type presence bool
 
 const (
@@ -62,8 +62,8 @@ const (
 	required presence = true
 )
 
-// take returns the value of a field. When it is absent, take returns nil, and records a fault if it is required. A
-// null is a value, and never a valid one.
+// take returns the value of a field and marks the field as known. If the field is absent, take returns nil, and records
+// a fault if it is required. A null is a value, and never a valid one.
 func (o *object) take(name string, p presence) (v *node) {
 	for m := range o.n.children() {
 		if m.key == name {
@@ -77,27 +77,27 @@ func (o *object) take(name string, p presence) (v *node) {
 	return v
 }
 
-// is reports whether v is of a kind. When it is of another, it records a fault; an absent v is of none.
-func (o *object) is(kind valueKind, name string, v *node, rule string) bool {
+// hasKind reports whether v is of a kind. It records a fault if v is of another kind. It returns false if v is nil.
+func (o *object) hasKind(kind valueKind, name string, v *node, rule string) bool {
 	if v != nil && v.kind != kind {
 		o.fail(v.at, name, rule)
 	}
 	return v != nil && v.kind == kind
 }
 
-// text reads a string, "" when it is absent.
+// text reads a string, "" if it is absent.
 func (o *object) text(name string, p presence) string {
 	v := o.take(name, p)
-	if !o.is(aText, name, v, ruleText) {
+	if !o.hasKind(aText, name, v, ruleText) {
 		return ""
 	}
 	return v.text
 }
 
-// id reads an id, "" when it is absent. An empty string is not absent, but invalid.
+// id reads an id, "" if it is absent. An empty string is invalid.
 func (o *object) id(name string, p presence) string {
 	v := o.take(name, p)
-	if !o.is(aText, name, v, ruleID) {
+	if !o.hasKind(aText, name, v, ruleID) {
 		return ""
 	}
 	if !events.ValidID(v.text) {
@@ -106,16 +106,16 @@ func (o *object) id(name string, p presence) string {
 	return v.text
 }
 
-// flag reads an optional boolean, false when it is absent.
+// flag reads an optional boolean, false if it is absent.
 func (o *object) flag(name string) bool {
 	v := o.take(name, optional)
-	return o.is(aBool, name, v, ruleBool) && v.text == "true"
+	return o.hasKind(aBool, name, v, ruleBool) && v.text == "true"
 }
 
-// integer reads a whole number that must be there.
+// integer reads a required whole number.
 func (o *object) integer(name string) int {
 	v := o.take(name, required)
-	if !o.is(aNumber, name, v, ruleInteger) {
+	if !o.hasKind(aNumber, name, v, ruleInteger) {
 		return 0
 	}
 	i, err := strconv.ParseInt(v.text, 10, 32)
@@ -125,7 +125,7 @@ func (o *object) integer(name string) int {
 	return int(i)
 }
 
-// amount reads an amount, 0 when it is absent.
+// amount reads an amount, 0 if it is absent.
 func (o *object) amount(name string, p presence) events.Amount {
 	v := o.take(name, p)
 	if v == nil {
@@ -134,7 +134,7 @@ func (o *object) amount(name string, p presence) events.Amount {
 	return o.parseAmount(name, v)
 }
 
-// parseAmount reads an amount, 0 and a fault if v is none.
+// parseAmount reads an amount. If v is not an amount, it records a fault and returns 0.
 func (o *object) parseAmount(name string, v *node) events.Amount {
 	a, err := events.ParseAmount(v.text, events.PostedDigits)
 	if v.kind != aText || err != nil {
@@ -144,10 +144,11 @@ func (o *object) parseAmount(name string, v *node) events.Amount {
 	return a
 }
 
-// pairs reads an optional object of strings, nil when it is absent. If there are too many, it reads none.
+// pairs reads an optional object of strings, nil if it is absent. If it has too many members, pairs records a fault and
+// returns nil.
 func (o *object) pairs(name string) map[string]string {
 	v := o.take(name, optional)
-	if !o.is(anObject, name, v, ruleObject) {
+	if !o.hasKind(anObject, name, v, ruleObject) {
 		return nil
 	}
 	if v.count > events.MetadataPairs {
@@ -164,34 +165,34 @@ func (o *object) pairs(name string) map[string]string {
 	return pairs
 }
 
-// each reads the items of a list that must be there, which must be objects. How many they may be is a rule of the
-// ledger, checked after the shape of each: so it reads all, but records no more faults than a problem names.
+// each reads the items of a required list of objects. The ledger checks the number of items after the syntax of each
+// item. So each reads all items, but records at most errorsMax faults.
 func (o *object) each(name string, read func(item *object)) {
 	v := o.take(name, required)
-	if !o.is(anArray, name, v, ruleArray) {
+	if !o.hasKind(anArray, name, v, ruleArray) {
 		return
 	}
-	before := len(o.d.wrong)
+	before := len(o.d.faults)
 	item := object{d: o.d, name: name, isItem: true}
 	for n := range v.children() {
-		o.d.enough = len(o.d.wrong)-before >= errorsMax
+		o.d.isFull = len(o.d.faults)-before >= errorsMax
 		item.n = n
 		switch {
 		case n.kind == anObject:
 			read(&item)
-			item.finish()
-		case !o.d.enough:
+			item.rejectUnknown()
+		case !o.d.isFull:
 			o.fail(n.at, item.item(), ruleObject)
 		}
 		item.index++
 	}
-	o.d.enough = false
+	o.d.isFull = false
 }
 
-// profile reads an optional object of any content as compact JSON, "" when it is absent or too large.
+// profile reads an optional object with any members as compact JSON, "" if it is absent or too large.
 func (o *object) profile(name string) string {
 	v := o.take(name, optional)
-	if !o.is(anObject, name, v, ruleObject) {
+	if !o.hasKind(anObject, name, v, ruleObject) {
 		return ""
 	}
 	compact := v.compact(nil)
@@ -205,7 +206,7 @@ func (o *object) profile(name string) string {
 	return ""
 }
 
-// isAddresses reports whether n is what a profile's addresses may be.
+// isAddresses reports whether n is a valid list of addresses.
 func (n *node) isAddresses() bool {
 	if n.kind != anArray || n.count > events.AddressesMax {
 		return false
@@ -218,7 +219,7 @@ func (n *node) isAddresses() bool {
 	return true
 }
 
-// overdraft reads an optional overdraft policy, none when it is absent. If there are too many amounts, it reads none.
+// overdraft reads an optional overdraft policy, the zero policy if it is absent or has too many amounts.
 func (o *object) overdraft(name string) events.Overdraft {
 	v := o.take(name, optional)
 	switch {
@@ -239,8 +240,8 @@ func (o *object) overdraft(name string) events.Overdraft {
 	return events.Overdraft{}
 }
 
-// finish records the fields of o that nobody took, as many as a problem names.
-func (o *object) finish() {
+// rejectUnknown records the fields of o that were not taken, at most errorsMax.
+func (o *object) rejectUnknown() {
 	for m := range o.n.children() {
 		if !m.taken && len(o.d.malformed) < errorsMax {
 			o.d.malformed = append(o.d.malformed, fieldError{Field: o.field(m.key), Rule: ruleKnown})

@@ -13,18 +13,18 @@ import (
 	"ledger.example/projections"
 )
 
-// The rules of finding transactions, in words for callers.
+// The rules of the parameters that find transactions, for callers.
 const (
 	ruleOrder        = "must be asc or desc"
 	ruleMetadataOnce = "must be the only metadata parameter"
 )
 
-// ruleMetadataValue is the rule of a value to find.
+// ruleMetadataValue is the rule of a metadata value.
 var ruleMetadataValue = fmt.Sprintf("must have 1 to %d characters", events.MetadataValueChars)
 
-// listTransactions lists transactions by time, all or those with a value of indexed metadata.
+// listTransactions lists transactions by time, either all or those with a value of an indexed metadata key.
 func (a *api) listTransactions(r *request) (reply, error) {
-	from, _ := a.past(r, paramFrom)
+	from, _ := a.pastTime(r, paramFrom)
 	to, _ := r.instant(paramTo)
 	by := projections.Search{Span: projections.Span{From: wholeMicros(from), To: wholeMicros(to)}}
 	if !by.To.IsZero() && by.From.After(by.To) {
@@ -36,20 +36,20 @@ func (a *api) listTransactions(r *request) (reply, error) {
 	}
 	by.Key, by.Value = a.metadata(r)
 	if !by.OldestFirst {
-		order = "" // as if it were not given
+		order = "" // desc is the default, so cursors are the same as without order
 	}
 	l := r.list(paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
 		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger).by(isListed)
 	return answerPage(r, l, showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Transaction], error) {
 			listed, err := a.config.Lists.Transactions(ctx, by, s)
-			return within(listed, func(t projections.Transaction) (string, int) {
-				return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, weight(t)
+			return cutPage(listed, func(t projections.Transaction) (string, int) {
+				return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, maxBytes(t)
 			}), err
 		})
 }
 
-// metadata returns the indexed metadata key whose value is asked for, "" for none, and the value.
+// metadata returns the indexed metadata key and the value to filter by. The key is "" if there is no such filter.
 func (a *api) metadata(r *request) (key, value string) {
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		one, ok := strings.CutPrefix(name, metadataPrefix)
@@ -70,7 +70,7 @@ func (a *api) metadata(r *request) (key, value string) {
 	return key, value
 }
 
-// ruleIndexed is the rule of a metadata key to find by.
+// ruleIndexed returns the rule of a metadata key.
 func (a *api) ruleIndexed() string {
 	if len(a.config.IndexedMetadata) == 0 {
 		return "is not indexed: this ledger indexes no metadata"
@@ -78,7 +78,7 @@ func (a *api) ruleIndexed() string {
 	return "is not indexed; the indexed keys are " + strings.Join(a.config.IndexedMetadata, ", ")
 }
 
-// filterTime is a time as a filter of a list, "" for none.
+// filterTime returns a time as a filter of a list, "" for the zero time.
 func filterTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

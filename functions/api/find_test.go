@@ -136,7 +136,7 @@ func (f *fixture) follow(t *testing.T, query string) string {
 	}
 }
 
-// The journal shows what happened as it was then, and no page before it is old enough. Each entry's cursor goes on
+// The journal shows what journalEntry as it was then, and no page before it is old enough. Each entry's cursor goes on
 // right behind it.
 func TestJournal(t *testing.T) {
 	f := newFixture(t)

@@ -15,7 +15,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// answerMargin is the part of an invocation's time that is left for sending the answer.
+// answerMargin is the part of an invocation's time that is reserved for sending the answer.
 const answerMargin = 250 * time.Millisecond
 
 // GatewayFunction is a Lambda function behind an API Gateway HTTP API.
@@ -23,8 +23,8 @@ type GatewayFunction = func(
 	context.Context, lambdaevents.APIGatewayV2HTTPRequest,
 ) (lambdaevents.APIGatewayV2HTTPResponse, error)
 
-// Gateway adapts a handler to requests of an API Gateway HTTP API (payload format 2.0). Its context is Lambda's. The
-// request's deadline is answerMargin before Lambda's.
+// Gateway adapts a handler to an API Gateway HTTP API (payload format 2.0). The deadline of a request is answerMargin
+// before that of the invocation.
 func Gateway(h http.Handler) GatewayFunction {
 	return func(
 		ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest,
@@ -44,7 +44,7 @@ func Gateway(h http.Handler) GatewayFunction {
 	}
 }
 
-// gatewayRequest returns the HTTP request of an event. Errors: a body that is not base64 although the event says so.
+// gatewayRequest returns the HTTP request of an event. It fails if the body is not base64 although the event says so.
 func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest) (*http.Request, error) {
 	body := []byte(e.Body)
 	if e.IsBase64Encoded {
@@ -56,8 +56,8 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 	about := e.RequestContext
 	r := &http.Request{
 		Method: about.HTTP.Method,
-		// An HTTP API and sam local decode rawPath once, and pass rawQueryString on as sent. (A Lambda function URL
-		// would not decode.) An encoded slash is decoded, too, and divides the path; ids have no slashes.
+		// An HTTP API and sam local decode rawPath once, and do not decode rawQueryString. (A Lambda function URL does
+		// not decode either.) They also decode an encoded slash, which then separates segments; ids have no slashes.
 		URL:   &url.URL{Path: path(e.RawPath, about.Stage), RawQuery: e.RawQueryString},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        make(http.Header, len(e.Headers)+1),
@@ -67,14 +67,14 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 		RemoteAddr:    about.HTTP.SourceIP,
 	}
 	r.RequestURI = r.URL.RequestURI()
-	// Names come in lower case. Several values of one header come joined by commas, and stay joined.
+	// Names are in lower case. Several values of one header are joined by commas, and stay joined.
 	for name, value := range e.Headers {
 		r.Header.Set(name, value)
 	}
 	if len(e.Cookies) > 0 {
 		r.Header.Set("Cookie", strings.Join(e.Cookies, "; "))
 	}
-	r.Header.Del("Content-Length") // of the body as the gateway received it
+	r.Header.Del("Content-Length") // it is that of the body before decoding
 	info := gatewayInfo{about.RequestID, about.Authorizer}
 	return r.WithContext(context.WithValue(ctx, gatewayKey{}, info)), nil
 }
@@ -84,18 +84,18 @@ type gatewayKey struct{}
 
 // gatewayInfo is what only the gateway knows about a request.
 type gatewayInfo struct {
-	id string // the gateway's own id of the request, which is in its access log
-	// authorizer vouches for the caller, nil for nobody.
+	id string // the gateway's request id, which is in its access log
+	// authorizer identifies the caller. It is nil if the caller is not authenticated.
 	authorizer *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerDescription
 }
 
-// gatewayInfoOf returns the zero value for a request that no gateway sent.
+// gatewayInfoOf returns the gateway's information about a request, the zero value if no gateway sent it.
 func gatewayInfoOf(r *http.Request) gatewayInfo {
 	about, _ := r.Context().Value(gatewayKey{}).(gatewayInfo)
 	return about
 }
 
-// path removes the stage from the beginning of a path. The default stage is not in the path.
+// path removes the stage from the beginning of a path. A path does not contain the default stage.
 func path(raw, stage string) string {
 	if stage == "" || stage == "$default" {
 		return raw
@@ -109,7 +109,7 @@ func path(raw, stage string) string {
 	return raw
 }
 
-// gatewayWriter collects a handler's answer.
+// gatewayWriter records a handler's answer.
 type gatewayWriter struct {
 	header http.Header
 	status int
@@ -132,8 +132,8 @@ func (w *gatewayWriter) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// response returns the answer in the gateway's format: one value for each header, and a body that is not UTF-8 in
-// base64.
+// response returns the answer in the gateway's format. Each header has one value, and a body that is not UTF-8 is
+// encoded as base64.
 func (w *gatewayWriter) response(method string) lambdaevents.APIGatewayV2HTTPResponse {
 	w.WriteHeader(http.StatusOK)
 	out := lambdaevents.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: make(map[string]string, len(w.header))}

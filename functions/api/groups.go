@@ -31,7 +31,7 @@ func showTotal(t projections.Total) client.GroupTotal {
 	return client.GroupTotal{Asset: t.Asset, Accounts: t.Accounts, Sums: showSums(t.Fold)}
 }
 
-// putGroup registers a group: 201, or 200 if it was registered before with the same body.
+// putGroup registers a group. It answers 201, or 200 if it was registered before with the same body.
 func (a *api) putGroup(r *request) (reply, error) {
 	c := ledger.RegisterGroup{ID: r.ids["group"], Actor: r.actor}
 	var sent echo
@@ -53,18 +53,18 @@ func (a *api) putGroup(r *request) (reply, error) {
 
 // getGroup is strongly consistent.
 func (a *api) getGroup(r *request) (reply, error) {
-	return answerFact(r, r.ids["group"], a.config.Facts.Group, showGroup)
+	return answerResource(r, r.ids["group"], a.config.Facts.Group, showGroup)
 }
 
-// listGroups lists groups by their ids. The index may lag behind registrations.
+// listGroups lists groups by id. The index may lag behind registrations.
 func (a *api) listGroups(r *request) (reply, error) {
 	return answerByPrefix(r, a.config.Lists.Groups, showListedGroup)
 }
 
-// putGrouped puts an account into a group: 201, or 200 if it is in it.
+// putGrouped puts an account into a group. It answers 201, or 200 if the account is already in the group.
 func (a *api) putGrouped(r *request) (reply, error) { return a.group(r, false) }
 
-// deleteGrouped takes an account out of a group. The answer is the same when it was not in it.
+// deleteGrouped takes an account out of a group. The answer is the same if the account is not in the group.
 func (a *api) deleteGrouped(r *request) (reply, error) { return a.group(r, true) }
 
 func (a *api) group(r *request, out bool) (reply, error) {
@@ -80,31 +80,33 @@ func (a *api) group(r *request, out bool) (reply, error) {
 	return written(changed && !out, "", is), err
 }
 
-// listGroupAccounts lists the accounts of a group by their ids; to users those on which they have a role.
+// listGroupAccounts lists the accounts of a group by id. Users see the accounts on which they have a role.
 func (a *api) listGroupAccounts(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.GroupAccounts, r.toSee, func(g projections.Grouped) string { return g.Account })
+	read := shownTo(r, a.config.Lists.GroupAccounts, r.viewerRights,
+		func(g projections.Grouped) string { return g.Account })
 	return answerList(r, r.list(), r.ids["group"], read, a.groupExists, showGrouped)
 }
 
-// listGroupMembers lists the members of a group by their ids.
+// listGroupMembers lists the members of a group by id.
 func (a *api) listGroupMembers(r *request) (reply, error) {
 	return answerList(r, r.list(), r.ids["group"], a.config.Lists.GroupMembers, a.groupExists, showMembership)
 }
 
-// listAccountGroups lists the groups of an account by their ids; to users those in which they have a role.
+// listAccountGroups lists the groups of an account by id. Users see the groups in which they have a role.
 func (a *api) listAccountGroups(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.AccountGroups, r.within, func(g projections.Grouped) string { return g.Group })
+	read := shownTo(r, a.config.Lists.AccountGroups, r.groupRights,
+		func(g projections.Grouped) string { return g.Group })
 	return answerList(r, r.list(), r.ids["account"], read, a.accountExists, showGrouped)
 }
 
-// listGroupsOf lists the groups of a user by their ids; to users those in which they have a role.
+// listGroupsOf lists the groups of a user by id. Users see the groups in which they have a role.
 func (a *api) listGroupsOf(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.GroupsOf, r.within, func(m projections.Membership) string { return m.Group })
+	read := shownTo(r, a.config.Lists.GroupsOf, r.groupRights, func(m projections.Membership) string { return m.Group })
 	return answerList(r, r.list(), r.ids["user"], read, nil, showMembership)
 }
 
-// getTotals answers with what the accounts of a group hold, by asset. The balances are read one by one, so the answer
-// is no snapshot.
+// getTotals answers with the sums of the balances of a group's accounts, by asset. The balances are read one by one, so
+// the answer is not a snapshot.
 func (a *api) getTotals(r *request) (reply, error) {
 	id := r.ids["group"]
 	l := r.list()
@@ -124,7 +126,7 @@ func (a *api) getTotals(r *request) (reply, error) {
 	return reply{status: http.StatusOK, body: shown}, err
 }
 
-// groupExists returns nil, or why the group cannot be read: group_not_found for one.
+// groupExists returns group_not_found if the group does not exist.
 func (a *api) groupExists(ctx context.Context, id string) error {
 	_, err := a.config.Facts.Group(ctx, id)
 	return err

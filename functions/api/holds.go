@@ -19,19 +19,19 @@ const (
 	ruleCost    = "is required with cost"
 )
 
-// hold reads the optional object that makes a transaction a hold, nil when it is absent.
+// hold reads the optional object that makes a transaction a hold, nil if it is absent.
 func (o *object) hold() *ledger.HoldRequest {
 	v := o.take("hold", optional)
-	if !o.is(anObject, "hold", v, ruleObject) {
+	if !o.hasKind(anObject, "hold", v, ruleObject) {
 		return nil
 	}
 	within := object{d: o.d, n: v, name: "hold"}
 	h := &ledger.HoldRequest{ExpiresAt: within.time("expires_at")}
-	within.finish()
+	within.rejectUnknown()
 	return h
 }
 
-// time reads an optional time, nil when it is absent.
+// time reads an optional time, nil if it is absent.
 func (o *object) time(name string) *time.Time {
 	v := o.take(name, optional)
 	if v == nil {
@@ -45,7 +45,7 @@ func (o *object) time(name string) *time.Time {
 	return &t
 }
 
-// part reads what a capture or a reversal takes of a transaction; nothing named is all.
+// part reads the part of a transaction that a capture or a reversal takes. The zero Part means all.
 func (o *object) part() (p ledger.Part) {
 	if v := o.take("quantity", optional); v != nil {
 		p.Quantity = new(o.parseAmount("quantity", v))
@@ -58,7 +58,7 @@ func (o *object) part() (p ledger.Part) {
 		p.Postings = []events.Taken{}
 		o.each("postings", func(item *object) {
 			taken := events.Taken{Quantity: item.amount("quantity", required), Cost: item.amount("cost", optional)}
-			if len(o.d.wrong) == 0 {
+			if len(o.d.faults) == 0 {
 				p.Postings = append(p.Postings, taken)
 			}
 		})
@@ -66,21 +66,21 @@ func (o *object) part() (p ledger.Part) {
 	return p
 }
 
-// capture posts what is held, in whole or in part. The same capture again is answered as the first.
+// capture posts what a hold reserves, in whole or in part. The same capture again gets the first answer.
 func (a *api) capture(r *request) (reply, error) {
 	c := ledger.CaptureRequest{Transaction: r.ids["id"], Actor: r.actor}
 	read := func(o *object) { c.Part = o.part() }
 	return a.endHold(r, &c, read, func(ctx context.Context, p Posts) (ledger.Ended, error) { return p.Capture(ctx, c) })
 }
 
-// release gives back what is held. The answer is the same when it was released before.
+// release ends a hold without posting. The answer is the same if the hold was released before.
 func (a *api) release(r *request) (reply, error) {
 	c := ledger.ReleaseRequest{Transaction: r.ids["id"], Actor: r.actor}
 	read := func(o *object) { c.Description = o.text("description", optional) }
 	return a.endHold(r, &c, read, func(ctx context.Context, p Posts) (ledger.Ended, error) { return p.Release(ctx, c) })
 }
 
-// endHold ends the hold of the path by end, once its body was read.
+// endHold decodes the body with read, and ends the hold of the path with end.
 func (a *api) endHold(
 	r *request, c command, read func(*object), end func(context.Context, Posts) (ledger.Ended, error),
 ) (reply, error) {
@@ -90,7 +90,7 @@ func (a *api) endHold(
 			return reply{}, err
 		}
 		out, err := showEnded(end(ctx, a.posts(r)))
-		return out.to(v), err
+		return out.visibleTo(v), err
 	})
 }
 
@@ -106,7 +106,7 @@ func showEnded(e ledger.Ended, err error) (reply, error) {
 	return reply{status: http.StatusOK, body: body, replayed: e.Replayed, transaction: e.Transaction.ID}, nil
 }
 
-// postReversal posts a transaction that takes back another one, in whole or in part.
+// postReversal reverses a transaction, in whole or in part.
 func (a *api) postReversal(r *request) (reply, error) {
 	c := ledger.ReverseRequest{Annotation: ledger.Annotation{Actor: r.actor}, Transaction: r.ids["id"]}
 	return answerWrite(r, &c, func(o *object) {
@@ -123,11 +123,11 @@ func (a *api) postReversal(r *request) (reply, error) {
 		}
 		posted, err := a.posts(r).Reverse(ctx, c)
 		out, err := answerPosted(r, posted, err)
-		return out.to(v), refusalTo(v, err)
+		return out.visibleTo(v), redactRefusal(v, err)
 	})
 }
 
-// listReversals lists the transactions that took back one, oldest first.
+// listReversals lists the reversals of a transaction, oldest first.
 func (a *api) listReversals(r *request) (reply, error) {
 	exists := func(ctx context.Context, id string) error {
 		_, err := a.config.Facts.Life(ctx, id)
@@ -138,19 +138,19 @@ func (a *api) listReversals(r *request) (reply, error) {
 		projections.Listed[projections.Reversal], error,
 	) {
 		var listed projections.Listed[projections.Reversal]
-		err := a.besideLife(ctx, r, of, &seen, func(ctx context.Context) (err error) {
+		err := a.readWithLife(ctx, r, of, &seen, func(ctx context.Context) (err error) {
 			listed, err = a.config.Lists.ReversalsOf(ctx, of, s)
 			return err
 		})
-		return within(listed, func(v projections.Reversal) (string, int) {
-			return strconv.FormatInt(v.Number, 10), weight(projections.Hold{Header: v.Header})
+		return cutPage(listed, func(v projections.Reversal) (string, int) {
+			return strconv.FormatInt(v.Number, 10), maxBytes(projections.Hold{Header: v.Header})
 		}), err
 	}
-	show := func(v projections.Reversal) transaction { return showTransaction(v.Header).to(seen) }
+	show := func(v projections.Reversal) transaction { return showTransaction(v.Header).visibleTo(seen) }
 	return answerList(r, r.list().by(isNumber), r.ids["id"], read, exists, show)
 }
 
-// showHold shows a hold in a list, which leaves out what reversals took back.
+// showHold shows a transaction in a list. Lists omit what reversals took back.
 func showHold(h projections.Hold) transaction {
 	return showLife(ledger.Life{Header: h.Header, Ended: h.Ended})
 }
@@ -160,7 +160,7 @@ var statuses = []ledger.Status{
 	ledger.StatusHeld, ledger.StatusCaptured, ledger.StatusReleased, ledger.StatusExpired,
 }
 
-// listHolds lists the holds that have legs on an account, newest first.
+// listHolds lists the holds that debit or credit an account, newest first.
 func (a *api) listHolds(r *request) (reply, error) {
 	status, given := r.query[paramStatus]
 	if given && !slices.Contains(statuses, ledger.Status(status)) {
@@ -172,8 +172,8 @@ func (a *api) listHolds(r *request) (reply, error) {
 		if err != nil {
 			return listed, err
 		}
-		listed = within(listed, func(h projections.Hold) (string, int) {
-			return string(h.Header.Legs[0].ID), weight(h)
+		listed = cutPage(listed, func(h projections.Hold) (string, int) {
+			return string(h.Header.Legs[0].ID), maxBytes(h)
 		})
 		var legs []events.Leg
 		for _, h := range listed.Items {
@@ -182,17 +182,17 @@ func (a *api) listHolds(r *request) (reply, error) {
 		seen, err = r.view(ctx, legs, toRead)
 		return listed, err
 	}
-	show := func(h projections.Hold) transaction { return showHold(h).to(seen) }
+	show := func(h projections.Hold) transaction { return showHold(h).visibleTo(seen) }
 	return answerList(r, r.list(paramStatus, status).by(isKSUID), r.ids["account"], read, a.accountExists, show)
 }
 
-// listOpenHolds lists all holds that have not ended, those that expire first first.
+// listOpenHolds lists all holds that have not ended, by their expiry.
 func (a *api) listOpenHolds(r *request) (reply, error) {
 	return answerPage(r, r.list().by(isOpenHold), showHold,
 		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Hold], error) {
 			listed, err := a.config.Lists.OpenHolds(ctx, s)
-			return within(listed, func(h projections.Hold) (string, int) {
-				return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, weight(h)
+			return cutPage(listed, func(h projections.Hold) (string, int) {
+				return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, maxBytes(h)
 			}), err
 		})
 }
@@ -204,13 +204,13 @@ func isOpenHold(text string) bool {
 	return err == nil && events.ValidID(id)
 }
 
-// pageBytes is about the most bytes of a page of transactions. A Lambda function answers 6 MB, and writes the page as a
-// JSON string within JSON.
+// pageBytes is about the most bytes of a page of transactions. A Lambda function answers with at most 6 MB, in which
+// the page is an escaped JSON string.
 const pageBytes = 3 << 20
 
-// within returns a page cut behind the items that fit into pageBytes, at least one. about returns an item's position in
-// the list and how many bytes it may take in the answer.
-func within[S any](listed projections.Listed[S], about func(S) (position string, bytes int)) projections.Listed[S] {
+// cutPage cuts a page after the items that fit into pageBytes, but not before the second item. about returns an item's
+// position in the list and the most bytes that it takes in the answer.
+func cutPage[S any](listed projections.Listed[S], about func(S) (position string, bytes int)) projections.Listed[S] {
 	total, last := 0, ""
 	for i, item := range listed.Items {
 		position, bytes := about(item)
@@ -222,8 +222,8 @@ func within[S any](listed projections.Listed[S], about func(S) (position string,
 	return listed
 }
 
-// weight returns how many bytes a transaction may take in the answer of a Lambda function.
-func weight(h projections.Hold) int {
+// maxBytes returns the most bytes that a transaction takes in the answer of a Lambda function.
+func maxBytes(h projections.Hold) int {
 	const (
 		fixed   = 1000 // names, times, ids
 		ofLeg   = 320

@@ -7,33 +7,33 @@ import (
 	"ledger.example/projections"
 )
 
-// ruleFromAfter is the rule of the two ways to say where to begin.
+// ruleFromAfter is the rule for from in a request with after.
 const ruleFromAfter = "must not be given together with after"
 
-// Journal is what happened, in the order in which it was listed. Errors are those of package store.
+// Journal reads the journal, in the order in which its entries were listed. Errors are those of package store.
 type Journal interface {
 	After(ctx context.Context, s projections.Slice) (projections.Listed[projections.ResolvedEntry], error)
 }
 
-// happened is an entry of the journal.
-type happened struct {
+// journalEntry is an entry of the journal.
+type journalEntry struct {
 	Event       string      `json:"event"`
 	At          string      `json:"at"`
-	Cursor      string      `json:"cursor"` // of what follows
+	Cursor      string      `json:"cursor"` // the position right after this entry
 	Transaction transaction `json:"transaction"`
 }
 
-// journalPage is a page of the journal, which has no end.
+// journalPage is a page of the journal. It always has a next cursor, because the journal has no end.
 type journalPage struct {
-	Data []happened `json:"data"`
-	Next string     `json:"next_cursor"`
+	Data []journalEntry `json:"data"`
+	Next string         `json:"next_cursor"`
 }
 
-// listJournal lists what happened after a cursor, or from a time on, else from the beginning.
+// listJournal lists entries of the journal: after a cursor, from a time on, or from the beginning.
 func (a *api) listJournal(r *request) (reply, error) {
 	l := r.list("ledger", a.config.Ledger).by(isJournalPosition)
 	s := r.sliceAfter(paramAfter, l)
-	if from, given := a.past(r, paramFrom); given {
+	if from, given := a.pastTime(r, paramFrom); given {
 		if _, both := r.query[paramAfter]; both {
 			r.failOnce(paramFrom, ruleFromAfter)
 		}
@@ -46,12 +46,12 @@ func (a *api) listJournal(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	listed = within(listed, func(h projections.ResolvedEntry) (string, int) {
-		return h.Position, weight(h.Transaction)
+	listed = cutPage(listed, func(h projections.ResolvedEntry) (string, int) {
+		return h.Position, maxBytes(h.Transaction)
 	})
-	page := journalPage{Data: make([]happened, len(listed.Items)), Next: l.cursor(listed.Next)}
+	page := journalPage{Data: make([]journalEntry, len(listed.Items)), Next: l.cursor(listed.Next)}
 	for i, h := range listed.Items {
-		page.Data[i] = happened{
+		page.Data[i] = journalEntry{
 			h.Event, events.FormatTime(h.At), l.cursor(h.Position), showHold(h.Transaction),
 		}
 	}

@@ -15,15 +15,16 @@ import (
 type node struct {
 	key    string // of a member of an object
 	text   string // of a string, its content; of a number, true, false or null, its source
-	within []node // every value inside an object or array, at any depth, in the order of the text
-	at     int32  // the byte where it begins, in the text without white space
-	end    int32  // the byte after it
+	within []node // all values in an object or array, at any depth, in the order of the text
+	at     int32  // offset of its first byte, in the text without white space
+	end    int32  // offset after its last byte
 	count  int32  // the number of members of an object, or of items of an array
 	kind   valueKind
-	taken  bool // the decoder read this member
+	taken  bool // the decoder has read this member
 }
 
-// valueKind is the type of a value: the byte that it begins with. Numbers and booleans begin with one of several.
+// valueKind is the type of a value, represented by its first byte. One byte represents all numbers, and one all
+// booleans.
 type valueKind byte
 
 const (
@@ -35,7 +36,7 @@ const (
 	anObject valueKind = '{'
 )
 
-// kindFrom returns the type of the value that begins with a byte of valid JSON.
+// kindFrom returns the type of a value of valid JSON by its first byte.
 func kindFrom(first byte) valueKind {
 	switch k := valueKind(first); {
 	case k == '-', '0' <= k && k <= '9':
@@ -56,7 +57,7 @@ func (n *node) children() iter.Seq[*node] {
 	}
 }
 
-// member returns the first member of an object with this key, nil when there is none.
+// member returns the first member of an object with the key, nil if there is none.
 func (n *node) member(key string) *node {
 	for m := range n.children() {
 		if m.key == key {
@@ -66,15 +67,15 @@ func (n *node) member(key string) *node {
 	return nil
 }
 
-// DepthMax is the most objects and arrays within one another in a body: a profile needs a few.
+// DepthMax is the deepest nesting of objects and arrays in a body.
 const DepthMax = 32
 
-// parse reads one JSON object that fills text. Of keys that come twice it returns the paths, in the order of the text.
-// It refuses what encoding/json accepts: bytes that are not UTF-8 and halves of surrogate pairs. Its errors are for
-// callers, and continue a sentence that begins with "The body".
+// parse parses a text that is one JSON object. It also returns the paths of repeated keys, in the order of the text.
+// Unlike encoding/json, it rejects invalid UTF-8 and halves of surrogate pairs. Its errors are for callers, and
+// continue a sentence that begins with "The body".
 //
-// encoding/json decides whether text is JSON. Its Decoder could also take the text apart, but needs five times as long
-// for the worst bodies of 256 KB, about 80 ms.
+// encoding/json decides whether text is JSON. parse does not use its Decoder to read the values, because that takes
+// five times as long for the worst bodies of 256 KB, about 80 ms.
 func parse(text []byte) (root *node, twice []fieldError, err error) {
 	if !utf8.Valid(text) {
 		return nil, nil, errors.New("is not UTF-8")
@@ -82,14 +83,14 @@ func parse(text []byte) (root *node, twice []fieldError, err error) {
 	var compact bytes.Buffer
 	compact.Grow(len(text))
 	if json.Compact(&compact, text) != nil {
-		err := json.Unmarshal(text, new(json.RawMessage)) // which knows where
+		err := json.Unmarshal(text, new(json.RawMessage)) // its error has the offset
 		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 			err = fmt.Errorf("is not one JSON object: %w, at byte %d", err, e.Offset)
 		}
 		return nil, nil, err
 	}
 	text = compact.Bytes()
-	// Every value but the first follows a comma or a bracket, and takes two bytes with it.
+	// Each value but the first follows a comma or an opening bracket, and takes at least two bytes with it.
 	values := 1 + bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{"))
 	p := parser{text: string(text), nodes: make([]node, 0, min(values, 1+len(text)/2))}
 	if root, err = p.value(""); err != nil {
@@ -103,15 +104,15 @@ func parse(text []byte) (root *node, twice []fieldError, err error) {
 	return root, r.fields, nil
 }
 
-// A parser takes apart a text that is JSON without white space.
+// A parser reads the values of a text that is JSON without white space.
 type parser struct {
 	text  string
 	at    int
 	depth int    // of the current value
-	nodes []node // has room for every value of the text: pointers into it stay valid
+	nodes []node // never reallocated, so pointers into it stay valid
 }
 
-// more goes on to the next member or item and reports whether there is one. If not, it skips the closing bracket.
+// more moves to the next member or item and reports whether there is one. If not, it moves past the closing bracket.
 func (p *parser) more() bool {
 	c := p.text[p.at]
 	if c == ',' || c == '}' || c == ']' {
@@ -120,7 +121,7 @@ func (p *parser) more() bool {
 	return c != '}' && c != ']'
 }
 
-// value reads the next value, and appends it and all that is within it.
+// value reads the next value and appends it and all values in it to the nodes.
 func (p *parser) value(key string) (n *node, err error) {
 	i := len(p.nodes)
 	p.nodes = append(p.nodes, node{key: key, kind: kindFrom(p.text[p.at]), at: int32(p.at)})
@@ -139,7 +140,7 @@ func (p *parser) value(key string) (n *node, err error) {
 	return n, err
 }
 
-// children reads the members or items of n, and its closing bracket.
+// children reads the members or items of n and the closing bracket.
 func (p *parser) children(n *node) (err error) {
 	if p.depth++; p.depth > DepthMax {
 		return fmt.Errorf("is nested more than %d deep", DepthMax)
@@ -177,7 +178,7 @@ func (p *parser) quoted() (string, error) {
 	for p.at++; p.text[p.at] != '"'; p.at++ {
 		if p.text[p.at] == '\\' {
 			escaped = true
-			p.at++ // an escaped quote ends no string
+			p.at++ // skip the escaped byte, which may be a quote
 		}
 	}
 	p.at++
@@ -193,24 +194,23 @@ func (p *parser) quoted() (string, error) {
 	return s, err
 }
 
-// replacements returns how often the source of a JSON string has U+FFFD, as itself or escaped. Unmarshal writes one
-// more for each half of a surrogate pair.
+// replacements counts U+FFFD in the source of a JSON string, literal or escaped. Unmarshal adds one for each half of a
+// surrogate pair.
 func replacements(source string) int {
 	escapes := strings.ToLower(strings.ReplaceAll(source, `\\`, ""))
 	return strings.Count(source, "\uFFFD") + strings.Count(escapes, `\ufffd`)
 }
 
-// repeats finds the keys that come twice or more in one object: as many as a problem names, and as much of their paths
-// as it shows.
+// repeats finds repeated keys of objects. It collects at most errorsMax of them, with the beginning of their paths.
 type repeats struct {
-	path   []byte // to the current value: of each member a dot and its key, of each item its index in brackets
+	path   []byte // of the current value: a dot and the key for each member, [index] for each item
 	fields []fieldError
 }
 
-// fewMembers is the most members of an object in which repeated keys are searched for without a map.
+// fewMembers is the most members of an object for which find does not need a map.
 const fewMembers = 16
 
-// find looks for repeated keys in n and in all that is within it. A map of the keys is made for large objects only.
+// find finds repeated keys in n and in all values in it.
 func (r *repeats) find(n *node) {
 	var seen map[string]bool
 	if n.kind == anObject && n.count > fewMembers {
@@ -227,9 +227,9 @@ func (r *repeats) find(n *node) {
 				seen[child.key] = true
 			}
 			if again && len(r.fields) < errorsMax {
-				const most = (briefChars + 1) * utf8.UTFMax
+				const most = (fieldChars + 1) * utf8.UTFMax
 				field := string(r.path[1:min(len(r.path), 1+most)])
-				r.fields = append(r.fields, fieldError{Field: brief(field), Rule: ruleOnce})
+				r.fields = append(r.fields, fieldError{Field: truncate(field), Rule: ruleOnce})
 			}
 		} else {
 			r.path = append(strconv.AppendInt(append(r.path, '['), int64(i), 10), ']')

@@ -10,7 +10,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// log writes the request's line. It leaves out the contents of request and reply, which are the caller's own.
+// log writes the log line of a request. The line has nothing of the contents of request and reply, which may be
+// confidential.
 func (a *api) log(r *request, id string, status int, took time.Duration, out reply, p *problem) {
 	level := slog.LevelInfo
 	attrs := append(make([]slog.Attr, 0, attrsMost),
@@ -30,7 +31,7 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 	if p != nil {
 		attrs = append(attrs, slog.String("code", string(p.Code)))
 		transaction = p.Transaction
-		if status >= http.StatusInternalServerError && !r.left() {
+		if status >= http.StatusInternalServerError && !r.isAbandoned() {
 			level = slog.LevelWarn
 			if p.cause != nil {
 				attrs = append(attrs, slog.String("error", p.cause.Error()))
@@ -47,15 +48,15 @@ func (a *api) log(r *request, id string, status int, took time.Duration, out rep
 	a.config.Log.LogAttrs(r.http.Context(), level, "request", attrs...)
 }
 
-// left reports whether the reader has gone. What could not be read then is nobody's loss.
-func (r *request) left() bool {
+// isAbandoned reports whether the caller of a read canceled it. Its failure then needs no attention.
+func (r *request) isAbandoned() bool {
 	return r.http.Method == http.MethodGet && errors.Is(r.http.Context().Err(), context.Canceled)
 }
 
-// attrsMost is how many attributes a line has at most.
+// attrsMost is the most attributes of a log line.
 const attrsMost = 12
 
-// measure appends the attributes of a request's line that are counted as metrics.
+// measure appends the attributes of a log line that are metrics.
 func measure(attrs []slog.Attr, r *request, status int, out reply, p *problem) []slog.Attr {
 	one := func(name string) slog.Attr { return slog.Int(name, 1) }
 	write := r.route != nil && r.route.writes() && !r.dry
@@ -72,10 +73,10 @@ func measure(attrs []slog.Attr, r *request, status int, out reply, p *problem) [
 		return append(attrs, one("UnknownOutcomes"))
 	case p.Code == ledger.CodeInternal:
 		return append(attrs, one("InternalErrors"))
-	case status == http.StatusServiceUnavailable && !r.left():
+	case status == http.StatusServiceUnavailable && !r.isAbandoned():
 		return append(attrs, one("Throttled"))
 	case write && status < http.StatusInternalServerError:
-		// The code is the metric's dimension. There are as many as kinds, whatever callers send.
+		// The code is the dimension of the metric. The number of codes is fixed, whatever callers send.
 		return append(attrs, one("Refusals"), slog.String("Code", string(p.Code)))
 	}
 	return attrs

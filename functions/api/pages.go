@@ -11,8 +11,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// The pages for people are filled in by strings.Replacer: html/template finds methods by their names, which makes the
-// linker keep every method of the SDK.
+// The pages for people use string replacement. With html/template, which calls methods by name, the linker would keep
+// every method of the SDK.
 var (
 	//go:embed page.html
 	emptyPage string
@@ -33,15 +33,15 @@ type health struct {
 	Version string `json:"version"`
 }
 
-// health answers that the process serves, and with which version. It does not read the table.
+// health answers with the version of the program. It does not read the table.
 func (a *api) health(*request) (reply, error) { return ok(health{"ok", a.config.Version}) }
 
-// openapi answers with the OpenAPI document, which is embedded in the program.
+// openapi answers with the OpenAPI document.
 func (a *api) openapi(*request) (reply, error) {
 	return reply{status: http.StatusOK, body: raw{jsonType, openAPI}, tagged: true}, nil
 }
 
-// home is the page for people who open the API in a browser.
+// home answers with a page for people who open the API in a browser.
 func (a *api) home(r *request) (reply, error) {
 	var rows strings.Builder
 	for _, known := range a.routes {
@@ -56,10 +56,10 @@ func (a *api) home(r *request) (reply, error) {
 	return ok(showPage("Ledger", fill(content, "version", a.config.Version, "base", scheme+"://"+r.http.Host)))
 }
 
-// problemsPath is the beginning of the type of each problem: its code follows.
+// problemsPath is the prefix of the type of a problem. The code follows.
 const problemsPath = "/problems/"
 
-// problems is a page that lists every problem.
+// problems answers with a page that lists all problems.
 func (a *api) problems(*request) (reply, error) {
 	var rows strings.Builder
 	for _, k := range kinds() {
@@ -70,7 +70,7 @@ func (a *api) problems(*request) (reply, error) {
 	return ok(showPage("Problems", strings.Replace(problemsPage, "{{rows}}", rows.String(), 1)))
 }
 
-// problem is a page about one problem. The type of the problem is its path.
+// problem answers with a page about one problem. Its path is the type of the problem.
 func (a *api) problem(r *request) (reply, error) {
 	k := kindOf(ledger.Code(r.ids["code"]))
 	if string(k.Code) != r.ids["code"] {
@@ -80,13 +80,13 @@ func (a *api) problem(r *request) (reply, error) {
 		"title", k.Title, "meaning", k.Meaning, "advice", k.Advice)))
 }
 
-// showPage returns a page. The content is HTML, the title a text.
+// showPage returns a page. content is HTML; title is escaped.
 func showPage(title, content string) raw {
 	page := strings.Replace(fill(emptyPage, "title", title), "{{content}}", content, 1)
 	return raw{"text/html; charset=utf-8", []byte(page)}
 }
 
-// fill writes texts, escaped, for their names in double braces. It takes pairs of name and text.
+// fill replaces names in double braces by escaped texts. pairs alternates names and texts.
 func fill(page string, pairs ...string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		page = strings.ReplaceAll(page, "{{"+pairs[i]+"}}", html.EscapeString(pairs[i+1]))

@@ -10,7 +10,7 @@ import (
 	"ledger.example/projections"
 )
 
-// Past answers what balances were. Errors are those of package store.
+// Past reads past balances and statements. Errors are those of package store.
 type Past interface {
 	Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (projections.PastBalance, error)
 	Balances(ctx context.Context, account string, at time.Time, strong bool, s projections.Slice) (
@@ -26,7 +26,7 @@ func showSums(f projections.Fold) client.Sums {
 	}
 }
 
-// showPast returns how to show balances as of a time that were read with one consistency.
+// showPast returns a function that converts balances as of a time. consistency is that of the read.
 func showPast(at time.Time, consistency string) func(projections.PastBalance) client.PastBalance {
 	return func(b projections.PastBalance) client.PastBalance {
 		return client.PastBalance{
@@ -37,11 +37,11 @@ func showPast(at time.Time, consistency string) func(projections.PastBalance) cl
 	}
 }
 
-// clockTolerance is how far ahead of this process's clock a caller's may be.
+// clockTolerance is how far a caller's clock may be ahead of this process's clock.
 const clockTolerance = 5 * time.Second
 
-// past returns a time for which there are postings, as it is given, and whether it is.
-func (a *api) past(r *request, name string) (t time.Time, given bool) {
+// pastTime returns a time parameter, which must not be in the future, and whether it is given.
+func (a *api) pastTime(r *request, name string) (t time.Time, given bool) {
 	t, given = r.instant(name)
 	if t.After(a.config.Now().Add(clockTolerance)) {
 		r.failOnce(name, ruleFuture)
@@ -49,7 +49,7 @@ func (a *api) past(r *request, name string) (t time.Time, given bool) {
 	return t, given
 }
 
-// instant returns a time that a posting may have, now or later, as it is given, and whether it is.
+// instant returns a time parameter, which must be a valid time of a posting, and whether it is given.
 func (r *request) instant(name string) (t time.Time, given bool) {
 	text, given := r.query[name]
 	if !given {
@@ -65,8 +65,8 @@ func (r *request) instant(name string) (t time.Time, given bool) {
 	return t.UTC(), true
 }
 
-// getPast answers what one balance was, with zeros before its first posting. Only when there is none it looks up
-// whether account and asset exist.
+// getPast answers with a past balance, which is zero before its first posting. It checks whether the account and the
+// asset exist only if there are no postings.
 func (a *api) getPast(r *request, k events.Pair, at time.Time) (reply, error) {
 	consistency := r.consistency()
 	if err := r.check(); err != nil {
@@ -79,7 +79,7 @@ func (a *api) getPast(r *request, k events.Pair, at time.Time) (reply, error) {
 	return reply{status: http.StatusOK, body: showPast(at, consistency)(b)}, err
 }
 
-// listPast lists what the balances of an account were, by asset.
+// listPast lists the past balances of an account, by asset.
 func (a *api) listPast(r *request, account string, at time.Time) (reply, error) {
 	consistency := r.consistency()
 	l := r.list(paramAt, events.FormatTime(at))

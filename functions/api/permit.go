@@ -12,20 +12,22 @@ import (
 	"ledger.example/ledger"
 )
 
-// checkTimeout bounds the check of a request. What was allowed then may be carried out for as long as a command lives.
+// checkTimeout bounds the check of the caller's roles. A command that passed the check may be executed for as long as a
+// command lives, even if the role is revoked after the check.
 const checkTimeout = 3 * time.Second
 
-// forbidden refuses a caller whose role is too weak for what they know to exist.
+// forbidden returns the problem of a caller whose role is too weak. It reveals that the resource exists, so it is only
+// for callers who may know that.
 func forbidden(role access.Role, detail string, fields ...fieldError) *problem {
 	p := newProblem(codeForbidden, detail, fields...)
 	p.Role = role.String()
 	return p
 }
 
-// ruleRole is the rule of a field that names what the caller has too weak a role on.
+// ruleRole returns the rule of a field that needs a stronger role.
 func ruleRole(role access.Role) string { return "needs the role " + role.String() }
 
-// unchecked is the problem of a check that could not be made. Nothing passes.
+// unchecked returns the problem of a check that failed. The request is refused.
 func unchecked(err error) *problem {
 	code := ledger.CodeUnavailable
 	if errors.Is(err, store.ErrThrottled) {
@@ -36,31 +38,32 @@ func unchecked(err error) *problem {
 	return p
 }
 
-// roles returns the caller's rights on accounts, each as strong as it is needed at least, or weaker. Services and
-// administrators need no check, and must not get here.
-func (r *request) roles(ctx context.Context, needs map[string]access.Role) (map[string]access.Right, error) {
+// accountRights returns the caller's rights on accounts. needs has the role that is needed on each account; a returned
+// role may be weaker than the caller's strongest role if it suffices. It fails for services and administrators, which
+// need no check.
+func (r *request) accountRights(ctx context.Context, needs map[string]access.Role) (map[string]access.Right, error) {
 	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Right, error) {
 		return all.Rights(ctx, r.caller.User, needs)
 	})
 }
 
-// toSee returns the caller's rights on accounts, as strong as reading needs at least.
-func (r *request) toSee(ctx context.Context, accounts ...string) (map[string]access.Right, error) {
+// viewerRights is accountRights for reading.
+func (r *request) viewerRights(ctx context.Context, accounts ...string) (map[string]access.Right, error) {
 	needs := make(map[string]access.Role, len(accounts))
 	for _, account := range accounts {
 		needs[account] = access.Viewer
 	}
-	return r.roles(ctx, needs)
+	return r.accountRights(ctx, needs)
 }
 
-// within returns the caller's rights in groups, as roles does.
-func (r *request) within(ctx context.Context, groups ...string) (map[string]access.Right, error) {
+// groupRights returns the caller's rights in groups.
+func (r *request) groupRights(ctx context.Context, groups ...string) (map[string]access.Right, error) {
 	return r.resolve(ctx, func(ctx context.Context, all access.Resolver) (map[string]access.Right, error) {
 		return all.Within(ctx, r.caller.User, groups...)
 	})
 }
 
-// resolve finds out rights of the caller.
+// resolve reads rights of the caller with find.
 func (r *request) resolve(
 	ctx context.Context, find func(context.Context, access.Resolver) (map[string]access.Right, error),
 ) (map[string]access.Right, error) {
@@ -76,62 +79,62 @@ func (r *request) resolve(
 	return roles, nil
 }
 
-// begin begins to check the caller, once the shape of a request is sound and before anything is looked up. A read's
-// roles are read beside its data: judged waits for them. Where roles depend on what is stored, or on the body, the
-// handler checks them: see pass.
-func (r *request) begin() error {
+// startCheck starts to check the caller's role. It is called after the syntax of the request was checked, and before
+// anything is read from the table. For a read, the role is read concurrently with the data, and finishCheck waits for
+// it. If the needed roles depend on the body or on stored data, the handler checks them and sets isPermitted.
+func (r *request) startCheck() error {
 	rule := r.rule
 	switch {
-	case r.caller.Admin, r.passed, r.verdict != nil:
+	case r.caller.Admin, r.isPermitted, r.pendingCheck != nil:
 		return nil
 	case rule.of == undecided:
 		return errors.New("a request of a user without a rule")
 	}
 	switch rule.of {
 	case onNothing:
-		r.passed = true
+		r.isPermitted = true
 	case onLedger:
 		return forbidden(access.Administrator, "Only services and administrators may do this.")
 	case onThemselves:
 		if r.ids["user"] != r.caller.User {
 			return forbidden(access.Administrator, "Users can read only their own accounts and groups.")
 		}
-		r.passed = true
+		r.isPermitted = true
 	case onAccount, onGroup:
-		verdict := make(chan error, 1)
-		r.verdict = verdict
+		result := make(chan error, 1)
+		r.pendingCheck = result
 		ctx := r.http.Context()
 		if r.route.writes() {
-			err := r.look(ctx)
-			verdict <- err
+			err := r.checkRole(ctx)
+			result <- err
 			return err
 		}
-		// A denial ends the reads under way: how long it takes does not tell what there is to read.
+		// A denial cancels the reads of the data, so that the response time does not reveal what exists.
 		data, end := context.WithCancel(ctx)
 		r.http = r.http.WithContext(data)
 		go func() {
-			denied := r.look(ctx)
+			denied := r.checkRole(ctx)
 			if denied != nil {
 				end()
 			}
-			verdict <- denied
+			result <- denied
 		}()
 		context.AfterFunc(ctx, end)
 	}
 	return nil
 }
 
-// look reads the caller's right on the account or in the group of the path, and returns nil if it is enough. To callers
-// without any role, what the path names does not exist.
-func (r *request) look(ctx context.Context) (err error) {
+// checkRole reads the caller's right on the account or in the group of the path, and returns nil if it suffices. For
+// callers without any role, the account or the group does not exist.
+func (r *request) checkRole(ctx context.Context) (err error) {
 	defer recoverTo(&err)
 	name, where, absent := r.ids["account"], "on the account", ledger.AccountNotFound
 	rights := func() (map[string]access.Right, error) {
-		return r.roles(ctx, map[string]access.Role{name: r.rule.role})
+		return r.accountRights(ctx, map[string]access.Role{name: r.rule.role})
 	}
 	if r.rule.of == onGroup {
 		name, where, absent = r.ids["group"], "in the group", ledger.GroupNotFound
-		rights = func() (map[string]access.Right, error) { return r.within(ctx, name) }
+		rights = func() (map[string]access.Right, error) { return r.groupRights(ctx, name) }
 	}
 	held, err := rights()
 	r.right = held[name]
@@ -146,14 +149,14 @@ func (r *request) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// judged returns what a handler answers if the caller may have it. What was read for a caller without a role is thrown
-// away. Nothing leaves without a check.
-func (r *request) judged(out reply, err error) (reply, error) {
-	if r.caller.Admin || r.passed {
+// finishCheck returns the answer of a handler if the caller is permitted, and otherwise the denial. It fails if nobody
+// checked the caller.
+func (r *request) finishCheck(out reply, err error) (reply, error) {
+	if r.caller.Admin || r.isPermitted {
 		return out, err
 	}
-	if r.verdict != nil {
-		if denied := <-r.verdict; denied != nil {
+	if r.pendingCheck != nil {
+		if denied := <-r.pendingCheck; denied != nil {
 			return reply{}, denied
 		}
 		return out, err
@@ -164,15 +167,16 @@ func (r *request) judged(out reply, err error) (reply, error) {
 	return reply{}, err
 }
 
-// permit checks a write, after its body's shape and before anything that tells what exists.
+// permit checks the caller's roles for a write. It is called after the body was decoded, and before anything that could
+// reveal what exists.
 func (r *request) permit(c command) error {
 	if r.caller.Admin {
 		return nil
 	}
-	if faults := c.Shape(); len(faults) > 0 { // which the ledger would check later
+	if faults := c.Shape(); len(faults) > 0 { // the ledger would check it too late
 		return r.refusal(&ledger.Error{Code: ledger.CodeInvalidRequest, Fields: faults})
 	}
-	if err := r.begin(); err != nil {
+	if err := r.startCheck(); err != nil {
 		return err
 	}
 	switch r.rule.of {
@@ -182,30 +186,30 @@ func (r *request) permit(c command) error {
 	return nil
 }
 
-// permitPosting checks the rules of a posting over several fields, and then the caller's roles on what it debits.
+// permitPosting checks the rules over several fields, and then the caller's roles on the accounts that are debited.
 func (r *request) permitPosting(c command) error {
 	p, ok := c.(ledger.PostingRequest)
 	if !ok {
-		return fmt.Errorf("a %T was sent where a posting goes", c)
+		return fmt.Errorf("%T is not a posting request", c)
 	}
 	if err := ledger.Check(p); err != nil {
 		return err
 	}
-	roles, err := r.roles(r.http.Context(), needsOf(p, r.rule.role))
+	roles, err := r.accountRights(r.http.Context(), needsOf(p, r.rule.role))
 	if err != nil {
 		return err
 	}
-	r.passed = true
+	r.isPermitted = true
 	return mayPost(p, roles, r.rule.role)
 }
 
-// backdating refuses a user who gives a time in the past.
+// backdating returns the problem of a user who sets an effective date.
 func backdating() error {
 	return forbidden(access.Administrator, "Only services and administrators may set an effective date.",
 		fieldError{Field: "effective_at", Rule: ruleRole(access.Administrator)})
 }
 
-// needsOf returns the accounts that a posting debits, each with the role that is needed on it.
+// needsOf returns the accounts that a posting debits, with the role that is needed on them.
 func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role {
 	needs := make(map[string]access.Role)
 	for _, account := range ledger.Debited(p) {
@@ -214,7 +218,8 @@ func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role
 	return needs
 }
 
-// mayPost returns nil if the caller has a role on all that a posting debits. Accounts without any role do not exist.
+// mayPost returns nil if the caller has the needed role on all accounts that a posting debits. Accounts on which the
+// caller has no role do not exist for the caller.
 func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed access.Role) error {
 	if ledger.IsBackdated(p) {
 		return backdating()
@@ -225,13 +230,14 @@ func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed acce
 	}
 	weak := func(account string) bool { held, asked := roles[account]; return asked && held.Role < needed }
 	if fields := ledger.AccountFields(p, weak, ruleRole(needed)); len(fields) > 0 {
-		return forbidden(needed, "This request needs a stronger role on an account that it debits.", fieldErrors(fields)...)
+		return forbidden(needed, "This request needs a stronger role on an account that it debits.",
+			fieldErrors(fields)...)
 	}
 	return nil
 }
 
-// permitBatch checks each request of a batch that is sound as permit does, and notes with it why it is refused. Of an
-// atomic batch the shape of all comes first.
+// permitBatch checks each valid request of a batch as permit does, and sets its problem if it is refused. If a request
+// of an atomic batch is invalid, permitBatch does not check roles.
 func (r *request) permitBatch(items []*batched, atomic bool) error {
 	if r.caller.Admin {
 		return nil
@@ -240,22 +246,22 @@ func (r *request) permitBatch(items []*batched, atomic bool) error {
 	for _, b := range items {
 		if b.problem == nil {
 			if err := ledger.Check(b.posting); err != nil {
-				b.problem = problemOf(b.own.refusal(err), true)
+				b.problem = problemOf(b.request.refusal(err), true)
 			}
 		}
 		if b.problem != nil {
 			if atomic {
-				return nil // it is refused for that
+				return nil // the batch is refused because of this problem
 			}
 			continue
 		}
 		maps.Copy(needs, needsOf(b.posting, r.rule.role))
 	}
-	roles, err := r.roles(r.http.Context(), needs)
+	roles, err := r.accountRights(r.http.Context(), needs)
 	if err != nil {
 		return err
 	}
-	r.passed = true
+	r.isPermitted = true
 	for _, b := range items {
 		if b.problem == nil {
 			if err := mayPost(b.posting, roles, r.rule.role); err != nil {

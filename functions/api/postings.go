@@ -13,8 +13,8 @@ import (
 // posting is a posting in a history.
 type posting struct {
 	leg
-	Pending     string        `json:"pending"` // what the entry adds to what is pending; 0 of all but holds
-	Status      ledger.Status `json:"status"`  // what the entry is, for ever
+	Pending     string        `json:"pending"` // signed change of the pending amount; 0 unless it belongs to a hold
+	Status      ledger.Status `json:"status"`  // never changes
 	Transaction string        `json:"transaction"`
 	Kind        events.Kind   `json:"kind"`
 	Description string        `json:"description"`
@@ -36,13 +36,14 @@ func showPosting(e events.PostingRecorded) posting {
 	}
 }
 
-// isNumber reports whether text can be a position in a list by numbers.
+// isNumber reports whether text can be a position in a list that is ordered by numbers.
 func isNumber(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && n > 0 && n <= events.ChangesMax && strconv.FormatInt(n, 10) == text
 }
 
-// listPostings answers with an account's history. Only when that is empty it looks up whether account and asset exist.
+// listPostings answers with an account's history. It checks whether the account and the asset exist only if the history
+// is empty.
 func (a *api) listPostings(r *request) (reply, error) {
 	k := events.Pair{Account: r.ids["account"], Asset: r.filter(paramAsset, ruleID)}
 	span := projections.Span{From: r.time(paramFrom), To: r.time(paramTo)}
@@ -56,7 +57,7 @@ func (a *api) listPostings(r *request) (reply, error) {
 			var listed projections.Listed[events.PostingRecorded]
 			var err error
 			switch {
-			case !span.To.IsZero() && !span.From.Before(span.To): // no time lies in it
+			case !span.To.IsZero() && !span.From.Before(span.To): // the span is empty
 			case k.Asset == "":
 				listed, err = a.config.Lists.History(ctx, k.Account, span, s)
 			default:
@@ -69,7 +70,7 @@ func (a *api) listPostings(r *request) (reply, error) {
 		})
 }
 
-// historyExists returns nil, or that the account or the asset of the filter does not exist.
+// historyExists returns account_not_found or asset_not_found if the account or the asset of the filter does not exist.
 func (a *api) historyExists(ctx context.Context, k events.Pair) error {
 	err := a.pairExists(ctx, k)
 	if e, ok := errors.AsType[*ledger.Error](err); ok && e.Code == ledger.CodeAssetNotFound {
@@ -80,7 +81,7 @@ func (a *api) historyExists(ctx context.Context, k events.Pair) error {
 	return err
 }
 
-// postingsOf is the list of an account's postings within span, of one asset unless that is empty.
+// postingsOf returns the list of an account's postings in a span. An empty asset means all assets.
 func postingsOf(account, asset string, span projections.Span) list {
 	return listOf("/v1/accounts/"+account+"/postings", paramAsset, asset,
 		paramFrom, filterTime(span.From), paramTo, filterTime(span.To)).by(isKSUID)

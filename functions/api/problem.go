@@ -15,8 +15,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// problem is an error as callers see it, of the media type application/problem+json: the fields of RFC 9457, then
-// those of this API.
+// problem is an error for callers, of the media type application/problem+json. It has the fields of RFC 9457 and some
+// of this API.
 type problem struct {
 	Type        string         `json:"type"`
 	Title       string         `json:"title"`
@@ -25,25 +25,25 @@ type problem struct {
 	Code        ledger.Code    `json:"code"`
 	RequestID   string         `json:"request_id"`
 	Errors      []fieldError   `json:"errors,omitempty"`
-	Role        string         `json:"role,omitempty"` // that is missing
+	Role        string         `json:"role,omitempty"` // the role that the caller needs
 	Account     string         `json:"account,omitempty"`
 	Asset       string         `json:"asset,omitempty"`
 	Available   *events.Amount `json:"available,omitempty"`
 	Requested   *events.Amount `json:"requested,omitempty"`
 	HoldStatus  ledger.Status  `json:"hold_status,omitempty"`
 	Version     int64          `json:"version,omitempty"` // of the account
-	Left        []client.Leg   `json:"left,omitempty"`    // what may still be taken back of each leg
+	Left        []client.Leg   `json:"left,omitempty"`    // what can still be reversed of each leg
 	Transaction string         `json:"transaction_id,omitempty"`
 
 	allow      []string      // with codeMethodNotAllowed
 	retryAfter time.Duration // with a status of 503
-	cause      error         // for the log alone
+	cause      error         // for the log only
 }
 
 // fieldError names a field of the request, a parameter or a header, and the rule that it breaks.
 type fieldError = client.FieldError
 
-// fieldErrors returns faults with their fields as the body names them: "postings[1].quantity", "metadata.order".
+// fieldErrors converts faults. The fields get their full names: "postings[1].quantity", "metadata.order".
 func fieldErrors(faults []ledger.FieldError) []fieldError {
 	fields := make([]fieldError, len(faults))
 	for i, f := range faults {
@@ -59,12 +59,12 @@ func fieldErrors(faults []ledger.FieldError) []fieldError {
 	return fields
 }
 
-// newProblem returns the problem of a code. The detail must show no internals.
+// newProblem returns a problem with a code. The detail must not reveal internals.
 func newProblem(code ledger.Code, detail string, fields ...fieldError) *problem {
 	k := kindOf(code)
 	fields = slices.Clone(fields[:min(len(fields), errorsMax)])
 	for i, f := range fields {
-		fields[i] = fieldError{Field: brief(f.Field), Rule: f.Rule}
+		fields[i] = fieldError{Field: truncate(f.Field), Rule: f.Rule}
 	}
 	return &problem{
 		Type: problemsPath + string(k.Code), Title: k.Title, Status: k.Status,
@@ -75,11 +75,11 @@ func newProblem(code ledger.Code, detail string, fields ...fieldError) *problem 
 // Error implements error. Handlers return problems as errors.
 func (p *problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
-// Unwrap returns the cause, which is for the log alone.
+// Unwrap returns the cause, which is for the log only.
 func (p *problem) Unwrap() error { return p.cause }
 
-// problemOf returns the problem of any error. After a write, an error without a code of the ledger is internal: only
-// the ledger can know that nothing was written.
+// problemOf returns the problem of an error. After a write, an error that is not a *ledger.Error is internal, because
+// only the ledger knows that nothing was written.
 func problemOf(err error, write bool) *problem {
 	var p *problem
 	if errors.As(err, &p) {
@@ -103,8 +103,7 @@ func problemOf(err error, write bool) *problem {
 	return p
 }
 
-// problemOfLedger returns the problem of a refusal or failure of the ledger. What does not exist is 404 unless the
-// body names it.
+// problemOfLedger returns the problem of an error of the ledger.
 func problemOfLedger(e *ledger.Error, write bool) *problem {
 	p := newProblem(e.Code, e.Detail, fieldErrors(e.Fields)...)
 	if p.Code == ledger.CodeInternal {
@@ -133,21 +132,21 @@ func problemOfLedger(e *ledger.Error, write bool) *problem {
 	return p
 }
 
-// internalDetail is the only detail of internal errors: the cause is in the log alone.
+// internalDetail is the detail of all internal errors. The cause is only in the log.
 const internalDetail = "An internal error occurred; the log has the cause under this request id."
 
-// errorsMax is the most fields that one problem names. The largest transaction has fewer, but a body can have tens of
-// thousands of faults.
+// errorsMax is the most fields that a problem lists. The largest valid transaction has fewer fields, but a body can
+// have tens of thousands of faults.
 const errorsMax = 256
 
-// briefChars is the most characters of a field's name that an error repeats: the caller chose it, and it may be long.
-const briefChars = 160
+// fieldChars is the most characters of a field's name that an error repeats: the caller chose it, and it may be long.
+const fieldChars = 160
 
-// brief cuts a field's name to briefChars.
-func brief(field string) string {
+// brief cuts a field's name to fieldChars.
+func truncate(field string) string {
 	n := 0
 	for i := range field {
-		if n++; n > briefChars {
+		if n++; n > fieldChars {
 			return field[:i] + "…"
 		}
 	}

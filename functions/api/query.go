@@ -13,7 +13,7 @@ import (
 	"ledger.example/projections"
 )
 
-// Limits of lists: numbers of items.
+// The numbers of items in pages of lists.
 const (
 	limitMax      = 100
 	limitDefault  = 20
@@ -22,7 +22,7 @@ const (
 	pageBalances  = 100 // of an account's summary
 )
 
-// The rules of query parameters, in words for callers.
+// The rules of query parameters, for callers.
 const (
 	ruleParameter   = "is not a parameter of this request"
 	ruleEncoding    = "is not valid percent-encoding"
@@ -35,14 +35,14 @@ const (
 	ruleOfAsset     = "is supported only together with asset"
 )
 
-// The values of consistency. A strong read includes every transaction acknowledged before it; an eventual read shows
-// what is projected.
+// The values of consistency. A strong read includes every transaction acknowledged before it. An eventual read reads
+// projections, which lag.
 const (
 	strong   = "strong"
 	eventual = "eventual"
 )
 
-// readQuery reads the query's parameters, each of which the route must know and the caller may give once.
+// readQuery reads the query parameters. Unknown and repeated parameters are faults.
 func (r *request) readQuery() {
 	if r.http.URL.RawQuery == "" {
 		return
@@ -73,19 +73,19 @@ func (r *request) readQuery() {
 	}
 }
 
-// failOnce is fail for a parameter, which may come again and whose name may be any bytes. It records as many faults
-// as a problem names.
+// failOnce records a fault unless the field already has one, or errorsMax faults are recorded. The name of a parameter
+// may be any bytes.
 func (r *request) failOnce(field, rule string) {
-	if len(r.wrong) >= errorsMax {
+	if len(r.faults) >= errorsMax {
 		return
 	}
 	field = strings.ToValidUTF8(field, "\uFFFD") // as JSON shows it
-	if !slices.ContainsFunc(r.wrong, func(f fieldError) bool { return f.Field == field }) {
+	if !slices.ContainsFunc(r.faults, func(f fieldError) bool { return f.Field == field }) {
 		r.fail(field, rule)
 	}
 }
 
-// number returns a whole number of least to most, in plain digits.
+// number returns a parameter that is a whole number from least to most, fallback if it is not given.
 func (r *request) number(name string, least, most, fallback int) int {
 	text, given := r.query[name]
 	if !given {
@@ -98,7 +98,7 @@ func (r *request) number(name string, least, most, fallback int) int {
 	return n
 }
 
-// isDry reports whether the caller asks for what would be answered alone.
+// isDry reports whether the request is a dry run.
 func (r *request) isDry() bool {
 	text, given := r.query[paramDryRun]
 	if given && text != "true" && text != "false" {
@@ -116,7 +116,7 @@ func (r *request) consistency() string {
 	return cmp.Or(text, eventual)
 }
 
-// filter returns an id or the beginning of ids, "" for all. A caller asks for all by leaving the parameter out.
+// filter returns a parameter that is an id or a prefix of ids, "" if it is not given. An empty parameter is a fault.
 func (r *request) filter(name, rule string) string {
 	text, given := r.query[name]
 	if given && !events.ValidID(text) {
@@ -125,8 +125,8 @@ func (r *request) filter(name, rule string) string {
 	return text
 }
 
-// time returns a time in whole microseconds, the zero time when it isn't given. It rounds up: postings have times of
-// whole microseconds, and the rounded time has the same of them before it as the time given.
+// time returns a time parameter in whole microseconds, the zero time if it is not given. It rounds up. Postings have
+// times of whole microseconds, so the same postings are before the given time and before the rounded time.
 func (r *request) time(name string) time.Time {
 	text, given := r.query[name]
 	if !given {
@@ -138,7 +138,7 @@ func (r *request) time(name string) time.Time {
 		return time.Time{}
 	}
 	if t = wholeMicros(t); t.Unix() < 0 {
-		t = time.Unix(0, 0).UTC() // before any posting, and not the zero time, which means no bound
+		t = time.Unix(0, 0).UTC() // before any posting; the zero time would mean no bound
 	}
 	return t
 }
@@ -155,10 +155,10 @@ func parseTime(text string) (t time.Time, ok bool) {
 	return t, err == nil && text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",")
 }
 
-// slice returns the requested part of l.
+// slice returns the part of l that the parameters limit and cursor select.
 func (r *request) slice(l list) projections.Slice { return r.sliceAfter(paramCursor, l) }
 
-// sliceAfter is slice with the cursor in a parameter of that name.
+// sliceAfter is slice with the cursor in another parameter.
 func (r *request) sliceAfter(name string, l list) projections.Slice {
 	s := projections.Slice{Limit: r.number(paramLimit, 1, limitMax, limitDefault)}
 	cursor, given := r.query[name]
@@ -166,11 +166,11 @@ func (r *request) sliceAfter(name string, l list) projections.Slice {
 		return s
 	}
 	position, err := l.position(cursor)
-	// If a filter is at fault, the cursor may belong to the list that was meant.
-	if err != nil && (err != errCursorForeign || len(r.wrong) == 0) {
-		before := len(r.wrong)
+	// If a filter is invalid, the cursor may belong to the list with the correct filter.
+	if err != nil && (err != errCursorForeign || len(r.faults) == 0) {
+		before := len(r.faults)
 		r.failOnce(name, err.Error())
-		r.badCursor = len(r.wrong) > before // not when it was given twice
+		r.badCursor = len(r.faults) > before // false if the parameter already has a fault
 	}
 	s.After = position
 	return s

@@ -13,20 +13,20 @@ import (
 	"ledger.example/events"
 )
 
-// reply is what a handler answers when all is well.
+// reply is the successful answer of a handler.
 type reply struct {
 	status      int
-	body        any    // marshalled as JSON, unless it is of type raw
-	location    string // of what was created, "" for none
-	replayed    bool   // a transaction that had been posted before
-	tagged      bool   // gets an ETag
-	tag         string // the ETag; "": of the content
-	link        string // to the next page, "" for none; JSON has it in its body
-	transaction string // its id, for the log
+	body        any    // marshaled as JSON, unless it is of type raw
+	location    string // path of the created resource, "" for none
+	replayed    bool   // the request repeats an earlier one
+	tagged      bool   // has an ETag
+	tag         string // the ETag, "" for a hash of the content
+	link        string // of the Link header, "" for none
+	transaction string // id for the log, "" for none
 	batch       tally
 }
 
-// tally is how many transactions a batch posted, and how many had been posted before.
+// tally counts the transactions that a batch posted and replayed.
 type tally struct{ posted, replayed int }
 
 // raw is a body that is ready to send, with its media type.
@@ -45,7 +45,7 @@ const (
 // ok answers 200 with a body.
 func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
 
-// written answers a write: 201 when it created what stands at location, 200 when that existed.
+// written answers a write: 201 if it created the resource at location, otherwise 200.
 func written(created bool, location string, body any) reply {
 	if created {
 		return reply{status: http.StatusCreated, body: body, location: location}
@@ -53,10 +53,10 @@ func written(created bool, location string, body any) reply {
 	return reply{status: http.StatusOK, body: body}
 }
 
-// replyBytes is the size that most replies fit into.
+// replyBytes is the initial size of the buffer for a reply. Most replies fit.
 const replyBytes = 512
 
-// marshal writes v as compact JSON with a line end, and without escaping for HTML.
+// marshal returns v as compact JSON with a newline, without HTML escaping.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(replyBytes)
@@ -66,7 +66,7 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// send writes a reply. It fails, having written nothing, when the body cannot be marshalled.
+// send writes a reply. If the body cannot be marshaled, it returns an error and writes nothing.
 func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err error) {
 	content, isRaw := out.body.(raw)
 	if !isRaw {
@@ -83,7 +83,7 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 		h.Set("Link", out.link)
 	}
 	if out.tagged {
-		// Only the caller may cache it, and must revalidate: it can change, and so can who may read it.
+		// Only the caller may cache the reply, and must revalidate it: the content and the caller's roles can change.
 		h.Set("Cache-Control", "private, no-cache")
 		tag := out.tag
 		if tag == "" {
@@ -100,8 +100,8 @@ func (out reply) send(w http.ResponseWriter, r *http.Request) (status int, err e
 	return out.status, nil
 }
 
-// challenges are the ways to authenticate (RFC 9110, 11.6.1): by a signature of an IAM identity, or by a token. A
-// gateway offers one of them.
+// challenges lists the authentication schemes (RFC 9110, 11.6.1): AWS signatures and bearer tokens. Each gateway
+// accepts one of them.
 const challenges = "AWS4-HMAC-SHA256, Bearer"
 
 // send writes a problem.
@@ -117,14 +117,14 @@ func (p *problem) send(w http.ResponseWriter, r *http.Request) {
 		h.Set("Retry-After", strconv.Itoa(max(1, int((p.retryAfter+time.Second-1)/time.Second))))
 	}
 	text, err := marshal(p)
-	if err != nil { // cannot be: a problem has strings and amounts only
+	if err != nil { // cannot happen: a problem has only strings and amounts
 		text = nil
 	}
 	sendBytes(w, r, p.Status, raw{problemType, text}, "")
 }
 
-// sendBytes sends a content, and its location unless that is "". Nobody may cache it unless Cache-Control was set
-// before.
+// sendBytes sends a content, with a Location header unless location is "". It forbids caching unless Cache-Control is
+// already set.
 func sendBytes(w http.ResponseWriter, r *http.Request, status int, content raw, location string) {
 	h := w.Header()
 	values := [...]string{content.mediaType, strconv.Itoa(len(content.text)), "nosniff", "no-store", location}
@@ -138,7 +138,7 @@ func sendBytes(w http.ResponseWriter, r *http.Request, status int, content raw, 
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(content.text) // a caller who is gone needs no answer
+		_, _ = w.Write(content.text) // it fails only if the caller is gone
 	}
 }
 
@@ -148,7 +148,8 @@ func etag(content []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`
 }
 
-// noneMatch reports whether an If-None-Match names tag, comparing weakly (RFC 9110, 13.1.2). Our tags hold no comma.
+// noneMatch reports whether an If-None-Match header contains tag, by weak comparison (RFC 9110, 13.1.2). The API's tags
+// have no commas.
 func noneMatch(values []string, tag string) bool {
 	for _, value := range values {
 		for one := range strings.SplitSeq(value, ",") {
@@ -161,7 +162,7 @@ func noneMatch(values []string, tag string) bool {
 	return false
 }
 
-// orNull returns nil, which is null in JSON, for an empty text.
+// orNull returns nil, which becomes null in JSON, for an empty string.
 func orNull(text string) *string {
 	if text == "" {
 		return nil
@@ -169,7 +170,7 @@ func orNull(text string) *string {
 	return &text
 }
 
-// timeOf returns the time in a KSUID, nil when there is none.
+// timeOf returns the time of a KSUID, nil if id is "".
 func timeOf(id events.KSUID) *string {
 	if id == "" {
 		return nil

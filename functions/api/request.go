@@ -9,29 +9,29 @@ import (
 	"ledger.example/ledger"
 )
 
-// request is one request that is being answered.
+// request is one HTTP request and what was read of it.
 type request struct {
 	http      *http.Request
 	id        string
-	route     *route // nil: there is none
+	route     *route // nil if no route matches
 	caller    access.Caller
 	actor     string            // the caller's name in events
 	ids       map[string]string // of the path, by the name in braces
-	query     map[string]string // the parameters given, by name; those at fault are left out
-	body      *node             // nil unless the route has one
-	twice     []fieldError      // fields that come twice in body
-	wrong     []fieldError      // faults of path, query and headers, then those of the body
-	badCursor bool              // one of wrong is a cursor that does not belong to the list
-	dry       bool              // nothing is to be written
+	query     map[string]string // the valid query parameters, by name
+	body      *node             // nil if the route has no body
+	repeated  []fieldError      // fields that are repeated in body
+	faults    []fieldError      // of path, query and headers, then those of the body
+	badCursor bool              // one of faults is a cursor that does not belong to the list
+	dry       bool              // a dry run: nothing is written
 
-	rule    rule          // who may
-	grants  access.Grants // the roles of users
-	passed  bool          // a user's roles were checked, and are enough
-	right   access.Right  // what look found
-	verdict chan error    // what a check under way says; nil: there is none
+	rule         rule          // who may
+	grants       access.Grants // the roles of users
+	isPermitted  bool          // a user's roles were checked, and are enough
+	right        access.Right  // what look found
+	pendingCheck chan error    // what a check under way says; nil: there is none
 }
 
-// checkPath checks the ids of the path, in its order.
+// checkPath checks the ids of the path, in their order.
 func (r *request) checkPath() {
 	for part := range strings.SplitSeq(r.route.pattern, "/") {
 		if name, isID := strings.CutPrefix(part, "{"); isID {
@@ -44,16 +44,17 @@ func (r *request) checkPath() {
 
 // fail records a fault of a field, a parameter or a header.
 func (r *request) fail(field, rule string) {
-	r.wrong = append(r.wrong, fieldError{Field: field, Rule: rule})
+	r.faults = append(r.faults, fieldError{Field: field, Rule: rule})
 }
 
-// check returns nil, or the problem of all faults recorded, or else what says at once that the caller may not.
+// check returns the problem of all recorded faults. If there are none, it starts the check of the caller's role, and
+// returns a refusal that is known at once.
 func (r *request) check() error {
 	switch {
-	case len(r.wrong) == 0:
-		return r.begin()
-	case len(r.wrong) == 1 && r.badCursor:
-		return newProblem(codeInvalidCursor, "The cursor "+r.wrong[0].Rule+"; begin again without it.", r.wrong...)
+	case len(r.faults) == 0:
+		return r.startCheck()
+	case len(r.faults) == 1 && r.badCursor:
+		return newProblem(codeInvalidCursor, "The cursor "+r.faults[0].Rule+"; begin again without it.", r.faults...)
 	}
-	return newProblem(ledger.CodeInvalidRequest, "One or more fields are invalid; see errors.", r.wrong...)
+	return newProblem(ledger.CodeInvalidRequest, "One or more fields are invalid; see errors.", r.faults...)
 }

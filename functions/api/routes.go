@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A route is one request that the API answers. Methods other than GET write, and have a JSON object as their body
-// unless hasBody says otherwise.
+// A route is one operation of the API. Methods other than GET write, and have a JSON object as their body unless
+// hasBody says otherwise.
 type route struct {
 	method  string
 	pattern string                              // segments in braces are ids
 	may     rule                                // who may use it
 	query   []string                            // names of the query parameters
 	summary string                              // one line for people
-	handle  func(*api, *request) (reply, error) // beside an error the reply means nothing
+	handle  func(*api, *request) (reply, error) // the reply is valid only if the error is nil
 }
 
 // The query parameters.
@@ -33,10 +33,10 @@ const (
 	paramAt          = "at"
 	paramOrder       = "order"
 	paramAfter       = "after"
-	paramMetadata    = metadataPrefix + "KEY" // KEY stands for a metadata key
+	paramMetadata    = metadataPrefix + "KEY" // KEY is any metadata key
 )
 
-// metadataPrefix begins the names of parameters that ask for a metadata key's value.
+// metadataPrefix begins the names of parameters that filter by metadata.
 const metadataPrefix = "metadata."
 
 // The values of order.
@@ -127,13 +127,13 @@ func routes() []route {
 	}
 }
 
-// groupedPath is the path of an account's place in a group, which takes no body.
+// groupedPath is the path of an account in a group. Its PUT has no body.
 const groupedPath = "/v1/groups/{group}/accounts/{account}"
 
-// batches is the path of batches, whose bodies may be larger than others.
+// batches is the path of batches. Their bodies may be larger than others.
 const batches = "/v1/batches"
 
-// bodyBytes is the most bytes of a body.
+// bodyBytes returns the most bytes of a body.
 func (r *route) bodyBytes() int64 {
 	if r.pattern == batches {
 		return BatchBytes
@@ -141,7 +141,7 @@ func (r *route) bodyBytes() int64 {
 	return BodyBytes
 }
 
-// takes reports whether r knows the query parameter with a name.
+// takes reports whether r has the query parameter.
 func (r *route) takes(name string) bool {
 	if strings.HasPrefix(name, metadataPrefix) {
 		name = paramMetadata
@@ -149,10 +149,10 @@ func (r *route) takes(name string) bool {
 	return slices.Contains(r.query, name)
 }
 
-// public reports whether r answers callers without a name.
+// public reports whether r answers requests without authentication.
 func (r *route) public() bool { return !strings.HasPrefix(r.pattern, "/v1/") }
 
-// writes reports whether r changes the ledger: an error after it may have an unknown outcome.
+// writes reports whether r changes the ledger, so that an error may leave the outcome unknown.
 func (r *route) writes() bool { return r.method != http.MethodGet }
 
 // hasBody reports whether r needs a JSON object. DELETE, and putting an account into a group, take no body and ignore
@@ -172,7 +172,7 @@ func match(routes []route, method string, u *url.URL) (found *route, values map[
 		method = http.MethodGet
 	}
 	for i := range routes {
-		v, ok := fit(routes[i].pattern, segments)
+		v, ok := matchPattern(routes[i].pattern, segments)
 		switch {
 		case !ok:
 		case routes[i].method == method:
@@ -187,7 +187,7 @@ func match(routes []route, method string, u *url.URL) (found *route, values map[
 	return nil, nil, allow
 }
 
-// split cuts a path at its slashes, and then decodes the segments: an encoded slash is part of a segment.
+// split splits a path at its slashes and then decodes the segments, so an encoded slash is part of a segment.
 func split(escaped string) (segments []string, ok bool) {
 	rest, ok := strings.CutPrefix(escaped, "/")
 	if !ok {
@@ -204,8 +204,8 @@ func split(escaped string) (segments []string, ok bool) {
 	return segments, true
 }
 
-// fit matches a path's segments with a pattern, and returns its ids by their names. An empty segment is no id.
-func fit(pattern string, segments []string) (values map[string]string, ok bool) {
+// matchPattern matches the segments of a path with a pattern, and returns the ids by their names. An id is not empty.
+func matchPattern(pattern string, segments []string) (values map[string]string, ok bool) {
 	n := 0
 	for part := range strings.SplitSeq(pattern[1:], "/") {
 		if n == len(segments) {

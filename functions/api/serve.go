@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ServeHTTP answers one request and writes one line to the log.
+// ServeHTTP answers one request and writes one log line.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	id := RequestID(r.Header)
@@ -30,7 +30,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.log(req, id, status, time.Since(start), out, p)
 }
 
-// recoverTo, deferred, turns a panic into an error, so that it ends one request and not the process.
+// recoverTo must be deferred. It turns a panic into an error, so that a panic ends one request and not the process.
 func recoverTo(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
@@ -61,7 +61,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 		return reply{}, fmt.Errorf("%s %s was sent to a function that does not serve it", found.method, found.pattern)
 	}
 	if found.hasBody() {
-		if r.body, r.twice, err = readBody(w, r.http, found.bodyBytes()); err != nil {
+		if r.body, r.repeated, err = readBody(w, r.http, found.bodyBytes()); err != nil {
 			return reply{}, err
 		}
 	}
@@ -69,7 +69,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 	r.readQuery()
 	r.dry = r.isDry()
 	out, err = found.handle(a, r)
-	return r.judged(out, r.refusal(err))
+	return r.finishCheck(out, r.refusal(err))
 }
 
 // RequestID returns the caller's id for the request if it is 1 to 64 of an id's characters, else a new one.

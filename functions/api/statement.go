@@ -17,7 +17,8 @@ import (
 	"ledger.example/projections"
 )
 
-// statement is a page of what an account's balance in one asset was, what changed it, and what it became.
+// statement is a page of a statement: the postings of an account in one asset, with the opening and the closing
+// balance.
 type statement struct {
 	Account string          `json:"account"`
 	Asset   string          `json:"asset"`
@@ -54,7 +55,7 @@ func (a *api) getStatement(r *request) (reply, error) {
 		from = &mark
 	}
 	page, err := a.config.Past.Statement(r.http.Context(), k, span, from, s.Limit)
-	if from != nil && errors.Is(err, events.ErrOverflow) { // no statement has such sums
+	if from != nil && errors.Is(err, events.ErrOverflow) { // the cursor was forged: no statement has such sums
 		r.fail(paramCursor, errCursorAltered.Error())
 		r.badCursor = true
 		return reply{}, r.check()
@@ -82,8 +83,8 @@ func (a *api) getStatement(r *request) (reply, error) {
 	return ok(out)
 }
 
-// csv answers with a page as comma-separated values (RFC 4180). The heading and the opening are on the first page alone
-// and the closing on the last: pages appended to one another are one file. query is that of the request.
+// csv answers with a page as comma-separated values (RFC 4180). Only the first page has the header and the opening, and
+// only the last page has the closing, so that all pages together are one file. query is that of the request.
 func (s statement) csv(query url.Values, isFirst bool) (reply, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -103,7 +104,7 @@ func (s statement) csv(query url.Values, isFirst bool) (reply, error) {
 	out := reply{status: http.StatusOK}
 	if s.Next != nil {
 		query.Set(paramCursor, *s.Next)
-		out.link = "<?" + query.Encode() + `>; rel="next"` // relative: a gateway's stage may precede the path
+		out.link = "<?" + query.Encode() + `>; rel="next"` // relative, because a gateway's stage may precede the path
 	} else {
 		rows = append(rows, line("closing", s.To, s.Closing.Quantity.String()))
 	}
@@ -112,7 +113,7 @@ func (s statement) csv(query url.Values, isFirst bool) (reply, error) {
 	return out, err
 }
 
-// wantsCSV reports whether a caller prefers comma-separated values to JSON.
+// wantsCSV reports whether the caller prefers CSV to JSON.
 func wantsCSV(h http.Header) bool {
 	quality := map[string]float64{}
 	for _, accept := range h.Values("Accept") {
@@ -130,25 +131,25 @@ func wantsCSV(h http.Header) bool {
 	return quality[csvType] > 0 && quality[csvType] >= quality[jsonType]
 }
 
-// span returns the times of a statement, both of which are required, in whole microseconds.
+// span returns the required times of a statement, in whole microseconds.
 func (a *api) span(r *request) projections.Span {
 	var ends [2]time.Time
-	before := len(r.wrong)
+	before := len(r.faults)
 	for i, name := range []string{paramFrom, paramTo} {
-		t, given := a.past(r, name)
+		t, given := a.pastTime(r, name)
 		if !given {
 			r.failOnce(name, ruleRequired)
 		}
 		ends[i] = wholeMicros(t)
 	}
-	if len(r.wrong) == before && ends[0].After(ends[1]) {
+	if len(r.faults) == before && ends[0].After(ends[1]) {
 		r.failOnce(paramFrom, ruleSpan)
 	}
 	return projections.Span{From: ends[0], To: ends[1]}
 }
 
-// formatMark writes a place in a statement for a cursor: its KSUID, and the sums in base 62, of which the longest are
-// short enough.
+// formatMark formats a position in a statement for a cursor: a KSUID, and the sums in base 62, which keeps cursors
+// short.
 func formatMark(m projections.StatementMark) string {
 	fields := []string{string(m.Balance.Through)}
 	for _, f := range []*projections.Fold{&m.Opening, &m.Balance, &m.Closing} {
@@ -161,7 +162,7 @@ func formatMark(m projections.StatementMark) string {
 	return strings.Join(fields, " ")
 }
 
-// parseMark reads what formatMark wrote.
+// parseMark parses a position that formatMark formatted.
 func parseMark(text string) (m projections.StatementMark, ok bool) {
 	through, text, _ := strings.Cut(text, " ")
 	if ok = isKSUID(through); !ok {
@@ -193,13 +194,13 @@ func parseMark(text string) (m projections.StatementMark, ok bool) {
 	return m, true
 }
 
-// isMark reports whether text can be a place in a statement.
+// isMark reports whether text can be a position in a statement.
 func isMark(text string) bool {
 	_, ok := parseMark(text)
 	return ok
 }
 
-// markFields is how many fields of a fold a place in a statement has: markAmounts, and the number of postings.
+// markFields is the number of fields for each fold in a position: its markAmounts and its number of postings.
 const markFields = 6
 
 func markAmounts(f *projections.Fold) []*events.Amount {

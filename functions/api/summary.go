@@ -8,7 +8,7 @@ import (
 	"ledger.example/projections"
 )
 
-// accountPage is what a program needs to show an account.
+// accountPage is an account with its summary, first balances and newest postings.
 type accountPage struct {
 	Account  client.Account              `json:"account"`
 	Summary  client.Summary              `json:"summary"` // zeros and nulls before it is projected
@@ -16,8 +16,8 @@ type accountPage struct {
 	Postings client.List[posting]        `json:"postings"`
 }
 
-// getSummary answers with an account's page. It sends two queries at the same time, whose cost does not depend on the
-// number of postings.
+// getSummary answers with an account's page. It sends two concurrent queries. Their cost does not depend on the number
+// of postings.
 func (a *api) getSummary(r *request) (reply, error) {
 	id := r.ids["account"]
 	newest := r.number(paramNewest, 0, newestMax, newestDefault)

@@ -8,34 +8,34 @@ import (
 	"ledger.example/ledger"
 )
 
-// transaction is a transaction with all its legs, whichever request posted it, and what became of it.
+// transaction is a transaction of any kind, with its legs, its end if it is a hold, and what was reversed of it.
 type transaction struct {
-	ID          string            `json:"id,omitempty"` // of a dry run absent when the ledger would make it
+	ID          string            `json:"id,omitempty"` // absent in a dry run if the caller did not choose it
 	Kind        events.Kind       `json:"kind"`
 	Status      ledger.Status     `json:"status"`
-	PostedAt    string            `json:"posted_at,omitempty"`   // absent from dry runs, as are all times
-	RecordedAt  string            `json:"recorded_at,omitempty"` // PostedAt unless it has an effective date
+	PostedAt    string            `json:"posted_at,omitempty"`   // absent in dry runs, like all times
+	RecordedAt  string            `json:"recorded_at,omitempty"` // equal to PostedAt without an effective date
 	Actor       string            `json:"actor"`
 	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
-	Reverses    string            `json:"reverses,omitempty"`        // of a reversal: what it takes back
+	Reverses    string            `json:"reverses,omitempty"`        // id of the transaction that this one reverses
 	ExpiresAt   string            `json:"expires_at,omitempty"`      // of a hold
-	Postings    []leg             `json:"postings"`                  // of a hold, as planned
-	Hidden      int               `json:"hidden_postings,omitempty"` // legs of accounts that the caller does not see
+	Postings    []leg             `json:"postings"`                  // as planned if it is a hold
+	Hidden      int               `json:"hidden_postings,omitempty"` // number of legs that the caller may not see
 
 	// How a hold ended.
 	EndedAt        string `json:"ended_at,omitempty"`
 	EndedBy        string `json:"ended_by,omitempty"`
 	EndDescription string `json:"end_description,omitempty"` // of a release
-	Captured       []leg  `json:"captured,omitzero"`         // as they were posted; nil while it is open
+	Captured       []leg  `json:"captured,omitzero"`         // the legs of the capture; nil while the hold is open
 
-	Reversed []client.Leg `json:"reversed,omitempty"` // what reversals took back of each leg that was posted
+	Reversed []client.Leg `json:"reversed,omitempty"` // what was reversed of each posted leg
 	DryRun   bool         `json:"dry_run,omitempty"`  // nothing was written
 }
 
 // leg is a posting of a transaction.
 type leg struct {
-	ID       events.KSUID `json:"id,omitempty"` // absent from dry runs
+	ID       events.KSUID `json:"id,omitempty"` // absent in dry runs
 	Account  string       `json:"account"`
 	Asset    string       `json:"asset"`
 	Quantity string       `json:"quantity"`
@@ -45,7 +45,7 @@ type leg struct {
 // decimalChars is about how many characters the two amounts of a leg have.
 const decimalChars = 24
 
-// showLeg writes the amounts of a leg into d, which saves allocations.
+// showLeg converts a leg. It formats the amounts in the buffer d, which saves allocations.
 func showLeg(l events.Leg, d *events.Decimals) leg {
 	return leg{l.ID, l.Account, l.Asset, d.Of(l.Quantity), d.Of(l.Cost)}
 }
@@ -54,7 +54,7 @@ func showTransaction(e events.TransactionPosted) transaction {
 	t := transaction{
 		ID: e.ID, Kind: e.Kind, Status: ledger.StatusPosted, Actor: e.Actor,
 		Description: e.Description, Metadata: e.Metadata, Reverses: e.Reverses, Postings: showLegs(e.Legs),
-		DryRun: e.Legs[0].ID == "", // only then has it no KSUIDs
+		DryRun: e.Legs[0].ID == "", // only a dry run has no KSUIDs
 	}
 	if e.IsHold() {
 		t.Status = ledger.StatusHeld
@@ -81,7 +81,7 @@ func showLegs(legs []events.Leg) []leg {
 	return shown
 }
 
-// showLife shows a transaction with what became of it.
+// showLife shows a transaction with its end and its reversals.
 func showLife(l ledger.Life) transaction {
 	t := showTransaction(l.Header)
 	t.Status = l.Status()
@@ -113,9 +113,9 @@ func (a *api) getTransaction(r *request) (reply, error) {
 			return transaction{}, err
 		}
 		v, err := r.permitRead(ctx, life.Header)
-		return showLife(life).to(v), err
+		return showLife(life).visibleTo(v), err
 	}
-	out, err := answerFact(r, r.ids["id"], read, func(t transaction) transaction { return t })
+	out, err := answerResource(r, r.ids["id"], read, func(t transaction) transaction { return t })
 	out.transaction = r.ids["id"]
 	return out, err
 }
@@ -130,7 +130,8 @@ func (a *api) postTransfer(r *request) (reply, error) { return a.post(r, (*objec
 // currency.
 func (a *api) postTrade(r *request) (reply, error) { return a.post(r, (*object).trade) }
 
-// readPosting reads the body of a posting, of which note is known. It also returns where the annotation is.
+// readPosting reads the body of a posting into a request with the given annotation. It also returns a pointer to the
+// annotation of that request.
 type readPosting func(o *object, note ledger.Annotation) (ledger.PostingRequest, *ledger.Annotation)
 
 // postingKinds are the kinds of posting, by their names in a batch.
@@ -147,7 +148,7 @@ func (o *object) transaction(note ledger.Annotation) (ledger.PostingRequest, *le
 			Account: item.id("account", required), Asset: item.id("asset", required),
 			Quantity: item.amount("quantity", required), Cost: item.amount("cost", optional),
 		}
-		if len(o.d.wrong) == 0 { // else nothing is posted
+		if len(o.d.faults) == 0 { // else nothing is posted
 			c.Postings = append(c.Postings, leg)
 		}
 	})
@@ -173,12 +174,12 @@ func (o *object) trade(note ledger.Annotation) (ledger.PostingRequest, *ledger.A
 	return c, &c.Annotation
 }
 
-// beingRead is a posting that is there once its body was read.
-type beingRead struct{ ledger.PostingRequest }
+// decodedPosting is the command of a posting. It is empty until the body was decoded.
+type decodedPosting struct{ ledger.PostingRequest }
 
-// post posts what read reads. A replay is answered with the first answer.
+// post posts a transaction whose body read reads. A replay gets the first answer.
 func (a *api) post(r *request, read readPosting) (reply, error) {
-	var c beingRead
+	var c decodedPosting
 	return answerWrite(r, &c, func(o *object) {
 		var note *ledger.Annotation
 		c.PostingRequest, note = read(o, ledger.Annotation{Actor: r.actor})
@@ -189,7 +190,7 @@ func (a *api) post(r *request, read readPosting) (reply, error) {
 	})
 }
 
-// posts returns what carries out a request that posts: of a dry run, what judges it alone.
+// posts returns the commands that execute r, or those that execute dry runs if r is one.
 func (a *api) posts(r *request) Posts {
 	if r.dry {
 		return a.config.DryRun
@@ -197,7 +198,7 @@ func (a *api) posts(r *request) Posts {
 	return a.config.Commands
 }
 
-// answerPosted answers with what was posted, or would be.
+// answerPosted answers with the transaction that was posted or, in a dry run, would be.
 func answerPosted(r *request, posted ledger.Posted, err error) (reply, error) {
 	switch {
 	case err != nil:
@@ -208,7 +209,7 @@ func answerPosted(r *request, posted ledger.Posted, err error) (reply, error) {
 	return showPosted(posted), nil
 }
 
-// showPosted shows what was posted as it was then, however often it is asked for.
+// showPosted shows a transaction as of its posting, also in a replay.
 func showPosted(posted ledger.Posted) reply {
 	id := posted.Transaction.ID
 	out := written(!posted.Replayed, "/v1/transactions/"+id, showTransaction(posted.Transaction))
@@ -216,7 +217,7 @@ func showPosted(posted ledger.Posted) reply {
 	return out
 }
 
-// annotation reads the fields that the bodies of all transactions share.
+// annotation reads the fields that all transactions have.
 func (o *object) annotation(c *ledger.Annotation) {
 	c.ID = o.id("id", optional)
 	c.Description = o.text("description", optional)
@@ -224,10 +225,10 @@ func (o *object) annotation(c *ledger.Annotation) {
 	c.EffectiveAt = o.time("effective_at")
 }
 
-// idempotencyKey is the header that may hold a transaction's id.
+// idempotencyKey is the header that may have a transaction's id.
 const idempotencyKey = "Idempotency-Key"
 
-// idempotencyKey reads the header. The id stands in the body, in the header, or equal in both.
+// idempotencyKey reads the header. The id may be in the body, in the header, or in both if they are equal.
 func (r *request) idempotencyKey(o *object, c *ledger.Annotation) {
 	keys, given := r.http.Header[idempotencyKey]
 	if !given {
@@ -243,7 +244,7 @@ func (r *request) idempotencyKey(o *object, c *ledger.Annotation) {
 		c.ID = keys[0]
 	case body.kind != aText || body.text != keys[0]:
 		r.fail(idempotencyKey, ruleAgree)
-		if body.kind == aText && events.ValidID(body.text) { // else it has a fault already
+		if body.kind == aText && events.ValidID(body.text) { // otherwise it already has a fault
 			o.fail(body.at, "id", ruleAgree)
 		}
 	}

@@ -14,18 +14,18 @@ import (
 	"ledger.example/projections"
 )
 
-// view is what a caller sees of transactions: the accounts on which they have a role. A nil view sees everything.
+// view holds the accounts whose legs a caller may see: those on which they have a role. A nil view shows everything.
 type view map[string]access.Right
 
-// sees reports whether what stands in an account is shown.
+// sees reports whether the legs of an account are shown.
 func (v view) sees(account string) bool { return v == nil || v[account].Role > access.None }
 
-// any reports whether v sees any of the legs.
+// any reports whether v shows any of the legs.
 func (v view) any(legs []events.Leg) bool {
 	return slices.ContainsFunc(legs, func(l events.Leg) bool { return v.sees(l.Account) })
 }
 
-// view reads the caller's roles on the accounts of legs: at least as strong as need returns for a leg, or weaker.
+// view reads the caller's rights on the accounts of legs. need returns the role that is needed on the account of a leg.
 func (r *request) view(ctx context.Context, legs []events.Leg, need func(events.Leg) access.Role) (view, error) {
 	if r.caller.Admin {
 		return nil, nil
@@ -34,14 +34,14 @@ func (r *request) view(ctx context.Context, legs []events.Leg, need func(events.
 	for _, leg := range legs {
 		needs[leg.Account] = max(needs[leg.Account], need(leg))
 	}
-	return r.roles(ctx, needs)
+	return r.accountRights(ctx, needs)
 }
 
-// toRead is the role that is needed on every leg to read it.
+// toRead returns the role that is needed to read a leg.
 func toRead(events.Leg) access.Role { return access.Viewer }
 
-// shownTo returns a reading of a list without what users have no role on at that moment: lists come from projections,
-// which lag. name returns the account or the group of an item, and roles the caller's roles on those.
+// shownTo returns a reading of a list without the items on which a user has no role now. name returns the account or
+// the group of an item, and roles returns the caller's rights on these.
 func shownTo[T any](
 	r *request, read reading[T], roles func(context.Context, ...string) (map[string]access.Right, error),
 	name func(T) string,
@@ -65,8 +65,8 @@ func shownTo[T any](
 	}
 }
 
-// to returns what of t a view shows. What reversals took of legs that are not shown is left out, too.
-func (t transaction) to(v view) transaction {
+// visibleTo returns t without the legs that v does not show, and without what was reversed of them.
+func (t transaction) visibleTo(v view) transaction {
 	if v == nil {
 		return t
 	}
@@ -79,16 +79,16 @@ func (t transaction) to(v view) transaction {
 	return t
 }
 
-// to returns a reply with what a view shows of its transaction.
-func (out reply) to(v view) reply {
+// visibleTo returns a reply without the legs that v does not show.
+func (out reply) visibleTo(v view) reply {
 	if t, ok := out.body.(transaction); ok {
-		out.body = t.to(v)
+		out.body = t.visibleTo(v)
 	}
 	return out
 }
 
-// refusalTo returns a refusal of the ledger with what a view shows of it.
-func refusalTo(v view, err error) error {
+// redactRefusal returns an error of the ledger without the legs that v does not show.
+func redactRefusal(v view, err error) error {
 	e, ok := errors.AsType[*ledger.Error](err)
 	if !ok || v == nil || e.Left == nil {
 		return err
@@ -98,18 +98,19 @@ func refusalTo(v view, err error) error {
 	return &shown
 }
 
-// permitRead returns what the caller sees of a transaction. One without an account of theirs does not exist.
+// permitRead returns the caller's view of a transaction. If the caller may see none of its legs, it does not exist for
+// the caller.
 func (r *request) permitRead(ctx context.Context, header events.TransactionPosted) (view, error) {
 	v, err := r.view(ctx, header.Legs, toRead)
 	if err == nil && !v.any(header.Legs) {
 		err = ledger.TransactionNotFound()
 	}
-	r.passed = err == nil
+	r.isPermitted = err == nil
 	return v, err
 }
 
-// permitLife checks who ends or reverses a transaction, and returns what they see of it. debits says which legs of the
-// transaction make the caller need a role on their accounts.
+// permitLife checks a caller who ends or reverses a transaction, and returns the caller's view of it. debits reports
+// whether the caller needs the role of the route on the account of a leg.
 func (a *api) permitLife(
 	ctx context.Context, r *request, id string, debits func(ledger.Life, int) bool,
 ) (view, error) {
@@ -139,19 +140,20 @@ func (a *api) permitLife(
 	case !v.any(legs):
 		return nil, ledger.TransactionNotFound()
 	case r.rule.of == onHold && !byUser:
-		return nil, forbidden(access.Administrator, "A service placed this hold; only services and administrators may end it.")
+		return nil, forbidden(access.Administrator,
+			"A service placed this hold; only services and administrators may end it.")
 	case slices.ContainsFunc(legs, weak):
 		return nil, forbidden(needed, "This request needs the role operator on every account that it debits.")
 	}
-	r.passed = true
+	r.isPermitted = true
 	return v, nil
 }
 
-// debitedByHold reports whether the i-th leg of a hold takes from its account.
+// debitedByHold reports whether the i-th leg of a hold debits its account.
 func debitedByHold(l ledger.Life, i int) bool { return l.Header.Legs[i].Quantity.Sign() <= 0 }
 
-// debitedBy returns which legs of a transaction a reversal of a part takes back. Of a hold those that are planned
-// count: it may be captured before the reversal comes.
+// debitedBy returns a function that reports whether the reversal of a part debits the account of the i-th leg. For a
+// hold, the planned legs count, because it may be captured before the reversal is executed.
 func debitedBy(p ledger.Part) func(ledger.Life, int) bool {
 	return func(l ledger.Life, i int) bool {
 		if i < len(p.Postings) && p.Postings[i].Quantity.IsZero() && p.Postings[i].Cost.IsZero() {
@@ -161,9 +163,9 @@ func debitedBy(p ledger.Part) func(ledger.Life, int) bool {
 	}
 }
 
-// besideLife reads what belongs to a transaction. For a user it reads the transaction at the same time, and then what
-// they see of it.
-func (a *api) besideLife(
+// readWithLife calls read, which reads a list of a transaction. For a user, it concurrently reads the transaction, and
+// then sets seen to the user's view of it.
+func (a *api) readWithLife(
 	ctx context.Context, r *request, id string, seen *view, read func(context.Context) error,
 ) error {
 	if r.caller.Admin {

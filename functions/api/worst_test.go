@@ -238,7 +238,7 @@ func TestAnswersFitIntoLambdas(t *testing.T) {
 	totals := client.Summary{Holdings: 1 << 62, Assets: 1 << 62, FirstPostingAt: &at, LastPostingAt: &at}
 	var fields []fieldError
 	for range 2 * errorsMax {
-		fields = append(fields, fieldError{Field: text(10 * briefChars), Rule: strings.Repeat("r", 200)})
+		fields = append(fields, fieldError{Field: text(10 * fieldChars), Rule: strings.Repeat("r", 200)})
 	}
 	most := 0
 	for name, body := range map[string]any{
@@ -279,7 +279,7 @@ func TestPagesOfTransactionsAreBounded(t *testing.T) {
 		listed.Items = append(listed.Items, h)
 	}
 	asked := 0
-	cut := within(listed, func(h projections.Hold) (string, int) { asked++; return fmt.Sprint(asked), weight(h) })
+	cut := cutPage(listed, func(h projections.Hold) (string, int) { asked++; return fmt.Sprint(asked), maxBytes(h) })
 	if n := len(cut.Items); n < 20 || n == limitMax || cut.Next != fmt.Sprint(n) {
 		t.Fatalf("a page of %d, and the next behind %s", n, cut.Next)
 	}
