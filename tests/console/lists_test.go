@@ -142,7 +142,7 @@ func TestPluralsAndLabels(t *testing.T) {
 	}
 	refused("transfer", values("from", "jane", "to", "jane", "asset", "USD", "quantity", "1"), "From: must differ from “To”")
 	refused("transfer", values("from", "jane", "to", "bank", "asset", "a b", "quantity", "1"), "Asset: &#34;a b&#34; is not an id")
-	refused("transfer", values("from", "a b", "to", "bank", "asset", "USD", "quantity", "1"), "at fault:\n  From: ")
+	refused("transfer", values("from", "a b", "to", "bank", "asset", "USD", "quantity", "1"), "are invalid:\n  From: ")
 	refused("transfer", values("from", "jane", "to", "bank", "asset", "USD", "quantity", "1.25"), "2 decimal places")
 
 	s.ledger.Must(http.StatusCreated, "POST", "/v1/transactions/t-1/reversals", `{"id":"t-2","quantity":"2"}`)
