@@ -18,7 +18,7 @@ var (
 	quietly = slog.New(slog.DiscardHandler)
 )
 
-// book is a book with a rebuilder on it.
+// book is a viewstest.Book with a rebuilder.
 type book struct {
 	*viewstest.Book
 	rebuilder *repair.Rebuilder

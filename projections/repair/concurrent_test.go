@@ -10,7 +10,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// rebuildWith rebuilds jane's balance; then happens once, right after the first page of postings was read.
+// rebuildWith rebuilds jane's balance. It calls then once, right after the first page of postings was read.
 func (b *book) rebuildWith(then func()) {
 	b.Helper()
 	var once sync.Once
@@ -24,8 +24,9 @@ func (b *book) rebuildWith(then func()) {
 
 var errCut = errors.New("cut off")
 
-// By a wrong count a projector takes a late posting for counted, just when a rebuild has read the stretch without it.
-func TestRebuildLooksOnceMore(t *testing.T) {
+// Because a stored count is too high, a projector takes a late posting for counted, after the rebuild has read the
+// stretch without it. The rebuild must read the stretch again.
+func TestRebuildRepeatsAfterAWrongCount(t *testing.T) {
 	b := segmented(t)
 	s := b.Segments(jane)[0]
 	s.Count++
@@ -34,16 +35,16 @@ func TestRebuildLooksOnceMore(t *testing.T) {
 		version := b.Stored(jane).Version
 		b.Refold(jane, b.PostOnes(jane, 3)...)
 		if b.Stored(jane).Version != version {
-			t.Error("the projector was not deceived")
+			t.Error("the projector counted the posting: this proves nothing")
 		}
 	})
 	viewstest.Same(t, "postings", b.Stored(jane).Head.Count, 21)
 	viewstest.Same(t, "postings of the segment", b.Segments(jane)[0].Count, 5)
 }
 
-// A command makes sure of a posting that lies above the seal of a balance that was lost, just when a rebuild has read
-// its stretch without it: when the seal is above the posting again, it must be in it.
-func TestRebuildReadsAnewAboveTheSeal(t *testing.T) {
+// While a lost balance is rebuilt, EnsureVisible finds its posting above the seal, after the rebuild has read the
+// posting's stretch without it. When the rebuild has moved the seal past the posting, the seal must include it.
+func TestRebuildFoldsAgainAboveTheSeal(t *testing.T) {
 	b := segmented(t)
 	b.Damage().LoseBalance(jane)
 	b.rebuildWith(func() {
@@ -58,9 +59,9 @@ func TestRebuildReadsAnewAboveTheSeal(t *testing.T) {
 	}
 }
 
-// A grant that a projector took for shown by a membership's wrong number, just when a rebuild had looked at the grants,
-// is shown.
-func TestRebuildLooksAtGrantsOnceMore(t *testing.T) {
+// Because a stored membership's number is too high, a projector skips a new grant, after the rebuild has read the
+// grants. The rebuild must read them again.
+func TestRebuildRepeatsAfterAWrongNumber(t *testing.T) {
 	b := newBook(t)
 	m := projections.Membership{Account: "jane", User: "ann", Role: events.RoleViewer, Number: 1}
 	b.Must(b.Grant(t.Context(), m))
@@ -81,9 +82,9 @@ func TestRebuildLooksAtGrantsOnceMore(t *testing.T) {
 	viewstest.Same(t, "membership", found.Value, m)
 }
 
-// A stretch that grew by late postings is not split: a rebuild that is broken off after the first part would leave a
-// stored segment that reaches back over it.
-func TestARebuildThatIsBrokenOffLeavesSegmentsThatMeet(t *testing.T) {
+// A stretch that late postings have made long is not split. Otherwise a rebuild that is interrupted after writing the
+// first part would leave a stored segment that overlaps it.
+func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 	b := segmented(t)
 	b.PostOnes(jane, 1, 3, 5, 7)
 	_, rebuilder := on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {

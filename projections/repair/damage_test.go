@@ -17,7 +17,7 @@ import (
 	"ledger.example/tests/full"
 )
 
-// damaged is a store with a random history, projected more or less, on which random damage is done.
+// damaged is a store with a random, partly projected history, to which random damage is done.
 type damaged struct {
 	*rapid.T
 	store     *viewstest.Store
@@ -77,7 +77,7 @@ func (d *damaged) must(err error) {
 	}
 }
 
-// post puts a posting, often one that is late. The even milliseconds are for ends of segments that nobody posted at.
+// post puts a posting, often a late one, at an odd millisecond. Damage may put ends of segments at even milliseconds.
 func (d *damaged) post(k events.Pair) {
 	at := 0
 	for at == 0 || slices.ContainsFunc(d.posted[k], func(p projections.Posting) bool { return p.ID == ksuid(at) }) {
@@ -90,11 +90,11 @@ func (d *damaged) post(k events.Pair) {
 }
 
 func (d *damaged) refold(k events.Pair) {
-	var marks []events.KSUID
+	var ids []events.KSUID
 	for _, p := range d.posted[k] {
-		marks = append(marks, p.ID)
+		ids = append(ids, p.ID)
 	}
-	d.must(d.projector.Refold(d.Context(), k, marks))
+	d.must(d.projector.Refold(d.Context(), k, ids))
 }
 
 func (d *damaged) balance(k events.Pair) repair.Stored[projections.Balance] {
@@ -111,20 +111,20 @@ func (d *damaged) fold() projections.Fold {
 	}
 }
 
-// harm does one damage, of any kind that there is, to a pair, a summary or a membership.
-func (d *damaged) harm() {
+// damage does random damage to a balance, a segment, a summary or a membership.
+func (d *damaged) damage() {
 	k := rapid.SampledFrom(append(damagedKeys, events.Pair{Account: "jane", Asset: "C"})).Draw(d.T, "pair")
 	b, segments := d.balance(k).Value, d.store.Segments(k)
-	hurt := d.store.Damage()
+	damage := d.store.Damage()
 	if len(segments) > 0 && rapid.Bool().Draw(d.T, "of a segment") {
 		s := rapid.SampledFrom(segments).Draw(d.T, "segment")
 		key := table.SegmentKey(s.Account, s.Asset, string(s.Through))
-		changed := func(change func()) func() { return func() { change(); hurt.Segment(s) } }
+		changed := func(change func()) func() { return func() { change(); damage.Segment(s) } }
 		d.one(
-			func() { hurt.LoseSegment(s) },
+			func() { damage.LoseSegment(s) },
 			func() {
 				for _, s := range segments {
-					hurt.LoseSegment(s)
+					damage.LoseSegment(s)
 				}
 			},
 			changed(func() { through := s.Through; s.Fold = d.fold(); s.Through = through }),
@@ -132,14 +132,14 @@ func (d *damaged) harm() {
 				s.After = rapid.SampledFrom([]events.KSUID{"", ksuid(2), "~~~", s.Through}).Draw(d.T, "after")
 			}),
 			changed(func() { s.Count++ }),
-			func() { hurt.Spoil(key) },
-			func() { hurt.SpoilAttributes(key) },
+			func() { damage.Spoil(key) },
+			func() { damage.SpoilAttributes(key) },
 		)
 		return
 	}
 	key, there := table.BalanceKey(k.Account, k.Asset), d.balance(k).Exists
 	changed := func(change func()) func() {
-		return func() { b.Version = max(1, b.Version); change(); hurt.Balance(b) }
+		return func() { b.Version = max(1, b.Version); change(); damage.Balance(b) }
 	}
 	spoiled := func(spoil func(table.Key)) func() {
 		return func() {
@@ -149,7 +149,7 @@ func (d *damaged) harm() {
 		}
 	}
 	d.one(
-		func() { hurt.LoseBalance(k) },
+		func() { damage.LoseBalance(k) },
 		changed(func() { b.Head = d.fold() }),
 		changed(func() { b.Seal = d.fold() }),
 		changed(func() { b.Base = d.fold() }),
@@ -157,48 +157,48 @@ func (d *damaged) harm() {
 		changed(func() { b.First = ksuid(1) }),
 		changed(func() { b.Version = 0 }),
 		changed(func() { b.Unfinished = true }),
-		func() { hurt.Segment(projections.Segment{Pair: k, After: ksuid(2), Fold: d.fold()}) },
-		spoiled(hurt.Spoil), spoiled(hurt.SpoilFigures), spoiled(hurt.SpoilAttributes),
-		func() { d.harmSummary(k.Account) },
-		d.harmMembership,
+		func() { damage.Segment(projections.Segment{Pair: k, After: ksuid(2), Fold: d.fold()}) },
+		spoiled(damage.Spoil), spoiled(damage.SpoilFigures), spoiled(damage.SpoilAttributes),
+		func() { d.damageSummary(k.Account) },
+		d.damageMembership,
 	)
 }
 
-// one draws one of the damages, and does it.
+// one calls one of the functions.
 func (d *damaged) one(hows ...func()) { hows[rapid.IntRange(0, len(hows)-1).Draw(d.T, "how")]() }
 
-func (d *damaged) harmSummary(account string) {
-	hurt := d.store.Damage()
+func (d *damaged) damageSummary(account string) {
+	damage := d.store.Damage()
 	found, _, _, err := d.store.SnapshotAccount(d.Context(), account, nil)
 	d.must(err)
 	switch how := rapid.IntRange(0, 3).Draw(d.T, "how to the summary"); {
 	case how == 0:
-		hurt.LoseSummary(account)
+		damage.LoseSummary(account)
 	case how == 1 && found.Exists:
-		hurt.Spoil(table.SummaryKey(account))
+		damage.Spoil(table.SummaryKey(account))
 	default:
 		s := found.Value
 		s.Version, s.Assets, s.First = max(1, s.Version), 7, ksuid(1)
-		hurt.Summary(s)
+		damage.Summary(s)
 	}
 }
 
-func (d *damaged) harmMembership() {
-	hurt := d.store.Damage()
+func (d *damaged) damageMembership() {
+	damage := d.store.Damage()
 	user := rapid.SampledFrom([]string{"ann", "ann.b", "bob", "eve"}).Draw(d.T, "whose")
 	switch rapid.IntRange(0, 2).Draw(d.T, "how to the membership") {
 	case 0:
-		hurt.LoseMembership("jane", user)
+		damage.LoseMembership("jane", user)
 	case 1:
-		hurt.Membership(projections.Membership{Account: "jane", User: user, Role: events.RoleOwner, Number: 99})
+		damage.Membership(projections.Membership{Account: "jane", User: user, Role: events.RoleOwner, Number: 99})
 	case 2:
 		if _, there := d.members[user]; there {
-			hurt.Spoil(table.MembershipKey("jane", user))
+			damage.Spoil(table.MembershipKey("jane", user))
 		}
 	}
 }
 
-// exact compares all that is stored with what was posted and granted.
+// exact compares all stored projections with the postings and grants.
 func (d *damaged) exact() {
 	d.Helper()
 	wanted := map[string]projections.Summary{"jane": {Account: "jane"}, "shop": {Account: "shop"}}
@@ -274,7 +274,7 @@ func plus(a, b projections.Fold) projections.Fold {
 	return sum
 }
 
-// naive adds up the postings in (after, through] in a way of its own; an empty through is the end.
+// naive adds up the postings in (after, through] without package projections. An empty through is the end.
 func naive(posted []projections.Posting, after, through events.KSUID) (f projections.Fold, first events.KSUID) {
 	var credits, debits, cost int64
 	for _, p := range posted {
@@ -297,7 +297,7 @@ func naive(posted []projections.Posting, after, through events.KSUID) (f project
 	return f, first
 }
 
-// rebuild rebuilds all accounts, and returns which items were not what they are to be.
+// rebuild rebuilds all accounts, and returns the differences.
 func (d *damaged) rebuild(dry bool) (different []string) {
 	for _, account := range []string{"jane", "shop"} {
 		d.must(d.rebuilder.Account(d.Context(), repair.Scope{Account: account, DryRun: dry, DropMissing: true}, func(part repair.Report) {
@@ -308,7 +308,7 @@ func (d *damaged) rebuild(dry bool) (different []string) {
 				different = append(different, fmt.Sprintf("%+v", difference))
 			}
 			for _, stray := range part.Strays {
-				if len(d.posted[events.Pair{Account: part.Account, Asset: part.Asset}]) > 0 { // else the balance belongs to nothing
+				if len(d.posted[events.Pair{Account: part.Account, Asset: part.Asset}]) > 0 { // else the balance has no postings
 					d.Errorf("stray %+v", stray)
 				}
 			}
@@ -317,29 +317,28 @@ func (d *damaged) rebuild(dry bool) (different []string) {
 	return different
 }
 
-// Whatever is done to projections, a rebuild makes all of it what a naive sum of the postings is; a dry run before it
-// tells as many items, and writes nothing; a second one finds nothing.
-func TestRebuildMendsWhateverIsDamaged(t *testing.T) {
+// After any damage, a rebuild makes all projections equal to a naive sum of the postings. A dry run before it reports
+// the same differences and writes nothing. A second rebuild finds none. Later refolds are correct, too.
+func TestRebuildRepairsAnyDamage(t *testing.T) {
 	full.Checks(15)
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDamaged(t)
 		for range rapid.IntRange(0, 6).Draw(t, "damages") {
-			d.harm()
+			d.damage()
 		}
 		d.store.Requests()
 		would := d.rebuild(true)
 		if r := d.store.Requests(); r.Writes() > 0 {
 			t.Fatalf("a dry run wrote: %+v", r)
 		}
-		mended := d.rebuild(false)
+		repaired := d.rebuild(false)
 		d.exact()
-		if !slices.Equal(mended, would) {
-			t.Errorf("mended:\n%s\na dry run told of:\n%s", strings.Join(mended, "\n"), strings.Join(would, "\n"))
+		if !slices.Equal(repaired, would) {
+			t.Errorf("rebuilt:\n%s\nreported by the dry run:\n%s", strings.Join(repaired, "\n"), strings.Join(would, "\n"))
 		}
 		if again := d.rebuild(false); len(again) > 0 {
-			t.Errorf("mended again: %s", strings.Join(again, "\n"))
+			t.Errorf("rebuilt again: %s", strings.Join(again, "\n"))
 		}
-		// What was mended goes on as if nothing had been.
 		for range 20 {
 			k := rapid.SampledFrom(damagedKeys).Draw(t, "pair")
 			d.post(k)

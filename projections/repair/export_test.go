@@ -5,7 +5,6 @@ import "context"
 // Pause replaces the pause between attempts.
 func (b *Rebuilder) Pause(pause func(ctx context.Context, failed int) error) { b.pause = pause }
 
-// What tests look at.
 var IsLate = isLate
 
 const LateFor = lateFor

@@ -9,8 +9,8 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// A run over the whole table rebuilds the memberships of groups and the places in them; a dry run before it says the
-// same and writes nothing, a second run finds nothing.
+// A run over all accounts rebuilds the memberships of groups and the places in them. A dry run before it reports the
+// same differences and writes nothing, and a second run finds none.
 func TestRunRebuildsGroups(t *testing.T) {
 	m, _ := books(t)
 	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Microsecond)
@@ -25,10 +25,10 @@ func TestRunRebuildsGroups(t *testing.T) {
 		events.AccountGrouped{
 			Account: "a00", Number: 1, Groups: []string{"desk"}, Added: "desk", Actor: "test", At: at,
 		}))
-	// One that no change tells of, and one membership that no grant tells of.
+	// A place without a change, and a membership without a grant.
 	must(m.WriteGrouped(ctx, projections.Grouped{Account: "a01", Group: "desk", Number: 7}))
 	must(m.WriteMembership(ctx, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))
-	ran(t, repair.Config{Views: m, Scope: repair.Scope{Account: "a19"}}) // which leaves groups alone
+	ran(t, repair.Config{Views: m, Scope: repair.Scope{Account: "a19"}}) // does not rebuild groups
 	for _, c := range []struct {
 		dry       bool
 		different int64
@@ -39,7 +39,7 @@ func TestRunRebuildsGroups(t *testing.T) {
 		}
 		_, err := m.Membership(ctx, "a00", "ann")
 		if err == nil {
-			t.Error("a membership of an account was made")
+			t.Error("a membership of an account was created")
 		}
 	}
 	accounts, err := m.Lists.AccountsOf(ctx, "ann", projections.Slice{Limit: 10})
@@ -52,7 +52,7 @@ func TestRunRebuildsGroups(t *testing.T) {
 	if len(members.Items) != 1 || members.Items[0].User != "ann" {
 		t.Errorf("members %+v", members.Items)
 	}
-	// What was made up is put over by the first change and the first grant.
+	// The first change replaces a place that was rebuilt without any change.
 	must(m.WriteGrouped(ctx, projections.Grouped{Account: "a01", Group: "desk", Number: 1}))
 	places, err := m.Lists.GroupAccounts(ctx, "desk", projections.Slice{Limit: 10})
 	must(err)

@@ -11,8 +11,8 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// A balance that counts more than there is stays as it is, unless what is missing is to be dropped; others are mended.
-func TestMoreCountedThanThereIsIsNotMended(t *testing.T) {
+// A balance that counts more postings than exist is rebuilt only with DropMissing. Other wrong balances are rebuilt.
+func TestBalanceThatCountsTooManyPostingsIsNotRebuilt(t *testing.T) {
 	m, accounts := books(t)
 	ran(t, repair.Config{Views: m})
 	head := func(k events.Pair) projections.Fold {
@@ -36,28 +36,28 @@ func TestMoreCountedThanThereIsIsNotMended(t *testing.T) {
 		dry, drop     bool
 		failed, count int64 // count is that of the balance that counts more, after the run
 	}{{true, false, 0, 4}, {false, false, 1, 4}, {false, true, 0, 3}} {
-		told, refused := 0, 0
-		tell := func(p repair.Report) {
+		reported, refused := 0, 0
+		collectReport := func(p repair.Report) {
 			if slices.ContainsFunc(p.Differences, func(d repair.Difference) bool { return d.CountsMore }) {
-				told++
+				reported++
 			}
 			if errors.Is(p.Err, repair.ErrCountsMore) {
 				refused++
 			}
 		}
 		scope := repair.Scope{DryRun: c.dry, DropMissing: c.drop}
-		failed := ran(t, repair.Config{Views: m, Report: tell, Scope: scope}).Counts().Failed
-		if head(more).Count != c.count || failed != c.failed || int64(refused) != failed || int64(told) != 1-failed {
-			t.Errorf("%+v: %+v, %d failed, told %d times, refused %d times", c, head(more), failed, told, refused)
+		failed := ran(t, repair.Config{Views: m, Report: collectReport, Scope: scope}).Counts().Failed
+		if head(more).Count != c.count || failed != c.failed || int64(refused) != failed || int64(reported) != 1-failed {
+			t.Errorf("%+v: %+v, %d failed, %d reported, %d refused", c, head(more), failed, reported, refused)
 		}
 	}
 	if head(wrong).Credits != events.NewAmount(3) {
-		t.Errorf("another wrong balance is not mended: %+v", head(wrong))
+		t.Errorf("another wrong balance was not rebuilt: %+v", head(wrong))
 	}
 }
 
-// A difference has the figures that differ, by name, as text; neither the key nor the version is one.
-func TestDifferencesNameFigures(t *testing.T) {
+// A Difference lists the fields that differ, except the key and the version.
+func TestDifferencesNameFields(t *testing.T) {
 	b := segmented(t)
 	wrong := b.Stored(jane)
 	wrong.Version += 7

@@ -13,7 +13,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// rebuilt rebuilds jane's and the shop's projections and returns the reports of what was wrong.
+// rebuilt rebuilds jane's and the shop's projections, and returns the reports with differences or strays.
 func (b *book) rebuilt(dryRun bool) (wrong []repair.Report) {
 	b.Helper()
 	for _, account := range []string{"jane", "shop"} {
@@ -28,7 +28,7 @@ func (b *book) rebuilt(dryRun bool) (wrong []repair.Report) {
 	return wrong
 }
 
-// holdsOf returns the ids of jane's holds of one status.
+// holdsOf returns the ids of jane's holds with one status.
 func (b *book) holdsOf(status string) (ids []string) {
 	b.Helper()
 	page, err := b.Lists.HoldsOf(b.Context(), "jane", status, projections.Slice{Limit: 10})
@@ -39,14 +39,14 @@ func (b *book) holdsOf(status string) (ids []string) {
 	return ids
 }
 
-// What the projector lost of holds, a rebuild lists: placed, ended, and both.
+// A rebuild lists holds of which the projector missed the placing, the end, or both.
 func TestHoldsAreRebuilt(t *testing.T) {
 	b := newBook(t)
 	open, captured, seen := viewstest.Held("h1", 1), viewstest.Held("h2", 2), viewstest.Held("h3", 3)
 	for _, h := range []events.TransactionPosted{open, captured, seen} {
 		b.Place(h)
 	}
-	b.Must(b.Projector.RefreshHold(t.Context(), "h3")) // then its end was lost
+	b.Must(b.Projector.RefreshHold(t.Context(), "h3")) // only its end is missed
 	b.End(captured, viewstest.Ended(captured, events.OutcomeCaptured, 20, 10))
 	b.End(seen, viewstest.Ended(seen, events.OutcomeReleased, 0, 11))
 	b.Time = b.Time.Add(time.Hour)
@@ -54,7 +54,7 @@ func TestHoldsAreRebuilt(t *testing.T) {
 	would := b.rebuilt(true)
 	viewstest.Same(t, "held after a dry run", b.holdsOf("held"), []string{"h3"})
 	did := b.rebuilt(false)
-	viewstest.Same(t, "what a dry run finds", len(would), len(did))
+	viewstest.Same(t, "reports of a dry run", len(would), len(did))
 	viewstest.Same(t, "held", b.holdsOf("held"), []string{"h1"})
 	viewstest.Same(t, "captured", b.holdsOf("captured"), []string{"h2"})
 	viewstest.Same(t, "released", b.holdsOf("released"), []string{"h3"})
@@ -68,27 +68,27 @@ func TestHoldsAreRebuilt(t *testing.T) {
 	}
 }
 
-// meanwhile are views on which something happens each time that a hold was read. An error takes the hold's place.
-type meanwhile struct {
+// hookedHolds is a store that calls afterHold after each read of a hold. Its error replaces the hold.
+type hookedHolds struct {
 	*viewstest.Store
-	happens func() error
+	afterHold func() error
 }
 
 // Hold implements repair.Views.
-func (m meanwhile) Hold(ctx context.Context, id string) (projections.Hold, error) {
+func (m hookedHolds) Hold(ctx context.Context, id string) (projections.Hold, error) {
 	h, err := m.Store.Hold(ctx, id)
-	if e := m.happens(); e != nil {
+	if e := m.afterHold(); e != nil {
 		return projections.Hold{}, e
 	}
 	return h, err
 }
 
-// A store that throttles any read of a hold is asked again.
+// A rebuild retries any read of a hold that the store throttles.
 func TestHoldsAreRebuiltWhileTheStoreThrottles(t *testing.T) {
 	for nth := range 8 {
 		b, reads := newBook(t), 0
 		b.Place(viewstest.Held("h1", 1))
-		_, b.rebuilder = on(meanwhile{b.Store, func() error {
+		_, b.rebuilder = on(hookedHolds{b.Store, func() error {
 			if reads++; reads == nth+1 {
 				return store.ErrThrottled
 			}
@@ -99,9 +99,9 @@ func TestHoldsAreRebuiltWhileTheStoreThrottles(t *testing.T) {
 	}
 }
 
-// A hold that ends while it is rebuilt, and whose end the projector lists, is not listed as open again: whether its
-// entry was lost, or one of a higher version keeps the projector from writing.
-func TestAHoldThatEndsMeanwhileStaysEnded(t *testing.T) {
+// A hold that ends during its rebuild, and whose end the projector lists, must not be listed as open again. This must
+// hold if the entry was lost, and if a wrong entry with a higher version prevented the projector's write.
+func TestHoldThatEndsDuringARebuildStaysEnded(t *testing.T) {
 	for _, damaged := range []bool{false, true} {
 		for nth := range 8 {
 			b, reads := newBook(t), 0
@@ -111,7 +111,7 @@ func TestAHoldThatEndsMeanwhileStaysEnded(t *testing.T) {
 				ended := projections.Hold{Header: h, Ended: new(viewstest.Ended(h, events.OutcomeReleased, 0, 9))}
 				b.Must(b.PutHold(t.Context(), ended, "jane", projections.RevisionAbsent))
 			}
-			_, b.rebuilder = on(meanwhile{b.Store, func() error {
+			_, b.rebuilder = on(hookedHolds{b.Store, func() error {
 				if reads++; reads == nth+1 {
 					b.End(h, viewstest.Ended(h, events.OutcomeCaptured, 20, 10))
 					b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
@@ -120,7 +120,7 @@ func TestAHoldThatEndsMeanwhileStaysEnded(t *testing.T) {
 			}}, b.Clock, tuning)
 			b.rebuilt(false)
 			if reads <= nth {
-				break // it is not read so often
+				break // there are fewer reads
 			}
 			viewstest.Same(t, "held", len(b.holdsOf("held")), 0)
 			viewstest.Same(t, "captured", b.holdsOf("captured"), []string{"h1"})
@@ -128,7 +128,7 @@ func TestAHoldThatEndsMeanwhileStaysEnded(t *testing.T) {
 	}
 }
 
-// An entry that says something else is written anew, one of no hold is a stray, and one that is only late is no fault.
+// A wrong entry is replaced. An entry without a hold is a stray.
 func TestWrongEntriesOfHolds(t *testing.T) {
 	b := newBook(t)
 	h := viewstest.Held("h1", 1)

@@ -13,8 +13,8 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// The rule is that of the audit, and so are its cases.
-func TestWhatIsLate(t *testing.T) {
+// isLate implements the same rule as the audit, and is tested with the same cases.
+func TestLateFolds(t *testing.T) {
 	for _, c := range latetest.Cases() {
 		sum := func(s latetest.Sums, end int) projections.Fold {
 			return projections.Fold{
@@ -32,7 +32,7 @@ func TestWhatIsLate(t *testing.T) {
 	}
 }
 
-// dry is what a dry run says of jane's balance, and of her summary.
+// dry returns the differences that a dry run finds in jane's account.
 func (b *book) dry() (differences []repair.Difference) {
 	b.Helper()
 	b.Must(b.rebuilder.Account(b.Context(), repair.Scope{Account: "jane", DryRun: true, DropMissing: true}, func(p repair.Report) {
@@ -42,7 +42,7 @@ func (b *book) dry() (differences []repair.Difference) {
 	return differences
 }
 
-// project gives the projector a batch of records that show the figures of postings.
+// project projects a batch of records with figures.
 func (b *book) project(ids ...events.KSUID) {
 	b.Helper()
 	var batch []projections.Record
@@ -58,17 +58,17 @@ func (b *book) project(ids ...events.KSUID) {
 	viewstest.Same(b.T, "failed", failed, "")
 }
 
-// A projector that remembers shows what it was told: a later posting whose record came first, and not the earlier one.
-// A dry run calls that late for as long as the record may be under way; then it is wrong, as it is from the beginning
-// if it counts what nobody posted.
-func TestAWarmHeadIsLateAndNotWrong(t *testing.T) {
+// If a projector has a balance in its cache, it counts postings as their records arrive. So the head may lack a posting
+// before its end. A dry run reports it as behind for LateFor, and then as wrong. A head with other errors is wrong at
+// once.
+func TestHeadOfAWarmProjectorIsLateNotWrong(t *testing.T) {
 	const young = 3_595_000 // milliseconds of the morning: 5 s ago
 	b := newBook(t)
 	b.project(b.PostOnes(jane, 1, 2)...)
 	if d := b.dry(); len(d) > 0 {
 		t.Fatalf("%+v", d)
 	}
-	untold := b.PostOnes(jane, young, young+2)
+	delayed := b.PostOnes(jane, young, young+2) // their records arrive last
 	b.project(b.PostOnes(jane, young+1, young+3)...)
 	viewstest.Same(t, "shown", b.Stored(jane).Head, ones(young+3, 4))
 	check := func(when string, behind bool) {
@@ -83,30 +83,29 @@ func TestAWarmHeadIsLateAndNotWrong(t *testing.T) {
 			}
 		}
 	}
-	check("moments ago", true)
-	whole := b.Stored(jane)
-	wrong := whole
+	check("young", true)
+	late := b.Stored(jane)
+	wrong := late
 	wrong.Head.Credits = events.NewAmount(9)
 	b.Damage().Balance(wrong)
 	check("with another sum", false)
-	wrong = whole
+	wrong = late
 	wrong.First = ksuid(2)
 	b.Damage().Balance(wrong)
 	check("with another first posting", false)
-	b.Damage().Balance(whole)
+	b.Damage().Balance(late)
 	b.Time = b.Time.Add(repair.LateFor - 6*time.Second)
-	check("just before", true)
+	check("before LateFor", true)
 	b.Time = b.Time.Add(2 * time.Second)
-	check("later", false)
-	b.project(untold...)
+	check("after LateFor", false)
+	b.project(delayed...)
 	if d := b.dry(); len(d) > 0 {
 		t.Errorf("%+v", d)
 	}
 }
 
-// A posting that lies below the seal and was committed a moment ago makes segment, base, seal and head late; nothing is
-// wrong.
-func TestALatePostingBelowTheSealIsNotWrong(t *testing.T) {
+// A recent posting below the seal makes segment, base, seal and head late, but not wrong.
+func TestLatePostingBelowTheSealIsNotWrong(t *testing.T) {
 	const recent = 3_570_000 // 30 s ago
 	b := newBook(t)
 	b.Refold(jane, b.PostOnes(jane, recent, recent+2, recent+4, recent+6, recent+8)...)

@@ -12,22 +12,21 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// A balance item that is lost comes back right with the next posting, whatever came late before: figures, segments and
-// summary.
-func TestALostBalanceComesBackRight(t *testing.T) {
+// The refold of the next posting restores a lost balance with its segments and summary, also if postings were late.
+func TestRefoldRestoresALostBalance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDamaged(t)
 		k := rapid.SampledFrom(damagedKeys).Draw(t, "pair")
-		for _, k := range damagedKeys { // every other one is right
+		for _, k := range damagedKeys { // all other balances are correct
 			if len(d.posted[k]) > 0 {
 				d.refold(k)
 			}
 		}
 		if len(d.posted[k]) == 0 {
-			return // there is none to lose
+			return // no balance is stored
 		}
 		d.store.Damage().LoseBalance(k)
-		if rapid.Bool().Draw(t, "made sure of") {
+		if rapid.Bool().Draw(t, "ensure visible") {
 			reader := projections.NewReader(d.store, nil)
 			d.post(k)
 			d.must(reader.EnsureVisible(t.Context(), k.Account, k.Asset, d.posted[k][len(d.posted[k])-1].ID))
@@ -36,7 +35,7 @@ func TestALostBalanceComesBackRight(t *testing.T) {
 			d.post(k)
 			last := d.posted[k][len(d.posted[k])-1].ID
 			if !slices.ContainsFunc(d.posted[k], func(p projections.Posting) bool { return p.ID < last }) {
-				return // posted late, and before all others: the balance looks like a new one
+				return // the first posting of all: the balance looks like a new one
 			}
 			d.must(d.projector.Refold(t.Context(), k, []events.KSUID{last}))
 		}
@@ -53,13 +52,12 @@ func TestALostBalanceComesBackRight(t *testing.T) {
 	})
 }
 
-// The rebuild of a balance that was lost may be cut off: then the next refold goes on with it, and closes no segments
-// of its own.
+// If the rebuild of a lost balance is interrupted, the next refold completes it, and the segments remain the same.
 func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	b := segmented(t)
 	late := b.PostOnes(jane, 3)
 	b.Refold(jane, late...)
-	whole := b.Segments(jane)
+	segments := b.Segments(jane)
 	b.Damage().LoseBalance(jane)
 	twoAtOnce := projections.Tuning{Stretch: 4, Segments: 2}
 	projector, _ := on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
@@ -74,7 +72,7 @@ func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	b.Projector, _ = on(b.Store, b.Clock, twoAtOnce)
 	b.Refold(jane, b.PostOnes(jane, 50)...)
 	viewstest.Same(t, "postings", b.Stored(jane).Head, ones(50, 22))
-	viewstest.Same(t, "segments", b.Segments(jane), whole)
+	viewstest.Same(t, "segments", b.Segments(jane), segments)
 	b.Refold(jane, late...)
 	viewstest.Same(t, "postings", b.Stored(jane).Head, ones(50, 22))
 	summary, err := b.Summary(t.Context(), "jane")

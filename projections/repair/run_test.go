@@ -17,7 +17,7 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// books are twenty accounts of three postings each, none of them projected.
+// books returns a store with twenty accounts of three postings each, none of them projected.
 func books(t *testing.T) (*viewstest.Store, []string) {
 	t.Helper()
 	m := viewstest.NewStore(t, time.Now)
@@ -36,7 +36,7 @@ func books(t *testing.T) (*viewstest.Store, []string) {
 	return m, accounts
 }
 
-// collect returns a report that collects in list of which accounts' balances it is called.
+// collect returns a Report function that appends the accounts of reported balances to list.
 func collect(list *[]string) func(repair.Report) {
 	return func(p repair.Report) {
 		if p.Asset != "" {
@@ -50,7 +50,7 @@ func quiet(c repair.Config) *repair.Run {
 	return repair.New(c)
 }
 
-// ran is a run to its end.
+// ran runs a new run to its end, and returns it.
 func ran(t *testing.T, c repair.Config) *repair.Run {
 	t.Helper()
 	r := quiet(c)
@@ -60,13 +60,13 @@ func ran(t *testing.T, c repair.Config) *repair.Run {
 	return r
 }
 
-// Everything is rebuilt once; a dry run before it says the same, a second run finds nothing.
+// A run rebuilds every account. A dry run before it reports the same differences, and a second run finds none.
 func TestRunRebuildsEveryAccount(t *testing.T) {
 	m, accounts := books(t)
 	for _, c := range []struct {
 		dry       bool
 		different int64
-	}{{true, 20}, {false, 20}, {true, 0}, {false, 0}} { // a balance that is made moves its summary to where it belongs
+	}{{true, 20}, {false, 20}, {true, 0}, {false, 0}} { // creating a balance corrects the summary, too
 		var list []string
 		r := ran(t, repair.Config{Views: m, Report: collect(&list), Scope: repair.Scope{DryRun: c.dry}})
 		n := r.Counts()
@@ -76,7 +76,7 @@ func TestRunRebuildsEveryAccount(t *testing.T) {
 		}
 		slices.Sort(list)
 		if c.different > 0 && !slices.Equal(list, accounts) || c.different == 0 && len(list) > 0 {
-			t.Errorf("reported of %q", list)
+			t.Errorf("reported %q", list)
 		}
 		if writes := m.Requests().Writes(); c.dry != (writes == 0) && c.different > 0 {
 			t.Errorf("%+v: %d writes", c, writes)
@@ -84,8 +84,8 @@ func TestRunRebuildsEveryAccount(t *testing.T) {
 	}
 }
 
-// A run that is stopped finishes what it is at; one from where it says so does the rest, and nothing is left out.
-func TestRunGoesOnWhereItWasStopped(t *testing.T) {
+// A run that is stopped finishes the current projections. A run from its Next does the rest. No account is left out.
+func TestRunResumesWhereItWasStopped(t *testing.T) {
 	m, accounts := books(t)
 	from, runs := "", 0
 	var list []string
@@ -117,8 +117,8 @@ func TestRunGoesOnWhereItWasStopped(t *testing.T) {
 	}
 }
 
-// A table that can't be reached any more ends the run, and no account is taken for done that isn't.
-func TestRunEndsWhenTheTableIsGone(t *testing.T) {
+// An unavailable table ends the run. Next is then not past an account that was not rebuilt.
+func TestRunEndsWhenTheTableIsUnavailable(t *testing.T) {
 	m, accounts := books(t)
 	var pages atomic.Int32
 	r := quiet(repair.Config{Views: &viewstest.Hooked{Store: m,
@@ -133,16 +133,16 @@ func TestRunEndsWhenTheTableIsGone(t *testing.T) {
 	}
 	from := r.Next()
 	if from == "" {
-		t.Fatal("it says that all is done")
+		t.Fatal("the run reports that all accounts are done")
 	}
 	ran(t, repair.Config{Views: m, From: from})
-	whole := ran(t, repair.Config{Views: m, Scope: repair.Scope{DryRun: true}}).Counts()
-	if whole.Different > 0 || whole.Done != int64(len(accounts)) {
-		t.Errorf("left: %+v", whole)
+	after := ran(t, repair.Config{Views: m, Scope: repair.Scope{DryRun: true}}).Counts()
+	if after.Different > 0 || after.Done != int64(len(accounts)) {
+		t.Errorf("still different: %+v", after)
 	}
 }
 
-// One bad account is reported of, and stops no other; one that isn't there is reported from one that is right.
+// FoundNothing distinguishes an account that does not exist from one that is correct.
 func TestRunOfOneAccount(t *testing.T) {
 	m, _ := books(t)
 	for account, nothing := range map[string]bool{"a03": false, "b": true} {
@@ -156,8 +156,8 @@ func TestRunOfOneAccount(t *testing.T) {
 	}
 }
 
-// So many items a second are read, and no more.
-func TestRate(t *testing.T) {
+// A run reads no more items per second than its rate.
+func TestRunKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour) // the bubble begins before the first KSUID
 		m, accounts := books(t)
@@ -166,7 +166,7 @@ func TestRate(t *testing.T) {
 		r := ran(t, repair.Config{Views: m, Rate: rate})
 		n := r.Counts()
 		took := time.Since(began)
-		least := time.Duration(n.Postings+n.Listed)*time.Second/rate - 2*time.Second // what is owed at the end
+		least := time.Duration(n.Postings+n.Listed)*time.Second/rate - 2*time.Second // the last reads are not waited for
 		if took < least || took > 3*least || n.Postings < int64(3*len(accounts)) {
 			t.Errorf("%d postings and %d items in %v, wanted at least %v", n.Postings, n.Listed, took, least)
 		}

@@ -14,31 +14,30 @@ import (
 )
 
 const (
-	// maxDocument is the longest document that is read, in bytes. Lambda hands at most 6 MB to a function (AWS, Lambda
-	// quotas); escaped as text in JSON, that may become a few times as long.
+	// maxDocument is the maximum length of a document, in bytes. Lambda passes at most 6 MB to a function (AWS, Lambda
+	// quotas). Escaped as text in JSON, that may become a few times longer.
 	maxDocument = 64 << 20
 	readBuffer  = 64 << 10
 )
 
-// What can be wrong with a dead letter. Each text says what to do.
+// Errors of dead letters. Each text says what to do.
 var (
-	ErrCutOff = errors.New("its end is missing: the pump's file is written again when the pump is started within a " +
-		"day, an object " +
-		"can be copied again; else run `ledger rebuild`")
-	ErrTooLong = fmt.Errorf("it is longer than %d MB, and the file is not read on: run `ledger rebuild`",
+	ErrCutOff = errors.New("it is truncated: start the pump within a day, and it writes the record to its file " +
+		"again; copy an object of the bucket again; else run `ledger rebuild`")
+	ErrTooLong = fmt.Errorf("it is longer than %d MB, and the rest of the file is skipped: run `ledger rebuild`",
 		maxDocument>>20)
 	ErrNotDeadLetter = errors.New("it is neither a dead letter of Lambda or the pump, nor an event of a table's stream")
-	ErrOnlyPointer   = errors.New("it names a stretch of the stream and holds no records, as queues and topics get " +
-		"it: run `ledger rebuild`")
+	ErrOnlyPointer   = errors.New("it has only a position in the stream and no records, like messages in queues and " +
+		"topics: run `ledger rebuild`")
 	ErrNoKey        = errors.New("the record has no key: run `ledger rebuild`")
-	ErrMalformedKey = errors.New("the key is that of an event that is projected, and cannot be read")
+	ErrMalformedKey = errors.New("the key of a projected event is malformed")
 )
 
-// Place is where something was found.
+// Place is a position in a file.
 type Place struct {
 	File   string
-	Line   int // from 1, where the document begins; 0: the file as a whole
-	Record int // from 1, within its event; 0: the document as a whole
+	Line   int // from 1, where the document begins; 0: the entire file
+	Record int // from 1, within its event; 0: the entire document
 }
 
 // String is "file:line, record 3".
@@ -60,11 +59,11 @@ type record struct {
 	target projections.Target // zero: the item is not projected
 }
 
-// records reads a file. With an error comes its place, and the file goes on behind it; only ErrTooLong and an error of
-// the reader end it.
+// records yields the records of a file. With an error it yields the place, and continues after it. Only ErrTooLong and
+// an error of the reader end it.
 //
-// A document begins at each line that begins with a brace. So a line that a crash cut off spoils no other, and an
-// object over many lines is one document, as long as these are indented.
+// Each line that begins with a brace begins a document. So a truncated line does not affect the next one, and an object
+// may span several lines if they are indented.
 func records(r io.Reader, file string) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		in := bufio.NewScanner(r)
@@ -100,7 +99,7 @@ func splitDocuments(data []byte, atEOF bool) (advance int, document []byte, err 
 	return 0, nil, nil
 }
 
-// readDocument reads the objects of a document, and reports whether to go on.
+// readDocument yields the records of the objects in a document. It reports whether to continue.
 func readDocument(text []byte, at Place, yield func(record, error) bool) bool {
 	for in := json.NewDecoder(bytes.NewReader(text)); ; {
 		var object json.RawMessage
@@ -128,10 +127,10 @@ func readDocument(text []byte, at Place, yield func(record, error) bool) bool {
 }
 
 // recordsOf returns the records of a dead letter as JSON. A dead letter is an invocation record (AWS, Lambda Developer
-// Guide, "Retain discarded batch records for a DynamoDB event source"), or just the event.
+// Guide, "Retain discarded batch records for a DynamoDB event source"), or only the event.
 func recordsOf(object []byte) ([]json.RawMessage, error) {
 	var letter struct {
-		Payload json.RawMessage // only S3 and the pump get it: the event, as text or as JSON
+		Payload json.RawMessage // the event, as text or as JSON; only S3 and the pump get it
 		Batch   *struct{}       `json:"DDBStreamBatchInfo"`
 		Records []json.RawMessage
 	}
@@ -156,7 +155,7 @@ func recordsOf(object []byte) ([]json.RawMessage, error) {
 	return nil, ErrNotDeadLetter
 }
 
-// recordOf reads a record's key; nothing else of it is used. Errors: ErrNoKey, ErrMalformedKey.
+// recordOf decodes only the key of a record. Errors: ErrNoKey, ErrMalformedKey.
 func recordOf(raw json.RawMessage) (record, error) {
 	var r struct {
 		DynamoDB struct {

@@ -19,7 +19,7 @@ const (
 	later = "3MQ8zjyGFVzhhr1u4f98Pdyw6sr"
 )
 
-// streamRecord is a record of a stream as Lambda hands it to a function.
+// streamRecord is a stream record as Lambda passes it to a function.
 func streamRecord(k table.Key) string {
 	return fmt.Sprintf(`{"eventID":"c4ca","eventName":"INSERT","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"us-east-1",
 "dynamodb":{"ApproximateCreationDateTime":1763716000,"Keys":{%q:{"S":%q},%q:{"S":%q}},
@@ -36,8 +36,8 @@ func eventOf(keys ...table.Key) string {
 	return `{"Records":[` + strings.Join(records, ",") + `]}`
 }
 
-// objectOf is what Lambda puts into a bucket, on one line, with a payload as it stands in JSON; without one it is what
-// queues get.
+// objectOf is a dead letter that Lambda puts into a bucket, on one line. payload is JSON. Without a payload it is a
+// message to a queue.
 func objectOf(payload string) string {
 	if payload != "" {
 		payload = `,"payload":` + payload
@@ -61,7 +61,7 @@ func textOf(s string) string {
 	return string(raw)
 }
 
-// read returns what a file holds: the SK of each record, or what is wrong, each with its place in the file "f".
+// read returns the SK or the error of each record in a file, with its place in the file "f".
 func read(r io.Reader) (found []string) {
 	for r, err := range records(r, "f") {
 		text := r.key.SK
@@ -104,14 +104,14 @@ func TestRecordsAreRead(t *testing.T) {
 		{"an event", eventOf(usd), []string{"f:1, record 1: " + usd.SK}},
 		{"lines of the pump", "\n" + object(usd) + "\n\n" + object(eur) + "\n", []string{"f:2, record 1: " + usd.SK, "f:4, record 1: " + eur.SK}},
 		{"a line cut off before the last", object(usd) + "\n" + object(eur)[:700] + "\n" + object(grant) + "\n",
-			[]string{"f:1, record 1: " + usd.SK, "f:2: its end is missing", "f:3, record 1: " + grant.SK}},
-		{"the last line cut off", object(usd) + "\n" + object(eur)[:40], []string{"f:1, record 1: " + usd.SK, "f:2: its end is missing"}},
+			[]string{"f:1, record 1: " + usd.SK, "f:2: it is truncated", "f:3, record 1: " + grant.SK}},
+		{"the last line cut off", object(usd) + "\n" + object(eur)[:40], []string{"f:1, record 1: " + usd.SK, "f:2: it is truncated"}},
 		{"a line that lost its beginning", object(usd) + "\n" + object(eur)[700:] + "\n" + object(grant),
 			[]string{"f:1, record 1: " + usd.SK, "f:1: " + ErrNotDeadLetter.Error(), "f:3, record 1: " + grant.SK}},
-		{"as queues get it", objectOf("") + "\n" + objectOf("null"), []string{"f:1: it names a stretch of the stream and holds no records, as queues and topics get it",
-			"f:2: it names a stretch of the stream and holds no records, as queues and topics get it"}},
+		{"as queues get it", objectOf("") + "\n" + objectOf("null"), []string{"f:1: it has only a position in the stream and no records, like messages in queues and topics",
+			"f:2: it has only a position in the stream and no records, like messages in queues and topics"}},
 		{"a malformed key", object(malformed, usd), []string{"f:1, record 1: " + ErrMalformedKey.Error(), "f:1, record 2: " + usd.SK}},
-		{"an account that is none", eventOf(table.PostingKey("a b", "USD", early)), []string{"f:1, record 1: " + ErrMalformedKey.Error()}},
+		{"a malformed account", eventOf(table.PostingKey("a b", "USD", early)), []string{"f:1, record 1: " + ErrMalformedKey.Error()}},
 		{"another table's key", `{"Records":[{"dynamodb":{"Keys":{"Id":{"N":"101"}}}},{"dynamodb":{}},{},7]}`, []string{"f:1, record 1: the record has no key",
 			"f:1, record 2: the record has no key", "f:1, record 3: the record has no key", "f:1, record 4: the record has no key"}},
 		{"not ours", "hello\n[1]\n{}\n" + `{"payload":{}}` + "\n" + `{"payload":"x"}` + "\n" + `{"payload":7,"Records":[]}` + "\n" + `{"Records":{}}` + "\n{]\n" + eventOf(usd), []string{
@@ -120,7 +120,7 @@ func TestRecordsAreRead(t *testing.T) {
 		{"a list", "[{}]", []string{"f:1: " + ErrNotDeadLetter.Error()}},
 		{"an event of nothing", `{"Records":[]}`, nil},
 	} {
-		// In pieces of one byte, too: where the reader's buffer ends must not matter.
+		// Also byte by byte: the result must not depend on the ends of the read buffer.
 		for i, r := range []io.Reader{strings.NewReader(c.file), iotest.OneByteReader(strings.NewReader(c.file))} {
 			if got := read(r); !slices.Equal(got, c.want) {
 				t.Errorf("%s (%d): read\n%s\nwant\n%s", c.name, i, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
@@ -129,24 +129,24 @@ func TestRecordsAreRead(t *testing.T) {
 	}
 }
 
-func TestATooLongDocument(t *testing.T) {
+func TestTooLongDocument(t *testing.T) {
 	usd := table.PostingKey("jane", "USD", early)
 	long := `{"x":"` + strings.Repeat("y", maxDocument) + `"}`
 	got := read(strings.NewReader(eventOf(usd) + "\n" + long))
-	if want := []string{"f:1, record 1: " + usd.SK, "f:5: it is longer than 64 MB, and the file is not read on"}; !slices.Equal(got, want) {
+	if want := []string{"f:1, record 1: " + usd.SK, "f:5: it is longer than 64 MB, and the rest of the file is skipped"}; !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }
 
-func TestAFileThatCannotBeReadOnIsSaid(t *testing.T) {
+func TestReadErrorIsReported(t *testing.T) {
 	usd := table.PostingKey("jane", "USD", early)
 	broken := io.MultiReader(strings.NewReader(eventOf(usd)+"\n{"), iotest.ErrReader(errors.New("disk on fire")))
-	if got, want := read(broken), []string{"f:1, record 1: " + usd.SK, "f:5: its end is missing", "f:5: disk on fire"}; !slices.Equal(got, want) {
+	if got, want := read(broken), []string{"f:1, record 1: " + usd.SK, "f:5: it is truncated", "f:5: disk on fire"}; !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }
 
-// Whatever a file holds, it is read to its end, and a whole line before or behind it is read.
+// FuzzRecords checks that any file is read to its end, and that a valid line before or after it is read, too.
 func FuzzRecords(f *testing.F) {
 	usd := table.PostingKey("jane", "USD", early)
 	whole := strings.ReplaceAll(object(usd), "\n", " ")

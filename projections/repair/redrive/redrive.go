@@ -1,10 +1,11 @@
-// Package redrive refolds and lists what dead letters name. Dead letters are stream records that the projector or the
-// lister could not process. Lambda stores them in the bucket that is the on-failure destination of its event source
-// mapping, and the pump stores them in a file.
+// Package redrive processes dead letters: stream records that the projector or the lister could not process. Lambda
+// stores them in the bucket that is the on-failure destination of its event source mapping. The pump stores them in a
+// file.
 //
-// Only the key of a record is used. It names a posting or a grant, and so a balance or a membership, which the
-// projector's own code brings up to date from the table; or it names a header or the end of a hold, which the lister's
-// own code lists. So it is safe to redrive any number of times, and no matter which of the two had the record.
+// Redrive uses only the key of a record. If the key names a posting, a grant or a change of groups, it updates the
+// balance, membership or places from the table with the projector's code. If the key names a header or the end of a
+// hold, it lists the transaction with the lister's code. So redrive is idempotent, and it does not matter which of the
+// two consumers had the record.
 package redrive
 
 import (
@@ -27,41 +28,40 @@ import (
 )
 
 const (
-	// maxKeys is how many distinct keys are held at once, some 10 MB. A target whose keys come in two such batches is
-	// done twice.
+	// maxKeys is the maximum number of distinct keys in a batch, about 10 MB. A target with keys in two batches is
+	// processed twice.
 	maxKeys = 50_000
-	// accountsAtOnce is how many accounts are done at the same time. Targets of one account meet in its summary.
+	// accountsAtOnce is how many accounts are processed in parallel. Targets of one account share its summary.
 	accountsAtOnce = 8
-	// listedAtOnce is how many records are listed at a time: a page of the journal.
+	// listedAtOnce is how many records are listed at a time: those of one page of the journal.
 	listedAtOnce = 100
 )
 
-// Stdin is the name that stands for standard input.
+// Stdin is the file name of standard input.
 const Stdin = "-"
 
-// ErrNotInTable says that records name items that are not there.
-var ErrNotInTable = errors.New("not in the table: is it the right one? If so, they were deleted, and `ledger " +
-	"verify` says of what")
+// ErrNotInTable is reported for records whose items do not exist.
+var ErrNotInTable = errors.New("not in the table: check that it is the right one. If it is, the items were deleted, " +
+	"and `ledger verify` names them")
 
-// Views is the store as refolds need it, and as the rebuild of a lost balance does.
+// Views is the store as refolds and rebuilds of lost balances need it.
 type Views interface {
 	projections.ProjectorViews
 	repair.Views
 
-	// Present returns the set of those of distinct keys whose items are in the table, by strongly consistent reads.
+	// Present returns which of these distinct keys have an item in the table. Reads are strongly consistent.
 	Present(ctx context.Context, keys []table.Key) (map[table.Key]bool, error)
 }
 
-// Config says what to redrive with.
+// Config configures a run.
 type Config struct {
 	Views Views
-	// List lists what records name, at most listedAtOnce, as projections.Lister does.
+	// List lists transactions like projections.Lister.List. A batch has at most listedAtOnce records.
 	List func(ctx context.Context, batch []projections.Record) (failed string, err error)
 	// Open opens a file; its name may be Stdin.
 	Open   func(ctx context.Context, name string) (io.ReadCloser, error)
-	DryRun bool // nothing is written; the counts are those of what would be done
-	// OnProblem is called for all that is not done, OnRefold for each balance that is behind; never by two goroutines
-	// at once.
+	DryRun bool // write nothing; the counts are those of a real run
+	// OnProblem is called for each failure, OnRefold for each balance that was behind. The calls are not concurrent.
 	OnProblem func(Place, error)
 	OnRefold  func(projections.Target)
 }
@@ -69,21 +69,21 @@ type Config struct {
 // Counts is the progress of a run.
 type Counts struct {
 	Files       int64 // opened and read
-	Records     int64 // read, also repeated ones
-	Skipped     int64 // records of what is not projected
+	Records     int64 // read, including repeated ones
+	Skipped     int64 // records of items that are not projected
 	Balances    int64 // that records were for: refolded, counted or failed
-	Refolded    int64 // had missed some of their postings
-	Counted     int64 // had counted all of them before
-	Memberships int64 // brought up to their newest grant
-	Listed      int64 // transactions, and ends of holds, that were listed
-	Failed      int64 // problems
+	Refolded    int64 // balances that lacked some of their postings
+	Counted     int64 // balances that counted all of them already
+	Memberships int64 // updated from their newest grant
+	Listed      int64 // transactions and ends of holds that were listed
+	Failed      int64 // calls of OnProblem
 }
 
 // Run is one run over some files.
 type Run struct {
 	config  Config
 	maxKeys int
-	known   map[table.Key]bool // of the batch
+	known   map[table.Key]bool // keys of the batch
 	pending map[projections.Target][]record
 
 	mu     sync.Mutex // also held while OnProblem and OnRefold are called
@@ -98,15 +98,15 @@ func New(c Config) *Run {
 	}
 }
 
-// Counts may be called at any time, by any goroutine.
+// Counts returns the progress. It may be called at any time.
 func (r *Run) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
 }
 
-// Files returns the files that names stand for: themselves, and what is below those that are directories. Error: a
-// name that is not there. Whatever else cannot be read is named when its turn comes.
+// Files expands names: a directory becomes the files below it. Error: a name does not exist. Other errors are reported
+// when a file is opened.
 func Files(names []string) (files []string, err error) {
 	for _, name := range names {
 		if info, err := os.Stat(name); name == Stdin || err == nil && !info.IsDir() {
@@ -125,8 +125,8 @@ func Files(names []string) (files []string, err error) {
 	return files, nil
 }
 
-// Run redrives files. What cannot be read or done is counted and goes to OnProblem, and the rest goes on. Error: that
-// of ctx, or why the table cannot be used at all.
+// Run redrives files. A file or record that fails is counted and reported to OnProblem, and Run continues. Error: that
+// of ctx, or one that affects the entire table.
 func (r *Run) Run(ctx context.Context, files []string) error {
 	for _, name := range files {
 		if err := r.file(ctx, name); err != nil {
@@ -136,7 +136,7 @@ func (r *Run) Run(ctx context.Context, files []string) error {
 	return r.flush(ctx)
 }
 
-// file takes in the records of one file, and flushes whenever there are enough. Error: one that ends the run.
+// file adds the records of one file to the batch, and flushes when the batch is full. Error: one that ends the run.
 func (r *Run) file(ctx context.Context, name string) error {
 	f, err := r.config.Open(ctx, name)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *Run) file(ctx context.Context, name string) error {
 			r.problem(found.place, err)
 			continue
 		}
-		r.take(found)
+		r.add(found)
 		if len(r.known) < r.maxKeys {
 			continue
 		}
@@ -177,7 +177,7 @@ func (r *Run) problem(at Place, err error) {
 	})
 }
 
-func (r *Run) take(found record) {
+func (r *Run) add(found record) {
 	projected := found.target != projections.Target{}
 	r.count(func(c *Counts) {
 		c.Records++
@@ -191,7 +191,7 @@ func (r *Run) take(found record) {
 	}
 }
 
-// flush does all that was taken in. Error: one that ends the run.
+// flush processes the batch. Error: one that ends the run.
 func (r *Run) flush(ctx context.Context) error {
 	byAccount := make(map[string][]projections.Target)
 	for target := range r.pending {
@@ -207,7 +207,7 @@ func (r *Run) flush(ctx context.Context) error {
 					atOnce = listedAtOnce
 				}
 				for some := range slices.Chunk(records, atOnce) {
-					if err := r.do(runCtx, target, some); err != nil {
+					if err := r.process(runCtx, target, some); err != nil {
 						return err
 					}
 				}
@@ -224,8 +224,8 @@ func (r *Run) flush(ctx context.Context) error {
 	return err
 }
 
-// do brings one target up to date. Error: one that ends the run, as every other target would meet it.
-func (r *Run) do(ctx context.Context, target projections.Target, records []record) error {
+// process updates one target. Error: one that ends the run, as it affects all targets.
+func (r *Run) process(ctx context.Context, target projections.Target, records []record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (r *Run) do(ctx context.Context, target projections.Target, records []recor
 	}
 	present, err := r.config.Views.Present(ctx, keys)
 	if err != nil {
-		return fmt.Errorf("look up what the records name: %w", err)
+		return fmt.Errorf("look up the items of the records: %w", err)
 	}
 	wrote := false
 	if target.Lists {
@@ -248,9 +248,9 @@ func (r *Run) do(ctx context.Context, target projections.Target, records []recor
 		return fmt.Errorf("%s: %w", target, err)
 	case err != nil:
 		r.problem(records[0].place, fmt.Errorf("%s: %w", target, err))
-	case absent >= 0: // those that are there were done
-		r.problem(records[absent].place, fmt.Errorf("%s: %d of its %d records are %w", target, len(keys)-len(present),
-			len(keys), ErrNotInTable))
+	case absent >= 0: // the records whose items exist were processed
+		r.problem(records[absent].place, fmt.Errorf("%s: items of %d of its %d records are %w", target,
+			len(keys)-len(present), len(keys), ErrNotInTable))
 	}
 	done := err == nil && len(present) > 0
 	r.count(func(c *Counts) {

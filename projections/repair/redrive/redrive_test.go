@@ -20,30 +20,31 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// world is a table in memory, and the dead letters that name items of it.
+// world is an in-memory table. Its Present returns the keys in present.
 type world struct {
 	viewstest.Hooked
-	t       *testing.T
-	here    map[table.Key]bool
-	refused error // of asking what is here
+	t          *testing.T
+	present    map[table.Key]bool
+	presentErr error // error of Present
 }
 
 // Present implements Views.
 func (w *world) Present(_ context.Context, keys []table.Key) (map[table.Key]bool, error) {
 	present := make(map[table.Key]bool)
 	for _, k := range keys {
-		if w.here[k] {
+		if w.present[k] {
 			present[k] = true
 		}
 	}
-	return present, w.refused
+	return present, w.presentErr
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{Hooked: viewstest.Hooked{Store: viewstest.NewStore(t, time.Now)}, t: t, here: make(map[table.Key]bool)}
+	store := viewstest.NewStore(t, time.Now)
+	return &world{Hooked: viewstest.Hooked{Store: store}, t: t, present: make(map[table.Key]bool)}
 }
 
-// post puts n postings of 1, settled long ago, and returns their keys.
+// post puts n settled postings of quantity 1, and returns their keys.
 func (w *world) post(account, asset string, n int) (keys []table.Key) {
 	w.t.Helper()
 	from := time.Now().Add(-time.Hour)
@@ -56,7 +57,7 @@ func (w *world) post(account, asset string, n int) (keys []table.Key) {
 		keys = append(keys, table.PostingKey(account, asset, string(id)))
 	}
 	for _, k := range keys {
-		w.here[k] = true
+		w.present[k] = true
 	}
 	return keys
 }
@@ -67,11 +68,11 @@ func (w *world) grant(account, user string) table.Key {
 		w.t.Fatal(err)
 	}
 	k := table.GrantKey(account, user, 1)
-	w.here[k] = true
+	w.present[k] = true
 	return k
 }
 
-// run is a run over files of the machine, and what it told.
+// run is a run over files, with the calls of its callbacks.
 type run struct {
 	*Run
 	problems, behind []string
@@ -116,8 +117,8 @@ func file(t *testing.T, lines ...string) string {
 
 func line(keys ...table.Key) string { return strings.ReplaceAll(object(keys...), "\n", " ") }
 
-// A file of any length is worked through in pieces, and a pair that comes in several is done again without harm.
-func TestEverythingIsDoneOnce(t *testing.T) {
+// A long file is processed in batches. A balance that is named in several batches, or by several runs, is updated once.
+func TestRunIsIdempotent(t *testing.T) {
 	for _, batch := range []int{1, 3, 1000} {
 		w := newWorld(t)
 		usd, eur, other := w.post("jane", "USD", 7), w.post("jane", "EUR", 2), w.post("joe", "USD", 250)
@@ -136,7 +137,7 @@ func TestEverythingIsDoneOnce(t *testing.T) {
 				t.Errorf("a dry run wrote: %+v", requests)
 			}
 			if i == 2 && (requests.Writes() > 0 || n.Refolded > 0) {
-				t.Errorf("it was not done once: %+v, %+v", requests, n)
+				t.Errorf("the second run wrote again: %+v, %+v", requests, n)
 			}
 			if n.Files != 1 || n.Records != 3+250+1+4+2 || n.Skipped != 1 || n.Failed > 0 || n.Balances != n.Refolded+n.Counted {
 				t.Errorf("batches of %d, run %d: %+v, %q", batch, i, n, r.problems)
@@ -149,7 +150,7 @@ func TestEverythingIsDoneOnce(t *testing.T) {
 				t.Errorf("run %d, batches of %d: behind were %q", i, batch, got)
 			}
 		}
-		// A refold finds what no dead letter names, too.
+		// A refold also counts postings that no dead letter names.
 		w.wantPostings("jane", "USD", 7)
 		w.wantPostings("jane", "EUR", 2)
 		w.wantPostings("joe", "USD", 250)
@@ -159,11 +160,11 @@ func TestEverythingIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDoneIsToldAndTheRestGoesOn(t *testing.T) {
+func TestRunReportsProblemsAndContinues(t *testing.T) {
 	w := newWorld(t)
 	usd, poison, gone, partly := w.post("jane", "USD", 2), w.post("jane", "BAD", 1), w.post("joe", "USD", 2), w.post("joe", "EUR", 2)
 	for _, k := range append(gone, partly[1]) {
-		delete(w.here, k) // the record of an item that this table does not hold
+		delete(w.present, k) // the item does not exist in this table
 	}
 	w.BeforeBalance = func(k events.Pair) error {
 		if k.Asset == "BAD" {
@@ -179,10 +180,10 @@ func TestWhatCannotBeDoneIsToldAndTheRestGoesOn(t *testing.T) {
 	slices.Sort(r.problems)
 	want := []string{
 		name + ":1, record 1: jane BAD: read balance: an item that cannot be decoded",
-		name + ":2, record 1: joe USD: 2 of its 2 records are " + ErrNotInTable.Error(),
+		name + ":2, record 1: joe USD: items of 2 of its 2 records are " + ErrNotInTable.Error(),
 		name + ":3: " + ErrCutOff.Error(),
-		name + ":5, record 2: joe EUR: 1 of its 2 records are " + ErrNotInTable.Error(),
-		name + ":6, record 1: jane, member u-17: 1 of its 1 records are " + ErrNotInTable.Error(),
+		name + ":5, record 2: joe EUR: items of 1 of its 2 records are " + ErrNotInTable.Error(),
+		name + ":6, record 1: jane, member u-17: items of 1 of its 1 records are " + ErrNotInTable.Error(),
 	}
 	if !slices.Equal(r.problems, want) {
 		t.Errorf("problems\n%s\nwant\n%s", strings.Join(r.problems, "\n"), strings.Join(want, "\n"))
@@ -193,8 +194,7 @@ func TestWhatCannotBeDoneIsToldAndTheRestGoesOn(t *testing.T) {
 	w.wantPostings("jane", "USD", 2)
 }
 
-// Headers and ends of holds are listed, a page of the journal at a time, whichever function had set them aside. Those
-// that are not in the table are told of.
+// Redrive lists headers and ends of holds in batches of one journal page, and reports those that are not in the table.
 func TestTransactionsAreListed(t *testing.T) {
 	w := newWorld(t)
 	usd := w.post("jane", "USD", 1)
@@ -204,7 +204,7 @@ func TestTransactionsAreListed(t *testing.T) {
 	}
 	keys = append(keys, table.OutcomeKey("t-0"))
 	for _, k := range keys {
-		w.here[k] = true
+		w.present[k] = true
 	}
 	gone := table.TransactionKey("gone")
 	name := file(t, line(append(keys, usd[0])...), line(keys[0], gone))
@@ -233,8 +233,8 @@ func TestTransactionsAreListed(t *testing.T) {
 	}
 }
 
-// What befalls every pair ends the run: a table that cannot be reached is no reason to name each of its balances.
-func TestARunEndsWhenItIsNotServed(t *testing.T) {
+// An error that affects every balance ends the run, instead of being reported for each.
+func TestRunEndsWhenTheStoreIsUnavailable(t *testing.T) {
 	w := newWorld(t)
 	name := file(t, line(w.post("jane", "USD", 1)...), line(w.post("joe", "USD", 1)...))
 	w.BeforeBalance = func(events.Pair) error { return store.ErrUnavailable }
@@ -242,14 +242,14 @@ func TestARunEndsWhenItIsNotServed(t *testing.T) {
 	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, store.ErrUnavailable) || len(r.problems) > 0 {
 		t.Errorf("%v, problems %q", err, r.problems)
 	}
-	w.refused = errors.New("refused")
+	w.presentErr = errors.New("refused")
 	r = w.run(1, nil)
-	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, w.refused) || len(r.problems) > 0 {
+	if err := r.Run.Run(t.Context(), []string{name}); !errors.Is(err, w.presentErr) || len(r.problems) > 0 {
 		t.Errorf("%v, problems %q", err, r.problems)
 	}
 }
 
-func TestARunThatIsInterruptedIsGoneOnWith(t *testing.T) {
+func TestInterruptedRunIsResumed(t *testing.T) {
 	w := newWorld(t)
 	var lines []string
 	for i := range 50 {
@@ -320,12 +320,13 @@ func TestFilesAndDirectories(t *testing.T) {
 	}
 	gone := filepath.Join(dir, "gone")
 	if _, err := Files([]string{dir, gone}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what isn't there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
-// A balance that was lost, and left its segments, is rebuilt with its account's summary. A dry run only tells of it.
-func TestALostBalanceIsRedriven(t *testing.T) {
+// A balance whose item was lost, but not its segments, is rebuilt together with the account's summary. A dry run only
+// reports it.
+func TestRedriveRebuildsALostBalance(t *testing.T) {
 	w := newWorld(t)
 	keys := w.post("jane", "USD", 300)
 	name := file(t, line(keys...))

@@ -11,7 +11,7 @@ import (
 	"ledger.example/projections/repair"
 )
 
-// idsOf returns the KSUIDs at the end of postings' keys.
+// idsOf returns the KSUIDs in keys of postings.
 func idsOf(keys map[table.Key]bool) (ids []events.KSUID) {
 	for k := range keys {
 		ids = append(ids, events.KSUID(table.LastID(k.SK)))
@@ -19,7 +19,7 @@ func idsOf(keys map[table.Key]bool) (ids []events.KSUID) {
 	return ids
 }
 
-// list lists the headers and the ends of holds with those keys.
+// list lists the headers and ends of holds with these keys.
 func (r *Run) list(ctx context.Context, keys map[table.Key]bool) error {
 	if r.config.DryRun || len(keys) == 0 {
 		return nil
@@ -30,13 +30,13 @@ func (r *Run) list(ctx context.Context, keys map[table.Key]bool) error {
 	}
 	failed, err := r.config.List(ctx, batch)
 	if failed != "" {
-		err = fmt.Errorf("not all were listed: %s was not", failed)
+		err = fmt.Errorf("%s could not be listed", failed)
 	}
 	return err
 }
 
-// refold refolds the balance of target for the postings ids, or brings its membership or places in groups up to date,
-// and reports whether a balance was written. Without ids it does nothing.
+// refold updates a target: it refolds a balance for the postings ids, or refreshes a membership or places in groups. It
+// reports whether a balance was written. Without ids it does nothing.
 func (r *Run) refold(ctx context.Context, target projections.Target, ids []events.KSUID) (wrote bool, err error) {
 	views := &watchedViews{Views: r.config.Views, dry: r.config.DryRun, holds: make(map[string]bool)}
 	quiet := slog.New(slog.DiscardHandler)
@@ -64,7 +64,8 @@ func (r *Run) refold(ctx context.Context, target projections.Target, ids []event
 	return views.wrote, err
 }
 
-// watchedViews are views that note whether a balance was written; dry ones write nothing. One goroutine uses them.
+// watchedViews is a Views that records whether a balance was written. If dry, it writes nothing. It is not safe for
+// concurrent use.
 type watchedViews struct {
 	Views
 	dry, wrote bool
