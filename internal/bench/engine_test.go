@@ -14,7 +14,7 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// By nearest rank, a percentile is the least sample that is not below the given share of all samples.
+// A nearest-rank percentile is the smallest sample such that the given share of all samples is not above it.
 func TestPercentiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.SliceOfN(rapid.Uint32Range(0, 50), 1, 300).Draw(t, "samples")
@@ -66,7 +66,7 @@ func TestDriveMakesEachCallOnce(t *testing.T) {
 	}
 }
 
-// The end of ctx, or of the period, begins no call and cuts none off; a failure ends all.
+// After the end of ctx or of the period, no call begins, and calls in flight finish. A failure ends the load.
 func TestDriveEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done atomic.Int64

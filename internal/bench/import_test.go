@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// posted is a network that accepts every transfer and trade, and keeps who is in one.
+// posted is a network that accepts every transfer and trade, and records the accounts of those in flight.
 type posted struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -45,10 +45,10 @@ func (p *posted) mark(accounts []string, isBusy bool) {
 	}
 }
 
-// Each line is posted once, and booked; the importer keeps apart what moves the same account.
+// Each line is posted once, and added to the book. Lines with the same account are never in flight together.
 func TestImportPostsEachLine(t *testing.T) {
 	const count = 300
-	for _, people := range []int{2, 50} { // all of 2 accounts wait for each other
+	for _, people := range []int{2, 50} { // with 2 accounts, all lines wait for each other
 		synctest.Test(t, func(t *testing.T) {
 			network := &posted{t: t, busy: make(map[string]bool), ids: make(map[string]bool)}
 			r, ctx := begun(t, network)
@@ -70,7 +70,7 @@ func TestImportPostsEachLine(t *testing.T) {
 	}
 }
 
-// What ends the load ends the importer, too: nothing waits for ever.
+// The end of the load ends the importer, and nothing blocks forever.
 func TestImportEnds(t *testing.T) {
 	r, ctx := begun(t, &answers{given: []string{"403"}})
 	if _, err := r.drive(ctx, slot{Import, 1}, bound{}, new(counts), nil); err == nil {

@@ -34,7 +34,7 @@ func TestFiguresOfAReport(t *testing.T) {
 
 	got := r.report([]*measured{m, reads, {workload: Market}}, false)
 	if len(got.Workloads) != 2 || got.Failed == nil || got.Workloads[0].Errors["contention"] != 1 {
-		t.Fatalf("%+v", got) // market was not begun
+		t.Fatalf("%+v", got) // market was not started
 	}
 	figures := got.Workloads[0].Figures
 	for name, want := range map[string]float64{
@@ -43,7 +43,7 @@ func TestFiguresOfAReport(t *testing.T) {
 		"projection_read_units_per_posting": 0.05, "cpu_us": 5000, "allocations": 10,
 		"dollars_per_million": 6.326, // (2020 × 0.625 + 22 × 0.125) ÷ 200
 		"store_ratio":         0.8,   // the median of 0.5, 0.8 and 0.9
-		"http_ratio":          0.15,  // of 0.1 and 0.2, as one round had none
+		"http_ratio":          0.15,  // the median of 0.1 and 0.2; one round has none
 		"uniform_ratio":       0.9, "uniform_p99_ratio": 1.25, "store_per_second": 150,
 		"lag_p50_ms": 1, "lag_max_ms": 3, "lag_postings": 2, "lag_unseen": 0,
 	} {
@@ -76,8 +76,8 @@ func TestFiguresOfAReport(t *testing.T) {
 	}
 }
 
-// JSON and tables find a figure by its name and its heading.
-func TestFiguresHaveNamesOfTheirOwn(t *testing.T) {
+// Names and headings of figures are unique, because JSON and tables identify figures by them.
+func TestFigureNamesAreUnique(t *testing.T) {
 	all := Figures()
 	for i, f := range all {
 		if slices.ContainsFunc(all[:i], func(g Figure) bool { return g.Name == f.Name || g.Heading == f.Heading }) {

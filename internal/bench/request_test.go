@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// answers is a network with scripted answers; the last one repeats: "201", "422 code", "cut" (the request arrived, the
-// answer did not), "none" (nobody listens).
+// answers is a network with scripted answers: "201", "422 code", "cut" (the request arrives, but its answer does not),
+// or "none" (the connection is refused). The last one repeats.
 type answers struct {
 	given []string
 
@@ -78,9 +78,9 @@ func TestCall(t *testing.T) {
 		{answers: "503 throttled,201", attempts: 2, counts: &counts{done: 1, retries: 1}, waited: 3 * time.Second},
 		{answers: "504 outcome_unknown,200", attempts: 2, counts: &counts{done: 1, retries: 1}},
 		{answers: "cut,201", attempts: 2, counts: &counts{done: 1, retries: 1}},
-		{answers: "503,201", attempts: 2, counts: &counts{done: 1, retries: 1}}, // a gateway's own: it proves nothing
+		{answers: "503,201", attempts: 2, counts: &counts{done: 1, retries: 1}}, // without a code, from a gateway: the outcome is unknown
 		{answers: "429,201", attempts: 2, counts: &counts{done: 1, retries: 1}},
-		{answers: "200 other,201", attempts: 2, counts: &counts{done: 1, retries: 1}}, // some other program's
+		{answers: "200 other,201", attempts: 2, counts: &counts{done: 1, retries: 1}}, // of another program
 		{answers: "none,201", attempts: 2, counts: &counts{done: 1, retries: 1}},
 		{answers: "422 insufficient_funds", code: "insufficient_funds", attempts: 1, counts: &counts{errors: map[string]int64{"insufficient_funds": 1}}},
 		{answers: "cut,422 insufficient_funds", code: "insufficient_funds", attempts: 2,
@@ -128,8 +128,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// A transaction whose outcome could not be found out is asked for again in the end, and booked if it was posted.
-func TestResolveRepeatsUnknownOutcomes(t *testing.T) {
+// A transaction of unknown outcome is retried at the end, and added to the book if it was posted.
+func TestResolveRetriesUnknownOutcomes(t *testing.T) {
 	given := strings.Split(strings.Repeat("504 outcome_unknown,", attemptsMax), ",")[:attemptsMax]
 	for last, c := range map[string]struct {
 		postings int64

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// silence is a network without answers.
+// silence is a network that never answers.
 type silence struct{}
 
 func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -17,7 +17,7 @@ func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, context.Cause(r.Context())
 }
 
-// begun returns a run on a network, whose load and checks go there, and the context that ends it.
+// begun returns a run that sends its load and its checks to a network, and the context that ends it.
 func begun(t *testing.T, network http.RoundTripper) (*Run, context.Context) {
 	r := newRun(2, 1)
 	ctx, end := context.WithCancelCause(t.Context())
@@ -31,7 +31,7 @@ func begun(t *testing.T, network http.RoundTripper) (*Run, context.Context) {
 	return r, ctx
 }
 
-// endOf gives the load to a run and checks it, and returns what failed, and when that was.
+// endOf runs the load and the checks, and returns the failed checks and the duration.
 func endOf(t *testing.T, r *Run, ctx context.Context) (checks map[string]bool, at time.Duration) {
 	checking, cancel := outlasting(ctx, checkTimeout)
 	defer cancel()
@@ -48,7 +48,7 @@ func endOf(t *testing.T, r *Run, ctx context.Context) (checks map[string]bool, a
 	return checks, time.Since(r.began)
 }
 
-// A ledger that declines everything, or never answers, ends the load soon. The checks still run.
+// If the ledger declines every request, or never answers, the load ends after silenceTimeout. The checks still run.
 func TestASilentLedgerEndsTheLoad(t *testing.T) {
 	for name, network := range map[string]http.RoundTripper{
 		"declines": &answers{given: []string{"503 throttled"}}, "says nothing": silence{},
@@ -64,7 +64,7 @@ func TestASilentLedgerEndsTheLoad(t *testing.T) {
 	}
 }
 
-// An interrupt ends the load whatever the ledger does. Unknown outcomes fail the checks.
+// An interrupt ends the load even if the ledger does not answer. Unknown outcomes fail the checks.
 func TestAnInterruptEndsASilentLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, ctx := begun(t, silence{})

@@ -63,9 +63,9 @@ func TestRequestsAndTheirLegs(t *testing.T) {
 	})
 }
 
-// Whatever becomes of its requests, a client never draws more than what was acknowledged to be paid in, less what it
-// may have drawn already.
-func TestEveryDebitHasCover(t *testing.T) {
+// A client of hot-spender never debits more than its acknowledged credits minus all debits that it has sent, whatever
+// their outcomes.
+func TestEveryDebitIsCovered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRun(3, rapid.Uint64().Draw(t, "seed"))
 		paidIn, drawn, debits := int64(0), int64(0), 0
@@ -90,7 +90,7 @@ func TestEveryDebitHasCover(t *testing.T) {
 	})
 }
 
-// read takes turns between five reads, and asks for answers that name the account.
+// read alternates between five reads, whose answers must contain the account.
 func TestReads(t *testing.T) {
 	r := newRun(20, 1)
 	kinds := make(map[string]int)

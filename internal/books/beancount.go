@@ -14,7 +14,7 @@ import (
 //go:embed read_beancount.py
 var beancountScript string
 
-// readBeancount reads a book by beancount's loader, as bean-check does: with the plugins that the book names.
+// readBeancount reads a book with beancount's loader, including the plugins of the book, as bean-check does.
 func readBeancount(ctx context.Context, file string) (Book, error) {
 	python := pythonOf("bean-check")
 	out, err := output(ctx, installBeancount, strings.NewReader(beancountScript), python, "-", file)
@@ -31,7 +31,7 @@ func readBeancount(ctx context.Context, file string) (Book, error) {
 	return parseBeancount(out)
 }
 
-// beancountBook is what the script writes.
+// beancountBook is the output of the script.
 type beancountBook struct {
 	Errors []struct {
 		File string
@@ -74,11 +74,11 @@ func (p pairs) all() (all []Pair) {
 	return all
 }
 
-// parseBeancount reads what the script wrote.
+// parseBeancount parses the output of the script.
 func parseBeancount(text []byte) (Book, error) {
 	var in beancountBook
 	if err := json.Unmarshal(text, &in); err != nil {
-		return Book{}, fmt.Errorf("what beancount's loader said cannot be read: %w", err)
+		return Book{}, fmt.Errorf("the output of beancount's loader cannot be parsed: %w", err)
 	}
 	b := Book{Accounts: make(map[string]string), Assets: make(map[string]string)}
 	for _, e := range in.Errors {
@@ -126,7 +126,7 @@ func parseBeancount(text []byte) (Book, error) {
 	return b, nil
 }
 
-// described joins who was paid and what for, as plain-text books do.
+// described joins payee and narration, as plain-text books do.
 func described(payee, narration string) string {
 	if payee == "" || narration == "" {
 		return payee + narration

@@ -1,6 +1,6 @@
-// Package books reads plain-text books of hledger, ledger and beancount, and turns them to the lines that an import
-// sends. It leaves the reading of a book's own language to the program that the book is for: that program is run, and
-// its machine output is read. So what a book says is what its program says that it does.
+// Package books reads plain-text books of hledger, ledger and beancount, and converts them to the lines of an import.
+// It does not parse these languages. It runs the program of the book and parses its machine-readable output, so a book
+// means what its program says.
 package books
 
 import (
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Book is what a program says of a book.
+// Book is the content of a book, as its program reports it.
 type Book struct {
 	Transactions []Transaction // in the program's order
-	Declared     []string      // names of accounts, used or not
-	// Accounts and Assets are the ids by name, where the book itself tells them (see TagAccount).
+	Declared     []string      // names of declared accounts, used or not
+	// Accounts and Assets have the ids that the book itself defines, by name (see TagAccount).
 	Accounts, Assets map[string]string
-	// Notes say what of the book an import does not take, for people.
+	// Notes say which parts of the book are not imported, for people.
 	Notes []string
-	// Problems are the program's own complaints: nothing is imported then.
+	// Problems are errors that the program reports. A book with problems is not imported.
 	Problems []Problem
 }
 
@@ -29,7 +29,7 @@ type Transaction struct {
 	Postings    []Posting
 }
 
-// code notes the code of an entry. In an export of a ledger, which tells the time too, it is the id.
+// code adds the code of an entry to its metadata. In an export of a ledger, which has TagAt, the code is the id.
 func (t *Transaction) code(code string) {
 	key := "code"
 	if valueOf(t.Metadata, TagAt) != "" {
@@ -42,13 +42,13 @@ func (t *Transaction) code(code string) {
 
 // Posting is a line of an entry.
 type Posting struct {
-	Line     int // 0: not known
+	Line     int // 0: unknown
 	Account  string
 	Quantity Amount
-	// Weight is what the posting counts for in the balance of its entry, when that is in another commodity: its cost or
-	// its price for all of it, with its sign. nil: it counts for its quantity.
+	// Weight is the amount with which the posting counts in the balance of its entry, if that is in another commodity:
+	// the total cost or price, with its sign. nil: the posting counts with its quantity.
 	Weight *Amount
-	// Wrong says why the posting cannot be imported; "": it can be.
+	// Wrong is the reason why the posting cannot be imported, or "".
 	Wrong    string
 	Metadata []Pair
 }
@@ -62,10 +62,10 @@ type Amount struct {
 // Pair is one piece of metadata.
 type Pair struct{ Key, Value string }
 
-// Position is where something stands in a book.
+// Position is a position in a book.
 type Position struct {
 	File string
-	Line int // from 1; 0: not known
+	Line int // from 1; 0: unknown
 }
 
 func (p Position) String() string {
@@ -75,7 +75,7 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Problem is something in a book that keeps it from being imported.
+// Problem is a reason why a book cannot be imported.
 type Problem struct {
 	Position
 	Text string
@@ -85,8 +85,8 @@ func (p Problem) String() string {
 	return strings.TrimPrefix(fmt.Sprintf("%s: %s", p.Position, p.Text), ": ")
 }
 
-// The tags by which an export to a plain-text book keeps what the book's language has no place for. An import reads
-// them back, so that a ledger's own export gives the same ids and times again.
+// The tags with which an export to a plain-text book stores data for which the book's language has no place. An import
+// reads them, so that it restores the ids and times of an exported ledger.
 const (
 	TagID      = "ledger-id"      // of an entry: the transaction's id
 	TagAt      = "ledger-at"      // of an entry: the transaction's time

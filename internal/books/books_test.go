@@ -17,10 +17,10 @@ import (
 	"ledger.example/tests/full"
 )
 
-// record writes what the programs and the mapping say today to testdata, instead of comparing: go test -record
+// record writes the current results to testdata instead of comparing them: go test -record
 var record = flag.Bool("record", false, "write testdata anew")
 
-// empty is a ledger that has the assets and accounts given, and no others.
+// stored is a ledger with the given assets and accounts.
 type stored struct {
 	assets   map[string]client.Asset
 	accounts map[string]client.Account
@@ -42,8 +42,8 @@ func (s stored) Account(_ context.Context, id string) (client.Reply[client.Accou
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// told is everything that becomes of a book, as text.
-func told(t *testing.T, b Book, o Options) string {
+// converted returns the result of the conversion of a book as text: its problems, or its notes and lines.
+func converted(t *testing.T, b Book, o Options) string {
 	t.Helper()
 	if o.Ledger == nil {
 		o.Ledger = stored{}
@@ -88,7 +88,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// programs are what books in testdata are read by.
+// programs has the program and the parser of each format.
 var programs = map[string]struct {
 	program string
 	parse   func([]byte) (Book, error)
@@ -96,9 +96,9 @@ var programs = map[string]struct {
 	"hledger": {"hledger", parseHledger}, "ledger": {"ledger", parseLedger}, "beancount": {"bean-check", parseBeancount},
 }
 
-// Recorded output of the programs becomes the lines in testdata. That the programs say the same today is checked where
-// they are installed.
-func TestBooksBecomeLines(t *testing.T) {
+// The recorded output of the programs is converted to the lines in testdata. If a program is installed, its current
+// output must have the same result.
+func TestConversion(t *testing.T) {
 	for file, format := range map[string]string{
 		"sample.journal": "hledger", "bad.journal": "hledger", "sample.ledger": "ledger", "sample.beancount": "beancount",
 	} {
@@ -112,10 +112,10 @@ func TestBooksBecomeLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if format == "hledger" && file == "sample.journal" { // a second run of hledger tells these
+			if format == "hledger" && file == "sample.journal" { // from a second run of hledger
 				b.Declared = []string{"Assets:Bank Account", "Assets:Unused"}
 			}
-			golden(t, file+".lines", told(t, b, Options{}))
+			golden(t, file+".lines", converted(t, b, Options{}))
 		})
 		t.Run(file+" by "+p.program, func(t *testing.T) {
 			if _, err := exec.LookPath(p.program); err != nil {
@@ -129,13 +129,13 @@ func TestBooksBecomeLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, file+".lines", strings.ReplaceAll(told(t, b, Options{}), here+string(filepath.Separator), "testdata/"))
+			golden(t, file+".lines", strings.ReplaceAll(converted(t, b, Options{}), here+string(filepath.Separator), "testdata/"))
 		})
 	}
 }
 
-// A program that isn't there is named, with how it is installed.
-func TestAMissingProgramIsNamed(t *testing.T) {
+// The error for a missing program says how to install it.
+func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for file, wanted := range map[string][]string{
 		"sample.journal":   {"hledger", "apt-get install hledger"},
@@ -150,8 +150,8 @@ func TestAMissingProgramIsNamed(t *testing.T) {
 	}
 }
 
-// What the ledger has already binds the book: scales, limits and states.
-func TestTheLedgerBindsTheBook(t *testing.T) {
+// Existing assets and accounts keep their scales, limits and states. A book that conflicts with them has problems.
+func TestConflictsWithTheLedger(t *testing.T) {
 	posting := func(account string, number string) Posting {
 		n, err := ParseNumber(number)
 		if err != nil {
@@ -161,7 +161,7 @@ func TestTheLedgerBindsTheBook(t *testing.T) {
 	}
 	b := Book{Transactions: []Transaction{{Position: Position{"a.journal", 1}, Date: "2024-01-01",
 		Postings: []Posting{posting("limited", "1.25"), posting("frozen", "-1.25")}}}}
-	got := told(t, b, Options{Ledger: stored{
+	got := converted(t, b, Options{Ledger: stored{
 		assets: map[string]client.Asset{"EUR": {ID: "EUR", Scale: 1}},
 		accounts: map[string]client.Account{
 			"limited": {ID: "limited", State: client.StateOpen},
@@ -174,7 +174,7 @@ func TestTheLedgerBindsTheBook(t *testing.T) {
 		`a.journal:2: account "frozen" is in the ledger already, and frozen`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is not said: %s", want, got)
+			t.Errorf("%q is missing: %s", want, got)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"ledger.example/events"
 )
 
-// collect gives ids to all names, and says which can have none.
+// collect assigns ids to all names, and reports names that cannot have one.
 func (m *mapping) collect(transactions []Transaction) {
 	wrong := make(map[string]bool)
 	for _, name := range m.declared {
@@ -23,9 +23,9 @@ func (m *mapping) collect(transactions []Transaction) {
 	for _, t := range transactions {
 		for i := range t.Postings {
 			p := &t.Postings[i]
-			at := t.of(*p)
-			if told := valueOf(p.Metadata, TagCost); told != "" {
-				weight, err := parseCost(told)
+			at := t.position(*p)
+			if cost := valueOf(p.Metadata, TagCost); cost != "" {
+				weight, err := parseCost(cost)
 				if err != nil {
 					m.wrong(at, "%s: %v", TagCost, err)
 				}
@@ -47,8 +47,8 @@ func (m *mapping) collect(transactions []Transaction) {
 	}
 }
 
-// of is where a posting stands.
-func (t Transaction) of(p Posting) Position {
+// position returns the position of a posting.
+func (t Transaction) position(p Posting) Position {
 	return Position{t.File, cmp.Or(p.Line, t.Line)}
 }
 
@@ -67,21 +67,20 @@ type asset struct {
 	Currency string `json:"currency,omitempty"`
 }
 
-// defineAssets writes a line for each asset that the ledger does not have. Those that it has keep their scale and
+// defineAssets writes a line for each asset that the ledger does not have. Existing assets keep their scale and
 // currency.
 func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) error {
-	seen := make(map[string]int)                    // decimals of quantities, by commodity
-	weights := make(map[string]map[string]int)      // how often by commodity and commodity
-	weighed := make(map[string]int)                 // decimals of weights
-	note := func(of map[string]int, a Amount) int { // the most decimals
-		of[a.Commodity] = max(of[a.Commodity], a.Number.decimals())
-		return of[a.Commodity]
+	quantityDecimals := make(map[string]int)   // maximum, by commodity
+	weightDecimals := make(map[string]int)     // maximum, by commodity of the weight
+	weights := make(map[string]map[string]int) // number of postings, by commodity and commodity of the weight
+	note := func(decimals map[string]int, a Amount) {
+		decimals[a.Commodity] = max(decimals[a.Commodity], a.Number.decimals())
 	}
 	for _, t := range transactions {
 		for _, p := range t.Postings {
-			note(seen, p.Quantity)
+			note(quantityDecimals, p.Quantity)
 			if p.Weight != nil {
-				note(weighed, *p.Weight)
+				note(weightDecimals, *p.Weight)
 				if weights[p.Quantity.Commodity] == nil {
 					weights[p.Quantity.Commodity] = make(map[string]int)
 				}
@@ -90,8 +89,8 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 		}
 	}
 	var fresh []string
-	for _, name := range slices.Sorted(maps.Keys(m.assets.given)) {
-		assetID := m.assets.given[name]
+	for _, name := range slices.Sorted(maps.Keys(m.assets.ids)) {
+		assetID := m.assets.ids[name]
 		r, err := m.Ledger.Asset(ctx, assetID)
 		switch {
 		case err == nil:
@@ -104,11 +103,11 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 			return err
 		}
 		fresh = append(fresh, name)
-		scale, isTold := m.Scales[name]
-		if decimals, isPosted := seen[name]; !isTold && isPosted {
+		scale, isGiven := m.Scales[name]
+		if decimals, isPosted := quantityDecimals[name]; !isGiven && isPosted {
 			scale = decimals
-		} else if !isTold {
-			scale = min(weighed[name], 2)
+		} else if !isGiven {
+			scale = min(weightDecimals[name], 2)
 		}
 		if scale > events.ScaleMax {
 			m.wrong(Position{}, "commodity %q has %d decimals, and there are at most %d", name, scale, events.ScaleMax)
@@ -116,12 +115,12 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 		m.scales[assetID] = scale
 	}
 	for _, name := range fresh {
-		assetID := m.assets.given[name]
-		often := weights[name]
-		for _, c := range slices.SortedFunc(maps.Keys(often), func(a, b string) int {
-			return cmp.Or(cmp.Compare(often[b], often[a]), strings.Compare(a, b))
-		})[:min(1, len(often))] {
-			if currency := m.assets.given[c]; !m.leads(currency, assetID) {
+		assetID := m.assets.ids[name]
+		postings := weights[name]
+		for _, c := range slices.SortedFunc(maps.Keys(postings), func(a, b string) int { // the most frequent one
+			return cmp.Or(cmp.Compare(postings[b], postings[a]), strings.Compare(a, b))
+		})[:min(1, len(postings))] {
+			if currency := m.assets.ids[c]; !m.leads(currency, assetID) {
 				m.currencies[assetID] = currency
 			}
 		}
@@ -129,13 +128,13 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 	written := make(map[string]bool)
 	var write func(name string)
 	write = func(name string) { // its currency first
-		assetID := m.assets.given[name]
+		assetID := m.assets.ids[name]
 		if written[assetID] || !slices.Contains(fresh, name) {
 			return
 		}
 		written[assetID] = true
 		if currency := m.currencies[assetID]; currency != "" {
-			write(m.assets.of[currency])
+			write(m.assets.names[currency])
 		}
 		m.line(Position{}, "asset", asset{assetID, nameOf(name, assetID), m.scales[assetID], m.currencies[assetID]})
 	}
@@ -145,7 +144,7 @@ func (m *mapping) defineAssets(ctx context.Context, transactions []Transaction) 
 	return nil
 }
 
-// leads reports whether the currencies from one asset on lead to another: a circle cannot be registered.
+// leads reports whether the chain of currencies from one asset leads to another. A cycle cannot be registered.
 func (m *mapping) leads(from, to string) bool {
 	for ; from != ""; from = m.currencies[from] {
 		if from == to {
@@ -155,7 +154,7 @@ func (m *mapping) leads(from, to string) bool {
 	return false
 }
 
-// nameOf is a name as an asset or account may have it.
+// nameOf returns the name of an asset or account: the name in the book, made valid, or the id if that is empty.
 func nameOf(name, id string) string {
 	if name = strings.ToValidUTF8(name, "?"); name == "" {
 		return id
@@ -163,7 +162,7 @@ func nameOf(name, id string) string {
 	return cut(name, events.NameChars)
 }
 
-// cut is the beginning of s of so many characters at most.
+// cut returns at most the given number of characters of s.
 func cut(s string, chars int) string {
 	if r := []rune(s); len(r) > chars {
 		return string(r[:chars])
@@ -171,24 +170,24 @@ func cut(s string, chars int) string {
 	return s
 }
 
-// isAbsent reports whether the ledger said that there is no such thing.
+// isAbsent reports whether err is an answer of the ledger with the given code.
 func isAbsent(err error, code string) bool {
 	refused, ok := errors.AsType[*client.Error](err)
 	return ok && refused.Code == code
 }
 
-// defineAccounts writes a line for each account that the ledger does not have. One that it has must let the book's
-// postings pass, whatever their order.
+// defineAccounts writes a line for each account that the ledger does not have. An existing account must be open and
+// unlimited, so that it accepts the book's postings in any order.
 func (m *mapping) defineAccounts(ctx context.Context) error {
 	if m.needsConversion {
-		if _, isOwn := m.accounts.of[Conversion]; isOwn {
-			m.wrong(m.first[m.accounts.of[Conversion]], "account %q is where conversions are closed: rename it",
+		if name, isUsed := m.accounts.names[Conversion]; isUsed {
+			m.wrong(m.first[name], "account %q is where conversions are closed: rename it",
 				Conversion)
 		}
-		m.accounts.given[Conversion] = Conversion
+		m.accounts.ids[Conversion] = Conversion
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.accounts.given)) {
-		accountID := m.accounts.given[name]
+	for _, name := range slices.Sorted(maps.Keys(m.accounts.ids)) {
+		accountID := m.accounts.ids[name]
 		r, err := m.Ledger.Account(ctx, accountID)
 		switch {
 		case isAbsent(err, "account_not_found"):

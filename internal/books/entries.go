@@ -13,7 +13,7 @@ import (
 	"ledger.example/events"
 )
 
-// transaction maps an entry. ok is false when it has problems, or moves nothing.
+// transaction converts an entry. ok is false if it has problems, or no amounts.
 func (m *mapping) transaction(t Transaction) (r request, ok bool) {
 	problems := len(m.problems)
 	r.at = t.Position
@@ -23,7 +23,7 @@ func (m *mapping) transaction(t Transaction) (r request, ok bool) {
 		return r, false
 	}
 	if len(r.Postings) == 0 {
-		m.tell("entries that move nothing are left out")
+		m.note("entries that move nothing are left out")
 		return r, false
 	}
 	if len(r.Postings) > events.PostingsMax {
@@ -35,7 +35,8 @@ func (m *mapping) transaction(t Transaction) (r request, ok bool) {
 	return r, len(m.problems) == problems
 }
 
-// effectiveAt is an entry's time: the start of its day, and so many microseconds as entries of the day come before.
+// effectiveAt returns the time of an entry: that of TagAt if it is on the day of the entry, else the start of the day plus
+// one microsecond for each earlier entry of the day.
 func (m *mapping) effectiveAt(t Transaction) time.Time {
 	day, err := time.Parse(time.DateOnly, t.Date)
 	if err != nil {
@@ -44,9 +45,9 @@ func (m *mapping) effectiveAt(t Transaction) time.Time {
 	}
 	at := day.Add(time.Duration(m.days[t.Date]) * time.Microsecond)
 	m.days[t.Date]++
-	if told, err := time.Parse(time.RFC3339Nano, valueOf(t.Metadata, TagAt)); err == nil {
-		if told = told.UTC(); told.Format(time.DateOnly) == t.Date {
-			at = told
+	if tagged, err := time.Parse(time.RFC3339Nano, valueOf(t.Metadata, TagAt)); err == nil {
+		if tagged = tagged.UTC(); tagged.Format(time.DateOnly) == t.Date {
+			at = tagged
 		}
 	}
 	switch {
@@ -68,17 +69,17 @@ func valueOf(pairs []Pair, key string) string {
 	return ""
 }
 
-// identify gives an entry its id: what it tells itself, or its date and a hash of its postings, so that a second import
-// finds it again. Equal entries of a day are numbered.
+// identify sets the id of an entry: that of TagID, or its date and a hash of its postings, so that a second import
+// replays it. Equal entries of a day are numbered.
 func (m *mapping) identify(t Transaction, r *request) {
-	if told := valueOf(t.Metadata, TagID); told != "" {
-		if !events.ValidID(told) {
-			m.wrong(t.Position, "%s: %q is no id: it %s", TagID, told, events.IDRule)
+	if id := valueOf(t.Metadata, TagID); id != "" {
+		if !events.ValidID(id) {
+			m.wrong(t.Position, "%s: %q is not an id: it %s", TagID, id, events.IDRule)
 		}
-		if r.ID = told; m.ids[told] > 0 {
-			m.wrong(t.Position, "%s: %q is the id of an earlier entry", TagID, told)
+		if r.ID = id; m.ids[id] > 0 {
+			m.wrong(t.Position, "%s: %q is the id of an earlier entry", TagID, id)
 		}
-		m.ids[told]++
+		m.ids[id]++
 		return
 	}
 	h := sha256.New()
@@ -95,11 +96,11 @@ func (m *mapping) identify(t Transaction, r *request) {
 	}
 }
 
-// annotate takes an entry's texts, as far as there is room.
+// annotate sets description and metadata of a transaction, within the limits of the ledger.
 func (m *mapping) annotate(t Transaction, r *request) {
 	description := strings.TrimSpace(strings.ToValidUTF8(t.Description, "?"))
 	if r.Description = cut(description, events.DescriptionChars); r.Description != description {
-		m.tell(fmt.Sprintf("descriptions are cut to %d characters", events.DescriptionChars))
+		m.note(fmt.Sprintf("descriptions are cut to %d characters", events.DescriptionChars))
 	}
 	pairs := slices.Clone(t.Metadata)
 	for n, p := range t.Postings {
@@ -119,21 +120,21 @@ func (m *mapping) annotate(t Transaction, r *request) {
 		case key == "" || isDouble || len([]rune(key)) > events.MetadataKeyChars ||
 			len([]rune(value)) > events.MetadataValueChars || len(r.Metadata) == events.MetadataPairs ||
 			size+len(key)+len(value) > events.MetadataBytes:
-			m.tell("tags and metadata beyond the limits of a transaction's metadata are left out")
+			m.note("tags and metadata beyond the limits of a transaction's metadata are left out")
 		default:
 			r.Metadata[key], size = value, size+len(key)+len(value)
 		}
 	}
 }
 
-// legs maps the postings, and closes what they leave of each asset against Conversion.
+// legs converts the postings, and balances each asset with a posting to Conversion.
 func (m *mapping) legs(t Transaction) (legs []client.Leg) {
 	var order []string
 	left := make(map[string]client.Leg)
 	for _, p := range t.Postings {
 		leg, err := m.leg(p)
 		if err != nil {
-			m.wrong(t.of(p), "%v", err)
+			m.wrong(t.position(p), "%v", err)
 			continue
 		}
 		if leg.Quantity.IsZero() && leg.Cost.IsZero() {
@@ -148,7 +149,7 @@ func (m *mapping) legs(t Transaction) (legs []client.Leg) {
 		rest.Quantity, errs[0] = rest.Quantity.Sub(leg.Quantity)
 		rest.Cost, errs[1] = rest.Cost.Sub(leg.Cost)
 		if err := errors.Join(errs[:]...); err != nil {
-			m.wrong(t.of(p), "%v", err)
+			m.wrong(t.position(p), "%v", err)
 		}
 		left[leg.Asset] = rest
 	}
@@ -161,12 +162,12 @@ func (m *mapping) legs(t Transaction) (legs []client.Leg) {
 	return legs
 }
 
-// leg maps a posting. Its cost is its weight, when that is in the asset's currency.
+// leg converts a posting. Its weight becomes its cost if it is in the asset's currency.
 func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 	if p.Wrong != "" {
 		return leg, errors.New(p.Wrong)
 	}
-	leg.Account, leg.Asset = m.accounts.given[p.Account], m.assets.given[p.Quantity.Commodity]
+	leg.Account, leg.Asset = m.accounts.ids[p.Account], m.assets.ids[p.Quantity.Commodity]
 	scale := m.scales[leg.Asset]
 	quantity, isRounded, err := p.Quantity.Number.minor(scale)
 	if isRounded {
@@ -181,10 +182,10 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 	if weight == nil {
 		return leg, nil
 	}
-	currency, isKnown := m.assets.given[weight.Commodity]
+	currency, isKnown := m.assets.ids[weight.Commodity]
 	if !isKnown || currency != m.currencies[leg.Asset] {
 		if !weight.Number.isZero() {
-			m.tell(fmt.Sprintf("costs and prices of %s in %s are not its currency's, and not recorded",
+			m.note(fmt.Sprintf("costs and prices of %s in %s are not its currency's, and not recorded",
 				p.Quantity.Commodity, weight.Commodity))
 		}
 		return leg, nil
@@ -193,12 +194,12 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 		return leg, fmt.Errorf("%s %s %w", weight.Number, weight.Commodity, err)
 	}
 	if isRounded {
-		m.tell(fmt.Sprintf("costs in %s are rounded to %d decimals", weight.Commodity, m.scales[currency]))
+		m.note(fmt.Sprintf("costs in %s are rounded to %d decimals", weight.Commodity, m.scales[currency]))
 	}
 	return leg, nil
 }
 
-// parseCost reads what TagCost says.
+// parseCost parses the value of TagCost.
 func parseCost(text string) (Amount, error) {
 	number, commodity, _ := strings.Cut(text, " ")
 	n, err := ParseNumber(number)

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// readHledger reads a journal by `hledger print`, which checks it: what doesn't balance, and assertions that fail, are
-// its errors.
+// readHledger reads a journal with `hledger print`, which also checks that entries balance and assertions hold.
 func readHledger(ctx context.Context, file string) (Book, error) {
 	out, err := output(ctx, installHledger, nil, "hledger", "-f", file, "print", "-x", "-O", "json")
 	if err != nil {
@@ -32,10 +31,10 @@ func readHledger(ctx context.Context, file string) (Book, error) {
 	return b, nil
 }
 
-// hledgerPlaces is how many decimals hledger's JSON tells: it rounds what has more.
+// hledgerPlaces is the maximum number of decimals in hledger's JSON. hledger rounds numbers with more.
 const hledgerPlaces = 10
 
-// hledgerTransaction is one transaction of `hledger print -O json`, as far as it is read.
+// hledgerTransaction has the fields that are used of a transaction of `hledger print -O json`.
 type hledgerTransaction struct {
 	Date        string      `json:"tdate"`
 	Date2       string      `json:"tdate2"`
@@ -64,7 +63,7 @@ type hledgerAmount struct {
 		Places   int         `json:"decimalPlaces"`
 	} `json:"aquantity"`
 	Price *hledgerPrice `json:"aprice"`
-	Cost  *hledgerPrice `json:"acost"` // as newer versions call it
+	Cost  *hledgerPrice `json:"acost"` // in newer versions
 }
 
 type hledgerPrice struct {
@@ -73,7 +72,7 @@ type hledgerPrice struct {
 }
 
 func (a hledgerAmount) amount() (Amount, error) {
-	units, ok := new(big.Rat).SetString(a.Quantity.Mantissa.String()) // a large one is written as 1.0e29
+	units, ok := new(big.Rat).SetString(a.Quantity.Mantissa.String()) // a large mantissa is written as 1.0e29
 	switch {
 	case !ok || !units.IsInt() || a.Quantity.Places < 0:
 		return Amount{}, fmt.Errorf("%s is not a number that can be imported", a.Quantity.Mantissa)
@@ -84,7 +83,7 @@ func (a hledgerAmount) amount() (Amount, error) {
 	return Amount{numberOf(units.Num(), a.Quantity.Places), a.Commodity}, nil
 }
 
-// weight is the price of all of an amount, with the amount's sign.
+// weight returns the price of the whole amount, with the sign of the amount, or nil without a price.
 func (a hledgerAmount) weight(quantity Number) (*Amount, error) {
 	price := cmp.Or(a.Price, a.Cost)
 	if price == nil {
@@ -98,17 +97,17 @@ func (a hledgerAmount) weight(quantity Number) (*Amount, error) {
 		w.Number = w.Number.times(quantity)
 	case !strings.HasPrefix(price.Tag, "Total"):
 		return nil, fmt.Errorf("unknown kind of price %q", price.Tag)
-	case quantity.sign() != w.Number.sign(): // some versions write the sign, others don't
+	case quantity.sign() != w.Number.sign(): // only some versions write the sign
 		w.Number = w.Number.negated().trimmed()
 	}
 	return &w, nil
 }
 
-// parseHledger reads the output of `hledger print -O json`.
+// parseHledger parses the output of `hledger print -O json`.
 func parseHledger(text []byte) (Book, error) {
 	var in []hledgerTransaction
 	if err := json.Unmarshal(text, &in); err != nil {
-		return Book{}, fmt.Errorf("what hledger printed cannot be read: %w", err)
+		return Book{}, fmt.Errorf("the output of hledger cannot be parsed: %w", err)
 	}
 	b := Book{}
 	for _, t := range in {
@@ -127,7 +126,7 @@ func parseHledger(text []byte) (Book, error) {
 		if len(t.Tags) == 0 && strings.TrimSpace(t.Comment) != "" {
 			to.Metadata = append(to.Metadata, Pair{"comment", strings.TrimSpace(t.Comment)})
 		}
-		for _, p := range t.Postings { // hledger doesn't tell their lines
+		for _, p := range t.Postings { // their lines are unknown
 			for _, a := range p.Amounts {
 				posting := Posting{Account: p.Account, Metadata: tags(p.Tags)}
 				var err error

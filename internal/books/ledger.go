@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ledgerFields are what `ledger register` is asked to print of each posting, as fields of CSV (RFC 4180), in this
-// order. Ledger's own csv and xml commands leave out where a posting stands, or how it is written.
+// ledgerFields are the fields that `ledger register` prints of each posting, as CSV (RFC 4180). Ledger's csv and xml
+// commands leave out the position of a posting, or its decimals.
 var ledgerFields = []string{
 	"quoted_rfc(filename)", "xact.beg_line", "beg_line",
 	`quoted_rfc(format_date(xact.date, "%Y-%m-%d"))`, `quoted_rfc(format_date(date, "%Y-%m-%d"))`,
@@ -21,8 +21,7 @@ var ledgerFields = []string{
 	"quoted_rfc(amount)",
 }
 
-// readLedger reads a journal by `ledger register`, which checks it: what doesn't balance, and assertions that fail, are
-// its errors.
+// readLedger reads a journal with `ledger register`, which also checks that entries balance and assertions hold.
 func readLedger(ctx context.Context, file string) (Book, error) {
 	format := "%(" + strings.Join(ledgerFields, "),%(") + ")\n"
 	out, err := output(ctx, installLedger, nil, "ledger", "--args-only", "-f", file, "--format", format, "register")
@@ -32,13 +31,13 @@ func readLedger(ctx context.Context, file string) (Book, error) {
 	return parseLedger(out)
 }
 
-// parseLedger reads what ledger was asked to print.
+// parseLedger parses rows of ledgerFields.
 func parseLedger(text []byte) (Book, error) {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.FieldsPerRecord = len(ledgerFields)
 	rows, err := r.ReadAll()
 	if err != nil {
-		return Book{}, fmt.Errorf("what ledger printed cannot be read: %w", err)
+		return Book{}, fmt.Errorf("the output of ledger cannot be parsed: %w", err)
 	}
 	b := Book{}
 	for _, row := range rows {
@@ -62,8 +61,8 @@ func parseLedger(text []byte) (Book, error) {
 		p.Line, _ = strconv.Atoi(line)
 		p.Account = strings.Trim(account, "()[]")
 		units, err := ParseNumber(quantity)
-		if of := shownPlaces.FindStringSubmatch(shown); of != nil {
-			units = units.withPlaces(len(of[1]))
+		if match := shownPlaces.FindStringSubmatch(shown); match != nil {
+			units = units.withPlaces(len(match[1]))
 		}
 		p.Quantity = Amount{units, unquoted(commodity)}
 		if err == nil && cost != "" && commodity != costCommodity {
@@ -84,25 +83,25 @@ func parseLedger(text []byte) (Book, error) {
 	return b, nil
 }
 
-// unquoted is a commodity without the quotes that ledger writes around some.
+// unquoted removes the quotes that ledger writes around some commodities.
 func unquoted(commodity string) string { return strings.Trim(commodity, `"`) }
 
 var (
-	// shownPlaces finds the decimals of an amount as ledger shows it: the number itself comes without zeros at its end.
+	// shownPlaces matches the decimals of a formatted amount. The field quantity has no trailing zeros.
 	shownPlaces = regexp.MustCompile(`\.([0-9]+)(?:[^0-9.,]|$)`)
 
 	valueTag = regexp.MustCompile(`^\s*([^\s:]+):\s+(.*\S)\s*$`)
 	plainTag = regexp.MustCompile(`^\s*:(\S+):\s*$`)
 )
 
-// noted is the metadata in a note: a line "key: value" is a pair, ":one:two:" are tags, and the rest is the comment.
+// noted returns the metadata in a note: a line "key: value" is a pair, ":one:two:" are tags, and the rest is a comment.
 func noted(note string) (all []Pair) {
 	var words, comment []string
 	for line := range strings.Lines(note) {
-		if of := valueTag.FindStringSubmatch(line); of != nil {
-			all = append(all, Pair{of[1], of[2]})
-		} else if of := plainTag.FindStringSubmatch(line); of != nil {
-			words = append(words, strings.Split(of[1], ":")...)
+		if match := valueTag.FindStringSubmatch(line); match != nil {
+			all = append(all, Pair{match[1], match[2]})
+		} else if match := plainTag.FindStringSubmatch(line); match != nil {
+			words = append(words, strings.Split(match[1], ":")...)
 		} else if line = strings.TrimSpace(line); line != "" {
 			comment = append(comment, line)
 		}

@@ -12,12 +12,10 @@ import (
 	"ledger.example/client"
 )
 
-// Conversion is the account against which conversions between commodities are closed, so that every asset sums to
-// zero.
+// Conversion is the account that balances conversions between commodities, so that every asset sums to zero.
 const Conversion = "conversion"
 
-// Ledger is what must be known of the ledger that takes the book. Errors are those of *client.Client, whose code says
-// when there is no such asset or account.
+// Ledger reads assets and accounts of the ledger into which the book is imported. Errors are those of *client.Client.
 type Ledger interface {
 	Asset(ctx context.Context, id string) (client.Reply[client.Asset], error)
 	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
@@ -26,19 +24,19 @@ type Ledger interface {
 // Options say how a book is imported.
 type Options struct {
 	Ledger Ledger
-	Scales map[string]int // by commodity, for assets that the ledger does not have; else the most decimals in the book
-	Now    time.Time      // no posting may be later
+	Scales map[string]int // by commodity, for new assets; default: the most decimals in the book
+	Now    time.Time      // bounds the times of postings
 }
 
-// Lines are the lines of an import, each with its place in the book.
+// Lines has the lines of an import, each with its position in the book.
 type Lines struct {
 	Text      []byte
 	Positions []Position
-	Notes     []string // what is not taken, for people
+	Notes     []string // parts of the book that are not imported, for people
 }
 
-// Lines turns a book to the lines of an import. Problems are why it cannot be imported, by their places: then nothing
-// of it should be. Error: the ledger could not be asked.
+// Lines converts a book to the lines of an import. If there are problems, nothing of the book should be imported. An
+// error means that the ledger could not be read.
 func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	if len(b.Problems) > 0 {
 		return Lines{}, b.Problems, nil
@@ -47,7 +45,7 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 		Options: o, declared: b.Declared, accounts: newNames(b.Accounts), assets: newNames(b.Assets),
 		first: make(map[string]Position), scales: make(map[string]int),
 		currencies: make(map[string]string), ids: make(map[string]int), days: make(map[string]int),
-		told: make(map[string]int), out: Lines{Notes: b.Notes},
+		notes: make(map[string]int), out: Lines{Notes: b.Notes},
 	}
 	m.collect(b.Transactions)
 	if err := m.defineAssets(ctx, b.Transactions); err != nil {
@@ -65,31 +63,31 @@ func (b Book) Lines(ctx context.Context, o Options) (Lines, []Problem, error) {
 	for _, r := range transactions {
 		m.line(r.at, "transaction", r.TransactionRequest)
 	}
-	for _, note := range slices.Sorted(maps.Keys(m.told)) {
-		m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s (%d times)", note, m.told[note]))
+	for _, note := range slices.Sorted(maps.Keys(m.notes)) {
+		m.out.Notes = append(m.out.Notes, fmt.Sprintf("%s (%d times)", note, m.notes[note]))
 	}
 	return m.out, m.problems, nil
 }
 
-// request is a transaction as it is sent.
+// request is a transaction to import.
 type request struct {
 	client.TransactionRequest
 	at Position
 }
 
-// mapping is one book on its way to lines.
+// mapping is the state of the conversion of a book.
 type mapping struct {
 	Options
 	accounts, assets *names
 	declared         []string
-	first            map[string]Position // where an account's name stands first
-	scales           map[string]int      // by asset's id
-	currencies       map[string]string   // by asset's id
+	first            map[string]Position // first position of an account, by name
+	scales           map[string]int      // by asset id
+	currencies       map[string]string   // by asset id
 	needsConversion  bool
-	ids              map[string]int // of transactions: how often
-	days             map[string]int // transactions by date
+	ids              map[string]int // number of transactions, by id
+	days             map[string]int // number of transactions, by date
+	notes            map[string]int // number of occurrences, by text
 	out              Lines
-	told             map[string]int
 	problems         []Problem
 }
 
@@ -97,7 +95,7 @@ func (m *mapping) wrong(at Position, format string, a ...any) {
 	m.problems = append(m.problems, Problem{at, fmt.Sprintf(format, a...)})
 }
 
-func (m *mapping) tell(note string) { m.told[note]++ }
+func (m *mapping) note(text string) { m.notes[text]++ }
 
 func (m *mapping) line(at Position, kind string, body any) {
 	text, err := json.Marshal(map[string]any{kind: body})
@@ -109,5 +107,5 @@ func (m *mapping) line(at Position, kind string, body any) {
 	m.out.Positions = append(m.out.Positions, at)
 }
 
-// Reader reads the lines.
+// Reader returns a reader of the lines.
 func (l Lines) Reader() *bytes.Reader { return bytes.NewReader(l.Text) }

@@ -7,9 +7,8 @@ import (
 	"ledger.example/events"
 )
 
-// id is the id for a name of a book: the name itself if it may be one, else with _ for a space, @ and the hexadecimal
-// bytes for other characters that no id has, and an x before it if it would not begin with a letter or a digit. The
-// name itself becomes the name of the account or asset.
+// id returns the id for a name: the name itself if it is a valid id. Otherwise a space becomes _, other invalid bytes
+// become @ and two hexadecimal digits, and x is prepended if the result does not begin with a letter or a digit.
 func id(name string) string {
 	if events.ValidID(name) {
 		return name
@@ -31,32 +30,32 @@ func id(name string) string {
 	return "x" + b.String()
 }
 
-// names gives out ids: each to one name.
+// names assigns unique ids to names.
 type names struct {
-	told  map[string]string // by name, where the book tells the id
-	given map[string]string // by name
-	of    map[string]string // the name by id
+	defined map[string]string // ids that the book defines, by name
+	ids     map[string]string // assigned ids, by name
+	names   map[string]string // names, by assigned id
 }
 
-func newNames(told map[string]string) *names {
-	return &names{told: told, given: make(map[string]string), of: make(map[string]string)}
+func newNames(defined map[string]string) *names {
+	return &names{defined: defined, ids: make(map[string]string), names: make(map[string]string)}
 }
 
-// id returns a name's id. Error: there is none.
+// id returns the id of a name, which it assigns at the first call. It is an error if the id is invalid or not unique.
 func (n *names) id(name string) (string, error) {
-	if known, ok := n.given[name]; ok {
-		return known, nil
+	if assigned, ok := n.ids[name]; ok {
+		return assigned, nil
 	}
 	s := id(name)
-	if told := n.told[name]; told != "" {
-		s = told
+	if defined := n.defined[name]; defined != "" {
+		s = defined
 	}
 	if !events.ValidID(s) {
 		return "", fmt.Errorf("%q cannot be an id, also not as %q: it %s", name, s, events.IDRule)
 	}
-	if other, ok := n.of[s]; ok {
+	if other, ok := n.names[s]; ok {
 		return "", fmt.Errorf("%q and %q would both have the id %q: rename one of them", other, name, s)
 	}
-	n.given[name], n.of[s] = s, name
+	n.ids[name], n.names[s] = s, name
 	return s, nil
 }

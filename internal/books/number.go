@@ -9,28 +9,28 @@ import (
 	"ledger.example/events"
 )
 
-// placesMax bounds the decimal places of a number in a book: far beyond those of an asset.
+// placesMax bounds the decimal places of a number in a book. It is far above the scale of any asset.
 const placesMax = 100
 
 var numeral = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// Number is an exact decimal number, written with so many decimal places. The zero Number is 0.
+// Number is an exact decimal number, with the number of decimal places with which it is written. The zero value is 0.
 type Number struct {
 	exact  *big.Rat // nil is 0
 	places int
 }
 
-// ParseNumber reads a number such as "-12.50".
+// ParseNumber parses a number such as "-12.50".
 func ParseNumber(s string) (Number, error) {
 	_, fraction, _ := strings.Cut(s, ".")
 	if !numeral.MatchString(s) || len(fraction) > placesMax {
 		return Number{}, fmt.Errorf("%q is not a number that can be imported", s)
 	}
-	exact, _ := new(big.Rat).SetString(s) // a numeral is one
+	exact, _ := new(big.Rat).SetString(s) // numeral matches only valid numbers
 	return Number{exact, len(fraction)}, nil
 }
 
-// numberOf is so many units of 10^-places.
+// numberOf returns units times 10^-places.
 func numberOf(units *big.Int, places int) Number {
 	return Number{new(big.Rat).SetFrac(units, power(places)), places}
 }
@@ -42,13 +42,13 @@ func (n Number) value() *big.Rat {
 	return n.exact
 }
 
-// trimmed is n without zeros at its end, so that equal numbers are the same.
+// trimmed returns n without trailing zeros, so that equal numbers are written in the same way.
 func (n Number) trimmed() Number {
 	places, _ := n.value().FloatPrec()
 	return Number{n.exact, places}
 }
 
-// withPlaces is n written with at least so many decimal places.
+// withPlaces returns n with at least the given number of decimal places.
 func (n Number) withPlaces(places int) Number { return Number{n.exact, max(n.places, places)} }
 
 func (n Number) sign() int { return n.value().Sign() }
@@ -61,7 +61,7 @@ func (n Number) times(m Number) Number {
 	return Number{exact: new(big.Rat).Mul(n.value(), m.value())}.trimmed()
 }
 
-// decimals is how many decimal places n is written with; no zeros at its end count beyond those that an asset may have.
+// decimals returns the number of decimal places. If it exceeds events.ScaleMax, trailing zeros are not counted.
 func (n Number) decimals() int {
 	if n.places > events.ScaleMax {
 		return n.trimmed().places
@@ -69,14 +69,13 @@ func (n Number) decimals() int {
 	return n.places
 }
 
-// String is n as people write it.
 func (n Number) String() string { return n.value().FloatString(n.places) }
 
 func power(places int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
 }
 
-// minor is n in units of 10^-scale, rounded half to even. Error: it has too many digits.
+// minor returns n in units of 10^-scale, rounded half to even. It is an error if the amount has too many digits.
 func (n Number) minor(scale int) (a events.Amount, isRounded bool, err error) {
 	exact := new(big.Rat).Mul(n.value(), new(big.Rat).SetInt(power(scale)))
 	units, rest := new(big.Int).QuoRem(exact.Num(), exact.Denom(), new(big.Int))

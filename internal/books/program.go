@@ -12,23 +12,22 @@ import (
 	"strings"
 )
 
-// formats are the formats of books, each with what reads it.
+// formats has the reader of each format.
 var formats = map[string]func(ctx context.Context, file string) (Book, error){
 	"hledger": readHledger, "ledger": readLedger, "beancount": readBeancount,
 }
 
-// Formats are the formats that Read knows.
+// Formats lists the formats that Read supports.
 const Formats = "hledger, ledger and beancount"
 
-// IsFormat reports whether Read knows a format.
+// IsFormat reports whether Read supports a format.
 func IsFormat(format string) bool { return formats[format] != nil }
 
-// Read reads a book of a format by the format's own program. Errors say which program is missing and how it is
-// installed, or what it said of the book.
+// Read reads a book with the program of its format. Errors: *MissingError, and the error output of the program.
 func Read(ctx context.Context, format, file string) (Book, error) {
 	read, ok := formats[format]
 	if !ok {
-		return Book{}, fmt.Errorf("unknown format %q: it is none of %s", format, Formats)
+		return Book{}, fmt.Errorf("unknown format %q: must be one of %s", format, Formats)
 	}
 	if _, err := os.Stat(file); err != nil {
 		return Book{}, err
@@ -36,11 +35,11 @@ func Read(ctx context.Context, format, file string) (Book, error) {
 	return read(ctx, file)
 }
 
-// MissingError says that a program is not on this machine.
+// MissingError means that a program is not installed. It says how to install it.
 type MissingError struct{ Program, Install string }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is needed to read this book, and is not installed: %s", e.Program, e.Install)
+	return fmt.Sprintf("%s is required to read this book, but is not installed: %s", e.Program, e.Install)
 }
 
 const (
@@ -49,23 +48,23 @@ const (
 	installBeancount = "pip install beancount, or pipx install beancount (2.3 or newer)"
 )
 
-// output runs a program and returns what it prints. Error: it is missing, or what it complained of.
+// output runs a program and returns its standard output. Errors: *MissingError, and its standard error.
 func output(ctx context.Context, install string, input io.Reader, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	var out, complaints bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &complaints
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, &MissingError{program, install}
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(complaints.Bytes()))
+		return nil, fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(errs.Bytes()))
 	}
 	return out.Bytes(), nil
 }
 
-// pythonOf is the Python that a program of its own runs with, by the program's first lines; python3 when the program
-// isn't there, or tells none.
+// pythonOf returns the Python interpreter in the first lines of a program, such as that of a virtual environment. It
+// returns python3 if it finds none.
 func pythonOf(program string) string {
 	const fallback = "python3"
 	path, err := exec.LookPath(program)
@@ -87,7 +86,7 @@ func pythonOf(program string) string {
 		}
 		return words[0]
 	}
-	// A path that is too long for a first line stands in the second one: '''exec' /path/python "$0" "$@"
+	// A path that is too long for the first line is in the second one: '''exec' /path/python "$0" "$@"
 	second, _ := lines.ReadString('\n')
 	if words := strings.Fields(second); len(words) > 1 && words[0] == "'''exec'" {
 		return strings.Trim(words[1], `"`)

@@ -1,10 +1,10 @@
-# Reads a book by beancount's own loader (2.3 and newer), and writes what an import needs of it as one JSON object.
-# It runs with the Python that has beancount, as `python3 - BOOK` with this text on standard input.
+# Reads a book with beancount's loader (2.3 and newer), and writes the parts that an import needs as one JSON object.
+# It runs with the Python that has beancount, as `python3 - BOOK`, with this script on standard input.
 import json
 import sys
 from collections import Counter
 
-sys.path = [folder for folder in sys.path if folder]  # no module of the current folder
+sys.path = [folder for folder in sys.path if folder]  # do not import modules of the current folder
 
 from beancount import loader
 from beancount.core import data
@@ -43,7 +43,7 @@ def weight(posting):
 
 
 def place(posting):
-    """Booking puts postings in order of their currencies; what has no line stands last."""
+    """Sort key for the order in the file. Booking sorts postings by currency. Postings without a line come last."""
     return (posting.meta or {}).get("lineno") or sys.maxsize
 
 

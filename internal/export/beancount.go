@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// beancountDay is when accounts and commodities begin: no posting is older.
+	// beancountDay is the date of all accounts and commodities. No posting is older.
 	beancountDay = "2014-05-13"
-	// beancountRoot is before the names of accounts whose ids are no names of beancount's.
+	// beancountRoot is the prefix of accounts whose ids are not valid names in beancount.
 	beancountRoot = "Equity:Ledger:"
-	// beancountChars is the most characters of a commodity's name in beancount 2.
+	// beancountChars is the maximum length of a commodity in beancount 2.
 	beancountChars = 24
 )
 
@@ -29,11 +29,11 @@ var (
 	beancountCommodity = regexp.MustCompile(`^[A-Z][A-Z0-9._-]{0,22}[A-Z0-9]$`)
 	beancountKey       = regexp.MustCompile(`^[a-z][a-zA-Z0-9_-]+$`)
 	beancountText      = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
-	// beancountWords are not names of commodities.
+	// beancountWords are reserved, and cannot be commodities.
 	beancountWords = []string{"TRUE", "FALSE", "NULL"}
 )
 
-// beancountFormat writes a book of beancount.
+// beancountFormat writes a beancount book.
 type beancountFormat struct {
 	*exporter
 	commodities map[string]string // by asset
@@ -45,10 +45,10 @@ func newBeancount(e *exporter) format {
 	return &beancountFormat{e, make(map[string]string), make(map[string]bool)}
 }
 
-// quoted is a string of beancount's.
+// quoted returns s as a string literal of beancount.
 func quoted(s string) string { return `"` + beancountText.Replace(s) + `"` }
 
-// asset names a commodity: by its id if that may be one, else by what is left of it.
+// asset writes a commodity. Its name is the id of the asset, or, if that is not valid, a valid name made from it.
 func (f *beancountFormat) asset(a client.Asset) error {
 	name := a.ID
 	if !beancountCommodity.MatchString(name) || slices.Contains(beancountWords, name) {
@@ -58,7 +58,7 @@ func (f *beancountFormat) asset(a client.Asset) error {
 			}
 			return '-'
 		}, strings.ToUpper(name))
-		name = "X" + name[:min(len(name), beancountChars-8)] + "X" // begins and ends as it must, with room for a number
+		name = "X" + name[:min(len(name), beancountChars-8)] + "X" // valid first and last characters, room for a number
 	}
 	for n, first := 2, name; f.taken[name]; n++ {
 		name = fmt.Sprintf("%s%d", first, n)
@@ -69,7 +69,7 @@ func (f *beancountFormat) asset(a client.Asset) error {
 	return nil
 }
 
-// accountName is the name of an account: its id if that may be one. Every other id has a name of its own too.
+// accountName returns the name of an account: its id if that is valid, else a valid name that is unique for the id.
 func accountName(id string) string {
 	if beancountAccount.MatchString(id) && !strings.HasPrefix(id, beancountRoot) {
 		return id
@@ -111,7 +111,7 @@ func (f *beancountFormat) transaction(t posted) error {
 		books.TagID, quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		if !beancountKey.MatchString(key) || key == "filename" || key == "lineno" || strings.HasPrefix(key, "ledger-") {
-			f.tell("metadata whose key beancount doesn't take is left out")
+			f.note("metadata whose key beancount doesn't take is left out")
 			continue
 		}
 		fmt.Fprintf(f.out, "  %s: %s\n", key, quoted(t.Metadata[key]))

@@ -10,7 +10,7 @@ import (
 	"ledger.example/events"
 )
 
-// BenchmarkRun exports a made-up journal of transfers in each format, page by page, without a server.
+// BenchmarkRun exports a generated journal of transfers in each format, page by page, without a server.
 func BenchmarkRun(b *testing.B) {
 	const pages, each = 100, client.PageLimit
 	for _, format := range Formats() {
@@ -26,7 +26,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// many is a ledger with so many pages of transfers between two accounts.
+// many is a ledger with the given number of pages of transfers between two accounts.
 func many(pages int) Ledger {
 	bank := client.Account{ID: "bank", Overdraft: client.Overdraft{Unlimited: true}, State: client.StateOpen}
 	return Ledger{

@@ -10,7 +10,7 @@ import (
 	"ledger.example/internal/units"
 )
 
-// csvFormat writes a row for each posting (RFC 4180), amounts in decimals.
+// csvFormat writes CSV (RFC 4180) with a row for each posting. Amounts are decimals.
 type csvFormat struct {
 	*exporter
 	rows     *csv.Writer
@@ -62,12 +62,12 @@ func (f *csvFormat) end(context.Context) error {
 	return f.rows.Error()
 }
 
-// quantity is a leg's quantity in decimals.
+// quantity formats the quantity of a leg as a decimal.
 func (e *exporter) quantity(leg client.Posting) string {
 	return units.Format(leg.Quantity, e.assets[leg.Asset].Scale)
 }
 
-// cost is a leg's cost in decimals, and its currency; both are empty where there is no cost.
+// cost formats the cost of a leg as a decimal, and returns its currency. Both are empty if there is no cost.
 func (e *exporter) cost(leg client.Posting) (cost, currency string) {
 	c := e.assets[leg.Asset].Currency
 	if c == "" || leg.Cost.IsZero() {

@@ -1,6 +1,6 @@
-// Package export writes everything that a ledger has posted, as JSON lines that an import takes, as CSV, and as books
-// of hledger and beancount. It reads page by page, and holds a few pages, the assets, and a few bytes for each account
-// and transaction that it has written.
+// Package export writes everything that a ledger has posted: as JSON lines for an import, as CSV, or as a book of
+// hledger or beancount. It reads page by page. It keeps in memory a few pages, the assets, and a few bytes for each
+// account and transaction.
 package export
 
 import (
@@ -19,13 +19,13 @@ import (
 	"ledger.example/client"
 )
 
-// pagesAhead is how many pages of the journal are read before they are needed.
+// pagesAhead is the number of pages of the journal that are read ahead.
 const pagesAhead = 2
 
-// Ledger is where the export reads. Errors are those of *client.Client.
+// Ledger reads the ledger to export. Errors are those of *client.Client.
 type Ledger struct {
 	Assets    iter.Seq2[client.Asset, error]
-	Accounts  iter.Seq2[client.Account, error] // without profiles; it is gone through twice
+	Accounts  iter.Seq2[client.Account, error] // without profiles; iterated twice
 	OpenHolds iter.Seq2[client.Transaction, error]
 	Account   func(ctx context.Context, id string) (client.Reply[client.Account], error)
 	Asset     func(ctx context.Context, id string) (client.Reply[client.Asset], error)
@@ -33,7 +33,7 @@ type Ledger struct {
 	Journal func(ctx context.Context, after string) (client.JournalPage, error)
 }
 
-// Config says what is written where.
+// Config configures an export.
 type Config struct {
 	Ledger Ledger
 	Format string // a key of formats
@@ -44,11 +44,11 @@ type Config struct {
 // Result says what was written.
 type Result struct {
 	Transactions, Postings int64
-	Cursor                 string   // where another export goes on; "": nothing was read
-	Notes                  []string // what is not in it, for people
+	Cursor                 string   // where another export continues; "": nothing was read
+	Notes                  []string // what is not exported, for people
 }
 
-// format writes one kind of file. Assets come before the accounts, and both before the transactions that use them.
+// format writes one kind of file. Assets are written before accounts, and both before the transactions that use them.
 type format interface {
 	asset(a client.Asset) error
 	account(ctx context.Context, accounts []client.Account) error
@@ -56,18 +56,18 @@ type format interface {
 	end(ctx context.Context) error
 }
 
-// posted is what a transaction, or the capture of a hold, has posted.
+// posted has the postings of a transaction, or of the capture of a hold.
 type posted struct {
 	client.Transaction
 	at   time.Time
-	legs []client.Posting // none is all zero
+	legs []client.Posting // without those that are zero
 }
 
 var formats = map[string]func(e *exporter) format{
 	"jsonl": newLines, "csv": newCSV, "hledger": newHledger, "beancount": newBeancount,
 }
 
-// Formats are the names of the formats.
+// Formats returns the names of the formats.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // exporter is one export.
@@ -77,15 +77,15 @@ type exporter struct {
 	format   format
 	assets   map[string]client.Asset
 	accounts seen
-	posted   seen // transactions, where a second entry of one would count twice
-	told     map[string]int
+	posted   seen           // transactions; the journal may list one twice
+	notes    map[string]int // number of occurrences, by text
 	result   Result
 }
 
-// seen remembers ids by a hash: 16 bytes each, too many for two to be the same by chance.
+// seen is a set of ids, by hashes of 16 bytes. Collisions are practically impossible.
 type seen map[[16]byte]struct{}
 
-// isNew remembers an id, and reports whether it had not been seen.
+// isNew adds an id, and reports whether it was not in the set.
 func (s seen) isNew(id string) bool {
 	h := sha256.Sum256([]byte(id))
 	key := [16]byte(h[:16])
@@ -94,26 +94,26 @@ func (s seen) isNew(id string) bool {
 	return !known
 }
 
-// Run exports. The result says what was written, also after an error.
+// Run exports a ledger. The result is valid after an error, too.
 func Run(ctx context.Context, c Config) (Result, error) {
 	e := &exporter{
 		Config: c, out: bufio.NewWriterSize(c.Out, 64<<10), assets: make(map[string]client.Asset),
-		accounts: make(seen), posted: make(seen), told: make(map[string]int),
+		accounts: make(seen), posted: make(seen), notes: make(map[string]int),
 	}
 	newFormat, ok := formats[c.Format]
 	if !ok {
-		return Result{}, fmt.Errorf("unknown format %q: it is none of %s", c.Format, strings.Join(Formats(), ", "))
+		return Result{}, fmt.Errorf("unknown format %q: must be one of %s", c.Format, strings.Join(Formats(), ", "))
 	}
 	e.format = newFormat(e)
 	err := e.run(ctx)
-	for _, note := range slices.Sorted(maps.Keys(e.told)) {
-		e.result.Notes = append(e.result.Notes, fmt.Sprintf("%s (%d)", note, e.told[note]))
+	for _, note := range slices.Sorted(maps.Keys(e.notes)) {
+		e.result.Notes = append(e.result.Notes, fmt.Sprintf("%s (%d)", note, e.notes[note]))
 	}
 	return e.result, errors.Join(err, e.out.Flush())
 }
 
-// tell counts something that is not in the export.
-func (e *exporter) tell(note string) { e.told[note]++ }
+// note counts something that is not exported.
+func (e *exporter) note(text string) { e.notes[text]++ }
 
 func (e *exporter) run(ctx context.Context) error {
 	if err := e.define(ctx); err != nil {
@@ -183,7 +183,7 @@ func (e *exporter) define(ctx context.Context) error {
 	return nil
 }
 
-// accountPages goes through all accounts, so many at a time as a page has.
+// accountPages yields all accounts in pages.
 func (e *exporter) accountPages() iter.Seq2[[]client.Account, error] {
 	return func(yield func([]client.Account, error) bool) {
 		var page []client.Account
@@ -205,7 +205,7 @@ func (e *exporter) accountPages() iter.Seq2[[]client.Account, error] {
 	}
 }
 
-// pages reads the journal to its end, a few pages ahead of what is written.
+// pages yields the pages of the journal. It reads pagesAhead pages ahead.
 func (e *exporter) pages(ctx context.Context) iter.Seq2[client.JournalPage, error] {
 	type read struct {
 		page client.JournalPage
@@ -238,7 +238,7 @@ func (e *exporter) pages(ctx context.Context) iter.Seq2[client.JournalPage, erro
 	}
 }
 
-// entry writes what an entry of the journal has posted. What was set aside and given back, posted nothing.
+// entry writes the postings of an entry of the journal. Holds that were not captured have none.
 func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 	p := posted{Transaction: entry.Transaction}
 	legs, at := p.Postings, p.PostedAt
@@ -246,11 +246,11 @@ func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 	case client.StatusPosted:
 	case client.StatusCaptured:
 		legs, at = p.Captured, p.EndedAt
-		e.tell("captured holds are exported as transactions of their capture; what they held before is not")
+		e.note("captured holds are exported as transactions of their capture; what they held before is not")
 	case client.StatusHeld:
 		return nil
 	default:
-		e.tell("holds that were released or expired are not exported")
+		e.note("holds that were released or expired are not exported")
 		return nil
 	}
 	if !e.posted.isNew(p.ID) {
@@ -274,7 +274,7 @@ func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 	return e.format.transaction(p)
 }
 
-// defineLate writes the account and the asset of a leg that were not there yet when the lists were read.
+// defineLate writes the account and the asset of a leg if they did not exist when define read the lists.
 func (e *exporter) defineLate(ctx context.Context, leg client.Posting) error {
 	if _, known := e.assets[leg.Asset]; !known {
 		for id := leg.Asset; ; {

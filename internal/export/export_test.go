@@ -20,8 +20,8 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// record writes testdata anew, instead of comparing: go test -record
-var record = flag.Bool("record", false, "write testdata anew")
+// record writes testdata instead of comparing it: go test -record
+var record = flag.Bool("record", false, "write testdata")
 
 func each[T any](items ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -41,7 +41,7 @@ func read[T any](t *testing.T, text string) (value T) {
 	return value
 }
 
-// sample is a ledger with something of everything.
+// sample is a ledger with all kinds of entries.
 func sample(t *testing.T) Ledger {
 	t.Helper()
 	late := read[client.Account](t, `{"id":"late","overdraft":"unlimited","state":"open"}`)
@@ -98,7 +98,7 @@ func sample(t *testing.T) Ledger {
 	}
 }
 
-// Each format is as testdata has it; the notes stand at the end.
+// Each format has the output in testdata, followed by the notes.
 func TestFormats(t *testing.T) {
 	for _, format := range Formats() {
 		var out strings.Builder
@@ -124,8 +124,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// An export goes on after a cursor, and an error of the ledger ends it.
-func TestAnExportGoesOn(t *testing.T) {
+// An export continues after a cursor. An error of the ledger ends it.
+func TestExportContinues(t *testing.T) {
 	var out strings.Builder
 	result, err := Run(t.Context(), Config{Ledger: sample(t), Format: "csv", From: "c3", Out: &out})
 	if err != nil || result.Transactions != 2 || strings.Count(out.String(), "\nlate") != 4 {
@@ -142,8 +142,8 @@ func TestAnExportGoesOn(t *testing.T) {
 	}
 }
 
-// No two ids have the same account of beancount, and each is one that beancount takes.
-func TestNamesOfBeancount(t *testing.T) {
+// Every id has a unique and valid account name in beancount.
+func TestBeancountAccountNames(t *testing.T) {
 	ids := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,12}|(Assets|Equity)(:[A-Z-]{1,3}){0,2}|Equity:Ledger:[A-Zx-]{0,5}`).
 		Filter(events.ValidID)
 	rapid.Check(t, func(t *rapid.T) {

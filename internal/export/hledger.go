@@ -15,7 +15,7 @@ import (
 	"ledger.example/internal/units"
 )
 
-// hledgerFormat writes a journal of hledger, with everything declared.
+// hledgerFormat writes an hledger journal, in which all accounts and commodities are declared.
 type hledgerFormat struct{ *exporter }
 
 func newHledger(e *exporter) format {
@@ -41,25 +41,25 @@ func (f hledgerFormat) account(_ context.Context, accounts []client.Account) err
 	return nil
 }
 
-// hledgerTag matches keys that hledger reads as a tag's name, hledgerValue values that end where the tag does.
+// hledgerTag matches keys that are valid tag names. hledgerValue matches values that hledger reads unchanged.
 var (
 	hledgerTag   = regexp.MustCompile(`^[^\s:,;\[\]]+$`)
 	hledgerValue = regexp.MustCompile(`^([^\s,\[\]]([^,\n\r\[\]]*[^\s,\[\]])?)?$`)
-	// hledgerText takes out what would end a description.
+	// hledgerText replaces characters that would end a description.
 	hledgerText = strings.NewReplacer("\n", " ", "\r", " ", ";", ",")
 )
 
 func (f hledgerFormat) transaction(t posted) error {
 	description := strings.TrimSpace(hledgerText.Replace(t.Description))
 	if description != t.Description {
-		f.tell("descriptions have ; and line breaks replaced, and no spaces around them")
+		f.note("descriptions have ; and line breaks replaced, and no spaces around them")
 	}
 	fmt.Fprintf(f.out, "\n%s (%s) %s\n    ; %s:%s\n", t.at.Format(time.DateOnly), t.ID, description, books.TagAt,
 		events.FormatTime(t.at))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		value := t.Metadata[key]
 		if !hledgerTag.MatchString(key) || !hledgerValue.MatchString(value) || key == "date" || key == "date2" {
-			f.tell("metadata that hledger has no way to write is left out")
+			f.note("metadata that hledger has no way to write is left out")
 			continue
 		}
 		fmt.Fprintf(f.out, "    ; %s:%s\n", key, value)
@@ -73,7 +73,7 @@ func (f hledgerFormat) transaction(t posted) error {
 		case priced[leg.Asset]:
 			fmt.Fprintf(f.out, " @@ %s %q", strings.TrimPrefix(cost, "-"), currency)
 		default:
-			f.tell("costs that hledger cannot hold are in tags only")
+			f.note("costs that hledger cannot hold are in tags only")
 			fmt.Fprintf(f.out, "  ; %s:%s %s", books.TagCost, cost, currency)
 		}
 		fmt.Fprintln(f.out)
@@ -81,8 +81,8 @@ func (f hledgerFormat) transaction(t posted) error {
 	return nil
 }
 
-// priced reports the assets of which every leg has a cost of its quantity's sign: the legs of an asset balance by their
-// costs, or by their quantities, not some this way and some that.
+// priced returns the assets whose legs all have a cost with the sign of the quantity. hledger balances a leg by its
+// cost if it has one, else by its quantity, so the legs of an asset must not be mixed.
 func (f hledgerFormat) priced(legs []client.Posting) map[string]bool {
 	priced := make(map[string]bool)
 	for _, leg := range legs {

@@ -13,14 +13,14 @@ import (
 	"ledger.example/events"
 )
 
-// accountsAtOnce is how many accounts are asked for at the same time.
+// accountsAtOnce is the number of concurrent reads of accounts.
 const accountsAtOnce = 8
 
-// lifted is the limit with which a limited account is opened, so that its postings pass in any order: an import posts
-// them for times in the past, and they count only once they are projected. The real limit is the last thing written.
-var lifted, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigits), events.PostedDigits) // it is one
+// temporaryLimit is the overdraft with which a limited account is opened, so that its postings are accepted in any
+// order. The import backdates them, so credits can be spent only after they are projected. end writes the real limits.
+var temporaryLimit, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigits), events.PostedDigits) // valid
 
-// linesFormat writes the lines that an import takes.
+// linesFormat writes the lines of an import.
 type linesFormat struct {
 	*exporter
 	lines *json.Encoder
@@ -59,7 +59,7 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 	open := client.Overdraft{Limits: make(map[string]events.Amount)}
 	for _, id := range slices.Sorted(maps.Keys(f.assets)) {
 		if len(open.Limits) < events.OverdraftAssets {
-			open.Limits[id] = lifted
+			open.Limits[id] = temporaryLimit
 		}
 	}
 	profiles := make([]json.RawMessage, len(accounts))
@@ -92,14 +92,14 @@ func (f *linesFormat) account(ctx context.Context, accounts []client.Account) er
 
 func (f *linesFormat) transaction(t posted) error {
 	if t.Kind != string(client.KindTransaction) {
-		f.tell("every " + t.Kind + " becomes a plain transaction")
+		f.note("every " + t.Kind + " becomes a plain transaction")
 	}
 	return f.line("transaction", client.TransactionRequest{
 		ID: t.ID, Description: t.Description, Metadata: t.Metadata, EffectiveAt: t.at, Postings: client.Legs(t.legs),
 	})
 }
 
-// end writes the limits of limited accounts, and the states of those that are not open.
+// end writes the real limits of limited accounts, and the states of accounts that are not open.
 func (f *linesFormat) end(context.Context) error {
 	f.result.Notes = append(f.result.Notes, "members and groups, and earlier versions of accounts, are not exported")
 	for a, err := range f.Ledger.Accounts {

@@ -1,5 +1,5 @@
-// Package plot draws figures as SVG, for people who look: bars and lines. The bytes depend on the figures alone. A plot
-// needs no script and no font, is readable on light and on dark pages, and has its figures as text, too.
+// Package plot draws bar and line charts as SVG. The output depends only on the input. A plot needs no script and no
+// font, is readable on light and on dark pages, and also has its values as text.
 package plot
 
 import (
@@ -17,57 +17,58 @@ import (
 	"github.com/go-analyze/charts"
 )
 
-// Plot is what is drawn: values by label, and by series for each label.
+// Plot is a chart with a value for each label and series.
 type Plot struct {
-	Name   string // of its file, without .svg
+	Name   string // of the file, without .svg
 	Title  string
-	Note   string // below the title: of what run the figures are
-	Of     string // names what the labels are
-	Unit   string // names what the values are
+	Note   string // below the title
+	Of     string // title of the axis of labels
+	Unit   string // title of the axis of values
 	Labels []string
 	Series []Series
-	// Log has values on a logarithmic scale if the small ones would hardly be seen beside the large ones.
+	// Log uses a logarithmic scale if the small values would hardly be visible next to the large ones.
 	Log bool
-	// Lines has a line for each series. Else each value is a bar, with the value beside it.
+	// Lines draws a line for each series. Otherwise each value is a bar, labelled with the value.
 	Lines bool
 }
 
-// Series is a value for each label: those that are not finite, or not there, are not known.
+// Series has a value for each label. Values that are missing or not finite are unknown.
 type Series struct {
 	Name   string
 	Values []float64
 }
 
-// ErrNothing is returned when no value is known.
-var ErrNothing = errors.New("there is nothing to draw")
+// ErrNothing means that all values are unknown.
+var ErrNothing = errors.New("there are no values to draw")
 
 const (
-	plotWidth, linesHeight = 800, 420 // pixels, as all sizes
-	aroundBars             = 120      // of the height: title, legend and axis
-	besideBars             = 70       // for the value of the longest
+	plotWidth, linesHeight = 800, 420 // all sizes are in pixels
+	aroundBars             = 120      // height of title, legend and axis
+	besideBars             = 70       // width of the label of the longest bar
 	barHeight, barsApart   = 18, 16
 	margin, lineHeight     = 20, 20
-	// From wide on, a greatest value hides the smallest one.
+	// wide is the ratio of the largest to the smallest value above which Log has an effect.
 	wide       = 30
-	labelRunes = 44 // of a label that is shown
+	labelRunes = 44 // maximum length of a label
 )
 
-// logarithmic is said of the axis.
+// logarithmic is added to the title of a logarithmic axis.
 const logarithmic = ", logarithmic: each line is ten times the one before"
 
-// style turns a plot's lightness around for readers who like it dark, and keeps the hues.
+// style inverts the lightness in dark mode, and keeps the hues.
 const style = ".line0, .line1 { font-family: sans-serif; fill: #333 } .line0 { font-weight: bold } " +
 	"@media (prefers-color-scheme: dark) { svg { filter: invert(1) hue-rotate(180deg) } }"
 
 var font = charts.FontStyle{FontSize: 10} // points
 
-// theme has colors that differ in lightness, too, and are seen well on white.
+// theme has colors that also differ in lightness, and have a good contrast on white.
 var theme = charts.GetTheme(charts.ThemeLight).WithTextColor(charts.ParseColor("#333333")).WithSeriesColors(
 	[]charts.Color{charts.ParseColor("#0072b2"), charts.ParseColor("#d55e00"), charts.ParseColor("#009e73"),
 		charts.ParseColor("#6a3d9a"), charts.ParseColor("#8b5a00"), charts.ParseColor("#c2185b"),
 		charts.ParseColor("#444444")})
 
-// Write writes plots as files of a folder, which it makes. A plot of nothing has no file: an older one is removed.
+// Write writes plots as files into a folder, which it creates. A plot without values has no file: an existing one is
+// removed.
 func Write(folder string, plots ...Plot) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -114,14 +115,14 @@ func (p Plot) SVG() ([]byte, error) {
 		slices.Reverse(o.SeriesList[i].Values)
 		o.SeriesList[i].Label = charts.SeriesLabel{Show: charts.Ptr(true), ValueFormatter: s.axis.ValueFormatter}
 	}
-	// The bars have their values beside them. The library would put those of the axis beside its lines.
+	// The bars are labelled with their values, so the axis needs no labels.
 	o.ValueAxis[0] = s.axis
 	o.ValueAxis[0].ValueFormatter = func(float64) string { return "" }
 	height := aroundBars + len(p.Labels)*(len(p.Series)*barHeight+barsApart)
 	return p.draw(height, func(to *charts.Painter) error { return to.BarChart(o) })
 }
 
-// padding leaves the top for the title and the note.
+// padding leaves room at the top for the title and the note.
 func (p Plot) padding() charts.Box {
 	box := charts.NewBoxEqual(margin)
 	for _, line := range []string{p.Title, p.Note} {
@@ -143,7 +144,7 @@ func (p Plot) legend() (o charts.LegendOption) {
 	return o
 }
 
-// draw has a chart drawn, and adds to it what the library leaves out: a size, the figures as text, and dark pages.
+// draw draws a chart, and adds what the library leaves out: a size, the values as text, and the style for dark mode.
 func (p Plot) draw(height int, chart func(*charts.Painter) error) ([]byte, error) {
 	painter := charts.NewPainter(charts.PainterOptions{
 		OutputFormat: charts.ChartOutputSVG, Width: plotWidth, Height: height,
@@ -175,7 +176,7 @@ func (p Plot) draw(height int, chart func(*charts.Painter) error) ([]byte, error
 	return out.Bytes(), nil
 }
 
-// figures are all values that are known, as text.
+// figures returns all known values as text.
 func (p Plot) figures() string {
 	var lines []string
 	for i, label := range p.Labels {
@@ -192,22 +193,22 @@ func (p Plot) figures() string {
 
 func isKnown(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// scale is where values stand on their axis.
+// scale has the axis of values, and the values in its units.
 type scale struct {
 	values [][]float64 // as the library takes them
 	axis   charts.ValueAxisOption
 }
 
-// scaled leaves out the labels and the series of which nothing is known, and puts the others to scale.
+// scaled removes the labels and series without known values, and returns the scale of the others.
 func (p Plot) scaled() (Plot, scale, error) {
-	of := p
-	of.Labels, of.Series = nil, nil
+	out := p
+	out.Labels, out.Series = nil, nil
 	has := func(s Series, at int) bool { return at < len(s.Values) && isKnown(s.Values[at]) }
-	least, most, low := math.Inf(1), math.Inf(-1), math.Inf(1) // low is the least above zero
+	least, most, low := math.Inf(1), math.Inf(-1), math.Inf(1) // low is the smallest value above zero
 	var shown []int
 	for i, label := range p.Labels {
 		if slices.ContainsFunc(p.Series, func(s Series) bool { return has(s, i) }) {
-			shown, of.Labels = append(shown, i), append(of.Labels, short(label))
+			shown, out.Labels = append(shown, i), append(out.Labels, short(label))
 		}
 	}
 	for _, s := range p.Series {
@@ -224,10 +225,10 @@ func (p Plot) scaled() (Plot, scale, error) {
 			kept.Values = append(kept.Values, v)
 		}
 		if isShown {
-			of.Series = append(of.Series, kept)
+			out.Series = append(out.Series, kept)
 		}
 	}
-	if len(of.Series) == 0 {
+	if len(out.Series) == 0 {
 		return p, scale{}, ErrNothing
 	}
 	var s scale
@@ -236,12 +237,12 @@ func (p Plot) scaled() (Plot, scale, error) {
 	if p.Log && least >= 0 && most >= wide*low {
 		floor, top := math.Floor(math.Log10(low)), math.Ceil(math.Log10(most))
 		if !p.Lines {
-			floor = math.Ceil(math.Log10(low)) - 1 // or the bar of the least would have no length
+			floor = math.Ceil(math.Log10(low)) - 1 // so that the bar of the smallest value has a length
 		}
 		if least == 0 {
-			floor-- // where 0 stands
+			floor-- // the position of 0
 		}
-		// The axis counts powers of ten from 0, where bars begin.
+		// The axis counts powers of ten. Bars begin at 0.
 		to = func(v float64) float64 { return max(0, math.Log10(v)-floor) }
 		s.axis.Title += logarithmic
 		s.axis.Min, s.axis.Max, s.axis.LabelCount = charts.Ptr(0.0), charts.Ptr(top-floor), int(top-floor)+1
@@ -254,7 +255,7 @@ func (p Plot) scaled() (Plot, scale, error) {
 	} else if least >= 0 && !p.Lines {
 		s.axis.Min = charts.Ptr(0.0)
 	}
-	for _, series := range of.Series {
+	for _, series := range out.Series {
 		values := make([]float64, len(series.Values))
 		for i, v := range series.Values {
 			if values[i] = charts.GetNullValue(); isKnown(v) {
@@ -263,10 +264,10 @@ func (p Plot) scaled() (Plot, scale, error) {
 		}
 		s.values = append(s.values, values)
 	}
-	return of, s, nil
+	return out, s, nil
 }
 
-// short cuts a text that would push the plot aside.
+// short truncates a long label.
 func short(s string) string {
 	if runes := []rune(s); len(runes) > labelRunes {
 		return string(runes[:labelRunes-1]) + "…"
@@ -274,7 +275,7 @@ func short(s string) string {
 	return s
 }
 
-// text writes a value as people read it.
+// text formats a value.
 func text(v float64) string {
 	size := math.Abs(v)
 	switch {

@@ -35,7 +35,7 @@ var (
 	fill    = regexp.MustCompile(`(?:fill|stroke):([^;"]+)`)
 )
 
-// see parses a plot, and fails if a browser would not show it, or if it were not a picture by itself.
+// see parses a plot. It fails if the SVG is invalid or refers to other files.
 func see(t rapid.TB, svg []byte) drawn {
 	t.Helper()
 	d := drawn{shapes: make(map[string][]shape)}
@@ -123,12 +123,12 @@ func TestAPlotShowsItsFigures(t *testing.T) {
 	if bars := bars(d, 0); len(bars) != 2 || math.Abs(width(bars[1])/width(bars[0])-17.32) > 0.5 || bars[0].top >= bars[1].top {
 		t.Errorf("bars of the ledger: %+v", bars)
 	}
-	if bars := bars(d, 1); len(bars) != 1 { // what is not known has none
+	if bars := bars(d, 1); len(bars) != 1 { // unknown values have no bar
 		t.Errorf("bars of the ceiling: %+v", bars)
 	}
 }
 
-// bars are those of a series from the top down, without its mark in the legend.
+// bars returns the bars of a series from top to bottom, without its mark in the legend.
 func bars(d drawn, series int) []shape {
 	all := slices.Clone(d.shapes[theme.GetSeriesColor(series).String()])
 	all = slices.DeleteFunc(all, func(s shape) bool { return s.bottom < 4*lineHeight })
@@ -136,7 +136,7 @@ func bars(d drawn, series int) []shape {
 	return all
 }
 
-// A logarithmic scale says so, and has a place for 0.
+// A logarithmic axis is labelled as such, and has a position for 0.
 func TestLogarithmicScale(t *testing.T) {
 	p := rates
 	p.Log = true
@@ -157,7 +157,7 @@ func TestLogarithmicScale(t *testing.T) {
 	}
 }
 
-func TestLinesAreThroughTheirValues(t *testing.T) {
+func TestLinesPassThroughTheirValues(t *testing.T) {
 	p := rates
 	p.Lines, p.Series[1].Values = true, []float64{50, 866}
 	d := mustSVG(t, p)
@@ -177,8 +177,8 @@ func TestNothingToDraw(t *testing.T) {
 	}
 }
 
-// Whatever is drawn is a picture, the same each time, without what was not given to it.
-func TestAnyPlotIsAPicture(t *testing.T) {
+// Every plot is valid SVG, is deterministic, and shows only its input.
+func TestEveryPlotIsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"<script>alert(1)</script>", "]]>", "\x00", "\u202eevil",
 			"&amp;", `" onload="`, strings.Repeat("long ", 40)}))
