@@ -12,43 +12,43 @@ const (
 	accountChanged = "AccountChanged"
 )
 
-// AccountOpened: a holder was named. Never changed: AccountChanged says what the account is from then on.
+// AccountOpened: an account was opened. Later changes of the account are AccountChanged events.
 type AccountOpened struct {
 	ID        string    // see ValidID; set by the caller
 	Name      string    // 0 to NameChars characters
-	Profile   string    // a JSON object in compact form of at most ProfileBytes bytes; "{}" when none was given
+	Profile   string    // a JSON object in compact form of at most ProfileBytes bytes; "{}" by default
 	Overdraft Overdraft // how far below zero its balances may go
 	Actor     string    // who opened it, 1 to ActorChars characters
 	At        time.Time // UTC, whole microseconds; set by the command
 }
 
-// AccountChanged: an account is, from now on, what this says, as a whole.
+// AccountChanged: an account was changed. It has the complete new state of the account.
 type AccountChanged struct {
 	ID        string // of the account
 	Number    int64  // the account's version: 2, 3 … ChangesMax; its opening is 1
-	Name      string // these three as in AccountOpened
+	Name      string // as in AccountOpened, like Profile and Overdraft
 	Profile   string
-	Overdraft Overdraft    // unlimited if and only if it was when the account was opened
-	State     AccountState // what it may do
-	Actor     string       // who changed it, 1 to ActorChars characters
-	At        time.Time    // UTC, whole microseconds; set by the command. Order is that of Number, not of At
+	Overdraft Overdraft // unlimited if and only if the opening's is
+	State     AccountState
+	Actor     string    // who changed it, 1 to ActorChars characters
+	At        time.Time // UTC, whole microseconds; set by the command. Order is that of Number, not of At
 }
 
-// AccountState is what an account may do.
+// AccountState restricts the postings of an account.
 type AccountState string
 
 // The states of an account.
 const (
 	StateOpen   AccountState = "open"
 	StateFrozen AccountState = "frozen" // no debits
-	StateClosed AccountState = "closed" // no debits and no credits, for ever
+	StateClosed AccountState = "closed" // no debits and no credits; final
 )
 
-// Overdraft is an account's policy: not at all (the zero value), unlimited, or an amount for each asset.
+// Overdraft is an account's policy: no overdraft (the zero value), unlimited, or an amount for each asset.
 type Overdraft struct {
 	Unlimited bool
-	// Limits are amounts by asset, not negative, of at most PostedDigits digits; nil unless given. An asset that is
-	// absent here has limit 0.
+	// Limits are amounts by asset, not negative, of at most PostedDigits digits; may be nil. The limit of an asset
+	// without an entry is 0.
 	Limits map[string]Amount
 }
 
@@ -94,14 +94,14 @@ var (
 	}
 )
 
-// validProfile reports whether s is stored as a profile. The empty one is absent instead.
+// validProfile reports whether s is the stored form of a profile. "{}" is not: it is absent instead.
 func validProfile(s string) bool {
 	var compact bytes.Buffer
 	return len(s) > len("{}") && len(s) <= ProfileBytes && utf8.ValidString(s) && s[0] == '{' &&
 		json.Compact(&compact, []byte(s)) == nil && compact.String() == s
 }
 
-// overdraft codes a policy, which is absent when it has no limits.
+// overdraft codes a policy, which is absent if it allows no overdraft.
 func (c *coder) overdraft(field string, o *Overdraft) {
 	if c.out != nil {
 		c.writeOverdraft(field, *o)

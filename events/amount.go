@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// PostedDigits is the most digits that one posted amount may have, FoldedDigits the most that a sum of them may
-// have. DynamoDB's number holds 38 digits; ten thousand million of the largest postings still add up below it.
+// PostedDigits is the maximum number of digits of one posted amount, FoldedDigits that of a sum. DynamoDB's number has
+// 38 digits, which is enough for the sum of 10^10 of the largest amounts.
 const (
 	PostedDigits = 28
 	FoldedDigits = 38
@@ -45,8 +45,8 @@ func NewAmount(n int64) Amount { return Amount{hi: n >> 63, lo: uint64(n)} }
 // MaxFolded returns the largest amount, of FoldedDigits nines. The least is its negation.
 func MaxFolded() Amount { return Amount{hi: maxHi, lo: maxLo} }
 
-// ParseAmount reads a canonical whole number of at most maxDigits digits: PostedDigits or FoldedDigits, never more.
-// Errors: ErrAmount for any other form (a plus, a minus zero, a leading zero, white space, an exponent), ErrOverflow
+// ParseAmount parses a canonical whole number of at most maxDigits digits, which is PostedDigits or FoldedDigits.
+// Errors: ErrAmount for any other form (a plus sign, minus zero, a leading zero, white space, an exponent), ErrOverflow
 // for a canonical text of more digits.
 func ParseAmount(s string, maxDigits int) (Amount, error) {
 	digits, negative := s, false
@@ -86,8 +86,8 @@ func group(digits string) (n uint64) {
 func (a Amount) Add(b Amount) (Amount, error) {
 	lo, carry := bits.Add64(a.lo, b.lo, 0)
 	sum := Amount{hi: a.hi + b.hi + int64(carry), lo: lo}
-	// Twice the largest amount is above 2^127, so a sum may wrap round, but only to a magnitude of at least
-	// 2^128 − 2·10^38, which is out of range too: one comparison finds both.
+	// Twice the largest amount is above 2^127, so a sum may wrap around. Then its magnitude is at least 2^128 −
+	// 2·10^38, which is also out of range: one comparison detects both.
 	if upper, lower := sum.magnitude(); upper > maxHi || upper == maxHi && lower > maxLo {
 		return Amount{}, ErrOverflow
 	}
@@ -111,7 +111,7 @@ func (a Amount) Abs() Amount {
 	return a
 }
 
-// magnitude returns the halves of |a|, also of sums outside the range.
+// magnitude returns the halves of |a|, also for sums outside the range.
 func (a Amount) magnitude() (hi, lo uint64) {
 	b := a.Abs()
 	return uint64(b.hi), b.lo

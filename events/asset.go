@@ -4,13 +4,13 @@ import "time"
 
 const assetRegistered = "AssetRegistered"
 
-// AssetRegistered: something that can be counted was named. Never changed.
+// AssetRegistered: an asset was registered. Assets are immutable.
 type AssetRegistered struct {
 	ID          string    // see ValidID; set by the caller
 	Name        string    // 1 to NameChars characters
 	Description string    // 0 to DescriptionChars characters
 	Scale       int       // decimal places, 0 to ScaleMax
-	Currency    string    // id of the asset that costs are counted in; "": costs must be zero
+	Currency    string    // id of the asset of costs; without one, costs must be zero
 	Actor       string    // who registered it, 1 to ActorChars characters
 	At          time.Time // UTC, whole microseconds; set by the command
 }

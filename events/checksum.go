@@ -8,25 +8,25 @@ import (
 	"sync"
 )
 
-// An event carries a checksum from version 2 on, over all that is stored of it: an alteration past the ledger is
-// found by whoever reads it. Anybody can compute it, with any library for bencode (BEP 3):
+// From version 2 on, an event has a checksum over all its stored fields, so that every reader detects an alteration.
+// Any program can compute it, with a library for bencode (BEP 3):
 //
 //   - The canonical form of an event is the bencoding of the list of its name, its version and a dictionary of all its
-//     fields as they are stored. Keys of the table are no fields: they follow from fields.
+//     fields as they are stored. The keys in the table are not included: they follow from the fields.
 //   - A text is the length of its UTF-8 in bytes, a colon, and these bytes: "4:jane". A number is its decimal digits
 //     between i and e: "i-2500e". A list is its elements between l and e. A map is between d and e: each name, a
-//     text, and its value, in the order of the names' bytes. A field that is absent is left out.
+//     text, and its value, in the byte order of the names. Absent fields are omitted.
 //   - The checksum is the first 16 bytes of the SHA-256 of the canonical form, in base64 for URLs (RFC 4648) without
 //     padding: 22 characters.
 //
-// 128 bits: of 10^18 altered events not one is expected to keep its checksum, and nobody can find another event for a
-// given one. More would protect no better, as the checksum has no key: who can write to the table can compute it
-// anew. The whole of SHA-256 would put 21 bytes more into each event, and twice that for postings, which are in an
-// index too.
+// 128 bits are enough: among 10^18 altered events none is expected to keep its checksum, and it is infeasible to find
+// another event with a given checksum. More bits would not protect better, because the checksum has no key: anybody who
+// can write to the table can compute it. A full SHA-256 would add 21 bytes to each event, and twice that to postings,
+// which are also in an index.
 const (
 	checksumVersion = 2 // the first with a checksum
 	checksumBytes   = 16
-	// ChecksumChars is how long a checksum is.
+	// ChecksumChars is the length of a checksum.
 	ChecksumChars = 22
 )
 
@@ -46,7 +46,7 @@ type canonical struct{ text []byte }
 
 var canonicals = sync.Pool{New: func() any { return &canonical{text: make([]byte, 0, 1024)} }}
 
-// newCanonical returns the beginning of a canonical form. Free it after use.
+// newCanonical begins a canonical form. Free it after use.
 func newCanonical(name string, version int) *canonical {
 	c := canonicals.Get().(*canonical)
 	c.text = append(c.text[:0], 'l')
@@ -61,13 +61,13 @@ func (c *canonical) free() { canonicals.Put(c) }
 // appendChecksum ends the canonical form and appends its checksum to b.
 func (c *canonical) appendChecksum(b []byte) []byte {
 	c.End() // of the fields
-	c.End() // of all
+	c.End() // of the list
 	hash := sha256.Sum256(c.text)
 	return base64.RawURLEncoding.AppendEncode(b, hash[:checksumBytes])
 }
 
-// compare ends the canonical form of a stored event and returns ErrChecksum unless the stored checksum is its own,
-// or, of a version without, "".
+// compare ends the canonical form of a stored event. It returns ErrChecksum if the stored checksum differs, or, for a
+// version without checksums, is not "".
 func (c *canonical) compare(name string, version int, stored string) error {
 	var room [ChecksumChars]byte
 	own := room[:0]
@@ -86,7 +86,7 @@ func (c *canonical) put(text string) {
 	c.text = append(c.text, text...)
 }
 
-// name appends the name of a field; an element of a list has none.
+// name appends the name of a field. Elements of a list have no name.
 func (c *canonical) name(name string) {
 	if name != "" {
 		c.put(name)

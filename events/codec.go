@@ -7,37 +7,37 @@ import (
 
 // An Event is one of the immutable facts of this package.
 type Event interface {
-	// EventName returns the name and the version under which the fact is stored, such as "PostingRecorded", 1.
+	// EventName returns the stored name and version of the event, such as "PostingRecorded", 1.
 	EventName() (name string, version int)
-	// write passes the stored fields to f. Being unexported, it keeps the set of events closed.
+	// write passes the stored fields to f. It is unexported so that no other package can add events.
 	write(f FieldEncoder)
 }
 
 // Fields is an event in its stored form: attribute names (CamelCase) to values, free of any SDK. A value is a string, a
-// Number, a bool, a List or a Fields. An optional attribute is absent when it is empty, and absence stands for its zero
-// value, so that an event has exactly one stored form.
+// Number, a bool, a List or a Fields. An optional attribute with its zero value is absent, so that an event has exactly
+// one stored form.
 type Fields map[string]any
 
-// Number is a whole number in canonical decimal form, stored as a number and never seen as a float.
+// Number is a whole number in canonical decimal form. It is stored as a number, and never converted to a float.
 type Number string
 
 // List is an ordered list of values.
 type List []any
 
-// The versions of stored forms. Everything that could be written before holds, reversals, changes of accounts and
-// groups is still written as it was then, so that older code can read it. An event of version 1 has the fields of
-// plainVersion and no checksum.
+// The versions of stored forms. Events that existed before holds, reversals, changes of accounts and groups are still
+// written in plainVersion, so that older code can read them. An event of version 1 has the fields of plainVersion and
+// no checksum.
 //
-// During a release, and after a rollback, older code reads events that newer code wrote. It waits for those, and takes
-// everything else that it does not know for malformed. So a release that changes an event, or puts a new kind of event
-// under a key of today's form (POSTING#, GRANT#), raises the version of the name that is stored there now. A new name
-// is for new keys only.
+// During a release, and after a rollback, older code reads events that newer code wrote. It waits when it reads a newer
+// version of a known name, and rejects every other unknown event as malformed. So a release that changes an event, or
+// puts a new kind of event under an existing form of key (POSTING#, GRANT#), must raise the version of the existing
+// name. New names are for new keys only.
 const (
 	plainVersion = 2
 	lifeVersion  = 3 // holds and their ends, reversals, changes of accounts, groups, effective dates
 )
 
-// The stored forms that a ledger may be told to write. Older code than that of this release reads OlderForm alone.
+// The stored forms that a ledger can be configured to write. Code before this release reads OlderForm only.
 const (
 	OlderForm  = plainVersion
 	NewestForm = lifeVersion
@@ -52,21 +52,21 @@ func newestVersion(name string) int {
 	return lifeVersion
 }
 
-// The errors of decoding. ErrNewerEvent is an ErrUnknownEvent, and ErrChecksum an ErrMalformedEvent.
+// Errors of decoding. ErrNewerEvent wraps ErrUnknownEvent, and ErrChecksum wraps ErrMalformedEvent.
 var (
 	// ErrUnknownEvent: the name or the version is unknown to this code.
 	ErrUnknownEvent = errors.New("unknown event")
-	// ErrNewerEvent: the name is known and the version is above those that this code knows. Newer code can read it.
-	ErrNewerEvent = fmt.Errorf("%w: its version is newer than this code", ErrUnknownEvent)
+	// ErrNewerEvent: the name is known, and the version is newer than this code. Newer code can read the event.
+	ErrNewerEvent = fmt.Errorf("%w: version is newer than this code", ErrUnknownEvent)
 	// ErrMalformedEvent: fields are missing, unknown, of the wrong type or out of range. The message names one.
 	ErrMalformedEvent = errors.New("malformed event")
-	// ErrChecksum: the checksum is not that of the event, which was altered after it was written.
-	ErrChecksum = fmt.Errorf("%w: its checksum is that of another", ErrMalformedEvent)
+	// ErrChecksum: the checksum does not match, so the event was altered after it was written.
+	ErrChecksum = fmt.Errorf("%w: checksum does not match", ErrMalformedEvent)
 )
 
-// Decode reads a stored form into the event's value type (never a pointer). It is strict: every field is checked, an
-// unknown one is an error, and so is a checksum that is not the event's. Version 1 has none: pass "". It never panics,
-// and keeps nothing of f but its texts. An old version is converted to the newest here.
+// Decode decodes a stored form into the event's value type (never a pointer). It is strict: it checks every field and
+// the checksum, and rejects unknown fields. For version 1, which has no checksum, pass "". It converts old versions to
+// the newest. It never panics, and retains only the texts of f.
 // Errors: ErrUnknownEvent, ErrNewerEvent, ErrMalformedEvent, ErrChecksum.
 func Decode(name string, version int, checksum string, f Fields) (Event, error) {
 	e, err := decode(name, version, f)
@@ -87,7 +87,7 @@ func decode(name string, version int, f Fields) (e Event, _ error) {
 	c := coder{stored: f}
 	switch name {
 	case postingRecorded:
-		var p PostingRecorded // the hot path of every refold: nothing is allocated but the event
+		var p PostingRecorded // the hot path of every refold: only the event is allocated
 		p.fields(&c)
 		e = p
 	case transactionPosted, transactionHeld:
@@ -145,8 +145,7 @@ var outcomes = map[string]Outcome{
 	holdCaptured: OutcomeCaptured, holdReleased: OutcomeReleased, holdExpired: OutcomeExpired,
 }
 
-// checkForm returns an error unless e is stored under the name and version that it is written under, or as version 1
-// of it.
+// checkForm returns an error unless name and version are those under which e is written, or version 1 of that name.
 func checkForm(e Event, name string, version int) error {
 	if written, form := e.EventName(); written != name || version != form && (version != 1 || form != plainVersion) {
 		return wrongForm(name, version, written, form)
@@ -158,7 +157,7 @@ func wrongForm(name string, version int, written string, form int) error {
 	return fmt.Errorf("%w: %s V=%d has the fields of %s V=%d", ErrMalformedEvent, name, version, written, form)
 }
 
-// checkVersion returns nil, ErrNewerEvent or, for what newer code does not write either, ErrUnknownEvent.
+// checkVersion returns ErrNewerEvent for a newer version, and ErrUnknownEvent for one that no code writes.
 func checkVersion(name string, version int) error {
 	switch {
 	case version > newestVersion(name):

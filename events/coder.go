@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A coder goes through the fields of one stored map, in the order of their names' bytes. It writes them to out or, when
-// out is nil, takes each once from stored and keeps the first fault. After a fault, the values mean nothing.
+// A coder encodes or decodes the fields of one stored map, in the byte order of their names. It writes them to out or,
+// if out is nil, takes each once from stored. It keeps the first error. After an error, the values are undefined.
 //
-// So the method fields of an event says once what is stored of it, for Write and for Decode.
+// So the method fields of an event defines its stored form for both Write and Decode.
 type coder struct {
 	out    FieldEncoder
 	stored Fields
-	taken  [fieldsMax]string // the names of the fields that were there
-	count  int               // how many of taken are set
-	field  string            // the field at fault; "" while there is none
-	rule   string            // how it breaks its rule
+	taken  [fieldsMax]string // the names of the decoded fields
+	count  int               // the length of taken
+	field  string            // the first invalid field; "" if there is none
+	rule   string            // the rule that it breaks
 }
 
-// fieldsMax is the most fields of one map: a posting's and a header's.
+// fieldsMax is the maximum number of fields in one map: those of a posting, and of a header.
 const fieldsMax = 10
 
 const (
@@ -47,7 +47,7 @@ type textRule struct {
 	valid    func(string) bool
 	broken   string
 	optional bool   // it may be absent
-	absent   string // what its absence stands for, which is never stored
+	absent   string // the value of an absent field, which is never stored
 }
 
 var (
@@ -134,7 +134,7 @@ func integer[I int | int64](c *coder, field string, v *I, least, most int64) {
 
 func (c *coder) has(field string) bool { _, ok := c.stored[field]; return ok }
 
-// take returns the value of a required field of type T, T's zero value after a fault.
+// take returns the value of a required field of type T, or T's zero value after an error.
 func take[T any](c *coder, field string) (v T) {
 	stored, ok := c.stored[field]
 	if !ok {
@@ -149,7 +149,7 @@ func take[T any](c *coder, field string) (v T) {
 	return v
 }
 
-// takeMap takes a map of 1 to most entries, nil after a fault.
+// takeMap takes a map of 1 to most entries. It returns nil after an error.
 func (c *coder) takeMap(field string, most int) Fields {
 	stored := take[Fields](c, field)
 	switch {
@@ -168,7 +168,7 @@ func (c *coder) fail(field, rule string) {
 	}
 }
 
-// finish looks for fields that nobody took and reports whether all was well.
+// finish rejects fields that were not taken, and reports whether there was no error.
 func (c *coder) finish() bool {
 	if c.field == "" && c.count != len(c.stored) {
 		least := ""
@@ -182,7 +182,7 @@ func (c *coder) finish() bool {
 	return c.field == ""
 }
 
-// err is finish for the outermost map of the named event, with the first fault as an ErrMalformedEvent.
+// err is finish for the outermost map of the named event. It returns the first error as an ErrMalformedEvent.
 func (c *coder) err(event string) error {
 	if c.finish() {
 		return nil

@@ -2,11 +2,11 @@ package events
 
 import "strings"
 
-// Decimals makes the canonical texts of many amounts, which share one array. It is not for concurrent use, and must not
-// be copied once it was used.
+// Decimals formats many amounts into one shared array. It is not safe for concurrent use, and must not be copied after
+// its first use.
 type Decimals struct{ all strings.Builder }
 
-// Grow makes room for so many more characters.
+// Grow makes room for n more characters.
 func (d *Decimals) Grow(chars int) { d.all.Grow(chars) }
 
 // Of returns a.String().

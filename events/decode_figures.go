@@ -2,8 +2,7 @@ package events
 
 import "fmt"
 
-// The stored fields of a PostingRecorded that are not in its keys, by the names under which they are stored: what
-// StoredPosting is read from.
+// The stored names of the fields in StoredPosting that are not in a posting's keys.
 const (
 	FigureQuantity    = "Quantity"
 	FigureCost        = "Cost"
@@ -14,7 +13,7 @@ const (
 	FigureDescription = "Description"
 )
 
-// StoredPosting is what DecodeFigures reads of a stored PostingRecorded. A text or a number that is absent is "".
+// StoredPosting has the fields of a stored PostingRecorded that DecodeFigures reads. An absent text or number is "".
 type StoredPosting struct {
 	Name     string
 	Version  int
@@ -33,7 +32,7 @@ func DecodeFigures(s StoredPosting) (Figures, error) {
 		Leg:         Leg{ID: KSUID(s.ID), Account: s.Account, Asset: s.Asset},
 		Transaction: s.Transaction, Kind: Kind(s.Kind), Description: s.Description, Phase: Phase(s.Phase),
 	}
-	if s.Name != postingRecorded { // no code of ours puts another name there
+	if s.Name != postingRecorded { // the ledger never writes another name under such a key
 		return Figures{}, fmt.Errorf("%w: %q, version %d, where a posting should be", ErrUnknownEvent,
 			s.Name, s.Version)
 	}

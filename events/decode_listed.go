@@ -5,9 +5,9 @@ import (
 	"maps"
 )
 
-// DecodeListed reads an AssetRegistered, AccountOpened or GroupRegistered from the part of its stored form that lists
-// show: Actor and Profile are not in it and come back empty, and as its checksum is over them too, it is not in it
-// either. It is as strict as Decode with all else. Errors: those of Decode but ErrChecksum.
+// DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from the part of its stored form that an
+// index has. Actor and Profile are missing there, and stay empty. The checksum covers them, so it cannot be checked.
+// Everything else is as strict as Decode. Errors: those of Decode except ErrChecksum.
 func DecodeListed(name string, version int, f Fields) (Event, error) {
 	if name != assetRegistered && name != accountOpened && name != groupRegistered {
 		return nil, fmt.Errorf("%w: no list shows %q", ErrUnknownEvent, name)

@@ -5,7 +5,7 @@ import "slices"
 // FieldEncoder receives the stored fields of an event, those of each map in the order of their names' bytes. Calls
 // between BeginMap or BeginList and the matching End belong to that map or list. Elements of a list have no name.
 //
-// It lets whoever stores an event skip Fields, which costs more than everything else of making an item.
+// Encoding through it avoids Fields, which would cost more than the rest of building an item.
 type FieldEncoder interface {
 	Text(name, text string)
 	Number(name string, n Amount)

@@ -53,9 +53,9 @@ func ExampleDecode() {
 	fmt.Println(err)
 	// Output:
 	// viewer <nil>
-	// malformed event: its checksum is that of another: MemberGranted
+	// malformed event: checksum does not match: MemberGranted
 	// malformed event: MemberGranted: Role has an unknown value
-	// unknown event: its version is newer than this code: "MemberGranted", version 4
+	// unknown event: version is newer than this code: "MemberGranted", version 4
 }
 
 // The checksum of an event, by its canonical form.

@@ -11,7 +11,7 @@ const (
 	accountGrouped  = "AccountGrouped"
 )
 
-// GroupRegistered: a group was named. It holds accounts and has members. Never changed.
+// GroupRegistered: a group of accounts was registered. A group has members. Its definition is immutable.
 type GroupRegistered struct {
 	ID          string    // see ValidID; set by the caller
 	Name        string    // 0 to NameChars characters
@@ -20,15 +20,15 @@ type GroupRegistered struct {
 	At          time.Time // UTC, whole microseconds; set by the command
 }
 
-// AccountGrouped: an account was put into a group, or taken out of one. It says all the groups that the account is in
-// from then on: the newest alone tells them, and no race makes them more than AccountGroupsMax.
+// AccountGrouped: an account was added to a group, or removed from one. It has all groups of the account after that. So
+// the newest event is enough to know them, and concurrent changes cannot exceed AccountGroupsMax.
 type AccountGrouped struct {
 	Account string    // id of the account
 	Number  int64     // of this account's changes of groups: 1, 2 … MemberNumberMax
 	Groups  []string  // ids, sorted, at most AccountGroupsMax; nil for none
-	Added   string    // id of the group that it was put into; "": it was taken out of one
-	Removed string    // id of the group that it was taken out of; "": it was put into one
-	Actor   string    // who did it, 1 to ActorChars characters
+	Added   string    // id of the group, if the account was added to it
+	Removed string    // id of the group, if the account was removed from it
+	Actor   string    // who changed it, 1 to ActorChars characters
 	At      time.Time // UTC, whole microseconds; set by the command. Order is that of Number, not of At
 }
 
@@ -67,10 +67,10 @@ func (e *AccountGrouped) fields(c *coder) {
 	}
 }
 
-// Has reports whether the account is in a group from then on.
+// Has reports whether the account is in a group after the change.
 func (e AccountGrouped) Has(group string) bool { return slices.Contains(e.Groups, group) }
 
-// Changed returns the group that the account was put into or taken out of.
+// Changed returns the group that the account was added to or removed from.
 func (e AccountGrouped) Changed() string { return e.Added + e.Removed }
 
 // ids codes a list of at most most ids in increasing order, which is absent when it is empty.
@@ -118,7 +118,7 @@ func (c *coder) ids(field string, v *[]string, most int) {
 	*v = ids
 }
 
-// either checks that one of two texts is there, and the other one absent.
+// either checks that exactly one of two texts is present.
 func (c *coder) either(first, one, second, other string) {
 	switch {
 	case one == "" && other == "":

@@ -8,13 +8,12 @@ const (
 	holdExpired  = "HoldExpired"
 )
 
-// HoldEnded: a hold was captured, released or expired. Of each hold there is at most one. It is stored under the name
-// of its outcome.
+// HoldEnded: a hold was captured, released or expired. A hold has at most one. Its stored name depends on its outcome.
 type HoldEnded struct {
 	Transaction string  // id of the hold
 	Outcome     Outcome // how it ended
-	Legs        []Leg   // the hold's legs in their order with what was posted of each; KSUIDs after those of the hold
-	Description string  // what a release was explained with, 0 to DescriptionChars characters
+	Legs        []Leg   // the hold's legs in their order with the posted amounts; KSUIDs after those of the hold
+	Description string  // why it was released, 0 to DescriptionChars characters
 	Actor       string  // who ended it, 1 to ActorChars characters
 }
 
@@ -39,7 +38,7 @@ func (e HoldEnded) EventName() (string, int) {
 	return holdExpired, lifeVersion
 }
 
-// EndedAt returns the one instant in the KSUIDs of all legs, in UTC.
+// EndedAt returns the instant of the end, in UTC. All KSUIDs of the legs have it.
 func (e HoldEnded) EndedAt() time.Time { return e.Legs[0].ID.Time() }
 
 // Postings returns the postings that end the hold, whose header is given, in the order of its legs.
@@ -56,7 +55,7 @@ func (e HoldEnded) Postings(hold TransactionPosted) []PostingRecorded {
 
 func (e HoldEnded) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 
-// fields leaves out the outcome: it is the name.
+// fields leaves out the outcome, which follows from the name.
 func (e *HoldEnded) fields(c *coder) {
 	text(c, "Actor", &e.Actor, actor)
 	text(c, "Description", &e.Description, description)

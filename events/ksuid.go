@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	// ErrKSUID is returned for a text that is not the canonical form of a KSUID.
+	// ErrKSUID is the error for a text that is not the canonical form of a KSUID.
 	ErrKSUID = errors.New("not a KSUID")
-	// ErrTime is returned for an instant that KSUIDs cannot hold: before 2014-05-13T16:53:20Z or from
-	// 2150-06-19T23:21:36Z on.
+	// ErrTime is the error for an instant outside the range of KSUIDs: before 2014-05-13T16:53:20Z, or at or after
+	// 2150-06-19T23:21:36Z.
 	ErrTime = errors.New("time is outside the range of KSUIDs")
 )
 
-// KSUID is the identity of a posting and its position in one account's history, as its 27 characters of text.
-// Text order is byte order is minting order within one process; across processes it is only as ordered as their
-// clocks. Its 20 bytes are the seconds since KSUID's epoch (4), the microseconds of that second (3) and a tail of
-// randomness (13). The empty KSUID sorts before all.
+// KSUID identifies a posting and is its position in an account's history. It is a text of 27 characters. Within one
+// process, KSUIDs sort in the order in which they were minted; across processes, only as exactly as the clocks agree.
+// Its 20 bytes are the seconds since KSUID's epoch (4), the microseconds of that second (3) and a random tail (13). The
+// empty KSUID sorts before all others.
 type KSUID string
 
 // The range of instants: KSUID counts whole seconds from its epoch in 32 bits.
@@ -32,7 +32,7 @@ const (
 // Epoch is the instant at which the time of KSUIDs begins: 2014-05-13T16:53:20Z.
 func Epoch() time.Time { return time.Unix(epochSecond, 0).UTC() }
 
-// hasKSUID reports whether KSUIDs can hold the instant t.
+// hasKSUID reports whether t is in the range of KSUIDs.
 func hasKSUID(t time.Time) bool { return t.Unix() >= epochSecond && t.Unix() <= lastSecond }
 
 const (
@@ -44,7 +44,7 @@ const (
 // ParseKSUID accepts exactly the 27-character base 62 form whose 20 bytes encode back to the same text. Error:
 // ErrKSUID.
 func ParseKSUID(s string) (KSUID, error) {
-	// Base 62 of fixed width, with its alphabet in ASCII order: canonical is what does not exceed the greatest.
+	// Base 62 has a fixed width here and an alphabet in ASCII order. So every text up to the greatest one is canonical.
 	if len(s) != ksuidChars || s > greatestKSUID {
 		return "", ErrKSUID
 	}
@@ -56,8 +56,8 @@ func ParseKSUID(s string) (KSUID, error) {
 	return KSUID(s), nil
 }
 
-// Time returns the instant, in UTC and whole microseconds, that k was minted for. Of an empty k, and of a text that
-// ParseKSUID refuses, it is the zero time. Microsecond bytes above 999,999 (a KSUID minted by others) count as 999,999.
+// Time returns the instant of k, in UTC and whole microseconds. It returns the zero time if k is empty or ParseKSUID
+// rejects it. Microsecond bytes above 999,999, which other implementations may produce, count as 999,999.
 func (k KSUID) Time() time.Time {
 	if _, err := ParseKSUID(string(k)); err != nil {
 		return time.Time{}
@@ -70,9 +70,9 @@ func (k KSUID) Time() time.Time {
 	return time.Unix(epochSecond+int64(id.Timestamp()), min(micros, maxMicros)*1000).UTC()
 }
 
-// FirstKSUID returns the least KSUID of the instant t (cut to microseconds), for range queries: every KSUID minted at
-// or after t is >= it, every one minted before t is less. Times before KSUID's epoch (2014-05-13T16:53:20Z) give the
-// least KSUID, times after its end the greatest.
+// FirstKSUID returns the least KSUID of the instant t (cut to microseconds), for range queries: KSUIDs minted at or
+// after t are not less, and those minted before t are less. For times before KSUID's epoch (2014-05-13T16:53:20Z) it
+// returns the least KSUID, for times after its end the greatest.
 func FirstKSUID(t time.Time) KSUID {
 	switch {
 	case t.Unix() < epochSecond:
@@ -83,9 +83,9 @@ func FirstKSUID(t time.Time) KSUID {
 	return KSUID(appendKSUID(nil, t.UnixMicro(), tail{}))
 }
 
-// LastKSUIDBefore returns the greatest KSUID of before the instant t (cut to microseconds): every KSUID minted before t
-// is <= it, every one minted at or after t is greater. Of times up to KSUID's epoch it is the least KSUID, which nobody
-// mints.
+// LastKSUIDBefore returns the greatest KSUID before the instant t (cut to microseconds): KSUIDs minted at or after t
+// are greater, and those minted before t are not. For times up to KSUID's epoch it returns the least KSUID, which is
+// never minted.
 func LastKSUIDBefore(t time.Time) KSUID {
 	first, err := ksuid.Parse(string(FirstKSUID(t)))
 	if err != nil || first.IsNil() {

@@ -2,60 +2,60 @@ package events
 
 import "unicode/utf8"
 
-// The limits of what a fact may hold. "Chars" are Unicode code points, "Bytes" those of UTF-8. Where no other reason
-// is given, the number is the published contract of the HTTP API: small enough that a transaction of the most
-// postings stays far below DynamoDB's 400 KB for an item and 4 MB for a transaction.
+// Limits of the fields of events. "Chars" are Unicode code points, "Bytes" those of UTF-8. Unless another reason is
+// given, a limit is part of the published HTTP API. It is small enough that the largest transaction stays far below
+// DynamoDB's 400 KB for an item and 4 MB for a transaction.
 const (
-	// IDChars is the most characters of an id. An id stands in keys twice over (DynamoDB: partition key 2,048 bytes,
-	// sort key 1,024) and in URLs.
+	// IDChars is the maximum length of an id. Keys contain up to two ids (DynamoDB allows 2,048 bytes for a partition
+	// key, 1,024 for a sort key), and so do URLs.
 	IDChars = 64
-	// NameChars is the most characters of the name of an asset or account.
+	// NameChars is the maximum length of the name of an asset, account or group.
 	NameChars = 256
-	// DescriptionChars is the most characters of the description of an asset or transaction.
+	// DescriptionChars is the maximum length of a description.
 	DescriptionChars = 256
-	// ScaleMax is the most decimal places of an asset: 18, as of the finest units in use (wei).
+	// ScaleMax is the maximum number of decimal places of an asset: that of the finest unit in use (wei).
 	ScaleMax = 18
-	// PostingsMin is the least number of legs of a transaction: value comes from somewhere and goes elsewhere.
+	// PostingsMin is the minimum number of legs of a transaction: double entry.
 	PostingsMin = 2
-	// PostingsMax is the most legs of a transaction. DynamoDB takes 100 actions in one write: the header, 48 postings
-	// and a guard for each of them come to 97.
+	// PostingsMax is the maximum number of legs of a transaction. DynamoDB allows 100 actions in one write, and the
+	// header, 48 postings and a guard for each posting are 97.
 	PostingsMax = 48
-	// MetadataPairs is the most pairs of a transaction's metadata.
+	// MetadataPairs is the maximum number of pairs of a transaction's metadata.
 	MetadataPairs = 20
-	// MetadataKeyChars is the most characters of one metadata key; the least is 1, as DynamoDB has no empty names.
+	// MetadataKeyChars is the maximum length of a metadata key. The minimum is 1.
 	MetadataKeyChars = 40
-	// MetadataValueChars is the most characters of one metadata value.
+	// MetadataValueChars is the maximum length of a metadata value.
 	MetadataValueChars = 256
-	// MetadataBytes is the most bytes of a transaction's metadata, keys and values together.
+	// MetadataBytes is the maximum size of a transaction's metadata, keys and values together.
 	MetadataBytes = 4096
-	// ProfileBytes is the most bytes of an account's profile in compact JSON.
+	// ProfileBytes is the maximum size of an account's profile in compact JSON.
 	ProfileBytes = 4096
-	// AddressesMax is the most objects in the list "addresses" of a profile.
+	// AddressesMax is the maximum length of the list "addresses" in a profile.
 	AddressesMax = 10
-	// OverdraftAssets is the most assets that one account's overdraft policy names.
+	// OverdraftAssets is the maximum number of assets in an account's overdraft policy.
 	OverdraftAssets = 100
-	// ActorChars is the most characters of an actor: AWS bounds the ARN of an IAM identity by 2,048.
+	// ActorChars is the maximum length of an actor: that of the ARN of an IAM identity (AWS: 2,048).
 	ActorChars = 2048
-	// FingerprintChars is the most characters of a request's fingerprint: the number of its rule, a colon, and a hash
-	// of up to 512 bits in hexadecimal, 128 characters, with room for the number.
+	// FingerprintChars is the maximum length of a request's fingerprint: the number of its rule, a colon, and a hash of
+	// up to 512 bits in hexadecimal.
 	FingerprintChars = 140
-	// ReversalsMax is the most reversals of one transaction: a page of a query, of 1 MB, reads them all.
+	// ReversalsMax is the maximum number of reversals of a transaction: one query page of 1 MB has all of them.
 	ReversalsMax = 1000
-	// ChangesMax is the most changes of one account. MemberNumberMax says why.
+	// ChangesMax is the maximum number of an account's version: see MemberNumberMax.
 	ChangesMax = MemberNumberMax
-	// AccountGroupsMax is the most groups of one account: whether a user may do something is found out by reading the
-	// user's grants in all of them.
+	// AccountGroupsMax is the maximum number of groups of an account. Each request of a user reads the user's grants in
+	// all of them.
 	AccountGroupsMax = 10
-	// HoldDaysMax is the most days that a hold may be open.
+	// HoldDaysMax is the maximum number of days that a hold may be open.
 	HoldDaysMax = 31
-	// MemberNumberMax is the greatest number of a grant or revocation: sort keys give it 12 digits.
+	// MemberNumberMax is the greatest number of a grant or revocation: it has 12 digits in sort keys.
 	MemberNumberMax = 999_999_999_999
 )
 
-// IDRule is what ValidID demands, in words for callers.
+// IDRule is the rule of ValidID, as a text for callers.
 const IDRule = "must be 1 to 64 of A-Z a-z 0-9 . _ : @ -, beginning with a letter or a digit"
 
-// ValidID reports whether s may be the id of an asset, an account, a transaction or a user: see IDRule.
+// ValidID reports whether s can be the id of an asset, account, transaction, user or group: see IDRule.
 func ValidID(s string) bool {
 	if s == "" || len(s) > IDChars || !isAlphanumeric(s[0]) {
 		return false

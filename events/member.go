@@ -7,14 +7,14 @@ const (
 	memberRevoked = "MemberRevoked"
 )
 
-// MemberGranted: a user was given a role on an account or in a group. With NoRole, the user's role was taken away: then
-// it is stored as MemberRevoked.
+// MemberGranted: a user was granted a role on an account or in a group. With NoRole, the user's role was revoked, and
+// the event is stored as MemberRevoked.
 type MemberGranted struct {
-	Account string    // id of the account; "": it is a group
-	Group   string    // id of the group; "": it is an account
+	Account string    // id of the account; "" for a grant in a group
+	Group   string    // id of the group; "" for a grant on an account
 	User    string    // id of the user, see ValidID; users are not registered
-	Role    Role      // replaces any role granted before
-	Number  int64     // of this user's grants and revocations there: 1, 2 … MemberNumberMax
+	Role    Role      // replaces the previous role
+	Number  int64     // counts this user's grants and revocations there: 1, 2 … MemberNumberMax
 	Actor   string    // who granted it, 1 to ActorChars characters
 	At      time.Time // UTC, whole microseconds; set by the command. Order is that of Number, not of At
 }
@@ -29,7 +29,7 @@ const (
 	RoleOwner    Role = "owner"    // also grants
 )
 
-// NoRole is the role of a user who was never granted one, or whose role was revoked.
+// NoRole is the role of a user without a grant, or whose role was revoked.
 const NoRole Role = ""
 
 // EventName implements Event. Groups came later than accounts.

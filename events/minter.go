@@ -11,20 +11,19 @@ import (
 	"github.com/segmentio/ksuid"
 )
 
-// Minter mints KSUIDs that never go backwards within the process, whatever its clock does. It is safe for
-// concurrent use.
+// Minter mints KSUIDs in increasing order, even if its clock goes back. It is safe for concurrent use.
 type Minter struct {
 	now    func() time.Time
 	random func([]byte) error
 
 	mu     sync.Mutex
-	newest int64  // instant of the newest minted, in microseconds since 1970; 0: none yet
-	tail   tail   // tail of the newest minted
-	buffer []byte // randomness of one call, kept to save its allocation
+	newest int64  // instant of the newest KSUID, in microseconds since 1970; 0 before the first
+	tail   tail   // tail of the newest KSUID
+	buffer []byte // random bytes of one call, kept to avoid allocations
 }
 
-// NewMinter returns a minter on the given clock and source of randomness (nil: time.Now and crypto/rand). Neither is
-// called by two goroutines at once. The source fills the whole slice or fails.
+// NewMinter returns a minter with a clock and a source of random bytes. The defaults for nil are time.Now and
+// crypto/rand. Neither is called concurrently. The source fills the whole slice or fails.
 func NewMinter(now func() time.Time, random func([]byte) error) *Minter {
 	if now == nil {
 		now = time.Now
@@ -35,14 +34,14 @@ func NewMinter(now func() time.Time, random func([]byte) error) *Minter {
 	return &Minter{now: now, random: random}
 }
 
-// Mint returns n KSUIDs of one instant, increasing, all greater than any minted before by m, and that instant in UTC
-// and whole microseconds. When the clock stands still or steps back, the instant is that of the newest minted (one
-// microsecond more in the odd case that its tails are used up). Of n below 1 it mints nothing.
-// Errors, after which nothing counts as minted: ErrTime when the clock shows a time that KSUIDs cannot hold; what the
-// source of randomness returned.
+// Mint returns n increasing KSUIDs of one instant, all greater than any that m minted before, and that instant in UTC
+// and whole microseconds. If the clock stands still or goes back, the instant is that of the newest KSUID, or one
+// microsecond later in the rare case that its tails are used up. It mints nothing if n is below 1.
+// Errors: ErrTime if the clock is outside the range of KSUIDs; those of the source of random bytes. After an error, m
+// is unchanged.
 func (m *Minter) Mint(n int) ([]KSUID, time.Time, error) { return m.MintAfter("", n) }
 
-// MintAfter is Mint of KSUIDs that are also greater than after, which may be another process's; "" is less than all.
+// MintAfter is Mint for KSUIDs that are also greater than after, which another process may have minted.
 func (m *Minter) MintAfter(after KSUID, n int) ([]KSUID, time.Time, error) {
 	m.follow(after)
 	n = max(n, 0)
@@ -54,8 +53,8 @@ func (m *Minter) MintAfter(after KSUID, n int) ([]KSUID, time.Time, error) {
 	return spell(instant, last, steps), time.UnixMicro(instant).UTC(), nil
 }
 
-// MintAt returns n KSUIDs of the instant t, cut to microseconds, increasing, with a random tail. It has no order among
-// those of other calls, and no effect on them: it is for postings with an effective date. Errors: those of Mint.
+// MintAt returns n increasing KSUIDs of the instant t, cut to microseconds. It is for postings with an effective date.
+// They are not ordered among those of other calls, and have no effect on them. Errors: those of Mint.
 func (m *Minter) MintAt(t time.Time, n int) ([]KSUID, error) {
 	if !hasKSUID(t) {
 		return nil, ErrTime
@@ -72,10 +71,10 @@ func (m *Minter) MintAt(t time.Time, n int) ([]KSUID, error) {
 	return spell(t.UnixMicro(), last, steps), nil
 }
 
-// spell returns the KSUIDs of an instant whose tails follow last by the steps.
+// spell formats the KSUIDs of an instant whose tails follow last by the steps.
 func spell(instant int64, last tail, steps []byte) []KSUID {
 	var buffer [PostingsMax * ksuidChars]byte
-	text := buffer[:0] // of all, as they are kept together
+	text := buffer[:0] // of all KSUIDs: one allocation
 	minted := make([]KSUID, len(steps)/stepBytes)
 	for range minted {
 		last, _ = last.plus(steps)
@@ -89,7 +88,7 @@ func spell(instant int64, last tail, steps []byte) []KSUID {
 	return minted
 }
 
-// follow makes all KSUIDs that m mints from now on greater than k.
+// follow makes all KSUIDs that m will mint greater than k.
 func (m *Minter) follow(k KSUID) {
 	id, err := ksuid.Parse(string(k))
 	if err != nil {
@@ -105,8 +104,8 @@ func (m *Minter) follow(k KSUID) {
 	}
 }
 
-// advance takes the next n tails of an instant: those that follow last by the steps, which are appended to buffer. Only
-// this is done one caller after the other; to write KSUIDs takes longer.
+// advance reserves the next n tails of an instant: those that follow last by the steps, which it appends to buffer. It
+// holds the lock. Formatting takes longer, and is done without it.
 func (m *Minter) advance(n int, buffer []byte) (instant int64, last tail, steps []byte, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,7 +137,7 @@ func (m *Minter) advance(n int, buffer []byte) (instant int64, last tail, steps 
 	return instant, last, steps, nil
 }
 
-// draw returns a random tail and n random steps, which are kept until the next draw. The caller has m.mu.
+// draw returns a random tail and n random steps, which are valid until the next draw. The caller holds m.mu.
 func (m *Minter) draw(n int) (fresh tail, steps []byte, err error) {
 	size := tailBytes + n*stepBytes
 	m.buffer = slices.Grow(m.buffer[:0], size)[:size]
@@ -180,5 +179,5 @@ func (t tail) after(steps []byte) (last tail, fits bool) {
 	return t, fits
 }
 
-// halved returns a tail in the lower half of the range, above which there is room for any number of steps.
+// halved returns a tail in the lower half of the range, so that any number of steps fits above it.
 func (t tail) halved() tail { return tail{hi: t.hi >> 1, lo: t.lo} }

@@ -1,14 +1,14 @@
 package events
 
-// Pair names one account's holding of one asset: what a balance, a segment and a spending guard are kept for.
+// Pair is an account and an asset. Each pair has its own balance, segments and spending guard.
 type Pair struct{ Account, Asset string }
 
-// Holding is what an account has of one asset, by its postings.
+// Holding has the sums of an account's postings in one asset.
 type Holding struct {
 	Asset                         string
 	Quantity                      Amount // posted
 	PendingDebits, PendingCredits Amount // of open holds, not negative
-	Spent                         Amount // ever debited or held: what the guard says once no command is under way
+	Spent                         Amount // ever debited or held; equals the guard's total when no command is in flight
 }
 
 // IsEmpty reports whether nothing is posted or pending.

@@ -2,33 +2,33 @@ package events
 
 const postingRecorded = "PostingRecorded"
 
-// PostingRecorded is one leg of a transaction as an item of its own, in its account's partition. A leg of a hold has
-// two: one when the hold is placed and one when it ends.
+// PostingRecorded is one leg of a transaction as a separate item, in its account's partition. A leg of a hold has two
+// of them: one when the hold is placed and one when it ends.
 type PostingRecorded struct {
 	Leg
-	Pending     Amount // signed: what the leg adds to the pending amounts; 0 without a phase
+	Pending     Amount // signed change of the pending amounts; 0 without a phase
 	Phase       Phase  // "" unless the transaction is a hold
 	Transaction string // id of its header
-	Kind        Kind   // that of its header
-	Description string // that of its header
+	Kind        Kind   // of its header
+	Description string // of its header
 }
 
-// Phase is the part of a hold's life that a posting belongs to. It is stored, as signs do not tell: what is placed for
-// a credit looks like what ends for a debit.
+// Phase is the step of a hold that a posting records. It is stored because it does not follow from the signs: the
+// placing of a credit has the same signs as the end of a debit.
 type Phase string
 
 // The phases.
 const (
-	PhasePlaced   Phase = "placed"   // Pending is the leg as planned; Quantity and Cost are 0
-	PhaseCaptured Phase = "captured" // Pending takes back what was placed; Quantity and Cost are what was captured
-	PhaseReleased Phase = "released" // likewise, and nothing was captured
-	PhaseExpired  Phase = "expired"  // likewise
+	PhasePlaced   Phase = "placed"   // Pending is the leg's quantity; Quantity and Cost are 0
+	PhaseCaptured Phase = "captured" // Pending is the placed amount negated; Quantity and Cost are the captured amounts
+	PhaseReleased Phase = "released" // Pending is the placed amount negated; Quantity and Cost are 0
+	PhaseExpired  Phase = "expired"  // as PhaseReleased
 )
 
 // Ends reports whether a posting of this phase ends a hold.
 func (p Phase) Ends() bool { return p == PhaseCaptured || p == PhaseReleased || p == PhaseExpired }
 
-// Figures are what a posting adds to the sums of its account and asset.
+// Figures are the amounts that a posting adds to the sums of its account and asset.
 type Figures struct {
 	Quantity, Cost Amount // posted
 	Pending        Amount // see PostingRecorded
@@ -44,7 +44,7 @@ func (e PostingRecorded) EventName() (string, int) {
 	return postingRecorded, plainVersion
 }
 
-// Figures returns what the posting adds to sums.
+// Figures returns the amounts that the posting adds to sums.
 func (e PostingRecorded) Figures() Figures {
 	f := Figures{Quantity: e.Quantity, Cost: e.Cost, Pending: e.Pending, Phase: e.Phase}
 	if e.Phase != "" {
@@ -75,8 +75,8 @@ func (e *PostingRecorded) fields(c *coder) {
 
 var phase = oneOf(PhasePlaced, PhaseCaptured, PhaseReleased, PhaseExpired)
 
-// valid reports whether the figures fit their phase: what is placed is not posted yet, and of what is captured at most
-// what was placed is posted, with its sign.
+// valid reports whether the amounts fit the phase: a placed leg posts nothing, and a captured one posts at most the
+// placed amount, with its sign.
 func (f Figures) valid() bool {
 	switch f.Phase {
 	case PhasePlaced, PhaseReleased, PhaseExpired:

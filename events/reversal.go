@@ -2,15 +2,16 @@ package events
 
 const transactionReversed = "TransactionReversed"
 
-// TransactionReversed: a part of a transaction was taken back by another one. It is committed together with that one.
+// TransactionReversed: all or a part of a transaction was taken back by another one. It is committed together with that
+// one.
 type TransactionReversed struct {
-	Transaction string  // id of the transaction that was reversed
-	Number      int64   // of its reversals: 1, 2 … ReversalsMax
+	Transaction string  // id of the reversed transaction
+	Number      int64   // counts its reversals: 1, 2 … ReversalsMax
 	By          string  // id of the reversing transaction, whose kind is KindReversal
-	Taken       []Taken // of each leg that was posted, in their order
+	Taken       []Taken // for each posted leg, in order
 }
 
-// Taken is what a reversal took back of one leg: amounts with the signs of the leg, or zero.
+// Taken has the amounts that a reversal takes back of one leg. They have the leg's signs, or are zero.
 type Taken struct{ Quantity, Cost Amount }
 
 // EventName implements Event.
@@ -33,7 +34,7 @@ func (t *Taken) fields(c *coder) {
 	c.amount("Quantity", &t.Quantity)
 }
 
-// takenOf codes what was taken back of each leg.
+// takenOf codes the list of Taken.
 func (c *coder) takenOf(field string, v *[]Taken) {
 	if c.out != nil {
 		c.out.BeginList(field, len(*v))

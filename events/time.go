@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// ErrTimeText is returned for a text that FormatTime would not have written.
+// ErrTimeText is the error for a text that is not in the form of FormatTime.
 var ErrTimeText = errors.New("not an RFC 3339 time in UTC with six decimals")
 
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// FormatTime returns t in the form in which facts store times and replies show them: RFC 3339 in UTC, cut to
-// microseconds, always six decimals, so that the order of texts is the order of times. For years 0 to 9999.
+// FormatTime formats t for events and replies: RFC 3339 in UTC, cut to microseconds, always with six decimals, so that
+// the texts sort by time. The year must be 0 to 9999.
 func FormatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 
-// ParseTime reads exactly what FormatTime writes. Error: ErrTimeText.
+// ParseTime parses the form of FormatTime, and no other. Error: ErrTimeText.
 func ParseTime(s string) (time.Time, error) {
 	t, err := time.Parse(timeLayout, s)
 	if err != nil || FormatTime(t) != s {

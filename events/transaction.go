@@ -11,22 +11,22 @@ const (
 	transactionHeld   = "TransactionHeld"
 )
 
-// TransactionPosted is the header of a transaction: it carries all its legs. With ExpiresAt the transaction is a hold,
-// stored as TransactionHeld: its legs are planned, and HoldEnded says what became of them.
+// TransactionPosted is the header of a transaction. It has all legs. With ExpiresAt the transaction is a hold, stored
+// as TransactionHeld: its legs are pending until HoldEnded.
 type TransactionPosted struct {
-	ID          string            // see ValidID; set by the caller, else a KSUID made by the command
-	Kind        Kind              // which request made it
+	ID          string            // see ValidID; set by the caller, or a KSUID minted by the command
+	Kind        Kind              // of the request
 	Description string            // 0 to DescriptionChars characters
 	Metadata    map[string]string // never nil; at most MetadataPairs pairs and MetadataBytes bytes, no empty key
 	Legs        []Leg             // PostingsMin to PostingsMax, as requested; KSUIDs increasing, of one instant
-	Fingerprint string            // of the request: "1:" and a hash; the number is the version of the rule
+	Fingerprint string            // of the request: the number of a rule, such as 1, a colon and a hash
 	Actor       string            // who posted it, 1 to ActorChars characters
-	ExpiresAt   time.Time         // of a hold: from when on it may expire, UTC, whole microseconds; else zero
-	Reverses    string            // of KindReversal: the id of the transaction that it reverses; else ""
-	RecordedAt  time.Time         // of one with an effective date: when it was posted, UTC, microseconds; else zero
+	ExpiresAt   time.Time         // of a hold: its time of expiry, UTC, whole microseconds; else zero
+	Reverses    string            // of a reversal: the id of the reversed transaction; else ""
+	RecordedAt  time.Time         // with an effective date: when it was posted, UTC, whole microseconds; else zero
 }
 
-// Leg is one posting as its header carries it.
+// Leg is one posting in a header.
 type Leg struct {
 	ID       KSUID
 	Account  string // id
@@ -35,7 +35,7 @@ type Leg struct {
 	Cost     Amount // signed minor units of the asset's currency, at most PostedDigits digits
 }
 
-// Kind says which request made a transaction.
+// Kind is the kind of request that made a transaction.
 type Kind string
 
 // The kinds of transaction.
@@ -60,13 +60,13 @@ func (t TransactionPosted) EventName() (string, int) {
 // IsHold reports whether t is a hold.
 func (t TransactionPosted) IsHold() bool { return !t.ExpiresAt.IsZero() }
 
-// IsBackdated reports whether t has an effective date: its KSUIDs are minted for a time before it was recorded.
+// IsBackdated reports whether t has an effective date: the time in its KSUIDs is before RecordedAt.
 func (t TransactionPosted) IsBackdated() bool { return !t.RecordedAt.IsZero() }
 
-// PostedAt returns the one instant in the KSUIDs of all legs, in UTC. A transaction has legs: without any it panics.
+// PostedAt returns the instant of the transaction, in UTC. All KSUIDs of the legs have it. It panics without legs.
 func (t TransactionPosted) PostedAt() time.Time { return t.Legs[0].ID.Time() }
 
-// Recorded returns when t was really posted, in UTC: RecordedAt, or else PostedAt.
+// Recorded returns when t was posted, in UTC, regardless of an effective date: RecordedAt, or else PostedAt.
 func (t TransactionPosted) Recorded() time.Time {
 	if t.IsBackdated() {
 		return t.RecordedAt
@@ -74,7 +74,7 @@ func (t TransactionPosted) Recorded() time.Time {
 	return t.PostedAt()
 }
 
-// Postings returns the legs of t as items of their own, in their order.
+// Postings returns the legs of t as separate events, in order.
 func (t TransactionPosted) Postings() []PostingRecorded {
 	postings := make([]PostingRecorded, len(t.Legs))
 	for i, leg := range t.Legs {
@@ -178,7 +178,7 @@ func (c *coder) writeMetadata(field string, metadata map[string]string) {
 	c.out.End()
 }
 
-// legs codes the list of legs and checks what holds between them. Whether they balance is for the audit to say.
+// legs codes the list of legs, and checks their KSUIDs. It does not check that they balance: the audit does.
 func (c *coder) legs(field string, v *[]Leg) {
 	if c.out != nil {
 		c.out.BeginList(field, len(*v))
@@ -209,7 +209,7 @@ func (c *coder) legs(field string, v *[]Leg) {
 	*v = legs
 }
 
-// takeList takes a list of PostingsMin to PostingsMax maps, nil after a fault.
+// takeList takes a list of PostingsMin to PostingsMax maps. It returns nil after an error.
 func (c *coder) takeList(field string) []Fields {
 	stored := take[List](c, field)
 	if len(stored) < PostingsMin || len(stored) > PostingsMax {
@@ -228,7 +228,7 @@ func (c *coder) takeList(field string) []Fields {
 	return all
 }
 
-// takeElement takes over the fault of the element at i, which one went through, and reports whether there is none.
+// takeElement takes over the error of the element at i, which one decoded. It reports whether there is none.
 func (c *coder) takeElement(field string, i int, one *coder) bool {
 	if one.finish() {
 		return true

@@ -1,4 +1,4 @@
-// Package eventstest draws events, and what they consist of, for tests of whatever holds for all of them.
+// Package eventstest draws random events and values, for property tests.
 package eventstest
 
 import (
@@ -17,14 +17,14 @@ func ID() *rapid.Generator[string] {
 	return rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}`)
 }
 
-// Text draws texts of so many characters, of which none is NUL.
+// Text draws texts of least to most characters, without NUL.
 func Text(least, most int) *rapid.Generator[string] {
 	return rapid.Map(rapid.StringN(least, most, -1), func(s string) string {
 		return strings.ReplaceAll(s, "\x00", "0")
 	})
 }
 
-// Whole draws whole numbers of at most the given digits, of every length, often at the seams of the representation.
+// Whole draws whole numbers of at most the given digits, of every length, often at limits of the representation.
 func Whole(digits int) *rapid.Generator[*big.Int] {
 	bound := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
 	seams := []*big.Int{new(big.Int), new(big.Int).Lsh(big.NewInt(1), 63), new(big.Int).Lsh(big.NewInt(1), 64)}
@@ -63,7 +63,7 @@ func AmountOf(n *big.Int) events.Amount {
 // year is in microseconds.
 const year = int64(365 * 24 * time.Hour / time.Microsecond)
 
-// Time draws whole microseconds of years that facts are written in, from the first instant of KSUIDs on.
+// Time draws whole microseconds in the first 100 years of KSUIDs.
 func Time() *rapid.Generator[time.Time] {
 	return rapid.Map(rapid.Int64Range(0, 100*year), func(micros int64) time.Time {
 		return time.Date(2014, 5, 13, 16, 53, 20, 0, time.UTC).Add(time.Duration(micros) * time.Microsecond)
