@@ -27,7 +27,7 @@ func amount(t testing.TB, s string) events.Amount {
 	return a
 }
 
-// commit has legs postings, of which each has its own account, and a debit of each of the first debits accounts.
+// commit returns a commit with that many postings, each in its own account, and debits of the first accounts.
 func commit(t testing.TB, legs, debits int) ledger.Commit {
 	t.Helper()
 	ids, _, err := events.NewMinter(time.Now, nil).Mint(legs)
@@ -64,8 +64,9 @@ func actions(t *testing.T, s *ddbtest.Store) []map[string]any {
 	return all
 }
 
-// The SDK's token must differ between two appends of one commit, or the store would answer the second for the first.
-func TestAppendsHaveTokensOfTheirOwn(t *testing.T) {
+// Two appends of one commit must have different client request tokens. Otherwise the store would not apply the second,
+// and repeat the answer to the first.
+func TestEachAppendHasItsOwnToken(t *testing.T) {
 	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK("{}")))
 	journal, c := dynamo.NewJournal(client, "books"), commit(t, 2, 1)
 	for range 2 {
@@ -79,7 +80,7 @@ func TestAppendsHaveTokensOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The largest transaction that can be posted fits; what doesn't is refused before it is sent.
+// The largest commit is accepted. A larger one is refused without a request.
 func TestAppendIsBounded(t *testing.T) {
 	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK("{}")))
 	journal := dynamo.NewJournal(client, "books")
@@ -94,7 +95,7 @@ func TestAppendIsBounded(t *testing.T) {
 	}
 }
 
-// A transaction is sent once, whatever the answer: another attempt has KSUIDs of its own.
+// Append sends one request, whatever the answer. It must not retry, because another attempt needs new KSUIDs.
 func TestAppendIsSentOnce(t *testing.T) {
 	for _, reply := range []ddbtest.Reply{
 		ddbtest.Refusal(400, "ThrottlingException", "x"), ddbtest.Refusal(500, "InternalServerError", "x"),
@@ -108,7 +109,8 @@ func TestAppendIsSentOnce(t *testing.T) {
 	}
 }
 
-// Each cancellation is read in the order of the request: header, two postings, two debits. Its reasons are words here.
+// Cancellation reasons are in the order of the actions: header, two postings, two debits. The test writes each reason
+// as a word.
 func TestCancellations(t *testing.T) {
 	c := commit(t, 2, 2)
 	fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK("{}")))
@@ -121,17 +123,17 @@ func TestCancellations(t *testing.T) {
 		switch word {
 		case "nameless":
 			return `{"Message":"m"}`
-		case "there": // what was to be absent
+		case "exists": // an item that should be absent
 			return `{"Code":"ConditionalCheckFailed","Item":` + header + `}`
 		case "unreadable":
 			return `{"Code":"ConditionalCheckFailed","Item":{"PK":{"S":"x"}}}`
-		case "spent": // the guard
+		case "spent": // a guard
 			return `{"Code":"ConditionalCheckFailed","Item":{"PK":{"S":"ACCOUNT#a"},"SK":{"S":"SPEND#USD"},` +
 				`"Type":{"S":"Spend"},"Spent":{"N":"` + spent + `"},"Change":{"N":"3"}}}`
 		}
 		return fmt.Sprintf(`{"Code":%q}`, word)
 	}
-	// appended returns what becomes of a commit whose transaction is cancelled for these reasons.
+	// appended returns the result of an Append that is cancelled for these reasons.
 	appended := func(reasons string) (at time.Time, got *ledger.Cancelled, err error) {
 		var list []string
 		for word := range strings.FieldsSeq(reasons) {
@@ -160,12 +162,12 @@ func TestCancellations(t *testing.T) {
 		"None None None spent=7 None": {Refused: []ledger.Refusal{refused(0, "7")}},
 		"None None None spent=" + most + " ConditionalCheckFailed": {Refused: []ledger.Refusal{refused(0, most),
 			{Guard: ledger.Guard{Pair: c.Debits[1].Pair}, Absent: true}}},
-		"there None None None None": {Heads: exists},
-		// By our own first attempt.
-		"there there there spent=5 None":                    {Heads: exists, Refused: []ledger.Refusal{refused(0, "5")}},
+		"exists None None None None": {Heads: exists},
+		// An earlier attempt of this commit was applied.
+		"exists exists exists spent=5 None":                 {Heads: exists, Refused: []ledger.Refusal{refused(0, "5")}},
 		"ConditionalCheckFailed None None None None":        {Heads: head(ledger.HeadReason{Is: ledger.HeadExists})},
 		"TransactionConflict None None None None":           {Heads: conflict},
-		"TransactionConflict there None None None":          {Heads: conflict},
+		"TransactionConflict exists None None None":         {Heads: conflict},
 		"ThrottlingError None None None None":               {Heads: throttled},
 		"ProvisionedThroughputExceeded None None None None": {Heads: throttled},
 		"None None None None TransactionConflict":           {Conflict: true},
@@ -173,7 +175,7 @@ func TestCancellations(t *testing.T) {
 		"None None None ProvisionedThroughputExceeded None": {Throttled: true},
 		"None ThrottlingError None spent=7 TransactionConflict": {Refused: []ledger.Refusal{refused(0, "7")}, Conflict: true,
 			Throttled: true},
-		"None there None None None": {}, // a posting is there, its header is not
+		"None exists None None None": {}, // a posting exists, but not its header
 	} {
 		at, got, err := appended(reasons)
 		wanted.At = at
@@ -184,12 +186,12 @@ func TestCancellations(t *testing.T) {
 			t.Errorf("%q: %v\n got    %+v\n wanted %+v", reasons, err, got, wanted)
 		}
 	}
-	for _, faulty := range []string{ // of ours, also beside a reason that nobody knows
+	for _, faulty := range []string{ // reasons that only a bug explains, also with an unknown one
 		"None None None ValidationError None", "ValidationError None None None None", "unreadable None None None None",
 		"None ItemCollectionSizeLimitExceeded None None None", "spent=1 None None None None",
 		"None None None unreadable None", "SomethingNew None None ValidationError None",
 	} {
-		if _, got, err := appended(faulty); err == nil || got != nil || namesOutcome(err) {
+		if _, got, err := appended(faulty); err == nil || got != nil || isStoreError(err) {
 			t.Errorf("%q: error %v", faulty, err)
 		}
 	}
@@ -203,8 +205,8 @@ func TestCancellations(t *testing.T) {
 	}
 }
 
-// namesOutcome reports whether err is one of package store's.
-func namesOutcome(err error) bool {
+// isStoreError reports whether err is an error of package store.
+func isStoreError(err error) bool {
 	return slices.ContainsFunc([]error{
 		store.ErrAbsent, store.ErrExists, store.ErrConflict, store.ErrThrottled, store.ErrUnavailable,
 		store.ErrUnknownOutcome,

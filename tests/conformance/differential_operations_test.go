@@ -15,59 +15,59 @@ import (
 	"ledger.example/internal/table"
 )
 
-func (g *requests) put() sending {
-	in := &dynamodb.PutItemInput{TableName: g.tableName(), Item: g.item(), ConditionExpression: g.maybe(),
+func (g *generator) put() requestFunc {
+	in := &dynamodb.PutItemInput{TableName: g.tableName(), Item: g.item(), ConditionExpression: g.optionalCondition(),
 		ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
-	g.superfluous()
+	g.unusedNames()
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.say("put %s if %s", itemText(in.Item), aws.ToString(in.ConditionExpression))
+	g.describe("put %s if %s", itemText(in.Item), aws.ToString(in.ConditionExpression))
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		_, err := c.PutItem(ctx, in, ddb.Once)
-		return shown(err, func() string { return "done" })
+		return answerText(err, func() string { return "done" })
 	}
 }
 
-func (g *requests) update() sending {
+func (g *generator) update() requestFunc {
 	in := &dynamodb.UpdateItemInput{TableName: g.tableName(), Key: g.key(), UpdateExpression: g.change(),
-		ConditionExpression: g.maybe(), ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
+		ConditionExpression: g.optionalCondition(), ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
 	if rapid.Bool().Draw(g.T, "returned") {
 		in.ReturnValues = types.ReturnValueAllNew
 	}
-	g.superfluous()
+	g.unusedNames()
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.say("update %s by %s if %s", itemText(in.Key), *in.UpdateExpression, aws.ToString(in.ConditionExpression))
+	g.describe("update %s by %s if %s", itemText(in.Key), *in.UpdateExpression, aws.ToString(in.ConditionExpression))
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		out, err := c.UpdateItem(ctx, in, ddb.Once)
-		return shown(err, func() string { return "done: " + itemText(out.Attributes) })
+		return answerText(err, func() string { return "done: " + itemText(out.Attributes) })
 	}
 }
 
-func (g *requests) delete() sending {
-	in := &dynamodb.DeleteItemInput{TableName: g.tableName(), Key: g.key(), ConditionExpression: g.maybe(),
+func (g *generator) delete() requestFunc {
+	in := &dynamodb.DeleteItemInput{TableName: g.tableName(), Key: g.key(), ConditionExpression: g.optionalCondition(),
 		ReturnValuesOnConditionCheckFailure: g.shownOnFailure()}
-	g.superfluous()
+	g.unusedNames()
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.say("delete %s if %s", itemText(in.Key), aws.ToString(in.ConditionExpression))
+	g.describe("delete %s if %s", itemText(in.Key), aws.ToString(in.ConditionExpression))
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		_, err := c.DeleteItem(ctx, in, ddb.Once)
-		return shown(err, func() string { return "done" })
+		return answerText(err, func() string { return "done" })
 	}
 }
 
-func (g *requests) get() sending {
+func (g *generator) get() requestFunc {
 	in := &dynamodb.GetItemInput{TableName: g.tableName(), Key: g.key(),
 		ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T,
 			"strong")), ProjectionExpression: g.projection(conditionNames...)}
-	g.superfluous()
+	g.unusedNames()
 	in.ExpressionAttributeNames = g.names
-	g.say("get %s of %s", aws.ToString(in.ProjectionExpression), itemText(in.Key))
+	g.describe("get %s of %s", aws.ToString(in.ProjectionExpression), itemText(in.Key))
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		out, err := c.GetItem(ctx, in, ddb.Once)
-		return shown(err, func() string { return itemText(out.Item) })
+		return answerText(err, func() string { return itemText(out.Item) })
 	}
 }
 
-func (g *requests) batch() sending {
+func (g *generator) batch() requestFunc {
 	r := types.KeysAndAttributes{ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong")),
 		ProjectionExpression: g.projection(conditionNames...)}
 	for range rapid.IntRange(1, 4).Draw(g.T, "keys") {
@@ -84,10 +84,10 @@ func (g *requests) batch() sending {
 	}
 	r.ExpressionAttributeNames = g.names
 	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{*g.tableName(): r}}
-	g.say("get %s of %s", aws.ToString(r.ProjectionExpression), itemTexts(r.Keys))
+	g.describe("get %s of %s", aws.ToString(r.ProjectionExpression), itemTexts(r.Keys))
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		out, err := c.BatchGetItem(ctx, in, ddb.Once)
-		return shown(err, func() string {
+		return answerText(err, func() string {
 			var texts []string
 			for _, i := range out.Responses[g.table] {
 				texts = append(texts, itemText(i))
@@ -98,11 +98,11 @@ func (g *requests) batch() sending {
 	}
 }
 
-func (g *requests) query() sending {
+func (g *generator) query() requestFunc {
 	in := &dynamodb.QueryInput{TableName: g.tableName(), ConsistentRead: aws.Bool(rapid.Bool().Draw(g.T, "strong"))}
 	partitionKey, sortKey := table.AttrPK, table.AttrSK
 	partition := ddb.String(g.partition())
-	indexSort := "" // the sort key in the table of what the index's partition holds; "": any
+	indexSort := "" // the table's sort key of all items in the index's partition; empty: any
 	ends := sortKeys
 	shownNames := conditionNames
 	switch rapid.IntRange(0, 3).Draw(g.T, "index") {
@@ -128,7 +128,7 @@ func (g *requests) query() sending {
 	}
 	terms := []string{g.name(partitionKey) + g.oneOf("equals", " = ", " = ", " = ", " = ", " = ", " = ", " = ", " > ") +
 		g.placeholder(partition)}
-	var bounds []types.AttributeValue // of the range, if there is one
+	var bounds []types.AttributeValue // of the range; none: no range
 	end := func() string {
 		v := ddb.String(g.oneOf("end", ends...))
 		if g.rarely("another type") {
@@ -164,23 +164,23 @@ func (g *requests) query() sending {
 		if in.ScanIndexForward != nil {
 			far = 0
 		}
-		// Whether a page may begin at the end of its range is nobody's promise: see TestAPositionAtTheFarEndOfARange.
+		// The stores differ for a start position at the end of the range: see TestPositionAtTheEndOfItsRange.
 		if len(bounds) > 0 && valueText(bounds[far]) == valueText(in.ExclusiveStartKey[sortKey]) {
 			in.ExclusiveStartKey = nil
 		}
 	}
-	g.superfluous()
+	g.unusedNames()
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.say("query %s %s, projection %s, limit %d, reverse %v, start %s", aws.ToString(in.IndexName),
+	g.describe("query %s %s, projection %s, limit %d, reverse %v, start %s", aws.ToString(in.IndexName),
 		*in.KeyConditionExpression, aws.ToString(in.ProjectionExpression), aws.ToInt32(in.Limit),
 		in.ScanIndexForward != nil, itemText(in.ExclusiveStartKey))
-	return func(ctx context.Context, c *dynamodb.Client) string { return allPages(ctx, c, *in) }
+	return func(ctx context.Context, c *dynamodb.Client) string { return queryAll(ctx, c, *in) }
 }
 
-// start draws a position that a query begins after. indexSort is the sort key of the items in the index's partition, if
-// they have one. In an index, no item has the position's index keys and another key of the table: see
-// TestAPositionBetweenEqualsOfAnIndex.
-func (g *requests) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) ddb.Item {
+// start draws the position after which a query begins. indexSort is the table's sort key of the items in the index's
+// partition; empty: any. No item has the position's index keys but another table key: see
+// TestPositionBetweenItemsWithEqualIndexKeys.
+func (g *generator) start(partitionKey, sortKey string, partition types.AttributeValue, indexSort string) ddb.Item {
 	key := g.key()
 	switch {
 	case sortKey == table.AttrSK2:
@@ -197,18 +197,18 @@ func (g *requests) start(partitionKey, sortKey string, partition types.Attribute
 	return key
 }
 
-// pagesMost is how many pages of a query are read: more than there can be.
-const pagesMost = 40
+// maxPages bounds the pages of a query. There are always fewer.
+const maxPages = 40
 
-// allPages reads a query to its end. Whether a page that holds all that was left names a position, is nobody's promise:
-// then an empty one follows it, which is left out.
-func allPages(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) string {
+// queryAll reads all pages of a query. It ignores an empty last page, because DynamoDB does not promise whether a page
+// with the last items has a LastEvaluatedKey.
+func queryAll(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) string {
 	var pages []string
 	last := ddb.Item(nil)
-	for range pagesMost {
+	for range maxPages {
 		out, err := c.Query(ctx, &in, ddb.Once)
 		if err != nil {
-			return strings.Join(append(pages, itemText(last), shown(err, nil)), "\n\t")
+			return strings.Join(append(pages, itemText(last), answerText(err, nil)), "\n\t")
 		}
 		if out.ScannedCount == 0 && out.LastEvaluatedKey == nil && len(pages) > 0 {
 			break
@@ -225,7 +225,7 @@ func allPages(ctx context.Context, c *dynamodb.Client, in dynamodb.QueryInput) s
 	return strings.Join(pages, "\n\t")
 }
 
-func (g *requests) transaction() sending {
+func (g *generator) transaction() requestFunc {
 	in := &dynamodb.TransactWriteItemsInput{}
 	var said, keys []string
 	for range rapid.IntRange(1, 4).Draw(g.T, "actions") {
@@ -236,33 +236,33 @@ func (g *requests) transaction() sending {
 			if !g.rarely("twice") {
 				continue
 			}
-			g.loose = true
+			g.anyRefusal = true
 		}
 		keys = append(keys, key)
 		only := ddb.Item{table.AttrPK: item[table.AttrPK]}
 		if sort, ok := item[table.AttrSK]; ok {
 			only[table.AttrSK] = sort
 		}
-		name, condition, fails := g.tableName(), g.maybe(), g.shownOnFailure()
+		name, condition, fails := g.tableName(), g.optionalCondition(), g.shownOnFailure()
 		var action types.TransactWriteItem
 		switch rapid.IntRange(0, 6).Draw(g.T, "action") {
 		case 0, 1, 2:
-			g.superfluous()
+			g.unusedNames()
 			action.Put = &types.Put{TableName: name, Item: item, ConditionExpression: condition,
 				ReturnValuesOnConditionCheckFailure: fails,
 				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
-			g.say("put %s if %s", itemText(item), aws.ToString(condition))
+			g.describe("put %s if %s", itemText(item), aws.ToString(condition))
 		case 3, 4:
 			change := g.change()
 			action.Update = &types.Update{TableName: name, Key: only, UpdateExpression: change,
 				ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: fails,
 				ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values}
-			g.say("update %s by %s if %s", itemText(only), *change, aws.ToString(condition))
+			g.describe("update %s by %s if %s", itemText(only), *change, aws.ToString(condition))
 		case 5:
 			action.Delete = &types.Delete{TableName: name, Key: only, ConditionExpression: condition,
 				ReturnValuesOnConditionCheckFailure: fails,
 				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
-			g.say("delete %s if %s", itemText(only), aws.ToString(condition))
+			g.describe("delete %s if %s", itemText(only), aws.ToString(condition))
 		case 6:
 			if condition == nil {
 				condition = g.expression("condition", g.condition(1, conditionNames...))
@@ -270,20 +270,19 @@ func (g *requests) transaction() sending {
 			action.ConditionCheck = &types.ConditionCheck{TableName: name, Key: only, ConditionExpression: condition,
 				ReturnValuesOnConditionCheckFailure: fails,
 				ExpressionAttributeNames:            g.names, ExpressionAttributeValues: g.values}
-			g.say("check %s if %s", itemText(only), aws.ToString(condition))
+			g.describe("check %s if %s", itemText(only), aws.ToString(condition))
 		}
-		said = append(said, g.sent)
+		said = append(said, g.description)
 		in.TransactItems = append(in.TransactItems, action)
 	}
-	g.sent = "transaction: " + strings.Join(said, "; ")
+	g.description = "transaction: " + strings.Join(said, "; ")
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		_, err := c.TransactWriteItems(ctx, in, ddb.Once)
-		return shown(err, func() string { return "done" })
+		return answerText(err, func() string { return "done" })
 	}
 }
 
-// together reads several items in one transaction.
-func (g *requests) together() sending {
+func (g *generator) transactionalGet() requestFunc {
 	in := &dynamodb.TransactGetItemsInput{}
 	var said, keys []string
 	for range rapid.IntRange(1, 3).Draw(g.T, "keys") {
@@ -292,18 +291,18 @@ func (g *requests) together() sending {
 		if slices.Contains(keys, itemText(key)) && !g.rarely("twice") {
 			continue
 		}
-		g.loose = g.loose || g.wrongKey
+		g.anyRefusal = g.anyRefusal || g.wrongKey
 		keys = append(keys, itemText(key))
 		read := &types.Get{TableName: g.tableName(), Key: key, ProjectionExpression: g.projection(conditionNames...)}
 		read.ExpressionAttributeNames = g.names
 		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: read})
-		g.say("%s of %s", aws.ToString(read.ProjectionExpression), itemText(key))
-		said = append(said, g.sent)
+		g.describe("%s of %s", aws.ToString(read.ProjectionExpression), itemText(key))
+		said = append(said, g.description)
 	}
-	g.sent = "get together: " + strings.Join(said, "; ")
+	g.description = "get together: " + strings.Join(said, "; ")
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		out, err := c.TransactGetItems(ctx, in, ddb.Once)
-		return shown(err, func() string {
+		return answerText(err, func() string {
 			var texts []string
 			for _, r := range out.Responses {
 				texts = append(texts, itemText(r.Item))

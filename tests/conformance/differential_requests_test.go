@@ -14,31 +14,31 @@ import (
 	"ledger.example/internal/table"
 )
 
-// requests draws requests to one table, within partitions that begin with a prefix. Few keys, names and values are in
-// play, so that they meet; now and then one is wrong.
-type requests struct {
+// generator draws requests to one table, in partitions with a prefix. It uses few keys, names and values, so that
+// requests touch the same items. Some are invalid.
+type generator struct {
 	*rapid.T
 	table, prefix string
-	sent          string // the last one, for people
-	loose         bool   // there is no one way to refuse it
-	wrongKey      bool   // a key in it cannot be one
+	description   string // of the last request, for failures
+	anyRefusal    bool   // the stores may refuse the request in different ways
+	wrongKey      bool   // the request has an invalid key
 	names         map[string]string
 	values        ddb.Item
 }
 
-// sending sends one request and writes what came back.
-type sending func(context.Context, *dynamodb.Client) string
+// requestFunc sends one request and returns the answer as text.
+type requestFunc func(context.Context, *dynamodb.Client) string
 
-// indexKey returns an index's key such that no two items of a partition there have one sort key: their order is
-// nobody's promise.
-func (g *requests) indexKey(index, key, sort string) types.AttributeValue {
+// indexKey returns an index's key that is unique in its partition. Items with equal keys in an index have no promised
+// order.
+func (g *generator) indexKey(index, key, sort string) types.AttributeValue {
 	if index == table.AttrPK2 {
 		return ddb.String(g.prefix + sort)
 	}
 	return ddb.String(g.prefix + key + sort)
 }
 
-// textOf returns the text of a string, and "" of everything else.
+// textOf returns the value of a string attribute; empty for other types.
 func textOf(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
 		return s.Value
@@ -46,8 +46,8 @@ func textOf(v types.AttributeValue) string {
 	return ""
 }
 
-// seed puts items to begin with, in one transaction.
-func (g *requests) seed() sending {
+// seed puts the first items, in one transaction.
+func (g *generator) seed() requestFunc {
 	in := &dynamodb.TransactWriteItemsInput{}
 	for _, partition := range []string{"a", "b"} {
 		for _, sort := range sortKeys {
@@ -63,44 +63,44 @@ func (g *requests) seed() sending {
 				Item: item}})
 		}
 	}
-	g.sent = "the beginning"
+	g.description = "the beginning"
 	return func(ctx context.Context, c *dynamodb.Client) string {
 		_, err := c.TransactWriteItems(ctx, in, ddb.Once)
-		return shown(err, func() string { return "done" })
+		return answerText(err, func() string { return "done" })
 	}
 }
 
-func (g *requests) request() sending {
-	g.names, g.values, g.loose, g.wrongKey = nil, nil, false, false
-	draws := []func() sending{
+func (g *generator) request() requestFunc {
+	g.names, g.values, g.anyRefusal, g.wrongKey = nil, nil, false, false
+	draws := []func() requestFunc{
 		g.put, g.put, g.put, g.update, g.update, g.update, g.delete, g.get, g.batch,
-		g.query, g.query, g.query, g.transaction, g.transaction, g.transaction, g.together,
+		g.query, g.query, g.query, g.transaction, g.transaction, g.transaction, g.transactionalGet,
 	}
 	return draws[rapid.IntRange(0, len(draws)-1).Draw(g.T, "operation")]()
 }
 
-// rarely is true once in a while.
-func (g *requests) rarely(what string) bool { return rapid.IntRange(0, 49).Draw(g.T, what) == 17 }
+// rarely is true in one of 50 draws.
+func (g *generator) rarely(what string) bool { return rapid.IntRange(0, 49).Draw(g.T, what) == 17 }
 
-func (g *requests) oneOf(what string, choices ...string) string {
+func (g *generator) oneOf(what string, choices ...string) string {
 	return rapid.SampledFrom(choices).Draw(g.T, what)
 }
 
-func (g *requests) say(format string, args ...any) {
-	g.sent = fmt.Sprintf(format, args...)
+func (g *generator) describe(format string, args ...any) {
+	g.description = fmt.Sprintf(format, args...)
 	if g.names != nil {
-		g.sent += fmt.Sprintf(" names %v", g.names)
+		g.description += fmt.Sprintf(" names %v", g.names)
 	}
 	if g.values != nil {
-		g.sent += " values " + itemText(g.values)
+		g.description += " values " + itemText(g.values)
 	}
 }
 
-func (g *requests) partition() string { return g.prefix + g.oneOf("partition", "a", "b") }
+func (g *generator) partition() string { return g.prefix + g.oneOf("partition", "a", "b") }
 
 var sortKeys = []string{"a", "a!", "a#", "b", "ba", "B", "~", "é"}
 
-func (g *requests) key() ddb.Item {
+func (g *generator) key() ddb.Item {
 	key := ddb.Key(table.Key{PK: g.partition(), SK: g.oneOf("sort key", sortKeys...)})
 	if !g.rarely("wrong key") {
 		return key
@@ -123,7 +123,7 @@ func (g *requests) key() ddb.Item {
 	return key
 }
 
-// The store in memory takes no exponents.
+// Numbers without exponents, which the in-memory store does not support.
 var numbers = []string{
 	"0", "1", "-1", "2", "10", "007", "-0", "-5", "0.5", "-2.50", "0.00000000000000000001",
 	"99999999999999999999999999999999999999",
@@ -135,7 +135,7 @@ var wrongNumbers = []string{
 	"", "x", ".", "-", "1_0", "1" + strings.Repeat("0", 126), "123456789012345678901234567890123456789", "1 ", "--1",
 }
 
-func (g *requests) number() types.AttributeValue {
+func (g *generator) number() types.AttributeValue {
 	if g.rarely("wrong number") {
 		return &types.AttributeValueMemberN{Value: g.oneOf("wrong", wrongNumbers...)}
 	}
@@ -145,7 +145,7 @@ func (g *requests) number() types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: g.oneOf("usual", "0", "1", "01", "2")}
 }
 
-func (g *requests) value() types.AttributeValue {
+func (g *generator) value() types.AttributeValue {
 	switch rapid.IntRange(0, 9).Draw(g.T, "type") {
 	case 0, 1, 2, 3:
 		return g.number()
@@ -160,10 +160,10 @@ func (g *requests) value() types.AttributeValue {
 		"x"): &types.AttributeValueMemberNULL{Value: true}})
 }
 
-// attributes are those that are in play beside the keys.
+// attributes are the names of attributes that are not keys.
 var attributes = []string{"N", "M", table.AttrVersion, table.AttrAccount, table.AttrSpent}
 
-func (g *requests) item() ddb.Item {
+func (g *generator) item() ddb.Item {
 	item := g.key()
 	for range rapid.IntRange(0, 3).Draw(g.T, "attributes") {
 		item[g.oneOf("attribute", attributes...)] = g.value()
@@ -184,13 +184,13 @@ func (g *requests) item() ddb.Item {
 	return item
 }
 
-// name returns an attribute as an expression has it: itself, or a placeholder.
-func (g *requests) name(choices ...string) string {
+// name returns an attribute in the form for an expression: its name, or a placeholder.
+func (g *generator) name(choices ...string) string {
 	name := g.oneOf("name", choices...)
 	if rapid.Bool().Draw(g.T, "plain") {
 		return name
 	}
-	if g.rarely("reserved word") { // in any case
+	if g.rarely("reserved word") { // upper and lower case
 		return g.oneOf("word", table.AttrRole, "abort", "ZONE")
 	}
 	if g.rarely("undefined name") {
@@ -203,8 +203,8 @@ func (g *requests) name(choices ...string) string {
 	return "#" + strings.ToLower(name)
 }
 
-// placeholder returns a name for a value.
-func (g *requests) placeholder(v types.AttributeValue) string {
+// placeholder adds a value, and returns a placeholder for it.
+func (g *generator) placeholder(v types.AttributeValue) string {
 	if g.rarely("undefined value") {
 		return ":undefined"
 	}
@@ -216,8 +216,8 @@ func (g *requests) placeholder(v types.AttributeValue) string {
 	return name
 }
 
-// superfluous adds what no expression uses, once in a while.
-func (g *requests) superfluous() {
+// unusedNames sometimes adds a name or a value that no expression uses.
+func (g *generator) unusedNames() {
 	if g.rarely("unused name") {
 		if g.names == nil {
 			g.names = make(map[string]string)
@@ -232,7 +232,7 @@ func (g *requests) superfluous() {
 	}
 }
 
-func (g *requests) expression(what string, text string) *string {
+func (g *generator) expression(what string, text string) *string {
 	if g.rarely("malformed " + what) {
 		cut := rapid.IntRange(0, len(text)).Draw(g.T, "cut")
 		text = text[:cut] + g.oneOf("junk", "", " ", "(", ")", " AND", ",", "#", ":", "?") + text[cut:]
@@ -240,11 +240,11 @@ func (g *requests) expression(what string, text string) *string {
 	return &text
 }
 
-// conditionNames are what conditions are about.
+// conditionNames are the attributes that conditions use.
 var conditionNames = append([]string{table.AttrPK, table.AttrSK}, attributes...)
 
-// condition draws a ConditionExpression over those attributes, of what the store in memory knows.
-func (g *requests) condition(depth int, names ...string) string {
+// condition draws a ConditionExpression over those attributes, of the kinds that the in-memory store supports.
+func (g *generator) condition(depth int, names ...string) string {
 	most := 5
 	if depth == 0 {
 		most = 3
@@ -268,8 +268,8 @@ func (g *requests) condition(depth int, names ...string) string {
 		g.condition(depth-1, names...)
 }
 
-// maybe returns a condition or none.
-func (g *requests) maybe() *string {
+// optionalCondition draws a condition or none.
+func (g *generator) optionalCondition() *string {
 	if rapid.Bool().Draw(g.T, "unconditional") {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (g *requests) maybe() *string {
 }
 
 // change draws an UpdateExpression.
-func (g *requests) change() *string {
+func (g *generator) change() *string {
 	var sections []string
 	for range rapid.IntRange(1, 2).Draw(g.T, "sections") {
 		var steps []string
@@ -302,8 +302,8 @@ func (g *requests) change() *string {
 	return g.expression("update", strings.Join(sections, " "))
 }
 
-// shownOnFailure draws whether a failed condition shows the item.
-func (g *requests) shownOnFailure() types.ReturnValuesOnConditionCheckFailure {
+// shownOnFailure draws whether a failed condition returns the item.
+func (g *generator) shownOnFailure() types.ReturnValuesOnConditionCheckFailure {
 	if rapid.Bool().Draw(g.T, "shown on failure") {
 		return types.ReturnValuesOnConditionCheckFailureAllOld
 	}
@@ -311,7 +311,7 @@ func (g *requests) shownOnFailure() types.ReturnValuesOnConditionCheckFailure {
 }
 
 // projection draws a ProjectionExpression or none.
-func (g *requests) projection(names ...string) *string {
+func (g *generator) projection(names ...string) *string {
 	if rapid.Bool().Draw(g.T, "all attributes") {
 		return nil
 	}
@@ -322,9 +322,9 @@ func (g *requests) projection(names ...string) *string {
 	return g.expression("projection", strings.Join(list, ", "))
 }
 
-func (g *requests) tableName() *string {
+func (g *generator) tableName() *string {
 	if g.rarely("another table") {
-		g.loose = true
+		g.anyRefusal = true
 		return aws.String("no-such-table")
 	}
 	return &g.table

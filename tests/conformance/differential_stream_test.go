@@ -10,8 +10,9 @@ import (
 	"ledger.example/internal/table"
 )
 
-// streamed reads a table's stream to its present end, and returns the changes of each item, in order.
-func streamed(t *testing.T, streams *dynamodbstreams.Client, client *dynamodb.Client, name string) map[string]string {
+// streamChanges reads a table's stream to its current end, and returns the changes of each item, in order.
+func streamChanges(t *testing.T, streams *dynamodbstreams.Client, client *dynamodb.Client,
+	name string) map[string]string {
 	t.Helper()
 	described, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil {

@@ -28,41 +28,40 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// stepsMost is how many requests one check sends at most, the first of which makes items.
-const stepsMost = 6
+// maxRequests is the most requests in one check. The first one puts items.
+const maxRequests = 6
 
-// The store in memory answers any request as DynamoDB Local does, or refuses it because it doesn't know it: requests
-// that are right, wrong and malformed are sent to both, and what comes back is compared, error codes, cancellation
-// reasons and positions included. In the end the tables and the streams are. What differs is printed with the seed that
-// draws it again. -rapid.checks=N sends more.
+// The in-memory store answers every request as DynamoDB Local does. The test sends random requests to both: valid,
+// invalid and malformed. It compares the answers with their error codes, cancellation reasons and positions, and at the
+// end the tables and streams. A failure prints the seed that repeats it. -rapid.checks=N sends more requests.
 func TestMemoryAnswersAsDynamoDBLocalDoes(t *testing.T) {
-	real, name := newTable(t)
-	standIn := memdb.New(memdb.Options{})
-	memorized := standIn.DynamoDB()
-	setup.Table(t, memorized, name)
+	local, name := newTable(t)
+	store := memdb.New(memdb.Options{})
+	memory := store.DynamoDB()
+	setup.Table(t, memory, name)
 	if few := flag.Lookup("rapid.checks"); few.Value.String() == few.DefValue {
 		few.Value.Set(strconv.Itoa(full.Count(30, 200)))
 	}
 	var runs atomic.Int64
 	rapid.Check(t, func(t *rapid.T) {
-		g := &requests{T: t, table: name, prefix: fmt.Sprintf("%06d.", runs.Add(1))}
-		for n := range rapid.IntRange(1, stepsMost).Draw(t, "requests") {
+		g := &generator{T: t, table: name, prefix: fmt.Sprintf("%06d.", runs.Add(1))}
+		for n := range rapid.IntRange(1, maxRequests).Draw(t, "requests") {
 			send := g.seed
 			if n > 0 {
 				send = g.request
 			}
-			ask := send()
-			want, got := ask(context.Background(), real), ask(context.Background(), memorized)
-			if want != got && !(g.loose && isRefusal(want) && isRefusal(got)) {
-				t.Fatalf("%s\nDynamoDB Local: %s\nin memory:      %s", g.sent, want, got)
+			request := send()
+			want, got := request(context.Background(), local), request(context.Background(), memory)
+			if want != got && !(g.anyRefusal && isRefusal(want) && isRefusal(got)) {
+				t.Fatalf("%s\nDynamoDB Local: %s\nin memory:      %s", g.description, want, got)
 			}
 		}
 	})
-	if want, got := scanned(t, real, name, 3), scanned(t, memorized, name, 4); want != got {
+	if want, got := scanText(t, local, name, 3), scanText(t, memory, name, 4); want != got {
 		t.Errorf("the tables differ:\nDynamoDB Local:\n%s\nin memory:\n%s", want, got)
 	}
-	want, got := streamed(t, dynamolocal.Streams(dynamolocaltest.Shared(t).Endpoint), real, name), streamed(t,
-		standIn.Streams(), memorized, name)
+	want := streamChanges(t, dynamolocal.Streams(dynamolocaltest.Shared(t).Endpoint), local, name)
+	got := streamChanges(t, store.Streams(), memory, name)
 	for item, records := range want {
 		if got[item] != records {
 			t.Errorf("the streams differ about %s:\nDynamoDB Local:\n%s\nin memory:\n%s", item, records, got[item])
@@ -73,19 +72,19 @@ func TestMemoryAnswersAsDynamoDBLocalDoes(t *testing.T) {
 	}
 }
 
-// isRefusal reports whether an answer is that of a request that cannot be carried out. Which refusal it is, is nobody's
-// promise where a request is both malformed and for a table that isn't there; and DynamoDB Local cancels a transaction
-// of reads without its reasons, and sees that a transaction names an item twice when all else is in order.
+// isRefusal reports whether an answer is a refusal of any kind. The stores may refuse a request for different reasons
+// if it has several faults, for example a malformed key and a missing table. DynamoDB Local also cancels a transaction
+// of reads without reasons, and checks last whether a transaction names an item twice.
 func isRefusal(answer string) bool {
 	return strings.HasPrefix(answer, "error ") || strings.HasPrefix(answer, "cancelled: ")
 }
 
-// invalid is the code of a refusal for what is wrong in the request itself.
+// invalid is the error code of an invalid request.
 const invalid = "ValidationException"
 
-// shown is an answer as text: the error with all that a program can see of it, or the output. For some faults of the
-// request DynamoDB Local cancels a transaction instead of refusing it, which is shown as a refusal.
-func shown(err error, output func() string) string {
+// answerText returns an answer as text: the error with everything that a program can read from it, or the output. For
+// some invalid requests, DynamoDB Local cancels the transaction instead of refusing it; both give the same text.
+func answerText(err error, output func() string) string {
 	if err == nil {
 		return output()
 	}
@@ -112,7 +111,7 @@ func shown(err error, output func() string) string {
 	return "error " + err.Error()
 }
 
-// itemText writes an item of the table or of its stream with its attributes in order.
+// itemText returns an item of the table or of its stream as text, with sorted attributes.
 func itemText[V any](i map[string]V) string {
 	if i == nil {
 		return "-"
@@ -125,7 +124,7 @@ func itemText[V any](i map[string]V) string {
 	return "{" + strings.Join(parts, " ") + "}"
 }
 
-// valueText writes a value, whose type is AttributeValueMemberS, say, of the table or of its stream.
+// valueText returns a value of the table or of its stream as text, for example one of type *AttributeValueMemberS.
 func valueText(v any) string {
 	if v == nil {
 		return "nothing"
@@ -166,8 +165,8 @@ func itemTexts(items []map[string]types.AttributeValue) string {
 	return strings.Join(texts, " ")
 }
 
-// scanned reads a whole table in parallel segments, page by page, and writes its items in order.
-func scanned(t *testing.T, client *dynamodb.Client, name string, segments int32) string {
+// scanText scans a table in segments, page by page, and returns the sorted items as text.
+func scanText(t *testing.T, client *dynamodb.Client, name string, segments int32) string {
 	t.Helper()
 	var texts []string
 	for segment := range segments {

@@ -12,9 +12,9 @@ import (
 	"ledger.example/projections"
 )
 
-// listedTransaction puts a header, every third of which is a hold's and every fourth of which is for order 1, and lists
-// it. Every other hold has ended.
-func (s *shelf) listedTransaction(number int) (projections.Transaction, string) {
+// listedTransaction puts a header and its list entries. Every third transaction is a hold, and every second hold has
+// ended. Every fourth transaction has the metadata order=1.
+func (s *listSuite) listedTransaction(number int) (projections.Transaction, string) {
 	s.t.Helper()
 	at := s.from.Add(time.Duration(number) * time.Microsecond)
 	minter := events.NewMinter(func() time.Time { return at }, nil)
@@ -48,13 +48,13 @@ func (s *shelf) listedTransaction(number int) (projections.Transaction, string) 
 	return t, listedText(t)
 }
 
-// listedText is what a list shows of a transaction.
+// listedText returns what a list shows of a transaction.
 func listedText(t projections.Transaction) string {
 	return fmt.Sprint(t.Header.ID, t.Header.Legs, t.Header.Metadata["order"], t.Header.IsHold(), t.Ended != nil)
 }
 
 func TestTransactions(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		var all, ordered []string
 		for i := range 24 {
 			one, text := s.listedTransaction(i)
@@ -80,20 +80,20 @@ func TestTransactions(t *testing.T) {
 				}
 				return some
 			}
-			pages(t, by(projections.Search{OldestFirst: oldestFirst}), "", in(all)...)
-			pages(t, by(projections.Search{OldestFirst: oldestFirst, Span: span}), "", in(all[6:18])...)
-			pages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "1"}), "", in(ordered)...)
-			pages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "1", Span: span}), "",
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst}), "", in(all)...)
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Span: span}), "", in(all[6:18])...)
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "1"}), "", in(ordered)...)
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "1", Span: span}), "",
 				in(ordered[2:5])...)
-			pages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "2"}), "")
-			pages(t, by(projections.Search{OldestFirst: oldestFirst, Span: projections.Span{From: span.To, To: span.From}}), "")
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "2"}), "")
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Span: projections.Span{From: span.To, To: span.From}}), "")
 		}
 	})
 }
 
-// Pages of the journal are read in order, from anywhere, with the store's clock.
+// The journal is read in order, in pages of every size, and each read returns the time of the store's clock.
 func TestJournalPages(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		var wanted []projections.JournalPage
 		for i := range 10 {
 			p := projections.JournalPage{ID: events.FirstKSUID(s.from.Add(time.Duration(i) * time.Second)), Void: i == 3}

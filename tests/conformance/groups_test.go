@@ -11,24 +11,25 @@ import (
 	projectionsdynamo "ledger.example/projections/dynamo"
 )
 
-// Lists of groups, of their accounts and of their members, in pages of every size, without what was taken out.
+// Lists of groups, of their accounts and of their members are right in pages of every size, and leave out what was
+// removed.
 func TestListsOfGroups(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		var all []events.GroupRegistered
 		for _, id := range []string{"desk", "desk-2", "desk:a", "idle", "pages"} {
 			g := events.GroupRegistered{ID: id, Name: "N", Actor: "tester", At: instant}
 			s.must(s.Put(t.Context(), g))
-			g.Actor = "" // the index does not hold it
+			g.Actor = "" // not in the index
 			all = append(all, g)
 		}
-		pages(t, s.Groups, "", all...)
-		pages(t, s.Groups, "desk", all[:3]...)
-		pages(t, s.Groups, "x")
+		checkPages(t, s.Groups, "", all...)
+		checkPages(t, s.Groups, "desk", all[:3]...)
+		checkPages(t, s.Groups, "x")
 
 		place := func(account, group string, number int64, out bool) projections.Grouped {
 			g := projections.Grouped{Account: account, Group: group, Number: number, Out: out}
 			s.must(s.views.WriteGrouped(t.Context(), g))
-			g.Number = 0 // the index does not hold it
+			g.Number = 0 // not in the index
 			return g
 		}
 		janeDesk, janeIdle := place("jane", "desk", 1, false), place("jane", "idle", 2, false)
@@ -37,13 +38,13 @@ func TestListsOfGroups(t *testing.T) {
 			place(account, "desk", 1, false)
 			place(account, "desk", 2, true)
 		}
-		place("ann", "desk", 1, false) // late: it changes nothing
-		pages(t, s.GroupAccounts, "desk", janeDesk, shopDesk)
-		pages(t, s.GroupAccounts, "idle", janeIdle)
-		pages(t, s.GroupAccounts, "desk-2")
+		place("ann", "desk", 1, false) // arrives late, and changes nothing
+		checkPages(t, s.GroupAccounts, "desk", janeDesk, shopDesk)
+		checkPages(t, s.GroupAccounts, "idle", janeIdle)
+		checkPages(t, s.GroupAccounts, "desk-2")
 		janeDesk.Number, janeIdle.Number = 1, 2
-		pages(t, s.AccountGroups, "jane", janeDesk, janeIdle)
-		pages(t, s.AccountGroups, "ann")
+		checkPages(t, s.AccountGroups, "jane", janeDesk, janeIdle)
+		checkPages(t, s.AccountGroups, "ann")
 
 		member := func(group, user string, role events.Role, number int64) projections.Membership {
 			m := projections.Membership{Group: group, User: user, Role: role, Number: number}
@@ -55,22 +56,22 @@ func TestListsOfGroups(t *testing.T) {
 		member("desk", "cal", "", 2)
 		direct := projections.Membership{Account: "shop", User: "ann", Role: events.RoleViewer, Number: 1}
 		s.must(s.views.WriteMembership(t.Context(), direct))
-		pages(t, s.GroupMembers, "desk", annDesk, bobDesk)
-		annDesk.Number, annIdle.Number, direct.Number = 0, 0, 0 // the index does not hold it
-		pages(t, s.GroupsOf, "ann", annDesk, annIdle)
-		pages(t, s.GroupsOf, "cal")
+		checkPages(t, s.GroupMembers, "desk", annDesk, bobDesk)
+		annDesk.Number, annIdle.Number, direct.Number = 0, 0, 0 // not in the index
+		checkPages(t, s.GroupsOf, "ann", annDesk, annIdle)
+		checkPages(t, s.GroupsOf, "cal")
 
 		through := func(m projections.Membership, account string) projections.Reach {
 			group := m.Group
 			m.Account, m.Group = account, ""
 			return projections.Reach{Membership: m, Through: group}
 		}
-		pages(t, s.AccountsOf, "ann", projections.Reach{Membership: direct}, through(annDesk, "jane"),
+		checkPages(t, s.AccountsOf, "ann", projections.Reach{Membership: direct}, through(annDesk, "jane"),
 			through(annDesk, "shop"), through(annIdle, "jane"))
 		bobDesk.Number = 0
-		pages(t, s.AccountsOf, "bob", through(bobDesk, "jane"), through(bobDesk, "shop"))
-		pages(t, s.AccountsOf, "cal")
-		// More groups than one page of accounts goes through, some of them empty.
+		checkPages(t, s.AccountsOf, "bob", through(bobDesk, "jane"), through(bobDesk, "shop"))
+		checkPages(t, s.AccountsOf, "cal")
+		// More groups than one page of accounts covers, some of them empty.
 		var many []projections.Reach
 		for i := range 13 {
 			group := fmt.Sprintf("g%02d", i)
@@ -81,14 +82,13 @@ func TestListsOfGroups(t *testing.T) {
 				many = append(many, through(m, "jane"))
 			}
 		}
-		pages(t, s.AccountsOf, "dan", many...)
+		checkPages(t, s.AccountsOf, "dan", many...)
 	})
 }
 
-// Totals are those of all accounts, whatever the size of a page; too many accounts are refused, and so is a sum that is
-// out of range.
+// Totals are the sums of all accounts of a group, whatever the page size. A sum out of range is an error.
 func TestTotalsOfGroups(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		join := func(account, group string) {
 			s.must(s.views.WriteGrouped(t.Context(), projections.Grouped{Account: account, Group: group, Number: 1}))
 		}
@@ -122,8 +122,8 @@ func TestTotalsOfGroups(t *testing.T) {
 			}
 			return listed, err
 		}
-		pages(t, totals, "desk", total("AAPL", 1, 5, 0, 70), total("EUR", 1, 0, 3, -9), total("USD", 3, 30, 3, 0))
-		pages(t, totals, "none")
+		checkPages(t, totals, "desk", total("AAPL", 1, 5, 0, 70), total("EUR", 1, 0, 3, -9), total("USD", 3, 30, 3, 0))
+		checkPages(t, totals, "none")
 
 		most := events.MaxFolded()
 		for _, account := range []string{"x", "y"} {
@@ -139,10 +139,10 @@ func TestTotalsOfGroups(t *testing.T) {
 	})
 }
 
-// A group of more accounts than are added up is refused; one of as many is not.
-func TestTheMostAccountsOfTotals(t *testing.T) {
-	client, _, name := cutTable(t)
-	s := &shelf{Lists: projectionsdynamo.NewLists(client, name), views: projectionsdynamo.NewViews(client, name), t: t}
+// Totals of a group with the most accounts succeed. With one more, they are refused.
+func TestTotalsOfTheLargestGroup(t *testing.T) {
+	client, _, name := cutPagesTable(t)
+	s := &listSuite{Lists: projectionsdynamo.NewLists(client, name), views: projectionsdynamo.NewViews(client, name), t: t}
 	for i := range projections.TotalsAccounts {
 		g := projections.Grouped{Account: fmt.Sprintf("a%04d", i), Group: "desk", Number: 1}
 		s.must(s.views.WriteGrouped(t.Context(), g))

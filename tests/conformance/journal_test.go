@@ -23,7 +23,7 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// The contract of ledger.Journal, in memory and on DynamoDB Local. Faults of the store are for the other tests.
+// The journal keeps the contract of ledger.Journal, in memory and on DynamoDB Local. Other tests inject faults.
 func TestJournalConforms(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		client := memdb.New(memdb.Options{Violation: func(err error) { t.Error(err) }}).DynamoDB()
@@ -44,13 +44,13 @@ func conform(t *testing.T, client *dynamodb.Client, table string) {
 		{"lookup", (*suite).lookup},
 		{"put once", (*suite).putOnce},
 		{"append and read back", (*suite).appendAndRead},
-		{"append the most", (*suite).appendMost},
+		{"append the largest", (*suite).appendLargest},
 		{"append again", (*suite).appendAgain},
 		{"posting exists", (*suite).postingExists},
 		{"guard's condition", (*suite).guard},
 		{"guard of large amounts", (*suite).guardOfLargeAmounts},
 		{"round amounts", (*suite).roundAmounts},
-		{"guards are made and told", (*suite).guards},
+		{"guards are created and get versions", (*suite).guards},
 		{"changes", (*suite).changes},
 		{"all or nothing", (*suite).allOrNothing},
 		{"complete", (*suite).complete},
@@ -59,7 +59,7 @@ func conform(t *testing.T, client *dynamodb.Client, table string) {
 		{"a hold ends", (*suite).holdEnds},
 		{"reversals", (*suite).reversals},
 		{"due holds", func(s *suite) { s.dueHolds(client, table) }},
-		{"no time left", (*suite).noTimeLeft},
+		{"cancelled context", (*suite).cancelledContext},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&suite{
@@ -70,7 +70,7 @@ func conform(t *testing.T, client *dynamodb.Client, table string) {
 	}
 }
 
-// suite is one subtest at work. All share a table: every id begins with the subtest's prefix.
+// suite is the state of one subtest. All subtests share a table, and each has its own prefix of ids.
 type suite struct {
 	*testing.T
 	*dynamo.Journal
@@ -119,12 +119,12 @@ func (s *suite) transaction(name string, legs ...events.Leg) events.TransactionP
 	}
 }
 
-// debit is a debit of USD.
+// debit returns a debit of USD.
 func (s *suite) debit(account, gross, bound string) ledger.Debit {
 	return ledger.Debit{Pair: s.pair(account, "USD"), Version: 1, Gross: s.amount(gross), Bound: s.amount(bound)}
 }
 
-// refusal is one by a guard that was told of the account's opening.
+// refusal returns a refusal by a guard with version 1 of the account.
 func (s *suite) refusal(p events.Pair, spent string) ledger.Refusal {
 	return ledger.Refusal{Guard: ledger.Guard{Pair: p, Spent: s.amount(spent), Version: 1}}
 }
@@ -136,22 +136,21 @@ func (s *suite) must(err error) {
 	}
 }
 
-// is fails the test unless err is wanted.
-func (s *suite) is(what string, err, wanted error) {
+func (s *suite) wantError(what string, err, wanted error) {
 	s.Helper()
 	if !errors.Is(err, wanted) {
 		s.Errorf("%s: error %v, want %v", what, err, wanted)
 	}
 }
 
-func (s *suite) same(got, want any) {
+func (s *suite) wantEqual(got, want any) {
 	s.Helper()
 	if !reflect.DeepEqual(got, want) {
 		s.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
-// append makes the guards of all debits, and commits a transaction.
+// append creates the guards of all debits, and commits a transaction.
 func (s *suite) append(header events.TransactionPosted, debits ...ledger.Debit) *ledger.Cancelled {
 	s.Helper()
 	for _, d := range debits {
@@ -161,8 +160,7 @@ func (s *suite) append(header events.TransactionPosted, debits ...ledger.Debit) 
 	return s.commit(ledger.NewCommit(header, debits...))
 }
 
-// commit appends heads and postings, and retries while others are in progress. It fails the test on any error but
-// *Cancelled.
+// commit appends a commit, and retries after conflicts and throttling. It fails the test on any error but *Cancelled.
 func (s *suite) commit(c ledger.Commit) *ledger.Cancelled {
 	s.Helper()
 	for {
@@ -170,7 +168,7 @@ func (s *suite) commit(c ledger.Commit) *ledger.Cancelled {
 		cancelled, ok := errors.AsType[*ledger.Cancelled](err)
 		if !ok {
 			s.must(err)
-			s.clock(at)
+			s.checkClock(at)
 			return nil
 		}
 		busy := func(h ledger.HeadReason) bool { return h.Is == ledger.HeadConflict || h.Is == ledger.HeadThrottled }
@@ -187,42 +185,42 @@ func (s *suite) mustAppend(header events.TransactionPosted, debits ...ledger.Deb
 	}
 }
 
-// refuses fails the test unless exactly these guards refuse, in this order, at what was spent.
-func (s *suite) refuses(header events.TransactionPosted, debits []ledger.Debit, want ...ledger.Refusal) {
+// wantRefusals fails the test unless exactly these guards refuse the transaction, in this order.
+func (s *suite) wantRefusals(header events.TransactionPosted, debits []ledger.Debit, want ...ledger.Refusal) {
 	s.Helper()
 	got := s.append(header, debits...)
 	if got == nil || got.Heads[0] != (ledger.HeadReason{}) {
 		s.Fatalf("append %s: %+v, want refusals %+v", header.ID, got, want)
 	}
-	s.same(got.Refused, want)
+	s.wantEqual(got.Refused, want)
 }
 
-// clock fails the test unless at is the store's clock: whole seconds, and about now.
-func (s *suite) clock(at time.Time) {
+// checkClock fails the test unless at is a time of the store's clock: whole seconds, and about now.
+func (s *suite) checkClock(at time.Time) {
 	s.Helper()
 	if at.Nanosecond() != 0 || time.Since(at).Abs() > time.Minute {
 		s.Errorf("the store's clock is %v, at %v", at, time.Now())
 	}
 }
 
-func (s *suite) absent(t events.TransactionPosted) {
+func (s *suite) wantAbsent(t events.TransactionPosted) {
 	s.Helper()
 	_, _, err := s.Transaction(s.Context(), t.ID)
-	s.is("read "+t.ID, err, store.ErrAbsent)
+	s.wantError("read "+t.ID, err, store.ErrAbsent)
 }
 
-func (s *suite) stored(want events.TransactionPosted) {
+func (s *suite) wantStored(want events.TransactionPosted) {
 	s.Helper()
 	got, at, err := s.Transaction(s.Context(), want.ID)
 	s.must(err)
-	s.clock(at)
-	s.same(got, want)
+	s.checkClock(at)
+	s.wantEqual(got, want)
 	at, err = s.VerifyComplete(s.Context(), want, want.Postings())
 	s.must(err)
-	s.clock(at)
+	s.checkClock(at)
 }
 
-// project stores credits of a pair as a projector does.
+// project stores a balance with these credits, as a projector does.
 func (s *suite) project(p events.Pair, credits events.Amount) {
 	s.Helper()
 	b, _, err := s.views.Balance(s.Context(), p)
@@ -231,16 +229,16 @@ func (s *suite) project(p events.Pair, credits events.Amount) {
 	s.must(s.views.Write(s.Context(), projections.Change{Balance: b}))
 }
 
-// put puts what is absent.
+// put puts an event that is absent.
 func (s *suite) put(e events.Event, unless ...events.Event) {
 	s.Helper()
 	stored, err := s.Put(s.Context(), e, unless...)
 	s.must(err)
-	s.same(stored, e)
+	s.wantEqual(stored, e)
 }
 
-// Of more than a hundred keys, each named twice, a third is absent. Credits are those of the balance, which may be the
-// most that there can be.
+// A lookup can name more than a hundred keys, some twice, some of missing items. Credits come from the balance, and can
+// be the largest possible amount.
 func (s *suite) lookup() {
 	large := s.pair("jane", "USD")
 	keys := ledger.LookupKeys{Credits: []events.Pair{large, s.pair("jane", "US")}}
@@ -266,14 +264,14 @@ func (s *suite) lookup() {
 	s.project(large, events.MaxFolded())
 	found, err := s.Lookup(s.Context(), keys)
 	s.must(err)
-	s.clock(found.At)
-	s.same(found.Accounts, want.Accounts)
-	s.same(found.Assets, want.Assets)
-	s.same(found.Groups, want.Groups)
-	s.same(found.Credits, want.Credits)
+	s.checkClock(found.At)
+	s.wantEqual(found.Accounts, want.Accounts)
+	s.wantEqual(found.Assets, want.Assets)
+	s.wantEqual(found.Groups, want.Groups)
+	s.wantEqual(found.Credits, want.Credits)
 }
 
-// What is put comes back whole, also to whoever puts something else under its key. Nothing else is done then.
+// A put under an existing key changes nothing and returns the stored event.
 func (s *suite) putOnce() {
 	asset, jane, market := s.asset("x:AAPL@1"), s.account("jane"), s.account("market")
 	asset.Name, asset.Description, asset.Scale, asset.Currency = "Äpfel ☃", "Common stock", 18, "USD"
@@ -296,8 +294,8 @@ func (s *suite) putOnce() {
 	} {
 		s.put(c.first)
 		stored, err := s.Put(s.Context(), c.second)
-		s.is("put again", err, store.ErrExists)
-		s.same(stored, c.first)
+		s.wantError("put again", err, store.ErrExists)
+		s.wantEqual(stored, c.first)
 	}
 }
 
@@ -310,13 +308,13 @@ func (s *suite) appendAndRead() {
 	trade := s.transaction("t-1", legs...)
 	trade.Kind, trade.Description = events.KindTrade, "ten äpfel ☃"
 	trade.Metadata = map[string]string{"order": "1001", "empty": "", "a.b#c": "d"}
-	s.absent(trade)
+	s.wantAbsent(trade)
 	s.mustAppend(trade)
-	s.stored(trade)
-	s.absent(s.transaction("t"))
+	s.wantStored(trade)
+	s.wantAbsent(s.transaction("t"))
 }
 
-func (s *suite) appendMost() {
+func (s *suite) appendLargest() {
 	var legs []events.Leg
 	var debits []ledger.Debit
 	for i := range events.PostingsMax - 1 {
@@ -327,44 +325,44 @@ func (s *suite) appendMost() {
 	legs = append(legs, s.leg("shop", "USD", fmt.Sprint(len(legs))))
 	most := s.transaction(strings.Repeat("t", events.IDChars-len(s.prefix)), legs...)
 	s.mustAppend(most, debits...)
-	s.stored(most)
+	s.wantStored(most)
 
-	// A guard at the far end refuses, and says so for the right one.
+	// The last guard refuses, and the refusal names it.
 	last := len(debits) - 1
 	for i := range debits[:last] {
 		debits[i].Bound = s.amount("1")
 	}
-	s.refuses(s.transaction("again", legs...), debits, s.refusal(debits[last].Pair, "1"))
+	s.wantRefusals(s.transaction("again", legs...), debits, s.refusal(debits[last].Pair, "1"))
 }
 
 func (s *suite) appendAgain() {
 	first := s.transfer("t-1", "jane", "shop", "5")
 	s.mustAppend(first, s.debit("jane", "5", "0"))
 
-	// Under the same id, whatever else it says: the stored header comes back, nothing changes.
+	// Another transaction with the same id changes nothing, and gets the stored header.
 	second := s.transfer("t-1", "bob", "shop", "7")
 	for _, debits := range [][]ledger.Debit{{s.debit("bob", "7", "100")}, {s.debit("bob", "7", "-1")}, nil} {
 		cancelled := s.append(second, debits...)
 		if cancelled == nil || cancelled.Heads[0].Is != ledger.HeadExists {
 			s.Fatalf("appended under a used id: %+v", cancelled)
 		}
-		s.same(cancelled.Heads[0].Stored, events.Event(first))
-		s.clock(cancelled.At)
+		s.wantEqual(cancelled.Heads[0].Stored, events.Event(first))
+		s.checkClock(cancelled.At)
 	}
-	s.stored(first)
+	s.wantStored(first)
 	_, err := s.VerifyComplete(s.Context(), second, second.Postings())
-	s.is("postings of a cancelled transaction", err, store.ErrAbsent)
-	// Bob's guard was never raised.
-	s.refuses(s.transfer("t-2", "bob", "shop", "1"), []ledger.Debit{s.debit("bob", "1", "-1")}, s.refusal(s.pair("bob", "USD"), "0"))
+	s.wantError("postings of a cancelled transaction", err, store.ErrAbsent)
+	// Bob's guard is unchanged.
+	s.wantRefusals(s.transfer("t-2", "bob", "shop", "1"), []ledger.Debit{s.debit("bob", "1", "-1")}, s.refusal(s.pair("bob", "USD"), "0"))
 }
 
 func (s *suite) postingExists() {
 	first, second := s.transfer("t-1", "jane", "shop", "5"), s.transfer("t-2", "jane", "shop", "6")
 	second.Legs[1].ID = first.Legs[1].ID
 	s.mustAppend(first)
-	s.refuses(second, nil)
-	s.absent(second)
-	s.stored(first)
+	s.wantRefusals(second, nil)
+	s.wantAbsent(second)
+	s.wantStored(first)
 }
 
 func (s *suite) guard() {
@@ -373,10 +371,10 @@ func (s *suite) guard() {
 		refused      bool
 		spent        string // before
 	}{
-		{"10", "-1", true, "0"}, // nothing spent passes only a bound that is not negative
+		{"10", "-1", true, "0"}, // with nothing spent, only a bound of at least 0 passes
 		{"10", "0", false, "0"},
 		{"5", "9", true, "10"},
-		{"5", "10", false, "10"}, // at most the bound
+		{"5", "10", false, "10"}, // what is spent may be equal to the bound
 		{"1", "14", true, "15"},
 		{"1", "-5", true, "15"},
 		{"1", "1000", false, "15"},
@@ -384,20 +382,20 @@ func (s *suite) guard() {
 	} {
 		tx, debit := s.transfer(fmt.Sprint("t-", i), "jane", "shop", step.gross), s.debit("jane", step.gross, step.bound)
 		if step.refused {
-			s.refuses(tx, []ledger.Debit{debit}, s.refusal(debit.Pair, step.spent))
-			s.absent(tx)
+			s.wantRefusals(tx, []ledger.Debit{debit}, s.refusal(debit.Pair, step.spent))
+			s.wantAbsent(tx)
 			continue
 		}
 		s.mustAppend(tx, debit)
-		s.stored(tx)
+		s.wantStored(tx)
 	}
-	// Guards of another asset and of another account are others.
+	// Each account and asset has its own guard.
 	s.mustAppend(s.transaction("eur", s.leg("jane", "EUR", "-1"), s.leg("shop", "EUR", "1")),
 		ledger.Debit{Pair: s.pair("jane", "EUR"), Version: 1, Gross: s.amount("1")})
 	s.mustAppend(s.transfer("bob", "bob", "shop", "1"), s.debit("bob", "1", "0"))
 }
 
-// Nothing passes a guard that is absent, or was told of another version than the debit names.
+// A guard refuses a debit if it is absent, or has another version than the debit.
 func (s *suite) guards() {
 	jane, ctx := s.pair("jane", "USD"), s.Context()
 	refuses := func(change int64, want ledger.Refusal) {
@@ -409,9 +407,9 @@ func (s *suite) guards() {
 		if got == nil || len(got.Refused) != 1 || got.Refused[0] != want {
 			s.Fatalf("by version %d: %+v, want a refusal %+v", change, got, want)
 		}
-		s.absent(tx)
+		s.wantAbsent(tx)
 	}
-	s.is("tell a guard that is absent", s.SetGuardVersion(ctx, jane, 1), store.ErrAbsent)
+	s.wantError("tell a guard that is absent", s.SetGuardVersion(ctx, jane, 1), store.ErrAbsent)
 	refuses(1, ledger.Refusal{Guard: ledger.Guard{Pair: jane}, Absent: true})
 	s.must(s.CreateGuard(ctx, jane))
 	for _, change := range []int64{0, 1} {
@@ -427,29 +425,29 @@ func (s *suite) guards() {
 	if got := s.commit(ledger.NewCommit(s.transfer("t-2", "jane", "shop", "7"), debit)); got != nil {
 		s.Fatalf("refused: %+v", got)
 	}
-	s.must(s.CreateGuard(ctx, jane)) // leaves it as it is
+	s.must(s.CreateGuard(ctx, jane)) // changes nothing
 	s.must(s.SetGuardVersion(ctx, jane, 12))
 	wanted := ledger.Guard{Pair: jane, Spent: s.amount("7"), Version: 12}
 	found, err := s.Lookup(ctx, ledger.LookupKeys{Credits: []events.Pair{jane, s.pair("jane", "EUR")}})
 	s.must(err)
-	s.same(found.Guards, map[events.Pair]ledger.Guard{jane: wanted})
+	s.wantEqual(found.Guards, map[events.Pair]ledger.Guard{jane: wanted})
 
-	// A list of guards has those of the account only, also after one of them.
+	// A list of guards has those of the account only, also on its second page.
 	s.must(s.CreateGuard(ctx, s.pair("jane", "AAPL")))
 	s.must(s.CreateGuard(ctx, s.pair("jan", "USD")))
 	page, next, err := s.Guards(ctx, s.id("jane"), "")
 	s.must(err)
-	s.same(page, []ledger.Guard{{Pair: s.pair("jane", "AAPL")}, wanted})
-	s.same(next, "")
+	s.wantEqual(page, []ledger.Guard{{Pair: s.pair("jane", "AAPL")}, wanted})
+	s.wantEqual(next, "")
 	page, _, err = s.Guards(ctx, s.id("jane"), s.id("AAPL"))
 	s.must(err)
-	s.same(page, []ledger.Guard{wanted})
+	s.wantEqual(page, []ledger.Guard{wanted})
 	page, _, err = s.Guards(ctx, s.id("nobody"), "")
 	s.must(err)
-	s.same(page, []ledger.Guard{})
+	s.wantEqual(page, []ledger.Guard{})
 }
 
-// A change is put after the one with the number before, once.
+// A change of an account is put once, and only after the change with the number before.
 func (s *suite) changes() {
 	opening := s.account("jane")
 	s.put(opening)
@@ -463,22 +461,22 @@ func (s *suite) changes() {
 		s.Helper()
 		found, err := s.Lookup(s.Context(), ledger.LookupKeys{Accounts: []string{opening.ID}})
 		s.must(err)
-		s.same(found.Accounts, map[string]ledger.Account{opening.ID: ledger.NewAccount(opening, newest)})
+		s.wantEqual(found.Accounts, map[string]ledger.Account{opening.ID: ledger.NewAccount(opening, newest)})
 	}
 	is(nil)
-	s.is("before the second", s.PutChange(s.Context(), change(3, "x")), store.ErrConflict)
+	s.wantError("before the second", s.PutChange(s.Context(), change(3, "x")), store.ErrConflict)
 	is(nil)
 	for n := int64(2); n <= 12; n++ {
 		c := change(n, fmt.Sprint("Jane ", n))
 		s.must(s.PutChange(s.Context(), c))
 		is(&c)
-		s.is("again", s.PutChange(s.Context(), change(n, "x")), store.ErrConflict)
-		s.is("too early", s.PutChange(s.Context(), change(n+2, "x")), store.ErrConflict)
+		s.wantError("again", s.PutChange(s.Context(), change(n, "x")), store.ErrConflict)
+		s.wantError("too early", s.PutChange(s.Context(), change(n+2, "x")), store.ErrConflict)
 		is(&c)
 	}
 }
 
-// Figures beyond 64 bits and beyond what a float holds stay exact.
+// Amounts beyond 64 bits and beyond the precision of a float stay exact.
 func (s *suite) guardOfLargeAmounts() {
 	gross := strings.Repeat("9", events.PostedDigits)
 	bound, err := events.MaxFolded().Sub(s.amount(gross))
@@ -486,13 +484,13 @@ func (s *suite) guardOfLargeAmounts() {
 	s.mustAppend(s.transfer("t-1", "jane", "shop", gross), s.debit("jane", gross, bound.String()))
 	s.mustAppend(s.transfer("t-2", "jane", "shop", gross), s.debit("jane", gross, gross))
 	const below, spent = "19999999999999999999999999997", "19999999999999999999999999998"
-	s.refuses(s.transfer("t-3", "jane", "shop", "1"), []ledger.Debit{s.debit("jane", "1", below)},
+	s.wantRefusals(s.transfer("t-3", "jane", "shop", "1"), []ledger.Debit{s.debit("jane", "1", below)},
 		s.refusal(s.pair("jane", "USD"), spent))
 	s.mustAppend(s.transfer("t-4", "jane", "shop", "1"), s.debit("jane", "1", spent))
 }
 
-// The store keeps a number without its trailing zeros. Amounts that are mostly zeros come back digit for digit all the
-// same, at every width: from a header, a posting, a guard that was added to, and the folds of a balance.
+// DynamoDB trims trailing zeros of numbers. Amounts with many zeros are read back exactly all the same, at every width:
+// from a header, a posting, a guard and the folds of a balance.
 func (s *suite) roundAmounts() {
 	for _, digits := range []int{1, 2, 19, 20, events.PostedDigits, events.FoldedDigits} {
 		for _, text := range []string{"1" + strings.Repeat("0", digits-1), strings.Repeat("9", digits)} {
@@ -502,20 +500,20 @@ func (s *suite) roundAmounts() {
 				Head: f}}))
 			b, _, err := s.views.Balance(s.Context(), k)
 			s.must(err)
-			s.same([]projections.Fold{b.Base, b.Seal, b.Head}, []projections.Fold{f, f, f})
+			s.wantEqual([]projections.Fold{b.Base, b.Seal, b.Head}, []projections.Fold{f, f, f})
 			found, err := s.Lookup(s.Context(), ledger.LookupKeys{Credits: []events.Pair{k}})
 			s.must(err)
-			s.same(found.Credits[k], a)
+			s.wantEqual(found.Credits[k], a)
 
 			tx := s.transfer("t"+text, "x"+text, "shop", text[:min(digits, events.PostedDigits)])
 			tx.Legs[0].Cost, tx.Legs[1].Cost = tx.Legs[1].Quantity, tx.Legs[0].Quantity
 			debit := s.debit("x"+text, text, "0")
 			s.mustAppend(tx, debit)
-			s.stored(tx)
+			s.wantStored(tx)
 			page, _, err := s.views.Postings(s.Context(), k, "", "")
 			s.must(err)
-			s.same([]events.Amount{page[0].Quantity, page[0].Cost}, []events.Amount{tx.Legs[0].Quantity, tx.Legs[0].Cost})
-			s.refuses(s.transfer("u"+text, "x"+text, "shop", "1"), []ledger.Debit{debit}, s.refusal(k, text))
+			s.wantEqual([]events.Amount{page[0].Quantity, page[0].Cost}, []events.Amount{tx.Legs[0].Quantity, tx.Legs[0].Cost})
+			s.wantRefusals(s.transfer("u"+text, "x"+text, "shop", "1"), []ledger.Debit{debit}, s.refusal(k, text))
 		}
 	}
 }
@@ -523,39 +521,39 @@ func (s *suite) roundAmounts() {
 func (s *suite) allOrNothing() {
 	s.mustAppend(s.transfer("t-0", "bob", "shop", "5"), s.debit("bob", "5", "0"))
 
-	// Two of three guards refuse; the one between them would have passed.
+	// The first and the third guard refuse. The second would have passed.
 	tx := s.transaction("t-1", s.leg("bob", "USD", "-6"), s.leg("jane", "USD", "-5"), s.leg("carol", "USD", "-5"), s.leg("shop", "USD", "16"))
-	s.refuses(tx, []ledger.Debit{s.debit("bob", "6", "4"), s.debit("jane", "5", "1"), s.debit("carol", "5", "-1")},
+	s.wantRefusals(tx, []ledger.Debit{s.debit("bob", "6", "4"), s.debit("jane", "5", "1"), s.debit("carol", "5", "-1")},
 		s.refusal(s.pair("bob", "USD"), "5"), s.refusal(s.pair("carol", "USD"), "0"))
-	s.absent(tx)
+	s.wantAbsent(tx)
 	_, err := s.VerifyComplete(s.Context(), tx, tx.Postings())
-	s.is("a refused transaction", err, store.ErrAbsent)
-	// Had jane's guard been raised, this would be refused at 5.
+	s.wantError("a refused transaction", err, store.ErrAbsent)
+	// If the refused commit had changed jane's guard, this would be refused at 5.
 	s.mustAppend(s.transfer("t-2", "jane", "shop", "1"), s.debit("jane", "1", "0"))
 
-	// The same commit passes once its bounds allow it: nothing of it was left behind.
+	// The same commit succeeds when its bounds allow it, so the refused one has left nothing in the table.
 	s.mustAppend(tx, s.debit("bob", "6", "5"), s.debit("jane", "5", "5"), s.debit("carol", "5", "5"))
-	s.stored(tx)
+	s.wantStored(tx)
 }
 
 func (s *suite) complete() {
 	tx := s.transfer("t-1", "jane", "shop", "5")
 	verify := func(what string, t events.TransactionPosted) {
 		_, err := s.VerifyComplete(s.Context(), t, t.Postings())
-		s.is(what, err, store.ErrAbsent)
+		s.wantError(what, err, store.ErrAbsent)
 	}
-	verify("before it is there", tx)
+	verify("before it is stored", tx)
 	s.mustAppend(tx)
-	s.stored(tx)
+	s.wantStored(tx)
 	other := s.transfer("t-1", "jane", "shop", "5")
 	other.Legs[0] = tx.Legs[0]
-	verify("with a posting that is not there", other)
+	verify("with a missing posting", other)
 	tx.ID = s.id("t-2")
 	verify("without its header", tx)
 }
 
-// Of numbered events the newest counts, in the order of numbers, not of texts. Accounts and groups of one id are
-// others, and so are users and accounts whose ids begin alike. Times say nothing.
+// The newest event is the one with the highest number, not the last in text order, and not the latest. Accounts and
+// groups with the same id are kept apart, and so are users and accounts whose ids have a common prefix.
 func (s *suite) newest() {
 	id := s.id("desk")
 	role := func(role events.Role, number int64, err error) (string, int64, error) {
@@ -598,25 +596,25 @@ func (s *suite) newest() {
 		},
 	} {
 		_, _, err := c.read(id, "u")
-		s.is("no "+what, err, store.ErrAbsent)
+		s.wantError("no "+what, err, store.ErrAbsent)
 		for n := int64(1); n <= 12; n++ {
 			e, state := c.event(id, n)
 			s.put(e)
 			got, number, err := c.read(id, "u")
 			s.must(err)
-			s.same(got, state)
-			s.same(number, n)
+			s.wantEqual(got, state)
+			s.wantEqual(number, n)
 		}
 		_, _, err = c.read(id[:len(id)-1], "u")
-		s.is(what+" of another", err, store.ErrAbsent)
+		s.wantError(what+" of another", err, store.ErrAbsent)
 		if what != "groups of an account" {
 			_, _, err = c.read(id, "u1")
-			s.is(what+" to another user", err, store.ErrAbsent)
+			s.wantError(what+" to another user", err, store.ErrAbsent)
 		}
 	}
 }
 
-// A put is refused when something that it relies on is outdated; what is there already comes first.
+// A put is refused if an event that it relies on is outdated. But if the put event exists already, that is returned.
 func (s *suite) putUnless() {
 	jane, desk := s.id("jane"), s.id("desk")
 	grant := func(user string, number int64) events.MemberGranted {
@@ -631,39 +629,39 @@ func (s *suite) putUnless() {
 	}
 	s.put(grant("bob", 1), grant("ann", 1), inDesk, grouped)
 	stored, err := s.Put(s.Context(), grant("bob", 1), grant("ann", 1))
-	s.is("put again", err, store.ErrExists)
-	s.same(stored, grant("bob", 1))
+	s.wantError("put again", err, store.ErrExists)
+	s.wantEqual(stored, grant("bob", 1))
 	for i, there := range []events.Event{grant("ann", 1), inDesk, grouped} {
 		next := grant("bob", int64(i)+2)
-		s.put(next, there) // the key alone counts, and it is absent
+		s.put(next, there) // only the key is compared, and it is absent
 		s.put(there)
 		_, err := s.Put(s.Context(), grant("bob", int64(i)+3), grant("none", 1), there)
-		s.is("outdated", err, store.ErrOutdated)
+		s.wantError("outdated", err, store.ErrOutdated)
 		_, number, err := s.NewestGrant(s.Context(), jane, "bob")
 		s.must(err)
-		s.same(number, next.Number)
+		s.wantEqual(number, next.Number)
 		stored, err = s.Put(s.Context(), next, there)
-		s.is("both", err, store.ErrExists)
-		s.same(stored, next)
+		s.wantError("both", err, store.ErrExists)
+		s.wantEqual(stored, next)
 	}
 }
 
-// A context that is over lets nothing be written, and is no proof of absence.
-func (s *suite) noTimeLeft() {
+// With a cancelled context, nothing is written, and no read reports an item as absent.
+func (s *suite) cancelledContext() {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
 	tx := s.transfer("t-1", "jane", "shop", "5")
 	for what, read := range reads {
-		s.is(what, read(ctx, s.Journal), store.ErrUnavailable)
+		s.wantError(what, read(ctx, s.Journal), store.ErrUnavailable)
 	}
 	_, err := s.VerifyComplete(ctx, tx, tx.Postings())
-	s.is("complete", err, store.ErrUnavailable)
+	s.wantError("complete", err, store.ErrUnavailable)
 	_, err = s.Append(ctx, ledger.NewCommit(tx))
-	s.is("append", err, store.ErrUnavailable)
-	s.absent(tx)
+	s.wantError("append", err, store.ErrUnavailable)
+	s.wantAbsent(tx)
 }
 
-// reads are the reads of the journal that are not transactions, each of what is absent.
+// reads has the journal's reads that are not transactions, each of a missing item.
 var reads = map[string]func(context.Context, *dynamo.Journal) error{
 	"lookup": func(ctx context.Context, j *dynamo.Journal) error {
 		found, err := j.Lookup(ctx, ledger.LookupKeys{Accounts: []string{"none", "none"}, Assets: []string{"none", "none"},
@@ -691,7 +689,7 @@ var reads = map[string]func(context.Context, *dynamo.Journal) error{
 	},
 }
 
-// A command decides on what it reads: every read of the journal is strongly consistent, and names each key once.
+// Commands decide on what they read. So every read of the journal must be strongly consistent, and name each key once.
 func TestReadsAreStrong(t *testing.T) {
 	for what, read := range reads {
 		fake, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK(`{"Items":[],"Responses":{}}`)))

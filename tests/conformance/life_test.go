@@ -17,7 +17,7 @@ import (
 	"ledger.example/projections"
 )
 
-// hold returns a transfer of 5 USD that is held until then, with new KSUIDs.
+// hold returns a hold of a transfer of 5 USD, with new KSUIDs.
 func (s *suite) hold(name string, until time.Time) events.TransactionPosted {
 	s.Helper()
 	hold := s.transfer(name, "jane", "shop", "5")
@@ -25,7 +25,7 @@ func (s *suite) hold(name string, until time.Time) events.TransactionPosted {
 	return hold
 }
 
-// end returns the end of a hold, of which a quantity was posted, with new KSUIDs.
+// end returns the end of a hold that posts a quantity, with new KSUIDs.
 func (s *suite) end(hold events.TransactionPosted, outcome events.Outcome, quantity string) events.HoldEnded {
 	s.Helper()
 	ids, _, err := s.minter.Mint(len(hold.Legs))
@@ -40,27 +40,27 @@ func (s *suite) end(hold events.TransactionPosted, outcome events.Outcome, quant
 	return end
 }
 
-// life fails the test unless this became of a transaction.
-func (s *suite) life(want ledger.Life) {
+// wantLife fails the test unless the stored transaction has this life: its header, end and reversals.
+func (s *suite) wantLife(want ledger.Life) {
 	s.Helper()
 	got, at, err := s.Life(s.Context(), want.Header.ID)
 	s.must(err)
-	s.clock(at)
-	s.same(got, want)
+	s.checkClock(at)
+	s.wantEqual(got, want)
 }
 
-// A hold ends once: the second end is told of the first, and nothing of it is there.
+// A hold ends once. A second end is cancelled, gets the first one, and writes nothing.
 func (s *suite) holdEnds() {
 	hold := s.hold("h-1", instant)
 	_, _, err := s.Life(s.Context(), hold.ID)
-	s.is("before it is placed", err, store.ErrAbsent)
+	s.wantError("before it is placed", err, store.ErrAbsent)
 	s.mustAppend(hold)
-	s.stored(hold)
-	s.life(ledger.Life{Header: hold})
+	s.wantStored(hold)
+	s.wantLife(ledger.Life{Header: hold})
 
 	first, second := s.end(hold, events.OutcomeCaptured, "3"), s.end(hold, events.OutcomeReleased, "0")
 	_, err = s.VerifyComplete(s.Context(), first, first.Postings(hold))
-	s.is("before it ends", err, store.ErrAbsent)
+	s.wantError("before it ends", err, store.ErrAbsent)
 	if cancelled := s.commit(ledger.Commit{Heads: []events.Event{first}, Postings: first.Postings(hold)}); cancelled != nil {
 		s.Fatalf("cancelled: %+v", cancelled)
 	}
@@ -69,17 +69,18 @@ func (s *suite) holdEnds() {
 		if cancelled == nil || cancelled.Heads[0].Is != ledger.HeadExists {
 			s.Fatalf("ended again: %+v", cancelled)
 		}
-		s.same(cancelled.Heads[0].Stored, events.Event(first))
+		s.wantEqual(cancelled.Heads[0].Stored, events.Event(first))
 	}
-	s.life(ledger.Life{Header: hold, Ended: &first})
+	s.wantLife(ledger.Life{Header: hold, Ended: &first})
 	_, err = s.VerifyComplete(s.Context(), first, first.Postings(hold))
 	s.must(err)
 	_, err = s.VerifyComplete(s.Context(), second, second.Postings(hold))
-	s.is("postings of an end that is not there", err, store.ErrAbsent)
-	s.stored(hold)
+	s.wantError("postings of an end that is not there", err, store.ErrAbsent)
+	s.wantStored(hold)
 }
 
-// Two reversals meet on a number: the second is told so, apart from its own header, and nothing of it is there.
+// Each reversal of a transaction has a number. A second reversal with the same number is cancelled, and writes nothing.
+// The cancellation tells a used number from a used id.
 func (s *suite) reversals() {
 	posted := s.transfer("t-1", "jane", "shop", "50")
 	s.mustAppend(posted)
@@ -99,30 +100,29 @@ func (s *suite) reversals() {
 		if cancelled := s.commit(c); cancelled != nil {
 			s.Fatalf("cancelled: %+v", cancelled)
 		}
-		s.stored(by)
+		s.wantStored(by)
 		want.Reversals = append(want.Reversals, c.Heads[1].(events.TransactionReversed))
 	}
-	s.life(want)
+	s.wantLife(want)
 
 	late, c := reversal("late", 12)
 	cancelled := s.commit(c)
 	if cancelled == nil || cancelled.Heads[0].Is != ledger.HeadNone || cancelled.Heads[1].Is != ledger.HeadExists {
 		s.Fatalf("under a used number: %+v", cancelled)
 	}
-	s.same(cancelled.Heads[1].Stored, events.Event(want.Reversals[11]))
-	s.absent(late)
-	_, c = reversal("r-0", 13) // another's id
+	s.wantEqual(cancelled.Heads[1].Stored, events.Event(want.Reversals[11]))
+	s.wantAbsent(late)
+	_, c = reversal("r-0", 13) // the id of another reversal
 	cancelled = s.commit(c)
 	if cancelled == nil || cancelled.Heads[0].Is != ledger.HeadExists || cancelled.Heads[1].Is != ledger.HeadNone {
 		s.Fatalf("under a used id: %+v", cancelled)
 	}
-	s.life(want)
+	s.wantLife(want)
 }
 
-// What is due is listed by when it expires, shard by shard and page by page; what has ended is not, nor what is no
-// hold's entry.
+// Due holds are listed in order of expiry, by shard and page. Holds that have ended and other entries are left out.
 func (s *suite) dueHolds(client *dynamodb.Client, name string) {
-	base := instant.Add(365 * 24 * time.Hour) // no other holds are listed then
+	base := instant.Add(365 * 24 * time.Hour) // no other test lists holds at that time
 	var want [table.OpenHoldsShards][]ledger.DueHold
 	for i := range 120 {
 		hold := s.hold(fmt.Sprintf("h-%03d", (i*7)%120), base.Add(time.Duration(i)*time.Microsecond))
@@ -143,7 +143,7 @@ func (s *suite) dueHolds(client *dynamodb.Client, name string) {
 	}
 	for shard := range want {
 		slices.SortFunc(want[shard], byExpiry)
-		for i := range 150 { // more than a page, before all others of this shard
+		for i := range 150 { // more than a page, before all other entries of this shard
 			odd := ddb.Key(table.Key{PK: table.HoldPrefix + events.FormatTime(base.Add(-time.Second)) + fmt.Sprint("!", i), SK: "ODD"})
 			odd[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(shard))
 			if shard == 0 {
@@ -167,7 +167,7 @@ func (s *suite) dueHolds(client *dynamodb.Client, name string) {
 				}
 			}
 			due := slices.DeleteFunc(slices.Clone(want[shard]), func(h ledger.DueHold) bool { return h.ExpiresAt.After(last) })
-			got = slices.DeleteFunc(got, func(h ledger.DueHold) bool { return h.ExpiresAt.Before(base) }) // of other suites
+			got = slices.DeleteFunc(got, func(h ledger.DueHold) bool { return h.ExpiresAt.Before(base) }) // of other subtests
 			if !slices.Equal(got, due) {
 				s.Errorf("shard %d until %d: %v, want %v", shard, until, got, due)
 			}

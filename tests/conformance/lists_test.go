@@ -17,27 +17,27 @@ import (
 	"ledger.example/projections/viewstest"
 )
 
-// shelf is a table with something to list.
-type shelf struct {
+// listSuite is a table with items, and the lists under test.
+type listSuite struct {
 	viewstest.Seed
 	*projectionsdynamo.Lists
 	views *projectionsdynamo.Views
 	t     *testing.T
-	from  time.Time // of the first posting; each is a microsecond after the one before it
+	from  time.Time // time of the first posting; each next one is a microsecond later
 	count int
 }
 
-// onBothStores runs a test of lists on DynamoDB Local, and in memory where the store cuts its pages.
-func onBothStores(t *testing.T, test func(*testing.T, *shelf)) {
+// onBothStores runs a test of lists on DynamoDB Local, and in memory with cut pages (see cutPagesTable).
+func onBothStores(t *testing.T, test func(*testing.T, *listSuite)) {
 	run := func(name string, open func(testing.TB) (client, plain *dynamodb.Client, table string)) {
 		t.Run(name, func(t *testing.T) {
 			client, plain, table := open(t)
-			test(t, &shelf{
+			test(t, &listSuite{
 				Seed:  viewstest.Seed{Client: plain, Table: table},
 				Lists: projectionsdynamo.NewLists(client, table),
 				views: projectionsdynamo.NewViews(plain, table),
 				t:     t,
-				from:  time.Date(2026, 11, 21, 9, 6, 39, 999_990_000, time.UTC), // into the next second
+				from:  time.Date(2026, 11, 21, 9, 6, 39, 999_990_000, time.UTC), // postings reach into the next second
 			})
 		})
 	}
@@ -45,17 +45,17 @@ func onBothStores(t *testing.T, test func(*testing.T, *shelf)) {
 		client, table = newTable(t)
 		return client, client, table
 	})
-	run("memory, with cut pages", cutTable)
+	run("memory, with cut pages", cutPagesTable)
 }
 
-func (s *shelf) must(err error) {
+func (s *listSuite) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *shelf) open(account string) events.AccountOpened {
+func (s *listSuite) open(account string) events.AccountOpened {
 	s.t.Helper()
 	e := events.AccountOpened{
 		ID: account, Name: "Account " + account, Profile: `{"email":"x@example.com"}`, Actor: "test", At: s.from,
@@ -65,8 +65,8 @@ func (s *shelf) open(account string) events.AccountOpened {
 	return e
 }
 
-// post puts a posting a microsecond after the one before it.
-func (s *shelf) post(account, asset string) events.PostingRecorded {
+// post puts a posting, a microsecond after the one before.
+func (s *listSuite) post(account, asset string) events.PostingRecorded {
 	s.t.Helper()
 	e := events.PostingRecorded{
 		Leg: events.Leg{
@@ -80,8 +80,7 @@ func (s *shelf) post(account, asset string) events.PostingRecorded {
 	return e
 }
 
-// hold makes a balance.
-func (s *shelf) hold(account, asset string) projections.Balance {
+func (s *listSuite) writeBalance(account, asset string) projections.Balance {
 	s.t.Helper()
 	b := projections.Balance{
 		Pair:  events.Pair{Account: account, Asset: asset},
@@ -93,11 +92,12 @@ func (s *shelf) hold(account, asset string) projections.Balance {
 	return b
 }
 
-// listing is a list of one account, asset, user or prefix.
+// listing reads a page of a list, of one account, asset, user or prefix.
 type listing[T any] func(context.Context, string, projections.Slice) (projections.Listed[T], error)
 
-// pages walks a list in pages of several sizes: each walk gives all of wanted, once and in order, and ends.
-func pages[T any](t *testing.T, list listing[T], of string, wanted ...T) {
+// checkPages reads a list in pages of several sizes. Each time, the pages must have all wanted items, once and in
+// order.
+func checkPages[T any](t *testing.T, list listing[T], of string, wanted ...T) {
 	t.Helper()
 	for _, limit := range []int{1, 2, max(1, len(wanted)), 100} {
 		var got []T
@@ -118,16 +118,16 @@ func pages[T any](t *testing.T, list listing[T], of string, wanted ...T) {
 }
 
 func TestListsOfBalancesAndHolders(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		var ofJane, ofUSD []projections.Balance
-		for _, asset := range []string{"A", "A-1", "A.B", "AB", "USD"} { // ids that begin alike
+		for _, asset := range []string{"A", "A-1", "A.B", "AB", "USD"} { // ids with a common prefix
 			s.post("jane", asset)
-			ofJane = append(ofJane, s.hold("jane", asset))
+			ofJane = append(ofJane, s.writeBalance("jane", asset))
 		}
 		for _, account := range []string{"a", "a:b", "ab"} {
-			ofUSD = append(ofUSD, s.hold(account, "USD"))
+			ofUSD = append(ofUSD, s.writeBalance(account, "USD"))
 		}
-		s.hold("jane:x", "USDC")
+		s.writeBalance("jane:x", "USDC")
 		balances := func(ctx context.Context, account string, page projections.Slice) (
 			projections.Listed[projections.Balance], error,
 		) {
@@ -144,9 +144,9 @@ func TestListsOfBalancesAndHolders(t *testing.T) {
 			all.Next = held.Next
 			return all, err
 		}
-		pages(t, balances, "jane", ofJane...)
-		pages(t, holders, "USD", append(ofUSD, ofJane[4])...)
-		pages(t, holders, "US")
+		checkPages(t, balances, "jane", ofJane...)
+		checkPages(t, holders, "USD", append(ofUSD, ofJane[4])...)
+		checkPages(t, holders, "US")
 		b, err := s.Balance(t.Context(), ofJane[0].Pair)
 		none := projections.Balance{Pair: events.Pair{Account: "jane", Asset: "EUR"}}
 		absent, err2 := s.Balance(t.Context(), none.Pair)
@@ -156,8 +156,8 @@ func TestListsOfBalancesAndHolders(t *testing.T) {
 	})
 }
 
-func TestListOfAnAccountsPage(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+func TestAccountPageListsBalances(t *testing.T) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		wantPage := func(limit int, account *events.AccountOpened, summary projections.Summary, next string,
 			balances ...projections.Balance) {
 			t.Helper()
@@ -170,12 +170,12 @@ func TestListOfAnAccountsPage(t *testing.T) {
 		}
 		none := projections.Summary{Account: "jane"}
 		wantPage(10, nil, none, "")
-		// Of what sorts around the page, nothing is in it.
+		// Items whose keys sort before and after the page must not be in it.
 		s.post("jane", "USD")
 		s.must(s.Grant(t.Context(), projections.Membership{Account: "jane", User: "ann", Role: events.RoleOwner,
 			Number: 1}))
 		s.open("jane:x")
-		first := s.hold("jane", "AAPL")
+		first := s.writeBalance("jane", "AAPL")
 		wantPage(10, nil, none, "", first)
 		account := s.open("jane")
 		second := projections.Balance{Pair: events.Pair{Account: "jane", Asset: "USD"}}
@@ -189,7 +189,7 @@ func TestListOfAnAccountsPage(t *testing.T) {
 }
 
 func TestListsOfHistory(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		var all, ofA []events.PostingRecorded
 		for _, asset := range []string{"A", "A.B", "A", "USD", "A-1", "A", "B"} {
 			p := s.post("jane", asset)
@@ -217,16 +217,16 @@ func TestListsOfHistory(t *testing.T) {
 				slice projections.Slice) (projections.Listed[events.PostingRecorded], error) {
 				return s.History(ctx, account, span, slice)
 			}
-			pages(t, history, "jane", within(all)...)
+			checkPages(t, history, "jane", within(all)...)
 			for _, strong := range []bool{false, true} {
 				historyOf := func(ctx context.Context, asset string,
 					slice projections.Slice) (projections.Listed[events.PostingRecorded], error) {
 					return s.HistoryOf(ctx, events.Pair{Account: "jane", Asset: asset}, span, slice, strong)
 				}
-				pages(t, historyOf, "A", within(ofA)...)
+				checkPages(t, historyOf, "A", within(ofA)...)
 			}
 		}
-		// The newest postings come with the account, if the index holds it already. Going on from there gives the rest.
+		// The newest postings come with the account, if the index has it already. The next page has the rest.
 		wantNewest := func(account *events.AccountOpened, n int) {
 			t.Helper()
 			opened, newest, err := s.Newest(t.Context(), "jane", n)
@@ -255,7 +255,7 @@ func TestListsOfHistory(t *testing.T) {
 }
 
 func TestListsOfDefinitions(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		var assets []events.AssetRegistered
 		var accounts []projections.Holder
 		for i, id := range []string{"A", "Z", "users", "users:a", "users:b", "usersx"} {
@@ -270,14 +270,14 @@ func TestListsOfDefinitions(t *testing.T) {
 			account := s.open(id)
 			account.Actor, account.Profile = "", ""
 			accounts = append(accounts, projections.Holder{Opened: &account})
-			s.hold(id, "A") // in the same index
+			s.writeBalance(id, "A") // in the same index
 		}
 		for prefix, which := range map[string][2]int{"": {0, 6}, "users": {2, 6}, "users:": {3, 5}, "users:b": {4, 5},
 			"users:c": {0, 0}} {
-			pages(t, s.Assets, prefix, assets[which[0]:which[1]]...)
-			pages(t, s.Accounts, prefix, accounts[which[0]:which[1]]...)
+			checkPages(t, s.Assets, prefix, assets[which[0]:which[1]]...)
+			checkPages(t, s.Accounts, prefix, accounts[which[0]:which[1]]...)
 		}
-		// A position above all that has the prefix.
+		// A position after all ids with the prefix.
 		page, err := s.Accounts(t.Context(), "users:", projections.Slice{After: "usersx", Limit: 5})
 		if err != nil || len(page.Items) != 0 || page.Next != "" {
 			t.Errorf("after the last: %+v, %v", page, err)
@@ -286,7 +286,7 @@ func TestListsOfDefinitions(t *testing.T) {
 }
 
 func TestListsOfMembers(t *testing.T) {
-	onBothStores(t, func(t *testing.T, s *shelf) {
+	onBothStores(t, func(t *testing.T, s *listSuite) {
 		member := func(account, user string, role events.Role, number int64) projections.Membership {
 			m := projections.Membership{Account: account, User: user, Role: role, Number: number}
 			s.must(s.views.WriteMembership(t.Context(), m))
@@ -295,15 +295,15 @@ func TestListsOfMembers(t *testing.T) {
 		ann, cal := member("jane", "ann", events.RoleOwner, 1), member("jane", "cal", events.RoleOperator, 3)
 		other := member("shop", "ann", events.RoleViewer, 1)
 		member("zoo", "ann", "", 2)
-		// Revoking takes bob and dan out of both lists; a page may come short, also the last one.
+		// Revocation removes bob and dan from both lists. A page may have fewer items than its limit.
 		for _, user := range []string{"bob", "dan"} {
 			member("jane", user, events.RoleViewer, 1)
 			member("jane", user, "", 2)
 		}
-		pages(t, s.Members, "jane", ann, cal)
-		ann.Number, other.Number, cal.Number = 0, 0, 0 // the index doesn't hold it
-		pages(t, s.AccountsOf, "ann", projections.Reach{Membership: ann}, projections.Reach{Membership: other})
-		pages(t, s.AccountsOf, "cal", projections.Reach{Membership: cal})
-		pages(t, s.AccountsOf, "bob")
+		checkPages(t, s.Members, "jane", ann, cal)
+		ann.Number, other.Number, cal.Number = 0, 0, 0 // not in the index
+		checkPages(t, s.AccountsOf, "ann", projections.Reach{Membership: ann}, projections.Reach{Membership: other})
+		checkPages(t, s.AccountsOf, "cal", projections.Reach{Membership: cal})
+		checkPages(t, s.AccountsOf, "bob")
 	})
 }

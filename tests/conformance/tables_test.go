@@ -1,5 +1,5 @@
-// Package conformance holds the adapters of the table to their contracts, on DynamoDB Local and in memory, and the
-// store in memory to the answers of DynamoDB Local.
+// Package conformance tests that the storage adapters keep their contracts, on DynamoDB Local and in memory, and that
+// the in-memory store answers as DynamoDB Local does.
 package conformance
 
 import (
@@ -19,7 +19,7 @@ import (
 
 var tables atomic.Int64
 
-// newTable makes a table in DynamoDB Local, and returns a client and its name.
+// newTable creates a table in DynamoDB Local, and returns a client and the table's name.
 func newTable(t testing.TB) (*dynamodb.Client, string) {
 	t.Helper()
 	client := dynamolocal.DynamoDB(dynamolocaltest.Shared(t).Endpoint)
@@ -28,21 +28,21 @@ func newTable(t testing.TB) (*dynamodb.Client, string) {
 	return client, name
 }
 
-// cutTable makes a table in memory. The first client sees queries in pages of one item, each after an empty one, and
-// the second as they are.
-func cutTable(t testing.TB) (cut, plain *dynamodb.Client, name string) {
+// cutPagesTable creates a table in memory. For the first client, each page of a query has at most one item, and comes
+// after an empty page. The second client gets normal pages.
+func cutPagesTable(t testing.TB) (cut, plain *dynamodb.Client, name string) {
 	t.Helper()
 	store := memdb.New(memdb.Options{})
 	setup.Table(t, store.DynamoDB(), "books")
 	return store.DynamoDB(ddbtest.Cut), store.DynamoDB(), "books"
 }
 
-// An empty page with a LastEvaluatedKey is not the end of a query.
+// The views keep their contract, also if a query returns empty pages before its end.
 func TestViews(t *testing.T) {
 	t.Run("DynamoDB Local", func(t *testing.T) { viewstest.Conform(t, newTable) })
 	t.Run("memory, with cut pages", func(t *testing.T) {
 		viewstest.Conform(t, func(t testing.TB) (*dynamodb.Client, string) {
-			cut, _, name := cutTable(t)
+			cut, _, name := cutPagesTable(t)
 			return cut, name
 		})
 	})
