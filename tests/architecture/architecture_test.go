@@ -1,5 +1,5 @@
 // Package architecture checks rules that the compiler does not check: which package may import which, that amounts use
-// no floating point, that only one switch leaves tests out, and that drawn input is the same in every run.
+// no floating point, that only package full skips tests, and that property tests use the same seed in every run.
 package architecture
 
 import (
@@ -19,51 +19,51 @@ import (
 	"ledger.example/tests/full"
 )
 
-// modulePath is the path of this module, moduleRoot the folder that holds it, as seen from this package.
+// modulePath is the path of this module. moduleRoot is its folder, relative to this package.
 const (
 	modulePath = "ledger.example"
 	moduleRoot = "../.."
 )
 
-// An importRule is what the packages of one folder may import of ours.
+// An importRule says which packages the packages of a folder may import.
 type importRule struct {
-	folder  string // "…/*" is any below it; the longest that fits counts
-	imports string // folders, with spaces between them; "." is the module's root
-	also    int
+	folder  string // "…/*" matches all folders below; the longest match applies
+	imports string // folders of this module, separated by spaces; "." is the module's root
+	also    int    // flags
 }
 
-// What an importRule allows also, added up.
+// Flags of an importRule.
 const (
-	pure  = 0         // nothing
-	sdk   = 1 << iota // AWS's SDK and the Lambda library
-	whole             // all of ours to its tests, which run the whole ledger
+	pure           = 0         // no flag
+	sdk            = 1 << iota // may import AWS's SDK and the Lambda library
+	testsImportAll             // its tests may import everything of this module
 )
 
-// backend is what Lambda runs, and everything all of ours.
+// backend has the packages that run in Lambda, and everything has all packages of this module.
 const (
 	backend = "events ledger ledger/* projections projections/* functions/* internal/access internal/ddb " +
 		"internal/store internal/table internal/retry"
 	everything = ". client client/* internal/* cmd/* tests/* " + backend
 )
 
-// importRules say which imports point inwards. What isn't named here is wrong.
+// importRules allow imports. All others are errors, and so are folders without a rule.
 var importRules = []importRule{
-	{".", "", pure}, // only carries template.yaml and watch.yaml
+	{".", "", pure}, // only embeds template.yaml and watch.yaml
 	{"events", "", pure},
 	{"events/*", "events", pure},
-	// The write side and the read side don't know each other.
-	{"ledger", "events internal/store internal/table internal/retry", whole},
-	{"ledger/dynamo", "events ledger internal/store internal/table internal/ddb", sdk | whole},
-	{"projections", "events internal/store internal/table internal/retry", whole},
+	// The write side and the read side do not import each other.
+	{"ledger", "events internal/store internal/table internal/retry", testsImportAll},
+	{"ledger/dynamo", "events ledger internal/store internal/table internal/ddb", sdk | testsImportAll},
+	{"projections", "events internal/store internal/table internal/retry", testsImportAll},
 	{"projections/viewstest", everything, sdk}, // for tests
 	{"projections/*", "events projections internal/store internal/table internal/retry", pure},
 	{"projections/dynamo", "events projections projections/repair internal/store internal/table internal/ddb", sdk},
-	// Repairs run beside the functions, from a command.
+	// Repairs run from a command, not in the functions.
 	{"projections/repair", "events projections internal/store internal/table internal/ddb internal/retry", pure},
 	{"projections/repair/*", "events projections projections/repair internal/store internal/table internal/ddb " +
 		"internal/retry", sdk},
-	{"functions/*", "functions/api internal/app", sdk}, // the mains
-	{"functions/api", "client events ledger projections internal/access internal/store", sdk | whole},
+	{"functions/*", "functions/api internal/app", sdk}, // main packages
+	{"functions/api", "client events ledger projections internal/access internal/store", sdk | testsImportAll},
 	{"functions/api/*", "", sdk},
 	{"functions/stream", "events projections internal/store internal/table internal/ddb", sdk},
 	{"functions/stream/*", "functions/stream internal/table internal/ddb", sdk},
@@ -85,12 +85,12 @@ var importRules = []importRule{
 	{"internal/console", "client events internal/units", pure},
 	{"internal/plot", "", pure},
 	{"internal/bench", everything, sdk},
-	{"internal/meter", "internal/store internal/table internal/ddb", sdk | whole},
+	{"internal/meter", "internal/store internal/table internal/ddb", sdk | testsImportAll},
 	{"internal/price", "", pure},
 	{"internal/local/stack", "functions/api internal/table internal/ddb internal/retry internal/local/*", sdk},
-	{"internal/local/*", ". internal/store internal/table internal/ddb internal/retry internal/local/*", sdk | whole},
-	{"client", "events internal/retry", whole},
-	{"client/*", "", sdk | whole},
+	{"internal/local/*", ". internal/store internal/table internal/ddb internal/retry internal/local/*", sdk | testsImportAll},
+	{"client", "events internal/retry", testsImportAll},
+	{"client/*", "", sdk | testsImportAll},
 	{"cmd/*", everything, sdk},
 	{"docs", "", pure},
 	{"docs/generate", everything, sdk},
@@ -102,12 +102,12 @@ var importRules = []importRule{
 	{"tests/books", "tests/caller", pure},
 }
 
-// domainFolders hold the rules of the ledger: no floating point.
+// domainFolders are the folders of the domain, in which floating point is forbidden.
 var domainFolders = []string{"events", "ledger", "internal/store", "internal/table", "projections"}
 
-// goFile is one Go file of ours.
+// goFile is one Go file of this module.
 type goFile struct {
-	path string // slashes, from the module's root
+	path string // with slashes, relative to the module's root
 	test bool
 	ast  *ast.File
 	set  *token.FileSet
@@ -150,7 +150,7 @@ func goFiles(t *testing.T) (all []goFile) {
 	return all
 }
 
-// folderFits reports whether folder is pattern, or below it where that ends in "/*".
+// folderFits reports whether a folder matches a pattern: it is the pattern, or below a pattern that ends in "/*".
 func folderFits(pattern, folder string) bool {
 	if parent, ok := strings.CutSuffix(pattern, "/*"); ok {
 		return strings.HasPrefix(folder, parent+"/")
@@ -194,15 +194,14 @@ func TestImportsPointInwards(t *testing.T) {
 	}
 }
 
-// mayImport reports whether the rule of a file's folder allows it another of our folders. A test may import its own
-// package, the switch of heavy tests, and the folders whose names end in "test" in its own package and in those that
-// it may import.
+// mayImport reports whether a file may import a folder of this module. A test may also import its own package, package
+// full, and folders whose names end in "test" below its own package and below those that it may import.
 func mayImport(s goFile, allowed importRule, folder string) bool {
 	fits := func(folder string) bool {
 		return slices.ContainsFunc(strings.Fields(allowed.imports),
 			func(p string) bool { return folderFits(p, folder) })
 	}
-	if fits(folder) || s.test && allowed.also&whole != 0 {
+	if fits(folder) || s.test && allowed.also&testsImportAll != 0 {
 		return true
 	}
 	if !s.test {
@@ -213,7 +212,7 @@ func mayImport(s goFile, allowed importRule, folder string) bool {
 		(parent == s.folder() || fits(parent))
 }
 
-// Amounts are exact: the domain has no floating-point type or parser, and no literal that isn't whole (1e6 is).
+// Amounts must be exact. So the domain has no floating-point type or parser, and only whole literals (1e6 is whole).
 func TestNoFloatsInTheDomain(t *testing.T) {
 	floats := []string{"float32", "float64", "complex64", "complex128", "ParseFloat", "Float", "Rat"}
 	for _, f := range goFiles(t) {
@@ -237,8 +236,8 @@ func TestNoFloatsInTheDomain(t *testing.T) {
 	}
 }
 
-// A test that is skipped proves nothing: only the switch of heavy tests skips, and prints what it left out.
-func TestOneSwitchSkips(t *testing.T) {
+// Only package full may skip tests, because it prints which tests it skips.
+func TestOnlyFullSkips(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if f.folder() == "tests/full" {
 			continue
@@ -256,51 +255,52 @@ func TestOneSwitchSkips(t *testing.T) {
 	}
 }
 
-// Tests that draw their input draw the same in every run: whoever draws imports the package that fixes the seed.
-func TestDrawsAreTheSameInEveryRun(t *testing.T) {
-	draws, fixed := make(map[string]bool), make(map[string]bool)
+// Property tests must draw the same inputs in every run. So their packages must import package full, which sets the
+// seed.
+func TestPropertyTestsUseTheSameSeed(t *testing.T) {
+	draws, seeded := make(map[string]bool), make(map[string]bool)
 	for _, f := range goFiles(t) {
 		for _, spec := range f.ast.Imports {
 			switch spec.Path.Value {
 			case `"pgregory.net/rapid"`:
 				draws[f.folder()] = draws[f.folder()] || f.test
 			case `"` + modulePath + `/tests/full"`:
-				fixed[f.folder()] = true
+				seeded[f.folder()] = true
 			}
 		}
 	}
 	for folder, inTest := range draws {
-		if inTest && !fixed[folder] {
-			t.Errorf("the tests of %s draw with another seed in each run: import %s/tests/full", folder, modulePath)
+		if inTest && !seeded[folder] {
+			t.Errorf("the tests of %s use another seed in each run: import %s/tests/full", folder, modulePath)
 		}
 	}
 }
 
-// The switch leaves out what is heavy and scales down the rest, and takes no value that it doesn't know.
-func TestSwitch(t *testing.T) {
+// Package full skips heavy tests and scales down others in the short run only, and panics on an unknown value.
+func TestFullSwitch(t *testing.T) {
 	const variable = "LEDGER_TESTS"
 	t.Setenv(variable, "")
 	skipped := false
 	t.Run("heavy", func(t *testing.T) {
 		defer func() { skipped = t.Skipped() }()
-		full.Only(t, "this is how a heavy test looks")
-		t.Error("a heavy test ran unasked")
+		full.Only(t, "is an example of a heavy test")
+		t.Error("a heavy test ran in the short run")
 	})
 	if !skipped || full.Count(1, 500) != 1 {
-		t.Errorf("unasked: skipped %v, count %d", skipped, full.Count(1, 500))
+		t.Errorf("short run: skipped %v, count %d", skipped, full.Count(1, 500))
 	}
 
 	t.Setenv(variable, "full")
 	ran := false
-	t.Run("heavy", func(t *testing.T) { full.Only(t, "never said"); ran = true })
+	t.Run("heavy", func(t *testing.T) { full.Only(t, "is not printed"); ran = true })
 	if !ran || full.Count(time.Second, time.Minute) != time.Minute {
-		t.Errorf("asked: ran %v, count %v", ran, full.Count(time.Second, time.Minute))
+		t.Errorf("full run: ran %v, count %v", ran, full.Count(time.Second, time.Minute))
 	}
 
 	t.Setenv(variable, "ful")
 	defer func() {
 		if recover() == nil {
-			t.Error("a misspelt value was taken")
+			t.Error("a misspelt value was accepted")
 		}
 	}()
 	full.Count(1, 2)

@@ -27,7 +27,7 @@ func TestDynamoDBIsTheStoreAndNothingElse(t *testing.T) {
 	if err != nil || !slices.Equal(out.TableNames, []string{"books"}) {
 		t.Fatalf("%s: tables %v: %v", d.URL, out, err)
 	}
-	said := d.Said()
+	said := d.Stderr()
 	for _, next := range []string{"ledger pump --dynamodb-endpoint " + d.URL + " --table books\n",
 		"sam local start-api\n", "functions/local.json"} {
 		if !strings.Contains(said, next) {
@@ -62,12 +62,12 @@ func TestDynamoDBIsKilledAndComesBack(t *testing.T) {
 
 	d.Kill(t)
 	caller.Eventually(t, time.Minute, "the pump reports the outage",
-		func() bool { return strings.Contains(pump.Said(), "cannot be read") })
+		func() bool { return strings.Contains(pump.Stderr(), "cannot be read") })
 	d = process.Start(t, store...)
 	s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
 	s.Must(201, "POST", "/v1/transfers", `{"id":"after","from":"bank","to":"jane","asset":"USD","quantity":"7"}`)
 	caller.Eventually(t, time.Minute, "the pump goes on", func() bool { return balance() == "350007" })
-	if said := pump.Said(); !strings.Contains(said, "can be read again") {
+	if said := pump.Stderr(); !strings.Contains(said, "can be read again") {
 		t.Errorf("the pump doesn't report that the outage is over: %s", said)
 	}
 	for _, l := range []*process.Process{pump, up, d} {
@@ -105,7 +105,7 @@ func TestPumpFollowsATableThatIsMadeAnew(t *testing.T) {
 	if status := pump.Wait(t); status != 1 {
 		t.Errorf("the table is gone for good, and the pump's exit status is %d", status)
 	}
-	if said := pump.Said(); !strings.Contains(said, "there is no such table: ledger") ||
+	if said := pump.Stderr(); !strings.Contains(said, "there is no such table: ledger") ||
 		strings.Contains(said, "dead letter") {
 		t.Errorf("the pump says %s", said)
 	}

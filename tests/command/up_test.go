@@ -28,7 +28,7 @@ const reason = "starts and kills processes of the command, on DynamoDB Local"
 func wantEnd(t *testing.T, p *process.Process, signal syscall.Signal) {
 	t.Helper()
 	if status := p.Stop(t, signal); status != 0 {
-		t.Errorf("%v: exit status %d: %s", signal, status, p.Said())
+		t.Errorf("%v: exit status %d: %s", signal, status, p.Stderr())
 	}
 }
 
@@ -85,13 +85,13 @@ func TestUpInMemoryNeedsNothing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("JAVA_HOME", "")
 	up := process.Start(t, "up", "--memory", "--port", "0", "--demo")
-	if !strings.Contains(up.Said(), "data is lost") {
-		t.Errorf("it does not say that the data is lost: %s", up.Said())
+	if !strings.Contains(up.Stderr(), "data is lost") {
+		t.Errorf("it does not say that the data is lost: %s", up.Stderr())
 	}
 	s := caller.New(t, up.URL)
 	wantDemo(t, s)
-	if !strings.Contains(up.Said(), "act as the user u-advisor") {
-		t.Errorf("it does not name the user to act as: %s", up.Said())
+	if !strings.Contains(up.Stderr(), "act as the user u-advisor") {
+		t.Errorf("it does not name the user to act as: %s", up.Stderr())
 	}
 	caller.Eventually(t, time.Minute, "the advisor reaches the customers of the branch", func() bool {
 		accounts := s.Must(200, "GET", "/v1/users/u-advisor/accounts", "").Body
@@ -118,7 +118,7 @@ func TestWhatUpSuggestsPostsATransaction(t *testing.T) {
 		suggested := ""
 		s := caller.New(t, up.URL)
 		caller.Eventually(t, time.Minute, "all is said", func() bool {
-			_, suggested, _ = strings.Cut(up.Said(), "Try:\n")
+			_, suggested, _ = strings.Cut(up.Stderr(), "Try:\n")
 			return strings.Contains(suggested, "balances")
 		})
 		if !strings.HasPrefix(suggested, "  export LEDGER_URL="+up.URL+"\n") {

@@ -94,7 +94,7 @@ func start(t *testing.T, ledger *system.System, url string, arguments ...string)
 	p := process.Start(t, append([]string{"console", "--port", "0", "--url", url}, arguments...)...)
 	s := &consoleProcess{&site{TB: t, ledger: ledger, url: p.URL}, p}
 	s.browser.Transport = secretChecker{t}
-	t.Cleanup(func() { checkNoSecret(t, "its log", p.Said()) })
+	t.Cleanup(func() { checkNoSecret(t, "its log", p.Stderr()) })
 	return s
 }
 
@@ -171,8 +171,8 @@ func (s *consoleProcess) waitForEvent(events <-chan string) {
 // stop sends an interrupt. The console must shut down cleanly, whatever streams are open.
 func (s *consoleProcess) stop() {
 	s.Helper()
-	if status := s.Stop(s.TB, os.Interrupt); status != 0 || strings.Contains(s.Said(), "cut off") {
-		s.Errorf("exit status %d: %s", status, s.Said())
+	if status := s.Stop(s.TB, os.Interrupt); status != 0 || strings.Contains(s.Stderr(), "cut off") {
+		s.Errorf("exit status %d: %s", status, s.Stderr())
 	}
 }
 
@@ -374,7 +374,7 @@ func TestListenAddress(t *testing.T) {
 		t.Errorf("a second console on port %s: exit status %d, %q, %q", port, status, out, problems)
 	}
 	if status := s.Stop(t, syscall.SIGTERM); status != 0 {
-		t.Errorf("exit status %d: %s", status, s.Said())
+		t.Errorf("exit status %d: %s", status, s.Stderr())
 	}
 	// A password in a URL is not printed.
 	for password, says := range map[string]string{"AWS4-HMAC": "remove the part before @", secretKey: "not a URL"} {

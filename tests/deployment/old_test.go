@@ -1,5 +1,5 @@
-// Package deployment runs the commands of two releases on one table, as they meet in a deployment: the last release
-// that knows no groups, lists and dates in the past, and this one. Both run on one DynamoDB Local.
+// Package deployment runs two releases on one table at once, as happens during a deployment. The older one is the last
+// release without groups, lists and effective dates. The newer one is this source. Both use one DynamoDB Local.
 package deployment
 
 import (
@@ -25,27 +25,27 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-const reason = "builds an older release, and runs its command on DynamoDB Local"
+const whyFull = "builds an older release, and runs its command on DynamoDB Local"
 
-// older is the commit of that release.
-const older = "2c0a32992fc0d5b9f8b8ae50f189c3930319cf81"
+// olderCommit is the commit of the older release.
+const olderCommit = "2c0a32992fc0d5b9f8b8ae50f189c3930319cf81"
 
-// errNoHistory says that this is a copy of the source in which older commits cannot be.
-var errNoHistory = errors.New("this copy of the source has no history: the commit " + older + " cannot be built. " +
+// errNoHistory means that this copy of the source has no history, so that the older release cannot be built.
+var errNoHistory = errors.New("this copy of the source has no history: the commit " + olderCommit + " cannot be built. " +
 	"Fetch it (git fetch --unshallow)")
 
-// oldBinary builds the command of the older release, once for the run. Error: errNoHistory.
+// oldBinary builds the command of the older release, once per run. Error: errNoHistory.
 var oldBinary = sync.OnceValues(func() (string, error) {
-	if err := git(io.Discard, "cat-file", "-e", older+"^{commit}"); err != nil {
+	if err := git(io.Discard, "cat-file", "-e", olderCommit+"^{commit}"); err != nil {
 		var shallow bytes.Buffer
 		if git(&shallow, "rev-parse", "--is-shallow-repository") == nil && strings.TrimSpace(shallow.String()) != "true" {
-			return "", fmt.Errorf("the history lacks the commit %s, the older release: %w", older, err)
+			return "", fmt.Errorf("the history lacks the commit %s, the older release: %w", olderCommit, err)
 		}
 		return "", errNoHistory
 	}
 	source := filepath.Join(process.Folder, "older")
 	var archive bytes.Buffer
-	if err := git(&archive, "archive", "--format=tar", older); err != nil {
+	if err := git(&archive, "archive", "--format=tar", olderCommit); err != nil {
 		return "", err
 	}
 	if err := extract(&archive, source); err != nil {
@@ -55,12 +55,12 @@ var oldBinary = sync.OnceValues(func() (string, error) {
 	build := exec.Command("go", "build", "-o", binary, "./cmd/ledger")
 	build.Dir = source
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build of %s: %w: %s", older, err, out)
+		return "", fmt.Errorf("build of %s: %w: %s", olderCommit, err, out)
 	}
 	return binary, nil
 })
 
-// git runs git on the repository of this source.
+// git runs git in the repository of this source.
 func git(out io.Writer, arguments ...string) error {
 	command := exec.Command("git", append([]string{"-C", "../.."}, arguments...)...)
 	var problems bytes.Buffer
@@ -71,7 +71,7 @@ func git(out io.Writer, arguments ...string) error {
 	return nil
 }
 
-// extract writes the files of an archive below a folder.
+// extract writes the files of an archive into a folder.
 func extract(archive io.Reader, folder string) error {
 	for files := tar.NewReader(archive); ; {
 		header, err := files.Next()
@@ -96,7 +96,7 @@ func extract(archive io.Reader, folder string) error {
 	}
 }
 
-// releases are both on one table.
+// releases starts both releases on one table.
 type releases struct {
 	t      *testing.T
 	store  *system.Store
@@ -104,10 +104,10 @@ type releases struct {
 	binary string // of the older release
 }
 
-// both makes a table by the template of the older release.
-func both(t *testing.T) *releases {
+// startReleases builds the older release. The test is skipped if that is not possible.
+func startReleases(t *testing.T) *releases {
 	t.Helper()
-	full.Only(t, reason)
+	full.Only(t, whyFull)
 	binary, err := oldBinary()
 	switch {
 	case errors.Is(err, errNoHistory):
@@ -118,7 +118,7 @@ func both(t *testing.T) *releases {
 	return &releases{t: t, store: system.Local(t), table: strings.ReplaceAll(t.Name(), "/", "-"), binary: binary}
 }
 
-// old starts the older release: its API, and its projector unless an argument says otherwise.
+// old starts the API of the older release, and its projector unless an argument is --no-pump.
 func (r *releases) old(arguments ...string) (*process.Process, *caller.Caller) {
 	r.t.Helper()
 	up := process.StartOf(r.t, r.binary, append([]string{"up", "--port", "0", "--dynamodb-endpoint", r.store.Endpoint,
@@ -126,30 +126,30 @@ func (r *releases) old(arguments ...string) (*process.Process, *caller.Caller) {
 	return up, caller.New(r.t, up.URL)
 }
 
-// new starts this release. Its projector runs until the subtest ends.
+// new starts this release, until t ends. form is the newest stored form that it may write.
 func (r *releases) new(t *testing.T, form int, options ...system.Option) *system.System {
 	t.Helper()
 	return r.store.Serve(t, r.table, append(options, system.NewestForm(form))...)
 }
 
-// operator runs a command of operators, of the older release or of this one.
+// operator runs an operator's command with the binary of one of the releases.
 func (r *releases) operator(binary, command string, arguments ...string) (out, problems string, status int) {
 	r.t.Helper()
 	arguments = append([]string{command, "--dynamodb-endpoint", r.store.Endpoint, "--table", r.table}, arguments...)
 	return process.RunOf(r.t, binary, "", arguments...)
 }
 
-// sound fails the test unless an audit finds nothing.
-func (r *releases) sound(binary string) {
+// wantCleanAudit fails the test if an audit finds anything.
+func (r *releases) wantCleanAudit(binary string) {
 	r.t.Helper()
 	if out, problems, status := r.operator(binary, "verify", "--settle", "0s"); status != 0 {
 		r.t.Errorf("%s: verify ended with %d: %s%s", filepath.Base(binary), status, out, problems)
 	}
 }
 
-// knowsNothingElse fails the test unless all that an audit by the older release finds is what it does not know, and
-// keeps: an attribute of guards, entries of lists, and pages of the journal.
-func (r *releases) knowsNothingElse() {
+// wantKnownFindings fails the test if the older release's audit finds anything but items and attributes that are newer
+// than it and do it no harm: an attribute of guards, entries of lists, and pages of the journal.
+func (r *releases) wantKnownFindings() {
 	r.t.Helper()
 	var report struct {
 		Findings []struct{ Code, SK, Attribute string }

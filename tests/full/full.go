@@ -1,6 +1,6 @@
-// Package full is the only switch that leaves tests out. go test ./... runs the short part, in about two minutes.
-// LEDGER_TESTS=full go test ./... runs everything, as CI does. A heavy test calls Only. A test of adjustable length
-// asks Count for its length. No other package may skip a test.
+// Package full is the only switch that skips tests. go test ./... is the short run, of about two minutes.
+// LEDGER_TESTS=full go test ./... is the full run, as in CI. A heavy test calls Only. A test with an adjustable length
+// gets it from Count. No other package may skip a test.
 package full
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const variable = "LEDGER_TESTS"
 
-// Enabled reports whether everything runs. A value that nobody knows is refused, so that a misspelt one leaves nothing
-// out.
+// Enabled reports whether this is the full run. It panics if LEDGER_TESTS has any other value, so that a misspelt value
+// does not silently skip tests.
 func Enabled() bool {
 	switch value := os.Getenv(variable); value {
 	case "":
@@ -31,34 +31,33 @@ func Enabled() bool {
 	}
 }
 
-// Only skips t unless everything runs, and prints what was left out and why. why is a short reason such as "kills
-// processes for a minute". go test discards what a passing package prints, so the line also goes to the terminal, if
-// there is one.
+// Only skips t in the short run, and prints that and why. why is a short reason such as "kills processes for a minute".
+// go test discards the output of passing packages, so Only also prints to the terminal, if there is one.
 func Only(t testing.TB, why string) {
 	t.Helper()
 	if Enabled() {
 		return
 	}
-	tell(fmt.Sprintf("%s: left out %s: %s (%s=full runs it)\n", filepath.Base(os.Args[0]), t.Name(), why, variable))
+	printToTerminal(fmt.Sprintf("%s: left out %s: %s (%s=full runs it)\n", filepath.Base(os.Args[0]), t.Name(), why, variable))
 	t.Skipf("left out: %s (%s=full runs it)", why, variable)
 }
 
-// missing has what Without was called for.
+// missing has the arguments of all calls of Without.
 var missing sync.Map
 
-// Without skips t, whatever is asked for, because what it needs is not on this machine and cannot be fetched. It says
-// so as Only does, once for all tests that need it.
+// Without skips t, also in the full run, because it needs something that is not on this machine and cannot be fetched.
+// It prints that as Only does, but once for all tests with the same what.
 func Without(t testing.TB, what string) {
 	t.Helper()
-	if _, told := missing.LoadOrStore(what, true); !told {
-		tell(fmt.Sprintf("%s: left out %s, and others that need it: %s\n", filepath.Base(os.Args[0]), t.Name(), what))
+	if _, printed := missing.LoadOrStore(what, true); !printed {
+		printToTerminal(fmt.Sprintf("%s: left out %s, and others that need it: %s\n", filepath.Base(os.Args[0]), t.Name(), what))
 	}
 	t.Skipf("left out: %s", what)
 }
 
-// tell writes line to the terminal from which the tests were started. Without one (CI, an editor) the skip itself must
-// do.
-func tell(line string) {
+// printToTerminal writes a line to the terminal from which the tests were started. Without one, as in CI, it does
+// nothing.
+func printToTerminal(line string) {
 	terminal, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil {
 		return
@@ -67,7 +66,8 @@ func tell(line string) {
 	terminal.Close()
 }
 
-// Count returns few, or many if everything runs. It scales rounds, callers, histories, and time.Durations.
+// Count returns few in the short run, and many in the full run. It is for numbers of rounds, callers and histories, and
+// for durations.
 func Count[N ~int | ~int64](few, many N) N {
 	if Enabled() {
 		return many
@@ -75,16 +75,16 @@ func Count[N ~int | ~int64](few, many N) N {
 	return few
 }
 
-// usualSeed makes every run of a property test draw the same inputs, so that no change is blamed for what is older.
+// defaultSeed makes property tests draw the same inputs in every run, so that a change does not fail for an older bug.
 // -rapid.seed=N draws others, and -rapid.seed=0 new ones in each run.
-const usualSeed = "20260801"
+const defaultSeed = "20260801"
 
-func init() { flag.Set("rapid.seed", usualSeed) } // in a program without rapid there is no such flag
+func init() { flag.Set("rapid.seed", defaultSeed) }
 
-// Checks lets rapid.Check try few inputs in this test binary, unless everything runs or -rapid.checks says how many.
+// Checks sets the number of inputs that rapid.Check tries in the short run, unless the flag -rapid.checks is given.
 func Checks(few int) {
 	const name = "rapid.checks"
-	if f := flag.Lookup(name); !Enabled() && f != nil && f.Value.String() == f.DefValue {
+	if f := flag.Lookup(name); !Enabled() && f.Value.String() == f.DefValue {
 		flag.Set(name, strconv.Itoa(few))
 	}
 }

@@ -236,17 +236,17 @@ func (m *deployment) stop() {
 func (m *deployment) mustStop(l *process.Process) {
 	m.t.Helper()
 	if status := l.Stop(m.t, syscall.SIGTERM); status != 0 {
-		m.t.Errorf("exit status %d: %s", status, l.Said())
+		m.t.Errorf("exit status %d: %s", status, l.Stderr())
 	}
 }
 
 // killJVM kills the JVM of DynamoDB Local. Its process id is in the log of the process that started it.
 func killJVM(t *testing.T, store *process.Process) {
 	t.Helper()
-	_, rest, found := strings.Cut(store.Said(), `"pid":`)
+	_, rest, found := strings.Cut(store.Stderr(), `"pid":`)
 	var pid int
 	if _, err := fmt.Sscanf(rest, "%d", &pid); !found || err != nil || pid <= 1 {
-		t.Fatalf("no process id of the JVM in: %s", store.Said())
+		t.Fatalf("no process id of the JVM in: %s", store.Stderr())
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err)

@@ -22,10 +22,10 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 )
 
-// Folder holds the command, and what else a package builds; Main makes and removes it.
+// Folder is a temporary folder for the command and other binaries that a package builds. Main creates and removes it.
 var Folder string
 
-// Main runs the tests of a package that uses the command, or the folder: for TestMain.
+// Main runs the tests of a package that uses the command or Folder. Its TestMain must call it.
 func Main(m *testing.M) int {
 	var err error
 	if Folder, err = os.MkdirTemp("", "ledger-test-"); err != nil {
@@ -36,8 +36,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// built builds the command, once for the run.
-var built = sync.OnceValues(func() (string, error) {
+// buildOnce builds the command, once per run.
+var buildOnce = sync.OnceValues(func() (string, error) {
 	binary := filepath.Join(Folder, "ledger")
 	if out, err := exec.Command("go", "build", "-o", binary, "ledger.example/cmd/ledger").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)
@@ -45,35 +45,35 @@ var built = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// Binary is the path of the command, in a package whose TestMain calls Main.
+// Binary returns the path of the command, in a package whose TestMain calls Main.
 func Binary(t testing.TB) string {
 	t.Helper()
-	binary, err := built()
+	binary, err := buildOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return binary
 }
 
-// Process is the command in a process of its own.
+// Process is a running command.
 type Process struct {
-	URL     string // of up, dynamodb or console, once it is ready
+	URL     string // where up, dynamodb or console listens
 	command *exec.Cmd
-	exited  chan struct{} // closed when the process has ended
-	err     error         // of the process, once it has ended
+	exited  chan struct{} // closed when the process has exited
+	err     error         // of the process; set before exited is closed
 
-	mu       sync.Mutex
-	problems strings.Builder // its standard error
+	mu     sync.Mutex
+	stderr strings.Builder
 }
 
-// Start starts the command and returns when it says on standard error that it is ready; with up, dynamodb and
-// console, URL is set. It is killed at the end of t if it still runs.
+// Start starts the command, and returns when the command writes to standard error that it is ready. With up, dynamodb
+// and console, URL is set. The command is killed when t ends.
 func Start(t testing.TB, arguments ...string) *Process {
 	t.Helper()
 	return StartOf(t, Binary(t), arguments...)
 }
 
-// StartOf is Start of another build of the command.
+// StartOf is Start for another build of the command.
 func StartOf(t testing.TB, binary string, arguments ...string) *Process {
 	t.Helper()
 	l, err := try(t, binary, arguments...)
@@ -83,7 +83,7 @@ func StartOf(t testing.TB, binary string, arguments ...string) *Process {
 	return l
 }
 
-// Try is Start for a command that may end before it is ready, which is an error.
+// Try is Start, but returns an error if the command exits before it is ready.
 func Try(t testing.TB, arguments ...string) (*Process, error) {
 	t.Helper()
 	return try(t, Binary(t), arguments...)
@@ -116,7 +116,7 @@ func try(t testing.TB, binary string, arguments ...string) (*Process, error) {
 		var once sync.Once
 		for lines := bufio.NewScanner(problems); lines.Scan(); {
 			l.mu.Lock()
-			l.problems.WriteString(lines.Text() + "\n")
+			l.stderr.WriteString(lines.Text() + "\n")
 			l.mu.Unlock()
 			if strings.Contains(lines.Text(), " is ready") {
 				once.Do(func() { close(ready) })
@@ -135,9 +135,9 @@ func try(t testing.TB, binary string, arguments ...string) (*Process, error) {
 	select {
 	case <-ready:
 	case <-l.exited:
-		return nil, fmt.Errorf("ledger %s ended before it was ready: %v: %s", arguments, l.err, l.Said())
+		return nil, fmt.Errorf("ledger %s ended before it was ready: %v: %s", arguments, l.err, l.Stderr())
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("ledger %s was not ready in time: %s", arguments, l.Said())
+		t.Fatalf("ledger %s was not ready in time: %s", arguments, l.Stderr())
 	}
 	if slices.Contains([]string{"up", "dynamodb", "console"}, arguments[0]) {
 		l.URL = <-address
@@ -145,24 +145,24 @@ func try(t testing.TB, binary string, arguments ...string) (*Process, error) {
 	return l, nil
 }
 
-// PID is the process's.
+// PID returns the process id.
 func (l *Process) PID() int { return l.command.Process.Pid }
 
-// Store is where the DynamoDB is that an up said it runs on.
+// Store returns the endpoint of the DynamoDB on which up runs, according to its output.
 func (l *Process) Store() string {
-	_, rest, _ := strings.Cut(l.Said(), " in DynamoDB at ")
+	_, rest, _ := strings.Cut(l.Stderr(), " in DynamoDB at ")
 	endpoint, _, _ := strings.Cut(rest, ")")
 	return endpoint
 }
 
-// Said is what the process wrote to standard error so far.
-func (l *Process) Said() string {
+// Stderr returns everything that the process has written to standard error so far.
+func (l *Process) Stderr() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.problems.String()
+	return l.stderr.String()
 }
 
-// Stop asks the process to end, and returns its exit status.
+// Stop sends the process a signal, waits until it exits, and returns its exit status.
 func (l *Process) Stop(t testing.TB, signal os.Signal) int {
 	t.Helper()
 	if err := l.command.Process.Signal(signal); err != nil {
@@ -171,18 +171,18 @@ func (l *Process) Stop(t testing.TB, signal os.Signal) int {
 	return l.Wait(t)
 }
 
-// Wait waits for the process to end by itself, and returns its exit status.
+// Wait waits until the process exits, and returns its exit status.
 func (l *Process) Wait(t testing.TB) int {
 	t.Helper()
 	select {
 	case <-l.exited:
 	case <-time.After(time.Minute):
-		t.Fatalf("did not end: %s", l.Said())
+		t.Fatalf("did not exit: %s", l.Stderr())
 	}
 	return l.command.ProcessState.ExitCode()
 }
 
-// Kill ends the process without warning.
+// Kill kills the process with SIGKILL.
 func (l *Process) Kill(t testing.TB) {
 	t.Helper()
 	if err := l.command.Process.Signal(syscall.SIGKILL); err != nil {
@@ -191,19 +191,19 @@ func (l *Process) Kill(t testing.TB) {
 	<-l.exited
 }
 
-// environment is that of the command: a DynamoDB Local that it starts is tuned for a short life.
+// environment returns the environment of the command. A DynamoDB Local that it starts is tuned for a short life.
 func environment() []string {
 	return append(os.Environ(), "JAVA_TOOL_OPTIONS="+strings.Join(dynamolocal.ShortLived, " "))
 }
 
-// Run runs the command to its end against url, and returns its standard output, standard error and exit status.
-func Run(t testing.TB, url string, arguments ...string) (out, problems string, status int) {
+// Run runs the command with LEDGER_URL until it exits, and returns its standard output, standard error and exit status.
+func Run(t testing.TB, url string, arguments ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	return RunOf(t, Binary(t), url, arguments...)
 }
 
-// RunOf is Run of another build of the command.
-func RunOf(t testing.TB, binary, url string, arguments ...string) (out, problems string, status int) {
+// RunOf is Run for another build of the command.
+func RunOf(t testing.TB, binary, url string, arguments ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), binary, arguments...)
 	command.Env = append(environment(), "LEDGER_URL="+url)
@@ -218,11 +218,11 @@ func RunOf(t testing.TB, binary, url string, arguments ...string) (out, problems
 	return o.String(), p.String(), command.ProcessState.ExitCode()
 }
 
-// Ports below those that systems give to outgoing connections (Linux: from 32768): what is started again finds its port
-// free, however many connections were made meanwhile.
+// Ports below the ephemeral ports (on Linux, from 32768). So no outgoing connection takes the port of a command before
+// it is restarted.
 const firstPort, lastPort = 20_000, 32_000
 
-// FreePort is a port that nobody listens on, so that what is started again can be found where it was.
+// FreePort returns a free port, for a command that is restarted on the same port.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {

@@ -17,7 +17,7 @@ import (
 	"ledger.example/tests/setup"
 )
 
-// timeouts are the functions' time limits, as template.yaml sets them.
+// timeouts returns the functions' timeouts in template.yaml.
 func timeouts(t *testing.T) map[string]time.Duration {
 	t.Helper()
 	var stack struct {
@@ -38,35 +38,35 @@ func timeouts(t *testing.T) map[string]time.Duration {
 	return limits
 }
 
-// gatewayMost is how long an HTTP API waits for a function (AWS, quotas of HTTP APIs: integration timeout).
-const gatewayMost = 30 * time.Second
+// gatewayTimeout is the maximum integration timeout of an HTTP API (AWS, quotas of HTTP APIs).
+const gatewayTimeout = 30 * time.Second
 
-// A store that takes requests and never answers: each function answers by itself, with the time limit that
-// template.yaml gives it, before Lambda would kill it and before the gateway gives up.
-func TestAStoreThatNeverAnswers(t *testing.T) {
+// If the store never answers, each function must answer before its timeout in template.yaml, at which Lambda would kill
+// it, and before the gateway's timeout.
+func TestStoreThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	for folder, limit := range timeouts(t) {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
 			table := newTable(t, nil)
-			if limit == 0 || (folder == command || folder == query) && limit >= gatewayMost {
+			if limit == 0 || (folder == command || folder == query) && limit >= gatewayTimeout {
 				t.Fatalf("the time limit is %v", limit)
 			}
-			f := launch(t, folder, deployed(s.url, table))
+			f := launch(t, folder, deployedEnvironment(s.url, table))
 			if folder == command {
 				openBooks(f)
-				// the definitions are known from here on
+				// fills the caches of definitions
 				f.must(http.StatusCreated, "POST", "/v1/transfers", transfer("t-0"))
 			}
-			s.silent()
+			s.stopAnswering()
 			deadline := time.Now().Add(limit)
-			events := map[string][]byte{projector: postings(2), lister: headers(2), sweeper: []byte(minute)}
+			events := map[string][]byte{projector: postings(2), lister: headers(2), sweeper: []byte(scheduleEvent)}
 			if event := events[folder]; event != nil {
 				if folder == projector || folder == lister {
-					deadline = time.Now().Add(5 * time.Second) // it uses all that it is given, but for a second
+					deadline = time.Now().Add(5 * time.Second) // it uses its whole time but for a second
 				}
-				if a := f.await(f.offer(event, deadline)); !a.failed || !a.at.Before(deadline) {
+				if a := f.await(f.startInvocation(event, deadline)); !a.failed || !a.at.Before(deadline) {
 					t.Errorf("answered %s, %v before its deadline", a.text, deadline.Sub(a.at))
 				}
 				return
@@ -75,14 +75,14 @@ func TestAStoreThatNeverAnswers(t *testing.T) {
 			if folder == command {
 				event, status = request("POST", "/v1/transfers", transfer("t-1")), http.StatusGatewayTimeout
 			}
-			r := replyOf(t, f.await(f.offer(event, deadline)))
+			r := replyOf(t, f.await(f.startInvocation(event, deadline)))
 			if r.Status != status || !r.At.Before(deadline) {
 				t.Errorf("answered %d %s, %v before its deadline", r.Status, r.Body, deadline.Sub(r.At))
 			}
 			t.Logf("answered %d after %v of %v", r.Status, limit-deadline.Sub(r.At), limit)
 
-			// The process lives on.
-			s.holding(nil)
+			// The process serves the next invocation.
+			s.setHold(nil)
 			if folder == command {
 				f.must(http.StatusCreated, "POST", "/v1/transfers", transfer("t-1"))
 			} else {
@@ -92,14 +92,14 @@ func TestAStoreThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// postings is a batch of the stream with n postings, each of an account of its own.
+// postings returns an event of the stream with n postings, each in another account.
 func postings(n int) []byte {
 	return batch(n, func(i int) table.Key {
 		return table.PostingKey("a"+strconv.Itoa(i), "USD", "2hWxyCXEg6UuyoQbkaYLRLjxbCy")
 	})
 }
 
-// headers is a batch of the stream with n headers of transactions.
+// headers returns an event of the stream with n headers of transactions.
 func headers(n int) []byte {
 	return batch(n, func(i int) table.Key { return table.TransactionKey("t-" + strconv.Itoa(i)) })
 }
@@ -125,15 +125,16 @@ func batch(n int, key func(i int) table.Key) []byte {
 	return text
 }
 
-// Lambda may leave less time than usual. What is left is enough to answer, or nothing is written.
-func TestANearDeadline(t *testing.T) {
+// With little time left, a command still answers before the deadline. With too little time for an answer, it writes
+// nothing.
+func TestNearDeadline(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	environment := deployed(s.url, newTable(t, nil))
+	environment := deployedEnvironment(s.url, newTable(t, nil))
 	f := launch(t, command, environment)
 	openBooks(f)
-	f.must(http.StatusCreated, "POST", "/v1/transfers", transfer("t-0")) // the definitions are known from here on
-	s.silent()
+	f.must(http.StatusCreated, "POST", "/v1/transfers", transfer("t-0")) // fills the caches
+	s.stopAnswering()
 	for name, c := range map[string]struct {
 		left   time.Duration
 		status int
@@ -145,7 +146,7 @@ func TestANearDeadline(t *testing.T) {
 	} {
 		before := s.writes()
 		deadline := time.Now().Add(c.left)
-		r := replyOf(t, f.await(f.offer(request("POST", "/v1/transfers", transfer("near-"+name)), deadline)))
+		r := replyOf(t, f.await(f.startInvocation(request("POST", "/v1/transfers", transfer("near-"+name)), deadline)))
 		if r.Status != c.status || c.left > 0 && !r.At.Before(deadline) {
 			t.Errorf("%s: answered %d %s, %v before its deadline", name, r.Status, r.Body, deadline.Sub(r.At))
 		}
@@ -153,37 +154,37 @@ func TestANearDeadline(t *testing.T) {
 			t.Errorf("%s: %d writes were sent", name, n)
 		}
 	}
-	s.holding(nil)
-	// What had no time was not written: another body can have its id.
+	s.setHold(nil)
+	// The transfer without time was not written, so its id can be used with another body.
 	f.must(http.StatusCreated, "POST", "/v1/transfers", strings.Replace(transfer("near-none"), `"1"`, `"2"`, 1))
 
-	// A read ends by it, too.
+	// A read answers before its deadline, too.
 	reader := launch(t, query, environment)
-	s.silent()
+	s.stopAnswering()
 	deadline := time.Now().Add(time.Second)
-	if r := replyOf(t, reader.await(reader.offer(request("GET", "/v1/accounts/jane/summary", ""),
+	if r := replyOf(t, reader.await(reader.startInvocation(request("GET", "/v1/accounts/jane/summary", ""),
 		deadline))); r.Status != http.StatusServiceUnavailable || !r.At.Before(deadline) {
 		t.Errorf("answered %d %s, %v before its deadline", r.Status, r.Body, deadline.Sub(r.At))
 	}
 }
 
-// One client, made once: what follows in the same process goes over the connections that there are.
-func TestConnectionsAreKept(t *testing.T) {
+// A process creates its client once, so later invocations reuse its connections.
+func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	f := launch(t, command, with(deployed(s.url, newTable(t, nil)), "LEDGER_METRICS", "Ledger/books"))
+	f := launch(t, command, with(deployedEnvironment(s.url, newTable(t, nil)), "LEDGER_METRICS", "Ledger/books"))
 	openBooks(f)
 	for i := range 5 {
 		f.must(http.StatusCreated, "POST", "/v1/transfers", transfer("t-"+strconv.Itoa(i)))
 	}
-	connections, requests := s.seen()
+	connections, requests := s.observed()
 	if connections != 1 || len(requests) < 9 {
 		t.Errorf("%d connections for %d requests", connections, len(requests))
 	}
-	if !f.output.has(`"TransactionsPosted":1`, `"requestId":"`, `"level":"INFO"`, "_aws", "Ledger/books") {
-		t.Errorf("what was posted is not measured: %s", f.output)
+	if !f.output.waitFor(`"TransactionsPosted":1`, `"requestId":"`, `"level":"INFO"`, "_aws", "Ledger/books") {
+		t.Errorf("no metric of the posted transactions: %s", f.output)
 	}
-	// Signed with what the environment says: the region, the key, the session.
+	// Requests are signed with the region, key and session token of the environment.
 	for _, r := range requests {
 		signed := r.Header.Get("Authorization")
 		if !strings.Contains(signed, "Credential=AKID/") ||
@@ -194,17 +195,17 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// Who asks the process to end lets an invocation under way be answered; an idle process ends at once.
+// After SIGTERM, a process first answers its invocation. An idle process exits at once.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	environment := deployed(s.url, newTable(t, nil))
+	environment := deployedEnvironment(s.url, newTable(t, nil))
 	for _, folder := range functions {
 		idle := launch(t, folder, environment)
-		idle.invoke([]byte(`{"requestContext":{"http":{"method":"GET"}},"rawPath":"/healthz"}`), usualTime)
-		idle.polled()
+		idle.invoke([]byte(`{"requestContext":{"http":{"method":"GET"}},"rawPath":"/healthz"}`), defaultTime)
+		idle.waitForPoll()
 		idle.signal(syscall.SIGTERM)
-		if status := idle.ended(); status != 0 {
+		if status := idle.waitForExit(); status != 0 {
 			t.Errorf("%s: ended with %d: %s", folder, status, idle.output)
 		}
 	}
@@ -212,7 +213,7 @@ func TestSIGTERM(t *testing.T) {
 	f := launch(t, command, environment)
 	openBooks(f)
 	reached, release := make(chan struct{}, 10), make(chan struct{})
-	s.holding(func(operation string) <-chan struct{} {
+	s.setHold(func(operation string) <-chan struct{} {
 		if operation != "TransactWriteItems" {
 			return nil
 		}
@@ -220,60 +221,61 @@ func TestSIGTERM(t *testing.T) {
 		return release
 	})
 	f.accept = make(chan struct{})
-	to := f.offer(request("POST", "/v1/transfers", transfer("t-1")), time.Now().Add(usualTime))
+	to := f.startInvocation(request("POST", "/v1/transfers", transfer("t-1")), time.Now().Add(defaultTime))
 	<-reached
 	f.signal(syscall.SIGTERM)
-	goesOn := func(when string) {
+	wantRunning := func(when string) {
 		t.Helper()
 		select {
 		case <-f.exited:
-			t.Fatal("cut off", when)
-		case <-time.After(100 * time.Millisecond): // long enough to end, were it to do so
+			t.Fatal("the process exited", when)
+		case <-time.After(100 * time.Millisecond): // enough time to exit
 		}
 	}
-	goesOn("in the middle of an invocation")
+	wantRunning("during an invocation")
 	close(release)
 	if r := replyOf(t, f.await(to)); r.Status != http.StatusCreated {
 		t.Errorf("answered %d %s", r.Status, r.Body)
 	}
-	goesOn("before its answer was taken")
+	wantRunning("before its answer was accepted")
 	close(f.accept)
-	if status := f.ended(); status != 0 {
+	if status := f.waitForExit(); status != 0 {
 		t.Errorf("ended with %d: %s", status, f.output)
 	}
 }
 
-// minute is what a schedule sends.
-const minute = `{"version":"0","id":"1","detail-type":"Scheduled Event","source":"aws.events","detail":{}}`
+// scheduleEvent is the event that an EventBridge schedule sends.
+const scheduleEvent = `{"version":"0","id":"1","detail-type":"Scheduled Event","source":"aws.events","detail":{}}`
 
-// The sweeper ends what is due, whatever the schedule says, and logs what an alarm watches.
+// The sweeper ends due holds, and logs the metrics that an alarm watches.
 func TestSweeper(t *testing.T) {
 	t.Parallel()
 	table := newTable(t, nil)
 	client := dynamolocal.DynamoDB(dynamoDB(t))
 	setup.DueHold(t, client, table, "h-1", time.Minute)
-	f := launch(t, sweeper, with(deployed(newStore(t).url, table), "LEDGER_METRICS", "Ledger/books"))
+	f := launch(t, sweeper, with(deployedEnvironment(newStore(t).url, table), "LEDGER_METRICS", "Ledger/books"))
 	for _, expired := range []string{`"HoldsExpired":1`, `"HoldsExpired":0`} {
-		if a := f.invoke([]byte(minute), usualTime); a.failed || !f.output.has(expired, `"ExpiryDelay":`) {
+		if a := f.invoke([]byte(scheduleEvent), defaultTime); a.failed || !f.output.waitFor(expired, `"ExpiryDelay":`) {
 			t.Errorf("answered %s; the log: %s", a.text, f.output)
 		}
 	}
-	// With older forms only nothing is ended: that must not look as if nothing was due.
+	// If only older forms may be written, no hold can be ended. The log must say so, as if a hold had failed.
 	setup.DueHold(t, client, table, "h-2", time.Minute)
-	f = launch(t, sweeper, with(deployed(newStore(t).url, table), "LEDGER_NEWEST_FORM", "2"))
-	if a := f.invoke([]byte(minute), usualTime); a.failed || !f.output.has(`"failed":1`) || !f.output.has("NewestForm is 2") {
+	f = launch(t, sweeper, with(deployedEnvironment(newStore(t).url, table), "LEDGER_NEWEST_FORM", "2"))
+	if a := f.invoke([]byte(scheduleEvent), defaultTime); a.failed || !f.output.waitFor(`"failed":1`) ||
+		!f.output.waitFor("NewestForm is 2") {
 		t.Errorf("answered %s; the log: %s", a.text, f.output)
 	}
 }
 
-// An event that no function can take fails, and the process lives on. The sweeper looks at none.
-func TestPoison(t *testing.T) {
+// An invocation with a malformed event fails, and the process goes on. The sweeper ignores its event.
+func TestMalformedEvents(t *testing.T) {
 	t.Parallel()
-	environment := deployed(newStore(t).url, newTable(t, nil))
+	environment := deployedEnvironment(newStore(t).url, newTable(t, nil))
 	for _, folder := range []string{command, query, projector, lister} {
 		f := launch(t, folder, environment)
 		for _, event := range []string{``, `{`, `[]`, `{"version":2,"headers":[],"Records":"text"}`} {
-			if a := f.invoke([]byte(event), usualTime); !a.failed {
+			if a := f.invoke([]byte(event), defaultTime); !a.failed {
 				t.Errorf("%s: %q answered %s", folder, event, a.text)
 			}
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// refusesToStart launches a function that is to end before its first poll, and returns the one line that it wrote.
-func refusesToStart(t *testing.T, folder string, environment map[string]string) string {
+// startError launches a function that must exit before its first poll, and returns the error that it logged.
+func startError(t *testing.T, folder string, environment map[string]string) string {
 	t.Helper()
 	f := launch(t, folder, environment)
-	if status := f.ended(); status == 0 || status == -1 {
+	if status := f.waitForExit(); status == 0 || status == -1 {
 		t.Errorf("%s: ended with %d", folder, status)
 	}
 	select {
 	case <-f.polls:
-		t.Errorf("%s: asked for an invocation", folder)
+		t.Errorf("%s: polled for an invocation", folder)
 	default:
 	}
 	var line struct {
@@ -37,16 +37,16 @@ func refusesToStart(t *testing.T, folder string, environment map[string]string) 
 	return line.Error
 }
 
-// A function whose environment is wrong ends before it takes an invocation, and names all that is.
+// A function with a wrong environment exits before its first invocation, and names every wrong variable.
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
-	wrong := with(deployed("http://127.0.0.1:1", "ledger"), "LEDGER_TABLE", "", "AWS_REGION", "Europe!",
+	wrong := with(deployedEnvironment("http://127.0.0.1:1", "ledger"), "LEDGER_TABLE", "", "AWS_REGION", "Europe!",
 		"AWS_ACCESS_KEY_ID", "", "LEDGER_LOCAL", "perhaps")
 	for _, folder := range functions {
-		said := refusesToStart(t, folder, wrong)
+		said := startError(t, folder, wrong)
 		for _, variable := range []string{"LEDGER_TABLE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "LEDGER_LOCAL"} {
 			if !strings.Contains(said, variable+" ") {
-				t.Errorf("%s: said %q, and not that %s is at fault", folder, said, variable)
+				t.Errorf("%s: the error %q does not name %s", folder, said, variable)
 			}
 		}
 		if strings.Contains(said, "secret") {
@@ -55,9 +55,8 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 }
 
-// On one machine nothing vouches for the table: it is looked at before the first invocation, and all that it lacks is
-// said.
-func TestAWrongTable(t *testing.T) {
+// With LEDGER_LOCAL, a function checks the table before its first invocation, and names everything that it lacks.
+func TestWrongTable(t *testing.T) {
 	t.Parallel()
 	bare := newTable(t, func(in *dynamodb.CreateTableInput) {
 		in.StreamSpecification = nil
@@ -65,47 +64,47 @@ func TestAWrongTable(t *testing.T) {
 		in.AttributeDefinitions = in.AttributeDefinitions[:3]
 	})
 	for _, folder := range functions {
-		environment := with(deployed(dynamoDB(t), bare), "LEDGER_LOCAL", "true")
-		said := refusesToStart(t, folder, environment)
+		environment := with(deployedEnvironment(dynamoDB(t), bare), "LEDGER_LOCAL", "true")
+		said := startError(t, folder, environment)
 		for _, lacks := range []string{bare, "index GSI2: it has none", "stream: it has none, wanted is NEW_IMAGE"} {
 			if !strings.Contains(said, lacks) {
-				t.Errorf("%s: said %q, not %q", folder, said, lacks)
+				t.Errorf("%s: the error %q lacks %q", folder, said, lacks)
 			}
 		}
-		said = refusesToStart(t, folder, with(environment, "LEDGER_TABLE", "missing"))
+		said = startError(t, folder, with(environment, "LEDGER_TABLE", "missing"))
 		if !strings.Contains(said, "missing") || !strings.Contains(said, dynamoDB(t)) {
-			t.Errorf("%s: said %q of a table that isn't there", folder, said)
+			t.Errorf("%s: the error for a missing table is %q", folder, said)
 		}
 		f := launch(t, folder, with(environment, "LEDGER_TABLE", newTable(t, nil)))
-		f.polled()
+		f.waitForPoll()
 	}
 }
 
-// A wrong endpoint is named, and ends the process.
-func TestAWrongEndpoint(t *testing.T) {
+// With LEDGER_LOCAL and a wrong endpoint, the process exits and names the endpoint.
+func TestWrongEndpoint(t *testing.T) {
 	t.Parallel()
-	swallows, err := net.Listen("tcp", "127.0.0.1:0")
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { swallows.Close() })
+	t.Cleanup(func() { silent.Close() })
 	for name, endpoint := range map[string]string{
-		"refuses": "http://127.0.0.1:1", "has no address": "http://ledger.invalid:8000", "swallows": "http://" +
-			swallows.Addr().String(),
+		"refused": "http://127.0.0.1:1", "unknown host": "http://ledger.invalid:8000",
+		"no answer": "http://" + silent.Addr().String(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			said := refusesToStart(t, query, with(deployed(endpoint, "ledger"), "LEDGER_LOCAL", "true"))
+			said := startError(t, query, with(deployedEnvironment(endpoint, "ledger"), "LEDGER_LOCAL", "true"))
 			if !strings.Contains(said, endpoint) {
-				t.Errorf("said %q", said)
+				t.Errorf("the error is %q", said)
 			}
 		})
 	}
 }
 
-// In AWS nothing is asked before the first invocation. The first request that needs the store fails. Callers
-// learn that the fault is not theirs, and the log has its cause.
-func TestAWrongStoreInAWS(t *testing.T) {
+// In AWS, a function sends no request before its first invocation. With a wrong store, requests fail with a 5xx status,
+// and the log has the cause.
+func TestWrongStoreInAWS(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		endpoint, table string
@@ -119,52 +118,53 @@ func TestAWrongStoreInAWS(t *testing.T) {
 			command: request("PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`),
 			query:   request("GET", "/v1/assets/USD", ""),
 		} {
-			f := launch(t, folder, deployed(c.endpoint, c.table))
-			r := replyOf(t, f.invoke(event, usualTime))
+			f := launch(t, folder, deployedEnvironment(c.endpoint, c.table))
+			r := replyOf(t, f.invoke(event, defaultTime))
 			if r.Status != c.status || strings.Contains(r.Body, "missing") || strings.Contains(r.Body, "127.0.0.1") {
 				t.Errorf("%s, %s: answered %d %s", name, folder, r.Status, r.Body)
 			}
-			if !f.output.has(c.named, `"error":`) {
-				t.Errorf("%s, %s: the log does not name it: %s", name, folder, f.output)
+			if !f.output.waitFor(c.named, `"error":`) {
+				t.Errorf("%s, %s: the log does not name %s: %s", name, folder, c.named, f.output)
 			}
 		}
-		for folder, event := range map[string][]byte{projector: postings(1), lister: headers(1), sweeper: []byte(minute)} {
-			f := launch(t, folder, deployed(c.endpoint, c.table))
-			if a := f.invoke(event, 5*time.Second); !a.failed || !f.output.has(c.named) {
+		for folder, event := range map[string][]byte{projector: postings(1), lister: headers(1),
+			sweeper: []byte(scheduleEvent)} {
+			f := launch(t, folder, deployedEnvironment(c.endpoint, c.table))
+			if a := f.invoke(event, 5*time.Second); !a.failed || !f.output.waitFor(c.named) {
 				t.Errorf("%s, %s: answered %s; the log: %s", name, folder, a.text, f.output)
 			}
 		}
 	}
 }
 
-// Nothing is asked of the store before the first invocation, nor for what doesn't need it. Who sends a request is who
-// the gateway's authorizer vouches for: without one, as in an emulated gateway, nobody is let in.
-func TestNothingIsAskedBeforeTheFirstInvocation(t *testing.T) {
+// A function does not connect to the store before the first invocation that needs it. A request that no authorizer of
+// the gateway has authenticated, as behind an emulated gateway, is rejected.
+func TestNoConnectionBeforeItIsNeeded(t *testing.T) {
 	for _, folder := range functions {
 		s := newStore(t)
-		f := launch(t, folder, deployed(s.url, newTable(t, nil)))
-		f.polled()
+		f := launch(t, folder, deployedEnvironment(s.url, newTable(t, nil)))
+		f.waitForPoll()
 		switch folder {
 		case projector, lister:
-			f.invoke([]byte(`{"Records":[]}`), usualTime)
-		case sweeper: // it is there to ask
+			f.invoke([]byte(`{"Records":[]}`), defaultTime)
+		case sweeper: // each of its invocations needs the store
 		default:
 			f.must(http.StatusOK, "GET", "/healthz", "")
 			event := requestBy(nil, "GET", "/v1/assets/USD", "")
-			if r := replyOf(t, f.invoke(event, usualTime)); r.Status != http.StatusUnauthorized ||
+			if r := replyOf(t, f.invoke(event, defaultTime)); r.Status != http.StatusUnauthorized ||
 				r.Code != "unauthenticated" {
-				t.Errorf("%s: a stranger is answered with %d %s", folder, r.Status, r.Body)
+				t.Errorf("%s: an unauthenticated request is answered with %d %s", folder, r.Status, r.Body)
 			}
 		}
-		if connections, _ := s.seen(); connections != 0 {
+		if connections, _ := s.observed(); connections != 0 {
 			t.Errorf("%s: %d connections to the store", folder, connections)
 		}
 	}
 }
 
-// What a function links is paid for at every cold start: no single sign-on, no role assumption, no metadata of EC2, no
-// YAML.
-func TestFunctionsLinkNothingNeedless(t *testing.T) {
+// Each linked package makes cold starts slower. The functions must not link single sign-on, role assumption, EC2
+// metadata, YAML and the like.
+func TestFunctionsLinkOnlyWhatTheyNeed(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/command", "./functions/query",
 		"./functions/projector", "./functions/lister", "./functions/sweeper")
 	list.Dir = "../.."
@@ -180,7 +180,7 @@ func TestFunctionsLinkNothingNeedless(t *testing.T) {
 	} {
 		for _, d := range dependencies {
 			if d == needless || strings.HasSuffix(d, "/"+needless) {
-				t.Errorf("the functions are linked with %s", d)
+				t.Errorf("the functions link %s", d)
 			}
 		}
 	}

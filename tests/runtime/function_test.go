@@ -17,24 +17,23 @@ import (
 )
 
 const (
-	// timeout is how long a test waits for what must happen: on a loaded machine, too.
+	// timeout is how long a test waits for something that must happen, on a busy machine, too.
 	timeout = time.Minute
-	// usualTime is how long an invocation may take unless the test says otherwise.
-	usualTime = 10 * time.Second
+	// defaultTime is the default deadline of an invocation.
+	defaultTime = 10 * time.Second
 )
 
-// function is one process of a function, in an environment such as Lambda gives it.
+// function is one process of a function, with a runtime API of its own.
 type function struct {
 	*lambda
 	t       testing.TB
 	command *exec.Cmd
 	output  *output
-	exited  chan struct{} // closed when it has ended
+	exited  chan struct{} // closed when the process has exited
 }
 
-// deployed is the environment of a deployed function: a store at an endpoint, nobody let in whom no authorizer vouches
-// for.
-func deployed(endpoint, table string) map[string]string {
+// deployedEnvironment returns the environment of a deployed function, with the endpoint of a store.
+func deployedEnvironment(endpoint, table string) map[string]string {
 	return map[string]string{
 		"LEDGER_TABLE": table, "LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "AWS_REGION": "eu-central-1",
 		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "token",
@@ -42,7 +41,7 @@ func deployed(endpoint, table string) map[string]string {
 	}
 }
 
-// with returns environment changed by names and their values.
+// with returns the environment with changes, which are pairs of name and value.
 func with(environment map[string]string, changes ...string) map[string]string {
 	environment = maps.Clone(environment)
 	for i := 0; i < len(changes); i += 2 {
@@ -51,12 +50,12 @@ func with(environment map[string]string, changes ...string) map[string]string {
 	return environment
 }
 
-// launch starts a process. It is killed at the end of t if it still runs.
+// launch starts a process. It is killed when t ends.
 func launch(t testing.TB, folder string, environment map[string]string) *function {
 	t.Helper()
 	f := &function{lambda: newLambda(t), t: t, output: &output{}, exited: make(chan struct{})}
 	f.command = exec.Command(binary(t, folder))
-	f.command.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + f.address} // nothing of the tests' own
+	f.command.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + f.address} // not the environment of the tests
 	for name, value := range environment {
 		f.command.Env = append(f.command.Env, name+"="+value)
 	}
@@ -78,20 +77,20 @@ func (f *function) kill() {
 	<-f.exited
 }
 
-// polled waits until the process asks for an invocation.
-func (f *function) polled() {
+// waitForPoll waits until the process polls for an invocation.
+func (f *function) waitForPoll() {
 	f.t.Helper()
 	select {
 	case <-f.polls:
 	case <-f.exited:
-		f.t.Fatalf("ended instead of asking for an invocation: %s", f.output)
+		f.t.Fatalf("exited before it polled for an invocation: %s", f.output)
 	case <-time.After(timeout):
-		f.t.Fatalf("did not ask for an invocation: %s", f.output)
+		f.t.Fatalf("did not poll for an invocation: %s", f.output)
 	}
 }
 
-// ended waits until the process has ended by itself, and returns its exit status.
-func (f *function) ended() int {
+// waitForExit waits until the process exits, and returns its exit status.
+func (f *function) waitForExit() int {
 	f.t.Helper()
 	select {
 	case <-f.exited:
@@ -109,7 +108,7 @@ func (f *function) signal(s os.Signal) {
 	}
 }
 
-// await waits for an answer.
+// await returns the answer to an invocation.
 func (f *function) await(to <-chan answer) answer {
 	f.t.Helper()
 	select {
@@ -128,10 +127,10 @@ func (f *function) await(to <-chan answer) answer {
 	panic("unreachable")
 }
 
-// invoke hands the process an event and waits for the answer.
+// invoke gives the process an event, and returns the answer.
 func (f *function) invoke(event []byte, within time.Duration) answer {
 	f.t.Helper()
-	return f.await(f.offer(event, time.Now().Add(within)))
+	return f.await(f.startInvocation(event, time.Now().Add(within)))
 }
 
 // reply is an answer to an HTTP request.
@@ -145,7 +144,7 @@ type reply struct {
 	At   time.Time `json:"-"`
 }
 
-// replyOf reads an answer as a gateway does.
+// replyOf decodes an answer as a gateway does.
 func replyOf(t testing.TB, a answer) (r reply) {
 	t.Helper()
 	if a.failed {
@@ -170,10 +169,10 @@ func replyOf(t testing.TB, a answer) (r reply) {
 // send sends an HTTP request through the gateway.
 func (f *function) send(method, path, body string) reply {
 	f.t.Helper()
-	return replyOf(f.t, f.invoke(request(method, path, body), usualTime))
+	return replyOf(f.t, f.invoke(request(method, path, body), defaultTime))
 }
 
-// must sends a request that is to be answered with the status.
+// must sends a request, and fails the test unless the answer has the status.
 func (f *function) must(status int, method, path, body string) reply {
 	f.t.Helper()
 	r := f.send(method, path, body)
@@ -183,15 +182,15 @@ func (f *function) must(status int, method, path, body string) reply {
 	return r
 }
 
-// clerk is the IAM identity that sends requests.
-var clerk = &gateway.Identity{IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
+// iamCaller is the IAM identity that sends the requests.
+var iamCaller = &gateway.Identity{IAM: &lambdaevents.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
 	UserARN: "arn:aws:iam::123456789012:user/jane",
 }}
 
-// request is the event of an HTTP request by the clerk, as an HTTP API sends it.
-func request(method, path, body string) []byte { return requestBy(clerk, method, path, body) }
+// request returns the event of an HTTP request by iamCaller, as an HTTP API sends it.
+func request(method, path, body string) []byte { return requestBy(iamCaller, method, path, body) }
 
-// requestBy is request by any identity, nil for a stranger.
+// requestBy is request by any identity. nil: not authenticated.
 func requestBy(who *gateway.Identity, method, path, body string) []byte {
 	r := httptest.NewRequest(method, path, nil)
 	r.Header.Set("Content-Type", "application/json")
@@ -206,7 +205,7 @@ func requestBy(who *gateway.Identity, method, path, body string) []byte {
 	return text
 }
 
-// openBooks registers an asset, USD, and opens an issuer, bank, and two accounts, jane and shop.
+// openBooks registers the asset USD, and opens the accounts bank, which is unlimited, jane and shop.
 func openBooks(f *function) {
 	f.t.Helper()
 	f.must(http.StatusCreated, "PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`)
@@ -215,7 +214,7 @@ func openBooks(f *function) {
 	f.must(http.StatusCreated, "PUT", "/v1/accounts/shop", `{"name":"Shop"}`)
 }
 
-// transfer is the body of a transfer of one cent from the bank to jane.
+// transfer returns the body of a transfer of one cent from the bank to jane.
 func transfer(id string) string {
 	return `{"id":"` + id + `","from":"bank","to":"jane","asset":"USD","quantity":"1"}`
 }

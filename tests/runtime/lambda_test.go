@@ -13,18 +13,17 @@ import (
 	"time"
 )
 
-// lambda is a double of Lambda's runtime API (AWS, "Using the Lambda runtime API for custom runtimes"), for one
-// process.
+// lambda is a fake of Lambda's runtime API for one process (AWS, "Using the Lambda runtime API for custom runtimes").
 type lambda struct {
 	address string
-	polls   chan struct{} // each time the process asks for an invocation
+	polls   chan struct{} // receives each poll of the process
 	offered chan invocation
-	started int           // invocations
-	accept  chan struct{} // nil, or what each answer waits for before it is accepted
+	started int           // number of invocations
+	accept  chan struct{} // if not nil, each answer is accepted after a receive from it
 
-	mu      sync.Mutex
-	answers map[string]chan answer // by the invocation's id
-	other   []string               // requests that no runtime sends
+	mu         sync.Mutex
+	answers    map[string]chan answer // by the invocation's id
+	unexpected []string               // requests that a runtime never sends
 }
 
 type invocation struct {
@@ -33,16 +32,16 @@ type invocation struct {
 	deadline time.Time
 }
 
-// answer is how an invocation ended.
+// answer is the result of an invocation.
 type answer struct {
 	text   []byte
-	failed bool // by an error of the function
+	failed bool // the function returned an error
 	at     time.Time
 }
 
 const runtimePath = "/2018-06-01/runtime/"
 
-// newLambda serves the double until t ends.
+// newLambda serves the fake until t ends.
 func newLambda(t testing.TB) *lambda {
 	t.Helper()
 	l := &lambda{polls: make(chan struct{}, 1000), offered: make(chan invocation, 1),
@@ -54,7 +53,7 @@ func newLambda(t testing.TB) *lambda {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.other = append(l.other, r.Method+" "+r.URL.Path)
+		l.unexpected = append(l.unexpected, r.Method+" "+r.URL.Path)
 		http.NotFound(w, r)
 	})
 	server := httptest.NewServer(mux)
@@ -63,8 +62,8 @@ func newLambda(t testing.TB) *lambda {
 		server.Config.Close()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if len(l.other) > 0 {
-			t.Errorf("the function also asked the runtime API for %v", l.other)
+		if len(l.unexpected) > 0 {
+			t.Errorf("the function sent unexpected requests to the runtime API: %v", l.unexpected)
 		}
 	})
 	return l
@@ -104,8 +103,8 @@ func (l *lambda) take(failed bool) http.HandlerFunc {
 	}
 }
 
-// offer hands an event to the process, and returns where its answer comes.
-func (l *lambda) offer(event []byte, deadline time.Time) <-chan answer {
+// startInvocation gives the process an event, and returns the channel of its answer.
+func (l *lambda) startInvocation(event []byte, deadline time.Time) <-chan answer {
 	l.started++
 	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", l.started)
 	to := make(chan answer, 1)
@@ -116,7 +115,7 @@ func (l *lambda) offer(event []byte, deadline time.Time) <-chan answer {
 	return to
 }
 
-// output gathers what a process writes.
+// output collects the output of a process.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -134,8 +133,9 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// has waits for a line that contains every one of the texts: what a process wrote may come after its answer.
-func (o *output) has(texts ...string) bool {
+// waitFor reports whether there is a line that contains all texts. It waits for it, because output can arrive after the
+// answer.
+func (o *output) waitFor(texts ...string) bool {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 	next:
 		for line := range strings.Lines(o.String()) {

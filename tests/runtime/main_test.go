@@ -1,6 +1,6 @@
-// Package runtime runs the real binaries of the functions as Lambda does: as separate processes that ask a runtime API
-// for invocations. The runtime API is a fake. The store is DynamoDB Local, behind a proxy that counts requests and
-// injects faults.
+// Package runtime runs the real binaries of the functions as Lambda does: as separate processes that poll a runtime API
+// for invocations. The runtime API is a fake. The store is DynamoDB Local, behind a proxy that counts requests and can
+// delay them.
 package runtime
 
 import (
@@ -56,7 +56,7 @@ var buildAll = sync.OnceValue(func() error {
 
 const reason = "builds and runs the functions' binaries"
 
-// binary is the path of a function, built once for the run.
+// binary returns the path of a function's binary, which is built once per run.
 func binary(t testing.TB, folder string) string {
 	t.Helper()
 	full.Only(t, reason)
@@ -66,14 +66,14 @@ func binary(t testing.TB, folder string) string {
 	return filepath.Join(process.Folder, filepath.Base(folder))
 }
 
-// dynamoDB is where the DynamoDB Local of the run is.
+// dynamoDB returns the endpoint of the DynamoDB Local that the tests share.
 func dynamoDB(t testing.TB) string {
 	t.Helper()
 	full.Only(t, reason)
 	return dynamolocaltest.Shared(t).Endpoint
 }
 
-// newTable makes a table for t, from template.yaml as change leaves it, and returns its name.
+// newTable creates the table of template.yaml, modified by change if not nil, and returns its name.
 func newTable(t testing.TB, change func(*dynamodb.CreateTableInput)) string {
 	t.Helper()
 	in, err := dynamolocal.Table()
@@ -97,7 +97,7 @@ type store struct {
 	mu          sync.Mutex
 	connections int
 	requests    []*http.Request
-	hold        func(operation string) <-chan struct{} // nil, or until when a request of that kind is held back
+	hold        func(operation string) <-chan struct{} // if not nil, returns a channel that a request waits for; nil: it does not wait
 }
 
 // newStore serves the proxy until t ends.
@@ -139,35 +139,35 @@ func newStore(t testing.TB) *store {
 	return s
 }
 
-// operation is what a request asks for, such as "GetItem".
+// operation returns the name of a request's operation, for example "GetItem".
 func operation(r *http.Request) string {
 	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	return name
 }
 
-// holding sets what is held back from now on.
-func (s *store) holding(hold func(operation string) <-chan struct{}) {
+// setHold sets which requests wait from now on. nil: none.
+func (s *store) setHold(hold func(operation string) <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = hold
 }
 
-// silent makes the store accept requests and not answer.
-func (s *store) silent() {
+// stopAnswering lets the store accept requests, but not answer them.
+func (s *store) stopAnswering() {
 	never := make(chan struct{})
-	s.holding(func(string) <-chan struct{} { return never })
+	s.setHold(func(string) <-chan struct{} { return never })
 }
 
-// seen returns how many connections were made, and the requests so far.
-func (s *store) seen() (connections int, requests []*http.Request) {
+// observed returns the number of connections and the requests so far.
+func (s *store) observed() (connections int, requests []*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connections, s.requests
 }
 
-// writes counts the requests so far that write.
+// writes counts the write requests so far.
 func (s *store) writes() (n int) {
-	_, requests := s.seen()
+	_, requests := s.observed()
 	for _, r := range requests {
 		switch operation(r) {
 		case "PutItem", "UpdateItem", "TransactWriteItems":

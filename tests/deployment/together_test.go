@@ -21,7 +21,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// commands is the write side of this release, which may write stored forms up to the given one.
+// commands returns the write side of this release, which may write stored forms up to the given one.
 func commands(s *system.System, form int) *ledger.Ledger {
 	return ledger.New(ledger.Config{
 		Journal:     journal.NewJournal(s.Client, s.Table),
@@ -29,44 +29,44 @@ func commands(s *system.System, form int) *ledger.Ledger {
 	})
 }
 
-// within is a caller for a subtest.
-func within(t *testing.T, c *caller.Caller) *caller.Caller {
+// forSubtest returns a copy of a caller that reports failures to a subtest.
+func forSubtest(t *testing.T, c *caller.Caller) *caller.Caller {
 	inner := *c
 	inner.T = t
 	return &inner
 }
 
-// transfer is a transfer as both releases take it.
+// transfer returns the body of a transfer, in the form that both releases accept.
 func transfer(id, from, to string, quantity int) string {
 	return fmt.Sprintf(`{"id":%q,"from":%q,"to":%q,"asset":"USD","quantity":"%d"}`, id, from, to, quantity)
 }
 
-// shown waits until a default read shows this quantity.
-func shown(t *testing.T, s *caller.Caller, account, asset, quantity string) {
+// waitForBalance waits until a default read shows the quantity.
+func waitForBalance(t *testing.T, s *caller.Caller, account, asset, quantity string) {
 	t.Helper()
 	caller.Eventually(t, time.Minute, account+" shows "+quantity+" "+asset, func() bool {
 		return s.Must(200, "GET", "/v1/accounts/"+account+"/balances/"+asset, "").Value("quantity") == quantity
 	})
 }
 
-// With the older form, the two releases are one: they share limits, replays, projections and audits, and the older one
-// goes on alone.
-func TestOlderFormBesideOldCode(t *testing.T) {
-	r := both(t)
+// While the newer release writes the older form only, the two releases work as one: they share limits, replays,
+// projections and audits. The older one can then go on alone, as after a rollback.
+func TestOlderFormTogetherWithOlderRelease(t *testing.T) {
+	r := startReleases(t)
 	up, old := r.old("--no-pump")
 	old.OpenRegister()
 	const deposit, each = 500_000, 20_000
 	old.Must(201, "POST", "/v1/transfers", transfer("d-1", "bank", "jane", deposit))
 
-	t.Run("side by side", func(t *testing.T) {
-		old := within(t, old)
+	t.Run("both at once", func(t *testing.T) {
+		old := forSubtest(t, old)
 		s := r.new(t, events.OlderForm, system.Pumped)
 		s.Must(201, "PUT", "/v1/accounts/joe", `{"name":"Joe"}`)
 		s.Must(201, "PUT", "/v1/accounts/jane/members/ann", `{"role":"owner"}`)
 		old.Must(200, "PUT", "/v1/accounts/joe", `{"name":"Joe"}`)
 		old.Must(200, "PUT", "/v1/accounts/jane/members/ann", `{"role":"viewer"}`)
 
-		// Both spend from one account at once. What it has is spent, and no more.
+		// Both releases spend from one account at once. Together they spend exactly what it has.
 		const tries = 20
 		answers := make(map[string]caller.Reply)
 		var mu sync.Mutex
@@ -97,7 +97,7 @@ func TestOlderFormBesideOldCode(t *testing.T) {
 			case first.Status == 201 || first.Status == 200:
 				posted++
 				if again.Status != 200 || again.Text("postings", 0, "id") != first.Text("postings", 0, "id") {
-					t.Errorf("%s was posted, and the other release answers %d %s", id, again.Status, again.Body)
+					t.Errorf("%s was posted, but the other release answers %d %s", id, again.Status, again.Body)
 				}
 				if reused := other.Send("POST", "/v1/transfers", transfer(id, "jane", "joe", each+1)); reused.Code() !=
 					"transaction_id_reused" {
@@ -108,12 +108,12 @@ func TestOlderFormBesideOldCode(t *testing.T) {
 			}
 		}
 		if posted != deposit/each {
-			t.Errorf("%d of %d debits were posted, of %d that are covered", posted, len(answers), deposit/each)
+			t.Errorf("%d of %d debits were posted, but %d are covered", posted, len(answers), deposit/each)
 		}
 		s.Must(201, "POST", "/v1/trades", `{"id":"t-1","asset":"AAPL","buyer":"joe","seller":"market","quantity":"10",`+
 			`"cost":"1500","settle":true}`)
 
-		// What the older release could not read is not written.
+		// The newer release refuses commands whose events the older one cannot read.
 		hold := ledger.PostTransfer{Annotation: ledger.Annotation{ID: "h-1", Actor: "tester", Hold: &ledger.HoldRequest{}},
 			From: "joe", To: "jane", Asset: "USD", Quantity: events.NewAmount(1)}
 		_, held := commands(s, events.OlderForm).Post(t.Context(), hold)
@@ -124,18 +124,18 @@ func TestOlderFormBesideOldCode(t *testing.T) {
 			ledger.ChangeAccount{ID: "joe", Name: &name, Actor: "tester"})
 		for _, err := range []error{held, reversed, changed} {
 			if err == nil || !strings.Contains(err.Error(), "NewestForm") {
-				t.Errorf("the newest form is the older one, and %v", err)
+				t.Errorf("a command that needs a newer form got %v", err)
 			}
 		}
-		shown(t, s.Caller, "joe", "USD", "498500")
-		shown(t, old, "jane", "USD", "0")
+		waitForBalance(t, s.Caller, "joe", "USD", "498500")
+		waitForBalance(t, old, "jane", "USD", "0")
 		s.Project()
 		wantOlder(t, s)
-		r.knowsNothingElse()
+		r.wantKnownFindings()
 	})
-	r.sound(process.Binary(t))
+	r.wantCleanAudit(process.Binary(t))
 
-	// The older release projects everything again, on what the newer one wrote, and goes on.
+	// The older release projects the whole stream again, on the items that the newer one wrote, and goes on.
 	stop(t, up)
 	up, old = r.old()
 	old.Must(201, "POST", "/v1/transfers", transfer("d-2", "joe", "jane", 500))
@@ -143,18 +143,18 @@ func TestOlderFormBesideOldCode(t *testing.T) {
 	if refused.Code() != "insufficient_funds" {
 		t.Errorf("refused with %s", refused.Body)
 	}
-	shown(t, old, "joe", "USD", "498000")
-	shown(t, old, "jane", "USD", "500")
+	waitForBalance(t, old, "joe", "USD", "498000")
+	waitForBalance(t, old, "jane", "USD", "500")
 	stop(t, up)
 	if out, problems, status := r.operator(r.binary, "rebuild", "--dry-run"); status != 0 {
 		t.Errorf("a rebuild by the older release would change %s%s", out, problems)
 	}
-	r.knowsNothingElse()
-	// What was posted while no lister ran is listed by a rebuild.
+	r.wantKnownFindings()
+	// A rebuild lists the transactions that were posted while no lister ran.
 	if out, problems, status := r.operator(process.Binary(t), "rebuild", "--lists"); status != 0 {
 		t.Errorf("rebuild: %s%s", out, problems)
 	}
-	r.sound(process.Binary(t))
+	r.wantCleanAudit(process.Binary(t))
 }
 
 // wantOlder fails the test if an item has a form that the older release cannot read.
@@ -171,14 +171,14 @@ func wantOlder(t *testing.T, s *system.System) {
 	}
 }
 
-// With the newest form, the older release goes on with what it knows. What it does not know it neither shows nor takes
-// for something else: a transaction that was posted for the past, and groups. Nothing of that is lost.
-func TestNewestFormBesideOldCode(t *testing.T) {
-	r := both(t)
+// When the newer release writes the newest form, the older one goes on with the forms that it can read. It fails on a
+// backdated transaction instead of misreading it, and it ignores groups. Nothing of that is lost.
+func TestNewestFormTogetherWithOlderRelease(t *testing.T) {
+	r := startReleases(t)
 	up, old := r.old()
 	old.OpenRegister()
 	old.Must(201, "POST", "/v1/transfers", transfer("d-1", "bank", "jane", 1000))
-	shown(t, old, "jane", "USD", "1000")
+	waitForBalance(t, old, "jane", "USD", "1000")
 
 	s := r.new(t, events.NewestForm)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"p-1","from":"bank","to":"jane","asset":"USD","quantity":"500",`+
@@ -187,7 +187,7 @@ func TestNewestFormBesideOldCode(t *testing.T) {
 	s.Must(201, "PUT", "/v1/groups/family/accounts/jane", "")
 	s.Must(201, "PUT", "/v1/groups/family/members/ann", `{"role":"viewer"}`)
 
-	shown(t, old, "jane", "USD", "1500") // its postings have a form that both know
+	waitForBalance(t, old, "jane", "USD", "1500") // both releases can read its postings
 	for path, body := range map[string]string{
 		"/v1/transactions/p-1": "", "/v1/transfers": transfer("p-1", "bank", "jane", 500),
 	} {
@@ -196,7 +196,7 @@ func TestNewestFormBesideOldCode(t *testing.T) {
 			method = "POST"
 		}
 		if reply := old.Send(method, path, body); reply.Status < 500 {
-			t.Errorf("%s: the older release answers what it cannot read with %d %s", path, reply.Status, reply.Body)
+			t.Errorf("%s: the older release cannot read p-1, but answers %d %s", path, reply.Status, reply.Body)
 		}
 	}
 	old.Must(201, "POST", "/v1/transfers", transfer("w-1", "jane", "market", 1400))
@@ -205,7 +205,7 @@ func TestNewestFormBesideOldCode(t *testing.T) {
 	t.Run("the newer release takes over", func(t *testing.T) {
 		s := r.new(t, events.NewestForm, system.Pumped)
 		s.Project()
-		shown(t, s.Caller, "jane", "USD", "100")
+		waitForBalance(t, s.Caller, "jane", "USD", "100")
 		if at := s.Must(200, "GET", "/v1/transactions/p-1", "").Text("posted_at"); at != "2026-01-31T12:00:00.000000Z" {
 			t.Errorf("p-1 is posted at %s", at)
 		}
@@ -220,13 +220,13 @@ func TestNewestFormBesideOldCode(t *testing.T) {
 	if out, problems, status := r.operator(process.Binary(t), "rebuild"); status != 0 {
 		t.Errorf("rebuild: %s%s", out, problems)
 	}
-	r.sound(process.Binary(t))
+	r.wantCleanAudit(process.Binary(t))
 }
 
-// stop ends the older release, which must end well.
+// stop stops the older release, and fails the test unless its exit status is 0.
 func stop(t *testing.T, up *process.Process) {
 	t.Helper()
 	if status := up.Stop(t, syscall.SIGTERM); status != 0 {
-		t.Errorf("ended with %d: %s", status, up.Said())
+		t.Errorf("exit status %d: %s", status, up.Stderr())
 	}
 }
