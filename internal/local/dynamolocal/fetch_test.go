@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// archive is a .tar.gz of one file.
+// archive returns a .tar.gz with one file.
 func archive(t *testing.T, name, body string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -29,7 +29,7 @@ func archive(t *testing.T, name, body string) []byte {
 	return buf.Bytes()
 }
 
-// An archive is taken if it has the known checksum, whatever the server says about it.
+// An archive is accepted only if it has the expected checksum and the program.
 func TestFetchChecksTheArchive(t *testing.T) {
 	data := archive(t, "program/DynamoDBLocal.jar", "jar")
 	without := archive(t, "program/other.jar", "jar")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fakeJava makes a java in dir/bin that says it has a version, and returns dir.
+// fakeJava creates a java in dir/bin that prints a version, or fails if version is "". It returns dir.
 func fakeJava(t *testing.T, version string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,8 +32,8 @@ func TestFindJava(t *testing.T) {
 	none := t.TempDir()
 	tests := map[string]struct {
 		home, path string
-		want       string   // directory of the java that is taken
-		says       []string // what the error says, if there is one
+		want       string   // directory of the java that is found
+		says       []string // parts of the error
 	}{
 		"JAVA_HOME before PATH":      {home: java17, path: java21, want: java17},
 		"PATH alone":                 {path: java21, want: java21},

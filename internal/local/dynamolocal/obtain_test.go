@@ -19,7 +19,7 @@ import (
 
 var silent = slog.New(slog.DiscardHandler)
 
-// working is a way that leaves a program, and counts its calls.
+// working returns a source that has the program, and counts its calls.
 func working(name string, calls *atomic.Int32) source {
 	return source{name, func(_ context.Context, scratch string) (string, error) {
 		calls.Add(1)
@@ -32,16 +32,15 @@ func failing(name string, err error) source {
 	return source{name, func(context.Context, string) (string, error) { return "", err }}
 }
 
-// Processes that start at once obtain DynamoDB Local once, in the first way that works, and later ones take it from
-// the cache.
+// Concurrent processes download DynamoDB Local once, from the first source that works. Later ones use the cache.
 func TestObtain(t *testing.T) {
 	cache := t.TempDir()
 	var second, third atomic.Int32
-	ways := []source{failing("first", errors.New("no network")), working("second", &second), working("third", &third)}
+	sources := []source{failing("first", errors.New("no network")), working("second", &second), working("third", &third)}
 	var processes sync.WaitGroup
 	for range 8 {
 		processes.Go(func() {
-			dir, err := obtain(t.Context(), silent, cache, ways)
+			dir, err := obtain(t.Context(), silent, cache, sources)
 			got, readErr := os.ReadFile(filepath.Join(dir, program))
 			if err != nil || readErr != nil || string(got) != "second" {
 				t.Errorf("the program is %q, %v, %v", got, err, readErr)
@@ -53,11 +52,11 @@ func TestObtain(t *testing.T) {
 		t.Error("from the cache:", err)
 	}
 	if second.Load() != 1 || third.Load() != 0 {
-		t.Errorf("the second way was used %d times, the third %d times", second.Load(), third.Load())
+		t.Errorf("the second source was used %d times, the third %d times", second.Load(), third.Load())
 	}
 }
 
-// A download that takes long says how far it is.
+// The progress of a long download is logged.
 func TestObtainLogsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := source{"slow", func(ctx context.Context, scratch string) (string, error) {
@@ -69,7 +68,7 @@ func TestObtainLogsProgress(t *testing.T) {
 			t.Error("obtained")
 		}
 		if n := strings.Count(said.String(), "megabytes=3"); n != 1 {
-			t.Errorf("it was said %d times: %s", n, &said)
+			t.Errorf("the progress was logged %d times: %s", n, &said)
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// orphanEnv makes the test binary start a child like DynamoDB Local, say the
-// child's process id, and wait to be killed.
+// orphanEnv makes the test binary launch a child like DynamoDB Local, print the child's process id, and wait until it
+// is killed.
 const orphanEnv = "LEDGER_TEST_ORPHAN"
 
 func TestMain(m *testing.M) {
@@ -52,8 +52,7 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	eventually(t, "the child ends", func() bool { return !running(child) })
 }
 
-// running reports whether a process runs: one that has ended and that nobody has
-// waited for yet does not.
+// running reports whether a process runs. A zombie does not.
 func running(pid int) bool {
 	out, _ := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
 	state := strings.TrimSpace(string(out))
@@ -82,12 +81,12 @@ func TestStopSendsSIGTERM(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "bye") {
-		t.Errorf("it ended with %v, want its last words", err)
+		t.Errorf("it ended with %v, want its last output", err)
 	}
 	if err := s.Stop(context.Background()); err != nil {
 		t.Errorf("a second Stop: %v", err)
 	}
-	// The subshell that watches over it goes with it: nothing of its group is left.
+	// The launcher's subshell must end, too: no process of the group is left.
 	eventually(t, "its group is empty", func() bool {
 		return errors.Is(syscall.Kill(-s.cmd.Process.Pid, 0), syscall.ESRCH)
 	})
@@ -116,7 +115,7 @@ func TestWaitReadyReportsOutput(t *testing.T) {
 	}
 }
 
-// script runs a shell script in the place of DynamoDB Local.
+// script launches a shell script instead of DynamoDB Local.
 func script(t *testing.T, text string) *Server {
 	t.Helper()
 	s, err := launch("/bin/sh", []string{"-c", text}, t.TempDir(), 1, nil)

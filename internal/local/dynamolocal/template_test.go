@@ -11,8 +11,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// What a local stack follows is read from template.yaml. That the rest of the mapping is as a pump takes it, package
-// documents tests.
+// A local stack has the table and the stream settings of template.yaml. tests/documents tests the settings of the
+// mapping that a pump does not have.
 func TestTemplateSettings(t *testing.T) {
 	made, err := Table()
 	if err != nil {
@@ -31,11 +31,11 @@ func TestTemplateSettings(t *testing.T) {
 		}
 		for i, v := 0, reflect.ValueOf(s); i < v.NumField(); i++ {
 			if v.Field(i).IsZero() {
-				t.Errorf("there is no %s", v.Type().Field(i).Name)
+				t.Errorf("%s is zero", v.Type().Field(i).Name)
 			}
 		}
 	}
-	// The table itself is compared with the layout whenever one is made.
+	// CreateTable compares the table itself with the layout.
 	prefixes := make([]string, 0, len(table.EventPrefixes()))
 	for _, prefix := range table.EventPrefixes() {
 		prefixes = append(prefixes, `{"prefix":"`+prefix+`"}`)

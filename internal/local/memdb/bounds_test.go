@@ -17,8 +17,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// An item that is written all the time keeps the versions that a read can ask for, and no more; and its places in
-// indexes go with them.
+// An item that is written often has only the versions that a lagging read can see, and the index entries of these.
 func TestOldVersionsAreDropped(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	s := New(Options{Now: func() time.Time { return now }, Lag: func(context.Context) time.Duration { return 0 }})
@@ -39,19 +38,19 @@ func TestOldVersionsAreDropped(t *testing.T) {
 		now = now.Add(every)
 	}
 	b := s.tables["books"]
-	most := int(maxLag/every) + 1
-	if n := len(b.row(key).versions); n != most {
-		t.Errorf("%d versions are kept, not %d", n, most)
+	want := int(maxLag/every) + 1
+	if n := len(b.row(key).versions); n != want {
+		t.Errorf("%d versions, want %d", n, want)
 	}
-	places := 0
+	entries := 0
 	for _, x := range b.indexes[1:] {
-		places += x.entries.Len()
+		entries += x.entries.Len()
 	}
-	if places != most {
-		t.Errorf("the indexes have %d places for %d versions", places, most)
+	if entries != want {
+		t.Errorf("the indexes have %d entries for %d versions", entries, want)
 	}
 
-	// One that is deleted goes in the end.
+	// A deleted item has no versions in the end.
 	for range 2 {
 		in := &dynamodb.DeleteItemInput{TableName: aws.String("books"), Key: ddb.Key(key)}
 		if _, err := client.DeleteItem(t.Context(), in); err != nil {
@@ -60,11 +59,11 @@ func TestOldVersionsAreDropped(t *testing.T) {
 		now = now.Add(2 * maxLag)
 	}
 	if s.tables["books"].items != 0 || b.row(key).current() != nil {
-		t.Error("it is still there")
+		t.Error("the item still exists")
 	}
 }
 
-// A stream and the list of changes keep what is new, however much there is.
+// A stream and the list of changes are bounded and keep the newest changes.
 func TestStreamsAndChangesAreBounded(t *testing.T) {
 	s := New(Options{Shards: 1})
 	if _, err := dynamolocal.CreateTable(t.Context(), s.DynamoDB(), "books"); err != nil {

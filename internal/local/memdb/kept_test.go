@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// keptMost is the most that may be kept of a request that says little, in bytes, and paddingBytes what else it has.
+// keptMost is the maximum memory in bytes that a small request with paddingBytes of spaces may retain.
 const keptMost, paddingBytes = 20 << 10, 200 << 10
 
-// kept returns how many bytes of each of n requests are held afterwards.
+// kept returns how many bytes each of n requests retains.
 func kept(n int, request func(i int)) int64 {
 	heap := func() int64 {
 		runtime.GC()
-		runtime.GC() // what pools held on to goes with the second
+		runtime.GC() // the second run empties pools
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
@@ -26,7 +26,7 @@ func kept(n int, request func(i int)) int64 {
 	return (heap() - before) / int64(n)
 }
 
-// The store holds what was posted, and not the requests that it was part of.
+// Stored items do not retain the bodies of requests.
 func TestRequestsAreNotRetained(t *testing.T) {
 	h := newAPI(t)
 	spaces := strings.Repeat(" ", paddingBytes)
@@ -37,7 +37,7 @@ func TestRequestsAreNotRetained(t *testing.T) {
 	} {
 		n := kept(50, func(i int) { send(t, h, "POST", c.path, fmt.Sprintf(c.body, i, spaces)) })
 		if n > keptMost {
-			t.Errorf("%s: %d bytes of each request are kept", c.path, n)
+			t.Errorf("%s: each request retains %d bytes", c.path, n)
 		}
 	}
 	runtime.KeepAlive(h)

@@ -17,13 +17,13 @@ import (
 	"ledger.example/internal/table"
 )
 
-// invalid reports whether an error says that the request is wrong.
+// invalid reports whether an error is a ValidationException.
 func invalid(err error) bool {
 	var e smithy.APIError
 	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
 }
 
-// At each limit, one more is refused, as DynamoDB and DynamoDB Local refuse it.
+// A request at a limit is accepted, and a request one above it is rejected, as in DynamoDB and DynamoDB Local.
 func TestLimits(t *testing.T) {
 	_, client := open(t, memdb.Options{})
 	sized := func(n, bytes int) ddb.Item {

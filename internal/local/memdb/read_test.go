@@ -21,7 +21,7 @@ func newClock() *clock { return &clock{time.Date(2026, 11, 21, 9, 0, 0, 0, time.
 
 func (c *clock) Now() time.Time { return c.now }
 
-// membership is an item that comes into the inverse index and goes out of it.
+// membership returns an item in the inverse index.
 func membership(user string) ddb.Item {
 	i := ddb.Key(table.MembershipKey("jane", user))
 	i[table.AttrUser], i[table.AttrNumber] = ddb.String(user), ddb.Integer(1)
@@ -29,7 +29,7 @@ func membership(user string) ddb.Item {
 	return i
 }
 
-// ofUser counts what the inverse index shows of a user.
+// ofUser counts a user's items in the inverse index.
 func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
 	t.Helper()
 	in := &dynamodb.QueryInput{TableName: tableName}
@@ -40,7 +40,7 @@ func ofUser(t testing.TB, client *dynamodb.Client, user string) int {
 	return len(out.Items)
 }
 
-// Eventually consistent reads and indexes show the table as it was; strongly consistent reads as it is.
+// Eventually consistent reads and indexes lag. Strongly consistent reads are current.
 func TestEventuallyConsistentReadsLag(t *testing.T) {
 	c := newClock()
 	lag := 5 * time.Second
@@ -69,7 +69,7 @@ func TestEventuallyConsistentReadsLag(t *testing.T) {
 	if got := versionOf(t, client, keyA, false); got != "2" || ofUser(t, client, "u") != 0 {
 		t.Errorf("without a lag: %q", got)
 	}
-	// What was superseded long ago is forgotten: in the index, too, where its place is taken away.
+	// Versions older than maxLag are dropped, with their index entries.
 	lag = time.Hour
 	c.now = c.now.Add(time.Hour)
 	put(t, client, membership("u"))
@@ -77,11 +77,11 @@ func TestEventuallyConsistentReadsLag(t *testing.T) {
 		t.Errorf("an hour later, the index shows %d", n)
 	}
 	if got := versionOf(t, client, keyA, false); got != "2" {
-		t.Errorf("as far back as one can look: %q", got)
+		t.Errorf("with the maximum lag: %q", got)
 	}
 }
 
-// The table's clock is in every answer, errors included.
+// Every reply, including errors, has the time of the store's clock.
 func TestRepliesHaveTheStoresDate(t *testing.T) {
 	c := newClock()
 	_, client := open(t, memdb.Options{Now: c.Now})
@@ -95,7 +95,7 @@ func TestRepliesHaveTheStoresDate(t *testing.T) {
 	}
 }
 
-// What a caller does with what it sent or got changes nothing in the store.
+// A caller cannot change stored items through the items that it sent or got.
 func TestItemsAreCopied(t *testing.T) {
 	_, client := open(t, memdb.Options{})
 	sent := plain(keyA, 1)

@@ -12,8 +12,8 @@ import (
 	"ledger.example/internal/local/memdb"
 )
 
-// newAPI returns the whole API on a store in memory: jane and joe hold what they trade, and jane's newest postings
-// of USD are not projected.
+// newAPI returns the whole API on a memory store. jane and joe have the assets that they trade, and jane's newest
+// postings of USD are not projected.
 func newAPI(b testing.TB) http.Handler {
 	b.Helper()
 	_, client := open(b, memdb.Options{})
@@ -51,7 +51,7 @@ func send(b testing.TB, h http.Handler, method, path, body string) {
 	}
 }
 
-// Trades of several callers at once, for the profiles of locks.
+// Concurrent trades, for lock profiles.
 func BenchmarkTradeParallel(b *testing.B) {
 	h := newAPI(b)
 	b.SetParallelism(4) // callers per processor

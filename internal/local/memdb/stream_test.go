@@ -31,7 +31,7 @@ func shardsOf(t testing.TB, streams *dynamodbstreams.Client, arn *string) []type
 	return out.StreamDescription.Shards
 }
 
-// recordsOf reads a shard to its present end.
+// recordsOf reads a shard to its current end.
 func recordsOf(t testing.TB, streams *dynamodbstreams.Client, arn, shard *string) (records []types.Record) {
 	t.Helper()
 	made, err := streams.GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{

@@ -16,7 +16,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// plain is an item that is no event.
+// plain returns an item that is not an event.
 func plain(k table.Key, version int64) ddb.Item {
 	i := ddb.Key(k)
 	i[table.AttrVersion] = ddb.Integer(version)
@@ -41,7 +41,7 @@ func getting(keys ...table.Key) *dynamodb.TransactGetItemsInput {
 	return in
 }
 
-// versionOf reads an item's version, strongly consistent or not; "" when it is absent.
+// versionOf reads an item's version; "" if there is no item.
 func versionOf(t testing.TB, client *dynamodb.Client, k table.Key, strong bool) string {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), getInput(k, strong))
@@ -57,8 +57,8 @@ func versionOf(t testing.TB, client *dynamodb.Client, k table.Key, strong bool) 
 
 var keyA, keyB, keyC = table.SummaryKey("a"), table.SummaryKey("b"), table.SummaryKey("c")
 
-// Between the items of a transaction plain reads see half of it, those read together nothing, and others' writes to
-// what is still to come are refused.
+// While the items of a transaction become visible, single reads see some of them, transactional reads are canceled, and
+// writes to the other items conflict.
 func TestTransactionsBecomeVisibleItemByItem(t *testing.T) {
 	var client *dynamodb.Client
 	var store *memdb.Store
@@ -129,7 +129,7 @@ func reasonsOf(e *types.TransactionCanceledException) string {
 	return fmt.Sprint(codes)
 }
 
-// reasonOf is why an item cannot be read together with others now.
+// reasonOf returns why a transactional read of an item is canceled.
 func reasonOf(s *memdb.Store, k table.Key) string {
 	if _, busy := s.Item(k); busy {
 		return ddb.ReasonConflict
@@ -137,7 +137,7 @@ func reasonOf(s *memdb.Store, k table.Key) string {
 	return ddb.ReasonNone
 }
 
-// A transaction that was decided is carried through, whatever becomes of who asked for it.
+// A committed transaction completes even if its caller panics in a hook.
 func TestTransactionCompletesIfItsCallerPanics(t *testing.T) {
 	_, client := open(t, memdb.Options{Between: func(context.Context) { panic("killed") }})
 	func() {
@@ -153,7 +153,7 @@ func TestTransactionCompletesIfItsCallerPanics(t *testing.T) {
 	}
 }
 
-// No way of writing changes an event unnoticed. Items that are no events can be changed.
+// Every kind of write that changes an event is a violation. Other items can be changed.
 func TestWritesToEventsAreViolations(t *testing.T) {
 	event := posting("jane", 1)
 	key := ddb.Item{table.AttrPK: event[table.AttrPK], table.AttrSK: event[table.AttrSK]}

@@ -8,22 +8,22 @@ import (
 func TestABatchWaitsForItsWindow(t *testing.T) {
 	simulate(t, func(s *Settings) { s.Window = time.Second }, func(t *testing.T, r *rig) {
 		r.start()
-		let(time.Minute)
+		advance(time.Minute)
 		began := time.Now()
 		for _, item := range items("a", 3) {
 			r.put("A", item)
-			let(400 * time.Millisecond)
+			advance(400 * time.Millisecond)
 		}
-		let(time.Minute)
+		advance(time.Minute)
 		r.want(t, items("a", 3))
 		if after := r.times[0].Sub(began); after < time.Second || after > time.Second+2*maxPoll {
 			t.Errorf("the batch came after %s, want the window", after)
 		}
 		began = time.Now()
 		r.put("A", items("b", 5)...)
-		let(maxPoll) // a full batch doesn't wait
+		advance(maxPoll) // a full batch does not wait for the window
 		r.want(t, items("a", 3), items("b", 4))
-		let(time.Minute)
+		advance(time.Minute)
 		if after := r.times[2].Sub(began); after < time.Second || after > time.Second+2*maxPoll {
 			t.Errorf("the rest came after %s, want the window", after)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// During an outage of the stream nothing becomes a dead letter, however often the handler fails. The outage is
-// logged when it begins, now and then, and when it ends: not for each request that fails.
-func TestOutage(t *testing.T) {
+// During an outage of the stream no record becomes a dead letter, although the handler fails. The log has the beginning
+// and the end of the outage, and reminders, but not each failed request.
+func TestOutageCausesNoDeadLetters(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1")
 		down := errors.New("connection refused")
@@ -23,12 +23,12 @@ func TestOutage(t *testing.T) {
 			return response{}, down
 		}
 		r.start()
-		let(10 * time.Minute) // longer than its retries take
-		// The pauses grow to two seconds, of which at least half is waited.
-		if n := len(r.batches); n < 300 || n > 600 || len(r.letters(t)) != 0 {
-			t.Errorf("%d invocations, dead letters %+v", n, r.letters(t))
+		advance(10 * time.Minute) // longer than all retries
+		// The backoff grows to two seconds, with jitter of up to half.
+		if n := len(r.batches); n < 300 || n > 600 || len(r.deadLetters(t)) != 0 {
+			t.Errorf("%d invocations, dead letters %+v", n, r.deadLetters(t))
 		}
-		if n := strings.Count(r.log.take(), "cannot be read"); n < 30 || n > 41 {
+		if n := strings.Count(r.log.drain(), "cannot be read"); n < 30 || n > 41 {
 			t.Errorf("the outage was logged %d times in ten minutes", n)
 		}
 		r.change(func() { r.fault = nil })
@@ -36,15 +36,15 @@ func TestOutage(t *testing.T) {
 		r.handle = nil
 		r.mu.Unlock()
 		r.put("A", "a2")
-		let(time.Minute)
-		if n := strings.Count(r.log.take(), "can be read again"); n != 1 {
+		advance(time.Minute)
+		if n := strings.Count(r.log.drain(), "can be read again"); n != 1 {
 			t.Errorf("the end was logged %d times", n)
 		}
 		if !r.pump.CaughtUp(time.Now().Add(-time.Second)) {
 			t.Error("not caught up")
 		}
 		r.stop(t)
-		r.wantDead(t, "")
+		r.wantDeadLetters(t, "")
 	})
 }
 
@@ -57,16 +57,16 @@ func TestDeadLetterIsRetriedUntilWritten(t *testing.T) {
 		}
 		r.handle = failOn("a1")
 		r.start()
-		let(time.Minute)
+		advance(time.Minute)
 		if r.pump.CaughtUp(time.Now().Add(-30 * time.Second)) {
 			t.Error("caught up without a dead letter")
 		}
 		if err := os.Remove(blocked); err != nil {
 			t.Fatal(err)
 		}
-		let(time.Minute)
+		advance(time.Minute)
 		r.stop(t)
-		r.wantDead(t, retriesExhausted, []string{"a1"})
+		r.wantDeadLetters(t, retriesExhausted, []string{"a1"})
 	})
 }
 
@@ -76,7 +76,7 @@ func TestUnreadableRecordBecomesDeadLetter(t *testing.T) {
 		r.find("A").records[1].Dynamodb.NewImage["New"] = &types.UnknownUnionMember{Tag: "DECIMAL128"}
 		r.runFor(t, time.Second)
 		r.want(t, []string{"a1", "a3"})
-		got := r.letters(t)
+		got := r.deadLetters(t)
 		if len(got) != 1 || got[0].RequestContext.Condition != unreadable ||
 			got[0].BatchInfo.StartSequenceNumber != sequence(2) {
 			t.Errorf("dead letters: %+v", got)

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// What the handler says about a batch decides what comes next.
+// The handler's answer decides which records are redelivered, and which become dead letters.
 func TestDelivery(t *testing.T) {
 	a := items("a", 12)
 	halved := [][]string{a[:2], a[:1], a[1:2]}
@@ -24,7 +24,7 @@ func TestDelivery(t *testing.T) {
 			return response{}, nil
 		}
 	}
-	// oneByOne takes the first record of a batch and reports the second.
+	// oneByOne accepts the first record of a batch and reports the second.
 	oneByOne := func(_ context.Context, n int, items []string) (response, error) {
 		if len(items) == 1 {
 			return response{}, nil
@@ -54,7 +54,7 @@ func TestDelivery(t *testing.T) {
 			4, 4, 1, func(context.Context, int, []string) (response, error) { return failed(sequence(1)), nil },
 			[][]string{a[:4], a[:4]}, [][]string{a[:4]},
 		},
-		// An identifier that is not in the batch fails all of it.
+		// An identifier that is not in the batch fails the whole batch.
 		"an empty identifier":   {2, 4, 2, reportFirst(sequence(2), ""), halved, nil},
 		"an unknown identifier": {2, 4, 2, reportFirst(sequence(2), sequence(77)), halved, nil},
 		"the id of an event":    {2, 4, 2, reportFirst(sequence(2), "event-a2"), halved, nil},
@@ -73,26 +73,26 @@ func TestDelivery(t *testing.T) {
 				r.put("A", a[:c.records]...)
 				r.handle = c.handle
 				r.start()
-				let(time.Minute)
+				advance(time.Minute)
 				if !r.pump.CaughtUp(time.Now().Add(-time.Second)) {
 					t.Error("not caught up")
 				}
 				r.stop(t)
 				r.want(t, c.want...)
-				r.wantDead(t, retriesExhausted, c.dead...)
+				r.wantDeadLetters(t, retriesExhausted, c.dead...)
 			})
 		})
 	}
 }
 
-// A dead letter says what failed and why, and keeps the record as the handler was given it.
+// A dead letter has the cause of the failure, and the event that the handler got.
 func TestDeadLetter(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1", "a2")
 		r.handle = failOn("a2")
 		written := time.Now()
 		r.runFor(t, time.Minute)
-		letters := r.letters(t)
+		letters := r.deadLetters(t)
 		if len(letters) != 1 {
 			t.Fatalf("dead letters: %+v", letters)
 		}
@@ -120,7 +120,7 @@ func TestDeadLetter(t *testing.T) {
 		want := r.events[1]
 		created := &kept.Records[0].Change.ApproximateCreationDateTime
 		if created.Equal(want.Change.ApproximateCreationDateTime.Time) {
-			*created = want.Change.ApproximateCreationDateTime // but for its location
+			*created = want.Change.ApproximateCreationDateTime // the location may differ
 		}
 		if !reflect.DeepEqual(kept.Records[0], want) {
 			t.Errorf("kept      %+v\ndelivered %+v", kept.Records[0], want)
@@ -135,7 +135,7 @@ func TestInvocations(t *testing.T) {
 		says   string
 	}{
 		"panic": {func(context.Context, int, []string) (response, error) { panic("bad index") }, "bad index"},
-		"late":  {taking(11 * time.Second), "longer than 10s"},
+		"late":  {takeFor(11 * time.Second), "longer than 10s"},
 		"deadline kept": {func(ctx context.Context, _ int, _ []string) (response, error) {
 			<-ctx.Done()
 			return response{}, ctx.Err()
@@ -156,7 +156,7 @@ func TestInvocations(t *testing.T) {
 				if len(ids) != 2 || ids[""] {
 					t.Errorf("request ids %v", ids)
 				}
-				got := r.letters(t)
+				got := r.deadLetters(t)
 				if len(got) != 1 || !strings.Contains(got[0].ResponseContext.FunctionError, c.says) {
 					t.Errorf("dead letters: %+v", got)
 				}

@@ -6,7 +6,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// posting is the record that the patterns below are tried on.
+// posting is the record that the patterns below are matched with.
 var posting = lambdaevents.DynamoDBEventRecord{
 	EventName: "INSERT",
 	Change: lambdaevents.DynamoDBStreamRecord{
@@ -17,7 +17,7 @@ var posting = lambdaevents.DynamoDBEventRecord{
 	},
 }
 
-// Patterns by what becomes of them: they match the posting, don't, or are refused.
+// A pattern matches the posting, does not match it, or is rejected.
 func TestFilterPatterns(t *testing.T) {
 	for want, patterns := range map[string][]string{
 		"match": {
@@ -58,8 +58,7 @@ func TestFilterPatterns(t *testing.T) {
 	}
 }
 
-// FuzzFilter: any pattern is refused, or has an answer, and a record matches a filter if it matches one of its
-// patterns.
+// No pattern makes the filter panic. A record matches a filter if it matches one of its patterns.
 func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, other string) {
 		one, err := parseFilter([]string{pattern})

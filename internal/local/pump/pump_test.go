@@ -13,7 +13,7 @@ import (
 
 func TestParentShardIsDeliveredBeforeItsChildren(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
-		// Listed with the youngest first, two to a page.
+		// The listing has the newest shard first, and two shards per page.
 		r.shard("grandchild", "child1")
 		r.shard("child1", "parent")
 		r.shard("child2", "parent")
@@ -24,17 +24,17 @@ func TestParentShardIsDeliveredBeforeItsChildren(t *testing.T) {
 		r.put("parent", items("p", 9)...)
 		r.close("parent")
 		r.close("child1")
-		r.handle = taking(time.Second) // all of it is read long before it is delivered
+		r.handle = takeFor(time.Second) // reading is much faster than delivery
 		r.runFor(t, time.Minute)
 		order := strings.Join(slices.Concat(r.batches...), " ")
 		if !strings.HasPrefix(order, strings.Join(items("p", 9), " ")) {
-			t.Errorf("a child came before its parent was done: %s", order)
+			t.Errorf("a child was delivered before its parent ended: %s", order)
 		}
 		if strings.Index(order, "g1") < strings.Index(order, "c5") {
-			t.Errorf("the grandchild came before its parent was done: %s", order)
+			t.Errorf("the grandchild was delivered before its parent ended: %s", order)
 		}
 		if n := len(strings.Fields(order)); n != 21 {
-			t.Errorf("%d records came, want 21: %s", n, order)
+			t.Errorf("%d records delivered, want 21: %s", n, order)
 		}
 	})
 }
@@ -43,7 +43,7 @@ func TestShardSplitsAreFollowed(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1")
 		r.start()
-		let(time.Minute)
+		advance(time.Minute)
 		r.put("A", "a2")
 		r.close("A")
 		r.change(func() {
@@ -54,12 +54,12 @@ func TestShardSplitsAreFollowed(t *testing.T) {
 				return nil
 			}
 		})
-		let(time.Second) // nobody can list the children
+		advance(time.Second) // listing the children fails
 		if r.pump.CaughtUp(time.Now().Add(-time.Hour)) {
 			t.Error("caught up, although the shard may have children")
 		}
 		r.change(func() { r.fault = nil })
-		let(time.Second) // the children take a moment to be listed
+		advance(time.Second) // the children are not listed yet
 		if r.pump.CaughtUp(time.Now()) {
 			t.Error("caught up, although the children are not known yet")
 		}
@@ -67,10 +67,10 @@ func TestShardSplitsAreFollowed(t *testing.T) {
 		r.shard("C", "A")
 		r.put("B", "b1")
 		r.put("C", "c1")
-		let(listInterval / 2) // they are looked for at once, not at the next round
+		advance(listInterval / 2) // they are listed before the next regular listing
 		r.stop(t)
 		got := slices.Concat(r.batches...)
-		slices.Sort(got[2:]) // of the children, either may come first
+		slices.Sort(got[2:]) // the children have no order
 		if !slices.Equal(got, []string{"a1", "a2", "b1", "c1"}) {
 			t.Errorf("the handler got %q", got)
 		}
@@ -90,7 +90,7 @@ func TestRestartBeginsAtTrimHorizon(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
-	t.Run("finishes the batch under way", func(t *testing.T) {
+	t.Run("finishes the in-flight batch", func(t *testing.T) {
 		simulate(t, nil, func(t *testing.T, r *rig) {
 			r.put("A", items("a", 8)...)
 			finished := false
@@ -103,7 +103,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 				return response{}, ctx.Err()
 			}
 			r.start()
-			let(time.Second)
+			advance(time.Second)
 			began := time.Now()
 			r.stop(t)
 			if took := time.Since(began); !finished || took != 9*time.Second {
@@ -112,12 +112,12 @@ func TestRunEndsWithItsContext(t *testing.T) {
 			r.want(t, items("a", 4))
 		})
 	})
-	t.Run("waits for no retry", func(t *testing.T) {
+	t.Run("does not wait for retries", func(t *testing.T) {
 		simulate(t, func(s *Settings) { s.MaximumRetryAttempts = 10_000 }, func(t *testing.T, r *rig) {
 			r.put("A", "a1")
 			r.handle = failOn("a1")
 			r.start()
-			let(time.Minute)
+			advance(time.Minute)
 			began := time.Now()
 			r.stop(t)
 			if took := time.Since(began); took > 0 {
@@ -131,14 +131,14 @@ func TestCaughtUp(t *testing.T) {
 	change := func(s *Settings) { s.Filters = []string{`{"dynamodb":{"Keys":{"PK":{"S":[{"prefix":"a"}]}}}}`} }
 	simulate(t, change, func(t *testing.T, r *rig) {
 		r.shards = nil
-		r.handle = taking(time.Second)
+		r.handle = takeFor(time.Second)
 		r.start()
-		let(time.Minute)
+		advance(time.Minute)
 		if r.pump.CaughtUp(time.Now().Add(-time.Minute)) {
 			t.Error("caught up with a stream that has no shard yet")
 		}
 		r.shard("A", "")
-		let(time.Minute)
+		advance(time.Minute)
 		if !r.pump.CaughtUp(time.Now().Add(-time.Second)) {
 			t.Error("not caught up with an empty shard")
 		}
@@ -147,11 +147,11 @@ func TestCaughtUp(t *testing.T) {
 		if r.pump.CaughtUp(written) {
 			t.Error("caught up with records that were just written")
 		}
-		let(500 * time.Millisecond)
+		advance(500 * time.Millisecond)
 		if r.pump.CaughtUp(written) {
 			t.Error("caught up while the handler has the records")
 		}
-		let(time.Second)
+		advance(time.Second)
 		if !r.pump.CaughtUp(written) {
 			t.Error("not caught up after the handler took the records")
 		}
@@ -183,11 +183,11 @@ func TestReadingSurvivesFailures(t *testing.T) {
 			simulate(t, nil, func(t *testing.T, r *rig) {
 				r.put("A", "a1", "a2")
 				r.start()
-				let(time.Second)
+				advance(time.Second)
 				r.change(func() { disturb(r) })
-				let(10 * time.Second)
+				advance(10 * time.Second)
 				r.put("A", "a3")
-				let(time.Minute)
+				advance(time.Minute)
 				r.stop(t)
 				r.want(t, []string{"a1", "a2"}, []string{"a3"})
 			})
@@ -199,14 +199,14 @@ func TestTrimmedRecordsAreSkipped(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1")
 		r.start()
-		let(time.Second)
+		advance(time.Second)
 		r.put("A", items("b", 3)...)
-		r.change(func() { r.find("A").trimmed = 3 }) // a1, b1 and b2 go before b1 is read
-		let(time.Minute)
+		r.change(func() { r.find("A").trimmed = 3 }) // a1, b1 and b2 are trimmed before b1 is read
+		advance(time.Minute)
 		r.stop(t)
 		r.want(t, []string{"a1"}, []string{"b3"})
-		if !strings.Contains(r.log.take(), "rebuild") {
-			t.Error("it was not logged")
+		if !strings.Contains(r.log.drain(), "rebuild") {
+			t.Error("the loss was not logged")
 		}
 	})
 }
@@ -217,9 +217,9 @@ func TestDeletedShardEnds(t *testing.T) {
 		r.put("A", "a1")
 		r.put("B", "b1")
 		r.start()
-		let(time.Second)
+		advance(time.Second)
 		r.change(func() { r.shards = r.shards[1:] })
-		let(time.Minute)
+		advance(time.Minute)
 		if len(r.pump.shards) != 1 {
 			t.Errorf("shards %v", r.pump.shards)
 		}
@@ -228,12 +228,12 @@ func TestDeletedShardEnds(t *testing.T) {
 	})
 }
 
-// A stream that is gone ends the run at once; one that was disabled is read to its end first.
+// Run ends at once if the stream no longer exists. It reads a disabled stream to its end first.
 func TestRunEndsWithTheStream(t *testing.T) {
 	simulate(t, nil, func(t *testing.T, r *rig) {
 		r.put("A", "a1")
 		r.start()
-		let(time.Second)
+		advance(time.Second)
 		r.change(func() { r.gone = true })
 		if err := <-r.done; !errors.Is(err, ErrStreamEnded) || !strings.Contains(err.Error(), testARN) {
 			t.Errorf("Run returned %v", err)

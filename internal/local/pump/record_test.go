@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestCreationIsAnUpperBound(t *testing.T) {
+func TestLatestCreationTime(t *testing.T) {
 	minute := time.Date(2026, 11, 21, 9, 6, 0, 0, time.UTC)
 	at := func(d time.Duration) time.Time { return minute.Add(d) }
 	tests := map[string]struct{ given, seen, want time.Time }{

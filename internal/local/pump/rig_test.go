@@ -21,15 +21,15 @@ import (
 
 type (
 	response = lambdaevents.DynamoDBEventResponse
-	// handling decides about the nth invocation, from 1, given the items of its batch.
+	// handling answers the nth invocation, starting at 1. items are the items of its batch.
 	handling func(ctx context.Context, n int, items []string) (response, error)
 )
 
-// A rig runs a pump over a script, and keeps what the handler was given.
+// A rig runs a pump on a script, and records the batches that the handler gets.
 type rig struct {
 	*script
 	pump   *Pump
-	handle handling // nil: takes everything
+	handle handling // nil: every batch succeeds
 	log    log      // warnings and errors
 
 	mu      sync.Mutex
@@ -41,8 +41,8 @@ type rig struct {
 	done   chan error
 }
 
-// simulate runs a test with a clock of its own, on a stream with the shard A. The settings to begin with are
-// batches of four, two retries, and a window in which the records that are there come together.
+// simulate runs a test with a fake clock, on a stream with the shard A. By default batches have four records, there are
+// two retries, and the window is long enough to batch all available records.
 func simulate(t *testing.T, change func(*Settings), run func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,8 +98,8 @@ func (r *rig) stop(t *testing.T) {
 	}
 }
 
-// let lets a time pass, and everything happen that happens in it.
-func let(d time.Duration) {
+// advance advances the clock and waits until all goroutines are blocked.
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -108,7 +108,7 @@ func let(d time.Duration) {
 func (r *rig) runFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	r.start()
-	let(d)
+	advance(d)
 	r.stop(t)
 }
 
@@ -121,7 +121,7 @@ func (r *rig) want(t *testing.T, batches ...[]string) {
 	}
 }
 
-// items are names prefix1 to prefixN.
+// items returns the names prefix1 to prefixN.
 func items(prefix string, n int) []string {
 	var names []string
 	for i := range n {
@@ -130,7 +130,7 @@ func items(prefix string, n int) []string {
 	return names
 }
 
-// sequence is the sequence number of the nth record that a script was given.
+// sequence returns the sequence number of the nth record of a script.
 func sequence(n int) string { return fmt.Sprintf("%021d", 100+n) }
 
 func failed(sequenceNumbers ...string) response {
@@ -151,8 +151,8 @@ func failOn(poison string) handling {
 	}
 }
 
-// taking takes that long for each batch.
-func taking(d time.Duration) handling {
+// takeFor returns a handling that takes d for each batch.
+func takeFor(d time.Duration) handling {
 	return func(context.Context, int, []string) (response, error) {
 		time.Sleep(d)
 		return response{}, nil
@@ -180,12 +180,12 @@ type deadLetter struct {
 		BatchSize           int    `json:"batchSize"`
 		StreamARN           string `json:"streamArn"`
 	} `json:"DDBStreamBatchInfo"`
-	// Payload is the event as JSON text: {"Records":[...]}.
+	// Payload is the event in JSON: {"Records":[...]}.
 	Payload string `json:"payload"`
 }
 
-// letters reads the dead letter file.
-func (r *rig) letters(t *testing.T) []deadLetter {
+// deadLetters reads the dead letter file.
+func (r *rig) deadLetters(t *testing.T) []deadLetter {
 	t.Helper()
 	data, err := os.ReadFile(r.pump.options.DeadLetters)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -202,11 +202,11 @@ func (r *rig) letters(t *testing.T) []deadLetter {
 	return letters
 }
 
-// wantDead compares the items of each dead letter, and the condition that all of them have.
-func (r *rig) wantDead(t *testing.T, condition string, want ...[]string) {
+// wantDeadLetters compares the items of each dead letter, and the condition of all of them.
+func (r *rig) wantDeadLetters(t *testing.T, condition string, want ...[]string) {
 	t.Helper()
 	var got [][]string
-	for _, d := range r.letters(t) {
+	for _, d := range r.deadLetters(t) {
 		var e lambdaevents.DynamoDBEvent
 		if err := json.Unmarshal([]byte(d.Payload), &e); err != nil {
 			t.Fatal(err)
@@ -224,7 +224,7 @@ func (r *rig) wantDead(t *testing.T, condition string, want ...[]string) {
 	}
 }
 
-// log keeps what was logged.
+// log is an io.Writer for a logger. It is safe for concurrent use.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -236,8 +236,8 @@ func (l *log) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// take returns what was logged since the last call.
-func (l *log) take() string {
+// drain returns the text logged since the last call.
+func (l *log) drain() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.text.Reset()

@@ -17,8 +17,8 @@ import (
 
 const testARN = "arn:aws:dynamodb:ddblocal:000000000000:table/books/stream/2026"
 
-// script is a stream that a test writes as it goes, by the service's rules: iterators belong to a shard and expire,
-// a listing comes in pages, trimmed records are gone.
+// script is a fake stream that a test writes to. It follows the service's rules: iterators belong to a shard and
+// expire, listings have pages, and trimmed records are lost.
 type script struct {
 	mu     sync.Mutex
 	status types.StreamStatus
@@ -29,7 +29,7 @@ type script struct {
 	next   int                                 // sequence number
 }
 
-// shardsOnPage is how many shards a page of a listing has.
+// shardsOnPage is the number of shards in a page of a listing.
 const shardsOnPage = 2
 
 type scriptShard struct {
@@ -62,7 +62,7 @@ func (s *script) find(id string) *scriptShard {
 	return nil
 }
 
-// put adds a record for each item to a shard, created now.
+// put adds a record for each item to a shard.
 func (s *script) put(shard string, items ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

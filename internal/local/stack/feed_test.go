@@ -16,8 +16,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// A lister that fails, or that hangs, does not hold up the projector, nor the other way round: each has its own
-// position and gets everything once it works.
+// A failing or hanging lister does not delay the projector, and a projector does not delay the lister. Each gets all
+// events once it works.
 func TestConsumersAreIndependent(t *testing.T) {
 	for _, broken := range []string{"lister", "projector"} {
 		for _, how := range []string{"fails", "hangs"} {
@@ -29,7 +29,7 @@ func TestConsumersAreIndependent(t *testing.T) {
 	}
 }
 
-const fed = 250 // events of each kind: some batches
+const fed = 250 // number of events of each kind: several batches
 
 func feedWithABroken(t *testing.T, broken string, hangs bool) {
 	ctx, end := context.WithCancel(t.Context())

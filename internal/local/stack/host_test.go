@@ -38,7 +38,7 @@ func TestIsOwnHost(t *testing.T) {
 	}
 }
 
-// What up serves, and what stands before DynamoDB Local, is refused under another machine's name.
+// The server of up, and the proxy of DynamoDB Local, reject requests for other hosts.
 func TestAForeignHostIsRefused(t *testing.T) {
 	asked := 0
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++; _, _ = io.WriteString(w, "{}") })
@@ -78,7 +78,7 @@ func TestAForeignHostIsRefused(t *testing.T) {
 	}
 }
 
-// proxied puts what dynamodb serves before an endpoint, and returns its address.
+// proxied starts the proxy of an endpoint, and returns the proxy's address.
 func proxied(t *testing.T, endpoint string) string {
 	t.Helper()
 	l, err := Listen("", 0)
@@ -98,7 +98,7 @@ func proxied(t *testing.T, endpoint string) string {
 	return "http://127.0.0.1:" + port
 }
 
-// Through it the SDK's clients of tables and of streams ask as they do directly, and read the refusal.
+// Clients of the SDK for tables and for streams work through the proxy, and can read its rejections.
 func TestSDKWorksThroughTheProxy(t *testing.T) {
 	var targets []string
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +129,7 @@ func TestSDKWorksThroughTheProxy(t *testing.T) {
 	}
 }
 
-// renamed sends requests under another machine's name.
+// renamed is a transport that sends requests with the Host of another machine.
 type renamed struct{}
 
 func (renamed) Do(r *http.Request) (*http.Response, error) {

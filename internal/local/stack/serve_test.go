@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The end of Serve takes no new requests and finishes those under way.
+// When its context ends, Serve accepts no new requests and completes in-flight ones.
 func TestServeFinishesInFlightRequests(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func TestServeFinishesInFlightRequests(t *testing.T) {
 	}()
 	<-began
 	end()
-	// The listener is closed at once; until then a new request would be taken.
+	// Wait until the listener is closed.
 	for {
 		resp, err := http.Head(url)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The sweeper runs at once and every two seconds, whether it fails or not, one after the other.
+// The sweeper runs at once and then every two seconds, even after a failure. Runs do not overlap.
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
