@@ -64,8 +64,9 @@ func ExampleNew() {
 	}
 	_, err = client.New(client.Config{URL: "http://ledger.example.com", Sign: token})
 	fmt.Println(err)
-	// Output: true <nil> "http://ledger.example.com" is not https: requests with a signature or a token go over plain
-	// http to this machine only
+	// Output:
+	// true <nil>
+	// "http://ledger.example.com" is not https: requests with a signature or a token go over plain http to this machine only
 }
 
 // A transfer has one effect, however often it is sent. The amount is in minor units: 2500 is 25.00 dollars.
