@@ -36,7 +36,7 @@ func plots() map[string]image {
 		name, title string
 		draw        func(rows) plot.Plot
 	}{
-		{"rates-memory", "", benched("in this process, on its memory", "rates")},
+		{"rates-memory", "", benched("in this process, on the built-in store", "rates")},
 		{"rates-local", "", benched("in this process, on DynamoDB Local", "rates")},
 		{"latencies-local", "", benched("in this process, on DynamoDB Local", "latencies")},
 		{"lag", "", benched("in this process, on DynamoDB Local", "lag")},
