@@ -108,7 +108,7 @@ func (c *Console) reversalsFor(ctx context.Context, t client.Transaction, effect
 	part := whole
 	var taken []client.Taken
 	rest := t.Postings
-	for _, leg := range of.Value.Postings { // a reversal has no leg for a leg from which it takes nothing back
+	for _, leg := range of.Value.Postings { // a reversal has no posting where it takes nothing back
 		if len(rest) == 0 || !isReversalOf(rest[0], leg) {
 			taken = append(taken, client.Taken{})
 			continue

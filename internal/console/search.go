@@ -12,8 +12,7 @@ import (
 // searchResults is the data of the search page.
 type searchResults struct {
 	Text         string
-	Key          string // metadata key, "" in a search by id
-	ExactOnly    bool   // the caller is a user, who can search by complete ids only
+	ExactOnly    bool // the caller is a user, who can search by complete ids only
 	Accounts     client.List[client.Account]
 	Groups       client.List[client.Group]
 	Transactions client.List[client.Transaction]
@@ -29,8 +28,8 @@ func (c *Console) search(r *http.Request) (view, error) {
 	var err error
 	switch {
 	case isMetadata:
-		if data.Key = strings.TrimSpace(key); data.Key != "" {
-			err = into(ctx, &data.Transactions, c.api.Transactions(client.Search{Key: data.Key,
+		if key = strings.TrimSpace(key); key != "" {
+			err = into(ctx, &data.Transactions, c.api.Transactions(client.Search{Key: key,
 				Value: strings.TrimSpace(value)}), q.Get("transactions"), listLimit)()
 		}
 	case events.ValidID(data.Text):

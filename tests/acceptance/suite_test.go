@@ -1,6 +1,6 @@
-// Package acceptance tests a ledger through its API. The tests need only its URL. They run against `ledger up` and
-// against the three functions behind a gateway, as in AWS. With -args -url=URL they run against any other ledger, for
-// example `sam local start-api` with something that projects.
+// Package acceptance tests a ledger through its API. The tests need only its URL. They run against `ledger up`, and
+// against the Lambda functions behind an emulated gateway. With -args -url=URL they run against any other ledger, for
+// example against `sam local start-api` with a process that feeds the table's stream to the projections.
 //
 // In ids, ~ is replaced by a prefix that is unique to the test and the run, so the suite can run repeatedly on a table
 // with other data. The tests wait for projections and indexes.

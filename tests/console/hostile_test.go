@@ -37,7 +37,7 @@ func TestHostileTexts(t *testing.T) {
 		s.ledger.Must(http.StatusCreated, "PUT", "/v1/accounts/"+account(i),
 			fmt.Sprintf(`{"name":%s,"overdraft":"unlimited","profile":{"note":%s}}`, text(long(i)), text(long(i+1))))
 	}
-	const most = "999999999999999999999999999" // of 28 digits, times the legs
+	const most = "999999999999999999999999999" // 27 digits
 	post := func(id, more string, held int) {
 		var postings []string
 		for i := range legs / 2 {

@@ -59,7 +59,7 @@ func (b *browser) enter(fields ...string) {
 	}
 }
 
-// press tabsMax to a link or button, presses a key and waits for the next page.
+// press tabs to a link or button, presses a key and waits for the next page.
 func (b *browser) press(selector, key string) {
 	b.Helper()
 	b.tab(selector)

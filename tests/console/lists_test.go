@@ -99,7 +99,8 @@ func TestSearchOfMetadata(t *testing.T) {
 	}
 }
 
-// Users do not find what they may not see. Assets have no holders, and transactions show the number of hidden postings.
+// Users do not find items that they may not see. Asset pages show them no holders, and transactions show the number of
+// hidden postings.
 func TestHiddenFromUsers(t *testing.T) {
 	s := newSite(t)
 	s.fill()
