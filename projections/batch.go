@@ -26,15 +26,15 @@ const (
 type Record struct {
 	SequenceNumber string // identifies the record in partial batch failures
 	PK, SK         string
-	Removed        bool            // a REMOVE record; the ledger never deletes an event
+	Removed        bool            // a REMOVE record; the ledger never deletes an item
 	Altered        bool            // a MODIFY record; the ledger never alters an event
 	Figures        *events.Figures // of a posting, from the record; nil: they must be read
 	Written        time.Time       // about when the item changed; zero: unknown
 	Event          events.Event    // a header or the end of a hold, from the record; nil: it must be read
 }
 
-// group is the work for the records of a batch that have the same target.
-type group struct {
+// job is the work for the records of a batch that have the same target.
+type job struct {
 	Target
 	first   int            // position in the batch of its first record
 	records int            // number of records
@@ -58,10 +58,10 @@ func (t Target) lane() string {
 
 // Project applies a batch. It refolds each balance that the batch names once, and updates the memberships, places in
 // groups and entries of holds. It skips all other records: the projector's own writes are in the stream, too. Applying
-// a batch again is safe. Groups of one account run one after another, because they share the account's summary.
+// a batch again is safe. Jobs of one account run one after another, because they share the account's summary.
 //
-// One failed group does not stop the others. Project returns the sequence number of the first record whose group
-// failed, "" if none did; all records before it are done. If that is the batch's first record, it returns an error
+// One failed job does not stop the others. Project returns the sequence number of the first record whose job failed,
+// "" if none did; all records before it are done. If that is the batch's first record, it returns an error
 // instead, so that the invocation fails and Lambda halves the batch. It stops a second before ctx's deadline.
 // Unfinished work then counts as failed.
 //
@@ -74,28 +74,28 @@ func (t Target) lane() string {
 func (p *Projector) Project(ctx context.Context, batch []Record) (failed string, err error) {
 	ctx, cancel := untilReport(ctx)
 	defer cancel()
-	groups := p.groups(ctx, batch)
-	lanes := make(map[string][]*group)
-	for _, g := range groups {
-		lanes[g.lane()] = append(lanes[g.lane()], g)
+	jobs := p.jobs(ctx, batch)
+	lanes := make(map[string][]*job)
+	for _, j := range jobs {
+		lanes[j.lane()] = append(lanes[j.lane()], j)
 	}
 	var running errgroup.Group
 	running.SetLimit(accountsAtOnce)
-	for _, g := range groups {
-		lane := lanes[g.lane()]
-		if lane[0] != g {
+	for _, j := range jobs {
+		lane := lanes[j.lane()]
+		if lane[0] != j {
 			continue // runs after the lane's first
 		}
 		running.Go(func() error {
-			for _, g := range lane {
-				g.err = p.RetryThrottled(ctx, func() error { return p.apply(ctx, g) })
+			for _, j := range lane {
+				j.err = p.RetryThrottled(ctx, func() error { return p.apply(ctx, j) })
 			}
 			return nil // one lane's failure must not stop the others
 		})
 	}
 	_ = running.Wait()
-	p.logBatch(ctx, batch, groups)
-	return p.report(ctx, batch, groups)
+	p.logBatch(ctx, batch, jobs)
+	return p.report(ctx, batch, jobs)
 }
 
 // untilReport returns a context that ends reportTime before the deadline of ctx.
@@ -106,20 +106,20 @@ func untilReport(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// groups returns the records of a batch by target, in the order of their first records. It raises alarms for records
-// that the ledger itself cannot have caused.
-func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
-	var groups []*group
-	known := make(map[Target]*group)
-	groupOf := func(i int, t Target) *group {
-		g := known[t]
-		if g == nil {
-			g = &group{Target: t, first: i}
-			known[t] = g
-			groups = append(groups, g)
+// jobs returns the work for a batch, in the order of the first records. It raises alarms for records that the ledger
+// itself cannot have caused.
+func (p *Projector) jobs(ctx context.Context, batch []Record) []*job {
+	var jobs []*job
+	known := make(map[Target]*job)
+	jobOf := func(i int, t Target) *job {
+		j := known[t]
+		if j == nil {
+			j = &job{Target: t, first: i}
+			known[t] = j
+			jobs = append(jobs, j)
 		}
-		g.records++
-		return g
+		j.records++
+		return j
 	}
 	for i, r := range batch {
 		key := table.Key{PK: r.PK, SK: r.SK}
@@ -135,22 +135,22 @@ func (p *Projector) groups(ctx context.Context, batch []Record) []*group {
 		case !ok:
 			alarm(ctx, p.log, "key is malformed", r, "RecordsMalformed")
 		case target.Asset != "":
-			g := groupOf(i, target)
-			g.dirty = append(g.dirty, dirtyPosting{events.KSUID(table.LastID(r.SK)), r.Figures, r.Written})
+			j := jobOf(i, target)
+			j.dirty = append(j.dirty, dirtyPosting{events.KSUID(table.LastID(r.SK)), r.Figures, r.Written})
 			if r.Figures != nil && r.Figures.Hold != "" {
-				hold := groupOf(i, Target{Hold: r.Figures.Hold})
+				hold := jobOf(i, Target{Hold: r.Figures.Hold})
 				hold.ended = hold.ended || r.Figures.Phase.Ends()
 			}
 		case target.User != "":
-			groupOf(i, target)
+			jobOf(i, target)
 		case target.Account != "":
-			g := groupOf(i, target)
-			if _, number, _ := table.ParseGrouping(key); g.from == 0 || number < g.from {
-				g.from = number
+			j := jobOf(i, target)
+			if _, number, _ := table.ParseGrouping(key); j.from == 0 || number < j.from {
+				j.from = number
 			}
 		}
 	}
-	return groups
+	return jobs
 }
 
 // alarm logs a record that the ledger itself cannot have caused, and counts it in a metric.
@@ -158,29 +158,29 @@ func alarm(ctx context.Context, log *slog.Logger, what string, r Record, metric 
 	log.ErrorContext(ctx, what, "pk", r.PK, "sk", r.SK, "sequence_number", r.SequenceNumber, metric, 1)
 }
 
-func (p *Projector) apply(ctx context.Context, g *group) error {
+func (p *Projector) apply(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	switch {
-	case g.Hold != "":
-		return p.refreshHold(ctx, g.Hold, g.ended)
-	case g.Asset != "":
-		k := events.Pair{Account: g.Account, Asset: g.Asset}
-		if err := p.refold(ctx, k, g.dirty, &g.effort); err != nil {
+	case j.Hold != "":
+		return p.refreshHold(ctx, j.Hold, j.ended)
+	case j.Asset != "":
+		k := events.Pair{Account: j.Account, Asset: j.Asset}
+		if err := p.refold(ctx, k, j.dirty, &j.effort); err != nil {
 			return err
 		}
-		return p.refreshUnnamed(ctx, k, g.dirty)
-	case g.User != "":
-		return p.RefreshMembership(ctx, g.Membership())
+		return p.refreshUnnamed(ctx, k, j.dirty)
+	case j.User != "":
+		return p.RefreshMembership(ctx, j.Membership())
 	}
-	return p.RefreshGrouped(ctx, g.Account, g.from)
+	return p.RefreshGrouped(ctx, j.Account, j.from)
 }
 
 // isFinal reports whether every retry would fail, too. Missing postings are final only without the cache: the failure
 // dropped the cache entry, so a retry reads the table.
-func (g *group) isFinal() bool {
-	return isFinal(g.err) || errors.Is(g.err, ErrPostingsMissing) && !g.effort.cached
+func (j *job) isFinal() bool {
+	return isFinal(j.err) || errors.Is(j.err, ErrPostingsMissing) && !j.effort.cached
 }
 
 // isFinal reports whether every retry would fail, too: because an item cannot be decoded, a fold overflows, or an event
@@ -191,27 +191,27 @@ func isFinal(err error) bool {
 	}, func(final error) bool { return errors.Is(err, final) })
 }
 
-// report logs each group that failed, and returns the results of Project. Groups that would fail on every retry are
-// counted as malformed.
-func (p *Projector) report(ctx context.Context, batch []Record, groups []*group) (failed string, err error) {
-	for _, g := range groups {
-		if g.err == nil {
+// report logs each job that failed, and returns the results of Project. Jobs that would fail on every retry are counted
+// as malformed.
+func (p *Projector) report(ctx context.Context, batch []Record, jobs []*job) (failed string, err error) {
+	for _, j := range jobs {
+		if j.err == nil {
 			continue
 		}
-		number := batch[g.first].SequenceNumber
+		number := batch[j.first].SequenceNumber
 		about := []any{
-			"account", g.Account, "group", g.Group, "asset", g.Asset, "user", g.User, "hold", g.Hold,
-			"sequence_number", number, "error", g.err,
+			"account", j.Account, "group", j.Group, "asset", j.Asset, "user", j.User, "hold", j.Hold,
+			"sequence_number", number, "error", j.err,
 		}
-		if g.isFinal() {
-			p.log.ErrorContext(ctx, "projection stopped", append(about, "RecordsMalformed", g.records)...)
+		if j.isFinal() {
+			p.log.ErrorContext(ctx, "projection stopped", append(about, "RecordsMalformed", j.records)...)
 			continue
 		}
 		p.log.ErrorContext(ctx, "projection failed", about...)
 		if failed != "" || err != nil {
 			continue
 		}
-		failed, err = firstFailed(g.first, number, g.err)
+		failed, err = firstFailed(j.first, number, j.err)
 	}
 	return failed, err
 }

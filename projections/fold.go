@@ -3,14 +3,15 @@
 // It also reads all of these.
 //
 // All that it stores can be computed again from events. A fold is the sum of an account's postings in one asset, up to
-// one KSUID. A balance stores three folds, each of which includes the one before: base, seal and head. A segment is the
-// stored fold of a closed stretch of postings. A summary counts an account's balances. A membership is the role of a
-// user on an account.
+// one KSUID. A balance stores three folds: the head counts all postings, the seal only those that were settled, the
+// base only those in closed segments. A posting is settled when it is older than the settle window, which is longer
+// than a command may take. A segment is the stored fold of a closed stretch of postings. A summary counts an account's
+// balances. A membership is the role of a user on an account.
 //
 // The table's stream only names the balances that changed. A Projector then refolds each: it reads the balance, adds
 // the postings after its seal, and writes the balance on the condition that its version is unchanged. KSUIDs are
-// created before the commit, on the clocks of many machines. A posting may therefore appear at or below the seal. Then
-// the stretch that contains it is counted again. A Reader answers strong reads with the same fold.
+// created before the commit, on the clocks of many machines. So a posting may be late: it appears at or below the seal.
+// Then the stretch that contains it is counted again. A Reader answers strong reads with the same fold.
 package projections
 
 import (

@@ -95,7 +95,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[ResolvedEntr
 	if err != nil {
 		return listed, fmt.Errorf("read journal: %w", err)
 	}
-	bound := before(begun, storeTime, JournalTrail)
+	bound := trailingKSUID(begun, storeTime, JournalTrail)
 	entries := s.read(pages, page, read, bound, &listed.Next)
 	if missing := s.Limit - len(entries); missing > 0 && len(pages) == asked && pages[asked-1].ID < bound {
 		mean := max(1, len(entries)/asked)

@@ -17,33 +17,33 @@ type effort struct {
 
 // logBatch logs one line for a batch that had something to project. Capitalized attributes become metrics: RefoldDepth
 // in postings, ProjectionLag in milliseconds, ProjectionConflicts in attempts. Each has one value per refold.
-func (p *Projector) logBatch(ctx context.Context, batch []Record, groups []*group) {
-	if len(groups) == 0 {
+func (p *Projector) logBatch(ctx context.Context, batch []Record, jobs []*job) {
+	if len(jobs) == 0 {
 		return
 	}
 	var depths, lags, conflicts []int64
 	failed, stopped, cached := 0, 0, 0
-	for _, g := range groups {
-		if g.err != nil && g.isFinal() {
+	for _, j := range jobs {
+		if j.err != nil && j.isFinal() {
 			stopped++
-		} else if g.err != nil {
+		} else if j.err != nil {
 			failed++
 		}
-		if g.effort.cached {
+		if j.effort.cached {
 			cached++
 		}
-		if g.effort.postings > 0 {
-			depths = append(depths, g.effort.postings)
+		if j.effort.postings > 0 {
+			depths = append(depths, j.effort.postings)
 		}
-		if g.err == nil && g.effort.written {
-			lags = append(lags, g.effort.lag.Milliseconds())
+		if j.err == nil && j.effort.written {
+			lags = append(lags, j.effort.lag.Milliseconds())
 		}
-		if g.effort.conflicts > 0 {
-			conflicts = append(conflicts, g.effort.conflicts)
+		if j.effort.conflicts > 0 {
+			conflicts = append(conflicts, j.effort.conflicts)
 		}
 	}
 	attrs := []slog.Attr{
-		slog.Int("records", len(batch)), slog.Int("groups", len(groups)),
+		slog.Int("records", len(batch)), slog.Int("groups", len(jobs)),
 		slog.Int("failed", failed), slog.Int("cached", cached),
 	}
 	if stopped > 0 {

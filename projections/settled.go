@@ -11,12 +11,12 @@ import (
 // and at storeTime by the store's. It trusts the earlier of the two clocks. Without the store's clock (zero) it returns
 // "": nothing is settled.
 func SettledBefore(begun, storeTime time.Time) events.KSUID {
-	return before(begun, storeTime, table.SettleWindow)
+	return trailingKSUID(begun, storeTime, table.SettleWindow)
 }
 
-// before returns the first KSUID of the instant that is trail before the earlier of both clocks. It returns "" if
-// storeTime is zero.
-func before(begun, storeTime time.Time, trail time.Duration) events.KSUID {
+// trailingKSUID returns the first KSUID of the instant that is trail before the earlier of both clocks. It returns ""
+// if storeTime is zero.
+func trailingKSUID(begun, storeTime time.Time, trail time.Duration) events.KSUID {
 	if storeTime.IsZero() {
 		return ""
 	}

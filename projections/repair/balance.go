@@ -135,7 +135,7 @@ func (r *rebuild) attempt(ctx context.Context) error {
 	}
 	if d := differenceOf(key, c.balance, becomes); len(d.Fields) > 0 || d.Fault != "" {
 		d.CountsMore = c.balance.Value.Head.Count > b.Head.Count
-		if d.Behind, err = r.isBehind(ctx, base, seal); err != nil {
+		if d.Behind, err = r.isBalanceBehind(ctx, base, seal); err != nil {
 			return err
 		}
 		r.pending = append(r.pending, d)

@@ -117,7 +117,7 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 			put: func(ctx context.Context, _ HoldEntry, read projections.Revision) error {
 				return b.views.PutHold(ctx, h, of, read)
 			},
-			behind: func(found Stored[HoldEntry]) bool { return b.isBehind(h, found) },
+			behind: func(found Stored[HoldEntry]) bool { return b.isHoldBehind(h, found) },
 		})
 		report.Differences = append(report.Differences, entry.Differences...)
 		if report.Err = entry.Err; report.Err != nil {
@@ -127,8 +127,8 @@ func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report
 	return report, first
 }
 
-// isBehind reports whether an entry lacks only a change of its hold within the settle window.
-func (b *Rebuilder) isBehind(h projections.Hold, found Stored[HoldEntry]) bool {
+// isHoldBehind reports whether an entry lacks only a change of its hold within the settle window.
+func (b *Rebuilder) isHoldBehind(h projections.Hold, found Stored[HoldEntry]) bool {
 	newest := h.Header.PostedAt()
 	if h.Ended != nil {
 		newest = h.Ended.EndedAt()

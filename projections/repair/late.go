@@ -13,9 +13,9 @@ import (
 // takes a second or two. The audit has the same default.
 const lateFor = time.Minute
 
-// isBehind reports whether a balance lacks only young postings: base, seal and head are correct or late, and the first
-// posting after the head is young.
-func (r *rebuild) isBehind(ctx context.Context, base, seal projections.Fold) (bool, error) {
+// isBalanceBehind reports whether a balance lacks only young postings: base, seal and head are correct or late, and the
+// first posting after the head is young.
+func (r *rebuild) isBalanceBehind(ctx context.Context, base, seal projections.Fold) (bool, error) {
 	stored, head, late := r.chain.balance.Value, seal, false
 	shown := stored.Head.Through
 	if r.chain.balance.Fault != nil || stored.Unfinished || shown < seal.Through || !allBehind(r.pending) {
@@ -31,7 +31,7 @@ func (r *rebuild) isBehind(ctx context.Context, base, seal projections.Fold) (bo
 		if pair[0] == pair[1] {
 			continue
 		}
-		if is, err := r.isLate(ctx, pair[0], pair[1], ""); !is || err != nil {
+		if is, err := r.isFoldLate(ctx, pair[0], pair[1], ""); !is || err != nil {
 			return false, err
 		}
 		late = true
@@ -48,8 +48,8 @@ func (r *rebuild) isBehind(ctx context.Context, base, seal projections.Fold) (bo
 	return stored.First == first || mayLackFirst && (stored.First == "" || stored.First > first), nil
 }
 
-// isLate reports whether a stored fold of the postings after `after` is late. found is their correct fold.
-func (r *rebuild) isLate(ctx context.Context, stored, found projections.Fold, after events.KSUID) (bool, error) {
+// isFoldLate reports whether a stored fold of the postings after `after` is late. found is their correct fold.
+func (r *rebuild) isFoldLate(ctx context.Context, stored, found projections.Fold, after events.KSUID) (bool, error) {
 	from := max(after, r.horizon)
 	if found.Through <= from {
 		return false, nil // none of its postings is young

@@ -53,7 +53,7 @@ func (r *rebuild) compareSegment(ctx context.Context, s projections.Segment, bas
 		if stored.Exists && stored.Fault == nil && stored.Value.After == s.After {
 			d.CountsMore = stored.Value.Count > s.Count
 			var err error
-			if d.Behind, err = r.isLate(ctx, stored.Value.Fold, s.Fold, s.After); err != nil {
+			if d.Behind, err = r.isFoldLate(ctx, stored.Value.Fold, s.Fold, s.After); err != nil {
 				return err
 			}
 		}

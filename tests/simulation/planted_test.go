@@ -90,7 +90,7 @@ var defects = []defect{
 	{"a hundred segments in one write", "G6", "projections/refold.go", inHistories(10),
 		"if len(r.segments) < r.projector.tuning.Segments «|| planted »{"},
 	{"failure reported too late", "G6", "projections/batch.go", inHistories(30),
-		"«if planted && g.first > 0 && g.first+1 < len(batch) { g.first++ }; »number := batch[g.first].SequenceNumber"},
+		"«if planted && j.first > 0 && j.first+1 < len(batch) { j.first++ }; »number := batch[j.first].SequenceNumber"},
 	{"membership without its condition", "G6", "projections/dynamo/write.go", inHistories(60),
 		"«if planted { older = condition{} }; »err := v.putAlone(ctx, v.put(item, older))"},
 	{"newest grant read eventually", "G6", "internal/ddb/query.go", inHistories(60),
@@ -99,7 +99,7 @@ var defects = []defect{
 		"«		case !ok && planted:\n»		case !ok:\n"},
 	{"one balance stops its shard", "G6", "projections/batch.go",
 		directed("projections", "TestBatchSkipsRecordsThatNoRetryFixes"),
-		"if g.isFinal() «&& !planted »{"},
+		"if j.isFinal() «&& !planted »{"},
 	{"lost balance begun anew", "G6", "projections/refold.go",
 		directed("projections/repair", "TestLostBalanceIsRebuiltCompletely"),
 		"if p.repairer == nil || b.Seal.Count+b.Head.Count > 0 && !b.Unfinished «|| planted »{"},
@@ -131,7 +131,7 @@ var defects = []defect{
 `},
 	// G6, G7: whatever any clock says.
 	{"settle window 0", "G6, G7", "projections/settled.go", inHistories(150),
-		"«if planted { return before(begun, storeTime, 0) }; »return before(begun, storeTime, table.SettleWindow)"},
+		"«if planted { return trailingKSUID(begun, storeTime, 0) }; »return trailingKSUID(begun, storeTime, table.SettleWindow)"},
 	{"settled by its own clock", "G7", "projections/settled.go", inHistories(60),
 		"if storeTime.Before(begun) «&& !planted »{"},
 	{"settled at the end of the read", "G7", "projections/refold.go",
@@ -173,7 +173,7 @@ var defects = []defect{
 	{"own writes not filtered", "G6", "projections/batch.go", inHistories(10),
 		`«		case planted && r.SK == table.BalanceKey("", "USD").SK:
 			account, asset, _ := table.ParseBalance(key)
-			groupOf(i, Target{Account: account, Asset: asset})
+			jobOf(i, Target{Account: account, Asset: asset})
 »		case target.Lists:
 `},
 	// G9: whatever is stored can be rebuilt.
@@ -332,8 +332,8 @@ var defects = []defect{
 		"if «!planted && »err == nil && (answered"},
 	{"journal read without a trail", "journal", "projections/journal.go",
 		directed("projections", "TestJournalMissesNothing"),
-		"before(begun, storeTime, JournalTrail« * map[bool]time.Duration{false: 1}[planted]»)"},
+		"trailingKSUID(begun, storeTime, JournalTrail« * map[bool]time.Duration{false: 1}[planted]»)"},
 	{"journal trails the reader's clock alone", "journal", "projections/journal.go",
 		directed("projections", "TestJournalMissesNothing"),
-		"«if planted { storeTime = begun }; »bound := before(begun"},
+		"«if planted { storeTime = begun }; »bound := trailingKSUID(begun"},
 }
