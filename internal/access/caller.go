@@ -1,5 +1,5 @@
-// Package access says who calls, and which roles a user has. It decides by what the journal says at that moment: it
-// knows no projection and keeps nothing in memory.
+// Package access identifies callers and resolves the roles of users. It reads grants from the journal for every
+// request. It uses no projections and no cache, so that a revocation applies at once.
 package access
 
 import (
@@ -8,20 +8,21 @@ import (
 	"ledger.example/events"
 )
 
-// Caller is who sends a request, as an authorizer vouches for it. The zero Caller is nobody, and may do nothing.
+// Caller is the authenticated sender of a request. The zero Caller has no rights.
 type Caller struct {
-	// Service is the identity that authenticated: that of IAM, or of a token. Of a user with a token it is the issuer.
+	// Service is the authenticated identity: an IAM identity, or that of a token. For a user with a token, it is the
+	// issuer.
 	Service string
-	// User is the id of the user on whose roles the request relies, "" for none.
+	// User is the id of the user whose roles apply, "" for none.
 	User string
-	// Admin may do everything, without a role. An administrator has no User.
+	// Admin allows everything without a role. An administrator has no User.
 	Admin bool
 }
 
-// via stands between a user and the service that acts for them. No service's name has it behind a valid id.
+// via separates a user from the service that acts for them. No name of a service has a valid id before it.
 const via = " via "
 
-// Actor returns the name under which events record the caller: that of the service, or "<user> via <service>".
+// Actor returns the caller's name in events: that of the service, or "<user> via <service>".
 func (c Caller) Actor() string {
 	if c.User == "" {
 		return c.Service
@@ -29,7 +30,7 @@ func (c Caller) Actor() string {
 	return c.User + via + c.Service
 }
 
-// UserOf returns the user who acted under an actor's name. ok is false for services and administrators.
+// UserOf returns the user in an actor's name. ok is false for services and administrators.
 func UserOf(actor string) (user string, ok bool) {
 	user, _, ok = strings.Cut(actor, via)
 	if !ok || !events.ValidID(user) {
@@ -38,10 +39,10 @@ func UserOf(actor string) (user string, ok bool) {
 	return user, true
 }
 
-// Role is what a caller may do: each role includes those before it.
+// Role is the role of a caller. Each role includes the lower ones.
 type Role int
 
-// The roles. None sees nothing. Administrator is no role that is granted: services have it, and tokens with a scope.
+// The roles. None has no access. Administrator cannot be granted: services have it, and tokens with a scope.
 const (
 	None Role = iota
 	Viewer
@@ -55,15 +56,15 @@ var names = [...]string{"", string(events.RoleViewer), string(events.RoleOperato
 
 func (r Role) String() string { return names[r] }
 
-// Right is a role on an account or in a group, and what gives it.
+// Right is a role on an account or in a group, with the grant that gives it.
 type Right struct {
 	Role   Role
-	Group  string // through which group; "": by a grant on the account itself
-	Grant  int64  // the number of the newest grant or revocation, on the account or in Group
-	Groups int64  // of an account, through Group: the number of the newest change of its groups
+	Group  string // the group that gives the role; "" for a grant on the account itself
+	Grant  int64  // number of the newest grant or revocation, on the account or in Group
+	Groups int64  // if Group gives a role on an account: number of the newest change of the account's groups
 }
 
-// RoleOf returns the role of a grant. An unknown one allows nothing.
+// RoleOf returns the role of a grant, None for an unknown role.
 func RoleOf(granted events.Role) Role {
 	switch granted {
 	case events.RoleViewer:

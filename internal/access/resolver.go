@@ -13,29 +13,29 @@ import (
 	"ledger.example/events"
 )
 
-// Grants are the newest grants, read from the journal, strongly consistent, in the call itself. What was never granted
-// is no error: the role is "".
+// Grants reads the newest grants from the journal, strongly consistent and without a cache. Without a grant, the role
+// is "", and there is no error.
 type Grants interface {
-	// NewestGrant returns a user's role on an account, and the number of the grant or revocation that says so.
+	// NewestGrant returns a user's role on an account, and the number of the newest grant or revocation.
 	NewestGrant(ctx context.Context, account, user string) (role events.Role, number int64, err error)
-	// NewestGroupGrant is NewestGrant of a user in a group.
+	// NewestGroupGrant is NewestGrant for a user in a group.
 	NewestGroupGrant(ctx context.Context, group, user string) (role events.Role, number int64, err error)
-	// NewestGroups returns the groups that an account is in, and the number of the change that says so.
+	// NewestGroups returns the groups of an account, and the number of their newest change.
 	NewestGroups(ctx context.Context, account string) (groups []string, number int64, err error)
 }
 
-// atOnce is how many requests of one resolution are under way at a time.
+// atOnce is how many requests of one resolution are in flight at a time.
 const atOnce = 128
 
 // Resolver finds the roles of users. It is safe for concurrent use.
 type Resolver struct{ Grants Grants }
 
-// Rights returns a user's right on each account, direct or through the account's groups: the strongest counts. needs
-// names the accounts, each with the role that is enough for the caller. A role that is at least that may be weaker than
-// the user's strongest; none is ever stronger.
+// Rights returns a user's right on each account, by a grant on the account or in one of its groups. needs has the
+// needed role for each account. If the grant on the account gives the needed role, the groups are not examined, so the
+// result may be weaker than the user's strongest role.
 //
-// It makes one round trip: the grant on each account and its groups, all at the same time. It makes another one for the
-// user's grants in the groups of those accounts on which the direct role is too weak.
+// It reads the grants on the accounts and their groups in one round trip. It makes a second round trip for the user's
+// grants in the groups of the accounts where the first role is too weak.
 func (r Resolver) Rights(ctx context.Context, user string, needs map[string]Role) (map[string]Right, error) {
 	rights, groups := make(map[string]Right, len(needs)), make(map[string][]string, len(needs))
 	changes := make(map[string]int64, len(needs)) // of groups
@@ -84,7 +84,7 @@ func (r Resolver) Rights(ctx context.Context, user string, needs map[string]Role
 	return rights, nil
 }
 
-// Within returns a user's right in each of the groups, in one round trip; in none, if there are none.
+// Within returns a user's right in each of the groups, in one round trip.
 func (r Resolver) Within(ctx context.Context, user string, groups ...string) (map[string]Right, error) {
 	rights := make(map[string]Right, len(groups))
 	var mutex sync.Mutex

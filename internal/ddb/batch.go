@@ -14,15 +14,15 @@ import (
 	"ledger.example/internal/table"
 )
 
-// emptyAnswers is how many replies in a row may leave all keys unread.
+// emptyAnswers is after how many replies in a row without any item read a batch fails.
 const emptyAnswers = 4
 
-// backoff paces repeated reads.
+// backoff is the delay between reads of unprocessed keys.
 var backoff = retry.Backoff{First: 50 * time.Millisecond, Max: 400 * time.Millisecond}
 
-// BatchGet reads the items of distinct keys, table.BatchGetKeys in a request, and asks again for those that DynamoDB
-// left unread. Items come in any order, absent ones not at all. It also returns the store's clock at the last reply.
-// Errors: store.ErrThrottled, ErrUnavailable.
+// BatchGet reads the items of distinct keys, table.BatchGetKeys in a request, and requests unprocessed keys again. It
+// returns the existing items in any order, and the store's time of the last reply. Errors: store.ErrThrottled,
+// ErrUnavailable.
 func BatchGet(ctx context.Context, client *dynamodb.Client, tableName string, keys []table.Key, strong bool) ([]Item,
 	time.Time, error) {
 	var (
@@ -68,7 +68,7 @@ func BatchGet(ctx context.Context, client *dynamodb.Client, tableName string, ke
 	return items, at, nil
 }
 
-// Get reads one item, nil when it is absent. It also returns the store's clock. Errors: store.ErrThrottled,
+// Get reads one item, nil if it is absent. It also returns the store's time. Errors: store.ErrThrottled,
 // ErrUnavailable.
 func Get(ctx context.Context, client *dynamodb.Client, tableName string, k table.Key, strong bool) (
 	Item, time.Time, error,
@@ -80,9 +80,9 @@ func Get(ctx context.Context, client *dynamodb.Client, tableName string, k table
 	return present(out.Item), StoreTime(out.ResultMetadata), nil
 }
 
-// TransactGet reads items as they were at one instant, in the order of keys, nil for each that is absent: all
-// attributes, or those of a projection that is not "". It also returns the store's clock. Errors: store.ErrConflict,
-// ErrThrottled, ErrUnavailable.
+// TransactGet reads items in one serializable request. It returns them in the order of keys, nil for absent ones, with
+// the attributes of projection, or all attributes if that is "". It also returns the store's time. Errors:
+// store.ErrConflict, ErrThrottled, ErrUnavailable.
 func TransactGet(ctx context.Context, client *dynamodb.Client, tableName string, keys []table.Key, projection string) (
 	[]Item, time.Time, error,
 ) {
@@ -108,7 +108,7 @@ func TransactGet(ctx context.Context, client *dynamodb.Client, tableName string,
 	return items, at, nil
 }
 
-// present returns nil for an item without attributes, which is how the SDK may say that it is absent.
+// present returns nil for an item without attributes, which the SDK may return for an absent item.
 func present(item Item) Item {
 	if len(item) == 0 {
 		return nil
@@ -116,8 +116,7 @@ func present(item Item) Item {
 	return item
 }
 
-// Pause waits a random time before an attempt that follows the given number of failed ones. Error:
-// store.ErrUnavailable if ctx ends.
+// Pause waits a random time after the given number of failed attempts. Error: store.ErrUnavailable if ctx ends.
 func Pause(ctx context.Context, failed int) error {
 	if backoff.Sleep(ctx, failed) != nil {
 		return Ready(ctx)

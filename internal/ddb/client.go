@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// requestTimeout bounds one attempt of one request, from dialling to the end of its reply. DynamoDB answers in
-	// milliseconds. A command has 8 seconds: after a write with an unknown outcome it must still be able to read what
-	// became of it, and to write again.
+	// requestTimeout is the timeout of one attempt of one request, from dialling to the end of its reply. DynamoDB
+	// answers in milliseconds. A command has 8 seconds: after a write with an unknown outcome, it needs time to read
+	// the outcome and to write again.
 	requestTimeout = 3 * time.Second
 	// dialTimeout is shorter than requestTimeout, to distinguish a store that cannot be reached from one that does not
-	// answer. Only the first proves that nothing was written.
+	// answer. Only the former proves that nothing was written.
 	dialTimeout = time.Second
-	// idleConnections is how many connections are kept open: more than one process has requests in flight. The SDK
-	// keeps 10, and beyond that opens and closes a connection for each request.
+	// idleConnections is how many idle connections are kept open: more than a process has requests in flight. The SDK
+	// keeps 10 by default, and opens and closes a connection for each request beyond that.
 	idleConnections = 128
-	// idleTimeout is for how long. A frozen Lambda function resumes with connections that the store closed long ago,
-	// and a write into one of those has an unknown outcome.
+	// idleTimeout is how long they are kept open. A frozen Lambda function resumes with connections that the store has
+	// closed, and a write on one of those has an unknown outcome.
 	idleTimeout = 30 * time.Second
 
-	// readAttempts is how often the SDK tries a read. It never retries a write: see Once.
+	// readAttempts is how many attempts the SDK makes for a read. It never retries a write: see Once.
 	readAttempts = 3
 )
 
@@ -52,6 +52,6 @@ func NewClient(cfg aws.Config, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 	return dynamodb.NewFromConfig(cfg, append([]func(*dynamodb.Options){tuned}, optFns...)...)
 }
 
-// Once is an option for every request that writes: the SDK sends it once. A retry by the SDK would report its own
-// outcome, and hide that of the first attempt, which may have been applied.
+// Once is the option of every write: the SDK does not retry it. A retry by the SDK would hide the outcome of the first
+// attempt, which may have been applied.
 func Once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }

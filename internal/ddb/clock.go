@@ -10,13 +10,13 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// StoreTime returns the store's clock: the Date of a reply, or the zero time.
+// StoreTime returns the store's time, the Date of a reply, or the zero time.
 func StoreTime(m middleware.Metadata) time.Time {
 	t, _ := awsmiddleware.GetServerTime(m)
 	return t.UTC()
 }
 
-// ErrorTime returns the store's clock from an error reply's Date, or the zero time if there was no reply.
+// ErrorTime returns the store's time from the Date of an error reply, or the zero time if there was no reply.
 func ErrorTime(err error) time.Time {
 	var refused *smithyhttp.ResponseError
 	if !errors.As(err, &refused) || refused.Response == nil {

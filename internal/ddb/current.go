@@ -9,8 +9,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Current returns the item that says what an account is now: the fields of its newest change and that one's checksum,
-// under a key and a type of its own. It has no version, as it is no event: it is written again.
+// Current returns the copy of an account's newest change: its fields and its checksum, under a separate key and type.
+// It has no event version, because it is not an event: later changes overwrite it.
 func (e *ItemEncoder) Current(c events.AccountChanged) Item {
 	item := e.Event(c)
 	key := table.CurrentKey(c.ID)
@@ -20,7 +20,7 @@ func (e *ItemEncoder) Current(c events.AccountChanged) Item {
 	return item
 }
 
-// DecodeCurrent decodes what Current made. Errors: those of DecodeEvent.
+// DecodeCurrent decodes an item of Current. Errors: those of DecodeEvent.
 func DecodeCurrent(i Item) (events.AccountChanged, error) {
 	r := Read(i)
 	key := table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}

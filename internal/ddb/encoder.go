@@ -9,9 +9,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// An ItemEncoder builds the items of one request. The SDK wants a pointer to each value; the encoder points into
-// arrays of many values, as allocating each by itself is most of the cost of an item. It is not safe for concurrent
-// use.
+// An ItemEncoder builds the items of one request. The SDK needs a pointer to each value. The encoder points into arrays
+// of many values, because separate allocations would be most of the cost of an item. It is not safe for concurrent use.
 type ItemEncoder struct {
 	texts     []types.AttributeValueMemberS
 	numbers   []types.AttributeValueMemberN
@@ -19,7 +18,7 @@ type ItemEncoder struct {
 	digits    events.Decimals // backs all numbers
 	checksums strings.Builder // backs all checksums
 	open      []container     // the item being built, and the nested maps and lists that have not ended
-	nested    [4]container    // backs open: a leg in a header's list is the deepest
+	nested    [4]container    // backs open; the deepest nesting is a leg in a header's list
 }
 
 // container is a map or, if item is nil, a list.
@@ -30,16 +29,16 @@ type container struct {
 }
 
 const (
-	// eventAttributes is the most attributes of an event's item: a posting's eight, three keys, type, version and
-	// checksum; an opening's six, four keys and those three.
+	// eventAttributes is the maximum number of attributes of an event's item: eight fields of a posting, three keys,
+	// type, version and checksum; or six fields of an opening, four keys and these three.
 	eventAttributes = 14
-	// textsEach and numbersEach are roughly the values of one item of a transaction; a leg is in the header, too.
+	// textsEach and numbersEach are estimates of the values of one item of a transaction. A leg is also in the header.
 	textsEach, numbersEach = 13, 4
-	digitsEach             = 32 // roughly the characters of an item's numbers
-	mapsFirst              = 4  // capacity for maps at first: the legs of a settled trade
+	digitsEach             = 32 // an estimate of the characters of an item's numbers
+	mapsFirst              = 4  // initial capacity for maps: the legs of a settled trade
 )
 
-// NewItemEncoder returns an encoder with room for that many items of a transaction. It grows for more.
+// NewItemEncoder returns an encoder with room for a number of items of a transaction. It grows if there are more.
 func NewItemEncoder(items int) *ItemEncoder {
 	e := &ItemEncoder{
 		texts:   make([]types.AttributeValueMemberS, 0, textsEach*items),
@@ -51,7 +50,8 @@ func NewItemEncoder(items int) *ItemEncoder {
 	return e
 }
 
-// next appends v and returns its place. A full array stays with the values that point into it, and another one begins.
+// next appends v and returns a pointer to it. When the array is full, it begins another one and leaves the values in
+// place.
 func next[V any](array *[]V, v V, least int) *V {
 	if len(*array) == cap(*array) {
 		*array = make([]V, 0, max(least, cap(*array)))

@@ -14,8 +14,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Codes of the reasons why DynamoDB cancels a transaction. There is one for each action, in the order of the request
-// (AWS, API reference of TransactionCanceledException). The last two are bugs of the caller.
+// Codes of cancellation reasons. DynamoDB returns one for each action, in the order of the request (AWS, API reference
+// of TransactionCanceledException). The last two are bugs of the caller.
 const (
 	ReasonNone       = "None"
 	ReasonCondition  = "ConditionalCheckFailed"
@@ -26,14 +26,14 @@ const (
 	ReasonCollection = "ItemCollectionSizeLimitExceeded"
 )
 
-// meaning is what an error code says beyond its HTTP status.
+// meaning is the meaning of an error code beyond its HTTP status.
 type meaning int
 
 const (
 	throttled meaning = iota + 1
 	conflicting
-	unproved  // it does not say what became of the request
-	tableWide // it concerns the table or the caller's credentials
+	unproved  // the outcome of the request is unknown
+	tableWide // an error of the table or of the caller's credentials
 )
 
 var meanings = map[string]meaning{
@@ -44,7 +44,7 @@ var meanings = map[string]meaning{
 	"ReplicatedWriteConflictException":       conflicting,
 	"TransactionInProgressException":         unproved, // an earlier request with the same token
 	"IdempotentParameterMismatchException":   unproved, // another request with the same token
-	"TransactionCanceledException":           unproved, // its reasons say more, if there are any
+	"TransactionCanceledException":           unproved, // unless it has reasons
 	"RequestTimeout":                         unproved,
 	"RequestTimeoutException":                unproved,
 	"UnknownError":                           unproved, // the SDK's, of a reply without a code, such as a proxy's
@@ -56,7 +56,7 @@ var meanings = map[string]meaning{
 	"IncompleteSignatureException":           tableWide,
 }
 
-// Ready returns store.ErrUnavailable if ctx has ended. Called before a write is sent, that proves that nothing was
+// Ready returns store.ErrUnavailable if ctx has ended. Call it before a write: then its error proves that nothing was
 // written.
 func Ready(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -66,7 +66,7 @@ func Ready(ctx context.Context) error {
 }
 
 // ReadError translates the SDK's error of a read into store.ErrThrottled, ErrConflict (of a transactional read) or
-// ErrUnavailable, which includes the end of ctx. Errors that a retry cannot cure (no such table, access denied, a
+// ErrUnavailable, which includes the end of ctx. Errors that are not retryable (no such table, access denied, a
 // malformed request) are returned unchanged.
 func ReadError(err error) error {
 	if err == nil {
@@ -81,10 +81,10 @@ func ReadError(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// WriteError translates the SDK's error of a write. store.ErrThrottled, ErrConflict (also of a transaction with a
-// failed condition) and ErrUnavailable mean that nothing was written. ErrUnknownOutcome means that nothing is proved.
-// A failed condition of a single write, and errors that a retry cannot cure (no such table, access denied, a malformed
-// request), are returned unchanged: nothing was written then, either.
+// WriteError translates the SDK's error of a write. store.ErrThrottled, ErrConflict (also for a transaction with a
+// failed condition) and ErrUnavailable mean that nothing was written. ErrUnknownOutcome means that the write may have
+// been applied. The failed condition of a single write, and errors that are not retryable (no such table, access
+// denied, a malformed request), are returned unchanged: nothing was written then, either.
 func WriteError(err error) error {
 	if err == nil {
 		return nil
@@ -101,7 +101,7 @@ func WriteError(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, err)
 }
 
-// declined translates the errors that a retry may cure; ok is false for others.
+// declined translates retryable errors. ok is false for others.
 func declined(err error) (translated error, ok bool) {
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) {
@@ -125,9 +125,9 @@ func declined(err error) (translated error, ok bool) {
 	return nil, false
 }
 
-// Reasons reports why DynamoDB cancelled a transaction: a failed condition or a conflict, and throttling. Without a
-// reason, or with an unknown one, the error is store.ErrUnknownOutcome. A bug of the caller hides all other reasons,
-// as a retry would meet it again: its error is none of package store's.
+// Reasons reports why DynamoDB cancelled a transaction: by a failed condition or a conflict, and by throttling. Without
+// a reason, or with an unknown one, the error is store.ErrUnknownOutcome. A bug of the caller takes precedence over all
+// other reasons, because a retry would fail again. Its error does not wrap an error of package store.
 func Reasons(all []types.CancellationReason) (conflict, throttled bool, err error) {
 	for i, reason := range all {
 		switch code := aws.ToString(reason.Code); code {
@@ -148,7 +148,7 @@ func Reasons(all []types.CancellationReason) (conflict, throttled bool, err erro
 	return conflict, throttled, err
 }
 
-// refused reports whether DynamoDB itself answered that it did not execute the request.
+// refused reports whether DynamoDB answered that it did not execute the request.
 func refused(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -165,7 +165,7 @@ func refused(err error) bool {
 		400 <= reply.HTTPStatusCode() && reply.HTTPStatusCode() < 500
 }
 
-// notSent reports whether err proves that the request never left: there was no connection, or the SDK could not build
+// notSent reports whether err proves that the request was not sent: there was no connection, or the SDK could not build
 // the request.
 func notSent(err error) bool {
 	var (
@@ -190,8 +190,8 @@ func code(err error) string {
 	return api.ErrorCode()
 }
 
-// IsTableWide reports whether an error concerns the table or the caller's credentials, not the item that was asked
-// for: other items would fail as well.
+// IsTableWide reports whether an error is about the table or the caller's credentials, and not about one item: requests
+// for other items would fail as well.
 func IsTableWide(err error) bool {
 	return meanings[code(err)] == tableWide || errors.Is(err, store.ErrUnavailable)
 }

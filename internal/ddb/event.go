@@ -11,7 +11,7 @@ import (
 	"ledger.example/internal/table"
 )
 
-// address is an event's place in the table and its indexes. An empty secondary key is absent.
+// address has an event's keys in the table and its indexes. An empty secondary key is absent.
 type address struct {
 	key      table.Key
 	sk2, pk2 string
@@ -56,8 +56,7 @@ func legAddress(l events.Leg) address {
 // EventKey returns an event's key in the table.
 func EventKey(e events.Event) table.Key { return addressOf(e).key }
 
-// DecodeEvent decodes an event's item. Keys that do not belong to that event are an error. Errors:
-// store.ErrMalformedItem, and those of events.Decode.
+// DecodeEvent decodes an event's item, and checks its keys. Errors: store.ErrMalformedItem, and those of events.Decode.
 func DecodeEvent(i Item) (events.Event, error) {
 	s, err := split(i)
 	if err != nil {
@@ -71,7 +70,7 @@ func DecodeEvent(i Item) (events.Event, error) {
 }
 
 // DecodeListed decodes an AssetRegistered, AccountOpened or GroupRegistered from its entry in the inverse index. The
-// index lacks Actor, Profile and the checksum; the first two come back empty. Errors: those of DecodeEvent.
+// index lacks Actor, Profile and the checksum. Actor and Profile stay empty. Errors: those of DecodeEvent.
 func DecodeListed(i Item) (events.Event, error) {
 	s, err := split(i)
 	if err != nil {
@@ -86,16 +85,16 @@ func DecodeListed(i Item) (events.Event, error) {
 	return e, s.checkAddress(a)
 }
 
-// stored is an event's item, taken apart.
+// stored has the parts of an event's item.
 type stored struct {
 	at       address
 	name     string
 	version  int
-	checksum string // "" when it is absent
+	checksum string // "" if absent
 	fields   events.Fields
 }
 
-// besideFields is how many attributes an event's item has beside its fields: two keys, type, version, and the
+// besideFields is how many attributes an event's item has in addition to its fields: two keys, type, version, and the
 // checksum, which events of version 1 lack.
 const besideFields = 5
 
@@ -133,7 +132,7 @@ func split(i Item) (stored, error) {
 			continue
 		}
 		t, ok := v.(*types.AttributeValueMemberS)
-		if !ok || t.Value == "" { // an empty text would look like an absent one
+		if !ok || t.Value == "" { // an empty text would be taken for an absent one
 			return s, fmt.Errorf("%w: %s is not a string, or an empty one", store.ErrMalformedItem, name)
 		}
 		*text = t.Value
@@ -145,7 +144,7 @@ func split(i Item) (stored, error) {
 	return s, nil
 }
 
-// checkAddress returns an error unless the item's keys are those of the event in it.
+// checkAddress returns an error unless the item has the keys of its event.
 func (s stored) checkAddress(a address) error {
 	if s.at != a {
 		return fmt.Errorf("%w: the %s at %s %s has keys of another item", store.ErrMalformedItem, s.name, s.at.key.PK,
@@ -154,8 +153,8 @@ func (s stored) checkAddress(a address) error {
 	return nil
 }
 
-// field returns an attribute's value in the form that the events' codec reads. Events hold no sets, binaries or nulls:
-// those are returned unchanged, and the codec rejects their type.
+// field returns an attribute's value in the form of events.Fields. Events have no sets, binaries or nulls: those are
+// returned unchanged, and the codec rejects their type.
 func field(v types.AttributeValue) any {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

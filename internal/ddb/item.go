@@ -13,7 +13,7 @@ import (
 // Item is an item in the SDK's form.
 type Item = map[string]types.AttributeValue
 
-// IfAbsent is the condition that every write of an event carries: there is no item under its key.
+// IfAbsent is the condition of every write of an event: no item has its key.
 const IfAbsent = "attribute_not_exists(" + table.AttrPK + ")"
 
 // Key returns k in the SDK's form.
@@ -21,7 +21,7 @@ func Key(k table.Key) Item {
 	return Item{table.AttrPK: String(k.PK), table.AttrSK: String(k.SK)}
 }
 
-// KeyOf returns the key of an item, or of the part of it that an index holds. Error: ErrMalformedItem.
+// KeyOf returns the key of an item or of an index entry. Error: store.ErrMalformedItem.
 func KeyOf(i Item) (table.Key, error) {
 	r := Read(i)
 	k := table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}
@@ -45,7 +45,7 @@ func Flag(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{
 // Map returns a map attribute.
 func Map(i Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: i} }
 
-// ItemBytes returns the size of an item by DynamoDB's rules: the bytes of its names and values. A nil item has none.
+// ItemBytes returns the size of an item by DynamoDB's rules: the bytes of its names and values. A nil item has size 0.
 func ItemBytes(i Item) int {
 	total := 0
 	for name, value := range i {

@@ -7,9 +7,9 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Observe returns an option for clients: saw is told of each request after its last attempt. in and out are the SDK's
-// own, such as *dynamodb.QueryInput and *dynamodb.QueryOutput; out is nil after an error. saw must not change them, and
-// must be safe for concurrent use. A client takes one observer of a name.
+// Observe returns an option for clients that calls saw for each request after its last attempt. in and out are those of
+// the SDK, such as *dynamodb.QueryInput and *dynamodb.QueryOutput; out is nil after an error. saw must not change them,
+// and must be safe for concurrent use. Observers of one client need different names.
 func Observe(name string, saw func(ctx context.Context, in, out any, err error)) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {

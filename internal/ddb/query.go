@@ -34,8 +34,8 @@ func within(partitionKey, partition, sortKey string, r table.Range, q *dynamodb.
 	return q
 }
 
-// Page returns the next page of a query. A page without items is the end: DynamoDB may return an empty page that has a
-// LastEvaluatedKey, and Page then asks again. Errors: store.ErrThrottled, ErrUnavailable.
+// Page returns the next page of a query. A page without items is the last one: if DynamoDB returns an empty page with a
+// LastEvaluatedKey, Page requests the next one. Errors: store.ErrThrottled, ErrUnavailable.
 func Page(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
 	for {
 		out, err := client.Query(ctx, q)
@@ -59,9 +59,9 @@ func First(ctx context.Context, client *dynamodb.Client, q *dynamodb.QueryInput)
 	return out.Items[0], nil
 }
 
-// NewestGrant reads the newest grant or revocation of a user in the partition of an account or a group, strongly
-// consistent: the role, "" after a revocation, and its number. The command numbers the next one after it, and the
-// projector derives the membership from it. Errors: store.ErrAbsent, ErrMalformedItem, ErrThrottled, ErrUnavailable.
+// NewestGrant reads the role and the number of a user's newest grant or revocation in the partition of an account or a
+// group, strongly consistent. The role is "" after a revocation. Commands number the next grant by it, and the
+// projector computes the membership from it. Errors: store.ErrAbsent, ErrMalformedItem, ErrThrottled, ErrUnavailable.
 func NewestGrant(
 	ctx context.Context, client *dynamodb.Client, tableName, partition, user string,
 ) (events.Role, int64, error) {
@@ -69,8 +69,8 @@ func NewestGrant(
 	return newest.Role, newest.Number, err
 }
 
-// NewestGroups reads the newest change of an account's groups, strongly consistent: it says all groups that the account
-// is in. Errors: those of NewestGrant.
+// NewestGroups reads the newest change of an account's groups, strongly consistent. It has all groups of the account.
+// Errors: those of NewestGrant.
 func NewestGroups(
 	ctx context.Context, client *dynamodb.Client, tableName, account string,
 ) (events.AccountGrouped, error) {

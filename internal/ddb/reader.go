@@ -10,8 +10,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-// A Reader reads the attributes of a guard or a projection. It keeps the first fault: an attribute that is missing, or
-// of the wrong type. Check Err before you use any of the values. A Reader is not safe for concurrent use.
+// A Reader reads the attributes of a guard or a projection. It keeps the first error: a missing attribute or one of the
+// wrong type. Check Err before using any value. A Reader is not safe for concurrent use.
 type Reader struct {
 	item Item
 	err  error
@@ -20,17 +20,17 @@ type Reader struct {
 // Read returns a reader of i.
 func Read(i Item) *Reader { return &Reader{item: i} }
 
-// Err returns the first fault, a store.ErrMalformedItem, or nil.
+// Err returns the first error, a store.ErrMalformedItem, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Fail records that the named attribute breaks a rule, unless there is a fault already.
+// Fail records that the named attribute breaks a rule, unless an error is recorded already.
 func (r *Reader) Fail(name, rule string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s %s", store.ErrMalformedItem, name, rule)
 	}
 }
 
-// Has reports whether the attribute is there.
+// Has reports whether the attribute is present.
 func (r *Reader) Has(name string) bool {
 	_, ok := r.item[name]
 	return ok
@@ -46,7 +46,7 @@ func (r *Reader) Text(name string) string {
 	return s.Value
 }
 
-// OptionalText returns a string, "" when it is absent.
+// OptionalText returns a string, "" if it is absent.
 func (r *Reader) OptionalText(name string) string {
 	if !r.Has(name) {
 		return ""
@@ -68,7 +68,7 @@ func (r *Reader) Amount(name string) events.Amount {
 	return a
 }
 
-// OptionalAmount is Amount of an attribute that may be absent, which stands for zero.
+// OptionalAmount is Amount, or zero if the attribute is absent.
 func (r *Reader) OptionalAmount(name string) events.Amount {
 	if !r.Has(name) {
 		return events.Amount{}
@@ -76,7 +76,7 @@ func (r *Reader) OptionalAmount(name string) events.Amount {
 	return r.Amount(name)
 }
 
-// Integer returns a whole number in canonical form that is not negative.
+// Integer returns a nonnegative whole number in canonical form.
 func (r *Reader) Integer(name string) int64 {
 	n, ok := r.item[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -90,7 +90,7 @@ func (r *Reader) Integer(name string) int64 {
 	return i
 }
 
-// OptionalFlag returns a boolean, false when it is absent.
+// OptionalFlag returns a boolean, false if it is absent.
 func (r *Reader) OptionalFlag(name string) bool {
 	if !r.Has(name) {
 		return false

@@ -16,17 +16,17 @@ import (
 	"ledger.example/internal/table"
 )
 
-// checkTimeout bounds CheckTable: a program with a wrong endpoint fails within five seconds.
+// checkTimeout is the timeout of CheckTable, so that a program with a wrong endpoint fails soon.
 const checkTimeout = 4 * time.Second
 
 // ErrNoTable is CheckTable's error for a table that does not exist.
 var ErrNoTable = errors.New("there is no such table")
 
-// SchemaError means that a table exists and is not the ledger's.
+// SchemaError is the error for a table whose schema is not that of the ledger.
 type SchemaError struct {
 	Table       string
-	Differences []string // all of them: what the table has and what is wanted
-	OnlyStream  bool     // nothing else differs: a table restored from a backup has no stream yet
+	Differences []string // each with the actual and the expected value
+	OnlyStream  bool     // only the stream differs: a table restored from a backup has none yet
 }
 
 func (e *SchemaError) Error() string {
@@ -34,9 +34,9 @@ func (e *SchemaError) Error() string {
 		"Take another name, or delete the table if nothing in it is needed", e.Table, strings.Join(e.Differences, "; "))
 }
 
-// CheckTable describes a table and compares its keys, indexes and stream with the layout in package table. A table
-// that differs is a *SchemaError; one that does not exist, ErrNoTable. All errors but the first name the endpoint. It
-// is for programs on one machine: in AWS the template creates the table, and no role may describe it.
+// CheckTable compares the keys, indexes and stream of a table with the layout in package table. Errors: *SchemaError if
+// they differ; ErrNoTable. All errors except *SchemaError contain the endpoint. CheckTable is for local programs: in
+// AWS the template creates the table, and no role has the permission to describe it.
 func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*types.TableDescription, error) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func CheckTable(ctx context.Context, client *dynamodb.Client, name string) (*typ
 	return out.Table, nil
 }
 
-// Endpoint returns where a client sends its requests, for people: its endpoint if it has one, else the region.
+// Endpoint returns a client's endpoint for messages: its base endpoint if it has one, else the region.
 func Endpoint(client *dynamodb.Client) string {
 	o := client.Options()
 	if endpoint := aws.ToString(o.BaseEndpoint); endpoint != "" {
@@ -65,7 +65,7 @@ func Endpoint(client *dynamodb.Client) string {
 	return "AWS in " + o.Region
 }
 
-// CompareTable returns nil, or a *SchemaError with all differences between a table and the ledger's.
+// CompareTable returns a *SchemaError with all differences between a table and the ledger's, nil if there are none.
 func CompareTable(have *types.TableDescription) error {
 	is, wanted := summarize(have), wantedSummary()
 	var differences []string

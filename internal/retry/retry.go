@@ -1,5 +1,5 @@
-// Package retry has a loop of attempts, exponential backoff with jitter, and a sleep that ends with its context. Its
-// callers decide what is retried and how often. Everything in it is safe for concurrent use.
+// Package retry has a retry loop, exponential backoff with jitter, and a sleep that ends with its context. Its callers
+// decide which errors are retried and how often. Everything in it is safe for concurrent use.
 package retry
 
 import (
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Do runs attempt until it succeeds or its error allows no other. limit returns how many attempts in a row an error
-// allows; 0 means that it is final. pause comes between attempts, with the number of those that failed; usually it is
-// Backoff.Sleep. Error: that of the last attempt, joined with the error of pause if that ended the loop.
+// Do calls attempt until it succeeds or its error is final. limit returns how many attempts in a row an error allows, 0
+// if it is final. pause is called between attempts with the number of failed ones; usually it is Backoff.Sleep. Error:
+// that of the last attempt, joined with the error of pause if that ended the loop.
 func Do(
 	ctx context.Context, pause func(ctx context.Context, failed int) error, limit func(error) int, attempt func() error,
 ) error {
@@ -26,10 +26,10 @@ func Do(
 	}
 }
 
-// Jitter says how much of a delay is random. Callers that failed together must not come back together.
+// Jitter is the random part of a delay. It spreads the retries of callers that failed at the same time.
 type Jitter int
 
-// Full draws from zero to the whole delay, which spreads contenders best. Half draws from half the delay to all of it,
+// Full draws from zero to the full delay, which spreads retries best. Half draws from half the delay to the full delay,
 // which guarantees a pause.
 const (
 	Full Jitter = iota
@@ -68,7 +68,7 @@ func (b Backoff) Sleep(ctx context.Context, failed int) error {
 	return Sleep(ctx, b.Delay(failed))
 }
 
-// Sleep pauses for d. Error: the context's cause if it ended first, or by the end of the pause.
+// Sleep pauses for d. Error: the context's cause if the context ends before the pause does.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -79,9 +79,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return context.Cause(ctx)
 }
 
-// FromClock returns a number in [0, n) drawn from the current time. Two processes hardly ever read the same
-// nanosecond, and a test that sets the clock (testing/synctest) sees the same delays every time it runs. The runtime's
-// randomness would differ.
+// FromClock returns a number in [0, n) from the current time in nanoseconds. Two processes rarely read the same time.
+// Unlike random numbers, it makes the delays of a test with a fake clock (testing/synctest) the same in every run.
 func FromClock(n int64) int64 {
 	return rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)).Int64N(n)
 }

@@ -7,17 +7,18 @@ import (
 	"ledger.example/internal/table"
 )
 
-// DateStep is what the store's Date is cut to.
+// DateStep is the resolution of the store's Date header.
 const DateStep = time.Second
 
-// Clock is the store's clock by its newest reply. Its zero value knows nothing. It is safe for concurrent use.
+// Clock estimates the store's clock from its newest reply. The zero value has seen no reply. It is safe for concurrent
+// use.
 type Clock struct {
 	mu             sync.Mutex
-	at             time.Time // the store's clock in that reply, cut to DateStep
-	sent, received time.Time // by the process's stopwatch (monotonic): the reply was made between them
+	at             time.Time // the store's time in that reply, cut to DateStep
+	sent, received time.Time // monotonic; the store made the reply between them
 }
 
-// Observe takes in the store's clock in one reply. A zero time says nothing.
+// Observe records the store's time in one reply. It ignores a zero time.
 func (c *Clock) Observe(at, sent, received time.Time) {
 	if at.IsZero() {
 		return
@@ -29,9 +30,9 @@ func (c *Clock) Observe(at, sent, received time.Time) {
 	}
 }
 
-// Off reports whether the instant t is certainly further than table.ClockTolerance from the store's clock when the
-// stopwatch shows the given time, or nothing is known of that clock. It also returns the least that the store's clock
-// can show.
+// Off reports whether the instant t differs from the store's clock by more than table.ClockTolerance for certain, at
+// the given monotonic time. It is also true if no reply was observed. It returns the earliest possible time of the
+// store.
 func (c *Clock) Off(t, stopwatch time.Time) (off bool, store time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

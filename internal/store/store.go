@@ -1,38 +1,38 @@
-// Package store has the errors of a store, and its clock. The DynamoDB adapters translate the SDK's errors into these,
-// and packages ledger and projections handle no others. They are wrapped: compare them with errors.Is.
+// Package store defines the errors of the store (the database) and tracks its clock. The DynamoDB adapters translate
+// the SDK's errors into these. They are wrapped: compare them with errors.Is.
 package store
 
 import "errors"
 
 var (
-	// ErrAbsent: the item is not there, by a strongly consistent read.
+	// ErrAbsent: a strongly consistent read did not find the item.
 	ErrAbsent = errors.New("item is absent")
-	// ErrExists: a write on the condition of absence found the item there; nothing was written.
+	// ErrExists: the item of a write that must be new exists. Nothing was written.
 	ErrExists = errors.New("item exists already")
-	// ErrConflict: another transaction was in progress on one of the items, or the version compared had changed.
-	// Nothing of this attempt was written; it proves nothing about earlier attempts.
+	// ErrConflict: another transaction on one of the items was in progress, or an expected version had changed. This
+	// attempt wrote nothing. It proves nothing about earlier attempts.
 	ErrConflict = errors.New("conflicting write")
-	// ErrOutdated: something that the write relies on is the newest no more. Nothing of this attempt was written; of
-	// earlier ones it proves that as soon as it is said a second time.
-	ErrOutdated = errors.New("what the write relies on is outdated")
-	// ErrThrottled: the store rejected the request because of its load; nothing of this attempt was written.
+	// ErrOutdated: an event that the write relies on is no longer the newest. This attempt wrote nothing. If a second
+	// attempt has this error too, no earlier attempt wrote anything either.
+	ErrOutdated = errors.New("an event that the write relies on is outdated")
+	// ErrThrottled: the store rejected the request because of its load. This attempt wrote nothing.
 	ErrThrottled = errors.New("store is throttling")
-	// ErrUnavailable: the store could not be reached, or a read failed; nothing of this attempt was written.
+	// ErrUnavailable: the store could not be reached, or a read failed. This attempt wrote nothing.
 	ErrUnavailable = errors.New("store is unavailable")
-	// ErrMalformedItem: an item is not one that this code would have stored. Another attempt reads the same.
+	// ErrMalformedItem: a stored item is not in a form that the ledger writes. A retry does not help.
 	ErrMalformedItem = errors.New("malformed item")
-	// ErrUnknownOutcome: a write was sent, and no reply proves whether it has been, or will be, applied.
+	// ErrUnknownOutcome: a write was sent, and it is unknown whether it has been, or will be, applied.
 	ErrUnknownOutcome = errors.New("outcome of the write is unknown")
 )
 
-// NeedsReread reports whether err leaves open what is stored, so that a caller must read it again before the next
-// attempt: another write came first, or nobody knows the outcome of this one.
+// NeedsReread reports whether the stored data may have changed, so that a caller must read it again before a retry:
+// another write came first, or the outcome of this one is unknown.
 func NeedsReread(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknownOutcome)
 }
 
-// Attempts returns how many attempts in a row an error allows, for retry.Do: so many rereads when it NeedsReread, so
-// many when the store throttled. Any other error is final.
+// Attempts returns how many attempts in a row an error allows, for retry.Do: rereads if it NeedsReread, throttled if
+// the store throttled the request. Any other error is final.
 func Attempts(rereads, throttled int) func(error) int {
 	return func(err error) int {
 		switch {

@@ -4,8 +4,8 @@ import "strings"
 
 // The cost model: what a request consumes in DynamoDB's capacity units, by AWS's published rules ("DynamoDB item sizes
 // and formats", "DynamoDB read and write operations", "Managing complex workflows with transactions", "Global
-// secondary indexes: considerations for provisioned throughput"). DynamoDB Local misreports the units of transactions,
-// so units are computed from what was sent and never measured there.
+// secondary indexes: considerations for provisioned throughput"). DynamoDB Local reports wrong units for transactions,
+// so units are computed from requests and not measured there.
 
 const (
 	writeUnitBytes = 1 << 10 // one write unit writes an item of up to 1 KB
@@ -34,9 +34,9 @@ func NumberBytes(decimal string) int {
 	return size
 }
 
-// TableUnits returns the write units that writing an item of that size consumes in the table: one for every started
-// KB, at least one, and twice that in a transaction. The size is the larger one of before and after the write. A
-// condition check in a transaction costs the same.
+// TableUnits returns the write units that a write of an item consumes in the table: one for every started KB, at least
+// one, and twice that in a transaction. bytes is the larger of the item's sizes before and after the write. A condition
+// check in a transaction costs the same.
 func TableUnits(bytes int, transactional bool) int {
 	units := started(bytes, writeUnitBytes)
 	if transactional {
@@ -46,8 +46,8 @@ func TableUnits(bytes int, transactional bool) int {
 }
 
 // IndexUnits returns the write units that a write consumes in one index. The index's entry had before bytes and has
-// after, 0 for none. Putting in, changing or removing an entry is one write of its larger size. An entry whose keys
-// moved is removed and put in again. An entry that stays the same is free. A transaction doubles none of this.
+// after, 0 for none. To add, change or remove an entry is one write of its larger size. An entry with new keys is
+// removed and added. An unchanged entry is free. A transaction does not double these units.
 func IndexUnits(before, after int, moved, same bool) int {
 	switch {
 	case before == 0 && after == 0:
@@ -62,20 +62,20 @@ func IndexUnits(before, after int, moved, same bool) int {
 	return started(max(before, after), writeUnitBytes)
 }
 
-// Consistency is how a read is made. Its value is the price of 4 KB, in halves of a read unit.
+// Consistency is the consistency of a read. Its value is the price of 4 KB, in halves of a read unit.
 type Consistency int
 
-// The ways to read.
+// The consistencies of reads.
 const (
 	Eventual      Consistency = 1
 	Strong        Consistency = 2
 	Transactional Consistency = 4 // TransactGetItems
 )
 
-// ReadHalves returns what reading that many bytes consumes, in halves of a read unit. The bytes are those of whole
-// items, even when a projection returns less of them. Getting single items rounds up each of them; an absent one has 0
-// bytes and costs as much as the smallest. A page of a query adds up all items it went through, filtered ones too,
-// before it rounds.
+// ReadHalves returns the cost of a read, in halves of a read unit. bytes is the size of complete items, even if a
+// projection returns only a part of them. A read of a single item is rounded up; an absent item has 0 bytes and costs
+// as much as the smallest one. For a page of a query, bytes is the sum over all items examined, including filtered
+// ones.
 func ReadHalves(bytes int, c Consistency) int { return int(c) * started(bytes, readUnitBytes) }
 
 // started returns the number of started blocks in size, at least one.

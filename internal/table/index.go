@@ -5,15 +5,15 @@ type Index struct {
 	Name         string
 	PartitionKey string
 	SortKey      string
-	Include      []string // the attributes copied beside all keys; nil: every attribute
+	Include      []string // the attributes copied in addition to all keys; nil for every attribute
 }
 
-// ProjectedAttributes is the most attributes that all of a table's indexes may include by name (AWS, service quotas of
-// DynamoDB, secondary indexes).
+// ProjectedAttributes is the maximum number of attributes that all indexes of a table may include by name (AWS, service
+// quotas of DynamoDB, secondary indexes).
 const ProjectedAttributes = 100
 
-// Indexes returns the table's indexes. The inverse one includes what lists show and nothing that changes often, so
-// that a change of a balance's figures needs no write to an index.
+// Indexes returns the table's indexes. The inverse one includes attributes that lists show and that rarely change, so
+// that most writes of a balance do not write to an index.
 func Indexes() []Index {
 	return []Index{
 		{Name: IndexHistory, PartitionKey: AttrPK, SortKey: AttrSK2},

@@ -23,9 +23,9 @@ func IsOutcome(sk string) bool { return strings.HasPrefix(sk, outcomeSK) }
 // IsProjected reports whether an item with this SK is an event that is projected.
 func IsProjected(sk string) bool { return IsPosting(sk) || IsGrant(sk) || IsGrouping(sk) }
 
-// EventPrefixes returns the prefixes of events' SKs: first of postings, grants and changes of groups, which are
-// projected, then of headers, ends of holds, reversals, assets, accounts, their changes, and groups. No other item has
-// such an SK.
+// EventPrefixes returns the prefixes of events' SKs. Those of projected events come first: postings, grants and changes
+// of groups. Then come headers, ends of holds, reversals, assets, accounts, changes of accounts, and groups. No other
+// items have these prefixes.
 func EventPrefixes() []string {
 	return []string{
 		PostingPrefix, GrantPrefix, GroupsPrefix, transactionPrefix, outcomeSK, reversalPrefix, assetPrefix,
@@ -43,7 +43,7 @@ func IsEvent(sk string) bool {
 	return false
 }
 
-// The Parse functions accept any key. ok is false unless the Key function of the same name could have built it.
+// The Parse functions accept any key. ok is true if the Key function of the same name could have built it.
 
 // ParseAsset reads an asset's key.
 func ParseAsset(k Key) (asset string, ok bool) { return root(k, assetPrefix) }
@@ -83,10 +83,10 @@ func ParseReversal(k Key) (transaction string, number int64, ok bool) {
 	return change(k, transactionPrefix, reversalPrefix)
 }
 
-// ParseOutcome reads the key of how a hold ended.
+// ParseOutcome reads the key of the end of a hold.
 func ParseOutcome(k Key) (hold string, ok bool) { return fixed(k, transactionPrefix, outcomeSK) }
 
-// ParseCurrent reads the key of what an account is now.
+// ParseCurrent reads the key of the copy of an account's newest change.
 func ParseCurrent(k Key) (account string, ok bool) { return fixed(k, accountPrefix, currentSK) }
 
 // ParseHold reads the key of an account's entry of a hold.
@@ -111,7 +111,7 @@ func ParseListed(k Key) (ksuid, transaction string, ok bool) {
 	return ksuid, transaction, true
 }
 
-// ParseListedMetadata reads the key of an entry in a list of transactions by metadata. The value is as the key has it.
+// ParseListedMetadata reads the key of an entry in a list of transactions by metadata. The value may be a hash.
 func ParseListedMetadata(k Key) (key, value, ksuid, transaction string, ok bool) {
 	rest, cut := strings.CutPrefix(k.PK, metadataPrefix)
 	key, value, both := strings.Cut(rest, "#")
@@ -157,7 +157,7 @@ func fixed(k Key, prefix, sk string) (id string, ok bool) {
 	return id, true
 }
 
-// ParseSpend reads a spend's key.
+// ParseSpend reads a guard's key.
 func ParseSpend(k Key) (account, asset string, ok bool) { return one(k, accountPrefix, spendPrefix) }
 
 // ParseBalance reads a balance's key.
@@ -190,21 +190,21 @@ func ParseGrouped(k Key) (account, group string, ok bool) {
 	return one(k, accountPrefix, groupedPrefix)
 }
 
-// ParseOwner reads the account in whose partition a key is.
+// ParseOwner returns the account of a key's partition.
 func ParseOwner(k Key) (account string, ok bool) { return part(k.PK, accountPrefix) }
 
-// ParseGroupOwner reads the group in whose partition a key is.
+// ParseGroupOwner returns the group of a key's partition.
 func ParseGroupOwner(k Key) (group string, ok bool) { return part(k.PK, groupPrefix) }
 
-// FirstID returns the part of an SK where its first id belongs, even if it is not an id.
+// FirstID returns the part of an SK at the position of its first id, even if it is not a valid id.
 func FirstID(sk string) string {
 	_, rest, _ := strings.Cut(sk, "#")
 	id, _, _ := strings.Cut(rest, "#")
 	return id
 }
 
-// LastID returns what follows the second '#' of an SK, even if it is not an id: in a segment's SK, the KSUID of its
-// end.
+// LastID returns the text after the second '#' of an SK, even if it is not a valid id. In a segment's SK it is the
+// KSUID of the segment's end.
 func LastID(sk string) string {
 	_, rest, _ := strings.Cut(sk, "#")
 	_, last, _ := strings.Cut(rest, "#")

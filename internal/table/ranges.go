@@ -11,9 +11,9 @@ func (r Range) Empty() bool { return r.From > r.To }
 func (r Range) Contains(key string) bool { return r.From <= key && key <= r.To }
 
 const (
-	pastPart = "$" // the byte after '#': past every key that continues a part with '#'
-	end      = "~" // above every byte of an id
-	next     = "!" // below every byte of an id and '#': a key with it added is the lower bound of all keys after it
+	pastPart = "$" // the byte after '#': sorts after every continuation of a part with '#'
+	end      = "~" // sorts after every byte of an id
+	next     = "!" // sorts before '#' and every byte of an id: key + next is the lower bound of all keys after key
 )
 
 // after returns the keys that begin with prefix and are greater than prefix+last. An empty last means from the first.
@@ -30,7 +30,7 @@ func after(prefix, last string) Range {
 func between(prefix, from, to string) Range {
 	r := Range{prefix + from, prefix + end}
 	if to != "" {
-		// The greatest key below to: its last byte one less, and then anything.
+		// The greatest key below to: decrement its last byte, and append the end of a range.
 		last := len(to) - 1
 		r.To = prefix + to[:last] + string(rune(to[last]-1)) + end
 	}
@@ -63,12 +63,12 @@ func PostingsBetween(asset, from, to string) Range {
 }
 
 // PostingAssetAfter returns the SKs of the postings of all assets whose id is greater than asset; an empty asset means
-// all. The first key found names the next asset: so the assets of an account are found by skipping from one to the
-// next.
+// all. The first key in the range has the next asset. So a reader can list the assets of an account by skipping from
+// one to the next.
 func PostingAssetAfter(asset string) Range { return nextAfter(PostingPrefix, asset) }
 
-// SegmentsFrom returns the SKs of an asset's segments that end at ksuid or later: the first of them is the only one
-// that can contain ksuid. An empty ksuid means all.
+// SegmentsFrom returns the SKs of an asset's segments that end at ksuid or later. Only the first of them can contain
+// ksuid. An empty ksuid means all.
 func SegmentsFrom(asset, ksuid string) Range { return between(segmentPrefix+asset+"#", ksuid, "") }
 
 // PageRange returns the SKs of an account's opening, its summary and all its balances.
@@ -176,22 +176,22 @@ func listed(kind, prefix, last string) Range {
 }
 
 // nextAfter returns the SKs that begin with prefix and whose first id is greater than id; an empty id means all. The
-// first key found names the next id.
+// first key in the range has the next id.
 func nextAfter(prefix, id string) Range { return Range{prefix + id + pastPart, prefix + end} }
 
 // BalanceAfter returns the SKs of an account's balances in assets after asset, for skipping from one to the next.
 func BalanceAfter(asset string) Range { return nextAfter(balancePrefix, asset) }
 
-// SegmentAssetAfter returns the SKs of an account's segments of assets after asset, likewise.
+// SegmentAssetAfter returns the SKs of an account's segments of assets after asset; see BalanceAfter.
 func SegmentAssetAfter(asset string) Range { return nextAfter(segmentPrefix, asset) }
 
-// GroupedAfter returns the SKs of an account's places in groups after group, likewise.
+// GroupedAfter returns the SKs of an account's places in groups after group; see BalanceAfter.
 func GroupedAfter(group string) Range { return nextAfter(groupedPrefix, group) }
 
-// GrantUserAfter returns the SKs of an account's grants and revocations of users after user, likewise.
+// GrantUserAfter returns the SKs of an account's grants and revocations of users after user; see BalanceAfter.
 func GrantUserAfter(user string) Range { return nextAfter(GrantPrefix, user) }
 
-// MembershipAfter returns the SKs of an account's memberships of users after user, likewise.
+// MembershipAfter returns the SKs of an account's memberships of users after user; see BalanceAfter.
 func MembershipAfter(user string) Range { return nextAfter(MembersPrefix, user) }
 
 // SegmentsThrough returns the SKs of an asset's segments that end in (after, through]. An empty after means from the

@@ -6,8 +6,8 @@
 // a-z 0-9 . _ : @ -. All of these sort between '#' and '~'. A '#' therefore ends a part of a key, keys sort as their
 // ids do, and '~' ends a range.
 //
-// No other code spells these names. template.yaml repeats them for AWS, and a test compares the two. The package
-// imports neither the SDK nor other packages of this module. Everything in it is safe for concurrent use.
+// No other code contains these names, except template.yaml, and a test compares the two. The package imports neither
+// the SDK nor other packages of this module. Everything in it is safe for concurrent use.
 package table
 
 // Attributes of every item.
@@ -26,14 +26,14 @@ const (
 // Attributes of events; the others are named by their codec.
 const (
 	AttrEventVersion = "V"        // the version of the stored form, a number
-	AttrChecksum     = "Checksum" // over all that is stored of the event; absent from version 1
+	AttrChecksum     = "Checksum" // over all stored fields of the event; absent in version 1
 )
 
 // Attributes of guards and projections.
 const (
-	AttrSpent   = "Spent"   // of a spend: the gross debits ever made, holds included
-	AttrChange  = "Change"  // of a spend: the account's version that it was told of last; absent until it was told
-	AttrVersion = "Version" // of a projection: compared and counted up by every write
+	AttrSpent   = "Spent"   // of a guard: the sum of all debits and holds ever made
+	AttrChange  = "Change"  // of a guard: the account's version that was set last; absent in a new guard
+	AttrVersion = "Version" // of a projection: compared and incremented by every write
 
 	AttrAccount = "Account"
 	AttrAsset   = "Asset"
@@ -41,8 +41,8 @@ const (
 
 	AttrBase       = "Base"       // of a balance: the fold of its closed segments
 	AttrSeal       = "Seal"       // of a balance: the fold through its newest settled posting
-	AttrHead       = "Head"       // of a balance: the fold of all postings; the balance that readers see
-	AttrUnfinished = "Unfinished" // of a balance: saved before its end was read
+	AttrHead       = "Head"       // of a balance: the fold of all postings; readers see it
+	AttrUnfinished = "Unfinished" // of a balance: saved before all its postings were read
 	AttrFirst      = "First"      // of a balance or a summary: its first posting
 
 	AttrAfter       = "After"   // of a segment: the KSUID before its first
@@ -57,14 +57,14 @@ const (
 	AttrPendingCredits = "PendingCredits"
 	AttrReturned       = "Returned"
 
-	AttrAssets   = "Assets"   // of a summary: balances ever made
+	AttrAssets   = "Assets"   // of a summary: balances ever created
 	AttrHoldings = "Holdings" // of a summary: balances that are not zero
 
 	AttrHeader = "Header" // of an account's entry of a hold: the item of the hold's header
-	AttrEnded  = "Ended"  // of such an entry: the item of how the hold ended
+	AttrEnded  = "Ended"  // of such an entry: the item of the hold's end
 
-	AttrHeld = "Held" // of an entry in a list of transactions: it is of a hold; absent of any other
-	AttrVoid = "Void" // of such an entry, or of a page of the journal: it lists nothing; absent of all others
+	AttrHeld = "Held" // of an entry in a list of transactions: the transaction is a hold; else absent
+	AttrVoid = "Void" // of such an entry, or of a page of the journal: readers skip it; else absent
 
 	AttrEntries     = "Entries"     // of a page of the journal: the list of its entries
 	AttrEvent       = "Event"       // of an entry of such a page: what happened
@@ -88,17 +88,17 @@ const (
 	KindOpenHold   = "OpenHold" // a hold's entry by expiry
 	KindListed     = "TransactionListed"
 	KindJournal    = "JournalPage"
-	// A balance and a segment whose folds count postings of holds: code that does not know those refuses them.
+	// A balance and a segment whose folds count postings of holds. Older code rejects these types.
 	KindBalanceWithHolds = "BalanceWithHolds"
 	KindSegmentWithHolds = "SegmentWithHolds"
 )
 
-// StreamView is what the table's stream carries. Events never change, so old images would be useless.
+// StreamView is the view type of the table's stream. Old images are not needed, because events never change.
 const StreamView = "NEW_IMAGE"
 
-// The two indexes. DynamoDB offers no consistent reads of them.
+// The two indexes. DynamoDB reads them eventually consistent.
 const (
-	IndexHistory = "GSI1" // (PK, SK2): an account's postings over all assets, and above them the account
+	IndexHistory = "GSI1" // (PK, SK2): an account's postings over all assets, followed by the account's opening
 	// IndexInverse is by (PK2, PK): assets, accounts, groups, holders of an asset, accounts and groups of a user, and
 	// accounts of a group.
 	IndexInverse = "GSI2"
