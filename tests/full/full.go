@@ -6,7 +6,6 @@ package full
 import (
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,7 +37,7 @@ func Only(t testing.TB, why string) {
 	if Enabled() {
 		return
 	}
-	printToTerminal(fmt.Sprintf("%s: left out %s: %s (%s=full runs it)\n", filepath.Base(os.Args[0]), t.Name(), why, variable))
+	printToTerminal("%s: left out %s: %s (%s=full runs it)\n", filepath.Base(os.Args[0]), t.Name(), why, variable)
 	t.Skipf("left out: %s (%s=full runs it)", why, variable)
 }
 
@@ -50,19 +49,20 @@ var missing sync.Map
 func Without(t testing.TB, what string) {
 	t.Helper()
 	if _, printed := missing.LoadOrStore(what, true); !printed {
-		printToTerminal(fmt.Sprintf("%s: left out %s, and others that need it: %s\n", filepath.Base(os.Args[0]), t.Name(), what))
+		printToTerminal("%s: left out %s, and others that need it: %s\n", filepath.Base(os.Args[0]), t.Name(),
+			what)
 	}
 	t.Skipf("left out: %s", what)
 }
 
 // printToTerminal writes a line to the terminal from which the tests were started. Without one, as in CI, it does
 // nothing.
-func printToTerminal(line string) {
+func printToTerminal(format string, a ...any) {
 	terminal, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil {
 		return
 	}
-	io.WriteString(terminal, line)
+	fmt.Fprintf(terminal, format, a...)
 	terminal.Close()
 }
 

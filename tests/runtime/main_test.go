@@ -97,7 +97,8 @@ type store struct {
 	mu          sync.Mutex
 	connections int
 	requests    []*http.Request
-	hold        func(operation string) <-chan struct{} // if not nil, returns a channel that a request waits for; nil: it does not wait
+	// hold, if not nil, returns the channel that a request waits for; nil: the request does not wait
+	hold func(operation string) <-chan struct{}
 }
 
 // newStore serves the proxy until t ends.
