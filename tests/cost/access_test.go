@@ -10,7 +10,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// openRoles is the register with users: ann and bob as in newRegister; gus is an operator through the group desk.
+// openRoles starts a ledger as newRegister does. In addition, gus is an operator through the group desk.
 func openRoles(t *testing.T) *system.System {
 	t.Helper()
 	s := newRegister(t)
@@ -20,29 +20,29 @@ func openRoles(t *testing.T) *system.System {
 	return s
 }
 
-// A user's read is the same requests, and beside them the user's grant and the account's groups; only when the direct
-// role is too weak, the grants in those groups. Services pay nothing.
-func TestReadOfAUser(t *testing.T) {
+// A user's read takes two more requests than a service's: for the user's grant, and for the account's groups. Only if
+// the direct role does not suffice, it also reads the grants in those groups.
+func TestRequestsOfAUsersRead(t *testing.T) {
 	t.Parallel()
 	s := openRoles(t)
 	const path = "/v1/accounts/jane/balances/USD"
 	plain := "BatchGetItem eventual ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT, ACCOUNT#jane BALANCE#USD"
-	asks(s.Beside(), "", 200, "GET", path, "", plain)
+	checkRequest(s.Beside(), "", 200, "GET", path, "", plain)
 	for _, user := range []string{"ann", "bob"} {
-		asks(s.Beside(), user, 200, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups)
+		checkRequest(s.Beside(), user, 200, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups)
 	}
 	for user, status := range map[string]int{"gus": 200, "nobody": 404} {
-		asks(s.Beside(), user, status, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups,
+		checkRequest(s.Beside(), user, status, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups,
 			newestGrant("GROUP#desk", user))
 	}
-	// All at the same time.
+	// The requests are concurrent.
 	f := fault.NewSet()
-	f.All(fault.AnyOperation, meeting(3))
+	f.All(fault.AnyOperation, waitUntilConcurrent(3))
 	s.Beside(system.WithFaults(f)).Must(200, "GET", path, "", "Ledger-User", "ann")
 }
 
-// A user's post is one round trip more, however many accounts it debits, and then the write.
-func TestPostOfAUser(t *testing.T) {
+// A user's post takes one more round trip than a service's, however many accounts it debits.
+func TestRequestsOfAUsersPost(t *testing.T) {
 	t.Parallel()
 	s := openRoles(t)
 	const accounts = 24
@@ -59,17 +59,17 @@ func TestPostOfAUser(t *testing.T) {
 	f := fault.NewSet()
 	warm := s.Beside(system.WithFaults(f))
 	warm.Must(201, "POST", "/v1/transactions", body("warm"))
-	asks(warm, "", 201, "POST", "/v1/transactions", body("p-1"), "TransactWriteItems …")
-	f.All("Query", meeting(2*accounts))
+	checkRequest(warm, "", 201, "POST", "/v1/transactions", body("p-1"), "TransactWriteItems …")
+	f.All("Query", waitUntilConcurrent(2*accounts))
 	checks := slices.Repeat([]string{"Query strong …"}, 2*accounts)
-	asks(warm, "ann", 201, "POST", "/v1/transactions", body("p-2"), append(checks, "TransactWriteItems …")...)
-	// Refused before the first attempt: nothing but the check.
+	checkRequest(warm, "ann", 201, "POST", "/v1/transactions", body("p-2"), append(checks, "TransactWriteItems …")...)
+	// A refused post sends only the requests of the check.
 	f.Clear()
-	asks(warm, "nobody", 422, "POST", "/v1/transactions", body("p-3"), checks...)
+	checkRequest(warm, "nobody", 422, "POST", "/v1/transactions", body("p-3"), checks...)
 }
 
-// A check that cannot be made is no pass: 503, and nothing was written.
-func TestCheckThatFails(t *testing.T) {
+// If the role check cannot read the grants, the answer is 503, and nothing is written.
+func TestFailedRoleCheckDenies(t *testing.T) {
 	t.Parallel()
 	s := openRoles(t)
 	f := fault.NewSet()
@@ -83,7 +83,7 @@ func TestCheckThatFails(t *testing.T) {
 	s.Must(404, "GET", "/v1/transactions/x", "")
 }
 
-// A denial does not wait for the data: how long it takes tells nothing of what there is.
+// A denial does not wait for the data, so its latency does not show whether data exists.
 func TestDenialDoesNotWaitForTheData(t *testing.T) {
 	t.Parallel()
 	s := openRoles(t)

@@ -13,27 +13,26 @@ import (
 	"ledger.example/projections"
 )
 
-// The largest accounts of the document are measured when they are asked for.
+// Flags to measure the largest accounts of docs/performance.md, too.
 var (
-	postingsMost = flag.Int("postings", 1000, "the most postings in one account: 1,000,000 takes a minute and 3 GB")
-	assetsMost   = flag.Int("assets", 100, "the most assets in one account: 10,000 takes five seconds")
+	maxPostings = flag.Int("postings", 1000, "the most postings in one account: 1,000,000 takes a minute and 3 GB")
+	maxAssets   = flag.Int("assets", 100, "the most assets in one account: 10,000 takes five seconds")
 )
 
-// TestByPostings measures an account by the postings that it has, all in one asset.
-func TestByPostings(t *testing.T) {
+// TestCostByPostings measures accounts with different numbers of postings, all in one asset.
+func TestCostByPostings(t *testing.T) {
 	documented, between := []int{10, 1000, 100_000, 1_000_000}, [2]int{1000, 4000}
-	growth(t, figures{heading: "By postings in one account", of: "postings"}, documented, *postingsMost, between, 1000,
+	measureGrowth(t, figures{heading: "By postings in one account", of: "postings"}, documented, *maxPostings, between, 1000,
 		byPostings)
 }
 
-// byPostings measures an account with n settled postings in one asset, one more in the middle of them, and what comes
-// after.
+// byPostings measures reads and writes of an account with n settled postings in one asset.
 func byPostings(t *testing.T, n int) []line {
 	b := newBank(t)
 	middle := b.now()
 	at := func(i int) time.Time { return middle.Add(time.Duration(i-n/2) * 10 * time.Microsecond) }
-	b.postings(share, 0, n/2, at)
-	posted, err := b.then().Post(t.Context(), ledger.PostTransfer{
+	b.putPostings(share, 0, n/2, at)
+	posted, err := b.coldLedger().Post(t.Context(), ledger.PostTransfer{
 		Annotation: ledger.Annotation{ID: "late", Actor: "tester"}, From: outside, To: holder, Asset: share,
 		Quantity: events.NewAmount(125_000),
 	})
@@ -45,14 +44,14 @@ func byPostings(t *testing.T, n int) []line {
 		late = append(late, events.PostingRecorded{Leg: leg, Transaction: posted.Transaction.ID,
 			Kind: posted.Transaction.Kind})
 	}
-	newest := b.postings(share, n/2+1, n+1, at)
+	newest := b.putPostings(share, n/2+1, n+1, at)
 	b.tick()
 	b.project(b.Beside(), append(late, newest)...)
 
 	s := &steps{bank: b}
 	const account = "/v1/accounts/" + holder
 	until := "to=" + url.QueryEscape(events.FormatTime(middle))
-	b.see(holder, table.PostingsAfter(share, "", ""), 1)
+	b.meterRead(holder, table.PostingsAfter(share, "", ""), 1)
 	s.get("account page", account+"/summary")
 	s.get("history of an asset, first page", account+"/postings?asset="+share)
 	s.get("history of an asset, a page in the middle", s.next(account+"/postings?asset="+share+"&"+until))
@@ -63,18 +62,18 @@ func byPostings(t *testing.T, n int) []line {
 	s.get("list of balances", account+"/balances")
 	s.get("list of balances, strong", account+"/balances?consistency=strong")
 
-	s.tail(share)
-	// A full stretch of settled postings: one segment is closed, wherever the last one ended.
+	s.projectPostings(share)
+	// A full stretch of settled postings closes one segment, wherever the last one ended.
 	from := b.now().Add(-age / 2)
-	stretch := b.every(share, projections.StretchPostings, from)
+	stretch := b.newPostings(share, projections.StretchPostings, from)
 	b.put(stretch...)
 	s.do(fmt.Sprintf("projecting %d settled postings, which closes a segment", len(stretch)),
 		func() { b.project(b.process(), stretch...) })
 	straggler := b.posting(share, middle.Add(time.Microsecond))
 	b.put(straggler)
-	b.see(holder, table.PostingsBetween(share, string(events.FirstKSUID(at(n/2-projections.StretchPostings))), ""),
+	b.meterRead(holder, table.PostingsBetween(share, string(events.FirstKSUID(at(n/2-projections.StretchPostings))), ""),
 		3*projections.StretchPostings)
-	b.see(holder, table.SegmentsFrom(share, string(straggler.ID)), 2)
+	b.meterRead(holder, table.SegmentsFrom(share, string(straggler.ID)), 2)
 	s.do("projecting one that is late, into the middle", func() { b.project(b.process(), straggler) })
 	b.tick()
 	again := func() {
@@ -82,22 +81,22 @@ func byPostings(t *testing.T, n int) []line {
 			`{"id":"late","from":"outside","to":"customers:00000017","asset":"SHARE","quantity":"125000"}`)
 	}
 	again()
-	b.see(outside, table.PostingsAfter(share, "", ""), 1)
+	b.meterRead(outside, table.PostingsAfter(share, "", ""), 1)
 	s.do("a transaction sent again two hours later", again)
 	s.writes(share)
 	return s.lines
 }
 
-// TestByAssets measures an account by the assets that it holds, of one posting each. Its page and the longest page of a
-// list hold 100 balances.
-func TestByAssets(t *testing.T) {
-	growth(t, figures{heading: "By assets in one account", of: "assets"}, []int{1, 100, 10_000}, *assetsMost,
+// TestCostByAssets measures accounts with different numbers of assets, with one posting each. The account's page and
+// the longest page of a list have 100 balances.
+func TestCostByAssets(t *testing.T) {
+	measureGrowth(t, figures{heading: "By assets in one account", of: "assets"}, []int{1, 100, 10_000}, *maxAssets,
 		[2]int{200, 400}, 200, byAssets)
 }
 
 func assetName(i int) string { return fmt.Sprintf("A%05d", i) }
 
-// byAssets measures an account that holds n assets, and touches the one in the middle of them.
+// byAssets measures reads and writes of an account with n assets. They use the asset in the middle.
 func byAssets(t *testing.T, n int) []line {
 	touched, added := assetName(n/2), assetName(n)
 	b := newBank(t, touched, added)
@@ -124,15 +123,15 @@ func byAssets(t *testing.T, n int) []line {
 	s.get("list of balances, strong, first page of 20", account+"/balances?consistency=strong&limit=20")
 	s.get("list of balances, strong, second page of 20", s.next(account+"/balances?consistency=strong&limit=20"))
 
-	s.tail(touched)
+	s.projectPostings(touched)
 	s.summary(touched, added)
-	s.many(n)
+	s.batchOfAssets(n)
 	s.writes(touched)
 	return s.lines
 }
 
-// many measures a batch of one posting of each of many assets.
-func (s *steps) many(n int) {
+// batchOfAssets measures the projection of a batch with one posting in each of many assets.
+func (s *steps) batchOfAssets(n int) {
 	s.t.Helper()
 	const many = 50
 	name := fmt.Sprintf("projecting a batch of %d postings, of %d assets", many, many)
@@ -148,7 +147,7 @@ func (s *steps) many(n int) {
 	s.do(name, func() { s.project(s.process(), each...) })
 }
 
-// summary measures the two kinds of postings that change what the account's summary says.
+// summary measures the two kinds of postings that change the account's summary.
 func (s *steps) summary(held, added string) {
 	s.t.Helper()
 	process := s.process()
@@ -162,7 +161,7 @@ func (s *steps) summary(held, added string) {
 	s.do("projecting the first posting of one more", func() { s.project(process, first) })
 }
 
-// quantity is what the holder has of an asset.
+// quantity returns what the holder has of an asset.
 func (s *steps) quantity(asset string) events.Amount {
 	s.t.Helper()
 	text := s.Must(200, "GET", "/v1/accounts/"+holder+"/balances/"+asset, "").Text("quantity")
@@ -173,15 +172,15 @@ func (s *steps) quantity(asset string) events.Amount {
 	return quantity
 }
 
-var unsettledMost = flag.Int("unsettled", 1000, "the most postings that are not settled: up to 10,000 are measured")
+var maxUnsettled = flag.Int("unsettled", 1000, "the most postings that are not settled: up to 10,000 are measured")
 
-// TestByUnsettled measures a balance by the postings that came in the last ten seconds: a strong read reads them again,
-// as their order may still change. How many they are is a matter of the account's rate, not of its age: 1,000 are ten
-// seconds of 100 a second.
-func TestByUnsettled(t *testing.T) {
+// TestCostByUnsettledPostings measures a balance with different numbers of postings from the last ten seconds. Each
+// strong read reads them, because their order may still change. Their number depends on the account's rate, not on its
+// age: 100 postings a second make 1,000.
+func TestCostByUnsettledPostings(t *testing.T) {
 	f := figures{heading: "By unsettled postings", of: "postings of the last 10 s"}
 	for _, n := range []int{0, 10, 100, 1000, 10_000} {
-		if n <= *unsettledMost {
+		if n <= *maxUnsettled {
 			f.add(thousands(n), byUnsettled(t, n))
 		}
 	}
@@ -191,12 +190,12 @@ func TestByUnsettled(t *testing.T) {
 func byUnsettled(t *testing.T, n int) []line {
 	b := newBank(t)
 	began, spacing := b.now(), 10*time.Microsecond
-	newest := b.postings(share, 0, 1000, func(i int) time.Time { return began.Add(time.Duration(i) * spacing) })
+	newest := b.putPostings(share, 0, 1000, func(i int) time.Time { return began.Add(time.Duration(i) * spacing) })
 	b.tick()
 	b.project(b.Beside(), newest)
 	arrived := 0
 	arrive := func(n int) (some []events.PostingRecorded) {
-		some = b.every(share, n, b.now().Add(time.Duration(arrived)*time.Microsecond))
+		some = b.newPostings(share, n, b.now().Add(time.Duration(arrived)*time.Microsecond))
 		arrived += n
 		b.put(some...)
 		return some
@@ -205,7 +204,7 @@ func byUnsettled(t *testing.T, n int) []line {
 	if n > 0 {
 		b.project(warm, arrive(n)...)
 	}
-	b.see(holder, table.PostingsAfter(share, "", ""), 1)
+	b.meterRead(holder, table.PostingsAfter(share, "", ""), 1)
 
 	s := &steps{bank: b}
 	const balance = "/v1/accounts/" + holder + "/balances"
@@ -222,16 +221,16 @@ func byUnsettled(t *testing.T, n int) []line {
 	return s.lines
 }
 
-// TestFromNothing measures what is paid once for an account, and grows with it: the first refold behind a backlog of
-// all its postings, or of a balance that was lost. It reads each posting once, and writes each segment once.
-func TestFromNothing(t *testing.T) {
+// TestCostOfFirstRefold measures the refold of a whole balance that is missing, after a backlog or a loss. It reads
+// each posting once, and writes each segment once.
+func TestCostOfFirstRefold(t *testing.T) {
 	f := figures{heading: "From nothing", of: "postings"}
 	for _, n := range []int{10, 1000, 10_000} {
 		b := newBank(t)
-		all := b.every(share, n, b.now())
+		all := b.newPostings(share, n, b.now())
 		b.put(all...)
 		b.tick()
-		f.add(thousands(n), []line{{"refolding all of them", b.cost(func() { b.project(b.process(), all[0]) })}})
+		f.add(thousands(n), []line{{"refolding all of them", b.costOf(func() { b.project(b.process(), all[0]) })}})
 		b.wantCount(n)
 	}
 	f.check(t)
@@ -242,6 +241,6 @@ func (b *bank) wantCount(n int) {
 	b.t.Helper()
 	shown := b.Must(200, "GET", "/v1/accounts/"+holder+"/balances/"+share, "")
 	if got := shown.Value("postings"); got != float64(n) {
-		b.t.Errorf("%v postings are shown, of %d", got, n)
+		b.t.Errorf("the balance counts %v postings, not %d", got, n)
 	}
 }

@@ -1,6 +1,7 @@
-// Package cost measures what each read and write asks of the store: which requests, how many items and how many units
-// of capacity, by how much an account holds already. They are the same in every run. What is to be constant is asserted
-// on small accounts. The tables of docs/performance.md are compared with it. Options measure large accounts, too:
+// Package cost measures the requests to the store that each read and write takes, with their items and capacity units,
+// for accounts of different sizes. The results are the same in every run. They are compared with the tables of
+// docs/performance.md. Costs that must not depend on the size are tested on small accounts. Flags measure large
+// accounts, too:
 //
 //	go test ./tests/cost -v -timeout 60m -args -postings=1000000 -assets=10000 -unsettled=10000
 package cost
@@ -29,27 +30,27 @@ import (
 )
 
 const (
-	// The accounts: one that is measured and has a limit, and one without.
+	// holder is the account that is measured. It has a limit. outside is unlimited.
 	holder  = "customers:00000017"
 	outside = "outside"
 
 	share = "SHARE" // an asset with a currency
 
-	// age is how long ago an account's postings were made: they are settled.
+	// age is the age of an account's postings, which are therefore settled.
 	age = 2 * time.Hour
 )
 
-// bank is the whole ledger on a table in memory, whose clock stands still between two ticks: so it is the test that
-// decides what is settled, however slow the machine is. What it asks the table for by Client is metered.
+// bank is a complete ledger on an in-memory table. The store's clock stands still until the next tick, so that which
+// postings are settled does not depend on the machine's speed. Requests through Client are metered.
 type bank struct {
 	*system.System
 	t      testing.TB
 	clock  atomic.Int64 // the store's, in nanoseconds since 1970
 	meter  *meter.Meter
-	minted int64 // postings made by posting
+	minted int64 // number of postings returned by posting
 }
 
-// newBank has the assets given, two more and two accounts, registered long ago.
+// newBank starts a ledger in which the given assets, USD, share, and two accounts were registered long ago.
 func newBank(t testing.TB, assets ...string) *bank {
 	t.Helper()
 	b := &bank{t: t}
@@ -58,13 +59,13 @@ func newBank(t testing.TB, assets ...string) *bank {
 	books := store.NewTable(t)
 	b.meter = meter.New(books)
 	b.System = store.Serve(t, books, system.Client(b.meter.Count))
-	then := b.then()
+	cold := b.coldLedger()
 	for _, asset := range append([]string{"USD", share}, assets...) {
 		currency := "USD"
 		if asset == "USD" {
 			currency = ""
 		}
-		if _, _, err := then.RegisterAsset(t.Context(),
+		if _, _, err := cold.RegisterAsset(t.Context(),
 			ledger.RegisterAsset{ID: asset, Name: "Asset", Currency: currency, Actor: "tester"}); err != nil {
 			t.Fatal(err)
 		}
@@ -73,32 +74,32 @@ func newBank(t testing.TB, assets ...string) *bank {
 		{ID: holder, Name: "Jane Doe", Profile: `{"email":"jane@example.com"}`, Actor: "tester"},
 		{ID: outside, Overdraft: events.Overdraft{Unlimited: true}, Actor: "tester"},
 	} {
-		if _, _, err := then.OpenAccount(t.Context(), account); err != nil {
+		if _, _, err := cold.OpenAccount(t.Context(), account); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return b
 }
 
-// tick sets the store's clock.
+// tick sets the store's clock to the current time.
 func (b *bank) tick() { b.clock.Store(time.Now().UnixNano()) }
 
-// now is the store's clock.
+// now returns the time of the store's clock.
 func (b *bank) now() time.Time { return time.Unix(0, b.clock.Load()) }
 
-// then is a ledger with cold caches, whose clock is the store's.
-func (b *bank) then() *ledger.Ledger {
+// coldLedger returns a ledger with cold caches and the store's clock.
+func (b *bank) coldLedger() *ledger.Ledger {
 	return ledger.New(ledger.Config{
 		Journal: journal.NewJournal(b.Client, b.Table), Now: b.now,
 		Projections: projections.NewReader(views.NewViews(b.Client, b.Table), nil),
 	})
 }
 
-// process is a new process, with empty caches.
+// process starts a process with cold caches.
 func (b *bank) process() *system.System { return b.Beside(system.Client(b.meter.Count)) }
 
-// posting makes one that was minted at a time, and sorts behind those of that microsecond that were made before it.
-// They are all of one size: figures must not depend on how many there are.
+// posting returns a posting that was minted at a time. It sorts after earlier ones with the same time. All postings
+// have the same size, so that costs do not depend on their number.
 func (b *bank) posting(asset string, at time.Time) events.PostingRecorded {
 	b.minted++
 	return events.PostingRecorded{
@@ -110,8 +111,8 @@ func (b *bank) posting(asset string, at time.Time) events.PostingRecorded {
 	}
 }
 
-// every makes n postings of an asset, from a time on, a microsecond apart.
-func (b *bank) every(asset string, n int, from time.Time) []events.PostingRecorded {
+// newPostings returns n postings of an asset, a microsecond apart.
+func (b *bank) newPostings(asset string, n int, from time.Time) []events.PostingRecorded {
 	all := make([]events.PostingRecorded, n)
 	for i := range all {
 		all[i] = b.posting(asset, from.Add(time.Duration(i)*time.Microsecond))
@@ -119,8 +120,8 @@ func (b *bank) every(asset string, n int, from time.Time) []events.PostingRecord
 	return all
 }
 
-// postings puts those from the i-th to before the n-th, of a time each, and returns the last.
-func (b *bank) postings(asset string, i, n int, at func(i int) time.Time) (last events.PostingRecorded) {
+// putPostings puts postings with the times at(i) to at(n-1), and returns the last.
+func (b *bank) putPostings(asset string, i, n int, at func(i int) time.Time) (last events.PostingRecorded) {
 	b.t.Helper()
 	for ; i < n; i += table.TransactionActions {
 		var some []events.PostingRecorded
@@ -133,37 +134,38 @@ func (b *bank) postings(asset string, i, n int, at func(i int) time.Time) (last 
 	return last
 }
 
-// put puts postings into the table past everything but the meter, which must know what is read in part later.
+// put puts postings directly into the table. The requests are metered, because the meter must know the sizes of items
+// that are later read in part.
 func (b *bank) put(postings ...events.PostingRecorded) {
 	b.t.Helper()
-	past := *b.System
-	past.Plain = b.Client
-	past.PutPostings(postings)
-	b.Requests.Take() // they would be kept
+	metered := *b.System
+	metered.Plain = b.Client
+	metered.PutPostings(postings)
+	b.Requests.Take() // frees memory
 }
 
-// see reads the first items of an account in a range, with all attributes, for the meter: its cache of sizes is
-// bounded.
-func (b *bank) see(account string, r table.Range, most int32) {
+// meterRead reads the first items of an account in a range, so that the meter knows their sizes again. Its cache of
+// sizes is bounded.
+func (b *bank) meterRead(account string, r table.Range, most int32) {
 	b.t.Helper()
 	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{TableName: &b.Table, Limit: &most,
 		ConsistentRead: aws.Bool(true)})
 	if out, err := b.Client.Query(b.t.Context(), q); err != nil || len(out.Items) == 0 {
-		b.t.Fatalf("nothing is seen: %v", err)
+		b.t.Fatalf("no items are read: %v", err)
 	}
 }
 
-// absent reads items that are not there, for the meter.
-func (b *bank) absent(keys ...table.Key) {
+// meterAbsent reads missing items, so that the meter knows that they are missing.
+func (b *bank) meterAbsent(keys ...table.Key) {
 	b.t.Helper()
 	for _, key := range keys {
 		if item, _, err := ddb.Get(b.t.Context(), b.Client, b.Table, key, true); err != nil || item != nil {
-			b.t.Fatalf("%v is there already, or %v", key, err)
+			b.t.Fatalf("%v exists already, or %v", key, err)
 		}
 	}
 }
 
-// project hands the records of these postings to a process's stream handler, as one batch, as Lambda would.
+// project delivers the postings to a process's projector in one batch, as Lambda would.
 func (b *bank) project(process *system.System, postings ...events.PostingRecorded) {
 	b.t.Helper()
 	projectAll(process, postings)
@@ -178,20 +180,20 @@ func projectAll(process *system.System, postings []events.PostingRecorded) {
 	streamtest.Deliver(process.T, process.Service.Stream(), streamtest.Images(process.T, items...))
 }
 
-// taken is what a step takes: its units, its requests, and its reads and writes among them.
-type taken struct {
+// measured has the units of a step, the lines of its requests, and the numbers of reads and writes.
+type measured struct {
 	meter.Tally
 	lines         []string
 	reads, writes int
 }
 
-// take measures a step.
-func (b *bank) take(step func()) taken {
+// measure measures a step.
+func (b *bank) measure(step func()) measured {
 	b.t.Helper()
 	b.meter.Take()
 	b.Requests.Take()
 	step()
-	c := taken{Tally: b.meter.Take()}
+	c := measured{Tally: b.meter.Take()}
 	for _, r := range b.Requests.Take() {
 		c.lines = append(c.lines, r.Line())
 		if r.Writes() {
@@ -201,18 +203,18 @@ func (b *bank) take(step func()) taken {
 		}
 	}
 	if c.Guessed > 0 {
-		b.t.Errorf("the units of %d items are not known: %+v", c.Guessed, c)
+		b.t.Errorf("the sizes of %d items are unknown: %+v", c.Guessed, c)
 	}
 	return c
 }
 
-// cost writes what a step takes.
-func (b *bank) cost(step func()) string {
+// costOf returns the cost of a step as text.
+func (b *bank) costOf(step func()) string {
 	b.t.Helper()
-	return costOf(b.take(step).Tally)
+	return costText(b.measure(step).Tally)
 }
 
-// steps measures one step after the other.
+// steps measures steps, and collects their costs.
 type steps struct {
 	*bank
 	lines []line
@@ -221,14 +223,13 @@ type steps struct {
 // do measures a step.
 func (s *steps) do(name string, step func()) {
 	s.t.Helper()
-	s.lines = append(s.lines, line{name, s.cost(step)})
+	s.lines = append(s.lines, line{name, s.costOf(step)})
 }
 
-// omit notes a step that an account so small has no use for.
+// omit adds a step that does not exist for an account of this size.
 func (s *steps) omit(name string) { s.lines = append(s.lines, line{name, notMeasured}) }
 
-// get measures a read that is answered with 200, by a process that has what the path names in its caches; an empty path
-// is of a page that isn't there.
+// get measures a read by a process with warm caches. The path is empty if the page does not exist.
 func (s *steps) get(name, path string) {
 	s.t.Helper()
 	if path == "" {
@@ -239,7 +240,8 @@ func (s *steps) get(name, path string) {
 	s.do(name, func() { s.Must(200, "GET", path, "") })
 }
 
-// next returns the path of the page after the first one, whose path has a parameter, "" when there is none.
+// next returns the path of the second page, given that of the first, which must have a parameter. Empty: there is no
+// second page.
 func (s *steps) next(path string) string {
 	s.t.Helper()
 	cursor := s.Must(200, "GET", path, "").Text("next_cursor")
@@ -249,12 +251,12 @@ func (s *steps) next(path string) string {
 	return path + "&cursor=" + url.QueryEscape(cursor)
 }
 
-// tail measures the projection of postings as they come, none of them settled.
-func (s *steps) tail(asset string) {
+// projectPostings measures the projection of new postings, which are not settled.
+func (s *steps) projectPostings(asset string) {
 	s.t.Helper()
 	made := 0
 	arrive := func(n int) []events.PostingRecorded {
-		postings := s.every(asset, n, s.now().Add(time.Duration(made)*time.Microsecond))
+		postings := s.newPostings(asset, n, s.now().Add(time.Duration(made)*time.Microsecond))
 		made += n
 		s.put(postings...)
 		return postings
@@ -273,7 +275,7 @@ func (s *steps) tail(asset string) {
 	s.do("the same batch delivered again", func() { s.project(process, some...) })
 }
 
-// writes measures transactions of a process that has posted such ones before.
+// writes measures transactions of a process with warm caches.
 func (s *steps) writes(asset string) {
 	s.t.Helper()
 	for _, w := range []struct{ name, path, body string }{
@@ -284,7 +286,7 @@ func (s *steps) writes(asset string) {
 		{"a trade, settled, guarded", "trades",
 			`{"asset":"ASSET","buyer":"outside","seller":"customers:00000017","quantity":"100","cost":"100","settle":true}`},
 	} {
-		s.tick() // who posts is refused when the clocks differ
+		s.tick() // a post is refused if the clocks differ
 		body := strings.Replace(w.body, "ASSET", asset, 1)
 		s.Must(201, "POST", "/v1/"+w.path, body)
 		s.do(w.name, func() { s.Must(201, "POST", "/v1/"+w.path, body) })

@@ -13,8 +13,8 @@ import (
 	"ledger.example/tests/system"
 )
 
-// batchOf is the body of a batch of so many transfers between two accounts without limits, whose ids begin with a
-// prefix, and each as the body of a request of its own.
+// batchOf returns the body of a batch of n transfers between two unlimited accounts, and the body of each transfer
+// alone. Their ids begin with a prefix.
 func batchOf(prefix string, n int) (body string, each []string) {
 	var requests []string
 	for i := range n {
@@ -25,7 +25,7 @@ func batchOf(prefix string, n int) (body string, each []string) {
 	return `{"requests":[` + strings.Join(requests, ",") + `]}`, each
 }
 
-// A batch asks the store for what its requests ask for alone, and looks up what they name once.
+// A batch sends one write for each of its requests, and one lookup for all of them.
 func TestBatchWritesWhatItsRequestsWrite(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
@@ -41,13 +41,13 @@ func TestBatchWritesWhatItsRequestsWrite(t *testing.T) {
 		counts[r.Operation]++
 	}
 	if counts["TransactWriteItems"] != ledger.BatchMax || counts["BatchGetItem"] != 1 || len(counts) != 2 {
-		t.Errorf("a batch of %d asked for %v", ledger.BatchMax, counts)
+		t.Errorf("a batch of %d took %v", ledger.BatchMax, counts)
 	}
 }
 
-// BenchmarkBatch posts a hundred transfers by a request each and by one request, by turns: to a store in memory, and to
-// one that answers after a while, as a network does. It reports the ratios of the two times, and of the processor times
-// of the whole process: caller, HTTP, ledger and store.
+// BenchmarkBatch posts a hundred transfers, alternately in a hundred requests and in one batch. The store is in memory,
+// without and with a latency like that of a network. It reports the ratios of the elapsed times, and of the processor
+// times of the whole process: caller, HTTP, ledger and store.
 func BenchmarkBatch(b *testing.B) {
 	for _, latency := range []time.Duration{0, 5 * time.Millisecond} {
 		b.Run(latency.String(), func(b *testing.B) { benchmarkBatch(b, latency) })
@@ -57,7 +57,7 @@ func BenchmarkBatch(b *testing.B) {
 func benchmarkBatch(b *testing.B, latency time.Duration) {
 	s := system.New(b, system.Client(ddb.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
 	s.OpenRegister()
-	var alone, together spent
+	var alone, together timeSpent
 	for n := 0; b.Loop(); n++ {
 		_, each := batchOf(fmt.Sprintf("alone-%d", n), ledger.BatchMax)
 		body, _ := batchOf(fmt.Sprintf("together-%d", n), ledger.BatchMax)
@@ -67,7 +67,7 @@ func benchmarkBatch(b *testing.B, latency time.Duration) {
 			}
 		})
 		together.measure(b, func() { s.Must(200, "POST", "/v1/batches", body) })
-		s.Requests.Take() // they would be kept
+		s.Requests.Take() // frees memory
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(alone.wall.Seconds()/together.wall.Seconds(), "times")
@@ -76,10 +76,10 @@ func benchmarkBatch(b *testing.B, latency time.Duration) {
 	b.ReportMetric(1000*together.processor.Seconds()/float64(b.N), "processor-ms/batch")
 }
 
-// spent is time: that of the clock, and that of the processors.
-type spent struct{ wall, processor time.Duration }
+// timeSpent is elapsed time and processor time.
+type timeSpent struct{ wall, processor time.Duration }
 
-func (s *spent) measure(b *testing.B, do func()) {
+func (s *timeSpent) measure(b *testing.B, do func()) {
 	b.Helper()
 	began, used := time.Now(), processorTime(b)
 	do()
@@ -87,7 +87,7 @@ func (s *spent) measure(b *testing.B, do func()) {
 	s.processor += processorTime(b) - used
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time that this process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

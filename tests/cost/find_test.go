@@ -16,7 +16,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// newListed starts a ledger with 30 listed transfers, every third of which is for order 7.
+// newListed starts a ledger with 30 listed transfers. Every third has the metadata order=7.
 func newListed(t *testing.T) (s *system.System, headers []table.Key) {
 	t.Helper()
 	s = system.New(t, system.Indexed("order"))
@@ -31,14 +31,14 @@ func newListed(t *testing.T) (s *system.System, headers []table.Key) {
 	return s, headers
 }
 
-// A page of a list is one query for each of its partitions, and one read of what it shows. So is the next one.
+// A page of a list takes one query for each of its partitions, and one read of the transactions on it.
 func TestAccessPatternsOfLists(t *testing.T) {
 	t.Parallel()
 	s, _ := newListed(t)
 	checkPatterns(t, s, "lists.txt")
 }
 
-// writePage puts a page of the journal, minted at a time: headers that were posted then.
+// writePage puts a page of the journal that was minted at a time, with entries of these headers.
 func writePage(s *system.System, then time.Time, headers ...table.Key) {
 	entries := &types.AttributeValueMemberL{}
 	for _, key := range headers {
@@ -51,8 +51,8 @@ func writePage(s *system.System, then time.Time, headers ...table.Key) {
 	s.Put(page)
 }
 
-// When the first pages of the journal have too few entries, one more query reads as many pages as are likely to have
-// the others, and no more than that.
+// If the first pages of the journal have too few entries, one more query reads about as many pages as are needed for
+// the rest.
 func TestJournalReadsFewPages(t *testing.T) {
 	t.Parallel()
 	s, headers := newListed(t)
@@ -60,25 +60,25 @@ func TestJournalReadsFewPages(t *testing.T) {
 	for i := range 10 {
 		writePage(s, then.Add(time.Duration(i)*time.Second), headers[3*i:3*i+3]...)
 	}
-	page := reads(s, "/v1/journal?limit=15", "Query strong 2 of PK = JOURNAL …", "Query strong 3 of PK = JOURNAL …",
+	page := checkGet(s, "/v1/journal?limit=15", "Query strong 2 of PK = JOURNAL …", "Query strong 3 of PK = JOURNAL …",
 		"BatchGetItem strong TXN#o-…")
 	if got := len(page.Each("event", "data")); got != 15 {
 		t.Errorf("read %d entries, want 15", got)
 	}
 }
 
-// A page of the journal is one query and one read, and only the query when nothing is new.
+// A page of the journal takes one query and one read, or only the query if there is nothing new.
 func TestJournalIsOneQuery(t *testing.T) {
 	t.Parallel()
 	s, headers := newListed(t)
-	writePage(s, time.Now().Add(-time.Hour), headers...) // those that were written just now are too new to be read
-	asked := []string{"Query strong 2 of PK = JOURNAL AND SK BETWEEN ENTRIES#…", "BatchGetItem strong TXN#o-…"}
+	writePage(s, time.Now().Add(-time.Hour), headers...) // pages that were just written are not read yet
+	requests := []string{"Query strong 2 of PK = JOURNAL AND SK BETWEEN ENTRIES#…", "BatchGetItem strong TXN#o-…"}
 	after := ""
 	for _, want := range []int{20, 10, 0} {
 		if want == 0 {
-			asked = asked[:1]
+			requests = requests[:1]
 		}
-		page := reads(s, "/v1/journal"+after, slices.Clone(asked)...)
+		page := checkGet(s, "/v1/journal"+after, slices.Clone(requests)...)
 		if got := len(page.Each("event", "data")); got != want {
 			t.Fatalf("read %d entries, want %d", got, want)
 		}

@@ -8,7 +8,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// newGroups starts a register with two groups of two accounts each, with members, all projected.
+// newGroups starts a ledger as newRegister does, with two groups of accounts, and their members, all projected.
 func newGroups(t testing.TB) *system.System {
 	t.Helper()
 	s := newRegister(t)
@@ -31,13 +31,13 @@ func newGroups(t testing.TB) *system.System {
 	return s
 }
 
-// What was taken out or revoked is in none of the lists.
+// Accounts that were removed and members that were revoked are in none of the lists.
 func TestAccessPatternsOfGroups(t *testing.T) {
 	t.Parallel()
 	checkPatterns(t, newGroups(t), "groups.txt")
 }
 
-// Commands of a warm process read the newest event and put the next one; the same again only reads.
+// Commands about groups read the newest event and put the next one. A repeated command only reads.
 func TestRequestsOfGroupCommands(t *testing.T) {
 	t.Parallel()
 	s := newGroups(t)
@@ -56,34 +56,34 @@ func TestRequestsOfGroupCommands(t *testing.T) {
 			newestGrant("GROUP#new", "eve"), "PutItem GROUP#new GRANT#eve#000000000001" + ifAbsent,
 		}},
 	} {
-		asks(s, "", c.status, c.method, c.path, c.body, c.requests...)
+		checkRequest(s, "", c.status, c.method, c.path, c.body, c.requests...)
 	}
 }
 
-// A grant by a user relies on their own right: on the grant that gives it, and on what groups the account is in if it
-// comes through one.
+// A grant by a user is conditional on the granter's own right: on the grant that gives it, and if that is in a group,
+// also on the groups of the account.
 func TestRequestsOfAGrantByAUser(t *testing.T) {
 	t.Parallel()
 	s := newGroups(t)
 	s.Must(201, "PUT", "/v1/groups/clients/members/gina", `{"role":"owner"}`)
-	asks(s, "ann", 201, "PUT", "/v1/accounts/jane/members/new", `{"role":"viewer"}`,
+	checkRequest(s, "ann", 201, "PUT", "/v1/accounts/jane/members/new", `{"role":"viewer"}`,
 		newestGrant("ACCOUNT#jane", "ann"), newestGroups, newestGrant("ACCOUNT#jane", "new"),
 		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000001"+ifAbsent+
 			", check ACCOUNT#jane GRANT#ann#000000000002"+ifAbsent)
 	// An owner through a group.
-	asks(s, "gina", 200, "DELETE", "/v1/accounts/jane/members/new", "",
+	checkRequest(s, "gina", 200, "DELETE", "/v1/accounts/jane/members/new", "",
 		newestGrant("ACCOUNT#jane", "gina"), newestGroups, newestGrant("GROUP#clients", "gina"),
 		newestGrant("GROUP#desk", "gina"), newestGrant("ACCOUNT#jane", "new"),
 		"TransactWriteItems put ACCOUNT#jane GRANT#new#000000000002"+ifAbsent+
 			", check GROUP#clients GRANT#gina#000000000002"+ifAbsent+", check ACCOUNT#jane GROUPS#000000000003"+ifAbsent)
 	// An owner of a group.
-	asks(s, "gina", 201, "PUT", "/v1/groups/clients/members/new", `{"role":"viewer"}`,
+	checkRequest(s, "gina", 201, "PUT", "/v1/groups/clients/members/new", `{"role":"viewer"}`,
 		newestGrant("GROUP#clients", "gina"), newestGrant("GROUP#clients", "new"),
 		"TransactWriteItems put GROUP#clients GRANT#new#000000000001"+ifAbsent+
 			", check GROUP#clients GRANT#gina#000000000002"+ifAbsent)
 }
 
-// newestGrant is the request for a user's newest grant on an account or in a group.
+// newestGrant returns the request for a user's newest grant on an account or in a group.
 func newestGrant(partition, user string) string {
 	return "Query strong newest first, 1 of PK = " + partition + " AND SK BETWEEN GRANT#" + user + "# AND GRANT#" + user + "#~"
 }
@@ -91,7 +91,7 @@ func newestGrant(partition, user string) string {
 // newestGroups is the request for the newest change of jane's groups.
 const newestGroups = "Query strong newest first, 1 of PK = ACCOUNT#jane AND SK BETWEEN GROUPS#000000000001 AND GROUPS#~"
 
-// The pages of a user's accounts fit together, whatever their size: each way to an account comes once, in order.
+// A list of a user's accounts has each grant once, in order, whatever the page size.
 func TestPagesOfAUsersAccounts(t *testing.T) {
 	t.Parallel()
 	s := newGroups(t)

@@ -8,7 +8,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// Holds are found in few requests, however many there are.
+// Lists of holds take few requests, however many holds there are.
 func TestAccessPatternsOfHolds(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)

@@ -12,11 +12,12 @@ import (
 	views "ledger.example/projections/dynamo"
 )
 
-// TestThePast measures reads of the past by the postings that an account has: what grows is the pages of segments.
-func TestThePast(t *testing.T) {
+// TestBalancesOfThePast measures reads of the past in accounts with different numbers of postings. Only the pages of
+// segments grow in number.
+func TestBalancesOfThePast(t *testing.T) {
 	f := figures{heading: "Balances and statements of the past", of: "postings"}
 	for _, n := range []int{10, 1000, 100_000, 1_000_000} {
-		f.add(thousands(n), thePast(t, n))
+		f.add(thousands(n), costsOfThePast(t, n))
 		megabytes := (n/projections.StretchPostings*300)>>20 + 1
 		for _, l := range f.columns[len(f.columns)-1].lines {
 			most := megabytes + 1
@@ -31,20 +32,20 @@ func TestThePast(t *testing.T) {
 	f.check(t)
 }
 
-// thePast measures an account with n settled postings in one asset. Of a large one only those postings are there that
-// are read: around the middle, and at the end.
-func thePast(t *testing.T, n int) []line {
+// costsOfThePast measures an account with n settled postings in one asset. If n is large, only the postings that are
+// read exist: around the middle, and at the end.
+func costsOfThePast(t *testing.T, n int) []line {
 	b := newBank(t)
-	began := b.now().Truncate(time.Microsecond) // what times of requests are cut to
+	began := b.now().Truncate(time.Microsecond) // the precision of times in requests
 	at := func(i int) time.Time { return began.Add(time.Duration(i) * 10 * time.Microsecond) }
 	const stretch = projections.StretchPostings
 	b.segments(n/stretch, n, at)
 	middle := n/2/stretch*stretch + min(n, stretch)/2 // in the middle of a stretch
 	if n <= 4*stretch {
-		b.postings(share, 0, n, at)
+		b.putPostings(share, 0, n, at)
 	} else {
-		b.postings(share, middle-stretch, middle+2*stretch, at)
-		b.postings(share, n/stretch*stretch, n, at)
+		b.putPostings(share, middle-stretch, middle+2*stretch, at)
+		b.putPostings(share, n/stretch*stretch, n, at)
 	}
 	b.tick()
 	s := &steps{bank: b}
@@ -61,7 +62,7 @@ func thePast(t *testing.T, n int) []line {
 	return s.lines
 }
 
-// segments stores the first segments of the holder's share, and its balance of n postings.
+// segments stores the first segments of the holder's balance in share, and the balance of n postings.
 func (b *bank) segments(closed, n int, at func(i int) time.Time) {
 	b.t.Helper()
 	const stretch = projections.StretchPostings

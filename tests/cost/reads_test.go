@@ -18,7 +18,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// newRegister starts a ledger with a trading register and some history, all projected.
+// newRegister starts a ledger with some assets, accounts, members and transactions, all projected.
 func newRegister(t testing.TB) *system.System {
 	t.Helper()
 	s := system.New(t)
@@ -37,15 +37,15 @@ func newRegister(t testing.TB) *system.System {
 	return s
 }
 
-// reads makes one request, and fails t unless it was answered by these requests to the table.
-func reads(s *system.System, path string, wanted ...string) caller.Reply {
+// checkGet sends a GET, and fails t unless it takes these requests to the table.
+func checkGet(s *system.System, path string, wanted ...string) caller.Reply {
 	s.T.Helper()
-	return asks(s, "", 200, "GET", path, "", wanted...)
+	return checkRequest(s, "", 200, "GET", path, "", wanted...)
 }
 
-// asks makes one request by a user, or by a service if user is empty, and fails t unless it was answered with that
-// status and by these requests to the table.
-func asks(s *system.System, user string, status int, method, path, body string, wanted ...string) caller.Reply {
+// checkRequest sends a request by a user, or by a service if user is empty. It fails t unless the answer has the status
+// and takes these requests to the table.
+func checkRequest(s *system.System, user string, status int, method, path, body string, wanted ...string) caller.Reply {
 	s.T.Helper()
 	var headers []string
 	if user != "" {
@@ -57,10 +57,10 @@ func asks(s *system.System, user string, status int, method, path, body string, 
 	return r
 }
 
-// checkPatterns reads what a file of testdata has, each time by a process that has cached nothing. Between empty lines
-// stand, for each access pattern: its name after #; the request; the requests to the table that it takes; and the
-// members that the answer must show. "again: nothing" says that a second read by the same process takes no request, and
-// "next page: the same" that there is another page, which takes such requests, too.
+// checkPatterns checks the access patterns in a file of testdata, each with cold caches. The file has a block of lines
+// for each: its name after #, the request, the requests to the table that it takes, and members that the answer must
+// have. "again: nothing" means that a second read by the same process takes no request, and "next page: the same" that
+// there is another page, which takes the same requests.
 func checkPatterns(t *testing.T, register *system.System, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
@@ -78,13 +78,13 @@ func checkPatterns(t *testing.T, register *system.System, file string) {
 				t.Fatal(err)
 			}
 			cold := register.Beside(system.Indexed("order"))
-			first := reads(cold, path, lines[2:len(lines)-1]...)
+			first := checkGet(cold, path, lines[2:len(lines)-1]...)
 			first.Shows(t, shows)
 			if cached {
-				reads(cold, path)
+				checkGet(cold, path)
 			}
 			if paged {
-				reads(cold, path+"&cursor="+url.QueryEscape(first.Text("next_cursor")), lines[2:len(lines)-1]...)
+				checkGet(cold, path+"&cursor="+url.QueryEscape(first.Text("next_cursor")), lines[2:len(lines)-1]...)
 			}
 		})
 	}
@@ -97,14 +97,14 @@ func TestAccessPatterns(t *testing.T) {
 
 const ifAbsent = " if attribute_not_exists(PK)"
 
-// trade is the body of a trade with market.
+// trade returns the body of a trade with market.
 func trade(id, buyer string, quantity, cost int, settle bool) string {
 	return fmt.Sprintf(`{"id":"%s","asset":"AAPL","buyer":"%s","seller":"market","quantity":"%d","cost":"%d",`+
 		`"settle":%t}`, id, buyer, quantity, cost, settle)
 }
 
-// A trade puts its header and postings and nothing else, in one request, each if absent. A store in memory panics when
-// something changes them later.
+// A trade puts its header, its postings and its guard in one request. Each event is put on condition that it is absent.
+// The in-memory store panics if an event is changed later.
 func TestWritesOfATrade(t *testing.T) {
 	t.Parallel()
 	shares := []string{"ACCOUNT#jane POSTING#AAPL#ksuid", "ACCOUNT#market POSTING#AAPL#ksuid"}
@@ -123,7 +123,7 @@ func TestWritesOfATrade(t *testing.T) {
 		s.OpenRegister()
 		s.Must(201, "POST", "/v1/transfers", `{"id":"d-1","from":"bank","to":"jane","asset":"USD","quantity":"500000"}`)
 		s.DeliverAll()
-		// all that it names is cached from here on
+		// fills the caches
 		s.Must(201, "POST", "/v1/trades", trade("t-0", "jane", 1, 1, c.settle))
 		var id string
 		requests := system.Promptly(t, func(try int) []system.Request {
@@ -140,8 +140,8 @@ func TestWritesOfATrade(t *testing.T) {
 	}
 }
 
-// A trade for a time in the past asks for what any other does, also when it is replayed long after: nothing is made
-// sure of.
+// A backdated trade takes the same requests as any other. Neither it nor a replay of it sends requests to make its
+// postings visible to strong reads.
 func TestWritesOfABackdatedTrade(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
@@ -166,12 +166,12 @@ func TestWritesOfABackdatedTrade(t *testing.T) {
 	requests := system.Promptly(t, post(201))
 	system.WantRequests(t, requests, fmt.Sprintf(written, id))
 	if again := system.Promptly(t, post(200)); len(again) != 2 {
-		t.Errorf("a replay asked for %q", system.Lines(again))
+		t.Errorf("a replay took %q", system.Lines(again))
 	}
 }
 
-// A balance is made when its first posting is projected; the next posting changes it, and nothing else.
-func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
+// The projection of the first posting creates the balance. The next posting changes the balance only.
+func TestFirstPostingCreatesBalance(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
 	s.OpenRegister()
@@ -182,11 +182,11 @@ func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
 	deliver(s, postingsIn(s, "jane", "AAPL")...)
 	system.WantRequests(t, s.Requests.Take(),
 		"GetItem strong ACCOUNT#jane BALANCE#AAPL",
-		// none: it was never lost
+		// no segments: the balance is new, not lost
 		"Query strong 0 of PK = ACCOUNT#jane AND SK BETWEEN SEGMENT#AAPL# AND SEGMENT#AAPL#~",
 		"Query strong 1000 of PK = ACCOUNT#jane AND SK BETWEEN POSTING#AAPL# AND POSTING#AAPL#~",
 		"GetItem strong ACCOUNT#jane ACCOUNT_SUMMARY",
-		"GetItem strong ACCOUNT#jane ACCOUNT_CURRENT", // it was zero before, as that of a closed account is
+		"GetItem strong ACCOUNT#jane ACCOUNT_CURRENT", // a balance of zero may be that of a closed account
 		"TransactWriteItems put ACCOUNT#jane BALANCE#AAPL"+ifAbsent+", put ACCOUNT#jane ACCOUNT_SUMMARY"+ifAbsent)
 	s.Must(200, "GET", "/v1/accounts/jane/balances/AAPL", "").Shows(t, map[string]any{
 		"quantity": "10", "net_expenditure": "150000", "credits": "10", "debits": "0", "postings": 1.0,
@@ -200,7 +200,7 @@ func TestBalanceMadeOnFirstAcquisition(t *testing.T) {
 		"PutItem ACCOUNT#jane BALANCE#AAPL if Version = …")
 }
 
-// deliver hands the records of postings to the stream handler, with their images.
+// deliver delivers records of postings, with their images, to the projector.
 func deliver(s *system.System, keys ...table.Key) {
 	s.T.Helper()
 	all := s.Contents()
@@ -219,12 +219,12 @@ func postingsIn(s *system.System, account, asset string) []table.Key {
 	})
 }
 
-// A replay by a process that has cached nothing writes no fact.
+// A replay by a process with cold caches writes nothing but, if it comes late, new versions of balances.
 func TestReplaysWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
 	s.OpenBooks()
-	facts := func() map[table.Key]ddb.Item { // balances aside: a replay that comes late raises their revisions
+	contents := func() map[table.Key]ddb.Item { // without balances: a late replay raises their versions
 		all := s.Contents()
 		maps.DeleteFunc(all, func(k table.Key, _ ddb.Item) bool { return strings.HasPrefix(k.SK, "BALANCE#") })
 		return all
@@ -237,12 +237,12 @@ func TestReplaysWriteNothing(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(path, " ")
 		first := s.Must(201, method, path, body)
-		before := facts()
+		before := contents()
 		if again := s.Beside(system.Actor("somebody else")).Must(200, method, path, body); string(again.Body) !=
 			string(first.Body) {
 			t.Errorf("%s: %s, first %s", body, again.Body, first.Body)
 		}
-		if d := system.Difference(before, facts()); d != "" {
+		if d := system.Difference(before, contents()); d != "" {
 			t.Errorf("a replay of %s wrote: %s", body, d)
 		}
 	}

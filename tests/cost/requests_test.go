@@ -18,7 +18,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-// openLimited opens two accounts that may not owe, with shares and cash, projected.
+// openLimited opens two accounts without an overdraft, one with cash and one with shares, all projected.
 func openLimited(s *system.System) {
 	s.T.Helper()
 	s.OpenRegister()
@@ -28,14 +28,14 @@ func openLimited(s *system.System) {
 	s.DeliverAll()
 }
 
-// settled is a trade with settlement between the two.
+// settled returns the body of a settled trade between the two.
 func settled(id string) string {
 	return fmt.Sprintf(`{"id":"%s","asset":"AAPL","buyer":"jane","seller":"joe","quantity":"2","cost":"300",`+
 		`"settle":true}`, id)
 }
 
-// A refusal is the attempt and four reads: what the pair was credited, exactly, then what the account is now, and
-// whether the transaction is there.
+// A refusal takes the attempt and four reads: two for the exact balance, one for the account's current state, and one
+// to check that the transaction does not exist.
 func TestRefusalIsOneAttemptAndFourReads(t *testing.T) {
 	t.Parallel()
 	s := system.New(t)
@@ -55,8 +55,8 @@ func TestRefusalIsOneAttemptAndFourReads(t *testing.T) {
 		"GetItem strong TXN#r-…")
 }
 
-// A cold process looks up all that a trade names in one request, credits of the seller included. So does one that is
-// refused.
+// With cold caches, a trade looks up its accounts and assets and the seller's credits in one request. So does a trade
+// that is refused.
 func TestColdTradeLooksUpOnce(t *testing.T) {
 	t.Parallel()
 	first := system.New(t)
@@ -68,7 +68,7 @@ func TestColdTradeLooksUpOnce(t *testing.T) {
 		return s.Requests.Take()
 	})
 	if len(requests) != 2 || requests[1].Operation != "TransactWriteItems" {
-		t.Fatalf("asked for %q", system.Lines(requests))
+		t.Fatalf("requests: %q", system.Lines(requests))
 	}
 	system.WantRequests(t, requests[:1],
 		"BatchGetItem strong ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT, ACCOUNT#market "+
@@ -83,8 +83,8 @@ func TestColdTradeLooksUpOnce(t *testing.T) {
 			"ASSET#AAPL ASSET#AAPL")
 }
 
-// meeting holds requests until as many of them are under way as are wanted.
-func meeting(wanted int64) fault.Fault {
+// waitUntilConcurrent holds requests back until the wanted number of them is in flight.
+func waitUntilConcurrent(wanted int64) fault.Fault {
 	var came atomic.Int64
 	met := make(chan struct{})
 	return func(ctx context.Context, send fault.Sender) fault.Exchange {
@@ -94,22 +94,22 @@ func meeting(wanted int64) fault.Fault {
 		select {
 		case <-met:
 			return send(ctx)
-		case <-time.After(10 * time.Second): // the others are not under way
+		case <-time.After(10 * time.Second): // the others are not sent
 			return fault.Refuses(400, "AccessDeniedException")(ctx, send)
 		}
 	}
 }
 
-// The two queries of an account's page don't wait for each other.
-func TestAccountPageIsTwoQueriesSideBySide(t *testing.T) {
+// The two queries of an account's page do not wait for each other.
+func TestAccountPageIsTwoConcurrentQueries(t *testing.T) {
 	t.Parallel()
 	s := newRegister(t)
 	f := fault.NewSet()
-	f.All("Query", meeting(2))
+	f.All("Query", waitUntilConcurrent(2))
 	s.Beside(system.WithFaults(f)).Must(200, "GET", "/v1/accounts/jane/summary?newest=100", "")
 }
 
-// sumOf adds up quantities as plain integers.
+// sumOf adds up the quantities of postings.
 func sumOf(postings []events.PostingRecorded) string {
 	total := int64(0)
 	for _, p := range postings {
@@ -122,7 +122,7 @@ func sumOf(postings []events.PostingRecorded) string {
 	return fmt.Sprint(total)
 }
 
-// postingsRead counts the postings that queries of the table brought.
+// postingsRead counts the postings that queries returned.
 func postingsRead(requests []system.Request) (n int) {
 	for _, r := range requests {
 		if out, ok := r.Output.(*dynamodb.QueryOutput); ok && strings.Contains(r.Line(), "POSTING#") {
@@ -132,9 +132,9 @@ func postingsRead(requests []system.Request) (n int) {
 	return n
 }
 
-// A projector that starts behind a long backlog on one balance, again and again, reads the backlog once; after that,
-// each batch costs it no more than the stretches that its records point into. What is delivered again changes nothing.
-func TestRestartBehindABacklog(t *testing.T) {
+// A projector with a long backlog on one balance reads the backlog once, although it restarts again and again. After
+// that, each batch reads no more than the stretches of its postings. Redelivered records change nothing.
+func TestBacklogIsReadOnce(t *testing.T) {
 	t.Parallel()
 	const batch, restartAfter = 100, 20
 	backlog := full.Count(5_000, 20_000)
@@ -142,7 +142,7 @@ func TestRestartBehindABacklog(t *testing.T) {
 	s.OpenRegister()
 	all := system.OldPostings("jane", "USD", backlog)
 	s.PutPostings(all)
-	const stretches = 2 * projections.StretchPostings // 100 postings in a row lie in no more than two
+	const stretches = 2 * projections.StretchPostings // 100 consecutive postings are in at most two stretches
 
 	process, most, total := s, backlog, 0
 	for i, some := range slices.Collect(slices.Chunk(all, batch)) {
@@ -170,7 +170,7 @@ func TestRestartBehindABacklog(t *testing.T) {
 	projectAll(s, newest)
 	for _, r := range s.Requests.Take() {
 		if r.Writes() {
-			t.Errorf("redelivered, a batch wrote: %s", r.Line())
+			t.Errorf("a redelivered batch wrote: %s", r.Line())
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 	views "ledger.example/projections/dynamo"
 )
 
-// A filling is how long what callers choose is.
-type filling struct {
+// inputs has the values that callers choose, of a certain length.
+type inputs struct {
 	id             func(name string) string
-	text           func(everyday string, most int) string // of so many characters at most
+	text           func(everyday string, most int) string // of at most this many characters
 	actor, profile string
 	posted, folded events.Amount
 	count          int64
@@ -35,8 +35,8 @@ func parsed(text string, digits int) events.Amount {
 	return a
 }
 
-func everyday() filling {
-	return filling{
+func typicalInputs() inputs {
+	return inputs{
 		id:      func(name string) string { return name },
 		text:    func(everyday string, _ int) string { return everyday },
 		actor:   "arn:aws:sts::123456789012:assumed-role/trading-desk/i-0123456789abcdef0",
@@ -46,7 +46,7 @@ func everyday() filling {
 	}
 }
 
-func longest() filling {
+func longestInputs() inputs {
 	const widest = "𝄞" // four bytes of UTF-8
 	metadata := make(map[string]string, events.MetadataPairs)
 	for left := events.MetadataBytes; len(metadata) < events.MetadataPairs; {
@@ -55,7 +55,7 @@ func longest() filling {
 		metadata[key] = strings.Repeat("v", n)
 		left -= len(key) + n
 	}
-	return filling{
+	return inputs{
 		id:      func(name string) string { return name + strings.Repeat("x", events.IDChars-len(name)) },
 		text:    func(_ string, most int) string { return strings.Repeat(widest, most) },
 		actor:   strings.Repeat(widest, events.ActorChars),
@@ -66,15 +66,15 @@ func longest() filling {
 	}
 }
 
-func (f filling) leg(n int) events.Leg {
+func (f inputs) leg(n int) events.Leg {
 	return events.Leg{
 		ID: events.FirstKSUID(time.Now()), Account: f.id(fmt.Sprintf("customers:%08d", n)), Asset: f.id("AAPL"),
 		Quantity: f.posted, Cost: f.posted,
 	}
 }
 
-// items returns one item of each kind, as the code that writes them makes them.
-func (f filling) items(t *testing.T) (kinds []string, items []ddb.Item) {
+// items returns one item of each kind, as the product's code writes them.
+func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 	t.Helper()
 	add := func(kind string, item ddb.Item) { kinds, items = append(kinds, kind), append(items, item) }
 	leg, now := f.leg(17), time.Now().UTC().Truncate(time.Microsecond)
@@ -145,13 +145,13 @@ func (f filling) items(t *testing.T) (kinds []string, items []ddb.Item) {
 	return kinds, items
 }
 
-// TestItemSizes measures how large an item of each kind is.
+// TestItemSizes measures the size of each kind of item.
 func TestItemSizes(t *testing.T) {
 	f := figures{heading: "Sizes of items", of: "item"}
 	for _, filled := range []struct {
 		name string
-		filling
-	}{{"everyday", everyday()}, {"longest", longest()}} {
+		inputs
+	}{{"everyday", typicalInputs()}, {"longest", longestInputs()}} {
 		kinds, items := filled.items(t)
 		var inTable, inIndexes []line
 		for i, item := range items {
@@ -172,23 +172,23 @@ func TestItemSizes(t *testing.T) {
 	f.check(t)
 }
 
-// A shape is how many legs a transaction has, and how many limited accounts it debits.
+// A shape is the number of legs of a transaction, and of limited accounts that it debits.
 type shape struct{ legs, debited int }
 
 func (s shape) String() string { return fmt.Sprintf("%d legs, %d guarded", s.legs, s.debited) }
 
-// TestTransactions measures transactions by their legs: from the everyday transfer to the largest there is.
-func TestTransactions(t *testing.T) {
+// TestCostOfTransactions measures transactions with different numbers of legs, from a transfer to the largest.
+func TestCostOfTransactions(t *testing.T) {
 	shapes := []shape{{2, 0}, {2, 1}, {4, 1}, {events.PostingsMax, 1}, {events.PostingsMax, events.PostingsMax - 1}}
 	f := figures{heading: "By legs of a transaction", of: "transaction"}
 	for _, filled := range []struct {
 		name string
-		filling
-	}{{"everyday", everyday()}, {"longest", longest()}} {
+		inputs
+	}{{"everyday", typicalInputs()}, {"longest", longestInputs()}} {
 		var lines []line
 		for _, s := range shapes {
-			// One request writes the header, the legs and the guards, and nothing besides.
-			cost := ofShape(t, s, filled.filling)
+			// One request writes the header, the postings and the guards, and nothing else.
+			cost := costOfShape(t, s, filled.inputs)
 			if want := fmt.Sprintf("1, %d written for ", 1+s.legs+s.debited); !strings.HasPrefix(cost, want) {
 				t.Errorf("%s, %s: %s", s, filled.name, cost)
 			}
@@ -199,17 +199,17 @@ func TestTransactions(t *testing.T) {
 	f.check(t)
 }
 
-// ofShape measures the second of two such transactions. The longest amounts are two digits short of what may be posted,
-// so that the sum of all legs may.
-func ofShape(t *testing.T, s shape, f filling) string {
+// costOfShape measures the second of two transactions. The longest amounts have two digits fewer than the limit, so
+// that the leg that balances all others is within the limit.
+func costOfShape(t *testing.T, s shape, f inputs) string {
 	b := newBank(t)
-	then := b.then()
+	cold := b.coldLedger()
 	quantity := f.posted.Abs()
 	if f.limits > 0 {
 		quantity = parsed(quantity.String()[2:], events.PostedDigits)
 	}
 	asset := f.id("asset")
-	if _, _, err := then.RegisterAsset(t.Context(), ledger.RegisterAsset{ID: asset, Name: "Asset", Currency: "USD",
+	if _, _, err := cold.RegisterAsset(t.Context(), ledger.RegisterAsset{ID: asset, Name: "Asset", Currency: "USD",
 		Actor: "tester"}); err != nil {
 		t.Fatal(err)
 	}
@@ -226,12 +226,12 @@ func ofShape(t *testing.T, s shape, f filling) string {
 			}
 			leg.Quantity, leg.Cost = quantity.Neg(), quantity.Neg()
 		}
-		if _, _, err := then.OpenAccount(t.Context(), account); err != nil {
+		if _, _, err := cold.OpenAccount(t.Context(), account); err != nil {
 			t.Fatal(err)
 		}
 		legs = append(legs, leg)
 	}
-	// One leg makes up for all others: the payer's, or that of the one who is paid by all.
+	// One leg balances all others: that of the only payer, or of the only payee.
 	one := &legs[0]
 	if s.debited > 1 {
 		one = &legs[len(legs)-1]
@@ -246,7 +246,7 @@ func ofShape(t *testing.T, s shape, f filling) string {
 	}
 	one.Quantity, one.Cost = sum.Neg(), sum.Neg()
 	post := func(id string) {
-		if _, err := then.Post(t.Context(), ledger.PostTransaction{
+		if _, err := cold.Post(t.Context(), ledger.PostTransaction{
 			Annotation: ledger.Annotation{ID: f.id(id), Description: f.text("Card order", events.DescriptionChars),
 				Metadata: f.metadata, Actor: f.actor},
 			Postings: legs,
@@ -255,5 +255,5 @@ func ofShape(t *testing.T, s shape, f filling) string {
 		}
 	}
 	post("orders:1001")
-	return b.cost(func() { post("orders:1002") })
+	return b.costOf(func() { post("orders:1002") })
 }

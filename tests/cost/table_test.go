@@ -11,12 +11,12 @@ import (
 	"ledger.example/internal/meter"
 )
 
-// line is one step, and what it took: the number of requests, the items read for so many read units, and the items
-// written for so many write units.
+// line is one step and its cost: the number of requests, the items read with their read units, and the items written
+// with their write units.
 type line struct{ step, cost string }
 
-// costOf writes what a step took.
-func costOf(c meter.Tally) string {
+// costText returns a cost as text.
+func costText(c meter.Tally) string {
 	if c.Total() == 0 {
 		return notMeasured
 	}
@@ -31,12 +31,12 @@ func costOf(c meter.Tally) string {
 	return strings.Join(parts, ", ")
 }
 
-// notMeasured is the cost of a step that an account so small has no use for.
+// notMeasured is the cost of a step that does not exist for an account of a size.
 const notMeasured = "–"
 
-// figures is a table of docs/performance.md: lines by step, a column for each size at which they were measured.
+// figures is a table of docs/performance.md, with a line for each step, and a column for each measured size.
 type figures struct {
-	heading, of string // the document's heading, and what the lines or columns are
+	heading, of string // the heading in the document, and the title of the first column
 	columns     []column
 }
 
@@ -47,7 +47,7 @@ type column struct {
 
 func (f *figures) add(name string, lines []line) { f.columns = append(f.columns, column{name, lines}) }
 
-// markdown is the table with the columns that were measured.
+// markdown returns the table with the measured columns.
 func (f *figures) markdown() string {
 	head, rule, rows := "| "+f.of+" |", "|---|", make([]string, len(f.columns[0].lines))
 	for n, c := range f.columns {
@@ -64,7 +64,7 @@ func (f *figures) markdown() string {
 
 const document = "../../docs/performance.md"
 
-// check prints the table, and holds the document's to it: in all its lines, and the columns that were measured.
+// check prints the table, and fails the test unless the document has the same lines and measured columns.
 func (f *figures) check(t *testing.T) {
 	t.Helper()
 	t.Logf("%s\n\n%s", f.heading, f.markdown())
@@ -75,7 +75,7 @@ func (f *figures) check(t *testing.T) {
 	_, below, _ := strings.Cut(string(text), "# "+f.heading+"\n")
 	_, below, _ = strings.Cut(below, "| "+f.of+" |")
 	tableText, _, _ := strings.Cut("| "+f.of+" |"+below, "\n\n")
-	rows := make(map[string][]string) // with the head and the rule
+	rows := make(map[string][]string) // including the head and the rule
 	for row := range strings.Lines(tableText) {
 		cells := strings.Split(strings.Trim(row, "| \n"), " | ")
 		rows[cells[0]] = cells
@@ -91,9 +91,9 @@ func (f *figures) check(t *testing.T) {
 	}
 }
 
-// growth measures an account at the sizes of the document, as far as most goes, and at two between. From a size on,
-// where pages are full, everything takes the same however large the account is.
-func growth(t *testing.T, f figures, documented []int, most int, between [2]int, from int,
+// measureGrowth measures an account at the documented sizes up to most, and at the two sizes in between. At all sizes
+// of at least from, where pages are full, the costs must be equal.
+func measureGrowth(t *testing.T, f figures, documented []int, most int, between [2]int, from int,
 	measure func(t *testing.T, n int) []line) {
 	t.Helper()
 	var reference []line
@@ -114,14 +114,14 @@ func growth(t *testing.T, f figures, documented []int, most int, between [2]int,
 		}
 		for i, l := range lines {
 			if l != reference[i] {
-				t.Errorf("at %d: %+v; before: %+v", n, l, reference[i])
+				t.Errorf("at size %d: %+v; at a smaller one: %+v", n, l, reference[i])
 			}
 		}
 	}
 	f.check(t)
 }
 
-// thousands writes a number as people do.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0; at -= 3 {
