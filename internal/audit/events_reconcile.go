@@ -43,7 +43,7 @@ type reconciler struct {
 	rescanned          map[int]bool    // indexes of the buckets that this rescan examines; nil in the first scan
 	partials           partials
 	assetSums          sumsByAsset      // of postings; "" has those of the assets beyond assetsMax
-	unreadable         map[string]bool  // assets with an unreadable posting: their sums are not known
+	unreadable         map[string]bool  // assets with an unreadable posting: sums not known; "" as above
 	reported           map[Finding]bool // without Stored and Recomputed
 	backdated          bool             // a transaction with an effective date was recorded after sumBefore
 	journalSeen        window           // journal entries of this scan

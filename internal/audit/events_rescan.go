@@ -43,6 +43,11 @@ func (c *reconciler) resolve(ctx context.Context) {
 // scan, the sums may count only some of its postings and prove nothing. The comparison of transactions with their
 // postings then has to suffice. noteBackdated has seen such a transaction by now, because its bucket was not zero.
 func (c *reconciler) checkSums(ctx context.Context) {
+	for id := range c.unreadable {
+		if c.assetSums[id] == nil { // its other postings are in the shared sum
+			c.unreadable[""] = true
+		}
+	}
 	for id, s := range c.assetSums {
 		switch {
 		case c.unreadable[id] || s.isZero():
