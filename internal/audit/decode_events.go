@@ -228,7 +228,7 @@ type grant struct {
 // with the id of the account or the group.
 func granted(owner string, hasRole bool) func(r *reader, id, user string, number int64) grant {
 	return func(r *reader, id, user string, number int64) grant {
-		g := grant{event: r.event("", ""), number: r.counted(number, grantsMax)}
+		g := grant{event: r.event("", ""), number: r.counted(number, 1, grantsMax)}
 		r.same(owner, id)
 		r.same(table.AttrUser, user)
 		r.actor()

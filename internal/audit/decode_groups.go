@@ -58,7 +58,7 @@ func (g grouping) changed() string { return g.added + g.removed }
 
 // grouping reads the attributes of a change of groups.
 func (r *reader) grouping(account string, number int64) grouping {
-	g := grouping{event: r.event("", ""), account: account, number: r.counted(number, grantsMax)}
+	g := grouping{event: r.event("", ""), account: account, number: r.counted(number, 1, grantsMax)}
 	r.same(table.AttrAccount, account)
 	g.added, g.removed = r.optional().id("Added"), r.optional().id("Removed")
 	if g.groups = r.ids("Groups"); len(g.groups) > groupsMax {

@@ -109,14 +109,13 @@ func (r *reader) outcome(hold string) outcome {
 type reversed struct {
 	event
 	transaction, by string // by is the id of the reversing transaction
-	number          int64
-	taken           []leg // the reversed amounts of each leg, with the leg's sign; no other field is set
+	taken           []leg  // the reversed amounts of each leg, with the leg's sign; no other field is set
 }
 
 // reversal reads the attributes of a reversal. It has no time.
 func (r *reader) reversal(transaction string, number int64) reversed {
 	v := reversed{event: r.event("", ""), transaction: transaction, by: r.id("By")}
-	v.number = r.counted(number, reversalsMax)
+	r.counted(number, 1, reversalsMax)
 	r.same(fieldTransaction, transaction)
 	r.maps(fieldTaken, "legs", 2, 48, func(one *reader) {
 		var l leg
@@ -128,13 +127,12 @@ func (r *reader) reversal(transaction string, number int64) reversed {
 
 const fieldTaken = "Taken"
 
-// counted reads the number of an event, which is also in its key.
-func (r *reader) counted(number, most int64) int64 {
-	n := r.integer(table.AttrNumber, 1, most)
-	if n != number && !r.broken {
+// counted checks the number of an event, which is also in its key, and returns the key's number.
+func (r *reader) counted(number, least, most int64) int64 {
+	if n := r.integer(table.AttrNumber, least, most); n != number && !r.broken {
 		r.fault(WrongKey, table.AttrNumber, strconv.FormatInt(number, 10))
 	}
-	return n
+	return number
 }
 
 // change is the event that sets a new version of an account.
@@ -149,15 +147,13 @@ type change struct {
 // change reads the attributes of a change.
 func (r *reader) change(account string, number int64) change {
 	c := r.changed(account, r.event("", ""))
-	if c.number != number && !r.broken {
-		r.fault(WrongKey, table.AttrNumber, strconv.FormatInt(number, 10))
-	}
+	c.number = r.counted(number, 2, changesMax)
 	return c
 }
 
 // changed reads the attributes that a change and its copy have in common.
 func (r *reader) changed(account string, e event) change {
-	c := change{event: e, account: account, number: r.integer(table.AttrNumber, 2, changesMax)}
+	c := change{event: e, account: account}
 	r.same(fieldID, account)
 	r.optional().text("Name", 1, 256)
 	r.actor()
@@ -177,6 +173,7 @@ type current struct{ newest change }
 func (r *reader) current(account string) current {
 	r.keys("", "")
 	c := current{r.changed(account, event{})}
+	c.newest.number = r.integer(table.AttrNumber, 2, changesMax)
 	r.string(table.AttrChecksum)
 	original := maps.Clone(r.item)
 	original[table.AttrType] = stringOf(kindChange)

@@ -161,7 +161,7 @@ func (a *Audit) compareEntries(ctx context.Context, l lifecycle) (keys []table.K
 // orphanFinding is the finding for an entry that its transaction does not require.
 func (e entry) orphanFinding(l lifecycle) Finding {
 	id := strconv.Quote(e.transaction)
-	right := "no entry: there is no transaction " + id
+	right := "no entry: transaction " + id + " does not exist"
 	if l.exists {
 		right = "no entry: transaction " + id + " does not belong in this list"
 	}

@@ -70,17 +70,6 @@ func trades(l []leg, first definition) bool {
 
 func opposite(a, b *big.Int) bool { return new(big.Int).Neg(a).Cmp(b) == 0 }
 
-// holdRequests returns requests extended by what rule 2 adds for a hold: with a time of expiry in the request, or
-// without, and no reversal.
-func (h header) holdRequests(requests []string) (all []string) {
-	for _, request := range requests {
-		for _, expires := range [...]string{"", h.expires} {
-			all = append(all, request+text("true")+text(expires)+text("")+text(""))
-		}
-	}
-	return all
-}
-
 // reversalRequests returns the requests that can have created a reversing transaction with these reversed amounts:
 // reverse all that is left, reverse a quantity of a transfer or of a trade, or reverse an amount of each leg.
 func (h header) reversalRequests(taken []leg) []string {
@@ -108,8 +97,9 @@ func (h header) fingerprints(requests []string) (right string, ok bool) {
 		about += text(key) + text(h.metadata[key])
 	}
 	rule := "1:"
-	if h.isHold() {
-		requests = h.holdRequests(requests)
+	if h.isHold() { // the request has a time of expiry, or none
+		expires, none := text("true")+text(h.expires)+text("")+text(""), text("true")+text("")+text("")+text("")
+		requests = append(withRest(requests, none), withRest(requests, expires)...)
 	}
 	if h.effective != "" && h.kind != reversal {
 		requests = withRest(requests, text("false")+text("")+text("")+text(""))

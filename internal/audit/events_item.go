@@ -68,7 +68,9 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.checkEnd(ctx, l, key)
 	case reversed:
 		if a.checkedReversals.add(v.transaction) {
-			a.checkReversals(ctx, v.transaction)
+			a.confirm(ctx, examineRounds, examinePause, func() []Finding {
+				return a.compareReversals(ctx, v.transaction)
+			})
 		}
 	case change:
 		for id := range v.limits {

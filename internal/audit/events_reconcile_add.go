@@ -100,7 +100,7 @@ func (c *reconciler) addItem(ctx context.Context, value any, l lifecycle, key ta
 		c.addJournal(ctx, v.entries, key)
 	}
 	if v, ok := value.(listEntry); ok && !c.audit.isIndexed(v) {
-		return // its transaction need not demand it
+		return // transactions need not have such entries
 	}
 	if e, ok := entryIn(value, key, l); ok {
 		for _, s := range e.steps {

@@ -87,7 +87,7 @@ func (c *reconciler) orphan(ctx context.Context, k table.Key, l lifecycle) (foun
 		found = append(found, e.orphanFinding(l))
 	}
 	if p, ok := value.(posting); ok && p.transaction == l.id {
-		code, why := PostingWithoutTransaction, ": there is no transaction "+strconv.Quote(l.id)
+		code, why := PostingWithoutTransaction, ": transaction "+strconv.Quote(l.id)+" does not exist"
 		switch {
 		case p.endsHold() && l.isHold() && l.end == nil:
 			code, why = PostingWithoutEnd, ": hold "+strconv.Quote(l.id)+" has not ended"

@@ -13,13 +13,8 @@ func (a *Audit) reversalsOf(transaction string) items {
 	return a.itemsOf(first.PK, table.Range{From: first.SK, To: last.SK})
 }
 
-// checkReversals compares the reversals of a transaction with each other, with the posted legs and with the reversing
-// transactions.
-func (a *Audit) checkReversals(ctx context.Context, id string) {
-	a.confirm(ctx, examineRounds, examinePause, func() []Finding { return a.compareReversals(ctx, id) })
-}
-
-// compareReversals reads and compares them once.
+// compareReversals compares the reversals of a transaction with each other, with the posted legs and with the reversing
+// transactions, once.
 func (a *Audit) compareReversals(ctx context.Context, id string) (found []Finding) {
 	l := a.readLifecycle(ctx, id)
 	if l.unreadable {

@@ -53,7 +53,7 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 	if !unreadable {
 		a.checkSummary(ctx, acct.id, p.summary, ofBalances, ofPostings)
 	}
-	a.checkMembers(ctx, owner{account: acct.id}, p)
+	a.checkMembers(ctx, table.AccountKey(acct.id).PK, p)
 	a.checkGroups(ctx, acct.id, p)
 }
 

@@ -42,10 +42,9 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 	var newest grouping
 	for item := range changes.all(ctx) {
 		key := keyOf(item)
-		_, number, _ := table.ParseGrouping(key)
 		g, ok := as[grouping](item)
 		readable = readable && ok
-		missing := gap(GroupingMissing, "change", newest.number, number, func(n int64) table.Key {
+		missing := gap(GroupingMissing, "change", newest.number, g.number, func(n int64) table.Key {
 			return table.GroupingKey(account, n)
 		})
 		found = append(found, missing...)
@@ -57,11 +56,11 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 			all[g.changed()] = &groupPlace{grouped: grouped{account: account, group: g.changed()}}
 		}
 		for _, p := range all {
-			if p.number == number {
+			if p.number == g.number {
 				p.shown = &g
 			}
 		}
-		if p := all[g.changed()]; p.number < number && p.unshown.IsZero() {
+		if p := all[g.changed()]; p.number < g.number && p.unshown.IsZero() {
 			p.unshown = g.at
 		}
 	}
@@ -112,7 +111,7 @@ func placeText(number int64, in bool) string {
 // checkGroup compares the memberships of a group with its grants.
 func (a *Audit) checkGroup(ctx context.Context, id string) {
 	pk := table.GroupKey(id).PK
-	a.checkMembers(ctx, owner{group: id}, partition{families: map[string]*family{
+	a.checkMembers(ctx, pk, partition{families: map[string]*family{
 		grantPrefix: a.family(pk, grantPrefix), memberPrefix: a.family(pk, memberPrefix)}})
 }
 

@@ -13,75 +13,46 @@ const (
 	memberPause  = 200 * time.Millisecond
 )
 
-// owner is what users have roles on: an account, or a group.
-type owner struct{ account, group string }
-
-// membershipKey returns the key of a user's membership.
-func (o owner) membershipKey(user string) table.Key {
-	if o.group != "" {
-		return table.GroupMembershipKey(o.group, user)
-	}
-	return table.MembershipKey(o.account, user)
-}
-
-// grantKey returns the key of a user's grant.
-func (o owner) grantKey(user string, number int64) table.Key {
-	if o.group != "" {
-		return table.GroupGrantKey(o.group, user, number)
-	}
-	return table.GrantKey(o.account, user, number)
-}
-
-// grantNumber returns the number in the key of a grant.
-func (o owner) grantNumber(key table.Key) int64 {
-	parse := table.ParseGrant
-	if o.group != "" {
-		parse = table.ParseGroupGrant
-	}
-	_, _, number, _ := parse(key)
-	return number
-}
-
-// checkMembers compares the memberships of an account or a group with its grants, user by user.
-func (a *Audit) checkMembers(ctx context.Context, owner owner, p partition) {
+// checkMembers compares the memberships of an account or a group with its grants, user by user. pk is the partition key
+// of the account or the group; the sort keys are the same.
+func (a *Audit) checkMembers(ctx context.Context, pk string, p partition) {
 	for user := p.nextID(ctx, grantPrefix, memberPrefix); user != ""; user = p.nextID(ctx, grantPrefix, memberPrefix) {
 		member := p.take(memberPrefix, user)(ctx)
-		if found := a.compareMember(ctx, owner, user, member, p.take(grantPrefix, user)); len(found) > 0 {
+		key := table.Key{PK: pk, SK: table.MembershipKey("", user).SK}
+		if found := a.compareMember(ctx, key, user, member, p.take(grantPrefix, user)); len(found) > 0 {
 			a.confirm(ctx, memberRounds, memberPause, func() []Finding {
-				key := owner.membershipKey(user)
-				return a.compareMember(ctx, owner, user, a.get(ctx, key), a.itemsOf(key.PK, table.GrantsOf(user)))
+				return a.compareMember(ctx, key, user, a.get(ctx, key), a.itemsOf(pk, table.GrantsOf(user)))
 			})
 		}
 	}
 }
 
-// compareMember compares a membership with the user's grants once. It consumes the grants, which must be read after the
-// membership.
-func (a *Audit) compareMember(ctx context.Context, owner owner, user string, stored attributes, grants items) (
+// compareMember compares the membership with that key with the user's grants once. It consumes the grants, which must
+// be read after the membership.
+func (a *Audit) compareMember(ctx context.Context, key table.Key, user string, stored attributes, grants items) (
 	found []Finding,
 ) {
 	m, ok := as[membership](stored)
 	readable := ok || len(stored) == 0
 	var newest, shown, unshown grant // shown has the membership's number; unshown is the first later grant
 	for item := range grants.all(ctx) {
-		number := owner.grantNumber(keyOf(item))
 		g, ok := as[grant](item)
 		readable = readable && ok
-		found = append(found, gap(GrantMissing, "grant", newest.number, number, func(n int64) table.Key {
-			return owner.grantKey(user, n)
+		found = append(found, gap(GrantMissing, "grant", newest.number, g.number, func(n int64) table.Key {
+			return table.Key{PK: key.PK, SK: table.GrantKey("", user, n).SK}
 		})...)
 		newest = g
-		if number == m.number {
+		if g.number == m.number {
 			shown = g
 		}
-		if number > m.number && unshown.number == 0 {
+		if g.number > m.number && unshown.number == 0 {
 			unshown = g
 		}
 	}
 	if !readable {
 		return nil // the scan reports it
 	}
-	key, is, ought := owner.membershipKey(user), absent, absent
+	is, ought := absent, absent
 	if ok {
 		is = roleText(m.number, m.role)
 	}
