@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Every command that calls the API is signed, or sends a token, as the flags say, else the environment. A token stands
-// in no text. What a signature is worth is tested in package sign.
-func TestWhoTheCommandsCallAs(t *testing.T) {
+// Flags, else environment variables, decide whether a command signs its requests or sends a token. No output shows the
+// token. Package sign tests the signatures.
+func TestAuthentication(t *testing.T) {
 	const secret, other = "eyJhbGciOi.eyJzdWIi.c2ln-_~+/==", "other.token"
 	const signed, token = "AWS4-HMAC-SHA256 ", "Bearer " + secret
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
@@ -54,7 +54,7 @@ func TestWhoTheCommandsCallAs(t *testing.T) {
 	}
 }
 
-func TestWhoTheCommandsCannotCallAs(t *testing.T) {
+func TestAuthenticationErrors(t *testing.T) {
 	const secret = "s3cret"
 	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)

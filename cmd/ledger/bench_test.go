@@ -20,7 +20,7 @@ import (
 	"ledger.example/tests/system"
 )
 
-func TestBenchWrongUse(t *testing.T) {
+func TestBenchUsageErrors(t *testing.T) {
 	for args, problem := range map[string]string{
 		"bench nonsense":                              `"nonsense" is not a workload; there are uniform, hot-receiver, hot-spender, market, read, import`,
 		"bench market market":                         "workload market is given twice",
@@ -61,28 +61,28 @@ func TestBenchWrongUse(t *testing.T) {
 	}
 }
 
-func TestBenchMayGoWhereItIsMeantTo(t *testing.T) {
-	for _, o := range []struct{ address, mean string }{
+func TestBenchAcceptsConfirmedAddresses(t *testing.T) {
+	for _, o := range []struct{ address, confirmed string }{
 		{"http://127.0.0.1:8080", ""}, {"http://localhost:8080", ""}, {"http://[::1]:8080", ""},
 		{"http://127.0.0.1:8080", "http://127.0.0.1:8080"}, {"https://ledger.example", "https://ledger.example"},
 	} {
-		if err := (&benchOptions{confirmed: o.mean}).checkConfirmed("--url", o.address); err != nil {
+		if err := (&benchOptions{confirmed: o.confirmed}).checkConfirmed("--url", o.address); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// benched serves a ledger in memory, which nothing projects, behind what may change its requests and answers.
-func benched(t *testing.T, between func(ledger http.Handler) http.Handler) (url string) {
+// benched serves a ledger in memory, without a projector, behind a handler that may change requests and answers.
+func benched(t *testing.T, wrap func(ledger http.Handler) http.Handler) (url string) {
 	t.Helper()
-	server := httptest.NewServer(between(system.New(t).Service.API()))
+	server := httptest.NewServer(wrap(system.New(t).Service.API()))
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-func honest(ledger http.Handler) http.Handler { return ledger }
+func unchanged(ledger http.Handler) http.Handler { return ledger }
 
-// runBench runs it on a ledger elsewhere, small, and returns what it printed as JSON.
+// runBench runs a small bench against --url, and returns its JSON report.
 func runBench(t *testing.T, url string, more ...string) (code int, r bench.Report, problems string) {
 	t.Helper()
 	args := append([]string{"bench", "--url", url, "--no-pump", "--json", "--rounds", "1", "--accounts", "4", "--clients", "4"}, more...)
@@ -93,9 +93,9 @@ func runBench(t *testing.T, url string, more ...string) (code int, r bench.Repor
 	return code, r, problems
 }
 
-// What another ledger's books hold is no matter, and the environment's address neither: the flag alone says where.
-func TestBenchElsewhere(t *testing.T) {
-	url := benched(t, honest)
+// bench runs twice on a ledger that already has data. It uses --url, and ignores LEDGER_URL.
+func TestBenchOfAURL(t *testing.T) {
+	url := benched(t, unchanged)
 	for range 2 {
 		code, r, problems := runBench(t, url, "--count", "40")
 		if code != exitDone || len(r.Workloads) != len(bench.Workloads()) || len(r.Failed) != 0 || r.Balances != 2*(4+3+4) || r.Ledger != url {
@@ -112,7 +112,7 @@ func TestBenchElsewhere(t *testing.T) {
 	}
 }
 
-// rewrite changes the nth request that posts a transfer or trade; as many as are counted warm up, first.
+// rewrite changes the nth request that posts a transfer or trade. The warm-up has as many requests as --count.
 func rewrite(nth int64, change func(body []byte) []byte) func(http.Handler) http.Handler {
 	var n atomic.Int64
 	return func(ledger http.Handler) http.Handler {
@@ -127,8 +127,7 @@ func rewrite(nth int64, change func(body []byte) []byte) func(http.Handler) http
 	}
 }
 
-// A run with a wrong balance is a failed run, whatever is wrong with the ledger: here it puts one leg into another
-// account.
+// A run with a wrong balance fails. Here, one leg is posted to another account.
 func TestBenchFindsAWrongBalance(t *testing.T) {
 	url := benched(t, rewrite(45, func(body []byte) []byte {
 		var transfer map[string]any
@@ -152,9 +151,8 @@ func TestBenchFindsAWrongBalance(t *testing.T) {
 	}
 }
 
-// What is refused with a code wrote nothing, and is counted by it; what is not answered is asked again, and booked
-// once.
-func TestBenchCountsErrorsAndRepetitions(t *testing.T) {
+// A refusal is counted by its code, and not added to the book. A request without an answer is retried, and added once.
+func TestBenchCountsErrorsAndRetries(t *testing.T) {
 	var n atomic.Int64
 	url := benched(t, func(ledger http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +179,7 @@ func TestBenchCountsErrorsAndRepetitions(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the load: what was posted until then is checked.
+// Ctrl-C ends the load. The transactions until then are checked.
 func TestBenchInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var n atomic.Int64
@@ -206,14 +204,14 @@ func TestBenchInterrupted(t *testing.T) {
 	}
 }
 
-// problem answers by a problem.
+// problem answers with a problem.
 func problem(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	io.WriteString(w, `{"code":"`+code+`"}`)
 }
 
-// refuses answers requests to some paths by a problem, from the nth on: to the last one.
+// refuses answers the nth to the last request to the given paths with a problem.
 func refuses(nth, last int64, status int, code string, paths ...string) func(http.Handler) http.Handler {
 	var n atomic.Int64
 	return func(ledger http.Handler) http.Handler {
@@ -229,23 +227,22 @@ func refuses(nth, last int64, status int, code string, paths ...string) func(htt
 	}
 }
 
-// A ledger that answers errors only is no success, and neither is one that refuses what has cover while it is warmed
-// up.
-func TestBenchFindsWhatIsNoAnswer(t *testing.T) {
+// A run fails if the ledger refuses all requests of a workload, or a covered debit, also during the warm-up.
+func TestBenchFindsRefusals(t *testing.T) {
 	type found map[string]bool // "check workload"
 	for name, c := range map[string]struct {
-		between         func(http.Handler) http.Handler
-		workload, count string // as many as count warm up, first
+		wrap            func(http.Handler) http.Handler
+		workload, count string // the warm-up has count requests, too
 		want            found
 	}{
 		"errors": {refuses(30, math.MaxInt64, 409, "transaction_id_reused", "/transfers", "/trades"), bench.Market, "29",
 			found{"errors market": true, "answered market": true}},
 		"warm-up": {refuses(20, math.MaxInt64, 422, "insufficient_funds", "/transfers"), bench.Market, "50",
 			found{"errors warm-up": true}},
-		"a debit that has cover": {refuses(70, 70, 422, "insufficient_funds", "/transfers"), bench.HotSpender, "60",
+		"a covered debit": {refuses(70, 70, 422, "insufficient_funds", "/transfers"), bench.HotSpender, "60",
 			found{"errors hot-spender": true}},
 	} {
-		code, r, problems := runBench(t, benched(t, c.between), "--count", c.count, c.workload)
+		code, r, problems := runBench(t, benched(t, c.wrap), "--count", c.count, c.workload)
 		got := found{}
 		for _, f := range r.Failed {
 			got[f.Check+" "+f.Of] = true
@@ -256,7 +253,7 @@ func TestBenchFindsWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-// In this process it also says what was asked of the store, and compares itself with its ceilings.
+// With a ledger in this process, bench also reports requests to the store, and the ceilings.
 func TestBenchQuick(t *testing.T) {
 	folder := t.ArtifactDir()
 	code, out, problems := ledger(t, "http://ledger.example", "bench", "--quick", "--json", "--plot", folder, bench.HotReceiver, bench.Read, bench.Import)
@@ -285,7 +282,7 @@ func TestBenchQuick(t *testing.T) {
 	}
 }
 
-// The table has the figures, in one line each, and a column for each workload.
+// The table has a line for each figure and a column for each workload.
 func TestBenchTable(t *testing.T) {
 	var out bytes.Buffer
 	env := &environment{out: bufio.NewWriter(&out), err: io.Discard}
@@ -303,12 +300,12 @@ func TestBenchTable(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "LAG") {
-		t.Errorf("figures that nobody knows:\n%s", &out)
+		t.Errorf("unknown figures:\n%s", &out)
 	}
 }
 
-// The end of the store ends the run, by the store's own error.
-func TestBenchWithoutItsStore(t *testing.T) {
+// If the store stops, the run ends with the error of the store.
+func TestBenchWhoseStoreStops(t *testing.T) {
 	config := bench.Config{Workloads: []string{bench.Uniform}, Clients: 2, Count: 100_000, Rounds: 1, Accounts: 4}
 	stop, err := (&environment{err: io.Discard}).benchLocal(t.Context(), benchOptions{memory: true, table: defaultTable, noPump: true}, &config)
 	if err != nil {
@@ -331,8 +328,8 @@ func TestBenchWithoutItsStore(t *testing.T) {
 				dead()
 			}
 			if died.Err() != nil {
-				_, _ = io.Copy(io.Discard, r.Body) // until then nobody looks whether the caller is gone
-				<-r.Context().Done()               // what it asks of its store is not answered
+				_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
+				<-r.Context().Done()               // the store does not answer
 				return
 			}
 			ledger.ServeHTTP(w, r)

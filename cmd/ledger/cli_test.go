@@ -22,10 +22,10 @@ import (
 	"ledger.example/events"
 )
 
-// stub is an API with fixed answers by "METHOD uri"; it keeps what was sent to it.
+// stub is an API with fixed answers by "METHOD uri". It records the writes.
 type stub struct {
 	*httptest.Server
-	answers map[string]string // a body; "422 code" and the like for a problem
+	answers map[string]string // a body, or a status and a code, such as "422 code", for a problem
 
 	mu   sync.Mutex
 	sent []string // "METHOD uri body", of writes
@@ -68,7 +68,7 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const posting = `"id":"0ujtsYcgvSTl8PAuAdqWYSMnLOv","account":"jane","asset":"AAPL","quantity":"-10","cost":"-150000"`
 
-// register is a small register behind a stub.
+// register returns the answers of a stub of a small ledger.
 func register() map[string]string {
 	return map[string]string{
 		"GET /healthz":        `{"status":"ok"}`,
@@ -98,17 +98,17 @@ func ledger(t *testing.T, url string, args ...string) (code int, out, problems s
 	return ledgerIn(t.Context(), map[string]string{urlVariable: url}, strings.NewReader(""), args...)
 }
 
-// ledgerIn runs a command line in an environment of its own, with input.
+// ledgerIn runs a command line with the given environment variables and input.
 func ledgerIn(ctx context.Context, environment map[string]string, input io.Reader, args ...string) (code int, out, problems string) {
 	var o, e bytes.Buffer
 	code = run(ctx, args, func(name string) string { return environment[name] }, input, &o, &e)
 	return code, o.String(), e.String()
 }
 
-// nobody is an address at which nobody listens.
+// nobody is an address that refuses connections.
 const nobody = "http://127.0.0.1:1"
 
-// says fails the test for each text that is missing in what was said.
+// says fails the test for each text that is missing in an output.
 func says(t *testing.T, said string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -118,7 +118,7 @@ func says(t *testing.T, said string, texts ...string) {
 	}
 }
 
-// dynamo serves a DynamoDB. An answer to an operation, such as "Scan", is JSON, or the code of an error.
+// dynamo serves a stub of DynamoDB. The answer to an operation, such as "Scan", is JSON or an error code.
 func dynamo(t *testing.T, answer func(operation string) string) (url string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +140,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	for _, c := range []struct {
 		args          string
 		code          int
-		out, problems string // what they contain; "" for nothing at all
+		out, problems string // a text that they contain; "" for empty
 	}{
 		{"", 0, "ledger up --demo", ""}, // help
 		{"nonsense", 2, "", `unknown command "nonsense"`},
@@ -177,7 +177,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"transfer jane shop 1 USD --metadata x", 2, "", "must be key=value"},
 		{"transfer jane shop 1 USD --metadata x=1 --metadata x=2", 2, "", "given twice"},
 		{"transfer jane shop 1 USD --id a/b", 2, "", "--id"},
-		{"transfer jane shop 1 USD --id=", 2, "", `invalid argument "" for "--id"`}, // not an id of its own: it would be posted twice
+		{"transfer jane shop 1 USD --id=", 2, "", `invalid argument "" for "--id"`}, // a new id would post it twice
 		{"transfer jane shop 1 USD --description=", 0, "transfer", ""},
 		{"trade --asset AAPL", 2, "", `required flag(s) "buyer", "cost", "quantity", "seller" not set`},
 		{"history jane --limit 5 --all", 2, "", "[all limit] were all set"},
@@ -192,9 +192,9 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"up --memory --dynamodb-endpoint http://127.0.0.1:8000", 2, "", "[dynamodb-endpoint memory] were all set"},
 		{"up --memory --no-pump", 2, "", "[memory no-pump] were all set"},
 		{"up --dynamodb-endpoint e", 2, "", "not an http or https URL"},
-		{"up --data=", 2, "", "--data must not be empty"}, // it would keep nothing
+		{"up --data=", 2, "", "--data must not be empty"}, // the data would be lost
 		{"up now", 2, "", `unknown command "now" for "ledger up"`},
-		{"dynamodb --data=", 2, "", "--data must not be empty"}, // it would keep nothing
+		{"dynamodb --data=", 2, "", "--data must not be empty"}, // the data would be lost
 		{"dynamodb now", 2, "", "unknown command"},
 		{"pump now", 2, "", "unknown command"},
 		{"pump --dynamodb-endpoint localhost:8000", 2, "", "not an http or https URL"},
@@ -244,7 +244,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-func TestHistoryForPeopleAndPrograms(t *testing.T) {
+func TestHistoryFormats(t *testing.T) {
 	s := newStub(t, register())
 	_, out, _ := ledger(t, s.URL, "history", "jane")
 	if strings.ContainsRune(out, '\x1b') || !strings.Contains(out, "-1500.00 USD") {
@@ -258,9 +258,8 @@ func TestHistoryForPeopleAndPrograms(t *testing.T) {
 	}
 }
 
-// Pages are asked for until the history ends, or as many postings have come as were asked for; a page may be short or
-// empty.
-func TestHistoryGoesThroughItsPages(t *testing.T) {
+// history reads pages until the end or --limit. A page may be short or empty.
+func TestHistoryPages(t *testing.T) {
 	page := func(next string, ids ...string) string {
 		var data []string
 		for _, id := range ids {
@@ -287,8 +286,8 @@ func TestHistoryGoesThroughItsPages(t *testing.T) {
 	}
 }
 
-// Without --id one is made: a KSUID, another each time, and the server's answer must name it.
-func TestAnIDIsMadeBeforeSending(t *testing.T) {
+// Without --id, each request has a new KSUID, and the server's answer must have it.
+func TestNewIDs(t *testing.T) {
 	s := newStub(t, register())
 	made := make(map[string]bool)
 	for range 2 {
@@ -313,7 +312,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+func TestOutputErrors(t *testing.T) {
 	s := newStub(t, register())
 	for _, args := range []string{"show jane", "history jane --csv", "transaction t-1 --json", "import " + os.DevNull} {
 		var problems bytes.Buffer
@@ -324,7 +323,7 @@ func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
 	}
 }
 
-func TestAPortInUse(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -337,8 +336,8 @@ func TestAPortInUse(t *testing.T) {
 	}
 }
 
-// A page whose balances don't count a posting that stands below them says so.
-func TestShowSaysWhenBalancesTrail(t *testing.T) {
+// show names the balances that do not include the postings on the same page.
+func TestShowNamesStaleBalances(t *testing.T) {
 	page := func(asOf string) map[string]string {
 		answers := register()
 		answers["GET /v1/accounts/jane/summary?newest=10"] = `{"account":{"id":"jane"},"summary":{},"balances":{"next_cursor":null,"data":[

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// What runs on a DynamoDB that isn't there, or that doesn't answer, says where it looked. How soon is for people to
-// see: a busy machine takes its time.
-func TestAWrongEndpoint(t *testing.T) {
+// If DynamoDB refuses the connection or does not answer, the error has its address. The time until then is not tested,
+// because it depends on the load of the machine.
+func TestWrongEndpoint(t *testing.T) {
 	swallows, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -29,8 +29,8 @@ func TestAWrongEndpoint(t *testing.T) {
 	}
 }
 
-// A table that is there and isn't the ledger's is refused with all that it lacks.
-func TestAWrongTable(t *testing.T) {
+// A table with another schema is refused with all differences.
+func TestWrongTable(t *testing.T) {
 	described := `{"Table":{"TableName":"books","TableStatus":"ACTIVE",
 		"AttributeDefinitions":[{"AttributeName":"PK","AttributeType":"S"},{"AttributeName":"SK","AttributeType":"N"}],
 		"KeySchema":[{"AttributeName":"PK","KeyType":"HASH"},{"AttributeName":"SK","KeyType":"RANGE"}]}}`

@@ -16,13 +16,13 @@ import (
 	"ledger.example/internal/units"
 )
 
-// moved is a transaction as the API shows it, of two legs.
+// moved returns the JSON of a transaction with two legs.
 func moved(id, status, more string) string {
 	return `{"id":"` + id + `","kind":"transfer","status":"` + status + `","posted_at":"2026-11-22T09:00:00.000000Z","description":"A \u001b[31mbook","postings":[{"account":"jane","asset":"USD","quantity":"-2500","cost":"0"},{"account":"shop","asset":"USD","quantity":"2500","cost":"0"}]` + more + `}`
 }
 
-// tail prints what comes, page by page, waits for a ledger that is away, and goes on where it was. The end of its
-// context is success.
+// tail prints the entries page by page, retries while the ledger fails, and then continues where it was. It succeeds
+// when its context ends.
 func TestTail(t *testing.T) {
 	t.Parallel()
 	entry := func(event, cursor, transaction string) string {
@@ -47,7 +47,7 @@ func TestTail(t *testing.T) {
 				case "":
 					data, next = entry("posted", "c1", moved("t-1", "posted", ""))+","+entry("captured", "c2", captured), "c2"
 				case "c2":
-					if away.Add(1) < 2 { // the ledger is started anew
+					if away.Add(1) < 2 { // the ledger restarts
 						w.WriteHeader(http.StatusInternalServerError)
 						return
 					}
@@ -94,8 +94,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// A refusal ends tail, as does a ledger that has never answered.
-func TestTailThatCannotBegin(t *testing.T) {
+// tail ends with an error if it is refused, or if the first request fails.
+func TestTailErrors(t *testing.T) {
 	s := newStub(t, map[string]string{"GET /v1/journal?after=x&limit=100": "400 invalid_cursor"})
 	if code, _, problems := ledger(t, s.URL, "tail", "--after", "x"); code != exitFailed ||
 		strings.Contains(problems, "To continue") {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// each calls f for the root and all commands of ours.
+// each calls f for the root command and all subcommands.
 func each(t *testing.T, f func(cmd *cobra.Command)) {
 	t.Helper()
 	var walk func(cmd *cobra.Command)
@@ -39,7 +39,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	})
 }
 
-func TestHelpOnNothing(t *testing.T) {
+func TestHelpOnUnknownCommands(t *testing.T) {
 	for _, topic := range [][]string{{"nope"}, {"account", "nope"}} {
 		code, out, problems := ledger(t, "", append([]string{"help"}, topic...)...)
 		if code != exitUsage || out != "" || !strings.Contains(problems, `unknown command "nope"`) {
@@ -51,8 +51,8 @@ func TestHelpOnNothing(t *testing.T) {
 	}
 }
 
-// Which API is called, and as whom, is said to the commands that call one, and JSON is asked for where there is some.
-func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
+// Commands that call the API have its flags, commands that print JSON have --json, and no others.
+func TestSharedFlags(t *testing.T) {
 	calling := []string{"me", "post", "asset add", "asset list", "show", "find", "tail", "history", "balance", "statement", "transaction", "transfer", "trade", "reverse",
 		"import", "export",
 		"bench", "hold", "capture", "release", "account open", "account list", "account show", "account change", "account changes",
@@ -72,7 +72,7 @@ func TestFlagsStandWhereTheyMeanSomething(t *testing.T) {
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
-				t.Errorf("%s: --%s says nothing of itself", cmd.CommandPath(), f.Name)
+				t.Errorf("%s: --%s has no help", cmd.CommandPath(), f.Name)
 			}
 		})
 	})

@@ -33,15 +33,15 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// An import names each bad line, and stops after so many.
-func TestAnImportOfBadLinesStops(t *testing.T) {
+// An import reports each bad line, and stops after --max-errors.
+func TestImportStopsAfterBadLines(t *testing.T) {
 	answers := register()
 	answers["POST /v1/transfers"] = "400 malformed_body"
 	s := newStub(t, answers)
 	bad := strings.Repeat(`{"transfer":{"id":"t","form":"jane"}}`+"\n", 100)
 	for args, c := range map[string]struct {
-		failed, told int
-		says         string
+		failed, reported int
+		says             string
 	}{
 		"import - --json --clients 1":                  {20, 20, "stopped after 20 bad lines"},
 		"import - --json --clients 1 --max-errors 3":   {3, 3, "stopped after 3 bad lines: correct them and run the command again, or use --max-errors 0"},
@@ -52,15 +52,15 @@ func TestAnImportOfBadLinesStops(t *testing.T) {
 		if want := fmt.Sprintf(`{"cut_off":0,"failed":%d,"new":0,"replayed":0}`, c.failed); code != exitFailed || strings.TrimSpace(out) != want {
 			t.Errorf("%s: exit %d, %s, want %s", args, code, out, want)
 		}
-		told := strings.Count(problems, `transfer "t": malformed_body`)
-		if told != c.told || strings.Count(problems, "the fields of transfer: id, description, ") != told || !strings.Contains(problems, c.says) {
-			t.Errorf("%s: told %d times: %s", args, told, problems)
+		reported := strings.Count(problems, `transfer "t": malformed_body`)
+		if reported != c.reported || strings.Count(problems, "the fields of transfer: id, description, ") != reported || !strings.Contains(problems, c.says) {
+			t.Errorf("%s: reported %d times: %s", args, reported, problems)
 		}
 	}
 }
 
-// An import from standard input ends when it is told to, though nothing more comes from there.
-func TestAnImportOfASilentInputEnds(t *testing.T) {
+// A cancelled import ends while standard input is open and silent.
+func TestCancelledImportOfStandardInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,14 +79,14 @@ func TestAnImportOfASilentInputEnds(t *testing.T) {
 	}
 }
 
-// An import that is interrupted says how many lines were sent and got no answer.
-func TestAnInterruptedImportSaysWhatWasCutOff(t *testing.T) {
+// An interrupted import counts the lines that were sent and got no answer.
+func TestInterruptedImport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {
 			cancel()
-			_, _ = io.Copy(io.Discard, r.Body) // so that the server sees its caller leave
+			_, _ = io.Copy(io.Discard, r.Body) // so that the server notices a closed connection
 			<-r.Context().Done()
 			return
 		}
@@ -100,8 +100,8 @@ func TestAnInterruptedImportSaysWhatWasCutOff(t *testing.T) {
 	}
 }
 
-// Lines that wait for nothing are sent together, and a bad one of them is named by its number.
-func TestAnImportSendsBatches(t *testing.T) {
+// Independent lines are sent in batches, and a bad one is reported with its line number.
+func TestImportSendsBatches(t *testing.T) {
 	const lines = 300
 	var requests atomic.Int64
 	url := benched(t, func(ledger http.Handler) http.Handler {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// sideBySide is how many tests run at once, unless -parallel says how many: those that run beside others wait for
-// servers that do not answer.
-const sideBySide = "8"
+// parallel is the default of -parallel. It is high, because the parallel tests only wait for servers that do not
+// answer.
+const parallel = "8"
 
 func TestMain(m *testing.M) {
-	flag.Set("test.parallel", sideBySide)
+	flag.Set("test.parallel", parallel)
 	os.Exit(m.Run())
 }

@@ -9,8 +9,8 @@ import (
 	"ledger.example/internal/local/dynamolocal"
 )
 
-// What is missing is named.
-func TestOperatorIsToldWhatToSet(t *testing.T) {
+// Errors say what to set.
+func TestOperatorErrors(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"} {
 		t.Setenv(name, "")
 	}
@@ -18,32 +18,33 @@ func TestOperatorIsToldWhatToSet(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
 	refusing := func(code string) string { return dynamo(t, func(string) string { return code }) }
-	// An operator whose role may not describe the table goes on without.
+	// A role without the permission for DescribeTable skips the check of the table.
 	denied := operator{endpoint: refusing("AccessDeniedException"), table: "books"}
 	if client, _, err := denied.open(t.Context()); err != nil || client == nil {
 		t.Error(err)
 	}
 	for _, c := range []struct {
-		o     operator
-		named []string
+		o    operator
+		says []string
 	}{
-		{o: operator{}, named: []string{"--region", "AWS_REGION", "--dynamodb-endpoint"}},
-		{o: operator{region: "eu-central-1"}, named: []string{"AWS_ACCESS_KEY_ID", "--profile", "--dynamodb-endpoint"}},
-		{o: operator{profile: "nobody", region: "eu-central-1"}, named: []string{"nobody"}},
-		{o: operator{endpoint: "http://127.0.0.1:1"}, named: []string{"127.0.0.1:1"}},
-		{o: operator{endpoint: refusing("ResourceNotFoundException"), table: "books"}, named: []string{ddb.ErrNoTable.Error(), "books", "--table", "--dynamodb-endpoint", "--region"}},
+		{o: operator{}, says: []string{"--region", "AWS_REGION", "--dynamodb-endpoint"}},
+		{o: operator{region: "eu-central-1"}, says: []string{"AWS_ACCESS_KEY_ID", "--profile", "--dynamodb-endpoint"}},
+		{o: operator{profile: "nobody", region: "eu-central-1"}, says: []string{"nobody"}},
+		{o: operator{endpoint: "http://127.0.0.1:1"}, says: []string{"127.0.0.1:1"}},
+		{o: operator{endpoint: refusing("ResourceNotFoundException"), table: "books"}, says: []string{ddb.ErrNoTable.Error(), "books", "--table", "--dynamodb-endpoint", "--region"}},
 	} {
 		_, _, err := c.o.open(t.Context())
 		if err == nil {
 			t.Errorf("%+v: no error", c.o)
 			continue
 		}
-		says(t, err.Error(), c.named...)
+		says(t, err.Error(), c.says...)
 	}
 }
 
-// A table that isn't the ledger's is refused, and nobody is told to delete it; one without a stream was restored.
-func TestOperatorsTables(t *testing.T) {
+// A table with another schema is refused, without the advice to delete it. A restored table, which has no stream, is
+// accepted.
+func TestOperatorTables(t *testing.T) {
 	restored, err := dynamolocal.Table()
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"ledger.example/internal/bench"
 )
 
-// plotted is the text of a plot: all its figures.
+// plotted returns the text of a plot, which has all its values.
 func plotted(t *testing.T, folder, name string) string {
 	t.Helper()
 	svg, err := os.ReadFile(filepath.Join(folder, name+".svg"))
@@ -27,8 +27,8 @@ func plotted(t *testing.T, folder, name string) string {
 	return p.Figures
 }
 
-// A folder that cannot be written is found before anything is run.
-func TestPlotIntoNoFolder(t *testing.T) {
+// A folder that cannot be written to is reported before the run.
+func TestPlotFolderErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestPlotIntoNoFolder(t *testing.T) {
 	}
 }
 
-// A plot that fails takes nothing from what was measured.
+// If a plot cannot be written, the report is still printed.
 func TestBenchWhosePlotFails(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "plots")
 	url := benched(t, func(ledger http.Handler) http.Handler {

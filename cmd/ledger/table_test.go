@@ -11,25 +11,25 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-func TestTablesInPrint(t *testing.T) {
+func TestTables(t *testing.T) {
 	for name, c := range map[string]struct {
 		columns []column
 		rows    [][]string
 		want    string
 	}{
-		"numbers to the right": {
+		"numbers aligned right": {
 			[]column{words("ASSET"), numbers("QUANTITY"), words("NOTE")},
 			[][]string{{"USD", "3500.00", "much"}, {"数字", "-5", ""}},
 			"ASSET  QUANTITY  NOTE\nUSD     3500.00  much\n数字         -5\n",
 		},
-		"long texts broken": {
+		"long texts wrapped": {
 			[]column{times("AT"), words("WHAT"), numbers("N")},
 			[][]string{{"2026-11-21 09:06:39", strings.Repeat("word ", 12) + "end", "123456789"}},
 			"AT                   WHAT" + strings.Repeat(" ", 54) + "N\n" +
 				"2026-11-21 09:06:39  word word word word word word word word word      123456789\n" +
 				"                     word word word end\n",
 		},
-		"wide characters broken": {
+		"wide characters wrapped": {
 			[]column{words("WHAT"), numbers("N")},
 			[][]string{{strings.Repeat("a", 64) + strings.Repeat("数", 8), strings.Repeat("9", 13)}},
 			"WHAT" + strings.Repeat(" ", 75) + "N\n" + strings.Repeat("a", 64) + "   9999999999999\n" + strings.Repeat("数", 8) + "\n",
@@ -52,7 +52,7 @@ func TestTablesInPrint(t *testing.T) {
 	}
 }
 
-// Whatever is in a table, it fits, as a table or as records; no line ends in spaces, and no number is broken.
+// Every table fits the width, as a table or as records. No line ends in spaces, and no number is wrapped.
 func TestTablesFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer

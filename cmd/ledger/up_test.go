@@ -11,8 +11,8 @@ import (
 	"ledger.example/client"
 )
 
-// Whoever types the requests of the README after `up --demo` gets replays, not conflicts.
-func TestTheDemoIsThatOfTheREADME(t *testing.T) {
+// The README has the requests of the demo. After `up --demo`, they are replayed and do not conflict.
+func TestDemoIsInTheREADME(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)

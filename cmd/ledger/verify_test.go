@@ -12,7 +12,7 @@ import (
 	names "ledger.example/internal/table"
 )
 
-// scanned serves a table that may not be described and whose every scan is answered by answer.
+// scanned serves a table that denies DescribeTable and answers every Scan with answer.
 func scanned(t *testing.T, answer func() string) (url string) {
 	return dynamo(t, func(operation string) string {
 		switch operation {
@@ -21,14 +21,14 @@ func scanned(t *testing.T, answer func() string) (url string) {
 		case "DescribeTable":
 			return "AccessDeniedException"
 		}
-		t.Errorf("asked for %s", operation)
+		t.Errorf("unexpected operation %s", operation)
 		return "AccessDeniedException"
 	})
 }
 
 const noItems = `{"Items":[],"Count":0,"ScannedCount":0}`
 
-func TestVerifySaysWhatItFound(t *testing.T) {
+func TestVerifyReports(t *testing.T) {
 	for _, c := range []struct {
 		name, items string
 		code        int
@@ -79,8 +79,8 @@ func TestVerifySaysWhatItFound(t *testing.T) {
 	}
 }
 
-// Of what was not read to its end nothing is said.
-func TestVerifyThatDidNotEndIsNoVerdict(t *testing.T) {
+// An audit that did not read the whole table gives no verdict.
+func TestIncompleteVerify(t *testing.T) {
 	denied := scanned(t, func() string { return "AccessDeniedException" })
 	code, out, problems := ledger(t, "", "verify", "--dynamodb-endpoint", denied)
 	if code != exitFailed || out != "" || !strings.Contains(problems, "proves nothing") || !strings.Contains(problems, "in words") {
@@ -95,7 +95,7 @@ func TestVerifyThatDidNotEndIsNoVerdict(t *testing.T) {
 	}
 }
 
-func TestVerifyNamesTheNextCommand(t *testing.T) {
+func TestVerifySuggestsTheNextStep(t *testing.T) {
 	o := operator{table: "books", region: "eu-central-1"}
 	for want, f := range map[string]audit.Finding{
 		"ledger rebuild --account jane --asset USD --table books --region eu-central-1": {Code: audit.BalanceWrong, Key: names.BalanceKey("jane", "USD")},

@@ -1,5 +1,5 @@
-// Package books generates books for tests: lines to import, and the balances that must result. It adds the balances up
-// with code of its own.
+// Package books generates books for tests: lines to import, and the expected balances, which it computes without the
+// code of the ledger.
 package books
 
 import (
@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// gift is what a limited account gets at first, whatever the order: far more than it can spend later.
+	// gift is the first credit of a limited account. It is large enough for all later debits, in any order.
 	gift = 1_000_000_000
-	// mostMoved is the most that one leg moves.
+	// mostMoved bounds the quantity of a leg.
 	mostMoved = 1000
 )
 
-// Figures are what a balance says.
+// Figures has the figures of a balance.
 type Figures struct{ Quantity, Expenditure int64 }
 
-// Books are import lines and what must come out of them. Ids are written with a ~ before them (see package caller).
+// Books has import lines and the expected balances. Ids begin with ~ (see package caller).
 type Books struct {
 	Lines    []string
 	Accounts []string
@@ -31,8 +31,8 @@ type Books struct {
 	Balances map[[2]string]Figures // by account and asset; absent is zero
 }
 
-// New makes up books: ~EUR, and ~GOLD, whose costs are in it; accounts of which every tenth has a limit; and so many
-// transactions, of up to so many legs, or trades. They are the same at every call.
+// New generates books: the assets ~EUR and ~GOLD, whose currency is ~EUR; accounts, of which every tenth is limited;
+// and transactions of at most the given number of legs, among them trades. Equal arguments give equal books.
 func New(accounts, transactions, legs int) Books {
 	b := Books{Assets: []string{"~EUR", "~GOLD"}, Accounts: []string{"~world"}, Balances: make(map[[2]string]Figures)}
 	b.line(`{"asset":{"id":"~EUR","name":"Euro","scale":2}}`)
@@ -72,7 +72,7 @@ func (b *Books) add(account, asset string, quantity, cost int64) {
 	b.Balances[key] = Figures{figures.Quantity + quantity, figures.Expenditure + cost}
 }
 
-// transaction is a line of n legs in one asset. All but the last have one sign, so that none is zero.
+// transaction adds a line of n legs in one asset. All legs except the last have the same sign, so that none is zero.
 func (b *Books) transaction(random *rand.Rand, id string, n int) {
 	asset := b.Assets[random.IntN(len(b.Assets))]
 	sign := int64(1 - 2*random.IntN(2))
@@ -95,7 +95,7 @@ func (b *Books) transaction(random *rand.Rand, id string, n int) {
 	b.line(`{"transaction":{"id":%q,"postings":[%s]}}`, id, strings.Join(postings, ","))
 }
 
-// trade is a line that moves gold for its cost, every second one with the cash.
+// trade adds a line of a trade of gold. About half of the trades are settled.
 func (b *Books) trade(random *rand.Rand, id string) {
 	parties := random.Perm(len(b.Accounts))
 	buyer, seller := b.Accounts[parties[0]], b.Accounts[parties[1]]
@@ -110,12 +110,12 @@ func (b *Books) trade(random *rand.Rand, id string) {
 	}
 }
 
-// Text is all lines, with a prefix for ~.
+// Text returns all lines, with ~ replaced by a prefix.
 func (b Books) Text(prefix string) string {
 	return strings.ReplaceAll(strings.Join(b.Lines, "\n")+"\n", "~", prefix)
 }
 
-// File writes the lines, without a prefix, to a file of t's.
+// File writes the lines, without a prefix, to a temporary file.
 func (b Books) File(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "books.jsonl")
@@ -125,7 +125,7 @@ func (b Books) File(t testing.TB) string {
 	return file
 }
 
-// Differences lists the balances that the API shows other than they must be; consistency is eventual or strong.
+// Differences returns the balances of the API that differ from the expected ones. consistency is eventual or strong.
 func (b Books) Differences(c *caller.Caller, consistency string) []string {
 	c.T.Helper()
 	var wrong []string

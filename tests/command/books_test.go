@@ -18,7 +18,7 @@ import (
 	"ledger.example/tests/process"
 )
 
-// ends are the last instants of months.
+// ends returns the last instants of months.
 func ends(first time.Time, months int) (at []string) {
 	for n := range months {
 		at = append(at, first.AddDate(0, n+1, 0).Add(-time.Microsecond).Format("2006-01-02T15:04:05.000000Z"))
@@ -26,7 +26,7 @@ func ends(first time.Time, months int) (at []string) {
 	return at
 }
 
-// needs leaves a test out where a program is missing.
+// needs skips a test if a program is not installed.
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -34,7 +34,7 @@ func needs(t *testing.T, program string) {
 	}
 }
 
-// wantBalances waits until the ledger has all balances as they are at the end, and compares them at other times then.
+// wantBalances waits until the ledger has the final balances, and then compares the balances at earlier times.
 func wantBalances(t *testing.T, s *caller.Caller, told [][]string, times []string) {
 	t.Helper()
 	var last [][]string
@@ -51,8 +51,8 @@ func wantBalances(t *testing.T, s *caller.Caller, told [][]string, times []strin
 	}
 }
 
-// A book of beancount's own generator, of ten years, has at every month's end the balances that bean-query tells.
-func TestABookOfBeancountHasItsBalances(t *testing.T) {
+// A book of ten years from beancount's generator has the balances of bean-query at the end of every month.
+func TestBalancesOfABeancountBook(t *testing.T) {
 	full.Only(t, "imports ten years of a household's books")
 	needs(t, "bean-example")
 	needs(t, "bean-query")
@@ -101,8 +101,8 @@ func TestABookOfBeancountHasItsBalances(t *testing.T) {
 	wantBalances(t, s, told, months)
 }
 
-// hledgerBook makes up a journal that hledger and ledger both read: months of entries with elided amounts, names with
-// spaces, prices, and commodities of several scales.
+// hledgerBook generates a journal for hledger and ledger: months of entries with elided amounts, names with spaces,
+// prices, and commodities of several scales.
 func hledgerBook(t *testing.T, months int) string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 1415))
@@ -133,8 +133,8 @@ func hledgerBook(t *testing.T, months int) string {
 	return file
 }
 
-// A journal that hledger and ledger read has at every month's end the balances that hledger tells.
-func TestAJournalHasItsBalances(t *testing.T) {
+// A journal, imported by hledger and by ledger, has the balances of hledger at the end of every month.
+func TestBalancesOfAJournal(t *testing.T) {
 	full.Only(t, "imports three years of made-up books")
 	needs(t, "hledger")
 	needs(t, "ledger")

@@ -16,9 +16,8 @@ import (
 	"ledger.example/tests/process"
 )
 
-// dynamodb is the store with its table, says what may be run beside it, and names the port and the data that it cannot
-// have.
-func TestDynamoDBIsTheStoreAndNothingElse(t *testing.T) {
+// dynamodb serves the store with its table, and prints what to run next. Its errors name a port or a directory in use.
+func TestDynamoDB(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,7 +30,7 @@ func TestDynamoDBIsTheStoreAndNothingElse(t *testing.T) {
 	for _, next := range []string{"ledger pump --dynamodb-endpoint " + d.URL + " --table books\n",
 		"sam local start-api\n", "functions/local.json"} {
 		if !strings.Contains(said, next) {
-			t.Errorf("it doesn't say %q: %s", next, said)
+			t.Errorf("%q is missing: %s", next, said)
 		}
 	}
 	port := d.URL[strings.LastIndex(d.URL, ":")+1:]
@@ -47,9 +46,8 @@ func TestDynamoDBIsTheStoreAndNothingElse(t *testing.T) {
 	}
 }
 
-// The store is killed and started again under everything that uses it: the books are there, and the pump and the API
-// that ran on find it again.
-func TestDynamoDBIsKilledAndComesBack(t *testing.T) {
+// After the store is killed and restarted, the data is there, and the running pump and API reconnect.
+func TestDynamoDBRestarts(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	store := []string{"dynamodb", "--port", process.FreePort(t), "--data", t.TempDir()}
@@ -66,17 +64,17 @@ func TestDynamoDBIsKilledAndComesBack(t *testing.T) {
 	d = process.Start(t, store...)
 	s.Must(200, "GET", "/v1/accounts/jane/balances/USD?consistency=strong", "")
 	s.Must(201, "POST", "/v1/transfers", `{"id":"after","from":"bank","to":"jane","asset":"USD","quantity":"7"}`)
-	caller.Eventually(t, time.Minute, "the pump goes on", func() bool { return balance() == "350007" })
+	caller.Eventually(t, time.Minute, "the pump continues", func() bool { return balance() == "350007" })
 	if said := pump.Stderr(); !strings.Contains(said, "can be read again") {
-		t.Errorf("the pump doesn't report that the outage is over: %s", said)
+		t.Errorf("the pump does not report the end of the outage: %s", said)
 	}
 	for _, l := range []*process.Process{pump, up, d} {
 		wantEnd(t, l, syscall.SIGTERM)
 	}
 }
 
-// In memory, a store that comes back is a new one, and its table has another stream.
-func TestPumpFollowsATableThatIsMadeAnew(t *testing.T) {
+// Without --data, a restarted store is empty, and its table has a new stream.
+func TestPumpFollowsARecreatedTable(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	store := []string{"dynamodb", "--port", process.FreePort(t)}
@@ -87,11 +85,11 @@ func TestPumpFollowsATableThatIsMadeAnew(t *testing.T) {
 			d.Kill(t)
 			d = process.Start(t, store...)
 		}
-		// The API is a new one, too: what the functions know of assets and accounts is of the table that is gone.
+		// The API is restarted too, because it caches assets and accounts of the old table.
 		up := process.Start(t, "up", "--port", "0", "--no-pump", "--demo", "--dynamodb-endpoint", d.URL)
 		s := caller.New(t, up.URL)
 		wantDemo(t, s)
-		if i == 1 { // what is under way when the table goes is no dead letter, piece by piece
+		if i == 1 { // records in flight when the table is deleted must not become dead letters
 			s.Must(201, "POST", "/v1/transfers", `{"from":"bank","to":"jane","asset":"USD","quantity":"7"}`)
 		}
 		up.Kill(t)
@@ -103,7 +101,7 @@ func TestPumpFollowsATableThatIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := pump.Wait(t); status != 1 {
-		t.Errorf("the table is gone for good, and the pump's exit status is %d", status)
+		t.Errorf("the table is deleted, and the exit status of the pump is %d", status)
 	}
 	if said := pump.Stderr(); !strings.Contains(said, "there is no such table: ledger") ||
 		strings.Contains(said, "dead letter") {

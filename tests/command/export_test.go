@@ -20,10 +20,10 @@ import (
 	"ledger.example/tests/process"
 )
 
-// journalTime is how long what is posted may take to be in the journal, which trails, and to be exported.
+// journalTime bounds the time until a transaction is in the journal and exported.
 const journalTime = 2 * time.Minute
 
-// export writes everything to a file, once the journal has so many transactions.
+// export writes the export to a file. It waits until the journal has the given number of transactions.
 func export(t *testing.T, from, format string, transactions int) (file, notes string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "exported."+format)
@@ -34,12 +34,12 @@ func export(t *testing.T, from, format string, transactions int) (file, notes st
 		return status == 0 && strings.Contains(out, fmt.Sprintf(`"transactions":%d}`, transactions))
 	})
 	if said == "" {
-		t.Fatalf("nothing is said: %s", notes)
+		t.Fatalf("the export is not complete: %s", notes)
 	}
 	return file, notes
 }
 
-// takes imports a file, and says how many lines were new.
+// takes imports a file, and compares the counts.
 func takes(t *testing.T, s *caller.Caller, want string, arguments ...string) {
 	t.Helper()
 	out, problems, status := process.Run(t, s.URL, append([]string{"import", "--json"}, arguments...)...)
@@ -48,7 +48,7 @@ func takes(t *testing.T, s *caller.Caller, want string, arguments ...string) {
 	}
 }
 
-// without is an object without some members, as text.
+// without returns an object without some members, as text.
 func without(object map[string]any, members ...string) string {
 	object = maps.Clone(object)
 	for _, m := range members {
@@ -57,8 +57,8 @@ func without(object map[string]any, members ...string) string {
 	return fmt.Sprint(object)
 }
 
-// state is all that a second ledger must have as the first has it: definitions, balances now and as of some times, and
-// statements. KSUIDs, times of recording, and what holds had set aside, are another ledger's own.
+// state returns the data that must be equal in the second ledger: definitions, balances now and at some times, and
+// statements. KSUIDs, recording times and pending amounts may differ.
 func state(s *caller.Caller, times []string) string {
 	var b strings.Builder
 	own := []string{"as_of", "as_of_time", "postings", "revision", "id", "created_at", "version", "settled", "kind",
@@ -93,10 +93,9 @@ func state(s *caller.Caller, times []string) string {
 	return b.String()
 }
 
-// What is exported as lines is, in a second ledger, what it was in the first, now and at any time, and may be imported
-// again. What cannot be taken over is said. Hledger and beancount take the export, in the strictest way, and have the
-// same balances.
-func TestAnExportIsImportedAgain(t *testing.T) {
+// A second ledger that imports an export has the same state, and a second import changes nothing. The notes list what
+// is not exported. hledger and beancount accept their exports in strict mode, and have the same balances.
+func TestExportAndImport(t *testing.T) {
 	full.Only(t, "waits until the journal trails far enough")
 	t.Parallel()
 	s := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
@@ -121,17 +120,17 @@ func TestAnExportIsImportedAgain(t *testing.T) {
 	times := []string{"2020-02-29T12:00:00Z", "2020-02-29T12:00:00.000001Z", time.Now().UTC().Format(time.RFC3339Nano)}
 	s.Must(201, "POST", "/v1/transfers", `{"id":"x-9","from":"world","to":"books:001","asset":"EUR","quantity":"1","hold":{}}`)
 
-	posted := -3 // the assets and the account of the world
+	posted := -3 // the assets and the account world
 	for _, line := range b.Lines {
 		if !strings.HasPrefix(line, `{"account"`) {
 			posted++
 		}
 	}
-	posted += 1 + 7 // all of x but those that are released and open
+	posted += 1 + 7 // all x-… except the released and the open one
 	lines, notes := export(t, s.URL, "jsonl", posted)
 	for _, note := range []string{`hold "x-9" is open`, "released or expired", "captured holds", "reversal"} {
 		if !strings.Contains(notes, note) {
-			t.Errorf("%q is not said: %s", note, notes)
+			t.Errorf("%q is missing: %s", note, notes)
 		}
 	}
 	second := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
@@ -165,7 +164,7 @@ func TestAnExportIsImportedAgain(t *testing.T) {
 	})
 }
 
-// balances are the quantities and costs of all balances.
+// balances returns the quantities and costs of all balances.
 func balances(s *caller.Caller) string {
 	var b strings.Builder
 	for _, account := range caller.Column(s.All("/v1/accounts", 100), "id") {
@@ -178,7 +177,7 @@ func balances(s *caller.Caller) string {
 	return b.String()
 }
 
-// runs runs a program of this machine, and returns what it prints.
+// runs runs a program, and returns its output.
 func runs(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, arguments...)
@@ -191,7 +190,7 @@ func runs(t *testing.T, program string, arguments ...string) string {
 	return string(out)
 }
 
-// rows reads CSV, and leaves its heading out.
+// rows parses CSV without its heading.
 func rows(t *testing.T, text string) [][]string {
 	t.Helper()
 	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -201,9 +200,9 @@ func rows(t *testing.T, text string) [][]string {
 	return all[1:]
 }
 
-// differences compares quantities that another program tells, as rows of account, asset, and the quantity at each of
-// some times, with the ledger's: at these times, or now when there are none. Every balance of an account that is told
-// must be told, or be zero.
+// differences compares the quantities of another program, as rows of account, asset, and the quantity at each of some
+// times, with those of the ledger at these times, or now if there are none. A balance that is missing in the rows must
+// be zero if they have the account.
 func differences(t *testing.T, s *caller.Caller, told [][]string, times []string) (wrong []string) {
 	t.Helper()
 	scales := make(map[string]int)

@@ -26,14 +26,14 @@ import (
 	"ledger.example/tests/system"
 )
 
-// run runs an operator's command on the system's table.
+// run runs verify, rebuild or redrive on the table of the system.
 func run(s *system.System, command string, arguments ...string) (out, problems string, status int) {
 	s.T.Helper()
 	arguments = append([]string{command, "--dynamodb-endpoint", s.Store.Endpoint, "--table", s.Table}, arguments...)
 	return process.Run(s.T, "", arguments...)
 }
 
-// wantProjected fails the test unless a default read of each of the balances shows what a strong one does.
+// wantProjected fails the test unless eventual and strong reads of each balance agree.
 func wantProjected(s *system.System, balances ...string) {
 	s.T.Helper()
 	for _, b := range balances {
@@ -48,8 +48,8 @@ func wantProjected(s *system.System, balances ...string) {
 	}
 }
 
-// A table that was restored from a backup has no stream: it is audited and repaired before it is in use.
-func TestARestoredTable(t *testing.T) {
+// A table that was restored from a backup has no stream. It can be audited and repaired before it is used.
+func TestRestoredTable(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	s := system.New(t, system.On(system.Local(t)))
@@ -102,9 +102,9 @@ type redriven struct {
 	Memberships, Listed                 int64
 }
 
-// What the pump wrote as dead letters, as its projector could not read the table and its lister could not write, is
-// redriven, and the file stays. The journal has a page more after each run.
-func TestDeadLettersAreRedriven(t *testing.T) {
+// redrive processes dead letters of a projector and a lister without access to the table. It does not change the file.
+// Each run adds a page to the journal.
+func TestRedrive(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	s := system.New(t, system.On(system.Local(t)))
@@ -158,8 +158,8 @@ func TestDeadLettersAreRedriven(t *testing.T) {
 	}
 }
 
-// deadLetters pumps the table's stream into a projector and a lister that cannot use the table, until all of its events
-// are dead letters.
+// deadLetters pumps the table's stream into a projector and a lister without access to the table, until all events are
+// dead letters.
 func deadLetters(s *system.System) (file string) {
 	s.T.Helper()
 	faults := fault.NewSet()
@@ -175,7 +175,7 @@ func deadLetters(s *system.System) (file string) {
 	return file
 }
 
-// pumpUntilIdle pumps the table's stream into a handler until it is done with all that is in it.
+// pumpUntilIdle pumps the table's stream into a handler until all records are processed.
 func pumpUntilIdle(s *system.System, file string, handler pump.Handler, settings pump.Settings) {
 	s.T.Helper()
 	settings.Window, settings.MaximumRetryAttempts = 0, 0
@@ -197,9 +197,9 @@ func pumpUntilIdle(s *system.System, file string, handler pump.Handler, settings
 	}
 }
 
-// Damaged balances, segments and summaries are found by a dry run, which writes nothing, and repaired. That callers
-// may post meanwhile, package simulation proves.
-func TestRebuildRepairs(t *testing.T) {
+// rebuild --dry-run finds damaged balances, segments and summaries, and writes nothing. rebuild repairs them. Package
+// simulation tests concurrent posting.
+func TestRebuild(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	s := system.New(t, system.On(system.Local(t)))

@@ -1,5 +1,5 @@
-// Package command tests the ledger's command in separate processes: those that serve are stopped or killed, and those
-// of operators find errors and repair them. Single cases are tested in the packages that implement the commands.
+// Package command tests the command ledger in separate processes. Servers are stopped or killed. Operators' commands
+// find errors and repair them. The packages that implement the commands test single cases.
 package command
 
 import (
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 const reason = "starts and kills processes of the command, on DynamoDB Local"
 
-// wantEnd sends a signal, and fails the test unless the process ends well.
+// wantEnd sends a signal, and fails the test unless the process exits with status 0.
 func wantEnd(t *testing.T, p *process.Process, signal syscall.Signal) {
 	t.Helper()
 	if status := p.Stop(t, signal); status != 0 {
@@ -40,9 +40,9 @@ func wantDemo(t *testing.T, s *caller.Caller) {
 	})
 }
 
-// up serves the demo, which it loads once, ends cleanly, DynamoDB Local with it, and finds its data again. It answers
-// to no other machine's name, and says whose port it cannot have.
-func TestUpKeepsItsDataAndEndsCleanly(t *testing.T) {
+// up serves the demo, stops cleanly together with DynamoDB Local, and has its data again after a restart. It refuses
+// foreign host names, and reports a port in use.
+func TestUpKeepsItsDataAndStopsCleanly(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestUpKeepsItsDataAndEndsCleanly(t *testing.T) {
 		}
 		foreign.Host = "evil.example"
 		if got, err := s.Do(foreign); err != nil || got.Status != http.StatusForbidden || got.Code() != "foreign_host" {
-			t.Errorf("another machine's name is answered with %d %s, %v", got.Status, got.Body, err)
+			t.Errorf("a foreign host name is answered with %d %s, %v", got.Status, got.Body, err)
 		}
 		port := up.URL[strings.LastIndex(up.URL, ":")+1:]
 		out, problems, status := process.Run(t, "", "up", "--port", port)
@@ -78,10 +78,10 @@ func TestUpKeepsItsDataAndEndsCleanly(t *testing.T) {
 	}
 }
 
-// In memory it needs nothing that is installed, and says that it keeps nothing.
-func TestUpInMemoryNeedsNothing(t *testing.T) {
+// With --memory, up needs no other program. It says that the data is lost on exit.
+func TestUpInMemoryNeedsNoPrograms(t *testing.T) {
 	full.Only(t, reason)
-	process.Binary(t) // which the go command builds
+	process.Binary(t) // built before PATH is empty
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("JAVA_HOME", "")
 	up := process.Start(t, "up", "--memory", "--port", "0", "--demo")
@@ -108,21 +108,20 @@ func TestUpInMemoryNeedsNothing(t *testing.T) {
 	wantEnd(t, up, syscall.SIGTERM)
 }
 
-// Whoever types the lines that up suggests has posted a transaction, on a new ledger, on one with the demo, and once
-// more.
-func TestWhatUpSuggestsPostsATransaction(t *testing.T) {
+// The commands that up suggests post a transaction, with and without the demo. They can be repeated.
+func TestSuggestedCommandsPost(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	for _, arguments := range [][]string{{}, {"--demo"}} {
 		up := process.Start(t, append([]string{"up", "--memory", "--port", "0"}, arguments...)...)
 		suggested := ""
 		s := caller.New(t, up.URL)
-		caller.Eventually(t, time.Minute, "all is said", func() bool {
+		caller.Eventually(t, time.Minute, "the suggestions are printed", func() bool {
 			_, suggested, _ = strings.Cut(up.Stderr(), "Try:\n")
 			return strings.Contains(suggested, "balances")
 		})
 		if !strings.HasPrefix(suggested, "  export LEDGER_URL="+up.URL+"\n") {
-			t.Errorf("the command line doesn't get the URL: %s", suggested)
+			t.Errorf("the suggestions do not set LEDGER_URL: %s", suggested)
 		}
 		if status := s.Send("GET", "/v1/transactions/try-1", "").Status; status != 404 {
 			t.Fatalf("before: %d", status)
@@ -138,7 +137,7 @@ func TestWhatUpSuggestsPostsATransaction(t *testing.T) {
 	}
 }
 
-// startImport imports made-up books beside the test, and returns when it is in their middle. Wait for it.
+// startImport starts an import of generated books, and returns while it is running. The caller must wait for it.
 func startImport(t *testing.T, s *caller.Caller, url, file string) *exec.Cmd {
 	t.Helper()
 	importer := exec.Command(process.Binary(t), "import", file, "--url", url)
@@ -150,7 +149,7 @@ func startImport(t *testing.T, s *caller.Caller, url, file string) *exec.Cmd {
 	return importer
 }
 
-func TestImportAgainAndAfterBeingKilled(t *testing.T) {
+func TestImportAfterAKilledImport(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	up := process.Start(t, "up", "--port", "0")
@@ -179,13 +178,13 @@ func TestImportAgainAndAfterBeingKilled(t *testing.T) {
 	caller.Eventually(t, time.Minute, "all is projected", func() bool { return b.Differences(s, "eventual") == nil })
 }
 
-// upMemoryKB is what the process of up may hold in memory while much is imported.
+// upMemoryKB bounds the memory of up during a large import.
 const upMemoryKB = 150 << 10
 
-// importedPostings is how much. A hundred thousand take some minutes: -args -postings=100000
-var importedPostings = flag.Int("postings", 5_000, "postings to import while memory is watched")
+// importedPostings is the size of the import. A hundred thousand take some minutes: -args -postings=100000
+var importedPostings = flag.Int("postings", 5_000, "postings to import while the memory is measured")
 
-func TestUpStaysSmallWhileMuchIsImported(t *testing.T) {
+func TestMemoryOfUpDuringAnImport(t *testing.T) {
 	full.Only(t, reason)
 	t.Parallel()
 	up := process.Start(t, "up", "--port", "0")

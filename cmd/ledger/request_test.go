@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// life is a register behind a stub with three holds: of a transfer, of a trade, and of a transaction of three legs.
-// Whatever is sent is answered with little more than its id.
-func life() map[string]string {
+// withHolds returns the answers of register with three holds: of a transfer, of a trade, and of a transaction with
+// three legs. The answers to writes have little more than the id.
+func withHolds() map[string]string {
 	answers := register()
 	for request, answer := range map[string]string{
 		"GET /v1/transactions/stay-7": `{"id":"stay-7","kind":"transfer","status":"held","postings":[{"account":"jane","asset":"USD","quantity":"-40000","cost":"0"},
@@ -40,8 +40,8 @@ func life() map[string]string {
 	return answers
 }
 
-func TestWhatIsSentOfTheLifeOfMoney(t *testing.T) {
-	s := newStub(t, life())
+func TestRequestsOfCommands(t *testing.T) {
+	s := newStub(t, withHolds())
 	file := filepath.Join(t.TempDir(), "transaction.json")
 	if err := os.WriteFile(file, []byte(`{"id":"f-1","postings":[{"account":"a","asset":"USD","quantity":"-5"},`+
 		`{"account":"b","asset":"USD","quantity":"5"}]}`), 0o600); err != nil {
@@ -93,8 +93,8 @@ func TestWhatIsSentOfTheLifeOfMoney(t *testing.T) {
 	}
 }
 
-func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
-	s := newStub(t, life())
+func TestUsageErrorsOfCommands(t *testing.T) {
+	s := newStub(t, withHolds())
 	for args, c := range map[string]struct {
 		code int
 		says string
@@ -143,10 +143,10 @@ func TestWrongUseOfTheLifeOfMoney(t *testing.T) {
 	}
 }
 
-// An expiry in so much time counts from now. When the outcome stays unknown, the time is named: so much time from the
-// next run would ask for another hold.
-func TestAHoldExpiresInSoMuchTime(t *testing.T) {
-	s := newStub(t, life())
+// A duration in --expires counts from now. The advice after an unknown outcome has the time instead, because the
+// duration would give another time in the next run.
+func TestExpiresAfterADuration(t *testing.T) {
+	s := newStub(t, withHolds())
 	for text, in := range map[string]time.Duration{"36h": 36 * time.Hour, "7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour} {
 		s.sent = nil
 		began := time.Now()
@@ -168,13 +168,13 @@ func TestAHoldExpiresInSoMuchTime(t *testing.T) {
 	}
 	p := postFlags{id: "t-1", isHold: true, expires: expiry{in: time.Hour}}
 	if err := p.complete(); err != nil || !strings.HasSuffix(p.retryAdvice(), " --id t-1 --expires "+p.hold.ExpiresAt.Format(time.RFC3339)) {
-		t.Errorf("%+v, %v: again with %s", p.hold, err, p.retryAdvice())
+		t.Errorf("%+v, %v: advice %s", p.hold, err, p.retryAdvice())
 	}
 }
 
-// What a post is told twice, or cannot be, is wrong use, and nothing is sent.
-func TestPostIsToldOnce(t *testing.T) {
-	s := newStub(t, life())
+// Invalid and contradictory flags are usage errors, and nothing is written.
+func TestPostUsageErrors(t *testing.T) {
+	s := newStub(t, withHolds())
 	for args, want := range map[string]string{
 		"post":                               "either a FILE",
 		"post file --debit a:USD:1":          "either a FILE",

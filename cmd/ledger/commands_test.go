@@ -15,7 +15,7 @@ type step struct {
 	says []string
 }
 
-// take runs command lines on a whole ledger, one after the other, each once all before is projected. Words are
+// take runs command lines on a ledger, one after the other. It waits for the projection before each. Words are
 // separated by single spaces.
 func take(t *testing.T, s *system.System, steps []step) {
 	t.Helper()
@@ -29,7 +29,7 @@ func take(t *testing.T, s *system.System, steps []step) {
 		if code != c.code || c.code != exitDone && out != "" {
 			t.Errorf("ledger %s: exit %d, want %d\n%s%s", c.line, code, c.code, out, problems)
 		}
-		// Tables align their cells by as many spaces as it takes.
+		// Tables pad cells with spaces.
 		for _, want := range c.says {
 			if !strings.Contains(strings.Join(strings.Fields(said), " "), want) {
 				t.Errorf("ledger %s: %q is missing in\n%s", c.line, want, said)
@@ -38,8 +38,8 @@ func take(t *testing.T, s *system.System, steps []step) {
 	}
 }
 
-// whole is a ledger of a parallel test, with some books: 3,500.00 USD and 10 AAPL of jane's.
-func whole(t *testing.T) *system.System {
+// newLedger returns a complete ledger for a parallel test, in which jane has 3,500.00 USD and 10 AAPL.
+func newLedger(t *testing.T) *system.System {
 	t.Helper()
 	t.Parallel()
 	s := system.New(t, system.Pumped, system.Indexed("order"))
@@ -47,10 +47,10 @@ func whole(t *testing.T) *system.System {
 	return s
 }
 
-// Money is set aside, captured, released and taken back, in decimals. What is refused is said in decimals as well, and
-// nothing is done by it.
-func TestTheLifeOfMoney(t *testing.T) {
-	take(t, whole(t), []step{
+// Holds are placed, captured, released and reversed, with amounts in decimals. Refusals have decimals too, and change
+// nothing.
+func TestHoldsAndReversals(t *testing.T) {
+	take(t, newLedger(t), []step{
 		{"account open hotel --name Hotel", 0, []string{"Account hotel", "State open", "Version 1"}},
 		{"account open hotel --name Hotel", 0, []string{"Version 1"}},
 		{"account open hotel --name Other", 1, []string{"account_exists"}},
@@ -105,7 +105,7 @@ func TestTheLifeOfMoney(t *testing.T) {
 
 // Assets are registered, and accounts opened, changed, frozen and closed.
 func TestAssetsAndAccounts(t *testing.T) {
-	take(t, whole(t), []step{
+	take(t, newLedger(t), []step{
 		{"asset add EUR --name Euro --scale 2", 0, []string{"EUR Euro 2 -"}},
 		{"asset list", 0, []string{"AAPL Apple Inc. 0 USD Common stock", "USD US dollar 2 -"}},
 		{"account", 0, []string{"unfreeze"}},
@@ -137,9 +137,9 @@ func TestAssetsAndAccounts(t *testing.T) {
 	})
 }
 
-// Accounts stand in groups, and users have roles in groups and on accounts.
+// Accounts are in groups, and users have roles in groups and on accounts.
 func TestGroupsAndMembers(t *testing.T) {
-	take(t, whole(t), []step{
+	take(t, newLedger(t), []step{
 		{"group register desk --name Desk --description Trades", 0, []string{"Group desk", "Description Trades"}},
 		{"group register clients", 0, []string{"Group clients"}},
 		{"group show desk", 0, []string{"Description Trades", "Registered"}},
@@ -170,10 +170,10 @@ func TestGroupsAndMembers(t *testing.T) {
 	})
 }
 
-// Transactions are found by time and by metadata that is indexed.
+// Transactions are found by time and by indexed metadata.
 func TestFind(t *testing.T) {
 	const first = "2020-01-02 09:00:00 f-1 (transfer) A\uFFFD[31mbook bank USD -25.00 jane USD 25.00"
-	take(t, whole(t), []step{
+	take(t, newLedger(t), []step{
 		{"transfer bank jane 25 USD --id f-1 --effective-at 2020-01-02T09:00:00Z --metadata order=10=01 --description A\x1b[31mbook", 0, nil},
 		{"transfer bank jane 1 USD --id f-2 --effective-at 2020-01-02T10:00:00Z --metadata order=1", 0, nil},
 		{"transfer bank jane 1 USD --id f-3 --effective-at 2020-01-03 --metadata order=1", 0, nil},
@@ -197,9 +197,9 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// A statement begins and ends with balances, whatever its pages, and the past can be asked for.
+// A statement of any number of pages begins and ends with a balance. Past balances agree with it.
 func TestStatement(t *testing.T) {
-	s := whole(t)
+	s := newLedger(t)
 	const (
 		posted  = "2020-03-02 10:00:00 s-2 (transfer) =1+1 -2.50 7.50 "
 		columns = "line,posted_at,transaction,kind,posting,account,asset,quantity,cost,currency,description,pending,status,balance_after "
