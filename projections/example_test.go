@@ -105,7 +105,7 @@ func ExampleReader_Balances() {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// example stands in for a test.
+// example is a viewstest.T for examples.
 type example struct{}
 
 func (example) Helper()                  {}

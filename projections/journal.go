@@ -37,7 +37,7 @@ type ResolvedEntry struct {
 	Event       string      // JournalPosted, JournalHeld or a hold's outcome
 	At          time.Time   // when it was recorded, UTC
 	Transaction Transaction // Ended is set only if Event is an outcome
-	Position    string      // of this entry: reading goes on after it
+	Position    string      // of this entry; reading continues after it
 }
 
 // JournalReader reads the journal in the order in which it was written. It is safe for concurrent use.

@@ -77,7 +77,7 @@ func (p *Past) Balances(ctx context.Context, account string, at time.Time, stron
 	if strong {
 		assets, listed.Next, err = assetsOf(ctx, p.strong, account, s)
 	} else {
-		assets, listed.Next, err = p.projected(ctx, account, at, s)
+		assets, listed.Next, err = p.projectedAssets(ctx, account, at, s)
 	}
 	if err != nil {
 		return listed, err
@@ -96,8 +96,8 @@ func (p *Past) Balances(ctx context.Context, account string, at time.Time, stron
 	return listed, nil
 }
 
-// projected returns the assets of a page of stored balances whose first posting is not after at.
-func (p *Past) projected(ctx context.Context, account string, at time.Time, s Slice) ([]string, string, error) {
+// projectedAssets returns the assets of a page of stored balances whose first posting is not after at.
+func (p *Past) projectedAssets(ctx context.Context, account string, at time.Time, s Slice) ([]string, string, error) {
 	_, balances, err := p.lists.Balances(ctx, account, s)
 	var assets []string
 	for _, b := range balances.Items {

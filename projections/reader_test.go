@@ -140,14 +140,14 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 	t.Run("a refold in progress continues from postings that it read before", func(t *testing.T) {
 		b := newBook(t)
 		ids := b.PostOnes(jane, 10, 20, 40, 50)
-		var sure error
+		var ensured error
 		saves := 0
 		b.on(&writing{b.Store, func(c projections.Change) error {
 			if saves++; saves > 1 {
 				return b.Store.Write(t.Context(), c)
 			}
 			b.PostOnes(jane, 30)
-			sure = rival(
+			ensured = rival(
 				b,
 				func() { b.Must(b.Store.Write(t.Context(), c)) },
 			).EnsureVisible(t.Context(), "jane", "USD", ksuid(30))
@@ -158,8 +158,8 @@ func TestEnsureVisibleAfterAConflict(t *testing.T) {
 		if got := b.Stored(jane).Seal; got != (ones(50, 4)) {
 			t.Fatalf("the refold did not miss the posting: %+v", got)
 		}
-		if !errors.Is(sure, store.ErrConflict) {
-			t.Errorf("the posting was reported visible: %v", sure)
+		if !errors.Is(ensured, store.ErrConflict) {
+			t.Errorf("the posting was reported visible: %v", ensured)
 		}
 	})
 }

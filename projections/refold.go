@@ -210,7 +210,7 @@ func (r *refold) check(ctx context.Context, dirty []dirtyPosting) error {
 	return nil
 }
 
-// correct adds the late postings of a stretch, which are again less counted, to every fold that covers the stretch.
+// correct adds the late postings of a stretch, the difference of again and counted, to every fold that covers it.
 func (r *refold) correct(counted, again Segment, first events.KSUID) error {
 	late, err := again.Minus(counted.Fold)
 	if err != nil {

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -37,21 +36,10 @@ func (v *Views) Hold(ctx context.Context, id string) (projections.Hold, error) {
 
 // WriteHold implements projections.ProjectorViews.
 func (v *Views) WriteHold(ctx context.Context, h projections.Hold) error {
-	older := condition{
-		expression: ddb.IfAbsent + " OR #version < :version",
-		names:      map[string]string{"#version": table.AttrVersion},
-		values:     ddb.Item{":version": ddb.Integer(h.Version())},
-	}
 	running, ctx := errgroup.WithContext(ctx)
 	running.SetLimit(entriesAtOnce)
 	for _, item := range holdItems(h) {
-		running.Go(func() error {
-			err := v.putAlone(ctx, v.put(item, older))
-			if errors.Is(err, errCondition) {
-				return nil // the stored entry is as new or newer
-			}
-			return err
-		})
+		running.Go(func() error { return v.putNewer(ctx, item, table.AttrVersion, h.Version()) })
 	}
 	return running.Wait()
 }

@@ -49,19 +49,20 @@ func (v *Views) Write(ctx context.Context, c projections.Change) error {
 
 // WriteMembership implements projections.ProjectorViews.
 func (v *Views) WriteMembership(ctx context.Context, m projections.Membership) error {
-	return v.putNumbered(ctx, membershipItem(m), m.Number)
+	return v.putNewer(ctx, membershipItem(m), table.AttrNumber, m.Number)
 }
 
 // WriteGrouped implements projections.ProjectorViews.
 func (v *Views) WriteGrouped(ctx context.Context, g projections.Grouped) error {
-	return v.putNumbered(ctx, groupedItem(g), g.Number)
+	return v.putNewer(ctx, groupedItem(g), table.AttrNumber, g.Number)
 }
 
-// putNumbered puts item. If an item with the same or a higher number is stored, it writes nothing and returns nil.
-func (v *Views) putNumbered(ctx context.Context, item ddb.Item, number int64) error {
+// putNewer puts item, whose attribute of that name is number. If the stored item has the same or a higher number, it
+// writes nothing and returns nil.
+func (v *Views) putNewer(ctx context.Context, item ddb.Item, name string, number int64) error {
 	older := condition{
 		expression: ddb.IfAbsent + " OR #number < :number",
-		names:      map[string]string{"#number": table.AttrNumber},
+		names:      map[string]string{"#number": name},
 		values:     ddb.Item{":number": ddb.Integer(number)},
 	}
 	err := v.putAlone(ctx, v.put(item, older))

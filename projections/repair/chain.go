@@ -13,7 +13,7 @@ import (
 // chain is the stored balance of a pair with all its segments, at one version of the balance.
 type chain struct {
 	balance  Stored[projections.Balance]
-	segments map[events.KSUID]Stored[projections.Segment] // by Through; each is there
+	segments map[events.KSUID]Stored[projections.Segment] // by Through; all exist
 	at       time.Time                                    // the store's clock when its balance was read
 }
 

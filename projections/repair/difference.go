@@ -22,7 +22,7 @@ type Difference struct {
 	CountsMore bool
 }
 
-// Field is one figure of an item, as text.
+// Field is one field of an item, as text.
 type Field struct {
 	Name    string `json:"name"`
 	Stored  string `json:"stored"`
