@@ -11,8 +11,8 @@ import (
 	"ledger.example/internal/access"
 )
 
-// A route under /v1 that nobody gave a rule is not served, and what is public has none.
-func TestEveryRouteHasItsRule(t *testing.T) {
+// Every route under /v1 has an access rule, and New panics for one without. Public routes have none.
+func TestEveryRouteHasAnAccessRule(t *testing.T) {
 	for _, r := range routes() {
 		if (r.may == rule{}) != r.public() {
 			t.Errorf("%s %s is public: %v, and has the rule %v", r.method, r.pattern, r.public(), r.may)
@@ -26,8 +26,8 @@ func TestEveryRouteHasItsRule(t *testing.T) {
 	checkRules([]route{{method: http.MethodGet, pattern: "/v1/new"}})
 }
 
-// What a handler answers to a user without a check does not leave.
-func TestNothingLeavesUnchecked(t *testing.T) {
+// If no check was made for a user, the handler's answer is replaced by an error.
+func TestUncheckedAnswersAreWithheld(t *testing.T) {
 	r := &request{caller: access.Caller{User: "ann", Service: "x"}, rule: rule{of: onAnyLeg}}
 	if out, err := r.finishCheck(reply{body: "secret"}, nil); err == nil || out.body != nil {
 		t.Errorf("answered %v, %v", out, err)
@@ -38,7 +38,7 @@ func TestNothingLeavesUnchecked(t *testing.T) {
 	}
 }
 
-// brokenGrants cannot be read, or panic.
+// brokenGrants fails or panics.
 type brokenGrants struct {
 	access.Grants
 	panics bool
@@ -55,7 +55,7 @@ func (brokenGrants) NewestGroups(context.Context, string) ([]string, int64, erro
 	return nil, 0, nil
 }
 
-// A check that fails in any way is 503, for reads and for writes, and nobody passes without grants or as nobody.
+// If a check fails or panics, reads and writes are answered with 503. So are checks without grants or without a user.
 func TestBrokenChecksAre503(t *testing.T) {
 	f := newFixture(t)
 	for name, grants := range map[string]access.Grants{

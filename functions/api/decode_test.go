@@ -14,7 +14,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// Texts that encoding/json accepts, and depth. The acceptance suite has more that is malformed.
+// Bodies that encoding/json accepts and the API refuses, and the limit of depth. The acceptance suite has more
+// malformed bodies.
 func TestMalformedBodies(t *testing.T) {
 	f := newFixture(t)
 	deep := func(n int) string {
@@ -46,8 +47,8 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// A problem names the first faults of the body, in whichever order the decoder reads the fields.
-func TestTheFirstFaultsAreNamed(t *testing.T) {
+// A problem lists the first faults in the order of the body, not in the order in which the decoder reads the fields.
+func TestProblemListsFirstFaults(t *testing.T) {
 	f := newFixture(t)
 	w := f.do(t, "POST", "/v1/transactions",
 		`{"description":1,"postings":[`+strings.Repeat(`{"quantity":0,"asset":0},`, 200)+`0],"id":5}`)
@@ -57,15 +58,15 @@ func TestTheFirstFaultsAreNamed(t *testing.T) {
 		fields[errorsMax-1] != "postings[84].account" {
 		t.Errorf("%d fields: %q", len(fields), fields)
 	}
-	// An unknown field far behind goes before all of them.
+	// An unknown field takes precedence over invalid values, even at the end of the body.
 	w = f.do(t, "POST", "/v1/transactions", `{"postings":[`+strings.Repeat(`0,`, 2*errorsMax)+`{"x":1}]}`)
 	if fields := refused(t, w, 400, codeMalformedBody); fields != "postings[512].x" {
 		t.Errorf("fields %q", fields)
 	}
 }
 
-// All faults of one request at once, each field once, in the order of the request.
-func TestEveryFieldAtFaultIsNamed(t *testing.T) {
+// A problem lists all faults of a request, each field once, in the order of the request.
+func TestProblemListsEveryFault(t *testing.T) {
 	f := newFixture(t)
 	long := strings.Repeat("x", 257)
 	replace := strings.NewReplacer("{long}", long, "{cut}", long[:fieldChars-len("metadata.")],
@@ -82,7 +83,7 @@ func TestEveryFieldAtFaultIsNamed(t *testing.T) {
 	}
 }
 
-// blocks returns the blocks of n lines of a file in testdata, which stand between empty lines.
+// blocks returns the blocks of n lines in a file of testdata. Empty lines separate them.
 func blocks(t *testing.T, name string, n int) (all [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -95,7 +96,7 @@ func blocks(t *testing.T, name string, n int) (all [][]string) {
 	return all
 }
 
-// A profile's size is that of its compact JSON in UTF-8, however its texts were escaped.
+// The size of a profile is that of its compact JSON in UTF-8. Escapes in the request do not count.
 func TestSizeOfProfile(t *testing.T) {
 	f := newFixture(t)
 	for i, c := range []struct{ char, sent string }{
@@ -116,7 +117,7 @@ func TestSizeOfProfile(t *testing.T) {
 	}
 }
 
-// The paths of fields that come twice, inside keys and items of any kind.
+// Repeated fields are reported with their paths, at any depth.
 func TestRepeatedFieldsAreNamedByTheirPaths(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"":{"a":1,"a":2}}`:               `[".a"]`,
@@ -136,8 +137,8 @@ func TestRepeatedFieldsAreNamedByTheirPaths(t *testing.T) {
 	}
 }
 
-// FuzzParse holds the parser against encoding/json: what it accepts is valid, has each key once, means the same, and
-// is the same after being written compactly.
+// FuzzParse compares the parser with encoding/json. An accepted text is valid JSON without repeated keys. It has the
+// same values in both parsers, and also after it was formatted by compact.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[1,-2.5e3,"x\ud83d\ude00",null,true,{"b":{}}]}`, `{"a":1,"a":2}`,
 		`{"a":"\ud800"}`, `{"a":1} x`, `[`, `{"\u0000":"\\u"}`, "{\"a\":\"\xff\"}", `{"a":01}`, ` {"":[[[]]]}`,
@@ -164,7 +165,7 @@ func FuzzParse(f *testing.F) {
 		}
 		var before, after map[string]any
 		if json.Unmarshal(text, &before) != nil || json.Unmarshal(b, &after) != nil {
-			return // a number that no float holds
+			return // a number that overflows float64
 		}
 		if !reflect.DeepEqual(before, after) {
 			t.Fatalf("%q became %q", text, b)

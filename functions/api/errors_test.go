@@ -39,8 +39,8 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// The errors of the domain, each translated once.
-func TestErrorsOfTheDomain(t *testing.T) {
+// Each kind of error of the ledger becomes the right problem.
+func TestProblemsOfLedgerErrors(t *testing.T) {
 	secret := errors.New("secret of the store")
 	fields := func(name string) []ledger.FieldError {
 		return []ledger.FieldError{{Field: ledger.Field{Name: name}, Rule: "r"}}
@@ -49,7 +49,7 @@ func TestErrorsOfTheDomain(t *testing.T) {
 		err    error
 		status int
 		code   ledger.Code
-		more   string // what the body must hold
+		more   string // a part of the expected body
 		after  string // Retry-After
 	}{
 		{&ledger.Error{Code: ledger.CodeAccountNotFound, Fields: fields("from")}, 422, ledger.CodeAccountNotFound,
@@ -68,7 +68,7 @@ func TestErrorsOfTheDomain(t *testing.T) {
 		{&ledger.Error{Code: ledger.CodeInternal, Detail: "secret detail", Err: secret}, 500, ledger.CodeInternal, "", ""},
 		{&ledger.Error{Code: "new_code", Detail: "secret detail"}, 500, ledger.CodeInternal, "", ""},
 		{fmt.Errorf("wrapped: %w", &ledger.Error{Code: ledger.CodeUnbalanced}), 422, ledger.CodeUnbalanced, "", ""},
-		// Of a write, only the ledger can say that nothing was written.
+		// After a write, only an error of the ledger proves that nothing was written.
 		{fmt.Errorf("%w: %w", store.ErrThrottled, secret), 500, ledger.CodeInternal, "", ""},
 		{context.DeadlineExceeded, 500, ledger.CodeInternal, "", ""},
 	} {
@@ -88,8 +88,8 @@ func TestErrorsOfTheDomain(t *testing.T) {
 	}
 }
 
-// A read that fails wrote nothing: it says what the store said. No route hides that.
-func TestReadsThatFail(t *testing.T) {
+// A failed read is answered according to the error of the store, on every route.
+func TestFailedReads(t *testing.T) {
 	for err, want := range map[error]ledger.Code{
 		store.ErrThrottled: ledger.CodeThrottled, store.ErrUnavailable: ledger.CodeUnavailable,
 		context.DeadlineExceeded: ledger.CodeUnavailable, errors.New("x"): ledger.CodeInternal,
@@ -120,7 +120,7 @@ func (panicking) Post(context.Context, ledger.PostingRequest) (ledger.Posted, er
 	panic("secret")
 }
 
-func TestPanicIsAnInternalError(t *testing.T) {
+func TestPanicIsInternalError(t *testing.T) {
 	f := newFixture(t)
 	c := f.config
 	c.Commands = panicking{}
@@ -132,7 +132,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	}
 }
 
-func TestCallersWithoutANameAreRefused(t *testing.T) {
+func TestUnauthenticatedCallersAreRefused(t *testing.T) {
 	f := newFixture(t)
 	c := f.config
 	c.Caller = GatewayCaller(Callers{})
@@ -179,7 +179,7 @@ func TestLogLine(t *testing.T) {
 	}
 }
 
-// The type of every problem leads to a page about it.
+// The type of every problem is the path of a page about it.
 func TestEveryProblemHasAPage(t *testing.T) {
 	f := newFixture(t)
 	list := f.do(t, "GET", "/problems", "").Body.String()

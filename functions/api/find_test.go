@@ -18,7 +18,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// put puts an item past the ledger.
+// put writes an item without the ledger.
 func (f *fixture) put(t *testing.T, k table.Key, kind string, more ddb.Item) {
 	t.Helper()
 	item := ddb.Key(k)
@@ -33,7 +33,7 @@ func (f *fixture) put(t *testing.T, k table.Key, kind string, more ddb.Item) {
 	}
 }
 
-// list lists every transaction of the table, by time and by the metadata key order.
+// list runs the lister for every transaction of the table. The indexed metadata key is order.
 func (f *fixture) list(t *testing.T) {
 	t.Helper()
 	for key, item := range f.items(t) {
@@ -56,7 +56,7 @@ func (f *fixture) list(t *testing.T) {
 	}
 }
 
-// journalPage puts a page of the journal, minted at the given time, with entries of event and transaction.
+// journalPage writes a page of the journal for a given time, with entries of event and transaction.
 func (f *fixture) journalPage(t *testing.T, at time.Time, entries ...[2]string) {
 	t.Helper()
 	list := &types.AttributeValueMemberL{}
@@ -69,7 +69,7 @@ func (f *fixture) journalPage(t *testing.T, at time.Time, entries ...[2]string) 
 	f.put(t, table.JournalKey(string(events.FirstKSUID(at))), table.KindJournal, ddb.Item{table.AttrEntries: list})
 }
 
-// postAt posts a transfer with metadata at a time, which is minted then.
+// postAt posts a transfer with metadata. Its KSUIDs have the given time.
 func (f *fixture) postAt(t *testing.T, at time.Time, id, more string) {
 	t.Helper()
 	f.now = at
@@ -77,7 +77,7 @@ func (f *fixture) postAt(t *testing.T, at time.Time, id, more string) {
 		fmt.Sprintf(`{"id":%q,"from":"jane","to":"shop","asset":"USD","quantity":"1"%s}`, id, more))
 }
 
-// ids reads all pages of a list, and returns the ids and how many pages there were.
+// ids reads all pages of a list, and returns the ids and the number of pages.
 func (f *fixture) ids(t *testing.T, path string) (ids string, pages int) {
 	t.Helper()
 	for cursor := ""; ; {
@@ -93,8 +93,8 @@ func (f *fixture) ids(t *testing.T, path string) (ids string, pages int) {
 	}
 }
 
-// Entries that are void, or that do not agree with a header, are skipped.
-func TestWrongEntriesAreSkipped(t *testing.T) {
+// Index entries that are empty, or that do not match a header, are skipped.
+func TestInvalidIndexEntriesAreSkipped(t *testing.T) {
 	f := newFixture(t)
 	f.postAt(t, instant.Add(time.Hour), "o-1", `,"metadata":{"order":"1"}`)
 	f.list(t)
@@ -120,7 +120,7 @@ func TestWrongEntriesAreSkipped(t *testing.T) {
 	}
 }
 
-// follow reads the journal to its end for now, page by page.
+// follow reads the journal to its current end, page by page.
 func (f *fixture) follow(t *testing.T, query string) string {
 	t.Helper()
 	var all []string
@@ -136,8 +136,8 @@ func (f *fixture) follow(t *testing.T, query string) string {
 	}
 }
 
-// The journal shows what journalEntry as it was then, and no page before it is old enough. Each entry's cursor goes on
-// right behind it.
+// The journal shows each transaction as of its event. It hides pages that are too new. The cursor of an entry continues
+// right after this entry.
 func TestJournal(t *testing.T) {
 	f := newFixture(t)
 	at := instant.Add(time.Hour)
@@ -149,7 +149,7 @@ func TestJournal(t *testing.T) {
 	f.journalPage(t, at.Add(2*time.Second), [2]string{"posted", "t-1"})
 	const first = "posted o-1, held h-1, captured h-1"
 	for after, want := range map[time.Duration]string{
-		14 * time.Second: "", 15 * time.Second: "", // by the store's clock, which is cut to seconds
+		14 * time.Second: "", 15 * time.Second: "", // by the store's clock, which has whole seconds
 		16 * time.Second: first, 17 * time.Second: first + ", posted d-1", time.Hour: first + ", posted d-1, posted t-1",
 	} {
 		f.now = at.Add(after)
@@ -174,9 +174,9 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// A cursor of another ledger is refused, and so is a position that the journal cannot have, and metadata where none is
-// indexed. The acceptance suite has what else is refused.
-func TestBadSearches(t *testing.T) {
+// The API refuses a cursor of another ledger, an impossible position in the journal, and metadata that is not indexed.
+// The acceptance suite has other refusals.
+func TestInvalidSearches(t *testing.T) {
 	f := newFixture(t)
 	f.list(t)
 	cursor := *answer[client.List[transaction]](t, f.must(t, 200, "GET", "/v1/transactions?limit=1", "")).NextCursor

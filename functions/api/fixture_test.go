@@ -26,16 +26,16 @@ import (
 	views "ledger.example/projections/dynamo"
 )
 
-// instant is the time of everything in the tests.
+// instant is the time of all events in the tests.
 var instant = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
 
 const goodTransfer = `{"from":"jane","to":"shop","asset":"USD","quantity":"1"}`
 
-// placed is the body of a hold that jane places for the shop.
+// placed is the body of a hold from jane to the shop.
 const placed = `{"id":"h-1","from":"jane","to":"shop","asset":"USD","quantity":"5000","hold":{}}`
 
-// register is what a fixture holds: jane has 10 AAPL and 350000 USD, market is unlimited, shop and fees are empty,
-// margin may owe 500000 USD. The group desk has jane and market.
+// register sets up the data of a fixture: jane has 10 AAPL and 350000 USD, market is unlimited, shop and fees are
+// empty, and margin has an overdraft of 500000 USD. The group desk contains jane and market.
 var register = [][3]string{
 	{"PUT", "/v1/assets/USD", `{"name":"US dollar","scale":2}`},
 	{"PUT", "/v1/assets/AAPL", `{"name":"Apple <Inc.>","description":"Common stock","scale":0,"currency":"USD"}`},
@@ -65,10 +65,10 @@ type fixture struct {
 	log       *bytes.Buffer
 	legs      []leg        // posted, oldest first
 	asked     atomic.Int64 // requests to the store
-	fails     error        // the store's answer to every request, if set
+	fails     error        // if set, the store fails every request with it
 }
 
-// spied is the ledger, which remembers what is posted and fails if a test says so.
+// spied is a ledger that records postings, and fails if a test sets an error.
 type spied struct {
 	Commands
 	last     ledger.PostingRequest
@@ -113,7 +113,7 @@ func unprojected(t testing.TB) *fixture {
 	c := ledger.Config{Journal: journal.NewJournal(client, name), Projections: reader, Now: now}
 	commands := ledger.New(c)
 	f.commands = &spied{Commands: commands}
-	f.config = Config{ // of two ledgers: reads find nothing cached
+	f.config = Config{ // two ledgers, so that reads have an empty cache
 		Commands: f.commands, DryRun: commands.DryRun(), Facts: ledger.New(c), Lists: views.NewLists(client, name), Strong: reader,
 		Past: projections.NewPast(v, v.Eventual(), views.NewLists(client, name), now), Now: now,
 		Grants:  ledger.New(c),
@@ -175,13 +175,13 @@ func (f *fixture) items(t testing.TB) map[table.Key]ddb.Item {
 	return all
 }
 
-// record is what the table's stream says of a new item.
+// record returns the stream record of a new item.
 func record(k table.Key) projections.Record {
 	return projections.Record{SequenceNumber: k.SK, PK: k.PK, SK: k.SK}
 }
 
-// do sends a request; headers are pairs. A body is sent as JSON unless the headers say otherwise. The query may be one
-// that no parser would take.
+// do sends a request. headers alternates names and values. A body is sent as JSON unless the headers say otherwise. The
+// query may be malformed.
 func (f *fixture) do(t testing.TB, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	target, query, _ := strings.Cut(target, "?")
@@ -198,7 +198,7 @@ func (f *fixture) do(t testing.TB, method, target, body string, headers ...strin
 	return w
 }
 
-// must sends a request, fails unless it is answered with the status, and returns the answer.
+// must sends a request and returns the answer, which must have the status.
 func (f *fixture) must(t *testing.T, status int, method, target, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := f.do(t, method, target, body)
@@ -208,7 +208,7 @@ func (f *fixture) must(t *testing.T, status int, method, target, body string) *h
 	return w
 }
 
-// answer decodes a reply's body.
+// answer decodes the body of a reply.
 func answer[T any](t testing.TB, w *httptest.ResponseRecorder) (v T) {
 	t.Helper()
 	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
@@ -217,8 +217,8 @@ func answer[T any](t testing.TB, w *httptest.ResponseRecorder) (v T) {
 	return v
 }
 
-// refused fails unless w is a problem of this status and code, and returns its fields as "field field". The acceptance
-// suite checks what all problems have in common.
+// refused checks that w is a problem with the status and code, and returns the names of its fields, separated by
+// spaces. The acceptance suite checks what all problems have in common.
 func refused(t testing.TB, w *httptest.ResponseRecorder, status int, code ledger.Code) (fields string) {
 	t.Helper()
 	p := answer[problem](t, w)

@@ -14,8 +14,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// FuzzQuery sends any query to every list and page: it is answered, or refused with a parameter and a rule, never
-// failed.
+// FuzzQuery sends any query to every route that reads. Each is answered, or refused with a parameter and a rule.
 func FuzzQuery(f *testing.F) {
 	var paths []string
 	for _, r := range routes() {
@@ -46,8 +45,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzForgedCursor makes a cursor with a right checksum around any position of any list: it is taken only if the list
-// is the one that is asked, and the position one that it could have.
+// FuzzForgedCursor sends a cursor with a valid checksum and any list and position. It is accepted only if the list is
+// the requested one and the position is possible in it.
 func FuzzForgedCursor(f *testing.F) {
 	fix := newFixture(f)
 	f.Fuzz(func(t *testing.T, path, filter, position string) {
@@ -65,7 +64,7 @@ func FuzzForgedCursor(f *testing.F) {
 	})
 }
 
-// FuzzWrite sends any body to every route that takes one: it never fails, and names a fault when it refuses the shape.
+// FuzzWrite sends any body to every route with a body. No request fails, and a 400 lists at least one fault.
 func FuzzWrite(f *testing.F) {
 	f.Add(uint8(3), "", goodTransfer)
 	f.Add(uint8(4), "",
@@ -94,8 +93,8 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// FuzzGateway takes any event for a gateway's: what cannot be one is an error, and the rest is answered just as over
-// HTTP.
+// FuzzGateway passes any event as one of a gateway. An event with an invalid body is an error. All others are answered
+// as over HTTP.
 func FuzzGateway(f *testing.F) {
 	fix, other := newFixture(f), newFixture(f)
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -84,8 +84,8 @@ func TestGatewayRequest(t *testing.T) {
 	}
 }
 
-// The events that AWS publishes: headers, repeated parameters, cookies, bodies and decoded paths.
-func TestGatewayTakesPublishedEvents(t *testing.T) {
+// The adapter accepts the events that AWS publishes: headers, repeated parameters, cookies, bodies and decoded paths.
+func TestGatewayAcceptsPublishedEvents(t *testing.T) {
 	f := newFixture(t)
 	c := f.config
 	c.Caller = GatewayCaller(Callers{Local: true})
@@ -120,7 +120,7 @@ func TestGatewayTakesPublishedEvents(t *testing.T) {
 			}
 		}
 
-		// The path was percent-encoded when it was sent: it comes decoded, once.
+		// The gateway has decoded the path once.
 		for path, status := range map[string]int{
 			"/v1/accounts/jane": 200, "/v1/accounts/users:jane@example.com": 404, "/v1/accounts/j%61ne": 400,
 			"/v1/accounts/ja ne":   400,
@@ -172,7 +172,7 @@ func TestGatewayResponse(t *testing.T) {
 	}); out.Body != "" {
 		t.Errorf("HEAD came with %+v", out)
 	}
-	// The response is in API Gateway's format: no multi-value headers, and text as text.
+	// The response has no multi-value headers, and a text is not encoded.
 	text, err := json.Marshal(out)
 	if err != nil || !strings.Contains(string(text), `"body":"é"`) || !strings.Contains(string(text),
 		`"cookies":["c=d"]`) {
@@ -180,7 +180,7 @@ func TestGatewayResponse(t *testing.T) {
 	}
 }
 
-// The API behind the gateway: a request from the event to the command, and Lambda's deadline.
+// The API works behind the gateway: an event reaches the command, and the deadline of Lambda applies.
 func TestGatewayServesTheAPI(t *testing.T) {
 	f := newFixture(t)
 	c := f.config
@@ -243,15 +243,15 @@ func TestGatewayCaller(t *testing.T) {
 		{&authorizer{IAM: &iam{CallerID: "AROA:c"}}, service("AROA:c")},
 
 		{of(), nobody},
-		{of("sub", "user-1"), nobody},             // the claim is another one
+		{of("sub", "user-1"), nobody},             // another claim is configured
 		{of("sub", "user-1", "name", ""), nobody}, // empty
 		{of("sub", "s", "name", "user-1"), user("user-1", issuer)},
 		{&authorizer{JWT: &jwt{Claims: map[string]string{"name": "user-1"}}}, user("user-1", "a token")},
-		// What is no id is hashed, and so is what looks like a hash.
+		// A value that is not an id is hashed. So is a value that looks like a hash.
 		{of("name", "auth0|123"), user("jwt:QENEXq3u6ypdiFrzwTP2DvV1I6H_h7og7cxbbeOS62w", issuer)},
 		{of("name", "jwt:QENEXq3u6ypdiFrzwTP2DvV1I6H_h7og7cxbbeOS62w"),
 			user("jwt:Bk6vL3ma2EasuTyfnIqPHf86rBmkOfFCOaZrjWQl2II", issuer)},
-		// The scope stands in scope, or in scp as the gateway writes lists; it is a whole word of either.
+		// The scope is a word in scope, or in scp, which the gateway formats as a list.
 		{of("sub", "s", "name", "n", "scope", "openid ledger/admin"), service(issuer + "#s")},
 		{of("sub", "s", "name", "n", "scp", "[openid ledger/admin]"), service(issuer + "#s")},
 		{of("sub", "s", "name", "n", "scope", "ledger/administer xledger/admin"), user("n", issuer)},
@@ -273,7 +273,7 @@ func TestGatewayCaller(t *testing.T) {
 		if got := GatewayCaller(callers)(r); got != local {
 			t.Errorf("%+v is locally %+v, want %+v", c.authorizer, got, local)
 		}
-		// Without parameters, the user is the subject, and no scope makes an administrator.
+		// By default, the user is the subject, and no scope makes an administrator.
 		if c.authorizer != nil && c.authorizer.JWT != nil && c.authorizer.JWT.Claims["sub"] != "" {
 			want := user(c.authorizer.JWT.Claims["sub"], issuer)
 			if got := GatewayCaller(Callers{})(r); got != want {
@@ -281,7 +281,7 @@ func TestGatewayCaller(t *testing.T) {
 			}
 		}
 	}
-	// One that no event can hold is refused, before anything is read or written; the longest that one can hold is not.
+	// A caller whose name is too long for an event is refused before anything is read or written.
 	for actor, status := range map[string]int{
 		strings.Repeat("é", events.ActorChars): 200, strings.Repeat("a", events.ActorChars+1): 401, "a\x00": 401,
 		"\xff": 401, "": 401, "jane via x": 401,
@@ -294,7 +294,7 @@ func TestGatewayCaller(t *testing.T) {
 			t.Errorf("an actor of %d bytes answered %s; the store was asked %d times", len(actor), w.Body, n)
 		}
 	}
-	// A header is no identity.
+	// A header does not authenticate a caller.
 	r, err := gatewayRequest(t.Context(), gatewayEvent(func(e *gatewayRequestV2) {
 		e.Headers = map[string]string{"authorization": "AWS4-HMAC-SHA256 nonsense",
 			"x-amzn-requestcontext": `{"authorizer":{"iam":{"userArn":"x"}}}`}

@@ -12,7 +12,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// metricsOf returns the members of the last request's line that are counted: those with capitals.
+// metricsOf returns the metrics in the log line of the last request: the members whose names begin with a capital.
 func (f *fixture) metricsOf(t testing.TB) map[string]any {
 	t.Helper()
 	var line map[string]any
@@ -25,7 +25,7 @@ func (f *fixture) metricsOf(t testing.TB) map[string]any {
 }
 
 // The metric of a request depends on its answer. A code that the API does not know counts as internal.
-func TestMetricOfARequest(t *testing.T) {
+func TestRequestMetrics(t *testing.T) {
 	f := newFixture(t)
 	post := func(want map[string]any) {
 		t.Helper()
@@ -79,8 +79,8 @@ func TestMetricOfARequest(t *testing.T) {
 	}
 }
 
-// A read whose reader has gone is no trouble of the store. A write counts: somebody may want to know.
-func TestReaderWhoLeft(t *testing.T) {
+// A read that the caller canceled is not counted as a failure of the store. A canceled write is.
+func TestAbandonedReadIsNoStoreFailure(t *testing.T) {
 	f := newFixture(t)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -105,8 +105,7 @@ func TestReaderWhoLeft(t *testing.T) {
 	}
 }
 
-// The gateway's access log and the function's log have the gateway's id of a request, even if the caller gave it
-// another.
+// The log has the gateway's request id, which is also in the gateway's access log, even if the caller sent another id.
 func TestGatewayIDIsLogged(t *testing.T) {
 	f := newFixture(t)
 	event := gatewayEvent(func(e *gatewayRequestV2) {

@@ -15,8 +15,8 @@ import (
 	"ledger.example/tests/openapi"
 )
 
-// Every route is in the document with its parameters and its body, and the document has no others.
-func TestDocumentHasTheRoutes(t *testing.T) {
+// openapi.json has exactly the routes of the API, with their parameters and bodies.
+func TestOpenAPIHasAllRoutes(t *testing.T) {
 	d := openapi.Read(t, openAPI)
 	described := map[string]openapi.Operation{}
 	ids := map[string]bool{}
@@ -98,14 +98,14 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 	}
 }
 
-// makesTransaction reports whether a route makes a transaction, which has an id.
+// makesTransaction reports whether a route creates a transaction with an id of the caller.
 func makesTransaction(r route) bool {
 	return r.method == http.MethodPost && r.pattern != batches && !strings.HasSuffix(r.pattern, "/capture") &&
 		!strings.HasSuffix(r.pattern, "/release")
 }
 
-// Every reference leads somewhere, and nothing is described that nothing refers to.
-func TestDocumentReferences(t *testing.T) {
+// Every reference in openapi.json has a target, and every component is referenced.
+func TestOpenAPIReferences(t *testing.T) {
 	var content map[string]any
 	if err := json.Unmarshal(openAPI, &content); err != nil {
 		t.Fatal(err)
@@ -128,8 +128,8 @@ func TestDocumentReferences(t *testing.T) {
 	}
 }
 
-// Every code that the API answers with is listed, with its status, and shown in an example; and no other is.
-func TestDocumentHasTheCodes(t *testing.T) {
+// openapi.json has exactly the codes of the API. Each has its status and an example.
+func TestOpenAPIHasAllCodes(t *testing.T) {
 	d := openapi.Read(t, openAPI)
 	var listed struct {
 		Enum []ledger.Code `json:"enum"`
@@ -174,8 +174,8 @@ func TestDocumentHasTheCodes(t *testing.T) {
 	}
 }
 
-// Every example is valid against its schema, and every example of a body is taken by the API.
-func TestDocumentExamples(t *testing.T) {
+// Every example is valid against its schema, and the API accepts every example of a body.
+func TestOpenAPIExamples(t *testing.T) {
 	d := openapi.Read(t, openAPI)
 	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new")
 	checked := 0
@@ -242,9 +242,9 @@ func TestDocumentExamples(t *testing.T) {
 	}
 }
 
-// What the API answers is valid against the schema that the document has for it, and it takes the defaults of its own
-// parameters, which some clients send.
-func TestAnswersFitTheDocument(t *testing.T) {
+// Answers of the API are valid against their schemas. The API accepts the default values of its parameters, because
+// some clients send them.
+func TestAnswersMatchOpenAPI(t *testing.T) {
 	d, f := openapi.Read(t, openAPI), newFixture(t)
 	for _, known := range routes() {
 		if known.public() && known.pattern != "/healthz" { // pages for people, and the document
@@ -281,8 +281,8 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	}
 }
 
-// A request that its schema refuses is refused by the API, and one that the schema takes is taken: field by field.
-func TestBodiesFitTheDocument(t *testing.T) {
+// For each field of a body, the API and the schema accept the same values.
+func TestBodiesMatchOpenAPI(t *testing.T) {
 	d, f := openapi.Read(t, openAPI), newFixture(t)
 	values := []string{
 		`null`, `true`, `0`, `-1`, `18`, `19`, `1.5`, `""`, `"x"`, `"-x"`, `"\u0000"`, `"unlimited"`, `"viewer"`,
@@ -297,13 +297,13 @@ func TestBodiesFitTheDocument(t *testing.T) {
 		"from", "asset", "quantity", "cost", "settle", "buyer", "hold", "unknown"}
 	ids := strings.NewReplacer("{asset}", "new", "{account}", "new", "{user}", "u-17", "{id}", "t-1", "{group}", "new")
 	for _, known := range routes() {
-		if !known.hasBody() || known.pattern == "/v1/transactions" { // whose number of postings is a rule of row 5
+		if !known.hasBody() || known.pattern == "/v1/transactions" { // its number of postings is a rule of the domain
 			continue
 		}
 		m := d.Paths[known.pattern][strings.ToLower(known.method)].RequestBody.Content[jsonType]
 		for _, example := range m.Examples {
 			for _, field := range fields {
-				if field == "id" && known.method != http.MethodPost { // it repeats the one in the path
+				if field == "id" && known.method != http.MethodPost { // the id in the path is used
 					continue
 				}
 				for _, value := range append(values, "") {
@@ -329,8 +329,8 @@ func TestBodiesFitTheDocument(t *testing.T) {
 	}
 }
 
-// A field that a request may not set to null is not null in answers: a caller may send what it read.
-func TestDocumentNulls(t *testing.T) {
+// A field that cannot be null in a request is not null in answers, so that a caller can send an answer back.
+func TestOpenAPINulls(t *testing.T) {
 	d := openapi.Read(t, openAPI)
 	properties := func(schema string) map[string]json.RawMessage {
 		var o struct{ Properties map[string]json.RawMessage }

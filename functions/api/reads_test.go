@@ -18,7 +18,7 @@ import (
 	_ "ledger.example/tests/full" // fixes the seed
 )
 
-// One answer of each kind, to the letter: testdata/answers.txt has a path and the body of each.
+// One answer of each kind must be equal to its golden text. testdata/answers.txt has their paths and bodies.
 func TestAnswers(t *testing.T) {
 	f := newFixture(t)
 	replace := []string{"{at}", events.FormatTime(instant)}
@@ -37,7 +37,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// large are lists with a group of too many accounts.
+// large is a Lists whose groups have too many accounts.
 type large struct{ projections.Lists }
 
 func (large) GroupTotals(context.Context, string, projections.Slice) (
@@ -46,7 +46,7 @@ func (large) GroupTotals(context.Context, string, projections.Slice) (
 	return projections.Listed[projections.Total]{}, 0, fmt.Errorf("add up: %w", projections.ErrTooManyAccounts)
 }
 
-// A group that is too large to add up is called that.
+// The totals of a group with too many accounts are refused with group_too_large.
 func TestGroupTooLarge(t *testing.T) {
 	f := newFixture(t)
 	f.config.Lists = large{f.config.Lists}
@@ -54,8 +54,8 @@ func TestGroupTooLarge(t *testing.T) {
 	refused(t, f.do(t, "GET", "/v1/groups/desk/balances", ""), 422, codeGroupTooLarge)
 }
 
-// What isn't projected yet is not called absent.
-func TestNothingProjectedYet(t *testing.T) {
+// An account that exists but is not projected yet is not reported as absent.
+func TestUnprojectedIsNotAbsent(t *testing.T) {
 	f := unprojected(t)
 	for target, want := range map[string]string{
 		"/v1/accounts/jane/summary?newest=0": `"summary":{"holdings":0,"assets":0,"first_posting_at":null,` +
@@ -69,7 +69,7 @@ func TestNothingProjectedYet(t *testing.T) {
 	}
 }
 
-// floors notes the floors of strong reads. Without a floor it shows what is below any limit.
+// floors is a Strong that records the floors of reads. Without a floor it returns balances below any limit.
 type floors struct {
 	Strong
 	floor *events.Amount
@@ -98,7 +98,7 @@ func (s *floors) Balances(ctx context.Context, account string, floor func(string
 	return s.Strong.Balances(ctx, account, floor, p)
 }
 
-// What shows below a limit is read again with the floor of the account's policy.
+// A balance that appears to be below the account's limit is read again with the limit as its floor.
 func TestFloors(t *testing.T) {
 	f := newFixture(t)
 	s := &floors{Strong: f.config.Strong}
@@ -116,7 +116,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// A cursor comes back as what was put into it, to its own list only.
+// A cursor returns the position that it was made from, and only for its own list.
 func TestCursorRoundTrip(t *testing.T) {
 	id := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,7 +137,7 @@ func TestCursorRoundTrip(t *testing.T) {
 	})
 }
 
-// forged makes a cursor as only this API should, around any position.
+// forged makes a cursor with a valid checksum and any position.
 func forged(l list, position string) string {
 	b := append([]byte{cursorVersion}, l.hash()...)
 	b = append(b, position...)
@@ -145,8 +145,8 @@ func forged(l list, position string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// A cursor that may belong to the list that was meant is not blamed for a wrong filter.
-func TestCursorBesideAWrongFilter(t *testing.T) {
+// If a filter is invalid, its cursor is not reported as well: it may belong to the list with the correct filter.
+func TestCursorWithInvalidFilter(t *testing.T) {
 	f := newFixture(t)
 	for cursor, want := range map[string]string{listOf("/v1/accounts", paramPrefix, "m").cursor("m"): "prefix",
 		"abc": "prefix cursor"} {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Lists come from projections, which lag. What a revocation took from a user they see in none from its answer on: not
-// their own accounts and groups, and not accounts that left their group.
-func TestListsShowUsersNothingRevoked(t *testing.T) {
+// Lists come from projections, which lag. After a revocation was acknowledged, no list shows the user what they lost:
+// their own accounts and groups, and accounts that were taken out of their group.
+func TestListsHideRevokedItems(t *testing.T) {
 	f := newFixture(t)
 	list := func(path, want string) {
 		t.Helper()

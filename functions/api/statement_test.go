@@ -15,8 +15,8 @@ import (
 	"ledger.example/projections"
 )
 
-// A place in a statement comes back from a cursor as it was, whatever its sums are, and its cursor is short enough.
-func TestMarksComeBack(t *testing.T) {
+// A position in a statement survives the round trip through a cursor, with any sums, and the cursor is short enough.
+func TestStatementMarkRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fold := func() (f projections.Fold) {
 			for _, a := range markAmounts(&f) {
@@ -58,7 +58,7 @@ func TestWantsCSV(t *testing.T) {
 	}
 }
 
-// A caller's clock may be ahead by as much as is tolerated.
+// A caller's clock may be ahead by clockTolerance.
 func TestFutureTimes(t *testing.T) {
 	f := newFixture(t)
 	for ahead, status := range map[time.Duration]int{0: 200, clockTolerance: 200, clockTolerance + time.Microsecond: 400} {
@@ -79,8 +79,8 @@ func TestFutureTimes(t *testing.T) {
 	}
 }
 
-// A forged cursor whose sums leave no room for what follows is refused as every other forged one.
-func TestForgedSums(t *testing.T) {
+// A forged cursor whose sums overflow with the next posting is refused with invalid_cursor.
+func TestForgedSumsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	const from = "2020-01-01T00:00:00.000000Z"
 	to := events.FormatTime(instant.Add(time.Second))

@@ -19,16 +19,17 @@ import (
 	"ledger.example/projections"
 )
 
-// A worstBody is a body that costs a reader as much as it can, and what it is answered with.
+// A worstBody is a body that is expensive to read, with the expected answer.
 type worstBody struct {
 	method, path string
-	body         func(size int) string // of about so many bytes, and no more
+	body         func(size int) string // returns a body of almost size bytes
 	status       int
 	code         ledger.Code
-	fields       int // at fault
+	fields       int // number of faults
 }
 
-// filled returns a maker of bodies: head, then as many parts as there is room for, each made of its number, then tail.
+// filled returns a function that makes bodies of head, as many parts as fit, and tail. part gets the number of the
+// part.
 func filled(head string, part func(i int) string, tail string) func(size int) string {
 	return func(size int) string {
 		b := append(make([]byte, 0, size), head...)
@@ -45,25 +46,25 @@ func filled(head string, part func(i int) string, tail string) func(size int) st
 	}
 }
 
-// always is the same part again and again.
+// always returns a function that always returns part.
 func always(part string) func(int) string { return func(int) string { return part } }
 
-// numbered is a part in which each # is its number.
+// numbered returns a function that replaces each # in part by its number.
 func numbered(part string) func(int) string {
 	return func(i int) string { return strings.ReplaceAll(part, "#", strconv.FormatInt(int64(i), 36)) }
 }
 
-// repeated returns a maker of bodies: one text of size, within head and tail.
+// repeated returns a function that makes bodies of head, as many copies of part as fit, and tail.
 func repeated(head, part, tail string) func(size int) string {
 	return func(size int) string {
 		return head + strings.Repeat(part, (size-len(head)-len(tail))/len(part)) + tail
 	}
 }
 
-// deepLists is within more lists than a body may have.
+// deepLists is nested deeper than a body may be.
 var deepLists = strings.Repeat("[", DepthMax) + strings.Repeat("]", DepthMax)
 
-// worstBodies are by name.
+// worstBodies returns the bodies by name.
 func worstBodies() map[string]worstBody {
 	const invalid, malformedBody = ledger.CodeInvalidRequest, codeMalformedBody
 	const leg = `{"account":"a","asset":"x","quantity":"1"}`
@@ -122,7 +123,7 @@ func worstBodies() map[string]worstBody {
 	}
 }
 
-// send has a handler answer a body.
+// send sends a body to a handler.
 func (c worstBody) send(h http.Handler, text string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(c.method, c.path, strings.NewReader(text))
 	r.Header.Set("Content-Type", jsonType)
@@ -131,14 +132,13 @@ func (c worstBody) send(h http.Handler, text string) *httptest.ResponseRecorder 
 	return w
 }
 
-// Each is refused for what it is, with as many fields as a problem names. What it costs to refuse does not grow with
-// the body, but for taking that apart: nothing is made of the items of a list that is too long.
-func TestWorstBodiesCostNoMoreThanParsing(t *testing.T) {
+// Each worst body is refused with the right code, and with at most errorsMax fields. Apart from parsing, the cost of
+// the refusal does not grow with the body: the items of a list that is too long are not converted.
+func TestRefusingWorstBodiesCostsNoMoreThanParsing(t *testing.T) {
 	h := New(newFixture(t).config)
 	for name, c := range worstBodies() {
 		t.Run(name, func(t *testing.T) {
-			// besides returns how many things are made to answer a body of a size, besides those that parsing it
-			// makes.
+			// besides returns the number of allocations for a body of a size, without those of parsing it.
 			besides := func(size int) float64 {
 				text := c.body(size)
 				w := c.send(h, text)
@@ -160,10 +160,10 @@ func TestWorstBodiesCostNoMoreThanParsing(t *testing.T) {
 	}
 }
 
-// besidesMax is how many more things may be made of a large body than of a smaller one: some grow by doubling.
+// besidesMax is how many more allocations a large body may cause than a small one. Some buffers grow by doubling.
 const besidesMax = 64
 
-// BenchmarkWorstBodies answers the bodies of 256 KB that cost most.
+// BenchmarkWorstBodies measures the most expensive bodies of 256 KB.
 func BenchmarkWorstBodies(b *testing.B) {
 	f := newFixture(b)
 	all := worstBodies()
@@ -186,10 +186,10 @@ func BenchmarkWorstBodies(b *testing.B) {
 	}
 }
 
-// answerBytes is the most that a function may answer an invocation (AWS, Lambda quotas: 6 MB).
+// answerBytes is the most bytes of the answer to an invocation (AWS, Lambda quotas: 6 MB).
 const answerBytes = 6 << 20
 
-// sentByLambda returns how many bytes a function's answer with a body has.
+// sentByLambda returns the number of bytes of a function's answer with a body.
 func sentByLambda(t *testing.T, body any) int {
 	t.Helper()
 	w := &gatewayWriter{header: http.Header{}}
@@ -204,9 +204,9 @@ func sentByLambda(t *testing.T, body any) int {
 	return len(sent)
 }
 
-// The largest answers, as Lambda gets them: JSON within JSON. Of all characters a control character takes most, seven
-// bytes: \\u0001.
-func TestAnswersFitIntoLambdas(t *testing.T) {
+// The largest answers fit into the limit of Lambda, as JSON in a JSON string. A control character takes the most bytes,
+// seven: \\u0001.
+func TestLargestAnswersFitLambdaLimit(t *testing.T) {
 	id := func(i int) string { return strings.Repeat("x", events.IDChars-4) + strconv.Itoa(1000+i) }
 	text := func(chars int) string { return strings.Repeat("\x01", chars) }
 	digits := "-" + strings.Repeat("9", events.FoldedDigits)
@@ -255,8 +255,8 @@ func TestAnswersFitIntoLambdas(t *testing.T) {
 	}
 }
 
-// A page of the largest transactions fits into the answer of a Lambda function, and the next one goes on behind it.
-func TestPagesOfTransactionsAreBounded(t *testing.T) {
+// A page of the largest transactions fits into the answer of a Lambda function. The next page continues after it.
+func TestTransactionPagesFitLambdaLimit(t *testing.T) {
 	text := func(chars int) string { return strings.Repeat("\x01", chars) }
 	id := strings.Repeat("x", events.IDChars)
 	most := events.MaxFolded().Neg()

@@ -1,4 +1,4 @@
-// Package gatewaytest has sample requests of an API Gateway HTTP API from AWS's documentation, for tests.
+// Package gatewaytest has sample events of an API Gateway HTTP API that AWS publishes, for tests.
 package gatewaytest
 
 import (
@@ -12,8 +12,7 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 )
 
-// Published returns one of the events that AWS publishes as samples: the Lambda library carries them for its own
-// tests.
+// Published returns a sample event from the test data of the Lambda library.
 func Published(t testing.TB, name string) (e lambdaevents.APIGatewayV2HTTPRequest) {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-lambda-go").Output()
