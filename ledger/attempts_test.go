@@ -40,7 +40,7 @@ func TestContentionOnAGuard(t *testing.T) {
 
 // A refusal after an attempt of unknown outcome holds also when that attempt arrives at last: what was spent never
 // falls, and its bound was no higher than the one that the refusal was judged by.
-func TestARefusalHoldsWhenAnAttemptArrivesLate(t *testing.T) {
+func TestRefusalStaysFinalWhenAnAttemptArrivesLate(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.journal.Project(pair("jane", "USD"), amount("60"))
@@ -69,7 +69,7 @@ func TestARefusalHoldsWhenAnAttemptArrivesLate(t *testing.T) {
 }
 
 // A refusal while the header may be being committed proves nothing: it may be this request's first attempt.
-func TestNoRefusalOnItsOwnConflict(t *testing.T) {
+func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.journal.fail = func(method string) error {
@@ -89,7 +89,7 @@ func TestNoRefusalOnItsOwnConflict(t *testing.T) {
 }
 
 // Credits that say that an account is below its limit already have missed one that is being committed item by item.
-func TestCreditsStillBeingCommitted(t *testing.T) {
+func TestAccountBelowItsLimitIsRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		refusal := cancelled(ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "80")}})
 		r.fund("jane", "USD", "70")
@@ -143,7 +143,7 @@ func hangsUp(cancel func(), step appended) appended {
 
 // A caller who is gone may have repeated the request, and that may have been refused. So nothing more is sent for the
 // first, and its answer stays true.
-func TestNoAttemptForACallerWhoHasGone(t *testing.T) {
+func TestNoAttemptAfterTheCallerIsGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		step appended
 		code ledger.Code
@@ -177,7 +177,7 @@ func TestNoAttemptForACallerWhoHasGone(t *testing.T) {
 }
 
 // A grant that is sent again for nobody could follow a revocation that was answered.
-func TestNoPutForACallerWhoHasGone(t *testing.T) {
+func TestNoPutAfterTheCallerIsGone(t *testing.T) {
 	for answer, code := range map[error]ledger.Code{errThrottled: ledger.CodeUnavailable, errUnknown: ledger.CodeOutcomeUnknown} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -67,7 +67,7 @@ func TestBatch(t *testing.T) {
 }
 
 // What a batch may not be at all.
-func TestBatchAsAWhole(t *testing.T) {
+func TestInvalidBatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for _, atomic := range []bool{false, true} {
 			_, err := r.batch(atomic)
@@ -85,7 +85,7 @@ func TestBatchAsAWhole(t *testing.T) {
 }
 
 // Requests that debit the same limited pair never meet: none is refused for another one, and none is in conflict.
-func TestRequestsOfABatchFollowEachOther(t *testing.T) {
+func TestDebitsOfOnePairInABatchAreSequential(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "99")
 		var requests []ledger.PostingRequest
@@ -192,7 +192,7 @@ func TestAtomicBatchOfAnAccountBelowItsLimit(t *testing.T) {
 }
 
 // A batch that doesn't fit one transaction of the store is refused, with by how much.
-func TestAtomicBatchIsBounded(t *testing.T) {
+func TestAtomicBatchIsLimitedInSize(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		var requests []ledger.PostingRequest

@@ -102,7 +102,7 @@ func TestChangeAccount(t *testing.T) {
 
 // Processes that know an account as it was learn of a change from the guard: of a limit that is raised or lowered, and
 // of a freeze. A raised limit may be used at once, a lowered one may not be exceeded.
-func TestDebitsLearnOfChanges(t *testing.T) {
+func TestDebitsUseTheNewestAccountVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		other := r.another()
@@ -147,7 +147,7 @@ func TestDebitsLearnOfChanges(t *testing.T) {
 
 // An account without a limit has no guard: its debits learn of a freeze within a minute, credits of a closed account
 // within fifteen, and then say so, unless the id was used before.
-func TestChangesAreLearnedInTime(t *testing.T) {
+func TestCachedAccountsExpire(t *testing.T) {
 	for name, c := range map[string]struct {
 		state          events.AccountState
 		account        string
@@ -197,7 +197,7 @@ func TestChangesAreLearnedInTime(t *testing.T) {
 
 // The first debit of a pair makes its guard in three requests, and the next ones make none. A process that sees a
 // guard without a number tells it.
-func TestTheFirstDebitMakesTheGuard(t *testing.T) {
+func TestFirstDebitCreatesTheGuard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("d-1", "bank", "jane", "100"))
 		r.journal.forget()
@@ -221,7 +221,7 @@ func TestTheFirstDebitMakesTheGuard(t *testing.T) {
 }
 
 // A step of making a guard that was not answered is not believed: it is made again.
-func TestGuardsAreMadeByAnsweredSteps(t *testing.T) {
+func TestCreationOfAGuardIsRetried(t *testing.T) {
 	lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
 	for name, steps := range map[string]map[string][]put{
 		"put, not applied":  {"CreateGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
@@ -247,7 +247,7 @@ func TestGuardsAreMadeByAnsweredSteps(t *testing.T) {
 }
 
 // A freeze may come after a debit looked for its guard and before it made one: then no guard was there to be told.
-func TestAFreezeBeforeTheGuardIsMade(t *testing.T) {
+func TestFreezeBeforeTheGuardIsCreated(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("d-1", "bank", "jane", "100"))
 		r.journal.Project(pair("jane", "USD"), amount("100"))
@@ -264,7 +264,7 @@ func TestAFreezeBeforeTheGuardIsMade(t *testing.T) {
 }
 
 // A limit that was raised counts before its guards were told: no debit is refused by an older one than there is.
-func TestARaisedLimitCountsBeforeItsGuardKnows(t *testing.T) {
+func TestRaisedLimitAppliesBeforeItsGuardIsUpdated(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		other := r.another()
@@ -287,7 +287,7 @@ func TestARaisedLimitCountsBeforeItsGuardKnows(t *testing.T) {
 
 // A change is acknowledged only once every guard was told. Until then it is not said to be done, and the same request
 // goes on.
-func TestAChangeIsSaidOnceGuardsKnow(t *testing.T) {
+func TestChangeIsAcknowledgedAfterItsGuardsAreUpdated(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.journal.fail = failing("SetGuardVersion", errUnavailable)
@@ -307,7 +307,7 @@ func TestAChangeIsSaidOnceGuardsKnow(t *testing.T) {
 }
 
 // A debit that knows of a change of which the guard does not tells it.
-func TestADebitFinishesAChange(t *testing.T) {
+func TestDebitUpdatesAnOutdatedGuard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.journal.fail = failing("Guards", errUnavailable)
@@ -350,7 +350,7 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 
 // A change whose answer was lost, and after which somebody else changed the account: it is not said that nothing was
 // written.
-func TestUnansweredChangeBeforeAnother(t *testing.T) {
+func TestUnknownChangeBeforeAnotherChange(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		mine, other := "Mine", "Other"
 		r.journal.writes = map[string][]put{"PutChange": {func(apply func() error) error {
@@ -378,7 +378,7 @@ func TestUnansweredChangeBeforeAnother(t *testing.T) {
 }
 
 // The same, when the next attempt of the change then meets another one: what the first did stays unknown.
-func TestUnansweredChangeBeforeSeveralOthers(t *testing.T) {
+func TestUnknownChangeBeforeSeveralOtherChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		becomes := func(state events.AccountState) error {
 			other := ledger.ChangeAccount{ID: "jane", Name: new("Other"), State: &state, Actor: "other"}
@@ -396,7 +396,7 @@ func TestUnansweredChangeBeforeSeveralOthers(t *testing.T) {
 }
 
 // Changes at the same time meet on their numbers: each is there once, one after the other.
-func TestChangesAtOnce(t *testing.T) {
+func TestConcurrentChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		var all sync.WaitGroup

@@ -53,7 +53,7 @@ func TestClockOff(t *testing.T) {
 
 // Clocks may be set while the process runs: the newest that the store said counts, in any reply, asked again when in
 // doubt.
-func TestAClockIsSetMeanwhile(t *testing.T) {
+func TestClockIsSetWhileTheProcessRuns(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "jane", "1"))
 		time.Sleep(ledger.DebitAge - time.Second) // after that the account is read anew

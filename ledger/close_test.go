@@ -88,7 +88,7 @@ func TestReversalOfALateCredit(t *testing.T) {
 }
 
 // A closed account cannot be brought below zero any more: a reversal takes back what is there.
-func TestReversalLeavesAClosedAccountWithoutDebts(t *testing.T) {
+func TestReversalCannotOverdrawAClosedAccount(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "margin", "50"))
 		r.mustPost(transfer("t-2", "margin", "bank", "50"))
@@ -106,7 +106,7 @@ func TestReversalLeavesAClosedAccountWithoutDebts(t *testing.T) {
 }
 
 // A credit that comes while an account is being closed: the account is opened again, and the refusal is final.
-func TestAccountThatIsNotEmptyAfterAll(t *testing.T) {
+func TestCreditWhileAnAccountIsBeingClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.mustPost(transfer("t-1", "jane", "shop", "100"))
@@ -154,7 +154,7 @@ func TestCloseWaitsForDebits(t *testing.T) {
 }
 
 // No debit passes between the look at what is left and the closing.
-func TestNoDebitOfAnAccountThatIsBeingClosed(t *testing.T) {
+func TestDebitWhileAnAccountIsBeingClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("margin", "USD", "10")
 		r.mustPost(transfer("t-1", "margin", "shop", "10"))

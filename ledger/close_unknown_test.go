@@ -11,7 +11,7 @@ import (
 
 // The freeze that closing begins with is this request's own, also when its answer was lost: an account that is not
 // empty after all is opened again.
-func TestClosingWhoseFreezeWasNotAnswered(t *testing.T) {
+func TestClosingWithAnUnknownFreeze(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.mustPost(transfer("t-1", "jane", "shop", "100"))

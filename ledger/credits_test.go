@@ -37,7 +37,7 @@ func TestCachedCreditsExpire(t *testing.T) {
 
 // What a command knew it holds, however long its attempts take: a refusal rests on no attempt of it having had a higher
 // bound than the last.
-func TestACommandKeepsItsKnownCredits(t *testing.T) {
+func TestCreditsNeverFallDuringACommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		jane := pair("jane", "USD")
 		r.fund("jane", "USD", "100")

@@ -128,7 +128,7 @@ func TestDryRun(t *testing.T) {
 	})
 }
 
-func TestDryRunsOfTheLifeOfMoney(t *testing.T) {
+func TestDryRunsOfHoldsAndReversals(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		for i := range 4 {
@@ -168,7 +168,7 @@ func TestDryRunsOfTheLifeOfMoney(t *testing.T) {
 }
 
 // A dry run reads what was spent before what was received, so that a debit whose credit comes meanwhile isn't refused.
-func TestDryRunIsNotBehind(t *testing.T) {
+func TestDryRunReadsSpentBeforeCredits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.journal.Project(pair("jane", "USD"), events.Amount{})

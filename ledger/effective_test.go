@@ -63,7 +63,7 @@ func TestEffectiveDate(t *testing.T) {
 
 // An effective date lies in the past, after the epoch of KSUIDs, and is none of a hold's. Whether it is in the past is
 // judged after the id: another process's clock may be behind.
-func TestEffectiveDatesThatAreRefused(t *testing.T) {
+func TestInvalidEffectiveDates(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		epoch := time.Date(2014, 5, 13, 16, 53, 20, 0, time.UTC)
 		for id, c := range map[string]struct {
@@ -110,7 +110,7 @@ func TestEffectiveDatesThatAreRefused(t *testing.T) {
 }
 
 // A clock that goes back between the judgement and the write never stores a time that is not after the effective date.
-func TestEffectiveDateUnderAClockThatGoesBack(t *testing.T) {
+func TestEffectiveDateWhenTheClockGoesBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.journal.steps = []appended{func(context.Context, ledger.Commit, *book) (time.Time, error) {
 			r.skew = -2 * time.Second
@@ -180,7 +180,7 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 
 // What a backdated request of an atomic batch brings is spent by no other of it: a strong read may miss it until it is
 // projected, and would show less than the limit. Its own legs may spend it.
-func TestAtomicBatchDoesNotSpendWhatIsBackdated(t *testing.T) {
+func TestAtomicBatchDoesNotSpendBackdatedCredits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "10")
 		requests := []ledger.PostingRequest{
@@ -210,7 +210,7 @@ func TestAtomicBatchDoesNotSpendWhatIsBackdated(t *testing.T) {
 }
 
 // A process whose clock is far behind doesn't call the past the future.
-func TestEffectiveDateByAWrongClock(t *testing.T) {
+func TestEffectiveDateWithAWrongClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("warm", "bank", "shop", "1"))
 		r.skew = -time.Minute

@@ -23,7 +23,7 @@ func (r *rig) placed(after time.Duration) ledger.Posted {
 
 // What is captured of each kind of hold, in the legs of its end, and what only the
 // ledger refuses. The acceptance suite has what else is refused.
-func TestWhatIsCaptured(t *testing.T) {
+func TestCapturedAmounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "10000")
 		r.fund("market", "AAPL", "100")
@@ -205,7 +205,7 @@ func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
 }
 
 // When its answer was lost, an end is refused only for another one that is there.
-func TestAnotherEndIsAProof(t *testing.T) {
+func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Second)
 		r.journal.steps = []appended{func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
@@ -267,7 +267,7 @@ func TestReplayOfAnEndIsVerified(t *testing.T) {
 }
 
 // A caller that is gone may have asked for another end meanwhile: nothing more is written for it.
-func TestEndOfACallerThatIsGone(t *testing.T) {
+func TestNoEndAfterTheCallerIsGone(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Hour)
 		gone, cancel := context.WithCancel(t.Context())
@@ -306,7 +306,7 @@ func TestEndNeedsAClock(t *testing.T) {
 }
 
 // An end comes after what it ends, also by a clock that is behind.
-func TestAnEndFollowsItsHold(t *testing.T) {
+func TestEndIsMintedAfterItsHold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.skew = 4 * time.Second
 		placed := r.placed(time.Hour).Transaction

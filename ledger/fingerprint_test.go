@@ -38,7 +38,7 @@ func TestFingerprintVectors(t *testing.T) {
 }
 
 // The vectors of rule 2, likewise.
-func TestFingerprintVectorsOfLife(t *testing.T) {
+func TestFingerprintVectorsOfRule2(t *testing.T) {
 	n := events.NewAmount
 	at, err := time.Parse(time.RFC3339, "2026-11-28T10:06:39.1234567+01:00")
 	if err != nil {
@@ -190,7 +190,7 @@ func meaning(r PostingRequest) string {
 	panic("unknown kind")
 }
 
-func TestFingerprintIsEqualForEqualMeaningAlone(t *testing.T) {
+func TestFingerprintsAreEqualOnlyForEqualRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r1, r2 := drawRequest(t), drawRequest(t)
 		if (meaning(r1) == meaning(r2)) != (fingerprint(r1.expand()) == fingerprint(r2.expand())) {

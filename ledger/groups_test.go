@@ -69,7 +69,7 @@ func TestGroupsOfAnAccount(t *testing.T) {
 	})
 }
 
-func TestRefusalsOfGroups(t *testing.T) {
+func TestInvalidGroupRequests(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.group("a")
 		ask := into("none")
@@ -97,7 +97,7 @@ func TestRefusalsOfGroups(t *testing.T) {
 }
 
 // However many come at once, an account is in no more groups than it may be.
-func TestNoRaceMakesAnEleventhGroup(t *testing.T) {
+func TestConcurrentChangesKeepTheLimitOfGroups(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var ids []string
 		for i := range events.AccountGroupsMax + 3 {
@@ -148,7 +148,7 @@ func TestGroupAfterAnotherChange(t *testing.T) {
 }
 
 // A change whose answer was lost stays one change, and what was decided on seeing it stays, too.
-func TestGroupIsNotChangedTwice(t *testing.T) {
+func TestUnknownGroupChangeIsWrittenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.group("a")
 		r.journal.puts = []put{func(apply func() error) error {

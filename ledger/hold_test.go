@@ -43,7 +43,7 @@ func parts(of ...[2]string) ledger.Part {
 }
 
 // What is held cannot be spent, what is given back can, and what a hold would bring counts for nothing.
-func TestHeldMoney(t *testing.T) {
+func TestHeldFunds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		placed := r.mustPost(held("h-1", "jane", "shop", "80", time.Hour))

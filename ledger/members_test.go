@@ -63,7 +63,7 @@ func TestGrantAfterAnother(t *testing.T) {
 
 // A grant whose answer was lost stays one grant: what was decided on seeing it is not undone by asking what became of
 // it.
-func TestGrantIsNotMadeTwice(t *testing.T) {
+func TestUnknownGrantIsWrittenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		p := r.journal
 		p.puts = []put{func(apply func() error) error {
@@ -85,7 +85,7 @@ func TestGrantIsNotMadeTwice(t *testing.T) {
 }
 
 // Other grants keep coming first.
-func TestGrantGivenUp(t *testing.T) {
+func TestGrantUnderContention(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.journal.putsForever = putAnswers(store.ErrExists)
 		start := time.Now()
@@ -115,7 +115,7 @@ func TestTheSameRoleIsWrittenOnce(t *testing.T) {
 }
 
 // Another request put the same while the outcome of this one's was unknown: it was there before.
-func TestPutByAnotherMeanwhile(t *testing.T) {
+func TestUnknownPutThatAnotherRequestMade(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		other := r.another()
 		gold := ledger.RegisterAsset{ID: "XAU", Name: "Gold", Actor: "tester"}
@@ -162,7 +162,7 @@ func inBubbleOfAnn(t *testing.T, f func(t *testing.T, r *rig, wanted ledger.Gran
 }
 
 // A right that was lost after it was looked at gives nothing, and is not tried again.
-func TestGrantByARightThatIsOutdated(t *testing.T) {
+func TestGrantByAnOutdatedRight(t *testing.T) {
 	inBubbleOfAnn(t, func(t *testing.T, r *rig, wanted ledger.GrantMember) {
 		r.journal.puts = []put{func(apply func() error) error {
 			outdate(t, r)
@@ -178,7 +178,7 @@ func TestGrantByARightThatIsOutdated(t *testing.T) {
 
 // The right is lost while nobody knows whether the grant was written: it was, it was not, or it arrives after that was
 // asked.
-func TestUnknownGrantByARightThatIsOutdated(t *testing.T) {
+func TestUnknownGrantByAnOutdatedRight(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps  func(t *testing.T, r *rig, keep *func() error) []put
 		newest string

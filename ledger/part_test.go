@@ -101,7 +101,7 @@ func number(a events.Amount) (n int64) {
 }
 
 // What is named balances, and each leg has its sign; it is beyond what there is when one of its amounts is.
-func TestAPartIsThatOfItsTransaction(t *testing.T) {
+func TestPartsBalance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		posted := drawPosted(t)
 		part, whole := drawPart(t, posted), takeAll(posted.Legs)
@@ -192,7 +192,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 }
 
 // A transaction is not reversed without end.
-func TestReversalsAreCounted(t *testing.T) {
+func TestReversalsAreLimited(t *testing.T) {
 	life := Life{Header: drafted(PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: events.NewAmount(9000)})}
 	one := []events.Taken{{Quantity: events.NewAmount(-1)}, {Quantity: events.NewAmount(1)}}
 	for range events.ReversalsMax {

@@ -8,7 +8,7 @@ import (
 )
 
 // Nor because the cache is full: a command uses what it read itself.
-func TestNoDebitIsRefusedForAFullCache(t *testing.T) {
+func TestFullCacheRefusesNoDebit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.fund("bob", "USD", "100")
@@ -24,7 +24,7 @@ func TestNoDebitIsRefusedForAFullCache(t *testing.T) {
 }
 
 // An event without an actor could not be read again.
-func TestActorIsNeeded(t *testing.T) {
+func TestActorIsRequired(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		nobody := transfer("t-1", "bank", "jane", "1")
 		nobody.Actor = ""

@@ -101,7 +101,7 @@ func (r *rig) refusedBeside(first appended) {
 
 // Before a refusal is final the header is read: an attempt of this request, or another request of this id, may be
 // there.
-func TestNoRefusalOfWhatIsThere(t *testing.T) {
+func TestNoRefusalOfAStoredTransaction(t *testing.T) {
 	t.Run("by its own attempt", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", "100")

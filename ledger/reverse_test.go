@@ -76,7 +76,7 @@ func TestReverse(t *testing.T) {
 }
 
 // What is reversed of each kind of transaction. The acceptance suite has what is refused.
-func TestWhatIsReversed(t *testing.T) {
+func TestReversedAmounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "1000")
 		r.fund("market", "AAPL", "10")
@@ -153,7 +153,7 @@ func TestReversalsNeedFunds(t *testing.T) {
 }
 
 // Two reversals meet on a number. The second reads again: it takes what is left, or is refused.
-func TestReversalsMeetOnANumber(t *testing.T) {
+func TestConcurrentReversals(t *testing.T) {
 	for name, c := range map[string]struct {
 		other, ours ledger.Part
 		took        string // "": refused
@@ -198,7 +198,7 @@ func TestReversalsMeetOnANumber(t *testing.T) {
 }
 
 // What a reversal names may have to be read again when it is made anew: without it nothing is written.
-func TestAReversalIsMadeAnewInAnOutage(t *testing.T) {
+func TestReversalIsPlannedAgainInAnOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.mustPost(transfer("t-1", "jane", "market", "100"))
@@ -223,7 +223,7 @@ func TestAReversalIsMadeAnewInAnOutage(t *testing.T) {
 
 // A reversal that took all that is left, and whose answer was lost, is not refused by itself: it is answered, also
 // while its header is not to be seen yet.
-func TestAReversalIsNotRefusedByItself(t *testing.T) {
+func TestReversalIsNotRefusedByItsOwnAttempt(t *testing.T) {
 	for name, another := range map[string]bool{"its own attempt": false, "an earlier request": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
@@ -270,7 +270,7 @@ func TestAReversalIsNotRefusedByItself(t *testing.T) {
 
 // What a reversal knows of credits never falls while it is made anew: a refusal is judged by no lower bound than an
 // attempt before was sent with, which may yet arrive. Here the cache has forgotten what was read.
-func TestBoundsOfAReversalNeverFall(t *testing.T) {
+func TestBoundsOfReversalsNeverFall(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
 		r.fund("bob", "AAPL", "10")

@@ -88,7 +88,7 @@ func TestSweep(t *testing.T) {
 
 // What cannot be ended delays only itself, is told as a delay that grows, and is ended by a later sweep, even after a
 // week.
-func TestSweepGoesOn(t *testing.T) {
+func TestSweepRetriesFailedHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(20)
 		time.Sleep(7 * 24 * time.Hour)
@@ -114,7 +114,7 @@ func TestSweepGoesOn(t *testing.T) {
 }
 
 // Lists that cannot be read are an error without a delay; the others are swept.
-func TestSweepOfAListThatCannotBeRead(t *testing.T) {
+func TestSweepWithAnUnreadableList(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(20)
 		time.Sleep(2 * time.Hour)

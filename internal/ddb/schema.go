@@ -20,7 +20,7 @@ import (
 const checkTimeout = 4 * time.Second
 
 // ErrNoTable is CheckTable's error for a table that does not exist.
-var ErrNoTable = errors.New("there is no such table")
+var ErrNoTable = errors.New("table does not exist")
 
 // SchemaError is the error for a table whose schema is not that of the ledger.
 type SchemaError struct {

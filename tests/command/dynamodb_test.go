@@ -103,7 +103,7 @@ func TestPumpFollowsARecreatedTable(t *testing.T) {
 	if status := pump.Wait(t); status != 1 {
 		t.Errorf("the table is deleted, and the exit status of the pump is %d", status)
 	}
-	if said := pump.Stderr(); !strings.Contains(said, "there is no such table: ledger") ||
+	if said := pump.Stderr(); !strings.Contains(said, "table does not exist: ledger") ||
 		strings.Contains(said, "dead letter") {
 		t.Errorf("the pump says %s", said)
 	}
