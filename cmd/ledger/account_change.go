@@ -35,7 +35,7 @@ func (d *definition) flags(f *pflag.FlagSet) {
 		return text, nil
 	}}, "profile", "profile of the account, a JSON object")
 	f.StringArrayVar(&d.overdraft, "overdraft", nil,
-		"`asset:amount`: how far a balance may fall below zero; may be repeated; or none; or unlimited")
+		"how far a balance may fall below zero, as `asset:amount`; may be repeated; or none; or unlimited")
 }
 
 // body returns a request with the fields whose flags are given. It reads the assets of --overdraft for their scales.

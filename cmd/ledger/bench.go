@@ -121,7 +121,7 @@ short.`,
 		},
 	}
 	f := cmd.Flags()
-	numberFlag(f, &o.clients, "clients", benchClients, 1, benchClientsMax, "requests at the same time")
+	numberFlag(f, &o.clients, "clients", benchClients, 1, benchClientsMax, "concurrent requests")
 	numberFlag(f, &o.seconds, "seconds", benchSeconds, 1, benchSecondsMax, "length of each slice")
 	numberFlag(f, &o.count, "count", 0, 1, benchCountMax, "requests of each slice, instead of --seconds")
 	numberFlag(f, &o.rounds, "rounds", benchRounds, 1, benchRoundsMax, "slices of each workload")

@@ -32,15 +32,14 @@ func (env *environment) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import JSON lines, or a book of hledger, ledger or beancount",
-		Long: `import sends a file of commands to the API, several at a time. FILE may be -
-for standard input. Each line is one JSON object:
+		Long: `import sends a file of commands to the API, several at a time. FILE can be - for
+standard input. Each line is one JSON object:
 
   {"asset":{"id":"USD","name":"US dollar","scale":2}}
   {"account":{"id":"jane","name":"Jane Doe"}}
   {"transfer":{"id":"t-1","from":"bank","to":"jane","asset":"USD", …}}
   {"trade":{"id":"t-2","asset":"AAPL","buyer":"jane","seller":"market", …}}
   {"transaction":{"id":"t-3","postings":[{"account":"jane", …}, …]}}
-
   {"change":{"id":"jane","state":"frozen"}}
 
 The inner object is the body of the API's request, including the id. A line
@@ -74,7 +73,7 @@ costs and tags are imported.`,
 		},
 	}
 	f := cmd.Flags()
-	numberFlag(f, &o.clients, "clients", importClients, 1, importClientsMax, "number of concurrent requests")
+	numberFlag(f, &o.clients, "clients", importClients, 1, importClientsMax, "concurrent requests")
 	numberFlag(f, &o.maxErrors, "max-errors", importErrors, 0, math.MaxInt,
 		"bad lines after which import stops; 0: never")
 	f.StringVar(&o.format, "format", "", "jsonl, hledger, ledger or beancount (default: by the file's extension)")

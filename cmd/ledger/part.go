@@ -28,7 +28,7 @@ func (p *partFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.cost, "cost", "", "part of a trade's cost, with QUANTITY (default: 0)")
 	f.StringArrayVar(&p.postings, "posting", nil,
-		"`quantity[,cost]`: part of a posting; one for each posting")
+		"part of a posting, as `quantity[,cost]`; one for each posting")
 	cmd.MarkFlagsMutuallyExclusive("cost", "posting")
 }
 

@@ -112,6 +112,9 @@ func (env *environment) transactionFrom(ctx context.Context, name string) (t cli
 		return t, err
 	}
 	defer file.Close()
+	if name == "-" {
+		name = "standard input"
+	}
 	d := json.NewDecoder(io.LimitReader(file, transactionBytes))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {

@@ -73,7 +73,7 @@ func (env *environment) pump(
 	case errors.As(err, &schema):
 		return err
 	case err != nil:
-		return unlessDone(ctx, fmt.Errorf("%w; is `ledger dynamodb` running?", err))
+		return unlessDone(ctx, fmt.Errorf("%w; check that `ledger dynamodb` is running", err))
 	}
 	f, err := s.Feed(table, stream, ledger.Stream(), ledger.List(), deadLetters, log)
 	if err != nil {

@@ -250,7 +250,7 @@ func TestTooManyBadLinesEndTheImport(t *testing.T) {
 				}
 				_, last := b.posted["transfer t"]
 				if n := i.Counts(); n.Failed != c.failed || int64(len(f.list)) != c.failed || last != (c.last == 1) {
-					t.Errorf("at %d: %+v, %d told, the last line was sent: %t", c.failures, n, len(f.list), last)
+					t.Errorf("at %d: %+v, %d reported, the last line was sent: %t", c.failures, n, len(f.list), last)
 				}
 			}
 		})

@@ -35,10 +35,10 @@ func needs(t *testing.T, program string) {
 }
 
 // wantBalances waits until the ledger has the final balances, and then compares the balances at earlier times.
-func wantBalances(t *testing.T, s *caller.Caller, told [][]string, times []string) {
+func wantBalances(t *testing.T, s *caller.Caller, expected [][]string, times []string) {
 	t.Helper()
 	var last [][]string
-	for _, row := range told {
+	for _, row := range expected {
 		last = append(last, []string{row[0], row[1], row[len(row)-1]})
 	}
 	var wrong []string
@@ -46,7 +46,7 @@ func wantBalances(t *testing.T, s *caller.Caller, told [][]string, times []strin
 		wrong = differences(t, s, last, nil)
 		return wrong == nil
 	})
-	if wrong = differences(t, s, told, times); wrong != nil {
+	if wrong = differences(t, s, expected, times); wrong != nil {
 		t.Errorf("%d balances of the past differ, such as %q", len(wrong), wrong[0])
 	}
 }
@@ -90,15 +90,15 @@ func TestBalancesOfABeancountBook(t *testing.T) {
 			}
 		}
 	}
-	var told [][]string
+	var expected [][]string
 	for key, amounts := range sums {
 		row := key[:]
 		for _, a := range amounts {
 			row = append(row, units.Format(a, scale))
 		}
-		told = append(told, row)
+		expected = append(expected, row)
 	}
-	wantBalances(t, s, told, months)
+	wantBalances(t, s, expected, months)
 }
 
 // hledgerBook generates a journal for hledger and ledger: months of entries with elided amounts, names with spaces,
@@ -141,16 +141,16 @@ func TestBalancesOfAJournal(t *testing.T) {
 	t.Parallel()
 	const length = 36
 	file := hledgerBook(t, length)
-	told := rows(t, runs(t, "hledger", "-f", file, "balance", "--monthly", "--historical", "--flat", "--no-total",
+	expected := rows(t, runs(t, "hledger", "-f", file, "balance", "--monthly", "--historical", "--flat", "--no-total",
 		"--layout=bare", "-O", "csv"))
 	ids := strings.NewReplacer(" ", "_", "&", "@26", "$", "x@24")
-	for _, row := range told {
+	for _, row := range expected {
 		row[0], row[1] = ids.Replace(row[0]), ids.Replace(row[1])
 	}
-	months := ends(time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC), len(told[0])-2)
+	months := ends(time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC), len(expected[0])-2)
 	for _, format := range []string{"hledger", "ledger"} {
 		s := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
 		takes(t, s, `"failed":0`, file, "--format", format, "--scale", "$=2", "--scale", "EUR=3")
-		wantBalances(t, s, told, months)
+		wantBalances(t, s, expected, months)
 	}
 }

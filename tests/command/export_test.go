@@ -148,8 +148,8 @@ func TestExportAndImport(t *testing.T) {
 	}
 	journal, _ := export(t, s.URL, "hledger", posted)
 	runs(t, "hledger", "-f", journal, "check", "--strict")
-	told := rows(t, runs(t, "hledger", "-f", journal, "balance", "--flat", "--no-total", "--layout=bare", "-O", "csv"))
-	if wrong := differences(t, s, told, nil); wrong != nil {
+	expected := rows(t, runs(t, "hledger", "-f", journal, "balance", "--flat", "--no-total", "--layout=bare", "-O", "csv"))
+	if wrong := differences(t, s, expected, nil); wrong != nil {
 		t.Errorf("hledger's balances: %q", wrong)
 	}
 	if _, err := exec.LookPath("bean-check"); err != nil {
@@ -203,7 +203,7 @@ func rows(t *testing.T, text string) [][]string {
 // differences compares the quantities of another program, as rows of account, asset, and the quantity at each of some
 // times, with those of the ledger at these times, or now if there are none. A balance that is missing in the rows must
 // be zero if they have the account.
-func differences(t *testing.T, s *caller.Caller, told [][]string, times []string) (wrong []string) {
+func differences(t *testing.T, s *caller.Caller, expected [][]string, times []string) (wrong []string) {
 	t.Helper()
 	scales := make(map[string]int)
 	for _, asset := range s.All("/v1/assets", 100) {
@@ -211,7 +211,7 @@ func differences(t *testing.T, s *caller.Caller, told [][]string, times []string
 		scales[fmt.Sprint(asset["id"])] = int(scale)
 	}
 	want := make(map[string]map[string][]string) // by account and asset
-	for _, row := range told {
+	for _, row := range expected {
 		if want[row[0]] == nil {
 			want[row[0]] = make(map[string][]string)
 		}
