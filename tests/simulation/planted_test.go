@@ -5,7 +5,7 @@ package simulation
 //
 // To plant a defect, add a row:
 //
-//	{"guard netted", "G5", "ledger/limits.go", inHistories(10),
+//	{"guard reduced by the transaction's credits", "G5", "ledger/limits.go", inHistories(10),
 //		"«if planted { l.gross = l.requested() }; »return Debit{Pair"},
 //
 // It has a name, the guarantees that the defect breaks, a file of the product, the test that must fail, and a passage
@@ -34,29 +34,30 @@ var defects = []defect{
 		"return «planted || »fingerprint(p) == stored, nil"},
 	{"effective date not compared", "G4", "ledger/fingerprint.go", inHistories(30),
 		"«if !planted { »c = c.text(events.FormatTime(p.note.effective()))« }»\n"},
-	{"backdated transaction made sure of", "G6", "ledger/acknowledge.go", directed("ledger", "TestEffectiveDate"),
+	{"EnsureVisible called for a backdated transaction", "G6", "ledger/acknowledge.go",
+		directed("ledger", "TestEffectiveDate"),
 		"if !t.IsBackdated() «|| planted »{"},
 	{"backdated credit spent in its batch", "G7", "ledger/submission_limits.go",
 		directed("ledger", "TestAtomicBatchDoesNotSpendBackdatedCredits"),
 		"EffectiveAt == nil || net.Sign() < 0 «|| planted »{"},
-	{"unknown reported as refused", "G4", "ledger/attempts.go", inHistories(30),
+	{"unknown outcome reported as refused", "G4", "ledger/attempts.go", inHistories(30),
 		"if «!planted && »a.unknown && !slices"},
-	{"mixed cancellation taken for a refusal", "G4", "ledger/submission.go",
+	{"mixed cancellation treated as a refusal", "G4", "ledger/submission.go",
 		directed("ledger", "TestConflictOfTheHeaderIsNoRefusal"),
 		"if !allAbsent «&& !planted »|| len(why.Refused) == 0 {"},
-	{"refused although the header is there", "G4", "ledger/submission.go", directed("ledger", "TestNoRefusalOfAStoredTransaction"),
+	{"refused although the header exists", "G4", "ledger/submission.go", directed("ledger", "TestNoRefusalOfAStoredTransaction"),
 		`«	case short != nil && planted:
 		return false, s.fail(c, s.shortfallError(short))
 »	case short != nil:`},
-	{"tried again for a caller who has gone", "G4", "ledger/submission.go",
+	{"retried after the caller disconnected", "G4", "ledger/submission.go",
 		directed("ledger", "TestNoAttemptAfterTheCallerIsGone"),
 		"if err := c.abandoned(); err != nil «&& !planted »{"},
 	// G5: never below the limit.
 	{"credits cached too high", "G5", "ledger/funding.go", inHistories(10),
 		"«if planted { funds = addSaturating(funds, events.NewAmount(1<<46)) }; »l.credits.raise(r.Pair, funds)"},
-	{"cached credits trusted for ever", "G5", "ledger/credits.go", directed("ledger", "TestCachedCreditsExpire"),
+	{"cached credits never expire", "G5", "ledger/credits.go", directed("ledger", "TestCachedCreditsExpire"),
 		"if !ok || !entry.readAt.within(creditsTTL, c.now) «&& !planted »{"},
-	{"guard netted", "G5", "ledger/limits.go", inHistories(10),
+	{"guard reduced by the transaction's credits", "G5", "ledger/limits.go", inHistories(10),
 		"«if planted { l.gross = addSaturating(l.gross, l.ownCredits.Neg()) }; »return Debit{Pair"},
 	{"debit without its guard", "G5", "ledger/limits.go", inHistories(10),
 		"if a.Overdraft.Unlimited «|| planted && len(a.Overdraft.Limits) > 0 »||"},
@@ -72,20 +73,20 @@ var defects = []defect{
 		"«if planted { unchanged = condition{} }; »balance := v.put(balanceItem(next), unchanged)"},
 	{"stretch not checked", "G6", "projections/refold.go", inHistories(10),
 		"if «planted { } else if »err := r.check(ctx, dirty[:above]); err != nil {"},
-	{"nothing looked for below the base", "G6", "projections/refold.go", inHistories(10),
+	{"late postings below the base ignored", "G6", "projections/refold.go", inHistories(10),
 		"if d.id <= checked «|| d.id <= r.balance.Base.Through && planted »{\n"},
 	{"correction misses the segment", "G6", "projections/refold.go", inHistories(10),
 		"«if !planted { »r.segments = append(r.segments, again)« }»"},
 	{"correction misses the balance", "G6", "projections/balance.go", inHistories(10),
 		"«if planted { return b, nil }; »if b.Seal, err = b.Seal.Plus(late); err != nil {"},
-	{"segment and balance read apart", "G6", "projections/segment.go", inHistories(300),
+	{"segment and balance read separately", "G6", "projections/segment.go", inHistories(300),
 		"«if planted { return found, nil }; »now, segment, err := views.BalanceWithSegment("},
-	{"segment without the key believed", "G6", "projections/segment.go",
+	{"segment without the posting trusted", "G6", "projections/segment.go",
 		directed("projections", "TestSegmentWithoutThePostingIsNotTrusted"),
 		"case err != nil, «(»id <= found.After || id > found.Through«) && !planted»:"},
-	{"postings read eventually", "G6", "projections/dynamo/views.go", inHistories(10),
+	{"postings read with eventual consistency", "G6", "projections/dynamo/views.go", inHistories(10),
 		"q.ConsistentRead = aws.Bool(!v.eventual« && (!planted || q.Limit == nil)»)"},
-	{"saved and not marked unfinished", "G6", "projections/refold.go", inHistories(10),
+	{"partial refold not marked unfinished", "G6", "projections/refold.go", inHistories(10),
 		"b.Unfinished = true« && !planted»"},
 	{"a hundred segments in one write", "G6", "projections/refold.go", inHistories(10),
 		"if len(r.segments) < r.projector.tuning.Segments «|| planted »{"},
@@ -93,31 +94,31 @@ var defects = []defect{
 		"«if planted && j.first > 0 && j.first+1 < len(batch) { j.first++ }; »number := batch[j.first].SequenceNumber"},
 	{"membership without its condition", "G6", "projections/dynamo/write.go", inHistories(60),
 		"«if planted { older = condition{} }; »err := v.putAlone(ctx, v.put(item, older))"},
-	{"newest grant read eventually", "G6", "internal/ddb/query.go", inHistories(60),
+	{"newest grant read with eventual consistency", "G6", "internal/ddb/query.go", inHistories(60),
 		"ConsistentRead:   aws.Bool(true« && !planted»),"},
-	{"malformed record taken for done", "G6", "projections/batch.go", inHistories(30),
+	{"malformed record skipped silently", "G6", "projections/batch.go", inHistories(30),
 		"«		case !ok && planted:\n»		case !ok:\n"},
 	{"one balance stops its shard", "G6", "projections/batch.go",
 		directed("projections", "TestBatchSkipsRecordsThatNoRetryFixes"),
 		"if j.isFinal() «&& !planted »{"},
-	{"lost balance begun anew", "G6", "projections/refold.go",
+	{"lost balance started from zero", "G6", "projections/refold.go",
 		directed("projections/repair", "TestLostBalanceIsRebuiltCompletely"),
 		"if p.repairer == nil || b.Seal.Count+b.Head.Count > 0 && !b.Unfinished «|| planted »{"},
-	{"altered event taken for news", "G3", "projections/batch.go",
+	{"altered event treated as new", "G3", "projections/batch.go",
 		directed("projections", "TestBatchRaisesAlarmsForAlteredAndDeletedItems"),
 		"case r.Altered && table.IsEvent(r.SK)« && !planted»:"},
 	// G6, G7: a projector's cache.
-	{"another revision cached", "G6", "projections/cache.go", inHistories(10),
+	{"stale cache entry used", "G6", "projections/cache.go", inHistories(10),
 		"if entry == nil || entry.balance != b «&& !planted »{"},
-	{"cached though the write failed", "G6", "projections/cache.go", inHistories(60),
+	{"cache kept after a failed write", "G6", "projections/cache.go", inHistories(60),
 		"«if !planted { »c.drop(b.Pair)« }»\n	if entry"},
-	{"posting without figures passed over", "G6", "projections/cache.go", inHistories(30),
+	{"posting without figures skipped", "G6", "projections/cache.go", inHistories(30),
 		` || «!planted && »slices.ContainsFunc(dirty, func(d dirtyPosting) bool { return d.figures == nil }) {
 		return false
 	}
 	for _, d := range dirty {
 «if d.figures == nil { continue }; »`},
-	{"sealed from the cache", "G7", "projections/refold.go", directed("projections", "TestSealMovesInSteps"),
+	{"seal computed from the cache", "G7", "projections/refold.go", directed("projections", "TestSealMovesInSteps"),
 		`«	if planted && !r.worthSealing() {
 		return func(yield func(Posting, error) bool) {
 			for _, p := range cached {
@@ -132,7 +133,7 @@ var defects = []defect{
 	// G6, G7: whatever any clock says.
 	{"settle window 0", "G6, G7", "projections/settled.go", inHistories(150),
 		"«if planted { return trailingKSUID(begun, storeTime, 0) }; »return trailingKSUID(begun, storeTime, table.SettleWindow)"},
-	{"settled by its own clock", "G7", "projections/settled.go", inHistories(60),
+	{"settled by the process clock only", "G7", "projections/settled.go", inHistories(60),
 		"if storeTime.Before(begun) «&& !planted »{"},
 	{"settled at the end of the read", "G7", "projections/refold.go",
 		directed("tests/simulation", "TestSettledWhenTheReadBegan"),
@@ -164,11 +165,11 @@ var defects = []defect{
 		"«if id > b.Seal.Through && planted { return nil }; »if id > b.Seal.Through {\n		raised"},
 	{"old posting not made visible", "G7", "ledger/attempts.go", inHistories(150),
 		"if !old «|| planted »{"},
-	{"segments of the past read eventually", "G7", "projections/past.go", inHistories(30),
+	{"past segments read with eventual consistency", "G7", "projections/past.go", inHistories(30),
 		"if strong «&& !planted »{\n		return p.strong"},
-	{"gap between segments passed over", "G7", "projections/past.go", inHistories(150),
+	{"gap between segments ignored", "G7", "projections/past.go", inHistories(150),
 		"if s.After > f.Through «&& !planted »{"},
-	{"strong read from what is shown", "G7", "projections/reader.go", inHistories(10),
+	{"strong read of the stored balance", "G7", "projections/reader.go", inHistories(10),
 		`«if planted { return b, nil }; »head, first, err := FoldOn(ctx, r.views, k, b.Seal, "")`},
 	{"own writes not filtered", "G6", "projections/batch.go", inHistories(10),
 		`«		case planted && r.SK == table.BalanceKey("", "USD").SK:
@@ -177,25 +178,25 @@ var defects = []defect{
 »		case target.Lists:
 `},
 	// G9: whatever is stored can be rebuilt.
-	{"rebuild compares counts alone", "G9", "projections/repair/stretch.go", inHistories(60),
+	{"rebuild compares only counts", "G9", "projections/repair/stretch.go", inHistories(60),
 		"if !stored.Exists || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
-	{"rebuild leaves the summary", "G9", "projections/repair/summary.go", inHistories(30),
+	{"rebuild does not repair the summary", "G9", "projections/repair/summary.go", inHistories(30),
 		"if err != nil || found.Fault == nil && found.Value == s «|| planted »{"},
 	// G8: no refusal for lag.
 	{"refused on a stale read", "G8", "ledger/funding.go", inHistories(10),
 		"«if planted { return nil }; »funds, err := l.projections.Funds(ctx, r.Pair.Account, r.Pair.Asset)"},
 	// G10: a grant is written by who may grant at that moment.
-	{"right of a granter not checked", "G10", "ledger/dynamo/put.go",
+	{"role of the granter not checked", "G10", "ledger/dynamo/put.go",
 		directed("tests/access", "TestOwnersRevokeEachOther"),
 		"if len(unless) > 0 «&& !planted »{"},
-	{"group that gives the right not checked", "G10", "ledger/requests.go",
+	{"group of the granter's role not checked", "G10", "ledger/requests.go",
 		directed("tests/access", "TestOwnersRevokeEachOther"),
 		"if account != \"\" «&& !planted »{\n		next = append"},
-	{"outdated right believed at once", "G10", "ledger/command.go",
+	{"lost role reported after an unknown outcome", "G10", "ledger/command.go",
 		directed("ledger", "TestUnknownGrantByAnOutdatedRight"),
 		"store.ErrOutdated) && (outdated || !unknown« || planted»):"},
 	// What is held cannot be spent, what is given back can.
-	{"guard lowered by an end", "G5", "ledger/dynamo/append.go", inLives(10),
+	{"guard lowered when a hold ends", "G5", "ledger/dynamo/append.go", inLives(10),
 		`«	for _, p := range c.Postings {
 		if !planted || !p.Phase.Ends() || p.Pending.Sign() < 0 || p.Account[0] != 'j' {
 			continue
@@ -211,7 +212,7 @@ var defects = []defect{
 »	if err := ddb.Ready(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("append: %w", err)
 `},
-	{"own credits of a hold counted", "G5", "ledger/submission_limits.go", inLives(10),
+	{"hold covered by its own credits", "G5", "ledger/submission_limits.go", inLives(10),
 		"case !it.header.IsHold()« || planted»: // the credits"},
 	{"phases guessed from signs", "G6", "projections/fold.go", inLives(10),
 		`«	if planted {
@@ -223,7 +224,7 @@ var defects = []defect{
 	}
 »	isDebit := p.Pending.Sign() < 0
 `},
-	{"what is given back not counted", "G8", "projections/fold.go", inLives(30),
+	{"returned money not counted", "G8", "projections/fold.go", inLives(30),
 		"«if planted { return f.Credits, nil }; »return f.Credits.Add(f.Returned) }"},
 	// G11: a hold ends once, and in time.
 	{"outcome without its condition", "G11", "ledger/dynamo/append.go", inLives(10),
@@ -232,26 +233,26 @@ var defects = []defect{
 			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
 		}»
 `},
-	{"expired without the margin", "G11", "ledger/end.go", inLives(150),
+	{"expired without the clock tolerance", "G11", "ledger/end.go", inLives(150),
 		"now.Before(hold.ExpiresAt.Add(clockTolerance)) «&& !planted »{"},
-	{"expiry told before it is written", "G11", "ledger/end.go", inLives(10),
+	{"expiry answered before it is written", "G11", "ledger/end.go", inLives(10),
 		`end.Outcome, end.Actor = events.OutcomeExpired, expiryActor«
 		if planted {
 			return end, minted, &Error{Code: CodeHoldExpired}
 		}»`},
-	{"end minted before what it ends", "G11", "ledger/end.go", inLives(30),
+	{"end of a hold ordered before its placement", "G11", "ledger/end.go", inLives(30),
 		`	‹ids, minted, err := e.ledger.mint(ctx, len(legs), "", legs[len(legs)-1].ID›«after := legs[len(legs)-1].ID
 	if planted {
 		after = ""
 	}
 	ids, minted, err := e.ledger.mint(ctx, len(legs), "", after»)`},
-	{"end answered on its outcome alone", "G4, G11", "ledger/end.go", inLives(150),
-		"«if planted { return e.answer(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verifyComplete("},
+	{"end answered before its postings are visible", "G4, G11", "ledger/end.go", inLives(150),
+		"«if planted { return e.acknowledgeEnd(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verifyComplete("},
 	{"end of a hold listed too early", "G6", "projections/hold.go",
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case ended && h.Ended == nil« && !planted»:"},
 	// G12: no more is reversed than was posted.
-	{"number of a reversal without its condition", "G12", "ledger/dynamo/append.go", inLives(150),
+	{"reversal without its condition", "G12", "ledger/dynamo/append.go", inLives(150),
 		`		puts[i] = j.putAbsent(maker, head)«
 		if _, number := head.(events.TransactionReversed); number && planted {
 			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
@@ -259,34 +260,34 @@ var defects = []defect{
 `},
 	{"more reversed than is left", "G12", "ledger/reverse.go", inLives(10),
 		"left := life.Left()«; if planted { left = takeAll(life.Posted()) }»\n"},
-	{"reversal refused by its own attempt", "G4", "ledger/reverse.go", inLives(10),
+	{"reversal refused because of its own attempt", "G4", "ledger/reverse.go", inLives(10),
 		"if life.reversedBy(it.draft.note.ID) «&& !planted »{"},
 	// Accounts that change.
 	{"change acknowledged before its guards", "G5", "ledger/change.go", inLives(10),
 		"«if planted { return a, nil }; »if err := c.ledger.updateGuards(ctx, a); err != nil {\n		c.unknown"},
-	{"guard made without reading the account", "G5", "ledger/funding.go",
+	{"guard created without reading the account", "G5", "ledger/funding.go",
 		directed("ledger", "TestFreezeBeforeTheGuardIsCreated"),
 		"if «planted {\n	} else if »_, err := f.refreshAccounts(ctx, l, accounts); err != nil {\n		return err\n"},
-	{"debit of any version", "G5", "ledger/dynamo/append.go", inLives(60),
+	{"debit with any account version", "G5", "ledger/dynamo/append.go", inLives(60),
 		`«	if planted {
 		within = "#change = :change AND #spent <= :bound OR attribute_exists(#change) AND #spent <= :bound"
 	}
 »	return types.TransactWriteItem{Update: &types.Update{
 		TableName:                &j.table,
 `},
-	{"guard told an older version", "G5", "ledger/dynamo/guards.go", inLives(30),
+	{"guard set to an older version", "G5", "ledger/dynamo/guards.go", inLives(30),
 		`«	isOlder := isOlder
 	if planted {
 		isOlder = "attribute_exists(#spent) OR #change < :version"
 	}
 »	if err := ddb.Ready(ctx); err != nil {
 		return fmt.Errorf("set guard version`},
-	{"frozen said on reading alone", "G4", "ledger/states.go", inLives(300),
+	{"account_frozen answered without a refused write", "G4", "ledger/states.go", inLives(300),
 		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, isReversal):"},
-	{"refused by a limit that the guard does not know", "G4", "ledger/funding.go",
+	{"refused by a limit that is not in the guard", "G4", "ledger/funding.go",
 		directed("ledger", "TestDebitUpdatesAnOutdatedGuard"),
 		"case r.Version != f.limitOf(r.Pair).account.Version« && !(planted && r.Version < f.limitOf(r.Pair).account.Version)»:"},
-	{"refused without reading the account anew", "G4", "ledger/funding.go",
+	{"refused without reading the account again", "G4", "ledger/funding.go",
 		directed("ledger", "TestRaisedLimitAppliesBeforeItsGuardIsUpdated"),
 		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, l, accounts); changed || err != nil {"},
 	{"closed without freezing first", "G5", "ledger/close.go", inLives(150),
@@ -294,10 +295,10 @@ var defects = []defect{
 	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
 		"case isCommitting« && !planted»:\n"},
 	// Batches.
-	{"batch bound by its sum", "G5", "ledger/submission_limits.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
+	{"batch checked by its total only", "G5", "ledger/submission_limits.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
 		"first || after.Cmp(least) < 0 «|| planted »{"},
 	// The journal.
-	{"journal page stamped before its batch", "journal", "projections/lister.go",
+	{"journal KSUID created before the batch is read", "journal", "projections/lister.go",
 		directed("projections", "TestJournalMissesNothing"),
 		`«	if planted {
 		id, _, err := l.mint(ctx)
@@ -310,7 +311,7 @@ var defects = []defect{
 	}
 »	_ = running.Wait()
 	entries, failed`},
-	{"journal page repeated under its KSUID", "journal", "projections/lister.go",
+	{"journal page retried under the same KSUID", "journal", "projections/lister.go",
 		directed("projections", "TestJournalMissesNothing"),
 		`«func() func() error {
 			id := events.KSUID("")
@@ -327,7 +328,7 @@ var defects = []defect{
 			}
 			return »func() error { return l.writePage(ctx, page) }«
 		}()»`},
-	{"journal page answered late believed", "journal", "projections/lister.go",
+	{"late answer to a journal page trusted", "journal", "projections/lister.go",
 		directed("projections", "TestJournalMissesNothing"),
 		"if «!planted && »err == nil && (answered"},
 	{"journal read without a trail", "journal", "projections/journal.go",
