@@ -50,21 +50,21 @@ var (
 	groupViewers      = rule{of: onGroup, role: access.Viewer}
 	groupOwners       = rule{onGroup, access.Owner, ownNote}
 	operators         = rule{onDebited, access.Operator, effectiveNote}
-	batchOperators    = rule{onDebited, access.Operator, "each request for itself; " + effectiveNote}
-	legViewers        = rule{onAnyLeg, access.Viewer, leftOut("legs of accounts")}
-	holdOperators     = rule{onHold, access.Operator, "only of a hold that a user placed"}
+	batchOperators    = rule{onDebited, access.Operator, "each request is checked separately; " + effectiveNote}
+	legViewers        = rule{onAnyLeg, access.Viewer, omitted("legs of accounts")}
+	holdOperators     = rule{onHold, access.Operator, "the hold must have been placed by a user"}
 	reversalOperators = rule{onReversed, access.Operator, effectiveNote}
 )
 
 const (
-	ownNote       = "nobody changes their own role, so that the last owner stays"
-	effectiveNote = "administrators alone give effective_at"
+	ownNote       = "users cannot change their own role"
+	effectiveNote = "only administrators may set effective_at"
 )
 
-// viewersOf returns the rule of viewers for a list in which items without a role are left out.
-func viewersOf(what string) rule { return rule{onAccount, access.Viewer, leftOut(what)} }
+// viewersOf returns the rule of viewers for a list in which items without a role are omitted.
+func viewersOf(what string) rule { return rule{onAccount, access.Viewer, omitted(what)} }
 
-func leftOut(what string) string { return what + " without a role are left out" }
+func omitted(what string) string { return what + " without a role are omitted" }
 
 // AccessRule is a line of the table of who may do what, for people.
 type AccessRule struct {

@@ -64,9 +64,9 @@ func routes() []route {
 		{"GET", "/healthz", public, nil, "Check that the server answers", (*api).health},
 		{"GET", "/openapi.json", public, nil, "Get this API as OpenAPI 3.1", (*api).openapi},
 		{"GET", "/problems", public, nil, "List every problem", (*api).problems},
-		{"GET", problemsPath + "{code}", public, nil, "Get what a problem means, and what to do", (*api).problem},
+		{"GET", problemsPath + "{code}", public, nil, "Get the page of a problem", (*api).problem},
 
-		{"GET", "/v1/me", everyone, nil, "Get who the caller is taken for", (*api).getMe},
+		{"GET", "/v1/me", everyone, nil, "Get the caller's identity", (*api).getMe},
 
 		{"PUT", asset, admins, nil, "Register an asset", (*api).putAsset},
 		{"GET", asset, everyone, nil, "Get an asset", (*api).getAsset},
@@ -122,7 +122,7 @@ func routes() []route {
 		{"POST", posted + "/reversals", reversalOperators, dry, "Reverse a transaction", (*api).postReversal},
 		{"GET", posted + "/reversals", legViewers, page(), "List the reversals of a transaction", (*api).listReversals},
 		{"GET", "/v1/holds", admins, page(), "List all open holds", (*api).listOpenHolds},
-		{"GET", "/v1/journal", admins, []string{paramAfter, paramFrom, paramLimit}, "Follow everything that happens",
+		{"GET", "/v1/journal", admins, []string{paramAfter, paramFrom, paramLimit}, "Read the journal",
 			(*api).listJournal},
 	}
 }
