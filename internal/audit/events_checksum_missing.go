@@ -49,8 +49,8 @@ func (c *checksums) isMissing(value any) bool {
 	return ok && !d.base().hasChecksum && !c.first.IsZero() && d.base().at.After(c.first.Add(overlap))
 }
 
-// since says in a finding when checksums began.
-func (c *checksums) since() string {
+// expected describes a missing checksum in a finding: it says when checksums began.
+func (c *checksums) expected() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return "a checksum: all events have one since " + c.first.UTC().Format(instantForm)

@@ -86,12 +86,12 @@ func (h header) reversalRequests(taken []leg) []string {
 	}
 }
 
-// fingerprints returns the right fingerprints of some possible requests, and whether the header has one of them.
+// checkFingerprint compares the header's fingerprint with those of some possible requests.
 //
 // Rule 1 is SHA-256 over the kind, the description, the metadata sorted by key, and the request. A string follows its
 // length in bytes and a colon; a semicolon follows a number. Rule 2 is for holds, reversals and effective dates, whose
 // requests have more fields.
-func (h header) fingerprints(requests []string) (right string, ok bool) {
+func (h header) checkFingerprint(requests []string) []Finding {
 	about := text(h.kind) + text(h.description) + count(len(h.metadata))
 	for _, key := range slices.Sorted(maps.Keys(h.metadata)) {
 		about += text(key) + text(h.metadata[key])
@@ -115,15 +115,11 @@ func (h header) fingerprints(requests []string) (right string, ok bool) {
 		hash := sha256.Sum256([]byte(about + request))
 		all = append(all, rule+base64.RawURLEncoding.EncodeToString(hash[:]))
 	}
-	return strings.Join(all, " or "), slices.Contains(all, h.fingerprint)
-}
-
-// checkFingerprint compares the header's fingerprint with those of some possible requests.
-func (h header) checkFingerprint(requests []string) []Finding {
-	if right, ok := h.fingerprints(requests); !ok {
-		return []Finding{{FingerprintDiffers, table.TransactionKey(h.id), fieldFingerprint, h.fingerprint, right}}
+	if slices.Contains(all, h.fingerprint) {
+		return nil
 	}
-	return nil
+	return []Finding{{FingerprintDiffers, table.TransactionKey(h.id), fieldFingerprint, h.fingerprint,
+		strings.Join(all, " or ")}}
 }
 
 // withRest appends further fields to all requests.

@@ -84,7 +84,7 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		}
 		a.group(ctx, v.changed(), key)
 	case openHold:
-		a.noteOverdue(v, l)
+		a.countOverdue(v, l)
 	case listEntry:
 		a.checkUnindexed(ctx, v, key)
 	case asset:

@@ -164,8 +164,8 @@ func (l lifecycle) endMismatch() string {
 // overdueAfter is how long after its expiry an open hold counts as overdue.
 const overdueAfter = 15 * time.Minute
 
-// noteOverdue counts an overdue hold.
-func (a *Audit) noteOverdue(e openHold, l lifecycle) {
+// countOverdue counts an overdue hold.
+func (a *Audit) countOverdue(e openHold, l lifecycle) {
 	if !l.unreadable && l.isHold() && l.end == nil && e.expires < a.Now().UTC().Add(-overdueAfter).Format(instantForm) {
 		a.count(func(r *Report) { r.Overdue++ })
 	}

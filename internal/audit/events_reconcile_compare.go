@@ -27,7 +27,7 @@ func (c *reconciler) examine(ctx context.Context, id string, referrers []table.K
 			c.audit.report(ctx, c.unreported(findings)...)
 			c.expectInJournal(missing)
 			if isUnsettled {
-				c.audit.noteUnsettled()
+				c.audit.countUnsettled()
 			}
 		}
 		return done

@@ -23,12 +23,12 @@ func (c *reconciler) resolve(ctx context.Context) {
 	dirty := c.dirtyBuckets(ctx)
 	checksums := &c.audit.checksums
 	for isFirst := true; len(dirty) > 0 || isFirst && checksums.anyMissing(); isFirst = false {
-		c.rescanned, dirty = c.nextBuckets(dirty)
+		c.rescanned, dirty = c.splitBuckets(dirty)
 		c.journalSeen = window{}
 		c.audit.scan(ctx, func(ctx context.Context, item attributes) {
 			value, _ := decode(item)
 			if isFirst && checksums.isMissing(value) { // only a whole scan knows when checksums began
-				c.audit.report(ctx, checksumMissing(keyOf(item), checksums.since()))
+				c.audit.report(ctx, checksumMissing(keyOf(item), checksums.expected()))
 			}
 			if c.isWanted(value) {
 				c.addItem(ctx, value, c.audit.lifecycleOf(ctx, value), keyOf(item))
@@ -52,7 +52,7 @@ func (c *reconciler) checkSums(ctx context.Context) {
 		switch {
 		case c.unreadable[id] || s.isZero():
 		case c.backdated:
-			c.audit.noteUnsettled()
+			c.audit.countUnsettled()
 		default:
 			c.audit.report(ctx, Finding{AssetUnbalanced, table.AssetKey(id), "", s.String(), noSum})
 		}
@@ -72,7 +72,7 @@ func (c *reconciler) dirtyBuckets(ctx context.Context) (dirty []int) {
 			listsOnly = append(listsOnly, i)
 		}
 	}
-	now, later := c.nextBuckets(listsOnly)
+	now, later := c.splitBuckets(listsOnly)
 	if len(later) > 0 {
 		c.audit.report(ctx, Finding{ListsIncomplete, table.Key{PK: table.JournalPK}, "",
 			fmt.Sprintf("%d of %d groups of transactions have missing or wrong entries", len(listsOnly),
@@ -82,8 +82,8 @@ func (c *reconciler) dirtyBuckets(ctx context.Context) (dirty []int) {
 	return slices.AppendSeq(dirty, maps.Keys(now))
 }
 
-// nextBuckets splits buckets into those that one rescan can examine, at least one, and the rest.
-func (c *reconciler) nextBuckets(dirty []int) (now map[int]bool, later []int) {
+// splitBuckets splits buckets into those that one rescan can examine, at least one, and the rest.
+func (c *reconciler) splitBuckets(dirty []int) (now map[int]bool, later []int) {
 	now, items := make(map[int]bool), 0
 	for i, b := range dirty {
 		if items += c.buckets[b].items; items > rescanItems && len(now) > 0 {

@@ -40,7 +40,7 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 		case len(result.issues) > 0:
 			a.examine(ctx, acct, asset, false)
 		case result.isTailYoung:
-			a.noteUnsettled()
+			a.countUnsettled()
 		}
 	}
 	// The summary was read before the balances, and the ledger never deletes a balance. If the summary counts all the
@@ -91,7 +91,7 @@ func (a *Audit) checkSummary(ctx context.Context, account string, item attribute
 			var stable, readable bool
 			if item, ofBalances, stable, readable = a.readStableSummary(ctx, account); !stable || !readable {
 				if readable {
-					a.noteUnsettled()
+					a.countUnsettled()
 				}
 				return true
 			}

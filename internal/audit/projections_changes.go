@@ -30,18 +30,16 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 	stored, exists := as[current](item)
 	readable := acct.known && (exists || len(item) == 0)
 	for item := range changes.all(ctx) {
-		key := keyOf(item)
-		_, number, _ := table.ParseChange(key)
 		c, ok := as[change](item)
 		readable = readable && ok
-		found = append(found, gap(ChangeMissing, "change", acct.version, number, func(n int64) table.Key {
+		found = append(found, gap(ChangeMissing, "change", acct.version, c.number, func(n int64) table.Key {
 			return table.ChangeKey(acct.id, n)
 		})...)
 		if c.unlimited != acct.unlimited || !acct.closedAt.IsZero() {
-			found = append(found, Finding{ChangeImpossible, key, "", c.String(),
+			found = append(found, Finding{ChangeImpossible, keyOf(item), "", c.String(),
 				"no such change of an account with " + acct.String()})
 		}
-		acct.become(c, number)
+		acct.become(c)
 	}
 	if !readable {
 		acct.known = false
@@ -65,7 +63,7 @@ func (a *Audit) compareChanges(ctx context.Context, acct account, item attribute
 const limitsKept = 10_000
 
 // become applies a change to the account. Of the old and the new limit of an asset it keeps the higher one.
-func (a *account) become(c change, number int64) {
+func (a *account) become(c change) {
 	limits := maps.Clone(c.limits)
 	for asset, limit := range a.limits {
 		if higher := limits[asset]; higher == nil || higher.Cmp(limit) < 0 {
@@ -75,7 +73,7 @@ func (a *account) become(c change, number int64) {
 			limits[asset] = limit
 		}
 	}
-	a.limits, a.version, a.changedAt, a.checksum = limits, number, c.at, c.checksum
+	a.limits, a.version, a.changedAt, a.checksum = limits, c.number, c.at, c.checksum
 	a.known = a.known && len(limits) <= limitsKept
 	if c.state == closed && a.closedAt.IsZero() {
 		a.closedAt = c.at
@@ -89,9 +87,8 @@ func (a *Audit) refreshed(ctx context.Context, acct account) account {
 	}
 	newer := table.Range{From: table.ChangeKey(acct.id, acct.version+1).SK, To: table.ChangesBefore(0).To}
 	for item := range a.itemsOf(table.AccountKey(acct.id).PK, newer).all(ctx) {
-		_, number, _ := table.ParseChange(keyOf(item))
 		c, ok := as[change](item)
-		acct.become(c, number)
+		acct.become(c)
 		acct.known = acct.known && ok
 	}
 	return acct

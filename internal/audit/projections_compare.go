@@ -41,11 +41,11 @@ type issue struct {
 type compared struct {
 	unreadable bool
 
-	issues      []issue
-	total       tally
-	isTailYoung bool  // the head does not count the last postings, and all of these are young
-	resume      tally // the sums from which the next comparison may start
-	recent      tally // of the postings that are not recent
+	issues       []issue
+	total        tally
+	isTailYoung  bool  // the head does not count the last postings, and all of these are young
+	resume       tally // the sums from which the next comparison may start
+	beforeRecent tally // the sums before the first recent posting
 }
 
 // comparison compares a pair. It adds up the postings in order, and compares each stored fold with the sums at its end.
@@ -93,30 +93,30 @@ func compare(ctx context.Context, p pair) compared {
 	c.judgeBalance()
 	c.judgeBase()
 	c.judgeGuard(c.all.fold)
-	result := compared{total: c.all, isTailYoung: c.youngTail && !c.settledTail, resume: newTally(), recent: c.all,
-		issues: c.issues}
+	result := compared{total: c.all, isTailYoung: c.youngTail && !c.settledTail, resume: newTally(),
+		beforeRecent: c.all, issues: c.issues}
 	if base := c.folds[0]; !c.isSegmentWrong && base.stored.equal(base.actual.all) {
 		result.resume = tally{base.stored, c.all.first}
 	}
 	if c.beforeRecent != nil {
-		result.recent = *c.beforeRecent
+		result.beforeRecent = *c.beforeRecent
 	}
 	return result
 }
 
 // readAll adds up the postings, and compares the folds that end between them. It stops at an unreadable item.
 func (c *comparison) readAll(ctx context.Context) {
-	c.nextSegment(ctx)
+	c.readSegment(ctx)
 	for item := range c.postings.all(ctx) {
 		p, ok := amountsOf(item)
 		c.unreadable = c.unreadable || !ok
 		if c.unreadable {
 			return
 		}
-		c.closeBefore(ctx, p.ksuid)
+		c.compareEndsBefore(ctx, p.ksuid)
 		c.count(p)
 	}
-	c.closeBefore(ctx, "")
+	c.compareEndsBefore(ctx, "")
 }
 
 // count adds a posting to the sums. A posting is young if its balance need not count it yet.
@@ -147,8 +147,9 @@ func (c *comparison) mayEnd(through string) bool {
 	return ok && at.Before(c.past)
 }
 
-// closeBefore compares the segments and folds that end before the next posting. next is "" after the last posting.
-func (c *comparison) closeBefore(ctx context.Context, next string) {
+// compareEndsBefore compares the segments and folds that end before the next posting. next is "" after the last
+// posting.
+func (c *comparison) compareEndsBefore(ctx context.Context, next string) {
 	for c.segment != nil {
 		if c.segmentStart == nil && (next == "" || next > c.segment.after) {
 			c.segmentStart = c.here()
@@ -156,8 +157,8 @@ func (c *comparison) closeBefore(ctx context.Context, next string) {
 		if next != "" && next <= c.segment.through {
 			break
 		}
-		c.closeSegment()
-		c.nextSegment(ctx)
+		c.compareSegment()
+		c.readSegment(ctx)
 	}
 	for i := range c.folds {
 		switch cut := &c.folds[i]; {

@@ -42,7 +42,7 @@ func (a *Audit) examine(ctx context.Context, acct account, asset string, lost bo
 		}
 		if len(result.issues) == 0 {
 			if result.isTailYoung {
-				a.noteUnsettled()
+				a.countUnsettled()
 			}
 			return true
 		}
@@ -72,7 +72,7 @@ func (a *Audit) examine(ctx context.Context, acct account, asset string, lost bo
 			a.report(ctx, i.Finding)
 		}
 		if anyUnsettled {
-			a.noteUnsettled()
+			a.countUnsettled()
 		}
 		return true
 	})
@@ -98,8 +98,8 @@ func (a *Audit) recheckGuard(ctx context.Context, p pair, result *compared) {
 	var issues []issue
 	for reads := 0; reads < guardReads && stable < stableReads; reads++ {
 		before := a.readPair(ctx, p.account, p.asset)
-		before.start = result.recent
-		total := result.recent.copy()
+		before.start = result.beforeRecent
+		total := result.beforeRecent.copy()
 		for item := range a.withPostings(before).postings.all(ctx) {
 			p, ok := amountsOf(item)
 			result.unreadable = result.unreadable || !ok

@@ -6,8 +6,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// nextSegment reads the next segment, if there is one.
-func (c *comparison) nextSegment(ctx context.Context) {
+// readSegment reads the next segment, if there is one.
+func (c *comparison) readSegment(ctx context.Context) {
 	c.segment, c.segmentStart = nil, nil
 	if item := c.pair.segments(ctx); item != nil {
 		if s, ok := as[segment](item); ok {
@@ -18,9 +18,9 @@ func (c *comparison) nextSegment(ctx context.Context) {
 	}
 }
 
-// closeSegment compares the segment that ends here with its postings, and its beginning with the end of the segment
+// compareSegment compares the segment that ends here with its postings, and its beginning with the end of the segment
 // before.
-func (c *comparison) closeSegment() {
+func (c *comparison) compareSegment() {
 	s, end := *c.segment, c.here()
 	key := table.SegmentKey(c.account.id, c.asset, s.through)
 	if base := c.balance.base.through; c.balance.version > 0 && s.through > base {
@@ -54,12 +54,12 @@ func (c *comparison) judgeSegment(key table.Key, s segment, sums checkpoint) {
 	if c.mayEnd(s.through) {
 		sums.all.through = s.through
 	}
-	found := judge(s.fold, sums.all, sums.young)
-	if found == right {
+	state := judge(s.fold, sums.all, sums.young)
+	if state == right {
 		return
 	}
 	c.isSegmentWrong = true
-	c.addIssue(segmentCodes[found], key, "", s.String(), sums.all.String(), found, found >= wrong)
+	c.addIssue(segmentCodes[state], key, "", s.String(), sums.all.String(), state, state >= wrong)
 }
 
 // noSegment adds an issue for postings that no segment counts. sums are those of the missing segment.

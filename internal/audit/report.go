@@ -141,8 +141,7 @@ func gap(code Code, what string, newest, number int64, key func(number int64) ta
 
 // compare orders findings by key, then by code and attribute.
 func (f Finding) compare(g Finding) int {
-	return cmp.Or(cmp.Compare(f.Key.PK, g.Key.PK), cmp.Compare(f.Key.SK, g.Key.SK), cmp.Compare(f.Code, g.Code),
-		cmp.Compare(f.Attribute, g.Attribute))
+	return cmp.Or(compareKeys(f.Key, g.Key), cmp.Compare(f.Code, g.Code), cmp.Compare(f.Attribute, g.Attribute))
 }
 
 // count updates the draft of the report. It is safe for concurrent use.
@@ -178,5 +177,5 @@ func (a *Audit) report(ctx context.Context, findings ...Finding) {
 	})
 }
 
-// noteUnsettled counts a projection that kept changing.
-func (a *Audit) noteUnsettled() { a.count(func(r *Report) { r.Unsettled++ }) }
+// countUnsettled counts a projection that kept changing.
+func (a *Audit) countUnsettled() { a.count(func(r *Report) { r.Unsettled++ }) }
