@@ -135,13 +135,10 @@ func (f *function) invoke(event []byte, within time.Duration) answer {
 
 // reply is an answer to an HTTP request.
 type reply struct {
-	Status  int               `json:"statusCode"`
-	Headers map[string]string `json:"headers"`
-	Body    string            `json:"body"`
-	Base64  bool              `json:"isBase64Encoded"`
-
-	Code string    `json:"-"` // of a problem
-	At   time.Time `json:"-"`
+	Status int       `json:"statusCode"`
+	Body   string    `json:"body"`
+	Code   string    `json:"-"` // of a problem
+	At     time.Time `json:"-"`
 }
 
 // replyOf decodes an answer as a gateway does.

@@ -161,14 +161,13 @@ func (op *operation) isOtherBody(body any) bool { return reflect.DeepEqual(body,
 // generator draws the operations of a history. Its methods add operations, which begin at the given time.
 type generator struct {
 	dice
-	plan  Plan
 	knobs knobs
 	all   []*operation
 }
 
 // operations returns all operations of a plan, without regard to Plan.Operations. Their order means nothing.
 func (p Plan) operations(k knobs) []*operation {
-	g := &generator{dice: p.draw("asks", 0), plan: p, knobs: k}
+	g := &generator{dice: p.draw("asks", 0), knobs: k}
 	map[Mode]func(){
 		PostsOnly: g.postsOnly, Mixed: g.mixed, Releasing: g.releasing, Expiring: g.expiring, Reversing: g.reversing,
 		Changing: g.changing, Raising: g.raising, Closing: g.closing, Batching: g.batching,

@@ -26,7 +26,6 @@ type Request struct {
 	Operation string // TransactWriteItems, Query, …
 	Input     any    // the SDK's input, *dynamodb.QueryInput for example
 	Output    any    // the SDK's output, nil on an error
-	Err       error
 }
 
 // Recorder keeps the requests that a client sends to the table. It is safe for concurrent use.
@@ -37,10 +36,10 @@ type Recorder struct {
 
 // record is a client option that adds the recorder to the SDK's middleware.
 func (r *Recorder) record(o *dynamodb.Options) {
-	ddb.Observe("record", func(ctx context.Context, in, out any, err error) {
+	ddb.Observe("record", func(ctx context.Context, in, out any, _ error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.requests = append(r.requests, Request{middleware.GetOperationName(ctx), in, out, err})
+		r.requests = append(r.requests, Request{middleware.GetOperationName(ctx), in, out})
 	})(o)
 }
 
@@ -73,8 +72,8 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// WithoutKSUIDs replaces the KSUID at the end of each key in a text with #ksuid.
-func WithoutKSUIDs(text string) string { return keyKSUID.ReplaceAllString(text, "#ksuid$1") }
+// withoutKSUIDs replaces the KSUID at the end of each key in a text with #ksuid.
+func withoutKSUIDs(text string) string { return keyKSUID.ReplaceAllString(text, "#ksuid$1") }
 
 var keyKSUID = regexp.MustCompile(`#[0-9A-Za-z]{27}( |,|$)`)
 
@@ -89,7 +88,7 @@ func (r Request) Line() string {
 	text := r.Operation
 	switch in := r.Input.(type) {
 	case *dynamodb.GetItemInput:
-		text += consistency(in.ConsistentRead) + KeyText(in.Key)
+		text += consistency(in.ConsistentRead) + keyText(in.Key)
 	case *dynamodb.BatchGetItemInput:
 		for _, asked := range in.RequestItems {
 			text += consistency(asked.ConsistentRead) + keyTexts(asked.Keys)
@@ -114,10 +113,10 @@ func (r Request) Line() string {
 			text += " filtered by " + *in.FilterExpression
 		}
 	case *dynamodb.PutItemInput:
-		text += KeyText(in.Item) + condition(in.ConditionExpression, in.ExpressionAttributeNames,
+		text += keyText(in.Item) + condition(in.ConditionExpression, in.ExpressionAttributeNames,
 			in.ExpressionAttributeValues)
 	case *dynamodb.UpdateItemInput:
-		text += KeyText(in.Key) + " by " + expression(in.UpdateExpression, in.ExpressionAttributeNames,
+		text += keyText(in.Key) + " by " + expression(in.UpdateExpression, in.ExpressionAttributeNames,
 			in.ExpressionAttributeValues) +
 			condition(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	case *dynamodb.TransactWriteItemsInput:
@@ -127,24 +126,24 @@ func (r Request) Line() string {
 		}
 		text += strings.Join(actions, ",")
 	}
-	return WithoutKSUIDs(text)
+	return withoutKSUIDs(text)
 }
 
 func actionLine(a types.TransactWriteItem) string {
 	switch {
 	case a.Put != nil:
-		return " put" + KeyText(a.Put.Item) + condition(a.Put.ConditionExpression, a.Put.ExpressionAttributeNames,
+		return " put" + keyText(a.Put.Item) + condition(a.Put.ConditionExpression, a.Put.ExpressionAttributeNames,
 			a.Put.ExpressionAttributeValues)
 	case a.Update != nil:
 		u := a.Update
-		return " update" + KeyText(u.Key) + " by " + expression(u.UpdateExpression, u.ExpressionAttributeNames,
+		return " update" + keyText(u.Key) + " by " + expression(u.UpdateExpression, u.ExpressionAttributeNames,
 			u.ExpressionAttributeValues) +
 			condition(u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues)
 	case a.Delete != nil:
-		return " delete" + KeyText(a.Delete.Key)
+		return " delete" + keyText(a.Delete.Key)
 	}
 	c := a.ConditionCheck
-	return " check" + KeyText(c.Key) + condition(c.ConditionExpression, c.ExpressionAttributeNames,
+	return " check" + keyText(c.Key) + condition(c.ConditionExpression, c.ExpressionAttributeNames,
 		c.ExpressionAttributeValues)
 }
 
@@ -155,8 +154,8 @@ func consistency(strong *bool) string {
 	return " eventual"
 }
 
-// KeyText returns an item's key in the form of Line, with a space before it.
-func KeyText(item ddb.Item) string {
+// keyText returns an item's key in the form of Line, with a space before it.
+func keyText(item ddb.Item) string {
 	k, err := ddb.KeyOf(item)
 	if err != nil {
 		return " " + err.Error()
@@ -167,7 +166,7 @@ func KeyText(item ddb.Item) string {
 func keyTexts(items []ddb.Item) string {
 	var all []string
 	for _, item := range items {
-		all = append(all, KeyText(item))
+		all = append(all, keyText(item))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ",")

@@ -45,14 +45,6 @@ func Contents(t testing.TB, client *dynamodb.Client, name string) map[table.Key]
 	return all
 }
 
-// Partition returns the items of a partition.
-func (s *System) Partition(pk string) map[table.Key]ddb.Item {
-	s.T.Helper()
-	all := s.Contents()
-	maps.DeleteFunc(all, func(k table.Key, _ ddb.Item) bool { return k.PK != pk })
-	return all
-}
-
 // Difference lists the items that were added, changed or deleted between two states of a table. Empty: none.
 func Difference(before, after map[table.Key]ddb.Item) string {
 	var lines []string
