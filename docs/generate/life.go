@@ -64,7 +64,7 @@ func (l *ledger) projectNew(seen map[table.Key]bool) {
 			images = append(images, item)
 		}
 	}
-	streamtest.Deliver(exitTB{}, l.Beside(l.options()...).Service.Stream(), streamtest.Images(exitTB{}, images...))
+	streamtest.Deliver(exitTB{}, l.NewProcess(l.options()...).Service.Stream(), streamtest.Images(exitTB{}, images...))
 }
 
 // lifeTable shows the requests and units of each step.

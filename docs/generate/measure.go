@@ -131,7 +131,7 @@ func measureTrade(settle bool) (c trade) {
 	l.DeliverAll()
 	before := l.Contents()
 	c.replyBytes = post(buyer, seller)
-	projector := l.Beside(l.options()...)
+	projector := l.NewProcess(l.options()...)
 	for k, item := range l.Contents() {
 		if reflect.DeepEqual(before[k], item) {
 			continue

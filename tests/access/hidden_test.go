@@ -80,7 +80,7 @@ func TestHiddenLooksMissing(t *testing.T) {
 // Invalid requests are refused before roles are read, with the same answer to every caller.
 func TestValidationComesFirst(t *testing.T) {
 	t.Parallel()
-	s := books(t).Beside(system.Calls(callerOf)) // its projector does not run, so it sends no requests
+	s := books(t).NewProcess(system.Calls(callerOf)) // its projector does not run, so it sends no requests
 	s.Requests.Take()
 	as := []string{"Ledger-User", "stranger"}
 	s.Must(400, "PUT", "/v1/accounts/jane", `{"name":5}`, as...)

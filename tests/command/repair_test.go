@@ -169,7 +169,7 @@ func deadLetters(s *system.System) (file string) {
 		s.T.Fatal(err)
 	}
 	file = filepath.Join(s.T.TempDir(), "dead-letters.jsonl")
-	failing := s.Beside(system.WithFaults(faults)).Service
+	failing := s.NewProcess(system.WithFaults(faults)).Service
 	pumpUntilIdle(s, file, failing.Stream(), projector)
 	pumpUntilIdle(s, file, failing.List(), lister)
 	return file

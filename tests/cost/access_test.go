@@ -27,18 +27,18 @@ func TestRequestsOfAUsersRead(t *testing.T) {
 	s := openRoles(t)
 	const path = "/v1/accounts/jane/balances/USD"
 	plain := "BatchGetItem eventual ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT, ACCOUNT#jane BALANCE#USD"
-	checkRequest(s.Beside(), "", 200, "GET", path, "", plain)
+	checkRequest(s.NewProcess(), "", 200, "GET", path, "", plain)
 	for _, user := range []string{"ann", "bob"} {
-		checkRequest(s.Beside(), user, 200, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups)
+		checkRequest(s.NewProcess(), user, 200, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups)
 	}
 	for user, status := range map[string]int{"gus": 200, "nobody": 404} {
-		checkRequest(s.Beside(), user, status, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups,
+		checkRequest(s.NewProcess(), user, status, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups,
 			newestGrant("GROUP#desk", user))
 	}
 	// The requests are concurrent.
 	f := fault.NewSet()
 	f.All(fault.AnyOperation, waitUntilConcurrent(3))
-	s.Beside(system.WithFaults(f)).Must(200, "GET", path, "", "Ledger-User", "ann")
+	s.NewProcess(system.WithFaults(f)).Must(200, "GET", path, "", "Ledger-User", "ann")
 }
 
 // A user's post takes one more round trip than a service's, however many accounts it debits.
@@ -57,7 +57,7 @@ func TestRequestsOfAUsersPost(t *testing.T) {
 		return `{"id":"` + id + `","postings":[` + strings.Join(legs, ",") + `]}`
 	}
 	f := fault.NewSet()
-	warm := s.Beside(system.WithFaults(f))
+	warm := s.NewProcess(system.WithFaults(f))
 	warm.Must(201, "POST", "/v1/transactions", body("warm"))
 	checkRequest(warm, "", 201, "POST", "/v1/transactions", body("p-1"), "TransactWriteItems …")
 	f.All("Query", waitUntilConcurrent(2*accounts))
@@ -73,7 +73,7 @@ func TestFailedRoleCheckDenies(t *testing.T) {
 	t.Parallel()
 	s := openRoles(t)
 	f := fault.NewSet()
-	broken := s.Beside(system.WithFaults(f))
+	broken := s.NewProcess(system.WithFaults(f))
 	f.All("Query", fault.Refuses(400, "AccessDeniedException"))
 	const transfer = `{"id":"x","from":"jane","to":"bank","asset":"USD","quantity":"1"}`
 	broken.Must(503, "GET", "/v1/accounts/jane/balances/USD", "", "Ledger-User", "ann")
@@ -89,5 +89,5 @@ func TestDenialDoesNotWaitForTheData(t *testing.T) {
 	s := openRoles(t)
 	f := fault.NewSet()
 	f.All("BatchGetItem", fault.Hangs)
-	s.Beside(system.WithFaults(f)).Must(404, "GET", "/v1/accounts/jane/balances/USD", "", "Ledger-User", "nobody")
+	s.NewProcess(system.WithFaults(f)).Must(404, "GET", "/v1/accounts/jane/balances/USD", "", "Ledger-User", "nobody")
 }

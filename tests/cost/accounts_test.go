@@ -46,7 +46,7 @@ func byPostings(t *testing.T, n int) []line {
 	}
 	newest := b.putPostings(share, n/2+1, n+1, at)
 	b.tick()
-	b.project(b.Beside(), append(late, newest)...)
+	b.project(b.NewProcess(), append(late, newest)...)
 
 	s := &steps{bank: b}
 	const account = "/v1/accounts/" + holder
@@ -107,7 +107,7 @@ func byAssets(t *testing.T, n int) []line {
 	}
 	b.put(held...)
 	b.tick()
-	b.project(b.Beside(), held...)
+	b.project(b.NewProcess(), held...)
 
 	s := &steps{bank: b}
 	const account = "/v1/accounts/" + holder
@@ -192,7 +192,7 @@ func byUnsettled(t *testing.T, n int) []line {
 	began, spacing := b.now(), 10*time.Microsecond
 	newest := b.putPostings(share, 0, 1000, func(i int) time.Time { return began.Add(time.Duration(i) * spacing) })
 	b.tick()
-	b.project(b.Beside(), newest)
+	b.project(b.NewProcess(), newest)
 	arrived := 0
 	arrive := func(n int) (some []events.PostingRecorded) {
 		some = b.newPostings(share, n, b.now().Add(time.Duration(arrived)*time.Microsecond))

@@ -96,7 +96,7 @@ func (b *bank) coldLedger() *ledger.Ledger {
 }
 
 // process starts a process with cold caches.
-func (b *bank) process() *system.System { return b.Beside(system.Client(b.meter.Count)) }
+func (b *bank) process() *system.System { return b.NewProcess(system.Client(b.meter.Count)) }
 
 // posting returns a posting that was minted at a time. It sorts after earlier ones with the same time. All postings
 // have the same size, so that costs do not depend on their number.

@@ -31,7 +31,7 @@ func TestBatchWritesWhatItsRequestsWrite(t *testing.T) {
 	s := system.New(t)
 	s.OpenRegister()
 	requests := system.Promptly(t, func(try int) []system.Request {
-		cold := s.Beside()
+		cold := s.NewProcess()
 		body, _ := batchOf(fmt.Sprint("b-", try), ledger.BatchMax)
 		cold.Must(200, "POST", "/v1/batches", body)
 		return cold.Requests.Take()

@@ -77,7 +77,7 @@ func checkPatterns(t *testing.T, register *system.System, file string) {
 			if err := json.Unmarshal([]byte(members), &shows); err != nil {
 				t.Fatal(err)
 			}
-			cold := register.Beside(system.Indexed("order"))
+			cold := register.NewProcess(system.Indexed("order"))
 			first := checkGet(cold, path, lines[2:len(lines)-1]...)
 			first.Shows(t, shows)
 			if cached {
@@ -238,7 +238,7 @@ func TestReplaysWriteNothing(t *testing.T) {
 		method, path, _ := strings.Cut(path, " ")
 		first := s.Must(201, method, path, body)
 		before := contents()
-		if again := s.Beside(system.Actor("somebody else")).Must(200, method, path, body); string(again.Body) !=
+		if again := s.NewProcess(system.Actor("somebody else")).Must(200, method, path, body); string(again.Body) !=
 			string(first.Body) {
 			t.Errorf("%s: %s, first %s", body, again.Body, first.Body)
 		}

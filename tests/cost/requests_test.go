@@ -62,7 +62,7 @@ func TestColdTradeLooksUpOnce(t *testing.T) {
 	first := system.New(t)
 	first.OpenRegister()
 	requests := system.Promptly(t, func(int) []system.Request {
-		s := first.Beside()
+		s := first.NewProcess()
 		s.Must(201, "POST", "/v1/trades",
 			`{"asset":"AAPL","buyer":"jane","seller":"market","quantity":"10","cost":"150000"}`)
 		return s.Requests.Take()
@@ -74,7 +74,7 @@ func TestColdTradeLooksUpOnce(t *testing.T) {
 		"BatchGetItem strong ACCOUNT#jane ACCOUNT#jane, ACCOUNT#jane ACCOUNT_CURRENT, ACCOUNT#market "+
 			"ACCOUNT#market, ACCOUNT#market ACCOUNT_CURRENT, ACCOUNT#market BALANCE#AAPL, ACCOUNT#market SPEND#AAPL, "+
 			"ASSET#AAPL ASSET#AAPL")
-	s := first.Beside()
+	s := first.NewProcess()
 	s.Must(422, "POST", "/v1/trades",
 		`{"asset":"AAPL","buyer":"nobody","seller":"noone","quantity":"10","cost":"150000"}`)
 	system.WantRequests(t, s.Requests.Take(),
@@ -106,7 +106,7 @@ func TestAccountPageIsTwoConcurrentQueries(t *testing.T) {
 	s := newRegister(t)
 	f := fault.NewSet()
 	f.All("Query", waitUntilConcurrent(2))
-	s.Beside(system.WithFaults(f)).Must(200, "GET", "/v1/accounts/jane/summary?newest=100", "")
+	s.NewProcess(system.WithFaults(f)).Must(200, "GET", "/v1/accounts/jane/summary?newest=100", "")
 }
 
 // sumOf adds up the quantities of postings.
@@ -147,7 +147,7 @@ func TestBacklogIsReadOnce(t *testing.T) {
 	process, most, total := s, backlog, 0
 	for i, some := range slices.Collect(slices.Chunk(all, batch)) {
 		if i%restartAfter == restartAfter/2 {
-			process = s.Beside() // another process takes over, with a cold cache
+			process = s.NewProcess() // another process takes over, with a cold cache
 		}
 		process.Requests.Take()
 		projectAll(process, some)

@@ -82,7 +82,7 @@ func openBank(t *testing.T) bank {
 	s.Must(201, "PUT", "/v1/accounts/payee", `{}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"fund","from":"source","to":"payer","asset":"USD","quantity":"100"}`)
 	f := fault.NewSet()
-	b := bank{s.Beside(system.WithFaults(f), system.Metrics(namespace)), f}
+	b := bank{s.NewProcess(system.WithFaults(f), system.Metrics(namespace)), f}
 	// A refusal makes the process cache the payer's credits. The tests ignore its metrics.
 	b.Must(422, "POST", "/v1/transfers", `{"from":"payer","to":"payee","asset":"USD","quantity":"101"}`)
 	return b
@@ -199,7 +199,7 @@ func situations() []situation {
 		{"a credit after the close", func(b bank) {
 			b.pay("p", 201) // now the process caches the payee
 			b.Must(201, "POST", "/v1/transactions/p/reversals", `{"id":"back"}`)
-			b.Beside().Must(200, "PATCH", "/v1/accounts/payee", `{"state":"closed"}`)
+			b.NewProcess().Must(200, "PATCH", "/v1/accounts/payee", `{"state":"closed"}`)
 			b.pay("late", 201)
 			b.Deliver(b.Projected()...)
 		}, measured{"TransactionsPosted": nil, "CreditsAfterClose": one, "RefoldDepth": nil, "ProjectionLag": nil},

@@ -44,7 +44,7 @@ func TestRequestsThatArriveLate(t *testing.T) {
 			p, late := newPayment(t), fault.NewDelayed()
 			// While the first attempt is in flight, another process spends all but 5. The second attempt is refused.
 			p.faults.Next(opPost, late.Fault, func(ctx context.Context, send fault.Sender) fault.Exchange {
-				p.Beside(system.Direct).Must(201, "POST", "/v1/transfers",
+				p.NewProcess(system.Direct).Must(201, "POST", "/v1/transfers",
 					`{"id":"drain","from":"payer","to":"source","asset":"USD","quantity":"95"}`)
 				return send(ctx)
 			})

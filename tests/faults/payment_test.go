@@ -80,7 +80,7 @@ func newPayment(t testing.TB) payment {
 // process starts another process on the same table, with empty caches and the same faults.
 func (p payment) process() payment {
 	p.T.Helper()
-	return payment{System: p.Beside(system.WithFaults(p.faults), system.Direct), faults: p.faults}
+	return payment{System: p.NewProcess(system.WithFaults(p.faults), system.Direct), faults: p.faults}
 }
 
 // id is the payment's id.

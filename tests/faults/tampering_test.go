@@ -197,7 +197,7 @@ func TestAMalformedBalanceDoesNotBlockDebits(t *testing.T) {
 		item := s.Contents()[table.BalanceKey("jane", "USD")]
 		item[table.AttrHead] = &types.AttributeValueMemberS{Value: "?"}
 		s.Put(item)
-		restarted := s.Beside(system.Direct)
+		restarted := s.NewProcess(system.Direct)
 		restarted.Must(201, "POST", "/v1/transfers",
 			`{"id":"covered","from":"jane","to":"bank","asset":"USD","quantity":"350000"}`)
 		restarted.Must(422, "POST", "/v1/transfers",

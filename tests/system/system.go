@@ -95,9 +95,9 @@ func New(t testing.TB, options ...Option) *System {
 	return serve(t, c, c.store.NewTable(t))
 }
 
-// Beside starts another process of the ledger on the same table. It shares no memory with the first, and has no pump
+// NewProcess starts another process of the ledger on the same table. It shares no memory with the first, and has no pump
 // unless an option starts one.
-func (s *System) Beside(options ...Option) *System {
+func (s *System) NewProcess(options ...Option) *System {
 	s.T.Helper()
 	return s.Store.Serve(s.T, s.Table, options...)
 }
