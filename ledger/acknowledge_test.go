@@ -11,8 +11,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// G7: before a transaction older than half the settle window is acknowledged, first answer or replay, its postings are
-// made visible.
+// G7: before a transaction older than half the settle window is acknowledged, by a first answer or a replay, its
+// postings are made visible.
 func TestEnsureVisibleBeforeTheReply(t *testing.T) {
 	for name, test := range map[string]struct {
 		skew, pause time.Duration // of the process's clock; before a replay, 0 for the first answer
@@ -60,7 +60,7 @@ func TestEnsureVisibleBeforeTheReply(t *testing.T) {
 	}
 }
 
-// A transaction whose posting was deleted is never acknowledged by the sight of its header.
+// A transaction with a deleted posting is not acknowledged because its header exists.
 func TestVerifyCompleteBeforeReplay(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "jane", "1"))
@@ -70,7 +70,7 @@ func TestVerifyCompleteBeforeReplay(t *testing.T) {
 	})
 }
 
-// The header may be left out of a cancellation: it is read then.
+// A cancellation may omit the stored header. Then the header is read.
 func TestCancelledWithoutHeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "jane", "1"))

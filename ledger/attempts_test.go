@@ -10,7 +10,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// Others may keep coming first with debits of their own; that is contention, never insufficient funds.
+// Concurrent debits that keep changing the guard cause contention, never insufficient funds.
 func TestContentionOnAGuard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -38,8 +38,8 @@ func TestContentionOnAGuard(t *testing.T) {
 	})
 }
 
-// A refusal after an attempt of unknown outcome holds also when that attempt arrives at last: what was spent never
-// falls, and its bound was no higher than the one that the refusal was judged by.
+// A refusal after an attempt with an unknown outcome stays true when that attempt arrives later: the amount spent never
+// falls, and the attempt had no higher bound than the refusal.
 func TestRefusalStaysFinalWhenAnAttemptArrivesLate(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -68,7 +68,7 @@ func TestRefusalStaysFinalWhenAnAttemptArrivesLate(t *testing.T) {
 	})
 }
 
-// A refusal while the header may be being committed proves nothing: it may be this request's first attempt.
+// A refusal while the header is in conflict proves nothing: the other write may be this request's first attempt.
 func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -88,7 +88,7 @@ func TestConflictOfTheHeaderIsNoRefusal(t *testing.T) {
 	})
 }
 
-// Credits that say that an account is below its limit already have missed one that is being committed item by item.
+// If credits put an account below its limit before the debit, they miss a credit that is being committed item by item.
 func TestAccountBelowItsLimitIsRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		refusal := cancelled(ledger.Cancelled{Refused: []ledger.Refusal{refusalAt("jane", "80")}})
@@ -132,7 +132,7 @@ func TestCallersDeadline(t *testing.T) {
 	})
 }
 
-// hangsUp answers as the step does, and then the caller goes.
+// hangsUp answers as the step does, and then the caller cancels.
 func hangsUp(cancel func(), step appended) appended {
 	return func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
 		at, err := step(ctx, c, b)
@@ -141,8 +141,8 @@ func hangsUp(cancel func(), step appended) appended {
 	}
 }
 
-// A caller who is gone may have repeated the request, and that may have been refused. So nothing more is sent for the
-// first, and its answer stays true.
+// A caller that is gone may have sent the request again, and that may have been refused. So the first command makes no
+// further attempt, and the refusal stays true.
 func TestNoAttemptAfterTheCallerIsGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		step appended
@@ -176,7 +176,7 @@ func TestNoAttemptAfterTheCallerIsGone(t *testing.T) {
 	}
 }
 
-// A grant that is sent again for nobody could follow a revocation that was answered.
+// A grant that is retried after its caller is gone could undo a revocation that was acknowledged.
 func TestNoPutAfterTheCallerIsGone(t *testing.T) {
 	for answer, code := range map[error]ledger.Code{errThrottled: ledger.CodeUnavailable, errUnknown: ledger.CodeOutcomeUnknown} {
 		inBubble(t, func(t *testing.T, r *rig) {

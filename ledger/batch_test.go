@@ -36,7 +36,7 @@ func (r *rig) batch(atomic bool, requests ...ledger.PostingRequest) ([]ledger.Ba
 	return r.PostBatch(r.t.Context(), requests, atomic)
 }
 
-// results fails the test unless the batch is answered like this.
+// results fails the test unless the batch has these outcomes.
 func (r *rig) results(atomic bool, want string, requests ...ledger.PostingRequest) []ledger.BatchResult {
 	r.t.Helper()
 	results, err := r.batch(atomic, requests...)
@@ -66,7 +66,7 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-// What a batch may not be at all.
+// Errors of a batch as a whole.
 func TestInvalidBatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for _, atomic := range []bool{false, true} {
@@ -84,7 +84,8 @@ func TestInvalidBatches(t *testing.T) {
 	})
 }
 
-// Requests that debit the same limited pair never meet: none is refused for another one, and none is in conflict.
+// Requests of a batch that debit the same limited pair do not run concurrently: none is refused or has a conflict
+// because of another.
 func TestDebitsOfOnePairInABatchAreSequential(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "99")
@@ -177,7 +178,7 @@ func TestAtomicBatch(t *testing.T) {
 	})
 }
 
-// A batch may begin below a limit that was lowered, when it brings what is missing first.
+// A batch may start below a reduced limit if its first requests credit the missing amount.
 func TestAtomicBatchOfAnAccountBelowItsLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "margin", "shop", "400"))
@@ -191,7 +192,7 @@ func TestAtomicBatchOfAnAccountBelowItsLimit(t *testing.T) {
 	})
 }
 
-// A batch that doesn't fit one transaction of the store is refused, with by how much.
+// A batch that exceeds one transaction of the store is refused, with the number of writes over the limit.
 func TestAtomicBatchIsLimitedInSize(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -212,7 +213,7 @@ func TestAtomicBatchIsLimitedInSize(t *testing.T) {
 	})
 }
 
-// A store that is not available is not asked about every request of an atomic batch.
+// If the store is unavailable, an atomic batch does not repeat the reads for each of its requests.
 func TestAtomicBatchInAnOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		requests := func(n int) (all []ledger.PostingRequest) {
@@ -235,7 +236,7 @@ func TestAtomicBatchInAnOutage(t *testing.T) {
 	})
 }
 
-// A batch is refused only if it is certain that nothing of it is there, and never will be.
+// A batch is refused only if it is certain that none of its requests was or will be posted.
 func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
 	requests := []ledger.PostingRequest{transfer("t-1", "jane", "shop", "60"), transfer("t-2", "jane", "bob", "40")}
 	t.Run("applied, refused, and nothing can be read", func(t *testing.T) {
@@ -269,8 +270,8 @@ func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
 	})
 }
 
-// An atomic batch is posted if and only if its requests would be, one after the other; else it is refused by the first
-// that would not.
+// An atomic batch is posted if and only if its requests would be posted one after the other. Otherwise its error is
+// that of the first request that would be refused.
 func TestAtomicBatchIsJudgedInOrder(t *testing.T) {
 	accounts := rapid.SampledFrom([]string{"jane", "bob", "margin", "bank"})
 	quantity := rapid.Int64Range(1, 300)

@@ -16,7 +16,7 @@ import (
 	viewsdynamo "ledger.example/projections/dynamo"
 )
 
-// book is both ports of a ledger on a table in memory: the real adapters. Nothing is projected but what Project stores.
+// book implements both ports of a ledger with the real adapters, on a table in memory. Only Project stores projections.
 type book struct {
 	*dynamo.Journal
 	t      testing.TB
@@ -75,7 +75,7 @@ func (b *book) EnsureVisible(ctx context.Context, account, asset string, id even
 	return b.reader.EnsureVisible(ctx, account, asset, id)
 }
 
-// Project stores credits of a pair as a projector would: what Lookup finds from now on.
+// Project stores credits of a pair as a projector would, for Lookup.
 func (b *book) Project(p events.Pair, credits events.Amount) {
 	b.t.Helper()
 	stored, _, err := b.views.Balance(b.t.Context(), p)
@@ -88,7 +88,7 @@ func (b *book) Project(p events.Pair, credits events.Amount) {
 	}
 }
 
-// Guard makes the guard of a pair, told of an account that was never changed.
+// Guard creates the guard of a pair, with version 1.
 func (b *book) Guard(p events.Pair) {
 	b.t.Helper()
 	err := b.CreateGuard(b.t.Context(), p)
@@ -100,7 +100,7 @@ func (b *book) Guard(p events.Pair) {
 	}
 }
 
-// Spent returns what a guard counts, and whether it is there.
+// Spent returns the total of a guard, and whether the guard exists.
 func (b *book) Spent(p events.Pair) (events.Amount, bool) {
 	item, _ := b.store.Item(table.SpendKey(p.Account, p.Asset))
 	if item == nil {
@@ -135,7 +135,7 @@ func (b *book) Headers() map[string]events.TransactionPosted {
 	return headers
 }
 
-// ListHolds lists holds as a projector would: what DueHolds finds from now on.
+// ListHolds lists holds as a projector would, for DueHolds.
 func (b *book) ListHolds(ids ...string) {
 	b.t.Helper()
 	for _, id := range ids {

@@ -100,8 +100,8 @@ func TestChangeAccount(t *testing.T) {
 	})
 }
 
-// Processes that know an account as it was learn of a change from the guard: of a limit that is raised or lowered, and
-// of a freeze. A raised limit may be used at once, a lowered one may not be exceeded.
+// Processes with a cached account notice a change through the guard: a raised or reduced limit, or a freeze. A raised
+// limit is available at once, and a reduced one cannot be exceeded.
 func TestDebitsUseTheNewestAccountVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -145,8 +145,8 @@ func TestDebitsUseTheNewestAccountVersion(t *testing.T) {
 	})
 }
 
-// An account without a limit has no guard: its debits learn of a freeze within a minute, credits of a closed account
-// within fifteen, and then say so, unless the id was used before.
+// An account without a limit has no guard. A freeze applies to its debits within debitAge, and the closing of an
+// account to its credits within creditAge, unless the id was posted before.
 func TestCachedAccountsExpire(t *testing.T) {
 	for name, c := range map[string]struct {
 		state          events.AccountState
@@ -195,8 +195,8 @@ func TestCachedAccountsExpire(t *testing.T) {
 	}
 }
 
-// The first debit of a pair makes its guard in three requests, and the next ones make none. A process that sees a
-// guard without a number tells it.
+// The first debit of a pair creates its guard in three requests, and later debits need none. A process that finds a
+// guard without a version sets it.
 func TestFirstDebitCreatesTheGuard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("d-1", "bank", "jane", "100"))
@@ -220,7 +220,7 @@ func TestFirstDebitCreatesTheGuard(t *testing.T) {
 	})
 }
 
-// A step of making a guard that was not answered is not believed: it is made again.
+// Each step of creating a guard is retried until it succeeds.
 func TestCreationOfAGuardIsRetried(t *testing.T) {
 	lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
 	for name, steps := range map[string]map[string][]put{
@@ -246,7 +246,8 @@ func TestCreationOfAGuardIsRetried(t *testing.T) {
 	}
 }
 
-// A freeze may come after a debit looked for its guard and before it made one: then no guard was there to be told.
+// A freeze may come after a debit found no guard and before it created one. Then the freeze updated no guard, and the
+// debit must still be refused.
 func TestFreezeBeforeTheGuardIsCreated(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("d-1", "bank", "jane", "100"))
@@ -263,7 +264,7 @@ func TestFreezeBeforeTheGuardIsCreated(t *testing.T) {
 	})
 }
 
-// A limit that was raised counts before its guards were told: no debit is refused by an older one than there is.
+// A raised limit applies before the guards have the new version: no debit is refused by an outdated limit.
 func TestRaisedLimitAppliesBeforeItsGuardIsUpdated(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -285,8 +286,8 @@ func TestRaisedLimitAppliesBeforeItsGuardIsUpdated(t *testing.T) {
 	})
 }
 
-// A change is acknowledged only once every guard was told. Until then it is not said to be done, and the same request
-// goes on.
+// A change is acknowledged only after every guard has its version. Until then the outcome is unknown, and a retry
+// completes the change.
 func TestChangeIsAcknowledgedAfterItsGuardsAreUpdated(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -306,7 +307,7 @@ func TestChangeIsAcknowledgedAfterItsGuardsAreUpdated(t *testing.T) {
 	})
 }
 
-// A debit that knows of a change of which the guard does not tells it.
+// A debit that has a newer version of the account than the guard updates the guard.
 func TestDebitUpdatesAnOutdatedGuard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -321,7 +322,7 @@ func TestDebitUpdatesAnOutdatedGuard(t *testing.T) {
 	})
 }
 
-// A put of a change with an unknown outcome is found out by its number.
+// The unknown outcome of a change is resolved by its number.
 func TestUnknownOutcomeOfAChange(t *testing.T) {
 	applied := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
 	for name, c := range map[string]struct {
@@ -348,8 +349,8 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 	})
 }
 
-// A change whose answer was lost, and after which somebody else changed the account: it is not said that nothing was
-// written.
+// The answer to a change was lost, and another request changed the account after it. The error must not say that
+// nothing was written.
 func TestUnknownChangeBeforeAnotherChange(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		mine, other := "Mine", "Other"
@@ -377,7 +378,8 @@ func TestUnknownChangeBeforeAnotherChange(t *testing.T) {
 	})
 }
 
-// The same, when the next attempt of the change then meets another one: what the first did stays unknown.
+// As before, but the next attempt of the change also conflicts with another one. The outcome of the first attempt stays
+// unknown.
 func TestUnknownChangeBeforeSeveralOtherChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		becomes := func(state events.AccountState) error {
@@ -395,7 +397,7 @@ func TestUnknownChangeBeforeSeveralOtherChanges(t *testing.T) {
 	})
 }
 
-// Changes at the same time meet on their numbers: each is there once, one after the other.
+// Concurrent changes compete for their numbers. Each is applied once, one after the other.
 func TestConcurrentChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")

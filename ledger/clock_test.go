@@ -11,8 +11,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// A process whose clock is off mints nothing; the store's Date is cut to seconds, so that up to 5 s is surely allowed.
-// What is stored needs no KSUID: replays are answered, and another body is refused.
+// A process whose clock is off mints no KSUIDs. The store's Date is cut to seconds, so that an error of up to 5 s is
+// tolerated. Replays and reused ids need no KSUIDs, so they are answered.
 func TestClockOff(t *testing.T) {
 	for skew, ok := range map[time.Duration]bool{
 		4900 * time.Millisecond: true, -4900 * time.Millisecond: true,
@@ -51,8 +51,8 @@ func TestClockOff(t *testing.T) {
 	}
 }
 
-// Clocks may be set while the process runs: the newest that the store said counts, in any reply, asked again when in
-// doubt.
+// Clocks may be set while a process runs. The newest time of the store in any reply counts, and the store is asked
+// again before a refusal.
 func TestClockIsSetWhileTheProcessRuns(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "jane", "1"))
@@ -78,7 +78,7 @@ func TestClockIsSetWhileTheProcessRuns(t *testing.T) {
 	})
 }
 
-// When the clock was set back, a minter that stays at the newest it minted may be ahead for longer.
+// After the clock was set back, the minter may stay ahead of it, because it never goes back.
 func TestMinterIsAhead(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		ahead := true
@@ -106,7 +106,7 @@ func TestMinterIsAhead(t *testing.T) {
 	})
 }
 
-// mute is a journal whose replies have no clock.
+// mute is a journal whose replies have no time.
 type mute struct{ *faulty }
 
 func (m mute) Lookup(ctx context.Context, w ledger.LookupKeys) (ledger.LookupResult, error) {

@@ -16,7 +16,7 @@ func (r *rig) close(account string) (ledger.Account, error) {
 	return r.change(ledger.ChangeAccount{ID: account, State: &isClosed})
 }
 
-// now returns an account as it is, and fails the test unless it is of this version and state.
+// now returns the current account, and fails the test unless it has this version and state.
 func (r *rig) now(account string, version int64, state events.AccountState) {
 	r.t.Helper()
 	got, err := r.Account(r.t.Context(), account)
@@ -66,7 +66,7 @@ func TestCloseAccount(t *testing.T) {
 	})
 }
 
-// What reached a closed account late can be taken back.
+// A credit that reached an account while it was being closed can be reversed.
 func TestReversalOfALateCredit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		other := r.another()
@@ -87,7 +87,7 @@ func TestReversalOfALateCredit(t *testing.T) {
 	})
 }
 
-// A closed account cannot be brought below zero any more: a reversal takes back what is there.
+// A reversal cannot bring a closed account below zero.
 func TestReversalCannotOverdrawAClosedAccount(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "margin", "50"))
@@ -105,7 +105,7 @@ func TestReversalCannotOverdrawAClosedAccount(t *testing.T) {
 	})
 }
 
-// A credit that comes while an account is being closed: the account is opened again, and the refusal is final.
+// If a credit is posted while an account is being closed, the account is opened again and the request is refused.
 func TestCreditWhileAnAccountIsBeingClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -128,8 +128,8 @@ func TestCreditWhileAnAccountIsBeingClosed(t *testing.T) {
 	})
 }
 
-// While a debit is still becoming visible, its guard counts more than the postings: that is waited for. When it stays
-// so, the account isn't closed, and the same request goes on later.
+// While a debit is not visible yet, its guard has a higher total than the postings. Closing waits for that debit. If it
+// stays invisible, the account is not closed, and a retry continues.
 func TestCloseWaitsForDebits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -153,7 +153,7 @@ func TestCloseWaitsForDebits(t *testing.T) {
 	})
 }
 
-// No debit passes between the look at what is left and the closing.
+// No debit is posted between the check of the holdings and the closing.
 func TestDebitWhileAnAccountIsBeingClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("margin", "USD", "10")
@@ -175,7 +175,7 @@ func TestDebitWhileAnAccountIsBeingClosed(t *testing.T) {
 	})
 }
 
-// hiding shows less than was spent, and no quantity, for some looks.
+// hiding returns smaller totals than were spent, and no quantities, for a number of calls.
 type hiding struct {
 	ledger.Projections
 	left int
@@ -192,8 +192,8 @@ func (h *hiding) Holdings(ctx context.Context, account, after string) ([]events.
 	return page, next, err
 }
 
-// Every guard is told, page by page. Beyond the command's time that is not known to be done, and the same request goes
-// on where it stopped.
+// Every guard is updated, page by page. If the command's time is not enough, the outcome is unknown, and a retry
+// continues with the remaining guards.
 func TestChangeOfAnAccountWithManyGuards(t *testing.T) {
 	const guards = 10_000
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -9,8 +9,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// The freeze that closing begins with is this request's own, also when its answer was lost: an account that is not
-// empty after all is opened again.
+// Closing begins with a freeze. If its answer was lost, the command still recognizes the freeze as its own, and opens
+// the account again if it is not empty.
 func TestClosingWithAnUnknownFreeze(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")

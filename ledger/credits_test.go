@@ -8,8 +8,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// A balance was too high for a moment, and a process cached its credits. After creditsTTL it reads them again, and
-// spends no more than there is.
+// G5: a balance was too high for a moment, and a process cached its credits. After creditsTTL it reads them again, and
+// refuses debits that are not covered.
 func TestCachedCreditsExpire(t *testing.T) {
 	jane := pair("jane", "USD")
 	for name, wait := range map[string]func(r *rig){
@@ -35,8 +35,8 @@ func TestCachedCreditsExpire(t *testing.T) {
 	}
 }
 
-// What a command knew it holds, however long its attempts take: a refusal rests on no attempt of it having had a higher
-// bound than the last.
+// The credits of a limit never fall during a command, even if the cache entry expires. A refusal relies on it: no
+// earlier attempt may have had a higher bound.
 func TestCreditsNeverFallDuringACommand(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		jane := pair("jane", "USD")

@@ -11,7 +11,7 @@ import (
 	"ledger.example/events"
 )
 
-// known is a small world: USD, AAPL counted in USD; jane, bob and margin with limits, market without.
+// known are definitions: USD, AAPL with the currency USD; jane, bob and margin with limits, market without.
 func known() *definitions {
 	n := events.NewAmount
 	return &definitions{
@@ -39,7 +39,7 @@ func parseLegs(text string) (legs []LegRequest) {
 	return legs
 }
 
-// What the definitions forbid, by the fields at fault.
+// Errors of definitions.check and their fields.
 func TestCheck(t *testing.T) {
 	const missing, unknown, invalid = CodeAccountNotFound, CodeAssetNotFound, CodeInvalidTransaction
 	trade := func(asset, seller string, cost int64, settle bool) PostTrade {
@@ -87,7 +87,7 @@ func limitsAlone(t events.TransactionPosted, known *definitions) []limit {
 	return w.limits
 }
 
-// The legs of each request, and the limits: "account asset gross own overdraft".
+// The legs of each request, and its limits as "account asset gross ownCredits overdraft".
 func TestDecide(t *testing.T) {
 	n := events.NewAmount
 	trade := PostTrade{Asset: "AAPL", Buyer: "jane", Seller: "bob", Quantity: n(10), Cost: n(1500)}
@@ -154,7 +154,7 @@ func TestDecideKeepsWhatTheRequestSays(t *testing.T) {
 	}
 }
 
-// G2: whatever passes shape and rules expands to legs that sum to zero for each asset, quantities and costs.
+// G2: every request that passes shape and rules expands to legs whose quantities and costs sum to zero for each asset.
 func TestExpansionBalances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q, c := drawAmount(t, "quantity"), drawAmount(t, "cost")
@@ -182,7 +182,7 @@ func TestExpansionBalances(t *testing.T) {
 	})
 }
 
-// A known figure too low, stale or none at all only ever refuses: whatever passes its guard is covered (G5).
+// G5: outdated or missing credits may cause refusals, but every debit that passes its guard is covered.
 func TestBoundNeverAllowsOverspending(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pair := events.Pair{Account: "jane", Asset: "USD"}
@@ -223,7 +223,7 @@ func TestBoundNeverAllowsOverspending(t *testing.T) {
 	})
 }
 
-// However large the figures, what was spent stays within 38 digits, and a bound is never wrapped around.
+// For amounts of any size, the amount spent stays within 38 digits, and a bound does not overflow.
 func TestBoundOfLargeAmounts(t *testing.T) {
 	most, posted := events.MaxFolded(), mostPosted
 	for name, l := range map[string]limit{

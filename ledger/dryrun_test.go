@@ -12,13 +12,13 @@ import (
 	"ledger.example/ledger"
 )
 
-// dryAndWet is one request, first as a dry run and then in earnest. Each returns its answer as text.
-type dryAndWet struct {
-	dry, wet func(context.Context) (string, error)
+// dryAndReal is one request, as a dry run and for real. Each returns its answer as text.
+type dryAndReal struct {
+	dry, real func(context.Context) (string, error)
 }
 
-// both makes a dryAndWet of a request and the two ways to send it.
-func both[Q, A any](request Q, dry, wet func(context.Context, Q) (A, error), text func(A) string) dryAndWet {
+// both returns a dryAndReal for a request and the two methods that send it.
+func both[Q, A any](request Q, dry, real func(context.Context, Q) (A, error), text func(A) string) dryAndReal {
 	by := func(send func(context.Context, Q) (A, error)) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) {
 			answer, err := send(ctx, request)
@@ -28,10 +28,10 @@ func both[Q, A any](request Q, dry, wet func(context.Context, Q) (A, error), tex
 			return text(answer), nil
 		}
 	}
-	return dryAndWet{by(dry), by(wet)}
+	return dryAndReal{by(dry), by(real)}
 }
 
-func (r *rig) posting(request ledger.PostingRequest) dryAndWet {
+func (r *rig) posting(request ledger.PostingRequest) dryAndReal {
 	dry := func(ctx context.Context, request ledger.PostingRequest) (ledger.Posted, error) {
 		posted, err := r.DryRun().Post(ctx, request)
 		for _, leg := range posted.Transaction.Legs {
@@ -44,19 +44,19 @@ func (r *rig) posting(request ledger.PostingRequest) dryAndWet {
 	return both(request, dry, r.Post, postedText)
 }
 
-func (r *rig) capturing(id string, part ledger.Part) dryAndWet {
+func (r *rig) capturing(id string, part ledger.Part) dryAndReal {
 	return both(capture(id, part), r.DryRun().Capture, r.Capture, endedText)
 }
 
-func (r *rig) releasing(id string) dryAndWet {
+func (r *rig) releasing(id string) dryAndReal {
 	return both(release(id), r.DryRun().Release, r.Release, endedText)
 }
 
-func (r *rig) reversing(id, of string, part ledger.Part) dryAndWet {
+func (r *rig) reversing(id, of string, part ledger.Part) dryAndReal {
 	return both(reversal(id, of, part), r.DryRun().Reverse, r.Reverse, postedText)
 }
 
-func (r *rig) batching(atomic bool, requests ...ledger.PostingRequest) dryAndWet {
+func (r *rig) batching(atomic bool, requests ...ledger.PostingRequest) dryAndReal {
 	by := func(send func(context.Context, []ledger.PostingRequest, bool) ([]ledger.BatchResult, error),
 	) func(context.Context, []ledger.PostingRequest) ([]ledger.BatchResult, error) {
 		return func(ctx context.Context, all []ledger.PostingRequest) ([]ledger.BatchResult, error) {
@@ -75,9 +75,9 @@ func endedText(e ledger.Ended) string {
 	return fmt.Sprint(e.Replayed, " ", e.Status(), " ", legsText(e.End.Legs))
 }
 
-// checkDryRuns sends requests one after the other. Each dry run says what the request is answered right after it, and
-// writes nothing.
-func (r *rig) checkDryRuns(requests ...dryAndWet) {
+// checkDryRuns sends requests one after the other. Each dry run must have the answer of the real request after it, and
+// write nothing.
+func (r *rig) checkDryRuns(requests ...dryAndReal) {
 	r.t.Helper()
 	for i, request := range requests {
 		before := r.journal.store.Since(0)
@@ -85,16 +85,16 @@ func (r *rig) checkDryRuns(requests ...dryAndWet) {
 		if after := r.journal.store.Since(0); len(after) != len(before) {
 			r.t.Fatalf("%d wrote %+v", i, after[len(before):])
 		}
-		wet, wetErr := request.wet(r.t.Context())
+		real, wetErr := request.real(r.t.Context())
 		var want, got *ledger.Error
 		errors.As(wetErr, &want)
 		errors.As(dryErr, &got)
 		switch {
 		case (want == nil) != (got == nil),
 			want != nil && (want.Code != got.Code || want.Request != got.Request || !reflect.DeepEqual(want.Funds, got.Funds)):
-			r.t.Errorf("%d: dry %v, wet %v", i, dryErr, wetErr)
-		case dry != wet:
-			r.t.Errorf("%d: dry %s, wet %s", i, dry, wet)
+			r.t.Errorf("%d: dry %v, real %v", i, dryErr, wetErr)
+		case dry != real:
+			r.t.Errorf("%d: dry %s, real %s", i, dry, real)
 		}
 	}
 }
@@ -167,7 +167,8 @@ func TestDryRunsOfHoldsAndReversals(t *testing.T) {
 	})
 }
 
-// A dry run reads what was spent before what was received, so that a debit whose credit comes meanwhile isn't refused.
+// G8: a dry run reads the amount spent before the credits, so that a debit is not refused whose credit is posted
+// between the two reads.
 func TestDryRunReadsSpentBeforeCredits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")

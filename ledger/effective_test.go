@@ -10,15 +10,15 @@ import (
 	"ledger.example/ledger"
 )
 
-// backdated returns a transfer with an effective date so long ago.
+// backdated returns a transfer with an effective date that long ago.
 func backdated(id, from, to, quantity string, ago time.Duration) ledger.PostTransfer {
 	r := transfer(id, from, to, quantity)
 	r.EffectiveAt = new(storeNow().Add(-ago))
 	return r
 }
 
-// A backdated transaction stands at its effective date, says when it was recorded, is judged by the funds of now, and
-// is not made sure of, first answer or replay. It costs the requests of any other.
+// A backdated transaction is posted at its effective date, has a recording time, needs the current funds, and needs no
+// EnsureVisible, by a first answer or a replay. It makes as many requests as any other.
 func TestEffectiveDate(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -61,8 +61,8 @@ func TestEffectiveDate(t *testing.T) {
 	})
 }
 
-// An effective date lies in the past, after the epoch of KSUIDs, and is none of a hold's. Whether it is in the past is
-// judged after the id: another process's clock may be behind.
+// An effective date is in the past, after the epoch of KSUIDs, and not for holds. A request that was posted before is
+// replayed even if its date is in the future by the clock of this process.
 func TestInvalidEffectiveDates(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		epoch := time.Date(2014, 5, 13, 16, 53, 20, 0, time.UTC)
@@ -109,7 +109,7 @@ func TestInvalidEffectiveDates(t *testing.T) {
 	})
 }
 
-// A clock that goes back between the judgement and the write never stores a time that is not after the effective date.
+// If the clock goes back after the check, no recording time is stored that is not after the effective date.
 func TestEffectiveDateWhenTheClockGoesBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.journal.steps = []appended{func(context.Context, ledger.Commit, *book) (time.Time, error) {
@@ -122,7 +122,7 @@ func TestEffectiveDateWhenTheClockGoesBack(t *testing.T) {
 	})
 }
 
-// Reversals and batches may be backdated, an atomic batch with each request at a date of its own.
+// Reversals and batches may be backdated. The requests of an atomic batch may have different dates.
 func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		const day = 24 * time.Hour
@@ -178,8 +178,8 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 	})
 }
 
-// What a backdated request of an atomic batch brings is spent by no other of it: a strong read may miss it until it is
-// projected, and would show less than the limit. Its own legs may spend it.
+// G7: the credits of a backdated request are available only to its own legs, not to other requests of an atomic batch.
+// A strong read may miss them until they are projected, and would then show a balance below the limit.
 func TestAtomicBatchDoesNotSpendBackdatedCredits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "10")
@@ -209,7 +209,7 @@ func TestAtomicBatchDoesNotSpendBackdatedCredits(t *testing.T) {
 	})
 }
 
-// A process whose clock is far behind doesn't call the past the future.
+// A process whose clock is far behind does not refuse a past date as a future one.
 func TestEffectiveDateWithAWrongClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("warm", "bank", "shop", "1"))

@@ -21,8 +21,8 @@ func (r *rig) placed(after time.Duration) ledger.Posted {
 	return posted
 }
 
-// What is captured of each kind of hold, in the legs of its end, and what only the
-// ledger refuses. The acceptance suite has what else is refused.
+// The captured amounts of each kind of hold, and errors that only this package returns. The acceptance suite has the
+// others.
 func TestCapturedAmounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "10000")
@@ -77,7 +77,7 @@ func TestCapturedAmounts(t *testing.T) {
 	})
 }
 
-// A hold ends once, whoever is first. The same end again is a replay, another one is refused with how it ended.
+// G11: a hold ends once. A repeated end is a replay. A different end is refused, with how the hold ended.
 func TestAHoldEndsOnce(t *testing.T) {
 	type end func(context.Context, *ledger.Ledger) (ledger.Ended, error)
 	ends := map[string]end{
@@ -134,8 +134,8 @@ func TestAHoldEndsOnce(t *testing.T) {
 	}
 }
 
-// A capture in time passes, and is answered for ever. Within the tolerance of clocks nobody knows. After it the capture
-// writes the expiry itself before it is refused.
+// A capture before the time of expiry succeeds, and is replayed at any later time. Within the clock tolerance after
+// that time the outcome is unknown. After it, the capture writes the expiry before it is refused.
 func TestCaptureAndExpiry(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Minute)
@@ -204,7 +204,7 @@ func TestEndsAfterTheTimeOfExpiry(t *testing.T) {
 	})
 }
 
-// When its answer was lost, an end is refused only for another one that is there.
+// After a lost answer, an end is refused only if a different end is stored.
 func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Second)
@@ -237,7 +237,7 @@ func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 	})
 }
 
-// A replay is answered once the outcome and its postings were read together, and are certain to be seen.
+// A replay is answered after the outcome and its postings were read together, and are visible.
 func TestReplayOfAnEndIsVerified(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Hour)
@@ -266,7 +266,7 @@ func TestReplayOfAnEndIsVerified(t *testing.T) {
 	})
 }
 
-// A caller that is gone may have asked for another end meanwhile: nothing more is written for it.
+// A caller that is gone may have sent a different end, so nothing more is written for it.
 func TestNoEndAfterTheCallerIsGone(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Hour)
@@ -288,7 +288,7 @@ func TestNoEndAfterTheCallerIsGone(t *testing.T) {
 	})
 }
 
-// Neither a process whose clock is off ends holds, nor one that a KSUID of the future has misled.
+// A process does not end holds if its clock is off, or if a KSUID of the future moved its minter ahead.
 func TestEndNeedsAClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.placed(time.Minute)
@@ -305,7 +305,7 @@ func TestEndNeedsAClock(t *testing.T) {
 	})
 }
 
-// An end comes after what it ends, also by a clock that is behind.
+// The KSUIDs of an end are greater than those of its hold, even if the clock is behind.
 func TestEndIsMintedAfterItsHold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.skew = 4 * time.Second

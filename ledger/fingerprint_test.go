@@ -11,8 +11,8 @@ import (
 	"ledger.example/events"
 )
 
-// The vectors of rule 1 are frozen: stored headers are compared by them for ever. Add, never edit. They were computed
-// by other code, from the rule's description.
+// The vectors of rule 1 are frozen, because stored headers have these fingerprints. Add vectors, never edit them. They
+// were computed by independent code from the rule's description.
 func TestFingerprintVectors(t *testing.T) {
 	n := events.NewAmount
 	for want, r := range map[string]PostingRequest{
@@ -37,7 +37,7 @@ func TestFingerprintVectors(t *testing.T) {
 	}
 }
 
-// The vectors of rule 2, likewise.
+// The vectors of rule 2 are frozen, too.
 func TestFingerprintVectorsOfRule2(t *testing.T) {
 	n := events.NewAmount
 	at, err := time.Parse(time.RFC3339, "2026-11-28T10:06:39.1234567+01:00")
@@ -77,7 +77,7 @@ func TestFingerprintVectorsOfRule2(t *testing.T) {
 	}
 }
 
-// Any two reversals differ unless they are the same by meaning.
+// Two reversals have the same fingerprint if and only if they mean the same.
 func TestFingerprintsOfReversals(t *testing.T) {
 	small := rapid.Map(rapid.Int64Range(0, 2), events.NewAmount)
 	draw := func(t *rapid.T) (r ReverseRequest, meaning string) {

@@ -32,7 +32,7 @@ func outOf(group string) ledger.GroupAccount {
 	return g
 }
 
-// groupsOf is the newest change of jane's groups as "number [groups]".
+// groupsOf returns the newest change of jane's groups as "number [groups]".
 func (r *rig) groupsOf() string {
 	r.t.Helper()
 	groups, number, err := r.journal.book.NewestGroups(r.t.Context(), "jane")
@@ -45,7 +45,7 @@ func (r *rig) groupsOf() string {
 	return fmt.Sprint(number, " ", groups)
 }
 
-// Each change says all groups. The same again writes nothing.
+// Each change has all groups. A repeated request writes nothing.
 func TestGroupsOfAnAccount(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.group("a", "b")
@@ -96,7 +96,7 @@ func TestInvalidGroupRequests(t *testing.T) {
 	})
 }
 
-// However many come at once, an account is in no more groups than it may be.
+// Concurrent changes never put an account into more than events.AccountGroupsMax groups.
 func TestConcurrentChangesKeepTheLimitOfGroups(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var ids []string
@@ -130,7 +130,7 @@ func TestConcurrentChangesKeepTheLimitOfGroups(t *testing.T) {
 	})
 }
 
-// Somebody else's change comes first: this one is made of it, and undoes nothing.
+// If another change comes first, this one is based on it and keeps its groups.
 func TestGroupAfterAnotherChange(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.group("a", "b")
@@ -147,7 +147,7 @@ func TestGroupAfterAnotherChange(t *testing.T) {
 	})
 }
 
-// A change whose answer was lost stays one change, and what was decided on seeing it stays, too.
+// A change whose answer was lost is written once, and does not undo a later change.
 func TestUnknownGroupChangeIsWrittenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.group("a")

@@ -24,7 +24,7 @@ func release(id string) ledger.ReleaseRequest {
 	return ledger.ReleaseRequest{Transaction: id, Actor: "tester"}
 }
 
-// some names a quantity, and perhaps a cost.
+// some is a part with a quantity and optionally a cost.
 func some(quantity string, cost ...string) ledger.Part {
 	q := amount(quantity)
 	p := ledger.Part{Quantity: &q}
@@ -42,7 +42,7 @@ func parts(of ...[2]string) ledger.Part {
 	return p
 }
 
-// What is held cannot be spent, what is given back can, and what a hold would bring counts for nothing.
+// G11: held funds cannot be spent, released funds can, and the credits of a hold are not available.
 func TestHeldFunds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -84,7 +84,7 @@ func TestHeldFunds(t *testing.T) {
 	})
 }
 
-// The time of expiry is judged after the id: what was placed before is answered as it was then, whatever time it is.
+// A hold that was placed before is replayed, even if its time of expiry is not valid any more.
 func TestTimeOfExpiry(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		const day = 24 * time.Hour
@@ -129,7 +129,8 @@ func TestTimeOfExpiry(t *testing.T) {
 	})
 }
 
-// A hold of legs that give and take of one account needs all that it takes: what it would bring comes at its capture.
+// A hold that debits and credits one account needs funds for all its debits, because its credits are posted only at its
+// capture.
 func TestAHoldNeedsItsGrossDebits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -151,7 +152,7 @@ func TestAHoldNeedsItsGrossDebits(t *testing.T) {
 	})
 }
 
-// While older code still reads the table, nothing is written that it would not understand. What is there is answered.
+// While older code still reads the table, no newer stored forms are written. Replays are answered.
 func TestOlderFormsOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")

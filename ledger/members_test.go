@@ -31,7 +31,7 @@ func (r *rig) newest() string {
 	return fmt.Sprint(number, " ", cmp.Or(role, "revoked"))
 }
 
-// Somebody else's grant comes first: theirs is seen, and this one follows it.
+// If another grant comes first, this one gets the next number.
 func TestGrantAfterAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		p := r.journal
@@ -61,8 +61,7 @@ func TestGrantAfterAnother(t *testing.T) {
 	})
 }
 
-// A grant whose answer was lost stays one grant: what was decided on seeing it is not undone by asking what became of
-// it.
+// A grant whose answer was lost is written once, and does not undo a later revocation.
 func TestUnknownGrantIsWrittenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		p := r.journal
@@ -97,7 +96,7 @@ func TestGrantUnderContention(t *testing.T) {
 	})
 }
 
-// A role that a user has already is not granted again, nor one revoked that is not there.
+// A role that a user already has is not granted again, and a missing role is not revoked.
 func TestTheSameRoleIsWrittenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i, newest := range []string{"none", "1 viewer", "1 viewer", "2 revoked", "2 revoked"} {
@@ -114,7 +113,7 @@ func TestTheSameRoleIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// Another request put the same while the outcome of this one's was unknown: it was there before.
+// Another request wrote the same grant while the outcome of this one was unknown, so this command did not create it.
 func TestUnknownPutThatAnotherRequestMade(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		other := r.another()
@@ -161,7 +160,7 @@ func inBubbleOfAnn(t *testing.T, f func(t *testing.T, r *rig, wanted ledger.Gran
 	})
 }
 
-// A right that was lost after it was looked at gives nothing, and is not tried again.
+// G10: a right that was revoked after it was read does not allow a grant, and there is no retry.
 func TestGrantByAnOutdatedRight(t *testing.T) {
 	inBubbleOfAnn(t, func(t *testing.T, r *rig, wanted ledger.GrantMember) {
 		r.journal.puts = []put{func(apply func() error) error {
@@ -176,8 +175,7 @@ func TestGrantByAnOutdatedRight(t *testing.T) {
 	})
 }
 
-// The right is lost while nobody knows whether the grant was written: it was, it was not, or it arrives after that was
-// asked.
+// G10: the right is revoked while the outcome of the grant is unknown: it was written, it was not, or it arrives later.
 func TestUnknownGrantByAnOutdatedRight(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps  func(t *testing.T, r *rig, keep *func() error) []put

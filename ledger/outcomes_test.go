@@ -10,7 +10,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// A kind of command for TestOutcomes: how jane or shop comes to spend 100 USD, by which command, and who spends it.
+// spending is a kind of command for TestOutcomes. The spender spends 100 USD by it.
 type spending struct {
 	prepare func(r *rig)
 	send    func(r *rig) (legs []events.Leg, replayed bool, err error)
@@ -45,8 +45,8 @@ func (r *rig) funded() {
 	r.fund("jane", "USD", "100")
 }
 
-// However the attempts of a command end, what is there is answered, what is not proved is not said, and the command
-// has one effect.
+// G4: for every sequence of outcomes of the attempts, a stored transaction is answered, an unproved outcome is reported
+// as unknown, and the command has one effect.
 func TestOutcomes(t *testing.T) {
 	type steps = []appended
 	heads := func(is ...ledger.HeadIs) appended {

@@ -9,7 +9,7 @@ import (
 	"ledger.example/events"
 )
 
-// drawPosted returns a transaction of any kind that could have been posted, of small amounts.
+// drawPosted draws a transaction of any kind with small amounts.
 func drawPosted(t *rapid.T) events.TransactionPosted {
 	small := rapid.Map(rapid.Int64Range(1, 9), events.NewAmount)
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
@@ -26,7 +26,7 @@ func drawPosted(t *rapid.T) events.TransactionPosted {
 	}, rapid.IntRange(2, 6).Draw(t, "legs"))})
 }
 
-// figures are those of a leg, in numbers that tests calculate with.
+// figures are the amounts of a leg as integers.
 type figures struct{ quantity, cost int64 }
 
 // drawBalanced returns legs of one asset that balance, each within its bounds, which include zero. The last legs take
@@ -66,7 +66,7 @@ func drafted(r PostingRequest) events.TransactionPosted {
 	return t
 }
 
-// drawPart names any part of a transaction in the way of its kind, often more than there is.
+// drawPart draws a part in the form for the transaction's kind. It often exceeds the transaction.
 func drawPart(t *rapid.T, of events.TransactionPosted) Part {
 	if rapid.IntRange(0, 5).Draw(t, "named") == 0 {
 		return Part{}
@@ -100,7 +100,8 @@ func number(a events.Amount) (n int64) {
 	return n
 }
 
-// What is named balances, and each leg has its sign; it is beyond what there is when one of its amounts is.
+// A part balances, and each leg has the sign of its transaction's leg. It exceeds the transaction if one of its amounts
+// does.
 func TestPartsBalance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		posted := drawPosted(t)
@@ -137,8 +138,8 @@ func TestPartsBalance(t *testing.T) {
 	})
 }
 
-// However reversals come, together they never take back more than was posted of any leg, and what is left and what was
-// taken back is all of it. All that is left can always be taken back at once.
+// G12: all reversals together never take back more of a leg than was posted. The amounts reversed and the amounts left
+// sum to the posted amounts. All that is left can be reversed at once.
 func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		life := Life{Header: drawPosted(t)}
@@ -191,7 +192,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 	})
 }
 
-// A transaction is not reversed without end.
+// The number of reversals of a transaction is limited.
 func TestReversalsAreLimited(t *testing.T) {
 	life := Life{Header: drafted(PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: events.NewAmount(9000)})}
 	one := []events.Taken{{Quantity: events.NewAmount(-1)}, {Quantity: events.NewAmount(1)}}

@@ -7,7 +7,7 @@ import (
 	"ledger.example/ledger"
 )
 
-// Nor because the cache is full: a command uses what it read itself.
+// G8: a command uses the credits that it read, even if the cache evicted them.
 func TestFullCacheRefusesNoDebit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -23,7 +23,7 @@ func TestFullCacheRefusesNoDebit(t *testing.T) {
 	})
 }
 
-// An event without an actor could not be read again.
+// An event without an actor could not be decoded.
 func TestActorIsRequired(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		nobody := transfer("t-1", "bank", "jane", "1")

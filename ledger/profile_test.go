@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Two numbers are the same in profiles if they have the same value, which math/big judges.
+// Two numbers in profiles are equal if they have the same value, by math/big.
 func TestNumbersOfProfilesCompareByValue(t *testing.T) {
 	number := rapid.Custom(func(t *rapid.T) string {
 		sign := rapid.SampledFrom([]string{"", "-"}).Draw(t, "sign")

@@ -14,8 +14,8 @@ import (
 	"ledger.example/ledger"
 )
 
-// A refusal names the first pair, in the order of the postings, whose net debit isn't covered, with its figures; what
-// is covered is posted.
+// A refusal has the amounts of the first pair, in the order of the postings, whose net debit is not covered. A covered
+// transaction is posted.
 func TestRefusalNamesTheFirstPairInTheOrderOfThePostings(t *testing.T) {
 	accounts, assets := rapid.SampledFrom([]string{"jane", "bob", "margin"}), rapid.SampledFrom([]string{"USD", "EUR"})
 	postings := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ledger.LegRequest {
@@ -82,9 +82,9 @@ func TestRefusalNamesTheFirstPairInTheOrderOfThePostings(t *testing.T) {
 	})
 }
 
-// refusedBeside commits what it is given, lets the answer be lost, and has the next attempt refused by the guard alone:
-// a cancellation may tell no reason for the header although it is there.
-func (r *rig) refusedBeside(first appended) {
+// loseAnswerThenRefuse makes the first attempt by the given step, and cancels the next one with a refusal by the guard
+// alone: a cancellation may have no reason for a header that exists.
+func (r *rig) loseAnswerThenRefuse(first appended) {
 	r.journal.steps = []appended{first, cancelled(ledger.Cancelled{
 		Refused: []ledger.Refusal{refusalAt("jane", "100")},
 	})}
@@ -99,13 +99,13 @@ func (r *rig) refusedBeside(first appended) {
 	}
 }
 
-// Before a refusal is final the header is read: an attempt of this request, or another request of this id, may be
-// there.
+// G4: before a refusal is final the header is read: an attempt of this request, or another request with this id, may
+// have been posted.
 func TestNoRefusalOfAStoredTransaction(t *testing.T) {
 	t.Run("by its own attempt", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", "100")
-			r.refusedBeside(applied(errUnknown))
+			r.loseAnswerThenRefuse(applied(errUnknown))
 			if posted := r.mustPost(transfer("t-1", "jane", "shop", "100")); posted.Replayed {
 				t.Error("its own attempt counts as a replay")
 			}
@@ -114,12 +114,12 @@ func TestNoRefusalOfAStoredTransaction(t *testing.T) {
 			}
 		})
 	})
-	for name, quantity := range map[string]string{"by another request": "100", "by another body": "60"} {
+	for name, quantity := range map[string]string{"by another request": "100", "by a request with another body": "60"} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.fund("jane", "USD", "100")
 				other := r.another()
-				r.refusedBeside(func(context.Context, ledger.Commit, *book) (time.Time, error) {
+				r.loseAnswerThenRefuse(func(context.Context, ledger.Commit, *book) (time.Time, error) {
 					_, err := other.Post(t.Context(), transfer("t-1", "jane", "shop", quantity))
 					return time.Time{}, errors.Join(errUnknown, err)
 				})

@@ -15,7 +15,7 @@ func reversal(id, of string, part ledger.Part) ledger.ReverseRequest {
 	return ledger.ReverseRequest{Annotation: ledger.Annotation{ID: id, Actor: "tester"}, Transaction: of, Part: part}
 }
 
-// paid funds jane and lets her pay shop 100 USD, as t-1. The read side sees it.
+// paid funds jane and lets her pay shop 100 USD, as t-1. Lookup finds the credit.
 func (r *rig) paid() {
 	r.t.Helper()
 	r.fund("jane", "USD", "100")
@@ -24,7 +24,7 @@ func (r *rig) paid() {
 	r.journal.forget()
 }
 
-// Reversals take back what they name, in the signs of what was posted, and never more than is left.
+// Reversals take back the requested part, with the signs of the posted legs, and never more than is left.
 func TestReverse(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.paid()
@@ -75,7 +75,7 @@ func TestReverse(t *testing.T) {
 	})
 }
 
-// What is reversed of each kind of transaction. The acceptance suite has what is refused.
+// The reversed amounts of each kind of transaction. The acceptance suite has the errors.
 func TestReversedAmounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "1000")
@@ -124,7 +124,7 @@ func legsText(legs []events.Leg) string {
 	return strings.Join(all, ", ")
 }
 
-// A reversal needs funds as any debit, and is replayed when they are gone.
+// A reversal needs funds like any debit. A replay does not.
 func TestReversalsNeedFunds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.paid()
@@ -152,7 +152,7 @@ func TestReversalsNeedFunds(t *testing.T) {
 	})
 }
 
-// Two reversals meet on a number. The second reads again: it takes what is left, or is refused.
+// Two concurrent reversals compete for a number. The second one is planned again: it takes what is left, or is refused.
 func TestConcurrentReversals(t *testing.T) {
 	for name, c := range map[string]struct {
 		other, ours ledger.Part
@@ -197,7 +197,7 @@ func TestConcurrentReversals(t *testing.T) {
 	}
 }
 
-// What a reversal names may have to be read again when it is made anew: without it nothing is written.
+// A reversal that must be planned again needs reads. If they fail, nothing is written.
 func TestReversalIsPlannedAgainInAnOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")
@@ -221,8 +221,8 @@ func TestReversalIsPlannedAgainInAnOutage(t *testing.T) {
 	})
 }
 
-// A reversal that took all that is left, and whose answer was lost, is not refused by itself: it is answered, also
-// while its header is not to be seen yet.
+// A reversal took all that was left, and its answer was lost. Its retry is not refused, even while its header is not
+// visible yet.
 func TestReversalIsNotRefusedByItsOwnAttempt(t *testing.T) {
 	for name, another := range map[string]bool{"its own attempt": false, "an earlier request": true} {
 		t.Run(name, func(t *testing.T) {
@@ -268,8 +268,8 @@ func TestReversalIsNotRefusedByItsOwnAttempt(t *testing.T) {
 	})
 }
 
-// What a reversal knows of credits never falls while it is made anew: a refusal is judged by no lower bound than an
-// attempt before was sent with, which may yet arrive. Here the cache has forgotten what was read.
+// The credits of a limit do not fall when a reversal is planned again, even if the cache evicted them. An earlier
+// attempt, which may still arrive, must not have a higher bound than the refusal.
 func TestBoundsOfReversalsNeverFall(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.fund("jane", "USD", "100")

@@ -16,19 +16,19 @@ import (
 	"ledger.example/ledger"
 )
 
-// era brings synctest's clock, which begins in 2000, into the range of KSUIDs.
+// era moves synctest's clock, which begins in 2000, into the range of KSUIDs.
 const era = 27 * 365 * 24 * time.Hour
 
 func storeNow() time.Time { return time.Now().Add(era) }
 
-// appended stands for what one call of Append does; it may pass the commit on to the book.
+// appended replaces one call of Append. It may pass the commit on to the book.
 type appended func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error)
 
-// put stands for what one write of a single event does; apply writes.
+// put replaces one write of a single event. apply makes the write.
 type put func(apply func() error) error
 
-// faulty is a book with scripted faults. Each call of Append takes the next of steps, each put of a single event the
-// next of puts; without one it goes through. The other methods fail while fail says so.
+// faulty is a book with scripted faults. Each call of Append takes the next of steps, and each put of a single event
+// the next of puts. Without one, the call is passed on. The other methods return the error of fail, if there is one.
 type faulty struct {
 	*book
 
@@ -58,7 +58,7 @@ func (f *faulty) called(method string) error {
 	return nil
 }
 
-// failing lets one method fail.
+// failing returns a fail function for one method.
 func failing(method string, err error) func(string) error {
 	return func(called string) error {
 		if called == method {
@@ -254,7 +254,7 @@ func answers(err error) appended {
 
 func cancelled(c ledger.Cancelled) appended { return answers(&c) }
 
-// applied commits, and then answers otherwise.
+// applied commits, and then returns err.
 func applied(err error) appended {
 	return func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
 		b.Append(ctx, c)
@@ -262,7 +262,7 @@ func applied(err error) appended {
 	}
 }
 
-// late answers that the outcome is unknown, and lets the commit arrive later.
+// late returns an unknown outcome, and commits later.
 func late(after time.Duration) appended {
 	return func(_ context.Context, c ledger.Commit, b *book) (time.Time, error) {
 		go func() {
@@ -273,7 +273,7 @@ func late(after time.Duration) appended {
 	}
 }
 
-// hangs gives no answer at all.
+// hangs does not answer before ctx ends.
 func hangs(ctx context.Context, _ ledger.Commit, _ *book) (time.Time, error) {
 	<-ctx.Done()
 	return time.Time{}, errUnknown
@@ -297,8 +297,8 @@ type rig struct {
 	log       *bytes.Buffer
 }
 
-// inBubble runs f on a rig with USD, AAPL in USD and EUR; jane, bob, shop and fees have limits, margin may owe 500 USD,
-// market and bank have none. The definitions are stored but not cached.
+// inBubble runs f on a rig with USD, AAPL in USD, and EUR. jane, bob, shop and fees have limits of 0, margin one of 500
+// USD; market and bank have none. The definitions are stored but not cached.
 func inBubble(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -327,7 +327,7 @@ func inBubble(t *testing.T, f func(t *testing.T, r *rig)) {
 	})
 }
 
-// restart begins a new process, with empty caches.
+// restart starts a new process, with empty caches.
 func (r *rig) restart() {
 	r.log = &bytes.Buffer{}
 	r.Ledger = ledger.New(ledger.Config{
@@ -339,7 +339,7 @@ func (r *rig) restart() {
 	r.journal.forget()
 }
 
-// another is another process on the same store, without faults.
+// another returns another process on the same store, without faults.
 func (r *rig) another() *ledger.Ledger {
 	return ledger.New(ledger.Config{Journal: r.journal.book, Projections: r.journal.book, Now: storeNow})
 }
@@ -364,7 +364,7 @@ func (r *rig) mustPost(request ledger.PostingRequest) ledger.Posted {
 	return posted
 }
 
-// fund gives an account what it needs, and lets the read side see it. It also makes the guard.
+// fund credits an account, projects the credit, and creates the guard.
 func (r *rig) fund(account, asset, quantity string) {
 	r.t.Helper()
 	funding := transfer("", "bank", account, quantity)
@@ -395,7 +395,7 @@ func (r *rig) refused(err error, code ledger.Code) *ledger.Error {
 	return e
 }
 
-// stored fails the test unless the transaction is in the journal, or is not.
+// stored fails the test unless the transaction is stored, or is not, as wanted.
 func (r *rig) stored(id string, want bool) events.TransactionPosted {
 	r.t.Helper()
 	t, ok := r.journal.Headers()[id]
@@ -407,7 +407,7 @@ func (r *rig) stored(id string, want bool) events.TransactionPosted {
 
 func pair(account, asset string) events.Pair { return events.Pair{Account: account, Asset: asset} }
 
-// refusalAt is a refusal by the guard of an account in USD, of an account that was never changed.
+// refusalAt is a refusal by the guard of an account in USD at version 1.
 func refusalAt(account, spent string) ledger.Refusal {
 	return ledger.Refusal{Guard: ledger.Guard{Pair: pair(account, "USD"), Spent: amount(spent), Version: 1}}
 }

@@ -44,7 +44,7 @@ func leg(account, asset, quantity, cost string) ledger.LegRequest {
 	return ledger.LegRequest{Account: account, Asset: asset, Quantity: amount(quantity), Cost: amount(cost)}
 }
 
-// Each field is checked by itself. Wanted are the fields at fault, in order.
+// Each field is checked by itself. The wanted fields are in order.
 func TestShape(t *testing.T) {
 	type asset = ledger.RegisterAsset
 	type account = ledger.OpenAccount

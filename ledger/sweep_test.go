@@ -36,7 +36,7 @@ func (r *rig) statusOf(id string) ledger.Status {
 	return life.Status()
 }
 
-// A sweep ends what is due, in whichever shard it is and on however many pages, and nothing else. It costs what is due.
+// A sweep ends all due holds of all shards and pages, and no others. The number of its requests depends only on them.
 func TestSweep(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		ids := r.holds(500) // more than a page of each shard
@@ -86,8 +86,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// What cannot be ended delays only itself, is told as a delay that grows, and is ended by a later sweep, even after a
-// week.
+// A hold that cannot be ended does not delay others. It is reported with a growing delay, and a later sweep ends it,
+// even after a week.
 func TestSweepRetriesFailedHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(20)
@@ -113,7 +113,7 @@ func TestSweepRetriesFailedHolds(t *testing.T) {
 	})
 }
 
-// Lists that cannot be read are an error without a delay; the others are swept.
+// A list that cannot be read is an error and leaves the delay unknown. The other shards are swept.
 func TestSweepWithAnUnreadableList(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(20)
@@ -146,7 +146,7 @@ func TestSweepWithAnUnreadableList(t *testing.T) {
 	})
 }
 
-// A sweep ends within its minute, whatever the store does, and says that it is not through.
+// A sweep ends within its minute even if the store does not answer, and reports that it is partial.
 func TestSweepEndsInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.holds(100)
