@@ -10,10 +10,10 @@ import (
 
 // Bounds of a projector's cache. It stays below about 10 MB and so fits the smallest Lambda function.
 const (
-	cachedAboveMax  = 16_384 // postings above one balance's seal: more than 1,000 a second for the settle window
-	cachedOthersMax = 16_384 // other postings of one balance
-	cacheWeightMax  = 65_536 // total weight of all entries
-	entryWeight     = 8      // weight of an empty entry; each posting adds 1
+	cachedAboveMax   = 16_384 // postings above one balance's seal: more than 1,000 a second for the settle window
+	cachedCountedMax = 16_384 // counted postings of one balance, most of them at or below its seal
+	cacheWeightMax   = 65_536 // total weight of all entries
+	entryWeight      = 8      // weight of an empty entry; each posting adds 1
 )
 
 // balanceCache remembers which postings are counted in the balances that a projector last read or wrote. It lets a
@@ -30,7 +30,7 @@ type cacheEntry struct {
 	balance  Balance
 	above    []Posting                 // counted above the seal, ascending
 	complete bool                      // above has all of them
-	others   map[events.KSUID]struct{} // some other counted postings, most of them at or below the seal
+	counted  map[events.KSUID]struct{} // some counted postings, most of them at or below the seal
 }
 
 // Lookup removes the entry of b from the cache and returns it. ok is false on a cache miss; the entry is then empty.
@@ -68,14 +68,14 @@ func (c *balanceCache) Commit(e *cacheEntry, b Balance, above *tail, read []even
 		above.cut(b.Seal.Through)
 		e.above = above.postings
 	}
-	if len(e.others)+len(read) > cachedOthersMax {
-		e.others = nil // start again with the newest postings
+	if len(e.counted)+len(read) > cachedCountedMax {
+		e.counted = nil // start again with the newest postings
 	}
-	if e.others == nil {
-		e.others = make(map[events.KSUID]struct{}, len(read))
+	if e.counted == nil {
+		e.counted = make(map[events.KSUID]struct{}, len(read))
 	}
 	for _, id := range read {
-		e.others[id] = struct{}{}
+		e.counted[id] = struct{}{}
 	}
 
 	c.mu.Lock()
@@ -99,13 +99,13 @@ func (c *balanceCache) drop(pair events.Pair) {
 	}
 }
 
-func (e *cacheEntry) weight() int { return entryWeight + len(e.above) + len(e.others) }
+func (e *cacheEntry) weight() int { return entryWeight + len(e.above) + len(e.counted) }
 
 // uncounted returns those of dirty that are not known to be counted.
 func (e *cacheEntry) uncounted(dirty []dirtyPosting) (rest []dirtyPosting) {
 	for _, d := range dirty {
-		_, other := e.others[d.id]
-		if _, above := e.find(d.id); !above && !other {
+		_, counted := e.counted[d.id]
+		if _, above := e.find(d.id); !above && !counted {
 			rest = append(rest, d)
 		}
 	}

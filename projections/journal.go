@@ -96,7 +96,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[ResolvedEntr
 		return listed, fmt.Errorf("read journal: %w", err)
 	}
 	bound := trailingKSUID(begun, storeTime, JournalTrail)
-	entries := s.read(pages, page, read, bound, &listed.Next)
+	entries := takeEntries(pages, page, read, bound, s.Limit, &listed.Next)
 	if missing := s.Limit - len(entries); missing > 0 && len(pages) == asked && pages[asked-1].ID < bound {
 		mean := max(1, len(entries)/asked)
 		after = string(pages[asked-1].ID)
@@ -104,7 +104,7 @@ func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[ResolvedEntr
 		if err != nil {
 			return listed, fmt.Errorf("read more of the journal: %w", err)
 		}
-		entries = append(entries, Slice{Limit: missing}.read(pages, "", -1, bound, &listed.Next)...)
+		entries = append(entries, takeEntries(pages, "", -1, bound, missing, &listed.Next)...)
 	}
 	if len(entries) == 0 {
 		return listed, nil
@@ -132,9 +132,10 @@ type placedEntry struct {
 	position string
 }
 
-// read returns the first s.Limit entries of the pages below bound. It skips pages before `at`, and the first `read`
+// takeEntries returns the first limit entries of the pages below bound. It skips pages before `at`, and the first `read`
 // entries of `at`, all if -1. It sets next to the position of the last entry or page that it has passed.
-func (s Slice) read(pages []JournalPage, at events.KSUID, read int, bound events.KSUID, next *string,
+func takeEntries(
+	pages []JournalPage, at events.KSUID, read int, bound events.KSUID, limit int, next *string,
 ) (entries []placedEntry) {
 	for _, page := range pages {
 		if page.ID >= bound {
@@ -150,7 +151,7 @@ func (s Slice) read(pages []JournalPage, at events.KSUID, read int, bound events
 			switch {
 			case i < first || page.Void:
 				continue
-			case len(entries) == s.Limit:
+			case len(entries) == limit:
 				return entries
 			}
 			*next = string(page.ID) + "#" + strconv.Itoa(i+1)

@@ -150,7 +150,7 @@ type refold struct {
 func (r *refold) Postings(ctx context.Context, k events.Pair, after, through events.KSUID) ([]Posting, bool, error) {
 	found, more, err := r.projector.views.Postings(ctx, k, after, through)
 	r.effort.postings += int64(len(found))
-	for _, p := range found[:min(len(found), cachedOthersMax-len(r.read))] {
+	for _, p := range found[:min(len(found), cachedCountedMax-len(r.read))] {
 		r.read = append(r.read, p.ID)
 	}
 	return found, more, err

@@ -181,11 +181,11 @@ type Seed struct {
 }
 
 // Put puts events.
-func (s Seed) Put(ctx context.Context, facts ...events.Event) error {
-	for _, fact := range facts {
+func (s Seed) Put(ctx context.Context, all ...events.Event) error {
+	for _, e := range all {
 		_, err := s.Client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName:           &s.Table,
-			Item:                ddb.EventItem(fact),
+			Item:                ddb.EventItem(e),
 			ConditionExpression: aws.String(ddb.IfAbsent),
 		})
 		if err != nil {
