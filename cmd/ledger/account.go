@@ -39,12 +39,10 @@ have no open holds.`},
 	return cmd
 }
 
-// accountListCommand is `ledger account list`.
 func (env *environment) accountListCommand() *cobra.Command {
 	return listCommand(env, "account", "accounts", "users:", (*client.Client).Accounts, env.printAccounts)
 }
 
-// printAccounts prints accounts as a table.
 func (env *environment) printAccounts(accounts []client.Account, heading bool) error {
 	t := newPage(env.out, heading, words("ACCOUNT"), words("NAME"), words("STATE"), words("OVERDRAFT"),
 		times("OPENED (UTC)"))
@@ -123,7 +121,6 @@ func assetsOfChanges(changes []client.Change) (assets []string) {
 	return assets
 }
 
-// printChanges prints changes as a table.
 func (env *environment) printChanges(changes []client.Change, heading bool) error {
 	t := newPage(env.out, heading, numbers("VERSION"), times("AT (UTC)"), words("BY"), words("SET"))
 	for _, c := range changes {

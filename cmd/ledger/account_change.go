@@ -135,7 +135,7 @@ unlimited and limited.`,
 	})
 }
 
-// stateChange is a command that changes the state of an account.
+// stateChange describes a command that changes the state of an account.
 type stateChange struct{ name, short, state, long string }
 
 // accountStateCommand is `ledger account freeze`, `unfreeze` or `close`.
@@ -153,7 +153,6 @@ func (env *environment) accountStateCommand(s stateChange) *cobra.Command {
 	})
 }
 
-// versionFlag adds the flag of commands that change an account.
 func versionFlag(f *pflag.FlagSet, version *int) {
 	numberFlag(f, version, "if-version", 0, 0, math.MaxInt,
 		"change the account only if it has this version; 0: any version")

@@ -55,12 +55,10 @@ units. Without --currency, postings of the asset have no cost.`,
 	})
 }
 
-// assetListCommand is `ledger asset list`.
 func (env *environment) assetListCommand() *cobra.Command {
 	return listCommand(env, "asset", "assets", "stocks:", (*client.Client).Assets, env.printAssets)
 }
 
-// printAssets prints assets as a table.
 func (env *environment) printAssets(assets []client.Asset, heading bool) error {
 	t := newPage(env.out, heading, words("ASSET"), words("NAME"), numbers("SCALE"), words("CURRENCY"),
 		words("DESCRIPTION"))

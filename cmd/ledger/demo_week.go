@@ -146,13 +146,12 @@ func (w demoWeek) pay(ctx context.Context) error {
 	return nil
 }
 
-// freeze freezes the account of a customer.
 func (w demoWeek) freeze(ctx context.Context) error {
 	_, err := w.api.PatchAccount(ctx, "cara", client.AccountPatch{State: client.StateFrozen})
 	return err
 }
 
-// grant puts the customers of a branch into a group, and gives users roles there and on single accounts.
+// grant puts the customers into a group, and grants users roles in the group and on single accounts.
 func (w demoWeek) grant(ctx context.Context) error {
 	const branch = "springfield"
 	if _, _, err := w.api.RegisterGroup(ctx, client.GroupRequest{

@@ -64,7 +64,7 @@ can be lost if the JVM is killed.`,
 	return cmd
 }
 
-// dynamodb runs until ctx ends, which is success, or DynamoDB Local does.
+// dynamodb runs until ctx ends, which is success, or until DynamoDB Local ends.
 func (env *environment) dynamodb(ctx context.Context, o dynamodbOptions) (err error) {
 	log := env.logger(slog.LevelInfo)
 	// Listen first: if the port is in use, nothing has been started yet.

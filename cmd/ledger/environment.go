@@ -43,12 +43,11 @@ type environment struct {
 	progress *progress // of commands that call watch
 }
 
-// jsonFlag adds the flag of commands that print JSON as well.
 func (env *environment) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&env.json, "json", false, "print JSON")
 }
 
-// openInput opens a file, or standard input for "-". size is -1 when it is not known.
+// openInput opens a file, or standard input for "-". size is -1 if it is unknown.
 func (env *environment) openInput(ctx context.Context, name string) (file io.ReadCloser, size int64, err error) {
 	if name == "-" {
 		// A read of standard input may block forever. The pipe lets it end with ctx.

@@ -127,12 +127,10 @@ func parseTime(text string, formats []string) (time.Time, error) {
 	return time.Time{}, errors.New("must be like " + strings.Join(examples, " or "))
 }
 
-// portFlag adds the flag of commands that listen on a port.
 func portFlag(f *pflag.FlagSet, target *int, value int) {
 	numberFlag(f, target, "port", value, 0, portMax, "port to listen on; 0 picks a free one")
 }
 
-// endpointFlag adds --dynamodb-endpoint.
 func endpointFlag(f *pflag.FlagSet, target *string, value, usage string) {
 	*target = value
 	f.Var(checked[string]{target, "string", func(text string) (string, error) {
@@ -140,14 +138,12 @@ func endpointFlag(f *pflag.FlagSet, target *string, value, usage string) {
 	}}, "dynamodb-endpoint", usage)
 }
 
-// tableFlag adds --table.
 func tableFlag(f *pflag.FlagSet, target *string) {
 	f.StringVar(target, "table", defaultTable, "name of the table")
 }
 
 const flagIndexed = "indexed-metadata"
 
-// indexedFlag adds --indexed-metadata.
 func indexedFlag(f *pflag.FlagSet, target *string) {
 	f.StringVar(target, flagIndexed, "order",
 		"metadata keys that can be searched: at most 5, separated by commas")

@@ -144,7 +144,6 @@ func (env *environment) csvCells(p client.Posting) []string {
 		env.units.Quantity(p.Asset, p.Pending), cmp.Or(p.Status, client.StatusPosted)}
 }
 
-// printPostingsCSV prints postings as comma-separated values.
 func (env *environment) printPostingsCSV(postings []client.Posting, heading bool) error {
 	var rows [][]string
 	if heading {

@@ -147,7 +147,7 @@ func (env *environment) importFile(ctx context.Context, name string, o importOpt
 	return nil
 }
 
-// fieldsOf are the fields that a line of each kind may have.
+// fieldsOf lists the fields of each kind of line.
 var fieldsOf = map[client.Kind]string{
 	client.KindAsset:       "id, name, description, scale, currency",
 	client.KindAccount:     "id, name, profile, overdraft",

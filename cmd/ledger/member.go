@@ -61,7 +61,6 @@ func (env *environment) memberRevokeCommand() *cobra.Command {
 	})
 }
 
-// printMember changes a membership, and prints it.
 func (env *environment) printMember(ctx context.Context, m client.Member,
 	change func(context.Context, client.Member) (client.Member, client.Written, error),
 ) error {

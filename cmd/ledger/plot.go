@@ -13,7 +13,6 @@ import (
 	"ledger.example/internal/plot"
 )
 
-// plotFlag adds --plot.
 func plotFlag(f *pflag.FlagSet, folder *string, what string) {
 	f.StringVar(folder, "plot", "", "directory in which to write "+what+" as SVG files")
 }

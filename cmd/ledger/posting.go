@@ -64,7 +64,6 @@ func (p *postFlags) flags(f *pflag.FlagSet) {
 	})
 }
 
-// holdFlags adds the flags that make the transaction a hold.
 func (p *postFlags) holdFlags(f *pflag.FlagSet) {
 	f.BoolVar(&p.isHold, "hold", false, "place a hold: reserve the amounts, and post nothing yet")
 	f.Var(checked[expiry]{&p.expires, "time", parseExpiry}, "expires",
@@ -121,7 +120,6 @@ func (env *environment) postingCommand(
 	})
 }
 
-// dryRunFlag adds the flag of commands that post.
 func (env *environment) dryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&env.isDryRun, "dry-run", false, "print the answer that is to be expected, and write nothing")
 }

@@ -95,7 +95,6 @@ func (p *progress) say(message string) {
 	fmt.Fprintln(p.w, message)
 }
 
-// stop ends the progress and clears the bar.
 func (p *progress) stop() {
 	close(p.done)
 	p.quit.Wait()

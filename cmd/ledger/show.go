@@ -62,7 +62,6 @@ func (env *environment) show(ctx context.Context, account string) error {
 	return env.print(ctx, raw, assets, func() error { return env.printPage(page) })
 }
 
-// printPage prints an account's page for people.
 func (env *environment) printPage(page client.Page) error {
 	env.printPageHead(page)
 	if err := env.printBalances(page.Balances.Data); err != nil {
@@ -100,7 +99,6 @@ func staleAssets(p client.Page) []string {
 	return stale
 }
 
-// allBalances reads all of an account's balances.
 func (env *environment) allBalances(ctx context.Context, account string) (all []client.Balance, err error) {
 	for b, err := range env.api.Balances(account, env.strong).All(ctx) {
 		if err != nil {

@@ -71,7 +71,6 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
 	return cmd
 }
 
-// statement prints a statement page by page.
 func (env *environment) statement(ctx context.Context, q client.StatementQuery, asCSV bool) error {
 	show := env.printStatement
 	if asCSV {

@@ -19,7 +19,7 @@ import (
 	"ledger.example/client"
 )
 
-// Config says what to put under load, and how.
+// Config configures a run.
 type Config struct {
 	URL   string        // of the API; "": Local is started
 	Sign  client.Signer // nil: requests are not signed
@@ -31,7 +31,7 @@ type Config struct {
 	Period    time.Duration // of one slice, without a Count
 	Rounds    int
 	Accounts  int    // at least 2
-	Seed      uint64 // the same seed makes the same requests, but for the run's name in them
+	Seed      uint64 // the same seed makes the same requests, except for the name of the run
 	Projected bool   // a projector runs; the run waits for it
 
 	// For the report only.
@@ -66,7 +66,7 @@ type Run struct {
 	current  atomic.Pointer[string]
 }
 
-// New returns a run that has not begun.
+// New returns a run, which Run starts.
 func New(c Config) *Run {
 	if c.Count > 0 {
 		c.Period = 0

@@ -14,7 +14,6 @@ const (
 	assets
 )
 
-// makers is the number of market makers.
 const makers = 4
 
 // fixture has the ids of the accounts and assets of a run. Accounts are identified by an index: first those with a

@@ -53,7 +53,7 @@ type Posting struct {
 	Metadata []Pair
 }
 
-// Amount is a number of a commodity.
+// Amount is a quantity of a commodity.
 type Amount struct {
 	Number    Number
 	Commodity string

@@ -35,8 +35,8 @@ func (m *mapping) transaction(t Transaction) (r request, ok bool) {
 	return r, len(m.problems) == problems
 }
 
-// effectiveAt returns the time of an entry: that of TagAt if it is on the day of the entry, else the start of the day plus
-// one microsecond for each earlier entry of the day.
+// effectiveAt returns the time of an entry: that of TagAt if it is on the day of the entry, else the start of the day
+// plus one microsecond for each earlier entry of the day.
 func (m *mapping) effectiveAt(t Transaction) time.Time {
 	day, err := time.Parse(time.DateOnly, t.Date)
 	if err != nil {

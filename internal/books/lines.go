@@ -21,7 +21,7 @@ type Ledger interface {
 	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
 }
 
-// Options say how a book is imported.
+// Options configures the conversion of a book.
 type Options struct {
 	Ledger Ledger
 	Scales map[string]int // by commodity, for new assets; default: the most decimals in the book

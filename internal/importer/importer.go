@@ -32,7 +32,7 @@ type Ledger interface {
 	Account(ctx context.Context, id string) (client.Reply[client.Account], error)
 }
 
-// Config says how to import.
+// Config configures an import.
 type Config struct {
 	Ledger    Ledger
 	Batches   Batches       // nil: no batches
@@ -41,7 +41,7 @@ type Config struct {
 	Failures  int64         // number of failed lines that ends the import; 0: no limit
 }
 
-// Import is one run over one file.
+// Import is the import of one file.
 type Import struct {
 	config    Config
 	schedule  *schedule
@@ -59,7 +59,7 @@ type Import struct {
 	final    bool   // no more lines are deferred
 }
 
-// New returns an import that has not run yet.
+// New returns an import, which Run starts.
 func New(c Config) *Import { return newImport(c, windowBytes) }
 
 func newImport(c Config, windowBytes int64) *Import {

@@ -133,7 +133,6 @@ func (p Plot) padding() charts.Box {
 	return box
 }
 
-// legend names the series, if there are several.
 func (p Plot) legend() (o charts.LegendOption) {
 	if len(p.Series) > 1 {
 		for _, s := range p.Series {
