@@ -34,7 +34,8 @@ func decode(item attributes) (value any, found []Finding) {
 		value, known = read(r)
 	}
 	if !known {
-		return nil, []Finding{{UnknownItem, r.key, table.AttrType, strconv.Quote(name), "an item of the ledger"}}
+		return nil, []Finding{{UnknownItem, r.key, table.AttrType, strconv.Quote(name),
+			"a type of the ledger, with a key of that type"}}
 	}
 	if _, isEvent := value.(storedEvent); isEvent {
 		r.finishEvent()

@@ -162,7 +162,7 @@ func (r *reader) integer(name string, least, most int64) int64 {
 	s, ok := r.number(name)
 	n, _ := strconv.ParseInt(s, 10, 64)
 	if ok && (strconv.FormatInt(n, 10) != s || n < least || n > most) {
-		r.fault(WrongValue, name, fmt.Sprintf("a whole number of %d to %d", least, most))
+		r.fault(WrongValue, name, fmt.Sprintf("a whole number from %d to %d", least, most))
 	}
 	return n
 }
@@ -229,7 +229,7 @@ func (r *reader) keys(sk2, pk2 string) {
 func (r *reader) checkIDs(ids ...string) {
 	for _, id := range ids {
 		if !isID(id) {
-			r.fault(WrongKey, table.AttrSK, "an id instead of "+strconv.Quote(id))
+			r.fault(WrongKey, table.AttrSK, "a valid id instead of "+strconv.Quote(id))
 			return
 		}
 	}

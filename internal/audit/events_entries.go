@@ -40,15 +40,16 @@ var (
 // copies returns the steps of a hold in the list of an account. Its entry has copies of the events. Their checksums
 // identify them.
 func copies(h header, end *outcome) []step {
-	all := []step{{"open, header " + h.checksum, h.legs[0].ksuid, h.at}}
+	all := []step{{"open hold, header checksum " + h.checksum, h.legs[0].ksuid, h.at}}
 	if end != nil {
-		all = append(all, step{"ended, header " + h.checksum + ", end " + end.checksum, end.legs[0].ksuid, end.at})
+		text := "ended hold, header checksum " + h.checksum + ", end checksum " + end.checksum
+		all = append(all, step{text, end.legs[0].ksuid, end.at})
 	}
 	return all
 }
 
 // statusTexts are the texts of the steps of a hold in the list by expiry.
-var statusTexts = [...]string{"open", "ended"}
+var statusTexts = [...]string{"open hold", "ended hold"}
 
 // statuses returns the steps of a hold in the list by expiry.
 func statuses(h header, end *outcome) []step {
@@ -62,9 +63,9 @@ func statuses(h header, end *outcome) []step {
 // listedAs returns the one step in a list of transactions.
 func listedAs(isHold bool, ksuid string, at time.Time) []step {
 	if isHold {
-		return []step{{"a hold", ksuid, at}}
+		return []step{{"an entry for a hold", ksuid, at}}
 	}
-	return []step{{"no hold", ksuid, at}}
+	return []step{{"an entry for a transaction that is not a hold", ksuid, at}}
 }
 
 // entries returns the entries that a transaction must have. indexed are the metadata keys with lists.
@@ -165,7 +166,7 @@ func (e entry) orphanFinding(l lifecycle) Finding {
 	if l.exists {
 		right = "no entry: transaction " + id + " does not belong in this list"
 	}
-	return Finding{e.orphan, e.key, "", "an entry of " + id, right}
+	return Finding{e.orphan, e.key, "", "an entry for transaction " + id, right}
 }
 
 // isIndexed reports whether the list of an entry must have all transactions that belong in it.

@@ -138,8 +138,10 @@ func amount(n *big.Int) string { return n.String() + ";" }
 func legsText(legs []leg) string {
 	parts := make([]string, len(legs))
 	for i, l := range legs {
-		of := strings.Fields(fmt.Sprintf("%s %s %s cost %s", l.account, l.quantity, l.asset, l.cost))
-		parts[i] = strings.Join(of, " ") // legs of a reversal name no account and no asset
+		parts[i] = fmt.Sprintf("%s %s %s cost %s", l.account, l.quantity, l.asset, l.cost)
+		if l.account == "" { // of a reversal
+			parts[i] = fmt.Sprintf("quantity %s cost %s", l.quantity, l.cost)
+		}
 	}
 	return truncated(strings.Join(parts, ", "))
 }

@@ -88,7 +88,7 @@ func (c *closing) judge() (found []Finding) {
 	since := "closed at " + c.account.closedAt.Format(instantForm)
 	if c.late > 0 {
 		found = append(found, Finding{DebitAfterClose, table.PostingKey(c.account.id, c.asset, c.lateKSUID), "",
-			fmt.Sprintf("%s, the first of %d debits", c.lateAmount, c.late), "no debit: the account was " + since})
+			fmt.Sprintf("%s; late debits: %d", c.lateAmount, c.late), "no debit: the account was " + since})
 		return found
 	}
 	lowest := new(big.Int).Neg(&c.takenBack)

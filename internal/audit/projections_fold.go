@@ -79,7 +79,7 @@ func (f fold) String() string {
 	if f.through == "" {
 		return "no postings"
 	}
-	s := fmt.Sprintf("%d postings through %s", f.count, f.through)
+	s := fmt.Sprintf("postings: %d through %s", f.count, f.through)
 	for i, sum := range f.sums {
 		if !foldSums[i].ofHolds || sum.Sign() != 0 {
 			s += fmt.Sprintf(", %s %s", strings.ToLower(foldSums[i].name), sum)
