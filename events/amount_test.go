@@ -19,7 +19,7 @@ var canonical = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 
 func nines(n int) string { return strings.Repeat("9", n) }
 
-// FuzzParseAmount: what is accepted is exactly what the grammar and the digits allow, and is printed as it was read.
+// ParseAmount accepts exactly the texts that the grammar and the number of digits allow. String returns the same text.
 func FuzzParseAmount(f *testing.F) {
 	for _, s := range []string{
 		"0", "-0", "1", "-10", "+1", "1e3", nines(19), nines(28), "-" + nines(38), nines(39), "10000000000000000000",
@@ -47,7 +47,7 @@ func FuzzParseAmount(f *testing.F) {
 	})
 }
 
-// TestAmountIsTheWholeNumbers compares every operation with math/big.
+// Every operation agrees with math/big.
 func TestAmountIsTheWholeNumbers(t *testing.T) {
 	most := eventstest.AmountOf(new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), big.NewInt(1)))
 	if events.MaxFolded() != most {

@@ -13,7 +13,7 @@ import (
 	"ledger.example/events/eventstest"
 )
 
-// kinds has a value of every event that is stored under a name of its own.
+// kinds has an event for each stored name.
 var kinds = []events.Event{
 	events.AssetRegistered{}, events.AccountOpened{}, events.AccountChanged{}, events.TransactionPosted{},
 	events.TransactionPosted{ExpiresAt: epoch}, events.PostingRecorded{}, events.MemberGranted{Role: events.RoleOwner}, events.MemberGranted{},
@@ -65,7 +65,7 @@ func TestPlainFormsStay(t *testing.T) {
 			t.Errorf("%s is written as version %d", file, version)
 		}
 	}
-	// The form follows from the fields: another one is refused.
+	// The version follows from the fields: another version is rejected.
 	plain := golden["PostingRecorded.v2.json"].(events.PostingRecorded)
 	if _, err := events.Decode("PostingRecorded", 3, events.Checksum(plain), encode(plain)); !errors.Is(err, events.ErrMalformedEvent) {
 		t.Errorf("a plain posting of version 3: %v", err)

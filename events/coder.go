@@ -24,12 +24,12 @@ type coder struct {
 const fieldsMax = 10
 
 const (
-	ruleAgree       = "does not agree with what was added or removed"
-	ruleBoth        = "is there beside the one that it stands in place of"
+	ruleAgree       = "does not match the added or removed group"
+	ruleBoth        = "must not be present together with its alternative"
 	ruleEmpty       = "is empty and should be absent"
 	ruleID          = "is not an id"
-	ruleIncrease    = "is not greater than the one before"
-	ruleInstant     = "is not of the instant of the first"
+	ruleIncrease    = "is not greater than the previous one"
+	ruleInstant     = "does not have the instant of the first one"
 	ruleMissing     = "is missing"
 	ruleNoSuchField = "is an unknown field"
 	ruleNumber      = "is not a whole number in canonical form"

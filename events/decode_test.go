@@ -15,7 +15,7 @@ import (
 	"ledger.example/events/eventstest"
 )
 
-// TestDecodeRefuses goes through the rules of the fields: a good event with one value changed.
+// Each case changes one value of a valid event, so that it breaks one rule.
 func TestDecodeRefuses(t *testing.T) {
 	x := strings.Repeat
 	type fields = events.Fields
@@ -186,7 +186,8 @@ func TestDecodeAccepts(t *testing.T) {
 	}
 }
 
-// checkDecode decodes what may be damaged: no panic, one of the two errors and no event, or an event with this form.
+// checkDecode decodes fields that may be damaged. It wants no panic, and either one of the two errors and no event, or
+// an event with the same stored form.
 func checkDecode(t interface{ Fatalf(string, ...any) }, name string, version int, sum string, f events.Fields) {
 	e, err := events.Decode(name, version, sum, f)
 	switch {

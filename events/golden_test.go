@@ -13,12 +13,12 @@ import (
 	"ledger.example/events"
 )
 
-// The golden files are the stored format: facts written years ago must decode for ever. Files are added, for new
-// kinds, versions and variants; a file is NEVER edited or removed. When one of them fails, the code is wrong.
+// The golden files define the stored format: old events must always decode. Add files for new kinds, versions and
+// variants. NEVER edit or remove a file. If one of them fails, the code is wrong.
 
-// golden has the event that each file of testdata/golden stands for. For a file of an old version, that is the event
-// of today's version that the decoder makes of it. Version 2 added the checksum and changed no field: each file of
-// version 1 has one of version 2 beside it, for the same event.
+// golden has the event of each file in testdata/golden. For a file of an old version, that is the event that the
+// decoder converts it to. Version 2 added the checksum and changed no field: each file of version 1 has a file of
+// version 2 with the same event.
 var golden = inBothVersions(map[string]events.Event{
 	"AssetRegistered.v1.json": events.AssetRegistered{
 		ID: "AAPL", Name: "Apple Inc.", Description: "Common stock", Scale: 0, Currency: "USD", Actor: "local", At: goldenAt,

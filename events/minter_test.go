@@ -36,8 +36,8 @@ func filled(with byte) func([]byte) error {
 	}
 }
 
-// TestMintUnderAJumpingClock: whatever the clock does, KSUIDs increase, are of the instant returned, and that instant
-// is the clock's unless one as late was minted before.
+// For every clock, KSUIDs increase and have the returned instant. It is the clock's instant, unless a KSUID of a later
+// one was minted before.
 func TestMintUnderAJumpingClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := after(rapid.Int64Range(0, span).Draw(t, "start"))
@@ -82,7 +82,7 @@ func TestMintUnderAJumpingClock(t *testing.T) {
 	})
 }
 
-// TestMintConcurrently: a KSUID is greater than every one whose minting ended before its own began.
+// A KSUID is greater than every one that was returned before its own call began.
 func TestMintConcurrently(t *testing.T) {
 	stopped := time.Date(2026, 11, 21, 9, 6, 39, 0, time.UTC)
 	for name, clock := range map[string]func() time.Time{"running": time.Now, "stopped": func() time.Time { return stopped }} {
@@ -119,7 +119,7 @@ func TestMintConcurrently(t *testing.T) {
 	}
 }
 
-// TestMintAfterAFailure: a failing source of randomness is reported, and nothing counts as minted.
+// An error of the random source is returned, and does not change the minter.
 func TestMintAfterAFailure(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 6, 39, 0, time.UTC)
 	failure := errors.New("no randomness")
@@ -198,7 +198,7 @@ func TestKSUIDOrderIsByteOrder(t *testing.T) {
 	})
 }
 
-// FuzzParseKSUID: accepted is exactly what the KSUID library decodes and encodes back to the same text.
+// ParseKSUID accepts exactly the texts that the KSUID library decodes and encodes back to the same text.
 func FuzzParseKSUID(f *testing.F) {
 	for _, s := range []string{
 		"", leastKSUID, greatestKSUID,
@@ -301,8 +301,8 @@ func TestFirstKSUIDOutsideTheRange(t *testing.T) {
 	}
 }
 
-// TestMintAfter: what ends a hold is minted after what placed it, also by a process whose clock is behind, and whatever
-// the tails are.
+// G11: the end of a hold is minted after its placing, even by a process whose clock is behind, and for all random
+// tails.
 func TestMintAfter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := rapid.SampledFrom([]func([]byte) error{nil, filled(0), filled(0xff)})
@@ -332,8 +332,7 @@ func TestMintAfter(t *testing.T) {
 	})
 }
 
-// TestMintAt: KSUIDs for a past instant increase, differ from call to call, and leave those of Mint alone, which go on
-// as if there had been no other.
+// KSUIDs for a past instant increase, differ between calls, and have no effect on those of Mint.
 func TestMintAt(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 6, 39, 123456789, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {

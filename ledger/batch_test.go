@@ -250,7 +250,7 @@ func TestUnknownOutcomeOfAnAtomicBatch(t *testing.T) {
 			r.results(true, "replayed replayed", requests...)
 		})
 	})
-	t.Run("applied late, refused meanwhile", func(t *testing.T) {
+	t.Run("applied late, refused before", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.fund("jane", "USD", "100")
 			r.journal.steps = []appended{late(20 * time.Second), func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {

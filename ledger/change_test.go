@@ -59,7 +59,7 @@ func TestChangeAccount(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		if g := r.guard("jane"); g.Version != 2 {
-			t.Errorf("the guard was told of %d", g.Version)
+			t.Errorf("the guard has version %d", g.Version)
 		}
 		// What changes nothing makes no version, whatever version is named.
 		again := `{"city":"Bern"}`
@@ -224,10 +224,10 @@ func TestFirstDebitCreatesTheGuard(t *testing.T) {
 func TestCreationOfAGuardIsRetried(t *testing.T) {
 	lost := func(apply func() error) error { return errors.Join(errUnknown, apply()) }
 	for name, steps := range map[string]map[string][]put{
-		"put, not applied":  {"CreateGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
-		"put, answer lost":  {"CreateGuard": {lost}},
-		"told, not applied": {"SetGuardVersion": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
-		"told, answer lost": {"SetGuardVersion": {lost}},
+		"put, not applied":         {"CreateGuard": {putAnswers(errUnknown), putAnswers(errThrottled)}},
+		"put, answer lost":         {"CreateGuard": {lost}},
+		"version set, not applied": {"SetGuardVersion": {putAnswers(errUnknown), putAnswers(store.ErrConflict)}},
+		"version set, answer lost": {"SetGuardVersion": {lost}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {

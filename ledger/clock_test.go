@@ -56,7 +56,7 @@ func TestClockOff(t *testing.T) {
 func TestClockIsSetWhileTheProcessRuns(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.mustPost(transfer("t-1", "bank", "jane", "1"))
-		time.Sleep(ledger.DebitAge - time.Second) // after that the account is read anew
+		time.Sleep(ledger.DebitAge - time.Second) // after that the account is read again
 		r.journal.forget()
 		r.mustPost(transfer("t-2", "bank", "jane", "1"))
 		if r.journal.count("Lookup") != 0 {

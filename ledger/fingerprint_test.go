@@ -160,7 +160,7 @@ func drawRequest(t *rapid.T) PostingRequest {
 	}
 }
 
-// meaning is the whole of what a fingerprint stands for, written down another way.
+// meaning is an independent encoding of all values that a fingerprint covers.
 func meaning(r PostingRequest) string {
 	a := r.expand().note
 	a.ID, a.Actor = "", ""

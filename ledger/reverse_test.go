@@ -281,7 +281,7 @@ func TestBoundsOfReversalsNeverFall(t *testing.T) {
 		conflict := cancelled(ledger.Cancelled{Heads: []ledger.HeadReason{{Is: ledger.HeadNone}, {Is: ledger.HeadConflict}}})
 		exact := 0 // how often credits were read exactly
 		r.journal.forever = func(ctx context.Context, c ledger.Commit, b *book) (time.Time, error) {
-			if r.journal.count("Funds") > exact { // what was read is known now: let it be made anew
+			if r.journal.count("Funds") > exact { // the funds are known now: let the reversal be planned again
 				exact = r.journal.count("Funds")
 				return conflict(ctx, c, b)
 			}

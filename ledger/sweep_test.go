@@ -75,7 +75,7 @@ func TestSweep(t *testing.T) {
 		if log := r.log.String(); !strings.Contains(log, "HoldsExpired=499") || !strings.Contains(log, "ExpiryDelay=6") {
 			t.Errorf("log: %s", log)
 		}
-		// The list still shows them all: they are looked at, and are no delay.
+		// The list still has all of them: the sweep finds that they ended, and reports no delay.
 		if swept, err = r.Sweeper().Sweep(t.Context()); err != nil || swept != (ledger.Swept{Due: 500, Ended: 500}) {
 			t.Errorf("again: %+v, %v", swept, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"ledger.example/events"
 )
 
-// A user's name in an event is told from that of a service, whatever either is called.
+// UserOf distinguishes users from services for all their names.
 func TestActor(t *testing.T) {
 	for actor, want := range map[string]string{
 		Caller{Service: "arn:aws:iam::1:user/jane#AIDA", Admin: true}.Actor():  "",
@@ -22,7 +22,7 @@ func TestActor(t *testing.T) {
 	}
 }
 
-// fixed are grants that do not change, by account or group.
+// fixed are constant grants, by account or group.
 type fixed struct {
 	roles  map[string]events.Role
 	groups map[string][]string
@@ -40,7 +40,7 @@ func (f fixed) NewestGroups(_ context.Context, account string) ([]string, int64,
 	return f.groups[account], 1, nil
 }
 
-// The strongest role counts, of an account's own groups alone; what no code knows allows nothing.
+// The strongest role counts, and only groups of the account count. An unknown role gives no rights.
 func TestStrongestRole(t *testing.T) {
 	r := Resolver{fixed{
 		map[string]events.Role{"a": "viewer", "b": "owner", "c": "king", "group g": "operator", "group h": "owner",

@@ -23,12 +23,12 @@ func keys(n int) []table.Key {
 	return all
 }
 
-// asked returns the keys that a batch asks for, as the store writes them.
+// asked returns the keys of a batch request in the store's form.
 func asked(r ddbtest.Request) []any {
 	return r.Body["RequestItems"].(map[string]any)["books"].(map[string]any)["Keys"].([]any)
 }
 
-// answer reads the first n keys of a batch, as items of nothing but a key, and leaves the others unread.
+// answer returns the first n keys of a batch as items with no other attributes, and leaves the others unprocessed.
 func answer(r ddbtest.Request, n int) ddbtest.Reply {
 	all := asked(r)
 	n = min(n, len(all))
@@ -39,7 +39,7 @@ func answer(r ddbtest.Request, n int) ddbtest.Reply {
 	return ddbtest.OK(`{"Responses":{"books":` + ddbtest.JSON(all[:n]) + `},"UnprocessedKeys":` + unread + `}`)
 }
 
-// However the store cuts its answers, each key is read once, in requests of at most 100.
+// Each key is read once, in requests of at most 100, regardless of how many keys the store leaves unprocessed.
 func TestBatchGetReadsAll(t *testing.T) {
 	for _, c := range []struct{ keys, most, requests int }{
 		{0, 100, 0}, {1, 100, 1}, {100, 100, 1}, {101, 100, 2}, {250, 100, 3}, {250, 60, 5}, {7, 2, 4},
@@ -80,7 +80,7 @@ func TestBatchGetReadsAll(t *testing.T) {
 	}
 }
 
-// A store that leaves all keys unread is throttling. BatchGet gives up after some attempts, and when its context ends.
+// A store that leaves all keys unprocessed is throttling. BatchGet fails after some attempts, or when its context ends.
 func TestBatchGetGivesUp(t *testing.T) {
 	fake, client := ddbtest.New(t, func(r ddbtest.Request) ddbtest.Reply { return answer(r, 0) })
 	if _, _, err := ddb.BatchGet(t.Context(), client, "books", keys(3), false); !errors.Is(err, store.ErrThrottled) {

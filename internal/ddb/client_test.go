@@ -14,7 +14,7 @@ import (
 	"ledger.example/internal/store"
 )
 
-// clientOf returns a client of an endpoint, with a setting that must not make it repeat writes.
+// clientOf returns a client of an endpoint, with a retry setting that must not apply to writes.
 func clientOf(endpoint string) *dynamodb.Client {
 	return ddb.NewClient(aws.Config{
 		Region: "us-east-1", BaseEndpoint: &endpoint, RetryMaxAttempts: 9,
@@ -22,8 +22,8 @@ func clientOf(endpoint string) *dynamodb.Client {
 	})
 }
 
-// A store that accepts connections and does not answer leaves a command time to find out what became of its write. A
-// store that refuses connections proves that nothing was written.
+// If the store accepts connections and does not answer, a command has time to read the outcome of its write. If it
+// refuses connections, nothing was written.
 func TestAStoreThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

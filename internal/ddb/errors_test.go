@@ -37,10 +37,10 @@ func sendError(op string, err error) ddbtest.Reply {
 		Err: &net.OpError{Op: op, Net: "tcp", Err: err}}}
 }
 
-// errAsItIs stands for an error that is none of package store's.
+// errAsItIs is an error that does not wrap an error of package store.
 var errAsItIs = errors.New("as the SDK has it")
 
-// Every failure that a write or a read can meet, and what it means. A write whose outcome is not proved is unknown.
+// The translation of all errors of writes and reads. A write without a proof is an unknown outcome.
 func TestErrors(t *testing.T) {
 	type replies map[string]ddbtest.Reply
 	refused := func(code string) ddbtest.Reply { return ddbtest.Refusal(400, code, "x") }
@@ -63,14 +63,14 @@ func TestErrors(t *testing.T) {
 			"a conflict before throttling": cancelledFor("ThrottlingError", "TransactionConflict"),
 		}},
 		{errAsItIs, errAsItIs, replies{
-			"cancelled by a fault of ours":             cancelledFor("TransactionConflict", "ValidationError"),
-			"cancelled by a full collection":           cancelledFor("ItemCollectionSizeLimitExceeded"),
-			"a fault of ours beside an unknown reason": cancelledFor("SomethingNew", "ValidationError"),
-			"condition failed":                         refused("ConditionalCheckFailedException"),
-			"no table":                                 refused("ResourceNotFoundException"),
-			"access denied":                            refused("AccessDeniedException"),
-			"malformed request":                        refused("ValidationException"),
-			"too large a collection":                   refused("ItemCollectionSizeLimitExceededException"),
+			"cancelled by a fault of ours":              cancelledFor("TransactionConflict", "ValidationError"),
+			"cancelled by a full collection":            cancelledFor("ItemCollectionSizeLimitExceeded"),
+			"a bug of the caller and an unknown reason": cancelledFor("SomethingNew", "ValidationError"),
+			"condition failed":                          refused("ConditionalCheckFailedException"),
+			"no table":                                  refused("ResourceNotFoundException"),
+			"access denied":                             refused("AccessDeniedException"),
+			"malformed request":                         refused("ValidationException"),
+			"too large a collection":                    refused("ItemCollectionSizeLimitExceededException"),
 		}},
 		{store.ErrUnknownOutcome, store.ErrUnavailable, replies{
 			"cancelled for no reason":               cancelledFor("None"),
@@ -113,7 +113,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// means fails unless err is the wanted one of package store's errors, and none of the others.
+// means fails unless err wraps the wanted error of package store, and no other.
 func means(t *testing.T, what string, err, cause, wanted error) {
 	t.Helper()
 	if cause == nil {

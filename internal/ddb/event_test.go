@@ -91,7 +91,7 @@ func TestEventsComeBack(t *testing.T) {
 	}
 }
 
-// An item that was moved, or whose keys or type were changed, is not taken for the event that it was.
+// An item that was copied to another key, or whose keys or type were changed, is rejected.
 func TestAlteredItemsAreRefused(t *testing.T) {
 	for _, e := range facts(t) {
 		for _, name := range []string{
@@ -116,7 +116,7 @@ func TestAlteredItemsAreRefused(t *testing.T) {
 	}
 }
 
-// What the inverse index holds is enough for lists, and only Actor and Profile are missing from it.
+// The inverse index has all fields of listed events except Actor and Profile.
 func TestListedEvents(t *testing.T) {
 	inverse := table.Indexes()[slices.IndexFunc(table.Indexes(),
 		func(x table.Index) bool { return x.Name == table.IndexInverse })]

@@ -15,8 +15,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// FuzzDecodeEvent replaces, adds or removes one attribute of a sound event's item: what is still taken is stored just
-// so, and of what is refused the error names the field.
+// FuzzDecodeEvent replaces, adds or removes one attribute of a valid event's item. If it still decodes, it encodes to
+// the same item. Otherwise the error names the field.
 func FuzzDecodeEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which, at uint8, name, value string, kind uint8) {
 		all := facts(t)
@@ -46,16 +46,15 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// leaveListed leaves what the inverse index holds: no key of the other index, and neither the two long fields nor the
-// checksum.
+// leaveListed keeps the attributes in the inverse index: it removes the key of the other index, the two long fields and
+// the checksum.
 func leaveListed(item ddb.Item) {
 	for _, name := range []string{table.AttrSK2, "Actor", "Profile", table.AttrChecksum} {
 		delete(item, name)
 	}
 }
 
-// checkRefusal wants no event, and one of the three errors, which names the
-// field that was damaged, "" for whichever.
+// checkRefusal wants no event, and one of the three errors with the name of the damaged field, "" for any.
 func checkRefusal(t *testing.T, e events.Event, err error, name string) {
 	t.Helper()
 	kinds := 0
@@ -86,8 +85,8 @@ func checkRefusal(t *testing.T, e events.Event, err error, name string) {
 	}
 }
 
-// related are fields that have to fit each other: any of them may be named. They are the figures of a posting, what a
-// grant is on, and the groups that a change of an account's groups made.
+// related are fields that must fit each other, so that an error may name any of them: the amounts of a posting, the
+// account or group of a grant, and the groups of a change of an account's groups.
 var related = [][]string{
 	{events.FigureQuantity, events.FigureCost, events.FigurePending, events.FigurePhase},
 	{"Account", "Group"}, {"Added", "Groups", "Removed"},

@@ -39,7 +39,7 @@ func described() *types.TableDescription {
 	return d
 }
 
-// Every difference is named, and all of them at once.
+// The error lists all differences.
 func TestCompareTable(t *testing.T) {
 	if err := ddb.CompareTable(described()); err != nil {
 		t.Error(err)

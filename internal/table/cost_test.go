@@ -44,7 +44,7 @@ func TestIndexUnits(t *testing.T) {
 		"changed, the larger counts":  {3000, 200, false, false, 3},
 		"moved: removed and put in":   {200, 200, true, false, 2},
 		"moved, of 3 KB":              {3000, 3000, true, false, 6},
-		"moved, each of its own size": {3000, 200, true, false, 4},
+		"moved, with different sizes": {3000, 200, true, false, 4},
 	} {
 		if got := table.IndexUnits(c.before, c.after, c.moved, c.same); got != c.want {
 			t.Errorf("%s: %d units, want %d", name, got, c.want)

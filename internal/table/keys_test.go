@@ -137,7 +137,7 @@ func drawItem(t *rapid.T) item {
 	return i
 }
 
-// A key parses to the ids it was built from, and as no other kind of item. So no two items share a key.
+// A key parses to the ids that it was built from, and as no other kind of item. So no two items have the same key.
 func TestKeysRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawItem(t)
@@ -172,7 +172,7 @@ func TestKeysRoundTrip(t *testing.T) {
 	})
 }
 
-// Any value of metadata is listed under a key that DynamoDB takes, and values under keys of their own.
+// Every value of metadata has a key that DynamoDB accepts, and different values have different keys.
 func TestMetadataOfAnyLengthIsListed(t *testing.T) {
 	known := make(map[string]string)
 	for length := range 1100 {
@@ -189,7 +189,7 @@ func TestMetadataOfAnyLengthIsListed(t *testing.T) {
 	}
 }
 
-// Whatever parses is exactly a key that would be built, and nothing panics.
+// Every key that parses is one that a Key function builds. Parsing never panics.
 func FuzzParse(f *testing.F) {
 	f.Add("ACCOUNT#jane", "POSTING#AAPL#2h3vKAaVzJZ8mP0eMqk1kT9xYzA")
 	f.Add("ACCOUNT#jane", "GRANT#u-17#000000000007")

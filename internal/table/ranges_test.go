@@ -9,8 +9,8 @@ import (
 	"ledger.example/internal/table"
 )
 
-// A range of one asset's postings holds exactly those that it says, and nothing else of the account, however alike the
-// names of assets are.
+// A range of an asset's postings contains exactly these, and no other items of the account, even if one asset's id is a
+// prefix of another's.
 func TestPostingRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		asset, k := ids().Draw(t, "asset"), ksuids().Draw(t, "ksuid")
@@ -51,7 +51,7 @@ func TestPostingRanges(t *testing.T) {
 	})
 }
 
-// Lists hold exactly the items of their kind, beyond the id that they go on from.
+// A range of a list contains exactly the items of its kind with greater ids.
 func TestListRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		i := drawItem(t)
@@ -91,7 +91,7 @@ func TestListRanges(t *testing.T) {
 	})
 }
 
-// Keys sort as what they were built from, as lists and histories promise.
+// Keys sort in the order of the ids, KSUIDs and times in them, which lists and histories rely on.
 func TestKeyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := ids().Draw(t, "a"), ids().Draw(t, "b")
@@ -117,7 +117,7 @@ func TestKeyOrder(t *testing.T) {
 	})
 }
 
-// Ranges of lists of transactions and of the journal hold exactly the entries that they say.
+// Ranges of lists of transactions and of the journal contain exactly the documented entries.
 func TestListedRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k, id := ksuids().Draw(t, "ksuid"), ids().Draw(t, "transaction")
@@ -142,7 +142,7 @@ func TestListedRanges(t *testing.T) {
 	})
 }
 
-// A key without an id is skipped. It would name no next id, and be found again and again.
+// A key without an id is skipped. It has no next id, so a reader would find it again without end.
 func TestSkippingPassesKeysWithoutAnID(t *testing.T) {
 	for name, c := range map[string]struct {
 		skip table.Range
