@@ -22,8 +22,8 @@ const (
 
 // Errors of dead letters. Each text says what to do.
 var (
-	ErrCutOff = errors.New("it is truncated: start the pump within a day, and it writes the record to its file " +
-		"again; copy an object of the bucket again; else run `ledger rebuild`")
+	ErrCutOff = errors.New("it is truncated: start the pump again within a day, so that it writes the record again, " +
+		"or copy the object from the bucket again; otherwise run `ledger rebuild`")
 	ErrTooLong = fmt.Errorf("it is longer than %d MB, and the rest of the file is skipped: run `ledger rebuild`",
 		maxDocument>>20)
 	ErrNotDeadLetter = errors.New("it is neither a dead letter of Lambda or the pump, nor an event of a table's stream")
