@@ -298,7 +298,7 @@ func TestErrorTexts(t *testing.T) {
 		"Content-Type", "application/problem+json"))
 	c, _ = newClient(t, s.URL)
 	_, err = c.Send(t.Context(), transfer)
-	if want := "insufficient_funds: Not enough.\n  jane has 350000 of USD available, and 1500000 were asked for (minor units)"; err == nil || err.Error() != want {
+	if want := "insufficient_funds: Not enough.\n  jane has 350000 of USD available, and 1500000 were requested (minor units)"; err == nil || err.Error() != want {
 		t.Errorf("it says %q, want %q", err, want)
 	}
 }

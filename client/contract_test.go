@@ -498,7 +498,7 @@ func (w walk) check(at string, s schema, types []reflect.Type) {
 	}
 	for name, property := range properties {
 		// The API accepts the fields of an answer in a request. The client does not need to send them.
-		isSentBack := strings.Contains(property.Description, "may be sent back") || strings.Contains(property.Description, "the id in the path")
+		isSentBack := strings.Contains(property.Description, "can be sent back") || strings.Contains(property.Description, "the id in the path")
 		if len(fields[name]) == 0 && !isSentBack {
 			w.t.Errorf("%s: %v have no place for %q", at, types, name)
 		}

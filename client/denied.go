@@ -35,6 +35,7 @@ type DeniedError struct {
 	Err     error  // why the request could not be signed; nil if it was sent
 }
 
+// Error returns the status, the message of the gateway, and the advice.
 func (e *DeniedError) Error() string {
 	if e.Status == 0 {
 		return e.Err.Error()

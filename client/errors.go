@@ -70,7 +70,7 @@ func (e *Error) text(quantity, cost func(asset string, a events.Amount) string, 
 		fmt.Fprintf(&b, " (request %s)", e.RequestID) // the server's log has the cause under this id
 	}
 	if e.Code == CodeInsufficientFunds {
-		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were asked for%s", e.Account,
+		fmt.Fprintf(&b, "\n  %s has %s of %s available, and %s were requested%s", e.Account,
 			quantity(e.Asset, e.Available), e.Asset, quantity(e.Asset, e.Requested), unit)
 	}
 	for _, l := range e.Left {
@@ -93,6 +93,7 @@ type StatusError struct {
 	Message string // the message in the reply, "" if it has none
 }
 
+// Error returns the status, the message, and what to do.
 func (e *StatusError) Error() string {
 	status := http.StatusText(e.Status)
 	if e.Message != "" {
@@ -103,9 +104,9 @@ func (e *StatusError) Error() string {
 	case e.Status == http.StatusTooManyRequests:
 		return text + "the gateway limits the rate of requests; wait a moment and try again"
 	case e.Status >= http.StatusInternalServerError:
-		return text + "it comes from a gateway, or another program listens there"
+		return text + "a gateway or another program sent it"
 	}
-	return text + "it comes from a gateway, or another program listens there; check the address of the API"
+	return text + "a gateway or another program sent it; check the address of the API"
 }
 
 // UnknownError means that the outcome of a write is unknown: it may have been applied, and may still be. Send the same
@@ -116,6 +117,7 @@ type UnknownError struct {
 	Err      error  // the error of the last attempt
 }
 
+// Error says how to find out the outcome, and includes the error of the last attempt.
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("it is not known whether %q was written; the same request with the same id can be sent again "+
 		"safely, and a refusal is final once %s have passed (after %d attempts: %v)", e.ID, commandTimeout,
@@ -131,6 +133,7 @@ type UnreachableError struct {
 	Err error
 }
 
+// Error returns the address and how to start a ledger or choose another one.
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no ledger answers at %s: start one with `ledger up`, or name another with --url or "+
 		"LEDGER_URL (%v)", e.URL, e.Err)

@@ -33,7 +33,10 @@ const (
 // Error means that a request could not be signed. Nothing was sent. Its text says which setting is missing.
 type Error struct{ Err error }
 
+// Error implements error.
 func (e *Error) Error() string { return "the request cannot be signed: " + e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Signer signs requests. It implements client.Signer, and is safe for concurrent use.

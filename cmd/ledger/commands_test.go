@@ -57,8 +57,8 @@ func TestHoldsAndReversals(t *testing.T) {
 
 		{"transfer jane hotel 400 USD --hold --expires 3d --id stay-7", 0, []string{"Status held", "Expires at", "-400.00"}},
 		{"transfer jane hotel 400 USD --hold --expires 2020-01-31 --id late", 1, []string{"hold.expires_at"}},
-		{"transfer jane hotel 3100.01 USD", 1, []string{"jane has 3100.00 of USD available, and 3100.01 were asked for"}},
-		{"transfer jane hotel 10000000 USD --minor", 1, []string{"jane has 310000 of USD available, and 10000000 were asked for (minor units)"}},
+		{"transfer jane hotel 3100.01 USD", 1, []string{"jane has 3100.00 of USD available, and 3100.01 were requested"}},
+		{"transfer jane hotel 10000000 USD --minor", 1, []string{"jane has 310000 of USD available, and 10000000 were requested (minor units)"}},
 		{"hold jane", 0, []string{"UNTIL (UTC)", "stay-7 held USD -400.00"}},
 		{"hold jane --json", 0, []string{`"status":"held"`}},
 		{"hold --id stay-7", 0, []string{"Status held"}},

@@ -11,6 +11,7 @@ import (
 // AmountError says why a string is not an amount.
 type AmountError string
 
+// Error implements error.
 func (e AmountError) Error() string { return string(e) }
 
 func amountError(format string, args ...any) error { return AmountError(fmt.Sprintf(format, args...)) }

@@ -329,7 +329,7 @@ func TestGatewayOutage(t *testing.T) {
 		says  []string
 	}{
 		{&throttled, []string{"429 Too Many Requests", "wait a moment and try again"}},
-		{&unavailable, []string{"503 Service Unavailable", "it comes from a gateway"}},
+		{&unavailable, []string{"503 Service Unavailable", "a gateway or another program sent it"}},
 	} {
 		g.Fail(c.fault)
 		s.has(s.get("", http.StatusBadGateway), append([]string{`class="fault"`}, c.says...)...)
