@@ -74,8 +74,8 @@ var callByKind = map[string]func(*history, context.Context, dice, *operation) (f
 	kindChange: (*history).change, kindBatch: (*history).postBatch,
 }
 
-// call makes calls for an operation until the answer is final, sometimes once more after that, and then calls for the
-// next operation.
+// call makes calls for an operation until the answer is final, and sometimes one more. If the operation succeeded, it
+// goes on with the next one.
 func (h *history) call(ctx context.Context, op *operation) {
 	for range 40 {
 		d := h.draw(ctx, "calls")

@@ -97,7 +97,7 @@ func (h *history) draw(ctx context.Context, what string) dice {
 	return h.plan.draw(name, n)
 }
 
-// addRequests adds to the number of requests that were made for the actor of ctx, and returns it.
+// addRequests adds to the number of requests that were made for the actor of ctx, and returns the sum.
 func (h *history) addRequests(ctx context.Context, more int) int {
 	name, _ := ctx.Value(actor{}).(string)
 	h.mu.Lock()

@@ -24,7 +24,7 @@ type pair = events.Pair
 type sums struct{ credits, debits, returned uint64 }
 
 // sumsAreSets reports whether the bits of sums show which transactions they count.
-func (m *model) sumsAreSets() bool { return m.plan.Mode == "" }
+func (m *model) sumsAreSets() bool { return m.plan.Mode == PostsOnly }
 
 // plus adds sums, or returns the union of sets.
 func (m *model) plus(a, b sums) sums {
@@ -59,19 +59,25 @@ type model struct {
 	*history
 	mu sync.Mutex
 
-	headers         map[string]events.TransactionPosted
-	postings        map[pair]map[events.KSUID]events.PostingRecorded
-	stored          map[pair]sums // sums of all stored postings
+	// Stored events and guards.
+	headers  map[string]events.TransactionPosted
+	postings map[pair]map[events.KSUID]events.PostingRecorded
+	stored   map[pair]sums // sums of all postings
+	spent    map[pair]int64
+	roles    []string // mary's role after each change, from the first
+	groups   []string // the groups of jane's account after each change, from the first
+
+	// Stored projections.
+	balances    map[pair]balance
+	segments    map[pair]map[events.KSUID]segment
+	summaries   map[string]summary
+	memberships map[string]int64 // number of the newest change, by sort key
+
+	// Answers to callers.
 	ackedSums       map[pair]sums
 	ackedPostings   map[pair]map[events.KSUID]sums
-	balances        map[pair]balance
-	segments        map[pair]map[events.KSUID]segment
-	summaries       map[string]summary
-	memberships     map[string]int64
-	roles           []string // mary's role after each change, from the first
-	groups          []string // the groups of jane's account after each change, from the first
-	spent           map[pair]int64
 	hiddenBackdated map[pair]map[events.KSUID]events.PostingRecorded // acknowledged, but not projected yet
+
 	lifecycle
 }
 

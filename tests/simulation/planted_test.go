@@ -5,8 +5,7 @@ package simulation
 //
 // To plant a defect, add a row:
 //
-//	{"guard reduced by the transaction's credits", "G5", "ledger/limits.go", inHistories(10),
-//		"«if planted { l.gross = l.requested() }; »return Debit{Pair"},
+//	{"limit not checked", "G5", "ledger/limits.go", inHistories(10), "if isBelow(limit) «&& !planted »{"},
 //
 // It has a name, the guarantees that the defect breaks, a file of the product, the test that must fail, and a passage
 // of the file. Without the text in «», the passage must occur in the file exactly once. The defect inserts the text in

@@ -104,7 +104,7 @@ func (h *history) clock(d dice, p *process) func() time.Time {
 	if !h.occurs(WrongClock, !d.chance(.3)) {
 		return time.Now
 	}
-	if h.plan.Mode != "" {
+	if h.plan.Mode != PostsOnly {
 		off := pick(d, d.between(-maxSkew, maxSkew), d.between(-maxSkew, time.Second-maxSkew),
 			d.between(maxSkew-time.Second, maxSkew))
 		return func() time.Time { return time.Now().Add(off) }
@@ -148,7 +148,7 @@ func (w logWatcher) Handle(_ context.Context, r slog.Record) error {
 	number, malformed, key := "", false, false
 	r.Attrs(func(a slog.Attr) bool {
 		switch {
-		case a.Key == "BelowLimit" && w.knobs.itemDelay <= shortItemDelay && w.plan.Mode == "":
+		case a.Key == "BelowLimit" && w.knobs.itemDelay <= shortItemDelay && w.plan.Mode == PostsOnly:
 			w.fail("%s: %s: an account is shown below its limit", w.process.name, r.Message)
 		case a.Key == "error" && strings.Contains(a.Value.String(), projections.ErrPostingsMissing.Error()) &&
 			!w.damaged:
@@ -223,7 +223,7 @@ func (h *history) openStore() error {
 
 // maxActions is the most actions in one transaction of a command.
 func (h *history) maxActions() int {
-	if h.plan.Mode == "" {
+	if h.plan.Mode == PostsOnly {
 		return 10
 	}
 	return 40
