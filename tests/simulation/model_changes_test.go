@@ -33,12 +33,12 @@ func (m *model) takeChange(e events.AccountChanged) {
 // checkEmpty checks an account that was closed: it has no debt, nothing is held, and everything that was acknowledged
 // before the call began was spent.
 func (m *model) checkEmpty(account string, c *call) {
-	for k, there := range m.stored {
+	for k, stored := range m.stored {
 		if k.Account != account {
 			continue
 		}
-		debits := int64(there.credits) - m.quantities[k]
-		if m.quantities[k] < 0 || m.spentOrHeld[k] > debits+int64(there.returned) ||
+		debits := int64(stored.credits) - m.quantities[k]
+		if m.quantities[k] < 0 || m.spentOrHeld[k] > debits+int64(stored.returned) ||
 			c != nil && int64(c.acked[k].credits) > debits {
 			m.fail("%v is closed with a quantity of %d; %d were ever spent or held", k, m.quantities[k],
 				m.spentOrHeld[k])
