@@ -132,8 +132,8 @@ type placedEntry struct {
 	position string
 }
 
-// takeEntries returns the first limit entries of the pages below bound. It skips pages before `at`, and the first `read`
-// entries of `at`, all if -1. It sets next to the position of the last entry or page that it has passed.
+// takeEntries returns the first limit entries of the pages below bound. It skips pages before `at`, and the first
+// `read` entries of `at`, all if -1. It sets next to the position of the last entry or page that it has passed.
 func takeEntries(
 	pages []JournalPage, at events.KSUID, read int, bound events.KSUID, limit int, next *string,
 ) (entries []placedEntry) {
