@@ -82,17 +82,17 @@ func (l *Ledger) end(ctx context.Context, shape []FieldError, e ending) (Ended, 
 // run reads the hold and appends its end, with retries. All ends of a hold have the same key, so only one is stored.
 func (e *ending) run(ctx *command) (Ended, error) {
 	for failed := 1; ; failed++ {
-		life, err := e.ledger.Life(ctx, e.id)
+		lifecycle, err := e.ledger.Lifecycle(ctx, e.id)
 		if err != nil {
 			return Ended{}, e.fail(ctx, err)
 		}
-		hold := life.Header
+		hold := lifecycle.Header
 		taken, refused := e.takenLegs(hold)
 		if refused != nil {
 			return Ended{}, refused
 		}
-		if life.Ended != nil {
-			return e.alreadyEnded(ctx, hold, *life.Ended, taken)
+		if lifecycle.Ended != nil {
+			return e.alreadyEnded(ctx, hold, *lifecycle.Ended, taken)
 		}
 		if err := ctx.abandoned(); err != nil {
 			return e.awaitOutcome(ctx, failed, hold, taken, err)
@@ -263,8 +263,8 @@ func (e *ending) awaitOutcome(
 	ctx context.Context, failed int, hold events.TransactionPosted, taken []events.Taken, cause error,
 ) (Ended, error) {
 	for ; e.unknown && pause(ctx, failed); failed++ {
-		if life, err := e.ledger.Life(ctx, e.id); err == nil && life.Ended != nil {
-			return e.alreadyEnded(ctx, hold, *life.Ended, taken)
+		if lifecycle, err := e.ledger.Lifecycle(ctx, e.id); err == nil && lifecycle.Ended != nil {
+			return e.alreadyEnded(ctx, hold, *lifecycle.Ended, taken)
 		}
 	}
 	return Ended{}, e.fail(ctx, storeError(cause))

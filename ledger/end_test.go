@@ -163,9 +163,10 @@ func TestCaptureAndExpiry(t *testing.T) {
 		if len(r.journal.sent) != 1 {
 			t.Errorf("%d attempts", len(r.journal.sent))
 		}
-		life, err := r.Life(t.Context(), "h-1")
-		if err != nil || life.Status() != ledger.StatusExpired || life.Posted() != nil || life.Ended.EndedAt().Before(life.Header.ExpiresAt.Add(5*time.Second)) {
-			t.Errorf("%+v, %v", life, err)
+		lifecycle, err := r.Lifecycle(t.Context(), "h-1")
+		if err != nil || lifecycle.Status() != ledger.StatusExpired || lifecycle.Posted() != nil ||
+			lifecycle.Ended.EndedAt().Before(lifecycle.Header.ExpiresAt.Add(5*time.Second)) {
+			t.Errorf("%+v, %v", lifecycle, err)
 		}
 		_, err = r.Release(t.Context(), release("h-1"))
 		if e := r.refused(err, ledger.CodeHoldEnded); e.HoldStatus != ledger.StatusExpired {
@@ -222,7 +223,7 @@ func TestOnlyAnotherEndRefusesAnUnknownEnd(t *testing.T) {
 		r.placed(time.Second)
 		r.journal.steps = []appended{late(20 * time.Second)}
 		r.journal.fail = func(method string) error {
-			if method == "Life" && len(r.journal.sent) == 1 {
+			if method == "Lifecycle" && len(r.journal.sent) == 1 {
 				time.Sleep(1500 * time.Millisecond)
 			}
 			return nil
@@ -260,7 +261,7 @@ func TestReplayOfAnEndIsVerified(t *testing.T) {
 			_, err = r.Release(t.Context(), release("h-1"))
 			r.refused(err, code)
 		}
-		r.journal.fail = failing("Life", errThrottled)
+		r.journal.fail = failing("Lifecycle", errThrottled)
 		_, err = r.Release(t.Context(), release("h-1"))
 		r.refused(err, ledger.CodeThrottled)
 	})
@@ -316,7 +317,7 @@ func TestEndIsMintedAfterItsHold(t *testing.T) {
 		if err != nil || ended.End.Legs[0].ID <= placed.Legs[1].ID {
 			t.Errorf("%v after %v: %v", ended.End.Legs, placed.Legs, err)
 		}
-		if calls := strings.Join(r.journal.calls, " "); calls != "Life Append" {
+		if calls := strings.Join(r.journal.calls, " "); calls != "Lifecycle Append" {
 			t.Errorf("requests: %s", calls)
 		}
 	})

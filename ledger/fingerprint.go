@@ -14,8 +14,8 @@ import (
 // the transaction. The header stores it with the number of its rule, and later requests are compared by that rule. So a
 // rule is never changed; new rules are added.
 const (
-	fingerprintRule     = "1" // for requests without a hold or an effective date, except reversals
-	fingerprintLifeRule = "2" // for the others
+	fingerprintRule1 = "1" // for requests without a hold or an effective date, except reversals
+	fingerprintRule2 = "2" // for the others
 )
 
 // fingerprint returns the fingerprint of a request.
@@ -29,7 +29,7 @@ func fingerprint(p draft) string {
 // sameRequest reports whether a stored fingerprint is that of p. An unknown rule is an error.
 func sameRequest(stored string, p draft) (bool, error) {
 	switch rule, _, _ := strings.Cut(stored, ":"); rule {
-	case fingerprintRule, fingerprintLifeRule:
+	case fingerprintRule1, fingerprintRule2:
 		return fingerprint(p) == stored, nil
 	default:
 		return false, fmt.Errorf("fingerprint %q has an unknown rule", stored)
@@ -41,7 +41,7 @@ func sameRequest(stored string, p draft) (bool, error) {
 // number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or "false". An
 // omitted value is encoded like its default. The id and the actor are not included.
 func fingerprint1(p draft) string {
-	return newCanonical(p).sum(fingerprintRule)
+	return newCanonical(p).sum(fingerprintRule1)
 }
 
 // fingerprint2 is the SHA-256 of the values of rule 1 (without legs for a reversal), followed by these: whether the
@@ -69,7 +69,7 @@ func fingerprint2(p draft) string {
 	if p.note.EffectiveAt != nil {
 		c = c.text(events.FormatTime(p.note.effective()))
 	}
-	return c.sum(fingerprintLifeRule)
+	return c.sum(fingerprintRule2)
 }
 
 // newCanonical returns the values of rule 1.

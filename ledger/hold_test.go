@@ -69,9 +69,10 @@ func TestHeldFunds(t *testing.T) {
 			t.Errorf("funds %+v", *e.Funds)
 		}
 		r.mustPost(transfer("t-5", "jane", "bob", "70"))
-		life, err := r.Life(t.Context(), "h-1")
-		if err != nil || life.Status() != ledger.StatusCaptured || life.Posted()[0].Quantity != amount("-30") {
-			t.Error(life, err)
+		lifecycle, err := r.Lifecycle(t.Context(), "h-1")
+		if err != nil || lifecycle.Status() != ledger.StatusCaptured ||
+			lifecycle.Posted()[0].Quantity != amount("-30") {
+			t.Error(lifecycle, err)
 		}
 		again, err := r.Capture(t.Context(), capture("h-1", some("30", "0")))
 		if err != nil || !again.Replayed || again.End.Legs[0] != ended.End.Legs[0] {

@@ -22,9 +22,9 @@ type Journal interface {
 	// Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
 	Transaction(ctx context.Context, id string) (events.TransactionPosted, time.Time, error)
 
-	// Life reads a transaction with its end and its reversals, strongly consistent, in one request for each megabyte.
-	// Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
-	Life(ctx context.Context, id string) (Life, time.Time, error)
+	// Lifecycle reads a transaction with its end and its reversals, strongly consistent, in one request for each
+	// megabyte. Errors: ErrAbsent, ErrThrottled, ErrUnavailable.
+	Lifecycle(ctx context.Context, id string) (Lifecycle, time.Time, error)
 
 	// DueHolds returns a page of the open holds of one of table.OpenHoldsShards that expire at until or before, by
 	// expiry. The page begins after the given hold. The list is a projection and eventually consistent: a listed hold
@@ -100,8 +100,8 @@ type Guard struct {
 	Version int64 // of the account, as set last; 0 for none
 }
 
-// Life is a transaction with its end and its reversals.
-type Life struct {
+// Lifecycle is a transaction with its end and its reversals.
+type Lifecycle struct {
 	Header    events.TransactionPosted
 	Ended     *events.HoldEnded            // of a hold; nil while it is open
 	Reversals []events.TransactionReversed // by number

@@ -4,7 +4,7 @@
 // its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through two
 // ports, the Journal and the Projections.
 //
-// Read the life of a posting in this order: Post (post.go) makes an item and submits it. submission.go plans it
+// Read the lifecycle of a posting in this order: Post (post.go) makes an item and submits it. submission.go plans it
 // (resolve.go reads what it names, decide.go builds the transaction, submission_limits.go and limits.go the limits),
 // then appends it with retries. funding.go handles refusals by guards. acknowledge.go answers.
 package ledger

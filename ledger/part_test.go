@@ -142,38 +142,39 @@ func TestPartsBalance(t *testing.T) {
 // sum to the posted amounts. All that is left can be reversed at once.
 func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		life := Life{Header: drawPosted(t)}
+		lifecycle := Lifecycle{Header: drawPosted(t)}
 		if rapid.Bool().Draw(t, "hold") { // captured in part
-			life.Header.ExpiresAt = life.Header.ExpiresAt.AddDate(2026, 0, 0)
-			taken, err := drawPart(t, life.Header).takenFrom(life.Header)
+			lifecycle.Header.ExpiresAt = lifecycle.Header.ExpiresAt.AddDate(2026, 0, 0)
+			taken, err := drawPart(t, lifecycle.Header).takenFrom(lifecycle.Header)
 			if err != nil {
 				t.Fatal(err)
 			}
-			life.Ended = &events.HoldEnded{Outcome: events.OutcomeCaptured, Legs: slices.Clone(life.Header.Legs)}
+			legs := slices.Clone(lifecycle.Header.Legs)
+			lifecycle.Ended = &events.HoldEnded{Outcome: events.OutcomeCaptured, Legs: legs}
 			for i := range taken {
-				if (Part{}).exceeding(taken, takeAll(life.Header.Legs)) == nil {
-					life.Ended.Legs[i].Quantity, life.Ended.Legs[i].Cost = taken[i].Quantity, taken[i].Cost
+				if (Part{}).exceeding(taken, takeAll(lifecycle.Header.Legs)) == nil {
+					lifecycle.Ended.Legs[i].Quantity, lifecycle.Ended.Legs[i].Cost = taken[i].Quantity, taken[i].Cost
 				}
 			}
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "reversals") {
-			part, left := drawPart(t, life.Header), life.Left()
-			taken, err := part.takenFrom(life.Header)
+			part, left := drawPart(t, lifecycle.Header), lifecycle.Left()
+			taken, err := part.takenFrom(lifecycle.Header)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if taken == nil {
 				taken = left
 			}
-			refused := part.reversible(life, taken, left)
+			refused := part.reversible(lifecycle, taken, left)
 			if fits := part.exceeding(taken, left) == nil && !takesNothing(left); fits != (refused == nil) {
 				t.Fatalf("%+v of %+v: %v", taken, left, refused)
 			}
 			if refused == nil {
-				life.Reversals = append(life.Reversals, events.TransactionReversed{Taken: taken})
+				lifecycle.Reversals = append(lifecycle.Reversals, events.TransactionReversed{Taken: taken})
 			}
-			gone, left := life.Reversed(), life.Left()
-			for i, leg := range life.Posted() {
+			gone, left := lifecycle.Reversed(), lifecycle.Left()
+			for i, leg := range lifecycle.Posted() {
 				for _, a := range [][3]events.Amount{
 					{leg.Quantity, gone[i].Quantity, left[i].Quantity}, {leg.Cost, gone[i].Cost, left[i].Cost},
 				} {
@@ -184,8 +185,8 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 				}
 			}
 		}
-		if left := life.Left(); !takesNothing(left) {
-			if err := (Part{}).reversible(life, left, left); err != nil {
+		if left := lifecycle.Left(); !takesNothing(left) {
+			if err := (Part{}).reversible(lifecycle, left, left); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -194,15 +195,16 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 
 // The number of reversals of a transaction is limited.
 func TestReversalsAreLimited(t *testing.T) {
-	life := Life{Header: drafted(PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: events.NewAmount(9000)})}
+	transfer := PostTransfer{From: "a", To: "b", Asset: "USD", Quantity: events.NewAmount(9000)}
+	lifecycle := Lifecycle{Header: drafted(transfer)}
 	one := []events.Taken{{Quantity: events.NewAmount(-1)}, {Quantity: events.NewAmount(1)}}
 	for range events.ReversalsMax {
-		if err := (Part{}).reversible(life, one, life.Left()); err != nil {
+		if err := (Part{}).reversible(lifecycle, one, lifecycle.Left()); err != nil {
 			t.Fatal(err)
 		}
-		life.Reversals = append(life.Reversals, events.TransactionReversed{Taken: one})
+		lifecycle.Reversals = append(lifecycle.Reversals, events.TransactionReversed{Taken: one})
 	}
-	if err := (Part{}).reversible(life, one, life.Left()); err == nil || err.Code != CodeExceedsReversible {
+	if err := (Part{}).reversible(lifecycle, one, lifecycle.Left()); err == nil || err.Code != CodeExceedsReversible {
 		t.Error(err)
 	}
 }

@@ -158,7 +158,7 @@ type Posted struct {
 }
 
 // Status returns the state of the transaction when it was posted: StatusHeld or StatusPosted.
-func (p Posted) Status() Status { return Life{Header: p.Transaction}.Status() }
+func (p Posted) Status() Status { return Lifecycle{Header: p.Transaction}.Status() }
 
 // CaptureRequest asks to post all or a part of a hold. The rest is given back.
 type CaptureRequest struct {

@@ -55,38 +55,38 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 	if refused := it.draft.part.rules(); refused != nil {
 		return refused
 	}
-	life, err := l.Life(ctx, it.draft.reverses)
+	lifecycle, err := l.Lifecycle(ctx, it.draft.reverses)
 	if err != nil {
 		return asError(err)
 	}
-	if life.reversedBy(it.draft.note.ID) {
+	if lifecycle.reversedBy(it.draft.note.ID) {
 		it.reversal.recorded = true
 		return nil
 	}
-	taken, refused := it.draft.part.takenFrom(life.Header)
+	taken, refused := it.draft.part.takenFrom(lifecycle.Header)
 	if refused != nil {
 		return refused
 	}
 	if taken != nil && takesNothing(taken) {
 		return invalidTransaction([]FieldError{{Field: it.draft.part.field(), Rule: "must take something back"}})
 	}
-	legs := life.Posted()
+	legs := lifecycle.Posted()
 	if legs == nil {
 		return &Error{
 			Code: CodeNothingToReverse, Detail: "A hold that was not captured has posted nothing to reverse.",
 		}
 	}
-	left := life.Left()
+	left := lifecycle.Left()
 	if taken == nil {
 		taken = left
 	}
-	if refused := it.draft.part.reversible(life, taken, left); refused != nil {
+	if refused := it.draft.part.reversible(lifecycle, taken, left); refused != nil {
 		return refused
 	}
 	if refused := l.checkNewestForm(); refused != nil {
 		return refused
 	}
-	*it.reversal = reversal{number: int64(len(life.Reversals)) + 1, taken: taken, after: legs[len(legs)-1].ID}
+	*it.reversal = reversal{number: int64(len(lifecycle.Reversals)) + 1, taken: taken, after: legs[len(legs)-1].ID}
 	it.draft.legs = nil
 	for i, of := range taken {
 		if of != (events.Taken{}) {
@@ -99,20 +99,20 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 }
 
 // reversible returns CodeExceedsReversible if more is taken of a leg than is left.
-func (p Part) reversible(life Life, taken, left []events.Taken) *Error {
+func (p Part) reversible(lifecycle Lifecycle, taken, left []events.Taken) *Error {
 	detail, faults := "", p.exceeding(taken, left)
 	switch {
 	case takesNothing(left):
 		detail = "All of the transaction has been reversed already."
 	case faults != nil:
 		detail = "More is named than what is left to reverse."
-	case len(life.Reversals) >= events.ReversalsMax:
-		detail = fmt.Sprintf("The transaction was reversed %d times, and may not be again.", len(life.Reversals))
+	case len(lifecycle.Reversals) >= events.ReversalsMax:
+		detail = fmt.Sprintf("The transaction was reversed %d times, and may not be again.", len(lifecycle.Reversals))
 	default:
 		return nil
 	}
 	e := &Error{Code: CodeExceedsReversible, Detail: detail, Fields: faults}
-	for i, leg := range life.Posted() {
+	for i, leg := range lifecycle.Posted() {
 		e.Left = append(e.Left, LegRequest{
 			Account: leg.Account, Asset: leg.Asset, Quantity: left[i].Quantity, Cost: left[i].Cost,
 		})

@@ -68,9 +68,10 @@ func TestReverse(t *testing.T) {
 		if again, err := r.Reverse(t.Context(), request); err != nil || !again.Replayed {
 			t.Error(again, err)
 		}
-		life, err := r.Life(t.Context(), "t-1")
-		if err != nil || len(life.Reversals) != 2 || life.Reversed()[1].Quantity != amount("100") || !life.Left()[0].Quantity.IsZero() {
-			t.Error(life, err)
+		lifecycle, err := r.Lifecycle(t.Context(), "t-1")
+		if err != nil || len(lifecycle.Reversals) != 2 || lifecycle.Reversed()[1].Quantity != amount("100") ||
+			!lifecycle.Left()[0].Quantity.IsZero() {
+			t.Error(lifecycle, err)
 		}
 	})
 }
@@ -142,11 +143,12 @@ func TestReversalsNeedFunds(t *testing.T) {
 		if again, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("10"))); err != nil || !again.Replayed {
 			t.Error(again, err)
 		}
-		if life, err := r.Life(t.Context(), "t-1"); err != nil || len(life.Reversals) != 1 {
-			t.Error(life, err)
+		if lifecycle, err := r.Lifecycle(t.Context(), "t-1"); err != nil || len(lifecycle.Reversals) != 1 {
+			t.Error(lifecycle, err)
 		}
 		r.journal.forget()
-		if _, err := r.Reverse(t.Context(), reversal("r-3", "t-1", some("30"))); err != nil || strings.Join(r.journal.calls, " ") != "Life Append" {
+		if _, err := r.Reverse(t.Context(), reversal("r-3", "t-1", some("30"))); err != nil ||
+			strings.Join(r.journal.calls, " ") != "Lifecycle Append" {
 			t.Errorf("%v, requests: %v", err, r.journal.calls)
 		}
 	})
@@ -187,9 +189,10 @@ func TestConcurrentReversals(t *testing.T) {
 						t.Errorf("%+v, %v", got, err)
 					}
 					time.Sleep(time.Minute)
-					life, err := r.Life(t.Context(), "t-1")
-					if err != nil || len(life.Reversals) != 2 || life.Reversals[1].Number != 2 || life.Reversals[1].By != "r-1" {
-						t.Errorf("%+v, %v", life.Reversals, err)
+					lifecycle, err := r.Lifecycle(t.Context(), "t-1")
+					if err != nil || len(lifecycle.Reversals) != 2 || lifecycle.Reversals[1].Number != 2 ||
+						lifecycle.Reversals[1].By != "r-1" {
+						t.Errorf("%+v, %v", lifecycle.Reversals, err)
 					}
 				})
 			})
@@ -214,7 +217,7 @@ func TestReversalIsPlannedAgainInAnOutage(t *testing.T) {
 		}}
 		_, err := r.Reverse(t.Context(), reversal("r-1", "t-1", some("30")))
 		r.refused(err, ledger.CodeUnavailable)
-		if strings.Join(r.journal.calls[:4], " ") != "Life Append Life Lookup" {
+		if strings.Join(r.journal.calls[:4], " ") != "Lifecycle Append Lifecycle Lookup" {
 			t.Errorf("requests: %v", r.journal.calls)
 		}
 		r.stored("r-1", false)

@@ -121,11 +121,11 @@ func (f *faulty) VerifyComplete(ctx context.Context, head events.Event, postings
 	return f.book.VerifyComplete(ctx, head, postings)
 }
 
-func (f *faulty) Life(ctx context.Context, id string) (ledger.Life, time.Time, error) {
-	if err := f.called("Life"); err != nil {
-		return ledger.Life{}, time.Time{}, err
+func (f *faulty) Lifecycle(ctx context.Context, id string) (ledger.Lifecycle, time.Time, error) {
+	if err := f.called("Lifecycle"); err != nil {
+		return ledger.Lifecycle{}, time.Time{}, err
 	}
-	return f.book.Life(ctx, id)
+	return f.book.Lifecycle(ctx, id)
 }
 
 func (f *faulty) DueHolds(

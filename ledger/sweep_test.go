@@ -29,11 +29,11 @@ func (r *rig) holds(n int) (ids []string) {
 
 func (r *rig) statusOf(id string) ledger.Status {
 	r.t.Helper()
-	life, err := r.another().Life(r.t.Context(), id)
+	lifecycle, err := r.another().Lifecycle(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return life.Status()
+	return lifecycle.Status()
 }
 
 // A sweep ends all due holds of all shards and pages, and no others. The number of its requests depends only on them.
@@ -61,8 +61,9 @@ func TestSweep(t *testing.T) {
 		if err != nil || swept != want || swept.Delay < time.Minute || swept.Delay > 70*time.Second {
 			t.Errorf("%+v, %v", swept, err)
 		}
-		if r.journal.count("DueHolds") > 2*table.OpenHoldsShards+500/100 || r.journal.count("Life") != 500 || len(r.journal.sent) != 499 {
-			t.Errorf("%d lists, %d reads, %d writes", r.journal.count("DueHolds"), r.journal.count("Life"), len(r.journal.sent))
+		lists, reads, writes := r.journal.count("DueHolds"), r.journal.count("Lifecycle"), len(r.journal.sent)
+		if lists > 2*table.OpenHoldsShards+500/100 || reads != 500 || writes != 499 {
+			t.Errorf("%d lists, %d reads, %d writes", lists, reads, writes)
 		}
 		for i, id := range ids {
 			if status := r.statusOf(id); (status == ledger.StatusExpired) != (i > 0) {

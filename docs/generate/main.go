@@ -51,7 +51,7 @@ func main() {
 		"parameters":     parameterTable(stack),
 		"permissions":    permissionTable(stack),
 		"million":        millionTable(trades, stack),
-		"life":           lifeTable(measureLife()),
+		"lifecycle":      lifecycleTable(measureLifecycle()),
 		"idle-month":     idleTable(stack, watch),
 		"prices":         priceTable(),
 		"capacity":       tradeTable(trades),

@@ -84,7 +84,7 @@ func KSUIDs(n int) *rapid.Generator[[]events.KSUID] {
 
 // Event draws valid events of all kinds.
 func Event() *rapid.Generator[events.Event] {
-	return rapid.OneOf(transactionPosted(), PostingRecorded(), life(), group(), definition())
+	return rapid.OneOf(transactionPosted(), PostingRecorded(), lifecycle(), group(), definition())
 }
 
 // definition draws assets, accounts and their members.
@@ -196,8 +196,8 @@ func group() *rapid.Generator[events.Event] {
 	})
 }
 
-// life draws ends of holds, reversals and changes of accounts.
-func life() *rapid.Generator[events.Event] {
+// lifecycle draws ends of holds, reversals and changes of accounts.
+func lifecycle() *rapid.Generator[events.Event] {
 	return rapid.Custom(func(t *rapid.T) events.Event {
 		draw := drawing{t}
 		id, actor := draw.id("id"), draw.text("actor", 1, 100)

@@ -49,7 +49,7 @@ type Facts interface {
 	Account(ctx context.Context, id string) (ledger.Account, error)
 	// KnownAccount returns an account that may be stale.
 	KnownAccount(ctx context.Context, id string) (ledger.Account, error)
-	Life(ctx context.Context, id string) (ledger.Life, error)
+	Lifecycle(ctx context.Context, id string) (ledger.Lifecycle, error)
 }
 
 // Strong reads balances that include every transaction acknowledged before the read. floor is the lowest quantity that

@@ -85,7 +85,7 @@ func (a *api) endHold(
 	r *request, c command, read func(*object), end func(context.Context, Posts) (ledger.Ended, error),
 ) (reply, error) {
 	return answerWrite(r, c, read, func(ctx context.Context) (reply, error) {
-		v, err := a.permitLife(ctx, r, r.ids["id"], debitedByHold)
+		v, err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold)
 		if err != nil {
 			return reply{}, err
 		}
@@ -99,7 +99,7 @@ func showEnded(e ledger.Ended, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	body := showLife(ledger.Life{Header: e.Transaction, Ended: &e.End})
+	body := showLifecycle(ledger.Lifecycle{Header: e.Transaction, Ended: &e.End})
 	if body.DryRun {
 		return ok(body)
 	}
@@ -117,7 +117,7 @@ func (a *api) postReversal(r *request) (reply, error) {
 		if c.EffectiveAt != nil && !r.caller.Admin {
 			return reply{}, backdating()
 		}
-		v, err := a.permitLife(ctx, r, c.Transaction, debitedBy(c.Part))
+		v, err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part))
 		if err != nil {
 			return reply{}, err
 		}
@@ -130,7 +130,7 @@ func (a *api) postReversal(r *request) (reply, error) {
 // listReversals lists the reversals of a transaction, oldest first.
 func (a *api) listReversals(r *request) (reply, error) {
 	exists := func(ctx context.Context, id string) error {
-		_, err := a.config.Facts.Life(ctx, id)
+		_, err := a.config.Facts.Lifecycle(ctx, id)
 		return err
 	}
 	var seen view
@@ -138,7 +138,7 @@ func (a *api) listReversals(r *request) (reply, error) {
 		projections.Listed[projections.Reversal], error,
 	) {
 		var listed projections.Listed[projections.Reversal]
-		err := a.readWithLife(ctx, r, of, &seen, func(ctx context.Context) (err error) {
+		err := a.readWithView(ctx, r, of, &seen, func(ctx context.Context) (err error) {
 			listed, err = a.config.Lists.ReversalsOf(ctx, of, s)
 			return err
 		})
@@ -152,7 +152,7 @@ func (a *api) listReversals(r *request) (reply, error) {
 
 // showHold shows a transaction in a list. Lists omit what reversals took back.
 func showHold(h projections.Hold) transaction {
-	return showLife(ledger.Life{Header: h.Header, Ended: h.Ended})
+	return showLifecycle(ledger.Lifecycle{Header: h.Header, Ended: h.Ended})
 }
 
 // statuses are those of holds.

@@ -81,8 +81,8 @@ func showLegs(legs []events.Leg) []leg {
 	return shown
 }
 
-// showLife shows a transaction with its end and its reversals.
-func showLife(l ledger.Life) transaction {
+// showLifecycle shows a transaction with its end and its reversals.
+func showLifecycle(l ledger.Lifecycle) transaction {
 	t := showTransaction(l.Header)
 	t.Status = l.Status()
 	if l.Ended != nil {
@@ -108,12 +108,12 @@ func showLife(l ledger.Life) transaction {
 // getTransaction is strongly consistent.
 func (a *api) getTransaction(r *request) (reply, error) {
 	read := func(ctx context.Context, id string) (transaction, error) {
-		life, err := a.config.Facts.Life(ctx, id)
+		lifecycle, err := a.config.Facts.Lifecycle(ctx, id)
 		if err != nil {
 			return transaction{}, err
 		}
-		v, err := r.permitRead(ctx, life.Header)
-		return showLife(life).visibleTo(v), err
+		v, err := r.permitRead(ctx, lifecycle.Header)
+		return showLifecycle(lifecycle).visibleTo(v), err
 	}
 	out, err := answerResource(r, r.ids["id"], read, func(t transaction) transaction { return t })
 	out.transaction = r.ids["id"]

@@ -109,22 +109,22 @@ func (r *request) permitRead(ctx context.Context, header events.TransactionPoste
 	return v, err
 }
 
-// permitLife checks a caller who ends or reverses a transaction, and returns the caller's view of it. debits reports
-// whether the caller needs the role of the route on the account of a leg.
-func (a *api) permitLife(
-	ctx context.Context, r *request, id string, debits func(ledger.Life, int) bool,
+// permitEndOrReversal checks a caller who ends or reverses a transaction, and returns the caller's view of it. debits
+// reports whether the caller needs the role of the route on the account of a leg.
+func (a *api) permitEndOrReversal(
+	ctx context.Context, r *request, id string, debits func(ledger.Lifecycle, int) bool,
 ) (view, error) {
 	if r.caller.Admin {
 		return nil, nil
 	}
-	life, err := a.config.Facts.Life(ctx, id)
+	lifecycle, err := a.config.Facts.Lifecycle(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	legs, needed := life.Header.Legs, r.rule.role
+	legs, needed := lifecycle.Header.Legs, r.rule.role
 	needs := func(leg events.Leg) access.Role {
 		for i := range legs {
-			if legs[i].Account == leg.Account && debits(life, i) {
+			if legs[i].Account == leg.Account && debits(lifecycle, i) {
 				return needed
 			}
 		}
@@ -134,7 +134,7 @@ func (a *api) permitLife(
 	if err != nil {
 		return nil, err
 	}
-	_, byUser := access.UserOf(life.Header.Actor)
+	_, byUser := access.UserOf(lifecycle.Header.Actor)
 	weak := func(leg events.Leg) bool { return needs(leg) == needed && v[leg.Account].Role < needed }
 	switch {
 	case !v.any(legs):
@@ -150,12 +150,12 @@ func (a *api) permitLife(
 }
 
 // debitedByHold reports whether the i-th leg of a hold debits its account.
-func debitedByHold(l ledger.Life, i int) bool { return l.Header.Legs[i].Quantity.Sign() <= 0 }
+func debitedByHold(l ledger.Lifecycle, i int) bool { return l.Header.Legs[i].Quantity.Sign() <= 0 }
 
 // debitedBy returns a function that reports whether the reversal of a part debits the account of the i-th leg. For a
 // hold, the planned legs count, because it may be captured before the reversal is executed.
-func debitedBy(p ledger.Part) func(ledger.Life, int) bool {
-	return func(l ledger.Life, i int) bool {
+func debitedBy(p ledger.Part) func(ledger.Lifecycle, int) bool {
+	return func(l ledger.Lifecycle, i int) bool {
 		if i < len(p.Postings) && p.Postings[i].Quantity.IsZero() && p.Postings[i].Cost.IsZero() {
 			return false
 		}
@@ -163,19 +163,19 @@ func debitedBy(p ledger.Part) func(ledger.Life, int) bool {
 	}
 }
 
-// readWithLife calls read, which reads a list of a transaction. For a user, it concurrently reads the transaction, and
+// readWithView calls read, which reads a list of a transaction. For a user, it concurrently reads the transaction, and
 // then sets seen to the user's view of it.
-func (a *api) readWithLife(
+func (a *api) readWithView(
 	ctx context.Context, r *request, id string, seen *view, read func(context.Context) error,
 ) error {
 	if r.caller.Admin {
 		return read(ctx)
 	}
-	var life ledger.Life
+	var lifecycle ledger.Lifecycle
 	both, bothCtx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
 		defer recoverTo(&err)
-		life, err = a.config.Facts.Life(bothCtx, id)
+		lifecycle, err = a.config.Facts.Lifecycle(bothCtx, id)
 		return err
 	})
 	both.Go(func() (err error) {
@@ -184,7 +184,7 @@ func (a *api) readWithLife(
 	})
 	err := both.Wait()
 	if err == nil {
-		*seen, err = r.permitRead(ctx, life.Header)
+		*seen, err = r.permitRead(ctx, lifecycle.Header)
 	}
 	return err
 }

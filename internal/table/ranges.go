@@ -103,8 +103,8 @@ func ReversalsAfter(number int64) Range {
 	return Range{numbered(reversalPrefix, number+1), reversalPrefix + end}
 }
 
-// LifeRange returns the SKs, in a transaction's partition, of its header, its outcome and its reversals.
-func LifeRange() Range { return Range{outcomeSK, transactionPrefix + end} }
+// LifecycleRange returns the SKs, in a transaction's partition, of its header, its outcome and its reversals.
+func LifecycleRange() Range { return Range{outcomeSK, transactionPrefix + end} }
 
 // HoldsBefore returns the SKs of an account's holds that were placed before ksuid; an empty one means all.
 func HoldsBefore(ksuid string) Range { return between(HoldPrefix, "", ksuid) }

@@ -162,20 +162,20 @@ func (j *Journal) Transaction(ctx context.Context, id string) (t events.Transact
 	return t, at, nil
 }
 
-// Life implements ledger.Journal.
-func (j *Journal) Life(ctx context.Context, id string) (life ledger.Life, at time.Time, err error) {
-	q := ddb.Within(table.TransactionKey(id).PK, table.LifeRange(), &dynamodb.QueryInput{
+// Lifecycle implements ledger.Journal.
+func (j *Journal) Lifecycle(ctx context.Context, id string) (lifecycle ledger.Lifecycle, at time.Time, err error) {
+	q := ddb.Within(table.TransactionKey(id).PK, table.LifecycleRange(), &dynamodb.QueryInput{
 		TableName: &j.table, ConsistentRead: aws.Bool(true),
 	})
 	for {
 		out, err := ddb.Page(ctx, j.client, q)
 		if err != nil {
-			return ledger.Life{}, at, fmt.Errorf("read transaction: %w", err)
+			return ledger.Lifecycle{}, at, fmt.Errorf("read transaction: %w", err)
 		}
 		at = ddb.StoreTime(out.ResultMetadata)
 		for _, item := range out.Items {
-			if err := addToLife(item, &life); err != nil {
-				return ledger.Life{}, at, fmt.Errorf("read transaction: %w", err)
+			if err := addToLifecycle(item, &lifecycle); err != nil {
+				return ledger.Lifecycle{}, at, fmt.Errorf("read transaction: %w", err)
 			}
 		}
 		if out.LastEvaluatedKey == nil {
@@ -183,25 +183,25 @@ func (j *Journal) Life(ctx context.Context, id string) (life ledger.Life, at tim
 		}
 		q.ExclusiveStartKey = out.LastEvaluatedKey
 	}
-	if life.Header.ID == "" { // the end and the reversals may be visible before the header
-		return ledger.Life{}, at, fmt.Errorf("read transaction: %w", store.ErrAbsent)
+	if lifecycle.Header.ID == "" { // the end and the reversals may be visible before the header
+		return ledger.Lifecycle{}, at, fmt.Errorf("read transaction: %w", store.ErrAbsent)
 	}
-	return life, at, nil
+	return lifecycle, at, nil
 }
 
-// addToLife adds an item to life.
-func addToLife(item ddb.Item, life *ledger.Life) error {
+// addToLifecycle adds an item to lifecycle.
+func addToLifecycle(item ddb.Item, lifecycle *ledger.Lifecycle) error {
 	e, err := ddb.DecodeEvent(item)
 	if err != nil {
 		return err
 	}
 	switch e := e.(type) {
 	case events.TransactionPosted:
-		life.Header = e
+		lifecycle.Header = e
 	case events.HoldEnded:
-		life.Ended = &e
+		lifecycle.Ended = &e
 	case events.TransactionReversed:
-		life.Reversals = append(life.Reversals, e)
+		lifecycle.Reversals = append(lifecycle.Reversals, e)
 	default:
 		return fmt.Errorf("%w: a %T in the partition of a transaction", store.ErrMalformedItem, e)
 	}

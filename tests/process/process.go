@@ -191,7 +191,7 @@ func (l *Process) Kill(t testing.TB) {
 	<-l.exited
 }
 
-// environment returns the environment of the command. A DynamoDB Local that it starts is tuned for a short life.
+// environment returns the environment of the command. A DynamoDB Local that it starts is tuned for a short run.
 func environment() []string {
 	return append(os.Environ(), "JAVA_TOOL_OPTIONS="+strings.Join(dynamolocal.ShortLived, " "))
 }

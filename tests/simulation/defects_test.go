@@ -32,7 +32,7 @@ type finder struct {
 }
 
 func inHistories(within int) finder       { return finder{"tests/simulation", "TestHistories", within} }
-func inLives(within int) finder           { return finder{"tests/simulation", "TestLives", within} }
+func inLifecycles(within int) finder      { return finder{"tests/simulation", "TestLifecycles", within} }
 func directed(folder, test string) finder { return finder{folder, test, 0} }
 
 // Patterns in a defect's passage.

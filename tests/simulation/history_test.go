@@ -24,14 +24,14 @@ type Stats struct {
 	Lasted time.Duration
 }
 
-// Events that must occur in the full run, besides the hazards: in both tests, in TestHistories, and in TestLives.
+// Events that must occur in the full run, besides the hazards: in both tests, in TestHistories, and in TestLifecycles.
 var (
 	occurrences = []string{"requests", "faults", "crashes", "acknowledged", "replayed", "refused", "unanswered",
 		"balances written", "segments closed", "corrections", "corrected below the base", "saved unfinished",
 		"versions raised", "writes refused", "malformed", "strong reads checked", "repairs"}
-	occurrencesOfPosts = []string{"backdated shown", string(Memberships)}
-	occurrencesOfLives = []string{"holds placed", "holds captured", "holds released", "holds expired", "holds swept",
-		"reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
+	occurrencesOfPosts      = []string{"backdated shown", string(Memberships)}
+	occurrencesOfLifecycles = []string{"holds placed", "holds captured", "holds released", "holds expired",
+		"holds swept", "reversals", "hold_expired answers", "hold_ended answers", "exceeds_reversible answers", "accounts changed",
 		"changes acknowledged", "account_frozen answers", "accounts closed", "atomic batches", "requests in batches"}
 )
 

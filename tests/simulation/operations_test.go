@@ -24,11 +24,13 @@ const (
 	Batching  Mode = "batching"  // batches, atomic and not
 )
 
-// lifeModes are the modes of TestLives. Consecutive seeds take them in turn.
-var lifeModes = [...]Mode{Mixed, Releasing, Changing, Expiring, Closing, Mixed, Reversing, Raising, Batching}
+// lifecycleModes are the modes of TestLifecycles. Consecutive seeds take them in turn.
+var lifecycleModes = [...]Mode{Mixed, Releasing, Changing, Expiring, Closing, Mixed, Reversing, Raising, Batching}
 
-// LifeOf returns the plan of a seed in TestLives.
-func LifeOf(seed uint64) Plan { return planOf(seed, lifeModes[seed%uint64(len(lifeModes))]) }
+// LifecycleOf returns the plan of a seed in TestLifecycles.
+func LifecycleOf(seed uint64) Plan {
+	return planOf(seed, lifecycleModes[seed%uint64(len(lifecycleModes))])
+}
 
 // PlanOf returns the plan of a seed in TestHistories.
 func PlanOf(seed uint64) Plan { return planOf(seed, PostsOnly) }

@@ -207,5 +207,5 @@ func (k knobs) forMode(p Plan) knobs {
 	return k
 }
 
-// maxSkew is how far clocks are off in TestLives: the most at which the ledger promises that holds end in time.
+// maxSkew is how far clocks are off in TestLifecycles: the most at which the ledger promises that holds end in time.
 const maxSkew = 5 * time.Second

@@ -12,7 +12,7 @@ package simulation
 // «» and removes the text in ‹›. In inserted text, the variable planted is true while the defect is switched on. With
 // planted false, the code must work as before, because all defects are compiled into the same binary.
 //
-// Prefer inHistories(n) or inLives(n): n is how many histories may run, from seed 0, before one fails. If random
+// Prefer inHistories(n) or inLifecycles(n): n is how many histories may run, from seed 0, before one fails. If random
 // histories find a defect too rarely, name a directed test.
 var defects = []defect{
 	// G1: all or nothing.
@@ -195,7 +195,7 @@ var defects = []defect{
 		directed("ledger", "TestUnknownGrantByAnOutdatedRight"),
 		"store.ErrOutdated) && (outdated || !unknown« || planted»):"},
 	// What is held cannot be spent, what is given back can.
-	{"guard lowered when a hold ends", "G5", "ledger/dynamo/append.go", inLives(10),
+	{"guard lowered when a hold ends", "G5", "ledger/dynamo/append.go", inLifecycles(10),
 		`«	for _, p := range c.Postings {
 		if !planted || !p.Phase.Ends() || p.Pending.Sign() < 0 || p.Account[0] != 'j' {
 			continue
@@ -211,9 +211,9 @@ var defects = []defect{
 »	if err := ddb.Ready(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("append: %w", err)
 `},
-	{"hold covered by its own credits", "G5", "ledger/submission_limits.go", inLives(10),
+	{"hold covered by its own credits", "G5", "ledger/submission_limits.go", inLifecycles(10),
 		"case !it.header.IsHold()« || planted»: // the credits"},
-	{"phases guessed from signs", "G6", "projections/fold.go", inLives(10),
+	{"phases guessed from signs", "G6", "projections/fold.go", inLifecycles(10),
 		`«	if planted {
 		if p.Phase = events.PhasePlaced; p.Pending.Sign() > 0 && p.Quantity.Sign() <= 0 {
 			p.Phase = events.PhaseReleased
@@ -223,65 +223,65 @@ var defects = []defect{
 	}
 »	isDebit := p.Pending.Sign() < 0
 `},
-	{"returned money not counted", "G8", "projections/fold.go", inLives(30),
+	{"returned money not counted", "G8", "projections/fold.go", inLifecycles(30),
 		"«if planted { return f.Credits, nil }; »return f.Credits.Add(f.Returned) }"},
 	// G11: a hold ends once, and in time.
-	{"outcome without its condition", "G11", "ledger/dynamo/append.go", inLives(10),
+	{"outcome without its condition", "G11", "ledger/dynamo/append.go", inLifecycles(10),
 		`		puts[i] = j.putAbsent(maker, head)«
 		if _, end := head.(events.HoldEnded); end && planted {
 			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
 		}»
 `},
-	{"expired without the clock tolerance", "G11", "ledger/end.go", inLives(150),
+	{"expired without the clock tolerance", "G11", "ledger/end.go", inLifecycles(150),
 		"now.Before(hold.ExpiresAt.Add(clockTolerance)) «&& !planted »{"},
-	{"expiry answered before it is written", "G11", "ledger/end.go", inLives(10),
+	{"expiry answered before it is written", "G11", "ledger/end.go", inLifecycles(10),
 		`end.Outcome, end.Actor = events.OutcomeExpired, expiryActor«
 		if planted {
 			return end, minted, &Error{Code: CodeHoldExpired}
 		}»`},
-	{"end of a hold ordered before its placement", "G11", "ledger/end.go", inLives(30),
+	{"end of a hold ordered before its placement", "G11", "ledger/end.go", inLifecycles(30),
 		`	‹ids, minted, err := e.ledger.mint(ctx, len(legs), "", legs[len(legs)-1].ID›«after := legs[len(legs)-1].ID
 	if planted {
 		after = ""
 	}
 	ids, minted, err := e.ledger.mint(ctx, len(legs), "", after»)`},
-	{"end answered before its postings are visible", "G4, G11", "ledger/end.go", inLives(150),
+	{"end answered before its postings are visible", "G4, G11", "ledger/end.go", inLifecycles(150),
 		"«if planted { return e.acknowledgeEnd(ctx, hold, stored, taken, e.ledger.now()) }; »at, err := e.ledger.verifyComplete("},
 	{"end of a hold listed too early", "G6", "projections/hold.go",
 		directed("projections", "TestRefreshWaitsForTheEndOfAHold"),
 		"case ended && h.Ended == nil« && !planted»:"},
 	// G12: no more is reversed than was posted.
-	{"reversal without its condition", "G12", "ledger/dynamo/append.go", inLives(150),
+	{"reversal without its condition", "G12", "ledger/dynamo/append.go", inLifecycles(150),
 		`		puts[i] = j.putAbsent(maker, head)«
 		if _, number := head.(events.TransactionReversed); number && planted {
 			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
 		}»
 `},
-	{"more reversed than is left", "G12", "ledger/reverse.go", inLives(10),
-		"left := life.Left()«; if planted { left = takeAll(life.Posted()) }»\n"},
-	{"reversal refused because of its own attempt", "G4", "ledger/reverse.go", inLives(10),
-		"if life.reversedBy(it.draft.note.ID) «&& !planted »{"},
+	{"more reversed than is left", "G12", "ledger/reverse.go", inLifecycles(10),
+		"left := lifecycle.Left()«; if planted { left = takeAll(lifecycle.Posted()) }»\n"},
+	{"reversal refused because of its own attempt", "G4", "ledger/reverse.go", inLifecycles(10),
+		"if lifecycle.reversedBy(it.draft.note.ID) «&& !planted »{"},
 	// Accounts that change.
-	{"change acknowledged before its guards", "G5", "ledger/change.go", inLives(10),
+	{"change acknowledged before its guards", "G5", "ledger/change.go", inLifecycles(10),
 		"«if planted { return a, nil }; »if err := c.ledger.updateGuards(ctx, a); err != nil {\n		c.unknown"},
 	{"guard created without reading the account", "G5", "ledger/funding.go",
 		directed("ledger", "TestFreezeBeforeTheGuardIsCreated"),
 		"if «planted {\n	} else if »_, err := f.refreshAccounts(ctx, l, accounts); err != nil {\n		return err\n"},
-	{"debit with any account version", "G5", "ledger/dynamo/append.go", inLives(60),
+	{"debit with any account version", "G5", "ledger/dynamo/append.go", inLifecycles(60),
 		`«	if planted {
 		within = "#change = :change AND #spent <= :bound OR attribute_exists(#change) AND #spent <= :bound"
 	}
 »	return types.TransactWriteItem{Update: &types.Update{
 		TableName:                &j.table,
 `},
-	{"guard set to an older version", "G5", "ledger/dynamo/guards.go", inLives(30),
+	{"guard set to an older version", "G5", "ledger/dynamo/guards.go", inLifecycles(30),
 		`«	isOlder := isOlder
 	if planted {
 		isOlder = "attribute_exists(#spent) OR #change < :version"
 	}
 »	if err := ddb.Ready(ctx); err != nil {
 		return fmt.Errorf("set guard version`},
-	{"account_frozen answered without a refused write", "G4", "ledger/states.go", inLives(300),
+	{"account_frozen answered without a refused write", "G4", "ledger/states.go", inLifecycles(300),
 		"case !debited, !a.Overdraft.Unlimited« && !planted», allowsDebit(a, isReversal):"},
 	{"refused by a limit that is not in the guard", "G4", "ledger/funding.go",
 		directed("ledger", "TestDebitUpdatesAnOutdatedGuard"),
@@ -289,7 +289,7 @@ var defects = []defect{
 	{"refused without reading the account again", "G4", "ledger/funding.go",
 		directed("ledger", "TestRaisedLimitAppliesBeforeItsGuardIsUpdated"),
 		"if «planted {\n	} else if »changed, err := f.refreshAccounts(ctx, l, accounts); changed || err != nil {"},
-	{"closed without freezing first", "G5", "ledger/close.go", inLives(150),
+	{"closed without freezing first", "G5", "ledger/close.go", inLifecycles(150),
 		"«if planted { return closed, true, nil }; »next = closed\n		next.Name"},
 	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
 		"case isCommitting« && !planted»:\n"},

@@ -32,9 +32,9 @@
 // # Tests
 //
 // TestHistories runs posts only. Each post moves a different power of two, so every sum shows which postings it counts.
-// TestLives runs everything else: holds, reversals, batches and changes of accounts. TestDefects breaks the product's
-// code in one place at a time, and requires that these tests fail (defects_test.go, planted_test.go). A failing history
-// prints its seed, the smallest plan that still fails, and the command that replays it.
+// TestLifecycles runs everything else: holds, reversals, batches and changes of accounts. TestDefects breaks the
+// product's code in one place at a time, and requires that these tests fail (defects_test.go, planted_test.go). A
+// failing history prints its seed, the smallest plan that still fails, and the command that replays it.
 package simulation
 
 import (
@@ -81,9 +81,9 @@ func play(t *testing.T, p Plan) (stats Stats, err error) {
 // TestHistories runs histories of posts only, whose sums show which postings they count.
 func TestHistories(t *testing.T) { runHistories(t, PlanOf, full.Count(shortRun, fullRun)) }
 
-// TestLives runs histories of everything else that can happen to money: holds and their ends, reversals, batches, and
-// accounts that change. See Mode.
-func TestLives(t *testing.T) { runHistories(t, LifeOf, full.Count(shortRun, fullRun)) }
+// TestLifecycles runs histories of everything else that can happen to money: holds and their ends, reversals, batches,
+// and accounts that change. See Mode.
+func TestLifecycles(t *testing.T) { runHistories(t, LifecycleOf, full.Count(shortRun, fullRun)) }
 
 // runHistories runs histories in parallel until one fails. It prints how often each kind of event occurred.
 func runHistories(t *testing.T, planOf func(seed uint64) Plan, defaultCount int) {
@@ -160,7 +160,7 @@ func TestReplay(t *testing.T) {
 	for seed := range 2 * full.Count(3, 10) {
 		p := PlanOf(1<<32 + uint64(seed))
 		if seed%2 == 1 {
-			p = LifeOf(p.Seed)
+			p = LifecycleOf(p.Seed)
 		}
 		first, err1 := play(t, p)
 		second, err2 := play(t, p)
@@ -238,7 +238,7 @@ func (f counts) String() string {
 // requireCoverage fails a test if any hazard or expected event never occurred in its histories.
 func (f counts) requireCoverage(t *testing.T, mode Mode) {
 	t.Helper()
-	wanted := slices.Concat(occurrences, occurrencesOfLives)
+	wanted := slices.Concat(occurrences, occurrencesOfLifecycles)
 	if mode == PostsOnly {
 		wanted = slices.Concat(occurrences, occurrencesOfPosts)
 	}

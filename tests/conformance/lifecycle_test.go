@@ -40,10 +40,10 @@ func (s *suite) end(hold events.TransactionPosted, outcome events.Outcome, quant
 	return end
 }
 
-// wantLife fails the test unless the stored transaction has this life: its header, end and reversals.
-func (s *suite) wantLife(want ledger.Life) {
+// wantLifecycle fails the test unless the stored transaction has this lifecycle: its header, end and reversals.
+func (s *suite) wantLifecycle(want ledger.Lifecycle) {
 	s.Helper()
-	got, at, err := s.Life(s.Context(), want.Header.ID)
+	got, at, err := s.Lifecycle(s.Context(), want.Header.ID)
 	s.must(err)
 	s.checkClock(at)
 	s.wantEqual(got, want)
@@ -52,11 +52,11 @@ func (s *suite) wantLife(want ledger.Life) {
 // A hold ends once. A second end is cancelled, gets the first one, and writes nothing.
 func (s *suite) holdEnds() {
 	hold := s.hold("h-1", instant)
-	_, _, err := s.Life(s.Context(), hold.ID)
+	_, _, err := s.Lifecycle(s.Context(), hold.ID)
 	s.wantError("before it is placed", err, store.ErrAbsent)
 	s.mustAppend(hold)
 	s.wantStored(hold)
-	s.wantLife(ledger.Life{Header: hold})
+	s.wantLifecycle(ledger.Lifecycle{Header: hold})
 
 	first, second := s.end(hold, events.OutcomeCaptured, "3"), s.end(hold, events.OutcomeReleased, "0")
 	_, err = s.VerifyComplete(s.Context(), first, first.Postings(hold))
@@ -71,7 +71,7 @@ func (s *suite) holdEnds() {
 		}
 		s.wantEqual(cancelled.Heads[0].Stored, events.Event(first))
 	}
-	s.wantLife(ledger.Life{Header: hold, Ended: &first})
+	s.wantLifecycle(ledger.Lifecycle{Header: hold, Ended: &first})
 	_, err = s.VerifyComplete(s.Context(), first, first.Postings(hold))
 	s.must(err)
 	_, err = s.VerifyComplete(s.Context(), second, second.Postings(hold))
@@ -94,7 +94,7 @@ func (s *suite) reversals() {
 		})
 		return by, c
 	}
-	want := ledger.Life{Header: posted}
+	want := ledger.Lifecycle{Header: posted}
 	for i := range int64(12) {
 		by, c := reversal(fmt.Sprint("r-", i), i+1)
 		if cancelled := s.commit(c); cancelled != nil {
@@ -103,7 +103,7 @@ func (s *suite) reversals() {
 		s.wantStored(by)
 		want.Reversals = append(want.Reversals, c.Heads[1].(events.TransactionReversed))
 	}
-	s.wantLife(want)
+	s.wantLifecycle(want)
 
 	late, c := reversal("late", 12)
 	cancelled := s.commit(c)
@@ -117,7 +117,7 @@ func (s *suite) reversals() {
 	if cancelled == nil || cancelled.Heads[0].Is != ledger.HeadExists || cancelled.Heads[1].Is != ledger.HeadNone {
 		s.Fatalf("under a used id: %+v", cancelled)
 	}
-	s.wantLife(want)
+	s.wantLifecycle(want)
 }
 
 // Due holds are listed in order of expiry, by shard and page. Holds that have ended and other entries are left out.

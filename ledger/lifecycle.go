@@ -22,7 +22,7 @@ const (
 )
 
 // Status returns the current state of the transaction.
-func (l Life) Status() Status {
+func (l Lifecycle) Status() Status {
 	switch {
 	case !l.Header.IsHold():
 		return StatusPosted
@@ -43,7 +43,7 @@ func statusOf(e events.HoldEnded) Status {
 }
 
 // Posted returns the posted legs: for a captured hold, the captured amounts; for a hold that was not captured, nil.
-func (l Life) Posted() []events.Leg {
+func (l Lifecycle) Posted() []events.Leg {
 	switch l.Status() {
 	case StatusPosted:
 		return l.Header.Legs
@@ -54,7 +54,7 @@ func (l Life) Posted() []events.Leg {
 }
 
 // Reversed returns the sum of all reversals of each posted leg, in the legs' order and with their signs.
-func (l Life) Reversed() []events.Taken {
+func (l Lifecycle) Reversed() []events.Taken {
 	sums := make([]events.Taken, len(l.Posted()))
 	for _, r := range l.Reversals {
 		for i := range min(len(sums), len(r.Taken)) {
@@ -66,7 +66,7 @@ func (l Life) Reversed() []events.Taken {
 }
 
 // Left returns what is left to reverse of each posted leg, in the legs' order and with their signs.
-func (l Life) Left() []events.Taken {
+func (l Lifecycle) Left() []events.Taken {
 	left := takeAll(l.Posted())
 	for i, gone := range l.Reversed() {
 		left[i].Quantity = addSaturating(left[i].Quantity, gone.Quantity.Neg())
@@ -76,7 +76,7 @@ func (l Life) Left() []events.Taken {
 }
 
 // reversedBy reports whether the transaction with an id is one of the reversals.
-func (l Life) reversedBy(id string) bool {
+func (l Lifecycle) reversedBy(id string) bool {
 	for _, r := range l.Reversals {
 		if r.By == id {
 			return true
@@ -85,25 +85,25 @@ func (l Life) reversedBy(id string) bool {
 	return false
 }
 
-// Life reads a transaction with its end and its reversals, strongly consistent.
+// Lifecycle reads a transaction with its end and its reversals, strongly consistent.
 // Errors: CodeTransactionNotFound, CodeThrottled, CodeUnavailable.
-func (l *Ledger) Life(ctx context.Context, id string) (life Life, _ error) {
+func (l *Ledger) Lifecycle(ctx context.Context, id string) (lifecycle Lifecycle, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	err := store.ErrAbsent
 	if events.ValidID(id) {
 		err = l.read(ctx, func(ctx context.Context) (at time.Time, err error) {
-			life, at, err = l.journal.Life(ctx, id)
+			lifecycle, at, err = l.journal.Lifecycle(ctx, id)
 			return at, err
 		})
 	}
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		return Life{}, TransactionNotFound()
+		return Lifecycle{}, TransactionNotFound()
 	case err != nil:
-		return Life{}, storeError(err)
+		return Lifecycle{}, storeError(err)
 	}
-	return life, nil
+	return lifecycle, nil
 }
 
 // TransactionNotFound is the error of a request for a transaction that does not exist.

@@ -11,14 +11,14 @@ import (
 	"ledger.example/internal/table"
 )
 
-// step is one step in the life of a trade between two limited accounts.
+// step is one step in the lifecycle of a trade between two limited accounts.
 type step struct {
 	what               string
 	command, projected meter.Tally // projected in one batch, by a projector with a cold cache
 }
 
-// measureLife measures a trade, a hold of one, the ways in which it ends, and its reversal, by a warm process.
-func measureLife() (steps []step) {
+// measureLifecycle measures a trade, a hold of one, the ways in which it ends, and its reversal, by a warm process.
+func measureLifecycle() (steps []step) {
 	l := newLedger(time.Now())
 	l.openLimited()
 	trade := func(id, more string) {
@@ -67,8 +67,8 @@ func (l *ledger) projectNew(seen map[table.Key]bool) {
 	streamtest.Deliver(exitTB{}, l.NewProcess(l.options()...).Service.Stream(), streamtest.Images(exitTB{}, images...))
 }
 
-// lifeTable shows the requests and units of each step.
-func lifeTable(steps []step) markdown {
+// lifecycleTable shows the requests and units of each step.
+func lifecycleTable(steps []step) markdown {
 	result := markdown{head: "step|requests:|write units:|read units:|projected: write units:|read units:|" +
 		"DynamoDB, $ a million:"}
 	for _, s := range steps {

@@ -121,13 +121,13 @@ func (b *limitedBank) reverse(id string, shares int64) {
 // meterHold lets the meter know that a hold has no list entries yet.
 func (b *limitedBank) meterHold(id string) {
 	b.t.Helper()
-	life, err := b.warm.Life(b.t.Context(), id)
+	lifecycle, err := b.warm.Lifecycle(b.t.Context(), id)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	keys := []table.Key{table.OpenHoldKey(events.FormatTime(life.Header.ExpiresAt), id)}
-	for _, leg := range life.Header.Legs {
-		keys = append(keys, table.HoldKey(leg.Account, string(life.Header.Legs[0].ID)))
+	keys := []table.Key{table.OpenHoldKey(events.FormatTime(lifecycle.Header.ExpiresAt), id)}
+	for _, leg := range lifecycle.Header.Legs {
+		keys = append(keys, table.HoldKey(leg.Account, string(lifecycle.Header.Legs[0].ID)))
 	}
 	b.meterAbsent(keys...)
 }
