@@ -28,7 +28,7 @@ func (l *Ledger) Revoke(ctx context.Context, r RevokeMember) error {
 // setRole writes the user's next grant, or a revocation if the role is events.NoRole. It writes nothing if the newest
 // grant has the same role.
 func (l *Ledger) setRole(
-	ctx context.Context, shape []FieldError, by Standing, wanted events.MemberGranted,
+	ctx context.Context, shape []FieldError, by Authority, wanted events.MemberGranted,
 ) (created bool, _ error) {
 	c, cancel, err := startCommand(ctx, shape, wanted.Actor)
 	if err != nil {

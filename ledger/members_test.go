@@ -134,8 +134,8 @@ func TestUnknownPutThatAnotherRequestMade(t *testing.T) {
 	})
 }
 
-// by is the standing of ann, who owns jane by her first grant.
-var by = ledger.Standing{User: "ann", Grant: 1}
+// by is the authority of ann, who owns jane by her first grant.
+var by = ledger.Authority{User: "ann", Grant: 1}
 
 // outdate revokes ann.
 func outdate(t *testing.T, r *rig) {

@@ -57,7 +57,7 @@ type GrantMember struct {
 	User           string // id
 	Role           events.Role
 	Actor          string // who sends the request, 1 to events.ActorChars characters
-	By             Standing
+	By             Authority
 }
 
 // RevokeMember asks that a user have no role, on an account or in a group.
@@ -65,12 +65,13 @@ type RevokeMember struct {
 	Account, Group string // ids, one of them empty
 	User           string // id
 	Actor          string // who sends the request, 1 to events.ActorChars characters
-	By             Standing
+	By             Authority
 }
 
-// Standing is the version of the grants that give a user the right to grant. Nothing is written if one of them has
-// changed since it was read. The zero Standing is that of a service or an administrator, whose right needs no grant.
-type Standing struct {
+// Authority names the grants that give a user the right to grant, with their numbers. Nothing is written if one of them
+// has changed since it was read. The zero Authority is that of a service or an administrator, whose right needs no
+// grant.
+type Authority struct {
 	User   string // id of the user who grants
 	Group  string // id of the group that gives the role; "" for a grant on the account itself
 	Grant  int64  // number of the user's newest grant, on the account or in Group
@@ -78,7 +79,7 @@ type Standing struct {
 }
 
 // next returns the events that would change the user's right: on an account, or on the group itself if account is "".
-func (s Standing) next(account string) []events.Event {
+func (s Authority) next(account string) []events.Event {
 	if s.User == "" {
 		return nil
 	}

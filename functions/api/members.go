@@ -46,7 +46,7 @@ func (a *api) putMember(r *request) (reply, error) {
 			return reply{}, err
 		}
 		var created bool
-		err := r.withRight(func(by ledger.Standing) (err error) {
+		err := r.withRight(func(by ledger.Authority) (err error) {
 			c.By = by
 			created, err = a.config.Commands.Grant(ctx, c)
 			return err
@@ -66,9 +66,9 @@ func (r *request) checkNotSelf() error {
 
 // withRight executes a grant on the condition that the caller still has the right that was checked. If the right has
 // changed, nothing is written. Then withRight checks the right again and retries, once.
-func (r *request) withRight(grant func(by ledger.Standing) error) error {
-	by := func() ledger.Standing {
-		return ledger.Standing{
+func (r *request) withRight(grant func(by ledger.Authority) error) error {
+	by := func() ledger.Authority {
+		return ledger.Authority{
 			User: r.caller.User, Group: r.right.Group, Grant: r.right.Grant, Groups: r.right.Groups,
 		}
 	}
@@ -88,7 +88,7 @@ func (a *api) deleteMember(r *request) (reply, error) {
 		return reply{}, err
 	}
 	c := ledger.RevokeMember{Account: r.ids["account"], Group: r.ids["group"], User: r.ids["user"], Actor: r.actor}
-	err := r.withRight(func(by ledger.Standing) error {
+	err := r.withRight(func(by ledger.Authority) error {
 		c.By = by
 		return a.config.Commands.Revoke(r.http.Context(), c)
 	})
