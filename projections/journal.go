@@ -80,8 +80,8 @@ func JournalPosition(text string) (page events.KSUID, read int, ok bool) {
 // even at the end. A result may be short before the end. After makes one request when nothing is new, and else
 // two. It makes a third when the first pages have too few entries: it estimates from their mean size how many more
 // pages to read. Errors: those of the views; one for a malformed position.
-func (r *JournalReader) After(ctx context.Context, s Slice) (Listed[ResolvedEntry], error) {
-	listed := Listed[ResolvedEntry]{Next: s.After}
+func (r *JournalReader) After(ctx context.Context, s Slice) (Page[ResolvedEntry], error) {
+	listed := Page[ResolvedEntry]{Next: s.After}
 	page, read, ok := JournalPosition(s.After)
 	if !ok {
 		return listed, fmt.Errorf("%q is not a position in the journal", s.After)

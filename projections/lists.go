@@ -28,8 +28,8 @@ type Slice struct {
 	Limit int    // 1 to 100
 }
 
-// Listed is one page of a list. A page may be short, even empty, before the end.
-type Listed[T any] struct {
+// Page is one page of a list. A page may be short, even empty, before the end.
+type Page[T any] struct {
 	Items []T
 	Next  string // the position to continue after; "": the end
 }
@@ -49,11 +49,11 @@ type Holding struct {
 	Holder
 }
 
-// Page is an account with its summary and balances.
-type Page struct {
+// AccountPage is an account with its summary and balances.
+type AccountPage struct {
 	Holder
 	Summary  Summary
-	Balances Listed[Balance]
+	Balances Page[Balance]
 }
 
 // AccountVersion is one version of an account: its opening, or a change.
@@ -69,61 +69,61 @@ type Lists interface {
 	// Balance reads one balance. It returns the zero balance if none is stored.
 	Balance(ctx context.Context, k events.Pair) (Holding, error)
 	// Balances reads an account, and lists its balances by asset. After the first page it makes two requests.
-	Balances(ctx context.Context, account string, s Slice) (Holder, Listed[Balance], error)
+	Balances(ctx context.Context, account string, s Slice) (Holder, Page[Balance], error)
 	// AccountPage reads an account, its summary and its first balances, at most limit.
-	AccountPage(ctx context.Context, account string, limit int) (Page, error)
+	AccountPage(ctx context.Context, account string, limit int) (AccountPage, error)
 	// Newest reads the account and its newest n postings of all assets. The account is nil if the history index does
 	// not have it.
-	Newest(ctx context.Context, account string, n int) (*events.AccountOpened, Listed[events.PostingRecorded], error)
+	Newest(ctx context.Context, account string, n int) (*events.AccountOpened, Page[events.PostingRecorded], error)
 	// History lists an account's postings of all assets, newest first.
-	History(ctx context.Context, account string, span Span, s Slice) (Listed[events.PostingRecorded], error)
+	History(ctx context.Context, account string, span Span, s Slice) (Page[events.PostingRecorded], error)
 	// HistoryOf lists an account's postings of one asset, newest first; if strong, by a consistent read.
 	HistoryOf(ctx context.Context, k events.Pair, span Span, s Slice, strong bool) (
-		Listed[events.PostingRecorded], error)
+		Page[events.PostingRecorded], error)
 	// HoldsOf lists the holds that have legs on an account, newest first. status "" selects all of them.
-	HoldsOf(ctx context.Context, account, status string, s Slice) (Listed[Hold], error)
+	HoldsOf(ctx context.Context, account, status string, s Slice) (Page[Hold], error)
 	// OpenHolds lists all open holds in the order of their expiry. Positions are the time of expiry, as
 	// events.FormatTime writes it, a # and the id. A page may be short. It makes one request for each partition of the
 	// list, and one for each hundred holds.
-	OpenHolds(ctx context.Context, s Slice) (Listed[Hold], error)
+	OpenHolds(ctx context.Context, s Slice) (Page[Hold], error)
 	// Holders lists the balances of an asset by account. It makes one request, and one more for each 33 balances.
-	Holders(ctx context.Context, asset string, s Slice) (Listed[Holding], error)
+	Holders(ctx context.Context, asset string, s Slice) (Page[Holding], error)
 	// Assets lists the assets whose ids have a prefix, by id.
-	Assets(ctx context.Context, prefix string, s Slice) (Listed[events.AssetRegistered], error)
+	Assets(ctx context.Context, prefix string, s Slice) (Page[events.AssetRegistered], error)
 	// Accounts lists the accounts whose ids have a prefix, by id. An account that never changed comes without its
 	// profile. It makes two requests.
-	Accounts(ctx context.Context, prefix string, s Slice) (Listed[Holder], error)
+	Accounts(ctx context.Context, prefix string, s Slice) (Page[Holder], error)
 	// Changes lists the versions of an account, newest first; positions are their numbers. It is strongly consistent,
 	// and makes a second request for the opening.
-	Changes(ctx context.Context, account string, s Slice) (Listed[AccountVersion], error)
+	Changes(ctx context.Context, account string, s Slice) (Page[AccountVersion], error)
 	// ReversalsOf lists the reversals of a transaction, oldest first; positions are their numbers. It is strongly
 	// consistent, and makes two requests.
-	ReversalsOf(ctx context.Context, transaction string, s Slice) (Listed[Reversal], error)
+	ReversalsOf(ctx context.Context, transaction string, s Slice) (Page[Reversal], error)
 	// Transactions lists transactions by time. Positions are the KSUID of the first leg, a # and the id. It makes one
 	// request for each partition of the list (a metadata value has one), and one strongly consistent request for each
 	// hundred items found. A page may be short.
-	Transactions(ctx context.Context, by Search, s Slice) (Listed[Transaction], error)
+	Transactions(ctx context.Context, by Search, s Slice) (Page[Transaction], error)
 	// Members lists the current members of an account by user.
-	Members(ctx context.Context, account string, s Slice) (Listed[Membership], error)
+	Members(ctx context.Context, account string, s Slice) (Page[Membership], error)
 	// AccountsOf lists the accounts that a user has a role on: first its own memberships, by account, then the accounts
 	// of each of its groups, by group and account. An account may be listed several times. It makes two requests in
 	// parallel, and then one for each group. A page reads only a few groups, and may be short.
-	AccountsOf(ctx context.Context, user string, s Slice) (Listed[Reach], error)
+	AccountsOf(ctx context.Context, user string, s Slice) (Page[Reach], error)
 
 	// Groups lists the groups whose ids have a prefix, by id.
-	Groups(ctx context.Context, prefix string, s Slice) (Listed[events.GroupRegistered], error)
+	Groups(ctx context.Context, prefix string, s Slice) (Page[events.GroupRegistered], error)
 	// GroupMembers lists the current members of a group by user.
-	GroupMembers(ctx context.Context, group string, s Slice) (Listed[Membership], error)
+	GroupMembers(ctx context.Context, group string, s Slice) (Page[Membership], error)
 	// GroupsOf lists the current memberships of a user by group.
-	GroupsOf(ctx context.Context, user string, s Slice) (Listed[Membership], error)
+	GroupsOf(ctx context.Context, user string, s Slice) (Page[Membership], error)
 	// GroupAccounts lists the accounts of a group.
-	GroupAccounts(ctx context.Context, group string, s Slice) (Listed[Grouped], error)
+	GroupAccounts(ctx context.Context, group string, s Slice) (Page[Grouped], error)
 	// AccountGroups lists the groups of an account.
-	AccountGroups(ctx context.Context, account string, s Slice) (Listed[Grouped], error)
+	AccountGroups(ctx context.Context, account string, s Slice) (Page[Grouped], error)
 	// GroupTotals adds up the balances of a group's accounts, by asset, and returns the number of accounts. It makes
 	// one request, and one for each account; the totals are not a snapshot. Errors: also ErrTooManyAccounts for more
 	// than TotalsAccounts accounts, and events.ErrOverflow.
-	GroupTotals(ctx context.Context, group string, s Slice) (totals Listed[Total], accounts int, err error)
+	GroupTotals(ctx context.Context, group string, s Slice) (totals Page[Total], accounts int, err error)
 }
 
 // TotalsAccounts is the maximum number of accounts for GroupTotals.

@@ -71,7 +71,7 @@ func lastThrough(t time.Time) events.KSUID { return events.LastKSUIDBefore(t.Add
 // so a page may be short. It finds the assets in one request, or if strong in one for each. Each asset then takes the
 // requests of Balance.
 func (p *Past) Balances(ctx context.Context, account string, at time.Time, strong bool, s Slice) (
-	listed Listed[PastBalance], err error,
+	listed Page[PastBalance], err error,
 ) {
 	var assets []string
 	if strong {
@@ -86,7 +86,7 @@ func (p *Past) Balances(ctx context.Context, account string, at time.Time, stron
 		return p.Balance(ctx, events.Pair{Account: account, Asset: asset}, at, strong)
 	})
 	if err != nil {
-		return Listed[PastBalance]{}, err
+		return Page[PastBalance]{}, err
 	}
 	for _, b := range found {
 		if b.Count > 0 {

@@ -79,10 +79,10 @@ func (r *Reader) read(ctx context.Context, k events.Pair) (Balance, error) {
 // it includes assets that are not projected yet. floor, if not nil, returns each asset's floor.
 func (r *Reader) Balances(
 	ctx context.Context, account string, floor func(asset string) *events.Amount, s Slice,
-) (Listed[Balance], error) {
+) (Page[Balance], error) {
 	assets, next, err := assetsOf(ctx, r.views, account, s)
 	if err != nil {
-		return Listed[Balance]{}, err
+		return Page[Balance]{}, err
 	}
 	balances, err := readEach(ctx, assets, func(ctx context.Context, asset string) (Balance, error) {
 		var lowest *events.Amount
@@ -92,9 +92,9 @@ func (r *Reader) Balances(
 		return r.Balance(ctx, events.Pair{Account: account, Asset: asset}, lowest)
 	})
 	if err != nil {
-		return Listed[Balance]{}, err
+		return Page[Balance]{}, err
 	}
-	return Listed[Balance]{Items: balances, Next: next}, nil
+	return Page[Balance]{Items: balances, Next: next}, nil
 }
 
 // readEach calls read for each asset, at most balancesAtOnce at a time. The first error ends it.

@@ -23,14 +23,14 @@ func answerWrite(
 
 // reading reads a page of a list. of is the id of the account, asset, group or user to which the list belongs, or the
 // prefix of the ids in it.
-type reading[T any] func(ctx context.Context, of string, s projections.Slice) (projections.Listed[T], error)
+type reading[T any] func(ctx context.Context, of string, s projections.Slice) (projections.Page[T], error)
 
 // answerList answers with a page of l, which read reads. show converts an item. If the page is empty, exists checks
 // whether the owner of the list exists; it is nil if the owner need not exist.
 func answerList[S, T any](
 	r *request, l list, of string, read reading[S], exists func(ctx context.Context, of string) error, show func(S) T,
 ) (reply, error) {
-	return answerPage(r, l, show, func(ctx context.Context, s projections.Slice) (projections.Listed[S], error) {
+	return answerPage(r, l, show, func(ctx context.Context, s projections.Slice) (projections.Page[S], error) {
 		listed, err := read(ctx, of, s)
 		if err == nil && len(listed.Items) == 0 && exists != nil {
 			err = exists(ctx, of)
@@ -48,7 +48,7 @@ func answerByPrefix[S, T any](r *request, read reading[S], show func(S) T) (repl
 // answerPage answers with a page of l, which read reads.
 func answerPage[S, T any](
 	r *request, l list, show func(S) T,
-	read func(context.Context, projections.Slice) (projections.Listed[S], error),
+	read func(context.Context, projections.Slice) (projections.Page[S], error),
 ) (reply, error) {
 	s := r.slice(l)
 	if err := r.check(); err != nil {
@@ -71,7 +71,7 @@ func (a *api) assetExists(ctx context.Context, id string) error {
 }
 
 // pageOf returns a page of l, with items converted by show.
-func pageOf[S, T any](l list, listed projections.Listed[S], show func(S) T) client.List[T] {
+func pageOf[S, T any](l list, listed projections.Page[S], show func(S) T) client.List[T] {
 	p := client.List[T]{Data: make([]T, len(listed.Items))}
 	for i, item := range listed.Items {
 		p.Data[i] = show(item)

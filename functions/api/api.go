@@ -58,7 +58,7 @@ type Strong interface {
 	Balance(ctx context.Context, k events.Pair, floor *events.Amount) (projections.Balance, error)
 	Balances(
 		ctx context.Context, account string, floor func(asset string) *events.Amount, s projections.Slice,
-	) (projections.Listed[projections.Balance], error)
+	) (projections.Page[projections.Balance], error)
 }
 
 // Config configures the API.

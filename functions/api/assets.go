@@ -66,7 +66,7 @@ func (a *api) listHolders(r *request) (reply, error) {
 // holders reads a page of the holders of an asset, with their accounts.
 func (a *api) holders(
 	ctx context.Context, asset string, s projections.Slice,
-) (projections.Listed[projections.Holding], error) {
+) (projections.Page[projections.Holding], error) {
 	listed, err := a.config.Lists.Holders(ctx, asset, s)
 	for i := range listed.Items {
 		h := &listed.Items[i]

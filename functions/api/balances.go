@@ -130,7 +130,7 @@ func (a *api) listBalances(r *request) (reply, error) {
 
 // eventualBalances reads a page of balances from the projection, with their account.
 func (a *api) eventualBalances(ctx context.Context, account string, s projections.Slice) (
-	listed projections.Listed[projections.Balance], of ledger.Account, err error,
+	listed projections.Page[projections.Balance], of ledger.Account, err error,
 ) {
 	h, listed, err := a.config.Lists.Balances(ctx, account, s)
 	if err == nil {
@@ -141,7 +141,7 @@ func (a *api) eventualBalances(ctx context.Context, account string, s projection
 
 // strongBalances reads a page of strong balances, with their account. It includes assets that are not projected yet.
 func (a *api) strongBalances(ctx context.Context, account string, s projections.Slice) (
-	listed projections.Listed[projections.Balance], of ledger.Account, err error,
+	listed projections.Page[projections.Balance], of ledger.Account, err error,
 ) {
 	if of, err = a.config.Facts.Account(ctx, account); err != nil {
 		return listed, of, err

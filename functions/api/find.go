@@ -41,7 +41,7 @@ func (a *api) listTransactions(r *request) (reply, error) {
 	l := r.list(paramFrom, filterTime(by.From), paramTo, filterTime(by.To), paramOrder, order,
 		metadataPrefix+by.Key, by.Value, "ledger", a.config.Ledger).by(isListed)
 	return answerPage(r, l, showHold,
-		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Transaction], error) {
+		func(ctx context.Context, s projections.Slice) (projections.Page[projections.Transaction], error) {
 			listed, err := a.config.Lists.Transactions(ctx, by, s)
 			return cutPage(listed, func(t projections.Transaction) (string, int) {
 				return string(t.Header.Legs[0].ID) + "#" + t.Header.ID, maxBytes(t)

@@ -135,9 +135,9 @@ func (a *api) listReversals(r *request) (reply, error) {
 	}
 	var seen view
 	read := func(ctx context.Context, of string, s projections.Slice) (
-		projections.Listed[projections.Reversal], error,
+		projections.Page[projections.Reversal], error,
 	) {
-		var listed projections.Listed[projections.Reversal]
+		var listed projections.Page[projections.Reversal]
 		err := a.readWithView(ctx, r, of, &seen, func(ctx context.Context) (err error) {
 			listed, err = a.config.Lists.ReversalsOf(ctx, of, s)
 			return err
@@ -167,7 +167,7 @@ func (a *api) listHolds(r *request) (reply, error) {
 		r.failOnce(paramStatus, ruleStatus)
 	}
 	var seen view
-	read := func(ctx context.Context, of string, s projections.Slice) (projections.Listed[projections.Hold], error) {
+	read := func(ctx context.Context, of string, s projections.Slice) (projections.Page[projections.Hold], error) {
 		listed, err := a.config.Lists.HoldsOf(ctx, of, status, s)
 		if err != nil {
 			return listed, err
@@ -189,7 +189,7 @@ func (a *api) listHolds(r *request) (reply, error) {
 // listOpenHolds lists all holds that have not ended, by their expiry.
 func (a *api) listOpenHolds(r *request) (reply, error) {
 	return answerPage(r, r.list().by(isOpenHold), showHold,
-		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.Hold], error) {
+		func(ctx context.Context, s projections.Slice) (projections.Page[projections.Hold], error) {
 			listed, err := a.config.Lists.OpenHolds(ctx, s)
 			return cutPage(listed, func(h projections.Hold) (string, int) {
 				return events.FormatTime(h.Header.ExpiresAt) + "#" + h.Header.ID, maxBytes(h)
@@ -210,12 +210,12 @@ const pageBytes = 3 << 20
 
 // cutPage cuts a page after the items that fit into pageBytes, but not before the second item. about returns an item's
 // position in the list and the most bytes that it takes in the answer.
-func cutPage[S any](listed projections.Listed[S], about func(S) (position string, bytes int)) projections.Listed[S] {
+func cutPage[S any](listed projections.Page[S], about func(S) (position string, bytes int)) projections.Page[S] {
 	total, last := 0, ""
 	for i, item := range listed.Items {
 		position, bytes := about(item)
 		if total += bytes; total > pageBytes && i > 0 {
-			return projections.Listed[S]{Items: listed.Items[:i], Next: last}
+			return projections.Page[S]{Items: listed.Items[:i], Next: last}
 		}
 		last = position
 	}

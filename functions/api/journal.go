@@ -12,7 +12,7 @@ const ruleFromAfter = "must not be given together with after"
 
 // Journal reads the journal, in the order in which its entries were listed. Errors are those of package store.
 type Journal interface {
-	After(ctx context.Context, s projections.Slice) (projections.Listed[projections.ResolvedEntry], error)
+	After(ctx context.Context, s projections.Slice) (projections.Page[projections.ResolvedEntry], error)
 }
 
 // journalEntry is an entry of the journal.

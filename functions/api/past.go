@@ -14,7 +14,7 @@ import (
 type Past interface {
 	Balance(ctx context.Context, k events.Pair, at time.Time, strong bool) (projections.PastBalance, error)
 	Balances(ctx context.Context, account string, at time.Time, strong bool, s projections.Slice) (
-		projections.Listed[projections.PastBalance], error)
+		projections.Page[projections.PastBalance], error)
 	Statement(ctx context.Context, k events.Pair, span projections.Span, from *projections.StatementMark, limit int) (
 		projections.StatementPage, error)
 }
@@ -84,7 +84,7 @@ func (a *api) listPast(r *request, account string, at time.Time) (reply, error) 
 	consistency := r.consistency()
 	l := r.list(paramAt, events.FormatTime(at))
 	return answerPage(r, l, showPast(at, consistency),
-		func(ctx context.Context, s projections.Slice) (projections.Listed[projections.PastBalance], error) {
+		func(ctx context.Context, s projections.Slice) (projections.Page[projections.PastBalance], error) {
 			listed, err := a.config.Past.Balances(ctx, account, at, consistency == strong, s)
 			if err == nil && len(listed.Items) == 0 {
 				err = a.accountExists(ctx, account)

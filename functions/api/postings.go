@@ -53,8 +53,8 @@ func (a *api) listPostings(r *request) (reply, error) {
 		r.failOnce(paramConsistency, ruleOfAsset)
 	}
 	return answerPage(r, postingsOf(k.Account, k.Asset, span), showPosting,
-		func(ctx context.Context, s projections.Slice) (projections.Listed[events.PostingRecorded], error) {
-			var listed projections.Listed[events.PostingRecorded]
+		func(ctx context.Context, s projections.Slice) (projections.Page[events.PostingRecorded], error) {
+			var listed projections.Page[events.PostingRecorded]
 			var err error
 			switch {
 			case !span.To.IsZero() && !span.From.Before(span.To): // the span is empty

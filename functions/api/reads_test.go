@@ -41,9 +41,9 @@ func TestAnswers(t *testing.T) {
 type large struct{ projections.Lists }
 
 func (large) GroupTotals(context.Context, string, projections.Slice) (
-	projections.Listed[projections.Total], int, error,
+	projections.Page[projections.Total], int, error,
 ) {
-	return projections.Listed[projections.Total]{}, 0, fmt.Errorf("add up: %w", projections.ErrTooManyAccounts)
+	return projections.Page[projections.Total]{}, 0, fmt.Errorf("add up: %w", projections.ErrTooManyAccounts)
 }
 
 // The totals of a group with too many accounts are refused with group_too_large.
@@ -90,9 +90,9 @@ func (s *floors) Balance(ctx context.Context, k events.Pair, floor *events.Amoun
 }
 
 func (s *floors) Balances(ctx context.Context, account string, floor func(string) *events.Amount,
-	p projections.Slice) (projections.Listed[projections.Balance], error) {
+	p projections.Slice) (projections.Page[projections.Balance], error) {
 	if floor == nil {
-		return projections.Listed[projections.Balance]{Items: []projections.Balance{owing(account)}}, nil
+		return projections.Page[projections.Balance]{Items: []projections.Balance{owing(account)}}, nil
 	}
 	s.floor = floor("USD")
 	return s.Strong.Balances(ctx, account, floor, p)

@@ -25,9 +25,9 @@ func (a *api) getSummary(r *request) (reply, error) {
 		return reply{}, err
 	}
 	var (
-		held     projections.Page
+		held     projections.AccountPage
 		indexed  *events.AccountOpened
-		postings projections.Listed[events.PostingRecorded]
+		postings projections.Page[events.PostingRecorded]
 	)
 	both, ctx := errgroup.WithContext(r.http.Context())
 	both.Go(func() (err error) {

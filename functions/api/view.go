@@ -49,7 +49,7 @@ func shownTo[T any](
 	if r.caller.Admin {
 		return read
 	}
-	return func(ctx context.Context, of string, s projections.Slice) (projections.Listed[T], error) {
+	return func(ctx context.Context, of string, s projections.Slice) (projections.Page[T], error) {
 		listed, err := read(ctx, of, s)
 		if err != nil {
 			return listed, err

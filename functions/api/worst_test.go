@@ -274,7 +274,7 @@ func TestTransactionPagesFitLambdaLimit(t *testing.T) {
 		leg := events.Leg{ID: events.FirstKSUID(instant), Account: id, Asset: id, Quantity: most, Cost: most}
 		h.Header.Legs, h.Ended.Legs = append(h.Header.Legs, leg), append(h.Ended.Legs, leg)
 	}
-	var listed projections.Listed[projections.Hold]
+	var listed projections.Page[projections.Hold]
 	for range limitMax {
 		listed.Items = append(listed.Items, h)
 	}

@@ -74,7 +74,7 @@ func (l *Lists) holdings(ctx context.Context, pairs []events.Pair) (map[events.P
 
 // Accounts implements projections.Lists.
 func (l *Lists) Accounts(ctx context.Context, prefix string, s projections.Slice) (
-	accounts projections.Listed[projections.Holder], err error,
+	accounts projections.Page[projections.Holder], err error,
 ) {
 	r := table.AccountsRange(prefix, s.After)
 	q := ddb.WithinInverse(table.AccountsPK2, r, &dynamodb.QueryInput{})
@@ -101,7 +101,7 @@ func (l *Lists) Accounts(ctx context.Context, prefix string, s projections.Slice
 // Changes implements projections.Lists. The opening is version 1. It is read if it is on the page, or is the version
 // before the page's last.
 func (l *Lists) Changes(ctx context.Context, account string, s projections.Slice) (
-	page projections.Listed[projections.AccountVersion], err error,
+	page projections.Page[projections.AccountVersion], err error,
 ) {
 	defer annotate(&err, "list changes of an account")
 	before := int64(0)

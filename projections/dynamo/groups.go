@@ -25,7 +25,7 @@ const (
 
 // Groups implements projections.Lists.
 func (l *Lists) Groups(ctx context.Context, prefix string, s projections.Slice) (
-	projections.Listed[events.GroupRegistered], error,
+	projections.Page[events.GroupRegistered], error,
 ) {
 	r := table.GroupsRange(prefix, s.After)
 	q := ddb.WithinInverse(table.GroupsPK2, r, &dynamodb.QueryInput{})
@@ -34,20 +34,20 @@ func (l *Lists) Groups(ctx context.Context, prefix string, s projections.Slice) 
 
 // GroupMembers implements projections.Lists.
 func (l *Lists) GroupMembers(ctx context.Context, group string, s projections.Slice) (
-	projections.Listed[projections.Membership], error,
+	projections.Page[projections.Membership], error,
 ) {
 	return l.members(ctx, table.GroupKey(group).PK, s, table.ParseGroupMembership)
 }
 
 // GroupsOf implements projections.Lists.
 func (l *Lists) GroupsOf(ctx context.Context, user string, s projections.Slice) (
-	projections.Listed[projections.Membership], error,
+	projections.Page[projections.Membership], error,
 ) {
 	return l.groupsOf(ctx, user, table.GroupsRange("", s.After), s.Limit)
 }
 
 func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit int) (
-	projections.Listed[projections.Membership], error,
+	projections.Page[projections.Membership], error,
 ) {
 	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
 	group := firstOf(table.ParseGroupMembership)
@@ -57,7 +57,7 @@ func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit 
 
 // GroupAccounts implements projections.Lists.
 func (l *Lists) GroupAccounts(ctx context.Context, group string, s projections.Slice) (
-	projections.Listed[projections.Grouped], error,
+	projections.Page[projections.Grouped], error,
 ) {
 	r := table.AccountsRange("", s.After)
 	q := ddb.WithinInverse(table.GroupPK2(group), r, &dynamodb.QueryInput{})
@@ -66,7 +66,7 @@ func (l *Lists) GroupAccounts(ctx context.Context, group string, s projections.S
 
 // AccountGroups implements projections.Lists.
 func (l *Lists) AccountGroups(ctx context.Context, account string, s projections.Slice) (
-	projections.Listed[projections.Grouped], error,
+	projections.Page[projections.Grouped], error,
 ) {
 	r := table.GroupedRange(s.After)
 	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
@@ -82,7 +82,7 @@ func (l *Lists) AccountGroups(ctx context.Context, account string, s projections
 //	#group#account  after an account of a group
 //	#group          after the last account of a group
 func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (
-	page projections.Listed[projections.Reach], err error,
+	page projections.Page[projections.Reach], err error,
 ) {
 	defer annotate(&err, "list accounts of a user")
 	position, inGroups := strings.CutPrefix(s.After, "#")
@@ -94,7 +94,7 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice
 	if withinGroup {
 		r.From = table.GroupKey(group).PK // the group may have more accounts
 	}
-	var groups projections.Listed[projections.Membership]
+	var groups projections.Page[projections.Membership]
 	both, bothCtx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
 		groups, err = l.groupsOf(bothCtx, user, r, groupsOfPage)
@@ -122,7 +122,7 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice
 
 // directOf lists the current memberships of a user by account.
 func (l *Lists) directOf(ctx context.Context, user string, s projections.Slice) (
-	projections.Listed[projections.Membership], error,
+	projections.Page[projections.Membership], error,
 ) {
 	r := table.AccountsRange("", s.After)
 	q := ddb.WithinInverse(table.UserPK2(user), r, &dynamodb.QueryInput{})
@@ -132,10 +132,10 @@ func (l *Lists) directOf(ctx context.Context, user string, s projections.Slice) 
 }
 
 // through adds the accounts of groups to a page of at most limit. The group begun continues after the account `after`.
-func (l *Lists) through(ctx context.Context, groups projections.Listed[projections.Membership], begun, after string,
-	limit int, page *projections.Listed[projections.Reach],
+func (l *Lists) through(ctx context.Context, groups projections.Page[projections.Membership], begun, after string,
+	limit int, page *projections.Page[projections.Reach],
 ) error {
-	found := make([]projections.Listed[projections.Grouped], len(groups.Items))
+	found := make([]projections.Page[projections.Grouped], len(groups.Items))
 	reads, ctx := errgroup.WithContext(ctx)
 	for i, m := range groups.Items {
 		s := projections.Slice{Limit: limit - len(page.Items)}
@@ -173,7 +173,7 @@ func (l *Lists) through(ctx context.Context, groups projections.Listed[projectio
 
 // GroupTotals implements projections.Lists.
 func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Slice) (
-	totals projections.Listed[projections.Total], accounts int, err error,
+	totals projections.Page[projections.Total], accounts int, err error,
 ) {
 	defer annotate(&err, "add up balances of a group")
 	q := ddb.WithinInverse(table.GroupPK2(group), table.AccountsRange("", ""), &dynamodb.QueryInput{
@@ -186,7 +186,7 @@ func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Sli
 	case len(items) > projections.TotalsAccounts:
 		return totals, 0, projections.ErrTooManyAccounts
 	}
-	held := make([]projections.Listed[projections.Balance], len(items))
+	held := make([]projections.Page[projections.Balance], len(items))
 	r := table.BalancesRange(s.After)
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(totalsAtOnce)
@@ -210,8 +210,8 @@ func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Sli
 
 // addUp returns the totals of the first limit assets. held has one page per account with the first limit of its assets.
 // So it has all balances in the first limit assets of the group.
-func addUp(held []projections.Listed[projections.Balance], limit int) (
-	totals projections.Listed[projections.Total], err error,
+func addUp(held []projections.Page[projections.Balance], limit int) (
+	totals projections.Page[projections.Total], err error,
 ) {
 	sums := make(map[string]projections.Total)
 	more := false

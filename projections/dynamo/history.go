@@ -20,7 +20,7 @@ func newestFirst() *dynamodb.QueryInput {
 
 // History implements projections.Lists.
 func (l *Lists) History(ctx context.Context, account string, span projections.Span, s projections.Slice) (
-	projections.Listed[events.PostingRecorded], error,
+	projections.Page[events.PostingRecorded], error,
 ) {
 	r := table.HistoryRange(bounds(span, s.After))
 	q := ddb.WithinHistory(table.AccountKey(account).PK, r, newestFirst())
@@ -30,7 +30,7 @@ func (l *Lists) History(ctx context.Context, account string, span projections.Sp
 // HistoryOf implements projections.Lists.
 func (l *Lists) HistoryOf(
 	ctx context.Context, k events.Pair, span projections.Span, s projections.Slice, strong bool,
-) (projections.Listed[events.PostingRecorded], error) {
+) (projections.Page[events.PostingRecorded], error) {
 	from, to := bounds(span, s.After)
 	r := table.PostingsBetween(k.Asset, from, to)
 	q := ddb.Within(table.AccountKey(k.Account).PK, r, newestFirst())
@@ -65,7 +65,7 @@ func idOfPosting(k table.Key) (string, bool) {
 }
 
 // AccountPage implements projections.Lists.
-func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (page projections.Page, err error) {
+func (l *Lists) AccountPage(ctx context.Context, account string, limit int) (page projections.AccountPage, err error) {
 	defer annotate(&err, "read account page")
 	page.Summary.Account = account
 	q := ddb.Within(table.AccountKey(account).PK, table.PageRange(), &dynamodb.QueryInput{})
@@ -119,7 +119,7 @@ func is(item ddb.Item, parse func(table.Key) (string, bool)) bool {
 
 // Newest implements projections.Lists.
 func (l *Lists) Newest(ctx context.Context, account string, n int) (
-	opened *events.AccountOpened, postings projections.Listed[events.PostingRecorded], err error,
+	opened *events.AccountOpened, postings projections.Page[events.PostingRecorded], err error,
 ) {
 	defer annotate(&err, "read account and newest postings")
 	// The account sorts above its postings: in descending order it comes first.

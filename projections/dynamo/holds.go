@@ -100,7 +100,7 @@ func decodeHold(item ddb.Item) (h projections.Hold, err error) {
 
 // HoldsOf implements projections.Lists.
 func (l *Lists) HoldsOf(ctx context.Context, account, status string, s projections.Slice) (
-	projections.Listed[projections.Hold], error,
+	projections.Page[projections.Hold], error,
 ) {
 	r, within := table.HoldsBefore(s.After), ddb.Within
 	if status != "" {
@@ -112,7 +112,7 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s projectio
 
 // OpenHolds implements projections.Lists. It merges the partitions of the list, and then reads the holds.
 func (l *Lists) OpenHolds(ctx context.Context, s projections.Slice) (
-	page projections.Listed[projections.Hold], err error,
+	page projections.Page[projections.Hold], err error,
 ) {
 	defer annotate(&err, "list open holds")
 	last := ""

@@ -40,7 +40,7 @@ func (l *Lists) Balance(ctx context.Context, k events.Pair) (h projections.Holdi
 
 // Balances implements projections.Lists. The account sorts before its balances, so the first page is one query.
 func (l *Lists) Balances(ctx context.Context, account string, s projections.Slice) (
-	holder projections.Holder, balances projections.Listed[projections.Balance], err error,
+	holder projections.Holder, balances projections.Page[projections.Balance], err error,
 ) {
 	if s.After == "" {
 		page, err := l.AccountPage(ctx, account, s.Limit)
@@ -63,7 +63,7 @@ func (l *Lists) Balances(ctx context.Context, account string, s projections.Slic
 
 // Holders implements projections.Lists.
 func (l *Lists) Holders(ctx context.Context, asset string, s projections.Slice) (
-	holders projections.Listed[projections.Holding], err error,
+	holders projections.Page[projections.Holding], err error,
 ) {
 	r := table.AccountsRange("", s.After)
 	q := ddb.WithinInverse(table.HoldersPK2(asset), r, &dynamodb.QueryInput{
@@ -93,7 +93,7 @@ func (l *Lists) Holders(ctx context.Context, asset string, s projections.Slice) 
 
 // Assets implements projections.Lists.
 func (l *Lists) Assets(ctx context.Context, prefix string, s projections.Slice) (
-	projections.Listed[events.AssetRegistered], error,
+	projections.Page[events.AssetRegistered], error,
 ) {
 	r := table.AssetsRange(prefix, s.After)
 	q := ddb.WithinInverse(table.AssetsPK2, r, &dynamodb.QueryInput{})
@@ -102,7 +102,7 @@ func (l *Lists) Assets(ctx context.Context, prefix string, s projections.Slice) 
 
 // Members implements projections.Lists.
 func (l *Lists) Members(ctx context.Context, account string, s projections.Slice) (
-	projections.Listed[projections.Membership], error,
+	projections.Page[projections.Membership], error,
 ) {
 	return l.members(ctx, table.AccountKey(account).PK, s, table.ParseMembership)
 }
@@ -110,7 +110,7 @@ func (l *Lists) Members(ctx context.Context, account string, s projections.Slice
 // members lists the current members in a partition, whose keys parse reads.
 func (l *Lists) members(ctx context.Context, partition string, s projections.Slice,
 	parse func(table.Key) (string, string, bool),
-) (projections.Listed[projections.Membership], error) {
+) (projections.Page[projections.Membership], error) {
 	r := table.MembersRange(s.After)
 	q := ddb.Within(partition, r, &dynamodb.QueryInput{})
 	members, err := list(ctx, l, "list members", r, q, s.Limit, secondOf(parse), decodeMembership)
@@ -118,7 +118,7 @@ func (l *Lists) members(ctx context.Context, partition string, s projections.Sli
 }
 
 // withoutRevoked drops revoked memberships from a page, which may then be short.
-func withoutRevoked(members projections.Listed[projections.Membership]) projections.Listed[projections.Membership] {
+func withoutRevoked(members projections.Page[projections.Membership]) projections.Page[projections.Membership] {
 	members.Items = slices.DeleteFunc(members.Items, func(m projections.Membership) bool { return m.Role == "" })
 	return members
 }

@@ -21,7 +21,7 @@ import (
 // key. what names the operation in errors.
 func list[T any](ctx context.Context, l *Lists, what string, r table.Range, q *dynamodb.QueryInput, limit int,
 	position func(table.Key) (string, bool), decode func(ddb.Item) (T, error),
-) (page projections.Listed[T], err error) {
+) (page projections.Page[T], err error) {
 	defer annotate(&err, what)
 	if r.Empty() {
 		return page, nil
@@ -87,7 +87,7 @@ func (l *Lists) merge(
 // the key at which DynamoDB stopped before the end.
 func paged[T any](items []ddb.Item, last ddb.Item, limit int,
 	position func(table.Key) (string, bool), decode func(ddb.Item) (T, error),
-) (page projections.Listed[T], err error) {
+) (page projections.Page[T], err error) {
 	if len(items) > limit {
 		items, last = items[:limit], items[limit-1]
 	}
@@ -98,7 +98,7 @@ func paged[T any](items []ddb.Item, last ddb.Item, limit int,
 		}
 	}
 	if last == nil {
-		return projections.Listed[T]{Items: listed}, nil
+		return projections.Page[T]{Items: listed}, nil
 	}
 	key, err := ddb.KeyOf(last)
 	if err != nil {
@@ -108,7 +108,7 @@ func paged[T any](items []ddb.Item, last ddb.Item, limit int,
 	if !ok {
 		return page, fmt.Errorf("%w: %s %s does not belong to the list", store.ErrMalformedItem, key.PK, key.SK)
 	}
-	return projections.Listed[T]{Items: listed, Next: next}, nil
+	return projections.Page[T]{Items: listed, Next: next}, nil
 }
 
 // decodeAs decodes an event of one type.

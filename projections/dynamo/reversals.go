@@ -17,7 +17,7 @@ import (
 
 // ReversalsOf implements projections.Lists.
 func (l *Lists) ReversalsOf(ctx context.Context, transaction string, s projections.Slice) (
-	page projections.Listed[projections.Reversal], err error,
+	page projections.Page[projections.Reversal], err error,
 ) {
 	defer annotate(&err, "list reversals")
 	after := int64(0)

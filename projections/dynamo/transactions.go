@@ -17,7 +17,7 @@ var _ projections.JournalViews = (*Lists)(nil)
 
 // Transactions implements projections.Lists. It skips entries that are void or contradict their header.
 func (l *Lists) Transactions(ctx context.Context, by projections.Search, s projections.Slice) (
-	page projections.Listed[projections.Transaction], err error,
+	page projections.Page[projections.Transaction], err error,
 ) {
 	defer annotate(&err, "list transactions")
 	entries, next, err := l.listedEntries(ctx, by, s)

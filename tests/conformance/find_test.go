@@ -63,9 +63,9 @@ func TestTransactions(t *testing.T) {
 			}
 		}
 		by := func(search projections.Search) listing[string] {
-			return func(ctx context.Context, _ string, p projections.Slice) (projections.Listed[string], error) {
+			return func(ctx context.Context, _ string, p projections.Slice) (projections.Page[string], error) {
 				page, err := s.Transactions(ctx, search, p)
-				texts := projections.Listed[string]{Next: page.Next}
+				texts := projections.Page[string]{Next: page.Next}
 				for _, one := range page.Items {
 					texts.Items = append(texts.Items, listedText(one))
 				}

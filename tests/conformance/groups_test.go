@@ -114,7 +114,7 @@ func TestTotalsOfGroups(t *testing.T) {
 			}}
 		}
 		totals := func(ctx context.Context, group string, p projections.Slice) (
-			projections.Listed[projections.Total], error,
+			projections.Page[projections.Total], error,
 		) {
 			listed, accounts, err := s.GroupTotals(ctx, group, p)
 			if accounts != 3 && group == "desk" {

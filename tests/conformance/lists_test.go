@@ -93,7 +93,7 @@ func (s *listSuite) writeBalance(account, asset string) projections.Balance {
 }
 
 // listing reads a page of a list, of one account, asset, user or prefix.
-type listing[T any] func(context.Context, string, projections.Slice) (projections.Listed[T], error)
+type listing[T any] func(context.Context, string, projections.Slice) (projections.Page[T], error)
 
 // checkPages reads a list in pages of several sizes. Each time, the pages must have all wanted items, once and in
 // order.
@@ -129,13 +129,13 @@ func TestListsOfBalancesAndHolders(t *testing.T) {
 		}
 		s.writeBalance("jane:x", "USDC")
 		balances := func(ctx context.Context, account string, page projections.Slice) (
-			projections.Listed[projections.Balance], error,
+			projections.Page[projections.Balance], error,
 		) {
 			_, all, err := s.Balances(ctx, account, page)
 			return all, err
 		}
 		holders := func(ctx context.Context, asset string, page projections.Slice) (
-			all projections.Listed[projections.Balance], err error,
+			all projections.Page[projections.Balance], err error,
 		) {
 			held, err := s.Holders(ctx, asset, page)
 			for _, holding := range held.Items {
@@ -214,13 +214,13 @@ func TestListsOfHistory(t *testing.T) {
 				})
 			}
 			history := func(ctx context.Context, account string,
-				slice projections.Slice) (projections.Listed[events.PostingRecorded], error) {
+				slice projections.Slice) (projections.Page[events.PostingRecorded], error) {
 				return s.History(ctx, account, span, slice)
 			}
 			checkPages(t, history, "jane", within(all)...)
 			for _, strong := range []bool{false, true} {
 				historyOf := func(ctx context.Context, asset string,
-					slice projections.Slice) (projections.Listed[events.PostingRecorded], error) {
+					slice projections.Slice) (projections.Page[events.PostingRecorded], error) {
 					return s.HistoryOf(ctx, events.Pair{Account: "jane", Asset: asset}, span, slice, strong)
 				}
 				checkPages(t, historyOf, "A", within(ofA)...)
@@ -231,7 +231,7 @@ func TestListsOfHistory(t *testing.T) {
 			t.Helper()
 			opened, newest, err := s.Newest(t.Context(), "jane", n)
 			s.must(err)
-			var rest projections.Listed[events.PostingRecorded]
+			var rest projections.Page[events.PostingRecorded]
 			if newest.Next != "" {
 				rest, err = s.History(t.Context(), "jane", projections.Span{},
 					projections.Slice{After: newest.Next, Limit: 100})
