@@ -125,7 +125,7 @@ func idReused() *Error {
 }
 
 func accountsNotFound(fields []FieldError) *Error {
-	return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that are not opened.", Fields: fields}
+	return &Error{Code: CodeAccountNotFound, Detail: "Some fields name accounts that do not exist.", Fields: fields}
 }
 
 func assetsNotFound(fields []FieldError) *Error {

@@ -15,8 +15,8 @@ const (
 	ruleText     = "must be UTF-8 without NUL"
 	rulePositive = "must be above zero"
 	ruleNegative = "must not be negative"
-	ruleAsset    = "names no registered asset"
-	ruleAccount  = "names no opened account"
+	ruleAsset    = "must be the id of a registered asset"
+	ruleAccount  = "must be the id of an existing account"
 )
 
 // Rules of sizes, as texts for callers. Adapters check them, too, before they parse an oversized value.

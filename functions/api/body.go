@@ -20,7 +20,7 @@ const BatchBytes = 1 << 20
 func readBody(w http.ResponseWriter, r *http.Request, most int64) (*node, []fieldError, error) {
 	if !isJSON(r.Header) {
 		return nil, nil, newProblem(codeUnsupportedMedia,
-			"The body must be application/json in UTF-8, and not compressed.")
+			"The header Content-Type must be application/json, in UTF-8. The body must not be compressed.")
 	}
 	if r.ContentLength > most {
 		return nil, nil, tooLarge(most)

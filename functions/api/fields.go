@@ -17,7 +17,7 @@ const (
 	ruleArray    = "must be an array"
 	ruleInteger  = "must be a whole number"
 	ruleBool     = "must be true or false"
-	ruleAmount   = `must be a string of a whole number: "0" or "-?[1-9][0-9]{0,27}"`
+	ruleAmount   = `must be a whole number in a string, such as "2500": at most 28 digits, no leading zeros, no plus`
 	ruleDraft    = `must be "unlimited" or an object of amounts by asset`
 	ruleKnown    = "is not a field of this request"
 	ruleAgree    = "must be the same in id and Idempotency-Key"
