@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// BatchMax is the most requests of a batch.
+// BatchMax is the maximum number of requests in a batch.
 const BatchMax = 100
 
 const batchesPath = "/v1/batches"

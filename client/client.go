@@ -21,9 +21,9 @@
 //
 // # Errors
 //
-// An Error is a problem that the API answered, with a code. UnknownError means that a write may have been applied. Send
-// the same request again, with the same id. DeniedError, StatusError and UnreachableError come from a gateway, from the
-// network, or from another program at the address. Use errors.As to tell them apart.
+// An Error is a problem that the API answered, with a code. An UnknownError means that a write may have been applied:
+// send the same request again, with the same id. DeniedError, StatusError and UnreachableError come from a gateway,
+// from the network, or from another program at the address. Use errors.As to tell them apart.
 //
 // # Retries
 //
@@ -31,9 +31,10 @@
 // has a second effect. A write ends with an answer or with an UnknownError.
 //
 // A write has no answer if it ended with a timeout, a broken connection, or a 5xx other than a 503 with a code. Such a
-// write may still be applied until the command timeout (10 seconds) has passed. Until then, a 422 or a 404 does not
-// prove that nothing was posted. If a 422 or a 404 follows such a write, the client waits for the command timeout,
-// sends the request again, and returns that answer. The client does not know about the writes of other clients.
+// write may still be applied during the next 10 seconds: a command ends within 8 seconds, and the rest allows for the
+// network. Until then, a 422 or a 404 does not prove that nothing was posted. If a 422 or a 404 follows such a write,
+// the client waits until the 10 seconds have passed, sends the request again, and returns that answer. The client does
+// not know about the writes of other clients.
 package client
 
 import (

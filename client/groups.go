@@ -66,7 +66,7 @@ type GroupTotal struct {
 	Sums
 }
 
-// GroupTotals is a page of totals by asset. It is no snapshot: the balances are read one after the other.
+// GroupTotals is a page of totals by asset. It is not a snapshot: the balances are read one by one.
 type GroupTotals struct {
 	Group    string `json:"group"`
 	Accounts int    `json:"accounts"` // number of accounts in the group

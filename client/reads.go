@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// PageLimit is the most items of one page of a list.
+// PageLimit is the maximum number of items on a page of a list.
 const PageLimit = 100
 
 // Reply is an answer of the API, parsed and as received. Only Raw has fields that this version does not know.

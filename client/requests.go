@@ -60,7 +60,7 @@ type Part struct {
 	Postings []Taken        `json:"postings,omitempty"` // of a transaction: one for each leg, in the order of the legs
 }
 
-// Taken is the part of one leg that is captured or reversed. It has the sign of the leg, or is zero for none of it.
+// Taken is the part of one leg that is captured or reversed. It has the sign of the leg; zero takes nothing of it.
 type Taken struct {
 	Quantity events.Amount `json:"quantity"`
 	Cost     events.Amount `json:"cost"`
@@ -81,7 +81,7 @@ type Release struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Reversal posts a transaction that takes back another one, in whole or in part. Codes of *Error: exceeds_reversible
+// Reversal posts a transaction that reverses another one, in whole or in part. Codes of *Error: exceeds_reversible
 // (with Left), nothing_to_reverse.
 type Reversal struct {
 	Transaction string            `json:"-"`  // id of the transaction to reverse

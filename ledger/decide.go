@@ -62,8 +62,8 @@ func (d *definitions) legs(p draft) []LegRequest {
 	return p.withCash(d.currency(p.legs[0].Asset))
 }
 
-// check checks a draft against the definitions. Errors: CodeAccountNotFound, else CodeAssetNotFound, else
-// CodeInvalidTransaction for a cost in an asset without a currency.
+// checkNames checks that the definitions have the accounts and assets of a draft. Errors: CodeAccountNotFound, else
+// CodeAssetNotFound, else CodeInvalidTransaction for a cost in an asset without a currency.
 func (d *definitions) checkNames(p draft) *Error {
 	var f faults
 	for i, leg := range p.legs {
@@ -98,7 +98,7 @@ func brokenByCurrency(asset string) string {
 }
 
 // buildTransaction returns the transaction of a draft, without KSUIDs. The draft must have passed shape, rules and
-// check.
+// checkNames.
 func (d *definitions) buildTransaction(p draft) events.TransactionPosted {
 	legs := d.legs(p)
 	t := events.TransactionPosted{

@@ -8,7 +8,8 @@ import (
 	"ledger.example/internal/store"
 )
 
-// Journal stores the events, append-only, and the spending guards. Package ledger/dynamo implements it.
+// Journal stores the events, append-only, and the spending guards. Package ledger/dynamo implements it. The API's
+// journal is a projection of it: see package projections.
 //
 // Every method is safe for concurrent use, makes at most the stated requests to the store, and returns when its context
 // ends. Errors are those of package store, wrapped. Times are the store's clock in whole seconds, zero if the store did

@@ -1,4 +1,6 @@
-// Package ledger is the write side. It decides whether a transaction may be posted, and appends it to the journal.
+// Package ledger is the write side. It decides whether a transaction may be posted, and appends its events to the
+// Journal, the store of all events. The API's journal is something else: a projection, which package projections
+// writes.
 //
 // A command is checked in this order: each field, the rules over several fields, the accounts and assets that it names,
 // its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through two

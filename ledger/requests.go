@@ -185,8 +185,8 @@ type Ended struct {
 // Status returns how the hold ended.
 func (e Ended) Status() Status { return statusOf(e.End) }
 
-// ReverseRequest asks for a transaction that takes back all or a part of another one: its legs have the opposite signs,
-// and zero legs are omitted. It cannot have a Hold.
+// ReverseRequest asks for a transaction that reverses another one, in whole or in part: its legs have the opposite
+// signs, and zero legs are omitted. It cannot have a Hold.
 type ReverseRequest struct {
 	Annotation
 	Transaction string // id of the transaction to reverse

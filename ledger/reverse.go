@@ -7,8 +7,8 @@ import (
 	"ledger.example/events"
 )
 
-// Reverse posts a transaction that takes back all or a part of another one. All reversals of a transaction together
-// take back at most the posted amounts. A reversal needs funds like any other debit. Errors: those of Post, where
+// Reverse posts a transaction that reverses another one, in whole or in part. All reversals of a transaction together
+// reverse at most the posted amounts. A reversal needs funds like any other debit. Errors: those of Post, where
 // CodeUnbalanced is about the request's part, and CodeTransactionNotFound, CodeNothingToReverse, CodeExceedsReversible.
 func (l *Ledger) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
 	return l.postSingle(ctx, r.Shape(), r.item())

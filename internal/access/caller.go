@@ -1,5 +1,5 @@
-// Package access identifies callers and resolves the roles of users. It reads grants from the journal for every
-// request. It uses no projections and no cache, so that a revocation applies at once.
+// Package access identifies callers and resolves the roles of users. It reads the grants themselves for every request,
+// not projections or a cache, so that a revocation applies at once.
 package access
 
 import (
