@@ -242,9 +242,12 @@ func TestPathsAndQueries(t *testing.T) {
 	ctx := t.Context()
 	from := time.Date(2026, 1, 31, 12, 0, 0, 500_000_000, time.FixedZone("", 3600))
 	for want, ask := range map[string]func() error{
-		"GET /stage/v1/assets/USD ":                                 func() error { _, err := c.Asset(ctx, "USD"); return err },
-		"GET /stage/v1/accounts/users%3Aal%40x ":                    func() error { _, err := c.Account(ctx, "users:al@x"); return err },
-		"GET /stage/v1/accounts/a/summary?newest=3 ":                func() error { _, err := c.Page(ctx, "a", 3); return err },
+		"GET /stage/v1/assets/USD ":              func() error { _, err := c.Asset(ctx, "USD"); return err },
+		"GET /stage/v1/accounts/users%3Aal%40x ": func() error { _, err := c.Account(ctx, "users:al@x"); return err },
+		"GET /stage/v1/accounts/a/summary?newest=3 ": func() error {
+			_, err := c.AccountPage(ctx, "a", 3)
+			return err
+		},
 		"GET /stage/v1/transactions/t-1 ":                           func() error { _, err := c.Transaction(ctx, "t-1"); return err },
 		"GET /stage/v1/accounts/a/balances/USD ":                    func() error { _, err := c.Balance(ctx, "a", "USD", false); return err },
 		"GET /stage/v1/accounts/a/postings?limit=5 ":                func() error { _, err := c.History("a", HistoryQuery{}).Page(ctx, "", 5); return err },

@@ -130,7 +130,7 @@ var replies = map[string][]any{
 
 	"openAccount": {new(client.Account)}, "changeAccount": {new(client.Account)}, "getAccount": {new(client.Account)},
 	"listAccounts": {new(client.List[client.Account])}, "listChanges": {new(client.List[client.Change])},
-	"getAccountSummary": {new(client.Page), new(struct {
+	"getAccountSummary": {new(client.AccountPage), new(struct {
 		Balances client.List[client.PastBalance]
 	})}, "listPostings": {new(client.List[client.Posting])},
 	"listBalances": {new(client.List[client.Balance]), new(client.List[client.PastBalance])},
@@ -138,11 +138,12 @@ var replies = map[string][]any{
 	"listHolds": {new(client.List[client.Transaction])}, "listOpenHolds": {new(client.List[client.Transaction])},
 
 	"listMembers": {new(client.List[client.Member])}, "grantMember": {new(client.Member)}, "revokeMember": {new(client.Member)},
-	"listMemberships": {new(client.List[client.Reach])}, "listGroupsOf": {new(client.List[client.Member])},
+	"listMemberships": {new(client.List[client.AccountRole])}, "listGroupsOf": {new(client.List[client.Member])},
 	"registerGroup": {new(client.Group)}, "getGroup": {new(client.Group)}, "listGroups": {new(client.List[client.Group])},
 	"groupAccount": {new(client.AccountGroups)}, "ungroupAccount": {new(client.AccountGroups)},
-	"listGroupAccounts": {new(client.List[client.Grouped])}, "listAccountGroups": {new(client.List[client.Grouped])},
-	"grantGroupMember": {new(client.Member)}, "revokeGroupMember": {new(client.Member)},
+	"listGroupAccounts": {new(client.List[client.GroupedAccount])},
+	"listAccountGroups": {new(client.List[client.GroupedAccount])},
+	"grantGroupMember":  {new(client.Member)}, "revokeGroupMember": {new(client.Member)},
 	"listGroupMembers": {new(client.List[client.Member])}, "getGroupTotals": {new(client.GroupTotals)},
 
 	"listTransactions": {new(client.List[client.Transaction])}, "postTransaction": {new(client.Transaction)},
@@ -323,7 +324,7 @@ func reads(ctx context.Context, t *testing.T, c *client.Client, must func(error)
 	for _, read := range []func() error{
 		func() error { _, err := c.Asset(ctx, "AAPL"); return err },
 		func() error { _, err := c.Group(ctx, "people"); return err },
-		func() error { _, err := c.Page(ctx, "jane", 10); return err },
+		func() error { _, err := c.AccountPage(ctx, "jane", 10); return err },
 		func() error { _, err := c.Transaction(ctx, "captured"); return err },
 		func() error { _, err := c.Transaction(ctx, "legs"); return err },
 		func() error { _, err := c.Balance(ctx, "jane", "AAPL", true); return err },

@@ -39,23 +39,23 @@ type Member struct {
 	Role    string `json:"role"` // "" after a revocation
 }
 
-// Reach is an account on which a user has a role, directly or through a group.
-type Reach struct {
+// AccountRole is an account on which a user has a role, directly or through a group.
+type AccountRole struct {
 	Account string  `json:"account"`
 	User    string  `json:"user"`
 	Role    string  `json:"role"`
 	Through *string `json:"through"` // the group; nil for a role on the account itself
 }
 
-// Grouped says that an account is in a group.
-type Grouped struct {
+// GroupedAccount is an account in a group.
+type GroupedAccount struct {
 	Group   string `json:"group"`
 	Account string `json:"account"`
 }
 
 // AccountGroups is the answer to PutInGroup and TakeOutOfGroup.
 type AccountGroups struct {
-	Grouped
+	GroupedAccount
 	Groups []string `json:"groups"` // all groups of the account
 }
 
@@ -91,7 +91,7 @@ func (c *Client) TakeOutOfGroup(ctx context.Context, group, account string) (Acc
 }
 
 func (c *Client) grouped(ctx context.Context, method, group, account string) (AccountGroups, Written, error) {
-	isIt := func(g AccountGroups) bool { return g.Grouped == Grouped{group, account} }
+	isIt := func(g AccountGroups) bool { return g.GroupedAccount == GroupedAccount{group, account} }
 	return set(ctx, c, method, nil, isIt, "groups", group, "accounts", account)
 }
 
@@ -167,13 +167,13 @@ func (c *Client) Groups(prefix string) Listing[Group] {
 }
 
 // GroupAccounts lists the accounts of a group, by id.
-func (c *Client) GroupAccounts(group string) Listing[Grouped] {
-	return listing[Grouped](c, "", "", "groups", group, "accounts")
+func (c *Client) GroupAccounts(group string) Listing[GroupedAccount] {
+	return listing[GroupedAccount](c, "", "", "groups", group, "accounts")
 }
 
 // AccountGroups lists the groups of an account, by id.
-func (c *Client) AccountGroups(account string) Listing[Grouped] {
-	return listing[Grouped](c, "", "", "accounts", account, "groups")
+func (c *Client) AccountGroups(account string) Listing[GroupedAccount] {
+	return listing[GroupedAccount](c, "", "", "accounts", account, "groups")
 }
 
 // GroupMembers lists the members of a group, by user.
@@ -193,6 +193,6 @@ func (c *Client) UserGroups(user string) Listing[Member] {
 
 // UserAccounts lists the accounts on which a user has a role: first the direct roles, by account, then the roles
 // through groups, by group and account. An account is listed once for each of these roles.
-func (c *Client) UserAccounts(user string) Listing[Reach] {
-	return listing[Reach](c, "", "", "users", user, "accounts")
+func (c *Client) UserAccounts(user string) Listing[AccountRole] {
+	return listing[AccountRole](c, "", "", "users", user, "accounts")
 }

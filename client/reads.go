@@ -43,9 +43,9 @@ func (c *Client) Account(ctx context.Context, id string) (Reply[Account], error)
 	return get[Account](ctx, c, nil, "accounts", id)
 }
 
-// Page reads an account with its summary, its first balances, and its newest postings (0 to 100).
-func (c *Client) Page(ctx context.Context, account string, newest int) (Reply[Page], error) {
-	return get[Page](ctx, c, url.Values{"newest": {strconv.Itoa(newest)}}, "accounts", account, "summary")
+// AccountPage reads an account with its summary, its first balances, and its newest postings (0 to 100).
+func (c *Client) AccountPage(ctx context.Context, account string, newest int) (Reply[AccountPage], error) {
+	return get[AccountPage](ctx, c, url.Values{"newest": {strconv.Itoa(newest)}}, "accounts", account, "summary")
 }
 
 // Transaction reads a transaction with all its postings, strongly consistent.

@@ -219,8 +219,8 @@ type List[T any] struct {
 	NextCursor *string `json:"next_cursor"` // the cursor of the next page; nil only at the end of the list
 }
 
-// Page is an account with its summary, its first balances and its newest postings.
-type Page struct {
+// AccountPage is an account with its summary, its first balances and its newest postings.
+type AccountPage struct {
 	Account  Account       `json:"account"`
 	Summary  Summary       `json:"summary"`
 	Balances List[Balance] `json:"balances"`

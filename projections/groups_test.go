@@ -36,8 +36,8 @@ func TestPlacesInGroupsFollowTheNewestChange(t *testing.T) {
 	rapid.Check(t, func(d *rapid.T) {
 		b := newBook(t)
 		var newest events.AccountGrouped
-		var first int64                // the first change whose record was not delivered yet; 0: none
-		var late []projections.Grouped // read, but not written yet
+		var first int64                       // the first change whose record was not delivered yet; 0: none
+		var late []projections.GroupedAccount // read, but not written yet
 		read := func(from int64) {
 			places, err := b.GroupedSince(t.Context(), "jane", from)
 			b.Must(err)
@@ -108,12 +108,12 @@ func TestBatchUpdatesPlacesInGroups(t *testing.T) {
 	if n := strings.Count(b.log.String(), "RecordsMalformed=1"); n != 2 {
 		t.Errorf("%d malformed keys were counted:\n%s", n, b.log.String())
 	}
-	reach, err := b.Lists.AccountsOf(t.Context(), "ann", projections.Slice{Limit: 10})
+	roles, err := b.Lists.AccountsOf(t.Context(), "ann", projections.Slice{Limit: 10})
 	b.Must(err)
-	want := projections.Reach{
+	want := projections.AccountRole{
 		Membership: projections.Membership{Account: "jane", User: "ann", Role: events.RoleOwner}, Through: "b",
 	}
-	if len(reach.Items) != 1 || reach.Items[0] != want {
-		t.Errorf("ann reaches %+v", reach.Items)
+	if len(roles.Items) != 1 || roles.Items[0] != want {
+		t.Errorf("the roles of ann are %+v", roles.Items)
 	}
 }

@@ -108,7 +108,7 @@ type Lists interface {
 	// AccountsOf lists the accounts that a user has a role on: first its own memberships, by account, then the accounts
 	// of each of its groups, by group and account. An account may be listed several times. It makes two requests in
 	// parallel, and then one for each group. A page reads only a few groups, and may be short.
-	AccountsOf(ctx context.Context, user string, s Slice) (Page[Reach], error)
+	AccountsOf(ctx context.Context, user string, s Slice) (Page[AccountRole], error)
 
 	// Groups lists the groups whose ids have a prefix, by id.
 	Groups(ctx context.Context, prefix string, s Slice) (Page[events.GroupRegistered], error)
@@ -117,9 +117,9 @@ type Lists interface {
 	// GroupsOf lists the current memberships of a user by group.
 	GroupsOf(ctx context.Context, user string, s Slice) (Page[Membership], error)
 	// GroupAccounts lists the accounts of a group.
-	GroupAccounts(ctx context.Context, group string, s Slice) (Page[Grouped], error)
+	GroupAccounts(ctx context.Context, group string, s Slice) (Page[GroupedAccount], error)
 	// AccountGroups lists the groups of an account.
-	AccountGroups(ctx context.Context, account string, s Slice) (Page[Grouped], error)
+	AccountGroups(ctx context.Context, account string, s Slice) (Page[GroupedAccount], error)
 	// GroupTotals adds up the balances of a group's accounts, by asset, and returns the number of accounts. It makes
 	// one request, and one for each account; the totals are not a snapshot. Errors: also ErrTooManyAccounts for more
 	// than TotalsAccounts accounts, and events.ErrOverflow.
@@ -132,8 +132,8 @@ const TotalsAccounts = 1000
 // ErrTooManyAccounts is returned by GroupTotals for a group with more than TotalsAccounts accounts.
 var ErrTooManyAccounts = errors.New("the group has too many accounts to add up")
 
-// Reach is an account on which a user has a role.
-type Reach struct {
+// AccountRole is an account on which a user has a role.
+type AccountRole struct {
 	Membership        // Account is the account, also if the role is a group's
 	Through    string // the group; "": the role is on the account itself
 }

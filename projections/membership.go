@@ -16,8 +16,8 @@ type Membership struct {
 	Number         int64       // of the grant or revocation it shows
 }
 
-// Grouped is the projection of one account's place in one group.
-type Grouped struct {
+// GroupedAccount is the projection of one account's place in one group.
+type GroupedAccount struct {
 	Account, Group string
 	Out            bool  // the account was taken out of the group
 	Number         int64 // of the change of the account's groups that it shows

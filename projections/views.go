@@ -58,11 +58,11 @@ type ProjectorViews interface {
 	// GroupedSince reads the changes of account's groups from the number `from` on. For each group that they name, it
 	// returns the account's place according to the newest change. It makes one request for each page. Error: also
 	// ErrAbsent, if there are no such changes.
-	GroupedSince(ctx context.Context, account string, from int64) ([]Grouped, error)
+	GroupedSince(ctx context.Context, account string, from int64) ([]GroupedAccount, error)
 
 	// WriteGrouped writes g. If a place with the same or a higher number is stored, it writes nothing and returns nil.
 	// If the account was taken out, the item leaves the inverse index.
-	WriteGrouped(ctx context.Context, g Grouped) error
+	WriteGrouped(ctx context.Context, g GroupedAccount) error
 
 	// Hold reads a hold's header and its end. Error: also ErrAbsent, without a header.
 	Hold(ctx context.Context, id string) (Hold, error)

@@ -114,7 +114,7 @@ func (env *environment) printGroups(groups []client.Group, heading bool) error {
 	return t.flush()
 }
 
-func (env *environment) printGrouped(places []client.Grouped, heading bool) error {
+func (env *environment) printGrouped(places []client.GroupedAccount, heading bool) error {
 	t := newPage(env.out, heading, words("GROUP"), words("ACCOUNT"))
 	for _, g := range places {
 		t.row(g.Group, g.Account)
@@ -145,9 +145,9 @@ func (env *environment) groupPlaceCommand(out bool) *cobra.Command {
 			return err
 		}
 		return env.print(ctx, w.Raw, nil, func() error {
-			places := make([]client.Grouped, len(is.Groups))
+			places := make([]client.GroupedAccount, len(is.Groups))
 			for i, group := range is.Groups {
-				places[i] = client.Grouped{Group: group, Account: is.Account}
+				places[i] = client.GroupedAccount{Group: group, Account: is.Account}
 			}
 			return env.printGrouped(places, true)
 		})

@@ -95,7 +95,7 @@ through groups. The list may be about a second behind.`,
 	return env.apiCommand(cmd, func(ctx context.Context, _ []string) error {
 		switch {
 		case m.User != "":
-			return printPages(ctx, env, limit, env.api.UserAccounts(m.User).Page, noAmounts, env.printReaches)
+			return printPages(ctx, env, limit, env.api.UserAccounts(m.User).Page, noAmounts, env.printAccountRoles)
 		case m.Group != "":
 			return printPages(ctx, env, limit, env.api.GroupMembers(m.Group).Page, noAmounts, env.printMembers)
 		}
@@ -111,9 +111,9 @@ func (env *environment) printMembers(members []client.Member, heading bool) erro
 	return t.flush()
 }
 
-func (env *environment) printReaches(reaches []client.Reach, heading bool) error {
+func (env *environment) printAccountRoles(roles []client.AccountRole, heading bool) error {
 	t := newPage(env.out, heading, words("ACCOUNT"), words("ROLE"), words("THROUGH"))
-	for _, r := range reaches {
+	for _, r := range roles {
 		t.row(r.Account, r.Role, orNone(r.Through))
 	}
 	return t.flush()

@@ -37,7 +37,7 @@ before the read. The summary and the postings may still be behind.`,
 
 // show prints an account's page. With --strong, it reads all balances with strong reads.
 func (env *environment) show(ctx context.Context, account string) error {
-	r, err := env.api.Page(ctx, account, newestShown)
+	r, err := env.api.AccountPage(ctx, account, newestShown)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (env *environment) show(ctx context.Context, account string) error {
 	return env.print(ctx, raw, assets, func() error { return env.printPage(page) })
 }
 
-func (env *environment) printPage(page client.Page) error {
+func (env *environment) printPage(page client.AccountPage) error {
 	env.printPageHead(page)
 	if err := env.printBalances(page.Balances.Data); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (env *environment) printPage(page client.Page) error {
 }
 
 // staleAssets returns the assets whose balances do not include a posting that is on the same page.
-func staleAssets(p client.Page) []string {
+func staleAssets(p client.AccountPage) []string {
 	counted := make(map[string]string) // the newest posting in the balance, by asset
 	for _, b := range p.Balances.Data {
 		if b.AsOf != nil {
@@ -123,7 +123,7 @@ func withBalances(page []byte, balances client.List[client.Balance]) ([]byte, er
 }
 
 // printPageHead prints the fields of an account, and its summary.
-func (env *environment) printPageHead(p client.Page) {
+func (env *environment) printPageHead(p client.AccountPage) {
 	t := newList(env.out)
 	env.accountRows(t, p.Account)
 	t.row("Holdings", fmt.Sprintf("%d, of %d assets ever held", p.Summary.Holdings, p.Summary.Assets))

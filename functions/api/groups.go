@@ -23,8 +23,8 @@ func showListedGroup(e events.GroupRegistered) client.Group {
 	return client.Group{ID: e.ID, Name: e.Name, Description: e.Description, CreatedAt: events.FormatTime(e.At)}
 }
 
-func showGrouped(g projections.Grouped) client.Grouped {
-	return client.Grouped{Group: g.Group, Account: g.Account}
+func showGrouped(g projections.GroupedAccount) client.GroupedAccount {
+	return client.GroupedAccount{Group: g.Group, Account: g.Account}
 }
 
 func showTotal(t projections.Total) client.GroupTotal {
@@ -76,14 +76,15 @@ func (a *api) group(r *request, out bool) (reply, error) {
 	if groups == nil {
 		groups = []string{}
 	}
-	is := client.AccountGroups{Grouped: client.Grouped{Group: c.Group, Account: c.Account}, Groups: groups}
+	grouped := client.GroupedAccount{Group: c.Group, Account: c.Account}
+	is := client.AccountGroups{GroupedAccount: grouped, Groups: groups}
 	return written(changed && !out, "", is), err
 }
 
 // listGroupAccounts lists the accounts of a group by id. Users see the accounts on which they have a role.
 func (a *api) listGroupAccounts(r *request) (reply, error) {
 	read := shownTo(r, a.config.Lists.GroupAccounts, r.viewerRights,
-		func(g projections.Grouped) string { return g.Account })
+		func(g projections.GroupedAccount) string { return g.Account })
 	return answerList(r, r.list(), r.ids["group"], read, a.groupExists, showGrouped)
 }
 
@@ -95,7 +96,7 @@ func (a *api) listGroupMembers(r *request) (reply, error) {
 // listAccountGroups lists the groups of an account by id. Users see the groups in which they have a role.
 func (a *api) listAccountGroups(r *request) (reply, error) {
 	read := shownTo(r, a.config.Lists.AccountGroups, r.groupRights,
-		func(g projections.Grouped) string { return g.Group })
+		func(g projections.GroupedAccount) string { return g.Group })
 	return answerList(r, r.list(), r.ids["account"], read, a.accountExists, showGrouped)
 }
 

@@ -26,14 +26,14 @@ func showMembership(m projections.Membership) membership {
 	return membership{m.Account, m.Group, m.User, orNull(string(m.Role))}
 }
 
-// reach is an account on which a user has a role. Through is the group, or null for a direct role.
-type reach struct {
+// accountRole is an account on which a user has a role. Through is the group, or null for a direct role.
+type accountRole struct {
 	membership
 	Through *string `json:"through"`
 }
 
-func showReach(m projections.Reach) reach {
-	return reach{showMembership(m.Membership), orNull(m.Through)}
+func showAccountRole(m projections.AccountRole) accountRole {
+	return accountRole{showMembership(m.Membership), orNull(m.Through)}
 }
 
 // putMember grants a role on an account or in a group. It answers 201 for the user's first role there, otherwise 200.
@@ -103,13 +103,14 @@ func (a *api) listMembers(r *request) (reply, error) {
 // listAccountsOf lists the accounts on which a user has a role, directly or through groups. Users are not registered,
 // so a user without roles has an empty list. The list omits accounts whose role was revoked but is still projected.
 func (a *api) listAccountsOf(r *request) (reply, error) {
-	read := shownTo(r, a.config.Lists.AccountsOf, r.viewerRights, func(m projections.Reach) string { return m.Account })
-	return answerList(r, r.list().by(isReach), r.ids["user"], read, nil, showReach)
+	read := shownTo(r, a.config.Lists.AccountsOf, r.viewerRights,
+		func(m projections.AccountRole) string { return m.Account })
+	return answerList(r, r.list().by(isAccountRolePosition), r.ids["user"], read, nil, showAccountRole)
 }
 
-// isReach reports whether text can be a position in the list of a user's accounts: "account", "#", "#group" or
-// "#group#account".
-func isReach(text string) bool {
+// isAccountRolePosition reports whether text can be a position in the list of a user's accounts: "account", "#",
+// "#group" or "#group#account".
+func isAccountRolePosition(text string) bool {
 	position, behind := strings.CutPrefix(text, "#")
 	if !behind || position == "" {
 		return behind || events.ValidID(text)

@@ -45,7 +45,7 @@ func groupChange(
 		}
 		awaitListed(ctx, func(ctx context.Context) (bool, error) {
 			now, err := c.api.AccountGroups(is.Account).Page(ctx, "", listLimit)
-			return slices.Contains(now.Value.Data, is.Grouped) == slices.Contains(is.Groups, is.Group), err
+			return slices.Contains(now.Value.Data, is.GroupedAccount) == slices.Contains(is.Groups, is.Group), err
 		})
 		return pathOf("groups", is.Group), nil
 	}
@@ -118,7 +118,7 @@ func (c *Console) group(r *http.Request) (view, error) {
 		client.Group
 		Totals   client.GroupTotals
 		TooLarge string // the error if the group is too large for totals
-		Accounts client.List[client.Grouped]
+		Accounts client.List[client.GroupedAccount]
 		Members  members
 	}{Group: group.Value}
 	totals, err := c.api.GroupTotals(ctx, id, q.Get("totals"), listLimit)

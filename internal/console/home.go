@@ -78,7 +78,7 @@ func (c *Console) userHome(r *http.Request, user string) (view, error) {
 	}
 	groups, err := c.api.UserGroups(user).Page(r.Context(), r.URL.Query().Get("groups"), listLimit)
 	return view{name: "user", title: "Accounts of " + user, data: struct {
-		Accounts client.List[client.Reach]
+		Accounts client.List[client.AccountRole]
 		Groups   client.List[client.Member]
 	}{accounts.Value, groups.Value}}, err
 }

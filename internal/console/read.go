@@ -24,12 +24,12 @@ const (
 func (c *Console) account(r *http.Request) (view, error) {
 	q, id := r.URL.Query(), r.PathValue("id")
 	data := struct {
-		client.Page
+		client.AccountPage
 		Here         pageURL
 		Holds        client.List[client.Transaction]
 		Changes      client.List[client.Change]
 		Members      members
-		Groups       client.List[client.Grouped]
+		Groups       client.List[client.GroupedAccount]
 		Period       period
 		HistoryError string
 		History      client.List[client.Posting]
@@ -42,13 +42,13 @@ func (c *Console) account(r *http.Request) (view, error) {
 	}
 	g, ctx := errgroup.WithContext(r.Context())
 	g.Go(func() error {
-		page, err := c.api.Page(ctx, id, 0)
+		page, err := c.api.AccountPage(ctx, id, 0)
 		if err != nil || q.Get("balances") == "" {
-			data.Page = page.Value
+			data.AccountPage = page.Value
 			return err
 		}
 		balances, err := c.api.Balances(id, false).Page(ctx, q.Get("balances"), client.PageLimit)
-		data.Page, data.Balances = page.Value, balances.Value
+		data.AccountPage, data.Balances = page.Value, balances.Value
 		return err
 	})
 	if refused == nil {

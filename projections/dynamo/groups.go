@@ -57,7 +57,7 @@ func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit 
 
 // GroupAccounts implements projections.Lists.
 func (l *Lists) GroupAccounts(ctx context.Context, group string, s projections.Slice) (
-	projections.Page[projections.Grouped], error,
+	projections.Page[projections.GroupedAccount], error,
 ) {
 	r := table.AccountsRange("", s.After)
 	q := ddb.WithinInverse(table.GroupPK2(group), r, &dynamodb.QueryInput{})
@@ -66,12 +66,12 @@ func (l *Lists) GroupAccounts(ctx context.Context, group string, s projections.S
 
 // AccountGroups implements projections.Lists.
 func (l *Lists) AccountGroups(ctx context.Context, account string, s projections.Slice) (
-	projections.Page[projections.Grouped], error,
+	projections.Page[projections.GroupedAccount], error,
 ) {
 	r := table.GroupedRange(s.After)
 	q := ddb.Within(table.AccountKey(account).PK, r, &dynamodb.QueryInput{})
 	groups, err := list(ctx, l, "list groups of an account", r, q, s.Limit, secondOf(table.ParseGrouped), decodeGrouped)
-	groups.Items = slices.DeleteFunc(groups.Items, func(g projections.Grouped) bool { return g.Out })
+	groups.Items = slices.DeleteFunc(groups.Items, func(g projections.GroupedAccount) bool { return g.Out })
 	return groups, err
 }
 
@@ -82,7 +82,7 @@ func (l *Lists) AccountGroups(ctx context.Context, account string, s projections
 //	#group#account  after an account of a group
 //	#group          after the last account of a group
 func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice) (
-	page projections.Page[projections.Reach], err error,
+	page projections.Page[projections.AccountRole], err error,
 ) {
 	defer annotate(&err, "list accounts of a user")
 	position, inGroups := strings.CutPrefix(s.After, "#")
@@ -104,7 +104,7 @@ func (l *Lists) AccountsOf(ctx context.Context, user string, s projections.Slice
 		both.Go(func() error {
 			direct, err := l.directOf(bothCtx, user, s)
 			for _, m := range direct.Items {
-				page.Items = append(page.Items, projections.Reach{Membership: m})
+				page.Items = append(page.Items, projections.AccountRole{Membership: m})
 			}
 			page.Next = direct.Next
 			return err
@@ -133,9 +133,9 @@ func (l *Lists) directOf(ctx context.Context, user string, s projections.Slice) 
 
 // through adds the accounts of groups to a page of at most limit. The group begun continues after the account `after`.
 func (l *Lists) through(ctx context.Context, groups projections.Page[projections.Membership], begun, after string,
-	limit int, page *projections.Page[projections.Reach],
+	limit int, page *projections.Page[projections.AccountRole],
 ) error {
-	found := make([]projections.Page[projections.Grouped], len(groups.Items))
+	found := make([]projections.Page[projections.GroupedAccount], len(groups.Items))
 	reads, ctx := errgroup.WithContext(ctx)
 	for i, m := range groups.Items {
 		s := projections.Slice{Limit: limit - len(page.Items)}
@@ -154,7 +154,7 @@ func (l *Lists) through(ctx context.Context, groups projections.Page[projections
 		for n, g := range found[i].Items {
 			reached := m
 			reached.Account, reached.Group = g.Account, ""
-			page.Items = append(page.Items, projections.Reach{Membership: reached, Through: m.Group})
+			page.Items = append(page.Items, projections.AccountRole{Membership: reached, Through: m.Group})
 			if rest := found[i].Next != "" || n+1 < len(found[i].Items); len(page.Items) == limit && rest {
 				page.Next = "#" + m.Group + "#" + g.Account
 				return nil

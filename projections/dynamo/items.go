@@ -192,7 +192,7 @@ func numberOf(item ddb.Item) int64 {
 
 // groupedItem returns the item of an account's place in a group. If the account was taken out, the item remains stored
 // because of its number, but is not in the inverse index.
-func groupedItem(g projections.Grouped) ddb.Item {
+func groupedItem(g projections.GroupedAccount) ddb.Item {
 	item := begin(table.GroupedKey(g.Account, g.Group), table.KindGrouped)
 	item[table.AttrAccount] = ddb.String(g.Account)
 	item[table.AttrNumber] = ddb.Integer(g.Number)
@@ -204,14 +204,14 @@ func groupedItem(g projections.Grouped) ddb.Item {
 
 // decodeGrouped decodes an account's place in a group. Its Number is 0 if the item is from the inverse index, which has
 // no Number.
-func decodeGrouped(item ddb.Item) (projections.Grouped, error) {
+func decodeGrouped(item ddb.Item) (projections.GroupedAccount, error) {
 	r, key := open(item, table.KindGrouped)
 	account, group, ok := table.ParseGrouped(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of a place in a group")
 	}
 	out := !r.Has(table.AttrPK2)
-	return decoded(projections.Grouped{Account: account, Group: group, Out: out, Number: numberOf(item)}, key, r)
+	return decoded(projections.GroupedAccount{Account: account, Group: group, Out: out, Number: numberOf(item)}, key, r)
 }
 
 // putFold adds the attributes of a fold to item, and returns item. Amounts are numbers of at most 38 digits.

@@ -175,7 +175,7 @@ func (v *Views) PutMembership(ctx context.Context, m projections.Membership, rea
 
 // StoredGrouped implements repair.Views. The revision is by Number.
 func (v *Views) StoredGrouped(ctx context.Context, account, group string) (
-	found repair.Stored[projections.Grouped], err error,
+	found repair.Stored[projections.GroupedAccount], err error,
 ) {
 	item, _, err := ddb.Get(ctx, v.client, v.table, table.GroupedKey(account, group), true)
 	if err != nil {
@@ -188,7 +188,7 @@ func (v *Views) StoredGrouped(ctx context.Context, account, group string) (
 }
 
 // PutGrouped implements repair.Views.
-func (v *Views) PutGrouped(ctx context.Context, g projections.Grouped, read projections.Revision) error {
+func (v *Views) PutGrouped(ctx context.Context, g projections.GroupedAccount, read projections.Revision) error {
 	return v.putAlone(ctx, v.put(groupedItem(g), ifRevision(read, table.AttrNumber)))
 }
 

@@ -139,7 +139,7 @@ func (v *Views) NewestGrant(ctx context.Context, of projections.Membership) (m p
 }
 
 // GroupedSince implements projections.ProjectorViews.
-func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([]projections.Grouped, error) {
+func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([]projections.GroupedAccount, error) {
 	var newest events.AccountGrouped
 	named := make(map[string]bool)
 	q := &dynamodb.QueryInput{}
@@ -161,9 +161,9 @@ func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([
 	if newest.Account == "" {
 		return nil, store.ErrAbsent
 	}
-	places := make([]projections.Grouped, 0, len(named))
+	places := make([]projections.GroupedAccount, 0, len(named))
 	for _, group := range slices.Sorted(maps.Keys(named)) {
-		places = append(places, projections.Grouped{
+		places = append(places, projections.GroupedAccount{
 			Account: account, Group: group, Out: !newest.Has(group), Number: newest.Number,
 		})
 	}

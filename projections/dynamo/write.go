@@ -53,7 +53,7 @@ func (v *Views) WriteMembership(ctx context.Context, m projections.Membership) e
 }
 
 // WriteGrouped implements projections.ProjectorViews.
-func (v *Views) WriteGrouped(ctx context.Context, g projections.Grouped) error {
+func (v *Views) WriteGrouped(ctx context.Context, g projections.GroupedAccount) error {
 	return v.putNewer(ctx, groupedItem(g), table.AttrNumber, g.Number)
 }
 

@@ -17,7 +17,7 @@ func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, repo
 	if err != nil {
 		return err
 	}
-	var named []projections.Grouped
+	var named []projections.GroupedAccount
 	err = b.retry(uncanceled, func() (err error) {
 		named, err = b.views.GroupedSince(uncanceled, account, 1)
 		return err
@@ -45,16 +45,18 @@ func (b *Rebuilder) places(ctx, uncanceled context.Context, account string, repo
 // Grouped rebuilds account's place in group from its newest change of groups, as Membership does from grants. A place
 // that no change names becomes one outside the group, with number 0.
 func (b *Rebuilder) Grouped(ctx context.Context, account, group string) Report {
-	none := projections.Grouped{Account: account, Group: group, Out: true}
-	return rebuildNewest(ctx, b, Report{Account: account, Group: group}, newestOf[projections.Grouped]{
+	none := projections.GroupedAccount{Account: account, Group: group, Out: true}
+	return rebuildNewest(ctx, b, Report{Account: account, Group: group}, newestOf[projections.GroupedAccount]{
 		key: table.GroupedKey(account, group), none: none, put: b.views.PutGrouped,
-		stored: func() (Stored[projections.Grouped], error) { return b.views.StoredGrouped(ctx, account, group) },
-		newest: func() (projections.Grouped, error) {
+		stored: func() (Stored[projections.GroupedAccount], error) {
+			return b.views.StoredGrouped(ctx, account, group)
+		},
+		newest: func() (projections.GroupedAccount, error) {
 			named, err := b.views.GroupedSince(ctx, account, 1)
 			if err != nil {
 				return none, err
 			}
-			i := slices.IndexFunc(named, func(g projections.Grouped) bool { return g.Group == group })
+			i := slices.IndexFunc(named, func(g projections.GroupedAccount) bool { return g.Group == group })
 			if i < 0 {
 				return none, store.ErrAbsent
 			}

@@ -26,7 +26,7 @@ func TestRunRebuildsGroups(t *testing.T) {
 			Account: "a00", Number: 1, Groups: []string{"desk"}, Added: "desk", Actor: "test", At: at,
 		}))
 	// A place without a change, and a membership without a grant.
-	must(m.WriteGrouped(ctx, projections.Grouped{Account: "a01", Group: "desk", Number: 7}))
+	must(m.WriteGrouped(ctx, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 7}))
 	must(m.WriteMembership(ctx, projections.Membership{Group: "desk", User: "bob", Role: events.RoleViewer, Number: 3}))
 	ran(t, repair.Config{Views: m, Scope: repair.Scope{Account: "a19"}}) // does not rebuild groups
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func TestRunRebuildsGroups(t *testing.T) {
 	accounts, err := m.Lists.AccountsOf(ctx, "ann", projections.Slice{Limit: 10})
 	must(err)
 	if len(accounts.Items) != 1 || accounts.Items[0].Account != "a00" || accounts.Items[0].Through != "desk" {
-		t.Errorf("ann reaches %+v", accounts.Items)
+		t.Errorf("the roles of ann are %+v", accounts.Items)
 	}
 	members, err := m.Lists.GroupMembers(ctx, "desk", projections.Slice{Limit: 10})
 	must(err)
@@ -53,7 +53,7 @@ func TestRunRebuildsGroups(t *testing.T) {
 		t.Errorf("members %+v", members.Items)
 	}
 	// The first change replaces a place that was rebuilt without any change.
-	must(m.WriteGrouped(ctx, projections.Grouped{Account: "a01", Group: "desk", Number: 1}))
+	must(m.WriteGrouped(ctx, projections.GroupedAccount{Account: "a01", Group: "desk", Number: 1}))
 	places, err := m.Lists.GroupAccounts(ctx, "desk", projections.Slice{Limit: 10})
 	must(err)
 	if len(places.Items) != 2 {

@@ -16,7 +16,7 @@ type Views interface {
 
 	// These methods are as in projections.ProjectorViews.
 	NewestGrant(ctx context.Context, of projections.Membership) (projections.Membership, error)
-	GroupedSince(ctx context.Context, account string, from int64) ([]projections.Grouped, error)
+	GroupedSince(ctx context.Context, account string, from int64) ([]projections.GroupedAccount, error)
 	Write(ctx context.Context, c projections.Change) error
 
 	// Accounts scans one page of the table and returns the accounts that have items on it, unordered. Other pages may
@@ -43,7 +43,7 @@ type Views interface {
 
 	// StoredMembership reads a membership on an account or in a group. StoredGrouped reads a place in a group.
 	StoredMembership(ctx context.Context, of projections.Membership) (Stored[projections.Membership], error)
-	StoredGrouped(ctx context.Context, account, group string) (Stored[projections.Grouped], error)
+	StoredGrouped(ctx context.Context, account, group string) (Stored[projections.GroupedAccount], error)
 
 	// GroupsAfter lists a page of the groups after `after` ("": from the first), by id. It is eventually consistent.
 	// next is the group to continue after, "" at the end.
@@ -64,7 +64,7 @@ type Views interface {
 
 	// PutMembership writes m if the stored one still has that revision. Errors: those of Write. So does PutGrouped.
 	PutMembership(ctx context.Context, m projections.Membership, read projections.Revision) error
-	PutGrouped(ctx context.Context, g projections.Grouped, read projections.Revision) error
+	PutGrouped(ctx context.Context, g projections.GroupedAccount, read projections.Revision) error
 }
 
 // Stored is an item of a projection as read from the table. A refold trusts stored items; a rebuild does not.
@@ -127,6 +127,6 @@ func (*dryRun) PutMembership(context.Context, projections.Membership, projection
 }
 
 // PutGrouped implements Views.
-func (*dryRun) PutGrouped(context.Context, projections.Grouped, projections.Revision) error {
+func (*dryRun) PutGrouped(context.Context, projections.GroupedAccount, projections.Revision) error {
 	return nil
 }

@@ -25,7 +25,7 @@ func (c *conformance) groups() {
 	_, err := c.GroupedSince(c.ctx, "jane", 1)
 	c.is("account without changes of groups", err, store.ErrAbsent)
 	c.grouped()
-	for from, wanted := range map[int64][]projections.Grouped{
+	for from, wanted := range map[int64][]projections.GroupedAccount{
 		1: {{Account: "jane", Group: "a", Out: true, Number: 3}, {Account: "jane", Group: "b", Number: 3}},
 		2: {{Account: "jane", Group: "a", Out: true, Number: 3}, {Account: "jane", Group: "b", Number: 3}},
 		3: {{Account: "jane", Group: "a", Out: true, Number: 3}},
@@ -36,12 +36,12 @@ func (c *conformance) groups() {
 	}
 	_, err = c.GroupedSince(c.ctx, "jane", 4)
 	c.is("changes after the newest", err, store.ErrAbsent)
-	shown := projections.Grouped{}
+	shown := projections.GroupedAccount{}
 	for _, step := range []struct {
 		number int64
 		out    bool
 	}{{2, false}, {1, true}, {2, true}, {4, true}, {3, false}, {5, false}} {
-		put := projections.Grouped{Account: "jane", Group: "a", Out: step.out, Number: step.number}
+		put := projections.GroupedAccount{Account: "jane", Group: "a", Out: step.out, Number: step.number}
 		c.must(c.WriteGrouped(c.ctx, put))
 		if step.number > shown.Number {
 			shown = put
@@ -64,7 +64,7 @@ func (c *conformance) groups() {
 }
 
 func (c *conformance) storedGroups() {
-	place := projections.Grouped{Account: "jane", Group: "a", Number: 9}
+	place := projections.GroupedAccount{Account: "jane", Group: "a", Number: 9}
 	absent, err := c.StoredGrouped(c.ctx, "jane", "a")
 	c.must(err)
 	if absent.Exists || absent.Fault != nil {

@@ -26,8 +26,8 @@ func TestListsOfGroups(t *testing.T) {
 		checkPages(t, s.Groups, "desk", all[:3]...)
 		checkPages(t, s.Groups, "x")
 
-		place := func(account, group string, number int64, out bool) projections.Grouped {
-			g := projections.Grouped{Account: account, Group: group, Number: number, Out: out}
+		place := func(account, group string, number int64, out bool) projections.GroupedAccount {
+			g := projections.GroupedAccount{Account: account, Group: group, Number: number, Out: out}
 			s.must(s.views.WriteGrouped(t.Context(), g))
 			g.Number = 0 // not in the index
 			return g
@@ -61,18 +61,18 @@ func TestListsOfGroups(t *testing.T) {
 		checkPages(t, s.GroupsOf, "ann", annDesk, annIdle)
 		checkPages(t, s.GroupsOf, "cal")
 
-		through := func(m projections.Membership, account string) projections.Reach {
+		through := func(m projections.Membership, account string) projections.AccountRole {
 			group := m.Group
 			m.Account, m.Group = account, ""
-			return projections.Reach{Membership: m, Through: group}
+			return projections.AccountRole{Membership: m, Through: group}
 		}
-		checkPages(t, s.AccountsOf, "ann", projections.Reach{Membership: direct}, through(annDesk, "jane"),
+		checkPages(t, s.AccountsOf, "ann", projections.AccountRole{Membership: direct}, through(annDesk, "jane"),
 			through(annDesk, "shop"), through(annIdle, "jane"))
 		bobDesk.Number = 0
 		checkPages(t, s.AccountsOf, "bob", through(bobDesk, "jane"), through(bobDesk, "shop"))
 		checkPages(t, s.AccountsOf, "cal")
 		// More groups than one page of accounts covers, some of them empty.
-		var many []projections.Reach
+		var many []projections.AccountRole
 		for i := range 13 {
 			group := fmt.Sprintf("g%02d", i)
 			m := member(group, "dan", events.RoleViewer, 1)
@@ -90,7 +90,8 @@ func TestListsOfGroups(t *testing.T) {
 func TestTotalsOfGroups(t *testing.T) {
 	onBothStores(t, func(t *testing.T, s *listSuite) {
 		join := func(account, group string) {
-			s.must(s.views.WriteGrouped(t.Context(), projections.Grouped{Account: account, Group: group, Number: 1}))
+			s.must(s.views.WriteGrouped(t.Context(),
+				projections.GroupedAccount{Account: account, Group: group, Number: 1}))
 		}
 		hold := func(account, asset string, credits, debits, cost int64) {
 			s.must(s.views.Write(t.Context(), projections.Change{Balance: projections.Balance{
@@ -144,14 +145,14 @@ func TestTotalsOfTheLargestGroup(t *testing.T) {
 	client, _, name := cutPagesTable(t)
 	s := &listSuite{Lists: projectionsdynamo.NewLists(client, name), views: projectionsdynamo.NewViews(client, name), t: t}
 	for i := range projections.TotalsAccounts {
-		g := projections.Grouped{Account: fmt.Sprintf("a%04d", i), Group: "desk", Number: 1}
+		g := projections.GroupedAccount{Account: fmt.Sprintf("a%04d", i), Group: "desk", Number: 1}
 		s.must(s.views.WriteGrouped(t.Context(), g))
 	}
 	slice := projections.Slice{Limit: 1}
 	if _, n, err := s.GroupTotals(t.Context(), "desk", slice); n != projections.TotalsAccounts || err != nil {
 		t.Errorf("%d accounts: %v", n, err)
 	}
-	s.must(s.views.WriteGrouped(t.Context(), projections.Grouped{Account: "z", Group: "desk", Number: 1}))
+	s.must(s.views.WriteGrouped(t.Context(), projections.GroupedAccount{Account: "z", Group: "desk", Number: 1}))
 	if _, _, err := s.GroupTotals(t.Context(), "desk", slice); !errors.Is(err, projections.ErrTooManyAccounts) {
 		t.Errorf("one more: %v", err)
 	}

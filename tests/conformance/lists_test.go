@@ -302,8 +302,9 @@ func TestListsOfMembers(t *testing.T) {
 		}
 		checkPages(t, s.Members, "jane", ann, cal)
 		ann.Number, other.Number, cal.Number = 0, 0, 0 // not in the index
-		checkPages(t, s.AccountsOf, "ann", projections.Reach{Membership: ann}, projections.Reach{Membership: other})
-		checkPages(t, s.AccountsOf, "cal", projections.Reach{Membership: cal})
+		checkPages(t, s.AccountsOf, "ann", projections.AccountRole{Membership: ann},
+			projections.AccountRole{Membership: other})
+		checkPages(t, s.AccountsOf, "cal", projections.AccountRole{Membership: cal})
 		checkPages(t, s.AccountsOf, "bob")
 	})
 }

@@ -113,7 +113,7 @@ func (w *watchedViews) WriteMembership(ctx context.Context, m projections.Member
 }
 
 // WriteGrouped implements projections.ProjectorViews.
-func (w *watchedViews) WriteGrouped(ctx context.Context, g projections.Grouped) error {
+func (w *watchedViews) WriteGrouped(ctx context.Context, g projections.GroupedAccount) error {
 	if w.dry {
 		return nil
 	}
