@@ -58,7 +58,7 @@ func (a *api) putAccount(r *request) (reply, error) {
 
 // getAccount is strongly consistent.
 func (a *api) getAccount(r *request) (reply, error) {
-	out, err := answerResource(r, r.ids["account"], a.config.Facts.Account, showAccount)
+	out, err := answerResource(r, r.ids["account"], a.config.Resources.Account, showAccount)
 	if err == nil {
 		out.tag = versionTag(out.body.(client.Account).Version)
 	}

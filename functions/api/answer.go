@@ -60,13 +60,13 @@ func answerPage[S, T any](
 
 // accountExists returns account_not_found if the account does not exist.
 func (a *api) accountExists(ctx context.Context, id string) error {
-	_, err := a.config.Facts.KnownAccount(ctx, id)
+	_, err := a.config.Resources.KnownAccount(ctx, id)
 	return err
 }
 
 // assetExists returns asset_not_found if the asset does not exist.
 func (a *api) assetExists(ctx context.Context, id string) error {
-	_, err := a.config.Facts.Asset(ctx, id)
+	_, err := a.config.Resources.Asset(ctx, id)
 	return err
 }
 

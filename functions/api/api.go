@@ -42,8 +42,8 @@ type Commands interface {
 	GroupAccount(ctx context.Context, r ledger.GroupAccount) (groups []string, changed bool, err error)
 }
 
-// Facts reads assets, groups, accounts and transactions by id, strongly consistent. Errors are *ledger.Error.
-type Facts interface {
+// Resources reads assets, groups, accounts and transactions by id, strongly consistent. Errors are *ledger.Error.
+type Resources interface {
 	Asset(ctx context.Context, id string) (events.AssetRegistered, error)
 	Group(ctx context.Context, id string) (events.GroupRegistered, error)
 	Account(ctx context.Context, id string) (ledger.Account, error)
@@ -66,8 +66,8 @@ type Config struct {
 	// Commands executes writes, and DryRun executes dry runs. They are nil in a function that only reads.
 	Commands Commands
 	DryRun   Posts
-	// Facts is required for reads and writes.
-	Facts Facts
+	// Resources is required for reads and writes.
+	Resources Resources
 	// Lists, Strong, Past and Journal answer reads. They are nil in a function that only writes.
 	Lists   projections.Lists
 	Strong  Strong

@@ -35,7 +35,7 @@ func (a *api) putAsset(r *request) (reply, error) {
 		c.Currency = o.id("currency", optional)
 	}, func(ctx context.Context) (reply, error) {
 		if err := sent.check(r, func() (map[string]string, error) {
-			e, err := a.config.Facts.Asset(ctx, c.ID)
+			e, err := a.config.Resources.Asset(ctx, c.ID)
 			return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
 		}); err != nil {
 			return reply{}, err
@@ -47,7 +47,7 @@ func (a *api) putAsset(r *request) (reply, error) {
 
 // getAsset is strongly consistent.
 func (a *api) getAsset(r *request) (reply, error) {
-	return answerResource(r, r.ids["asset"], a.config.Facts.Asset, showAsset)
+	return answerResource(r, r.ids["asset"], a.config.Resources.Asset, showAsset)
 }
 
 // listAssets lists assets by id. The index may lag behind registrations.
@@ -73,7 +73,7 @@ func (a *api) holders(
 		if h.Opened != nil {
 			continue
 		}
-		account, err := a.config.Facts.Account(ctx, h.Account) // the projection does not have it yet
+		account, err := a.config.Resources.Account(ctx, h.Account) // the projection does not have it yet
 		if err != nil {
 			return listed, err
 		}

@@ -47,7 +47,7 @@ func available(h projections.Fold, of ledger.Account, asset string) *events.Amou
 // the account strongly.
 func (a *api) holder(ctx context.Context, id string, h projections.Holder) (ledger.Account, error) {
 	if h.Opened == nil {
-		return a.config.Facts.Account(ctx, id)
+		return a.config.Resources.Account(ctx, id)
 	}
 	return ledger.NewAccount(*h.Opened, h.Newest), nil
 }
@@ -96,13 +96,13 @@ func (a *api) pairExists(ctx context.Context, k events.Pair) error {
 
 // strongBalance reads a balance that includes every transaction acknowledged before the read, with its account.
 func (a *api) strongBalance(ctx context.Context, k events.Pair) (b projections.Balance, of ledger.Account, err error) {
-	if of, err = a.config.Facts.Account(ctx, k.Account); err != nil {
+	if of, err = a.config.Resources.Account(ctx, k.Account); err != nil {
 		return b, of, err
 	}
 	if b, err = a.config.Strong.Balance(ctx, k, nil); err != nil || !isBelow(b, of) {
 		return b, of, err
 	}
-	if of, err = a.config.Facts.Account(ctx, k.Account); err != nil {
+	if of, err = a.config.Resources.Account(ctx, k.Account); err != nil {
 		return b, of, err
 	}
 	b, err = a.config.Strong.Balance(ctx, k, of.Floor(k.Asset))
@@ -143,7 +143,7 @@ func (a *api) eventualBalances(ctx context.Context, account string, s projection
 func (a *api) strongBalances(ctx context.Context, account string, s projections.Slice) (
 	listed projections.Page[projections.Balance], of ledger.Account, err error,
 ) {
-	if of, err = a.config.Facts.Account(ctx, account); err != nil {
+	if of, err = a.config.Resources.Account(ctx, account); err != nil {
 		return listed, of, err
 	}
 	listed, err = a.config.Strong.Balances(ctx, account, nil, s)
@@ -151,7 +151,7 @@ func (a *api) strongBalances(ctx context.Context, account string, s projections.
 	if err != nil || !slices.ContainsFunc(listed.Items, below) {
 		return listed, of, err
 	}
-	if of, err = a.config.Facts.Account(ctx, account); err != nil {
+	if of, err = a.config.Resources.Account(ctx, account); err != nil {
 		return listed, of, err
 	}
 	listed, err = a.config.Strong.Balances(ctx, account, of.Floor, s)

@@ -79,7 +79,7 @@ func (e echo) check(r *request, read func() (map[string]string, error)) error {
 // stored returns a function that reads the fields of an account's answers that a body cannot set.
 func (a *api) stored(ctx context.Context, id string) func() (map[string]string, error) {
 	return func() (map[string]string, error) {
-		account, err := a.config.Facts.Account(ctx, id)
+		account, err := a.config.Resources.Account(ctx, id)
 		return map[string]string{
 			"created_at": events.FormatTime(account.OpenedAt), "actor": account.OpenedBy,
 			"version": strconv.FormatInt(account.Version, 10), "state": string(account.State),
@@ -165,7 +165,7 @@ func (a *api) matching(ctx context.Context, id string, versions []int64) (int64,
 	if len(versions) == 1 {
 		return versions[0], nil
 	}
-	account, err := a.config.Facts.Account(ctx, id)
+	account, err := a.config.Resources.Account(ctx, id)
 	if err == nil && slices.Contains(versions, account.Version) {
 		return account.Version, nil
 	}

@@ -114,7 +114,7 @@ func unprojected(t testing.TB) *fixture {
 	commands := ledger.New(c)
 	f.commands = &spied{Commands: commands}
 	f.config = Config{ // two ledgers, so that reads have an empty cache
-		Commands: f.commands, DryRun: commands.DryRun(), Facts: ledger.New(c), Lists: views.NewLists(client, name), Strong: reader,
+		Commands: f.commands, DryRun: commands.DryRun(), Resources: ledger.New(c), Lists: views.NewLists(client, name), Strong: reader,
 		Past: projections.NewPast(v, v.Eventual(), views.NewLists(client, name), now), Now: now,
 		Grants:  ledger.New(c),
 		Caller:  LocalCaller,

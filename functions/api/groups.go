@@ -41,7 +41,7 @@ func (a *api) putGroup(r *request) (reply, error) {
 		c.Description = o.text("description", optional)
 	}, func(ctx context.Context) (reply, error) {
 		if err := sent.check(r, func() (map[string]string, error) {
-			e, err := a.config.Facts.Group(ctx, c.ID)
+			e, err := a.config.Resources.Group(ctx, c.ID)
 			return map[string]string{"created_at": events.FormatTime(e.At), "actor": e.Actor}, err
 		}); err != nil {
 			return reply{}, err
@@ -53,7 +53,7 @@ func (a *api) putGroup(r *request) (reply, error) {
 
 // getGroup is strongly consistent.
 func (a *api) getGroup(r *request) (reply, error) {
-	return answerResource(r, r.ids["group"], a.config.Facts.Group, showGroup)
+	return answerResource(r, r.ids["group"], a.config.Resources.Group, showGroup)
 }
 
 // listGroups lists groups by id. The index may lag behind registrations.
@@ -129,6 +129,6 @@ func (a *api) getTotals(r *request) (reply, error) {
 
 // groupExists returns group_not_found if the group does not exist.
 func (a *api) groupExists(ctx context.Context, id string) error {
-	_, err := a.config.Facts.Group(ctx, id)
+	_, err := a.config.Resources.Group(ctx, id)
 	return err
 }

@@ -130,7 +130,7 @@ func (a *api) postReversal(r *request) (reply, error) {
 // listReversals lists the reversals of a transaction, oldest first.
 func (a *api) listReversals(r *request) (reply, error) {
 	exists := func(ctx context.Context, id string) error {
-		_, err := a.config.Facts.Lifecycle(ctx, id)
+		_, err := a.config.Resources.Lifecycle(ctx, id)
 		return err
 	}
 	var seen view

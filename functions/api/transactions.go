@@ -108,7 +108,7 @@ func showLifecycle(l ledger.Lifecycle) transaction {
 // getTransaction is strongly consistent.
 func (a *api) getTransaction(r *request) (reply, error) {
 	read := func(ctx context.Context, id string) (transaction, error) {
-		lifecycle, err := a.config.Facts.Lifecycle(ctx, id)
+		lifecycle, err := a.config.Resources.Lifecycle(ctx, id)
 		if err != nil {
 			return transaction{}, err
 		}

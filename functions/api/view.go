@@ -117,7 +117,7 @@ func (a *api) permitEndOrReversal(
 	if r.caller.Admin {
 		return nil, nil
 	}
-	lifecycle, err := a.config.Facts.Lifecycle(ctx, id)
+	lifecycle, err := a.config.Resources.Lifecycle(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (a *api) readWithView(
 	both, bothCtx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
 		defer recoverTo(&err)
-		lifecycle, err = a.config.Facts.Lifecycle(bothCtx, id)
+		lifecycle, err = a.config.Resources.Lifecycle(bothCtx, id)
 		return err
 	})
 	both.Go(func() (err error) {

@@ -87,7 +87,7 @@ func (s *Service) Queries() http.Handler { return s.serve(false, true) }
 
 func (s *Service) serve(writes, reads bool) http.Handler {
 	c := api.Config{
-		Caller: s.config.Caller, Facts: s.ledger, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log,
+		Caller: s.config.Caller, Resources: s.ledger, Grants: s.ledger, Version: s.config.Version, Log: s.config.Log,
 		Ledger: s.config.Table, IndexedMetadata: s.config.Indexed,
 	}
 	if writes {

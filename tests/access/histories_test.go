@@ -62,7 +62,7 @@ func newFleetOn(t testing.TB, store setup.Store, plant func(*api.Config)) *fleet
 		reader := projections.NewReader(v, slog.New(slog.DiscardHandler))
 		l := ledger.New(ledger.Config{Journal: pausingJournal{journal.NewJournal(client, books)}, Projections: reader})
 		c := api.Config{
-			Commands: l, DryRun: l.DryRun(), Facts: l, Lists: views.NewLists(client, books), Strong: reader, Caller: callerOf, Grants: l,
+			Commands: l, DryRun: l.DryRun(), Resources: l, Lists: views.NewLists(client, books), Strong: reader, Caller: callerOf, Grants: l,
 		}
 		grants = l
 		if plant != nil {
