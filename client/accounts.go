@@ -58,8 +58,8 @@ type Change struct {
 
 // PatchAccount changes an account and returns the current account. A change that changes nothing creates no version, so
 // a retry is safe. Errors: those of Send, with the codes account_not_found, invalid_change, and, with IfMatch,
-// version_mismatch. A version_mismatch after an attempt without an answer is returned as an UnknownError, because that
-// attempt may have created the current version. List the Changes to find out.
+// version_mismatch. A version_mismatch after an attempt without an answer is returned as an UnknownError: another
+// request changed the account, either before that attempt or after it was applied. List the Changes to find out.
 func (c *Client) PatchAccount(ctx context.Context, account string, p AccountPatch) (Reply[Account], error) {
 	cmd, err := command(KindChange, account, p)
 	if err != nil {

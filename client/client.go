@@ -203,7 +203,7 @@ func (c *Client) do(ctx context.Context, k call) (attemptResult, error) {
 			}
 			return attemptResult{}, a.err
 		case a.verdict == answered && maybeApplied && isCode(a.err, CodeVersionMismatch):
-			// An earlier attempt may have written the current version.
+			// An earlier attempt may have been applied, and the account may have been changed again since.
 			return attemptResult{}, &UnknownError{ID: k.id, Attempts: attempt + 1, Err: a.err}
 		case a.verdict == answered, a.verdict == notRetryable && !maybeApplied:
 			return a, a.err

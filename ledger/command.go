@@ -77,7 +77,7 @@ func (l *Ledger) read(ctx context.Context, do func(context.Context) (time.Time, 
 	return retryRead(ctx, func() error { return l.call(ctx, do) })
 }
 
-// retryRead calls do, a read. It retries at most maxDeclines times if the store declines it or reports a conflict.
+// retryRead calls do, a read, at most maxDeclines times: again if the store declines it or reports a conflict.
 func retryRead(ctx context.Context, do func() error) error {
 	for failed := 1; ; failed++ {
 		err := do()

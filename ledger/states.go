@@ -19,8 +19,8 @@ func allowsDebit(a *Account, isReversal bool) bool {
 
 // checkStates checks the account states that no guard checks. Errors: CodeAccountClosed for a credit; CodeAccountClosed
 // and CodeAccountFrozen for a debit of an account without a limit. It uses cached accounts, which may be as old as
-// creditAge and debitAge. It reads an account again before it refuses a debit, because a freeze may have ended, and
-// another request with this id may have been posted since.
+// creditAge and debitAge. It reads an account again before it refuses a debit, because a freeze may have ended. Its
+// errors refuse this request only: another request with the same id may be in flight, and be posted.
 func (it *item) checkStates(ctx context.Context, l *Ledger) *Error {
 	for _, leg := range it.header.Legs {
 		a := it.known.account(leg.Account)
