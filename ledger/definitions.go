@@ -60,10 +60,14 @@ func (l *Ledger) RegisterAsset(
 	if err != nil {
 		return asset, false, err
 	}
-	if stored.Name != r.Name || stored.Description != r.Description ||
-		stored.Scale != r.Scale || stored.Currency != r.Currency {
+	var f faults
+	f.same("name", stored.Name == r.Name)
+	f.same("description", stored.Description == r.Description)
+	f.same("scale", stored.Scale == r.Scale)
+	f.same("currency", stored.Currency == r.Currency)
+	if f != nil {
 		return asset, false, &Error{
-			Code: CodeAssetExists, Detail: "The asset was registered before with another body.",
+			Code: CodeAssetExists, Detail: "The asset was registered before with another body.", Fields: f,
 		}
 	}
 	return *stored, created, nil
@@ -98,10 +102,13 @@ func (l *Ledger) OpenAccount(ctx context.Context, r OpenAccount) (account Accoun
 			return account, true, nil
 		}
 	}
-	if opening.Name != wanted.Name || !sameProfile(opening.Profile, wanted.Profile) ||
-		!SameOverdraft(opening.Overdraft, wanted.Overdraft) {
+	var f faults
+	f.same("name", opening.Name == wanted.Name)
+	f.same("profile", sameProfile(opening.Profile, wanted.Profile))
+	f.same("overdraft", SameOverdraft(opening.Overdraft, wanted.Overdraft))
+	if f != nil {
 		return account, false, &Error{
-			Code: CodeAccountExists, Detail: "The account was opened before with another body.",
+			Code: CodeAccountExists, Detail: "The account was opened before with another body.", Fields: f,
 		}
 	}
 	account, err = l.Account(c, r.ID)

@@ -22,10 +22,10 @@ const (
 	CodeAssetNotFound       Code = "asset_not_found"       // likewise
 	CodeTransactionNotFound Code = "transaction_not_found" // likewise
 	CodeTransactionIDReused Code = "transaction_id_reused" // the id was used with another body
-	CodeAssetExists         Code = "asset_exists"          // the id was used with another body
-	CodeAccountExists       Code = "account_exists"        // the id was used with another body
+	CodeAssetExists         Code = "asset_exists"          // the id was used with another body: Error.Fields differ
+	CodeAccountExists       Code = "account_exists"        // likewise
 	CodeGroupNotFound       Code = "group_not_found"       // the request's group
-	CodeGroupExists         Code = "group_exists"          // the id was used with another body
+	CodeGroupExists         Code = "group_exists"          // the id was used with another body: Error.Fields differ
 	CodeTooManyGroups       Code = "too_many_groups"       // the account is in events.AccountGroupsMax groups
 	CodeInsufficientFunds   Code = "insufficient_funds"    // Error.Funds has the amounts
 	CodeAccountFrozen       Code = "account_frozen"        // Error.Fields name the account: it cannot be debited

@@ -51,9 +51,12 @@ func (l *Ledger) RegisterGroup(
 	if err != nil {
 		return group, false, err
 	}
-	if stored.Name != r.Name || stored.Description != r.Description {
+	var f faults
+	f.same("name", stored.Name == r.Name)
+	f.same("description", stored.Description == r.Description)
+	if f != nil {
 		return group, false, &Error{
-			Code: CodeGroupExists, Detail: "The group was registered before with another body.",
+			Code: CodeGroupExists, Detail: "The group was registered before with another body.", Fields: f,
 		}
 	}
 	return *stored, created, nil

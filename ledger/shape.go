@@ -17,6 +17,7 @@ const (
 	ruleNegative = "must not be negative"
 	ruleAsset    = "must be the id of a registered asset"
 	ruleAccount  = "must be the id of an existing account"
+	ruleSame     = "must be the same as when the id was first used"
 )
 
 // Rules of sizes, as texts for callers. Adapters check them, too, before they parse an oversized value.
@@ -39,6 +40,13 @@ type faults []FieldError
 func (f *faults) check(field Field, broken string) {
 	if broken != "" && field != (Field{}) {
 		*f = append(*f, FieldError{Field: field, Rule: broken})
+	}
+}
+
+// same checks a field that must not differ from an earlier request with the same id.
+func (f *faults) same(name string, isSame bool) {
+	if !isSame {
+		f.check(Field{Name: name}, ruleSame)
 	}
 }
 

@@ -88,7 +88,7 @@ func groupsBothWays(t *testing.T, s *caller.Caller) {
 		s.Must(201, "PUT", group+"/accounts/~bank", "")
 	}
 	refuse(t, s, []caller.Refusal{
-		refusal("", "PUT /v1/groups/~desk", `{"name":"Other"}`, 409, "group_exists"),
+		refusal("", "PUT /v1/groups/~desk", `{"name":"Other"}`, 409, "group_exists", "name", "description"),
 		refusal("", "PUT /v1/groups/~desk", `{"id":"~idle"}`, 400, "invalid_request", "id"),
 		refusal("", "PUT /v1/groups/~new", `{"created_at":"2026-11-21T09:06:39Z"}`, 400, "invalid_request", "created_at"),
 		refusal("", "PUT /v1/groups/~desk", `{"accounts":[]}`, 400, "malformed_body", "accounts"),

@@ -104,47 +104,61 @@ func repeatedDefinitions(t *testing.T, s *caller.Caller) {
 	s.OpenRegister()
 	for _, c := range []struct {
 		path, first string
-		same, other []string
+		same        []string
+		other       map[string]string // bodies, with the one field that differs
 	}{
 		{
 			"/v1/assets/~EUR", `{"name":"Euro","scale":2}`,
 			[]string{`{"scale":2,"name":"Euro","description":""}`, "{ \"name\" : \"\\u0045uro\", \"scale\" : 2 }"},
-			[]string{`{"name":"euro","scale":2}`, `{"name":"Euro","scale":3}`,
-				`{"name":"Euro","scale":2,"description":"x"}`, `{"name":"Euro","scale":2,"currency":"~USD"}`},
+			map[string]string{
+				`{"name":"euro","scale":2}`:                   "name",
+				`{"name":"Euro","scale":3}`:                   "scale",
+				`{"name":"Euro","scale":2,"description":"x"}`: "description",
+				`{"name":"Euro","scale":2,"currency":"~USD"}`: "currency",
+			},
 		},
 		{
 			"/v1/assets/~MSFT", `{"name":"Microsoft","scale":0,"description":"Common stock","currency":"~USD"}`,
 			[]string{`{"currency":"~USD","description":"Common stock","scale":0,"name":"Microsoft"}`},
-			[]string{`{"name":"Microsoft","scale":0,"description":"Common stock"}`,
-				`{"name":"Microsoft","scale":0,"currency":"~USD"}`,
-				`{"name":"Microsoft","scale":0,"description":"Common stock","currency":"~AAPL"}`},
+			map[string]string{
+				`{"name":"Microsoft","scale":0,"description":"Common stock"}`:                    "currency",
+				`{"name":"Microsoft","scale":0,"currency":"~USD"}`:                               "description",
+				`{"name":"Microsoft","scale":0,"description":"Common stock","currency":"~AAPL"}`: "currency",
+			},
 		},
 		{
 			"/v1/accounts/~plain", `{}`,
 			[]string{`{"name":""}`, `{"profile":{}}`, `{"overdraft":{}}`,
 				`{"overdraft":{"~USD":"0"},"profile":{ },"name":""}`},
-			[]string{`{"name":"x"}`, `{"profile":{"a":null}}`, `{"overdraft":"unlimited"}`,
-				`{"overdraft":{"~USD":"1"}}`},
+			map[string]string{
+				`{"name":"x"}`:               "name",
+				`{"profile":{"a":null}}`:     "profile",
+				`{"overdraft":"unlimited"}`:  "overdraft",
+				`{"overdraft":{"~USD":"1"}}`: "overdraft",
+			},
 		},
 		{
 			"/v1/accounts/~rich",
 			`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":{"~USD":"500","~AAPL":"1"}}`,
 			[]string{`{"overdraft":{"~AAPL":"1","~USD":"500"},"profile":{"addresses":[{"city":"X","street":"\u0031 Main St"},{"street":"2 Lake Rd"}],"email":"r@example.com"},"name":"Rich"}`},
-			[]string{
-				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"2 Lake Rd"},{"street":"1 Main St","city":"X"}]},"overdraft":{"~USD":"500","~AAPL":"1"}}`,
-				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":{"~USD":"500"}}`,
-				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":"unlimited"}`,
-				`{"name":"Rich","overdraft":{"~USD":"500","~AAPL":"1"}}`,
+			map[string]string{
+				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"2 Lake Rd"},{"street":"1 Main St","city":"X"}]},"overdraft":{"~USD":"500","~AAPL":"1"}}`: "profile",
+				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":{"~USD":"500"}}`:             "overdraft",
+				`{"name":"Rich","profile":{"email":"r@example.com","addresses":[{"street":"1 Main St","city":"X"},{"street":"2 Lake Rd"}]},"overdraft":"unlimited"}`:                "overdraft",
+				`{"name":"Rich","overdraft":{"~USD":"500","~AAPL":"1"}}`: "profile",
 			},
 		},
 		{
 			"/v1/accounts/~numbers", `{"profile":{"a":[1.0,1e2,-0,9007199254740993]}}`,
 			[]string{`{"profile":{"a":[1,100,0,9007199254740993.0]}}`,
 				`{"profile":{"a":[10e-1,1.00E+2,0.0,9007199254740993]}}`},
-			[]string{`{"profile":{"a":[1,100,0,9007199254740992]}}`, `{"profile":{"a":["1",100,0,9007199254740993]}}`},
+			map[string]string{
+				`{"profile":{"a":[1,100,0,9007199254740992]}}`:   "profile",
+				`{"profile":{"a":["1",100,0,9007199254740993]}}`: "profile",
+			},
 		},
 		{"/v1/accounts/~issuer", `{"overdraft":"unlimited"}`, []string{`{ "overdraft":"unlimited","name":"" }`},
-			[]string{`{}`, `{"overdraft":{"~USD":"1"}}`}},
+			map[string]string{`{}`: "overdraft", `{"overdraft":{"~USD":"1"}}`: "overdraft"}},
 	} {
 		first := s.Must(201, "PUT", c.path, c.first)
 		if got := first.Header.Get("Location"); got != c.path {
@@ -161,8 +175,10 @@ func repeatedDefinitions(t *testing.T, s *caller.Caller) {
 		if strings.HasPrefix(c.path, "/v1/accounts") {
 			code = "account_exists"
 		}
-		for _, body := range c.other {
-			s.Refuse(t, caller.Refusal{Method: "PUT", Path: c.path, Body: body, Status: 409, Code: code})
+		for body, field := range c.other {
+			s.Refuse(t, caller.Refusal{
+				Method: "PUT", Path: c.path, Body: body, Status: 409, Code: code, Fields: []string{field},
+			})
 		}
 		if got := s.Must(200, "GET", c.path, ""); !bytes.Equal(got.Body, first.Body) {
 			t.Errorf("read as %s, answered as %s", got.Body, first.Body)
