@@ -60,7 +60,8 @@ func (c Callers) caller(a *lambdaevents.APIGatewayV2HTTPRequestContextAuthorizer
 	return access.Caller{}
 }
 
-// bearer returns the caller with a token that has the claims, the zero Caller if the token has no subject.
+// bearer returns the caller with a token that has the claims. It is the zero Caller if an administrator's token has no
+// subject, or another token no user: an issuer alone identifies nobody.
 func (c Callers) bearer(claims map[string]string) access.Caller {
 	claim := c.UserClaim
 	if claim == "" {
