@@ -133,10 +133,9 @@ type UnreachableError struct {
 	Err error
 }
 
-// Error returns the address and how to start a ledger or choose another one.
+// Error returns the address and the error of the connection.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("no ledger answers at %s: start one with `ledger up`, or name another with --url or "+
-		"LEDGER_URL (%v)", e.URL, e.Err)
+	return fmt.Sprintf("no ledger answers at %s: %v", e.URL, e.Err)
 }
 
 // Unwrap returns the error of the connection.

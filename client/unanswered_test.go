@@ -224,11 +224,11 @@ func TestDeniedErrorAdvice(t *testing.T) {
 		sign   Signer
 		says   []string
 	}{
-		"not signed":    {forbidden("Sat, 21 Nov 2026 09:00:00 GMT"), nil, []string{"403", "Not  [31mauthorized", "--sign", "LEDGER_SIGN"}},
+		"not signed":    {forbidden("Sat, 21 Nov 2026 09:00:00 GMT"), nil, []string{"403", "Not  [31mauthorized", "no credentials"}},
 		"no permission": {forbidden("Sat, 21 Nov 2026 09:04:00 GMT"), &pen{}, []string{"execute-api:Invoke"}},
 		"clock behind":  {forbidden("Sat, 21 Nov 2026 09:17:00 GMT"), &pen{}, []string{"clock", "17m0s behind"}},
 		"clock ahead":   {forbidden("Sat, 21 Nov 2026 08:30:00 GMT"), &pen{}, []string{"clock", "30m0s ahead"}},
-		"not JSON":      {status(401, "<html>"), nil, []string{"401 Unauthorized; ", "--sign"}},
+		"not JSON":      {status(401, "<html>"), nil, []string{"401 Unauthorized; ", "no credentials"}},
 	} {
 		s := newScript(t, c.answer)
 		client, k := newClient(t, s.URL)

@@ -45,6 +45,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 		return exitDone
 	case failed:
 		fmt.Fprintln(errs, err)
+		if _, ok := errors.AsType[*client.UnreachableError](err); ok {
+			fmt.Fprintf(errs, "Start a ledger with `ledger up`, or name another with --url or %s.\n", urlVariable)
+		}
+		if e, ok := errors.AsType[*client.DeniedError](err); ok && e.Status != 0 && !env.sign && env.token == "" {
+			fmt.Fprintf(errs, "To sign requests, give --sign or set %s=true. To send a token, set %s.\n", signVariable,
+				tokenVariable)
+		}
 		return exitFailed
 	}
 	fmt.Fprintln(errs, strings.TrimRight(err.Error(), "\n"))

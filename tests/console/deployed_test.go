@@ -261,7 +261,7 @@ func TestGatewayErrors(t *testing.T) {
 	}{
 		"no credentials":    {clerk, map[string]string{"AWS_REGION": region}, "--sign", nil, []string{"there are no AWS credentials", "AWS_ACCESS_KEY_ID", "aws sso login"}},
 		"no region":         {clerk, without(awsEnvironment(), "AWS_REGION"), "--sign", nil, []string{"the API&#39;s region is not known", "AWS_REGION"}},
-		"not signed":        {clerk, nil, "", nil, []string{"403 Forbidden", "give --sign", "LEDGER_TOKEN"}},
+		"not signed":        {clerk, nil, "", nil, []string{"403 Forbidden", "no credentials", "signature"}},
 		"another secret":    {other, awsEnvironment(), "--sign", nil, []string{"403 Forbidden", "execute-api:Invoke"}},
 		"expired":           {old, awsEnvironment(), "--sign", nil, []string{"403 Forbidden", "expired, and must be renewed"}},
 		"expired, and said": {clerk, awsEnvironment(), "--sign", &expired, []string{"is expired", "must be renewed"}},
@@ -269,7 +269,7 @@ func TestGatewayErrors(t *testing.T) {
 		"mismatch":          {clerk, awsEnvironment(), "--sign", &mismatch, []string{"does not match", "execute-api:Invoke"}},
 		"expired token":     {tokens, nil, "--token=" + expiredToken, nil, []string{"the token has expired", "get a new one"}},
 		"unknown token":     {tokens, nil, "--token=nobodys", nil, []string{"the token is unknown", "get a new one"}},
-		"no token":          {tokens, nil, "", nil, []string{"401 Unauthorized", "LEDGER_TOKEN"}},
+		"no token":          {tokens, nil, "", nil, []string{"401 Unauthorized", "no credentials", "bearer token"}},
 		"no such route":     {clerk, awsEnvironment(), "--sign", &noRoute, []string{"404 Not Found", "check the address"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestWrongAddress(t *testing.T) {
 	t.Cleanup(website.Close)
 	const nobody = "http://127.0.0.1:1" // no server listens there
 	for url, says := range map[string][]string{
-		nobody:      {"no ledger answers at " + nobody, "--url"},
+		nobody:      {"no ledger answers at " + nobody, "connection refused"},
 		website.URL: {"the answer is not a ledger&#39;s, check the address", website.URL},
 	} {
 		s := start(t, nil, url, "--sign")
