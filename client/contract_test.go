@@ -463,7 +463,7 @@ type schema struct {
 	Properties          map[string]schema
 	Items               *schema
 	AllOf, AnyOf, OneOf []schema
-	Description         string
+	ReadOnly            bool
 }
 
 // walk compares schemas with their types.
@@ -498,9 +498,8 @@ func (w walk) check(at string, s schema, types []reflect.Type) {
 		return
 	}
 	for name, property := range properties {
-		// The API accepts the fields of an answer in a request. The client does not need to send them.
-		isSentBack := strings.Contains(property.Description, "can be sent back") || strings.Contains(property.Description, "the id in the path")
-		if len(fields[name]) == 0 && !isSentBack {
+		// A request may have read-only fields, so that an answer can be sent back. The client does not send them.
+		if len(fields[name]) == 0 && !property.ReadOnly {
 			w.t.Errorf("%s: %v have no place for %q", at, types, name)
 		}
 		w.check(at+" "+name, property, fields[name])
