@@ -69,7 +69,7 @@ const (
 var backoff = retry.Backoff{First: 100 * time.Millisecond, Max: 5 * time.Second, Jitter: retry.Half}
 
 // ErrID is returned, wrapped, if an id of the request's path is invalid. Nothing was sent.
-var ErrID = errors.New("an id is 1 to 64 of A-Z a-z 0-9 . _ : @ - and begins with a letter or a digit")
+var ErrID = errors.New("an id has 1 to 64 characters of A-Z a-z 0-9 . _ : @ - and begins with a letter or a digit")
 
 // Config configures a Client.
 type Config struct {

@@ -53,7 +53,7 @@ const (
 )
 
 // IDRule is the rule of ValidID, as a text for callers.
-const IDRule = "must be 1 to 64 of A-Z a-z 0-9 . _ : @ -, beginning with a letter or a digit"
+const IDRule = "must have 1 to 64 characters of A-Z a-z 0-9 . _ : @ - and begin with a letter or a digit"
 
 // ValidID reports whether s can be the id of an asset, account, transaction, user or group: see IDRule.
 func ValidID(s string) bool {

@@ -38,7 +38,7 @@ func (l *Ledger) postBatch(
 ) ([]BatchResult, error) {
 	if n := len(requests); n == 0 || n > BatchMax {
 		return nil, invalidTransaction([]FieldError{{
-			Field: Field{Name: "requests"}, Rule: fmt.Sprintf("must be 1 to %d, not %d", BatchMax, n),
+			Field: Field{Name: "requests"}, Rule: fmt.Sprintf("must have 1 to %d items, not %d", BatchMax, n),
 		}})
 	}
 	b := &batch{ledger: l, dryRun: dry, results: make([]BatchResult, len(requests))}
@@ -84,7 +84,7 @@ func (b *batch) rules() error {
 			return internalError(errors.New("a batch of several actors"))
 		}
 		if d.note.ID != "" && seen[d.note.ID] {
-			f.check(Field{Request: i + 1, Name: "id"}, "is that of an earlier request of the batch")
+			f.check(Field{Request: i + 1, Name: "id"}, "must not be the id of an earlier request of the batch")
 		}
 		seen[d.note.ID] = true
 	}

@@ -133,7 +133,7 @@ func (d draft) rules() *Error {
 	}
 	if n := len(d.legs); n < events.PostingsMin || n > events.PostingsMax {
 		f.check(Field{Name: "postings"},
-			fmt.Sprintf("must be %d to %d, not %d", events.PostingsMin, events.PostingsMax, n))
+			fmt.Sprintf("must have %d to %d items, not %d", events.PostingsMin, events.PostingsMax, n))
 	}
 	for i, leg := range d.legs[:min(len(d.legs), events.PostingsMax)] {
 		if leg.Quantity.IsZero() && leg.Cost.IsZero() {

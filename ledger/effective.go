@@ -26,7 +26,7 @@ func (a Annotation) brokenByEffective() string {
 	switch {
 	case a.EffectiveAt == nil:
 	case a.Hold != nil:
-		return "is not for a hold"
+		return "must not be given for a hold"
 	case a.EffectiveAt.Before(events.Epoch()):
 		return ruleEarliest
 	}

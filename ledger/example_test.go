@@ -113,5 +113,5 @@ func ExampleError() {
 	}
 	// Output:
 	// invalid_request true
-	// must be 1 to 64 of A-Z a-z 0-9 . _ : @ -, beginning with a letter or a digit
+	// must have 1 to 64 characters of A-Z a-z 0-9 . _ : @ - and begin with a letter or a digit
 }

@@ -105,7 +105,7 @@ func (p Part) reversible(lifecycle Lifecycle, taken, left []events.Taken) *Error
 	case takesNothing(left):
 		detail = "All of the transaction has been reversed already."
 	case faults != nil:
-		detail = "More is named than what is left to reverse."
+		detail = "The request names more than is left to reverse."
 	case len(lifecycle.Reversals) >= events.ReversalsMax:
 		detail = fmt.Sprintf("The transaction was reversed %d times, and may not be again.", len(lifecycle.Reversals))
 	default:

@@ -13,7 +13,7 @@ NOT_IN_SCHEMA = [
     ("at|from|to|.*effective_at", r"must not be before 2014-05-13T16:53:20Z(, the earliest time of a KSUID)?"),
     ("at|from|to|.*effective_at", "must (not be in the future|be in the past)"),
     ("from", "must not be after to"),
-    (".*effective_at", "is not for a hold"),
+    (".*effective_at", "must not be given for a hold"),
     (r"metadata\.KEY", "is not indexed; the indexed keys are .*"),
     ("cursor", "belongs to another list or to other filters"),
     ("consistency", "is supported only together with asset"),

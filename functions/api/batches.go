@@ -10,7 +10,7 @@ import (
 
 const (
 	ruleRefused   = "is refused"
-	ruleRepeated  = "is that of an earlier request of the batch"
+	ruleRepeated  = "must not be the id of an earlier request of the batch"
 	detailOneKind = "The request must be an object with exactly one member: transaction, transfer or trade. " +
 		"The value must be an object."
 )
@@ -131,7 +131,7 @@ func (r *request) batch() (items []*batched, atomic bool, err error) {
 		return nil, false, r.invalid(d)
 	case list.count < 1 || list.count > ledger.BatchMax:
 		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.", fieldError{
-			Field: "requests", Rule: fmt.Sprintf("must be 1 to %d, not %d", ledger.BatchMax, list.count),
+			Field: "requests", Rule: fmt.Sprintf("must have 1 to %d items, not %d", ledger.BatchMax, list.count),
 		})
 	}
 	for n := range list.children() {
