@@ -43,8 +43,8 @@ const (
 	ReversalsMax = 1000
 	// ChangesMax is the maximum number of an account's version: see MemberNumberMax.
 	ChangesMax = MemberNumberMax
-	// AccountGroupsMax is the maximum number of groups of an account. A request of a user reads the user's grants in all
-	// of them, unless the role on the account itself is enough.
+	// AccountGroupsMax is the maximum number of groups of an account. A request of a user reads the user's grants in
+	// all of them, unless the role on the account itself is enough.
 	AccountGroupsMax = 10
 	// HoldDaysMax is the maximum number of days that a hold may be open.
 	HoldDaysMax = 31
