@@ -20,7 +20,7 @@ import (
 const formBytes = 64 << 10
 
 // previewParam is the query parameter that requests the preview of a form.
-const previewParam = "preview"
+const previewParam = "look"
 
 // formData is the data of a form's page.
 type formData struct {
@@ -137,7 +137,7 @@ func (c *Console) act(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	sameID := "&transaction_id=" + url.QueryEscape(f.ID)
-	isSameUser := v.Get("identity") == c.user
+	isSameUser := v.Get("acting") == c.user
 	switch {
 	case v.Get("change") != "":
 		return view{location: f.address() + sameID}, nil
@@ -147,7 +147,7 @@ func (c *Console) act(r *http.Request) (view, error) {
 	path := ""
 	if err = c.loadTarget(ctx, f); err == nil && !isSameUser {
 		err = fmt.Errorf("this form was opened as %s, but would now be sent as %s: preview it again",
-			identity(v.Get("identity")), identity(c.user))
+			identity(v.Get("acting")), identity(c.user))
 	}
 	if err == nil {
 		path, err = c.submit(ctx, f)
