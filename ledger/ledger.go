@@ -6,9 +6,10 @@
 // its id, its funds. Checks that do not need the store are pure functions. All access to the store goes through two
 // ports, the Journal and the Projections.
 //
-// Read the lifecycle of a posting in this order: Post (post.go) makes an item and submits it. submission.go plans it
-// (resolve.go reads what it names, decide.go builds the transaction, submission_limits.go and limits.go the limits),
-// then appends it with retries. funding.go handles refusals by guards. acknowledge.go answers.
+// Read the lifecycle of a posting in this order: Post (post.go) wraps the request in an item (not an item of the table)
+// and submits it. submission.go plans it: resolve.go reads the accounts and assets that it names, decide.go checks them
+// and builds the transaction, submission_limits.go and limits.go compute the conditions of the guards. Then
+// submission.go appends the transaction, with retries. funding.go handles refusals by guards. acknowledge.go answers.
 package ledger
 
 import (
