@@ -170,8 +170,8 @@ func TestConflictsWithTheLedger(t *testing.T) {
 	}})
 	for _, want := range []string{
 		"a.journal:2: 1.25 EUR has more decimals than the 1 of the asset",
-		`a.journal:2: account "limited" is in the ledger already, with a limit`,
-		`a.journal:2: account "frozen" is in the ledger already, and frozen`,
+		`a.journal:2: account "limited" already exists in the ledger, with a limit`,
+		`a.journal:2: account "frozen" already exists in the ledger, and is frozen`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing: %s", want, got)

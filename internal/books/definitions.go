@@ -181,8 +181,7 @@ func isAbsent(err error, code string) bool {
 func (m *mapping) defineAccounts(ctx context.Context) error {
 	if m.needsConversion {
 		if name, isUsed := m.accounts.names[Conversion]; isUsed {
-			m.wrong(m.first[name], "account %q is where conversions are closed: rename it",
-				Conversion)
+			m.wrong(m.first[name], "account %q is reserved for currency conversions: rename it", Conversion)
 		}
 		m.accounts.ids[Conversion] = Conversion
 	}
@@ -196,10 +195,10 @@ func (m *mapping) defineAccounts(ctx context.Context) error {
 		case err != nil:
 			return err
 		case !r.Value.Overdraft.Unlimited:
-			m.wrong(m.first[name], "account %q is in the ledger already, with a limit: it could refuse postings",
+			m.wrong(m.first[name], "account %q already exists in the ledger, with a limit that could refuse postings",
 				accountID)
 		case r.Value.State != client.StateOpen:
-			m.wrong(m.first[name], "account %q is in the ledger already, and %s", accountID, r.Value.State)
+			m.wrong(m.first[name], "account %q already exists in the ledger, and is %s", accountID, r.Value.State)
 		}
 	}
 	return nil

@@ -185,7 +185,7 @@ func (m *mapping) leg(p Posting) (leg client.Leg, err error) {
 	currency, isKnown := m.assets.ids[weight.Commodity]
 	if !isKnown || currency != m.currencies[leg.Asset] {
 		if !weight.Number.isZero() {
-			m.note(fmt.Sprintf("costs and prices of %s in %s are not its currency's, and not recorded",
+			m.note(fmt.Sprintf("costs and prices of %s in %s are not recorded, because it has another currency",
 				p.Quantity.Commodity, weight.Commodity))
 		}
 		return leg, nil

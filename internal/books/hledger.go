@@ -77,7 +77,7 @@ func (a hledgerAmount) amount() (Amount, error) {
 	case !ok || !units.IsInt() || a.Quantity.Places < 0:
 		return Amount{}, fmt.Errorf("%s is not a number that can be imported", a.Quantity.Mantissa)
 	case a.Quantity.Places >= hledgerPlaces:
-		return Amount{}, fmt.Errorf("a number of %q has %d decimals or more, of which hledger tells no more than that",
+		return Amount{}, fmt.Errorf("a number of %q has %d decimals or more, so hledger may have rounded it",
 			a.Commodity, hledgerPlaces)
 	}
 	return Amount{numberOf(units.Num(), a.Quantity.Places), a.Commodity}, nil
@@ -150,11 +150,12 @@ func parseHledger(text []byte) (Book, error) {
 }
 
 func virtual(account string) string {
-	return fmt.Sprintf("(%s) is a virtual posting that nothing balances", account)
+	return fmt.Sprintf("(%s) is an unbalanced virtual posting, which cannot be imported", account)
 }
 
 func dated(account, date string) string {
-	return fmt.Sprintf("the posting to %s has a date of its own, %s, and a transaction has one time", account, date)
+	return fmt.Sprintf("the posting to %s has its own date, %s, but all postings of a transaction have one time",
+		account, date)
 }
 
 func tags(all [][2]string) []Pair { return pairs(all).all() }

@@ -51,7 +51,7 @@ func (n *names) id(name string) (string, error) {
 		s = defined
 	}
 	if !events.ValidID(s) {
-		return "", fmt.Errorf("%q cannot be an id, also not as %q: it %s", name, s, events.IDRule)
+		return "", fmt.Errorf("%q has no valid id: %q %s", name, s, events.IDRule)
 	}
 	if other, ok := n.names[s]; ok {
 		return "", fmt.Errorf("%q and %q would both have the id %q: rename one of them", other, name, s)

@@ -111,7 +111,7 @@ func (f *beancountFormat) transaction(t posted) error {
 		books.TagID, quoted(t.ID), books.TagAt, quoted(events.FormatTime(t.at)))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		if !beancountKey.MatchString(key) || key == "filename" || key == "lineno" || strings.HasPrefix(key, "ledger-") {
-			f.note("metadata whose key beancount doesn't take is left out")
+			f.note("metadata whose key beancount does not accept is left out")
 			continue
 		}
 		fmt.Fprintf(f.out, "  %s: %s\n", key, quoted(t.Metadata[key]))

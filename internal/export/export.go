@@ -246,7 +246,7 @@ func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 	case client.StatusPosted:
 	case client.StatusCaptured:
 		legs, at = p.Captured, p.EndedAt
-		e.note("captured holds are exported as transactions of their capture; what they held before is not")
+		e.note("captured holds are exported as transactions at their capture, without the amounts held")
 	case client.StatusHeld:
 		return nil
 	default:

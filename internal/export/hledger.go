@@ -52,14 +52,14 @@ var (
 func (f hledgerFormat) transaction(t posted) error {
 	description := strings.TrimSpace(hledgerText.Replace(t.Description))
 	if description != t.Description {
-		f.note("descriptions have ; and line breaks replaced, and no spaces around them")
+		f.note("descriptions are trimmed, and semicolons and line breaks in them are replaced")
 	}
 	fmt.Fprintf(f.out, "\n%s (%s) %s\n    ; %s:%s\n", t.at.Format(time.DateOnly), t.ID, description, books.TagAt,
 		events.FormatTime(t.at))
 	for _, key := range slices.Sorted(maps.Keys(t.Metadata)) {
 		value := t.Metadata[key]
 		if !hledgerTag.MatchString(key) || !hledgerValue.MatchString(value) || key == "date" || key == "date2" {
-			f.note("metadata that hledger has no way to write is left out")
+			f.note("metadata that hledger cannot represent is left out")
 			continue
 		}
 		fmt.Fprintf(f.out, "    ; %s:%s\n", key, value)
@@ -73,7 +73,7 @@ func (f hledgerFormat) transaction(t posted) error {
 		case priced[leg.Asset]:
 			fmt.Fprintf(f.out, " @@ %s %q", strings.TrimPrefix(cost, "-"), currency)
 		default:
-			f.note("costs that hledger cannot hold are in tags only")
+			f.note("costs that hledger cannot represent are in tags only")
 			fmt.Fprintf(f.out, "  ; %s:%s %s", books.TagCost, cost, currency)
 		}
 		fmt.Fprintln(f.out)
