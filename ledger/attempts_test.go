@@ -124,7 +124,7 @@ func TestCallersDeadline(t *testing.T) {
 			if d := time.Since(start); d >= deadline || d < deadline/2 {
 				t.Errorf("answered after %v of %v", d, deadline)
 			}
-			if !strings.Contains(r.log.String(), "outcome of a transaction is unknown") {
+			if !strings.Contains(r.log.String(), "outcome of a write is unknown") {
 				t.Errorf("log: %s", r.log)
 			}
 			cancel()

@@ -150,7 +150,7 @@ func storeError(err error) *Error {
 }
 
 func internalError(err error) *Error {
-	return &Error{Code: CodeInternal, Detail: "Something went wrong inside.", Err: err}
+	return &Error{Code: CodeInternal, Detail: "An internal error occurred.", Err: err}
 }
 
 // unknownError returns the error of a command whose outcome is unknown.

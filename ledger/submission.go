@@ -141,7 +141,7 @@ func (s *submission) run(c *command) error {
 		case declined(err), errors.Is(err, store.ErrConflict):
 		case errors.Is(err, store.ErrUnknownOutcome):
 			s.unknown = true
-			s.ledger.log.WarnContext(c, "outcome of a transaction is unknown; its header is read",
+			s.ledger.log.WarnContext(c, "outcome of a write is unknown; reading the header to find out",
 				"transaction", s.id(), "error", err)
 			if _, _, refused := s.resolvePending(c); refused != nil {
 				return refused

@@ -39,7 +39,7 @@ func Listen(host string, port int) (net.Listener, error) {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("port %d is in use: something else listens on %s; "+
-			"choose another port with --port (0 takes any free one)", port, address)
+			"choose another port with --port (0: any free port)", port, address)
 	case err != nil:
 		return nil, fmt.Errorf("port %d: %w; choose another with --port", port, err)
 	}
