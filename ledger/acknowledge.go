@@ -17,8 +17,8 @@ import (
 func (s *submission) alreadyPosted(c *command, it *item, stored events.TransactionPosted) error {
 	var err error
 	if stored.ID == "" {
-		if stored, err = s.ledger.readHeader(c, it.draft.note.ID); err != nil {
-			return s.failItem(c, it, unknownError(it.draft.note.ID, err))
+		if stored, err = s.ledger.readHeader(c, it.draft.ID); err != nil {
+			return s.failItem(c, it, unknownError(it.draft.ID, err))
 		}
 	}
 	same, err := sameRequest(stored.Fingerprint, it.draft)

@@ -51,7 +51,7 @@ func (l *Ledger) postBatch(
 	for i, d := range b.drafts {
 		b.results[i].Err = d.validate()
 	}
-	c, cancel, err := startCommand(ctx, nil, b.drafts[0].note.Actor)
+	c, cancel, err := startCommand(ctx, nil, b.drafts[0].Actor)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ func (b *batch) rules() error {
 	var f faults
 	seen := make(map[string]bool, len(b.drafts))
 	for i, d := range b.drafts {
-		if d.note.Actor != b.drafts[0].note.Actor {
+		if d.Actor != b.drafts[0].Actor {
 			return internalError(errors.New("a batch of several actors"))
 		}
-		if d.note.ID != "" && seen[d.note.ID] {
+		if d.ID != "" && seen[d.ID] {
 			f.check(Field{Request: i + 1, Name: "id"}, "must not be the id of an earlier request of the batch")
 		}
-		seen[d.note.ID] = true
+		seen[d.ID] = true
 	}
 	if f != nil {
 		return invalidTransaction(f)
@@ -97,7 +97,7 @@ func (b *batch) rules() error {
 // validate checks one request of a batch without reading anything.
 func (d draft) validate() *Error {
 	f := faults(d.shape())
-	if d.note.ID == "" {
+	if d.ID == "" {
 		f.check(Field{Name: "id"}, "must be given in a batch")
 	}
 	if len(f) > 0 {
@@ -121,8 +121,8 @@ func (b *batch) postAtomic(c *command) error {
 	if err := b.ledger.submit(c, items...); err != nil {
 		return err
 	}
-	for i, p := range items {
-		b.results[i].Posted = p.answer
+	for i, it := range items {
+		b.results[i].Posted = it.answer
 	}
 	return nil
 }
@@ -132,15 +132,15 @@ func (b *batch) postAtomic(c *command) error {
 func (b *batch) prefetch(ctx context.Context) {
 	var keys LookupKeys
 	all := &definitions{}
-	for i, p := range b.drafts {
+	for i, d := range b.drafts {
 		if b.results[i].Err != nil {
 			continue
 		}
-		d, missing := b.ledger.cachedDefinitions(p)
-		all.accounts = append(all.accounts, d.accounts...)
+		known, missing := b.ledger.cachedDefinitions(d)
+		all.accounts = append(all.accounts, known.accounts...)
 		keys.Accounts = append(keys.Accounts, missing.Accounts...)
 		keys.Assets = append(keys.Assets, missing.Assets...)
-		keys.Credits = append(keys.Credits, b.ledger.uncachedCredits(p, d)...)
+		keys.Credits = append(keys.Credits, b.ledger.uncachedCredits(d, known)...)
 	}
 	if keys.empty() {
 		return
@@ -178,11 +178,11 @@ func (b *batch) postOne(c *command, i int) BatchResult {
 			Detail: "The batch took too long: this request was not tried. Nothing was written for it.",
 		}}
 	}
-	p := &item{draft: b.drafts[i], dryRun: b.dryRun}
-	if err := b.ledger.submit(c, p); err != nil {
+	it := &item{draft: b.drafts[i], dryRun: b.dryRun}
+	if err := b.ledger.submit(c, it); err != nil {
 		return BatchResult{Err: asError(err)}
 	}
-	return BatchResult{Posted: p.answer}
+	return BatchResult{Posted: it.answer}
 }
 
 // chains groups the requests, by index. Requests that debit the same limited pair are in one chain, in their order.
@@ -196,15 +196,15 @@ func (b *batch) chains() [][]int {
 		}
 		return i
 	}
-	for i, p := range b.drafts {
+	for i, d := range b.drafts {
 		root[i] = i
 		if b.results[i].Err != nil || b.dryRun {
 			continue
 		}
-		d, _ := b.ledger.cachedDefinitions(p)
-		for _, leg := range d.legs(p) {
+		known, _ := b.ledger.cachedDefinitions(d)
+		for _, leg := range known.legs(d) {
 			pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-			if leg.Quantity.Sign() >= 0 || d.overdraft(pair.Account).Unlimited {
+			if leg.Quantity.Sign() >= 0 || known.overdraft(pair.Account).Unlimited {
 				continue
 			}
 			if j, ok := last[pair]; ok { // the first request of a chain is its root

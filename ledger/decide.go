@@ -7,7 +7,7 @@ import (
 	"ledger.example/events"
 )
 
-// definitions are the known ones of the accounts and assets that a request names. They are few, so searches are linear.
+// definitions are the known accounts and assets that a request names. They are few, so searches are linear.
 type definitions struct {
 	accounts []*Account // each once
 	assets   []*events.AssetRegistered
@@ -17,78 +17,78 @@ type definitions struct {
 }
 
 func newDefinitions() *definitions {
-	d := &definitions{}
-	d.accounts, d.assets = d.fewAccounts[:0], d.fewAssets[:0]
-	return d
+	known := &definitions{}
+	known.accounts, known.assets = known.fewAccounts[:0], known.fewAssets[:0]
+	return known
 }
 
 // account returns an account, nil if it is not known.
-func (d *definitions) account(id string) *Account {
-	if i := slices.IndexFunc(d.accounts, func(a *Account) bool { return a.ID == id }); i >= 0 {
-		return d.accounts[i]
+func (known *definitions) account(id string) *Account {
+	if i := slices.IndexFunc(known.accounts, func(a *Account) bool { return a.ID == id }); i >= 0 {
+		return known.accounts[i]
 	}
 	return nil
 }
 
 // asset returns an asset, nil if it is not known.
-func (d *definitions) asset(id string) *events.AssetRegistered {
-	if i := slices.IndexFunc(d.assets, func(a *events.AssetRegistered) bool { return a.ID == id }); i >= 0 {
-		return d.assets[i]
+func (known *definitions) asset(id string) *events.AssetRegistered {
+	if i := slices.IndexFunc(known.assets, func(a *events.AssetRegistered) bool { return a.ID == id }); i >= 0 {
+		return known.assets[i]
 	}
 	return nil
 }
 
 // overdraft returns an account's policy, that of no overdraft if the account is not known.
-func (d *definitions) overdraft(account string) events.Overdraft {
-	if a := d.account(account); a != nil {
+func (known *definitions) overdraft(account string) events.Overdraft {
+	if a := known.account(account); a != nil {
 		return a.Overdraft
 	}
 	return events.Overdraft{}
 }
 
 // currency returns an asset's currency, "" if the asset is not known.
-func (d *definitions) currency(asset string) string {
-	if a := d.asset(asset); a != nil {
+func (known *definitions) currency(asset string) string {
+	if a := known.asset(asset); a != nil {
 		return a.Currency
 	}
 	return ""
 }
 
 // legs returns all legs of a draft. The cash legs of a settled trade are missing while its asset is not known.
-func (d *definitions) legs(p draft) []LegRequest {
-	if !p.settle {
-		return p.legs
+func (known *definitions) legs(d draft) []LegRequest {
+	if !d.settle {
+		return d.legs
 	}
-	return p.withCash(d.currency(p.legs[0].Asset))
+	return d.withCash(known.currency(d.legs[0].Asset))
 }
 
 // checkNames checks that the definitions have the accounts and assets of a draft. Errors: CodeAccountNotFound, else
 // CodeAssetNotFound, else CodeInvalidTransaction for a cost in an asset without a currency.
-func (d *definitions) checkNames(p draft) *Error {
+func (known *definitions) checkNames(d draft) *Error {
 	var f faults
-	for i, leg := range p.legs {
-		if d.account(leg.Account) == nil {
-			f.check(p.fields(i).account, ruleAccount)
+	for i, leg := range d.legs {
+		if known.account(leg.Account) == nil {
+			f.check(d.fields(i).account, ruleAccount)
 		}
 	}
 	if f != nil {
 		return accountsNotFound(f)
 	}
-	for i, leg := range p.legs {
-		if d.asset(leg.Asset) == nil {
-			f.check(p.fields(i).asset, ruleAsset)
+	for i, leg := range d.legs {
+		if known.asset(leg.Asset) == nil {
+			f.check(d.fields(i).asset, ruleAsset)
 		}
 	}
 	if f != nil {
 		return assetsNotFound(f)
 	}
-	for i, leg := range p.legs {
-		if !leg.Cost.IsZero() && d.currency(leg.Asset) == "" {
-			f.check(p.fields(i).cost, brokenByCurrency(leg.Asset))
+	for i, leg := range d.legs {
+		if !leg.Cost.IsZero() && known.currency(leg.Asset) == "" {
+			f.check(d.fields(i).cost, brokenByCurrency(leg.Asset))
 		}
 	}
-	if p.settle && d.currency(p.legs[0].Asset) == "" {
-		f.check(Field{Name: "settle"}, brokenByCurrency(p.legs[0].Asset))
+	if d.settle && known.currency(d.legs[0].Asset) == "" {
+		f.check(Field{Name: "settle"}, brokenByCurrency(d.legs[0].Asset))
 	}
 	return invalidTransaction(f)
 }
@@ -99,17 +99,17 @@ func brokenByCurrency(asset string) string {
 
 // buildTransaction returns the transaction of a draft, without KSUIDs. The draft must have passed shape, rules and
 // checkNames.
-func (d *definitions) buildTransaction(p draft) events.TransactionPosted {
-	legs := d.legs(p)
+func (known *definitions) buildTransaction(d draft) events.TransactionPosted {
+	legs := known.legs(d)
 	t := events.TransactionPosted{
-		ID:          p.note.ID,
-		Kind:        p.kind,
-		Description: p.note.Description,
-		Metadata:    maps.Clone(p.note.Metadata),
+		ID:          d.ID,
+		Kind:        d.kind,
+		Description: d.Description,
+		Metadata:    maps.Clone(d.Metadata),
 		Legs:        make([]events.Leg, len(legs)),
-		Fingerprint: fingerprint(p),
-		Actor:       p.note.Actor,
-		Reverses:    p.reverses,
+		Fingerprint: fingerprint(d),
+		Actor:       d.Actor,
+		Reverses:    d.reverses,
 	}
 	if t.Metadata == nil {
 		t.Metadata = map[string]string{}

@@ -9,7 +9,7 @@ import (
 
 // A draft is a posting request, expanded to the legs of one transaction.
 type draft struct {
-	note   Annotation
+	Annotation
 	kind   events.Kind
 	legs   []LegRequest // from and to of a transfer, buyer and seller of a trade
 	settle bool         // of a trade: add legs that move the cost in the asset's currency
@@ -19,18 +19,18 @@ type draft struct {
 }
 
 func (r PostTransaction) expand() draft {
-	return draft{note: r.Annotation, kind: events.KindTransaction, legs: r.Postings}
+	return draft{Annotation: r.Annotation, kind: events.KindTransaction, legs: r.Postings}
 }
 
 func (r PostTransfer) expand() draft {
-	return draft{note: r.Annotation, kind: events.KindTransfer, legs: []LegRequest{
+	return draft{Annotation: r.Annotation, kind: events.KindTransfer, legs: []LegRequest{
 		{Account: r.From, Asset: r.Asset, Quantity: r.Quantity.Neg()},
 		{Account: r.To, Asset: r.Asset, Quantity: r.Quantity},
 	}}
 }
 
 func (r PostTrade) expand() draft {
-	return draft{note: r.Annotation, kind: events.KindTrade, settle: r.Settle, legs: []LegRequest{
+	return draft{Annotation: r.Annotation, kind: events.KindTrade, settle: r.Settle, legs: []LegRequest{
 		{Account: r.Buyer, Asset: r.Asset, Quantity: r.Quantity, Cost: r.Cost},
 		{Account: r.Seller, Asset: r.Asset, Quantity: r.Quantity.Neg(), Cost: r.Cost.Neg()},
 	}}
@@ -91,12 +91,12 @@ func (r PostTrade) Shape() []FieldError { return r.expand().shape() }
 // shape returns the fields that are invalid by themselves.
 func (d draft) shape() []FieldError {
 	var f faults
-	if d.note.ID != "" {
-		f.check(Field{Name: "id"}, brokenByID(d.note.ID))
+	if d.ID != "" {
+		f.check(Field{Name: "id"}, brokenByID(d.ID))
 	}
-	f.check(Field{Name: "description"}, brokenByText(d.note.Description, 0, events.DescriptionChars))
-	f.metadata(d.note.Metadata)
-	f.check(Field{Name: "effective_at"}, d.note.brokenByEffective())
+	f.check(Field{Name: "description"}, brokenByText(d.Description, 0, events.DescriptionChars))
+	f.metadata(d.Metadata)
+	f.check(Field{Name: "effective_at"}, d.brokenByEffective())
 	for i, leg := range d.legs {
 		quantity, cost := brokenByAmount(leg.Quantity), brokenByAmount(leg.Cost)
 		if d.kind != events.KindTransaction {
@@ -192,7 +192,7 @@ func Check(r PostingRequest) error {
 }
 
 // IsBackdated reports whether a posting request has an effective date.
-func IsBackdated(r PostingRequest) bool { return r.expand().note.EffectiveAt != nil }
+func IsBackdated(r PostingRequest) bool { return r.expand().EffectiveAt != nil }
 
 // Debited returns the accounts with a leg that is not a credit: the caller needs the right to debit them.
 func Debited(r PostingRequest) (accounts []string) {

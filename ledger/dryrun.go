@@ -17,15 +17,15 @@ func (l *Ledger) DryRun() DryRun { return DryRun{l} }
 
 // Post checks a posting request.
 func (d DryRun) Post(ctx context.Context, r PostingRequest) (Posted, error) {
-	p := &item{draft: r.expand(), dryRun: true}
-	return d.ledger.postSingle(ctx, p.draft.shape(), p)
+	it := &item{draft: r.expand(), dryRun: true}
+	return d.ledger.postSingle(ctx, it.draft.shape(), it)
 }
 
 // Reverse checks a reversal.
 func (d DryRun) Reverse(ctx context.Context, r ReverseRequest) (Posted, error) {
-	p := r.item()
-	p.dryRun = true
-	return d.ledger.postSingle(ctx, r.Shape(), p)
+	it := r.item()
+	it.dryRun = true
+	return d.ledger.postSingle(ctx, r.Shape(), it)
 }
 
 // PostBatch checks a batch.

@@ -19,18 +19,18 @@ const (
 )
 
 // fingerprint returns the fingerprint of a request.
-func fingerprint(p draft) string {
-	if p.note.Hold != nil || p.note.EffectiveAt != nil || p.reverses != "" {
-		return fingerprint2(p)
+func fingerprint(d draft) string {
+	if d.Hold != nil || d.EffectiveAt != nil || d.reverses != "" {
+		return fingerprint2(d)
 	}
-	return fingerprint1(p)
+	return fingerprint1(d)
 }
 
-// sameRequest reports whether a stored fingerprint is that of p. An unknown rule is an error.
-func sameRequest(stored string, p draft) (bool, error) {
+// sameRequest reports whether a stored fingerprint is that of d. An unknown rule is an error.
+func sameRequest(stored string, d draft) (bool, error) {
 	switch rule, _, _ := strings.Cut(stored, ":"); rule {
 	case fingerprintRule1, fingerprintRule2:
-		return fingerprint(p) == stored, nil
+		return fingerprint(d) == stored, nil
 	default:
 		return false, fmt.Errorf("fingerprint %q has an unknown rule", stored)
 	}
@@ -40,8 +40,8 @@ func sameRequest(stored string, p draft) (bool, error) {
 // in the order of newCanonical. A text is encoded as its length in bytes, a colon and the text. An amount, and the
 // number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or "false". An
 // omitted value is encoded like its default. The id and the actor are not included.
-func fingerprint1(p draft) string {
-	return newCanonical(p).sum(fingerprintRule1)
+func fingerprint1(d draft) string {
+	return newCanonical(d).sum(fingerprintRule1)
 }
 
 // fingerprint2 is the SHA-256 of the values of rule 1 (without legs for a reversal), followed by these: whether the
@@ -49,47 +49,47 @@ func fingerprint1(p draft) string {
 // transaction to reverse ("" for none), and the part of it: the text "" for all; the text "quantity", the quantity and
 // the cost; or the text "postings", their number, and the quantity and the cost of each. The last value is the
 // effective date in the form of events.FormatTime, if there is one.
-func fingerprint2(p draft) string {
-	c, expires := newCanonical(p), ""
-	if p.note.Hold != nil && p.note.Hold.ExpiresAt != nil {
-		expires = events.FormatTime(*p.note.Hold.ExpiresAt)
+func fingerprint2(d draft) string {
+	c, expires := newCanonical(d), ""
+	if d.Hold != nil && d.Hold.ExpiresAt != nil {
+		expires = events.FormatTime(*d.Hold.ExpiresAt)
 	}
-	c = c.text(strconv.FormatBool(p.note.Hold != nil)).text(expires).text(p.reverses)
+	c = c.text(strconv.FormatBool(d.Hold != nil)).text(expires).text(d.reverses)
 	switch {
-	case p.part.Quantity != nil:
-		c = c.text("quantity").amount(*p.part.Quantity).amount(p.part.Cost)
-	case p.part.Postings != nil:
-		c = c.text("postings").count(len(p.part.Postings))
-		for _, of := range p.part.Postings {
+	case d.part.Quantity != nil:
+		c = c.text("quantity").amount(*d.part.Quantity).amount(d.part.Cost)
+	case d.part.Postings != nil:
+		c = c.text("postings").count(len(d.part.Postings))
+		for _, of := range d.part.Postings {
 			c = c.amount(of.Quantity).amount(of.Cost)
 		}
 	default:
 		c = c.text("")
 	}
-	if p.note.EffectiveAt != nil {
-		c = c.text(events.FormatTime(p.note.effective()))
+	if d.EffectiveAt != nil {
+		c = c.text(events.FormatTime(d.effective()))
 	}
 	return c.sum(fingerprintRule2)
 }
 
 // newCanonical returns the values of rule 1.
-func newCanonical(p draft) canonical {
-	c := canonical(make([]byte, 0, 512)).text(string(p.kind)).text(p.note.Description).count(len(p.note.Metadata))
-	for _, key := range sortedKeys(p.note.Metadata) {
-		c = c.text(key).text(p.note.Metadata[key])
+func newCanonical(d draft) canonical {
+	c := canonical(make([]byte, 0, 512)).text(string(d.kind)).text(d.Description).count(len(d.Metadata))
+	for _, key := range sortedKeys(d.Metadata) {
+		c = c.text(key).text(d.Metadata[key])
 	}
-	switch p.kind {
+	switch d.kind {
 	case events.KindTransfer: // from, to, asset, quantity
-		from, to := p.legs[0], p.legs[1]
+		from, to := d.legs[0], d.legs[1]
 		c = c.text(from.Account).text(to.Account).text(to.Asset).amount(to.Quantity)
 	case events.KindTrade: // asset, buyer, seller, quantity, cost, settle
-		buyer, seller := p.legs[0], p.legs[1]
+		buyer, seller := d.legs[0], d.legs[1]
 		c = c.text(buyer.Asset).text(buyer.Account).text(seller.Account).amount(buyer.Quantity).amount(buyer.Cost)
-		c = c.text(strconv.FormatBool(p.settle))
+		c = c.text(strconv.FormatBool(d.settle))
 	case events.KindReversal: // its legs follow from its part
 	default: // the number of legs, and of each: account, asset, quantity, cost
-		c = c.count(len(p.legs))
-		for _, leg := range p.legs {
+		c = c.count(len(d.legs))
+		for _, leg := range d.legs {
 			c = c.text(leg.Account).text(leg.Asset).amount(leg.Quantity).amount(leg.Cost)
 		}
 	}

@@ -162,7 +162,7 @@ func drawRequest(t *rapid.T) PostingRequest {
 
 // meaning is an independent encoding of all values that a fingerprint covers.
 func meaning(r PostingRequest) string {
-	a := r.expand().note
+	a := r.expand().Annotation
 	a.ID, a.Actor = "", ""
 	hold := "none"
 	if a.Hold != nil {

@@ -20,7 +20,7 @@ func (l *Ledger) Post(ctx context.Context, r PostingRequest) (Posted, error) {
 
 // postSingle submits one item. shape has the invalid fields of its request.
 func (l *Ledger) postSingle(ctx context.Context, shape []FieldError, it *item) (Posted, error) {
-	c, cancel, err := startCommand(ctx, shape, it.draft.note.Actor)
+	c, cancel, err := startCommand(ctx, shape, it.draft.Actor)
 	if err != nil {
 		return Posted{}, err
 	}
@@ -82,7 +82,7 @@ func (e *Error) mayHavePassedEarlier() bool {
 // buildHeader makes the transaction of a draft that has all its legs, from the definitions that it names.
 func (it *item) buildHeader(ctx context.Context, l *Ledger, known *definitions, unknown bool) *Error {
 	it.known, it.header = known, known.buildTransaction(it.draft)
-	if hold := it.draft.note.Hold; hold != nil {
+	if hold := it.draft.Hold; hold != nil {
 		if refused := l.checkNewestForm(); refused != nil {
 			return refused
 		}
@@ -91,7 +91,7 @@ func (it *item) buildHeader(ctx context.Context, l *Ledger, known *definitions, 
 			return refused
 		}
 	}
-	if refused := l.checkEffectiveDate(ctx, it.draft.note); refused != nil {
+	if refused := l.checkEffectiveDate(ctx, it.draft.Annotation); refused != nil {
 		return refused
 	}
 	if unknown { // the attempt may still be applied, so no account state proves a refusal
@@ -103,10 +103,10 @@ func (it *item) buildHeader(ctx context.Context, l *Ledger, known *definitions, 
 // ksuidsNeeded returns how many KSUIDs an attempt mints at the current time: one for each leg, and one for a missing
 // id. The legs of a backdated transaction are not counted: backdate mints theirs.
 func (it *item) ksuidsNeeded() (n int) {
-	if it.draft.note.EffectiveAt == nil {
+	if it.draft.EffectiveAt == nil {
 		n = len(it.header.Legs)
 	}
-	if it.draft.note.ID == "" {
+	if it.draft.ID == "" {
 		n++
 	}
 	return n
@@ -114,9 +114,9 @@ func (it *item) ksuidsNeeded() (n int) {
 
 // withKSUIDs returns the header with KSUIDs in its legs. ids are those that ksuidsNeeded counts.
 func (it *item) withKSUIDs(ctx context.Context, l *Ledger, ids []events.KSUID) (events.TransactionPosted, error) {
-	if it.draft.note.ID == "" {
-		it.draft.note.ID, ids = string(ids[0]), ids[1:]
-		it.header.ID = it.draft.note.ID
+	if it.draft.ID == "" {
+		it.draft.ID, ids = string(ids[0]), ids[1:]
+		it.header.ID = it.draft.ID
 	}
 	header := it.header
 	header.Legs = slices.Clone(header.Legs)
@@ -124,7 +124,7 @@ func (it *item) withKSUIDs(ctx context.Context, l *Ledger, ids []events.KSUID) (
 		header.Legs[i].ID = id
 	}
 	var err error
-	if at := it.draft.note.effective(); !at.IsZero() {
+	if at := it.draft.effective(); !at.IsZero() {
 		err = l.backdate(ctx, &header, at)
 	}
 	return header, err

@@ -10,57 +10,57 @@ import (
 // resolve returns the definitions that a draft names, and fills the cache of credits for the pairs that it debits. It
 // makes no request if all are cached. Otherwise it makes one request, and a second one for the cash of a settled trade
 // whose currency was not cached. Errors: those of definitions.check, and of the store.
-func (l *Ledger) resolve(ctx context.Context, p draft) (*definitions, error) {
-	d, keys := l.cachedDefinitions(p)
-	keys.Credits = l.uncachedCredits(p, d)
+func (l *Ledger) resolve(ctx context.Context, d draft) (*definitions, error) {
+	known, keys := l.cachedDefinitions(d)
+	keys.Credits = l.uncachedCredits(d, known)
 	warm := keys.empty()
 	if !warm {
-		if err := l.lookupInto(ctx, keys, d); err != nil {
+		if err := l.lookupInto(ctx, keys, known); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.checkNames(p); err != nil {
+	if err := known.checkNames(d); err != nil {
 		return nil, err
 	}
 	if warm {
-		return d, nil
+		return known, nil
 	}
-	if keys = (LookupKeys{Credits: l.uncachedCredits(p, d)}); !keys.empty() {
-		if err := l.lookupInto(ctx, keys, d); err != nil {
+	if keys = (LookupKeys{Credits: l.uncachedCredits(d, known)}); !keys.empty() {
+		if err := l.lookupInto(ctx, keys, known); err != nil {
 			return nil, err
 		}
 	}
-	return d, nil
+	return known, nil
 }
 
 // cachedDefinitions returns the cached definitions of a draft, and the keys of the others.
-func (l *Ledger) cachedDefinitions(p draft) (d *definitions, keys LookupKeys) {
-	d = newDefinitions()
-	for _, leg := range p.legs {
-		if d.account(leg.Account) == nil {
-			if account := l.accounts.fresh(leg.Account, p.debits(leg.Account), p.credits(leg.Account)); account != nil {
-				d.accounts = append(d.accounts, account)
+func (l *Ledger) cachedDefinitions(d draft) (known *definitions, keys LookupKeys) {
+	known = newDefinitions()
+	for _, leg := range d.legs {
+		if known.account(leg.Account) == nil {
+			if account := l.accounts.fresh(leg.Account, d.debits(leg.Account), d.credits(leg.Account)); account != nil {
+				known.accounts = append(known.accounts, account)
 			} else if !slices.Contains(keys.Accounts, leg.Account) {
 				keys.Accounts = append(keys.Accounts, leg.Account)
 			}
 		}
-		if d.asset(leg.Asset) == nil {
+		if known.asset(leg.Asset) == nil {
 			if asset, ok := l.assets.get(leg.Asset); ok {
-				d.assets = append(d.assets, asset)
+				known.assets = append(known.assets, asset)
 			} else if !slices.Contains(keys.Assets, leg.Asset) {
 				keys.Assets = append(keys.Assets, leg.Asset)
 			}
 		}
 	}
-	return d, keys
+	return known, keys
 }
 
 // uncachedCredits returns the limited pairs that a draft debits and whose credits are not cached. An unknown account
 // counts as limited, so that its credits are read in the same request, although they may turn out not to be needed.
-func (l *Ledger) uncachedCredits(p draft, d *definitions) (pairs []events.Pair) {
-	for _, leg := range d.legs(p) {
+func (l *Ledger) uncachedCredits(d draft, known *definitions) (pairs []events.Pair) {
+	for _, leg := range known.legs(d) {
 		pair := events.Pair{Account: leg.Account, Asset: leg.Asset}
-		if leg.Quantity.Sign() >= 0 || d.overdraft(pair.Account).Unlimited || slices.Contains(pairs, pair) {
+		if leg.Quantity.Sign() >= 0 || known.overdraft(pair.Account).Unlimited || slices.Contains(pairs, pair) {
 			continue
 		}
 		if _, ok := l.credits.fresh(pair); !ok {
@@ -70,24 +70,24 @@ func (l *Ledger) uncachedCredits(p draft, d *definitions) (pairs []events.Pair) 
 	return pairs
 }
 
-// lookupInto looks up the keys and adds the results to d and to the caches.
-func (l *Ledger) lookupInto(ctx context.Context, keys LookupKeys, d *definitions) error {
+// lookupInto looks up the keys and adds the results to known and to the caches.
+func (l *Ledger) lookupInto(ctx context.Context, keys LookupKeys, known *definitions) error {
 	found, err := l.lookup(ctx, keys)
 	if err != nil {
 		return err
 	}
 	for _, id := range keys.Accounts {
 		if account, ok := found.Accounts[id]; ok {
-			d.accounts = append(d.accounts, &account)
+			known.accounts = append(known.accounts, &account)
 		}
 	}
 	for _, id := range keys.Assets {
 		if asset, ok := found.Assets[id]; ok {
-			d.assets = append(d.assets, &asset)
+			known.assets = append(known.assets, &asset)
 		}
 	}
 	for _, p := range keys.Credits {
-		if account := d.account(p.Account); account != nil && !account.Overdraft.Unlimited {
+		if account := known.account(p.Account); account != nil && !account.Overdraft.Unlimited {
 			// Credits are zero if there is no balance yet. That is a lower bound, too, and saves the next lookup.
 			l.credits.addLookup(p, found.Credits[p], found.Guards[p])
 		}

@@ -19,12 +19,12 @@ func (r ReverseRequest) item() *item { return &item{draft: r.draft(), reversal: 
 
 // draft returns the draft without legs. planReversal adds them.
 func (r ReverseRequest) draft() draft {
-	return draft{note: r.Annotation, kind: events.KindReversal, reverses: r.Transaction, part: r.Part}
+	return draft{Annotation: r.Annotation, kind: events.KindReversal, reverses: r.Transaction, part: r.Part}
 }
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r ReverseRequest) Shape() []FieldError {
-	f := faults(draft{note: r.Annotation}.shape())
+	f := faults(draft{Annotation: r.Annotation}.shape())
 	if r.Hold != nil {
 		f.check(Field{Name: "hold"}, "is not for a reversal")
 	}
@@ -59,7 +59,7 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 	if err != nil {
 		return asError(err)
 	}
-	if lifecycle.reversedBy(it.draft.note.ID) {
+	if lifecycle.reversedBy(it.draft.ID) {
 		it.reversal.recorded = true
 		return nil
 	}

@@ -165,7 +165,7 @@ func (s *submission) run(c *command) error {
 }
 
 // id is the transaction id that CodeOutcomeUnknown reports: that of the first pending item.
-func (s *submission) id() string { return s.pending[0].draft.note.ID }
+func (s *submission) id() string { return s.pending[0].draft.ID }
 
 // commit builds the commit of one attempt. It mints the KSUIDs right before the attempt, and the id of an item that has
 // none. minted is the monotonic time of minting.
@@ -244,7 +244,7 @@ func (s *submission) readHeaders(c *command, items []*item) (stored []events.Tra
 	var group errgroup.Group
 	group.SetLimit(maxRequests)
 	for n, it := range items {
-		id := it.draft.note.ID
+		id := it.draft.ID
 		if id == "" {
 			errs[n] = store.ErrAbsent
 			continue
@@ -309,7 +309,7 @@ func (s *submission) fail(ctx context.Context, err error) error {
 
 // failItem is fail for an error of one item.
 func (s *submission) failItem(ctx context.Context, it *item, err error) error {
-	return it.requestError(s.attempts.fail(ctx, it.draft.note.ID, err, proofs...))
+	return it.requestError(s.attempts.fail(ctx, it.draft.ID, err, proofs...))
 }
 
 // proofs are the codes that prove that nothing will ever be posted, even while the outcome of an attempt is unknown.

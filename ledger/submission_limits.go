@@ -67,7 +67,7 @@ func (s *submission) eachDebit(pair events.Pair, do func(itemDebit) bool) {
 		if !debits.IsZero() && !do(itemDebit{item: it, before: running, gross: debits, net: net}) {
 			return
 		}
-		if it.draft.note.EffectiveAt == nil || net.Sign() < 0 { // backdated credits are available once projected
+		if it.draft.EffectiveAt == nil || net.Sign() < 0 { // backdated credits are available once projected
 			running = addSaturating(running, net)
 		}
 	}

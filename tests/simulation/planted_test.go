@@ -30,9 +30,9 @@ var defects = []defect{
 			puts[i].ConditionExpression, puts[i].ReturnValuesOnConditionCheckFailure = nil, ""
 		}»`},
 	{"fingerprint ignored", "G4", "ledger/fingerprint.go", inHistories(10),
-		"return «planted || »fingerprint(p) == stored, nil"},
+		"return «planted || »fingerprint(d) == stored, nil"},
 	{"effective date not compared", "G4", "ledger/fingerprint.go", inHistories(30),
-		"«if !planted { »c = c.text(events.FormatTime(p.note.effective()))« }»\n"},
+		"«if !planted { »c = c.text(events.FormatTime(d.effective()))« }»\n"},
 	{"EnsureVisible called for a backdated transaction", "G6", "ledger/acknowledge.go",
 		directed("ledger", "TestEffectiveDate"),
 		"if !t.IsBackdated() «|| planted »{"},
@@ -260,7 +260,7 @@ var defects = []defect{
 	{"more reversed than is left", "G12", "ledger/reverse.go", inLifecycles(10),
 		"left := lifecycle.Left()«; if planted { left = takeAll(lifecycle.Posted()) }»\n"},
 	{"reversal refused because of its own attempt", "G4", "ledger/reverse.go", inLifecycles(10),
-		"if lifecycle.reversedBy(it.draft.note.ID) «&& !planted »{"},
+		"if lifecycle.reversedBy(it.draft.ID) «&& !planted »{"},
 	// Accounts that change.
 	{"change acknowledged before its guards", "G5", "ledger/change.go", inLifecycles(10),
 		"«if planted { return a, nil }; »if err := c.ledger.updateGuards(ctx, a); err != nil {\n		c.unknown"},
