@@ -42,8 +42,8 @@ func startCommand(ctx context.Context, shape []FieldError, actor string) (*comma
 	if len(shape) > 0 {
 		return nil, nil, invalidRequest(shape)
 	}
-	if broken := brokenByText(actor, 1, events.ActorChars); broken != "" {
-		return nil, nil, internalError(errors.New("actor " + broken))
+	if violation := textViolation(actor, 1, events.ActorChars); violation != "" {
+		return nil, nil, internalError(errors.New("actor " + violation))
 	}
 	end := time.Now().Add(commandTimeout)
 	if own, ok := ctx.Deadline(); ok && own.Add(-replyMargin).Before(end) {

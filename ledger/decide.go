@@ -84,16 +84,16 @@ func (known *definitions) checkNames(d draft) *Error {
 	}
 	for i, leg := range d.legs {
 		if !leg.Cost.IsZero() && known.currency(leg.Asset) == "" {
-			f.check(d.fields(i).cost, brokenByCurrency(leg.Asset))
+			f.check(d.fields(i).cost, currencyViolation(leg.Asset))
 		}
 	}
 	if d.settle && known.currency(d.legs[0].Asset) == "" {
-		f.check(Field{Name: "settle"}, brokenByCurrency(d.legs[0].Asset))
+		f.check(Field{Name: "settle"}, currencyViolation(d.legs[0].Asset))
 	}
 	return invalidTransaction(f)
 }
 
-func brokenByCurrency(asset string) string {
+func currencyViolation(asset string) string {
 	return "needs an asset with a currency; " + asset + " has none"
 }
 

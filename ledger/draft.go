@@ -92,13 +92,13 @@ func (r PostTrade) Shape() []FieldError { return r.expand().shape() }
 func (d draft) shape() []FieldError {
 	var f faults
 	if d.ID != "" {
-		f.check(Field{Name: "id"}, brokenByID(d.ID))
+		f.check(Field{Name: "id"}, idViolation(d.ID))
 	}
-	f.check(Field{Name: "description"}, brokenByText(d.Description, 0, events.DescriptionChars))
+	f.check(Field{Name: "description"}, textViolation(d.Description, 0, events.DescriptionChars))
 	f.metadata(d.Metadata)
-	f.check(Field{Name: "effective_at"}, d.brokenByEffective())
+	f.check(Field{Name: "effective_at"}, d.effectiveDateViolation())
 	for i, leg := range d.legs {
-		quantity, cost := brokenByAmount(leg.Quantity), brokenByAmount(leg.Cost)
+		quantity, cost := amountViolation(leg.Quantity), amountViolation(leg.Cost)
 		if d.kind != events.KindTransaction {
 			if quantity == "" && leg.Quantity.Sign() <= 0 {
 				quantity = rulePositive
@@ -107,7 +107,7 @@ func (d draft) shape() []FieldError {
 				cost = ruleNegative
 			}
 		}
-		account, asset := brokenByID(leg.Account), brokenByID(leg.Asset)
+		account, asset := idViolation(leg.Account), idViolation(leg.Asset)
 		if account == "" && asset == "" && quantity == "" && cost == "" {
 			continue
 		}

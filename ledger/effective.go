@@ -21,8 +21,8 @@ func (a Annotation) effective() time.Time {
 	return a.EffectiveAt.UTC().Round(0).Truncate(time.Microsecond)
 }
 
-// brokenByEffective returns the rule that an effective date breaks by itself, "" if none.
-func (a Annotation) brokenByEffective() string {
+// effectiveDateViolation returns the rule that an effective date breaks by itself, "" if none.
+func (a Annotation) effectiveDateViolation() string {
 	switch {
 	case a.EffectiveAt == nil:
 	case a.Hold != nil:

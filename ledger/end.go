@@ -52,7 +52,7 @@ func (r CaptureRequest) Shape() []FieldError {
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r ReleaseRequest) Shape() []FieldError {
 	var f faults
-	f.check(Field{Name: "description"}, brokenByText(r.Description, 0, events.DescriptionChars))
+	f.check(Field{Name: "description"}, textViolation(r.Description, 0, events.DescriptionChars))
 	return f
 }
 

@@ -28,20 +28,20 @@ func (p Part) field() Field {
 // shape adds the fields that are invalid by themselves.
 func (p Part) shape(f *faults) {
 	if p.Quantity != nil {
-		f.check(Field{Name: "quantity"}, brokenByPositive(*p.Quantity))
+		f.check(Field{Name: "quantity"}, negativeViolation(*p.Quantity))
 	} else if !p.Cost.IsZero() {
 		f.check(Field{Name: "quantity"}, "is required with cost")
 	}
-	f.check(Field{Name: "cost"}, brokenByPositive(p.Cost))
+	f.check(Field{Name: "cost"}, negativeViolation(p.Cost))
 	for i, taken := range p.Postings {
-		f.check(LegField(i, "quantity"), brokenByAmount(taken.Quantity))
-		f.check(LegField(i, "cost"), brokenByAmount(taken.Cost))
+		f.check(LegField(i, "quantity"), amountViolation(taken.Quantity))
+		f.check(LegField(i, "cost"), amountViolation(taken.Cost))
 	}
 }
 
-func brokenByPositive(a events.Amount) string {
-	if broken := brokenByAmount(a); broken != "" || a.Sign() >= 0 {
-		return broken
+func negativeViolation(a events.Amount) string {
+	if violation := amountViolation(a); violation != "" || a.Sign() >= 0 {
+		return violation
 	}
 	return ruleNegative
 }
@@ -70,8 +70,8 @@ func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
 	var f faults
 	legs := make([]LegRequest, len(t.Legs))
 	for i, leg := range t.Legs {
-		f.check(LegField(i, "quantity"), brokenBySign(p.Postings[i].Quantity, leg.Quantity))
-		f.check(LegField(i, "cost"), brokenBySign(p.Postings[i].Cost, leg.Cost))
+		f.check(LegField(i, "quantity"), signViolation(p.Postings[i].Quantity, leg.Quantity))
+		f.check(LegField(i, "cost"), signViolation(p.Postings[i].Cost, leg.Cost))
 		legs[i] = LegRequest{
 			Account: leg.Account, Asset: leg.Asset, Quantity: p.Postings[i].Quantity, Cost: p.Postings[i].Cost,
 		}
@@ -128,20 +128,20 @@ func (p Part) exceeding(taken, left []events.Taken) []FieldError {
 			of.Quantity, of.Cost = of.Quantity.Abs(), of.Cost.Abs() // as in the request
 			most.Quantity, most.Cost = most.Quantity.Abs(), most.Cost.Abs()
 		}
-		f.check(quantity, brokenByMost(of.Quantity, most.Quantity))
-		f.check(cost, brokenByMost(of.Cost, most.Cost))
+		f.check(quantity, maximumViolation(of.Quantity, most.Quantity))
+		f.check(cost, maximumViolation(of.Cost, most.Cost))
 	}
 	return f
 }
 
-func brokenByMost(taken, left events.Amount) string {
+func maximumViolation(taken, left events.Amount) string {
 	if taken.Abs().Cmp(left.Abs()) <= 0 {
 		return ""
 	}
 	return "must not exceed " + left.String()
 }
 
-func brokenBySign(taken, leg events.Amount) string {
+func signViolation(taken, leg events.Amount) string {
 	if taken.Sign()*leg.Sign() >= 0 {
 		return ""
 	}

@@ -36,10 +36,10 @@ var mostPosted, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigits),
 // faults collects the invalid fields of a request.
 type faults []FieldError
 
-// check adds a field with the rule that it breaks. It does nothing if broken is "" or field is zero.
-func (f *faults) check(field Field, broken string) {
-	if broken != "" && field != (Field{}) {
-		*f = append(*f, FieldError{Field: field, Rule: broken})
+// check adds a field with the rule that it violates. It does nothing if violation is "" or field is zero.
+func (f *faults) check(field Field, violation string) {
+	if violation != "" && field != (Field{}) {
+		*f = append(*f, FieldError{Field: field, Rule: violation})
 	}
 }
 
@@ -50,18 +50,18 @@ func (f *faults) same(name string, isSame bool) {
 	}
 }
 
-// brokenByID returns the rule that an id breaks, "" if none.
-func brokenByID(id string) string {
+// idViolation returns the rule that an id breaks, "" if none.
+func idViolation(id string) string {
 	if !events.ValidID(id) {
 		return events.IDRule
 	}
 	return ""
 }
 
-// brokenByText returns the rule that a text breaks, "" if none. A text has least to most characters (Unicode code
+// textViolation returns the rule that a text breaks, "" if none. A text has least to most characters (Unicode code
 // points). NUL is invalid because databases to which books are exported cannot store it, and an event cannot be
 // corrected.
-func brokenByText(text string, least, most int) string {
+func textViolation(text string, least, most int) string {
 	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
 		return ruleText
 	}
@@ -75,8 +75,8 @@ func brokenByText(text string, least, most int) string {
 	return "must have at most " + strconv.Itoa(most) + " characters"
 }
 
-// brokenByAmount returns the rule that a posted amount breaks, "" if none.
-func brokenByAmount(a events.Amount) string {
+// amountViolation returns the rule that a posted amount breaks, "" if none.
+func amountViolation(a events.Amount) string {
 	if a.Abs().Cmp(mostPosted) > 0 {
 		return ruleDigits
 	}
@@ -91,11 +91,11 @@ func (f *faults) metadata(metadata map[string]string) {
 	for _, key := range sortedKeys(metadata) {
 		value := metadata[key]
 		size += len(key) + len(value)
-		broken := brokenByText(value, 0, events.MetadataValueChars)
-		if rule := brokenByText(key, 1, events.MetadataKeyChars); rule != "" {
-			broken = "its key " + rule
+		violation := textViolation(value, 0, events.MetadataValueChars)
+		if rule := textViolation(key, 1, events.MetadataKeyChars); rule != "" {
+			violation = "its key " + rule
 		}
-		f.check(EntryField("metadata", key), broken)
+		f.check(EntryField("metadata", key), violation)
 	}
 	if size > events.MetadataBytes {
 		f.check(Field{Name: "metadata"}, "must have at most "+strconv.Itoa(events.MetadataBytes)+" bytes in all")
@@ -113,9 +113,9 @@ func sortedKeys(metadata map[string]string) []string {
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r RegisterAsset) Shape() []FieldError {
 	var f faults
-	f.check(Field{Name: "id"}, brokenByID(r.ID))
-	f.check(Field{Name: "name"}, brokenByText(r.Name, 1, events.NameChars))
-	f.check(Field{Name: "description"}, brokenByText(r.Description, 0, events.DescriptionChars))
+	f.check(Field{Name: "id"}, idViolation(r.ID))
+	f.check(Field{Name: "name"}, textViolation(r.Name, 1, events.NameChars))
+	f.check(Field{Name: "description"}, textViolation(r.Description, 0, events.DescriptionChars))
 	if r.Scale < 0 || r.Scale > events.ScaleMax {
 		f.check(Field{Name: "scale"}, "must be 0 to "+strconv.Itoa(events.ScaleMax))
 	}
@@ -124,7 +124,7 @@ func (r RegisterAsset) Shape() []FieldError {
 	case r.ID:
 		f.check(Field{Name: "currency"}, "must name another asset")
 	default:
-		f.check(Field{Name: "currency"}, brokenByID(r.Currency))
+		f.check(Field{Name: "currency"}, idViolation(r.Currency))
 	}
 	return f
 }
@@ -132,8 +132,8 @@ func (r RegisterAsset) Shape() []FieldError {
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r OpenAccount) Shape() []FieldError {
 	var f faults
-	f.check(Field{Name: "id"}, brokenByID(r.ID))
-	f.check(Field{Name: "name"}, brokenByText(r.Name, 0, events.NameChars))
+	f.check(Field{Name: "id"}, idViolation(r.ID))
+	f.check(Field{Name: "name"}, textViolation(r.Name, 0, events.NameChars))
 	f.profile(r.Profile)
 	f.overdraft(r.Overdraft)
 	return f
@@ -147,14 +147,14 @@ func (f *faults) overdraft(o events.Overdraft) {
 		f.check(Field{Name: "overdraft"}, RuleOverdraft)
 	}
 	for _, asset := range slices.Sorted(maps.Keys(o.Limits)) {
-		broken := brokenByAmount(o.Limits[asset])
+		violation := amountViolation(o.Limits[asset])
 		switch {
 		case !events.ValidID(asset):
-			broken = "must be named by an asset's id"
-		case broken == "" && o.Limits[asset].Sign() < 0:
-			broken = ruleNegative
+			violation = "must be named by an asset's id"
+		case violation == "" && o.Limits[asset].Sign() < 0:
+			violation = ruleNegative
 		}
-		f.check(EntryField("overdraft", asset), broken)
+		f.check(EntryField("overdraft", asset), violation)
 	}
 }
 
@@ -162,7 +162,7 @@ func (f *faults) overdraft(o events.Overdraft) {
 func (r ChangeAccount) Shape() []FieldError {
 	var f faults
 	if r.Name != nil {
-		f.check(Field{Name: "name"}, brokenByText(*r.Name, 0, events.NameChars))
+		f.check(Field{Name: "name"}, textViolation(*r.Name, 0, events.NameChars))
 	}
 	if r.Profile != nil {
 		f.profile(*r.Profile)
@@ -195,27 +195,27 @@ func (r GrantMember) Shape() []FieldError {
 func (r RevokeMember) Shape() []FieldError {
 	var f faults
 	if r.Group != "" {
-		f.check(Field{Name: "group"}, brokenByID(r.Group))
+		f.check(Field{Name: "group"}, idViolation(r.Group))
 	} else {
-		f.check(Field{Name: "account"}, brokenByID(r.Account))
+		f.check(Field{Name: "account"}, idViolation(r.Account))
 	}
-	f.check(Field{Name: "user"}, brokenByID(r.User))
+	f.check(Field{Name: "user"}, idViolation(r.User))
 	return f
 }
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r RegisterGroup) Shape() []FieldError {
 	var f faults
-	f.check(Field{Name: "id"}, brokenByID(r.ID))
-	f.check(Field{Name: "name"}, brokenByText(r.Name, 0, events.NameChars))
-	f.check(Field{Name: "description"}, brokenByText(r.Description, 0, events.DescriptionChars))
+	f.check(Field{Name: "id"}, idViolation(r.ID))
+	f.check(Field{Name: "name"}, textViolation(r.Name, 0, events.NameChars))
+	f.check(Field{Name: "description"}, textViolation(r.Description, 0, events.DescriptionChars))
 	return f
 }
 
 // Shape returns the fields that are invalid by themselves; nil if there are none.
 func (r GroupAccount) Shape() []FieldError {
 	var f faults
-	f.check(Field{Name: "group"}, brokenByID(r.Group))
-	f.check(Field{Name: "account"}, brokenByID(r.Account))
+	f.check(Field{Name: "group"}, idViolation(r.Group))
+	f.check(Field{Name: "account"}, idViolation(r.Account))
 	return f
 }
