@@ -75,7 +75,8 @@ func TestEachAppendHasItsOwnToken(t *testing.T) {
 		}
 	}
 	r := fake.Requests()
-	if first, second := r[0].Body["ClientRequestToken"], r[1].Body["ClientRequestToken"]; first == nil || first == second {
+	first, second := r[0].Body["ClientRequestToken"], r[1].Body["ClientRequestToken"]
+	if first == nil || first == second {
 		t.Errorf("tokens %v and %v", first, second)
 	}
 }
@@ -164,7 +165,8 @@ func TestCancellations(t *testing.T) {
 			{Guard: ledger.Guard{Pair: c.Debits[1].Pair}, Absent: true}}},
 		"exists None None None None": {Heads: exists},
 		// An earlier attempt of this commit was applied.
-		"exists exists exists spent=5 None":                 {Heads: exists, Refused: []ledger.Refusal{refused(0, "5")}},
+		"exists exists exists spent=5 None": {Heads: exists,
+			Refused: []ledger.Refusal{refused(0, "5")}},
 		"ConditionalCheckFailed None None None None":        {Heads: head(ledger.HeadReason{Is: ledger.HeadExists})},
 		"TransactionConflict None None None None":           {Heads: conflict},
 		"TransactionConflict exists None None None":         {Heads: conflict},
@@ -173,8 +175,8 @@ func TestCancellations(t *testing.T) {
 		"None None None None TransactionConflict":           {Conflict: true},
 		"None ThrottlingError None None None":               {Throttled: true},
 		"None None None ProvisionedThroughputExceeded None": {Throttled: true},
-		"None ThrottlingError None spent=7 TransactionConflict": {Refused: []ledger.Refusal{refused(0, "7")}, Conflict: true,
-			Throttled: true},
+		"None ThrottlingError None spent=7 TransactionConflict": {Refused: []ledger.Refusal{refused(0, "7")},
+			Conflict: true, Throttled: true},
 		"None exists None None None": {}, // a posting exists, but not its header
 	} {
 		at, got, err := appended(reasons)

@@ -114,13 +114,15 @@ func TestPositionBetweenItemsWithEqualIndexKeys(t *testing.T) {
 // A filtered scan returns the items that pass the filter, and the number of items that it read.
 func TestScansAreFiltered(t *testing.T) {
 	for filter, want := range map[string]string{
-		"#type = :a OR #type = :b": "2 of 3", "#type = :a AND SK = :b": "0 of 3", "Count = :a": "error ValidationException",
+		"#type = :a OR #type = :b": "2 of 3", "#type = :a AND SK = :b": "0 of 3",
+		"Count = :a": "error ValidationException",
 	} {
 		send := func(client *dynamodb.Client, name *string) string {
 			for _, kind := range []string{"a", "b", "c"} {
 				item := ddb.Key(table.Key{PK: kind, SK: kind})
 				item[table.AttrType] = ddb.String(kind)
-				if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item}); err != nil {
+				if _, err := client.PutItem(t.Context(),
+					&dynamodb.PutItemInput{TableName: name, Item: item}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -82,11 +82,13 @@ func TestTransactions(t *testing.T) {
 			}
 			checkPages(t, by(projections.Search{OldestFirst: oldestFirst}), "", in(all)...)
 			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Span: span}), "", in(all[6:18])...)
-			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "1"}), "", in(ordered)...)
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "1"}), "",
+				in(ordered)...)
 			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "1", Span: span}), "",
 				in(ordered[2:5])...)
 			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Key: "order", Value: "2"}), "")
-			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Span: projections.Span{From: span.To, To: span.From}}), "")
+			reversed := projections.Span{From: span.To, To: span.From}
+			checkPages(t, by(projections.Search{OldestFirst: oldestFirst, Span: reversed}), "")
 		}
 	})
 }
@@ -96,7 +98,8 @@ func TestJournalPages(t *testing.T) {
 	onBothStores(t, func(t *testing.T, s *listSuite) {
 		var wanted []projections.JournalPage
 		for i := range 10 {
-			p := projections.JournalPage{ID: events.FirstKSUID(s.from.Add(time.Duration(i) * time.Second)), Void: i == 3}
+			p := projections.JournalPage{ID: events.FirstKSUID(s.from.Add(time.Duration(i) * time.Second)),
+				Void: i == 3}
 			for n := range 1 + 33*(i%4) {
 				p.Entries = append(p.Entries, projections.JournalEntry{
 					Event: projections.JournalPosted, At: s.from, Transaction: fmt.Sprintf("t-%d-%d", i, n)})

@@ -111,7 +111,8 @@ func TestTotalsOfGroups(t *testing.T) {
 		total := func(asset string, accounts int, credits, debits, cost int64) projections.Total {
 			return projections.Total{Asset: asset, Accounts: accounts, Fold: projections.Fold{
 				Credits: events.NewAmount(credits), Debits: events.NewAmount(debits),
-				Expenditure: events.NewAmount(cost), Count: int64(2 * accounts), PendingDebits: events.NewAmount(int64(accounts)),
+				Expenditure: events.NewAmount(cost), Count: int64(2 * accounts),
+				PendingDebits: events.NewAmount(int64(accounts)),
 			}}
 		}
 		totals := func(ctx context.Context, group string, p projections.Slice) (
@@ -143,7 +144,8 @@ func TestTotalsOfGroups(t *testing.T) {
 // Totals of a group with the most accounts succeed. With one more, they are refused.
 func TestTotalsOfTheLargestGroup(t *testing.T) {
 	client, _, name := cutPagesTable(t)
-	s := &listSuite{Lists: projectionsdynamo.NewLists(client, name), views: projectionsdynamo.NewViews(client, name), t: t}
+	s := &listSuite{Lists: projectionsdynamo.NewLists(client, name), views: projectionsdynamo.NewViews(client, name),
+		t: t}
 	for i := range projections.TotalsAccounts {
 		g := projections.GroupedAccount{Account: fmt.Sprintf("a%04d", i), Group: "desk", Number: 1}
 		s.must(s.views.WriteGrouped(t.Context(), g))

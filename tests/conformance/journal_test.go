@@ -115,7 +115,8 @@ func (s *suite) transaction(name string, legs ...events.Leg) events.TransactionP
 		legs[i].ID = ids[i]
 	}
 	return events.TransactionPosted{
-		ID: s.id(name), Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: legs, Fingerprint: "1:" + name, Actor: "tester",
+		ID: s.id(name), Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: legs, Fingerprint: "1:" + name,
+		Actor: "tester",
 	}
 }
 
@@ -255,8 +256,8 @@ func (s *suite) lookup() {
 		account, asset := s.account(name), s.asset(name)
 		account.Profile = `{"note":"` + strings.Repeat("x", 4000) + `"}`
 		group := events.GroupRegistered{ID: s.id(name), Name: "Group", Actor: "tester", At: instant}
-		want.Accounts[account.ID], want.Assets[asset.ID], want.Groups[group.ID] = ledger.NewAccount(account, nil), asset,
-			group
+		want.Accounts[account.ID], want.Assets[asset.ID], want.Groups[group.ID] = ledger.NewAccount(account, nil),
+			asset, group
 		for _, e := range []events.Event{account, asset, group} {
 			s.put(e)
 		}
@@ -277,7 +278,8 @@ func (s *suite) putOnce() {
 	asset.Name, asset.Description, asset.Scale, asset.Currency = "Äpfel ☃", "Common stock", 18, "USD"
 	jane.Name = "Jane Doe"
 	jane.Profile = `{"addresses":[{"street":"1 Main St","n":1.50}],"email":"jane@example.com"}`
-	jane.Overdraft.Limits = map[string]events.Amount{"USD": s.amount(strings.Repeat("9", events.PostedDigits)), "EUR": {}}
+	jane.Overdraft.Limits = map[string]events.Amount{"USD": s.amount(strings.Repeat("9", events.PostedDigits)),
+		"EUR": {}}
 	market.Overdraft.Unlimited = true
 	group := events.GroupRegistered{ID: s.id("desk"), Name: "Desk", Actor: "tester", At: instant}
 	otherGroup := group
@@ -302,7 +304,8 @@ func (s *suite) putOnce() {
 func (s *suite) appendAndRead() {
 	most := strings.Repeat("9", events.PostedDigits)
 	legs := []events.Leg{
-		s.leg("jane", "AAPL", "10"), s.leg("market", "AAPL", "-10"), s.leg("jane", "USD", "-"+most), s.leg("market", "USD", most),
+		s.leg("jane", "AAPL", "10"), s.leg("market", "AAPL", "-10"), s.leg("jane", "USD", "-"+most),
+		s.leg("market", "USD", most),
 	}
 	legs[0].Cost, legs[1].Cost = s.amount(most), s.amount("-"+most)
 	trade := s.transaction("t-1", legs...)
@@ -353,7 +356,8 @@ func (s *suite) appendAgain() {
 	_, err := s.VerifyComplete(s.Context(), second, second.Postings())
 	s.wantError("postings of a cancelled transaction", err, store.ErrAbsent)
 	// Bob's guard is unchanged.
-	s.wantRefusals(s.transfer("t-2", "bob", "shop", "1"), []ledger.Debit{s.debit("bob", "1", "-1")}, s.refusal(s.pair("bob", "USD"), "0"))
+	s.wantRefusals(s.transfer("t-2", "bob", "shop", "1"), []ledger.Debit{s.debit("bob", "1", "-1")},
+		s.refusal(s.pair("bob", "USD"), "0"))
 }
 
 func (s *suite) postingExists() {
@@ -380,7 +384,8 @@ func (s *suite) guard() {
 		{"1", "1000", false, "15"},
 		{"1", "15", true, "16"},
 	} {
-		tx, debit := s.transfer(fmt.Sprint("t-", i), "jane", "shop", step.gross), s.debit("jane", step.gross, step.bound)
+		tx, debit := s.transfer(fmt.Sprint("t-", i), "jane", "shop", step.gross),
+			s.debit("jane", step.gross, step.bound)
 		if step.refused {
 			s.wantRefusals(tx, []ledger.Debit{debit}, s.refusal(debit.Pair, step.spent))
 			s.wantAbsent(tx)
@@ -453,8 +458,8 @@ func (s *suite) changes() {
 	s.put(opening)
 	change := func(number int64, name string) events.AccountChanged {
 		return events.AccountChanged{
-			ID: opening.ID, Number: number, Name: name, Profile: `{"a":1}`, State: events.StateFrozen, Actor: "tester", At: instant,
-			Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": s.amount("5")}},
+			ID: opening.ID, Number: number, Name: name, Profile: `{"a":1}`, State: events.StateFrozen, Actor: "tester",
+			At: instant, Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": s.amount("5")}},
 		}
 	}
 	is := func(newest *events.AccountChanged) {
@@ -512,7 +517,8 @@ func (s *suite) roundAmounts() {
 			s.wantStored(tx)
 			page, _, err := s.views.Postings(s.Context(), k, "", "")
 			s.must(err)
-			s.wantEqual([]events.Amount{page[0].Quantity, page[0].Cost}, []events.Amount{tx.Legs[0].Quantity, tx.Legs[0].Cost})
+			s.wantEqual([]events.Amount{page[0].Quantity, page[0].Cost},
+				[]events.Amount{tx.Legs[0].Quantity, tx.Legs[0].Cost})
 			s.wantRefusals(s.transfer("u"+text, "x"+text, "shop", "1"), []ledger.Debit{debit}, s.refusal(k, text))
 		}
 	}
@@ -522,7 +528,8 @@ func (s *suite) allOrNothing() {
 	s.mustAppend(s.transfer("t-0", "bob", "shop", "5"), s.debit("bob", "5", "0"))
 
 	// The first and the third guard refuse. The second would have passed.
-	tx := s.transaction("t-1", s.leg("bob", "USD", "-6"), s.leg("jane", "USD", "-5"), s.leg("carol", "USD", "-5"), s.leg("shop", "USD", "16"))
+	tx := s.transaction("t-1", s.leg("bob", "USD", "-6"), s.leg("jane", "USD", "-5"), s.leg("carol", "USD", "-5"),
+		s.leg("shop", "USD", "16"))
 	s.wantRefusals(tx, []ledger.Debit{s.debit("bob", "6", "4"), s.debit("jane", "5", "1"), s.debit("carol", "5", "-1")},
 		s.refusal(s.pair("bob", "USD"), "5"), s.refusal(s.pair("carol", "USD"), "0"))
 	s.wantAbsent(tx)
@@ -664,8 +671,9 @@ func (s *suite) cancelledContext() {
 // reads has the journal's reads that are not transactions, each of a missing item.
 var reads = map[string]func(context.Context, *dynamo.Journal) error{
 	"lookup": func(ctx context.Context, j *dynamo.Journal) error {
-		found, err := j.Lookup(ctx, ledger.LookupKeys{Accounts: []string{"none", "none"}, Assets: []string{"none", "none"},
-			Credits: []events.Pair{{Account: "none", Asset: "none"}, {Account: "none", Asset: "none"}}})
+		found, err := j.Lookup(ctx,
+			ledger.LookupKeys{Accounts: []string{"none", "none"}, Assets: []string{"none", "none"},
+				Credits: []events.Pair{{Account: "none", Asset: "none"}, {Account: "none", Asset: "none"}}})
 		if err == nil && len(found.Accounts)+len(found.Assets)+len(found.Credits) == 0 {
 			return store.ErrAbsent
 		}

@@ -61,7 +61,8 @@ func (s *suite) holdEnds() {
 	first, second := s.end(hold, events.OutcomeCaptured, "3"), s.end(hold, events.OutcomeReleased, "0")
 	_, err = s.VerifyComplete(s.Context(), first, first.Postings(hold))
 	s.wantError("before it ends", err, store.ErrAbsent)
-	if cancelled := s.commit(ledger.Commit{Heads: []events.Event{first}, Postings: first.Postings(hold)}); cancelled != nil {
+	c := ledger.Commit{Heads: []events.Event{first}, Postings: first.Postings(hold)}
+	if cancelled := s.commit(c); cancelled != nil {
 		s.Fatalf("cancelled: %+v", cancelled)
 	}
 	for _, other := range []events.HoldEnded{second, s.end(hold, events.OutcomeExpired, "0"), first} {
@@ -144,7 +145,8 @@ func (s *suite) dueHolds(client *dynamodb.Client, name string) {
 	for shard := range want {
 		slices.SortFunc(want[shard], byExpiry)
 		for i := range 150 { // more than a page, before all other entries of this shard
-			odd := ddb.Key(table.Key{PK: table.HoldPrefix + events.FormatTime(base.Add(-time.Second)) + fmt.Sprint("!", i), SK: "ODD"})
+			before := events.FormatTime(base.Add(-time.Second))
+			odd := ddb.Key(table.Key{PK: table.HoldPrefix + before + fmt.Sprint("!", i), SK: "ODD"})
 			odd[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(shard))
 			if shard == 0 {
 				_, err := client.PutItem(s.Context(), &dynamodb.PutItemInput{TableName: &name, Item: odd})
@@ -166,8 +168,10 @@ func (s *suite) dueHolds(client *dynamodb.Client, name string) {
 					after = page[len(page)-1]
 				}
 			}
-			due := slices.DeleteFunc(slices.Clone(want[shard]), func(h ledger.DueHold) bool { return h.ExpiresAt.After(last) })
-			got = slices.DeleteFunc(got, func(h ledger.DueHold) bool { return h.ExpiresAt.Before(base) }) // of other subtests
+			due := slices.DeleteFunc(slices.Clone(want[shard]),
+				func(h ledger.DueHold) bool { return h.ExpiresAt.After(last) })
+			got = slices.DeleteFunc(got,
+				func(h ledger.DueHold) bool { return h.ExpiresAt.Before(base) }) // of other subtests
 			if !slices.Equal(got, due) {
 				s.Errorf("shard %d until %d: %v, want %v", shard, until, got, due)
 			}

@@ -32,8 +32,8 @@ func TestRequestsOfAUsersRead(t *testing.T) {
 		checkRequest(s.NewProcess(), user, 200, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups)
 	}
 	for user, status := range map[string]int{"gus": 200, "nobody": 404} {
-		checkRequest(s.NewProcess(), user, status, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user), newestGroups,
-			newestGrant("GROUP#desk", user))
+		checkRequest(s.NewProcess(), user, status, "GET", path, "", plain, newestGrant("ACCOUNT#jane", user),
+			newestGroups, newestGrant("GROUP#desk", user))
 	}
 	// The requests are concurrent.
 	f := fault.NewSet()
@@ -51,7 +51,8 @@ func TestRequestsOfAUsersPost(t *testing.T) {
 		id := fmt.Sprintf("a-%d", i)
 		s.Must(201, "PUT", "/v1/accounts/"+id, `{"overdraft":"unlimited"}`)
 		s.Must(201, "PUT", "/v1/accounts/"+id+"/members/ann", `{"role":"operator"}`)
-		legs = append(legs, `{"account":"`+id+`","asset":"USD","quantity":"-1"},{"account":"bank","asset":"USD","quantity":"1"}`)
+		legs = append(legs,
+			`{"account":"`+id+`","asset":"USD","quantity":"-1"},{"account":"bank","asset":"USD","quantity":"1"}`)
 	}
 	body := func(id string) string {
 		return `{"id":"` + id + `","postings":[` + strings.Join(legs, ",") + `]}`

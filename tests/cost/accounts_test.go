@@ -22,8 +22,8 @@ var (
 // TestCostByPostings measures accounts with different numbers of postings, all in one asset.
 func TestCostByPostings(t *testing.T) {
 	documented, between := []int{10, 1000, 100_000, 1_000_000}, [2]int{1000, 4000}
-	measureGrowth(t, figures{heading: "By postings in one account", of: "postings"}, documented, *maxPostings, between, 1000,
-		byPostings)
+	measureGrowth(t, figures{heading: "By postings in one account", of: "postings"}, documented, *maxPostings, between,
+		1000, byPostings)
 }
 
 // byPostings measures reads and writes of an account with n settled postings in one asset.
@@ -71,7 +71,8 @@ func byPostings(t *testing.T, n int) []line {
 		func() { b.project(b.process(), stretch...) })
 	straggler := b.posting(share, middle.Add(time.Microsecond))
 	b.put(straggler)
-	b.meterRead(holder, table.PostingsBetween(share, string(events.FirstKSUID(at(n/2-projections.StretchPostings))), ""),
+	b.meterRead(holder,
+		table.PostingsBetween(share, string(events.FirstKSUID(at(n/2-projections.StretchPostings))), ""),
 		3*projections.StretchPostings)
 	b.meterRead(holder, table.SegmentsFrom(share, string(straggler.ID)), 2)
 	s.do("projecting one that is late, into the middle", func() { b.project(b.process(), straggler) })

@@ -18,7 +18,8 @@ import (
 func batchOf(prefix string, n int) (body string, each []string) {
 	var requests []string
 	for i := range n {
-		transfer := fmt.Sprintf(`{"id":"%s-%d","from":"bank","to":"market","asset":"USD","quantity":"%d"}`, prefix, i, i+1)
+		transfer := fmt.Sprintf(`{"id":"%s-%d","from":"bank","to":"market","asset":"USD","quantity":"%d"}`, prefix, i,
+			i+1)
 		each = append(each, transfer)
 		requests = append(requests, `{"transfer":`+transfer+`}`)
 	}
@@ -55,7 +56,8 @@ func BenchmarkBatch(b *testing.B) {
 }
 
 func benchmarkBatch(b *testing.B, latency time.Duration) {
-	s := system.New(b, system.Client(ddb.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
+	s := system.New(b,
+		system.Client(ddb.Observe("Latency", func(context.Context, any, any, error) { time.Sleep(latency) })))
 	s.OpenRegister()
 	var alone, together timeSpent
 	for n := 0; b.Loop(); n++ {

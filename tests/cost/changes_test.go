@@ -54,7 +54,8 @@ func TestFreezeWritesNothingElse(t *testing.T) {
 	}
 	after := b.Contents()
 	maps.DeleteFunc(after, func(k table.Key, _ ddb.Item) bool {
-		return k.PK+" " == pk && slices.Contains([]string{number, "ACCOUNT_CURRENT", "SPEND#USD", "SPEND#" + share}, k.SK)
+		return k.PK+" " == pk &&
+			slices.Contains([]string{number, "ACCOUNT_CURRENT", "SPEND#USD", "SPEND#" + share}, k.SK)
 	})
 	for k := range before {
 		if after[k] == nil {

@@ -23,8 +23,9 @@ func newListed(t *testing.T) (s *system.System, headers []table.Key) {
 	s.OpenRegister()
 	for i := range 30 {
 		id := fmt.Sprintf("o-%d", i)
-		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"%s","from":"bank","to":"jane","asset":"USD","quantity":"1",`+
-			`"metadata":{"order":"%d","note":"x"}}`, id, 7+i%3))
+		s.Must(201, "POST", "/v1/transfers",
+			fmt.Sprintf(`{"id":"%s","from":"bank","to":"jane","asset":"USD","quantity":"1",`+
+				`"metadata":{"order":"%d","note":"x"}}`, id, 7+i%3))
 		headers = append(headers, table.TransactionKey(id))
 	}
 	streamtest.Deliver(t, s.Service.List(), streamtest.Keys(headers...))

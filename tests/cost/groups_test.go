@@ -85,7 +85,8 @@ func TestRequestsOfAGrantByAUser(t *testing.T) {
 
 // newestGrant returns the request for a user's newest grant on an account or in a group.
 func newestGrant(partition, user string) string {
-	return "Query strong newest first, 1 of PK = " + partition + " AND SK BETWEEN GRANT#" + user + "# AND GRANT#" + user + "#~"
+	return "Query strong newest first, 1 of PK = " + partition + " AND SK BETWEEN GRANT#" + user + "# AND GRANT#" +
+		user + "#~"
 }
 
 // newestGroups is the request for the newest change of jane's groups.

@@ -71,7 +71,8 @@ func (b *bank) segments(closed, n int, at func(i int) time.Time) {
 			Credits: events.NewAmount(32_000_000)}
 	}
 	k := events.Pair{Account: holder, Asset: share}
-	change := projections.Change{Balance: projections.Balance{Pair: k, First: events.FirstKSUID(at(0)), Head: fold(n, n)}}
+	change := projections.Change{Balance: projections.Balance{Pair: k, First: events.FirstKSUID(at(0)),
+		Head: fold(n, n)}}
 	write := func() {
 		if err := views.NewViews(b.Plain, b.Table).Write(b.t.Context(), change); err != nil {
 			b.t.Fatal(err)

@@ -161,8 +161,8 @@ func TestWritesOfABackdatedTrade(t *testing.T) {
 			return s.Requests.Take()
 		}
 	}
-	written := "TransactWriteItems put TXN#%[1]s TXN#%[1]s" + ifAbsent + ", put ACCOUNT#jane POSTING#AAPL#ksuid" + ifAbsent +
-		", put ACCOUNT#market POSTING#AAPL#ksuid" + ifAbsent
+	written := "TransactWriteItems put TXN#%[1]s TXN#%[1]s" + ifAbsent + ", put ACCOUNT#jane POSTING#AAPL#ksuid" +
+		ifAbsent + ", put ACCOUNT#market POSTING#AAPL#ksuid" + ifAbsent
 	requests := system.Promptly(t, post(201))
 	system.WantRequests(t, requests, fmt.Sprintf(written, id))
 	if again := system.Promptly(t, post(200)); len(again) != 2 {

@@ -84,8 +84,8 @@ func (f *figures) check(t *testing.T) {
 		at := slices.Index(rows[f.of], c.name)
 		for _, l := range c.lines {
 			if cells := rows[l.step]; at < 0 || len(cells) <= at || cells[at] != l.cost || len(rows) != len(c.lines)+2 {
-				t.Fatalf("under %q of %s, %s at %s should be %q; the measured columns:\n%s", f.heading, document, l.step,
-					c.name, l.cost, f.markdown())
+				t.Fatalf("under %q of %s, %s at %s should be %q; the measured columns:\n%s", f.heading, document,
+					l.step, c.name, l.cost, f.markdown())
 			}
 		}
 	}

@@ -48,7 +48,8 @@ func objectOf(payload string) string {
 		`"DDBStreamBatchInfo":{"shardId":"shardId-00000001573689847184-864758bb","startSequenceNumber":"800000000003126276362",` +
 		`"endSequenceNumber":"800000000003126276362","approximateArrivalOfFirstRecord":"2026-11-21T09:13:19Z",` +
 		`"approximateArrivalOfLastRecord":"2026-11-21T09:13:19Z","batchSize":1,` +
-		`"streamArn":"arn:aws:dynamodb:us-east-1:123456789012:table/ledger/stream/2026-11-21T00:00:00.000"}` + payload + `}`
+		`"streamArn":"arn:aws:dynamodb:us-east-1:123456789012:table/ledger/stream/2026-11-21T00:00:00.000"}` +
+		payload + `}`
 }
 
 func object(keys ...table.Key) string { return objectOf(textOf(eventOf(keys...))) }
@@ -96,27 +97,41 @@ func TestRecordsAreRead(t *testing.T) {
 	}{
 		{"nothing", "", nil},
 		{"blank lines", "\n \n\n", nil},
-		{"an object of the bucket", object(usd, grant), []string{"f:1, record 1: " + usd.SK, "f:1, record 2: " + grant.SK}},
+		{"an object of the bucket", object(usd, grant),
+			[]string{"f:1, record 1: " + usd.SK, "f:1, record 2: " + grant.SK}},
 		{"over many lines", indented.String(), []string{"f:1, record 1: " + usd.SK}},
-		{"two of them", indented.String() + indented.String(), []string{"f:1, record 1: " + usd.SK, fmt.Sprintf("f:%d, record 1: %s", 1+lines, usd.SK)}},
-		{"objects put behind one another", object(usd) + object(eur), []string{"f:1, record 1: " + usd.SK, "f:1, record 1: " + eur.SK}},
+		{"two of them", indented.String() + indented.String(),
+			[]string{"f:1, record 1: " + usd.SK, fmt.Sprintf("f:%d, record 1: %s", 1+lines, usd.SK)}},
+		{"objects put behind one another", object(usd) + object(eur),
+			[]string{"f:1, record 1: " + usd.SK, "f:1, record 1: " + eur.SK}},
 		{"payload that is not text", objectOf(eventOf(usd)), []string{"f:1, record 1: " + usd.SK}},
 		{"an event", eventOf(usd), []string{"f:1, record 1: " + usd.SK}},
-		{"lines of the pump", "\n" + object(usd) + "\n\n" + object(eur) + "\n", []string{"f:2, record 1: " + usd.SK, "f:4, record 1: " + eur.SK}},
+		{"lines of the pump", "\n" + object(usd) + "\n\n" + object(eur) + "\n",
+			[]string{"f:2, record 1: " + usd.SK, "f:4, record 1: " + eur.SK}},
 		{"a line cut off before the last", object(usd) + "\n" + object(eur)[:700] + "\n" + object(grant) + "\n",
 			[]string{"f:1, record 1: " + usd.SK, "f:2: it is truncated", "f:3, record 1: " + grant.SK}},
-		{"the last line cut off", object(usd) + "\n" + object(eur)[:40], []string{"f:1, record 1: " + usd.SK, "f:2: it is truncated"}},
+		{"the last line cut off", object(usd) + "\n" + object(eur)[:40],
+			[]string{"f:1, record 1: " + usd.SK, "f:2: it is truncated"}},
 		{"a line that lost its beginning", object(usd) + "\n" + object(eur)[700:] + "\n" + object(grant),
 			[]string{"f:1, record 1: " + usd.SK, "f:1: " + ErrNotDeadLetter.Error(), "f:3, record 1: " + grant.SK}},
-		{"as queues get it", objectOf("") + "\n" + objectOf("null"), []string{"f:1: it has only a position in the stream and no records, like messages in queues and topics",
-			"f:2: it has only a position in the stream and no records, like messages in queues and topics"}},
-		{"a malformed key", object(malformed, usd), []string{"f:1, record 1: " + ErrMalformedKey.Error(), "f:1, record 2: " + usd.SK}},
-		{"a malformed account", eventOf(table.PostingKey("a b", "USD", early)), []string{"f:1, record 1: " + ErrMalformedKey.Error()}},
-		{"another table's key", `{"Records":[{"dynamodb":{"Keys":{"Id":{"N":"101"}}}},{"dynamodb":{}},{},7]}`, []string{"f:1, record 1: the record has no key",
-			"f:1, record 2: the record has no key", "f:1, record 3: the record has no key", "f:1, record 4: the record has no key"}},
-		{"not ours", "hello\n[1]\n{}\n" + `{"payload":{}}` + "\n" + `{"payload":"x"}` + "\n" + `{"payload":7,"Records":[]}` + "\n" + `{"Records":{}}` + "\n{]\n" + eventOf(usd), []string{
-			"f:1: " + ErrNotDeadLetter.Error(), "f:3: " + ErrNotDeadLetter.Error(), "f:4: " + ErrNotDeadLetter.Error(), "f:5: " + ErrNotDeadLetter.Error(),
-			"f:6: " + ErrNotDeadLetter.Error(), "f:7: " + ErrNotDeadLetter.Error(), "f:8: " + ErrNotDeadLetter.Error(), "f:9, record 1: " + usd.SK}},
+		{"as queues get it", objectOf("") + "\n" + objectOf("null"),
+			[]string{"f:1: it has only a position in the stream and no records, like messages in queues and topics",
+				"f:2: it has only a position in the stream and no records, like messages in queues and topics"}},
+		{"a malformed key", object(malformed, usd),
+			[]string{"f:1, record 1: " + ErrMalformedKey.Error(), "f:1, record 2: " + usd.SK}},
+		{"a malformed account", eventOf(table.PostingKey("a b", "USD", early)),
+			[]string{"f:1, record 1: " + ErrMalformedKey.Error()}},
+		{"another table's key", `{"Records":[{"dynamodb":{"Keys":{"Id":{"N":"101"}}}},{"dynamodb":{}},{},7]}`,
+			[]string{"f:1, record 1: the record has no key",
+				"f:1, record 2: the record has no key", "f:1, record 3: the record has no key",
+				"f:1, record 4: the record has no key"}},
+		{"not ours",
+			"hello\n[1]\n{}\n" + `{"payload":{}}` + "\n" + `{"payload":"x"}` + "\n" + `{"payload":7,"Records":[]}` +
+				"\n" + `{"Records":{}}` + "\n{]\n" + eventOf(usd), []string{
+				"f:1: " + ErrNotDeadLetter.Error(), "f:3: " + ErrNotDeadLetter.Error(),
+				"f:4: " + ErrNotDeadLetter.Error(), "f:5: " + ErrNotDeadLetter.Error(),
+				"f:6: " + ErrNotDeadLetter.Error(), "f:7: " + ErrNotDeadLetter.Error(),
+				"f:8: " + ErrNotDeadLetter.Error(), "f:9, record 1: " + usd.SK}},
 		{"a list", "[{}]", []string{"f:1: " + ErrNotDeadLetter.Error()}},
 		{"an event of nothing", `{"Records":[]}`, nil},
 	} {
@@ -133,7 +148,8 @@ func TestTooLongDocument(t *testing.T) {
 	usd := table.PostingKey("jane", "USD", early)
 	long := `{"x":"` + strings.Repeat("y", maxDocument) + `"}`
 	got := read(strings.NewReader(eventOf(usd) + "\n" + long))
-	if want := []string{"f:1, record 1: " + usd.SK, "f:5: it is longer than 64 MB, and the rest of the file is skipped"}; !slices.Equal(got, want) {
+	if want := []string{"f:1, record 1: " + usd.SK,
+		"f:5: it is longer than 64 MB, and the rest of the file is skipped"}; !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }
@@ -141,7 +157,8 @@ func TestTooLongDocument(t *testing.T) {
 func TestReadErrorIsReported(t *testing.T) {
 	usd := table.PostingKey("jane", "USD", early)
 	broken := io.MultiReader(strings.NewReader(eventOf(usd)+"\n{"), iotest.ErrReader(errors.New("disk on fire")))
-	if got, want := read(broken), []string{"f:1, record 1: " + usd.SK, "f:5: it is truncated", "f:5: disk on fire"}; !slices.Equal(got, want) {
+	if got, want := read(broken), []string{"f:1, record 1: " + usd.SK, "f:5: it is truncated",
+		"f:5: disk on fire"}; !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }

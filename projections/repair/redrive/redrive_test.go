@@ -64,7 +64,8 @@ func (w *world) post(account, asset string, n int) (keys []table.Key) {
 
 func (w *world) grant(account, user string) table.Key {
 	w.t.Helper()
-	if err := w.Grant(w.t.Context(), projections.Membership{Account: account, User: user, Role: events.RoleViewer, Number: 1}); err != nil {
+	if err := w.Grant(w.t.Context(),
+		projections.Membership{Account: account, User: user, Role: events.RoleViewer, Number: 1}); err != nil {
 		w.t.Fatal(err)
 	}
 	k := table.GrantKey(account, user, 1)
@@ -139,14 +140,16 @@ func TestRunIsIdempotent(t *testing.T) {
 			if i == 2 && (requests.Writes() > 0 || n.Refolded > 0) {
 				t.Errorf("the second run wrote again: %+v, %+v", requests, n)
 			}
-			if n.Files != 1 || n.Records != 3+250+1+4+2 || n.Skipped != 1 || n.Failed > 0 || n.Balances != n.Refolded+n.Counted {
+			if n.Files != 1 || n.Records != 3+250+1+4+2 || n.Skipped != 1 || n.Failed > 0 ||
+				n.Balances != n.Refolded+n.Counted {
 				t.Errorf("batches of %d, run %d: %+v, %q", batch, i, n, r.problems)
 			}
 			if batch == 1000 && (n.Balances != 3 || n.Memberships != 1 || i < 2 && n.Refolded != 3) {
 				t.Errorf("run %d: %+v", i, n)
 			}
 			slices.Sort(r.behind)
-			if got := slices.Compact(r.behind); i < 2 && !slices.Equal(got, []string{"jane EUR", "jane USD", "joe USD"}) {
+			if got := slices.Compact(r.behind); i < 2 &&
+				!slices.Equal(got, []string{"jane EUR", "jane USD", "joe USD"}) {
 				t.Errorf("run %d, batches of %d: behind were %q", i, batch, got)
 			}
 		}
@@ -162,7 +165,8 @@ func TestRunIsIdempotent(t *testing.T) {
 
 func TestRunReportsProblemsAndContinues(t *testing.T) {
 	w := newWorld(t)
-	usd, poison, gone, partly := w.post("jane", "USD", 2), w.post("jane", "BAD", 1), w.post("joe", "USD", 2), w.post("joe", "EUR", 2)
+	usd, poison, gone, partly := w.post("jane", "USD", 2), w.post("jane", "BAD", 1), w.post("joe", "USD", 2),
+		w.post("joe", "EUR", 2)
 	for _, k := range append(gone, partly[1]) {
 		delete(w.present, k) // the item does not exist in this table
 	}
@@ -172,7 +176,8 @@ func TestRunReportsProblemsAndContinues(t *testing.T) {
 		}
 		return nil
 	}
-	name := file(t, line(poison...), line(gone[0], gone[1], gone[0]), line(usd[0])[:500], line(usd[1]), line(partly...), line(table.GrantKey("jane", "u-17", 1)))
+	name := file(t, line(poison...), line(gone[0], gone[1], gone[0]), line(usd[0])[:500], line(usd[1]), line(partly...),
+		line(table.GrantKey("jane", "u-17", 1)))
 	r := w.run(0, nil)
 	if err := r.Run.Run(t.Context(), []string{name}); err != nil {
 		t.Fatal(err)
@@ -287,12 +292,14 @@ func TestFilesAndDirectories(t *testing.T) {
 	}
 	for i := range 3 {
 		object := object(w.post(fmt.Sprintf("a%d", i), "USD", 1)...)
-		if err := os.WriteFile(filepath.Join(below, fmt.Sprintf("2026-11-21T09.26.3%d-c1", i)), []byte(object), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(below, fmt.Sprintf("2026-11-21T09.26.3%d-c1", i)), []byte(object),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	links := t.TempDir()
-	for name, target := range map[string]string{"all": dir, "dangling": filepath.Join(dir, "nothing"), "one": filepath.Join(below, "2026-11-21T09.26.30-c1")} {
+	for name, target := range map[string]string{"all": dir, "dangling": filepath.Join(dir, "nothing"),
+		"one": filepath.Join(below, "2026-11-21T09.26.30-c1")} {
 		if err := os.Symlink(target, filepath.Join(links, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +322,8 @@ func TestFilesAndDirectories(t *testing.T) {
 	}
 	slices.Sort(r.problems)
 	if n := r.Counts(); n.Files != 6 || n.Refolded != 4 || n.Failed != 2 || len(r.problems) != 2 ||
-		!strings.HasPrefix(r.problems[0], filepath.Join(links, "all")+": ") || !strings.HasPrefix(r.problems[1], filepath.Join(links, "dangling")+": ") {
+		!strings.HasPrefix(r.problems[0], filepath.Join(links, "all")+": ") ||
+		!strings.HasPrefix(r.problems[1], filepath.Join(links, "dangling")+": ") {
 		t.Errorf("%+v, problems %q", n, r.problems)
 	}
 	gone := filepath.Join(dir, "gone")
