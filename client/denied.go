@@ -54,8 +54,8 @@ func (e *DeniedError) Unwrap() error { return e.Err }
 func (c *Client) denied(resp *http.Response, text []byte) *DeniedError {
 	e := &DeniedError{Status: resp.StatusCode, Message: message(text)}
 	if c.sign == nil {
-		e.Advice = "the request had no credentials, and the API may require a signature, as a deployed one does, or a " +
-			"bearer token"
+		e.Advice = "the request had no credentials, and the API may require a signature, as a deployed one does, or " +
+			"a bearer token"
 		return e
 	}
 	if _, isToken := c.sign.(bearer); isToken {
