@@ -209,7 +209,7 @@ func TestCardPaymentByForms(t *testing.T) {
 	front := s.eventually("", "balances are up to date")
 	s.has(front, id, "42.10")
 	s.lacks(front, "50.00") // the held amount, of which less was captured
-	s.has(s.get("assets/USD", http.StatusOK), "jane", "60.00", "shop", "40.00")
+	s.has(s.eventually("assets/USD", "60.00"), "jane", "60.00", "shop", "40.00")
 }
 
 // An account has a chart, and a statement whose lines add up.
