@@ -126,13 +126,19 @@ func (a account) limit(asset string) *big.Int {
 // account reads the attributes of an account.
 func (r *reader) account(id string) account {
 	a := account{event: r.event(table.ProfileSK2, table.AccountsPK2), id: id, known: true, version: 1}
-	r.same(fieldID, id)
+	a.at, a.unlimited, a.limits = r.definition(id)
+	return a
+}
+
+// definition reads the attributes that the opening and the changes of an account have in common.
+func (r *reader) definition(account string) (at time.Time, unlimited bool, limits map[string]*big.Int) {
+	r.same(fieldID, account)
 	r.optional().text("Name", 1, 256)
 	r.actor()
-	a.at = r.instant("At")
+	at = r.instant("At")
 	r.profile("Profile")
-	a.unlimited, a.limits = r.overdraft("Overdraft")
-	return a
+	unlimited, limits = r.overdraft("Overdraft")
+	return at, unlimited, limits
 }
 
 // profile checks an optional JSON object that is compact and not empty.

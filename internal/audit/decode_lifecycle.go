@@ -154,12 +154,7 @@ func (r *reader) change(account string, number int64) change {
 // changed reads the attributes that a change and its copy have in common.
 func (r *reader) changed(account string, e event) change {
 	c := change{event: e, account: account}
-	r.same(fieldID, account)
-	r.optional().text("Name", 1, 256)
-	r.actor()
-	c.at = r.instant("At")
-	r.profile("Profile")
-	c.unlimited, c.limits = r.overdraft("Overdraft")
+	c.at, c.unlimited, c.limits = r.definition(account)
 	c.state = r.oneOf("State", "open", "frozen", closed)
 	c.checksum = textOf(r.item[table.AttrChecksum])
 	return c
