@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -36,10 +35,10 @@ func (l *Ledger) PostBatch(ctx context.Context, requests []PostingRequest, atomi
 func (l *Ledger) postBatch(
 	ctx context.Context, requests []PostingRequest, atomic, dry bool,
 ) ([]BatchResult, error) {
-	if n := len(requests); n == 0 || n > BatchMax {
-		return nil, invalidTransaction([]FieldError{{
-			Field: Field{Name: "requests"}, Rule: fmt.Sprintf("must have 1 to %d items, not %d", BatchMax, n),
-		}})
+	var f faults
+	f.check(Field{Name: "requests"}, BatchViolation(len(requests)))
+	if f != nil {
+		return nil, invalidTransaction(f)
 	}
 	b := &batch{ledger: l, dryRun: dry, results: make([]BatchResult, len(requests))}
 	for _, r := range requests {
@@ -84,7 +83,7 @@ func (b *batch) rules() error {
 			return internalError(errors.New("a batch of several actors"))
 		}
 		if d.ID != "" && seen[d.ID] {
-			f.check(Field{Request: i + 1, Name: "id"}, "must not be the id of an earlier request of the batch")
+			f.check(Field{Request: i + 1, Name: "id"}, RuleRepeatedID)
 		}
 		seen[d.ID] = true
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -27,6 +28,18 @@ var (
 	RuleProfile   = "must have at most " + strconv.Itoa(events.ProfileBytes) + " bytes as compact JSON"
 	RuleAddresses = "must be a list of at most " + strconv.Itoa(events.AddressesMax) + " objects"
 )
+
+// RuleRepeatedID is the rule of ids in a batch, as a text for callers. Adapters check it, too, in requests that cannot
+// be decoded.
+const RuleRepeatedID = "must not be the id of an earlier request of the batch"
+
+// BatchViolation returns the rule that a batch of this number of requests violates, "" if none.
+func BatchViolation(requests int) string {
+	if requests < 1 || requests > BatchMax {
+		return fmt.Sprintf("must have 1 to %d items, not %d", BatchMax, requests)
+	}
+	return ""
+}
 
 var ruleDigits = "must have at most " + strconv.Itoa(events.PostedDigits) + " digits"
 

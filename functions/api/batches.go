@@ -10,7 +10,6 @@ import (
 
 const (
 	ruleRefused   = "is refused"
-	ruleRepeated  = "must not be the id of an earlier request of the batch"
 	detailOneKind = "The request must be an object with exactly one member: transaction, transfer or trade. " +
 		"The value must be an object."
 )
@@ -129,10 +128,10 @@ func (r *request) batch() (items []*batched, atomic bool, err error) {
 		return nil, false, malformedFields(d.malformed)
 	case len(d.faults)+len(r.faults) > 0:
 		return nil, false, r.invalid(d)
-	case list.count < 1 || list.count > ledger.BatchMax:
-		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.", fieldError{
-			Field: "requests", Rule: fmt.Sprintf("must have 1 to %d items, not %d", ledger.BatchMax, list.count),
-		})
+	}
+	if violation := ledger.BatchViolation(int(list.count)); violation != "" {
+		return nil, false, newProblem(ledger.CodeInvalidTransaction, "The batch is invalid; see errors.",
+			fieldError{Field: "requests", Rule: violation})
 	}
 	for n := range list.children() {
 		b := &batched{at: len(items)}
@@ -156,7 +155,7 @@ func repeatedIDs(list *node) (repeated []fieldError) {
 			}
 			if seen[id.text] {
 				field := fmt.Sprintf("requests[%d].%s.id", at, kind.key)
-				repeated = append(repeated, fieldError{Field: field, Rule: ruleRepeated})
+				repeated = append(repeated, fieldError{Field: field, Rule: ledger.RuleRepeatedID})
 			}
 			seen[id.text] = true
 		}
