@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -85,13 +86,16 @@ func TestDriveEnds(t *testing.T) {
 		func(_, _ int) error { return nil }); err != nil || len(got) > 2 {
 		t.Errorf("%v: %d calls", err, len(got))
 	}
-	broken := errors.New("broken")
-	if got, err := drive(t.Context(), 4, bound{count: 1000}, func(_, n int) error {
-		if n == 5 {
-			return broken
+	synctest.Test(t, func(t *testing.T) { // time passes only when the failed call has returned
+		broken := errors.New("broken")
+		if got, err := drive(t.Context(), 4, bound{count: 1000}, func(_, n int) error {
+			if n == 5 {
+				return broken
+			}
+			time.Sleep(time.Millisecond)
+			return nil
+		}); !errors.Is(err, broken) || len(got) == 999 {
+			t.Errorf("%v: %d calls", err, len(got))
 		}
-		return nil
-	}); !errors.Is(err, broken) || len(got) == 999 {
-		t.Errorf("%v: %d calls", err, len(got))
-	}
+	})
 }
