@@ -93,7 +93,7 @@ func serve(handler http.Handler, log *slog.Logger) (address string, stop func() 
 	}
 	ctx, end := context.WithCancel(context.Background())
 	var serving errgroup.Group
-	serving.Go(func() error { return stack.Serve(ctx, "the API", listener, stack.OwnHost(handler, false), log) })
+	serving.Go(func() error { return stack.Serve(ctx, "the API", listener, handler, log) })
 	return "http://" + listener.Addr().String(), func() error {
 		end()
 		return serving.Wait()

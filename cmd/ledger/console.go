@@ -49,8 +49,7 @@ ends it.
 			}
 			fmt.Fprintf(env.err, "The console of the ledger at %s is ready. Press Ctrl-C to stop it.\n", env.url)
 			at := console.Address{URL: env.url, Curl: env.curl(), User: env.user}
-			pages := stack.OwnHost(console.New(ctx, api, at), false)
-			return stack.Serve(ctx, "the console", listener, pages, env.logger(slog.LevelWarn))
+			return stack.Serve(ctx, "the console", listener, console.New(ctx, api, at), env.logger(slog.LevelWarn))
 		},
 	}
 	env.callFlags(cmd)

@@ -134,7 +134,7 @@ func (env *environment) up(ctx context.Context, o upOptions) (err error) {
 	}
 	parts.Go(func() error {
 		defer endPump()
-		return stack.Serve(partsCtx, "the API", listener, stack.OwnHost(site(ledger.API(), pages), false), log)
+		return stack.Serve(partsCtx, "the API", listener, site(ledger.API(), pages), log)
 	})
 	parts.Go(func() error { return s.Watch(partsCtx) })
 	parts.Go(func() error { return unlessDone(partsCtx, env.welcome(partsCtx, listener.Addr().String(), s, o)) })

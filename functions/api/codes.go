@@ -21,9 +21,9 @@ const (
 	codeGroupTooLarge    ledger.Code = "group_too_large"
 )
 
-// CodeForeignHost is the code of a local ledger for requests with the host name of another machine. No Lambda function
+// codeForeignHost is the code of a local ledger for requests with the host name of another machine. No function in AWS
 // answers with it, so it is not in openapi.json.
-const CodeForeignHost ledger.Code = "foreign_host"
+const codeForeignHost ledger.Code = "foreign_host"
 
 // kind is what all problems with the same code have in common.
 type kind struct {
@@ -45,13 +45,6 @@ var kinds = sync.OnceValue(func() (all []kind) {
 	}
 	return all
 })
-
-// TypeOf returns the type, title and status of the problems with a code. The type is the path of the page about the
-// code.
-func TypeOf(code ledger.Code) (path, title string, status int) {
-	k := kindOf(code)
-	return problemsPath + string(k.Code), k.Title, k.Status
-}
 
 // kindOf returns the kind of a code. An unknown code is an internal error.
 func kindOf(code ledger.Code) kind {

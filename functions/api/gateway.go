@@ -63,7 +63,6 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 		Header:        make(http.Header, len(e.Headers)+1),
 		Body:          io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)),
-		Host:          about.DomainName,
 		RemoteAddr:    about.HTTP.SourceIP,
 	}
 	r.RequestURI = r.URL.RequestURI()
@@ -73,6 +72,10 @@ func gatewayRequest(ctx context.Context, e lambdaevents.APIGatewayV2HTTPRequest)
 	}
 	if len(e.Cookies) > 0 {
 		r.Header.Set("Cookie", strings.Join(e.Cookies, "; "))
+	}
+	// sam local calls every domain localhost, so only the header has the host.
+	if r.Host = r.Header.Get("Host"); r.Host == "" {
+		r.Host = about.DomainName
 	}
 	r.Header.Del("Content-Length") // it is that of the body before decoding
 	info := gatewayInfo{about.RequestID, about.Authorizer}

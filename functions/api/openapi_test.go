@@ -139,7 +139,7 @@ func TestOpenAPIHasAllCodes(t *testing.T) {
 	}
 	var known []ledger.Code
 	for _, k := range kinds() {
-		if k.Code != CodeForeignHost {
+		if k.Code != codeForeignHost {
 			known = append(known, k.Code)
 		}
 	}

@@ -19,7 +19,8 @@ import (
 const (
 	// VariableTable names the table.
 	VariableTable = "LEDGER_TABLE"
-	// VariableLocal, if true, accepts callers without an authorizer. It is for sam local, which ignores authorizers.
+	// VariableLocal, if true, accepts callers without an authorizer, but only requests for a host of this machine. It is
+	// for sam local, which ignores authorizers.
 	VariableLocal = "LEDGER_LOCAL"
 	// VariableUserClaim is the claim of a token that has the user's id. The default is sub.
 	VariableUserClaim = "LEDGER_JWT_USER_CLAIM"
@@ -86,7 +87,7 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 	}
 	return New(Config{
 		Client: client, Table: name, Version: version(), Log: log, Metrics: namespace, NewestForm: newestForm,
-		Indexed: indexed,
+		Indexed: indexed, Local: local,
 		Caller: api.GatewayCaller(api.Callers{
 			Local: local, UserClaim: getenv(VariableUserClaim), AdminScope: getenv(VariableAdminScope),
 		}),

@@ -25,9 +25,12 @@ import (
 
 // Config configures a Service. Client, Table and Caller are required.
 type Config struct {
-	Client  *dynamodb.Client // see ddb.NewClient
-	Table   string
-	Caller  func(*http.Request) access.Caller // see api.Config
+	Client *dynamodb.Client // see ddb.NewClient
+	Table  string
+	Caller func(*http.Request) access.Caller // see api.Config
+	// Local refuses requests for hosts of other machines: see api.OwnHost. It is for callers that no gateway has
+	// authenticated.
+	Local   bool
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
 	// NewestForm is the newest stored form that may be written: see ledger.Config.
@@ -96,6 +99,9 @@ func (s *Service) serve(writes, reads bool) http.Handler {
 	if reads {
 		c.Lists, c.Strong, c.Past = s.lists, s.reader, s.past
 		c.Journal = projections.NewJournalReader(s.lists, nil)
+	}
+	if s.config.Local {
+		return api.OwnHost(api.New(c))
 	}
 	return api.New(c)
 }

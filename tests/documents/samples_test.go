@@ -149,10 +149,11 @@ func TestSamplePayloads(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/local=%t", name, local), func(t *testing.T) {
 				t.Parallel()
-				want, r := want, newSampleRun(t, local)
+				want, r := want, newSampleRun(t)
 				for _, earlier := range want.before {
 					r.request(earlier, samples[earlier], r.inProcess)
 				}
+				r.local = local
 				invoke := r.inProcess
 				if *samCommand != "" {
 					invoke = r.withSAM
@@ -173,23 +174,16 @@ func TestSamplePayloads(t *testing.T) {
 // sampleRun sends samples to a new table.
 type sampleRun struct {
 	*system.System
-	local bool
-	parts *app.Service // configured like the functions
+	local bool // whether the functions run with LEDGER_LOCAL
 }
 
-func newSampleRun(t *testing.T, local bool) *sampleRun {
+func newSampleRun(t *testing.T) *sampleRun {
 	t.Helper()
 	store := system.Memory(system.Tampered)
 	if *samCommand != "" {
 		store = system.Local(t)
 	}
-	r := &sampleRun{System: system.New(t, system.On(store)), local: local}
-	var err error
-	if r.parts, err = app.New(app.Config{Client: r.Client, Table: r.Table, Caller: api.GatewayCaller(api.Callers{Local: local}),
-		Version: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return &sampleRun{System: system.New(t, system.On(store))}
 }
 
 // invocation invokes a function with a sample. failure is the message of the function's error, "" if there is none.
@@ -208,16 +202,23 @@ func (r *sampleRun) payload(name string) []byte {
 // inProcess invokes a function's handler in this process.
 func (r *sampleRun) inProcess(name string) (answer []byte, failure string) {
 	r.T.Helper()
+	parts, err := app.New(app.Config{Client: r.Client, Table: r.Table, Version: "test", Local: r.local,
+		Caller: api.GatewayCaller(api.Callers{Local: r.local})})
+	if err != nil {
+		r.T.Fatal(err)
+	}
 	function, _, _ := strings.Cut(name, "-")
 	handler := map[string]lambda.Handler{
-		"command":   lambda.NewHandler(api.Gateway(r.parts.Commands())),
-		"query":     lambda.NewHandler(api.Gateway(r.parts.Queries())),
-		"projector": lambda.NewHandler(r.parts.Stream()),
+		"command":   lambda.NewHandler(api.Gateway(parts.Commands())),
+		"query":     lambda.NewHandler(api.Gateway(parts.Queries())),
+		"projector": lambda.NewHandler(parts.Stream()),
+		"lister":    lambda.NewHandler(parts.List()),
+		"sweeper":   lambda.NewHandler(parts.Sweep),
 	}[function]
 	if handler == nil {
 		r.T.Fatalf("%s: there is no function %s", name, function)
 	}
-	answer, err := handler.Invoke(r.T.Context(), r.payload(name))
+	answer, err = handler.Invoke(r.T.Context(), r.payload(name))
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ledger.example/tests/gateway"
 )
 
 // startError launches a function that must exit before its first poll, and returns the error that it logged.
@@ -99,6 +102,37 @@ func TestWrongEndpoint(t *testing.T) {
 				t.Errorf("the error is %q", said)
 			}
 		})
+	}
+}
+
+// With LEDGER_LOCAL callers are not authenticated. A web page that reaches sam local by DNS rebinding is refused, because
+// the browser sends the page's own host name. sam local passes the header on, and always calls the domain localhost.
+func TestForeignHost(t *testing.T) {
+	t.Parallel()
+	environment := with(deployedEnvironment(dynamoDB(t), newTable(t, nil)), "LEDGER_LOCAL", "true")
+	for folder, r := range map[string]*http.Request{
+		command: httptest.NewRequest("PUT", "/v1/assets/USD", nil),
+		query:   httptest.NewRequest("GET", "/v1/assets", nil),
+	} {
+		f := launch(t, folder, environment)
+		for host, want := range map[string]string{"127.0.0.1:3000": "", "localhost:3000": "",
+			"evil.example:3000": "foreign_host", "evil.example": "foreign_host"} {
+			event, err := gateway.Event(r, []byte(`{"name":"US dollar","scale":2}`), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(event.Headers, "host")
+			event.Headers["Host"], event.Headers["content-type"] = host, "application/json"
+			event.RequestContext.DomainName = "localhost"
+			text, err := json.Marshal(event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replyOf(t, f.invoke(text, defaultTime))
+			if got.Code != want || (got.Status == http.StatusForbidden) != (want != "") {
+				t.Errorf("%s, for %s: answered %d %s", folder, host, got.Status, got.Body)
+			}
+		}
 	}
 }
 

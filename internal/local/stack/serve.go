@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ledger.example/functions/api"
 )
 
 const (
@@ -46,11 +48,11 @@ func Listen(host string, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve serves until ctx ends. It then accepts no more requests, waits for in-flight ones, and returns nil. what names
-// the server in errors.
+// Serve serves requests for a host of this machine until ctx ends: see api.OwnHost. It then accepts no more requests,
+// waits for in-flight ones, and returns nil. what names the server in errors.
 func Serve(ctx context.Context, what string, l net.Listener, handler http.Handler, log *slog.Logger) error {
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           api.OwnHost(handler),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -77,8 +79,8 @@ func Serve(ctx context.Context, what string, l net.Listener, handler http.Handle
 	return parts.Wait()
 }
 
-// ServeStore forwards requests for tables and streams to the DynamoDB Local at an endpoint. It rejects requests for
-// other hosts, because DynamoDB Local does not check the Host. It runs until ctx ends, and then returns nil.
+// ServeStore forwards requests for tables and streams to the DynamoDB Local at an endpoint, which does not check the
+// Host. It runs until ctx ends, and then returns nil.
 func ServeStore(ctx context.Context, l net.Listener, endpoint string, log *slog.Logger) error {
 	target, err := url.Parse(endpoint)
 	if err != nil {
@@ -96,5 +98,5 @@ func ServeStore(ctx context.Context, l net.Listener, endpoint string, log *slog.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	return Serve(ctx, "the proxy to DynamoDB Local", l, OwnHost(proxy, true), log)
+	return Serve(ctx, "the proxy to DynamoDB Local", l, proxy, log)
 }
