@@ -20,7 +20,7 @@ type Membership struct {
 type GroupedAccount struct {
 	Account, Group string
 	Out            bool  // the account was taken out of the group
-	Number         int64 // of the change of the account's groups that it shows
+	Number         int64 // of the newest change of the account's groups that names this group
 }
 
 // Key is the key of the membership.

@@ -56,8 +56,8 @@ type ProjectorViews interface {
 	NewestGrant(ctx context.Context, of Membership) (Membership, error)
 
 	// GroupedSince reads the changes of account's groups from the number `from` on. For each group that they name, it
-	// returns the account's place according to the newest change. It makes one request for each page. Error: also
-	// ErrAbsent, if there are no such changes.
+	// returns the account's place according to the newest change that names it, by group. It makes one request for
+	// each page. Error: also ErrAbsent, if there are no such changes.
 	GroupedSince(ctx context.Context, account string, from int64) ([]GroupedAccount, error)
 
 	// WriteGrouped writes g. If a place with the same or a higher number is stored, it writes nothing and returns nil.

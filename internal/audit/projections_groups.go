@@ -26,7 +26,8 @@ func (a *Audit) checkGroups(ctx context.Context, account string, p partition) {
 type groupPlace struct {
 	grouped
 	isStored bool
-	shown    *grouping // the change with the number of the place
+	newest   grouping  // of the changes that name the group
+	shown    *grouping // the one with the number of the place
 	unshown  time.Time // time of the first later change of the place; zero: there is none
 }
 
@@ -55,12 +56,12 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 		if all[g.changed()] == nil {
 			all[g.changed()] = &groupPlace{grouped: grouped{account: account, group: g.changed()}}
 		}
-		for _, p := range all {
-			if p.number == g.number {
-				p.shown = &g
-			}
-		}
-		if p := all[g.changed()]; p.number < g.number && p.unshown.IsZero() {
+		p := all[g.changed()]
+		p.newest = g
+		switch {
+		case p.number == g.number:
+			p.shown = &g
+		case p.number < g.number && p.unshown.IsZero():
 			p.unshown = g.at
 		}
 	}
@@ -68,7 +69,7 @@ func (a *Audit) comparePlaces(ctx context.Context, account string, stored, chang
 		return nil // the scan reports it
 	}
 	for _, group := range slices.Sorted(maps.Keys(all)) {
-		found = append(found, a.judgePlace(*all[group], newest)...)
+		found = append(found, a.judgePlace(*all[group])...)
 	}
 	return found
 }
@@ -83,9 +84,9 @@ func (g grouping) with(next grouping) []string {
 	return groups
 }
 
-// judgePlace compares a place with the changes of the account's groups.
-func (a *Audit) judgePlace(p groupPlace, newest grouping) []Finding {
-	is, ought := absent, placeText(newest.number, slices.Contains(newest.groups, p.group))
+// judgePlace compares a place with the changes that name its group.
+func (a *Audit) judgePlace(p groupPlace) []Finding {
+	is, ought := absent, placeText(p.newest.number, slices.Contains(p.newest.groups, p.group))
 	if p.isStored {
 		is = placeText(p.number, p.in)
 	}

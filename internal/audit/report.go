@@ -101,8 +101,9 @@ var (
 	GroupingWrong   = newCode("grouping_wrong",
 		"a change of an account's groups that does not follow from the one before")
 	GroupedDiffers       = newCode("grouped_differs", "a place in a group that differs from the change with its number")
-	GroupedWithoutChange = newCode("grouped_without_change", "a place in a group whose change does not exist")
-	GroupedBehind        = newCode("grouped_behind", "a place in a group that does not show its newest change")
+	GroupedWithoutChange = newCode("grouped_without_change",
+		"a place in a group whose change does not exist, or names another group")
+	GroupedBehind = newCode("grouped_behind", "a place in a group that does not show its newest change")
 
 	ListEntryBehind = newCode("list_entry_behind",
 		"a transaction that is missing from the list by time, or from the list of an indexed key that it has: "+

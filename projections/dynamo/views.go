@@ -3,6 +3,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -140,8 +141,7 @@ func (v *Views) NewestGrant(ctx context.Context, of projections.Membership) (m p
 
 // GroupedSince implements projections.ProjectorViews.
 func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([]projections.GroupedAccount, error) {
-	var newest events.AccountGrouped
-	named := make(map[string]bool)
+	places := make(map[string]projections.GroupedAccount)
 	q := &dynamodb.QueryInput{}
 	for {
 		out, err := v.query(ctx, account, table.GroupingsFrom(from), q)
@@ -149,25 +149,25 @@ func (v *Views) GroupedSince(ctx context.Context, account string, from int64) ([
 			return nil, err
 		}
 		for _, item := range out.Items {
-			if newest, err = decodeAs[events.AccountGrouped](item); err != nil {
+			change, err := decodeAs[events.AccountGrouped](item)
+			if err != nil {
 				return nil, err
 			}
-			named[newest.Changed()] = true
+			group := change.Changed()
+			places[group] = projections.GroupedAccount{
+				Account: account, Group: group, Out: !change.Has(group), Number: change.Number,
+			}
 		}
 		if q.ExclusiveStartKey = out.LastEvaluatedKey; q.ExclusiveStartKey == nil {
 			break
 		}
 	}
-	if newest.Account == "" {
+	if len(places) == 0 {
 		return nil, store.ErrAbsent
 	}
-	places := make([]projections.GroupedAccount, 0, len(named))
-	for _, group := range slices.Sorted(maps.Keys(named)) {
-		places = append(places, projections.GroupedAccount{
-			Account: account, Group: group, Out: !newest.Has(group), Number: newest.Number,
-		})
-	}
-	return places, nil
+	return slices.SortedFunc(maps.Values(places), func(a, b projections.GroupedAccount) int {
+		return cmp.Compare(a.Group, b.Group)
+	}), nil
 }
 
 // keysOnly projects an item to its key.

@@ -60,3 +60,19 @@ func TestRunRebuildsGroups(t *testing.T) {
 		t.Errorf("places %+v", places.Items)
 	}
 }
+
+// The projector stores a place with the newest change that names its group. A rebuild asks for the same number, however
+// many changes of other groups came later.
+func TestPlacesOfTheProjectorAreSound(t *testing.T) {
+	b := newBook(t)
+	for i, group := range []string{"a", "b", "c"} {
+		b.Must(b.Put(t.Context(), events.AccountGrouped{
+			Account: "jane", Number: int64(i + 1), Groups: []string{"a", "b", "c"}[:i+1], Added: group, Actor: "test",
+			At: b.Time,
+		}))
+		b.Must(b.Projector.RefreshGrouped(t.Context(), "jane", int64(i+1)))
+	}
+	if wrong := b.rebuilt(true); len(wrong) > 0 {
+		t.Errorf("found %+v", wrong)
+	}
+}
