@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // Transaction is a transaction in a list.
@@ -49,6 +51,24 @@ func (h Hold) Accounts() []string {
 		}
 	}
 	return accounts
+}
+
+// ExpiryKey is the key of the hold's entry by expiry.
+func (h Hold) ExpiryKey() table.Key {
+	return table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID)
+}
+
+// HasEntry reports whether the hold has an entry with that key, in an account's list or in the list by expiry. Other
+// transactions have none.
+func (h Hold) HasEntry(key table.Key) bool {
+	account, placed, ofAccount := table.ParseHold(key)
+	switch {
+	case !h.Header.IsHold():
+		return false
+	case ofAccount:
+		return placed == string(h.Header.Legs[0].ID) && slices.Contains(h.Accounts(), account)
+	}
+	return key == h.ExpiryKey()
 }
 
 // RefreshHold writes all entries of a hold from its header and its end. An entry never replaces a newer one, so late

@@ -49,9 +49,11 @@ Ctrl-C or SIGTERM stops it after the balances in flight. It then prints the
 --dry-run writes nothing. It prints what rebuild would repair. An item that only
 lacks postings of the last minute counts as behind, not as wrong.
 
-rebuild does not change a balance that counts more postings than exist: postings
-may have been deleted, and a rebuild would hide that. Find the cause first, and
-then run rebuild with --drop-missing.
+rebuild does not change a balance that counts more postings than exist, nor an
+entry that no hold has in a list of holds: postings or holds may have been
+deleted, and a rebuild would hide that. Find the cause first, and then run
+rebuild with --drop-missing. It corrects the balance, and marks the entry as
+void. Entries in the list by expiry need a rebuild of all accounts, or --lists.
 
 The exit status is 0 if all projections are correct now. It is 1 if a dry run
 found wrong items, or if items failed, cannot be repaired or were not reached.`,
@@ -77,7 +79,8 @@ found wrong items, or if items failed, cannot be repaired or were not reached.`,
 	cmd.MarkFlagsMutuallyExclusive("account", "from")
 	f.BoolVar(&config.ListsOnly, "lists", false, "rebuild only the lists of transactions and the journal")
 	f.BoolVar(&scope.DryRun, "dry-run", false, "write nothing; print what rebuild would repair")
-	f.BoolVar(&scope.DropMissing, "drop-missing", false, "also rebuild balances that count more postings than exist")
+	f.BoolVar(&scope.DropMissing, "drop-missing", false,
+		"also rebuild balances that count more postings than exist, and void entries that no hold has")
 	numberFlag(f, &config.Rate, "rate", rebuildRate, 0, math.MaxInt,
 		"maximum number of items to read in a second; 0: no limit")
 	env.jsonFlag(cmd)

@@ -187,15 +187,20 @@ type holdEntry struct {
 	end            *outcome // nil while the hold is open
 }
 
-// Versions of a hold's entries.
+// Versions of a hold's entries. A rebuild makes an entry void that its hold does not have: it lists nothing.
 const (
+	voidVersion  = 0
 	openVersion  = 1
 	endedVersion = 2
 )
 
 // holdEntry reads the attributes of an entry in an account's list of holds.
 func (r *reader) holdEntry(account, ksuid string) holdEntry {
-	e := holdEntry{account: account, ksuid: ksuid, version: r.integer(table.AttrVersion, openVersion, endedVersion)}
+	e := holdEntry{account: account, ksuid: ksuid, version: r.entryVersion()}
+	if e.version == voidVersion {
+		r.keys("", "")
+		return e
+	}
 	e.header = copyOf[header](r, table.AttrHeader, key1(table.ParseTransaction, (*reader).header), kindHeld)
 	status, version := statusHeld, int64(openVersion)
 	if r.has(table.AttrEnded) {
@@ -211,6 +216,14 @@ func (r *reader) holdEntry(account, ksuid string) holdEntry {
 		r.fault(HoldEntryWrong, table.AttrVersion, strconv.FormatInt(version, 10))
 	}
 	return e
+}
+
+// entryVersion reads the version of an entry of a hold. Only void entries are flagged as such.
+func (r *reader) entryVersion() int64 {
+	if r.flag(table.AttrVoid) {
+		return r.integer(table.AttrVersion, voidVersion, voidVersion)
+	}
+	return r.integer(table.AttrVersion, openVersion, endedVersion)
 }
 
 // copyOf reads a map in an item that is a copy of an event, including its keys.
@@ -239,7 +252,7 @@ type openHold struct {
 
 // openHold reads the attributes of an entry in the list by expiry.
 func (r *reader) openHold(expires, hold string) openHold {
-	e := openHold{expires: expires, hold: hold, version: r.integer(table.AttrVersion, openVersion, endedVersion)}
+	e := openHold{expires: expires, hold: hold, version: r.entryVersion()}
 	pk2 := ""
 	if e.version == openVersion {
 		pk2 = table.OpenHoldsPK2(table.OpenHoldsShard(hold))

@@ -95,7 +95,11 @@ func (l lifecycle) entries(indexed []string) (all []entry) {
 func entryIn(value any, key table.Key, l lifecycle) (e entry, ok bool) {
 	switch v := value.(type) {
 	case holdEntry:
-		return entry{key, v.header.id, copies(v.header, v.end), holdLists}, true
+		e = entry{key, v.header.id, nil, holdLists}
+		if v.version != voidVersion {
+			e.steps = copies(v.header, v.end)
+		}
+		return e, true
 	case openHold:
 		steps := []step{{text: statusTexts[0]}, {text: statusTexts[1]}}
 		if l.isHold() {

@@ -166,7 +166,8 @@ const overdueAfter = 15 * time.Minute
 
 // countOverdue counts an overdue hold.
 func (a *Audit) countOverdue(e openHold, l lifecycle) {
-	if !l.unreadable && l.isHold() && l.end == nil && e.expires < a.Now().UTC().Add(-overdueAfter).Format(instantForm) {
+	isOpen := e.version != voidVersion && !l.unreadable && l.isHold() && l.end == nil
+	if isOpen && e.expires < a.Now().UTC().Add(-overdueAfter).Format(instantForm) {
 		a.count(func(r *Report) { r.Overdue++ })
 	}
 }

@@ -64,7 +64,7 @@ const (
 	AttrEnded  = "Ended"  // of such an entry: the item of the hold's end
 
 	AttrHeld = "Held" // of an entry in a list of transactions: the transaction is a hold; else absent
-	AttrVoid = "Void" // of such an entry, or of a page of the journal: readers skip it; else absent
+	AttrVoid = "Void" // of such an entry, one of a hold, or a page of the journal: readers skip it; else absent
 
 	AttrEntries     = "Entries"     // of a page of the journal: the list of its entries
 	AttrEvent       = "Event"       // of an entry of such a page: what happened

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -69,7 +70,7 @@ func holdItem(account string, h projections.Hold) ddb.Item {
 
 // openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
 func openHoldItem(h projections.Hold) ddb.Item {
-	item := begin(table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID), table.KindOpenHold)
+	item := begin(h.ExpiryKey(), table.KindOpenHold)
 	item[table.AttrVersion] = ddb.Integer(h.Version())
 	if h.Ended == nil {
 		item[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard(h.Header.ID)))
@@ -77,8 +78,32 @@ func openHoldItem(h projections.Hold) ddb.Item {
 	return item
 }
 
+// holdEntry returns the entry of h with that key. If h has none, the entry is void: it is in no index, and any other
+// entry replaces it.
+func holdEntry(key table.Key, h projections.Hold) ddb.Item {
+	account, _, ofAccount := table.ParseHold(key)
+	switch {
+	case !h.HasEntry(key):
+		kind := table.KindOpenHold
+		if ofAccount {
+			kind = table.KindHold
+		}
+		item := begin(key, kind)
+		item[table.AttrVersion] = ddb.Integer(0)
+		item[table.AttrVoid] = ddb.Flag(true)
+		return item
+	case ofAccount:
+		return holdItem(account, h)
+	}
+	return openHoldItem(h)
+}
+
+// decodeHold decodes an account's entry of a hold. A void entry is the zero hold.
 func decodeHold(item ddb.Item) (h projections.Hold, err error) {
 	r, key := open(item, table.KindHold)
+	if r.OptionalFlag(table.AttrVoid) {
+		return decoded(h, key, r)
+	}
 	_, placed, ok := table.ParseHold(key)
 	header, err := decodeAs[events.TransactionPosted](r.Map(table.AttrHeader))
 	if err != nil {
@@ -107,7 +132,9 @@ func (l *Lists) HoldsOf(ctx context.Context, account, status string, s projectio
 		r, within = table.HoldsOfStatus(status, s.After), ddb.WithinHistory
 	}
 	q := within(table.AccountKey(account).PK, r, newestFirst())
-	return list(ctx, l, "list holds", r, q, s.Limit, secondOf(table.ParseHold), decodeHold)
+	holds, err := list(ctx, l, "list holds", r, q, s.Limit, secondOf(table.ParseHold), decodeHold)
+	holds.Items = slices.DeleteFunc(holds.Items, func(h projections.Hold) bool { return h.Header.ID == "" })
+	return holds, err
 }
 
 // OpenHolds implements projections.Lists. It merges the partitions of the list, and then reads the holds.

@@ -23,12 +23,14 @@ func (v *Views) Listable(ctx context.Context, part, parts int, from string) (l r
 		TotalSegments:            aws.Int32(int32(parts)),
 		ExpressionAttributeNames: map[string]string{"#type": table.AttrType},
 	}
-	in.FilterExpression, in.ExpressionAttributeValues = ofTypes(append(transactionEventNames(), table.KindListed))
+	in.FilterExpression, in.ExpressionAttributeValues = ofTypes(
+		append(transactionEventNames(), table.KindListed, table.KindOpenHold))
 	out, next, err := v.scan(ctx, in, from)
 	if err != nil {
 		return l, err
 	}
 	l.Entries, l.Read = make(map[table.Key]repair.Stored[projections.ListedEntry]), int(out.ScannedCount)
+	l.Expiry = make(map[table.Key]string)
 	for _, item := range out.Items {
 		if err := addListable(&l, item); err != nil {
 			return l, err
@@ -69,9 +71,15 @@ func addListable(l *repair.Listable, item ddb.Item) error {
 	if err != nil {
 		return err
 	}
-	if text(item[table.AttrType]) == table.KindListed {
+	switch text(item[table.AttrType]) {
+	case table.KindListed:
 		if key.SK == table.ListedSK(table.FirstID(key.SK), table.LastID(key.SK)) {
 			l.Entries[key] = storedEntry(key, item)
+		}
+		return nil
+	case table.KindOpenHold:
+		if _, id, ok := table.ParseOpenHold(key); ok {
+			l.Expiry[key] = id
 		}
 		return nil
 	}

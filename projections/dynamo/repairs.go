@@ -203,38 +203,35 @@ func (v *Views) GroupsAfter(ctx context.Context, after string) (groups []string,
 	return groups, listed.Next, err
 }
 
-// StoredHold implements repair.Views.
-func (v *Views) StoredHold(ctx context.Context, h projections.Hold, account string) (
-	found repair.Stored[repair.HoldEntry], err error,
+// StoredHold implements repair.Views. The revision is by Version.
+func (v *Views) StoredHold(ctx context.Context, key table.Key, id string) (
+	found repair.Stored[repair.HoldEntry], h projections.Hold, err error,
 ) {
-	wanted := holdEntry(h, account)
-	key, err := ddb.KeyOf(wanted)
-	if err != nil {
-		return found, err
-	}
 	item, _, err := ddb.Get(ctx, v.client, v.table, key, true)
-	if err != nil || item == nil {
-		return found, err
+	if err != nil {
+		return found, h, err
 	}
-	found = repair.Stored[repair.HoldEntry]{
-		Exists: true, Fault: differs(item, wanted), Revision: revisionOf(item, table.AttrVersion),
-		Value: repair.HoldEntry{Version: versionOf(item)},
+	if id == "" {
+		named, _ := decodeHold(item)
+		id = named.Header.ID
 	}
-	if account != "" {
-		found.Value.Status = table.FirstID(text(item[table.AttrSK2]))
+	if id != "" {
+		transactions, err := v.TransactionsByID(ctx, map[string]bool{id: true})
+		if err != nil {
+			return found, h, err
+		}
+		h = transactions[id]
 	}
-	return found, nil
+	if item != nil {
+		found = repair.Stored[repair.HoldEntry]{
+			Exists: true, Fault: differs(item, holdEntry(key, h)), Revision: revisionOf(item, table.AttrVersion),
+			Value: repair.HoldEntry{Version: versionOf(item)},
+		}
+	}
+	return found, h, nil
 }
 
 // PutHold implements repair.Views.
-func (v *Views) PutHold(ctx context.Context, h projections.Hold, account string, read projections.Revision) error {
-	return v.putAlone(ctx, v.put(holdEntry(h, account), ifRevision(read, table.AttrVersion)))
-}
-
-// holdEntry returns the item of an account's entry of a hold. If account is "", it returns the entry by expiry.
-func holdEntry(h projections.Hold, account string) ddb.Item {
-	if account == "" {
-		return openHoldItem(h)
-	}
-	return holdItem(account, h)
+func (v *Views) PutHold(ctx context.Context, key table.Key, h projections.Hold, read projections.Revision) error {
+	return v.putAlone(ctx, v.put(holdEntry(key, h), ifRevision(read, table.AttrVersion)))
 }

@@ -73,7 +73,7 @@ func (b *Rebuilder) Account(ctx context.Context, scope Scope, report func(Report
 	if err := b.places(ctx, uncanceled, account, report); err != nil {
 		return err
 	}
-	return b.accountHolds(ctx, uncanceled, account, recorder.holds, report)
+	return b.accountHolds(ctx, uncanceled, scope, recorder.holds, report)
 }
 
 // memberships rebuilds the memberships on an account or in a group, for each user with a grant or a stored membership.
@@ -121,6 +121,7 @@ type newestOf[T comparable] struct {
 	stored func() (Stored[T], error)
 	newest func() (T, error) // the correct value. Error: also ErrAbsent, if there are no events
 	none   T                 // the value without any event
+	stray  string            // if not "": an item without any event is a stray for this reason, and is not written
 	put    func(ctx context.Context, v T, read projections.Revision) error
 	behind func(found Stored[T]) bool // reports whether it lacks only recent events; nil: false
 }
@@ -128,24 +129,30 @@ type newestOf[T comparable] struct {
 // rebuildNewest rebuilds a projection from its newest event, as Membership describes.
 func rebuildNewest[T comparable](ctx context.Context, b *Rebuilder, report Report, of newestOf[T]) Report {
 	attempt := func() error {
+		report.Strays = nil
 		found, err := of.stored()
 		if err != nil {
 			return fmt.Errorf("read projection: %w", err)
 		}
 		v, err := of.newest()
+		isAbsent := errors.Is(err, store.ErrAbsent)
 		switch {
-		case errors.Is(err, store.ErrAbsent) && !found.Exists:
+		case isAbsent && !found.Exists:
 			return nil
-		case errors.Is(err, store.ErrAbsent):
+		case isAbsent:
 			v = of.none
 		case err != nil:
 			return fmt.Errorf("read newest event: %w", err)
 		}
-		if found.Exists && found.Fault == nil && found.Value == v {
+		switch {
+		case found.Exists && found.Fault == nil && found.Value == v:
+			return nil
+		case isAbsent && of.stray != "":
+			report.Strays = []Stray{{of.key, of.stray}}
 			return nil
 		}
 		d := differenceOf(of.key, found, v)
-		d.Behind = of.behind != nil && of.behind(found)
+		d.Behind = !isAbsent && of.behind != nil && of.behind(found)
 		report.Differences = []Difference{d}
 		if err := of.put(ctx, v, found.Revision); err != nil {
 			return fmt.Errorf("write projection: %w", err)

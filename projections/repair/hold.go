@@ -15,8 +15,7 @@ import (
 
 // HoldEntry is an entry of a hold in one of its lists.
 type HoldEntry struct {
-	Status  string // "" in the entry by expiry
-	Version int64  // see projections.Hold
+	Version int64 // see projections.Hold; 0: the entry is void
 }
 
 // holdRecorder is a Views that records the holds whose postings are read. It is not safe for concurrent use.
@@ -38,21 +37,20 @@ func (w *holdRecorder) Postings(ctx context.Context, k events.Pair, after, throu
 	return page, more, err
 }
 
-// accountHolds rebuilds the entries of an account's holds with these ids, and reports all other entries as strays.
-// Error: that of listing the entries.
+// accountHolds rebuilds the entries of an account's holds with these ids, and judges all its other entries. Error: that
+// of listing the entries.
 func (b *Rebuilder) accountHolds(
-	ctx, uncanceled context.Context, account string, ids map[string]bool, report func(Report),
+	ctx, uncanceled context.Context, scope Scope, ids map[string]bool, report func(Report),
 ) error {
-	placed := make(map[string]bool, len(ids))
+	account, judged := scope.Account, make(map[table.Key]bool, len(ids))
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, first := b.hold(uncanceled, account, id)
-		placed[first] = true
+		r, key := b.hold(uncanceled, account, id)
+		judged[key] = true
 		report(r)
 	}
-	var strays []Stray
 	for last := ""; ; {
 		var key table.Key
 		err := b.retry(uncanceled, func() (err error) {
@@ -60,71 +58,66 @@ func (b *Rebuilder) accountHolds(
 			return err
 		})
 		if errors.Is(err, store.ErrAbsent) {
-			break
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("list the holds of account %s: %w", account, err)
 		}
-		if last = table.FirstID(key.SK); !placed[last] {
-			strays = append(strays, Stray{Key: key, Why: "the account has no hold with this KSUID"})
+		if last = table.FirstID(key.SK); !judged[key] {
+			report(b.entry(uncanceled, Report{Account: account}, key, "", scope.DropMissing))
 		}
 	}
-	if len(strays) > 0 {
-		report(Report{Account: account, Strays: strays})
-	}
-	return nil
 }
 
-// hold rebuilds an account's entry of a hold, and its entry by expiry, from the hold's header and end, as Membership
-// does from grants. It also returns the KSUID of the hold's first leg. Errors in the report: those of Views;
-// store.ErrConflict after too many conflicts.
-func (b *Rebuilder) hold(ctx context.Context, account, id string) (report Report, first string) {
-	report = Report{Account: account, Hold: id}
+// hold rebuilds an account's entry of a hold that has a posting in the account. With the first account in the legs, it
+// also rebuilds the entry by expiry. It returns the key of the account's entry.
+func (b *Rebuilder) hold(ctx context.Context, account, id string) (Report, table.Key) {
+	report := Report{Account: account, Hold: id}
 	var h projections.Hold
-	read := func() error {
-		newest, err := b.views.Hold(ctx, id)
-		if err == nil { // after an error the hold that was read before still names the entries
-			h = newest
-		}
+	err := b.retry(ctx, func() (err error) {
+		h, err = b.views.Hold(ctx, id)
 		return err
-	}
-	if err := b.retry(ctx, read); err != nil {
+	})
+	if err != nil {
 		report.Err = fmt.Errorf("read hold: %w", err)
-		return report, ""
+		return report, table.Key{}
 	}
-	first = string(h.Header.Legs[0].ID)
-	entries := map[string]table.Key{ // by account
-		account: table.HoldKey(account, first),
-		"":      table.OpenHoldKey(events.FormatTime(h.Header.ExpiresAt), h.Header.ID),
+	first := h.Header.Legs[0]
+	key := table.HoldKey(account, string(first.ID))
+	report = b.entry(ctx, report, key, id, false)
+	if report.Err == nil && first.Account == account {
+		byExpiry := b.entry(ctx, Report{}, h.ExpiryKey(), id, false)
+		report.Differences = append(report.Differences, byExpiry.Differences...)
+		report.Err = byExpiry.Err
 	}
-	for _, of := range []string{account, ""} {
-		entry := rebuildNewest(ctx, b, Report{}, newestOf[HoldEntry]{
-			key:    entries[of],
-			stored: func() (Stored[HoldEntry], error) { return b.views.StoredHold(ctx, h, of) },
-			newest: func() (HoldEntry, error) {
-				known := h.Version()
-				if err := read(); err != nil {
-					return HoldEntry{}, err
-				}
-				if h.Version() != known { // stored has compared the entry with the open hold
-					return HoldEntry{}, fmt.Errorf("hold %s has ended since it was read: %w", id, store.ErrConflict)
-				}
-				if of == "" {
-					return HoldEntry{Version: known}, nil
-				}
-				return HoldEntry{h.Status(), known}, nil
-			},
-			put: func(ctx context.Context, _ HoldEntry, read projections.Revision) error {
-				return b.views.PutHold(ctx, h, of, read)
-			},
-			behind: func(found Stored[HoldEntry]) bool { return b.isHoldBehind(h, found) },
-		})
-		report.Differences = append(report.Differences, entry.Differences...)
-		if report.Err = entry.Err; report.Err != nil {
-			break
-		}
+	return report, key
+}
+
+// entry rebuilds one entry of the hold with that id (see Views.StoredHold) from the hold's header and end, as
+// Membership does from grants. An entry that the hold does not have becomes void if drop is true, else it is a stray.
+func (b *Rebuilder) entry(ctx context.Context, report Report, key table.Key, id string, drop bool) Report {
+	var h projections.Hold
+	of := newestOf[HoldEntry]{
+		key: key,
+		stored: func() (found Stored[HoldEntry], err error) {
+			found, h, err = b.views.StoredHold(ctx, key, id)
+			return found, err
+		},
+		newest: func() (HoldEntry, error) {
+			if !h.HasEntry(key) {
+				return HoldEntry{}, store.ErrAbsent
+			}
+			return HoldEntry{h.Version()}, nil
+		},
+		put: func(ctx context.Context, _ HoldEntry, read projections.Revision) error {
+			return b.views.PutHold(ctx, key, h, read)
+		},
+		behind: func(found Stored[HoldEntry]) bool { return b.isHoldBehind(h, found) },
 	}
-	return report, first
+	if !drop {
+		of.stray = "no hold has this entry"
+	}
+	return rebuildNewest(ctx, b, report, of)
 }
 
 // isHoldBehind reports whether an entry lacks only a change of its hold within the settle window.

@@ -52,9 +52,10 @@ type Listable struct {
 	Headers []events.TransactionPosted
 	Ends    []events.HoldEnded
 	Entries map[table.Key]Stored[projections.ListedEntry]
-	Faults  []error // of events that cannot be decoded
-	Read    int     // items scanned
-	Next    string  // where the next page begins; "" after the last
+	Expiry  map[table.Key]string // the holds that entries by expiry name, by the keys of these entries
+	Faults  []error              // of events that cannot be decoded
+	Read    int                  // items scanned
+	Next    string               // where the next page begins; "" after the last
 }
 
 // listParts is how many parts of the table are scanned in parallel.
@@ -166,6 +167,9 @@ func (l *lists) page(ctx context.Context, p Listable) error {
 	if err := l.entries(ctx, p.Entries); err != nil {
 		return err
 	}
+	if err := l.expiry(ctx, p.Expiry); err != nil {
+		return err
+	}
 	return l.append(ctx, entriesPerPage)
 }
 
@@ -195,11 +199,45 @@ func (l *lists) write(ctx context.Context, d Difference, send func() error) erro
 	return nil
 }
 
+// transactionsAtOnce is how many transactions are read in one request, each with its end.
+const transactionsAtOnce = table.BatchGetKeys / 2
+
+// expiry judges entries by expiry that their hold does not have. Account rebuilds the others.
+func (l *lists) expiry(ctx context.Context, holds map[table.Key]string) error {
+	b := l.run.rebuilder
+	if l.run.Scope.DryRun {
+		b = b.dryRun()
+	}
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(holds)), transactionsAtOnce) {
+		ids := make(map[string]bool, len(keys))
+		for _, key := range keys {
+			ids[holds[key]] = true
+		}
+		found, err := l.transactions(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if id := holds[key]; !found[id].HasEntry(key) {
+				report := b.entry(ctx, Report{}, key, id, l.run.Scope.DropMissing)
+				if report.Err != nil {
+					return report.Err
+				}
+				l.run.report(report)
+			}
+		}
+	}
+	return nil
+}
+
 // entries voids entries that belong to no transaction. It accepts entries for metadata keys that are no longer indexed.
 func (l *lists) entries(ctx context.Context, stored map[table.Key]Stored[projections.ListedEntry]) error {
-	const transactionsAtOnce = table.BatchGetKeys / 2
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(stored)), transactionsAtOnce) {
-		found, err := l.transactions(ctx, keys)
+		ids := make(map[string]bool, len(keys))
+		for _, key := range keys {
+			ids[table.LastID(key.SK)] = true
+		}
+		found, err := l.transactions(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -221,15 +259,11 @@ func (l *lists) entries(ctx context.Context, stored map[table.Key]Stored[project
 	return nil
 }
 
-// transactions reads the transactions that the entries with these keys point to.
-func (l *lists) transactions(ctx context.Context, keys []table.Key) (found map[string]projections.Hold, err error) {
-	ids := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		ids[table.LastID(key.SK)] = true
-	}
+// transactions reads the transactions with these ids.
+func (l *lists) transactions(ctx context.Context, ids map[string]bool) (found map[string]projections.Hold, err error) {
 	err = l.request(ctx, func() (_ int, err error) {
 		found, err = l.run.Lists.TransactionsByID(ctx, ids)
-		return len(keys), err
+		return len(ids), err
 	})
 	return found, err
 }

@@ -186,7 +186,7 @@ func (l *lists) voidIfWrong(ctx context.Context, p projections.JournalPage) erro
 		key := table.TransactionKey(e.Transaction)
 		known := l.journal[l.hashOf(e)]
 		if !known {
-			found, err := l.transactions(ctx, []table.Key{{SK: table.ListedSK("", e.Transaction)}})
+			found, err := l.transactions(ctx, map[string]bool{e.Transaction: true})
 			if err != nil {
 				return err
 			}

@@ -52,12 +52,14 @@ type Views interface {
 	// Hold is as in projections.ProjectorViews.
 	Hold(ctx context.Context, id string) (projections.Hold, error)
 
-	// StoredHold reads an account's entry of h. If account is "", it reads the entry by expiry.
-	StoredHold(ctx context.Context, h projections.Hold, account string) (Stored[HoldEntry], error)
+	// StoredHold reads an entry of a hold, and after it the transaction with that id, strongly consistent: a hold is
+	// stored before its entries. An empty id is the one that the entry names. The entry has a fault if it is not the
+	// one that the transaction has under key. A transaction without it, or that does not exist, has a void one.
+	StoredHold(ctx context.Context, key table.Key, id string) (Stored[HoldEntry], projections.Hold, error)
 
-	// PutHold writes the entry that StoredHold reads, if the stored one still has that revision. Errors: those of
-	// Write.
-	PutHold(ctx context.Context, h projections.Hold, account string, read projections.Revision) error
+	// PutHold writes the entry that h has under key, or a void one, if the stored one still has that revision. Errors:
+	// those of Write.
+	PutHold(ctx context.Context, key table.Key, h projections.Hold, read projections.Revision) error
 
 	// WriteSummary writes s as version s.Version+1 if the stored one still has that revision. Errors: those of Write.
 	WriteSummary(ctx context.Context, s projections.Summary, read projections.Revision) error
@@ -117,7 +119,7 @@ func (*dryRun) WriteSummary(context.Context, projections.Summary, projections.Re
 }
 
 // PutHold implements Views.
-func (*dryRun) PutHold(context.Context, projections.Hold, string, projections.Revision) error {
+func (*dryRun) PutHold(context.Context, table.Key, projections.Hold, projections.Revision) error {
 	return nil
 }
 

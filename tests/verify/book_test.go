@@ -74,7 +74,7 @@ func newBook(t testing.TB) book {
 	project(t, client, p)
 	w.trade(100, 3)
 	project(t, client, p) // the newest trades are not settled: they are in no seal
-	if err := list(t, client, now); err != nil {
+	if err := list(t, client, now, repair.Scope{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return system.Contents(t, client, books)
@@ -99,11 +99,12 @@ func project(t testing.TB, client *dynamodb.Client, p *projections.Projector) {
 var indexed = []string{"order", "by"}
 
 // list builds the lists of transactions and the journal. Error: events.ErrMalformedEvent.
-func list(t testing.TB, client *dynamodb.Client, now func() time.Time) error {
+func list(t testing.TB, client *dynamodb.Client, now func() time.Time, scope repair.Scope, report func(repair.Report),
+) error {
 	t.Helper()
 	v := views.NewViews(client, books)
 	c := repair.Config{Views: v, Lists: v, Journal: projections.NewLister(v, nil, now, nil), Indexed: indexed,
-		ListsOnly: true}
+		ListsOnly: true, Scope: scope, Report: report}
 	return repair.New(c).Run(t.Context())
 }
 

@@ -25,7 +25,7 @@ var projectionCodes = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
 	audit.SegmentMissing,
 	audit.GroupedBehind, audit.GroupedDiffers, audit.GroupedWithoutChange,
-	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind,
+	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind, audit.HoldEntryWithoutHold,
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
 	audit.JournalBehind, audit.JournalWrong,
 }
@@ -36,18 +36,18 @@ func rebuild(t *testing.T, client *dynamodb.Client, dropMissing bool) (strays in
 	t.Helper()
 	p := repair.NewRebuilder(views.NewViews(client, books), time.Now, nil)
 	p.Tune(projections.Tuning{Stretch: segmentPostings, Segments: 90})
+	count := func(part repair.Report) { strays += len(part.Strays) }
 	for _, account := range []string{"bank", "jane", "ann", "shop"} {
-		err := p.Account(t.Context(), repair.Scope{Account: account, DropMissing: dropMissing},
-			func(part repair.Report) { strays += len(part.Strays) })
+		err := p.Account(t.Context(), repair.Scope{Account: account, DropMissing: dropMissing}, count)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	count := func(part repair.Report) { strays += len(part.Strays) }
 	if err := p.Group(t.Context(), "desk", false, count); err != nil {
 		t.Fatal(err)
 	}
-	return strays, list(t, client, time.Now)
+	err = list(t, client, time.Now, repair.Scope{DropMissing: dropMissing}, count)
+	return strays, err
 }
 
 // A rebuild repairs every corruption of projections.

@@ -1,0 +1,122 @@
+package repair_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"ledger.example/internal/table"
+	"ledger.example/projections"
+	"ledger.example/projections/repair"
+	"ledger.example/projections/viewstest"
+)
+
+// orphan stores two entries that h does not have: one in bank's list, which is not in its legs, and one in the list by
+// expiry at another time. It returns their keys.
+func (b *book) orphan(h projections.Hold) []table.Key {
+	b.Helper()
+	other := h
+	other.Header.ExpiresAt = h.Header.ExpiresAt.Add(time.Hour)
+	other.Header.Legs = slices.Clone(h.Header.Legs)
+	other.Header.Legs[1].Account = "bank"
+	keys := []table.Key{table.HoldKey("bank", string(h.Header.Legs[0].ID)), other.ExpiryKey()}
+	for _, key := range keys {
+		b.Must(b.PutHold(b.Context(), key, other, projections.RevisionAbsent))
+	}
+	return keys
+}
+
+// rebuildAll rebuilds bank's projections and all lists. It returns the keys of strays and of differences.
+func (b *book) rebuildAll(v repair.Views, scope repair.Scope) (strays, different []table.Key) {
+	b.Helper()
+	add := func(r repair.Report) {
+		b.Must(r.Err)
+		for _, s := range r.Strays {
+			strays = append(strays, s.Key)
+		}
+		for _, d := range r.Differences {
+			different = append(different, d.Key)
+		}
+	}
+	scope.Account = "bank"
+	b.Must(b.rebuilder.Account(b.Context(), scope, add))
+	scope.Account = ""
+	b.Must(repair.New(repair.Config{
+		Views: v, Lists: b.Store, Journal: projections.NewLister(b.Store, nil, b.Clock, quietly), ListsOnly: true,
+		Scope: scope, Report: add, Log: quietly,
+	}).Run(b.Context()))
+	return strays, different
+}
+
+// openHolds returns the ids in the list by expiry.
+func (b *book) openHolds() (ids []string) {
+	b.Helper()
+	page, err := b.Lists.OpenHolds(b.Context(), projections.Slice{Limit: 10})
+	b.Must(err)
+	for _, h := range page.Items {
+		ids = append(ids, h.Header.ID)
+	}
+	return ids
+}
+
+// An entry that its hold does not have is a stray. A rebuild that may drop what is missing makes it void, and lists no
+// longer show it.
+func TestOrphanEntriesOfHolds(t *testing.T) {
+	b := newBook(t)
+	h := projections.Hold{Header: viewstest.Held("h1", 1)}
+	b.Place(h.Header)
+	b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+	b.rebuildAll(b.Store, repair.Scope{}) // lists the transaction
+	orphans := b.orphan(h)
+	viewstest.Same(t, "open with an orphan", b.openHolds(), []string{"h1", "h1"})
+	for _, c := range []struct {
+		scope             repair.Scope
+		strays, different []table.Key
+	}{
+		{repair.Scope{DryRun: true}, orphans, nil},
+		{repair.Scope{}, orphans, nil},
+		{repair.Scope{DryRun: true, DropMissing: true}, nil, orphans},
+		{repair.Scope{DropMissing: true}, nil, orphans},
+		{repair.Scope{}, nil, nil},
+	} {
+		strays, different := b.rebuildAll(b.Store, c.scope)
+		viewstest.Same(t, "strays", strays, c.strays)
+		viewstest.Same(t, "differences", different, c.different)
+	}
+	viewstest.Same(t, "open", b.openHolds(), []string{"h1"})
+	page, err := b.Lists.HoldsOf(t.Context(), "bank", "", projections.Slice{Limit: 10})
+	b.Must(err)
+	viewstest.Same(t, "holds of bank", len(page.Items), 0)
+}
+
+// lateHold is a store that calls afterEntry after each read of an entry of a hold.
+type lateHold struct {
+	*viewstest.Store
+	afterEntry func()
+}
+
+// StoredHold implements repair.Views.
+func (m lateHold) StoredHold(ctx context.Context, key table.Key, id string) (
+	found repair.Stored[repair.HoldEntry], h projections.Hold, err error,
+) {
+	defer m.afterEntry()
+	return m.Store.StoredHold(ctx, key, id)
+}
+
+// A hold may be placed under the id and the expiry of an orphan just before the orphan becomes void. The projector
+// takes the orphan for the hold's entry and writes nothing. So the rebuild must write the entry.
+func TestHoldInPlaceOfAnOrphanIsListed(t *testing.T) {
+	b := newBook(t)
+	h := projections.Hold{Header: viewstest.Held("h1", 1)}
+	b.Must(b.PutHold(t.Context(), h.ExpiryKey(), h, projections.RevisionAbsent))
+	placed := false
+	b.rebuildAll(lateHold{b.Store, func() {
+		if !placed {
+			placed = true
+			b.Place(h.Header)
+			b.Must(b.Projector.RefreshHold(t.Context(), "h1"))
+		}
+	}}, repair.Scope{DropMissing: true})
+	viewstest.Same(t, "open", b.openHolds(), []string{"h1"})
+}
