@@ -142,9 +142,12 @@ func (a *Swept) add(b Swept) {
 	a.Delay = max(a.Delay, b.Delay)
 }
 
-// report logs a sweep. ExpiryDelay and HoldsExpired are metrics. If lists could not be read, the delay is unknown and
-// not logged. Missing data sets off the alarm, too.
+// report logs a sweep, unless no hold was due, because metrics cost money in each month in which they have a value.
+// ExpiryDelay and HoldsExpired are metrics. If lists could not be read, the delay is unknown and not logged.
 func (s *Sweeper) report(ctx context.Context, all Swept, failed error) {
+	if failed == nil && all == (Swept{}) {
+		return
+	}
 	attributes := []any{"due", all.Due, "ended_before", all.Ended, "failed", all.Failed, "partial", all.Partial,
 		"HoldsExpired", all.Expired}
 	if failed != nil {

@@ -98,17 +98,17 @@ func idleTable(stack, watch template) markdown {
 	add("`watch.yaml`: KMS key", "%d", watched("KMS::Key"), price.Key)
 	result.add("**both, a month**", "", cents(total))
 	add("Contributor Insights, with `HotKeys=Enabled`", "%d rules", stack.rules(), price.InsightsRule)
-	own := len(metrics.Metrics()) - 1 // Refusals has a series for each code
+	own := len(metrics.Metrics()) - 1 + watched("Logs::MetricFilter") // Refusals has a series for each code
 	add("Custom metrics, in months with postings", "%d, and one for each refusal code", own, price.Metric)
 	return result
 }
 
-// chargeOfSweeps is the cost of a month of sweeps that find nothing.
+// chargeOfSweeps is the cost of a month of sweeps that find nothing. They log nothing, and are not traced.
 func chargeOfSweeps(stack template) float64 {
 	reads := 0.5 * float64(table.OpenHoldsShards) // reading an empty list costs half a unit
 	return price.ReadUnits.Dollars(sweepsInMonth*reads) + price.Invocations.Dollars(sweepsInMonth) +
 		price.GBSeconds.Dollars(sweepsInMonth*sweepSeconds*stack.memory("SweeperFunction")/megabytesInGB) +
-		price.Logs.Dollars(sweepsInMonth*(projectorLogBytes+lambdaLogBytes))
+		price.Logs.Dollars(sweepsInMonth*(lambdaLogBytes))
 }
 
 // priceTable shows every price and its source.

@@ -43,7 +43,7 @@ func Metrics() []Metric {
 		{Name: "EventsAltered", Unit: count},               // events that were changed, not by the ledger
 		{Name: "ItemsDeleted", Unit: count},                // projections and guards that were deleted likewise
 		{Name: "HoldsExpired", Unit: count},                // holds that a sweep ended
-		{Name: "ExpiryDelay", Unit: "Milliseconds"},        // age of the longest-due hold of a sweep; 0 for none
+		{Name: "ExpiryDelay", Unit: "Milliseconds"},        // age of the longest-due hold of a sweep
 		{Name: "RecordsMalformed", Unit: count},            // records that were skipped because no retry can help
 	}
 }

@@ -19,8 +19,8 @@ import (
 const (
 	// VariableTable names the table.
 	VariableTable = "LEDGER_TABLE"
-	// VariableLocal, if true, accepts callers without an authorizer, but only requests for a host of this machine. It is
-	// for sam local, which ignores authorizers.
+	// VariableLocal, if true, accepts callers without an authorizer, but only requests for a host of this machine. It
+	// is for sam local, which ignores authorizers.
 	VariableLocal = "LEDGER_LOCAL"
 	// VariableUserClaim is the claim of a token that has the user's id. The default is sub.
 	VariableUserClaim = "LEDGER_JWT_USER_CLAIM"

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,10 +56,14 @@ func TestWatchedMetricsExist(t *testing.T) {
 	for _, m := range metrics.Metrics() {
 		ours[m.Name] = m.Dimension
 	}
+	filters := filtered(template)
 	used := make(map[string]bool)
 	for _, w := range allMetricUses(t) {
 		if w.namespace == ownNamespace {
 			used[w.name] = true
+			if filters[w.name] && len(w.dimensions) == 0 {
+				continue
+			}
 			if dimension, ok := ours[w.name]; !ok || w.dimensionNames() != dimension {
 				t.Errorf("%v: the ledger has no such metric", w)
 			}
@@ -78,6 +83,41 @@ func TestWatchedMetricsExist(t *testing.T) {
 		if !used[name] {
 			t.Errorf("nothing uses the metric %s", name)
 		}
+	}
+}
+
+// filtered returns the names of the metrics that a filter takes from a log.
+func filtered(template map[string]any) map[string]bool {
+	names := make(map[string]bool)
+	for _, resource := range template["Resources"].(map[string]any) {
+		if r := asMap(resource); r["Type"] == "AWS::Logs::MetricFilter" {
+			for _, m := range listOf(valueAt(r, "Properties", "MetricTransformations")) {
+				if m := asMap(m); m["MetricNamespace"] == ownNamespace && m["MetricValue"] == "1" && m["Dimensions"] == nil {
+					names[fmt.Sprint(m["MetricName"])] = true
+				}
+			}
+		}
+	}
+	return names
+}
+
+// The filter of refused callers matches lines that the gateway writes: "status" is a text there.
+func TestRefusedCallersAreCounted(t *testing.T) {
+	template := stack(t)
+	format, _ := valueAt(template, "Resources", "ApiStage", "Properties", "AccessLogSettings", "Format").(string)
+	filter := mapAt(template, "Resources", "RefusedCallers", "Properties")
+	var line map[string]string
+	if err := json.Unmarshal([]byte(format), &line); err != nil || line["status"] != "$context.status" ||
+		filter["FilterPattern"] != `{ ($.status = "401") || ($.status = "403") }` || filter["LogGroupName"] != "${ApiLogs}" {
+		t.Errorf("the filter %v for lines as %v, %v", filter, format, err)
+	}
+}
+
+// CloudFormation takes a template in a request only up to this size.
+func TestTheTemplateOfAlarmsFitsIntoARequest(t *testing.T) {
+	const most = 51200
+	if file, err := os.Stat(filepath.Join(root, watchFile)); err != nil || file.Size() > most {
+		t.Errorf("%s has %d bytes, at most %d are allowed, %v", watchFile, file.Size(), most, err)
 	}
 }
 
@@ -152,7 +192,7 @@ func TestAlarms(t *testing.T) {
 		switch id {
 		case "RollbackAlarm":
 			missing = nil
-		case "HoldsOverdueAlarm": // the sweeper of an idle ledger emits this metric, too
+		case "SweeperStoppedAlarm": // the sweeper of an idle ledger is invoked, too
 			missing = "breaching"
 		}
 		if alarm["TreatMissingData"] != missing {

@@ -131,6 +131,10 @@ func TestDataIsProtected(t *testing.T) {
 	// Logs show who posted what, so they remain when the stack is deleted, and are encrypted with the table's key.
 	// Remaining resources must not block the next stack of the same name.
 	for id, r := range resources {
+		// This is W3011 of cfn-lint, except for functions: their DeletionPolicy would keep them when the stack is deleted.
+		if (r["DeletionPolicy"] == nil) != (r["UpdateReplacePolicy"] == nil) && r["Type"] != "AWS::Serverless::Function" {
+			t.Errorf("%s has only one of the two policies", id)
+		}
 		logs := r["Type"] == "AWS::Logs::LogGroup"
 		if (logs || strings.HasPrefix(id, "FailedRecords")) &&
 			(r["DeletionPolicy"] != "RetainExceptOnCreate" || r["UpdateReplacePolicy"] != "Retain") {
@@ -192,6 +196,15 @@ func TestFunctionsAsDeployed(t *testing.T) {
 		if got := valueAt(f, "DeploymentPreference", "Alarms"); !reflect.DeepEqual(got, any(alarms)) {
 			t.Errorf("%s rolls back on %v, want %v", name, got, alarms)
 		}
+		// SAM gives the policy to the versions. Otherwise an update deletes the version before, and with it the way back.
+		if policy := valueAt(template, "Resources", name, "UpdateReplacePolicy"); policy != "Retain" {
+			t.Errorf("%s: the version before an update: %v", name, policy)
+		}
+		// A trace of each sweep would cost more than the sweeps.
+		if tracing := f["Tracing"]; name == "SweeperFunction" && tracing != "PassThrough" || name != "SweeperFunction" &&
+			tracing != nil {
+			t.Errorf("%s: tracing %v", name, tracing)
+		}
 		level := valueAt(f, "LoggingConfig", "ApplicationLogLevel")
 		if valueAt(f, "LoggingConfig", "LogFormat") != "JSON" ||
 			level != nil && !slices.Contains([]any{"INFO", "DEBUG", "TRACE"}, level) {
@@ -200,12 +213,13 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	}
 }
 
-// The access log has the request's id, which the functions also log. It has no paths and queries, because they contain
-// ids of accounts and users.
+// The access log has the request's id, which the functions also log, and the user by the claim that the functions read.
+// It has no paths and queries, because they contain ids of accounts and users.
 func TestAccessLogHasNoPaths(t *testing.T) {
 	format, _ := valueAt(readTemplate(t).with(t, nil).resources()["ApiStage"].Properties, "AccessLogSettings",
-		"Format").(string)
+		"Format", "Fn::Sub").(string)
 	if !strings.Contains(format, `"gateway_request_id":"$context.requestId"`) ||
+		!strings.Contains(format, `"user":"$context.authorizer.claims.${JwtUserClaim}"`) ||
 		strings.Contains(strings.ToLower(format), "path") || strings.Contains(strings.ToLower(format), "querystring") {
 		t.Errorf("the gateway logs %s", format)
 	}
