@@ -2,6 +2,7 @@ package events
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -21,4 +22,17 @@ func ParseTime(s string) (time.Time, error) {
 		return time.Time{}, ErrTimeText
 	}
 	return t, nil
+}
+
+// ReadTime reads a time as people and callers give it: RFC 3339, with any offset from -23:59 to +23:59. The parser of
+// package time also accepts hours of one digit, a comma before the fraction, and offsets of 24 hours or 60 minutes.
+func ReadTime(s string) (t time.Time, ok bool) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || s[len("2006-01-02T15")] != ':' || strings.Contains(s, ",") {
+		return time.Time{}, false
+	}
+	if last := len(s) - 1; s[last] != 'Z' && (s[last-4:last-2] > "23" || s[last-1:] > "59") {
+		return time.Time{}, false
+	}
+	return t, true
 }

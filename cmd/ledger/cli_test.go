@@ -163,6 +163,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 		{"history jane --csv --json", 2, "", "[csv json] were all set"},
 		{"history jane --limit 0", 2, "", `"--limit" flag: must be a whole number of at least 1`},
 		{"history jane --from yesterday", 2, "", "must be like 2026-01-31T12:00:00Z or 2026-01-31"},
+		{"history jane --from 2026-01-31T12:00:00+24:00", 2, "", "must be like 2026-01-31T12:00:00Z or 2026-01-31"},
 		{"statement jane USD --month 2026-13", 2, "", "must be like 2026-01"},
 		{"history jane --asset a/b", 2, "", "--asset"},
 		{"history jane --asset= --from=", 2, "", `invalid argument "" for "--asset"`},

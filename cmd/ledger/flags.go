@@ -118,8 +118,14 @@ func timeFlag(f *pflag.FlagSet, target *time.Time, name string, formats []string
 func parseTime(text string, formats []string) (time.Time, error) {
 	example := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	examples := make([]string, len(formats))
+	text = strings.TrimSpace(text)
 	for i, format := range formats {
-		if at, err := time.Parse(format, strings.TrimSpace(text)); err == nil {
+		at, err := time.Parse(format, text)
+		isTime := err == nil
+		if format == time.RFC3339 {
+			at, isTime = events.ReadTime(text)
+		}
+		if isTime {
 			return at, nil
 		}
 		examples[i] = example.Format(format)

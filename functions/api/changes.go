@@ -66,7 +66,7 @@ func (e echo) check(r *request, read func() (map[string]string, error)) error {
 	d := &decoder{}
 	for name, v := range e {
 		sent := v.text
-		if t, ok := parseTime(sent); ok && name == "created_at" {
+		if t, ok := events.ReadTime(sent); ok && name == "created_at" {
 			sent = events.FormatTime(t)
 		}
 		if stored == nil || sent != stored[name] {

@@ -37,7 +37,7 @@ func (o *object) time(name string) *time.Time {
 	if v == nil {
 		return nil
 	}
-	t, ok := parseTime(v.text)
+	t, ok := events.ReadTime(v.text)
 	if v.kind != aText || !ok {
 		o.fail(v.at, name, ruleInstant)
 		return nil

@@ -55,7 +55,7 @@ func (r *request) instant(name string) (t time.Time, given bool) {
 	if !given {
 		return t, false
 	}
-	t, ok := parseTime(text)
+	t, ok := events.ReadTime(text)
 	switch {
 	case !ok:
 		r.failOnce(name, ruleTime)

@@ -132,7 +132,7 @@ func (r *request) time(name string) time.Time {
 	if !given {
 		return time.Time{}
 	}
-	t, ok := parseTime(text)
+	t, ok := events.ReadTime(text)
 	if !ok {
 		r.failOnce(name, ruleTime)
 		return time.Time{}
@@ -146,13 +146,6 @@ func (r *request) time(name string) time.Time {
 // wholeMicros returns the first whole microsecond at or after t.
 func wholeMicros(t time.Time) time.Time {
 	return t.UTC().Add(time.Microsecond - 1).Truncate(time.Microsecond)
-}
-
-// parseTime reads an RFC 3339 time. The parser of package time accepts hours of one digit, and a comma before the
-// fraction.
-func parseTime(text string) (t time.Time, ok bool) {
-	t, err := time.Parse(time.RFC3339, text)
-	return t, err == nil && text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",")
 }
 
 // slice returns the part of l that the parameters limit and cursor select.

@@ -45,7 +45,7 @@ func (m *mapping) effectiveAt(t Transaction) time.Time {
 	}
 	at := day.Add(time.Duration(m.days[t.Date]) * time.Microsecond)
 	m.days[t.Date]++
-	if tagged, err := time.Parse(time.RFC3339Nano, valueOf(t.Metadata, TagAt)); err == nil {
+	if tagged, ok := events.ReadTime(valueOf(t.Metadata, TagAt)); ok {
 		if tagged = tagged.UTC(); tagged.Format(time.DateOnly) == t.Date {
 			at = tagged
 		}
