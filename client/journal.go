@@ -38,10 +38,10 @@ func (c *Client) JournalPage(ctx context.Context, from JournalFrom, limit int) (
 	return get[JournalPage](ctx, c, q, "journal")
 }
 
-// Journal iterates over the entries of the journal, in the order in which they were recorded. It stops at the newest
-// entry; the journal is about 20 seconds behind. To follow the journal, store the cursor of each entry that you
-// processed, and call Journal again with the last one. You then miss no entry, but may get one twice. After an error
-// the iteration ends.
+// Journal iterates over the entries of the journal, in the order in which they were listed: soon after they were
+// recorded, but the end of a hold may come before its hold. It stops at the newest entry; the journal is about 20
+// seconds behind. To follow the journal, store the cursor of each entry that you processed, and call Journal again with
+// the last one. You then miss no entry, but may get one twice. After an error the iteration ends.
 func (c *Client) Journal(ctx context.Context, from JournalFrom) iter.Seq2[JournalEntry, error] {
 	return func(yield func(JournalEntry, error) bool) {
 		for from := from; ; { // a copy: each range over the iterator begins at from

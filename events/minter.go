@@ -19,6 +19,7 @@ type Minter struct {
 	mu     sync.Mutex
 	newest int64  // instant of the newest KSUID, in microseconds since 1970; 0 before the first
 	tail   tail   // tail of the newest KSUID
+	past   uint64 // of the newest KSUID of MintAt: when it was minted, in microseconds since KSUID's epoch
 	buffer []byte // random bytes of one call, kept to avoid allocations
 }
 
@@ -54,20 +55,26 @@ func (m *Minter) MintAfter(after KSUID, n int) ([]KSUID, time.Time, error) {
 }
 
 // MintAt returns n increasing KSUIDs of the instant t, cut to microseconds. It is for postings with an effective date.
-// They are not ordered among those of other calls, and have no effect on them. Errors: those of Mint.
+// They follow those that Mint minted at that instant, and among each other they are in the order of the calls (as
+// exactly as the clocks of several processes agree), so that an import keeps the order of its postings. They have no
+// effect on those of Mint. Errors: those of Mint.
 func (m *Minter) MintAt(t time.Time, n int) ([]KSUID, error) {
 	if !hasKSUID(t) {
 		return nil, ErrTime
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := m.now()
+	if !hasKSUID(now) {
+		return nil, ErrTime
+	}
 	last, steps, err := m.draw(max(n, 0))
 	if err != nil {
 		return nil, err
 	}
-	if _, fits := last.after(steps); !fits {
-		last = last.halved()
-	}
+	m.past = max(m.past+1, uint64(now.UnixMicro()-epochSecond*1e6))
+	last.hi = 1<<39 | m.past>>16
+	last.lo = m.past<<48 | last.lo>>17 // 47 random bits, and room for the steps
 	return spell(t.UnixMicro(), last, steps), nil
 }
 
@@ -128,7 +135,7 @@ func (m *Minter) advance(n int, buffer []byte) (instant int64, last tail, steps 
 		if instant++; instant/1e6 > lastSecond {
 			return 0, tail{}, nil, ErrTime
 		}
-		last = fresh.halved()
+		last = fresh
 		newest, _ = last.after(steps)
 	}
 	if n > 0 {
@@ -158,9 +165,10 @@ const (
 	stepBytes = 4 // a KSUID follows the one before it of the same instant by 1 to 2^32
 )
 
-// newTail reads the first tailBytes of random.
+// newTail reads the first tailBytes of random. It leaves out the first bit: the upper half is for MintAt, and for the
+// steps.
 func newTail(random []byte) tail {
-	hi := uint64(random[0])<<32 | uint64(binary.BigEndian.Uint32(random[1:]))
+	hi := uint64(random[0]&0x7f)<<32 | uint64(binary.BigEndian.Uint32(random[1:]))
 	return tail{hi: hi, lo: binary.BigEndian.Uint64(random[5:])}
 }
 
@@ -178,6 +186,3 @@ func (t tail) after(steps []byte) (last tail, fits bool) {
 	}
 	return t, fits
 }
-
-// halved returns a tail in the lower half of the range, so that any number of steps fits above it.
-func (t tail) halved() tail { return tail{hi: t.hi >> 1, lo: t.lo} }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ledger.example/events"
 	"ledger.example/ledger"
 )
 
@@ -130,6 +131,21 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		r.mustPost(backdated("t-1", "jane", "shop", "60", 9*day))
 		back := reversal("r-1", "t-1", ledger.Part{})
 		back.EffectiveAt = new(storeNow().Add(-9 * day))
+		early := reversal("r-early", "t-1", ledger.Part{})
+		early.EffectiveAt = new(back.EffectiveAt.Add(-time.Microsecond))
+		for _, reverse := range []func(context.Context, ledger.ReverseRequest) (ledger.Posted, error){
+			r.Reverse, r.DryRun().Reverse,
+		} {
+			_, err := reverse(t.Context(), early)
+			if e := r.refused(err, ledger.CodeInvalidRequest); e.Fields[0].Field.Name != "effective_at" ||
+				e.Fields[0].Rule != "must not be before "+events.FormatTime(*back.EffectiveAt)+", the time of what it reverses" {
+				t.Errorf("%+v", e.Fields)
+			}
+		}
+		r.stored("r-early", false)
+		early.ID = "t-1" // the id is judged first
+		_, err := r.Reverse(t.Context(), early)
+		r.refused(err, ledger.CodeTransactionIDReused)
 		if dry, err := r.DryRun().Reverse(t.Context(), back); err != nil || dry.Replayed {
 			t.Fatal(dry, err)
 		}
@@ -142,7 +158,7 @@ func TestEffectiveDatesOfReversalsAndBatches(t *testing.T) {
 		r.mustPost(transfer("t-2", "jane", "shop", "1"))
 		future := reversal("t-1", "t-2", ledger.Part{}) // the id is judged first
 		future.EffectiveAt = new(storeNow().Add(day))
-		_, err := r.Reverse(t.Context(), future)
+		_, err = r.Reverse(t.Context(), future)
 		r.refused(err, ledger.CodeTransactionIDReused)
 		future.ID = "r-2"
 		_, err = r.Reverse(t.Context(), future)

@@ -76,6 +76,10 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 			Code: CodeNothingToReverse, Detail: "A hold that was not captured has posted nothing to reverse.",
 		}
 	}
+	if of := legs[0].ID.Time(); it.draft.EffectiveAt != nil && it.draft.effective().Before(of) {
+		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"},
+			Rule: "must not be before " + events.FormatTime(of) + ", the time of what it reverses"}})
+	}
 	left := lifecycle.Left()
 	if taken == nil {
 		taken = left

@@ -31,6 +31,7 @@ func NewPast(strong, eventual PastViews, lists Lists, now func() time.Time) *Pas
 type PastBalance struct {
 	events.Pair
 	Fold
+	At time.Time // the time, or the present if it is in the future
 	// Settled reports that the time is further in the past than a command can take. From then on, only a posting that
 	// is not projected yet, or one with an effective date, can change the balance.
 	Settled bool
@@ -61,7 +62,20 @@ func (p *Past) Balance(ctx context.Context, k events.Pair, at time.Time, strong 
 	}
 	var err error
 	b.Fold, _, err = FoldOn(ctx, views, k, b.Fold, through)
+	b.At = p.until(at, b.Through.Time())
 	return b, err
+}
+
+// until returns t, or the present if t is in the future: this process's time, or that of the newest posting counted, if
+// a process with another clock minted it.
+func (p *Past) until(t, newest time.Time) time.Time {
+	if now := p.now().UTC().Truncate(time.Microsecond); newest.Before(now) {
+		newest = now
+	}
+	if t.Before(newest) {
+		return t
+	}
+	return newest
 }
 
 // lastThrough returns the greatest KSUID of the instant t, in whole microseconds.

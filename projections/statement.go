@@ -20,13 +20,18 @@ type StatementLine struct {
 type StatementPage struct {
 	Opening, Closing Fold
 	Lines            []StatementLine
-	Settled          bool           // of Closing; see PastBalance
+	To               time.Time      // the end of the span, or the present if that is in the future
+	Settled          bool           // of Closing, since the first page was read; see PastBalance
 	Next             *StatementMark // where the next page begins; nil: the end
 }
 
-// StatementMark is a cursor in a statement. It carries the sums, so that pages remain consistent when postings arrive
-// between them. Balance is the fold through the last posting of the previous page.
-type StatementMark struct{ Opening, Balance, Closing Fold }
+// StatementMark is a cursor in a statement. It carries the sums, To and Settled, so that pages remain consistent when
+// postings arrive between them. Balance is the fold through the last posting of the previous page.
+type StatementMark struct {
+	Opening, Balance, Closing Fold
+	To                        time.Time
+	Settled                   bool
+}
 
 // Statement returns a page of at most limit postings of k in span. Both ends of span are set. A nil from begins the
 // statement. Reads are eventually consistent. The first page takes one request for each megabyte of segments, and one
@@ -35,6 +40,9 @@ type StatementMark struct{ Opening, Balance, Closing Fold }
 func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *StatementMark, limit int) (
 	page StatementPage, err error,
 ) {
+	if from != nil && from.To.Before(span.To) {
+		span.To = from.To
+	}
 	before, through, begun := events.LastKSUIDBefore(span.From), events.LastKSUIDBefore(span.To), p.now()
 	mark, skip := StatementMark{}, 0
 	if from != nil {
@@ -71,7 +79,12 @@ func (p *Past) Statement(ctx context.Context, k events.Pair, span Span, from *St
 	case from == nil:
 		mark.Closing, _, err = FoldOn(ctx, p.eventual, k, mark.Closing, through)
 	}
-	page.Opening, page.Closing = mark.Opening, mark.Closing
+	if from == nil {
+		mark.To = p.until(span.To, mark.Closing.Through.Time().Add(time.Microsecond))
+		mark.Settled = page.Settled
+	}
+	page.Opening, page.Closing, page.To = mark.Opening, mark.Closing, mark.To
+	page.Settled = page.Settled && mark.Settled
 	return page, err
 }
 

@@ -212,6 +212,7 @@ func TestStatement(t *testing.T) {
 		{"statement shop USD --month=2020-03", 0, []string{"POSTED AT (UTC) TRANSACTION QUANTITY BALANCE " +
 			"2020-03-01 00:00:00 Opening balance 10.00 " + posted +
 			"2020-04-01 00:00:00 Closing balance 7.50 Total: 1 posting, 0.00 in, 2.50 out -2.50"}},
+		{"statement shop USD --to=2999-01-01", 0, []string{"Opening balance 0.00 ", " 0.00 7.50 "}},
 		{"statement shop USD", 0, []string{"Opening balance 0.00 ", "s-3 (transfer, held, pending 0.25) 0.00 7.50 "}},
 		{"statement shop USD --csv" + march, 0, []string{columns + "opening,2020-03-01T00:00:00.000000Z,,,,shop,USD,,,,,,,10.00 " +
 			"posting,2020-03-02T10:00:00.000000Z,s-2,transfer,", ",shop,USD,-2.50,0,,=1+1,0.00,posted,7.50 closing,2020-04-01T00:00:00.000000Z,,,,shop,USD,,,,,,,7.50"}},

@@ -21,8 +21,8 @@ func (env *environment) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write all transactions as JSON lines, CSV or a book",
-		Long: `export writes all assets, accounts and transactions in the order in which they
-were recorded, up to about 20 seconds ago.
+		Long: `export writes all assets, accounts and transactions, in the order of the
+journal, up to about 20 seconds ago.
 
 "ledger import" reads the format jsonl. A ledger that imports it has the same
 balances, statements and past balances. Books of hledger and beancount have the

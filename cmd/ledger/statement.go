@@ -44,21 +44,15 @@ they were posted. Note that spreadsheets may run texts that begin with = + - or
   ledger statement jane USD --from 2026-01-01 --to 2026-02-01 --csv > jane.csv`,
 	}
 	f := cmd.Flags()
-	q.From = events.Epoch()
+	q.From, q.To = events.Epoch(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // the future means now
 	timeFlag(f, &q.From, "from", timeFormats(), "posted at this time or later")
 	timeFlag(f, &q.To, "to", timeFormats(), "posted before this time")
 	timeFlag(f, &month, "month", []string{"2006-01"}, "posted in this month")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	env.apiCommand(cmd, func(ctx context.Context, args []string) error {
 		q.Account, q.Asset = args[0], args[1]
-		now := time.Now()
-		switch {
-		case !month.IsZero():
-			if q.From, q.To = month, month.AddDate(0, 1, 0); q.From.Before(now) && q.To.After(now) {
-				q.To = now
-			}
-		case q.To.IsZero():
-			q.To = now
+		if !month.IsZero() {
+			q.From, q.To = month, month.AddDate(0, 1, 0)
 		}
 		if q.From.After(q.To) {
 			return usageErrorf("--from is later than --to")

@@ -23,8 +23,9 @@ func (env *environment) tailCommand() *cobra.Command {
 		Use:   "tail",
 		Short: "Follow the journal: print transactions as they are recorded",
 		Long: `tail follows the journal. It prints each transaction that is posted or held, and
-each end of a hold, in the order in which they were recorded, about 20 seconds
-after that. It runs until Ctrl-C, also while the ledger is restarted.
+each end of a hold, about 20 seconds after it was recorded, in the order in
+which they were listed: an end may come before its hold. It runs until Ctrl-C,
+also while the ledger is restarted.
 
 By default, tail begins now. With --from, it begins at an earlier time. With
 --after, it continues after an entry: no entry is missed, but an entry may be

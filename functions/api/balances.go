@@ -56,7 +56,7 @@ func (a *api) holder(ctx context.Context, id string, h projections.Holder) (ledg
 // exists only if there are no postings.
 func (a *api) getBalance(r *request) (reply, error) {
 	k := events.Pair{Account: r.ids["account"], Asset: r.ids["asset"]}
-	if at, given := a.pastTime(r, paramAt); given {
+	if at, given := r.instant(paramAt); given {
 		return a.getPast(r, k, at)
 	}
 	consistency := r.consistency()
@@ -111,7 +111,7 @@ func (a *api) strongBalance(ctx context.Context, k events.Pair) (b projections.B
 
 // listBalances lists the balances of an account by asset.
 func (a *api) listBalances(r *request) (reply, error) {
-	if at, given := a.pastTime(r, paramAt); given {
+	if at, given := r.instant(paramAt); given {
 		return a.listPast(r, r.ids["account"], at)
 	}
 	id, consistency := r.ids["account"], r.consistency()

@@ -26,12 +26,12 @@ func showSums(f projections.Fold) client.Sums {
 	}
 }
 
-// showPast returns a function that converts balances as of a time. consistency is that of the read.
-func showPast(at time.Time, consistency string) func(projections.PastBalance) client.PastBalance {
+// showPast returns a function that converts past balances. consistency is that of the read.
+func showPast(consistency string) func(projections.PastBalance) client.PastBalance {
 	return func(b projections.PastBalance) client.PastBalance {
 		return client.PastBalance{
 			Account: b.Account, Asset: b.Asset, Sums: showSums(b.Fold), AsOf: orNull(string(b.Through)),
-			AsOfTime: timeOf(b.Through), At: events.FormatTime(at), Settled: b.Settled, Revision: b.Count,
+			AsOfTime: timeOf(b.Through), At: events.FormatTime(b.At), Settled: b.Settled, Revision: b.Count,
 			Consistency: consistency,
 		}
 	}
@@ -76,14 +76,14 @@ func (a *api) getPast(r *request, k events.Pair, at time.Time) (reply, error) {
 	if err == nil && b.Count == 0 {
 		err = a.pairExists(r.http.Context(), k)
 	}
-	return reply{status: http.StatusOK, body: showPast(at, consistency)(b)}, err
+	return reply{status: http.StatusOK, body: showPast(consistency)(b)}, err
 }
 
 // listPast lists the past balances of an account, by asset.
 func (a *api) listPast(r *request, account string, at time.Time) (reply, error) {
 	consistency := r.consistency()
 	l := r.list(paramAt, events.FormatTime(at))
-	return answerPage(r, l, showPast(at, consistency),
+	return answerPage(r, l, showPast(consistency),
 		func(ctx context.Context, s projections.Slice) (projections.Page[projections.PastBalance], error) {
 			listed, err := a.config.Past.Balances(ctx, account, at, consistency == strong, s)
 			if err == nil && len(listed.Items) == 0 {

@@ -67,7 +67,7 @@ func (a *api) getStatement(r *request) (reply, error) {
 		return reply{}, err
 	}
 	out := statement{
-		Account: k.Account, Asset: k.Asset, From: events.FormatTime(span.From), To: events.FormatTime(span.To),
+		Account: k.Account, Asset: k.Asset, From: events.FormatTime(span.From), To: events.FormatTime(page.To),
 		Opening: showSums(page.Opening), Closing: showSums(page.Closing), Settled: page.Settled,
 		Data: make([]statementLine, len(page.Lines)),
 	}
@@ -133,25 +133,30 @@ func wantsCSV(h http.Header) bool {
 
 // span returns the required times of a statement, in whole microseconds.
 func (a *api) span(r *request) projections.Span {
-	var ends [2]time.Time
 	before := len(r.faults)
-	for i, name := range []string{paramFrom, paramTo} {
-		t, given := a.pastTime(r, name)
-		if !given {
-			r.failOnce(name, ruleRequired)
-		}
-		ends[i] = wholeMicros(t)
+	from, hasFrom := a.pastTime(r, paramFrom)
+	if !hasFrom {
+		r.failOnce(paramFrom, ruleRequired)
 	}
-	if len(r.faults) == before && ends[0].After(ends[1]) {
+	to, hasTo := r.instant(paramTo)
+	if !hasTo {
+		r.failOnce(paramTo, ruleRequired)
+	}
+	s := projections.Span{From: wholeMicros(from), To: wholeMicros(to)}
+	if len(r.faults) == before && s.From.After(s.To) {
 		r.failOnce(paramFrom, ruleSpan)
 	}
-	return projections.Span{From: ends[0], To: ends[1]}
+	return s
 }
 
-// formatMark formats a position in a statement for a cursor: a KSUID, and the sums in base 62, which keeps cursors
-// short.
+// formatMark formats a position in a statement for a cursor: a KSUID, the end of the statement, in microseconds and
+// negative unless it is settled, and the sums in base 62, which keeps cursors short.
 func formatMark(m projections.StatementMark) string {
-	fields := []string{string(m.Balance.Through)}
+	end := m.To.UnixMicro()
+	if !m.Settled {
+		end = -end
+	}
+	fields := []string{string(m.Balance.Through), strconv.FormatInt(end, 10)}
 	for _, f := range []*projections.Fold{&m.Opening, &m.Balance, &m.Closing} {
 		for _, a := range markAmounts(f) {
 			n, _ := new(big.Int).SetString(a.String(), 10)
@@ -165,7 +170,10 @@ func formatMark(m projections.StatementMark) string {
 // parseMark parses a position that formatMark formatted.
 func parseMark(text string) (m projections.StatementMark, ok bool) {
 	through, text, _ := strings.Cut(text, " ")
-	if ok = isKSUID(through); !ok {
+	until, text, _ := strings.Cut(text, " ")
+	end, err := strconv.ParseInt(until, 10, 64)
+	m.To, m.Settled = time.UnixMicro(max(end, -end)).UTC(), end > 0
+	if err != nil || !isKSUID(through) || m.To.Before(events.Epoch()) {
 		return m, false
 	}
 	fields := strings.Split(text, " ")
@@ -180,12 +188,10 @@ func parseMark(text string) (m projections.StatementMark, ok bool) {
 			if !isWhole {
 				return m, false
 			}
-			var err error
 			if *amount, err = events.ParseAmount(whole.String(), events.FoldedDigits); err != nil {
 				return m, false
 			}
 		}
-		var err error
 		if f.Count, err = strconv.ParseInt(own[markFields-1], 10, 64); err != nil {
 			return m, false
 		}

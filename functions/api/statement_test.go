@@ -30,7 +30,7 @@ func TestStatementMarkRoundTrip(t *testing.T) {
 			f.Count = rapid.Int64Range(0, math.MaxInt64).Draw(t, "count")
 			return f
 		}
-		m := projections.StatementMark{Opening: fold(), Balance: fold(), Closing: fold()}
+		m := projections.StatementMark{Opening: fold(), Balance: fold(), Closing: fold(), To: instant, Settled: rapid.Bool().Draw(t, "settled")}
 		m.Balance.Through = events.FirstKSUID(instant)
 		text := formatMark(m)
 		if again, ok := parseMark(text); !ok || again != m {
@@ -58,23 +58,36 @@ func TestWantsCSV(t *testing.T) {
 	}
 }
 
-// A caller's clock may be ahead by clockTolerance.
+// A time in the future means now, and the answer says so. It is never settled. from is not in the future, but a caller's
+// clock may be ahead by clockTolerance.
 func TestFutureTimes(t *testing.T) {
 	f := newFixture(t)
-	for ahead, status := range map[time.Duration]int{0: 200, clockTolerance: 200, clockTolerance + time.Microsecond: 400} {
-		at := url.QueryEscape(instant.Add(ahead).Format(time.RFC3339Nano))
+	now := instant.Add(time.Minute)
+	f.now = now
+	far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for _, c := range []struct{ sent, shown time.Time }{
+		{instant, instant}, {now, now}, {now.Add(1), now}, {now.Add(time.Second), now}, {far, now},
+	} {
+		at := url.QueryEscape(c.sent.Format(time.RFC3339Nano))
 		for target, field := range map[string]string{
-			"/v1/accounts/jane/balances/USD?at=" + at: "at", "/v1/accounts/jane/balances?at=" + at: "at",
-			"/v1/accounts/jane/statement?asset=USD&from=2020-01-01T00:00:00Z&to=" + at: "to",
+			"/v1/accounts/jane/balances/USD?at=" + at:                                          `"at"`,
+			"/v1/accounts/jane/balances/USD?consistency=strong&at=" + at:                       `"at"`,
+			"/v1/accounts/jane/balances?at=" + at:                                              `"at"`,
+			"/v1/accounts/jane/statement?asset=USD&from=2020-01-01T00:00:00Z&to=" + at:         `"to"`,
+			"/v1/accounts/jane/statement?asset=USD&limit=1&from=2020-01-01T00:00:00Z&to=" + at: `"to"`,
 		} {
-			w := f.do(t, "GET", target, "")
-			if status == 400 {
-				if got := refused(t, w, 400, ledger.CodeInvalidRequest); got != field {
-					t.Errorf("%s: %s", target, got)
-				}
-			} else if w.Code != 200 {
-				t.Errorf("%s answered %d %s", target, w.Code, w.Body)
+			body := f.must(t, 200, "GET", target, "").Body.String()
+			if want := field + ":\"" + events.FormatTime(c.shown) + `"`; !strings.Contains(body, want) ||
+				c.sent.After(now) && strings.Contains(body, `"settled":true`) {
+				t.Errorf("%s answered %s, want %s", target, body, want)
 			}
+		}
+	}
+	for ahead, status := range map[time.Duration]int{clockTolerance: 200, clockTolerance + time.Microsecond: 400} {
+		from := url.QueryEscape(now.Add(ahead).Format(time.RFC3339Nano))
+		w := f.do(t, "GET", "/v1/accounts/jane/statement?asset=USD&to="+url.QueryEscape(far.Format(time.RFC3339))+"&from="+from, "")
+		if w.Code != status || status == 400 && refused(t, w, 400, ledger.CodeInvalidRequest) != "from" {
+			t.Errorf("from %v: %d %s", ahead, w.Code, w.Body)
 		}
 	}
 }
@@ -92,7 +105,7 @@ func TestForgedSumsAreRefused(t *testing.T) {
 	}
 	for _, forged := range []projections.Fold{{Credits: most}, {Count: math.MaxInt64}} {
 		forged.Through = events.FirstKSUID(instant.AddDate(-1, 0, 0))
-		cursor := l.cursor(formatMark(projections.StatementMark{Balance: forged}))
+		cursor := l.cursor(formatMark(projections.StatementMark{Balance: forged, To: instant.Add(time.Second)}))
 		if got := refused(t, f.do(t, "GET", target+cursor, ""), 400, codeInvalidCursor); got != paramCursor {
 			t.Errorf("at fault: %s", got)
 		}

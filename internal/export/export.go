@@ -1,10 +1,11 @@
 // Package export writes everything that a ledger has posted: as JSON lines for an import, as CSV, or as a book of
-// hledger or beancount. It reads page by page. It keeps in memory a few pages, the assets, and a few bytes for each
-// account and transaction.
+// hledger or beancount. It reads page by page. It keeps in memory a few pages, a thousand transactions, the assets, and a
+// few bytes for each account and transaction.
 package export
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -19,8 +20,13 @@ import (
 	"ledger.example/client"
 )
 
-// pagesAhead is the number of pages of the journal that are read ahead.
-const pagesAhead = 2
+const (
+	// pagesAhead is the number of pages of the journal that are read ahead.
+	pagesAhead = 2
+	// waitingMax is how many transactions wait for earlier ones of the same instant. The requests of an atomic batch have
+	// one instant, and the journal may have them in any order, some pages apart.
+	waitingMax = 1000
+)
 
 // Ledger reads the ledger to export. Errors are those of *client.Client.
 type Ledger struct {
@@ -59,8 +65,9 @@ type format interface {
 // posted has the postings of a transaction, or of the capture of a hold.
 type posted struct {
 	client.Transaction
-	at   time.Time
-	legs []client.Posting // without those that are zero
+	at    time.Time
+	first string           // KSUID of the first posting
+	legs  []client.Posting // without those that are zero
 }
 
 var formats = map[string]func(e *exporter) format{
@@ -78,6 +85,7 @@ type exporter struct {
 	assets   map[string]client.Asset
 	accounts seen
 	posted   seen           // transactions; the journal may list one twice
+	waiting  []posted       // to be written, in this order
 	notes    map[string]int // number of occurrences, by text
 	result   Result
 }
@@ -129,6 +137,9 @@ func (e *exporter) run(ctx context.Context) error {
 			}
 		}
 		e.result.Cursor = page.NextCursor
+	}
+	if err := e.write(ctx, 0); err != nil {
+		return err
 	}
 	if err := e.format.end(ctx); err != nil {
 		return err
@@ -238,7 +249,7 @@ func (e *exporter) pages(ctx context.Context) iter.Seq2[client.JournalPage, erro
 	}
 }
 
-// entry writes the postings of an entry of the journal. Holds that were not captured have none.
+// entry takes the postings of an entry of the journal. Holds that were not captured have none.
 func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 	p := posted{Transaction: entry.Transaction}
 	legs, at := p.Postings, p.PostedAt
@@ -261,17 +272,36 @@ func (e *exporter) entry(ctx context.Context, entry client.JournalEntry) error {
 		return fmt.Errorf("transaction %q: %w", p.ID, err)
 	}
 	for _, leg := range legs {
-		if leg.Quantity.IsZero() && leg.Cost.IsZero() {
-			continue
+		p.first = cmp.Or(p.first, leg.ID)
+		if !leg.Quantity.IsZero() || !leg.Cost.IsZero() {
+			p.legs = append(p.legs, leg)
 		}
-		p.legs = append(p.legs, leg)
-		if err := e.defineLate(ctx, leg); err != nil {
+	}
+	for i := range e.waiting { // those of one instant are in the order of their KSUIDs
+		if q := &e.waiting[i]; q.at.Equal(p.at) && p.first < q.first {
+			*q, p = p, *q
+		}
+	}
+	e.waiting = append(e.waiting, p)
+	return e.write(ctx, waitingMax)
+}
+
+// write writes waiting transactions until at most the given number is left.
+func (e *exporter) write(ctx context.Context, left int) error {
+	for ; len(e.waiting) > left; e.waiting = e.waiting[1:] {
+		p := e.waiting[0]
+		for _, leg := range p.legs {
+			if err := e.defineLate(ctx, leg); err != nil {
+				return err
+			}
+		}
+		e.result.Transactions++
+		e.result.Postings += int64(len(p.legs))
+		if err := e.format.transaction(p); err != nil {
 			return err
 		}
 	}
-	e.result.Transactions++
-	e.result.Postings += int64(len(p.legs))
-	return e.format.transaction(p)
+	return nil
 }
 
 // defineLate writes the account and the asset of a leg if they did not exist when define read the lists.

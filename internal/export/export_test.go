@@ -9,7 +9,9 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -155,4 +157,37 @@ func TestBeancountAccountNames(t *testing.T) {
 			t.Fatalf("%q and %q both become %q", a, b, accountName(a))
 		}
 	})
+}
+
+// Transactions of one instant are exported in the order of their KSUIDs, in whichever order the journal has them, also
+// on several pages. All others stay where they are.
+func TestOrderOfOneInstant(t *testing.T) {
+	l := sample(t)
+	var journal []client.JournalEntry
+	for n, id := range []string{"k3", "k9", "k1", "k5", "k2", "k4"} {
+		at := "12:00:00.000000Z"
+		if id == "k9" || id == "k5" {
+			at = "11:00:00.000000Z"
+		}
+		journal = append(journal, read[client.JournalEntry](t, fmt.Sprintf(`{"event":"posted","cursor":"%d","transaction":{"id":%q,
+			"kind":"transfer","status":"posted","posted_at":"2026-11-21T%s","metadata":{},"postings":[
+			{"id":%[2]q,"account":"jane","asset":"USD","quantity":"-1","cost":"0"},{"id":"z","account":"gone","asset":"USD","quantity":"1","cost":"0"}]}}`, n+1, id, at)))
+	}
+	l.Journal = func(_ context.Context, after string) (client.JournalPage, error) {
+		n, _ := strconv.Atoi(after)
+		if n == len(journal) {
+			return client.JournalPage{NextCursor: after}, nil
+		}
+		return client.JournalPage{Data: journal[n : n+1], NextCursor: fmt.Sprint(n + 1)}, nil
+	}
+	var out strings.Builder
+	if _, err := Run(t.Context(), Config{Ledger: l, Format: "jsonl", Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	got := regexp.MustCompile(`"transaction":\{"id":"k[0-9]`).FindAllString(out.String(), -1)
+	for i, id := range []string{"k1", "k5", "k2", "k9", "k3", "k4"} {
+		if len(got) != 6 || !strings.HasSuffix(got[i], id) {
+			t.Fatalf("%q", got)
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 type command struct {
 	client.Command
 	unlimited bool     // of an account: its overdraft is unlimited
-	backdated bool     // of a transaction: it has an effective time
+	effective string   // of a transaction: its effective time in the form of events.FormatTime, "" for none
 	assets    []string // must be registered before
 	accounts  []string // of a transaction: must be opened before
 }
@@ -73,7 +73,7 @@ func (c *command) need(body []byte) {
 		Currency, Asset, From, To, Buyer, Seller string
 		Overdraft                                json.RawMessage
 		Postings                                 []struct{ Account, Asset string }
-		EffectiveAt                              json.RawMessage `json:"effective_at"`
+		EffectiveAt                              string `json:"effective_at"`
 	}
 	_ = json.Unmarshal(body, &b)
 	switch c.Kind {
@@ -84,7 +84,9 @@ func (c *command) need(body []byte) {
 		_ = json.Unmarshal(b.Overdraft, &o)
 		c.unlimited, c.assets = o.Unlimited, slices.Collect(maps.Keys(o.Limits))
 	default: // the currency of a traded asset was registered before the asset
-		c.backdated = b.EffectiveAt != nil
+		if at, ok := events.ReadTime(b.EffectiveAt); ok {
+			c.effective = events.FormatTime(at)
+		}
 		c.assets, c.accounts = named(b.Asset), named(b.From, b.To, b.Buyer, b.Seller)
 		for _, p := range b.Postings {
 			c.assets = append(c.assets, named(p.Asset)...)

@@ -169,7 +169,7 @@ func (i *Import) read(ctx context.Context, file io.Reader) error {
 			i.retryDeferred(ctx)
 		}
 		i.window.Release(weight - j.weight)
-		if j.backdated {
+		if j.effective != "" {
 			i.backdates.Store(true)
 		}
 		afterChange = j.Kind == client.KindChange
@@ -197,6 +197,9 @@ func (i *Import) keys(ctx context.Context, c command) (holds, waitsFor []key) {
 	holds = []key{{ofTransaction, c.ID}}
 	for _, account := range c.accounts {
 		waitsFor = append(waitsFor, key{ofAccount, account})
+		if c.effective != "" {
+			holds = append(holds, key{ofInstant, c.effective + " " + account})
+		}
 		if !i.unlimited(ctx, account) {
 			holds = append(holds, key{ofSpending, account})
 		}

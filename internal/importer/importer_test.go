@@ -471,3 +471,34 @@ func TestChangesWaitForEarlierLines(t *testing.T) {
 		t.Errorf("%d sent: %q", len(sent), sent)
 	}
 }
+
+// Transactions of one instant that share an account are posted in the order of the file, also if no account is limited.
+func TestOrderOfOneInstant(t *testing.T) {
+	var file strings.Builder
+	file.WriteString(`{"asset":{"id":"USD"}}` + "\n")
+	for _, a := range []string{"bank", "mint", "shop"} {
+		fmt.Fprintf(&file, `{"account":{"id":%q,"overdraft":"unlimited"}}`+"\n", a)
+	}
+	offset := []string{"T12:00:00Z", "T12:00:00.000000+00:00", "T14:00:00.0000001+02:00"}
+	for n := range 30 {
+		fmt.Fprintf(&file, `{"transfer":{"id":"same-%02d","from":"bank","to":%q,"asset":"USD","quantity":"1","effective_at":"2026-11-21%s"}}`+"\n"+
+			`{"transfer":{"id":"other-%02[1]d","from":"bank","to":"mint","asset":"USD","quantity":"1","effective_at":"2026-11-21T12:00:%02[1]dZ"}}`+"\n",
+			n, []string{"mint", "shop"}[n%2], offset[n%3])
+	}
+	b := newBook()
+	var started atomic.Int64
+	b.before = func(context.Context, client.Command) error {
+		for range started.Add(1) % 5 * 20 {
+			runtime.Gosched()
+		}
+		return nil
+	}
+	counts, failed, err := run(t.Context(), b, 16, strings.NewReader(file.String()))
+	if err != nil || counts.New != 64 {
+		t.Fatal(counts, failed.lines(), err)
+	}
+	same := slices.DeleteFunc(slices.Clone(b.sent), func(id string) bool { return !strings.HasPrefix(id, "same") })
+	if !slices.IsSorted(same) {
+		t.Errorf("posted in the order %q", same)
+	}
+}

@@ -86,6 +86,27 @@ func past(t *testing.T, s *caller.Caller) {
 	s.Must(200, "GET", "/v1/accounts/~jane/statement?asset=~GOLD&from="+times[4]+"&to="+times[5], "").Shows(t,
 		map[string]any{"data 0": nil, "opening quantity": "0", "closing quantity": "0", "next_cursor": nil})
 
+	// A time in the future means now. Pages of such a statement end at the same time.
+	for _, consistency := range []string{"eventual", "strong"} {
+		now := s.Must(200, "GET", balance+"?at=9999-12-31T23:59:59Z&consistency="+consistency, "")
+		now.Shows(t, map[string]any{"quantity": quantities[8], "settled": false})
+		parseTime(t, now.Value("at"))
+		if all := s.All("/v1/accounts/~jane/balances?at=2126-01-01T00:00:00Z&consistency="+consistency, 1); len(all) != 2 {
+			t.Errorf("%d assets until now", len(all))
+		}
+	}
+	const untilNow = "/v1/accounts/~jane/statement?asset=~USD&from=2020-01-01T00:00:00Z&to=2126-01-01T00:00:00Z&limit=3"
+	page := s.Must(200, "GET", untilNow, "")
+	page.Shows(t, map[string]any{"settled": false, "closing quantity": quantities[8]})
+	parseTime(t, page.Value("to"))
+	s.Must(201, "POST", "/v1/transfers", `{"id":"~later","from":"~jane","to":"~shop","asset":"~USD","quantity":"1"}`)
+	for page.Value("next_cursor") != nil {
+		to := page.Value("to")
+		page = s.Must(200, "GET", untilNow+"&cursor="+page.Text("next_cursor"), "")
+		page.Shows(t, map[string]any{"settled": false, "closing quantity": quantities[8], "to": to})
+	}
+	s.Must(201, "POST", "/v1/transactions/~later/reversals", `{}`)
+
 	// A backdated transaction changes past balances when it is projected, and increments their revision.
 	s.Must(201, "POST", "/v1/transfers", `{"id":"~b-1","from":"~bank","to":"~jane","asset":"~USD","quantity":"11",`+
 		`"effective_at":"2021-03-31T23:59:59.999999Z"}`)

@@ -97,6 +97,7 @@ func state(s *caller.Caller, times []string) string {
 // is not exported. hledger and beancount accept their exports in strict mode, and have the same balances.
 func TestExportAndImport(t *testing.T) {
 	full.Only(t, "waits until the journal trails far enough")
+	const atomic = 20
 	t.Parallel()
 	s := caller.New(t, process.Start(t, "up", "--memory", "--port", "0").URL)
 	b := books.New(12, 60, 8)
@@ -115,6 +116,15 @@ func TestExportAndImport(t *testing.T) {
 	s.Must(201, "POST", "/v1/transfers", `{"id":"x-7","from":"gone","to":"world","asset":"GOLD","quantity":"7"}`)
 	s.Must(201, "POST", "/v1/transfers", `{"id":"x-8","from":"world","to":"jane","asset":"GOLD","quantity":"3",`+
 		`"effective_at":"2020-02-29T12:00:00.000001Z"}`)
+	// Many transactions of one instant: an atomic batch, and others that are backdated.
+	var batch []string
+	for n := range atomic {
+		batch = append(batch, fmt.Sprintf(
+			`{"transfer":{"id":"one-%d","from":"world","to":"jane","asset":"GOLD","quantity":"%d"}}`, n, n+1))
+		s.Must(201, "POST", "/v1/transfers", fmt.Sprintf(`{"id":"then-%d","from":"world","to":"jane","asset":"GOLD",`+
+			`"quantity":"%d","effective_at":"2020-02-29T12:00:00.000001Z"}`, n, n+1))
+	}
+	s.Must(201, "POST", "/v1/batches", `{"atomic":true,"requests":[`+strings.Join(batch, ",")+`]}`)
 	s.Must(200, "PATCH", "/v1/accounts/gone", `{"state":"closed"}`)
 	s.Must(200, "PATCH", "/v1/accounts/jane", `{"state":"frozen"}`)
 	times := []string{"2020-02-29T12:00:00Z", "2020-02-29T12:00:00.000001Z", time.Now().UTC().Format(time.RFC3339Nano)}
@@ -126,7 +136,7 @@ func TestExportAndImport(t *testing.T) {
 			posted++
 		}
 	}
-	posted += 1 + 7 // all x-… except the released and the open one
+	posted += 1 + 7 + 2*atomic // all x-… except the released and the open one
 	lines, notes := export(t, s.URL, "jsonl", posted)
 	for _, note := range []string{`hold "x-9" is open`, "released or expired", "captured holds", "reversal"} {
 		if !strings.Contains(notes, note) {
