@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,8 +146,17 @@ func endpointFlag(f *pflag.FlagSet, target *string, value, usage string) {
 }
 
 func tableFlag(f *pflag.FlagSet, target *string) {
-	f.StringVar(target, "table", defaultTable, "name of the table")
+	*target = defaultTable
+	f.Var(checked[string]{target, "string", func(text string) (string, error) {
+		if !tableName.MatchString(text) {
+			return "", errors.New("must be the name of a table: 3 to 255 of A-Z a-z 0-9 _ . -")
+		}
+		return text, nil
+	}}, "table", "name of the table")
 }
+
+// tableName matches the names that DynamoDB accepts.
+var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
 const flagIndexed = "indexed-metadata"
 
