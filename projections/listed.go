@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"regexp"
@@ -63,6 +65,29 @@ type JournalPage struct {
 	ID      events.KSUID // minted right before the write
 	Entries []JournalEntry
 	Void    bool // the page was wrong: readers skip it
+}
+
+// Checksum returns the checksum that is stored with p: the first 16 bytes of the SHA-256 of its ID and its entries in
+// order, in base64 for URLs. It shows that a page was moved to another key, or that its entries were altered.
+func (p JournalPage) Checksum() string {
+	hash := sha256.New()
+	fmt.Fprintln(hash, p.ID)
+	for _, e := range p.Entries {
+		fmt.Fprintln(hash, e.Event, events.FormatTime(e.At), e.Transaction)
+	}
+	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// pageSkew is more than the difference between the clocks of a command and of a lister, of which each is at most
+// table.ClockTolerance off the store's.
+const pageSkew = time.Minute
+
+// Misplaced reports whether no lister can have written p under its ID: the ID is later than now, or earlier than the
+// events that p lists.
+func (p JournalPage) Misplaced(now time.Time) bool {
+	at := p.ID.Time()
+	return at.After(now.Add(pageSkew)) ||
+		slices.ContainsFunc(p.Entries, func(e JournalEntry) bool { return at.Before(e.At.Add(-pageSkew)) })
 }
 
 // JournalEvent reports whether event is an event of the journal.

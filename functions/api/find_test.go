@@ -16,6 +16,7 @@ import (
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
 	"ledger.example/ledger"
+	"ledger.example/projections"
 )
 
 // put writes an item without the ledger.
@@ -59,14 +60,16 @@ func (f *fixture) list(t *testing.T) {
 // journalPage writes a page of the journal for a given time, with entries of event and transaction.
 func (f *fixture) journalPage(t *testing.T, at time.Time, entries ...[2]string) {
 	t.Helper()
-	list := &types.AttributeValueMemberL{}
+	list, page := &types.AttributeValueMemberL{}, projections.JournalPage{ID: events.FirstKSUID(at)}
 	for _, e := range entries {
+		page.Entries = append(page.Entries, projections.JournalEntry{Event: e[0], At: at, Transaction: e[1]})
 		list.Value = append(list.Value, ddb.Map(ddb.Item{
 			table.AttrEvent: ddb.String(e[0]), table.AttrTransaction: ddb.String(e[1]),
 			table.AttrAt: ddb.String(events.FormatTime(at)),
 		}))
 	}
-	f.put(t, table.JournalKey(string(events.FirstKSUID(at))), table.KindJournal, ddb.Item{table.AttrEntries: list})
+	f.put(t, table.JournalKey(string(page.ID)), table.KindJournal,
+		ddb.Item{table.AttrEntries: list, table.AttrChecksum: ddb.String(page.Checksum())})
 }
 
 // postAt posts a transfer with metadata. Its KSUIDs have the given time.

@@ -98,8 +98,9 @@ type Audit struct {
 	accounts         chan account // to be checked
 	checkedReversals recentIDs    // transactions whose reversals were checked
 
-	mu    sync.Mutex
-	draft Report
+	mu        sync.Mutex
+	draft     Report
+	storeTime time.Time // of the newest page of a scan; zero: not known
 }
 
 // New returns an audit.

@@ -59,15 +59,24 @@ func (e journalEntry) String() string {
 }
 
 // journalPage is a page of the journal. A void page has no entries.
-type journalPage struct{ entries []journalEntry }
+type journalPage struct {
+	entries  []journalEntry
+	ksuid    string
+	at       time.Time // when it was written, by its KSUID
+	checksum string    // "": none is stored
+	void     bool
+}
 
-// journalPage reads the attributes of a page of the journal. The KSUID in its key says when it was written.
+// journalPage reads the attributes of a page of the journal.
 func (r *reader) journalPage(ksuid string) (p journalPage) {
 	r.keys("", "")
-	if _, ok := instantOf(ksuid); !ok {
+	var ok bool
+	p.ksuid = ksuid
+	if p.at, ok = instantOf(ksuid); !ok {
 		r.fault(WrongKey, table.AttrSK, "a key that ends with a KSUID")
 	}
-	if r.flag(table.AttrVoid) {
+	p.checksum, _ = r.optional().string(table.AttrChecksum)
+	if p.void = r.flag(table.AttrVoid); p.void {
 		take[*types.AttributeValueMemberL](r, table.AttrEntries, "a list")
 		return p
 	}

@@ -87,6 +87,8 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		a.countOverdue(v, l)
 	case listEntry:
 		a.checkUnindexed(ctx, v, key)
+	case journalPage:
+		a.checkPage(ctx, v, key)
 	case asset:
 		if v.currency != "" {
 			a.asset(ctx, v.currency, key)

@@ -2,6 +2,8 @@ package audit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"iter"
 	"maps"
 	"slices"
@@ -15,9 +17,35 @@ const (
 	// windowEntries is the number of journal entries that are remembered, in up to 40 MB. Duplicates within this
 	// distance are ignored.
 	windowEntries = 1 << 20
-	// clockSkew bounds how far the clocks that stamp pages may be behind those that stamp events.
+	// clockSkew bounds how far the clocks that stamp pages may be off the store's, and off those that stamp events.
 	clockSkew = time.Minute
 )
+
+// checkPage checks that a page of the journal is what was written: by its checksum, over its KSUID and its entries in
+// order, and by its time, which is neither in the future nor before what it lists.
+func (a *Audit) checkPage(ctx context.Context, p journalPage, key table.Key) {
+	if p.void {
+		return
+	}
+	var now time.Time
+	a.count(func(*Report) { now = a.storeTime })
+	text := p.ksuid + "\n"
+	var newest time.Time
+	for _, e := range p.entries {
+		text += e.event + " " + e.at.Format(instantForm) + " " + e.transaction + "\n"
+		if e.at.After(newest) {
+			newest = e.at
+		}
+	}
+	hash := sha256.Sum256([]byte(text))
+	switch right := base64.RawURLEncoding.EncodeToString(hash[:sumBytes]); {
+	case p.checksum != right:
+		a.report(ctx, Finding{JournalAltered, key, "", "checksum " + strconv.Quote(p.checksum), "checksum " + right})
+	case p.at.Before(newest.Add(-clockSkew)), !now.IsZero() && p.at.After(now.Add(clockSkew)):
+		a.report(ctx, Finding{JournalAltered, key, "", "written at " + p.at.Format(instantForm),
+			"from " + newest.Format(instantForm) + " to now"})
+	}
+}
 
 // window remembers at least the last windowEntries hashes.
 type window struct{ newer, older map[uint64]bool }

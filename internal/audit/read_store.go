@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -64,6 +65,9 @@ func (a *Audit) scan(ctx context.Context, check func(context.Context, attributes
 			for more := true; more; more = len(in.ExclusiveStartKey) > 0 {
 				out := request(ctx, a, "scan", a.Store.Scan, in,
 					func(out *dynamodb.ScanOutput) *types.ConsumedCapacity { return out.ConsumedCapacity })
+				if at, ok := awsmiddleware.GetServerTime(out.ResultMetadata); ok {
+					a.count(func(*Report) { a.storeTime = at })
+				}
 				for _, item := range out.Items {
 					check(ctx, item)
 				}

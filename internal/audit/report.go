@@ -112,8 +112,10 @@ var (
 		"an entry in a list of transactions that shows a hold as none, or the reverse")
 	ListEntryWithoutTransaction = newCode("list_entry_without_transaction",
 		"an entry in a list of transactions whose transaction does not exist, or belongs in another list")
-	JournalBehind   = newCode("journal_behind", "a transaction, or an end of a hold, that is missing from the journal")
-	JournalWrong    = newCode("journal_wrong", "an entry in the journal whose event does not exist or has another time")
+	JournalBehind  = newCode("journal_behind", "a transaction, or an end of a hold, that is missing from the journal")
+	JournalWrong   = newCode("journal_wrong", "an entry in the journal whose event does not exist or has another time")
+	JournalAltered = newCode("journal_altered",
+		"a page of the journal that does not match its checksum, or whose key is no possible time of its writing")
 	ListsIncomplete = newCode("lists_incomplete",
 		"so many missing or wrong entries in lists or in the journal that the report names only some of them")
 

@@ -74,6 +74,7 @@ func journalItem(p projections.JournalPage) ddb.Item {
 		})
 	}
 	item[table.AttrEntries] = &types.AttributeValueMemberL{Value: entries}
+	item[table.AttrChecksum] = ddb.String(p.Checksum())
 	putFlag(item, table.AttrVoid, p.Void)
 	return item
 }
@@ -97,6 +98,9 @@ func decodeJournal(item ddb.Item) (projections.JournalPage, error) {
 			r.Fail(fmt.Sprintf("%s[%d]", table.AttrEntries, i), err.Error())
 		}
 		p.Entries[i] = entry
+	}
+	if r.Text(table.AttrChecksum) != p.Checksum() {
+		r.Fail(table.AttrChecksum, "does not match the key and the entries: the page was altered or moved")
 	}
 	return decoded(p, key, r)
 }

@@ -70,11 +70,11 @@ type lists struct {
 
 	appending sync.Mutex
 
-	mu        sync.Mutex
-	journal   map[uint64]bool         // by the hash of an entry: whether its event was found
-	newest    events.KSUID            // of the pages that were read
-	malformed []events.KSUID          // pages that cannot be decoded
-	missing   map[uint64]missingEntry // by its hash
+	mu      sync.Mutex
+	journal map[uint64]bool         // by the hash of an entry: whether its event was found
+	newest  events.KSUID            // of the right pages that were read
+	altered []events.KSUID          // pages that cannot be decoded, or that no lister wrote under their keys
+	missing map[uint64]missingEntry // by its hash
 }
 
 // lists rebuilds the lists of transactions and the journal. It reads the journal, then scans the table, and writes

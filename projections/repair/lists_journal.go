@@ -23,7 +23,7 @@ const (
 // Faults of an event that the journal lacks, and of a page that becomes void.
 const (
 	faultUnlisted = "is not in the journal"
-	faultPage     = "is malformed or has entries without an event: void, and its correct entries in another page"
+	faultPage     = "was altered or has entries without an event: void, and its correct entries in another page"
 )
 
 // missingEntry is an entry that the journal lacks, with the key of its event.
@@ -53,14 +53,12 @@ func (l *lists) readJournal(ctx context.Context, after events.KSUID) error {
 			defer l.mu.Unlock()
 			for _, p := range pages {
 				after = p.Value.ID
-				if _, err := events.ParseKSUID(string(after)); err == nil {
-					l.newest = max(l.newest, after)
-				}
 				switch {
-				case p.Value.Void && p.Fault == nil:
-				case p.Fault != nil:
-					l.malformed = append(l.malformed, p.Value.ID)
+				case p.Value.Void && p.Fault == nil, slices.Contains(l.altered, after):
+				case p.Fault != nil, p.Value.Misplaced(l.run.rebuilder.now()):
+					l.altered = append(l.altered, after)
 				default:
+					l.newest = max(l.newest, after)
 					for _, e := range p.Value.Entries {
 						hash := l.hashOf(e)
 						_, isMissing := l.missing[hash]
@@ -145,10 +143,10 @@ func (l *lists) appendPage(ctx context.Context, page []missingEntry) error {
 	return nil
 }
 
-// voidPages voids malformed pages, whose entries were missing and have been written to other pages. It also voids pages
+// voidPages voids altered pages, whose entries were missing and have been written to other pages. It also voids pages
 // that have entries without an event, after it has written their correct entries to other pages.
 func (l *lists) voidPages(ctx context.Context) error {
-	for _, id := range l.malformed {
+	for _, id := range l.altered {
 		if err := l.void(ctx, id); err != nil {
 			return err
 		}
@@ -167,7 +165,7 @@ func (l *lists) voidPages(ctx context.Context) error {
 			return err
 		}
 		for _, p := range pages {
-			if after = p.Value.ID; p.Fault != nil || p.Value.Void {
+			if after = p.Value.ID; p.Fault != nil || p.Value.Void || slices.Contains(l.altered, after) {
 				continue
 			}
 			if err := l.voidIfWrong(ctx, p.Value); err != nil {

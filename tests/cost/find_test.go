@@ -13,6 +13,7 @@ import (
 	"ledger.example/functions/stream/streamtest"
 	"ledger.example/internal/ddb"
 	"ledger.example/internal/table"
+	"ledger.example/projections"
 	"ledger.example/tests/system"
 )
 
@@ -41,15 +42,17 @@ func TestAccessPatternsOfLists(t *testing.T) {
 
 // writePage puts a page of the journal that was minted at a time, with entries of these headers.
 func writePage(s *system.System, then time.Time, headers ...table.Key) {
-	entries := &types.AttributeValueMemberL{}
+	entries, page := &types.AttributeValueMemberL{}, projections.JournalPage{ID: events.FirstKSUID(then)}
 	for _, key := range headers {
 		id, _ := table.ParseTransaction(key)
+		page.Entries = append(page.Entries, projections.JournalEntry{Event: "posted", At: then, Transaction: id})
 		entries.Value = append(entries.Value, ddb.Map(ddb.Item{table.AttrEvent: ddb.String("posted"),
 			table.AttrAt: ddb.String(events.FormatTime(then)), table.AttrTransaction: ddb.String(id)}))
 	}
-	page := ddb.Key(table.JournalKey(string(events.FirstKSUID(then))))
-	page[table.AttrType], page[table.AttrEntries] = ddb.String(table.KindJournal), entries
-	s.Put(page)
+	item := ddb.Key(table.JournalKey(string(page.ID)))
+	item[table.AttrType], item[table.AttrEntries] = ddb.String(table.KindJournal), entries
+	item[table.AttrChecksum] = ddb.String(page.Checksum())
+	s.Put(item)
 }
 
 // If the first pages of the journal have too few entries, one more query reads about as many pages as are needed for

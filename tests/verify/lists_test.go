@@ -24,7 +24,7 @@ import (
 // listCodes are the codes of findings about lists of transactions and about the journal.
 var listCodes = []audit.Code{
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
-	audit.JournalBehind, audit.JournalWrong,
+	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered,
 }
 
 // listKey returns the key of a transaction's entry in the list by time.
@@ -89,7 +89,7 @@ func (b book) listCorruptions() []corruption {
 	// changed alters an entry of the journal, so that the right one is missing.
 	changed := func(name, event, transaction string, of table.Key, attribute, value string) corruption {
 		page, at := b.findEntry(event, transaction)
-		return corruption{name, set(page, fmt.Sprintf("Entries[%d].%s", at, attribute), ddb.String(value)),
+		return corruption{name, all(set(page, fmt.Sprintf("Entries[%d].%s", at, attribute), ddb.String(value)), sealed(page)),
 			wants{{audit.JournalWrong, page, ""}, {audit.JournalBehind, of, ""}}}
 	}
 	mistimed := table.ListedKey("nothing", "d-0")
@@ -97,7 +97,7 @@ func (b book) listCorruptions() []corruption {
 	ofHeld, _ := b.findEntry("held", "h-part")
 	ofCaptured, _ := b.findEntry("captured", "h-part")
 	entries := func(of ...types.AttributeValue) change {
-		return set(ofBought, table.AttrEntries, &types.AttributeValueMemberL{Value: of})
+		return all(set(ofBought, table.AttrEntries, &types.AttributeValueMemberL{Value: of}), sealed(ofBought))
 	}
 	journaled := b.entriesIn(ofBought)
 	nothing := maps.Clone(journaled[at].(*types.AttributeValueMemberM).Value)
@@ -122,6 +122,8 @@ func (b book) listCorruptions() []corruption {
 				{audit.ListEntryBehind, deposited, ""}}},
 		{"entry of the journal gone", entries(slices.Delete(slices.Clone(journaled), at, at+1)...),
 			atItems(audit.JournalBehind, gold)},
+		{"page of the journal moved", movedTo(ofBought, table.JournalKey(future)),
+			atItems(audit.JournalAltered, table.JournalKey(future))},
 		{"page of the journal gone", drop(ofHeld), b.missingPageFindings(ofHeld)},
 		{"page of the journal made void", set(ofCaptured, table.AttrVoid, ddb.Flag(true)), b.missingPageFindings(ofCaptured)},
 		{"page of the journal without entries", unset(ofBought, table.AttrEntries),
@@ -198,10 +200,12 @@ func TestHarmlessListItems(t *testing.T) {
 		b.put(k, b[entry])
 		b.set(k, table.AttrVoid, ddb.Flag(true))
 	}
-	for _, at := range []string{b.text(deposit, "Legs[0].ID"), future} {
-		b.put(table.JournalKey(at), b[page])
+	for _, id := range []events.KSUID{events.FirstKSUID(time.Now()), events.FirstKSUID(time.Now().Add(time.Second))} {
+		again := table.JournalKey(string(id))
+		b.put(again, b[page])
+		sealed(again)(b)
 	}
-	void := table.JournalKey(b.text(deposit, "Legs[1].ID"))
+	void := table.JournalKey(future)
 	b.put(void, b[page])
 	b.set(void, table.AttrVoid, ddb.Flag(true))
 	b.set(void, table.AttrEntries, &types.AttributeValueMemberL{})

@@ -27,7 +27,7 @@ var projectionCodes = []audit.Code{
 	audit.GroupedBehind, audit.GroupedDiffers, audit.GroupedWithoutChange,
 	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind, audit.HoldEntryWithoutHold,
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
-	audit.JournalBehind, audit.JournalWrong,
+	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered,
 }
 
 // rebuild rebuilds the accounts that corruptions alter, a group, and all lists. It returns the number of strays, and
