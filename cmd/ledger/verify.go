@@ -86,9 +86,11 @@ minutes ago, and guards from before accounts could change. They are not findings
 either.
 
 A finding has a code, the two keys of the item, the stored value and the correct
-value. docs/operations.md explains what to do for each code. If the next step of
-a finding is not a rebuild, do not rebuild before you know the cause: a rebuild
-would hide that events were changed or deleted. These are the codes:
+value. docs/operations.md explains what to do for each code. The next step is a
+rebuild only if every finding is an item that is missing or behind its events.
+If an item shows more or other than its events, or events contradict each other,
+do not rebuild before you know the cause: the event may be the altered one, and
+a rebuild would overwrite what shows it. These are the codes:
 
 ` + codes.String() + `
 --json prints one object on one line. It has "sound", "by_code", "by_kind" (the
@@ -175,7 +177,7 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 		}
 		fmt.Fprintf(env.out, "%s  %s  %s\n  stored:     %s\n  recomputed: %s\n  next:       %s\n",
 			printable(what), printable(f.Key.PK), printable(f.Key.SK), printable(f.Stored), printable(f.Recomputed),
-			printable(o.nextStep(f)))
+			printable(o.nextStep(r, f)))
 	}
 	if hidden := n.Findings - int64(len(r.Findings)); hidden > 0 {
 		fmt.Fprintf(env.out, "and %d more\n", hidden)
@@ -217,19 +219,10 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 	return nil
 }
 
-// rebuildable has the findings that a rebuild repairs. All others need an investigation first, because a rebuild could
-// hide that events were changed or deleted. docs/operations.md#audit has the same list.
-var rebuildable = []audit.Code{
-	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
-	audit.SegmentMissing, audit.SummaryWrong, audit.MembershipBehind, audit.GroupedBehind, audit.HoldEntryWrong,
-	audit.HoldEntryBehind, audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
-	audit.JournalBehind, audit.JournalWrong, audit.ListsIncomplete,
-}
-
 // nextStep returns the command that repairs a finding, or where to read what to do.
-func (o *operator) nextStep(f audit.Finding) string {
-	if !slices.Contains(rebuildable, f.Code) {
-		return "see docs/operations.md#audit, and do not rebuild before"
+func (o *operator) nextStep(r audit.Report, f audit.Finding) string {
+	if !r.Rebuildable() {
+		return "see docs/operations.md#audit, and do not rebuild before: events may have been altered or deleted"
 	}
 	if strings.HasPrefix(string(f.Code), "list") || strings.HasPrefix(string(f.Code), "journal") {
 		return "ledger rebuild --lists" + o.arguments()

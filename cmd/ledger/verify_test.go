@@ -97,15 +97,31 @@ func TestIncompleteVerify(t *testing.T) {
 
 func TestVerifySuggestsTheNextStep(t *testing.T) {
 	o := operator{table: "books", region: "eu-central-1"}
-	for want, f := range map[string]audit.Finding{
-		"ledger rebuild --account jane --asset USD --table books --region eu-central-1": {Code: audit.BalanceWrong, Key: names.BalanceKey("jane", "USD")},
-		"ledger rebuild --account jane --table books --region eu-central-1":             {Code: audit.SummaryWrong, Key: names.SummaryKey("jane")},
-		"ledger rebuild --account joe --table books --region eu-central-1":              {Code: audit.GroupedBehind, Key: names.GroupedKey("joe", "staff")},
-		"ledger rebuild --table books --region eu-central-1":                            {Code: audit.HoldEntryBehind, Key: names.OpenHoldKey("2026-11-29T09:00:00.000000Z", "h-1")},
-		"see docs/operations.md#audit, and do not rebuild before":                       {Code: audit.BalanceCountsMore, Key: names.BalanceKey("jane", "USD")},
+	look := "see docs/operations.md#audit, and do not rebuild before: events may have been altered or deleted"
+	for _, c := range []struct {
+		code audit.Code
+		key  names.Key
+		want string
+	}{
+		{audit.BalanceBehind, names.BalanceKey("jane", "USD"), "ledger rebuild --account jane --asset USD"},
+		{audit.SummaryIncomplete, names.SummaryKey("jane"), "ledger rebuild --account jane"},
+		{audit.GroupedBehind, names.GroupedKey("joe", "staff"), "ledger rebuild --account joe"},
+		{audit.HoldEntryBehind, names.OpenHoldKey("2026-11-29T09:00:00.000000Z", "h-1"), "ledger rebuild"},
+		{audit.JournalAltered, names.JournalKey("page"), "ledger rebuild --lists"},
+		{audit.BalanceCountsMore, names.BalanceKey("jane", "USD"), look},
+		{audit.HoldEntryWrong, names.HoldKey("jane", "ksuid"), look},
 	} {
-		if got := o.nextStep(f); got != want {
-			t.Errorf("%s: %q, want %q", f.Code, got, want)
+		f := audit.Finding{Code: c.code, Key: c.key}
+		report := audit.Report{ByCode: map[audit.Code]int64{c.code: 1}}
+		if c.want != look {
+			c.want += " --table books --region eu-central-1"
+		}
+		if got := o.nextStep(report, f); got != c.want {
+			t.Errorf("%s: %q, want %q", c.code, got, c.want)
+		}
+		report.ByCode[audit.ChecksumDiffers] = 1
+		if got := o.nextStep(report, f); got != look {
+			t.Errorf("%s in a table with an altered event: %q", c.code, got)
 		}
 	}
 }

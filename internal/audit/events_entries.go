@@ -127,7 +127,8 @@ func (e entry) String() string {
 // end that is not stored.
 func (a *Audit) judge(stored, wanted entry) (found Finding, s state) {
 	finding := func(code Code, attribute string) Finding {
-		return Finding{code, wanted.key, attribute, stored.String(), wanted.String()}
+		of := " of transaction " + strconv.Quote(wanted.transaction)
+		return Finding{code, wanted.key, attribute, stored.String(), wanted.String() + of}
 	}
 	switch shown := len(stored.steps); {
 	case shown > len(wanted.steps):

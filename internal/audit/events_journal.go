@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -184,8 +185,11 @@ func (c *reconciler) compareJournal(ctx context.Context, l lifecycle, referrers 
 			case slices.Contains(wanted, e):
 				missing = slices.DeleteFunc(missing, func(m journalEntry) bool { return m == e })
 			case !c.audit.happened(ctx, e):
-				found = append(found, Finding{JournalWrong, k, "", e.String(), "no such entry for transaction " +
-					strconv.Quote(l.id)})
+				right := "no entry: transaction " + strconv.Quote(l.id) + " does not exist"
+				if len(wanted) > 0 {
+					right = fmt.Sprint(wanted)
+				}
+				found = append(found, Finding{JournalWrong, k, "", e.String(), right})
 			}
 		}
 	}

@@ -101,11 +101,14 @@ func (a *Audit) checkSummary(ctx context.Context, account string, item attribute
 			return true // the scan reports an unreadable summary
 		}
 		if round == last {
-			text := absent
+			code, text := SummaryWrong, absent
 			if ok {
 				text = stored.String()
 			}
-			a.report(ctx, Finding{SummaryWrong, table.SummaryKey(account), "", text, ofBalances.String()})
+			if !ok || stored.assets < ofBalances.assets && stored.first >= ofBalances.first {
+				code = SummaryIncomplete
+			}
+			a.report(ctx, Finding{code, table.SummaryKey(account), "", text, ofBalances.String()})
 		}
 		return false
 	})

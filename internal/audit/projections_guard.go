@@ -47,7 +47,7 @@ func (c *comparison) judgeGuardVersion(key table.Key) {
 	switch {
 	case c.guard == nil, c.guard.change == c.account.version, c.guard.change == 0 && c.account.version == 1:
 	case c.guard.change > c.account.version:
-		c.addIssue(GuardWrong, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
+		c.addIssue(GuardAhead, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
 	case c.account.changedAt.Before(c.settled):
 		c.addIssue(GuardBehind, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, behind, true)
 	default:
@@ -57,7 +57,7 @@ func (c *comparison) judgeGuardVersion(key table.Key) {
 
 // isOfGuard reports whether an issue is about a guard or a limit, which commands write or check with the postings.
 func isOfGuard(i issue) bool {
-	return slices.Contains([]Code{GuardWrong, GuardUnexpected, GuardBehind, Overdrawn}, i.Code)
+	return slices.Contains([]Code{GuardWrong, GuardUnexpected, GuardAhead, GuardBehind, Overdrawn}, i.Code)
 }
 
 // sameGuard reports whether two guards are the same. nil stands for no guard.

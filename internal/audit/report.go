@@ -17,14 +17,36 @@ type Code string
 type CodeMeaning struct {
 	Code    Code
 	Meaning string
+	// IsBehind: the item shows less than its events do, or is missing, and contradicts none of them. All other findings
+	// are evidence: events contradict each other, or an item shows more or other than its events, of which each may be
+	// the altered one.
+	IsBehind bool
 }
 
-// codes has all codes in the order of this file. newCode appends to it while the package is initialized.
+// codes has all codes in the order of this file. newCode and newBehind append to it while the package is initialized.
 var codes []CodeMeaning
 
 func newCode(code Code, meaning string) Code {
-	codes = append(codes, CodeMeaning{code, meaning})
+	codes = append(codes, CodeMeaning{code, meaning, false})
 	return code
+}
+
+// newBehind is newCode for a code of items that are behind.
+func newBehind(code Code, meaning string) Code {
+	codes = append(codes, CodeMeaning{code, meaning, true})
+	return code
+}
+
+// Rebuildable reports whether a rebuild repairs what was found, and destroys nothing that is known: all findings are
+// items that are behind. An altered event also leaves items behind, for example at its new time. So if anything was
+// found that is evidence, nothing is to be rebuilt before somebody has looked at it.
+func (r Report) Rebuildable() bool {
+	for _, c := range codes {
+		if !c.IsBehind && r.ByCode[c.Code] > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Codes returns all codes with their meanings, in the order of this file.
@@ -69,16 +91,18 @@ var (
 
 	BalanceWrong      = newCode("balance_wrong", "a balance that is not the sum of its postings")
 	BalanceCountsMore = newCode("balance_counts_more", "a balance that counts more postings than are stored")
-	BalanceLost       = newCode("balance_lost", "postings whose balance was deleted")
-	BalanceBehind     = newCode("balance_behind", "a balance that does not count all settled postings")
+	BalanceLost       = newBehind("balance_lost", "postings whose balance was deleted")
+	BalanceBehind     = newBehind("balance_behind", "a balance that does not count all settled postings")
 	SegmentWrong      = newCode("segment_wrong",
 		"a segment that is not the sum of its postings, or does not begin where the one before ends")
 	SegmentCountsMore = newCode("segment_counts_more", "a segment that counts more postings than are stored")
-	SegmentBehind     = newCode("segment_behind", "a segment that does not count all settled postings")
-	SegmentMissing    = newCode("segment_missing", "postings below a balance's base that no segment counts")
-	SummaryWrong      = newCode("summary_wrong", "a summary that does not match its account's balances")
+	SegmentBehind     = newBehind("segment_behind", "a segment that does not count all settled postings")
+	SegmentMissing    = newBehind("segment_missing", "postings below a balance's base that no segment counts")
+	SummaryWrong      = newCode("summary_wrong", "a summary that counts more or other balances than its account has")
+	SummaryIncomplete = newBehind("summary_incomplete", "a summary that is missing, or does not count all balances")
 	GuardWrong        = newCode("guard_wrong", "a guard that is not the sum of the debits of its account and asset")
 	GuardUnexpected   = newCode("guard_unexpected", "a guard of an account that has no limit or had no debit")
+	GuardAhead        = newCode("guard_ahead", "a guard with a version of its account that is not stored")
 	GuardBehind       = newCode("guard_behind", "a guard without the newest version of its account")
 	Overdrawn         = newCode("overdrawn", "an account below its limit, even below the lowest it ever had")
 
@@ -91,7 +115,7 @@ var (
 	ClosedNotEmpty  = newCode("closed_not_empty", "an account that was closed with a balance or an open hold")
 
 	HoldEntryWrong  = newCode("hold_entry_wrong", "an entry in a list of holds that differs from its hold")
-	HoldEntryBehind = newCode("hold_entry_behind",
+	HoldEntryBehind = newBehind("hold_entry_behind",
 		"an entry in a list of holds that is missing, or does not show the hold's end")
 	HoldEntryWithoutHold = newCode("hold_entry_without_hold",
 		"an entry in a list of holds whose hold or end does not exist")
@@ -103,26 +127,26 @@ var (
 	GroupedDiffers       = newCode("grouped_differs", "a place in a group that differs from the change with its number")
 	GroupedWithoutChange = newCode("grouped_without_change",
 		"a place in a group whose change does not exist, or names another group")
-	GroupedBehind = newCode("grouped_behind", "a place in a group that does not show its newest change")
+	GroupedBehind = newBehind("grouped_behind", "a place in a group that does not show its newest change")
 
-	ListEntryBehind = newCode("list_entry_behind",
+	ListEntryBehind = newBehind("list_entry_behind",
 		"a transaction that is missing from the list by time, or from the list of an indexed key that it has: "+
 			"the list of a key that was indexed later is complete only after a rebuild")
 	ListEntryWrong = newCode("list_entry_wrong",
 		"an entry in a list of transactions that shows a hold as none, or the reverse")
 	ListEntryWithoutTransaction = newCode("list_entry_without_transaction",
 		"an entry in a list of transactions whose transaction does not exist, or belongs in another list")
-	JournalBehind  = newCode("journal_behind", "a transaction, or an end of a hold, that is missing from the journal")
+	JournalBehind  = newBehind("journal_behind", "a transaction, or an end of a hold, that is missing from the journal")
 	JournalWrong   = newCode("journal_wrong", "an entry in the journal whose event does not exist or has another time")
-	JournalAltered = newCode("journal_altered",
+	JournalAltered = newBehind("journal_altered",
 		"a page of the journal that does not match its checksum, or whose key is no possible time of its writing")
-	ListsIncomplete = newCode("lists_incomplete",
+	ListsIncomplete = newBehind("lists_incomplete",
 		"so many missing or wrong entries in lists or in the journal that the report names only some of them")
 
 	GrantMissing           = newCode("grant_missing", "a gap in the numbers of a user's grants")
 	MembershipDiffers      = newCode("membership_differs", "a membership that differs from the grant with its number")
 	MembershipWithoutGrant = newCode("membership_without_grant", "a membership whose grant does not exist")
-	MembershipBehind       = newCode("membership_behind", "a membership that shows a grant older than the newest")
+	MembershipBehind       = newBehind("membership_behind", "a membership that shows a grant older than the newest")
 )
 
 // Finding is one defect: the item, the stored value, and the value that the audit computed from the events.

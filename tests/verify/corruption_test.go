@@ -289,7 +289,9 @@ func TestEventCorruptionIsFoundWithoutChecksums(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			sealed.recomputeChecksums()
-			expect(t, verify(t, sealed.client(t), 0), withoutChecksumFindings(c.wanted))
+			report := verify(t, sealed.client(t), 0)
+			expect(t, report, withoutChecksumFindings(c.wanted))
+			sealed.keepsEvidence(t, report)
 			old.downgradeAll()
 			c.plant(old)
 			wanted := withoutChecksumFindings(c.wanted)
@@ -313,7 +315,9 @@ func TestEachCorruptionIsFound(t *testing.T) {
 			b := copyOfBook(t)
 			c.plant(b)
 			wanted := append(withoutChecksumFindings(c.wanted), b.checksumFindings()...)
-			expect(t, verify(t, b.client(t), 0), wanted)
+			report := verify(t, b.client(t), 0)
+			expect(t, report, wanted)
+			b.keepsEvidence(t, report)
 			for _, w := range wanted {
 				planted[w.code] = true
 			}

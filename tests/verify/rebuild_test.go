@@ -25,7 +25,8 @@ var projectionCodes = []audit.Code{
 	audit.BalanceWrong, audit.BalanceLost, audit.BalanceBehind, audit.SegmentWrong, audit.SegmentBehind,
 	audit.SegmentMissing,
 	audit.GroupedBehind, audit.GroupedDiffers, audit.GroupedWithoutChange,
-	audit.SummaryWrong, audit.MembershipBehind, audit.HoldEntryWrong, audit.HoldEntryBehind, audit.HoldEntryWithoutHold,
+	audit.SummaryWrong, audit.SummaryIncomplete, audit.MembershipBehind,
+	audit.HoldEntryWrong, audit.HoldEntryBehind, audit.HoldEntryWithoutHold,
 	audit.ListEntryBehind, audit.ListEntryWrong, audit.ListEntryWithoutTransaction,
 	audit.JournalBehind, audit.JournalWrong, audit.JournalAltered,
 }

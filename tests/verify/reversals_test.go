@@ -80,7 +80,7 @@ func (b book) changeCorruptions() []corruption {
 	return []corruption{
 		{"change gone", drop(second), atItems(audit.ChangeMissing, second)},
 		{"newest change gone", drop(fourth),
-			wants{{audit.ChangeMissing, fourth, ""}, {audit.GuardWrong, guard, table.AttrChange}}},
+			wants{{audit.ChangeMissing, fourth, ""}, {audit.GuardAhead, guard, table.AttrChange}}},
 		{"current account gone", drop(current), atItems(audit.AccountCurrentWrong, current)},
 		{"current account altered", set(current, "State", ddb.String("frozen")),
 			wants{{audit.AccountCurrentWrong, current, table.AttrChecksum}}},
@@ -101,7 +101,7 @@ func (b book) changeCorruptions() []corruption {
 		wrong("guard without the newest version", guard, table.AttrChange, ddb.Integer(3), audit.GuardBehind),
 		{"guard without a version", unset(guard, table.AttrChange),
 			wants{{audit.GuardBehind, guard, table.AttrChange}}},
-		wrong("guard with an unknown version", guard, table.AttrChange, ddb.Integer(5), audit.GuardWrong),
+		wrong("guard with an unknown version", guard, table.AttrChange, ddb.Integer(5), audit.GuardAhead),
 		{"limit of a change lowered", all(set(second, "Overdraft.USD", ddb.Integer(299)),
 			set(third, "Overdraft.USD", ddb.Integer(299))), atItems(audit.Overdrawn, table.BalanceKey("firm", "USD"))},
 		{"change with a limit of an unknown asset", set(second, "Overdraft.EUR", ddb.Integer(1)),

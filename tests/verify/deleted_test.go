@@ -1,0 +1,94 @@
+package verify
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"testing"
+	"time"
+
+	"ledger.example/events"
+	"ledger.example/internal/audit"
+	"ledger.example/internal/ddb"
+	"ledger.example/internal/table"
+	"ledger.example/ledger"
+	"ledger.example/tests/full"
+	"ledger.example/tests/system"
+)
+
+// Everything in the book is used or shown by another item, so each item that is deleted is missed. The short run
+// deletes one item of each type.
+func TestEachDeletedItemIsMissed(t *testing.T) {
+	tried := make(map[string]bool)
+	for k, item := range copyOfBook(t) {
+		kind := ddb.Read(item).Text(table.AttrType)
+		if tried[kind] && !full.Enabled() {
+			continue
+		}
+		tried[kind] = true
+		b := copyOfBook(t)
+		b.drop(k)
+		if verify(t, b.client(t), 0).Sound() {
+			t.Errorf("the %s at %s %s is not missed", kind, k.PK, k.SK)
+		}
+	}
+}
+
+// These deletions leave nothing that shows the event. docs/operations.md names them.
+func TestDeletionsWithoutATrace(t *testing.T) {
+	b := copyOfBook(t)
+	client := b.client(t)
+	w := writer{t, newLedger(client, nil)}
+	w.open(ledger.OpenAccount{ID: "idle", Overdraft: events.Overdraft{Unlimited: true}})
+	w.change(ledger.ChangeAccount{ID: "idle", State: new(events.StateFrozen)})
+	before := verify(t, client, 0)
+	if !before.Sound() {
+		t.Fatalf("%+v", before)
+	}
+	for _, keys := range [][]table.Key{
+		{table.ChangeKey("idle", 2), table.CurrentKey("idle")},
+		{table.GrantKey("jane", "u-1", 3), table.GrantKey("jane", "u-1", 2), table.GrantKey("jane", "u-1", 1),
+			table.MembershipKey("jane", "u-1")},
+		{table.AccountKey("idle"), table.ChangeKey("idle", 2), table.CurrentKey("idle")},
+	} {
+		b := book(system.Contents(t, client, books))
+		for _, k := range keys {
+			b.drop(k)
+		}
+		if report := verify(t, b.client(t), 0); !report.Sound() {
+			t.Errorf("%v: %+v", keys, report.Findings)
+		}
+	}
+}
+
+// Without the copy of its newest change, an account is read as it was opened. Debits of a limited account and changes
+// fail, because the guard and the stored changes contradict that. The copy can be made again from the change.
+func TestDeletedCopyOfAnAccount(t *testing.T) {
+	b := copyOfBook(t)
+	current, newest := table.CurrentKey("firm"), table.ChangeKey("firm", 5)
+	withChange(events.AccountChanged{ID: "firm", Number: 5, State: events.StateFrozen, Overdraft: limit(100),
+		At: time.Now().Add(-30 * time.Minute)}, table.SpendKey("firm", "USD"))(b)
+	original := b[current]
+	b.drop(current)
+	client := b.client(t)
+	expect(t, verify(t, client, 0), atItems(audit.AccountCurrentWrong, current))
+
+	l := newLedger(client, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, debited := l.Post(ctx, transfer(about("debit"), "firm", "bank", "USD", 1))
+	changeCtx, cancelChange := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancelChange()
+	_, changed := l.ChangeAccount(changeCtx, ledger.ChangeAccount{ID: "firm", Name: new("Other"), Actor: "tester"})
+	_, credited := l.Post(t.Context(), transfer(about("credit"), "bank", "firm", "USD", 1))
+	if debited == nil || changed == nil || credited != nil {
+		t.Errorf("debit: %v, change: %v, credit: %v", debited, changed, credited)
+	}
+
+	item := maps.Clone(b[newest])
+	item[table.AttrSK], item[table.AttrType] = ddb.String(current.SK), ddb.String(table.KindCurrent)
+	delete(item, table.AttrEventVersion)
+	if !reflect.DeepEqual(item, original) {
+		t.Errorf("the copy is %v, want %v", item, original)
+	}
+}
