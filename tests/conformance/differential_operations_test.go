@@ -148,7 +148,12 @@ func (g *generator) query() requestFunc {
 		slices.Reverse(terms)
 	}
 	in.KeyConditionExpression = g.expression("key condition", strings.Join(terms, " AND "))
-	in.ProjectionExpression = g.projection(shownNames...)
+	if rapid.IntRange(0, 3).Draw(g.T, "count") == 0 {
+		in.Select = types.SelectCount
+	}
+	if in.Select == "" || g.rarely("count with a projection") {
+		in.ProjectionExpression = g.projection(shownNames...)
+	}
 	if rapid.Bool().Draw(g.T, "limited") {
 		in.Limit = aws.Int32(int32(rapid.IntRange(1, 3).Draw(g.T, "limit")))
 		if g.rarely("no limit") {
@@ -171,8 +176,8 @@ func (g *generator) query() requestFunc {
 	}
 	g.unusedNames()
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.names, g.values
-	g.describe("query %s %s, projection %s, limit %d, reverse %v, start %s", aws.ToString(in.IndexName),
-		*in.KeyConditionExpression, aws.ToString(in.ProjectionExpression), aws.ToInt32(in.Limit),
+	g.describe("query %s %s, projection %s, %s limit %d, reverse %v, start %s", aws.ToString(in.IndexName),
+		*in.KeyConditionExpression, aws.ToString(in.ProjectionExpression), in.Select, aws.ToInt32(in.Limit),
 		in.ScanIndexForward != nil, itemText(in.ExclusiveStartKey))
 	return func(ctx context.Context, c *dynamodb.Client) string { return queryAll(ctx, c, *in) }
 }

@@ -19,6 +19,7 @@ type listRequest struct {
 	ExpressionAttributeNames                                                             map[string]string
 	ExpressionAttributeValues, ExclusiveStartKey                                         ddb.Item
 	Limit, Segment, TotalSegments                                                        *int32
+	Select                                                                               types.Select // "" or COUNT
 
 	isScan            bool
 	segment, segments int // a scan returns the partitions whose hash modulo segments is segment
@@ -72,14 +73,19 @@ func (s *Store) list(ctx context.Context, l listRequest) (*dynamodb.QueryOutput,
 		p.full = p.full || n < len(p.read)
 		p.read = p.read[:n]
 	}
-	n := len(p.read)
-	out := &dynamodb.QueryOutput{ScannedCount: int32(n), Items: make([]map[string]types.AttributeValue, 0, n)}
+	n, isCount := len(p.read), l.Select == types.SelectCount
+	out := &dynamodb.QueryOutput{ScannedCount: int32(n)}
+	if !isCount {
+		out.Items = make([]map[string]types.AttributeValue, 0, n)
+	}
 	for _, i := range p.read {
-		if p.filter.holds(i) {
+		if !p.filter.holds(i) {
+			continue
+		}
+		if out.Count++; !isCount {
 			out.Items = append(out.Items, copyOut(i, p.projection))
 		}
 	}
-	out.Count = int32(len(out.Items))
 	switch {
 	case p.full && n > 0:
 		out.LastEvaluatedKey = copyOut(p.read[n-1], p.keys)
@@ -152,6 +158,13 @@ func (l listRequest) expressions(x *index) (
 ) {
 	if l.Limit != nil && *l.Limit < 1 {
 		err = validation("Value '%d' at 'limit' failed to satisfy constraint: at least 1", *l.Limit)
+		return from, to, nil, nil, err
+	}
+	switch {
+	case l.Select != "" && l.Select != types.SelectCount:
+		return from, to, nil, nil, unsupported(string(l.Select))
+	case l.Select != "" && l.ProjectionExpression != nil:
+		err = validation("Cannot specify the ProjectionExpression when choosing to get only the Count")
 		return from, to, nil, nil, err
 	}
 	p := &placeholders{names: l.ExpressionAttributeNames, values: l.ExpressionAttributeValues}
