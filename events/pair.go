@@ -9,6 +9,7 @@ type Holding struct {
 	Quantity                      Amount // posted
 	PendingDebits, PendingCredits Amount // of open holds, not negative
 	Spent                         Amount // ever debited or held; equals the guard's total when no command is in flight
+	Count                         int64  // number of postings in these sums
 }
 
 // IsEmpty reports whether nothing is posted or pending.

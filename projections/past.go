@@ -130,7 +130,7 @@ type timedSegment struct {
 
 // readSegments yields the segments of k that end at through or before, in order. It holds at most one page of them in
 // memory. The first error ends it. If there are no segments, it yields an empty one for the store's clock.
-func readSegments(ctx context.Context, views PastViews, k events.Pair, through events.KSUID,
+func readSegments(ctx context.Context, views SegmentReader, k events.Pair, through events.KSUID,
 ) iter.Seq2[timedSegment, error] {
 	return func(yield func(timedSegment, error) bool) {
 		for after, more := events.KSUID(""), true; more; {

@@ -230,7 +230,7 @@ func TestPastBalanceWithDamagedSegments(t *testing.T) {
 			p := newPast(t)
 			b := &book{Book: &viewstest.Book{T: t, Store: p.Store, Projector: p.projector}}
 			b.Refold(jane, b.PostOnes(jane, all...)...)
-			damage(p.Damage(), b.Segments(jane))
+			damage(p.Damage(), b.AllSegments(jane))
 			for n := range 22 {
 				got, err := p.past.Balance(t.Context(), jane, at(n), n%2 == 0)
 				wanted := ones(min(n, 20), min(n, 20))

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"ledger.example/events"
+	"ledger.example/internal/retry"
 	"ledger.example/internal/store"
 )
 
@@ -161,10 +163,49 @@ func (r *Reader) Holdings(ctx context.Context, account, after string) (page []ev
 		}
 		page[i] = events.Holding{
 			Asset: b.Asset, Quantity: b.Head.Quantity(), Spent: spent,
-			PendingDebits: b.Head.PendingDebits, PendingCredits: b.Head.PendingCredits,
+			PendingDebits: b.Head.PendingDebits, PendingCredits: b.Head.PendingCredits, Count: b.Head.Count,
 		}
 	}
 	return page, listed.Next, nil
+}
+
+const (
+	// countedAtOnce is how many postings one query of CountPostings counts, about a megabyte of them.
+	countedAtOnce = 10 * StretchPostings
+	// countsAtOnce is how many of these queries run in parallel.
+	countsAtOnce = 8
+)
+
+// CountPostings counts all postings of account in asset, in stretches between stored segments, side by side. The count
+// includes every posting that was visible before the call. Errors: those of the ports.
+func (r *Reader) CountPostings(ctx context.Context, account, asset string) (int64, error) {
+	k, total := events.Pair{Account: account, Asset: asset}, atomic.Int64{}
+	counts, ctx := errgroup.WithContext(ctx)
+	counts.SetLimit(countsAtOnce)
+	from, left := events.KSUID(""), int64(countedAtOnce)
+	countThrough := func(through events.KSUID) {
+		after := from
+		counts.Go(func() error {
+			return retry.Do(ctx, r.pause, store.Attempts(0, throttledAttempts), func() error {
+				n, err := r.views.CountPostings(ctx, k, after, through)
+				total.Add(n)
+				return err
+			})
+		})
+		from, left = through, countedAtOnce
+	}
+	var err error
+	for s, failed := range readSegments(ctx, r.views, k, "") {
+		if err = failed; err != nil {
+			break
+		}
+		if left -= s.Count; left <= 0 {
+			countThrough(s.Through)
+		}
+	}
+	countThrough("")
+	err = cmp.Or(counts.Wait(), err)
+	return total.Load(), err
 }
 
 // EnsureVisible returns nil if every later strong read is certain to include the committed posting id.

@@ -3,7 +3,9 @@ package projections_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 
 	"ledger.example/events"
@@ -113,6 +115,57 @@ func TestStrongList(t *testing.T) {
 	listed, err := b.Reader.Balances(t.Context(), "jane", nil, projections.Slice{Limit: 10})
 	if !errors.Is(err, errBroken) || listed.Items != nil {
 		t.Errorf("%+v, %v", listed, err)
+	}
+}
+
+// throttled is a store that throttles the first counts, and records the counted stretches.
+type throttled struct {
+	*viewstest.Store
+	mu      sync.Mutex
+	left    int
+	counted map[events.KSUID]events.KSUID // by through: after
+}
+
+func (s *throttled) CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left--; s.left >= 0 {
+		return 0, store.ErrThrottled
+	}
+	s.counted[through] = after
+	return s.Store.CountPostings(ctx, k, after, through)
+}
+
+// All postings are counted in stretches of about 2,560: those in segments, those above the seal, and those that no
+// projection counts. A throttled stretch is counted again.
+func TestCountPostings(t *testing.T) {
+	const most = 6_000
+	b := newBook(t)
+	s := &throttled{Store: b.Store, left: 3, counted: map[events.KSUID]events.KSUID{}}
+	reader := projections.NewReader(s, nil)
+	reader.Pause(func(context.Context, int) error { return nil })
+	count := func(want int64) {
+		t.Helper()
+		if n, err := reader.CountPostings(t.Context(), jane.Account, jane.Asset); err != nil || n != want {
+			t.Errorf("counted %d postings, %v; want %d", n, err, want)
+		}
+	}
+	count(0)
+	b.Refold(jane, b.PostOnes(jane, upTo(10, most+9)...)...)
+	clear(s.counted)
+	count(most)
+	segments := b.AllSegments(jane)
+	tenth, twentieth := segments[9].Through, segments[19].Through
+	if got, want := s.counted, (map[events.KSUID]events.KSUID{tenth: "", twentieth: tenth, "": twentieth}); !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+	b.PostOnes(jane, 1, 2, most+10)
+	b.Must(b.Post(t.Context(), events.Pair{Account: "jane", Asset: "USD2"}, posting(7, 1)))
+	count(most + 3)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := reader.CountPostings(cancelled, jane.Account, jane.Asset); err == nil {
+		t.Error("no error after the deadline")
 	}
 }
 

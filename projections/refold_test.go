@@ -39,7 +39,7 @@ func TestRefoldOfCountedPostingsClosesSegments(t *testing.T) {
 	ids := b.PostOnes(jane, upTo(1, 600)...)
 	b.Refold(jane, ids...)
 	version := b.version(0)
-	if n := len(b.Segments(jane)); n != 0 {
+	if n := len(b.AllSegments(jane)); n != 0 {
 		t.Fatalf("%d segments of unsettled postings", n)
 	}
 	b.Time = b.Time.Add(time.Minute)

@@ -80,6 +80,19 @@ type ProjectorViews interface {
 type ReaderViews interface {
 	Balances
 	AssetFinder
+	SegmentReader
+
+	// CountPostings counts the postings of k after `after` and through `through` ("": to the end). It makes one request
+	// for each megabyte of postings.
+	CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error)
+}
+
+// SegmentReader reads segments.
+type SegmentReader interface {
+	// Segments reads at most a page of the segments of k that end after `after` and at through or before ("": all),
+	// ascending. more is as in Postings. It also returns the store's clock, zero if unknown.
+	Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
+		found []Segment, more bool, at time.Time, err error)
 }
 
 // AssetFinder finds the assets of an account through its postings.
@@ -93,11 +106,7 @@ type AssetFinder interface {
 type PastViews interface {
 	PostingReader
 	AssetFinder
-
-	// Segments reads at most a page of the segments of k that end after `after` and at through or before, ascending.
-	// more is as in Postings. It also returns the store's clock, zero if unknown.
-	Segments(ctx context.Context, k events.Pair, after, through events.KSUID) (
-		found []Segment, more bool, at time.Time, err error)
+	SegmentReader
 
 	// Entries reads at most limit complete postings. Otherwise it is like Postings. It also returns the store's clock.
 	Entries(ctx context.Context, k events.Pair, after, through events.KSUID, limit int) (

@@ -195,10 +195,12 @@ func GrantUserAfter(user string) Range { return nextAfter(GrantPrefix, user) }
 func MembershipAfter(user string) Range { return nextAfter(MembersPrefix, user) }
 
 // SegmentsThrough returns the SKs of an asset's segments that end in (after, through]. An empty after means from the
-// first.
+// first, an empty through means to the last.
 func SegmentsThrough(asset, after, through string) Range {
 	r := SegmentsAfter(asset, after)
-	r.To = segmentPrefix + asset + "#" + through
+	if through != "" {
+		r.To = segmentPrefix + asset + "#" + through
+	}
 	return r
 }
 

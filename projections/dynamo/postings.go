@@ -48,6 +48,25 @@ func (v *Views) Postings(ctx context.Context, k events.Pair, after, through even
 	return found, more, err
 }
 
+// CountPostings implements projections.ReaderViews.
+func (v *Views) CountPostings(ctx context.Context, k events.Pair, after, through events.KSUID) (int64, error) {
+	within := table.PostingsAfter(k.Asset, string(after), string(through))
+	if within.Empty() {
+		return 0, nil
+	}
+	q := v.within(k.Account, within, &dynamodb.QueryInput{Select: types.SelectCount})
+	for count := int64(0); ; {
+		out, err := v.client.Query(ctx, q)
+		if err != nil {
+			return 0, ddb.ReadError(err)
+		}
+		count += int64(out.Count)
+		if q.ExclusiveStartKey = out.LastEvaluatedKey; q.ExclusiveStartKey == nil {
+			return count, nil
+		}
+	}
+}
+
 // decodePosting decodes the part of a posting of k that a fold counts. It verifies the checksum.
 func decodePosting(k events.Pair, item ddb.Item) (p projections.Posting, err error) {
 	key := table.Key{PK: table.AccountKey(k.Account).PK, SK: text(item[table.AttrSK])}

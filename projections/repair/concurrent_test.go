@@ -28,7 +28,7 @@ var errCut = errors.New("cut off")
 // stretch without it. The rebuild must read the stretch again.
 func TestRebuildRepeatsAfterAWrongCount(t *testing.T) {
 	b := segmented(t)
-	s := b.Segments(jane)[0]
+	s := b.AllSegments(jane)[0]
 	s.Count++
 	b.Damage().Segment(s)
 	b.rebuildWith(func() {
@@ -39,7 +39,7 @@ func TestRebuildRepeatsAfterAWrongCount(t *testing.T) {
 		}
 	})
 	viewstest.Same(t, "postings", b.Stored(jane).Head.Count, 21)
-	viewstest.Same(t, "postings of the segment", b.Segments(jane)[0].Count, 5)
+	viewstest.Same(t, "postings of the segment", b.AllSegments(jane)[0].Count, 5)
 }
 
 // While a lost balance is rebuilt, EnsureVisible finds its posting above the seal, after the rebuild has read the
@@ -97,11 +97,11 @@ func TestInterruptedRebuildLeavesNoOverlappingSegments(t *testing.T) {
 		t.Fatal(err)
 	}
 	var at events.KSUID
-	for _, s := range b.Segments(jane) {
+	for _, s := range b.AllSegments(jane) {
 		if s.After != at {
 			t.Errorf("the segment through %s begins after %q, the one before it ends at %q", s.Through, s.After, at)
 		}
 		at = s.Through
 	}
-	viewstest.Same(t, "postings of the first segment", b.Segments(jane)[0].Count, 8)
+	viewstest.Same(t, "postings of the first segment", b.AllSegments(jane)[0].Count, 8)
 }

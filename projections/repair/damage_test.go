@@ -114,7 +114,7 @@ func (d *damaged) fold() projections.Fold {
 // damage does random damage to a balance, a segment, a summary or a membership.
 func (d *damaged) damage() {
 	k := rapid.SampledFrom(append(damagedKeys, events.Pair{Account: "jane", Asset: "C"})).Draw(d.T, "pair")
-	b, segments := d.balance(k).Value, d.store.Segments(k)
+	b, segments := d.balance(k).Value, d.store.AllSegments(k)
 	damage := d.store.Damage()
 	if len(segments) > 0 && rapid.Bool().Draw(d.T, "of a segment") {
 		s := rapid.SampledFrom(segments).Draw(d.T, "segment")
@@ -243,7 +243,7 @@ func (d *damaged) exactPair(k events.Pair) {
 	f := d.balance(k)
 	b := f.Value
 	var sum projections.Fold
-	for _, s := range d.store.Segments(k) {
+	for _, s := range d.store.AllSegments(k) {
 		wanted, _ := naive(d.posted[k], s.After, s.Through)
 		wanted.Through = s.Through
 		_, found, _, err := d.store.Snapshot(d.Context(), k, []events.KSUID{s.Through})

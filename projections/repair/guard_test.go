@@ -64,7 +64,7 @@ func TestDifferencesNameFields(t *testing.T) {
 	wrong.Head.Credits, wrong.Head.PendingDebits = events.NewAmount(-5), events.NewAmount(3)
 	wrong.Seal.Through, wrong.Unfinished = ksuid(1), true
 	b.Damage().Balance(wrong)
-	segment := b.Segments(jane)[0]
+	segment := b.AllSegments(jane)[0]
 	segment.Count, segment.After = 9, ksuid(1)
 	b.Damage().Segment(segment)
 	fields := make(map[string][]repair.Field)

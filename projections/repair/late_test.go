@@ -109,7 +109,7 @@ func TestLatePostingBelowTheSealIsNotWrong(t *testing.T) {
 	const recent = 3_570_000 // 30 s ago
 	b := newBook(t)
 	b.Refold(jane, b.PostOnes(jane, recent, recent+2, recent+4, recent+6, recent+8)...)
-	if n := len(b.Segments(jane)); n != 1 {
+	if n := len(b.AllSegments(jane)); n != 1 {
 		t.Fatalf("%d segments", n)
 	}
 	b.PostOnes(jane, recent+3)

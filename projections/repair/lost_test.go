@@ -57,7 +57,7 @@ func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	b := segmented(t)
 	late := b.PostOnes(jane, 3)
 	b.Refold(jane, late...)
-	segments := b.Segments(jane)
+	segments := b.AllSegments(jane)
 	b.Damage().LoseBalance(jane)
 	twoAtOnce := projections.Tuning{Stretch: 4, Segments: 2}
 	projector, _ := on(&viewstest.Hooked{Store: b.Store, BeforeWrite: func(write int, _ projections.Change) error {
@@ -72,7 +72,7 @@ func TestLostBalanceIsRebuiltCompletely(t *testing.T) {
 	b.Projector, _ = on(b.Store, b.Clock, twoAtOnce)
 	b.Refold(jane, b.PostOnes(jane, 50)...)
 	viewstest.Same(t, "postings", b.Stored(jane).Head, ones(50, 22))
-	viewstest.Same(t, "segments", b.Segments(jane), segments)
+	viewstest.Same(t, "segments", b.AllSegments(jane), segments)
 	b.Refold(jane, late...)
 	viewstest.Same(t, "postings", b.Stored(jane).Head, ones(50, 22))
 	summary, err := b.Summary(t.Context(), "jane")

@@ -78,7 +78,7 @@ func (b *Book) PostSegments() {
 	}
 	b.Projector.Tune(projections.Tuning{Stretch: 4, Segments: 10})
 	b.Refold(Jane, b.PostOnes(Jane, even...)...)
-	Same(b.T, "segments", len(b.Segments(Jane)), 5)
+	Same(b.T, "segments", len(b.AllSegments(Jane)), 5)
 }
 
 // Refold refolds the balance of k with the projector.

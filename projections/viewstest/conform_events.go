@@ -54,6 +54,10 @@ func (c *conformance) postings() {
 		if !slices.Equal(got, all[r.from:r.to]) {
 			c.Errorf("postings after %d through %d: %v", r.after, r.through, got)
 		}
+		count, err := c.CountPostings(c.ctx, jane, after, through)
+		if c.must(err); count != int64(r.to-r.from) {
+			c.Errorf("%d postings after %d through %d", count, r.after, r.through)
+		}
 	}
 }
 

@@ -137,8 +137,8 @@ func (s *Store) Requests() Requests {
 	return r
 }
 
-// Segments returns the stored segments of k, in order. Its requests are not counted.
-func (s *Store) Segments(k events.Pair) (all []projections.Segment) {
+// AllSegments returns the stored segments of k, in order. Its requests are not counted.
+func (s *Store) AllSegments(k events.Pair) (all []projections.Segment) {
 	s.t.Helper()
 	return segmentsOf(s.t, dynamo.NewViews(s.Client, tableName), k)
 }

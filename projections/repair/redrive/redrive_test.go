@@ -348,8 +348,8 @@ func TestRedriveRebuildsALostBalance(t *testing.T) {
 	}
 	do(false)
 	k := events.Pair{Account: "jane", Asset: "USD"}
-	if len(w.Segments(k)) != 1 {
-		t.Fatalf("%d segments", len(w.Segments(k)))
+	if len(w.AllSegments(k)) != 1 {
+		t.Fatalf("%d segments", len(w.AllSegments(k)))
 	}
 	w.Damage().LoseBalance(k)
 	w.Requests()
