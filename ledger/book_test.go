@@ -148,3 +148,8 @@ func (b *book) ListHolds(ids ...string) {
 		}
 	}
 }
+
+// CountPostings implements ledger.Projections.
+func (b *book) CountPostings(ctx context.Context, account, asset string) (int64, error) {
+	return b.reader.CountPostings(ctx, account, asset)
+}

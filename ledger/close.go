@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 
 	"ledger.example/events"
 )
@@ -11,8 +13,9 @@ import (
 //
 // First the account is frozen, and every guard gets the new version. From then on no debit passes a guard, so the
 // totals of the guards are final. When the postings of each pair have spent as much as its guard says, all debits are
-// visible, and the holdings are final. Then the account is closed under the next number, so nothing changed it in
-// between.
+// visible. When the table has as many postings as the holdings count, no acknowledged credit is missing: a backdated one
+// may be anywhere below the seal of its balance, and counts only once it is projected. Then the account is closed under
+// the next number, so nothing changed it in between.
 func (c *accountChange) planClose(
 	ctx context.Context, a Account, closed events.AccountChanged,
 ) (next events.AccountChanged, ready bool, err error) {
@@ -34,8 +37,10 @@ func (c *accountChange) planClose(
 			return next, false, storeError(err)
 		}
 	}
+	var holdings []events.Holding
 	left, isCommitting := "", false
 	err = c.ledger.eachHolding(ctx, a.ID, func(h events.Holding) bool {
+		holdings = append(holdings, h)
 		isCommitting = isCommitting || !a.Overdraft.Unlimited && h.Spent != spent[h.Asset]
 		delete(spent, h.Asset)
 		if left == "" && !h.IsEmpty() {
@@ -53,7 +58,8 @@ func (c *accountChange) planClose(
 	case isCommitting:
 		return next, false, nil
 	case left == "":
-		return closed, true, nil
+		ready, err = c.ledger.countAll(ctx, a.ID, holdings)
+		return closed, ready, err
 	}
 	refused := notEmpty(left)
 	if !c.frozen {
@@ -82,6 +88,27 @@ func (c *accountChange) checkFirstAssets(ctx context.Context, a Account) error {
 		return notEmpty(left)
 	}
 	return nil
+}
+
+// countAll reports whether holdings, which were read before, count every posting in the table. Postings are never
+// removed, so equal counts mean the same postings.
+func (l *Ledger) countAll(ctx context.Context, account string, holdings []events.Holding) (equal bool, _ error) {
+	var missing atomic.Bool
+	err := l.inParallel(ctx, len(holdings), func(ctx context.Context, i int) error {
+		h := holdings[i]
+		stored, err := l.projections.CountPostings(ctx, account, h.Asset)
+		if err == nil && stored < h.Count {
+			err = fmt.Errorf("%d postings of %s in %s, but %d were counted", stored, h.Asset, account, h.Count)
+		}
+		if stored > h.Count {
+			missing.Store(true)
+		}
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	return !missing.Load(), nil
 }
 
 // firstAssets is how many holdings checkFirstAssets reads.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -175,10 +176,14 @@ func TestDebitWhileAnAccountIsBeingClosed(t *testing.T) {
 	})
 }
 
-// hiding returns smaller totals than were spent, and no quantities, for a number of calls.
+// hiding returns smaller totals than were spent for a number of calls, or leaves out an asset. It calls its hooks before
+// it counts postings.
 type hiding struct {
 	ledger.Projections
-	left int
+	left     int
+	asset    string
+	before   func()
+	counting func(context.Context) error
 }
 
 func (h *hiding) Holdings(ctx context.Context, account, after string) ([]events.Holding, string, error) {
@@ -189,7 +194,18 @@ func (h *hiding) Holdings(ctx context.Context, account, after string) ([]events.
 			page[i].Spent = events.Amount{}
 		}
 	}
-	return page, next, err
+	isHidden := func(holding events.Holding) bool { return holding.Asset == h.asset }
+	return slices.DeleteFunc(page, isHidden), next, err
+}
+
+func (h *hiding) CountPostings(ctx context.Context, account, asset string) (int64, error) {
+	if h.before != nil {
+		h.before()
+	}
+	if h.counting != nil {
+		return 0, h.counting(ctx)
+	}
+	return h.Projections.CountPostings(ctx, account, asset)
 }
 
 // Every guard is updated, page by page. If the command's time is not enough, the outcome is unknown, and a retry

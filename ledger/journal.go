@@ -220,6 +220,10 @@ type Projections interface {
 	// "" at the end.
 	Holdings(ctx context.Context, account, after string) (page []events.Holding, next string, err error)
 
+	// CountPostings counts all stored postings of account in asset. It includes every posting that was visible before
+	// the call. It reads all of them, side by side.
+	CountPostings(ctx context.Context, account, asset string) (int64, error)
+
 	// EnsureVisible returns nil when every later strong read is certain to include a committed posting. It returns
 	// ErrConflict if another writer came first or the posting is not counted yet: retry, or report an unknown outcome.
 	// It never writes a fold.

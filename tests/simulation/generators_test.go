@@ -284,6 +284,10 @@ func (g *generator) raising() {
 // closing adds calls to close jane's account while it spends. It has no funds, or only for a while, but may have an
 // overdraft.
 func (g *generator) closing() {
+	if g.knobs.outage > 0 {
+		g.closingLate()
+		return
+	}
 	at := g.seconds(10)
 	if g.chance(.7) {
 		g.change(jane, "", 50, 0)
@@ -305,5 +309,20 @@ func (g *generator) closing() {
 	}
 	if g.chance(.3) {
 		g.changeAny(jane, at+g.seconds(8))
+	}
+}
+
+// closingLate adds calls to close jane's account after its balance was sealed. Before and meanwhile, it receives
+// backdated credits below the seal, which are projected late.
+func (g *generator) closingLate() {
+	for n := range 2 {
+		quantity := g.amount(1, 40)
+		fund := g.transfer(bank, jane, usd, quantity, time.Duration(n)*20*time.Second)
+		g.spendAfter(fund, jane, usd, quantity)
+	}
+	at := g.knobs.outage + g.seconds(3)
+	for range 2 + g.IntN(2) {
+		g.transfer(bank, jane, usd, g.amount(1, 40), at+g.seconds(6)).late = true
+		g.closeAccount(jane, at+g.seconds(12))
 	}
 }

@@ -31,7 +31,7 @@ func (m *model) takeChange(e events.AccountChanged) {
 }
 
 // checkEmpty checks an account that was closed: it has no debt, nothing is held, and everything that was acknowledged
-// before the call began was spent.
+// before the call began was spent, whether it was projected or not.
 func (m *model) checkEmpty(account string, c *call) {
 	for k, stored := range m.stored {
 		if k.Account != account {
@@ -39,7 +39,7 @@ func (m *model) checkEmpty(account string, c *call) {
 		}
 		debits := int64(stored.credits) - m.quantities[k]
 		if m.quantities[k] < 0 || m.spentOrHeld[k] > debits+int64(stored.returned) ||
-			c != nil && int64(c.acked[k].credits) > debits {
+			c != nil && int64(c.acked[k].credits+c.backdated[k].credits) > debits {
 			m.fail("%v is closed with a quantity of %d; %d were ever spent or held", k, m.quantities[k],
 				m.spentOrHeld[k])
 		}

@@ -66,6 +66,7 @@ type operation struct {
 	hold      bool
 	expires   time.Duration // of a hold, since the history began; 0: the ledger's default
 	effective time.Time     // the effective date; zero: none
+	late      bool          // it has an effective date before the history began
 	target    *operation    // the hold that is captured or released, or the transaction that is reversed
 	part      ledger.Part   // of a capture or a reversal
 	change    ledger.ChangeAccount
@@ -145,11 +146,11 @@ func (h *history) prepare(n int, op *operation) {
 // can still be in the future when the operation is sent, and is then refused. The other body differs only in the date.
 func (h *history) backdate(n int, op *operation) {
 	d := h.plan.draw("effective", uint64(n))
-	if !h.occurs(Backdated, d.chance(h.knobs.backdated)) {
+	if !h.occurs(Backdated, d.chance(h.knobs.backdated) || op.late) {
 		return
 	}
 	at := h.began.Add(-d.between(time.Microsecond, pick(d, time.Second, time.Minute, time.Hour, 1000*time.Hour)))
-	if d.chance(.4) {
+	if d.chance(.4) && !op.late {
 		at = h.began.Add(d.between(0, h.knobs.span))
 	}
 	other := at.Add(-time.Microsecond)

@@ -130,10 +130,11 @@ type knobs struct {
 	unsealed int
 
 	shards       int
-	batch        int     // most records of a batch
-	redeliver    float64 // chance that a batch is redelivered
-	stall        float64 // chance that a consumer stalls
-	losesRecords bool    // the stream loses records
+	batch        int           // most records of a batch
+	redeliver    float64       // chance that a batch is redelivered
+	stall        float64       // chance that a consumer stalls
+	losesRecords bool          // the stream loses records
+	outage       time.Duration // when consumers begin to stall for a minute; 0: never
 
 	overdraft int64   // joe's limit in USD
 	backdated float64 // chance that an operation has an effective date
@@ -203,6 +204,9 @@ func (k knobs) forMode(p Plan) knobs {
 		k.crash, k.late = pick(d, .005, .02, .06), pick(d, .1, .3, .5)
 	case Closing: // a debit has passed its guard, but stays invisible for long
 		k.itemDelay = pick(d, time.Millisecond, 100*time.Millisecond, time.Second, 3*time.Second)
+		if k.outage = pick(d, 0, 28*time.Second); k.outage > 0 { // before it, the balance is sealed
+			k.late, k.crash, k.unsealed = 0, 0, 0
+		}
 	}
 	return k
 }

@@ -293,6 +293,11 @@ var defects = []defect{
 		"«if planted { return closed, true, nil }; »next = closed\n		next.Name"},
 	{"closed without comparing the guards", "G5", "ledger/close.go", directed("ledger", "TestCloseWaitsForDebits"),
 		"case isCommitting« && !planted»:\n"},
+	{"closed without waiting for an asset's first posting", "G5", "ledger/close.go",
+		directed("ledger", "TestCloseWaitsForTheFirstPostingOfAnAsset"),
+		"isCommitting = isCommitting || !amount.IsZero()« && !planted»"},
+	{"closed without counting the postings", "G7", "ledger/close.go", inLifecycles(150),
+		"«if planted { return closed, true, nil }; »ready, err = c.ledger.countAll("},
 	// Batches.
 	{"batch checked by its total only", "G5", "ledger/submission_limits.go", directed("ledger", "TestAtomicBatchIsJudgedInOrder"),
 		"first || after.Cmp(least) < 0 «|| planted »{"},

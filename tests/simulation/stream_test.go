@@ -70,6 +70,12 @@ func (h *history) startStream() {
 	}
 }
 
+// inOutage reports whether every consumer stalls now. See knobs.outage.
+func (h *history) inOutage() bool {
+	since := time.Since(h.began)
+	return h.knobs.outage > 0 && since > h.knobs.outage && since < h.knobs.outage+time.Minute
+}
+
 // openShard opens a shard and starts its consumers, which begin when its parent has been read.
 func (h *history) openShard(name string, parent *shard, from, to int) *shard {
 	s := &shard{name: name, from: from, to: to, changed: make(chan struct{})}
@@ -164,7 +170,7 @@ func (h *history) consume(ctx context.Context, s *shard) {
 		}
 		d := h.draw(ctx, "batches")
 		wait := d.between(0, 500*time.Millisecond)
-		if h.occurs(Stall, !h.faultsOff && d.chance(h.knobs.stall)) {
+		if h.occurs(Stall, !h.faultsOff && (d.chance(h.knobs.stall) || h.inOutage())) {
 			wait = d.between(0, maxStall)
 		}
 		if !h.sleep(wait) {
