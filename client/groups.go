@@ -1,11 +1,15 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+
+	"ledger.example/events"
 )
 
 // The roles of users, on accounts and in groups.
@@ -66,11 +70,39 @@ type GroupTotal struct {
 	Sums
 }
 
-// GroupTotals is a page of totals by asset. It is not a snapshot: the balances are read one by one.
+// GroupTotals is a page of totals by asset: the sums of a group's next balances. AddTotals adds up pages. They are not a
+// snapshot: the balances are read one by one.
 type GroupTotals struct {
-	Group    string `json:"group"`
-	Accounts int    `json:"accounts"` // number of accounts in the group
+	Group string `json:"group"`
 	List[GroupTotal]
+}
+
+// AddTotals adds a page of totals to a sum of earlier pages, which is nil for the first one. Both are by asset, and so is
+// the result. Error: events.ErrOverflow.
+func AddTotals(sum, page []GroupTotal) ([]GroupTotal, error) {
+	sum = slices.Clone(sum)
+	for _, more := range page {
+		i, isKnown := slices.BinarySearchFunc(sum, more.Asset, func(t GroupTotal, asset string) int {
+			return cmp.Compare(t.Asset, asset)
+		})
+		if !isKnown {
+			sum = slices.Insert(sum, i, more)
+			continue
+		}
+		of := &sum[i]
+		of.Accounts += more.Accounts
+		of.Postings += more.Postings
+		for total, amount := range map[*events.Amount]events.Amount{
+			&of.Quantity: more.Quantity, &of.NetExpenditure: more.NetExpenditure, &of.Credits: more.Credits,
+			&of.Debits: more.Debits, &of.PendingDebits: more.PendingDebits, &of.PendingCredits: more.PendingCredits,
+		} {
+			var err error
+			if *total, err = total.Add(amount); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return sum, nil
 }
 
 // RegisterGroup registers a group. The same request again succeeds. Errors: those of Send, with the code group_exists.
@@ -151,8 +183,8 @@ func (c *Client) Group(ctx context.Context, id string) (Reply[Group], error) {
 	return get[Group](ctx, c, nil, "groups", id)
 }
 
-// GroupTotals reads one page of the totals of a group's accounts, with at most limit (1 to PageLimit) assets. cursor is
-// the NextCursor of the previous page, "" for the first. Errors: *Error (group_not_found, group_too_large).
+// GroupTotals reads one page of the totals of a group's accounts: those of the next limit (1 to PageLimit) balances at
+// most. cursor is the NextCursor of the previous page, "" for the first. Errors: *Error (group_not_found).
 func (c *Client) GroupTotals(ctx context.Context, group, cursor string, limit int) (Reply[GroupTotals], error) {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if cursor != "" {

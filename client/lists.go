@@ -72,7 +72,7 @@ func (c *Client) StatementPages(ctx context.Context, s StatementQuery) iter.Seq2
 	return pages(func(cursor string) (Reply[Statement], error) { return c.Statement(ctx, s, cursor, PageLimit) })
 }
 
-// GroupTotalsPages iterates over the pages of a group's totals, by asset. An error ends the iteration.
+// GroupTotalsPages iterates over the pages of a group's totals. AddTotals adds them up. An error ends the iteration.
 func (c *Client) GroupTotalsPages(ctx context.Context, group string) iter.Seq2[Reply[GroupTotals], error] {
 	return pages(func(cursor string) (Reply[GroupTotals], error) {
 		return c.GroupTotals(ctx, group, cursor, PageLimit)

@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"ledger.example/events"
@@ -120,17 +119,12 @@ type Lists interface {
 	GroupAccounts(ctx context.Context, group string, s Slice) (Page[GroupedAccount], error)
 	// AccountGroups lists the groups of an account.
 	AccountGroups(ctx context.Context, account string, s Slice) (Page[GroupedAccount], error)
-	// GroupTotals adds up the balances of a group's accounts, by asset, and returns the number of accounts. It makes
-	// one request, and one for each account; the totals are not a snapshot. Errors: also ErrTooManyAccounts for more
-	// than TotalsAccounts accounts, and events.ErrOverflow.
-	GroupTotals(ctx context.Context, group string, s Slice) (totals Page[Total], accounts int, err error)
+	// GroupTotals adds up the group's next s.Limit balances, in the order of their accounts and assets, and returns the
+	// totals by asset. The totals of all pages are those of the group; they are not a snapshot. A page reads at most
+	// s.Limit accounts, and may be short, even empty. It makes one request, and at least one for each account. Errors:
+	// also events.ErrOverflow.
+	GroupTotals(ctx context.Context, group string, s Slice) (Page[Total], error)
 }
-
-// TotalsAccounts is the maximum number of accounts for GroupTotals.
-const TotalsAccounts = 1000
-
-// ErrTooManyAccounts is returned by GroupTotals for a group with more than TotalsAccounts accounts.
-var ErrTooManyAccounts = errors.New("the group has too many accounts to add up")
 
 // AccountRole is an account on which a user has a role.
 type AccountRole struct {
@@ -138,7 +132,7 @@ type AccountRole struct {
 	Through    string // the group; "": the role is on the account itself
 }
 
-// Total is the sum of the balances of a group's accounts in one asset.
+// Total is the sum of balances of a group's accounts in one asset.
 type Total struct {
 	Asset    string
 	Accounts int // that hold or held it

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -178,36 +179,39 @@ behind.`,
 
 // groupBalancesCommand is `ledger group balances`.
 func (env *environment) groupBalancesCommand() *cobra.Command {
-	var limit int
-	cmd := &cobra.Command{
+	return env.apiCommand(&cobra.Command{
 		Use:   "balances GROUP",
 		Short: "Show the total balances of the accounts of a group, by asset",
-		Long: `balances adds up the balances of all accounts of a group. The balances are read
-one after the other, so the totals are not a snapshot: a transfer within the
-group may be counted on one side only. Each page reads all accounts, at most
-1,000.`,
+		Long: `balances adds up the balances of all accounts of a group. They are read in pages
+of 100, so the totals are not a snapshot: a transfer within the group may be
+counted on one side only.`,
 		Example: `  ledger group balances desk`,
-	}
-	limitFlags(cmd, &limit, "assets")
-	return env.apiCommand(cmd, func(ctx context.Context, args []string) error {
-		page := func(ctx context.Context, cursor string, n int) (client.Reply[client.List[client.GroupTotal]], error) {
-			r, err := env.api.GroupTotals(ctx, args[0], cursor, n)
-			return client.Reply[client.List[client.GroupTotal]]{Value: r.Value.List, Raw: r.Raw}, err
-		}
-		assets := func(totals []client.GroupTotal) (all []string) {
-			for _, t := range totals {
-				all = append(all, t.Asset)
+	}, func(ctx context.Context, args []string) error {
+		sum := client.GroupTotals{Group: args[0], List: client.List[client.GroupTotal]{Data: []client.GroupTotal{}}}
+		for r, err := range env.api.GroupTotalsPages(ctx, args[0]) {
+			if err == nil {
+				sum.Data, err = client.AddTotals(sum.Data, r.Value.Data)
 			}
-			return all
+			if err != nil {
+				return err
+			}
 		}
-		return printPages(ctx, env, limit, page, assets, env.printTotals)
+		var assets []string
+		for _, t := range sum.Data {
+			assets = append(assets, t.Asset)
+		}
+		raw, err := json.Marshal(sum)
+		if err != nil {
+			return err
+		}
+		return env.print(ctx, raw, assets, func() error { return env.printTotals(sum.Data) })
 	})
 }
 
 // printTotals prints totals as a table, and pending amounts, if there are any, as a second one.
-func (env *environment) printTotals(totals []client.GroupTotal, heading bool) error {
+func (env *environment) printTotals(totals []client.GroupTotal) error {
 	u := env.units
-	t := newPage(env.out, heading, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
+	t := newPage(env.out, true, words("ASSET"), numbers("QUANTITY"), numbers("NET EXPENDITURE"), numbers("CREDITS"),
 		numbers("DEBITS"), numbers("ACCOUNTS"))
 	pending := newTable(env.out, words("ASSET"), numbers("PENDING DEBITS"), numbers("PENDING CREDITS"))
 	for _, total := range totals {

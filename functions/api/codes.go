@@ -18,7 +18,6 @@ const (
 	codeBodyTooLarge     ledger.Code = "body_too_large"
 	codeMalformedBody    ledger.Code = "malformed_body"
 	codeInvalidCursor    ledger.Code = "invalid_cursor"
-	codeGroupTooLarge    ledger.Code = "group_too_large"
 )
 
 // codeForeignHost is the code of a local ledger for requests with the host name of another machine. No function in AWS

@@ -2,9 +2,8 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strconv"
+	"strings"
 
 	"ledger.example/client"
 	"ledger.example/events"
@@ -106,25 +105,27 @@ func (a *api) listGroupsOf(r *request) (reply, error) {
 	return answerList(r, r.list(), r.ids["user"], read, nil, showMembership)
 }
 
-// getTotals answers with the sums of the balances of a group's accounts, by asset. The balances are read one by one, so
-// the answer is not a snapshot.
+// getTotals answers with the sums of a group's next balances, by asset. Whoever wants the totals of the group adds up
+// the pages. The balances are read one by one, so they are not a snapshot.
 func (a *api) getTotals(r *request) (reply, error) {
 	id := r.ids["group"]
-	l := r.list()
+	l := r.list().by(isBalance)
 	s := r.slice(l)
 	if err := r.check(); err != nil {
 		return reply{}, err
 	}
-	listed, accounts, err := a.config.Lists.GroupTotals(r.http.Context(), id, s)
-	if err == nil && accounts == 0 {
+	listed, err := a.config.Lists.GroupTotals(r.http.Context(), id, s)
+	if err == nil && len(listed.Items) == 0 {
 		err = a.groupExists(r.http.Context(), id)
 	}
-	if errors.Is(err, projections.ErrTooManyAccounts) {
-		err = newProblem(codeGroupTooLarge, "The group has more than "+strconv.Itoa(projections.TotalsAccounts)+
-			" accounts, the limit for totals.")
-	}
-	shown := client.GroupTotals{Group: id, Accounts: accounts, List: pageOf(l, listed, showTotal)}
+	shown := client.GroupTotals{Group: id, List: pageOf(l, listed, showTotal)}
 	return reply{status: http.StatusOK, body: shown}, err
+}
+
+// isBalance reports whether text can be a position among the balances of a group.
+func isBalance(text string) bool {
+	account, asset, within := strings.Cut(text, "#")
+	return events.ValidID(account) && (!within || events.ValidID(asset))
 }
 
 // groupExists returns group_not_found if the group does not exist.

@@ -39,23 +39,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// large is a Lists whose groups have too many accounts.
-type large struct{ projections.Lists }
-
-func (large) GroupTotals(context.Context, string, projections.Slice) (
-	projections.Page[projections.Total], int, error,
-) {
-	return projections.Page[projections.Total]{}, 0, fmt.Errorf("add up: %w", projections.ErrTooManyAccounts)
-}
-
-// The totals of a group with too many accounts are refused with group_too_large.
-func TestGroupTooLarge(t *testing.T) {
-	f := newFixture(t)
-	f.config.Lists = large{f.config.Lists}
-	f.Handler = New(f.config)
-	refused(t, f.do(t, "GET", "/v1/groups/desk/balances", ""), 422, codeGroupTooLarge)
-}
-
 // An account that exists but is not projected yet is not reported as absent.
 func TestUnprojectedIsNotAbsent(t *testing.T) {
 	f := unprojected(t)

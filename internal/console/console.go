@@ -92,7 +92,7 @@ func New(ctx context.Context, api *client.Client, at Address) *Console {
 	}
 	mux.HandleFunc("POST "+Path+"user", c.setUser)
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path, http.FileServerFS(files)))
-	c.Handler = http.NewCrossOriginProtection().Handler(withSecurityHeaders(mux))
+	c.Handler = http.NewCrossOriginProtection().Handler(withSecurityHeaders(refuseForeignLoads(mux)))
 	for _, name := range []string{"home", "search", "account", "asset", "transaction", "group", "groups", "user",
 		"form", "problem"} {
 		c.pages[name] = template.Must(template.New("layout.html").Funcs(c.functions()).
@@ -173,6 +173,23 @@ func withSecurityHeaders(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuseForeignLoads refuses what a page of another site or port loads: images, scripts, frames. Some pages cost many
+// requests to the API. Other sites may link to a page.
+func refuseForeignLoads(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		isLink := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+		switch site := r.Header.Get("Sec-Fetch-Site"); site {
+		case "", "none", "same-origin": // old browsers and curl send none
+		default:
+			if !isLink {
+				http.Error(w, "The console does not answer pages of other sites.", http.StatusForbidden)
+				return
+			}
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +13,8 @@ import (
 const (
 	// membersShown is the number of members per page. Each of them has a form, so it is small.
 	membersShown = 25
+	// totalsPages is the maximum number of pages of balances that are added up for a page.
+	totalsPages = 20
 	// A form waits up to awaitTimeout until the list that it changed is up to date, and polls every awaitInterval.
 	awaitTimeout, awaitInterval = 2 * time.Second, 50 * time.Millisecond
 )
@@ -116,18 +117,15 @@ func (c *Console) group(r *http.Request) (view, error) {
 	}
 	data := struct {
 		client.Group
-		Totals   client.GroupTotals
-		TooLarge string // the error if the group is too large for totals
+		Totals   client.List[client.GroupTotal]
+		IsPart   bool // the totals are of a part of the balances
 		Accounts client.List[client.GroupedAccount]
 		Members  members
 	}{Group: group.Value}
-	totals, err := c.api.GroupTotals(ctx, id, q.Get("totals"), listLimit)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "group_too_large" {
-		data.TooLarge = c.errorText(ctx, err)
-	} else if err != nil {
+	if data.Totals, err = c.totals(ctx, id, q.Get("totals")); err != nil {
 		return view{}, err
 	}
-	data.Totals = totals.Value
+	data.IsPart = q.Get("totals") != "" || data.Totals.NextCursor != nil
 	if err := into(ctx, &data.Accounts, c.api.GroupAccounts(id), q.Get("accounts"), listLimit)(); err != nil {
 		return view{}, err
 	}
@@ -139,6 +137,21 @@ func (c *Console) group(r *http.Request) (view, error) {
 		assets = append(assets, t.Asset)
 	}
 	return view{name: "group", title: "Group " + id, data: data}, c.units.Load(ctx, assets...)
+}
+
+// totals adds up pages of a group's balances from a cursor on, until it has listLimit assets or totalsPages pages.
+func (c *Console) totals(ctx context.Context, group, cursor string) (sum client.List[client.GroupTotal], err error) {
+	for range totalsPages {
+		page, err := c.api.GroupTotals(ctx, group, cursor, listLimit)
+		if err == nil {
+			sum.Data, err = client.AddTotals(sum.Data, page.Value.Data)
+		}
+		if sum.NextCursor = page.Value.NextCursor; err != nil || sum.NextCursor == nil || len(sum.Data) >= listLimit {
+			return sum, err
+		}
+		cursor = *sum.NextCursor
+	}
+	return sum, nil
 }
 
 // groups lists the groups whose ids begin with a prefix.

@@ -1,6 +1,6 @@
 // Package export writes everything that a ledger has posted: as JSON lines for an import, as CSV, or as a book of
-// hledger or beancount. It reads page by page. It keeps in memory a few pages, a thousand transactions, the assets, and a
-// few bytes for each account and transaction.
+// hledger or beancount. It reads page by page. It keeps in memory a few pages, a thousand transactions, the assets, and
+// a few bytes for each account and transaction.
 package export
 
 import (
@@ -23,8 +23,8 @@ import (
 const (
 	// pagesAhead is the number of pages of the journal that are read ahead.
 	pagesAhead = 2
-	// waitingMax is how many transactions wait for earlier ones of the same instant. The requests of an atomic batch have
-	// one instant, and the journal may have them in any order, some pages apart.
+	// waitingMax is how many transactions wait for earlier ones of the same instant. The requests of an atomic batch
+	// have one instant, and the journal may have them in any order, some pages apart.
 	waitingMax = 1000
 )
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
@@ -19,8 +18,8 @@ import (
 const (
 	// groupsOfPage is the maximum number of groups that one page of a user's accounts reads.
 	groupsOfPage = 10
-	// totalsAtOnce is how many accounts' balances are read in parallel for the totals of a group.
-	totalsAtOnce = 32
+	// totalsAtOnce is the maximum number of accounts whose balances are read in parallel for the totals of a group.
+	totalsAtOnce = 16
 )
 
 // Groups implements projections.Lists.
@@ -59,9 +58,14 @@ func (l *Lists) groupsOf(ctx context.Context, user string, r table.Range, limit 
 func (l *Lists) GroupAccounts(ctx context.Context, group string, s projections.Slice) (
 	projections.Page[projections.GroupedAccount], error,
 ) {
-	r := table.AccountsRange("", s.After)
+	return l.groupAccounts(ctx, group, table.AccountsRange("", s.After), s.Limit)
+}
+
+func (l *Lists) groupAccounts(ctx context.Context, group string, r table.Range, limit int) (
+	projections.Page[projections.GroupedAccount], error,
+) {
 	q := ddb.WithinInverse(table.GroupPK2(group), r, &dynamodb.QueryInput{})
-	return list(ctx, l, "list accounts of a group", r, q, s.Limit, firstOf(table.ParseGrouped), decodeGrouped)
+	return list(ctx, l, "list accounts of a group", r, q, limit, firstOf(table.ParseGrouped), decodeGrouped)
 }
 
 // AccountGroups implements projections.Lists.
@@ -171,71 +175,89 @@ func (l *Lists) through(ctx context.Context, groups projections.Page[projections
 	return nil
 }
 
-// GroupTotals implements projections.Lists.
+// GroupTotals implements projections.Lists. Positions have one of these forms:
+//
+//	account        after all balances of an account
+//	account#asset  after one of them
+//
+// It reads the accounts in turns, more at once from turn to turn. The balances that one turn may read are those that are
+// left for the page, divided among its accounts. If an account has more, what was read of the accounts behind it is
+// dropped, and the next turn begins with that account alone.
 func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Slice) (
-	totals projections.Page[projections.Total], accounts int, err error,
+	totals projections.Page[projections.Total], err error,
 ) {
 	defer annotate(&err, "add up balances of a group")
-	q := ddb.WithinInverse(table.GroupPK2(group), table.AccountsRange("", ""), &dynamodb.QueryInput{
-		ProjectionExpression: aws.String(keysOnly),
-	})
-	items, _, err := l.query(ctx, q, projections.TotalsAccounts+1)
-	switch {
-	case err != nil:
-		return totals, 0, err
-	case len(items) > projections.TotalsAccounts:
-		return totals, 0, projections.ErrTooManyAccounts
+	account, asset, within := strings.Cut(s.After, "#")
+	r := table.AccountsRange("", account)
+	if within {
+		r.From = table.AccountKey(account).PK // it has more balances, unless it left the group
 	}
-	held := make([]projections.Page[projections.Balance], len(items))
-	r := table.BalancesRange(s.After)
-	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(totalsAtOnce)
-	for i, item := range items {
-		key, err := ddb.KeyOf(item)
-		if err != nil {
-			return totals, 0, err
+	accounts, err := l.groupAccounts(ctx, group, r, s.Limit)
+	if err != nil {
+		return totals, err
+	}
+	sums, left, atOnce := make(map[string]projections.Total), s.Limit, 1
+	for rest := accounts.Items; len(rest) > 0 && left > 0; {
+		turn := rest[:min(atOnce, left, len(rest))]
+		slice := projections.Slice{Limit: left / len(turn)}
+		if turn[0].Account == account {
+			slice.After = asset
 		}
+		held, err := l.balancesOf(ctx, turn, slice)
+		if err != nil {
+			return totals, err
+		}
+		atOnce = min(4*atOnce, totalsAtOnce)
+		for _, page := range held {
+			if err := addUp(sums, page.Items); err != nil {
+				return totals, err
+			}
+			left -= len(page.Items)
+			if totals.Next = rest[0].Account; page.Next != "" {
+				account, asset, atOnce = rest[0].Account, page.Next, 1
+				totals.Next += "#" + asset
+				break
+			}
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			totals.Next = accounts.Next
+		}
+	}
+	for _, asset := range slices.Sorted(maps.Keys(sums)) {
+		totals.Items = append(totals.Items, sums[asset])
+	}
+	return totals, nil
+}
+
+// balancesOf reads a page of balances of each account in parallel. s.After is of the first account.
+func (l *Lists) balancesOf(ctx context.Context, accounts []projections.GroupedAccount, s projections.Slice) (
+	[]projections.Page[projections.Balance], error,
+) {
+	held := make([]projections.Page[projections.Balance], len(accounts))
+	reads, ctx := errgroup.WithContext(ctx)
+	for i, g := range accounts {
+		r := table.BalancesRange(s.After)
+		s.After = ""
 		reads.Go(func() (err error) {
-			q := ddb.Within(key.PK, r, &dynamodb.QueryInput{})
+			q := ddb.Within(table.AccountKey(g.Account).PK, r, &dynamodb.QueryInput{})
 			held[i], err = list(ctx, l, "list balances", r, q, s.Limit, secondOf(table.ParseBalance), decodeBalance)
 			return err
 		})
 	}
-	if err := reads.Wait(); err != nil {
-		return totals, 0, err
-	}
-	totals, err = addUp(held, s.Limit)
-	return totals, len(items), err
+	return held, reads.Wait()
 }
 
-// addUp returns the totals of the first limit assets. held has one page per account with the first limit of its assets.
-// So it has all balances in the first limit assets of the group.
-func addUp(held []projections.Page[projections.Balance], limit int) (
-	totals projections.Page[projections.Total], err error,
-) {
-	sums := make(map[string]projections.Total)
-	more := false
-	for _, page := range held {
-		more = more || page.Next != ""
-		for _, b := range page.Items {
-			sum := sums[b.Asset]
-			if sum.Fold, err = sum.Plus(b.Head); err != nil {
-				return totals, err
-			}
-			sum.Asset = b.Asset
-			sum.Accounts++
-			sums[b.Asset] = sum
+// addUp adds balances to the totals by asset.
+func addUp(sums map[string]projections.Total, balances []projections.Balance) (err error) {
+	for _, b := range balances {
+		sum := sums[b.Asset]
+		if sum.Fold, err = sum.Plus(b.Head); err != nil {
+			return err
 		}
+		sum.Asset = b.Asset
+		sum.Accounts++
+		sums[b.Asset] = sum
 	}
-	assets := slices.Sorted(maps.Keys(sums))
-	if len(assets) > limit {
-		assets, more = assets[:limit], true
-	}
-	for _, asset := range assets {
-		totals.Items = append(totals.Items, sums[asset])
-	}
-	if more {
-		totals.Next = assets[len(assets)-1]
-	}
-	return totals, nil
+	return nil
 }

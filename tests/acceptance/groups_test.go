@@ -78,7 +78,7 @@ func groupsBothWays(t *testing.T, s *caller.Caller) {
 	projected(s, "~jane", "~market")
 	totals := s.Must(200, "GET", "/v1/groups/~desk/balances", "")
 	totals.Shows(t, map[string]any{
-		"group": "~desk", "accounts": 2.0, "data 0 asset": "~USD", "data 0 accounts": 2.0, "data 0 quantity": "500",
+		"group": "~desk", "data 0 asset": "~USD", "data 0 accounts": 2.0, "data 0 quantity": "500",
 		"data 0 credits": "700", "data 0 debits": "200", "data 1": nil, "next_cursor": nil,
 	})
 

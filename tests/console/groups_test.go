@@ -159,18 +159,25 @@ func TestLargeAndHostileGroup(t *testing.T) {
 	const member = `<button>View as (usr\d+)`
 	s.checkPages("groups/"+group, "accounts-title", "More accounts", `>(acc\d+)-*</a>`, many)
 	s.checkPages("groups/"+group, "members-title", "More members", member, many)
-	s.checkPages("groups/"+group, "totals-title", "More assets", `>(ast\d+)-*</a>`, many)
+	s.checkPages("groups/"+group, "totals-title", "More balances", `>(ast\d+)-*</a>`, many)
 	s.checkPages(account, "members-title", "More members", member, many)
 }
 
-// A group with too many accounts for totals still lists its accounts.
-func TestGroupWithoutTotals(t *testing.T) {
+// The totals of a group of many accounts are added up. If it has too many for one page, the page says that they are of a
+// part.
+func TestTotalsOfManyAccounts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	const accounts = 1200
+	s.fillMany(accounts, accounts)
 	s.ledger.Must(http.StatusCreated, "PUT", "/v1/groups/crowd", `{}`)
-	for i := range 1001 {
-		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/accounts/c-%d", i), `{}`)
-		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/groups/crowd/accounts/c-%d", i), "")
+	for i := range accounts {
+		if i == 120 {
+			s.ledger.Project()
+			s.has(s.eventually("groups/crowd", `<strong>120.00</strong>`), "More accounts")
+		}
+		s.ledger.Must(http.StatusCreated, "PUT", fmt.Sprintf("/v1/groups/crowd/accounts/many-%05d", i), "")
 	}
-	s.has(s.eventually("groups/crowd", "group_too_large"), "group_too_large", `href="/console/accounts/c-0"`, "More accounts")
+	s.ledger.Project()
+	s.has(s.eventually("groups/crowd", "More balances"), "a part of the group", `<strong>1000.00</strong>`)
 }

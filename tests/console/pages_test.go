@@ -291,3 +291,46 @@ func TestForgedForms(t *testing.T) {
 	}
 	s.get("accounts/evil", http.StatusNotFound)
 }
+
+// Pages of other sites and ports may link to the console. They cannot load anything from it, and their attempts make no
+// request to the API.
+func TestForeignLoadsAreRefused(t *testing.T) {
+	t.Parallel()
+	s, f := newProxied(t)
+	s.ledger.OpenBooks()
+	f.takeRequests()
+	for headers, status := range map[[3]string]int{ // Sec-Fetch-Site, -Mode and -Dest
+		{"cross-site", "no-cors", "image"}:     http.StatusForbidden,
+		{"same-site", "no-cors", "image"}:      http.StatusForbidden,
+		{"cross-site", "cors", "empty"}:        http.StatusForbidden,
+		{"cross-site", "navigate", "iframe"}:   http.StatusForbidden,
+		{"cross-site", "", ""}:                 http.StatusForbidden,
+		{"cross-site", "navigate", "document"}: http.StatusOK,
+		{"same-origin", "no-cors", "image"}:    http.StatusOK,
+		{"none", "navigate", "document"}:       http.StatusOK,
+		{"", "", ""}:                           http.StatusOK,
+	} {
+		for _, path := range []string{"accounts/jane/chart.svg?asset=USD", "accounts/jane", "static/console.css"} {
+			r, err := http.NewRequest(http.MethodGet, s.url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, name := range []string{"Site", "Mode", "Dest"} {
+				if headers[i] != "" {
+					r.Header.Set("Sec-Fetch-"+name, headers[i])
+				}
+			}
+			answer, err := s.browser.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != status {
+				t.Errorf("%s with %q: %d, want %d", path, headers, answer.StatusCode, status)
+			}
+			if asked := f.takeRequests(); status == http.StatusForbidden && len(asked) > 0 {
+				t.Errorf("%s with %q makes requests: %q", path, headers, asked)
+			}
+		}
+	}
+}
