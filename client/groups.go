@@ -70,15 +70,15 @@ type GroupTotal struct {
 	Sums
 }
 
-// GroupTotals is a page of totals by asset: the sums of a group's next balances. AddTotals adds up pages. They are not a
-// snapshot: the balances are read one by one.
+// GroupTotals is a page of totals by asset: the sums of a group's next balances. AddTotals adds up pages. They are not
+// a snapshot: the balances are read one by one.
 type GroupTotals struct {
 	Group string `json:"group"`
 	List[GroupTotal]
 }
 
-// AddTotals adds a page of totals to a sum of earlier pages, which is nil for the first one. Both are by asset, and so is
-// the result. Error: events.ErrOverflow.
+// AddTotals adds a page of totals to a sum of earlier pages, which is nil for the first one. Both are by asset, and so
+// is the result. Error: events.ErrOverflow.
 func AddTotals(sum, page []GroupTotal) ([]GroupTotal, error) {
 	sum = slices.Clone(sum)
 	for _, more := range page {

@@ -180,8 +180,8 @@ func (l *Lists) through(ctx context.Context, groups projections.Page[projections
 //	account        after all balances of an account
 //	account#asset  after one of them
 //
-// It reads the accounts in turns, more at once from turn to turn. The balances that one turn may read are those that are
-// left for the page, divided among its accounts. If an account has more, what was read of the accounts behind it is
+// It reads the accounts in turns, more at once from turn to turn. The balances that one turn may read are those that
+// are left for the page, divided among its accounts. If an account has more, what was read of the accounts behind it is
 // dropped, and the next turn begins with that account alone.
 func (l *Lists) GroupTotals(ctx context.Context, group string, s projections.Slice) (
 	totals projections.Page[projections.Total], err error,
