@@ -164,13 +164,22 @@ func unbalanced(legs []LegRequest) *Error {
 		all[i].cost = addSaturating(all[i].cost, leg.Cost)
 	}
 	var f faults
+	check := func(what, asset string, sum events.Amount) {
+		if sum.IsZero() {
+			return
+		}
+		var accounts []string
+		for _, leg := range legs {
+			if leg.Asset == asset {
+				accounts = append(accounts, leg.Account)
+			}
+		}
+		rule := "the " + what + " of " + asset + " must sum to 0, not to " + sum.String()
+		f.checkStored(Field{Name: "postings"}, rule, accounts...)
+	}
 	for _, s := range all {
-		if !s.quantity.IsZero() {
-			f.check(Field{Name: "postings"}, "the quantities of "+s.asset+" must sum to 0, not to "+s.quantity.String())
-		}
-		if !s.cost.IsZero() {
-			f.check(Field{Name: "postings"}, "the costs of "+s.asset+" must sum to 0, not to "+s.cost.String())
-		}
+		check("quantities", s.asset, s.quantity)
+		check("costs", s.asset, s.cost)
 	}
 	if f == nil {
 		return nil

@@ -159,7 +159,7 @@ func (e *ending) takenLegs(hold events.TransactionPosted) ([]events.Taken, *Erro
 func (e *ending) buildEnd(
 	ctx context.Context, hold events.TransactionPosted, taken []events.Taken,
 ) (end events.HoldEnded, minted time.Time, err error) {
-	if faults := e.part.exceeding(taken, takeAll(hold.Legs)); faults != nil {
+	if faults := e.part.exceeding(taken, hold.Legs, takeAll(hold.Legs)); faults != nil {
 		return end, minted, &Error{Code: CodeExceedsHold, Detail: "More is captured than was held.", Fields: faults}
 	}
 	if err := e.ledger.checkNewestForm(); err != nil {

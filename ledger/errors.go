@@ -51,6 +51,7 @@ const (
 type Error struct {
 	Code        Code
 	Detail      string        // for people; shows no internals
+	Account     string        // the account that Detail and Funds are about; "" for none
 	Request     int           // the refused request of an atomic batch, counted from 1; else 0
 	TooMany     int           // with CodeBatchTooLarge only: writes over the limit
 	Fields      []FieldError  // all invalid fields
@@ -76,8 +77,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // FieldError names a field of a request and the rule that it breaks.
 type FieldError struct {
-	Field Field
-	Rule  string // for people: "must be above zero"
+	Field    Field
+	Rule     string   // for people: "must be above zero"
+	Accounts []string // the accounts whose stored postings Rule tells of; nil if it tells of the request alone
 }
 
 // Field is the place of a value in a request.
@@ -97,7 +99,6 @@ func EntryField(name, key string) Field { return Field{Name: name, Entry: true, 
 
 // Funds are the amounts of a refusal for insufficient funds, in the asset's smallest unit.
 type Funds struct {
-	Account   string
 	Asset     string
 	Available events.Amount // credits − spent + overdraft at the refusal
 	Requested events.Amount // the transaction's net debit of account and asset

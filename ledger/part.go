@@ -70,8 +70,8 @@ func (p Part) takenFrom(t events.TransactionPosted) ([]events.Taken, *Error) {
 	var f faults
 	legs := make([]LegRequest, len(t.Legs))
 	for i, leg := range t.Legs {
-		f.check(LegField(i, "quantity"), signViolation(p.Postings[i].Quantity, leg.Quantity))
-		f.check(LegField(i, "cost"), signViolation(p.Postings[i].Cost, leg.Cost))
+		f.checkStored(LegField(i, "quantity"), signViolation(p.Postings[i].Quantity, leg.Quantity), leg.Account)
+		f.checkStored(LegField(i, "cost"), signViolation(p.Postings[i].Cost, leg.Cost), leg.Account)
 		legs[i] = LegRequest{
 			Account: leg.Account, Asset: leg.Asset, Quantity: p.Postings[i].Quantity, Cost: p.Postings[i].Cost,
 		}
@@ -115,21 +115,22 @@ func (p Part) fromQuantity(t events.TransactionPosted) []events.Taken {
 	return taken
 }
 
-// exceeding returns the fields that take more than is left of a leg.
-func (p Part) exceeding(taken, left []events.Taken) []FieldError {
+// exceeding returns the fields that take more than is left of one of the legs.
+func (p Part) exceeding(taken []events.Taken, legs []events.Leg, left []events.Taken) []FieldError {
 	var f faults
 	for i, of := range taken {
+		accounts := []string{legs[i].Account}
 		quantity, cost, most := LegField(i, "quantity"), LegField(i, "cost"), left[i]
 		if p.Quantity != nil {
 			quantity, cost = Field{}, Field{}
-			if i == 0 { // these fields apply to all legs
-				quantity, cost = Field{Name: "quantity"}, Field{Name: "cost"}
+			if i == 0 { // these fields apply to all legs: who sees one of them sees the amounts
+				quantity, cost, accounts = Field{Name: "quantity"}, Field{Name: "cost"}, nil
 			}
 			of.Quantity, of.Cost = of.Quantity.Abs(), of.Cost.Abs() // as in the request
 			most.Quantity, most.Cost = most.Quantity.Abs(), most.Cost.Abs()
 		}
-		f.check(quantity, maximumViolation(of.Quantity, most.Quantity))
-		f.check(cost, maximumViolation(of.Cost, most.Cost))
+		f.checkStored(quantity, maximumViolation(of.Quantity, most.Quantity), accounts...)
+		f.checkStored(cost, maximumViolation(of.Cost, most.Cost), accounts...)
 	}
 	return f
 }

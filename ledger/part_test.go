@@ -132,7 +132,7 @@ func TestPartsBalance(t *testing.T) {
 				t.Fatalf("%s of %+v is off by %+v", asset, taken, sum)
 			}
 		}
-		if faults := part.exceeding(taken, whole); (faults == nil) != within {
+		if faults := part.exceeding(taken, posted.Legs, whole); (faults == nil) != within {
 			t.Fatalf("%+v of %+v: faults %v", taken, posted.Legs, faults)
 		}
 	})
@@ -152,7 +152,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 			legs := slices.Clone(lifecycle.Header.Legs)
 			lifecycle.Ended = &events.HoldEnded{Outcome: events.OutcomeCaptured, Legs: legs}
 			for i := range taken {
-				if (Part{}).exceeding(taken, takeAll(lifecycle.Header.Legs)) == nil {
+				if (Part{}).exceeding(taken, lifecycle.Header.Legs, takeAll(lifecycle.Header.Legs)) == nil {
 					lifecycle.Ended.Legs[i].Quantity, lifecycle.Ended.Legs[i].Cost = taken[i].Quantity, taken[i].Cost
 				}
 			}
@@ -167,7 +167,7 @@ func TestReversalsNeverExceedWhatWasPosted(t *testing.T) {
 				taken = left
 			}
 			refused := part.reversible(lifecycle, taken, left)
-			if fits := part.exceeding(taken, left) == nil && !takesNothing(left); fits != (refused == nil) {
+			if fits := part.exceeding(taken, lifecycle.Header.Legs, left) == nil && !takesNothing(left); fits != (refused == nil) {
 				t.Fatalf("%+v of %+v: %v", taken, left, refused)
 			}
 			if refused == nil {

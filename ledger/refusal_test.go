@@ -68,11 +68,10 @@ func TestRefusalNamesTheFirstPairInTheOrderOfThePostings(t *testing.T) {
 			default:
 				p := order[first]
 				want := ledger.Funds{
-					Account: p.Account, Asset: p.Asset,
-					Available: events.NewAmount(available(p)), Requested: events.NewAmount(-net[p]),
+					Asset: p.Asset, Available: events.NewAmount(available(p)), Requested: events.NewAmount(-net[p]),
 				}
-				if *e.Funds != want {
-					problem = fmt.Sprintf("refused for %+v, want %+v", *e.Funds, want)
+				if e.Account != p.Account || *e.Funds != want {
+					problem = fmt.Sprintf("refused for %s %+v, want %s %+v", e.Account, *e.Funds, p.Account, want)
 				}
 			}
 		})

@@ -104,7 +104,7 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 
 // reversible returns CodeExceedsReversible if more is taken of a leg than is left.
 func (p Part) reversible(lifecycle Lifecycle, taken, left []events.Taken) *Error {
-	detail, faults := "", p.exceeding(taken, left)
+	detail, faults := "", p.exceeding(taken, lifecycle.Posted(), left)
 	switch {
 	case takesNothing(left):
 		detail = "All of the transaction has been reversed already."

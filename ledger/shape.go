@@ -50,9 +50,12 @@ var mostPosted, _ = events.ParseAmount(strings.Repeat("9", events.PostedDigits),
 type faults []FieldError
 
 // check adds a field with the rule that it violates. It does nothing if violation is "" or field is zero.
-func (f *faults) check(field Field, violation string) {
+func (f *faults) check(field Field, violation string) { f.checkStored(field, violation) }
+
+// checkStored is check for a violation that tells of the stored postings of accounts.
+func (f *faults) checkStored(field Field, violation string, accounts ...string) {
 	if violation != "" && field != (Field{}) {
-		*f = append(*f, FieldError{Field: field, Rule: violation})
+		*f = append(*f, FieldError{Field: field, Rule: violation, Accounts: accounts})
 	}
 }
 

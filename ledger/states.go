@@ -48,7 +48,8 @@ func (it *item) checkStates(ctx context.Context, l *Ledger) *Error {
 
 // stateError is the error of a transaction that the state of an account forbids. Its Fields are those with the account.
 func stateError(d draft, a *Account) *Error {
-	e := &Error{Code: CodeAccountFrozen, Detail: "The account " + a.ID + " is frozen: it cannot be debited."}
+	e := &Error{Code: CodeAccountFrozen, Account: a.ID}
+	e.Detail = "The account " + a.ID + " is frozen: it cannot be debited."
 	rule := "names a frozen account"
 	if a.State == events.StateClosed {
 		e.Code, e.Detail, rule = CodeAccountClosed, "The account "+a.ID+" is closed.", "names a closed account"

@@ -88,11 +88,11 @@ func (s *submission) shortfallError(short []shortfall) *Error {
 	}
 	pair := first.limit.pair
 	return d.item.requestError(&Error{
-		Code:   CodeInsufficientFunds,
+		Code: CodeInsufficientFunds, Account: pair.Account,
 		Detail: "The account " + pair.Account + " does not have enough " + pair.Asset + ".",
 		Funds: &Funds{
-			Account: pair.Account, Asset: pair.Asset,
-			Available: addSaturating(first.limit.available(first.spent), d.before), Requested: d.net.Neg(),
+			Asset: pair.Asset, Requested: d.net.Neg(),
+			Available: addSaturating(first.limit.available(first.spent), d.before),
 		},
 	})
 }

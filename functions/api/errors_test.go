@@ -56,7 +56,7 @@ func TestProblemsOfLedgerErrors(t *testing.T) {
 			`"errors":[{"field":"from","rule":"r"}]`, ""},
 		{&ledger.Error{Code: ledger.CodeAccountNotFound}, 404, ledger.CodeAccountNotFound, "", ""},
 		{&ledger.Error{Code: ledger.CodeAssetNotFound, Fields: fields("asset")}, 422, ledger.CodeAssetNotFound, "", ""},
-		{&ledger.Error{Code: ledger.CodeInsufficientFunds, Funds: &ledger.Funds{Account: "jane", Asset: "USD",
+		{&ledger.Error{Code: ledger.CodeInsufficientFunds, Account: "jane", Funds: &ledger.Funds{Asset: "USD",
 			Requested: events.NewAmount(5)}}, 422, ledger.CodeInsufficientFunds,
 			`"account":"jane","asset":"USD","available":"0","requested":"5"`, ""},
 		{&ledger.Error{Code: ledger.CodeThrottled, Err: secret}, 503, ledger.CodeThrottled, "", "1"},

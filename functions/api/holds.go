@@ -85,12 +85,10 @@ func (a *api) endHold(
 	r *request, c command, read func(*object), end func(context.Context, Posts) (ledger.Ended, error),
 ) (reply, error) {
 	return answerWrite(r, c, read, func(ctx context.Context) (reply, error) {
-		v, err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold)
-		if err != nil {
+		if err := a.permitEndOrReversal(ctx, r, r.ids["id"], debitedByHold); err != nil {
 			return reply{}, err
 		}
-		out, err := showEnded(end(ctx, a.posts(r)))
-		return out.visibleTo(v), err
+		return showEnded(end(ctx, a.posts(r)))
 	})
 }
 
@@ -117,13 +115,11 @@ func (a *api) postReversal(r *request) (reply, error) {
 		if c.EffectiveAt != nil && !r.caller.Admin {
 			return reply{}, backdating()
 		}
-		v, err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part))
-		if err != nil {
+		if err := a.permitEndOrReversal(ctx, r, c.Transaction, debitedBy(c.Part)); err != nil {
 			return reply{}, err
 		}
 		posted, err := a.posts(r).Reverse(ctx, c)
-		out, err := answerPosted(r, posted, err)
-		return out.visibleTo(v), redactRefusal(v, err)
+		return answerPosted(r, posted, err)
 	})
 }
 
@@ -133,12 +129,11 @@ func (a *api) listReversals(r *request) (reply, error) {
 		_, err := a.config.Resources.Lifecycle(ctx, id)
 		return err
 	}
-	var seen view
 	read := func(ctx context.Context, of string, s projections.Slice) (
 		projections.Page[projections.Reversal], error,
 	) {
 		var listed projections.Page[projections.Reversal]
-		err := a.readWithView(ctx, r, of, &seen, func(ctx context.Context) (err error) {
+		err := a.readPermitted(ctx, r, of, func(ctx context.Context) (err error) {
 			listed, err = a.config.Lists.ReversalsOf(ctx, of, s)
 			return err
 		})
@@ -146,7 +141,7 @@ func (a *api) listReversals(r *request) (reply, error) {
 			return strconv.FormatInt(v.Number, 10), maxBytes(projections.Hold{Header: v.Header})
 		}), err
 	}
-	show := func(v projections.Reversal) transaction { return showTransaction(v.Header).visibleTo(seen) }
+	show := func(v projections.Reversal) transaction { return showTransaction(v.Header) }
 	return answerList(r, r.list().by(isNumber), r.ids["id"], read, exists, show)
 }
 
@@ -166,7 +161,6 @@ func (a *api) listHolds(r *request) (reply, error) {
 	if given && !slices.Contains(statuses, ledger.Status(status)) {
 		r.failOnce(paramStatus, ruleStatus)
 	}
-	var seen view
 	read := func(ctx context.Context, of string, s projections.Slice) (projections.Page[projections.Hold], error) {
 		listed, err := a.config.Lists.HoldsOf(ctx, of, status, s)
 		if err != nil {
@@ -179,11 +173,9 @@ func (a *api) listHolds(r *request) (reply, error) {
 		for _, h := range listed.Items {
 			legs = append(legs, h.Header.Legs...)
 		}
-		seen, err = r.view(ctx, legs, toRead)
-		return listed, err
+		return listed, r.look(ctx, legs, toRead)
 	}
-	show := func(h projections.Hold) transaction { return showHold(h).visibleTo(seen) }
-	return answerList(r, r.list(paramStatus, status).by(isKSUID), r.ids["account"], read, a.accountExists, show)
+	return answerList(r, r.list(paramStatus, status).by(isKSUID), r.ids["account"], read, a.accountExists, showHold)
 }
 
 // listOpenHolds lists all holds that have not ended, by their expiry.

@@ -121,7 +121,7 @@ func problemOfLedger(e *ledger.Error, write bool) *problem {
 		}
 	}
 	if e.Funds != nil {
-		p.Account, p.Asset = e.Funds.Account, e.Funds.Asset
+		p.Account, p.Asset = e.Account, e.Funds.Asset
 		p.Available, p.Requested = &e.Funds.Available, &e.Funds.Requested
 	}
 	for _, of := range e.Left {

@@ -27,7 +27,8 @@ type request struct {
 	rule         rule          // who may
 	grants       access.Grants // the roles of users
 	isPermitted  bool          // a user's roles were checked, and are enough
-	right        access.Right  // what look found
+	right        access.Right  // that checkRole found
+	seen         view          // of the transactions in the answer to a user
 	pendingCheck chan error    // what a check under way says; nil: there is none
 }
 

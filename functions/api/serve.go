@@ -68,7 +68,7 @@ func (a *api) answer(w http.ResponseWriter, r *request) (out reply, err error) {
 	r.checkPath()
 	r.readQuery()
 	r.dry = r.isDry()
-	out, err = found.handle(a, r)
+	out, err = r.visible(found.handle(a, r))
 	return r.finishCheck(out, r.refusal(err))
 }
 

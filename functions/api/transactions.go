@@ -112,8 +112,7 @@ func (a *api) getTransaction(r *request) (reply, error) {
 		if err != nil {
 			return transaction{}, err
 		}
-		v, err := r.permitRead(ctx, lifecycle.Header)
-		return showLifecycle(lifecycle).visibleTo(v), err
+		return showLifecycle(lifecycle), r.permitRead(ctx, lifecycle.Header)
 	}
 	out, err := answerResource(r, r.ids["id"], read, func(t transaction) transaction { return t })
 	out.transaction = r.ids["id"]

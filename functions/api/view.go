@@ -14,27 +14,29 @@ import (
 	"ledger.example/projections"
 )
 
-// view holds the accounts whose legs a caller may see: those on which they have a role. A nil view shows everything.
+// view holds the accounts whose legs a user may see: those on which they have a role. The zero view shows none.
 type view map[string]access.Right
 
 // sees reports whether the legs of an account are shown.
-func (v view) sees(account string) bool { return v == nil || v[account].Role > access.None }
+func (v view) sees(account string) bool { return v[account].Role > access.None }
 
 // any reports whether v shows any of the legs.
 func (v view) any(legs []events.Leg) bool {
 	return slices.ContainsFunc(legs, func(l events.Leg) bool { return v.sees(l.Account) })
 }
 
-// view reads the caller's rights on the accounts of legs. need returns the role that is needed on the account of a leg.
-func (r *request) view(ctx context.Context, legs []events.Leg, need func(events.Leg) access.Role) (view, error) {
+// look reads the user's rights on the accounts of legs, which become the request's view. need returns the role that is
+// needed on the account of a leg.
+func (r *request) look(ctx context.Context, legs []events.Leg, need func(events.Leg) access.Role) (err error) {
 	if r.caller.Admin {
-		return nil, nil
+		return nil
 	}
 	needs := make(map[string]access.Role)
 	for _, leg := range legs {
 		needs[leg.Account] = max(needs[leg.Account], need(leg))
 	}
-	return r.accountRights(ctx, needs)
+	r.seen, err = r.accountRights(ctx, needs)
+	return err
 }
 
 // toRead returns the role that is needed to read a leg.
@@ -65,11 +67,28 @@ func shownTo[T any](
 	}
 }
 
-// visibleTo returns t without the legs that v does not show, and without what was reversed of them.
-func (t transaction) visibleTo(v view) transaction {
-	if v == nil {
-		return t
+// visible returns the answer to a user without what it tells of hidden legs. Every answer to a user passes here. What
+// users post in a body they know, so that is returned whole.
+func (r *request) visible(out reply, err error) (reply, error) {
+	if r.caller.Admin || r.rule.of == onDebited {
+		return out, err
 	}
+	switch body := out.body.(type) {
+	case transaction:
+		out.body = r.seen.of(body)
+	case client.List[transaction]:
+		for i, t := range body.Data {
+			body.Data[i] = r.seen.of(t)
+		}
+	}
+	if e, ok := errors.AsType[*ledger.Error](err); ok {
+		err = r.seen.ofRefusal(*e)
+	}
+	return out, err
+}
+
+// of returns t without the legs that v does not show, and without what was reversed of them.
+func (v view) of(t transaction) transaction {
 	all := len(t.Postings)
 	hidden := func(l leg) bool { return !v.sees(l.Account) }
 	t.Postings = slices.DeleteFunc(t.Postings, hidden)
@@ -79,47 +98,40 @@ func (t transaction) visibleTo(v view) transaction {
 	return t
 }
 
-// visibleTo returns a reply without the legs that v does not show.
-func (out reply) visibleTo(v view) reply {
-	if t, ok := out.body.(transaction); ok {
-		out.body = t.visibleTo(v)
+// ofRefusal returns an error without its statements about legs that v does not show. Its code stays.
+func (v view) ofRefusal(e ledger.Error) *ledger.Error {
+	isHidden := func(account string) bool { return !v.sees(account) }
+	e.Left = slices.DeleteFunc(slices.Clone(e.Left), func(l ledger.LegRequest) bool { return isHidden(l.Account) })
+	e.Fields = slices.DeleteFunc(slices.Clone(e.Fields), func(f ledger.FieldError) bool {
+		return slices.ContainsFunc(f.Accounts, isHidden)
+	})
+	if e.Account != "" && isHidden(e.Account) {
+		e.Account, e.Funds, e.Detail = "", nil, kindOf(e.Code).Title+"."
 	}
-	return out
+	return &e
 }
 
-// redactRefusal returns an error of the ledger without the legs that v does not show.
-func redactRefusal(v view, err error) error {
-	e, ok := errors.AsType[*ledger.Error](err)
-	if !ok || v == nil || e.Left == nil {
-		return err
-	}
-	shown := *e
-	shown.Left = slices.DeleteFunc(slices.Clone(e.Left), func(l ledger.LegRequest) bool { return !v.sees(l.Account) })
-	return &shown
-}
-
-// permitRead returns the caller's view of a transaction. If the caller may see none of its legs, it does not exist for
-// the caller.
-func (r *request) permitRead(ctx context.Context, header events.TransactionPosted) (view, error) {
-	v, err := r.view(ctx, header.Legs, toRead)
-	if err == nil && !v.any(header.Legs) {
+// permitRead checks a caller who reads a transaction. If a user may see none of its legs, it does not exist for them.
+func (r *request) permitRead(ctx context.Context, header events.TransactionPosted) error {
+	err := r.look(ctx, header.Legs, toRead)
+	if err == nil && !r.caller.Admin && !r.seen.any(header.Legs) {
 		err = ledger.TransactionNotFound()
 	}
 	r.isPermitted = err == nil
-	return v, err
+	return err
 }
 
-// permitEndOrReversal checks a caller who ends or reverses a transaction, and returns the caller's view of it. debits
-// reports whether the caller needs the role of the route on the account of a leg.
+// permitEndOrReversal checks a caller who ends or reverses a transaction. debits reports whether the caller needs the
+// role of the route on the account of a leg.
 func (a *api) permitEndOrReversal(
 	ctx context.Context, r *request, id string, debits func(ledger.Lifecycle, int) bool,
-) (view, error) {
+) error {
 	if r.caller.Admin {
-		return nil, nil
+		return nil
 	}
 	lifecycle, err := a.config.Resources.Lifecycle(ctx, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	legs, needed := lifecycle.Header.Legs, r.rule.role
 	needs := func(leg events.Leg) access.Role {
@@ -130,23 +142,22 @@ func (a *api) permitEndOrReversal(
 		}
 		return access.Viewer
 	}
-	v, err := r.view(ctx, legs, needs)
-	if err != nil {
-		return nil, err
+	if err := r.look(ctx, legs, needs); err != nil {
+		return err
 	}
 	_, byUser := access.UserOf(lifecycle.Header.Actor)
-	weak := func(leg events.Leg) bool { return needs(leg) == needed && v[leg.Account].Role < needed }
+	weak := func(leg events.Leg) bool { return needs(leg) == needed && r.seen[leg.Account].Role < needed }
 	switch {
-	case !v.any(legs):
-		return nil, ledger.TransactionNotFound()
+	case !r.seen.any(legs):
+		return ledger.TransactionNotFound()
 	case r.rule.of == onHold && !byUser:
-		return nil, forbidden(access.Administrator,
+		return forbidden(access.Administrator,
 			"A service placed this hold; only services and administrators may end it.")
 	case slices.ContainsFunc(legs, weak):
-		return nil, forbidden(needed, "This request needs the role operator on every account that it debits.")
+		return forbidden(needed, "This request needs the role operator on every account that it debits.")
 	}
 	r.isPermitted = true
-	return v, nil
+	return nil
 }
 
 // debitedByHold reports whether the i-th leg of a hold debits its account.
@@ -163,11 +174,9 @@ func debitedBy(p ledger.Part) func(ledger.Lifecycle, int) bool {
 	}
 }
 
-// readWithView calls read, which reads a list of a transaction. For a user, it concurrently reads the transaction, and
-// then sets seen to the user's view of it.
-func (a *api) readWithView(
-	ctx context.Context, r *request, id string, seen *view, read func(context.Context) error,
-) error {
+// readPermitted calls read, which reads a list of a transaction. For a user, it concurrently reads the transaction, and
+// then checks the user.
+func (a *api) readPermitted(ctx context.Context, r *request, id string, read func(context.Context) error) error {
 	if r.caller.Admin {
 		return read(ctx)
 	}
@@ -183,8 +192,8 @@ func (a *api) readWithView(
 		return read(bothCtx)
 	})
 	err := both.Wait()
-	if err == nil {
-		*seen, err = r.permitRead(ctx, lifecycle.Header)
+	if err != nil {
+		return err
 	}
-	return err
+	return r.permitRead(ctx, lifecycle.Header)
 }

@@ -103,7 +103,7 @@ func (m *model) checkInsufficientFunds(op *operation, e *ledger.Error, c *call) 
 		m.fail("%s: refused without figures", op.name)
 		return
 	}
-	k := pair{Account: e.Funds.Account, Asset: e.Funds.Asset}
+	k := pair{Account: e.Account, Asset: e.Funds.Asset}
 	since := m.inForce(k.Account, c)
 	if len(since) == 0 {
 		m.fail("%s: refused for %v, which has no limit", op.name, k)
