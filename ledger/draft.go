@@ -203,12 +203,11 @@ func Check(r PostingRequest) error {
 // IsBackdated reports whether a posting request has an effective date.
 func IsBackdated(r PostingRequest) bool { return r.expand().EffectiveAt != nil }
 
-// Debited returns the accounts with a leg that is not a credit: the caller needs the right to debit them.
+// Debited returns the accounts with a leg that is not a mere credit, because it debits them or gives them a cost: the
+// caller needs the right to debit them.
 func Debited(r PostingRequest) (accounts []string) {
-	d := r.expand()
-	for _, leg := range d.legs {
-		isCash := d.settle && !leg.Cost.IsZero()
-		if (leg.Quantity.Sign() <= 0 || isCash) && !slices.Contains(accounts, leg.Account) {
+	for _, leg := range r.expand().legs {
+		if (leg.Quantity.Sign() <= 0 || !leg.Cost.IsZero()) && !slices.Contains(accounts, leg.Account) {
 			accounts = append(accounts, leg.Account)
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	onAccount
 	// onGroup needs a role in the group of the path.
 	onGroup
-	// onDebited needs a role on every account that the body debits.
+	// onDebited needs a role on every account that the body debits or gives a cost.
 	onDebited
 	// onAnyLeg needs a role on an account of the transaction of the path. Legs of other accounts are omitted.
 	onAnyLeg
@@ -94,7 +94,7 @@ var subjects = map[subject]string{
 	onThemselves: "(the user themselves)",
 	onAccount:    "the account",
 	onGroup:      "the group",
-	onDebited:    "every account that the body debits",
+	onDebited:    "every account that the body debits or gives a cost",
 	onAnyLeg:     "an account of the transaction",
 	onHold:       "every account that the hold debits",
 	onReversed:   "every account that the reversal debits",

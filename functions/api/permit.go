@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"ledger.example/internal/access"
@@ -209,7 +210,7 @@ func backdating() error {
 		fieldError{Field: "effective_at", Rule: ruleRole(access.Administrator)})
 }
 
-// needsOf returns the accounts that a posting debits, with the role that is needed on them.
+// needsOf returns the accounts that a posting debits or gives a cost, with the role that is needed on them.
 func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role {
 	needs := make(map[string]access.Role)
 	for _, account := range ledger.Debited(p) {
@@ -218,19 +219,21 @@ func needsOf(p ledger.PostingRequest, needed access.Role) map[string]access.Role
 	return needs
 }
 
-// mayPost returns nil if the caller has the needed role on all accounts that a posting debits. Accounts on which the
-// caller has no role do not exist for the caller.
+// mayPost returns nil if the caller has the needed role on all accounts that a posting debits or gives a cost. Accounts
+// on which the caller has no role do not exist for the caller. roles may have those of other accounts, too.
 func mayPost(p ledger.PostingRequest, roles map[string]access.Right, needed access.Role) error {
 	if ledger.IsBackdated(p) {
 		return backdating()
 	}
-	missing := func(account string) bool { held, asked := roles[account]; return asked && held.Role == access.None }
-	if err := ledger.AccountsNotFound(p, missing); err != nil {
+	needs := ledger.Debited(p)
+	below := func(role access.Role) func(string) bool {
+		return func(account string) bool { return slices.Contains(needs, account) && roles[account].Role < role }
+	}
+	if err := ledger.AccountsNotFound(p, below(access.Viewer)); err != nil {
 		return err
 	}
-	weak := func(account string) bool { held, asked := roles[account]; return asked && held.Role < needed }
-	if fields := ledger.AccountFields(p, weak, ruleRole(needed)); len(fields) > 0 {
-		return forbidden(needed, "This request needs a stronger role on an account that it debits.",
+	if fields := ledger.AccountFields(p, below(needed), ruleRole(needed)); len(fields) > 0 {
+		return forbidden(needed, "This request needs a stronger role on an account that it debits or gives a cost.",
 			fieldErrors(fields)...)
 	}
 	return nil

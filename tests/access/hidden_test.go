@@ -59,7 +59,7 @@ func TestHiddenLooksMissing(t *testing.T) {
 		{"POST", "/v1/transactions/#/reversals", `{"id":"r"}`, "d-1", "gone"},
 		{"POST", "/v1/transfers", transfer("#"), "jane", "gone"},
 		{"POST", "/v1/transfers?dry_run=true", transfer("#"), "jane", "gone"},
-		{"POST", "/v1/trades", `{"id":"x","asset":"AAPL","buyer":"shop","seller":"#","quantity":"1","cost":"1"}`, "jane", "gone"},
+		{"POST", "/v1/trades", `{"id":"x","asset":"AAPL","buyer":"shop","seller":"#","quantity":"1","cost":"0"}`, "jane", "gone"},
 		{"POST", "/v1/transactions", `{"id":"x","postings":[{"account":"#","asset":"USD","quantity":"-1"},` +
 			`{"account":"#","asset":"USD","quantity":"1"}]}`, "jane", "gone"},
 		{"POST", "/v1/batches", `{"requests":[{"transfer":` + transfer("#") + `}]}`, "jane", "gone"},

@@ -114,7 +114,7 @@ func request(t *testing.T, s *system.System, r api.AccessRule, self string, n in
 	case line == "POST /v1/transfers":
 		body = `{"id":"` + id + `",` + transfer + `}`
 	case line == "POST /v1/trades":
-		body = `{"id":"` + id + `","asset":"AAPL","buyer":"market","seller":"jane","quantity":"1","cost":"1"}`
+		body = `{"id":"` + id + `","asset":"AAPL","buyer":"market","seller":"jane","quantity":"1","cost":"0"}`
 	case line == "POST /v1/batches":
 		body = `{"atomic":true,"requests":[{"transfer":{"id":"` + id + `",` + transfer + `}}]}`
 	case strings.HasSuffix(r.Path, "/capture"), strings.HasSuffix(r.Path, "/release"):
@@ -189,7 +189,7 @@ func isNotFound(r caller.Reply, of api.AccessRule) bool {
 		return r.Status == 404 && r.Code() == "account_not_found"
 	case "the group":
 		return r.Status == 404 && r.Code() == "group_not_found"
-	case "every account that the body debits":
+	case "every account that the body debits or gives a cost":
 		return r.Status == 422 && r.Code() == "account_not_found"
 	}
 	return r.Status == 404 && r.Code() == "transaction_not_found"
