@@ -194,6 +194,22 @@ var defects = []defect{
 	{"lost role reported after an unknown outcome", "G10", "ledger/command.go",
 		directed("ledger", "TestUnknownGrantByAnOutdatedRight"),
 		"store.ErrOutdated) && (outdated || !unknown« || planted»):"},
+	// G10: users post what their roles allow, and are told nothing of what they may not see.
+	{"rules about hidden postings shown", "G10", "functions/api/view.go",
+		directed("tests/access", "TestUsersInRandomHistories"),
+		"return «!planted && »slices.ContainsFunc(f.Accounts, isHidden)"},
+	{"detail about a hidden account shown", "G10", "functions/api/view.go",
+		directed("tests/access", "TestUsersInRandomHistories"),
+		`if e.Account != "" && isHidden(e.Account) «&& !planted »{`},
+	{"hidden postings of an answer shown", "G10", "functions/api/view.go",
+		directed("tests/access", "TestHiddenPostings"),
+		"«if !planted { »out.body = r.seen.of(body)« }»"},
+	{"needs of a batch shared", "G10", "functions/api/permit.go",
+		directed("tests/access", "TestUsersInRandomHistories"),
+		"«if _, asked := roles[account]; asked && planted { return roles[account].Role < role }; »" +
+			"return slices.Contains(needs, account)"},
+	{"cost needs no role", "G10", "ledger/draft.go", directed("tests/access", "TestUsersInRandomHistories"),
+		"|| !leg.Cost.IsZero()« && !planted») && !slices.Contains(accounts"},
 	// What is held cannot be spent, what is given back can.
 	{"guard lowered when a hold ends", "G5", "ledger/dynamo/append.go", inLifecycles(10),
 		`«	for _, p := range c.Postings {

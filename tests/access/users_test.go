@@ -1,0 +1,231 @@
+package access
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ledger.example/internal/access"
+	"ledger.example/tests/full"
+)
+
+// In a book, users with roles on some of the accounts post, and end and reverse what others posted. Each answer must be
+// the one that the roles allow: a denial, or what an administrator gets, without what the user may not see.
+
+// denial returns the code and the fields of the denial that a user must get for a post, "" for none.
+func (b *book) denial(user string, p post) string {
+	for code, role := range map[string]access.Role{"account_not_found": access.Viewer, "forbidden": access.Operator} {
+		if code == "forbidden" && b.denied(user, p, access.Viewer) != nil {
+			continue
+		}
+		if fields := b.denied(user, p, role); fields != nil {
+			return fmt.Sprint(code, fields)
+		}
+	}
+	return ""
+}
+
+// denied returns the fields with the accounts that need a role, and on which the user's role is below role.
+func (b *book) denied(user string, p post, role access.Role) (fields []string) {
+	for _, n := range p.named {
+		isNeeded := func(of namedAccount) bool { return of.account == n.account && of.needsRole }
+		if slices.ContainsFunc(p.named, isNeeded) && b.role(user, n.account) < role {
+			fields = append(fields, n.field)
+		}
+	}
+	return fields
+}
+
+// got returns the code and the fields of a denial, "" for any other answer.
+func (s stored) got() string {
+	if s.Code != "account_not_found" && s.Code != "forbidden" {
+		return ""
+	}
+	var fields []string
+	for _, e := range s.Errors {
+		fields = append(fields, inBatch.ReplaceAllString(e.Field, ""))
+	}
+	return fmt.Sprint(s.Code, fields)
+}
+
+var inBatch = regexp.MustCompile(`^requests\[\d+\]\.(transfer|trade|transaction)\.`)
+
+// step makes one change or sends one request. It returns what is wrong with the answer, "" if nothing.
+func (b *book) step() string {
+	user := one(b, bookUsers...)
+	switch b.random.IntN(10) {
+	case 0:
+		b.grant(user)
+	case 1, 2, 3:
+		return b.tryPost(user)
+	case 4:
+		return b.tryBatch(user)
+	default:
+		return b.tryChange(user)
+	}
+	return ""
+}
+
+// grant changes a role of a user, on an account or in the group.
+func (b *book) grant(user string) {
+	account := one(b, bookAccounts...)
+	role := one(b, access.None, access.Viewer, access.Operator, access.Operator, access.Operator)
+	path := "/v1/accounts/" + account + "/members/" + user
+	if b.random.IntN(5) == 0 {
+		path = "/v1/groups/even/members/" + user
+		b.member[user] = role
+	} else {
+		b.direct[user+account] = role
+	}
+	if role == access.None {
+		b.must("DELETE " + path)
+	} else {
+		b.must("PUT " + path + ` {"role":"` + role.String() + `"}`)
+	}
+}
+
+// instance returns a random instance of the API.
+func (b *book) instance() http.Handler { return b.all[b.random.IntN(len(b.all))] }
+
+func (b *book) tryPost(user string) string {
+	p, hold := b.draw(), one(b, "", `,"hold":{}`)
+	if b.random.IntN(4) == 0 {
+		user = "" // an administrator
+	}
+	wanted := read(send(b.admin, "POST "+p.line("?dry_run=true", hold), ""))
+	line := "POST " + p.line(one(b, "", "", "", "?dry_run=true"), hold)
+	w := send(b.instance(), line, user)
+	got := read(w)
+	b.codes["post "+got.Code]++
+	want := ""
+	if user != "" {
+		want = b.denial(user, p)
+	}
+	switch {
+	case got.got() != want:
+		return fmt.Sprintf("%s by %s: want %q, got %s", line, user, want, w.Body)
+	case want == "" && got.Code != wanted.Code:
+		return fmt.Sprintf("%s by %s: an administrator gets %q: %s", line, user, wanted.Code, w.Body)
+	case w.Code == 201:
+		b.posted = append(b.posted, p.id)
+	}
+	return ""
+}
+
+// tryBatch sends several posts as one batch.
+func (b *book) tryBatch(user string) string {
+	atomic, query := one(b, true, false), one(b, "", "?dry_run=true")
+	posts, requests := make([]post, 1+b.random.IntN(4)), []string(nil)
+	for i := range posts {
+		posts[i] = b.draw()
+		requests = append(requests, fmt.Sprintf(`{"%s":%s}`, posts[i].kind, posts[i].body))
+	}
+	line := fmt.Sprintf(`POST /v1/batches%s {"atomic":%t,"requests":[%s]}`, query, atomic, strings.Join(requests, ","))
+	w := send(b.instance(), line, user)
+	var got struct {
+		stored
+		Results []struct{ Body stored }
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		return fmt.Sprintf("%s by %s: %v: %s", line, user, err, w.Body)
+	}
+	b.codes["batch "+got.Code]++
+	for i, p := range posts {
+		want := b.denial(user, p)
+		answer := got.stored
+		if got.Results != nil {
+			answer = got.Results[i].Body
+		}
+		if answer.got() != want && (!atomic || want != "" || got.Results != nil) {
+			return fmt.Sprintf("request %d of %s by %s: want %q, got %s", i, line, user, want, w.Body)
+		}
+		if atomic && want != "" {
+			return "" // the batch was refused for this request
+		}
+		if query == "" && got.Results != nil && answer.Code == "" {
+			b.posted = append(b.posted, p.id)
+		}
+	}
+	return ""
+}
+
+// tryChange captures, releases or reverses a transaction.
+func (b *book) tryChange(user string) string {
+	id, action := one(b, b.posted...), one(b, "reversals", "reversals", "reversals", "capture", "release")
+	all := read(send(b.admin, "GET /v1/transactions/"+id, ""))
+	if all.Status == any("held") {
+		action = one(b, "capture", "capture", "release", "reversals")
+	}
+	body := "{}"
+	if action != "release" {
+		body = b.part(all, action)
+	}
+	line := "POST /v1/transactions/" + id + "/" + action
+	refusal := read(send(b.admin, line+"?dry_run=true "+body, ""))
+	line += one(b, "", "?dry_run=true") + " " + body
+	w := send(b.instance(), line, user)
+	got := read(w)
+	b.codes[action+" "+got.Code]++
+	sees := func(account string) bool { return account == "" || b.role(user, account) > access.None }
+	want := b.denialOf(user, all, action, body)
+	wrong := leak(w, all, refusal, sees)
+	switch {
+	case wrong != "":
+	case want != "" && got.Code != want, want == "" && (w.Code == http.StatusForbidden || w.Code == http.StatusNotFound):
+		wrong = fmt.Sprintf("want the denial %q", want)
+	case want == "":
+		wrong = lacks(got, refusal, true, all, sees)
+	}
+	if wrong != "" {
+		return fmt.Sprintf("%s by %s: %s: %s", line, user, wrong, w.Body)
+	}
+	if w.Code == 201 {
+		b.posted = append(b.posted, got.ID)
+	}
+	return ""
+}
+
+// denialOf returns the code of the denial that a user must get who ends or reverses a transaction, "" for none.
+func (b *book) denialOf(user string, all stored, action, body string) string {
+	var p struct{ Postings []shownLeg }
+	_ = json.Unmarshal([]byte(body), &p)
+	seen, weak := false, false
+	for i, l := range all.Postings {
+		isOut, isZero := strings.HasPrefix(l.Quantity, "-"), l.Quantity == "0"
+		if action == "reversals" {
+			isOut = !isOut
+			if i < len(p.Postings) && p.Postings[i].Quantity == "0" && p.Postings[i].Cost == "0" {
+				isOut, isZero = false, false
+			}
+		}
+		role := b.role(user, l.Account)
+		seen = seen || role > access.None
+		weak = weak || (isOut || isZero) && role < access.Operator
+	}
+	_, byUser := access.UserOf(all.Actor)
+	switch {
+	case !seen:
+		return "transaction_not_found"
+	case weak, action != "reversals" && !byUser:
+		return "forbidden"
+	}
+	return ""
+}
+
+// Users get what their roles allow in random histories, and see nothing else.
+func TestUsersInRandomHistories(t *testing.T) {
+	t.Parallel()
+	for seed := range full.Count(4, 20) {
+		b := newBook(newFleet(t, nil), uint64(seed))
+		for i := range 300 {
+			if wrong := b.step(); wrong != "" {
+				t.Fatalf("seed %d, step %d: %s", seed, i, wrong)
+			}
+		}
+		t.Log(b.codes)
+	}
+}
