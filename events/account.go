@@ -56,7 +56,7 @@ type Overdraft struct {
 const unlimitedOverdraft = "unlimited"
 
 // EventName implements Event.
-func (AccountOpened) EventName() (string, int) { return accountOpened, plainVersion }
+func (AccountOpened) EventName() string { return accountOpened }
 
 func (e AccountOpened) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 
@@ -70,7 +70,7 @@ func (e *AccountOpened) fields(c *coder) {
 }
 
 // EventName implements Event.
-func (AccountChanged) EventName() (string, int) { return accountChanged, lifeVersion }
+func (AccountChanged) EventName() string { return accountChanged }
 
 func (e AccountChanged) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 

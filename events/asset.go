@@ -16,7 +16,7 @@ type AssetRegistered struct {
 }
 
 // EventName implements Event.
-func (AssetRegistered) EventName() (string, int) { return assetRegistered, plainVersion }
+func (AssetRegistered) EventName() string { return assetRegistered }
 
 func (e AssetRegistered) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// From version 2 on, an event has a checksum over all its stored fields, so that every reader detects an alteration.
+// An event has a checksum over all its stored fields, so that every reader detects an alteration.
 // Any program can compute it, with a library for bencode (BEP 3):
 //
 //   - The canonical form of an event is the bencoding of the list of its name, its version and a dictionary of all its
 //     fields as they are stored. The keys in the table are not included: they follow from the fields.
 //   - A text is the length of its UTF-8 in bytes, a colon, and these bytes: "4:jane". A number is its decimal digits
-//     between i and e: "i-2500e". A list is its elements between l and e. A map is between d and e: each name, a
+//     between i and e: "i-2500e". A flag is the number 1. A list is its elements between l and e. A map is between d and e: each name, a
 //     text, and its value, in the byte order of the names. Absent fields are omitted.
 //   - The checksum is the first 16 bytes of the SHA-256 of the canonical form, in base64 for URLs (RFC 4648) without
 //     padding: 22 characters.
@@ -24,8 +24,7 @@ import (
 // can write to the table can compute it. A full SHA-256 would add 21 bytes to each event, and twice that to postings,
 // which are also in an index.
 const (
-	checksumVersion = 2 // the first with a checksum
-	checksumBytes   = 16
+	checksumBytes = 16
 	// ChecksumChars is the length of a checksum.
 	ChecksumChars = 22
 )
@@ -47,11 +46,11 @@ type canonical struct{ text []byte }
 var canonicals = sync.Pool{New: func() any { return &canonical{text: make([]byte, 0, 1024)} }}
 
 // newCanonical begins a canonical form. Free it after use.
-func newCanonical(name string, version int) *canonical {
+func newCanonical(name string) *canonical {
 	c := canonicals.Get().(*canonical)
 	c.text = append(c.text[:0], 'l')
 	c.put(name)
-	c.Number("", NewAmount(int64(version)))
+	c.Number("", NewAmount(Form))
 	c.BeginMap("", 0)
 	return c
 }
@@ -66,15 +65,10 @@ func (c *canonical) appendChecksum(b []byte) []byte {
 	return base64.RawURLEncoding.AppendEncode(b, hash[:checksumBytes])
 }
 
-// compare ends the canonical form of a stored event. It returns ErrChecksum if the stored checksum differs, or, for a
-// version without checksums, is not "".
-func (c *canonical) compare(name string, version int, stored string) error {
+// compare ends the canonical form of a stored event of that name. It returns ErrChecksum if the stored checksum differs.
+func (c *canonical) compare(name, stored string) error {
 	var room [ChecksumChars]byte
-	own := room[:0]
-	if version >= checksumVersion {
-		own = c.appendChecksum(own)
-	}
-	if string(own) != stored {
+	if string(c.appendChecksum(room[:0])) != stored {
 		return fmt.Errorf("%w: %s", ErrChecksum, name)
 	}
 	return nil
@@ -103,6 +97,12 @@ func (c *canonical) Text(name, text string) {
 func (c *canonical) Number(name string, n Amount) {
 	c.name(name)
 	c.text = append(n.append(append(c.text, 'i')), 'e')
+}
+
+// Flag implements FieldEncoder.
+func (c *canonical) Flag(name string) {
+	c.name(name)
+	c.text = append(c.text, "i1e"...)
 }
 
 // BeginMap implements FieldEncoder.

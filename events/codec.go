@@ -7,8 +7,8 @@ import (
 
 // An Event is one of the immutable facts of this package.
 type Event interface {
-	// EventName returns the stored name and version of the event, such as "PostingRecorded", 1.
-	EventName() (name string, version int)
+	// EventName returns the stored name of the event, such as "PostingRecorded".
+	EventName() string
 	// write passes the stored fields to f. It is unexported so that no other package can add events.
 	write(f FieldEncoder)
 }
@@ -24,33 +24,13 @@ type Number string
 // List is an ordered list of values.
 type List []any
 
-// The versions of stored forms. Events that existed before holds, reversals, changes of accounts and groups are still
-// written in plainVersion, so that older code can read them. An event of version 1 has the fields of plainVersion and
-// no checksum.
+// Form is the version of every stored form, stored with each event. Every reader refuses another one.
 //
 // During a release, and after a rollback, older code reads events that newer code wrote. It waits when it reads a newer
 // version of a known name, and rejects every other unknown event as malformed. So a release that changes an event, or
 // puts a new kind of event under an existing form of key (POSTING#, GRANT#), must raise the version of the existing
 // name. New names are for new keys only.
-const (
-	plainVersion = 2
-	lifeVersion  = 3 // holds and their ends, reversals, changes of accounts, groups, effective dates
-)
-
-// The stored forms that a ledger can be configured to write. Code before this release reads OlderForm only.
-const (
-	OlderForm  = plainVersion
-	NewestForm = lifeVersion
-)
-
-// newestVersion returns the newest version of a known name.
-func newestVersion(name string) int {
-	switch name {
-	case assetRegistered, accountOpened:
-		return plainVersion
-	}
-	return lifeVersion
-}
+const Form = 1
 
 // Errors of decoding. ErrNewerEvent wraps ErrUnknownEvent, and ErrChecksum wraps ErrMalformedEvent.
 var (
@@ -65,18 +45,17 @@ var (
 )
 
 // Decode decodes a stored form into the event's value type (never a pointer). It is strict: it checks every field and
-// the checksum, and rejects unknown fields. For version 1, which has no checksum, pass "". It converts old versions to
-// the newest. It never panics, and retains only the texts of f.
+// the checksum, and rejects unknown fields. It never panics, and retains only the texts of f.
 // Errors: ErrUnknownEvent, ErrNewerEvent, ErrMalformedEvent, ErrChecksum.
 func Decode(name string, version int, checksum string, f Fields) (Event, error) {
 	e, err := decode(name, version, f)
 	if err != nil {
 		return nil, err
 	}
-	c := newCanonical(name, version)
+	c := newCanonical(name)
 	defer c.free()
 	e.write(c)
-	if err := c.compare(name, version, checksum); err != nil {
+	if err := c.compare(name, checksum); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -135,8 +114,8 @@ func decode(name string, version int, f Fields) (e Event, _ error) {
 	if err := c.err(name); err != nil {
 		return nil, err
 	}
-	if err := checkForm(e, name, version); err != nil {
-		return nil, err
+	if written := e.EventName(); written != name {
+		return nil, fmt.Errorf("%w: %s has the fields of %s", ErrMalformedEvent, name, written)
 	}
 	return e, nil
 }
@@ -145,24 +124,12 @@ var outcomes = map[string]Outcome{
 	holdCaptured: OutcomeCaptured, holdReleased: OutcomeReleased, holdExpired: OutcomeExpired,
 }
 
-// checkForm returns an error unless name and version are those under which e is written, or version 1 of that name.
-func checkForm(e Event, name string, version int) error {
-	if written, form := e.EventName(); written != name || version != form && (version != 1 || form != plainVersion) {
-		return wrongForm(name, version, written, form)
-	}
-	return nil
-}
-
-func wrongForm(name string, version int, written string, form int) error {
-	return fmt.Errorf("%w: %s V=%d has the fields of %s V=%d", ErrMalformedEvent, name, version, written, form)
-}
-
 // checkVersion returns ErrNewerEvent for a newer version, and ErrUnknownEvent for one that no code writes.
 func checkVersion(name string, version int) error {
 	switch {
-	case version > newestVersion(name):
+	case version > Form:
 		return fmt.Errorf("%w: %q, version %d", ErrNewerEvent, name, version)
-	case version < 1:
+	case version < Form:
 		return fmt.Errorf("%w: %q, version %d", ErrUnknownEvent, name, version)
 	}
 	return nil

@@ -25,8 +25,7 @@ var kinds = []events.Event{
 func TestEventsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := eventstest.Event().Draw(t, "event")
-		name, version := e.EventName()
-		back, err := events.Decode(name, version, events.Checksum(e), encode(e))
+		back, err := events.Decode(e.EventName(), events.Form, events.Checksum(e), encode(e))
 		if err != nil || !reflect.DeepEqual(back, e) {
 			t.Fatalf("%#v\ncame back as %#v, %v", e, back, err)
 		}
@@ -43,37 +42,16 @@ func TestDecodeUnknown(t *testing.T) {
 		}
 	}
 	for _, kind := range kinds {
-		name, version := kind.EventName()
+		name := kind.EventName()
 		refused(name, -1, events.Fields{}, events.ErrUnknownEvent)
 		refused(name, 0, events.Fields{}, events.ErrUnknownEvent)
-		refused(name, version+2, events.Fields{}, events.ErrNewerEvent)
-		refused(name, version, events.Fields{}, events.ErrMalformedEvent)
-		refused(name, version, nil, events.ErrMalformedEvent)
+		refused(name, events.Form+1, events.Fields{}, events.ErrNewerEvent)
+		refused(name, events.Form, events.Fields{}, events.ErrMalformedEvent)
+		refused(name, events.Form, nil, events.ErrMalformedEvent)
 	}
 	for _, name := range []string{"", "postingrecorded", "PostingRecorded ", "Nonsense"} {
-		for _, version := range []int{1, 3, 1000} {
+		for _, version := range []int{1, 2, 1000} {
 			refused(name, version, events.Fields{}, events.ErrUnknownEvent)
-		}
-	}
-}
-
-// Everything that could be written before there were holds is written as it was then, so that older code reads it.
-func TestPlainFormsStay(t *testing.T) {
-	for file, e := range golden {
-		_, version := e.EventName()
-		if _, isNew := ofVersion3[file]; isNew != (version == 3) || !isNew && version != 2 {
-			t.Errorf("%s is written as version %d", file, version)
-		}
-	}
-	// The version follows from the fields: another version is rejected.
-	plain := golden["PostingRecorded.v2.json"].(events.PostingRecorded)
-	if _, err := events.Decode("PostingRecorded", 3, events.Checksum(plain), encode(plain)); !errors.Is(err, events.ErrMalformedEvent) {
-		t.Errorf("a plain posting of version 3: %v", err)
-	}
-	held := golden["PostingRecorded.v3.json"].(events.PostingRecorded)
-	for _, version := range []int{1, 2} {
-		if _, err := events.Decode("PostingRecorded", version, events.Checksum(held), encode(held)); !errors.Is(err, events.ErrMalformedEvent) {
-			t.Errorf("a posting of a hold of version %d: %v", version, err)
 		}
 	}
 }
@@ -94,8 +72,7 @@ func TestEncodeMergesEmptyForms(t *testing.T) {
 
 // storedForm is all that is stored of e.
 func storedForm(e events.Event) (name string, version int, checksum string, f events.Fields) {
-	name, version = e.EventName()
-	return name, version, events.Checksum(e), encode(e)
+	return e.EventName(), events.Form, events.Checksum(e), encode(e)
 }
 
 func TestDecodePostingAllocatesOnlyTheEvent(t *testing.T) {
@@ -148,6 +125,8 @@ func (f *fieldsEncoder) Text(name, text string) { f.put(name, text) }
 
 func (f *fieldsEncoder) Number(name string, n events.Amount) { f.put(name, f.number(n)) }
 
+func (f *fieldsEncoder) Flag(name string) { f.put(name, true) }
+
 func (f *fieldsEncoder) BeginMap(name string, size int) {
 	f.open = append(f.open, opened{name: name, fields: make(events.Fields, size)})
 }
@@ -178,19 +157,18 @@ func (f *fieldsEncoder) put(name string, v any) {
 type stored struct {
 	Name     string `json:"name"`
 	Version  int    `json:"version"`
-	Checksum string `json:"checksum,omitempty"` // of version 2 on
+	Checksum string `json:"checksum"`
 	Fields   any    `json:"fields"`
 }
 
 // toJSON writes e in its stored form, always the same for the same form.
 func toJSON(e events.Event) []byte {
-	name, version := e.EventName()
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
 	fields := encodeWith(e, func(n events.Amount) any { return json.Number(n.String()) })
-	if err := out.Encode(stored{name, version, events.Checksum(e), fields}); err != nil {
+	if err := out.Encode(stored{e.EventName(), events.Form, events.Checksum(e), fields}); err != nil {
 		panic(err)
 	}
 	return b.Bytes()

@@ -27,6 +27,7 @@ const (
 	ruleAgree       = "does not match the added or removed group"
 	ruleBoth        = "must not be present together with its alternative"
 	ruleEmpty       = "is empty and should be absent"
+	ruleFalse       = "is not true and should be absent"
 	ruleID          = "is not an id"
 	ruleIncrease    = "is not greater than the previous one"
 	ruleInstant     = "does not have the instant of the first one"
@@ -35,7 +36,7 @@ const (
 	ruleNumber      = "is not a whole number in canonical form"
 	ruleRecorded    = "is not after the time of the legs, or that of a hold"
 	ruleRange       = "is out of range"
-	ruleSign        = "does not fit the phase and the quantity"
+	ruleSign        = "does not fit the phase, the quantity and the date"
 	ruleText        = "is not text of the allowed length"
 	ruleTime        = "is not a time in UTC with six decimals"
 	ruleType        = "has the wrong type"
@@ -119,6 +120,18 @@ func (c *coder) amount(field string, v *Amount) {
 		c.fail(field, ruleRange)
 	default:
 		c.fail(field, ruleNumber)
+	}
+}
+
+// flag codes a boolean, which is absent when it is false.
+func (c *coder) flag(field string, v *bool) {
+	switch {
+	case c.out != nil && *v:
+		c.out.Flag(field)
+	case c.out == nil && c.has(field):
+		if *v = take[bool](c, field); !*v {
+			c.fail(field, ruleFalse)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ const (
 	FigurePending     = "Pending"
 	FigurePhase       = "Phase"
 	FigureDescription = "Description"
+	FigureBackdated   = "Backdated"
 )
 
 // StoredPosting has the fields of a stored PostingRecorded that DecodeFigures reads. An absent text or number is "".
@@ -23,14 +24,15 @@ type StoredPosting struct {
 	Quantity, Cost, Pending        Number // Pending is absent, as Phase is, from all but the postings of holds
 	Transaction, Kind, Description string
 	Phase                          string
+	Backdated                      bool
 }
 
-// DecodeFigures reads the figures of a PostingRecorded as strictly as Decode; of version 1 it reads the figures
-// alone. It allocates nothing: a fold goes through a million postings. Errors: those of Decode.
+// DecodeFigures reads the figures of a PostingRecorded as strictly as Decode. It allocates nothing: a fold goes through a million postings. Errors: those of Decode.
 func DecodeFigures(s StoredPosting) (Figures, error) {
 	p := PostingRecorded{
 		Leg:         Leg{ID: KSUID(s.ID), Account: s.Account, Asset: s.Asset},
 		Transaction: s.Transaction, Kind: Kind(s.Kind), Description: s.Description, Phase: Phase(s.Phase),
+		Backdated: s.Backdated,
 	}
 	if s.Name != postingRecorded { // the ledger never writes another name under such a key
 		return Figures{}, fmt.Errorf("%w: %q, version %d, where a posting should be", ErrUnknownEvent,
@@ -55,13 +57,10 @@ func DecodeFigures(s StoredPosting) (Figures, error) {
 	if !known || !p.Figures().valid() {
 		return Figures{}, fmt.Errorf("%w: %s: %s %s", ErrMalformedEvent, postingRecorded, FigurePhase, ruleSign)
 	}
-	if name, form := p.EventName(); s.Version != form && (s.Version != 1 || form != plainVersion) {
-		return Figures{}, wrongForm(s.Name, s.Version, name, form)
-	}
-	form := newCanonical(s.Name, s.Version)
+	form := newCanonical(s.Name)
 	defer form.free()
 	p.write(form)
-	if err := form.compare(s.Name, s.Version, s.Checksum); err != nil {
+	if err := form.compare(s.Name, s.Checksum); err != nil {
 		return Figures{}, err
 	}
 	return p.Figures(), nil

@@ -9,6 +9,7 @@ import "slices"
 type FieldEncoder interface {
 	Text(name, text string)
 	Number(name string, n Amount)
+	Flag(name string)               // true; a flag that is false is absent
 	BeginMap(name string, size int) // size is the number of its fields
 	BeginList(name string, size int)
 	End()

@@ -40,28 +40,28 @@ func ExampleDecode() {
 		"Account": "jane", "User": "u-17", "Role": "viewer", "Number": events.Number("1"), "Actor": "local",
 		"At": "2027-01-15T08:00:00.000000Z",
 	}
-	e, err := events.Decode("MemberGranted", 2, checksum, stored)
+	e, err := events.Decode("MemberGranted", events.Form, checksum, stored)
 	fmt.Println(e.(events.MemberGranted).Role, err)
 
 	stored["Role"] = "owner"
-	_, err = events.Decode("MemberGranted", 2, checksum, stored)
+	_, err = events.Decode("MemberGranted", events.Form, checksum, stored)
 	fmt.Println(err)
 	stored["Role"] = "admin"
-	_, err = events.Decode("MemberGranted", 2, checksum, stored)
+	_, err = events.Decode("MemberGranted", events.Form, checksum, stored)
 	fmt.Println(err)
-	_, err = events.Decode("MemberGranted", 4, checksum, stored)
+	_, err = events.Decode("MemberGranted", 2, checksum, stored)
 	fmt.Println(err)
 	// Output:
 	// viewer <nil>
 	// malformed event: checksum does not match: MemberGranted
 	// malformed event: MemberGranted: Role has an unknown value
-	// unknown event: version is newer than this code: "MemberGranted", version 4
+	// unknown event: version is newer than this code: "MemberGranted", version 2
 }
 
 // The checksum of an event, by its canonical form.
 func ExampleChecksum() {
 	granted := events.MemberGranted{Account: "jane", User: "u-17", Role: events.RoleViewer, Number: 1, Actor: "local", At: time.Unix(1800000000, 0)}
-	const canonical = "l" + "13:MemberGranted" + "i2e" + "d" +
+	const canonical = "l" + "13:MemberGranted" + "i1e" + "d" +
 		"7:Account" + "4:jane" + "5:Actor" + "5:local" + "2:At" + "27:2027-01-15T08:00:00.000000Z" +
 		"6:Number" + "i1e" + "4:Role" + "6:viewer" + "4:User" + "4:u-17" + "e" + "e"
 	hash := sha256.Sum256([]byte(canonical))

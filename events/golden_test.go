@@ -1,7 +1,6 @@
 package events_test
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,12 +13,10 @@ import (
 )
 
 // The golden files define the stored format: old events must always decode. Add files for new kinds, versions and
-// variants. NEVER edit or remove a file. If one of them fails, the code is wrong.
+// variants. From the first release on, NEVER edit or remove a file. If one of them fails, the code is wrong.
 
-// golden has the event of each file in testdata/golden. For a file of an old version, that is the event that the
-// decoder converts it to. Version 2 added the checksum and changed no field: each file of version 1 has a file of
-// version 2 with the same event.
-var golden = inBothVersions(map[string]events.Event{
+// golden has the event of each file in testdata/golden.
+var golden = map[string]events.Event{
 	"AssetRegistered.v1.json": events.AssetRegistered{
 		ID: "AAPL", Name: "Apple Inc.", Description: "Common stock", Scale: 0, Currency: "USD", Actor: "local", At: goldenAt,
 	},
@@ -52,7 +49,7 @@ var golden = inBothVersions(map[string]events.Event{
 			{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "AAPL", Quantity: events.NewAmount(10), Cost: events.NewAmount(150000)},
 			{ID: "3MPlq7CblaK144v8BdRNue7pibt", Account: "market", Asset: "AAPL", Quantity: events.NewAmount(-10), Cost: events.NewAmount(-150000)},
 		},
-		Fingerprint: "2:f", Actor: "local",
+		Fingerprint: "1:f", Actor: "local",
 	},
 	"TransactionPosted.v1.transfer.json": events.TransactionPosted{
 		ID: "3MPlq7CblUiUZ4bU704vcE8U9nk", Kind: events.KindTransfer, Metadata: map[string]string{},
@@ -83,73 +80,73 @@ var golden = inBothVersions(map[string]events.Event{
 		Account: "jane", User: "u-17", Role: events.RoleOwner, Number: 999999999999, Actor: "local", At: goldenAt,
 	},
 	"MemberRevoked.v1.json": events.MemberGranted{Account: "jane", User: "u-17", Number: 3, Actor: "local", At: goldenAt},
-})
-
-// ofVersion3 are holds and their ends, reversals, changes of accounts and groups, which version 3 added.
-var ofVersion3 = map[string]events.Event{
-	"TransactionHeld.v3.json": events.TransactionPosted{
+	"TransactionHeld.v1.json": events.TransactionPosted{
 		ID: "h-1", Kind: events.KindTransfer, Description: "Table for two", Metadata: map[string]string{"order": "1001"},
 		Legs:      heldLegs(-5000, 5000),
-		ExpiresAt: goldenAt.AddDate(0, 0, 7), Fingerprint: "2:0123456789abcdef", Actor: "local",
+		ExpiresAt: goldenAt.AddDate(0, 0, 7), Fingerprint: "1:0123456789abcdef", Actor: "local",
 	},
-	"TransactionPosted.v3.json": events.TransactionPosted{
+	"TransactionPosted.v1.reversal.json": events.TransactionPosted{
 		ID: "r-1", Kind: events.KindReversal, Reverses: "order-1001", Metadata: map[string]string{}, Legs: heldLegs(-100, 100),
-		Fingerprint: "2:f", Actor: "local",
+		Fingerprint: "1:f", Actor: "local",
 	},
-	"TransactionPosted.v3.backdated.json": events.TransactionPosted{
+	"TransactionPosted.v1.backdated.json": events.TransactionPosted{
 		ID: "t-1", Kind: events.KindTransfer, Metadata: map[string]string{}, Legs: heldLegs(-100, 100),
-		RecordedAt: goldenAt.AddDate(0, 3, 0), Fingerprint: "2:f", Actor: "local",
+		RecordedAt: goldenAt.AddDate(0, 3, 0), Fingerprint: "1:f", Actor: "local",
 	},
-	"PostingRecorded.v3.json": events.PostingRecorded{
+	"PostingRecorded.v1.placed.json": events.PostingRecorded{
 		Leg:     events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD"},
 		Pending: events.NewAmount(-5000), Phase: events.PhasePlaced,
 		Transaction: "h-1", Kind: events.KindTransfer, Description: "Table for two",
 	},
-	"PostingRecorded.v3.captured.json": events.PostingRecorded{
+	"PostingRecorded.v1.captured.json": events.PostingRecorded{
 		Leg:     events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD", Quantity: events.NewAmount(-4210)},
 		Pending: events.NewAmount(5000), Phase: events.PhaseCaptured, Transaction: "h-1", Kind: events.KindTransfer,
 	},
-	"PostingRecorded.v3.released.json": events.PostingRecorded{
+	"PostingRecorded.v1.released.json": events.PostingRecorded{
 		Leg:     events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD"},
 		Pending: events.NewAmount(5000), Phase: events.PhaseReleased, Transaction: "h-1", Kind: events.KindTransfer,
 	},
-	"PostingRecorded.v3.reversal.json": events.PostingRecorded{
+	"PostingRecorded.v1.backdated.json": events.PostingRecorded{
+		Leg:         events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD", Quantity: events.NewAmount(100)},
+		Transaction: "t-1", Kind: events.KindTransfer, Backdated: true,
+	},
+	"PostingRecorded.v1.reversal.json": events.PostingRecorded{
 		Leg:         events.Leg{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD", Quantity: events.NewAmount(100)},
 		Transaction: "r-1", Kind: events.KindReversal,
 	},
-	"HoldCaptured.v3.json": events.HoldEnded{
+	"HoldCaptured.v1.json": events.HoldEnded{
 		Transaction: "h-1", Outcome: events.OutcomeCaptured, Legs: heldLegs(-4210, 4210), Actor: "local",
 	},
-	"HoldReleased.v3.json": events.HoldEnded{
+	"HoldReleased.v1.json": events.HoldEnded{
 		Transaction: "h-1", Outcome: events.OutcomeReleased, Legs: heldLegs(0, 0), Description: "Left early", Actor: "local",
 	},
-	"HoldExpired.v3.json": events.HoldEnded{
+	"HoldExpired.v1.json": events.HoldEnded{
 		Transaction: "h-1", Outcome: events.OutcomeExpired, Legs: heldLegs(0, 0), Actor: "sweeper",
 	},
-	"TransactionReversed.v3.json": events.TransactionReversed{
+	"TransactionReversed.v1.json": events.TransactionReversed{
 		Transaction: "order-1001", Number: 2, By: "r-1",
 		Taken: []events.Taken{{Quantity: events.NewAmount(-100), Cost: events.NewAmount(-7)}, {Quantity: events.NewAmount(100), Cost: events.NewAmount(7)}},
 	},
-	"AccountChanged.v3.json": events.AccountChanged{
+	"AccountChanged.v1.json": events.AccountChanged{
 		ID: "margin", Number: 2, Name: "Margin", Profile: `{"email":"m@example.com"}`, State: events.StateFrozen,
 		Overdraft: events.Overdraft{Limits: map[string]events.Amount{"USD": events.NewAmount(500000)}},
 		Actor:     "local", At: goldenAt,
 	},
-	"GroupRegistered.v3.json": events.GroupRegistered{
+	"GroupRegistered.v1.json": events.GroupRegistered{
 		ID: "desk", Name: "The desk", Description: "Trades for clients", Actor: "local", At: goldenAt,
 	},
-	"GroupRegistered.v3.least.json": events.GroupRegistered{ID: "desk", Actor: "local", At: goldenAt},
-	"AccountGrouped.v3.json": events.AccountGrouped{
+	"GroupRegistered.v1.least.json": events.GroupRegistered{ID: "desk", Actor: "local", At: goldenAt},
+	"AccountGrouped.v1.json": events.AccountGrouped{
 		Account: "jane", Number: 2, Groups: []string{"clients", "desk"}, Added: "desk", Actor: "local", At: goldenAt,
 	},
-	"AccountGrouped.v3.least.json": events.AccountGrouped{
+	"AccountGrouped.v1.least.json": events.AccountGrouped{
 		Account: "jane", Number: 999999999999, Removed: "desk", Actor: "local", At: goldenAt,
 	},
-	"MemberGranted.v3.json": events.MemberGranted{
+	"MemberGranted.v1.group.json": events.MemberGranted{
 		Group: "desk", User: "u-17", Role: events.RoleOperator, Number: 1, Actor: "local", At: goldenAt,
 	},
-	"MemberRevoked.v3.json": events.MemberGranted{Group: "desk", User: "u-17", Number: 2, Actor: "local", At: goldenAt},
-	"AccountChanged.v3.least.json": events.AccountChanged{
+	"MemberRevoked.v1.group.json": events.MemberGranted{Group: "desk", User: "u-17", Number: 2, Actor: "local", At: goldenAt},
+	"AccountChanged.v1.least.json": events.AccountChanged{
 		ID: "jane", Number: 999999999999, Profile: "{}", State: events.StateClosed, Actor: "local", At: goldenAt,
 	},
 }
@@ -159,16 +156,6 @@ func heldLegs(jane, shop int64) []events.Leg {
 		{ID: "3MPlq7CblaK144v8BdRNuauB4LH", Account: "jane", Asset: "USD", Quantity: events.NewAmount(jane)},
 		{ID: "3MPlq7CblaK144v8BdRNue7pibt", Account: "shop", Asset: "USD", Quantity: events.NewAmount(shop)},
 	}
-}
-
-// inBothVersions adds a file of version 2 for each of version 1, and those of version 3.
-func inBothVersions(first map[string]events.Event) map[string]events.Event {
-	both := maps.Clone(first)
-	maps.Copy(both, ofVersion3)
-	for file, e := range first {
-		both[strings.Replace(file, ".v1.", ".v2.", 1)] = e
-	}
-	return both
 }
 
 var goldenAt = time.Date(2026, 11, 21, 9, 6, 39, 123456000, time.UTC)
@@ -200,14 +187,6 @@ func readGolden(t testing.TB) map[string][]byte {
 	return files
 }
 
-// leastVersion returns the version that a name was first stored under.
-func leastVersion(name string) int {
-	if _, ok := ofVersion3[name+".v3.json"]; ok && golden[name+".v1.json"] == nil {
-		return 3
-	}
-	return 1
-}
-
 func TestGoldenFiles(t *testing.T) {
 	files := readGolden(t)
 	for file, text := range files {
@@ -229,7 +208,7 @@ func TestGoldenFiles(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v\nwant %+v", file, got, err, want)
 		}
-		if _, version := want.EventName(); version == s.Version && string(toJSON(want)) != string(text) {
+		if string(toJSON(want)) != string(text) {
 			t.Errorf("%s: the event is now written as\n%s", file, toJSON(want))
 		}
 	}
@@ -239,11 +218,8 @@ func TestGoldenFiles(t *testing.T) {
 		}
 	}
 	for _, kind := range kinds {
-		name, version := kind.EventName()
-		for least := leastVersion(name); version >= least; version-- {
-			if file := name + ".v" + strconv.Itoa(version) + ".json"; files[file] == nil {
-				t.Errorf("%s/%s is missing: every version of every kind has one", goldenDir, file)
-			}
+		if file := kind.EventName() + ".v" + strconv.Itoa(events.Form) + ".json"; files[file] == nil {
+			t.Errorf("%s/%s is missing: every kind has one", goldenDir, file)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type AccountGrouped struct {
 }
 
 // EventName implements Event.
-func (GroupRegistered) EventName() (string, int) { return groupRegistered, lifeVersion }
+func (GroupRegistered) EventName() string { return groupRegistered }
 
 func (e GroupRegistered) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 
@@ -46,7 +46,7 @@ func (e *GroupRegistered) fields(c *coder) {
 }
 
 // EventName implements Event.
-func (AccountGrouped) EventName() (string, int) { return accountGrouped, lifeVersion }
+func (AccountGrouped) EventName() string { return accountGrouped }
 
 func (e AccountGrouped) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 

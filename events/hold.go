@@ -28,14 +28,14 @@ const (
 )
 
 // EventName implements Event.
-func (e HoldEnded) EventName() (string, int) {
+func (e HoldEnded) EventName() string {
 	switch e.Outcome {
 	case OutcomeCaptured:
-		return holdCaptured, lifeVersion
+		return holdCaptured
 	case OutcomeReleased:
-		return holdReleased, lifeVersion
+		return holdReleased
 	}
-	return holdExpired, lifeVersion
+	return holdExpired
 }
 
 // EndedAt returns the instant of the end, in UTC. All KSUIDs of the legs have it.

@@ -32,16 +32,12 @@ const (
 // NoRole is the role of a user without a grant, or whose role was revoked.
 const NoRole Role = ""
 
-// EventName implements Event. Groups came later than accounts.
-func (e MemberGranted) EventName() (string, int) {
-	name, version := memberGranted, plainVersion
+// EventName implements Event.
+func (e MemberGranted) EventName() string {
 	if e.Role == NoRole {
-		name = memberRevoked
+		return memberRevoked
 	}
-	if e.Group != "" {
-		version = lifeVersion
-	}
-	return name, version
+	return memberGranted
 }
 
 func (e MemberGranted) write(f FieldEncoder) { e.fields(&coder{out: f}) }

@@ -11,6 +11,7 @@ type PostingRecorded struct {
 	Transaction string // id of its header
 	Kind        Kind   // of its header
 	Description string // of its header
+	Backdated   bool   // the transaction has an effective date, so the KSUID is older than the posting
 }
 
 // Phase is the step of a hold that a posting records. It is stored because it does not follow from the signs: the
@@ -34,19 +35,15 @@ type Figures struct {
 	Pending        Amount // see PostingRecorded
 	Phase          Phase
 	Hold           string // id of the hold that the posting belongs to; "" without a phase
+	Backdated      bool   // see PostingRecorded; false with a phase
 }
 
 // EventName implements Event.
-func (e PostingRecorded) EventName() (string, int) {
-	if e.Phase != "" || e.Kind == KindReversal {
-		return postingRecorded, lifeVersion
-	}
-	return postingRecorded, plainVersion
-}
+func (PostingRecorded) EventName() string { return postingRecorded }
 
 // Figures returns the amounts that the posting adds to sums.
 func (e PostingRecorded) Figures() Figures {
-	f := Figures{Quantity: e.Quantity, Cost: e.Cost, Pending: e.Pending, Phase: e.Phase}
+	f := Figures{Quantity: e.Quantity, Cost: e.Cost, Pending: e.Pending, Phase: e.Phase, Backdated: e.Backdated}
 	if e.Phase != "" {
 		f.Hold = e.Transaction
 	}
@@ -58,6 +55,7 @@ func (e PostingRecorded) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 func (e *PostingRecorded) fields(c *coder) {
 	text(c, "Account", &e.Account, requiredID)
 	text(c, "Asset", &e.Asset, requiredID)
+	c.flag("Backdated", &e.Backdated)
 	c.amount("Cost", &e.Cost)
 	text(c, "Description", &e.Description, description)
 	text(c, "ID", &e.ID, ksuidText)
@@ -76,8 +74,11 @@ func (e *PostingRecorded) fields(c *coder) {
 var phase = oneOf(PhasePlaced, PhaseCaptured, PhaseReleased, PhaseExpired)
 
 // valid reports whether the amounts fit the phase: a placed leg posts nothing, and a captured one posts at most the
-// placed amount, with its sign.
+// placed amount, with its sign. A hold is not backdated.
 func (f Figures) valid() bool {
+	if f.Backdated && f.Phase != "" {
+		return false
+	}
 	switch f.Phase {
 	case PhasePlaced, PhaseReleased, PhaseExpired:
 		return f.Quantity.IsZero() && f.Cost.IsZero()

@@ -15,7 +15,7 @@ type TransactionReversed struct {
 type Taken struct{ Quantity, Cost Amount }
 
 // EventName implements Event.
-func (TransactionReversed) EventName() (string, int) { return transactionReversed, lifeVersion }
+func (TransactionReversed) EventName() string { return transactionReversed }
 
 func (e TransactionReversed) write(f FieldEncoder) { e.fields(&coder{out: f}) }
 

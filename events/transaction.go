@@ -47,14 +47,11 @@ const (
 )
 
 // EventName implements Event.
-func (t TransactionPosted) EventName() (string, int) {
-	switch {
-	case t.IsHold():
-		return transactionHeld, lifeVersion
-	case t.Kind == KindReversal, t.IsBackdated():
-		return transactionPosted, lifeVersion
+func (t TransactionPosted) EventName() string {
+	if t.IsHold() {
+		return transactionHeld
 	}
-	return transactionPosted, plainVersion
+	return transactionPosted
 }
 
 // IsHold reports whether t is a hold.
@@ -78,7 +75,9 @@ func (t TransactionPosted) Recorded() time.Time {
 func (t TransactionPosted) Postings() []PostingRecorded {
 	postings := make([]PostingRecorded, len(t.Legs))
 	for i, leg := range t.Legs {
-		postings[i] = PostingRecorded{Leg: leg, Transaction: t.ID, Kind: t.Kind, Description: t.Description}
+		postings[i] = PostingRecorded{
+			Leg: leg, Transaction: t.ID, Kind: t.Kind, Description: t.Description, Backdated: t.IsBackdated(),
+		}
 		if t.IsHold() {
 			postings[i].Phase, postings[i].Pending = PhasePlaced, leg.Quantity
 			postings[i].Quantity, postings[i].Cost = Amount{}, Amount{}

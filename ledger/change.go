@@ -31,9 +31,6 @@ func (l *Ledger) ChangeAccount(ctx context.Context, r ChangeAccount) (Account, e
 		return Account{}, err
 	}
 	defer cancel()
-	if refused := l.checkNewestForm(); refused != nil {
-		return Account{}, refused
-	}
 	if !events.ValidID(r.ID) {
 		return Account{}, AccountNotFound()
 	}

@@ -45,7 +45,7 @@ func (l *Ledger) checkEffectiveDate(ctx context.Context, a Annotation) *Error {
 		}
 		return invalidRequest([]FieldError{{Field: Field{Name: "effective_at"}, Rule: rulePast}})
 	}
-	return l.checkNewestForm()
+	return nil
 }
 
 // backdate mints the KSUIDs of a header for its effective date, and sets its recording time. Errors: those of mint.

@@ -162,9 +162,6 @@ func (e *ending) buildEnd(
 	if faults := e.part.exceeding(taken, hold.Legs, takeAll(hold.Legs)); faults != nil {
 		return end, minted, &Error{Code: CodeExceedsHold, Detail: "More is captured than was held.", Fields: faults}
 	}
-	if err := e.ledger.checkNewestForm(); err != nil {
-		return end, minted, err
-	}
 	legs := slices.Clone(hold.Legs)
 	ids, minted, err := e.ledger.mint(ctx, len(legs), "", legs[len(legs)-1].ID)
 	if err != nil {

@@ -13,46 +13,32 @@ import (
 // A fingerprint distinguishes a retry from a different request with the same id. It is a hash of the request, not of
 // the transaction. The header stores it with the number of its rule, and later requests are compared by that rule. So a
 // rule is never changed; new rules are added.
-const (
-	fingerprintRule1 = "1" // for requests without a hold or an effective date, except reversals
-	fingerprintRule2 = "2" // for the others
-)
-
-// fingerprint returns the fingerprint of a request.
-func fingerprint(d draft) string {
-	if d.Hold != nil || d.EffectiveAt != nil || d.reverses != "" {
-		return fingerprint2(d)
-	}
-	return fingerprint1(d)
-}
+const fingerprintRule = "1"
 
 // sameRequest reports whether a stored fingerprint is that of d. An unknown rule is an error.
 func sameRequest(stored string, d draft) (bool, error) {
-	switch rule, _, _ := strings.Cut(stored, ":"); rule {
-	case fingerprintRule1, fingerprintRule2:
-		return fingerprint(d) == stored, nil
-	default:
+	if rule, _, _ := strings.Cut(stored, ":"); rule != fingerprintRule {
 		return false, fmt.Errorf("fingerprint %q has an unknown rule", stored)
 	}
+	return fingerprint(d) == stored, nil
 }
 
-// fingerprint1 is the SHA-256 of the kind, the description, the metadata sorted by key, and the fields of the request
-// in the order of newCanonical. A text is encoded as its length in bytes, a colon and the text. An amount, and the
-// number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or "false". An
-// omitted value is encoded like its default. The id and the actor are not included.
-func fingerprint1(d draft) string {
-	return newCanonical(d).sum(fingerprintRule1)
-}
-
-// fingerprint2 is the SHA-256 of the values of rule 1 (without legs for a reversal), followed by these: whether the
-// request is for a hold, its time of expiry in the form of events.FormatTime ("" for the default), the id of the
-// transaction to reverse ("" for none), and the part of it: the text "" for all; the text "quantity", the quantity and
-// the cost; or the text "postings", their number, and the quantity and the cost of each. The last value is the
-// effective date in the form of events.FormatTime, if there is one.
-func fingerprint2(d draft) string {
-	c, expires := newCanonical(d), ""
+// fingerprint is the SHA-256 of these values of a request: the kind, the description, the metadata sorted by key, the
+// fields of its kind, whether it is for a hold, the hold's time of expiry, the id of the transaction to reverse, the
+// part of it, and the effective date. The part is the text "" for all; the text "quantity", the quantity and the cost;
+// or the text "postings", their number, and the quantity and the cost of each.
+//
+// A text is encoded as its length in bytes, a colon and the text. A time has the form of events.FormatTime. An amount,
+// and the number of elements of a list, is encoded in decimal with a semicolon. A boolean is the text "true" or
+// "false". An omitted value is encoded like its default; of a time or an id that is the text "". The id and the actor
+// are not included.
+func fingerprint(d draft) string {
+	c, expires, effective := newCanonical(d), "", ""
 	if d.Hold != nil && d.Hold.ExpiresAt != nil {
 		expires = events.FormatTime(*d.Hold.ExpiresAt)
+	}
+	if d.EffectiveAt != nil {
+		effective = events.FormatTime(d.effective())
 	}
 	c = c.text(strconv.FormatBool(d.Hold != nil)).text(expires).text(d.reverses)
 	switch {
@@ -66,13 +52,10 @@ func fingerprint2(d draft) string {
 	default:
 		c = c.text("")
 	}
-	if d.EffectiveAt != nil {
-		c = c.text(events.FormatTime(d.effective()))
-	}
-	return c.sum(fingerprintRule2)
+	return c.text(effective).sum()
 }
 
-// newCanonical returns the values of rule 1.
+// newCanonical returns the values of a request through the fields of its kind.
 func newCanonical(d draft) canonical {
 	c := canonical(make([]byte, 0, 512)).text(string(d.kind)).text(d.Description).count(len(d.Metadata))
 	for _, key := range sortedKeys(d.Metadata) {
@@ -100,9 +83,9 @@ func newCanonical(d draft) canonical {
 type canonical []byte
 
 // sum returns the fingerprint of c, with the number of its rule. It overwrites c.
-func (c canonical) sum(rule string) string {
+func (c canonical) sum() string {
 	hash := sha256.Sum256(c)
-	c = append(append(c[:0], rule...), ':')
+	c = append(c[:0], fingerprintRule+":"...)
 	return string(base64.RawURLEncoding.AppendEncode(c, hash[:]))
 }
 

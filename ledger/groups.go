@@ -40,9 +40,6 @@ func (l *Ledger) RegisterGroup(
 		return group, false, err
 	}
 	defer cancel()
-	if refused := l.checkNewestForm(); refused != nil {
-		return group, false, refused
-	}
 	// Cloned like the texts of an asset.
 	stored, created, err := define(c, l, l.groups, r.ID, events.GroupRegistered{
 		ID: strings.Clone(r.ID), Name: strings.Clone(r.Name), Description: strings.Clone(r.Description),
@@ -76,9 +73,6 @@ func (l *Ledger) GroupAccount(ctx context.Context, r GroupAccount) (groups []str
 	}
 	if _, err := l.KnownAccount(c, r.Account); err != nil {
 		return nil, false, err
-	}
-	if refused := l.checkNewestForm(); refused != nil {
-		return nil, false, refused
 	}
 	e := events.AccountGrouped{Account: r.Account, Actor: r.Actor, At: l.instant()}
 	changed, err = l.putNext(c, func() (events.Event, error) {

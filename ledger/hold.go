@@ -27,17 +27,3 @@ func (h HoldRequest) expiry(now time.Time) (time.Time, *Error) {
 		Rule:  fmt.Sprintf("must be after now and at most %d days ahead", events.HoldDaysMax),
 	}})
 }
-
-// checkNewestForm returns CodeUnavailable if this ledger may not write the stored forms of holds, ends of holds,
-// reversals, changes of accounts, groups and effective dates yet. Older code that still reads the table would not
-// understand them.
-func (l *Ledger) checkNewestForm() *Error {
-	if l.newestForm >= events.NewestForm {
-		return nil
-	}
-	return &Error{
-		Code: CodeUnavailable, RetryAfter: time.Minute,
-		Detail: fmt.Sprintf("The ledger's parameter NewestForm is %d: no holds, reversals, changes of accounts or "+
-			"groups, and no effective dates are written yet. Nothing was written.", l.newestForm),
-	}
-}

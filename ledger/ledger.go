@@ -29,7 +29,6 @@ type Ledger struct {
 	projections Projections
 	minter      *events.Minter
 	now         func() time.Time // the process's clock; durations are measured with time.Now
-	newestForm  int
 	log         *slog.Logger
 
 	clock    store.Clock
@@ -45,7 +44,6 @@ type Config struct {
 	Projections Projections
 	Minter      *events.Minter   // nil: a minter on Now
 	Now         func() time.Time // nil: time.Now
-	NewestForm  int              // the newest stored form that may be written; 0: events.NewestForm
 	Log         *slog.Logger     // nil: nothing is logged
 }
 
@@ -59,7 +57,6 @@ func New(c Config) *Ledger {
 		projections: c.Projections,
 		minter:      cmp.Or(c.Minter, events.NewMinter(c.Now, nil)),
 		now:         c.Now,
-		newestForm:  cmp.Or(c.NewestForm, events.NewestForm),
 		log:         cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 		accounts:    newKnownAccounts(c.Now),
 		assets:      newCache[string](definitionsBytes, assetBytes),

@@ -60,13 +60,8 @@ func (l *Ledger) ownerExists(ctx context.Context, g events.MemberGranted) error 
 		_, err := l.KnownAccount(ctx, g.Account)
 		return err
 	}
-	if _, err := l.Group(ctx, g.Group); err != nil {
-		return err
-	}
-	if refused := l.checkNewestForm(); refused != nil {
-		return refused
-	}
-	return nil
+	_, err := l.Group(ctx, g.Group)
+	return err
 }
 
 // putNext writes the next event of a numbered series. next reads the newest event and returns the following one, or nil

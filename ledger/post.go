@@ -83,9 +83,6 @@ func (e *Error) mayHavePassedEarlier() bool {
 func (it *item) buildHeader(ctx context.Context, l *Ledger, known *definitions, unknown bool) *Error {
 	it.known, it.header = known, known.buildTransaction(it.draft)
 	if hold := it.draft.Hold; hold != nil {
-		if refused := l.checkNewestForm(); refused != nil {
-			return refused
-		}
 		var refused *Error
 		if it.header.ExpiresAt, refused = hold.expiry(l.instant()); refused != nil {
 			return refused

@@ -87,9 +87,6 @@ func (it *item) planReversal(ctx context.Context, l *Ledger) *Error {
 	if refused := it.draft.part.reversible(lifecycle, taken, left); refused != nil {
 		return refused
 	}
-	if refused := l.checkNewestForm(); refused != nil {
-		return refused
-	}
 	*it.reversal = reversal{number: int64(len(lifecycle.Reversals)) + 1, taken: taken, after: legs[len(legs)-1].ID}
 	it.draft.legs = nil
 	for i, of := range taken {

@@ -157,7 +157,7 @@ func TestBatchRaisesAlarmsForAlteredAndDeletedItems(t *testing.T) {
 func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 	posting := func(asset string, n int) table.Key { return table.PostingKey("jane", asset, string(ksuid(n))) }
 	undecodable := func(err error) error { return fmt.Errorf("read postings: %w: Quantity", err) }
-	name, version := events.PostingRecorded{}.EventName()
+	name := events.PostingRecorded{}.EventName()
 	of := func(name string, version int) error {
 		_, err := events.DecodeFigures(events.StoredPosting{Name: name, Version: version})
 		return undecodable(err)
@@ -189,11 +189,12 @@ func TestBatchSkipsRecordsThatNoRetryFixes(t *testing.T) {
 		{"a grant that is gone", nil, keys{a1, table.GrantKey("jane", "ann", 1)}, "", nil, 1, "user=ann", "A"},
 		{"an event", assets{"B": undecodable(events.ErrMalformedEvent)}, keys{b1, a1, b2}, "", nil, 2, "asset=B", "A"},
 		{"an item", assets{"B": undecodable(store.ErrMalformedItem)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
+		{"an item of newer code", assets{"B": undecodable(store.ErrNewerForm)}, keys{a1, b1}, "1001", nil, 0, "", "A"},
 		{"a sum out of range", assets{"B": events.ErrOverflow}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
 		{"postings missing", assets{"B": projections.ErrPostingsMissing}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
 		{"no known type, of a high version", assets{"B": of("Oops", 9)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
 		{"of version 0", assets{"B": of(name, 0)}, keys{a1, b1}, "", nil, 1, "asset=B", "A"},
-		{"of newer code", assets{"B": of(name, version+7)}, keys{a1, b1}, "1001", nil, 0, "", "A"},
+		{"of newer code", assets{"B": of(name, events.Form+7)}, keys{a1, b1}, "1001", nil, 0, "", "A"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBook(t)

@@ -63,9 +63,6 @@ func (f Fold) Spent() (events.Amount, error) {
 	return f.Debits.Add(held)
 }
 
-// WithHolds reports whether f counts any posting of a hold.
-func (f Fold) WithHolds() bool { return f.Holds != 0 }
-
 // Quantity is credits less debits.
 func (f Fold) Quantity() events.Amount {
 	// Neither is negative, so their difference has no more digits than the longer.

@@ -82,8 +82,7 @@ indexed later is complete only after "ledger rebuild --lists".
 A balance or a list that lacks only postings younger than --settle is
 "unsettled". That is not a finding. Use --settle 0 for a table that is not
 written to. verify also counts open holds that should have expired more than 15
-minutes ago, and guards from before accounts could change. They are not findings
-either.
+minutes ago. They are not findings either.
 
 A finding has a code, the two keys of the item, the stored value and the correct
 value. docs/operations.md explains what to do for each code. The next step is a
@@ -95,9 +94,8 @@ a rebuild would overwrite what shows it. These are the codes:
 ` + codes.String() + `
 --json prints one object on one line. It has "sound", "by_code", "by_kind" (the
 items that were read), "counts" (items, transactions, postings, accounts,
-findings, unsettled, without_checksum, overdue_holds, guards_without_version),
-and the first --max findings (code, pk, sk, attribute, stored, recomputed). A
-finding about a whole item has no attribute.
+findings, unsettled, overdue_holds), and the first --max findings (code, pk, sk,
+attribute, stored, recomputed). A finding about a whole item has no attribute.
 
 --plot writes items.svg, the items by kind, and findings.svg, if there are any.
 
@@ -164,8 +162,7 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 			"sound": r.Sound(), "by_code": r.ByCode, "by_kind": r.ByKind, "findings": findings,
 			"counts": map[string]int64{
 				"items": n.Items, "transactions": n.Transactions, "postings": n.Postings, "accounts": n.Accounts,
-				"findings": n.Findings, "unsettled": r.Unsettled, "without_checksum": r.WithoutChecksum,
-				"overdue_holds": r.Overdue, "guards_without_version": r.GuardsWithoutVersion,
+				"findings": n.Findings, "unsettled": r.Unsettled, "overdue_holds": r.Overdue,
 			},
 		})
 	}
@@ -199,17 +196,9 @@ func (env *environment) printReport(r audit.Report, o operator) error {
 	}
 	fmt.Fprintf(env.out, "%s: %d items, %d transactions, %d postings, %d accounts\n", verdict, n.Items, n.Transactions,
 		n.Postings, n.Accounts)
-	if r.WithoutChecksum > 0 {
-		fmt.Fprintf(env.out, "Events without a checksum: %d. Unless they are findings, an early release without "+
-			"checksums wrote them\n", r.WithoutChecksum)
-	}
 	if r.Unsettled > 0 {
 		fmt.Fprintf(env.out, "Unsettled: %s without postings younger than --settle\n",
 			counted(r.Unsettled, "projection", "projections"))
-	}
-	if r.GuardsWithoutVersion > 0 {
-		fmt.Fprintf(env.out, "Guards without the account's version: %d. An early release, in which accounts could not "+
-			"change, wrote them\n", r.GuardsWithoutVersion)
 	}
 	if r.Overdue > 0 {
 		fmt.Fprintf(env.out, "Open holds that should have expired more than 15 minutes ago: %d. Check that the "+

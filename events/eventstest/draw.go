@@ -160,6 +160,8 @@ func PostingRecorded() *rapid.Generator[events.Event] {
 			e.Pending = e.Quantity.Neg()
 		case events.PhaseReleased, events.PhaseExpired:
 			e.Pending, e.Quantity, e.Cost = e.Quantity.Neg(), events.Amount{}, events.Amount{}
+		default:
+			e.Backdated = rapid.Bool().Draw(t, "backdated")
 		}
 		return e
 	})

@@ -23,7 +23,7 @@ import (
 func (f *fixture) put(t *testing.T, k table.Key, kind string, more ddb.Item) {
 	t.Helper()
 	item := ddb.Key(k)
-	item[table.AttrType] = ddb.String(kind)
+	item[table.AttrType], item[table.AttrForm] = ddb.String(kind), ddb.Integer(events.Form)
 	for name, value := range more {
 		item[name] = value
 	}

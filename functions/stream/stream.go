@@ -79,7 +79,7 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 		return nil
 	}
 	image, keys := r.Change.NewImage, r.Change.Keys
-	version, err := strconv.Atoi(number(image, table.AttrEventVersion))
+	version, err := strconv.Atoi(number(image, table.AttrForm))
 	if err != nil {
 		return nil
 	}
@@ -92,12 +92,18 @@ func figures(r lambdaevents.DynamoDBEventRecord) *events.Figures {
 		Pending:     events.Number(number(image, events.FigurePending)),
 		Phase:       text(image, events.FigurePhase),
 		Transaction: text(image, events.FigureTransaction), Kind: text(image, events.FigureKind),
-		Description: text(image, events.FigureDescription),
+		Description: text(image, events.FigureDescription), Backdated: flag(image, events.FigureBackdated),
 	})
 	if err != nil {
 		return nil
 	}
 	return &f
+}
+
+// flag returns the value of a boolean attribute, false if there is no such attribute.
+func flag(item map[string]lambdaevents.DynamoDBAttributeValue, name string) bool {
+	v, ok := item[name]
+	return ok && v.DataType() == lambdaevents.DataTypeBoolean && v.Boolean()
 }
 
 // number returns the digits of a number attribute, "" if there is no such attribute.

@@ -138,9 +138,8 @@ func newFakeStore(t testing.TB, metrics string) *fakeStore {
 	for _, account := range []string{"jane", "joe"} {
 		for _, asset := range []string{"USD", "AAPL"} {
 			key := table.SpendKey(account, asset)
-			guard := ddb.Key(key)
-			guard[table.AttrType], guard[table.AttrSpent] = ddb.String(table.KindSpend), ddb.Integer(0)
-			guard[table.AttrChange] = ddb.Integer(1)
+			guard := ddb.Begin(key, table.KindSpend)
+			guard[table.AttrSpent], guard[table.AttrChange] = ddb.Integer(0), ddb.Integer(1)
 			s.items[key] = guard
 		}
 	}

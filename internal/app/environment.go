@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"ledger.example/events"
 	"ledger.example/functions/api"
 	"ledger.example/functions/metrics"
 	"ledger.example/internal/ddb"
@@ -28,8 +27,6 @@ const (
 	VariableAdminScope = "LEDGER_JWT_ADMIN_SCOPE"
 	// VariableMetrics is the CloudWatch namespace of the metrics. By default, there are no metrics.
 	VariableMetrics = "LEDGER_METRICS"
-	// VariableNewestForm is the newest stored form that may be written. The default is events.NewestForm.
-	VariableNewestForm = "LEDGER_NEWEST_FORM"
 	// VariableIndexed lists the metadata keys by which transactions can be found, separated by commas.
 	VariableIndexed = "LEDGER_INDEXED_METADATA"
 )
@@ -61,14 +58,6 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 			fault(VariableMetrics, err.Error())
 		}
 	}
-	newestForm := events.NewestForm
-	if text := getenv(VariableNewestForm); text != "" {
-		var err error
-		newestForm, err = strconv.Atoi(text)
-		if err != nil || newestForm < events.OlderForm || newestForm > events.NewestForm {
-			fault(VariableNewestForm, fmt.Sprintf("must be %d to %d", events.OlderForm, events.NewestForm))
-		}
-	}
 	indexed, err := projections.ParseIndexed(getenv(VariableIndexed))
 	if err != nil {
 		fault(VariableIndexed, err.Error())
@@ -86,8 +75,7 @@ func Open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*S
 		log = log.With("table", name) // errors of DynamoDB do not name the table
 	}
 	return New(Config{
-		Client: client, Table: name, Version: version(), Log: log, Metrics: namespace, NewestForm: newestForm,
-		Indexed: indexed, Local: local,
+		Client: client, Table: name, Version: version(), Log: log, Metrics: namespace, Indexed: indexed, Local: local,
 		Caller: api.GatewayCaller(api.Callers{
 			Local: local, UserClaim: getenv(VariableUserClaim), AdminScope: getenv(VariableAdminScope),
 		}),

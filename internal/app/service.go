@@ -33,10 +33,8 @@ type Config struct {
 	Local   bool
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
-	// NewestForm is the newest stored form that may be written: see ledger.Config.
-	NewestForm int
-	Indexed    []string // metadata keys by which transactions are listed: see projections.ParseIndexed
-	Metrics    string   // CloudWatch namespace for metrics, "" for none; with metrics, Log must write JSON
+	Indexed []string     // metadata keys by which transactions are listed: see projections.ParseIndexed
+	Metrics string       // CloudWatch namespace for metrics, "" for none; with metrics, Log must write JSON
 }
 
 // Service is the ledger on one table. It is safe for concurrent use, and needs no closing.
@@ -69,7 +67,7 @@ func New(c Config) (*Service, error) {
 	return &Service{
 		config: c,
 		ledger: ledger.New(ledger.Config{
-			Journal: journal.NewJournal(c.Client, c.Table), Projections: reader, Log: c.Log, NewestForm: c.NewestForm,
+			Journal: journal.NewJournal(c.Client, c.Table), Projections: reader, Log: c.Log,
 		}),
 		lists:     lists,
 		reader:    reader,

@@ -73,14 +73,12 @@ type Counts struct {
 
 // Report is the result of an audit.
 type Report struct {
-	Counts               Counts
-	WithoutChecksum      int64            // events of version 1, which has no checksum
-	GuardsWithoutVersion int64            // guards written before accounts could change, without the account's version
-	Overdue              int64            // open holds that the sweeper should have expired
-	Unsettled            int64            // projections that kept changing: neither right nor proved wrong
-	ByCode               map[Code]int64   // findings by code
-	ByKind               map[string]int64 // items of the scan by type; "unknown" for unknown types
-	Findings             []Finding        // the first Options.Findings, sorted by key
+	Counts    Counts
+	Overdue   int64            // open holds that the sweeper should have expired
+	Unsettled int64            // projections that kept changing: neither right nor proved wrong
+	ByCode    map[Code]int64   // findings by code
+	ByKind    map[string]int64 // items of the scan by type; "unknown" for unknown types
+	Findings  []Finding        // the first Options.Findings, sorted by key
 }
 
 // Sound reports whether there are no findings.
@@ -94,7 +92,6 @@ type Audit struct {
 	limiter          limiter
 	definitions      definitions
 	reconciler       *reconciler
-	checksums        checksums
 	accounts         chan account // to be checked
 	checkedReversals recentIDs    // transactions whose reversals were checked
 

@@ -92,9 +92,6 @@ var kinds = map[string]kind{
 		key3(table.ParseGroupGrant, granted(fieldGroup, false))),
 	table.KindMembership: eitherKey(key2(table.ParseMembership, (*reader).membership),
 		key2(table.ParseGroupMembership, (*reader).membershipOfGroup)),
-
-	table.KindBalanceWithHolds: key2(table.ParseBalance, (*reader).balance),
-	table.KindSegmentWithHolds: key3(table.ParseSegment, (*reader).segment),
 }
 
 // key1 is a kind whose key has one id.

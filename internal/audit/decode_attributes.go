@@ -25,10 +25,9 @@ type reader struct {
 
 // faults are the defects of one item.
 type faults struct {
-	key     table.Key
-	found   []Finding
-	broken  bool  // some value is unusable
-	version int64 // of an event; 0 if it is not an event or the version is unusable
+	key    table.Key
+	found  []Finding
+	broken bool // some value is unusable
 }
 
 func newReader(key table.Key, item attributes) *reader {
@@ -213,8 +212,10 @@ func (r *reader) same(name, want string) {
 	}
 }
 
-// keys checks the index keys; an empty one must be absent. decode has checked the primary key and the type.
+// keys checks the version of the form and the index keys; an empty one must be absent. decode has checked the primary
+// key and the type.
 func (r *reader) keys(sk2, pk2 string) {
+	r.integer(table.AttrForm, form, form)
 	r.taken = append(r.taken, table.AttrPK, table.AttrSK, table.AttrType, table.AttrSK2, table.AttrPK2)
 	for _, secondary := range [...]struct{ name, want string }{{table.AttrSK2, sk2}, {table.AttrPK2, pk2}} {
 		if secondary.want == "" && r.has(secondary.name) {

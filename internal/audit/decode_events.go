@@ -11,7 +11,10 @@ import (
 	"ledger.example/internal/table"
 )
 
-// Names, versions and fields of the stored events, as in the ledger's golden files.
+// form is the version of all stored items.
+const form = 1
+
+// Names and fields of the stored events, as in the ledger's golden files.
 const (
 	kindAsset   = "AssetRegistered"
 	kindAccount = "AccountOpened"
@@ -20,10 +23,7 @@ const (
 	kindGrant   = "MemberGranted"
 	kindRevoke  = "MemberRevoked"
 
-	version1 = 1
-	version2 = 2 // version 1 with a checksum
-	version3 = 3 // events of holds, reversals, changes of accounts, groups and effective dates
-
+	fieldBackdated   = "Backdated"
 	fieldCost        = "Cost"
 	fieldFingerprint = "Fingerprint"
 	fieldRecorded    = "RecordedAt"
@@ -49,8 +49,7 @@ const grantsMax = 999_999_999_999
 
 // event is embedded in all events.
 type event struct {
-	at          time.Time // when it was recorded
-	hasChecksum bool
+	at time.Time // when it was recorded
 }
 
 // base makes every type that embeds event a storedEvent.
@@ -59,15 +58,10 @@ func (e event) base() event { return e }
 // storedEvent is an event of any type.
 type storedEvent interface{ base() event }
 
-// event reads the version and checks the keys of an event. The caller sets the time, from a KSUID or an attribute.
+// event checks the keys of an event. The caller sets the time, from a KSUID or an attribute.
 func (r *reader) event(sk2, pk2 string) event {
 	r.keys(sk2, pk2)
-	if r.isVersion3() {
-		r.version = r.integer(table.AttrEventVersion, version3, version3)
-	} else {
-		r.version = r.integer(table.AttrEventVersion, version1, version2)
-	}
-	return event{hasChecksum: r.has(table.AttrChecksum)} // finishEvent compares it
+	return event{}
 }
 
 // actor checks the actor of an event. Nothing is computed from it.
@@ -205,6 +199,7 @@ type posting struct {
 	event
 	leg
 	transaction, description string
+	backdated                bool // the transaction has an effective date
 }
 
 // posting reads the attributes of a posting. Its time is in its KSUID.
@@ -220,6 +215,9 @@ func (r *reader) posting(account, asset, ksuid string) posting {
 	r.amounts(&p.leg)
 	r.pending(&p.leg)
 	p.transaction, p.kind, p.description = r.id(fieldTransaction), r.kind(), r.description()
+	if p.backdated = r.flag(fieldBackdated); p.backdated && p.phase != "" {
+		r.fault(WrongValue, fieldBackdated, absent)
+	}
 	return p
 }
 

@@ -39,23 +39,6 @@ const (
 	closed       = "closed" // the final state of an account
 )
 
-// isVersion3 reports whether an event must have version3.
-func (r *reader) isVersion3() bool {
-	switch textOf(r.item[table.AttrType]) {
-	case kindHeader:
-		return textOf(r.item[fieldKind]) == reversal || r.has(fieldRecorded)
-	case kindPosting:
-		return r.has(fieldPhase) || textOf(r.item[fieldKind]) == reversal
-	case kindGrant, kindRevoke:
-		return r.has(fieldGroup)
-	case kindGroup, kindGrouping:
-		return true
-	case kindHeld, kindCaptured, kindReleased, kindExpired, kindReversed, kindChange:
-		return true
-	}
-	return false
-}
-
 // pending reads the phase of a hold's posting, and its change of the pending amount. A capture posts at most the
 // held amounts, with the same signs. The other phases post nothing.
 func (r *reader) pending(l *leg) {
@@ -164,7 +147,7 @@ func (r *reader) changed(account string, e event) change {
 // embed the change, because it is not an event.
 type current struct{ newest change }
 
-// current reads the attributes of such a copy. It has no event version. Its checksum is that of the change.
+// current reads the attributes of such a copy. Its checksum is that of the change.
 func (r *reader) current(account string) current {
 	r.keys("", "")
 	c := current{r.changed(account, event{})}
@@ -172,7 +155,6 @@ func (r *reader) current(account string) current {
 	r.string(table.AttrChecksum)
 	original := maps.Clone(r.item)
 	original[table.AttrType] = stringOf(kindChange)
-	original[table.AttrEventVersion] = &types.AttributeValueMemberN{Value: strconv.Itoa(version3)}
 	if right := checksumOf(original); !r.broken && right != c.newest.checksum {
 		r.fault(AccountCurrentWrong, table.AttrChecksum, strconv.Quote(right))
 	}

@@ -25,19 +25,6 @@ func (r *reader) fold() (f fold) {
 	return f
 }
 
-// countsHolds checks the type of an item. Items with sums of holds have a type that releases without holds reject.
-func (r *reader) countsHolds(plain, withHolds string, folds ...fold) {
-	wanted := plain
-	for _, f := range folds {
-		if f.withHolds() {
-			wanted = withHolds
-		}
-	}
-	if !r.broken && textOf(r.item[table.AttrType]) != wanted {
-		r.fault(WrongValue, table.AttrType, strconv.Quote(wanted))
-	}
-}
-
 // foldIn reads a fold in a map of the item. It is absent if it counts no postings.
 func (r *reader) foldIn(name string) fold {
 	m, ok := r.optional().nested(name)
@@ -69,13 +56,11 @@ func (r *reader) balance(account, asset string) balance {
 	r.keys("", table.HoldersPK2(asset))
 	r.same(table.AttrAccount, account)
 	r.same(table.AttrAsset, asset)
-	b := balance{
+	return balance{
 		account: account, asset: asset, version: r.projectionVersion(), first: r.first(),
 		base: r.foldIn(table.AttrBase), seal: r.foldIn(table.AttrSeal), head: r.foldIn(table.AttrHead),
 		unfinished: r.flag(table.AttrUnfinished),
 	}
-	r.countsHolds(table.KindBalance, table.KindBalanceWithHolds, b.base, b.seal, b.head)
-	return b
 }
 
 // segment is a fold of the postings after one KSUID and through another. It is below the base of its balance.
@@ -91,7 +76,6 @@ func (r *reader) segment(account, asset, through string) segment {
 	if s.through != through && !r.broken {
 		r.fault(WrongKey, table.AttrThrough, strconv.Quote(through))
 	}
-	r.countsHolds(table.KindSegment, table.KindSegmentWithHolds, s.fold)
 	return s
 }
 

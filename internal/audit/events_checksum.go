@@ -18,7 +18,7 @@ const sumBytes = 16
 
 // nonFields are the attributes of an event's item that are not fields of the event.
 var nonFields = []string{
-	table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrEventVersion,
+	table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrForm,
 	table.AttrChecksum,
 }
 
@@ -27,7 +27,7 @@ var nonFields = []string{
 func checksumOf(item attributes) string {
 	var buffer [1024]byte
 	b := append(buffer[:0], 'l')
-	b = bencode(bencode(b, item[table.AttrType]), item[table.AttrEventVersion])
+	b = bencode(bencode(b, item[table.AttrType]), item[table.AttrForm])
 	b = append(bencodeMap(b, item, nonFields), 'e')
 	hash := sha256.Sum256(b)
 	return base64.RawURLEncoding.EncodeToString(hash[:sumBytes])
@@ -48,6 +48,10 @@ func bencode(b []byte, v types.AttributeValue) []byte {
 			b = bencode(b, element)
 		}
 		return append(b, 'e')
+	case *types.AttributeValueMemberBOOL:
+		if v.Value { // false is never stored
+			return append(b, "i1e"...)
+		}
 	}
 	return fmt.Appendf(b, "%T", v) // events have no values of other types
 }
@@ -70,21 +74,12 @@ func bencodeText(b []byte, s string) []byte {
 // finishEvent is finish for an event. It compares the checksum only if the item has no other fault: another fault says
 // more.
 func (r *reader) finishEvent() {
-	sum, version := "", r.version
-	if version >= version2 || version == 0 && r.has(table.AttrChecksum) {
-		sum, _ = r.string(table.AttrChecksum)
-	}
-	if r.finish(); len(r.found) > 0 || version < version2 {
+	sum, _ := r.string(table.AttrChecksum)
+	if r.finish(); len(r.found) > 0 {
 		return
 	}
 	if right := checksumOf(r.item); sum != right {
 		r.found = append(r.found,
 			Finding{ChecksumDiffers, r.key, table.AttrChecksum, strconv.Quote(sum), strconv.Quote(right)})
 	}
-}
-
-// lacksChecksum reports whether an item is an event of version 1, which has no checksum.
-func lacksChecksum(item attributes) bool {
-	v, ok := item[table.AttrEventVersion].(*types.AttributeValueMemberN)
-	return ok && v.Value == strconv.Itoa(version1)
 }

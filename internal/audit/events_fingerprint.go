@@ -88,32 +88,27 @@ func (h header) reversalRequests(taken []leg) []string {
 
 // checkFingerprint compares the header's fingerprint with those of some possible requests.
 //
-// Rule 1 is SHA-256 over the kind, the description, the metadata sorted by key, and the request. A string follows its
-// length in bytes and a colon; a semicolon follows a number. Rule 2 is for holds, reversals and effective dates, whose
-// requests have more fields.
+// It is SHA-256 over the kind, the description, the metadata sorted by key, the request, whether it is for a hold, its
+// time of expiry, the reversed transaction, the part of it, and the effective date. A string follows its length in bytes
+// and a colon; a semicolon follows a number.
 func (h header) checkFingerprint(requests []string) []Finding {
 	about := text(h.kind) + text(h.description) + count(len(h.metadata))
 	for _, key := range slices.Sorted(maps.Keys(h.metadata)) {
 		about += text(key) + text(h.metadata[key])
 	}
-	rule := "1:"
-	if h.isHold() { // the request has a time of expiry, or none
-		expires, none := text("true")+text(h.expires)+text("")+text(""), text("true")+text("")+text("")+text("")
-		requests = append(withRest(requests, none), withRest(requests, expires)...)
+	nothing := text("") + text("")
+	switch {
+	case h.isHold(): // the request has a time of expiry, or none
+		requests = append(withRest(requests, text("true")+text("")+nothing),
+			withRest(requests, text("true")+text(h.expires)+nothing)...)
+	case h.kind != reversal:
+		requests = withRest(requests, text("false")+text("")+nothing)
 	}
-	if h.effective != "" && h.kind != reversal {
-		requests = withRest(requests, text("false")+text("")+text("")+text(""))
-	}
-	if h.effective != "" {
-		requests = withRest(requests, text(h.effective))
-	}
-	if h.isHold() || h.effective != "" || h.kind == reversal {
-		rule = "2:"
-	}
+	requests = withRest(requests, text(h.effective))
 	var all []string
 	for _, request := range requests {
 		hash := sha256.Sum256([]byte(about + request))
-		all = append(all, rule+base64.RawURLEncoding.EncodeToString(hash[:]))
+		all = append(all, "1:"+base64.RawURLEncoding.EncodeToString(hash[:]))
 	}
 	if slices.Contains(all, h.fingerprint) {
 		return nil

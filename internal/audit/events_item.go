@@ -14,7 +14,6 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 	key := keyOf(item)
 	value, found := decode(item)
 	a.report(ctx, found...)
-	a.checksums.observe(value, len(found) == 0)
 	id, isAccount := table.ParseAccount(key)
 	kind := textOf(item[table.AttrType])
 	if kinds[kind] == nil {
@@ -25,9 +24,6 @@ func (a *Audit) checkItem(ctx context.Context, item attributes) {
 		r.ByKind[kind]++
 		if isAccount {
 			r.Counts.Accounts++
-		}
-		if lacksChecksum(item) {
-			r.WithoutChecksum++
 		}
 		switch value.(type) {
 		case header:

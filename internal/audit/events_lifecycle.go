@@ -63,7 +63,8 @@ func (a *Audit) lifecycleOf(ctx context.Context, value any) (l lifecycle) {
 func (h header) postings() []posting {
 	all := make([]posting, len(h.legs))
 	for i, leg := range h.legs {
-		p := posting{event: h.event, leg: leg, transaction: h.id, description: h.description}
+		p := posting{event: h.event, leg: leg, transaction: h.id, description: h.description,
+			backdated: h.effective != ""}
 		p.kind, p.pending = h.kind, new(big.Int)
 		if h.isHold() {
 			p.phase, p.pending = placed, p.quantity

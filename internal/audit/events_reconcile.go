@@ -118,11 +118,11 @@ func newReconciler(a *Audit) *reconciler {
 	return c
 }
 
-// postingsHash is the sum of the hashes of postings. A hash covers all fields, and whether there is a checksum.
+// postingsHash is the sum of the hashes of postings. A hash covers all fields.
 func (c *reconciler) postingsHash(postings ...posting) (all digest) {
 	for _, p := range postings {
 		all.add(c.hash(p.transaction, p.account, p.asset, p.ksuid, p.kind, p.description, p.phase, p.quantity.String(),
-			p.cost.String(), p.pending.String(), strconv.FormatBool(p.hasChecksum)))
+			p.cost.String(), p.pending.String(), strconv.FormatBool(p.backdated)))
 	}
 	return all
 }

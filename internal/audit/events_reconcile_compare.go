@@ -59,16 +59,16 @@ func (c *reconciler) compare(ctx context.Context, id string, referrers []table.K
 		return nil, nil, false // the scan reports it
 	}
 	known, found, isUnsettled := c.audit.compareEntries(ctx, l)
-	compareLegs := func(key table.Key, of storedEvent, postings []posting) {
-		keys, differing := c.compareLegs(ctx, key, of, postings)
+	compareLegs := func(key table.Key, postings []posting) {
+		keys, differing := c.compareLegs(ctx, key, postings)
 		known, found = append(known, keys...), append(found, differing...)
 	}
 	if l.exists {
-		compareLegs(table.TransactionKey(id), l.header, l.postings())
+		compareLegs(table.TransactionKey(id), l.postings())
 		found = append(found, c.audit.unrecordedReversal(ctx, l.header)...)
 	}
 	if l.end != nil {
-		compareLegs(table.OutcomeKey(id), *l.end, l.endPostings())
+		compareLegs(table.OutcomeKey(id), l.endPostings())
 	}
 	missing, untrue, isBehind := c.compareJournal(ctx, l, referrers)
 	found, isUnsettled = append(found, untrue...), isUnsettled || isBehind
@@ -100,20 +100,16 @@ func (c *reconciler) orphan(ctx context.Context, k table.Key, l lifecycle) (foun
 }
 
 // compareLegs compares the postings that an event requires with the stored ones. It also returns their keys.
-func (c *reconciler) compareLegs(ctx context.Context, key table.Key, event storedEvent, wanted []posting) (
+func (c *reconciler) compareLegs(ctx context.Context, key table.Key, wanted []posting) (
 	keys []table.Key, found []Finding,
 ) {
 	for _, p := range wanted {
 		keys = append(keys, table.PostingKey(p.account, p.asset, p.ksuid))
 	}
 	claimed, claims := "", 0 // postings that belong to another transaction
-	events := map[table.Key]storedEvent{key: event}
 	for i, item := range c.audit.getTogether(ctx, keys) {
 		want, k := wanted[i], keys[i]
 		stored, ok := as[posting](item)
-		if ok && stored.transaction == want.transaction {
-			events[k] = stored
-		}
 		switch {
 		case len(item) == 0:
 			found = append(found, Finding{PostingMissing, k, "", absent, want.String()})
@@ -129,14 +125,11 @@ func (c *reconciler) compareLegs(ctx context.Context, key table.Key, event store
 		found = append(found, Finding{TransactionClaimsOthers, key, fieldLegs,
 			fmt.Sprintf("%d postings of other transactions, such as %q", claims, claimed), "its own postings"})
 	}
-	return keys, append(found, c.audit.checksums.missingAmong(events)...)
+	return keys, found
 }
 
-// equal reports whether two postings are the same. It ignores checksums.
-func (c *reconciler) equal(p, q posting) bool {
-	p.hasChecksum = q.hasChecksum
-	return c.postingsHash(p) == c.postingsHash(q)
-}
+// equal reports whether two postings are the same.
+func (c *reconciler) equal(p, q posting) bool { return c.postingsHash(p) == c.postingsHash(q) }
 
 // hasMatchingLeg reports whether the transaction that a posting names requires exactly this posting.
 func (c *reconciler) hasMatchingLeg(ctx context.Context, p posting) bool {
@@ -150,8 +143,12 @@ func (p posting) String() string {
 	if p.phase != "" {
 		pending = fmt.Sprintf(", pending %s, %s", p.pending, p.phase)
 	}
-	return fmt.Sprintf("quantity %s, cost %s%s of %s %q, description %q", p.quantity, p.cost, pending, p.kind,
-		p.transaction, p.description)
+	backdated := ""
+	if p.backdated {
+		backdated = ", backdated"
+	}
+	return fmt.Sprintf("quantity %s, cost %s%s%s of %s %q, description %q", p.quantity, p.cost, pending, backdated,
+		p.kind, p.transaction, p.description)
 }
 
 // compareKeys orders keys as the table does.

@@ -14,22 +14,17 @@ import (
 // rescanItems is roughly the number of items whose transactions one rescan examines.
 const rescanItems = 50_000
 
-// resolve examines what the scan left open: partial transactions, buckets that are not zero, and missing checksums.
-// Buckets and checksums need another scan of the table. For buckets whose journal alone differs, reading the journal
-// again is often enough. resolve also reports the assets whose sums are not zero.
+// resolve examines what the scan left open: partial transactions, and buckets that are not zero. Buckets need another
+// scan of the table. For buckets whose journal alone differs, reading the journal again is often enough. resolve also
+// reports the assets whose sums are not zero.
 func (c *reconciler) resolve(ctx context.Context) {
 	c.examineAll(ctx)
 	c.recountJournal(ctx)
-	dirty := c.dirtyBuckets(ctx)
-	checksums := &c.audit.checksums
-	for isFirst := true; len(dirty) > 0 || isFirst && checksums.anyMissing(); isFirst = false {
+	for dirty := c.dirtyBuckets(ctx); len(dirty) > 0; {
 		c.rescanned, dirty = c.splitBuckets(dirty)
 		c.journalSeen = window{}
 		c.audit.scan(ctx, func(ctx context.Context, item attributes) {
 			value, _ := decode(item)
-			if isFirst && checksums.isMissing(value) { // only a whole scan knows when checksums began
-				c.audit.report(ctx, checksumMissing(keyOf(item), checksums.expected()))
-			}
 			if c.isWanted(value) {
 				c.addItem(ctx, value, c.audit.lifecycleOf(ctx, value), keyOf(item))
 			}

@@ -44,7 +44,7 @@ func (p *pages) add(entries ...journalEntry) {
 		}})
 	}
 	item := itemKey(table.JournalKey(fmt.Sprintf("2h3vKAaVzJZ8mP0eMqk1kT9x%03d", len(p.all))))
-	item[table.AttrType] = stringOf(table.KindJournal)
+	item[table.AttrType], item[table.AttrForm] = stringOf(table.KindJournal), &types.AttributeValueMemberN{Value: "1"}
 	item[table.AttrEntries] = &types.AttributeValueMemberL{Value: list}
 	p.all = append(p.all, item)
 }

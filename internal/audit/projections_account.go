@@ -19,9 +19,6 @@ func (a *Audit) checkAccount(ctx context.Context, acct account) {
 		read := a.decodePair(acct, asset, p.take(balancePrefix, asset)(ctx), p.take(guardPrefix, asset)(ctx))
 		read.segments, read.postings = p.take(segmentPrefix, asset), p.take(postingPrefix, asset)
 		read.closing = closingOf(acct, asset)
-		if read.guard != nil && read.guard.change == 0 && acct.version == 1 {
-			a.count(func(r *Report) { r.GuardsWithoutVersion++ })
-		}
 		result := compare(ctx, read)
 		for _, prefix := range byAsset { // skip what the comparison left after an unreadable item
 			for range p.take(prefix, asset).all(ctx) {

@@ -40,12 +40,14 @@ func (c *comparison) judgeGuard(total fold) {
 	}
 }
 
-// judgeGuardVersion compares the guard's version of the account with the newest, which was read later. A guard from
-// before accounts could change has none. That is right until the first change.
+// judgeGuardVersion compares the guard's version of the account with the newest, which was read later. A guard has none
+// until its first debit.
 func (c *comparison) judgeGuardVersion(key table.Key) {
 	newest := fmt.Sprintf("%d, the newest version of the account", c.account.version)
 	switch {
-	case c.guard == nil, c.guard.change == c.account.version, c.guard.change == 0 && c.account.version == 1:
+	case c.guard == nil, c.guard.change == c.account.version, c.guard.change == 0 && c.guard.spent.Sign() == 0:
+	case c.guard.change == 0:
+		c.addIssue(GuardWrong, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
 	case c.guard.change > c.account.version:
 		c.addIssue(GuardAhead, key, table.AttrChange, fmt.Sprint(c.guard.change), newest, wrong, true)
 	case c.account.changedAt.Before(c.settled):

@@ -61,8 +61,6 @@ var (
 	WrongValue       = newCode("wrong_value", "a value that is out of range or not in canonical form")
 	WrongKey         = newCode("wrong_key", "a key or an index key that does not match the item's attributes")
 	ChecksumDiffers  = newCode("checksum_differs", "an event that does not match its checksum: it was altered")
-	ChecksumMissing  = newCode("checksum_missing",
-		"an event without a checksum, although its age or its transaction shows that it had one")
 
 	TransactionUnbalanced = newCode("transaction_unbalanced",
 		"a transaction, or an end of a hold, whose quantities or costs of an asset do not sum to zero")

@@ -29,9 +29,9 @@ type container struct {
 }
 
 const (
-	// eventAttributes is the maximum number of attributes of an event's item: eight fields of a posting, three keys,
-	// type, version and checksum; or six fields of an opening, four keys and these three.
-	eventAttributes = 14
+	// eventAttributes is the maximum number of attributes of an event's item: nine fields of a posting, three keys, type,
+	// version and checksum; or six fields of an opening, four keys and these three.
+	eventAttributes = 15
 	// textsEach and numbersEach are estimates of the values of one item of a transaction. A leg is also in the header.
 	textsEach, numbersEach = 13, 4
 	digitsEach             = 32 // an estimate of the characters of an item's numbers
@@ -89,8 +89,7 @@ func (e *ItemEncoder) Event(event events.Event) Item {
 	if a.pk2 != "" {
 		item[table.AttrPK2] = e.String(a.pk2)
 	}
-	name, version := event.EventName()
-	item[table.AttrType], item[table.AttrEventVersion] = e.String(name), e.Amount(events.NewAmount(int64(version)))
+	item[table.AttrType], item[table.AttrForm] = e.String(event.EventName()), form
 	item[table.AttrChecksum] = e.String(e.checksum(event))
 	return item
 }
@@ -115,6 +114,9 @@ func (f *fieldEncoder) Text(name, text string) { f.put(name, (*ItemEncoder)(f).S
 
 // Number implements events.FieldEncoder.
 func (f *fieldEncoder) Number(name string, n events.Amount) { f.put(name, (*ItemEncoder)(f).Amount(n)) }
+
+// Flag implements events.FieldEncoder.
+func (f *fieldEncoder) Flag(name string) { f.put(name, Flag(true)) }
 
 // BeginMap implements events.FieldEncoder.
 func (f *fieldEncoder) BeginMap(name string, size int) {

@@ -94,8 +94,8 @@ type stored struct {
 	fields   events.Fields
 }
 
-// besideFields is how many attributes an event's item has in addition to its fields: two keys, type, version, and the
-// checksum, which events of version 1 lack.
+// besideFields is how many attributes an event's item has in addition to its fields: two keys, type, version and
+// checksum.
 const besideFields = 5
 
 func split(i Item) (stored, error) {
@@ -120,7 +120,7 @@ func split(i Item) (stored, error) {
 			text = &s.name
 		case table.AttrChecksum:
 			text = &s.checksum
-		case table.AttrEventVersion:
+		case table.AttrForm:
 			n, ok := v.(*types.AttributeValueMemberN)
 			if !ok {
 				return s, fmt.Errorf("%w: %s is not a number", store.ErrMalformedItem, name)

@@ -95,7 +95,7 @@ func TestEventsComeBack(t *testing.T) {
 func TestAlteredItemsAreRefused(t *testing.T) {
 	for _, e := range facts(t) {
 		for _, name := range []string{
-			table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrEventVersion,
+			table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType, table.AttrForm,
 			table.AttrChecksum,
 		} {
 			for what, value := range map[string]types.AttributeValue{

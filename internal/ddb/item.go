@@ -21,6 +21,23 @@ func Key(k table.Key) Item {
 	return Item{table.AttrPK: String(k.PK), table.AttrSK: String(k.SK)}
 }
 
+// Begin returns a new item of a guard or a projection, with its key, its type and the version of its form.
+func Begin(k table.Key, kind string) Item {
+	item := Key(k)
+	item[table.AttrType], item[table.AttrForm] = String(kind), form
+	return item
+}
+
+// form is the version of every stored form.
+var form = Integer(events.Form)
+
+// IsEvent reports whether i is an event, which never changes. Pages of the journal, and the copy of an account's newest
+// change, have checksums, too.
+func IsEvent(i Item) bool {
+	kind, _ := i[table.AttrType].(*types.AttributeValueMemberS)
+	return i[table.AttrChecksum] != nil && (kind == nil || kind.Value != table.KindCurrent && kind.Value != table.KindJournal)
+}
+
 // KeyOf returns the key of an item or of an index entry. Error: store.ErrMalformedItem.
 func KeyOf(i Item) (table.Key, error) {
 	r := Read(i)

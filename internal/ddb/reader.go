@@ -8,6 +8,7 @@ import (
 
 	"ledger.example/events"
 	"ledger.example/internal/store"
+	"ledger.example/internal/table"
 )
 
 // A Reader reads the attributes of a guard or a projection. It keeps the first error: a missing attribute or one of the
@@ -20,7 +21,24 @@ type Reader struct {
 // Read returns a reader of i.
 func Read(i Item) *Reader { return &Reader{item: i} }
 
-// Err returns the first error, a store.ErrMalformedItem, or nil.
+// Open returns a reader of a guard or a projection of the given kind. It fails if i has another type, and with
+// store.ErrNewerForm if newer code wrote i.
+func Open(i Item, kind string) *Reader {
+	r := Read(i)
+	if r.Text(table.AttrType) != kind {
+		r.Fail(table.AttrType, "is not "+kind)
+	}
+	switch form := r.Integer(table.AttrForm); {
+	case r.err != nil || form == events.Form:
+	case form > events.Form:
+		r.err = fmt.Errorf("%w: %s of version %d", store.ErrNewerForm, kind, form)
+	default:
+		r.Fail(table.AttrForm, "is a version that does not exist")
+	}
+	return r
+}
+
+// Err returns the first error, a store.ErrMalformedItem or from Open store.ErrNewerForm, or nil.
 func (r *Reader) Err() error { return r.err }
 
 // Fail records that the named attribute breaks a rule, unless an error is recorded already.

@@ -21,6 +21,8 @@ var (
 	ErrUnavailable = errors.New("store is unavailable")
 	// ErrMalformedItem: a stored item is not in a form that the ledger writes. A retry does not help.
 	ErrMalformedItem = errors.New("malformed item")
+	// ErrNewerForm: a stored item has a form that only newer code knows. It must not be overwritten.
+	ErrNewerForm = errors.New("the item's form is newer than this code")
 	// ErrUnknownOutcome: a write was sent, and it is unknown whether it has been, or will be, applied.
 	ErrUnknownOutcome = errors.New("outcome of the write is unknown")
 )

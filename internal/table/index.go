@@ -18,7 +18,7 @@ func Indexes() []Index {
 	return []Index{
 		{Name: IndexHistory, PartitionKey: AttrPK, SortKey: AttrSK2},
 		{Name: IndexInverse, PartitionKey: AttrPK2, SortKey: AttrPK, Include: []string{
-			AttrType, AttrEventVersion,
+			AttrType, AttrForm,
 			// Fields of the events AssetRegistered and AccountOpened, named by their codec.
 			"ID", "Name", "Description", "Scale", "Currency", "Overdraft", "At",
 			AttrAccount, AttrUser, AttrRole,

@@ -15,6 +15,7 @@ const (
 	AttrPK   = "PK"   // partition key
 	AttrSK   = "SK"   // sort key
 	AttrType = "Type" // an event's name, or a Kind
+	AttrForm = "V"    // the version of the stored form, a number
 )
 
 // Keys of the two sparse indexes: an item without them is not in that index.
@@ -23,11 +24,9 @@ const (
 	AttrPK2 = "PK2" // partition key of IndexInverse
 )
 
-// Attributes of events; the others are named by their codec.
-const (
-	AttrEventVersion = "V"        // the version of the stored form, a number
-	AttrChecksum     = "Checksum" // over all stored fields of the event; absent in version 1
-)
+// AttrChecksum is the attribute of an event with the checksum over all its stored fields. The others are named by their
+// codec.
+const AttrChecksum = "Checksum"
 
 // Attributes of guards and projections.
 const (
@@ -88,9 +87,6 @@ const (
 	KindOpenHold   = "OpenHold" // a hold's entry by expiry
 	KindListed     = "TransactionListed"
 	KindJournal    = "JournalPage"
-	// A balance and a segment whose folds count postings of holds. Older code rejects these types.
-	KindBalanceWithHolds = "BalanceWithHolds"
-	KindSegmentWithHolds = "SegmentWithHolds"
 )
 
 // StreamView is the view type of the table's stream. Old images are not needed, because events never change.

@@ -80,11 +80,13 @@ var (
 	ifAbsent        = ddb.IfAbsent
 	spendExpression = "ADD #spent :gross"
 	// A comparison with an absent attribute is false. So no debit passes a guard that is absent or has no version.
-	within     = "#change = :change AND #spent <= :bound"
-	spendNames = map[string]string{"#spent": table.AttrSpent, "#change": table.AttrChange}
+	within     = "#form = :form AND #change = :change AND #spent <= :bound"
+	spendNames = map[string]string{
+		"#form": table.AttrForm, "#spent": table.AttrSpent, "#change": table.AttrChange,
+	}
 )
 
-// spend adds a debit to its guard, on the condition that the guard has the same version of the account, and that the
+// spend adds a debit to its guard, on the condition that the guard has the form and the version of the account that are known here, and that the
 // amount spent before is within the bound. A negative bound never passes. It is sent nevertheless, because the refusal
 // returns the amount spent.
 func (j *Journal) spend(m *ddb.ItemEncoder, d ledger.Debit) types.TransactWriteItem {
@@ -98,6 +100,7 @@ func (j *Journal) spend(m *ddb.ItemEncoder, d ledger.Debit) types.TransactWriteI
 			":gross":  m.Amount(d.Gross),
 			":bound":  m.Amount(d.Bound),
 			":change": m.Amount(events.NewAmount(d.Version)),
+			":form":   m.Amount(events.NewAmount(events.Form)),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}

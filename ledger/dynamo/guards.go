@@ -16,9 +16,9 @@ import (
 	"ledger.example/ledger"
 )
 
-// readGuard decodes the guard of a pair. A guard from before accounts had versions has version 0.
+// readGuard decodes the guard of a pair. A new guard has version 0.
 func readGuard(pair events.Pair, item ddb.Item) (ledger.Guard, error) {
-	r := ddb.Read(item)
+	r := ddb.Open(item, table.KindSpend)
 	guard := ledger.Guard{Pair: pair, Spent: r.Amount(table.AttrSpent)}
 	if r.Has(table.AttrChange) {
 		guard.Version = r.Integer(table.AttrChange)
@@ -34,8 +34,8 @@ func (j *Journal) CreateGuard(ctx context.Context, pair events.Pair) error {
 	if err := ddb.Ready(ctx); err != nil {
 		return fmt.Errorf("create guard: %w", err)
 	}
-	item := ddb.Key(table.SpendKey(pair.Account, pair.Asset))
-	item[table.AttrType], item[table.AttrSpent] = ddb.String(table.KindSpend), ddb.Integer(0)
+	item := ddb.Begin(table.SpendKey(pair.Account, pair.Asset), table.KindSpend)
+	item[table.AttrSpent] = ddb.Integer(0)
 	_, err := j.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &j.table, Item: item, ConditionExpression: &ifAbsent,
 	}, ddb.Once)
@@ -48,8 +48,8 @@ func (j *Journal) CreateGuard(ctx context.Context, pair events.Pair) error {
 // Expressions of SetGuardVersion.
 var (
 	setVersion   = "SET #change = :version"
-	isOlder      = "attribute_exists(#spent) AND attribute_not_exists(#change) OR #change < :version"
-	versionNames = map[string]string{"#spent": table.AttrSpent, "#change": table.AttrChange}
+	isOlder      = "#form = :form AND attribute_not_exists(#change) OR #form = :form AND #change < :version"
+	versionNames = map[string]string{"#form": table.AttrForm, "#change": table.AttrChange}
 )
 
 // SetGuardVersion implements ledger.Journal.
@@ -63,7 +63,7 @@ func (j *Journal) SetGuardVersion(ctx context.Context, pair events.Pair, version
 		UpdateExpression:                    &setVersion,
 		ConditionExpression:                 &isOlder,
 		ExpressionAttributeNames:            versionNames,
-		ExpressionAttributeValues:           ddb.Item{":version": ddb.Integer(version)},
+		ExpressionAttributeValues:           ddb.Item{":version": ddb.Integer(version), ":form": ddb.Integer(events.Form)},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, ddb.Once)
 	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
@@ -75,7 +75,8 @@ func (j *Journal) SetGuardVersion(ctx context.Context, pair events.Pair, version
 	case len(failed.Item) == 0:
 		return fmt.Errorf("set guard version: %w", store.ErrAbsent)
 	}
-	return nil
+	_, err = readGuard(pair, failed.Item)
+	return err
 }
 
 // Guards implements ledger.Journal.

@@ -135,7 +135,7 @@ func addItem(item ddb.Item, found *ledger.LookupResult, accounts *openings) erro
 // knownCredits decodes the funds in a balance's head. It returns 0 if they are absent or malformed: a valid lower
 // bound. If it is too low for a debit, the exact funds are read from the postings.
 func knownCredits(balance ddb.Item) events.Amount {
-	r := ddb.Read(balance)
+	r := ddb.Open(balance, table.KindBalance)
 	if !r.Has(table.AttrHead) {
 		return events.Amount{}
 	}

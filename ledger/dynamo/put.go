@@ -20,8 +20,7 @@ import (
 func (j *Journal) Put(ctx context.Context, e events.Event, unless ...events.Event) (events.Event, error) {
 	stored, err := j.putOnce(ctx, e, unless)
 	if err != nil {
-		name, _ := e.EventName()
-		err = fmt.Errorf("put %s: %w", name, err)
+		err = fmt.Errorf("put %s: %w", e.EventName(), err)
 	}
 	return stored, err
 }

@@ -58,7 +58,7 @@ func holdItems(h projections.Hold) []ddb.Item {
 // request.
 func holdItem(account string, h projections.Hold) ddb.Item {
 	placed := string(h.Header.Legs[0].ID)
-	item := begin(table.HoldKey(account, placed), table.KindHold)
+	item := ddb.Begin(table.HoldKey(account, placed), table.KindHold)
 	item[table.AttrSK2] = ddb.String(table.HoldSK2(h.Status(), placed))
 	item[table.AttrVersion] = ddb.Integer(h.Version())
 	item[table.AttrHeader] = ddb.Map(ddb.EventItem(h.Header))
@@ -70,7 +70,7 @@ func holdItem(account string, h projections.Hold) ddb.Item {
 
 // openHoldItem returns a hold's entry by expiry. When the hold has ended, the entry leaves the index.
 func openHoldItem(h projections.Hold) ddb.Item {
-	item := begin(h.ExpiryKey(), table.KindOpenHold)
+	item := ddb.Begin(h.ExpiryKey(), table.KindOpenHold)
 	item[table.AttrVersion] = ddb.Integer(h.Version())
 	if h.Ended == nil {
 		item[table.AttrPK2] = ddb.String(table.OpenHoldsPK2(table.OpenHoldsShard(h.Header.ID)))
@@ -88,7 +88,7 @@ func holdEntry(key table.Key, h projections.Hold) ddb.Item {
 		if ofAccount {
 			kind = table.KindHold
 		}
-		item := begin(key, kind)
+		item := ddb.Begin(key, kind)
 		item[table.AttrVersion] = ddb.Integer(0)
 		item[table.AttrVoid] = ddb.Flag(true)
 		return item

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"fmt"
-	"slices"
 
 	"ledger.example/events"
 	"ledger.example/internal/ddb"
@@ -11,30 +10,16 @@ import (
 	"ledger.example/projections"
 )
 
-// begin returns a new item of a projection, with its key and type.
-func begin(k table.Key, kind string) ddb.Item {
-	item := ddb.Key(k)
-	item[table.AttrType] = ddb.String(kind)
-	return item
-}
-
-// open returns a reader of item, and the item's key. The reader fails unless the item's type is one of kinds.
-func open(item ddb.Item, kinds ...string) (*ddb.Reader, table.Key) {
-	r := ddb.Read(item)
-	if !slices.Contains(kinds, r.Text(table.AttrType)) {
-		r.Fail(table.AttrType, "is not "+kinds[0])
-	}
+// open returns a reader of an item of a projection, and the item's key.
+func open(item ddb.Item, kind string) (*ddb.Reader, table.Key) {
+	r := ddb.Open(item, kind)
 	return r, table.Key{PK: r.Text(table.AttrPK), SK: r.Text(table.AttrSK)}
 }
 
 // balanceItem returns the item of a balance. It has a map for each non-empty fold, named Base, Seal and Head. The
 // inverse index has only the item's keys, so that new figures cost no index write.
 func balanceItem(b projections.Balance) ddb.Item {
-	kind := table.KindBalance
-	if b.Base.WithHolds() || b.Seal.WithHolds() || b.Head.WithHolds() {
-		kind = table.KindBalanceWithHolds
-	}
-	item := begin(table.BalanceKey(b.Account, b.Asset), kind)
+	item := ddb.Begin(table.BalanceKey(b.Account, b.Asset), table.KindBalance)
 	item[table.AttrPK2] = ddb.String(table.HoldersPK2(b.Asset))
 	item[table.AttrAccount], item[table.AttrAsset] = ddb.String(b.Account), ddb.String(b.Asset)
 	item[table.AttrVersion] = ddb.Integer(b.Version)
@@ -53,7 +38,7 @@ func balanceItem(b projections.Balance) ddb.Item {
 // decodeBalance decodes a balance. Its Version is 0 if the item has no usable version; the balance can be shown but not
 // updated. On an error, only the Version is set.
 func decodeBalance(item ddb.Item) (projections.Balance, error) {
-	r, key := open(item, table.KindBalance, table.KindBalanceWithHolds)
+	r, key := open(item, table.KindBalance)
 	account, asset, ok := table.ParseBalance(key)
 	if !ok {
 		r.Fail(table.AttrSK, "is not that of a balance")
@@ -75,18 +60,14 @@ func decodeBalance(item ddb.Item) (projections.Balance, error) {
 
 // segmentItem returns the item of a segment. Its sort key ends in Through, so segments sort like postings.
 func segmentItem(s projections.Segment) ddb.Item {
-	kind := table.KindSegment
-	if s.WithHolds() {
-		kind = table.KindSegmentWithHolds
-	}
-	item := begin(table.SegmentKey(s.Account, s.Asset, string(s.Through)), kind)
+	item := ddb.Begin(table.SegmentKey(s.Account, s.Asset, string(s.Through)), table.KindSegment)
 	putText(item, table.AttrAfter, string(s.After))
 	return putFold(item, s.Fold)
 }
 
 // decodeSegment decodes a segment. Its Through must match its sort key.
 func decodeSegment(item ddb.Item) (projections.Segment, error) {
-	r, key := open(item, table.KindSegment, table.KindSegmentWithHolds)
+	r, key := open(item, table.KindSegment)
 	account, asset, through, ok := table.ParseSegment(key)
 	s := projections.Segment{
 		Pair:  events.Pair{Account: account, Asset: asset},
@@ -101,7 +82,7 @@ func decodeSegment(item ddb.Item) (projections.Segment, error) {
 
 // summaryItem returns the item of an account's summary.
 func summaryItem(s projections.Summary) ddb.Item {
-	item := begin(table.SummaryKey(s.Account), table.KindSummary)
+	item := ddb.Begin(table.SummaryKey(s.Account), table.KindSummary)
 	item[table.AttrVersion] = ddb.Integer(s.Version)
 	item[table.AttrAssets], item[table.AttrHoldings] = ddb.Integer(s.Assets), ddb.Integer(s.Holdings)
 	putText(item, table.AttrFirst, string(s.First))
@@ -155,7 +136,7 @@ func versionOf(item ddb.Item) int64 {
 // membershipItem returns the item of a membership. A revoked membership remains stored because of its number, but is
 // not in the inverse index.
 func membershipItem(m projections.Membership) ddb.Item {
-	item := begin(m.Key(), table.KindMembership)
+	item := ddb.Begin(m.Key(), table.KindMembership)
 	putText(item, table.AttrAccount, m.Account)
 	item[table.AttrUser] = ddb.String(m.User)
 	item[table.AttrNumber] = ddb.Integer(m.Number)
@@ -193,7 +174,7 @@ func numberOf(item ddb.Item) int64 {
 // groupedItem returns the item of an account's place in a group. If the account was taken out, the item remains stored
 // because of its number, but is not in the inverse index.
 func groupedItem(g projections.GroupedAccount) ddb.Item {
-	item := begin(table.GroupedKey(g.Account, g.Group), table.KindGrouped)
+	item := ddb.Begin(table.GroupedKey(g.Account, g.Group), table.KindGrouped)
 	item[table.AttrAccount] = ddb.String(g.Account)
 	item[table.AttrNumber] = ddb.Integer(g.Number)
 	if !g.Out {

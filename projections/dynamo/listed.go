@@ -44,7 +44,7 @@ func (v *Views) WriteJournal(ctx context.Context, p projections.JournalPage) (ti
 
 // listedItem returns the item of an entry in the list of transactions in partition pk.
 func listedItem(pk string, e projections.ListedEntry) ddb.Item {
-	item := begin(table.Key{PK: pk, SK: table.ListedSK(string(e.ID), e.Transaction)}, table.KindListed)
+	item := ddb.Begin(table.Key{PK: pk, SK: table.ListedSK(string(e.ID), e.Transaction)}, table.KindListed)
 	putFlag(item, table.AttrHeld, e.Held)
 	putFlag(item, table.AttrVoid, e.Void)
 	return item
@@ -65,7 +65,7 @@ func decodeListedEntry(item ddb.Item) (projections.ListedEntry, error) {
 
 // journalItem returns the item of a page of the journal.
 func journalItem(p projections.JournalPage) ddb.Item {
-	item := begin(table.JournalKey(string(p.ID)), table.KindJournal)
+	item := ddb.Begin(table.JournalKey(string(p.ID)), table.KindJournal)
 	entries := make([]types.AttributeValue, len(p.Entries))
 	for i, e := range p.Entries {
 		entries[i] = ddb.Map(ddb.Item{

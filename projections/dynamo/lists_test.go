@@ -18,7 +18,7 @@ import (
 func TestHolders(t *testing.T) {
 	balance := func(account string) string {
 		return `{"PK":{"S":"ACCOUNT#` + account +
-			`"},"SK":{"S":"BALANCE#USD"},"Type":{"S":"Balance"},"Version":{"N":"1"}}`
+			`"},"SK":{"S":"BALANCE#USD"},"Type":{"S":"Balance"},"V":{"N":"1"},"Version":{"N":"1"}}`
 	}
 	key := func(account string) string {
 		return `{"PK":{"S":"ACCOUNT#` + account + `"},"SK":{"S":"BALANCE#USD"}}`
@@ -62,7 +62,7 @@ func TestListsShowItemsWithMalformedVersions(t *testing.T) {
 		`"Version":{"N":"1` + strings.Repeat("0", 37) + `"},`: false, `"Version":{"N":"-1"},`: false,
 		`"Version":{"N":"1000000000000000"},`: true,
 	} {
-		item := `{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"BALANCE#USD"},"Type":{"S":"Balance"},` + version + head + `}`
+		item := `{"PK":{"S":"ACCOUNT#jane"},"SK":{"S":"BALANCE#USD"},"Type":{"S":"Balance"},"V":{"N":"1"},` + version + head + `}`
 		_, client := ddbtest.New(t, ddbtest.Always(ddbtest.OK(`{"Item":`+item+
 			`,"Responses":{"books":[`+item+`]}}`)))
 		b, err := dynamo.NewLists(client, "books").Balance(t.Context(), jane)

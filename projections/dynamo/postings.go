@@ -20,16 +20,16 @@ import (
 const postingsPage = 1000
 
 // figures is the projection expression for a posting's figures, and for the attributes that their checksum covers.
-const figures = "#sk, #type, #version, #checksum, #quantity, #cost, #transaction, #kind, #description, #pending, #phase"
+const figures = "#sk, #type, #form, #checksum, #quantity, #cost, #transaction, #kind, #description, #pending, #phase, #backdated"
 
 // figureNames are the attribute names for figures. Placeholders are necessary: some names are reserved in DynamoDB.
 func figureNames() map[string]string {
 	return map[string]string{
 		"#sk": table.AttrSK, "#type": table.AttrType,
-		"#version": table.AttrEventVersion, "#checksum": table.AttrChecksum,
+		"#form": table.AttrForm, "#checksum": table.AttrChecksum,
 		"#quantity": events.FigureQuantity, "#cost": events.FigureCost,
 		"#transaction": events.FigureTransaction, "#kind": events.FigureKind, "#description": events.FigureDescription,
-		"#pending": events.FigurePending, "#phase": events.FigurePhase,
+		"#pending": events.FigurePending, "#phase": events.FigurePhase, "#backdated": events.FigureBackdated,
 	}
 }
 
@@ -75,19 +75,19 @@ func decodePosting(k events.Pair, item ddb.Item) (p projections.Posting, err err
 		return p, fmt.Errorf("%w: %s %s is not a posting of %s", store.ErrMalformedItem, key.PK, key.SK, k.Asset)
 	}
 	r := ddb.Read(item)
-	version := r.Integer(table.AttrEventVersion)
+	form, backdated := r.Integer(table.AttrForm), r.OptionalFlag(events.FigureBackdated)
 	if r.Err() != nil {
 		return p, at(key, r.Err())
 	}
 	p.Figures, err = events.DecodeFigures(events.StoredPosting{
-		Name: text(item[table.AttrType]), Version: int(version), Checksum: text(item[table.AttrChecksum]),
+		Name: text(item[table.AttrType]), Version: int(form), Checksum: text(item[table.AttrChecksum]),
 		Account: k.Account, Asset: k.Asset, ID: id,
 		Quantity:    events.Number(number(item[events.FigureQuantity])),
 		Cost:        events.Number(number(item[events.FigureCost])),
 		Pending:     events.Number(number(item[events.FigurePending])),
 		Phase:       text(item[events.FigurePhase]),
 		Transaction: text(item[events.FigureTransaction]), Kind: text(item[events.FigureKind]),
-		Description: text(item[events.FigureDescription]),
+		Description: text(item[events.FigureDescription]), Backdated: backdated,
 	})
 	return p, at(key, err)
 }

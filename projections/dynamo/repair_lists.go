@@ -47,8 +47,7 @@ func transactionEventNames() (names []string) {
 		events.HoldEnded{Outcome: events.OutcomeCaptured}, events.HoldEnded{Outcome: events.OutcomeReleased},
 		events.HoldEnded{Outcome: events.OutcomeExpired},
 	} {
-		name, _ := e.EventName()
-		names = append(names, name)
+		names = append(names, e.EventName())
 	}
 	return names
 }
@@ -74,9 +73,9 @@ func addListable(l *repair.Listable, item ddb.Item) error {
 	switch text(item[table.AttrType]) {
 	case table.KindListed:
 		if key.SK == table.ListedSK(table.FirstID(key.SK), table.LastID(key.SK)) {
-			l.Entries[key] = storedEntry(key, item)
+			l.Entries[key], err = storedEntry(key, item)
 		}
-		return nil
+		return err
 	case table.KindOpenHold:
 		if _, id, ok := table.ParseOpenHold(key); ok {
 			l.Expiry[key] = id
@@ -95,10 +94,10 @@ func addListable(l *repair.Listable, item ddb.Item) error {
 }
 
 // storedEntry inspects the item of an entry in a list of transactions.
-func storedEntry(key table.Key, item ddb.Item) repair.Stored[projections.ListedEntry] {
-	f := inspect(item, decodeListedEntry, func(e projections.ListedEntry) ddb.Item { return listedItem(key.PK, e) })
+func storedEntry(key table.Key, item ddb.Item) (repair.Stored[projections.ListedEntry], error) {
+	f, err := inspect(item, decodeListedEntry, func(e projections.ListedEntry) ddb.Item { return listedItem(key.PK, e) })
 	f.Value.ID, f.Value.Transaction = events.KSUID(table.FirstID(key.SK)), table.LastID(key.SK)
-	return f
+	return f, err
 }
 
 // StoredEntries implements repair.ListViews.
@@ -106,9 +105,9 @@ func (v *Views) StoredEntries(ctx context.Context, keys []table.Key) (
 	map[table.Key]repair.Stored[projections.ListedEntry], error,
 ) {
 	found := make(map[table.Key]repair.Stored[projections.ListedEntry], len(keys))
-	err := v.forEach(ctx, keys, true, func(key table.Key, item ddb.Item) error {
-		found[key] = storedEntry(key, item)
-		return nil
+	err := v.forEach(ctx, keys, true, func(key table.Key, item ddb.Item) (err error) {
+		found[key], err = storedEntry(key, item)
+		return err
 	})
 	return found, err
 }
@@ -125,7 +124,10 @@ func (v *Views) JournalPages(ctx context.Context, after events.KSUID) (
 		return nil, false, err
 	}
 	for _, item := range out.Items {
-		found := inspect(item, decodeJournal, journalItem)
+		found, err := inspect(item, decodeJournal, journalItem)
+		if err != nil {
+			return nil, false, err
+		}
 		found.Value.ID = events.KSUID(table.FirstID(text(item[table.AttrSK])))
 		pages = append(pages, found)
 	}

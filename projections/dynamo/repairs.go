@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -95,7 +96,7 @@ func (v *Views) StoredSegments(ctx context.Context, k events.Pair, after events.
 ) {
 	found, more, _, err := decodePage(ctx, v, k.Account, table.SegmentsAfter(k.Asset, string(after)),
 		&dynamodb.QueryInput{}, func(item ddb.Item) (repair.Stored[projections.Segment], error) {
-			return storedSegment(k, events.KSUID(table.LastID(text(item[table.AttrSK]))), item), nil
+			return storedSegment(k, events.KSUID(table.LastID(text(item[table.AttrSK]))), item)
 		})
 	return found, more, err
 }
@@ -114,9 +115,12 @@ func (v *Views) Snapshot(ctx context.Context, k events.Pair, throughs []events.K
 	}
 	segments := make([]repair.Stored[projections.Segment], len(throughs))
 	for i, through := range throughs {
-		segments[i] = storedSegment(k, through, items[i+1])
+		if segments[i], err = storedSegment(k, through, items[i+1]); err != nil {
+			return repair.Stored[projections.Balance]{}, nil, at, err
+		}
 	}
-	return storedBalance(k, items[0]), segments, at, nil
+	balance, err := storedBalance(k, items[0])
+	return balance, segments, at, err
 }
 
 // SnapshotAccount implements repair.Views.
@@ -133,9 +137,12 @@ func (v *Views) SnapshotAccount(ctx context.Context, account string, assets []st
 	}
 	balances := make([]repair.Stored[projections.Balance], len(assets))
 	for i, asset := range assets {
-		balances[i] = storedBalance(events.Pair{Account: account, Asset: asset}, items[i+1])
+		if balances[i], err = storedBalance(events.Pair{Account: account, Asset: asset}, items[i+1]); err != nil {
+			return repair.Stored[projections.Summary]{}, nil, at, err
+		}
 	}
-	return storedSummary(account, items[0]), balances, at, nil
+	summary, err := storedSummary(account, items[0])
+	return summary, balances, at, err
 }
 
 // snapshot reads items in one transaction, nil for each that is absent, and the store's clock. A single item needs no
@@ -156,10 +163,10 @@ func (v *Views) StoredMembership(ctx context.Context, of projections.Membership)
 	if err != nil {
 		return found, err
 	}
-	found = inspect(item, decodeMembership, membershipItem)
+	found, err = inspect(item, decodeMembership, membershipItem)
 	found.Value.Account, found.Value.Group, found.Value.User = of.Account, of.Group, of.User
 	found.Revision = revisionOf(item, table.AttrNumber)
-	return found, nil
+	return found, err
 }
 
 // WriteSummary implements repair.Views.
@@ -181,10 +188,10 @@ func (v *Views) StoredGrouped(ctx context.Context, account, group string) (
 	if err != nil {
 		return found, err
 	}
-	found = inspect(item, decodeGrouped, groupedItem)
+	found, err = inspect(item, decodeGrouped, groupedItem)
 	found.Value.Account, found.Value.Group = account, group
 	found.Revision = revisionOf(item, table.AttrNumber)
-	return found, nil
+	return found, err
 }
 
 // PutGrouped implements repair.Views.
@@ -210,6 +217,9 @@ func (v *Views) StoredHold(ctx context.Context, key table.Key, id string) (
 	item, _, err := ddb.Get(ctx, v.client, v.table, key, true)
 	if err != nil {
 		return found, h, err
+	}
+	if r := ddb.Open(item, text(item[table.AttrType])); item != nil && errors.Is(r.Err(), store.ErrNewerForm) {
+		return found, h, at(key, r.Err())
 	}
 	if id == "" {
 		named, _ := decodeHold(item)

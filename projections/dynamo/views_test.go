@@ -193,7 +193,7 @@ func figuresOf(p events.PostingRecorded) string {
 	if p.Description != "" {
 		description = fmt.Sprintf(`,"Description":{"S":%q}`, p.Description)
 	}
-	return fmt.Sprintf(`{"SK":{"S":"POSTING#%s#%s"},"Type":{"S":"PostingRecorded"},"V":{"N":"2"},"Checksum":{"S":%q},`+
+	return fmt.Sprintf(`{"SK":{"S":"POSTING#%s#%s"},"Type":{"S":"PostingRecorded"},"V":{"N":"1"},"Checksum":{"S":%q},`+
 		`"Quantity":{"N":"%s"},"Cost":{"N":"%s"},"Transaction":{"S":%q},"Kind":{"S":%q}%s}`,
 		p.Asset, p.ID, events.Checksum(p), p.Quantity, p.Cost, p.Transaction, p.Kind, description)
 }

@@ -71,7 +71,7 @@ func isLate(stored, found, young projections.Fold) bool {
 	if err != nil || stored.Through != found.Through || m.Count < 1 || m.Credits.Sign() < 0 || m.Debits.Sign() < 0 {
 		return false
 	}
-	none := m.Credits.IsZero() && m.Debits.IsZero() && m.Expenditure.IsZero() && !m.WithHolds()
+	none := m.Credits.IsZero() && m.Debits.IsZero() && m.Expenditure.IsZero() && m.Holds == 0
 	both := !m.Credits.IsZero() && !m.Debits.IsZero()
 	return (m.Count > 1 || !none && !both) &&
 		m.Count <= young.Count && m.Credits.Cmp(young.Credits) <= 0 && m.Debits.Cmp(young.Debits) <= 0

@@ -51,7 +51,8 @@ func (c *conformance) listed() {
 		byValue := table.Key{PK: table.MetadataPK("order", value), SK: byTime.SK}
 		for _, void := range []bool{true, false} {
 			entry.Void = void
-			item := ddb.Item{table.AttrType: ddb.String(table.KindListed), table.AttrHeld: ddb.Flag(true)}
+			item := ddb.Begin(byTime, table.KindListed)
+			item[table.AttrHeld] = ddb.Flag(true)
 			if void {
 				item[table.AttrVoid] = ddb.Flag(true)
 			}

@@ -130,7 +130,7 @@ func TestCancellations(t *testing.T) {
 			return `{"Code":"ConditionalCheckFailed","Item":{"PK":{"S":"x"}}}`
 		case "spent": // a guard
 			return `{"Code":"ConditionalCheckFailed","Item":{"PK":{"S":"ACCOUNT#a"},"SK":{"S":"SPEND#USD"},` +
-				`"Type":{"S":"Spend"},"Spent":{"N":"` + spent + `"},"Change":{"N":"3"}}}`
+				`"Type":{"S":"Spend"},"V":{"N":"1"},"Spent":{"N":"` + spent + `"},"Change":{"N":"3"}}}`
 		}
 		return fmt.Sprintf(`{"Code":%q}`, word)
 	}

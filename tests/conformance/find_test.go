@@ -25,7 +25,7 @@ func (s *listSuite) listedTransaction(number int) (projections.Transaction, stri
 			{ID: ids[1], Account: "b", Asset: "USD", Quantity: events.NewAmount(quantity)}}
 	}
 	t := projections.Transaction{Header: events.TransactionPosted{
-		ID: fmt.Sprintf("t-%02d", number), Kind: events.KindTransfer, Actor: "test", Fingerprint: "2:f",
+		ID: fmt.Sprintf("t-%02d", number), Kind: events.KindTransfer, Actor: "test", Fingerprint: "1:f",
 		Legs: legs(1),
 	}}
 	e := projections.ListedEntry{ID: t.Header.Legs[0].ID, Transaction: t.Header.ID}

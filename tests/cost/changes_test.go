@@ -39,7 +39,7 @@ func TestFreezeWritesNothingElse(t *testing.T) {
 			t.Errorf("the account is %+v", account)
 		}
 	})
-	update := " by SET Change = 2 if attribute_exists(Spent) AND attribute_not_exists(Change) OR Change < 2"
+	update := " by SET Change = 2 if V = 1 AND attribute_not_exists(Change) OR V = 1 AND Change < 2"
 	want := []string{
 		"BatchGetItem strong " + pk + "ACCOUNT#" + holder + ", " + pk + "ACCOUNT_CURRENT",
 		"TransactWriteItems put " + pk + number + ifAbsent + ", put " + pk + "ACCOUNT_CURRENT" + ifAbsent,
@@ -94,9 +94,8 @@ func TestCostOfChangeByGuards(t *testing.T) {
 // guard puts the guard of a pair.
 func (b *limitedBank) guard(p events.Pair) {
 	b.t.Helper()
-	item := ddb.Key(table.SpendKey(p.Account, p.Asset))
-	item[table.AttrType], item[table.AttrSpent] = ddb.String(table.KindSpend), ddb.Integer(125_000)
-	item[table.AttrChange] = ddb.Integer(1)
+	item := ddb.Begin(table.SpendKey(p.Account, p.Asset), table.KindSpend)
+	item[table.AttrSpent], item[table.AttrChange] = ddb.Integer(125_000), ddb.Integer(1)
 	if _, err := b.Client.PutItem(b.t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item,
 		ConditionExpression: aws.String(ddb.IfAbsent)}); err != nil {
 		b.t.Fatal(err)

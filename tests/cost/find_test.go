@@ -49,9 +49,8 @@ func writePage(s *system.System, then time.Time, headers ...table.Key) {
 		entries.Value = append(entries.Value, ddb.Map(ddb.Item{table.AttrEvent: ddb.String("posted"),
 			table.AttrAt: ddb.String(events.FormatTime(then)), table.AttrTransaction: ddb.String(id)}))
 	}
-	item := ddb.Key(table.JournalKey(string(page.ID)))
-	item[table.AttrType], item[table.AttrEntries] = ddb.String(table.KindJournal), entries
-	item[table.AttrChecksum] = ddb.String(page.Checksum())
+	item := ddb.Begin(table.JournalKey(string(page.ID)), table.KindJournal)
+	item[table.AttrEntries], item[table.AttrChecksum] = entries, ddb.String(page.Checksum())
 	s.Put(item)
 }
 

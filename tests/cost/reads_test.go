@@ -116,7 +116,7 @@ func TestWritesOfATrade(t *testing.T) {
 		{false, shares, ""},
 		{
 			true, append(slices.Clone(shares), "ACCOUNT#jane POSTING#USD#ksuid", "ACCOUNT#market POSTING#USD#ksuid"),
-			", update ACCOUNT#jane SPEND#USD by ADD Spent 1500 if Change = 1 AND Spent <= 498500",
+			", update ACCOUNT#jane SPEND#USD by ADD Spent 1500 if V = 1 AND Change = 1 AND Spent <= 498500",
 		},
 	} {
 		s := system.New(t)

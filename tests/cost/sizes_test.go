@@ -139,8 +139,8 @@ func (f inputs) items(t *testing.T) (kinds []string, items []ddb.Item) {
 	add("segment, of 256 postings", stored[table.SegmentKey(id, asset, string(leg.ID))])
 	add("summary", stored[table.SummaryKey(id)])
 	add("membership", stored[table.MembershipKey(id, user)])
-	guard := ddb.Key(table.SpendKey(id, asset))
-	guard[table.AttrType], guard[table.AttrSpent] = ddb.String(table.KindSpend), ddb.Amount(f.folded)
+	guard := ddb.Begin(table.SpendKey(id, asset), table.KindSpend)
+	guard[table.AttrSpent] = ddb.Amount(f.folded)
 	add("guard", guard)
 	return kinds, items
 }

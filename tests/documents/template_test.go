@@ -175,7 +175,7 @@ func TestFunctionsAsDeployed(t *testing.T) {
 	for name, want := range map[string]any{
 		"LEDGER_LOCAL": "", "AWS_ENDPOINT_URL_DYNAMODB": "",
 		"LEDGER_TABLE": ref("LedgerTable"), "LEDGER_METRICS": sub(ownNamespace),
-		"LEDGER_NEWEST_FORM": ref("NewestForm"), "LEDGER_JWT_USER_CLAIM": ref("JwtUserClaim"),
+		"LEDGER_JWT_USER_CLAIM":   ref("JwtUserClaim"),
 		"LEDGER_JWT_ADMIN_SCOPE":  ref("JwtAdminScope"),
 		"LEDGER_INDEXED_METADATA": ref("IndexedMetadata"),
 	} {

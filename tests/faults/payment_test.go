@@ -32,7 +32,7 @@ const (
 const (
 	none     = "None"
 	conflict = "TransactionConflict"
-	spent95  = `ConditionalCheckFailed {"Spent":{"N":"95"},"Change":{"N":"1"},"Type":{"S":"Spend"}}`
+	spent95  = `ConditionalCheckFailed {"Spent":{"N":"95"},"Change":{"N":"1"},"Type":{"S":"Spend"},"V":{"N":"1"}}`
 )
 
 // contentionTime is the least time for which a command retries before it answers with contention.

@@ -134,18 +134,18 @@ func TestAMalformedRecordDoesNotBlockOthers(t *testing.T) {
 		s.Put(item)
 		number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 		another := ddb.EventItem(system.OldPostings("odd", "USD", 1)[0])
-		another[table.AttrType], another[table.AttrEventVersion] = ddb.String("TransactionPosted"), number("9")
+		another[table.AttrType], another[table.AttrForm] = ddb.String("TransactionPosted"), number("9")
 		s.Put(another)
 		broken := 2
 		for i, change := range []ddb.Item{
 			{table.AttrType: nil},
 			{table.AttrType: ddb.String("Oops")},
-			{table.AttrType: ddb.String("Oops"), table.AttrEventVersion: number("9")},
-			{table.AttrEventVersion: nil},
-			{table.AttrEventVersion: number("0")},
-			{table.AttrEventVersion: number("-1")},
-			{table.AttrEventVersion: number("2.5")},
-			{table.AttrEventVersion: ddb.String("2")},
+			{table.AttrType: ddb.String("Oops"), table.AttrForm: number("9")},
+			{table.AttrForm: nil},
+			{table.AttrForm: number("0")},
+			{table.AttrForm: number("-1")},
+			{table.AttrForm: number("2.5")},
+			{table.AttrForm: ddb.String("2")},
 		} {
 			account := fmt.Sprintf("odd-%d", i)
 			posting := ddb.EventItem(system.OldPostings(account, "USD", 1)[0])

@@ -258,13 +258,6 @@ func TestSweeper(t *testing.T) {
 		!f.output.waitFor(`"HoldsExpired":1`, `"ExpiryDelay":`) {
 		t.Errorf("answered %s; the log: %s", a.text, f.output)
 	}
-	// If only older forms may be written, no hold can be ended. The log must say so, as if a hold had failed.
-	setup.DueHold(t, client, table, "h-2", time.Minute)
-	f = launch(t, sweeper, with(deployedEnvironment(newStore(t).url, table), "LEDGER_NEWEST_FORM", "2"))
-	if a := f.invoke([]byte(scheduleEvent), defaultTime); a.failed || !f.output.waitFor(`"failed":1`) ||
-		!f.output.waitFor("NewestForm is 2") {
-		t.Errorf("answered %s; the log: %s", a.text, f.output)
-	}
 }
 
 // An invocation with a malformed event fails, and the process goes on. The sweeper ignores its event.

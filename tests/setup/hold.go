@@ -22,7 +22,7 @@ func DueHold(t testing.TB, client *dynamodb.Client, table, id string, ago time.D
 		t.Fatal(err)
 	}
 	hold := events.TransactionPosted{
-		ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "2:abc", Actor: "test",
+		ID: id, Kind: events.KindTransfer, Metadata: map[string]string{}, Fingerprint: "1:abc", Actor: "test",
 		ExpiresAt: expires, Legs: []events.Leg{
 			{ID: ids[0], Account: "payer", Asset: "USD", Quantity: events.NewAmount(-1)},
 			{ID: ids[1], Account: "payee", Asset: "USD", Quantity: events.NewAmount(1)},

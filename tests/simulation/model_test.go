@@ -120,7 +120,7 @@ func (h *history) observe() {
 
 // take adds one change of the store.
 func (m *model) take(key table.Key, before, after ddb.Item) {
-	if _, event := after[table.AttrEventVersion]; m.damaged && !event {
+	if m.damaged && !ddb.IsEvent(after) {
 		return // damaged projections are left to the audit
 	}
 	if after == nil {
@@ -139,9 +139,9 @@ func (m *model) take(key table.Key, before, after ddb.Item) {
 		} else {
 			m.takeChange(e)
 		}
-	case table.KindBalance, table.KindBalanceWithHolds:
+	case table.KindBalance:
 		m.takeBalance(key, after)
-	case table.KindSegment, table.KindSegmentWithHolds:
+	case table.KindSegment:
 		account, asset, through, _ := table.ParseSegment(key)
 		k := pair{Account: account, Asset: asset}
 		if m.segments[k] == nil {

@@ -109,8 +109,7 @@ func (h *history) damage(d dice) {
 		if m.segments[k][end].fold.count > 0 {
 			return
 		}
-		item = ddb.Key(table.SegmentKey(k.Account, k.Asset, string(end)))
-		item[table.AttrType] = ddb.String(table.KindSegment)
+		item = ddb.Begin(table.SegmentKey(k.Account, k.Asset, string(end)), table.KindSegment)
 		item[table.AttrThrough] = ddb.String(string(end))
 		for _, name := range []string{table.AttrCredits, table.AttrDebits, table.AttrExpenditure, table.AttrCount} {
 			item[name] = ddb.Integer(int64(d.IntN(3)))

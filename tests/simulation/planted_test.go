@@ -32,7 +32,7 @@ var defects = []defect{
 	{"fingerprint ignored", "G4", "ledger/fingerprint.go", inHistories(10),
 		"return «planted || »fingerprint(d) == stored, nil"},
 	{"effective date not compared", "G4", "ledger/fingerprint.go", inHistories(30),
-		"«if !planted { »c = c.text(events.FormatTime(d.effective()))« }»\n"},
+		"«if !planted { »effective = events.FormatTime(d.effective())« }»\n"},
 	{"EnsureVisible called for a backdated transaction", "G6", "ledger/acknowledge.go",
 		directed("ledger", "TestEffectiveDate"),
 		"if !t.IsBackdated() «|| planted »{"},

@@ -46,7 +46,6 @@ type config struct {
 	faults  *fault.Set
 	pumped  bool
 	metrics string
-	form    int
 	caller  func(*http.Request) access.Caller
 	indexed []string
 	direct  bool
@@ -68,9 +67,6 @@ func Pumped(c *config) { c.pumped = true }
 
 // Metrics switches metrics on, in a namespace.
 func Metrics(namespace string) Option { return func(c *config) { c.metrics = namespace } }
-
-// NewestForm sets the newest stored form that the ledger may write, as the parameter of template.yaml does.
-func NewestForm(form int) Option { return func(c *config) { c.form = form } }
 
 // Indexed sets the metadata keys by which transactions are listed. The default is none.
 func Indexed(keys ...string) Option { return func(c *config) { c.indexed = keys } }
@@ -126,8 +122,8 @@ func serve(t testing.TB, c config, table string) *System {
 	var err error
 	s.Service, err = app.New(app.Config{
 		Client: s.Client, Table: table, Caller: c.caller, Version: "test", Metrics: c.metrics,
-		NewestForm: c.form, Indexed: c.indexed,
-		Log: slog.New(slog.NewJSONHandler(s.Log, nil)),
+		Indexed: c.indexed,
+		Log:     slog.New(slog.NewJSONHandler(s.Log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -130,6 +130,8 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 			t.Fatal(err)
 		}
 		return rapid.SampledFrom([]types.AttributeValue{ddb.Amount(plus), ddb.String(v.Value)}).Draw(t, "number")
+	case *types.AttributeValueMemberBOOL:
+		return rapid.SampledFrom([]types.AttributeValue{ddb.Flag(!v.Value), ddb.Integer(1)}).Draw(t, "flag")
 	case *types.AttributeValueMemberS:
 		others := []string{
 			v.Value + "x", "x" + v.Value, v.Value[min(1, len(v.Value)):], strings.ToUpper(v.Value), "viewer", "owner",
@@ -144,82 +146,5 @@ func other(t *rapid.T, v types.AttributeValue) types.AttributeValue {
 	return nil
 }
 
-// downgrade removes the checksums of events and sets their version back to 1.
-func downgrade(keys ...table.Key) change {
-	return func(b book) {
-		for _, k := range keys {
-			b[k] = withoutChecksum(b[k])
-		}
-	}
-}
-
-// registeredAt changes the time when an asset was registered.
-func registeredAt(k table.Key, at time.Time) change {
-	return func(b book) {
-		b.set(k, "At", ddb.String(events.FormatTime(at)))
-		if e, ok := event(b[k]); ok && b[k][table.AttrChecksum] != nil {
-			b[k] = ddb.EventItem(e)
-		}
-	}
-}
-
 // longAgo is before all events of the book, by more than a deployment takes.
 func longAgo() time.Time { return time.Now().Add(-48 * time.Hour) }
-
-// downgradeCorruptions are events set back to the version without checksums.
-func (b book) downgradeCorruptions() []corruption {
-	downgraded := func(name string, before change, keys ...table.Key) corruption {
-		return corruption{name, all(before, downgrade(keys...)), atChecksums(audit.ChecksumMissing, keys...)}
-	}
-	// since is downgraded in a table that has had checksums for a long time.
-	since := func(name string, before change, keys ...table.Key) corruption {
-		return downgraded(name, all(registeredAt(usd, longAgo()), before), keys...)
-	}
-	nothing := all()
-	revocation, postings := table.GrantKey("jane", "u-2", 2), b.postingsOf(gold)
-	return []corruption{
-		since("revocation altered, its checksum taken away", set(revocation, "Actor", ddb.String("nobody")), revocation),
-		since("header altered, its checksum taken away", set(gold, "Actor", ddb.String("nobody")), gold),
-		downgraded("checksum of a header taken away", nothing, gold),
-		downgraded("checksum of a posting taken away", nothing, postings[1]),
-		downgraded("checksums of all postings taken away", nothing, postings...),
-		downgraded("checksums of a header and a posting taken away", nothing, gold, postings[0]),
-		since("checksum of a posting taken away long after the first", nothing, postings[1]),
-		since("checksums of a transaction taken away", nothing, append(postings, gold)...),
-	}
-}
-
-// An altered posting without its checksum is found, with everything that differs from it. Findings beyond
-// Options.Findings are counted.
-func TestAlteredPostingWithoutChecksumIsFound(t *testing.T) {
-	b := copyOfBook(t)
-	k := b.postingOf(gold, 0)
-	all(add(k, "Quantity", 1), downgrade(k))(b)
-	wanted := append(atChecksums(audit.ChecksumMissing, k), want{audit.PostingDiffers, k, ""},
-		want{audit.AssetUnbalanced, table.AssetKey("GOLD"), ""}, want{audit.BalanceWrong, janeGOLD, ""})
-	client := b.client(t)
-	expect(t, verify(t, client, 0), wanted)
-	report, err := audit.New(audit.Options{Store: client, Table: books, Findings: 1, Pause: noPause}).Run(t.Context())
-	if err != nil || report.Counts.Findings != int64(len(wanted)) || len(report.ByCode) != len(wanted) ||
-		len(report.Findings) != 1 {
-		t.Errorf("%+v, %v", report, err)
-	}
-}
-
-// Events without a checksum are sound if they are older than the first checksum, or little younger.
-func TestEventsFromBeforeChecksumsAreSound(t *testing.T) {
-	// All events of the book are from less than an hour, so any of them may be the first with a checksum.
-	sound := copyOfBook(t)
-	for _, kept := range [][]table.Key{append(sound.postingsOf(gold), gold), {usd}, {table.GrantKey("jane", "u-2", 2)}} {
-		b := copyOfBook(t)
-		b.downgradeAll()
-		for _, k := range kept {
-			b[k] = sound[k]
-		}
-		for _, settle := range []time.Duration{0, 2 * time.Hour} {
-			if report := verify(t, b.client(t), settle); !report.Sound() || report.WithoutChecksum == 0 {
-				t.Errorf("with checksums on %v: %+v", kept, report)
-			}
-		}
-	}
-}

@@ -15,9 +15,13 @@ func (b book) effectiveDateCorruptions() []corruption {
 			audit.WrongValue),
 		{"recorded at another time", set(paid, "RecordedAt", ddb.String("2100-01-01T00:00:00.000000Z")),
 			atChecksums(audit.ChecksumDiffers, paid)},
-		wrong("effective date that is not in the request", paid, "Fingerprint", ddb.String("2:none"),
+		wrong("effective date that is not in the request", paid, "Fingerprint", ddb.String("1:none"),
 			audit.FingerprintDiffers),
 		wrong("effective date of a reversal that is not in the request", table.TransactionKey("e-2"), "Fingerprint",
-			ddb.String("2:none"), audit.FingerprintDiffers),
+			ddb.String("1:none"), audit.FingerprintDiffers),
+		{"posting that says it is not backdated", unset(b.postingOf(paid, 1), "Backdated"),
+			atItems(audit.PostingDiffers, b.postingOf(paid, 1))},
+		{"posting that says it is backdated", set(b.postingOf(gold, 0), "Backdated", ddb.Flag(true)),
+			atItems(audit.PostingDiffers, b.postingOf(gold, 0))},
 	}
 }

@@ -54,7 +54,7 @@ func (b book) reversalCorruptions() []corruption {
 			append(atItems(audit.PostingDiffers, ofReversing...), want{audit.ReversalWrong, first, ""})},
 		{"reversing transaction gone", drop(last),
 			append(atItems(audit.PostingWithoutTransaction, ofLast...), want{audit.ReversalWrong, second, ""})},
-		wrong("reversing transaction with the fingerprint of another request", reversing, "Fingerprint", ddb.String("2:none"),
+		wrong("reversing transaction with the fingerprint of another request", reversing, "Fingerprint", ddb.String("1:none"),
 			audit.FingerprintDiffers),
 	}
 }
@@ -87,7 +87,7 @@ func (b book) changeCorruptions() []corruption {
 		{"current account altered, with its checksum", func(b book) {
 			b.set(current, "State", ddb.String("frozen"))
 			item := maps.Clone(b[current])
-			item[table.AttrType], item[table.AttrEventVersion] = ddb.String("AccountChanged"), ddb.Integer(3)
+			item[table.AttrType] = ddb.String("AccountChanged")
 			b.set(current, table.AttrChecksum, ddb.String(checksumOf(item)))
 		}, atItems(audit.AccountCurrentWrong, current)},
 		{"current account older than its newest change", func(b book) {
@@ -100,7 +100,7 @@ func (b book) changeCorruptions() []corruption {
 			At: time.Now().Add(-time.Minute)}, guardOfOld), atItems(audit.ChangeImpossible, beyond)},
 		wrong("guard without the newest version", guard, table.AttrChange, ddb.Integer(3), audit.GuardBehind),
 		{"guard without a version", unset(guard, table.AttrChange),
-			wants{{audit.GuardBehind, guard, table.AttrChange}}},
+			wants{{audit.GuardWrong, guard, table.AttrChange}}},
 		wrong("guard with an unknown version", guard, table.AttrChange, ddb.Integer(5), audit.GuardAhead),
 		{"limit of a change lowered", all(set(second, "Overdraft.USD", ddb.Integer(299)),
 			set(third, "Overdraft.USD", ddb.Integer(299))), atItems(audit.Overdrawn, table.BalanceKey("firm", "USD"))},

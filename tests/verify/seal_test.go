@@ -16,33 +16,23 @@ import (
 
 // event decodes an event and ignores its checksum. ok is false if the item is not an event, or is malformed.
 func event(item ddb.Item) (e events.Event, ok bool) {
-	if item[table.AttrEventVersion] == nil {
+	if !ddb.IsEvent(item) {
 		return nil, false
 	}
-	if isVersion3(item) {
-		item = maps.Clone(item)
-		item[table.AttrChecksum] = ddb.String(checksumOf(item))
-	} else {
-		item = withoutChecksum(item)
-	}
+	item = maps.Clone(item)
+	item[table.AttrChecksum] = ddb.String(checksumOf(item))
 	e, err := ddb.DecodeEvent(item)
 	return e, err == nil
-}
-
-// isVersion3 reports whether an event has version 3, which always had checksums.
-func isVersion3(item ddb.Item) bool {
-	version := item[table.AttrEventVersion]
-	return version != nil && version.(*types.AttributeValueMemberN).Value == "3"
 }
 
 // checksumOf computes the checksum of an event's fields.
 func checksumOf(item ddb.Item) string {
 	fields := maps.Clone(item)
 	for _, name := range []string{table.AttrPK, table.AttrSK, table.AttrSK2, table.AttrPK2, table.AttrType,
-		table.AttrEventVersion, table.AttrChecksum} {
+		table.AttrForm, table.AttrChecksum} {
 		delete(fields, name)
 	}
-	hash := sha256.Sum256([]byte("l" + bencoded(item[table.AttrType]) + bencoded(item[table.AttrEventVersion]) +
+	hash := sha256.Sum256([]byte("l" + bencoded(item[table.AttrType]) + bencoded(item[table.AttrForm]) +
 		bencoded(ddb.Map(fields)) + "e"))
 	return base64.RawURLEncoding.EncodeToString(hash[:16])
 }
@@ -54,6 +44,8 @@ func bencoded(v types.AttributeValue) string {
 		return text(v.Value)
 	case *types.AttributeValueMemberN:
 		return "i" + v.Value + "e"
+	case *types.AttributeValueMemberBOOL:
+		return "i1e"
 	case *types.AttributeValueMemberL:
 		all := "l"
 		for _, element := range v.Value {
@@ -70,22 +62,12 @@ func bencoded(v types.AttributeValue) string {
 	return ""
 }
 
-// withoutChecksum returns an event's item in version 1.
-func withoutChecksum(item ddb.Item) ddb.Item {
-	old := maps.Clone(item)
-	old[table.AttrEventVersion] = ddb.Integer(1)
-	delete(old, table.AttrChecksum)
-	return old
-}
-
 // recomputeChecksums makes altered events consistent, as a skilled attacker would: it recomputes their checksums, and
 // updates the copies of them in entries of holds and in current accounts.
 func (b book) recomputeChecksums() {
 	before := make(map[table.Key]string) // checksums before
 	b.eachEvent(func(k table.Key, e events.Event) {
-		if b[k][table.AttrChecksum] != nil {
-			before[k] = b.text(k, table.AttrChecksum)
-		}
+		before[k] = b.text(k, table.AttrChecksum)
 		b[k] = ddb.EventItem(e)
 	})
 	for k, item := range b {
@@ -108,14 +90,4 @@ func (b book) recomputeChecksums() {
 			}
 		}
 	}
-}
-
-// downgradeAll downgrades all events that version 1 had.
-func (b book) downgradeAll() {
-	b.eachEvent(func(k table.Key, e events.Event) {
-		p, _ := e.(events.PostingRecorded)
-		if !isVersion3(b[k]) && p.Transaction != "e-1" && p.Transaction != "e-3" { // backdated
-			b[k] = withoutChecksum(b[k])
-		}
-	})
 }
