@@ -101,7 +101,7 @@ func holdEntry(key table.Key, h projections.Hold) ddb.Item {
 // decodeHold decodes an account's entry of a hold. A void entry is the zero hold.
 func decodeHold(item ddb.Item) (h projections.Hold, err error) {
 	r, key := open(item, table.KindHold)
-	if r.OptionalFlag(table.AttrVoid) {
+	if r.OptionalFlag(table.AttrVoid) || r.Err() != nil {
 		return decoded(h, key, r)
 	}
 	_, placed, ok := table.ParseHold(key)
