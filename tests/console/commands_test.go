@@ -134,7 +134,7 @@ func TestCommandsReplay(t *testing.T) {
 		"back-of-trade": {"trade-settled", `,"quantity":"1","cost":"0"`},
 		"back-of-cost":  {"trade", `,"quantity":"0","cost":"3"`},
 		"back-of-all":   {"trade-no-cash", ``},
-		"back-of-legs": {"legs", `,"postings":[{"quantity":"-100"},{"quantity":"0"},{"quantity":"0"},{"quantity":"0"},{"quantity":"100"}],` +
+		"back-of-legs": {"legs-before", `,"postings":[{"quantity":"-100"},{"quantity":"0"},{"quantity":"0"},{"quantity":"0"},{"quantity":"100"}],` +
 			`"effective_at":"2026-01-02T03:04:05Z"`},
 		"back-of-hold": {"hold-legs", ``},
 	} {
