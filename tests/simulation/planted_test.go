@@ -181,6 +181,15 @@ var defects = []defect{
 		"if !stored.Exists || stored.Fault != nil || stored.Value != s «&& !(planted && stored.Value.Count == s.Count) »{"},
 	{"rebuild does not repair the summary", "G9", "projections/repair/summary.go", inHistories(30),
 		"if err != nil || found.Fault == nil && found.Value == s «|| planted »{"},
+	{"segment kept although its end is not settled", "G7, G9", "projections/repair/chain.go",
+		directed("projections/repair", "TestSegmentWithAnUnsettledEndIsNotKept"),
+		"case end >= projections.SettledBefore(c.at, c.at)« && !planted»: // by the store's clock alone"},
+	{"entry of a hold judged before its hold was read", "G9", "projections/repair/hold.go", inLifecycles(150),
+		`«			if planted {
+				report(Report{Account: account, Strays: []Stray{{key, "no hold has this entry"}}})
+				continue
+			}
+»			report(b.entry(uncanceled, Report{Account: account}, key, "", scope.DropMissing))`},
 	// G8: no refusal for lag.
 	{"refused on a stale read", "G8", "ledger/funding.go", inHistories(10),
 		"«if planted { return nil }; »funds, err := l.projections.Funds(ctx, r.Pair.Account, r.Pair.Asset)"},
@@ -351,6 +360,10 @@ var defects = []defect{
 	{"late answer to a journal page trusted", "journal", "projections/lister.go",
 		directed("projections", "TestJournalMissesNothing"),
 		"if «!planted && »err == nil && (answered"},
+	{"journal cursor skips the rest of a page", "journal", "projections/journal.go",
+		directed("projections", "TestJournalCursorContinuesWithinAPage"),
+		`*next = string(page.ID) + "#" + strconv.Itoa(i+1)«; if planted { *next = string(page.ID) }»
+`},
 	{"journal read without a trail", "journal", "projections/journal.go",
 		directed("projections", "TestJournalMissesNothing"),
 		"trailingKSUID(begun, storeTime, JournalTrail« * map[bool]time.Duration{false: 1}[planted]»)"},
