@@ -100,7 +100,8 @@ attribute, stored, recomputed). A finding about a whole item has no attribute.
 --plot writes items.svg, the items by kind, and findings.svg, if there are any.
 
 The exit status is 0 if the table is sound. It is 1 if the table is not sound,
-or if verify could not read all of it. It is 2 after a usage error.`
+or if verify could not read all of it: it then says how much it read. It is 2
+after a usage error.`
 }
 
 // verify audits the table. An audit that did not read all of it is an error, because it proves nothing.
@@ -122,11 +123,14 @@ func (env *environment) verify(ctx context.Context, o operator, options audit.Op
 		report, err = a.Run(ctx)
 		return err
 	})
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted: the audit is not complete, and proves nothing")
-	case err != nil:
-		return fmt.Errorf("the audit is not complete, and proves nothing: %w", err)
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
+	if err != nil {
+		n := a.Counts()
+		return fmt.Errorf("%w: the audit is not complete, and proves nothing; it read %s with %s, and %d of %d parts of "+
+			"the table to the end", err, counted(n.Items, "item", "items"), counted(n.Findings, "finding", "findings"),
+			n.Parts, a.Segments)
 	}
 	err = errors.Join(env.printReport(report, o), env.plot(plots, auditPlots(report)))
 	if n := report.Counts.Findings; n > 0 {

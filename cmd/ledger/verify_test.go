@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"ledger.example/internal/audit"
 	names "ledger.example/internal/table"
@@ -76,7 +77,7 @@ func TestVerifyReports(t *testing.T) {
 	}
 }
 
-// An audit that did not read the whole table gives no verdict.
+// An audit that did not read the whole table gives no verdict. It says how far it came.
 func TestIncompleteVerify(t *testing.T) {
 	denied := scanned(t, func() string { return "AccessDeniedException" })
 	code, out, problems := ledger(t, "", "verify", "--dynamodb-endpoint", denied)
@@ -85,9 +86,23 @@ func TestIncompleteVerify(t *testing.T) {
 	}
 
 	ctx, interrupt := context.WithCancel(t.Context())
-	interrupted := scanned(t, func() string { interrupt(); return noItems })
-	code, out, problems = ledgerIn(ctx, nil, nil, "verify", "--json", "--dynamodb-endpoint", interrupted)
-	if code != exitFailed || out != "" || !strings.Contains(problems, "interrupted") {
+	first, read := make(chan bool, 1), make(chan bool)
+	interrupted := scanned(t, func() string {
+		select {
+		case first <- true: // one part has one item
+			time.AfterFunc(time.Second, func() { close(read) })
+			return fmt.Sprintf(`{"Items":[{%q:{"S":"X#1"},%q:{"S":"Y"}}],"Count":1,"ScannedCount":1}`, names.AttrPK,
+				names.AttrSK)
+		default:
+			<-read
+			interrupt()
+			return noItems
+		}
+	})
+	code, out, problems = ledgerIn(ctx, nil, nil, "verify", "--json", "--dynamodb-endpoint", interrupted,
+		"--segments", "2")
+	if code != exitFailed || out != "" || !strings.Contains(problems, "interrupted: the audit is not complete, and "+
+		"proves nothing; it read 1 item with 1 finding, and 1 of 2 parts of the table to the end") {
 		t.Errorf("exit %d, %q: %s", code, out, problems)
 	}
 }

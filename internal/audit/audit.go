@@ -66,9 +66,9 @@ type Options struct {
 	Pause func(context.Context, time.Duration) error // nil: sleep
 }
 
-// Counts are the progress of an audit. Items counts the items of the scan.
+// Counts are the progress of an audit. Items counts the items of the scan, and Parts the segments read to their end.
 type Counts struct {
-	Items, Transactions, Postings, Accounts, Findings int64
+	Items, Transactions, Postings, Accounts, Findings, Parts int64
 }
 
 // Report is the result of an audit.

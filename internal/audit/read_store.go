@@ -73,6 +73,9 @@ func (a *Audit) scan(ctx context.Context, check func(context.Context, attributes
 				}
 				in.ExclusiveStartKey = out.LastEvaluatedKey
 			}
+			if ctx.Err() == nil {
+				a.count(func(r *Report) { r.Counts.Parts = min(r.Counts.Parts+1, int64(a.Segments)) })
+			}
 		})
 	}
 	segments.Wait()
