@@ -78,6 +78,16 @@ func underLoad(t *testing.T, b book, do func(client *dynamodb.Client, posted fun
 		}
 		return nil
 	})
+	all.Go(func() error {
+		for i := 0; ctx.Err() == nil; i++ {
+			change := ledger.GroupAccount{Group: []string{"desk", "idle"}[i%2], Account: "ann", Out: i%4 > 1, Actor: "tester"}
+			if _, _, err := l.GroupAccount(ctx, change); err != nil && !isContention(err) && ctx.Err() == nil {
+				return fmt.Errorf("group: %w", err)
+			}
+			time.Sleep(10 * time.Millisecond) // limits the rate
+		}
+		return nil
+	})
 	for writer := range 2 {
 		all.Go(func() error {
 			for i := 0; ctx.Err() == nil; i++ {

@@ -78,6 +78,29 @@ func TestRebuildRepairsProjections(t *testing.T) {
 	}
 }
 
+// A rebuild raises no false alarm while clients place and end holds, and change roles and groups.
+func TestRebuildUnderLoad(t *testing.T) {
+	underLoad(t, copyOfBook(t), func(client *dynamodb.Client, posted func() int64) {
+		v, rebuilds := views.NewViews(client, books), 0
+		for ; !t.Failed() && (posted() < *transactions || rebuilds < 8); rebuilds++ {
+			c := repair.Config{Views: v, Scope: repair.Scope{Account: []string{"ann", "shop"}[rebuilds%2]},
+				Report: func(r repair.Report) {
+					if r.Err != nil || len(r.Strays) > 0 {
+						t.Errorf("false alarm: %+v", r)
+					}
+				}}
+			if c.Scope.DryRun = rebuilds%4 > 1; rebuilds%8 == 7 {
+				c.Scope.Account, c.ListsOnly = "", true
+				c.Lists, c.Journal, c.Indexed = v, projections.NewLister(v, nil, nil, nil), indexed
+			}
+			if err := repair.New(c).Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		t.Logf("%d rebuilds, %d transactions", rebuilds, posted())
+	})
+}
+
 // sameEvents reports whether two books have the same events.
 func sameEvents(b, c book) bool {
 	is := func(of book) book {
